@@ -1,0 +1,130 @@
+# make            build/stackcount and its two other names; installs nothing
+# make demo       everything needed, then a small workload and its stacks
+# make check      everything needed, then every test
+# make bench      figures against floors and peers
+BUILD   ?= build
+CC      ?= gcc
+CLANG   ?= clang
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKG     ?= pkg-config
+PREFIX  ?= /usr/local
+DESTDIR ?=
+SUDO    := $(if $(filter 0,$(shell id -u)),,sudo)
+PYTEST  ?= /usr/bin/python3 -m pytest
+
+ROOMS    := base spec elf host match bpf attach unwind store symbolize report tool
+WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
+CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
+LIBS      = $(shell $(PKG) --libs libbpf libelf) -ldl
+LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
+ifdef STATIC
+LIBS      = -static -liberty $(shell $(PKG) --static --libs libbpf libelf)
+endif
+ifdef SANITIZE
+CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+LDFLAGS  += -fsanitize=$(SANITIZE)
+endif
+
+SRCS := $(foreach r,$(ROOMS),$(filter-out %.bpf.c,$(wildcard src/$(r)/*.c)))
+OBJS := $(SRCS:src/%.c=$(BUILD)/obj/%.o)
+BPF_SRC  := src/bpf/stackcount.bpf.c
+BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+SKELETON := $(BUILD)/gen/stackcount.skel.h
+NAMES    := stackcount
+
+.PHONY: all clean install deps test-deps demo check unit e2e vm lint fuzz fuzz-replay bench format
+all: $(NAMES:%=$(BUILD)/%)
+
+$(BUILD)/stackcount: $(OBJS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/obj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
+		-Isrc $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) -c -o $@ $<
+
+$(SKELETON): $(BUILD)/gen/stackcount.bpf.o
+	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
+
+$(BUILD)/obj/bpf/object.o: $(SKELETON)
+
+# Unit tests: tests/unit/test_X.c with the rooms that it names in its first line
+# ("rooms: spec base"), under ASan and UBSan.
+UNIT_SRCS  := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/unit/%)
+UNIT_FLAGS := -O1 -g -std=gnu17 $(WARN) -fsanitize=address,undefined -fno-sanitize-recover=all \
+	-fno-omit-frame-pointer -DTEST_BUILD=\"$(abspath $(BUILD))\"
+
+$(BUILD)/uobj/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/uobj/bpf/object.o: $(SKELETON)
+
+unit_rooms = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
+unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out %.bpf.c src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(wildcard src/$(r)/*.c))))
+define unit_rule
+$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) -Itests -MMD -MP -o $$@ $$< $$(filter %.o,$$^) -lcmocka $$(LIBS)
+endef
+$(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_rule,$(t))))
+
+unit: $(UNIT_TESTS)
+	@for t in $^; do $$t || exit 1; done
+
+# Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang).
+FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c)
+FUZZ_LIBS := -lelf -Wl,-Bstatic -liberty -Wl,-Bdynamic
+FUZZ_TIME ?= 120
+
+$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -o $@ $^ $(FUZZ_LIBS)
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
+	@mkdir -p $(@D)
+	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)
+fuzz-replay: $(FUZZ:%=$(BUILD)/fuzz/replay_%)
+	@n=0; for f in $(FUZZ); do $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f/* || \
+		{ echo "$$n passed, 1 failed"; exit 1; }; n=$$((n + 1)); done; echo "$$n passed, 0 failed"
+fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
+	@for f in $(FUZZ); do mkdir -p $(BUILD)/fuzz/new_$$f && $(BUILD)/fuzz/fuzz_$$f \
+		-max_total_time=$(FUZZ_TIME) -timeout=5 -max_len=8192 $(BUILD)/fuzz/new_$$f \
+		tests/fuzz/corpus/$$f || exit 1; done
+
+include tests/workload/rules.mk
+-include bench/rules.mk
+
+deps:
+	@scripts/deps build
+test-deps:
+	@scripts/deps test
+demo: deps
+	@$(MAKE) -s all $(BUILD)/workload/syscalls $(BUILD)/workload/calls
+	@scripts/demo
+check: test-deps
+	@scripts/check
+lint:
+	@tests/lint/run
+vm: all workload
+	@tests/vm/run.py
+e2e: all workload
+	@$(PYTEST) -q -p no:cacheprovider tests/e2e
+
+install: all
+	install -D -m 755 $(BUILD)/stackcount $(DESTDIR)$(PREFIX)/sbin/stackcount
+
+clean:
+	rm -rf $(BUILD)
+
+format:
+	clang-format -i $(wildcard src/*/*.[ch] tests/*/*.[ch] bench/*.[ch])
+
+-include $(OBJS:.o=.d) $(wildcard $(BUILD)/uobj/*/*.d $(BUILD)/unit/*.d)

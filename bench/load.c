@@ -1,0 +1,157 @@
+/*
+ * load getppid|udp COUNT [CPU] - make COUNT events below five user frames with frame
+ * pointers, and print the nanoseconds that one took: the median of many slices, in CPU time
+ * of this thread, so that other programs on the machine disturb little.
+ * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when
+ * they are ready.
+ * load sleep - say "ready" and wait for the end of standard input.
+ */
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICES 40
+
+static int udp_socket = -1;
+
+static uint64_t time_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+}
+
+/* The system call stands here, not in libc, so that every frame has a frame pointer. */
+__attribute__((noinline)) static long call(long number)
+{
+	long ret;
+
+	__asm__ volatile("syscall" : "=a"(ret) : "a"(number) : "rcx", "r11", "memory");
+	return ret;
+}
+
+__attribute__((noinline)) static void event(int is_udp)
+{
+	char buffer[16] = "";
+
+	if (!is_udp) {
+		call(SYS_getppid);
+	} else if (send(udp_socket, buffer, 1, 0) == 1) {
+		if (recv(udp_socket, buffer, sizeof(buffer), 0) != 1)
+			abort();
+	}
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void c(int is_udp)
+{
+	event(is_udp);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void b(int is_udp)
+{
+	c(is_udp);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void a(int is_udp)
+{
+	b(is_udp);
+	__asm__ volatile("");
+}
+
+static void open_udp(void)
+{
+	struct sockaddr_in self = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(self);
+
+	udp_socket = socket(AF_INET, SOCK_DGRAM, 0);
+	if (bind(udp_socket, (struct sockaddr *)&self, sizeof(self)) ||
+	    getsockname(udp_socket, (struct sockaddr *)&self, &size) ||
+	    connect(udp_socket, (struct sockaddr *)&self, size))
+		abort();
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		abort();
+}
+
+static int compare(const void *left, const void *right)
+{
+	const double *l = left, *r = right;
+
+	return (*l > *r) - (*l < *r);
+}
+
+static double measure(int is_udp, long n)
+{
+	double slices[SLICES];
+
+	for (int s = 0; s < SLICES; s++) {
+		uint64_t start = time_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		for (long i = 0; i < n / SLICES; i++)
+			a(is_udp);
+		slices[s] =
+			(double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)(n / SLICES);
+	}
+	qsort(slices, SLICES, sizeof(*slices), compare);
+	return slices[SLICES / 2];
+}
+
+static int say_now(void)
+{
+	(void)printf("%llu\n", (unsigned long long)time_ns(CLOCK_MONOTONIC));
+	return 0;
+}
+
+static int wait_for_end(void)
+{
+	char byte;
+
+	(void)puts("ready");
+	(void)fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "now"))
+		return say_now();
+	if (argc == 2 && !strcmp(argv[1], "sleep"))
+		return wait_for_end();
+	if (argc < 3)
+		return 2;
+
+	int is_udp = !strcmp(argv[1], "udp");
+	long n = atol(argv[2]);
+
+	if (n < SLICES)
+		return 2;
+	if (argc > 3)
+		pin(atoi(argv[3]));
+	if (is_udp)
+		open_udp();
+	for (long i = 0; i < n / 10; i++)
+		a(is_udp);
+	(void)printf("ns %.1f\n", measure(is_udp, n));
+	return 0;
+}

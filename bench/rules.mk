@@ -1,0 +1,31 @@
+# Figures against floors that are built here, and against peers where they are installed.
+# Included by the Makefile. 'make bench BENCH_FLAGS=--vm': also many kernel functions, in a guest.
+BENCH_DIR   := $(BUILD)/bench
+BENCH_FLAGS ?=
+
+$(BENCH_DIR)/floor.bpf.o: bench/floor.bpf.c
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
+		-Wno-unused-parameter $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) \
+		-c -o $@ $<
+
+$(BENCH_DIR)/floor.skel.h: $(BENCH_DIR)/floor.bpf.o
+	$(BPFTOOL) gen skeleton $< name floor_bpf >$@.tmp && mv $@.tmp $@
+
+$(BENCH_DIR)/floor $(BENCH_DIR)/multi: $(BENCH_DIR)/%: bench/%.c $(BENCH_DIR)/floor.skel.h
+	$(CC) -D_GNU_SOURCE -I$(BENCH_DIR) $(CFLAGS) -o $@ $< $(shell $(PKG) --libs libbpf libelf)
+
+# As the programs that users trace should be: with frame pointers.
+$(BENCH_DIR)/load: bench/load.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
+		-fno-optimize-sibling-calls -o $@ $<
+
+$(BENCH_DIR)/budget: bench/budget.c $(filter-out %/tool/main.o,$(OBJS))
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+.PHONY: bench bench-programs
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi load budget)
+bench: bench-programs
+	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -1,0 +1,139 @@
+"""A tracer as a process: started, seen to be live, looked at, ended by Ctrl-C."""
+
+import os
+import re
+import select
+import signal
+import time
+from pathlib import Path
+
+HEADER = rb"Tracing (\d+) functions for"
+DEVNULL = os.open(os.devnull, os.O_RDWR)
+
+
+class Failed(Exception):
+    """What a tracer said when it did not start or count."""
+
+
+def spawn(argv, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env=None):
+    """posix_spawn(3): what subprocess adds to the time of a start is not wanted here."""
+    actions = [(os.POSIX_SPAWN_DUP2, fd, n) for n, fd in enumerate((stdin, stdout, stderr))]
+    return os.posix_spawn(
+        argv[0], [str(a) for a in argv], env or os.environ, file_actions=actions,
+        setsigmask=[], setsigdef=[signal.SIGINT, signal.SIGPIPE],
+    )
+
+
+def wait_for_end(pid, timeout):
+    """The exit status, or None after @timeout seconds."""
+    fd = os.pidfd_open(pid)
+    ended, _, _ = select.select([fd], [], [], timeout)
+    os.close(fd)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if ended else None
+
+
+class Tracer:
+    """with Tracer(argv, marker) as t: t.live_s is the time from exec to @marker (a regular
+    expression) on standard output or error; the output goes to the file @out if given."""
+
+    def __init__(self, argv, marker=HEADER, out=None, env=None, timeout=60):
+        self.argv, self.marker, self.out, self.env, self.timeout = argv, marker, out, env, timeout
+        self.text = b""
+
+    def __enter__(self):
+        stdin, self.stdin = os.pipe2(os.O_CLOEXEC)
+        if self.out:
+            write = os.open(self.out, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+            self.read = os.open(self.out, os.O_RDONLY | os.O_CLOEXEC)
+        else:
+            self.read, write = os.pipe2(os.O_CLOEXEC)
+        begin = time.monotonic_ns()
+        self.pid = spawn(self.argv, stdin, write, write, self.env)
+        os.close(stdin)
+        os.close(write)
+        try:
+            found = self.wait_for(self.marker)
+        except Failed:
+            self.end(kill=True)
+            raise
+        self.live_s = (time.monotonic_ns() - begin) / 1e9
+        self.found = found
+        return self
+
+    def wait_for(self, marker):
+        """Read on until the whole output has @marker."""
+        deadline = time.monotonic() + self.timeout
+        while not (found := re.search(marker, self.text)):
+            left = deadline - time.monotonic()
+            if left < 0 or not select.select([self.read], [], [], left)[0]:
+                raise Failed(f"{self.argv[0]}: not live after {self.timeout} s")
+            part = os.read(self.read, 1 << 16)
+            self.text += part
+            if part:
+                continue
+            if not self.out or not Path(f"/proc/{self.pid}/fd/1").exists():
+                words = self.text.decode(errors="replace").strip().splitlines() or ["no words"]
+                raise Failed(f"{os.path.basename(self.argv[0])}: {words[-1]}")
+            time.sleep(0.002)
+        return found
+
+    def status(self, field):
+        """A number from /proc/PID/status; 0 once the process is gone."""
+        try:
+            text = Path(f"/proc/{self.pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return 0
+        found = re.search(rf"^{field}:\s*(\d+)", text, re.M)
+        return int(found[1]) if found else 0
+
+    def map_bytes(self):
+        """Kernel memory of all BPF maps that the process holds."""
+        total = 0
+        try:
+            for entry in os.scandir(f"/proc/{self.pid}/fdinfo"):
+                text = Path(entry.path).read_text()
+                if "map_type" in text:
+                    total += int(re.search(r"^memlock:\s*(\d+)", text, re.M)[1])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+        return total
+
+    def stop(self, timeout=60, watch=None):
+        """Ctrl-C; seconds to the exit, or None when it took more than @timeout. With output to a
+        file, @watch is called every few milliseconds."""
+        begin = time.monotonic_ns()
+        os.kill(self.pid, signal.SIGINT)
+        os.close(self.stdin)
+        self.stdin = -1
+        while not self.out and (part := self._read_until(begin / 1e9 + timeout)):
+            self.text += part
+        self.exit_status = None
+        while self.exit_status is None and time.monotonic() < begin / 1e9 + timeout:
+            if watch:
+                watch()
+            self.exit_status = wait_for_end(self.pid, 0.005 if watch else timeout)
+        taken = (time.monotonic_ns() - begin) / 1e9
+        if self.exit_status is None:
+            return None
+        self.pid = 0
+        return taken
+
+    def _read_until(self, deadline):
+        ready, _, _ = select.select([self.read], [], [], max(0, deadline - time.monotonic()))
+        return os.read(self.read, 1 << 16) if ready else b""
+
+    def end(self, kill):
+        if self.stdin >= 0:
+            os.close(self.stdin)
+        if self.pid and kill:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.read)
+
+    def __exit__(self, *_):
+        self.end(kill=True)
+
+
+def counts(text):
+    """The counts that stackcount printed."""
+    return [int(n) for n in re.findall(rb"^    (\d+)$", text, re.M)]

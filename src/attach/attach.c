@@ -1,0 +1,286 @@
+/*
+ * Puts the plan into effect: each backend gets its targets, and says of each whether it
+ * was placed or refused. The backends are in the files of their names; batches in batch.c,
+ * the way back in detach.c.
+ */
+#include "attach/attach.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "attach/backend.h"
+#include "attach/detach.h"
+#include "attach/link.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/*
+ * With more processes, or more places times processes, user probes go in system-wide: the
+ * program tells processes apart anyway, and what a probe costs in the other processes is
+ * less than what so many probes cost.
+ */
+#define MAX_PIDS 16
+#define MAX_PLACES 4096
+
+/* A function that kprobe.multi refused gets a kprobe of its own, but no more than these. */
+#define MAX_FALLBACKS 256
+
+#define SPARE_DESCRIPTORS 256 /* for everything but events and their links */
+
+struct attachment {
+	int *links;
+	size_t n_links, links_capacity;
+	int *events;
+	size_t n_events, events_capacity;
+	struct refusal *refusals;
+	size_t n_refused, refusals_capacity;
+	size_t n_attached;
+	size_t n_bare_events; /* those that run their program without a link */
+};
+
+void attachment_free(struct attachment *a)
+{
+	if (!a)
+		return;
+	detach_all(a->links, a->n_links, a->events, a->n_events);
+	free(a->links);
+	free(a->events);
+	free(a->refusals);
+	free(a);
+}
+
+void attachment_freep(struct attachment **a)
+{
+	attachment_free(*a);
+	*a = NULL;
+}
+
+void selection_fini(struct selection *s)
+{
+	free(s->items);
+	*s = (struct selection){};
+}
+
+void attaching_placed(struct attaching *at, uint32_t target)
+{
+	at->outcomes[target].is_placed = true;
+}
+
+void attaching_refused(struct attaching *at, uint32_t target, int code)
+{
+	assert(code < 0);
+	at->outcomes[target].code = code;
+}
+
+void attaching_add_link(struct attaching *at, int link_fd)
+{
+	struct attachment *a = at->attachment;
+
+	array_push(a->links, a->n_links, a->links_capacity, link_fd);
+}
+
+int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
+			enum program program)
+{
+	struct attachment *a = at->attachment;
+	int prog_fd = object_program_fd(at->object, program);
+	bool has_link = at->plan->features.perf_link;
+	cleanup_close int event = link_open_event(attr, pid);
+	if (event < 0)
+		return event;
+
+	int link = has_link ? link_to_event(event, prog_fd) : link_set_program(event, prog_fd);
+	if (link < 0)
+		return link;
+	if (has_link)
+		attaching_add_link(at, link);
+	else
+		a->n_bare_events++;
+	/* A link keeps its event, but the two are taken away sooner one by one. */
+	if (!has_link || at->has_room)
+		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(event));
+	return 0;
+}
+
+size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids)
+{
+	size_t n = at->scope->n_pids;
+
+	*pids = at->scope->pids;
+	return n <= MAX_PIDS && n * n_places <= MAX_PLACES ? n : 0;
+}
+
+static void (*const backends[BACKEND_N])(struct attaching *at, const struct selection *chosen) = {
+	[BACKEND_TRACEPOINT] = tracepoint_attach, [BACKEND_KPROBE_MULTI] = kprobe_multi_attach,
+	[BACKEND_KPROBE] = kprobe_attach,         [BACKEND_UPROBE_MULTI] = uprobe_multi_attach,
+	[BACKEND_UPROBE] = uprobe_attach,
+};
+
+/* The targets that @backend is planned for. */
+static void select_planned(const struct attaching *at, enum backend backend, struct selection *s)
+{
+	for (size_t i = 0; i < at->plan->n; i++) {
+		if (at->plan->backends[i] == backend)
+			array_push(s->items, s->n, s->capacity, (uint32_t)i);
+	}
+}
+
+/* The targets that were left out by kprobe.multi and may do with a kprobe. */
+static void select_left_out(const struct attaching *at, struct selection *s)
+{
+	if (!(at->plan->programs & 1u << PROGRAM_KPROBE))
+		return;
+	for (size_t i = 0; i < at->plan->n && s->n < MAX_FALLBACKS; i++) {
+		if (at->plan->backends[i] == BACKEND_KPROBE_MULTI && !at->outcomes[i].is_placed)
+			array_push(s->items, s->n, s->capacity, (uint32_t)i);
+	}
+}
+
+/* How many perf events will be opened. */
+static size_t count_events(const struct attaching *at)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < at->plan->n; i++) {
+		enum backend backend = at->plan->backends[i];
+
+		if (backend == BACKEND_UPROBE)
+			n += at->scope->n_pids ? at->scope->n_pids : 1;
+		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE)
+			n++;
+	}
+	return n;
+}
+
+/* Raise the soft limit, usually 1024, if need be; is there room for two descriptors per event? */
+static bool make_room(size_t n_events)
+{
+	rlim_t wanted = 2 * n_events + SPARE_DESCRIPTORS;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= wanted)
+		return true;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
+		log_debug("open files: limit raised to %llu", (unsigned long long)limit.rlim_cur);
+	return limit.rlim_max >= wanted;
+}
+
+/* Sum up what the backends said. */
+static int settle(const struct attaching *at, struct error *e)
+{
+	struct attachment *a = at->attachment;
+
+	for (size_t i = 0; i < at->plan->n; i++) {
+		const struct target *target = &at->targets[i];
+
+		if (at->outcomes[i].is_placed) {
+			a->n_attached++;
+			continue;
+		}
+
+		int code = at->outcomes[i].code;
+		const struct refusal refusal = { target, code, refusal_words(target->kind, code) };
+		array_push(a->refusals, a->n_refused, a->refusals_capacity, refusal);
+	}
+	if (a->n_attached > 0 || a->n_refused == 0)
+		return 0;
+
+	const struct refusal *first = &a->refusals[0];
+	if (a->n_refused == 1)
+		return error_set(e, first->code, "attach %s: %s", first->target->name,
+				 first->reason);
+	return error_set(e, first->code,
+			 "attach %s: %s (and none of the other %zu could be attached)",
+			 first->target->name, first->reason, a->n_refused - 1);
+}
+
+int attach_all(const struct target_list *targets, const struct plan *plan,
+	       const struct object *object, const struct attach_scope *scope,
+	       struct attachment **ret, struct error *e)
+{
+	assert(plan->n == targets->n);
+	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
+	cleanup_free struct outcome *outcomes = xcalloc(plan->n, sizeof(*outcomes));
+	struct attaching at = {
+		.targets = targets->targets,
+		.plan = plan,
+		.object = object,
+		.scope = scope,
+		.attachment = a,
+		.outcomes = outcomes,
+	};
+
+	at.has_room = make_room(count_events(&at));
+	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
+		cleanup(selection_fini) struct selection chosen = {};
+
+		select_planned(&at, backend, &chosen);
+		if (backend == BACKEND_KPROBE)
+			select_left_out(&at, &chosen);
+		if (chosen.n)
+			backends[backend](&at, &chosen);
+	}
+
+	int err = settle(&at, e);
+	if (err)
+		return err;
+	*ret = TAKE(a);
+	return 0;
+}
+
+int attach_follower(const struct object *object, const struct features *features,
+		    const uint64_t ids[3], struct attachment **ret, struct error *e)
+{
+	static const enum program programs[] = { PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT };
+	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
+	const struct plan plan = { .features = *features };
+	struct attaching at = {
+		.plan = &plan, .object = object, .attachment = a, .has_room = true
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		int code = tracepoint_attach_id(&at, ids[i], programs[i]);
+
+		if (code < 0)
+			return error_set(e, code, "follow the command's processes: %s",
+					 refusal_words(TARGET_TRACEPOINT, code));
+	}
+	*ret = TAKE(a);
+	return 0;
+}
+
+size_t attachment_n_attached(const struct attachment *a)
+{
+	return a->n_attached;
+}
+
+size_t attachment_n_links(const struct attachment *a)
+{
+	return a->n_links + a->n_bare_events;
+}
+
+size_t attachment_n_refused(const struct attachment *a)
+{
+	return a->n_refused;
+}
+
+const struct refusal *attachment_refused(const struct attachment *a, size_t i)
+{
+	assert(i < a->n_refused);
+	return &a->refusals[i];
+}
+
+uint64_t attachment_missed(const struct attachment *a)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a->n_links; i++)
+		n += link_missed(a->links[i]);
+	return n;
+}

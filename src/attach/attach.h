@@ -1,0 +1,59 @@
+/* attach/attach.h - putting the probes in place, and taking them away. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/plan.h"
+#include "base/error.h"
+#include "bpf/object.h"
+#include "match/target.h"
+
+struct attachment;
+
+struct attach_scope {
+	const uint32_t *pids; /* user probes are put into these processes only; none: into all */
+	size_t n_pids;
+};
+
+/*
+ * Attach every target by its planned backend. A single target that the kernel
+ * refuses is left out and remembered; a refused batch is tried in parts or by
+ * the next backend.
+ *
+ * Errors: every target was refused; the code and message of the first refusal.
+ * Ownership: the attachment holds descriptors only; @targets must outlive it.
+ */
+must_check int attach_all(const struct target_list *targets, const struct plan *plan,
+			  const struct object *object, const struct attach_scope *scope,
+			  struct attachment **ret, struct error *e);
+
+/*
+ * Attach the programs that follow a command's processes. @ids: perf's numbers of the
+ * tracepoints sched:sched_process_fork, _exec and _exit. Errors: any refusal.
+ */
+must_check int attach_follower(const struct object *object, const struct features *features,
+			       const uint64_t ids[3], struct attachment **ret, struct error *e);
+
+/*
+ * Take every probe away and free. Quick however many there are: where the kernel would take
+ * long for hundreds of single probes (tracepoints, kprobes, uprobes; never the multi links),
+ * a process that is left behind ends with the last of them. Until then their programs may
+ * run: who wants to count no more tells them so (GENERATION_OFF) before.
+ */
+void attachment_free(struct attachment *a);
+void attachment_freep(struct attachment **a);
+
+size_t attachment_n_attached(const struct attachment *a);
+size_t attachment_n_links(const struct attachment *a);
+
+struct refusal {
+	const struct target *target;
+	int code;           /* negative errno */
+	const char *reason; /* lent by the attachment */
+};
+size_t attachment_n_refused(const struct attachment *a);
+const struct refusal *attachment_refused(const struct attachment *a, size_t i);
+
+/* Hits that the kernel missed at the probes (kprobe misses), 0 where it does not count them. */
+uint64_t attachment_missed(const struct attachment *a);

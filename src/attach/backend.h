@@ -1,0 +1,66 @@
+/* attach/backend.h - what the backends share. For attach/ only. */
+#pragma once
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attach/attach.h"
+
+/* Indices in the target list, ascending. Owned; a zeroed one is empty. */
+struct selection {
+	uint32_t *items;
+	size_t n;
+	size_t capacity;
+};
+
+void selection_fini(struct selection *s);
+
+struct outcome {
+	int code;       /* the last refusal, negative errno */
+	bool is_placed; /* in one process at least */
+};
+
+/* One run of attach_all(). All but the outcomes is lent by its caller. */
+struct attaching {
+	const struct target *targets;
+	const struct plan *plan;
+	const struct object *object;
+	const struct attach_scope *scope;
+	struct attachment *attachment;
+	struct outcome *outcomes; /* of each target */
+	bool has_room;            /* for two descriptors per event */
+};
+
+void attaching_placed(struct attaching *at, uint32_t target);
+void attaching_refused(struct attaching *at, uint32_t target, int code);
+
+/* The attachment takes over the link. */
+void attaching_add_link(struct attaching *at, int link_fd);
+
+/*
+ * Open a perf event for @pid, or for every process with PID -1, and have it run @program.
+ * Returns 0 or the kernel's negative errno; words are found for it later, once per target.
+ */
+int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
+			enum program program);
+
+/*
+ * The processes that user probes are put into: as many as returned, *@pids lent by the scope;
+ * 0: system-wide, and the program tells processes apart. @n_places per process.
+ */
+size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
+
+/* One backend: put probes at these targets; each ends as placed or refused. */
+void tracepoint_attach(struct attaching *at, const struct selection *chosen);
+void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
+void kprobe_attach(struct attaching *at, const struct selection *chosen);
+void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
+void uprobe_attach(struct attaching *at, const struct selection *chosen);
+
+/* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program);
+
+/* Why the kernel declined with @code (negative errno), in words. Static text. */
+const char *refusal_words(enum target_kind kind, int code);

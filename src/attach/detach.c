@@ -1,0 +1,142 @@
+/*
+ * Why it takes more than close(2). Linux lets go of a probe only when no CPU can be in it
+ * any more, and waits for that, one probe at a time. Per descriptor, on 6.18:
+ *
+ *	link on a perf event      30 ms
+ *	perf event: tracepoint    40 ms, with event_mutex held
+ *	perf event: uprobe        80 ms, with event_mutex held
+ *
+ * 2,153 uprobes would take minutes. Two remedies:
+ *
+ * - Links are closed by many threads: their waits then pass together (300 links: 0.13 s).
+ *   But the kernels that got the fix of a use after free with which this wait came, 6.1
+ *   and 6.12 among them, wait with bpf_event_mutex held; so it is done in rounds that
+ *   grow only as long as that pays.
+ * - What is left when the time is up is inherited by a child that does nothing but end. The
+ *   kernel closes its descriptors as it exits (leftover.c).
+ *
+ * Expediting the kernel's grace periods meanwhile (/sys/kernel/rcu_expedited) brings 17 ms
+ * per event down to 1 ms on 5.10, but little on newer kernels (Tasks Trace RCU); it
+ * is the whole system's setting, and would stay if we were killed: not done.
+ *
+ * Links for many places (kprobe.multi, uprobe.multi) have one wait each, and no events.
+ */
+#include "attach/detach.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "attach/leftover.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+#define MAX_THREADS 127 /* besides this one */
+#define THREAD_STACK_BYTES (128 << 10)
+#define BUDGET_NS 600000000
+#define FIRST_ROUND 8 /* links, at least */
+
+struct closing {
+	const int *fds;
+	size_t n;
+	atomic_size_t next;
+};
+
+static void *close_some(void *data)
+{
+	struct closing *c = data;
+
+	for (size_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
+		close(c->fds[i]);
+	return NULL;
+}
+
+/* Close all, waiting for many at a time. */
+static void close_together(const int *fds, size_t n)
+{
+	struct closing c = { .fds = fds, .n = n };
+	pthread_t threads[MAX_THREADS];
+	size_t n_threads = 0;
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
+	/* This thread closes too, so it is no matter if none can be made. */
+	while (n_threads + 1 < n && n_threads < MAX_THREADS) {
+		if (pthread_create(&threads[n_threads], &attr, close_some, &c) != 0)
+			break;
+		n_threads++;
+	}
+	pthread_attr_destroy(&attr);
+
+	close_some(&c);
+	for (size_t i = 0; i < n_threads; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Close links while that is quick enough to be done by @deadline; returns how many were. */
+static size_t close_links(const int *links, size_t n, uint64_t deadline)
+{
+	size_t done = 0, round = FIRST_ROUND;
+
+	while (done < n) {
+		uint64_t start = now_ns();
+
+		if (round > n - done)
+			round = n - done;
+		close_together(links + done, round);
+		done += round;
+
+		/* If these waited in turn, twice as many take twice as long. */
+		uint64_t end = now_ns();
+		if (end + 2 * (end - start) > deadline)
+			break;
+		round = round * 2 > MAX_THREADS + 1 ? MAX_THREADS + 1 : round * 2;
+	}
+	return done;
+}
+
+static size_t close_events(const int *events, size_t n, uint64_t deadline)
+{
+	size_t done = 0;
+
+	while (done < n && now_ns() < deadline)
+		close(events[done++]);
+	return done;
+}
+
+/* The descriptors that the time did not suffice for. */
+static void close_rest(const int *links, size_t n_links, const int *events, size_t n_events)
+{
+	size_t n = n_links + n_events;
+	cleanup_free int *rest = xcalloc(n, sizeof(*rest));
+
+	if (n == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		rest[i] = i < n_links ? links[i] : events[i - n_links];
+	log_warn("%zu probes are quiet, but the kernel is still taking them away", n_events);
+	if (leftover_leave(rest, n))
+		return;
+	for (size_t i = 0; i < n; i++)
+		close(rest[i]);
+}
+
+void detach_all(const int *links, size_t n_links, const int *events, size_t n_events)
+{
+	uint64_t deadline = now_ns() + BUDGET_NS;
+	size_t links_done = close_links(links, n_links, deadline);
+	size_t events_done = close_events(events, n_events, deadline);
+	close_rest(links + links_done, n_links - links_done, events + events_done,
+		   n_events - events_done);
+}

@@ -1,0 +1,11 @@
+/* attach/detach.h - closing many probes quickly. */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Close links, and the perf events beneath them. If they are so many that the kernel would
+ * take longer than about a second, the rest is left to a process that holds nothing else
+ * and ends when they are closed; until then, their program may still be run.
+ */
+void detach_all(const int *links, size_t n_links, const int *events, size_t n_events);

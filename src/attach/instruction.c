@@ -1,0 +1,59 @@
+/*
+ * arch/x86/kernel/uprobes.c refuses instructions with a lock or a segment prefix other than
+ * fs and gs (is_prefix_bad()), like the first one of pthread_spin_lock:
+ *
+ *	f0 ff 0f	lock decl (%rdi)
+ *
+ * It also looks up VEX and EVEX encoded instructions in the table of the one-byte opcodes,
+ * so that some are refused and some are not: vpxor (ef) is taken for "out".
+ */
+#include "attach/instruction.h"
+
+#if defined(__x86_64__)
+
+enum byte_class { BYTE_OPCODE, BYTE_PREFIX, BYTE_SUSPICIOUS };
+
+static enum byte_class classify(uint8_t byte)
+{
+	switch (byte) {
+	case 0x66: /* operand size */
+	case 0x67: /* address size */
+	case 0x64: /* fs */
+	case 0x65: /* gs */
+	case 0xf2: /* repne */
+	case 0xf3: /* rep */
+		return BYTE_PREFIX;
+	case 0x26: /* es */
+	case 0x2e: /* cs */
+	case 0x36: /* ss */
+	case 0x3e: /* ds */
+	case 0xf0: /* lock */
+	case 0x62: /* EVEX */
+	case 0xc4: /* VEX */
+	case 0xc5:
+		return BYTE_SUSPICIOUS;
+	default:
+		return BYTE_OPCODE;
+	}
+}
+
+bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum byte_class class = classify(bytes[i]);
+
+		if (class != BYTE_PREFIX)
+			return class == BYTE_SUSPICIOUS;
+	}
+	return true; /* nothing but prefixes, or nothing at all */
+}
+
+#else
+
+bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
+{
+	(void)bytes;
+	return n == 0;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* attach/instruction.h - what the kernel's uprobes think of an instruction. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INSTRUCTION_MAX 15 /* bytes, of the longest */
+
+/*
+ * May the kernel refuse to probe the instruction that these bytes begin with? A guess that
+ * saves time: a wrong "no" costs attempts, a wrong "yes" a link.
+ */
+bool instruction_may_be_refused(const uint8_t *bytes, size_t n);

@@ -1,0 +1,44 @@
+/*
+ * One perf event per kernel function, on perf's own kprobe PMU: such a probe is gone with
+ * its descriptor, unlike one that is written to tracefs.
+ *
+ * The address is preferred to the name. It cannot be ambiguous: Linux 6.7 refuses a name
+ * that several functions have, and older kernels silently take the first of them.
+ */
+#include "attach/backend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+static int attach_one(struct attaching *at, const struct target *target)
+{
+	cleanup_free char *name = NULL;
+	struct perf_event_attr attr = {
+		.type = at->plan->features.kprobe_pmu,
+		.size = sizeof(attr),
+	};
+
+	if (target->addr) {
+		attr.kprobe_addr = target->addr;
+	} else {
+		name = target->module ? xasprintf("%s:%s", target->module, target->symbol)
+				      : xstrdup(target->symbol);
+		attr.kprobe_func = (uintptr_t)name;
+	}
+	return attaching_add_event(at, &attr, -1, PROGRAM_KPROBE);
+}
+
+void kprobe_attach(struct attaching *at, const struct selection *chosen)
+{
+	for (size_t i = 0; i < chosen->n; i++) {
+		int code = attach_one(at, &at->targets[chosen->items[i]]);
+
+		if (code < 0)
+			attaching_refused(at, chosen->items[i], code);
+		else
+			attaching_placed(at, chosen->items[i]);
+	}
+}

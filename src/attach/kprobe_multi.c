@@ -1,0 +1,126 @@
+/*
+ * One link for thousands of kernel functions, by address where it is known, else by symbol.
+ *
+ * Several functions may have one name, and not all of them can be traced. A list of
+ * addresses that was made by name may have some that cannot, and the kernel then refuses
+ * all. Halving finds them, but leaves a link for each piece, and each link is a wait at
+ * the end (35 links: 9 s instead of 2). So what is suspicious is linked apart: a refused
+ * list is divided into functions that have their name alone, which are tried once more
+ * as a whole, and namesakes, which are halved.
+ */
+#include "attach/backend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/batch.h"
+#include "attach/link.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+/* Places, in three parallel arrays. */
+struct places {
+	uint32_t *targets;
+	uint64_t *addrs;
+	const char **symbols;
+	size_t n;
+};
+
+static void places_init(struct places *p, size_t capacity)
+{
+	p->targets = xcalloc(capacity, sizeof(*p->targets));
+	p->addrs = xcalloc(capacity, sizeof(*p->addrs));
+	p->symbols = xcalloc(capacity, sizeof(*p->symbols));
+	p->n = 0;
+}
+
+static void places_fini(struct places *p)
+{
+	free(p->targets);
+	free(p->addrs);
+	free(p->symbols);
+}
+
+static void places_add(struct places *p, const struct attaching *at, uint32_t target)
+{
+	p->targets[p->n] = target;
+	p->addrs[p->n] = at->targets[target].addr;
+	p->symbols[p->n] = at->targets[target].symbol;
+	p->n++;
+}
+
+static int link_range(const struct batch *b, size_t first, size_t n)
+{
+	return link_kprobe_multi(b->prog_fd, b->places ? b->places + first : NULL,
+				 b->symbols ? b->symbols + first : NULL, n);
+}
+
+static struct batch batch_of(struct attaching *at, const struct places *p, bool by_symbol)
+{
+	return (struct batch){
+		.at = at,
+		.targets = p->targets,
+		.places = by_symbol ? NULL : p->addrs,
+		.symbols = by_symbol ? p->symbols : NULL,
+		.prog_fd = object_program_fd(at->object, PROGRAM_KPROBE_MULTI),
+		.link = link_range,
+	};
+}
+
+/* Divide into functions that have their name alone and those that share it. */
+static void divide(const struct attaching *at, const struct places *all, struct places *alone,
+		   struct places *namesakes)
+{
+	struct u64_map n_named = {};
+
+	for (size_t i = 0; i < all->n; i++)
+		++*u64_map_put(&n_named, hash_bytes(all->symbols[i], strlen(all->symbols[i])), 0,
+			       NULL);
+	for (size_t i = 0; i < all->n; i++) {
+		const char *symbol = all->symbols[i];
+		bool is_alone = *u64_map_get(&n_named, hash_bytes(symbol, strlen(symbol))) == 1;
+
+		places_add(is_alone ? alone : namesakes, at, all->targets[i]);
+	}
+	u64_map_fini(&n_named);
+}
+
+static void attach_by_addr(struct attaching *at, const struct places *all)
+{
+	struct batch whole = batch_of(at, all, false);
+
+	if (all->n == 0 || batch_attach_whole(&whole, all->n))
+		return;
+
+	cleanup(places_fini) struct places alone, namesakes;
+	places_init(&alone, all->n);
+	places_init(&namesakes, all->n);
+	divide(at, all, &alone, &namesakes);
+
+	/* By symbol the kernel picks the one of that name that it can trace. */
+	struct batch by_symbol = batch_of(at, &alone, true);
+	struct batch by_addr = batch_of(at, &alone, false);
+	if (alone.n && !batch_attach_whole(&by_symbol, alone.n))
+		batch_attach(&by_addr, alone.n);
+
+	struct batch rest = batch_of(at, &namesakes, false);
+	batch_attach(&rest, namesakes.n);
+}
+
+void kprobe_multi_attach(struct attaching *at, const struct selection *chosen)
+{
+	cleanup(places_fini) struct places known, unknown;
+	places_init(&known, chosen->n);
+	places_init(&unknown, chosen->n);
+
+	for (size_t i = 0; i < chosen->n; i++) {
+		bool is_known = at->targets[chosen->items[i]].addr != 0;
+
+		places_add(is_known ? &known : &unknown, at, chosen->items[i]);
+	}
+	attach_by_addr(at, &known);
+
+	struct batch by_symbol = batch_of(at, &unknown, true);
+	batch_attach(&by_symbol, unknown.n);
+}

@@ -1,0 +1,104 @@
+#include "attach/link.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf/features.h"
+#include "bpf/uapi.h"
+
+static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
+{
+	int fd = (int)syscall(SYS_bpf, cmd, attr, size);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int link_open_event(const struct perf_event_attr *attr, int pid)
+{
+	int fd;
+
+	/* An event for every process is one of a CPU; which is no matter to a BPF program. */
+	do {
+		fd = (int)syscall(SYS_perf_event_open, attr, pid, pid < 0 ? 0 : -1, -1,
+				  PERF_FLAG_FD_CLOEXEC);
+	} while (fd < 0 && errno == EINTR);
+	return fd < 0 ? -errno : fd;
+}
+
+int link_to_event(int event_fd, int prog_fd)
+{
+	const union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = (unsigned)prog_fd,
+			.target_fd = (unsigned)event_fd,
+			.attach_type = BPF_PERF_EVENT,
+		},
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+int link_set_program(int event_fd, int prog_fd)
+{
+	if (ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ||
+	    ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+int link_kprobe_multi(int prog_fd, const uint64_t *addrs, const char *const *symbols, size_t n)
+{
+	const union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = (unsigned)prog_fd,
+			.attach_type = BPF_TRACE_KPROBE_MULTI,
+			.kprobe_multi = {
+				.cnt = (unsigned)n,
+				.addrs = (uintptr_t)addrs,
+				.syms = (uintptr_t)symbols,
+			},
+		},
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+int link_uprobe_multi(int prog_fd, const char *path, const uint64_t *offsets,
+		      const uint64_t *semaphores, size_t n, uint32_t pid)
+{
+	const struct uapi_uprobe_multi attr = {
+		.prog_fd = (unsigned)prog_fd,
+		.attach_type = ABI_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.ref_counter_offsets = (uintptr_t)semaphores,
+		.cnt = (unsigned)n,
+		.pid = pid,
+	};
+
+	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+}
+
+uint64_t link_missed(int link_fd)
+{
+	struct uapi_link_info info = {};
+	const union bpf_attr attr = {
+		.info = {
+			.bpf_fd = (unsigned)link_fd,
+			.info_len = sizeof(info),
+			.info = (uintptr_t)&info,
+		},
+	};
+
+	if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
+		return 0;
+	if (info.type == BPF_LINK_TYPE_KPROBE_MULTI)
+		return info.kprobe_multi.missed;
+	if (info.type == BPF_LINK_TYPE_PERF_EVENT &&
+	    info.perf_kprobe.type == UAPI_PERF_EVENT_KPROBE)
+		return info.perf_kprobe.missed;
+	return 0;
+}

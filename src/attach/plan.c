@@ -1,0 +1,199 @@
+/*
+ * Which backend serves which target. What decides is the kind of the target and what the
+ * kernel has; the rows of one table say it all, best first.
+ */
+#include "attach/plan.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/strbuf.h"
+
+static bool has_always(const struct features *f)
+{
+	(void)f;
+	return true;
+}
+
+static bool has_kprobe_multi(const struct features *f)
+{
+	return f->kprobe_multi;
+}
+
+static bool has_kprobe(const struct features *f)
+{
+	return f->kprobe_pmu != 0;
+}
+
+static bool has_uprobe_multi(const struct features *f)
+{
+	return f->uprobe_multi;
+}
+
+static bool has_uprobe(const struct features *f)
+{
+	return f->uprobe_pmu != 0;
+}
+
+/* Best first: the first row that fits the target and that this kernel has is used. */
+static const struct {
+	enum target_kind kind;
+	enum backend backend;
+	enum program program;
+	bool (*is_had)(const struct features *f);
+} preference[] = {
+	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_always },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI, has_kprobe_multi },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI, has_uprobe_multi },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe },
+	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi },
+	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe },
+};
+
+static const char *const backend_names[BACKEND_N] = {
+	[BACKEND_TRACEPOINT] = "tracepoint", [BACKEND_KPROBE_MULTI] = "kprobe.multi",
+	[BACKEND_KPROBE] = "kprobe",         [BACKEND_UPROBE_MULTI] = "uprobe.multi",
+	[BACKEND_UPROBE] = "uprobe",
+};
+
+/* Which group of features a kind depends on, how it is spelled, and what its lack is called. */
+static const struct {
+	unsigned features;
+	const char *spelling;
+	const char *lack;
+} kinds[] = {
+	[TARGET_KERNEL_FUNCTION] = { FEATURES_KERNEL_FUNCTION, "kernel functions (FUNC)",
+				     "this kernel has no kprobes (CONFIG_KPROBES is not set)" },
+	[TARGET_USER_FUNCTION] = { FEATURES_USER, "user functions (LIB:FUNC)",
+				   "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
+	[TARGET_USDT] = { FEATURES_USER, "USDT probes (u:LIB:PROBE)",
+			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
+	[TARGET_TRACEPOINT] = { 0, "tracepoints (t:...)", "this kernel has no tracepoints" },
+};
+
+/* In which order a message offers what works. */
+static const enum target_kind offers[] = { TARGET_TRACEPOINT, TARGET_KERNEL_FUNCTION,
+					   TARGET_USER_FUNCTION, TARGET_USDT };
+
+const char *backend_name(enum backend backend)
+{
+	return backend_names[backend];
+}
+
+enum program plan_program(enum backend backend, enum target_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
+		if (preference[i].kind == kind && preference[i].backend == backend)
+			return preference[i].program;
+	}
+	return PROGRAM_N;
+}
+
+unsigned plan_needs_features(const struct target_list *targets)
+{
+	unsigned groups = FEATURES_ALWAYS;
+
+	for (size_t i = 0; i < targets->n; i++)
+		groups |= kinds[targets->targets[i].kind].features;
+	return groups;
+}
+
+/* The best backend for @kind, or BACKEND_N. */
+/*
+ * Up to this many kernel functions get a kprobe each: it is the cheaper hit, it takes
+ * functions that ftrace does not know, and it refuses a name that several functions have,
+ * where kprobe.multi silently takes the first. More would be slow to take away.
+ */
+#define FEW_KERNEL_FUNCTIONS 4
+
+static bool are_few(const struct target_list *targets)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < targets->n; i++)
+		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION;
+	return n <= FEW_KERNEL_FUNCTIONS;
+}
+
+static enum backend choose(enum target_kind kind, const struct features *features, unsigned avoid)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
+		if (preference[i].kind == kind && !(avoid & 1u << preference[i].backend) &&
+		    preference[i].is_had(features))
+			return preference[i].backend;
+	}
+	return BACKEND_N;
+}
+
+/* "tracepoints (t:...), user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" */
+static void put_offers(struct strbuf *b, const struct features *features, unsigned avoid)
+{
+	const char *has[ARRAY_SIZE(offers)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(offers); i++) {
+		if (choose(offers[i], features, avoid) != BACKEND_N)
+			has[n++] = kinds[offers[i]].spelling;
+	}
+	if (n == 0)
+		strbuf_puts(b, "nothing else works either");
+	for (size_t i = 0; i < n; i++) {
+		strbuf_puts(b, has[i]);
+		if (i + 2 < n)
+			strbuf_puts(b, ", ");
+		else if (i + 2 == n)
+			strbuf_puts(b, " and ");
+		else
+			strbuf_puts(b, " work");
+	}
+}
+
+static int refuse(const struct target *target, const struct features *features, unsigned avoid,
+		  struct error *e)
+{
+	const char *lack = kinds[target->kind].lack;
+
+	/* With everything allowed there would have been a way: so it is not the kernel's lack. */
+	if (choose(target->kind, features, 0) != BACKEND_N)
+		lack = "every way to trace it is ruled out";
+
+	cleanup_strbuf struct strbuf works = {};
+	put_offers(&works, features, avoid);
+	return error_set(e, -EOPNOTSUPP, "%s: %s; %s", target->name, lack, works.text);
+}
+
+int plan_make(const struct target_list *targets, const struct features *features, unsigned avoid,
+	      struct plan *ret, struct error *e)
+{
+	struct plan plan = { .n = targets->n, .features = *features };
+	enum backend chosen[ARRAY_SIZE(kinds)];
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
+		chosen[k] = choose(k, features, avoid);
+	if (has_kprobe(features) && !(avoid & 1u << BACKEND_KPROBE) && are_few(targets))
+		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
+
+	/* Refused before anything is allocated. */
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *target = &targets->targets[i];
+
+		if (chosen[target->kind] == BACKEND_N)
+			return refuse(target, features, avoid, e);
+		plan.programs |= 1u << plan_program(chosen[target->kind], target->kind);
+	}
+	plan.backends = xmalloc(plan.n ? plan.n : 1);
+	for (size_t i = 0; i < plan.n; i++)
+		plan.backends[i] = chosen[targets->targets[i].kind];
+	*ret = plan;
+	return 0;
+}
+
+void plan_fini(struct plan *plan)
+{
+	free(plan->backends);
+	*plan = (struct plan){};
+}

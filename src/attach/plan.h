@@ -1,0 +1,44 @@
+/* attach/plan.h - which backend serves which target. Pure: a test can stand in for any kernel. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/features.h"
+#include "bpf/object.h"
+#include "match/target.h"
+
+enum backend {
+	BACKEND_TRACEPOINT,
+	BACKEND_KPROBE_MULTI,
+	BACKEND_KPROBE,
+	BACKEND_UPROBE_MULTI,
+	BACKEND_UPROBE,
+	BACKEND_N,
+};
+
+const char *backend_name(enum backend backend); /* "kprobe.multi" */
+
+/* Owned; a zeroed one is empty. */
+struct plan {
+	uint8_t *backends; /* enum backend of each target, in the list's order */
+	size_t n;
+	unsigned programs; /* 1 << enum program, an OR; with those of backends to fall back to */
+	struct features features; /* of the kernel that the plan is for */
+};
+
+/* Groups of features that these targets' choice depends on (enum feature_group). */
+unsigned plan_needs_features(const struct target_list *targets);
+
+/*
+ * @avoid: 1 << enum backend, an OR: not to be used (a test hook and --debug's).
+ * Errors: -EOPNOTSUPP the kernel has nothing for this kind; the message says what
+ *         it lacks and what works instead.
+ */
+must_check int plan_make(const struct target_list *targets, const struct features *features,
+			 unsigned avoid, struct plan *ret, struct error *e);
+void plan_fini(struct plan *plan);
+
+/* The program that serves @kind by @backend. */
+enum program plan_program(enum backend backend, enum target_kind kind);

@@ -1,0 +1,73 @@
+/* The kernel's error numbers, in the words of someone who wants to trace. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/backend.h"
+#include "base/array.h"
+#include "bpf/uapi.h"
+
+#define KERNEL (1u << TARGET_KERNEL_FUNCTION)
+#define FUNCTION (1u << TARGET_USER_FUNCTION)
+#define USDT (1u << TARGET_USDT)
+#define USER (FUNCTION | USDT)
+#define TRACEPOINT (1u << TARGET_TRACEPOINT)
+#define ANY (KERNEL | USER | TRACEPOINT)
+
+static const struct {
+	int code;
+	unsigned kinds;
+	const char *words;
+} refusals[] = {
+	{ ENOENT, KERNEL, "no such function in this kernel" },
+	{ ESRCH, KERNEL, "no such function in this kernel" },
+	{ EADDRNOTAVAIL, KERNEL, "several functions have this name" },
+	{ EINVAL, KERNEL, "the kernel does not allow a probe there" },
+	{ EILSEQ, KERNEL, "the kernel sees no start of an instruction there" },
+	{ EBUSY, KERNEL, "its entry is in use by something else that changes kernel code" },
+	{ EOPNOTSUPP, KERNEL, "the kernel cannot probe it" },
+	{ UAPI_ENOTSUPP, KERNEL, "the kernel cannot probe it" },
+
+	{ UAPI_ENOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
+	{ EOPNOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
+	{ UAPI_ENOTSUPP, USDT, "the kernel cannot probe the instruction there" },
+	{ EOPNOTSUPP, USDT, "the kernel cannot probe the instruction there" },
+	{ ENOEXEC, USER, "there is no instruction there" },
+	{ EINVAL, USER, "the kernel does not allow a probe there" },
+	{ EFBIG, USDT, "its semaphore is too far into the file" },
+	{ ENOENT, USER, "the file is gone" },
+	{ ESRCH, USER, "the process has ended" },
+	{ ETXTBSY, USER, "the file is open for writing" },
+	{ EBADF, USER, "not a file that is run" },
+	{ EIO, USER, "the file cannot be read by the kernel" },
+
+	{ EINVAL, TRACEPOINT, "no such tracepoint" },
+	{ ENOENT, TRACEPOINT, "no such tracepoint" },
+	{ E2BIG, TRACEPOINT, "too many programs are attached to it" },
+
+	{ EMFILE, ANY, "too many open files (see ulimit -n)" },
+	{ ENFILE, ANY, "too many open files in the system" },
+	{ ENOMEM, ANY, "the kernel is out of memory for it" },
+};
+
+static const char *forbidden(void)
+{
+	/* Lockdown and other security modules answer root with the same code. */
+	if (geteuid() == 0)
+		return "Operation not permitted (by kernel lockdown, a security module or missing "
+		       "capabilities)";
+	return "Operation not permitted (needs root or CAP_BPF and CAP_PERFMON)";
+}
+
+const char *refusal_words(enum target_kind kind, int code)
+{
+	if (code == -EPERM || code == -EACCES)
+		return forbidden();
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		if (refusals[i].code == -code && refusals[i].kinds & 1u << kind)
+			return refusals[i].words;
+	}
+
+	const char *words = strerrordesc_np(-code);
+	return words ? words : "refused by the kernel";
+}

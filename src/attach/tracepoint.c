@@ -1,0 +1,25 @@
+#include "attach/backend.h"
+
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = id,
+	};
+
+	return attaching_add_event(at, &attr, -1, program);
+}
+
+void tracepoint_attach(struct attaching *at, const struct selection *chosen)
+{
+	for (size_t i = 0; i < chosen->n; i++) {
+		const struct target *target = &at->targets[chosen->items[i]];
+		int code = tracepoint_attach_id(at, target->tracepoint_id, PROGRAM_TRACEPOINT);
+
+		if (code < 0)
+			attaching_refused(at, chosen->items[i], code);
+		else
+			attaching_placed(at, chosen->items[i]);
+	}
+}

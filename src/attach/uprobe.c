@@ -1,0 +1,41 @@
+/* One perf event per user place and process, where the kernel has no uprobe.multi. */
+#include "attach/backend.h"
+
+#include <errno.h>
+
+/* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on every kernel. */
+#define REF_COUNTER_SHIFT 32
+
+static int attach_one(struct attaching *at, const struct target *target, int pid)
+{
+	/* The PMU has 32 bits for it; a truncated one would count up some other memory. */
+	if (target->semaphore > UINT32_MAX)
+		return -EFBIG;
+
+	const struct perf_event_attr attr = {
+		.type = at->plan->features.uprobe_pmu,
+		.size = sizeof(attr),
+		.config = target->semaphore << REF_COUNTER_SHIFT,
+		.uprobe_path = (uintptr_t)target->path,
+		.probe_offset = target->offset,
+	};
+	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target->kind));
+}
+
+void uprobe_attach(struct attaching *at, const struct selection *chosen)
+{
+	const uint32_t *pids;
+	size_t n_pids = attaching_pids(at, chosen->n, &pids);
+
+	for (size_t i = 0; i < chosen->n; i++) {
+		for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
+			int code = attach_one(at, &at->targets[chosen->items[i]],
+					      n_pids ? (int)pids[p] : -1);
+
+			if (code < 0)
+				attaching_refused(at, chosen->items[i], code);
+			else
+				attaching_placed(at, chosen->items[i]);
+		}
+	}
+}

@@ -1,0 +1,11 @@
+/* base/alloc.h - allocation that cannot fail: out of memory ends the program (status 1). */
+#pragma once
+
+#include <stddef.h>
+
+void *xmalloc(size_t size);
+void *xcalloc(size_t n, size_t size);
+void *xreallocarray(void *p, size_t n, size_t size);
+char *xstrdup(const char *s);
+char *xstrndup(const char *s, size_t n);
+__attribute__((format(printf, 1, 2))) char *xasprintf(const char *format, ...);

@@ -1,0 +1,25 @@
+/* base/array.h - growing a plain array: three variables (items, n, capacity), one macro. */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/alloc.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* @items, moved to where one more than @n fits; *@capacity doubles when it must. */
+static inline void *array_room(void *items, size_t n, size_t *capacity, size_t item_size)
+{
+	if (n < *capacity)
+		return items;
+	*capacity = *capacity ? *capacity * 2 : 16;
+	return xreallocarray(items, *capacity, item_size);
+}
+
+/* Make room for one more in @items (capacity @cap, used @n). */
+#define array_reserve(items, n, cap) \
+	((items) = array_room((items), (n), &(cap), sizeof((items)[0])))
+
+/* Append @value. */
+#define array_push(items, n, cap, value) \
+	((void)array_reserve(items, n, cap), (void)((items)[(n)++] = (value)))

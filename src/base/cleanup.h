@@ -1,0 +1,50 @@
+/* base/cleanup.h - scope guards: what is acquired in a scope is released at its end. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define cleanup(function) __attribute__((__cleanup__(function)))
+
+/* Hand @p's value over to the caller; the guard of @p then sees NULL. */
+#define TAKE(p)                                  \
+	({                                       \
+		__typeof__(p) take_value_ = (p); \
+		(p) = NULL;                      \
+		take_value_;                     \
+	})
+
+/* The same for a file descriptor; the guard then sees -1. */
+#define TAKE_FD(fd)                  \
+	({                           \
+		int take_fd_ = (fd); \
+		(fd) = -1;           \
+		take_fd_;            \
+	})
+
+static inline void cleanup_close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static inline void cleanup_free_p(void *p)
+{
+	void **pp = p;
+
+	free(*pp);
+	*pp = NULL;
+}
+
+static inline void cleanup_fclose_p(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+	*f = NULL;
+}
+
+#define cleanup_close cleanup(cleanup_close_fd)
+#define cleanup_free cleanup(cleanup_free_p)
+#define cleanup_fclose cleanup(cleanup_fclose_p)

@@ -1,0 +1,73 @@
+#include "base/error.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* vsnprintf that leaves "..." where the text did not fit. */
+static void put_text(char *to, size_t size, const char *format, va_list args)
+{
+	int n = vsnprintf(to, size, format, args);
+
+	if (n < 0)
+		to[0] = '\0';
+	else if ((size_t)n >= size && size > 4)
+		memcpy(to + size - 4, "...", 4);
+}
+
+/* Put ": " and @more behind the text, which again ends in "..." where it does not fit. */
+static void append(struct error *e, const char *more)
+{
+	size_t used = strlen(e->text);
+	size_t left = sizeof(e->text) - used;
+
+	if ((size_t)snprintf(e->text + used, left, ": %s", more) >= left)
+		memcpy(e->text + sizeof(e->text) - 4, "...", 4);
+}
+
+int error_set(struct error *e, int code, const char *format, ...)
+{
+	va_list args;
+
+	assert(code < 0);
+	if (!e)
+		return code;
+	e->code = code;
+	va_start(args, format);
+	put_text(e->text, sizeof(e->text), format, args);
+	va_end(args);
+	return code;
+}
+
+int error_errno(struct error *e, const char *format, ...)
+{
+	int code = errno ? -errno : -EIO;
+	va_list args;
+
+	if (!e)
+		return code;
+	e->code = code;
+	va_start(args, format);
+	put_text(e->text, sizeof(e->text), format, args);
+	va_end(args);
+
+	append(e, strerror(-code));
+	return code;
+}
+
+int error_within(struct error *e, const char *format, ...)
+{
+	struct error inner;
+	va_list args;
+
+	if (!e)
+		return -EIO;
+	inner = *e;
+	va_start(args, format);
+	put_text(e->text, sizeof(e->text), format, args);
+	va_end(args);
+
+	append(e, inner.text);
+	return e->code;
+}

@@ -1,0 +1,84 @@
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+uint64_t hash_bytes(const void *data, size_t size)
+{
+	const unsigned char *p = data;
+	uint64_t h = 0x9e3779b97f4a7c15ULL ^ size;
+	uint64_t word;
+
+	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		h = hash_mix(h ^ word);
+	}
+	word = 0;
+	memcpy(&word, p, size);
+	return hash_mix(h ^ word);
+}
+
+void u64_map_fini(struct u64_map *map)
+{
+	free(map->slots);
+	*map = (struct u64_map){};
+}
+
+void u64_map_clear(struct u64_map *map)
+{
+	if (map->slots)
+		memset(map->slots, 0, map->n_slots * sizeof(*map->slots));
+	map->n = 0;
+}
+
+/* The slot of @key, or the free slot where it belongs. */
+static struct u64_map_slot *find(struct u64_map_slot *slots, size_t n_slots, uint64_t key)
+{
+	size_t i = hash_mix(key) & (n_slots - 1);
+
+	while (slots[i].used && slots[i].key != key)
+		i = (i + 1) & (n_slots - 1);
+	return &slots[i];
+}
+
+static void grow(struct u64_map *map)
+{
+	size_t n_slots = map->n_slots ? map->n_slots * 2 : 64;
+	struct u64_map_slot *slots = xcalloc(n_slots, sizeof(*slots));
+
+	for (size_t i = 0; i < map->n_slots; i++)
+		if (map->slots[i].used)
+			*find(slots, n_slots, map->slots[i].key) = map->slots[i];
+	free(map->slots);
+	map->slots = slots;
+	map->n_slots = n_slots;
+}
+
+uint32_t *u64_map_get(const struct u64_map *map, uint64_t key)
+{
+	if (!map->n_slots)
+		return NULL;
+
+	struct u64_map_slot *slot = find(map->slots, map->n_slots, key);
+
+	return slot->used ? &slot->value : NULL;
+}
+
+uint32_t *u64_map_put(struct u64_map *map, uint64_t key, uint32_t initial, bool *is_new)
+{
+	if (map->n * 2 >= map->n_slots)
+		grow(map);
+
+	struct u64_map_slot *slot = find(map->slots, map->n_slots, key);
+	bool absent = !slot->used;
+
+	if (absent) {
+		*slot = (struct u64_map_slot){ .key = key, .value = initial, .used = 1 };
+		map->n++;
+	}
+	if (is_new)
+		*is_new = absent;
+	return &slot->value;
+}

@@ -1,0 +1,45 @@
+/* base/hash.h - mixing functions and one table: from a 64-bit key to a 32-bit value. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A bijective mix of 64 bits (the finalizer of splitmix64). */
+static inline uint64_t hash_mix(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= 0xbf58476d1ce4e5b9ULL;
+	x ^= x >> 27;
+	x *= 0x94d049bb133111ebULL;
+	x ^= x >> 31;
+	return x;
+}
+
+uint64_t hash_bytes(const void *data, size_t size);
+
+/*
+ * Open addressing, linear probing, at most half full. Keys may have any value.
+ * A zeroed struct is an empty table.
+ */
+struct u64_map {
+	struct u64_map_slot *slots;
+	size_t n;
+	size_t n_slots; /* power of two, or 0 */
+};
+
+struct u64_map_slot {
+	uint64_t key;
+	uint32_t value;
+	uint32_t used;
+};
+
+void u64_map_fini(struct u64_map *map);
+void u64_map_clear(struct u64_map *map); /* keeps the memory */
+
+/* NULL where absent. The pointer is valid until the next put. */
+uint32_t *u64_map_get(const struct u64_map *map, uint64_t key);
+
+/* The place of @key's value, made with value @initial where absent; *@is_new (may be NULL) says
+ * which. */
+uint32_t *u64_map_put(struct u64_map *map, uint64_t key, uint32_t initial, bool *is_new);

@@ -1,0 +1,49 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* The one mutable global of the program. */
+static struct {
+	const char *name;
+	enum log_level level;
+} setup = { "stackcount", LOG_WARN };
+
+void log_setup(const char *name, enum log_level level)
+{
+	setup.name = name;
+	setup.level = level;
+}
+
+enum log_level log_level(void)
+{
+	return setup.level;
+}
+
+static void put(const char *format, va_list args)
+{
+	char line[1024];
+
+	(void)vsnprintf(line, sizeof(line), format, args);
+	(void)fprintf(stderr, "%s: %s\n", setup.name, line);
+}
+
+void log_warn(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	put(format, args);
+	va_end(args);
+}
+
+void log_debug(const char *format, ...)
+{
+	va_list args;
+
+	if (setup.level < LOG_DEBUG)
+		return;
+	va_start(args, format);
+	put(format, args);
+	va_end(args);
+}

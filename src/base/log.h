@@ -1,0 +1,11 @@
+/* base/log.h - what the user should know besides the report. Standard error, one line each. */
+#pragma once
+
+enum log_level { LOG_WARN, LOG_DEBUG };
+
+/* @name is the program's, before every line; @level LOG_DEBUG shows everything. */
+void log_setup(const char *name, enum log_level level);
+enum log_level log_level(void);
+
+__attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+__attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);

@@ -1,0 +1,108 @@
+#include "base/strtab.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/hash.h"
+
+#define BLOCK_BYTES 65536
+
+struct strtab {
+	char **blocks;
+	size_t n_blocks, cap_blocks;
+	size_t used, size; /* of the last block */
+	size_t bytes;
+	const char **slots; /* open addressing, at most half full */
+	size_t n, n_slots;
+};
+
+struct strtab *strtab_new(void)
+{
+	return xcalloc(1, sizeof(struct strtab));
+}
+
+void strtab_free(struct strtab *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_blocks; i++)
+		free(t->blocks[i]);
+	free(t->blocks);
+	free(t->slots);
+	free(t);
+}
+
+void strtab_freep(struct strtab **t)
+{
+	strtab_free(*t);
+	*t = NULL;
+}
+
+static char *carve(struct strtab *t, size_t size)
+{
+	if (!t->n_blocks || t->used + size > t->size) {
+		t->size = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+		array_push(t->blocks, t->n_blocks, t->cap_blocks, xmalloc(t->size));
+		t->bytes += t->size;
+		t->used = 0;
+	}
+
+	char *at = t->blocks[t->n_blocks - 1] + t->used;
+
+	t->used += size;
+	return at;
+}
+
+static const char **find(const char **slots, size_t n_slots, const char *text, size_t n)
+{
+	size_t i = hash_bytes(text, n) & (n_slots - 1);
+
+	while (slots[i] && (strncmp(slots[i], text, n) != 0 || slots[i][n] != '\0'))
+		i = (i + 1) & (n_slots - 1);
+	return &slots[i];
+}
+
+static void grow(struct strtab *t)
+{
+	size_t n_slots = t->n_slots ? t->n_slots * 2 : 256;
+	const char **slots = xcalloc(n_slots, sizeof(*slots));
+
+	for (size_t i = 0; i < t->n_slots; i++)
+		if (t->slots[i])
+			*find(slots, n_slots, t->slots[i], strlen(t->slots[i])) = t->slots[i];
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n_slots;
+}
+
+const char *strtab_add_n(struct strtab *t, const char *text, size_t n)
+{
+	n = strnlen(text, n);
+	if (t->n * 2 >= t->n_slots)
+		grow(t);
+
+	const char **slot = find(t->slots, t->n_slots, text, n);
+
+	if (!*slot) {
+		char *copy = carve(t, n + 1);
+
+		memcpy(copy, text, n);
+		copy[n] = '\0';
+		*slot = copy;
+		t->n++;
+	}
+	return *slot;
+}
+
+const char *strtab_add(struct strtab *t, const char *text)
+{
+	return strtab_add_n(t, text, strlen(text));
+}
+
+size_t strtab_bytes(const struct strtab *t)
+{
+	return sizeof(*t) + t->bytes + t->n_slots * sizeof(*t->slots);
+}

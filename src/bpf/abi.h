@@ -1,0 +1,133 @@
+/*
+ * bpf/abi.h - what the BPF programs and the program in user space share. The only
+ * definition of each: included by both sides.
+ *
+ * A stack, wherever one is kept, is a row of 64-bit words: addresses, innermost
+ * first; then, when it was cut, one word below STACK_MARK_END that says why; then
+ * zeros. So a cut stack never has the hash of a complete one.
+ */
+#pragma once
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define STACK_MAX_FRAMES 127 /* the deepest that the kernel's own walk gives */
+#define STACK_WORDS 128      /* with room for the mark */
+#define CHUNK_WORDS 16
+#define CHUNKS_PER_STACK (STACK_WORDS / CHUNK_WORDS)
+
+/* Why a stack is not whole. */
+enum stack_mark {
+	STACK_MARK_NONE,
+	STACK_MARK_DEPTH,      /* the kernel's or our depth limit was reached */
+	STACK_MARK_UNREADABLE, /* a stack page was not resident */
+	STACK_MARK_FAILED,     /* the kernel's walk gave an error */
+	STACK_MARK_END,
+};
+
+/* Why a hit could not be counted in its row. */
+enum lost_reason {
+	LOST_NO_SCRATCH,   /* too many hits nested on one CPU */
+	LOST_STACKS_FULL,  /* no room for a new stack's frames */
+	LOST_COUNTS_FULL,  /* no room for a new row */
+	LOST_NO_MEMORY,    /* the kernel's allocator had none at hand */
+	LOST_NOT_FOLLOWED, /* not hits: new tasks of the command that could not be noted */
+	LOST_IN_KERNEL,    /* number of the above */
+};
+
+/*
+ * The value of the 'counts' maps: one count in each of a few lanes, a cache line apart,
+ * so that a stack that is hot on several CPUs does not bounce one line between them. Lane
+ * i is word LANE_WORDS * (i + 1); the first line is left to the key, which all CPUs read.
+ */
+#define LANE_WORDS 8
+#define MAX_LANES 8
+#define ROW_WORDS(n_lanes) (LANE_WORDS * (n_lanes) + 1)
+
+/* Key of the 'counts' maps. */
+struct stack_key {
+	__u64 kernel_stack; /* hash of its words, 0: none */
+	__u64 user_stack;   /* likewise */
+	__u32 tgid;         /* 0 unless user stacks or processes are told apart */
+	__u32 flags;        /* KEY_* */
+};
+#ifndef __cplusplus
+_Static_assert(sizeof(struct stack_key) == 24, "abi");
+#endif
+
+/* The first user address is where execution stands, not a return address. */
+#define KEY_USER_PC_EXACT 1
+/* The same of the first kernel address. */
+#define KEY_KERNEL_PC_EXACT 2
+
+/* Key of the 'stacks' maps: one piece of a stack; the value is CHUNK_WORDS words. */
+struct chunk_key {
+	__u64 stack; /* hash, as in struct stack_key */
+	__u64 index; /* of the piece */
+};
+_Static_assert(sizeof(struct chunk_key) == 16, "abi");
+
+struct stack_chunk {
+	__u64 words[CHUNK_WORDS];
+};
+_Static_assert(sizeof(struct stack_chunk) == 8UL * CHUNK_WORDS, "abi");
+
+/* What is written to the 'wake' ring buffer. */
+enum notice_type {
+	NOTICE_FILLING, /* the current generation's maps fill up */
+	NOTICE_ENOUGH,  /* --events reached */
+	NOTICE_PROCESS, /* a process was seen for the first time */
+};
+
+struct notice {
+	__u32 type; /* enum notice_type */
+	__u32 tgid; /* NOTICE_PROCESS */
+	char comm[16];
+};
+_Static_assert(sizeof(struct notice) == 24, "abi");
+
+/* The value of 'trace_state': written by both sides while tracing. */
+#define GENERATION_OFF 2
+
+struct trace_state {
+	__u32 generation; /* 0 or 1: where to count; GENERATION_OFF: count nothing */
+	__u32 pad0[31];  /* what is written on new rows is kept off the line that every hit reads */
+	__u64 n_rows[2]; /* rows in each generation */
+	__u64 n_chunks[2];
+	__u64 is_noticed[2]; /* NOTICE_FILLING was sent */
+	__u64 pad1[10];
+	__u64 n_hits; /* with a limit only */
+	__u64 pad2[15];
+};
+_Static_assert(sizeof(struct trace_state) == 384, "abi");
+
+#define MAX_CPUS 4096
+
+/* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
+struct trace_config {
+	__u64 hash_seed[2];   /* random, odd */
+	__u64 max_events;     /* 0: no limit */
+	__u64 rows_to_notice; /* new rows in a generation after which that is told */
+	__u64 chunks_to_notice;
+	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
+	__u64 pidns_ino;
+	__u32 max_kernel_frames; /* 0: no kernel stacks */
+	__u32 max_user_frames;   /* 0: no user stacks */
+	__u32 kernel_limit;      /* a walk of this many frames was cut by the kernel */
+	__u32 tgid;              /* count this process only, 0: any */
+	__u32 has_tgids;         /* count those in the map 'tgids' only */
+	__u32 has_cpus;          /* count on CPUs in @cpus only */
+	__u32 has_pidns;         /* we are not in the initial PID namespace */
+	__u32 per_process;       /* rows are told apart by process even without user stacks */
+	__u32 follow;            /* count the command's process tree only (map 'tasks') */
+	__u32 command_tgid;      /* with @follow: the command, in our PID namespace */
+	__u32 fork_child_offset; /* byte offset of child_pid in sched_process_fork's record */
+	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
+	__u32 has_task_regs;     /* bpf_task_pt_regs() exists: user stacks are walked here */
+	__u32 lane_mask;         /* number of lanes - 1 */
+	__u32 has_own_lane;      /* each CPU has one to itself */
+	__u32 pad;
+	__u64 cpus[MAX_CPUS / 64];
+};
+_Static_assert(sizeof(struct trace_config) == 56 + 64 + MAX_CPUS / 8, "abi");

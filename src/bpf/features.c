@@ -1,0 +1,231 @@
+/*
+ * Every question is put by doing it in the small: a program of a few instructions is
+ * loaded, or a link is asked for that cannot be made, and the way in which the kernel
+ * declines tells whether it knows the request. A kernel's version would not tell:
+ * distributions configure things out and carry things back.
+ *
+ * bpf(2) is called directly: libbpf's own probes answer other questions, and are slower.
+ */
+#include "bpf/features.h"
+
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/uapi.h"
+
+#define INSN(c, dst, src, offset, value)                                                         \
+	{                                                                                        \
+		.code = (c), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) \
+	}
+#define MOVE_IMM(dst, value) INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
+#define MOVE_REG(dst, src) INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
+#define CALL(helper) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, helper)
+#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, size);
+}
+
+static int load(enum bpf_prog_type type, unsigned attach_type, const struct bpf_insn *insns,
+		unsigned n)
+{
+	union bpf_attr attr = {
+		.prog_type = type,
+		.expected_attach_type = attach_type,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = n,
+		.license = (uintptr_t) "GPL",
+	};
+
+	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+static int load_empty(enum bpf_prog_type type, unsigned attach_type)
+{
+	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
+
+	return load(type, attach_type, insns, ARRAY_SIZE(insns));
+}
+
+/* Does a tracing program of these instructions pass the verifier? */
+static bool is_accepted(const struct bpf_insn *insns, unsigned n)
+{
+	cleanup_close int fd = load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
+
+	return fd >= 0;
+}
+
+/*
+ * Since Linux commit e6f2dd0f8067 ("bpf: Add bpf_loop helper") (in v5.17). A call without a
+ * callback is refused by all, but where the helper is not known the verifier says so.
+ */
+static bool has_loop(void)
+{
+	const struct bpf_insn insns[] = { CALL(BPF_FUNC_loop), EXIT };
+	char said[512] = "";
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_KPROBE,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = ARRAY_SIZE(insns),
+		.license = (uintptr_t) "GPL",
+		.log_buf = (uintptr_t)said,
+		.log_size = sizeof(said),
+		.log_level = 1,
+	};
+	cleanup_close int fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+
+	return fd < 0 && said[0] && !strstr(said, "invalid func") && !strstr(said, "unknown func");
+}
+
+/*
+ * Since Linux commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15). The task
+ * that it wants is known to the verifier by its BTF type, so this needs the kernel's BTF too.
+ */
+static bool has_task_regs(void)
+{
+	const struct bpf_insn insns[] = {
+		CALL(BPF_FUNC_get_current_task_btf),
+		MOVE_REG(BPF_REG_1, BPF_REG_0),
+		CALL(BPF_FUNC_task_pt_regs),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+
+	return is_accepted(insns, ARRAY_SIZE(insns));
+}
+
+/*
+ * Since Linux commit 34dd3bad1a6f ("bpf: Relax the requirement to use preallocated hash maps in
+ * tracing progs.") (in v6.1). Before, perf event programs were refused such maps and other
+ * tracing programs could deadlock in the allocator: so the former are asked, for all.
+ */
+static bool has_on_demand_maps(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_HASH,
+		.key_size = 4,
+		.value_size = 4,
+		.max_entries = 1,
+		.map_flags = BPF_F_NO_PREALLOC,
+	};
+	cleanup_close int map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+	if (map < 0)
+		return false;
+
+	const struct bpf_insn insns[] = {
+		INSN(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, 0),
+		MOVE_REG(BPF_REG_2, BPF_REG_10),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		INSN(0, 0, 0, 0, 0), /* the second half of the load */
+		CALL(BPF_FUNC_map_lookup_elem),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+	cleanup_close int fd = load(BPF_PROG_TYPE_PERF_EVENT, 0, insns, ARRAY_SIZE(insns));
+
+	return fd >= 0;
+}
+
+/* Since Linux commit b89fbfbb854c ("bpf: Implement minimal BPF perf link") (in v5.15). */
+static bool has_perf_link(void)
+{
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_TRACEPOINT, 0);
+	if (prog < 0)
+		return false;
+
+	/* The descriptor is looked at only where the request is known: else EINVAL. */
+	union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = prog,
+			.target_fd = (unsigned)-1,
+			.attach_type = BPF_PERF_EVENT,
+		},
+	};
+	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return link < 0 && errno == EBADF;
+}
+
+/*
+ * Since Linux commit 0dcac2725406 ("bpf: Add multi kprobe link") (in v5.18), with CONFIG_FPROBE;
+ * without it -EOPNOTSUPP.
+ */
+static bool has_kprobe_multi(void)
+{
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI);
+	if (prog < 0)
+		return false;
+
+	/* Addresses that cannot be read: they are looked at last. */
+	union bpf_attr attr = {
+		.link_create = {
+			.prog_fd = prog,
+			.attach_type = BPF_TRACE_KPROBE_MULTI,
+			.kprobe_multi = { .cnt = 1, .addrs = 8 },
+		},
+	};
+	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return link < 0 && errno == EFAULT;
+}
+
+/*
+ * Since Linux commit 89ae89f53d20 ("bpf: Add multi uprobe link") (in v6.6); usable since
+ * 46ba0e49b642 ("bpf: fix multi-uprobe PID filtering logic"), before which only one thread of
+ * the process was traced.
+ */
+static bool has_uprobe_multi(void)
+{
+	cleanup_close int prog = load_empty(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI);
+	if (prog < 0)
+		return false;
+
+	/*
+	 * A directory is no place for a probe: EBADF where the request is known. The same fix that
+	 * made the PID one of a process made an impossible PID an error that comes before: EINVAL.
+	 */
+	const uint64_t offset = 0;
+	struct uapi_uprobe_multi attr = {
+		.prog_fd = prog,
+		.attach_type = ABI_TRACE_UPROBE_MULTI,
+		.path = (uintptr_t) "/",
+		.offsets = (uintptr_t)&offset,
+		.cnt = 1,
+	};
+	cleanup_close int link = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	if (link >= 0 || errno != EBADF)
+		return false;
+
+	attr.pid = (uint32_t)-1;
+	cleanup_close int by_pid = sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return by_pid < 0 && errno == EINVAL;
+}
+
+static const struct {
+	unsigned group;
+	size_t flag; /* offset in struct features */
+	bool (*probe)(void);
+} probes[] = {
+	{ FEATURES_ALWAYS, offsetof(struct features, loop), has_loop },
+	{ FEATURES_ALWAYS, offsetof(struct features, on_demand_maps), has_on_demand_maps },
+	{ FEATURES_ALWAYS, offsetof(struct features, task_regs), has_task_regs },
+	{ FEATURES_ALWAYS, offsetof(struct features, perf_link), has_perf_link },
+	{ FEATURES_KERNEL_FUNCTION, offsetof(struct features, kprobe_multi), has_kprobe_multi },
+	{ FEATURES_USER, offsetof(struct features, uprobe_multi), has_uprobe_multi },
+};
+
+void features_probe(struct features *features, unsigned groups)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (groups & probes[i].group)
+			*(bool *)((char *)features + probes[i].flag) = probes[i].probe();
+	}
+}

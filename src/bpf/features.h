@@ -1,0 +1,33 @@
+/*
+ * bpf/features.h - what this kernel can do, found out by trying, not by its version.
+ *
+ * Probes run only when asked for: each costs a system call or two, and a plain
+ * tracepoint needs none of them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Newer than the headers that the distribution has: include/uapi/linux/bpf.h of Linux 6.6. */
+#define ABI_TRACE_UPROBE_MULTI 48
+
+struct features {
+	uint32_t kprobe_pmu; /* type of perf's kprobes, 0: the kernel has none */
+	uint32_t uprobe_pmu; /* likewise */
+	bool kprobe_multi;   /* Linux 5.18 with CONFIG_FPROBE */
+	bool uprobe_multi;   /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
+	bool perf_link;      /* BPF links on perf events, Linux 5.15; below, an ioctl */
+	bool task_regs;      /* bpf_task_pt_regs(), Linux 5.15 with BTF */
+	bool loop;           /* bpf_loop(), Linux 5.17: the newer programs are used */
+	bool on_demand_maps; /* hash maps without pre-allocation are safe in tracing, Linux 6.1 */
+};
+
+enum feature_group {
+	FEATURES_ALWAYS = 1, /* loop, on_demand_maps, task_regs, perf_link */
+	FEATURES_KERNEL_FUNCTION = 2,
+	FEATURES_USER = 4,
+};
+
+/* Probe the given groups (an OR); kprobe_pmu and uprobe_pmu are the caller's to fill. */
+void features_probe(struct features *features, unsigned groups);

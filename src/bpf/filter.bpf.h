@@ -1,0 +1,83 @@
+/*
+ * bpf/filter.bpf.h - is this hit wanted? And what is told to user space.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+
+static __always_inline void note_lost(__u32 reason)
+{
+	__u64 *n = bpf_map_lookup_elem(&lost, &reason);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+/* Tell user space. A full ring loses nothing that is counted: it looks again by itself. */
+static __always_inline void send_notice(__u32 type, __u32 tgid)
+{
+	struct notice notice = { .type = type, .tgid = tgid };
+
+	if (type == NOTICE_PROCESS)
+		bpf_get_current_comm(notice.comm, sizeof(notice.comm));
+	bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+}
+
+/* The process, by its number in our PID namespace; 0 when it has none there. */
+static __always_inline __u32 current_tgid(void)
+{
+	struct bpf_pidns_info ids = {};
+
+	if (!config.has_pidns)
+		return bpf_get_current_pid_tgid() >> 32;
+	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &ids, sizeof(ids)))
+		return 0;
+	return ids.tgid;
+}
+
+static __always_inline bool is_wanted_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return cpu < MAX_CPUS && (config.cpus[cpu / 64] >> (cpu % 64) & 1);
+}
+
+static __always_inline bool is_wanted(__u32 tgid)
+{
+	if (config.has_cpus && !is_wanted_cpu())
+		return false;
+	if (config.tgid && tgid != config.tgid)
+		return false;
+	if (config.has_tgids && !bpf_map_lookup_elem(&tgids, &tgid))
+		return false;
+	if (config.follow) {
+		__u32 tid = bpf_get_current_pid_tgid();
+
+		return bpf_map_lookup_elem(&tasks, &tid);
+	}
+	return true;
+}
+
+/*
+ * Below the limit of --events? Old kernels, for which no fetching atomics are used, may
+ * overshoot by one hit per CPU.
+ */
+static __always_inline bool is_below_limit(bool is_new_kernel)
+{
+	__u64 n;
+
+	if (!config.max_events)
+		return true;
+	if (is_new_kernel) {
+		n = __sync_fetch_and_add(&trace_state.n_hits, 1);
+		if (n + 1 == config.max_events)
+			send_notice(NOTICE_ENOUGH, 0);
+		return n < config.max_events;
+	}
+	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
+		return false;
+	__sync_fetch_and_add(&trace_state.n_hits, 1);
+	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
+		send_notice(NOTICE_ENOUGH, 0);
+	return true;
+}

@@ -1,0 +1,26 @@
+/*
+ * bpf/kernel.h - the few things of the kernel that the BPF programs read. Fixed by
+ * ABI, so nothing is relocated and no BTF of the kernel is parsed at start-up.
+ */
+#pragma once
+
+#if !defined(__TARGET_ARCH_x86)
+#error "only x86-64 is supported: user registers and the frame layout are its own"
+#endif
+
+/* arch/x86/include/uapi/asm/ptrace.h: the same for every x86-64 kernel. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
+	unsigned long ip, cs, flags, sp, ss;
+};
+
+#define CS_USER_64 0x33 /* __USER_CS; __USER32_CS is 0x23, and 0 is a kernel thread's */
+#define CS_RING_MASK 3
+
+/* What a function with a frame pointer leaves at (rbp). */
+struct user_frame {
+	unsigned long next;
+	unsigned long return_address;
+};
+
+struct task_struct;

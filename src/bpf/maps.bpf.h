@@ -1,0 +1,126 @@
+/*
+ * bpf/maps.bpf.h - the maps, the configuration and a hit's working memory.
+ */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf/abi.h"
+#include "bpf/kernel.h"
+
+#define NULL ((void *)0)
+
+const volatile struct trace_config config;
+const volatile __u64 zero_row[ROW_WORDS(MAX_LANES)];
+struct trace_state trace_state;
+
+/* The two stacks of a hit. */
+enum side { SIDE_KERNEL, SIDE_USER, SIDES };
+
+/*
+ * How long a walked stack is, is kept in memory, where the verifier does not follow its
+ * values: it then looks at what comes behind a loop once, not once for every way out.
+ */
+struct walked {
+	__u32 n;     /* words, the mark included; zeros behind, to the end of the piece */
+	__u32 start; /* 0 or 1: index of the first */
+	__u32 mark;
+	__u32 n_turns;
+};
+
+/*
+ * A hit's working memory. A per-CPU buffer is not private: a uprobe program can be
+ * preempted by another one, and an interrupt can run a tracepoint's on top. So a slot
+ * is claimed.
+ */
+#define SCRATCH_SLOTS 4
+
+/*
+ * Part of the user's stack, read at once: reading a word costs as much as reading all of
+ * these (each read disables page faults, opens user memory and, on many CPUs, fences).
+ */
+#define WINDOW_WORDS 64
+#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
+
+struct window {
+	__u64 base;                    /* user address of the first word */
+	__u64 n_valid;                 /* offsets below this have a frame behind them, in bytes */
+	__u64 words[WINDOW_WORDS + 1]; /* the last is never valid, but needs no check */
+};
+
+struct scratch_slot {
+	__u64 busy;
+	__u64 number; /* key in 'scratch' */
+	struct stack_key key;
+	struct walked walked[SIDES];
+	/* [0] is left free for a function to be put in front; a piece behind is for zeros. */
+	__u64 words[SIDES][1 + STACK_WORDS + CHUNK_WORDS];
+	struct window window;
+};
+
+/* One entry a slot: one look-up each, and the verifier takes them for the same. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCH_SLOTS);
+	__type(key, __u32);
+	__type(value, struct scratch_slot);
+} scratch SEC(".maps");
+
+/*
+ * No per-CPU hash: each of its elements is an allocation from the kernel's per-CPU memory,
+ * which made a new row five times as dear (20 us, measured), and grows with the machine.
+ */
+struct counts_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading, as is the value's size: see ROW_WORDS() */
+	__uint(key_size, sizeof(struct stack_key));
+	__uint(value_size, sizeof(__u64) * ROW_WORDS(1));
+} counts0 SEC(".maps"), counts1 SEC(".maps");
+
+struct stacks_map {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, struct chunk_key);
+	__type(value, struct stack_chunk);
+} stacks0 SEC(".maps"), stacks1 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOST_IN_KERNEL);
+	__type(key, __u32);
+	__type(value, __u64);
+} lost SEC(".maps");
+
+/* Processes already announced to user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} seen SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} wake SEC(".maps");
+
+/* With several -p: the processes to be counted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, __u32);
+} tgids SEC(".maps");
+
+/* With a command: its threads, by their number in the initial PID namespace. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, __u32);
+} tasks SEC(".maps");

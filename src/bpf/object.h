@@ -1,0 +1,68 @@
+/*
+ * bpf/object.h - the BPF programs and maps, loaded. The only file that knows the skeleton.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/abi.h"
+#include "bpf/features.h"
+
+enum program {
+	PROGRAM_TRACEPOINT,
+	PROGRAM_KPROBE,
+	PROGRAM_KPROBE_MULTI,
+	PROGRAM_UPROBE, /* at a function's entry */
+	PROGRAM_UPROBE_MULTI,
+	PROGRAM_USDT, /* in the middle of a function */
+	PROGRAM_USDT_MULTI,
+	PROGRAM_FORK, /* the three that follow a command's processes */
+	PROGRAM_EXEC,
+	PROGRAM_EXIT,
+	PROGRAM_N,
+};
+
+struct object_options {
+	struct trace_config config;
+	unsigned programs;   /* 1 << enum program, an OR */
+	uint32_t max_rows;   /* of one generation */
+	uint32_t max_chunks; /* likewise */
+	uint32_t max_tgids;  /* entries in the map 'tgids' */
+};
+
+struct object;
+
+/* Errors: -EPERM names the capability or lockdown; others carry the verifier's last line. */
+must_check int object_load(const struct object_options *options, const struct features *features,
+			   struct object **ret, struct error *e);
+void object_free(struct object *object);
+void object_freep(struct object **object);
+
+int object_program_fd(const struct object *object, enum program program);
+int object_counts_fd(const struct object *object, unsigned generation);
+int object_stacks_fd(const struct object *object, unsigned generation);
+int object_lost_fd(const struct object *object);
+int object_wake_fd(const struct object *object);
+
+/* With several -p: the processes to be counted. Errors: from writing the map. */
+must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,
+				struct error *e);
+
+/* The shared page. Lent by @object. */
+struct trace_state *object_state(const struct object *object);
+
+/* Hits that the kernel skipped because a BPF program was running on the CPU; 0 where it does not
+ * count them. */
+uint64_t object_recursion_misses(const struct object *object);
+
+/* For --debug: one line per program and map, to standard error. */
+void object_describe(const struct object *object);
+
+/*
+ * Return when no program that was running at the call runs any more, so that each
+ * sees what was written to object_state() before.
+ */
+must_check int object_wait_for_programs(const struct object *object, struct error *e);

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Counts stacks in the kernel.
+ *
+ *	hit -> filter -> claim scratch -> walk kernel -> walk user -> hash -> count
+ *
+ * A row is found by the hashes of its two stacks; the frames themselves are
+ * stored once, when the row is new. Rows and frames live in one of two
+ * generations of maps. User space turns to the other generation, waits until no
+ * program uses the old one, and then reads and empties it at leisure: no hit is
+ * counted twice and none between.
+ */
+#include "bpf/filter.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/row.bpf.h"
+#include "bpf/walk.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/*
+ * Kernels before Linux 5.17 count as old. There nothing nests: they run at most one
+ * tracing program on a CPU at a time (bpf_prog_active), uprobes included. On newer ones
+ * user probes nest in any order, since they can be preempted, and claim atomically; the
+ * others run through on top of them, one at a time, and need not.
+ */
+static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind,
+				      bool is_new_kernel)
+{
+	if (!is_new_kernel)
+		return true;
+	if (is_user_hit(kind))
+		return !__sync_lock_test_and_set(&slot->busy, 1);
+	if (*(volatile __u64 *)&slot->busy)
+		return false;
+	*(volatile __u64 *)&slot->busy = 1;
+	return true;
+}
+
+static __always_inline struct scratch_slot *claim_scratch(enum hit_kind kind, bool is_new_kernel)
+{
+	struct scratch_slot *slot;
+
+	for (__u32 i = 0; i < SCRATCH_SLOTS; i++) {
+		__u32 key = i;
+
+		slot = bpf_map_lookup_elem(&scratch, &key);
+		if (!slot)
+			return NULL;
+		if (try_claim(slot, kind, is_new_kernel)) {
+			slot->number = i;
+			return slot;
+		}
+	}
+	return NULL;
+}
+
+static __always_inline void release_scratch(struct scratch_slot *slot)
+{
+	*(volatile __u64 *)&slot->busy = 0;
+}
+
+static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 g,
+				      __u32 tgid, struct scratch_slot *slot)
+{
+	struct stack_key *key = &slot->key;
+	__u64 *row;
+
+	*key = (struct stack_key){};
+	if (config.per_process)
+		key->tgid = tgid;
+	if (config.max_kernel_frames && !is_user_hit(kind)) {
+		walk_kernel(ctx, kind, slot);
+		key->kernel_stack = is_new_kernel ? hash_side(slot, SIDE_KERNEL)
+						  : hash_stack(slot, SIDE_KERNEL);
+		if (kind == HIT_KERNEL_FUNCTION)
+			key->flags = KEY_KERNEL_PC_EXACT;
+	}
+	if (config.max_user_frames) {
+		key->flags |= walk_user(ctx, kind, is_new_kernel, slot);
+		if (n_words(&slot->walked[SIDE_USER])) {
+			key->user_stack = is_new_kernel ? hash_side(slot, SIDE_USER)
+							: hash_stack(slot, SIDE_USER);
+			key->tgid = tgid;
+		}
+	}
+
+	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
+	/* Programs on user probes are preemptible: two hits may be at it on one CPU. */
+	if (row && (is_user_hit(kind) || !config.has_own_lane))
+		__sync_fetch_and_add(lane_of(row), 1);
+	else if (row)
+		*lane_of(row) += 1;
+	else if (is_new_kernel)
+		create_row(slot->number, g);
+	else
+		make_row(slot, g);
+}
+
+static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)
+{
+	__u32 g = *(volatile __u32 *)&trace_state.generation;
+	struct scratch_slot *slot;
+	__u32 tgid = 0;
+
+	if (g >= GENERATION_OFF)
+		return 0;
+	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames)
+		tgid = current_tgid();
+	if (!is_wanted(tgid) || !is_below_limit(is_new_kernel))
+		return 0;
+	slot = claim_scratch(kind, is_new_kernel);
+	if (!slot) {
+		note_lost(LOST_NO_SCRATCH);
+		return 0;
+	}
+	count_hit(ctx, kind, is_new_kernel, g, tgid, slot);
+	release_scratch(slot);
+	return 0;
+}
+
+SEC("?tracepoint")
+int on_tracepoint(void *ctx)
+{
+	return on_hit(ctx, HIT_TRACEPOINT, true);
+}
+
+SEC("?kprobe")
+int on_kprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
+}
+
+SEC("?kprobe.multi")
+int on_kprobe_multi(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
+}
+
+SEC("?uprobe")
+int on_uprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_FUNCTION, true);
+}
+
+SEC("?uprobe")
+int on_uprobe_multi(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_FUNCTION, true);
+}
+
+SEC("?uprobe")
+int on_usdt(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_PLACE, true);
+}
+
+SEC("?uprobe")
+int on_usdt_multi(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_PLACE, true);
+}
+
+/* The same for old kernels. */
+SEC("?tracepoint")
+int old_tracepoint(void *ctx)
+{
+	return on_hit(ctx, HIT_TRACEPOINT, false);
+}
+
+SEC("?kprobe")
+int old_kprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_KERNEL_FUNCTION, false);
+}
+
+SEC("?uprobe")
+int old_uprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_FUNCTION, false);
+}
+
+SEC("?uprobe")
+int old_usdt(struct pt_regs *ctx)
+{
+	return on_hit(ctx, HIT_USER_PLACE, false);
+}
+
+/*
+ * A command's processes are followed by thread: a new thread or process is noted
+ * while its parent makes it, before it runs, and forgotten in its own exit.
+ */
+static __always_inline void follow_task(__u32 tid)
+{
+	const __u32 one = 1;
+
+	if (bpf_map_update_elem(&tasks, &tid, &one, BPF_ANY))
+		note_lost(LOST_NOT_FOLLOWED);
+}
+
+SEC("?tracepoint")
+int on_fork(void *ctx)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 child = 0;
+
+	if (!bpf_map_lookup_elem(&tasks, &tid))
+		return 0;
+	if (bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset) == 0)
+		follow_task(child);
+	return 0;
+}
+
+/* The command begins with its exec; a thread that execs takes its leader's number. */
+SEC("?tracepoint")
+int on_exec(void *ctx)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	__u32 old = 0;
+
+	if (current_tgid() == config.command_tgid) {
+		follow_task(tid);
+		return 0;
+	}
+	if (bpf_probe_read_kernel(&old, sizeof(old), ctx + config.exec_old_offset) == 0 &&
+	    old != tid && bpf_map_lookup_elem(&tasks, &old)) {
+		bpf_map_delete_elem(&tasks, &old);
+		follow_task(tid);
+	}
+	return 0;
+}
+
+SEC("?tracepoint")
+int on_exit(void *ctx __attribute__((unused)))
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	bpf_map_delete_elem(&tasks, &tid);
+	return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * bpf/uapi.h - parts of the kernel's interface that are newer than the distribution's headers
+ * (those of Linux 6.1). From include/uapi/linux/bpf.h; older kernels take or give the first
+ * members, as far as they know them.
+ */
+#pragma once
+
+#include <assert.h>
+#include <linux/types.h>
+
+/* For BPF_LINK_CREATE with ABI_TRACE_UPROBE_MULTI, Linux 6.6. */
+struct uapi_uprobe_multi {
+	__u32 prog_fd;
+	__u32 target_fd;
+	__u32 attach_type;
+	__u32 link_flags;
+	__u64 path;
+	__u64 offsets;             /* __u64[cnt]: in the file */
+	__u64 ref_counter_offsets; /* __u64[cnt], or 0 */
+	__u64 cookies;             /* __u64[cnt], or 0 */
+	__u32 cnt;
+	__u32 flags;
+	__u32 pid; /* 0: every process */
+	__u32 pad;
+};
+static_assert(sizeof(struct uapi_uprobe_multi) == 64, "uapi");
+
+/* What BPF_OBJ_GET_INFO_BY_FD says of a link, as far as it counts missed hits: Linux 6.7. */
+struct uapi_link_info {
+	__u32 type;
+	__u32 id;
+	__u32 prog_id;
+	__u32 pad;
+	union {
+		struct {
+			__u64 addrs;
+			__u32 count;
+			__u32 flags;
+			__u64 missed;
+		} kprobe_multi;
+		struct {
+			__u32 type;
+			__u32 pad;
+			__u64 function;
+			__u32 name_len;
+			__u32 offset;
+			__u64 addr;
+			__u64 missed;
+		} perf_kprobe; /* with @type UAPI_PERF_EVENT_KPROBE */
+	};
+};
+static_assert(sizeof(struct uapi_link_info) == 56, "uapi");
+
+#define UAPI_PERF_EVENT_KPROBE 3 /* BPF_PERF_EVENT_KPROBE */
+
+/* The kernel's own ENOTSUPP leaks to user space where an instruction cannot be probed. */
+#define UAPI_ENOTSUPP 524

@@ -1,0 +1,182 @@
+/*
+ * libelf knows the header tables' odd forms (counts beyond 16 bits are kept in
+ * section 0). It takes offsets and sizes on trust, so those are checked here.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "elf/internal.h"
+
+#if defined(__x86_64__)
+#define MACHINE_64 EM_X86_64
+#define MACHINE_32 EM_386
+#elif defined(__aarch64__)
+#define MACHINE_64 EM_AARCH64
+#define MACHINE_32 EM_ARM
+#else
+#error "which machine's code runs here?"
+#endif
+
+static void end_elf(Elf **elf)
+{
+	elf_end(*elf); /* takes NULL */
+}
+
+/* The first bytes, which are the same for all classes of files up to e_version. */
+static int check_start(const struct image *im, struct error *e)
+{
+	const uint8_t *d = im->data;
+	size_t least = sizeof(Elf32_Ehdr);
+
+	if (im->size < SELFMAG || memcmp(d, ELFMAG, SELFMAG) != 0)
+		return error_set(e, -ENOEXEC, "%s: not an ELF file", im->name);
+	if (im->size > EI_CLASS && d[EI_CLASS] == ELFCLASS64)
+		least = sizeof(Elf64_Ehdr);
+	if (im->size < least)
+		return error_set(e, -ENOEXEC, "%s: too short for an ELF file", im->name);
+	if (d[EI_CLASS] != ELFCLASS64 && d[EI_CLASS] != ELFCLASS32)
+		return error_set(e, -ENOEXEC, "%s: neither a 32-bit nor a 64-bit ELF file",
+				 im->name);
+	if (d[EI_DATA] != ELFDATA2LSB)
+		return error_set(e, -ENOEXEC, "%s: its byte order is not this machine's", im->name);
+	return 0;
+}
+
+static int check_header(const struct image *im, const GElf_Ehdr *header, struct error *e)
+{
+	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
+		return error_set(e, -ENOEXEC, "%s: neither a program nor a library%s", im->name,
+				 header->e_type == ET_REL    ? " (an object file)"
+				 : header->e_type == ET_CORE ? " (a core dump)"
+							     : "");
+	if (header->e_machine != MACHINE_64 && header->e_machine != MACHINE_32)
+		return error_set(e, -ENOEXEC, "%s: built for another processor (machine %u)",
+				 im->name, header->e_machine);
+	return 0;
+}
+
+/* A segment's end that lies outside the file is cut; one that begins there is left out. */
+static void take_segment(struct image *im, const GElf_Phdr *h)
+{
+	uint64_t bytes = h->p_filesz;
+	uint64_t end;
+
+	if (h->p_type != PT_LOAD || h->p_offset >= im->size || !bytes)
+		return;
+	if (bytes > im->size - h->p_offset)
+		bytes = im->size - h->p_offset;
+	if (__builtin_add_overflow(h->p_vaddr, bytes, &end))
+		return;
+	im->segments[im->n_segments++] = (struct segment){ .offset = h->p_offset,
+							   .vaddr = h->p_vaddr,
+							   .file_bytes = bytes,
+							   .is_executable = h->p_flags & PF_X };
+}
+
+static void read_segments(struct image *im, Elf *elf)
+{
+	GElf_Phdr h;
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) != 0 || n > im->size / sizeof(Elf32_Phdr))
+		return;
+	im->segments = xcalloc(n, sizeof(*im->segments));
+	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++)
+		take_segment(im, &h);
+}
+
+/* Every section is kept, as symbols name them by number; a bad one as an empty one. */
+static void read_sections(struct image *im, Elf *elf)
+{
+	size_t names_at;
+	size_t n;
+
+	if (elf_getshdrnum(elf, &n) != 0 || n > im->size / sizeof(Elf32_Shdr))
+		return;
+	im->sections = xcalloc(n, sizeof(*im->sections));
+	im->n_sections = n;
+
+	cleanup_free uint32_t *name_offsets = xcalloc(n, sizeof(*name_offsets));
+
+	for (size_t i = 0; i < n; i++) {
+		struct section *s = &im->sections[i];
+		GElf_Shdr h;
+		uint64_t end;
+
+		s->name = "";
+		if (!gelf_getshdr(elf_getscn(elf, i), &h) ||
+		    __builtin_add_overflow(h.sh_addr, h.sh_size, &end))
+			continue;
+		*s = (struct section){ .name = "",
+				       .flags = h.sh_flags,
+				       .vaddr = h.sh_addr,
+				       .offset = h.sh_offset,
+				       .size = h.sh_size,
+				       .type = h.sh_type,
+				       .link = h.sh_link };
+		name_offsets[i] = h.sh_name;
+	}
+
+	if (elf_getshdrstrndx(elf, &names_at) != 0 || names_at >= n)
+		return;
+
+	struct slice names = section_strings(im, &im->sections[names_at]);
+
+	for (size_t i = 0; i < n; i++)
+		if (name_offsets[i] < names.size)
+			im->sections[i].name = (const char *)names.data + name_offsets[i];
+}
+
+int image_read_headers(struct image *im, struct error *e)
+{
+	int err = check_start(im, e);
+	if (err)
+		return err;
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return error_set(e, -ENOEXEC, "%s: libelf is too old", im->name);
+
+	/* libelf does not write what was opened to read. */
+	cleanup(end_elf) Elf *elf = elf_memory(im->memory, im->size);
+	if (!elf)
+		return error_set(e, -ENOEXEC, "%s: %s", im->name, elf_errmsg(-1));
+
+	GElf_Ehdr header;
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+		return error_set(e, -ENOEXEC, "%s: its ELF header makes no sense", im->name);
+	err = check_header(im, &header, e);
+	if (err)
+		return err;
+
+	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
+	read_segments(im, elf);
+	read_sections(im, elf);
+	return 0;
+}
+
+struct slice section_bytes(const struct image *im, const struct section *section)
+{
+	struct slice none = {};
+
+	if (section->type == SHT_NOBITS || section->type == SHT_NULL ||
+	    (section->flags & SHF_COMPRESSED) || section->offset > im->size ||
+	    section->size > im->size - section->offset)
+		return none;
+	return (struct slice){ im->data + section->offset, section->size };
+}
+
+struct slice section_strings(const struct image *im, const struct section *section)
+{
+	struct slice strings = section_bytes(im, section);
+
+	if (strings.size) {
+		const uint8_t *last = memrchr(strings.data, '\0', strings.size);
+
+		strings.size = last ? (size_t)(last - strings.data) + 1 : 0;
+	}
+	return strings;
+}

@@ -1,0 +1,176 @@
+#include "elf/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/strtab.h"
+#include "elf/internal.h"
+
+#define cleanup_image cleanup(image_freep)
+
+/* O_NONBLOCK: a name may lead to a FIFO that nobody ever writes to. */
+int image_open(const char *path, struct image **ret, struct error *e)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return error_errno(e, "open %s", path);
+	return image_open_fd(fd, path, ret, e);
+}
+
+static struct image *image_new(const char *name)
+{
+	struct image *im = xcalloc(1, sizeof(*im));
+
+	im->name = xstrdup(name);
+	return im;
+}
+
+int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0)
+		return error_errno(e, "stat %s", name);
+	if (!S_ISREG(st.st_mode))
+		return error_set(e, -ENOEXEC, "%s: not a regular file", name);
+	if (st.st_size == 0)
+		return error_set(e, -ENOEXEC, "%s: an empty file", name);
+
+	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return error_errno(e, "map %s", name);
+
+	cleanup_image struct image *im = image_new(name);
+	im->data = im->memory = data;
+	im->size = (size_t)st.st_size;
+	im->is_mapped = true;
+
+	int err = image_read_headers(im, e);
+	if (err)
+		return err;
+
+	*ret = TAKE(im);
+	return 0;
+}
+
+int image_open_memory(const void *data, size_t size, const char *name, struct image **ret,
+		      struct error *e)
+{
+	cleanup_image struct image *im = image_new(name);
+
+	im->data = im->memory = xmalloc(size);
+	im->size = size;
+	memcpy(im->memory, data, size);
+
+	int err = image_read_headers(im, e);
+	if (err)
+		return err;
+
+	*ret = TAKE(im);
+	return 0;
+}
+
+void image_close(struct image *im)
+{
+	if (!im)
+		return;
+	if (im->is_mapped)
+		(void)munmap(im->memory, im->size);
+	else
+		free(im->memory);
+	symbol_index_free(im->index);
+	strtab_free(im->short_names);
+	free(im->segments);
+	free(im->sections);
+	free(im->name);
+	free(im);
+}
+
+void image_freep(struct image **im)
+{
+	image_close(*im);
+	*im = NULL;
+}
+
+/*
+ * Segments may share bytes of the file (a linker that packs them without
+ * padding maps the same page twice). What is asked for is nearly always code, so
+ * an executable segment goes first.
+ */
+static const struct segment *better(const struct segment *old, const struct segment *new)
+{
+	return old && (old->is_executable || !new->is_executable) ? old : new;
+}
+
+bool image_offset_to_vaddr(const struct image *im, uint64_t offset, uint64_t *ret_vaddr)
+{
+	const struct segment *found = NULL;
+
+	for (size_t i = 0; i < im->n_segments; i++) {
+		const struct segment *s = &im->segments[i];
+
+		if (offset >= s->offset && offset - s->offset < s->file_bytes)
+			found = better(found, s);
+	}
+	if (!found)
+		return false;
+	*ret_vaddr = found->vaddr + (offset - found->offset);
+	return true;
+}
+
+static const struct segment *segment_of(const struct image *im, uint64_t vaddr)
+{
+	const struct segment *found = NULL;
+
+	for (size_t i = 0; i < im->n_segments; i++) {
+		const struct segment *s = &im->segments[i];
+
+		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_bytes)
+			found = better(found, s);
+	}
+	return found;
+}
+
+bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret_offset)
+{
+	const struct segment *s = segment_of(im, vaddr);
+
+	if (!s)
+		return false;
+	*ret_offset = s->offset + (vaddr - s->vaddr);
+	return true;
+}
+
+size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n)
+{
+	const struct segment *s = segment_of(im, vaddr);
+
+	if (!s || !s->is_executable)
+		return 0;
+
+	uint64_t skip = vaddr - s->vaddr;
+
+	if (n > s->file_bytes - skip)
+		n = s->file_bytes - skip;
+	memcpy(to, im->data + s->offset + skip, n);
+	return n;
+}
+
+bool image_is_64_bit(const struct image *im)
+{
+	return im->is_64_bit;
+}
+
+/* Mapped pages are the page cache's, and are not counted. */
+size_t image_bytes(const struct image *im)
+{
+	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
+	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +
+	       symbol_index_bytes(im->index) +
+	       (im->short_names ? strtab_bytes(im->short_names) : 0);
+}

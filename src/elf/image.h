@@ -1,0 +1,81 @@
+/*
+ * elf/image.h - every question put to an ELF file.
+ *
+ * Files are hostile: sizes and offsets are checked against the file's size,
+ * and what is wrong is refused or left out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct image;
+
+/* Errors: -ENOEXEC with the reason, others from opening. @fd is borrowed (image_open_fd: not kept).
+ */
+must_check int image_open(const char *path, struct image **ret, struct error *e);
+must_check int image_open_fd(int fd, const char *name, struct image **ret, struct error *e);
+
+/* An image in memory, as the vdso is. @data is copied. */
+must_check int image_open_memory(const void *data, size_t size, const char *name,
+				 struct image **ret, struct error *e);
+void image_close(struct image *im);
+void image_freep(struct image **im);
+
+/* File offset <-> address as linked, by the loadable segments. False where none holds it. */
+bool image_offset_to_vaddr(const struct image *im, uint64_t offset, uint64_t *ret_vaddr);
+bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret_offset);
+
+/* One function. @name is lent by the image, as in its table (mangled). */
+struct image_symbol {
+	const char *name;
+	uint64_t vaddr;
+	uint64_t size;    /* 0 is taken up to the next symbol or the section's end in look-ups */
+	bool is_indirect; /* STT_GNU_IFUNC: the code at vaddr is the resolver */
+	bool is_global;
+};
+
+/*
+ * Call @visit for each function of .symtab and .dynsym (defined, in executable
+ * sections; version suffixes "@..." cut). A non-zero result ends the walk and
+ * is returned.
+ */
+typedef int image_symbol_visit(void *context, const struct image_symbol *symbol);
+int image_each_function(struct image *im, image_symbol_visit *visit, void *context);
+
+/*
+ * The function that @vaddr lies in; a sorted index is built at the first call.
+ * Past a function's end there is no answer, never the neighbour. Among aliases the
+ * one that a person would write: global before local, fewer leading underscores,
+ * then shorter, then by the alphabet.
+ */
+bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
+
+/* A USDT probe's place: the note's address moved by what the file was moved by (prelink). */
+struct image_usdt {
+	const char *provider;
+	const char *name;
+	uint64_t offset;    /* of the probe's instruction, in the file */
+	uint64_t semaphore; /* file offset of its reference counter, 0 if none */
+};
+
+typedef int image_usdt_visit(void *context, const struct image_usdt *probe);
+
+/*
+ * Call @visit for each probe of .note.stapsdt.
+ * Errors: -ENOENT no such notes; -ENOEXEC notes that make no sense.
+ */
+must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context,
+			       struct error *e);
+
+/* The first @n bytes of machine code at @vaddr; returns how many the file holds there (0: none). */
+size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
+
+/* Can the image be traced on this machine (x86-64, or x86 compat code)? ELFCLASS of it. */
+bool image_is_64_bit(const struct image *im);
+
+/* Bytes of memory held, for budgets. */
+size_t image_bytes(const struct image *im);

@@ -1,0 +1,71 @@
+/*
+ * elf/internal.h - what an image is made of. For elf/ only.
+ *
+ * The file is mapped, not read: names and tables are used where they lie. (A file
+ * that is cut short while it is mapped raises SIGBUS. Programs and libraries are
+ * replaced by renaming; one that is overwritten in place takes its own processes
+ * down in the same way.) libelf reads the two header tables; what they say is
+ * checked against the file's size here, once, and kept in the plain structs below.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "elf/image.h"
+
+struct strtab;
+struct symbol_index;
+
+/* A loadable one. [offset, offset + file_bytes) is inside the file, and no sum overflows. */
+struct segment {
+	uint64_t offset;
+	uint64_t vaddr;
+	uint64_t file_bytes;
+	bool is_executable;
+};
+
+/* vaddr + size does not overflow. What lies in the file is asked with section_bytes(). */
+struct section {
+	const char *name; /* "" where it has none; lent by the file */
+	uint64_t flags;
+	uint64_t vaddr;
+	uint64_t offset;
+	uint64_t size;
+	uint32_t type;
+	uint32_t link;
+};
+
+struct image {
+	char *name; /* for messages */
+	const uint8_t *data;
+	size_t size;
+	void *memory;   /* the same as @data, to release */
+	bool is_mapped; /* else on the heap */
+	bool is_64_bit;
+	struct segment *segments;
+	size_t n_segments;
+	struct section *sections;
+	size_t n_sections;
+	struct symbol_index *index; /* NULL until the first look-up */
+	struct strtab *short_names; /* those whose "@VERSION" was cut; NULL until needed */
+};
+
+/* Fill @im's segments and sections from its data. Errors: -ENOEXEC. */
+must_check int image_read_headers(struct image *im, struct error *e);
+
+/* Some bytes of the file. */
+struct slice {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* The part of @section that the file holds; empty where it is none or lies outside. */
+struct slice section_bytes(const struct image *im, const struct section *section);
+
+/* The same, cut behind its last NUL: a string that begins inside also ends inside. */
+struct slice section_strings(const struct image *im, const struct section *section);
+
+void symbol_index_free(struct symbol_index *index);
+size_t symbol_index_bytes(const struct symbol_index *index);

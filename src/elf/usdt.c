@@ -1,0 +1,159 @@
+/*
+ * A probe is a nop in the code and a note that says where:
+ *
+ *	stapsdt              0x00000044  NT_STAPSDT
+ *	  Provider: libpthread   Name: pthread_create
+ *	  Location: 0x1234, Base: 0x5678, Semaphore: 0x0
+ *	  Arguments: 8@%rax
+ *
+ * The description is three addresses of the file's class, then three strings:
+ * provider, name, arguments. Notes are not relocated when prelink moves a file;
+ * the section .stapsdt.base is, so its address less the note's "base" is how far
+ * everything was moved.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "elf/internal.h"
+
+#define NT_STAPSDT 3
+#define OWNER "stapsdt"
+
+struct walk {
+	const struct image *im;
+	const struct section *base; /* .stapsdt.base, or NULL */
+	image_usdt_visit *visit;
+	void *context;
+	struct error *e;
+	bool has_seen; /* a note */
+	bool has_good; /* one whose place is in the file */
+};
+
+static int refuse(const struct walk *w, const char *why)
+{
+	return error_set(w->e, -ENOEXEC, "%s: the notes of its USDT probes make no sense (%s)",
+			 w->im->name, why);
+}
+
+/* The @i-th address at @data. */
+static uint64_t read_address(const struct image *im, const uint8_t *data, size_t i)
+{
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (im->is_64_bit) {
+		memcpy(&wide, data + i * sizeof(wide), sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, data + i * sizeof(narrow), sizeof(narrow));
+	return narrow;
+}
+
+/* The string at @at of @text, and where the next begins; NULL where it does not end inside. */
+static const char *read_string(struct slice text, size_t *at)
+{
+	const char *string = (const char *)text.data + *at;
+	size_t n = strnlen(string, text.size - *at);
+
+	if (n == text.size - *at)
+		return NULL;
+	*at += n + 1;
+	return string;
+}
+
+/* A probe whose place or counter is not in the file is left out. */
+static int visit_description(struct walk *w, struct slice text)
+{
+	size_t at = w->im->is_64_bit ? 24 : 12; /* behind the addresses */
+	struct image_usdt probe = {};
+
+	if (text.size < at)
+		return refuse(w, "one is too short");
+	probe.provider = read_string(text, &at);
+	probe.name = probe.provider ? read_string(text, &at) : NULL;
+	if (!probe.name || !probe.provider[0] || !probe.name[0])
+		return refuse(w, "one has no name");
+
+	uint64_t moved = w->base ? w->base->vaddr - read_address(w->im, text.data, 1) : 0;
+	uint64_t place = read_address(w->im, text.data, 0) + moved;
+	uint64_t semaphore = read_address(w->im, text.data, 2);
+
+	if (!w->im->is_64_bit) {
+		place = (uint32_t)place;
+		moved = (uint32_t)moved;
+	}
+	if (!image_vaddr_to_offset(w->im, place, &probe.offset))
+		return 0;
+	if (semaphore) {
+		semaphore += moved;
+		if (!w->im->is_64_bit)
+			semaphore = (uint32_t)semaphore;
+		if (!image_vaddr_to_offset(w->im, semaphore, &probe.semaphore))
+			return 0;
+	}
+	w->has_good = true;
+	return w->visit(w->context, &probe);
+}
+
+static size_t align4(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+/* The header of a note is three 32-bit words in files of both classes. */
+static int visit_notes(struct walk *w, struct slice notes)
+{
+	size_t at = 0;
+
+	while (notes.size - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr h;
+
+		memcpy(&h, notes.data + at, sizeof(h));
+		at += sizeof(h);
+		if (align4(h.n_namesz) > notes.size - at ||
+		    h.n_descsz > notes.size - at - align4(h.n_namesz))
+			return refuse(w, "one goes beyond the section");
+
+		const uint8_t *owner = notes.data + at;
+
+		at += align4(h.n_namesz);
+
+		struct slice text = { notes.data + at, h.n_descsz };
+
+		at += align4(h.n_descsz) < notes.size - at ? align4(h.n_descsz) : notes.size - at;
+		if (h.n_type != NT_STAPSDT || h.n_namesz != sizeof(OWNER) ||
+		    memcmp(owner, OWNER, sizeof(OWNER)) != 0)
+			continue;
+		w->has_seen = true;
+
+		int result = visit_description(w, text);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, struct error *e)
+{
+	struct walk w = { .im = im, .visit = visit, .context = context, .e = e };
+
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, ".stapsdt.base") == 0)
+			w.base = &im->sections[i];
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *s = &im->sections[i];
+
+		if (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt") != 0)
+			continue;
+
+		int result = visit_notes(&w, section_bytes(im, s));
+		if (result)
+			return result;
+	}
+	if (!w.has_seen)
+		return error_set(e, -ENOENT, "%s has no USDT probes", im->name);
+	if (!w.has_good)
+		return refuse(&w, "no place is in the file");
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* User functions: the symbols of one file. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+#include "elf/image.h"
+#include "match/indirect.h"
+#include "match/names.h"
+#include "match/private.h"
+
+#define cleanup_image cleanup(image_freep)
+
+struct function_walk {
+	struct matching *m;
+	struct image *image;
+	const char *path;
+	struct file_place file;
+	size_t n;
+	struct name_pattern name;
+	struct indirect implementations;
+	size_t n_indirect;  /* of which nothing is known but the resolver */
+	char indirect[128]; /* the last of them */
+	struct error *e;
+};
+
+/* glibc keeps these in libpthread.so.0 and its like, so that old programs still start. */
+static bool is_placeholder(const char *symbol)
+{
+	return strncmp(symbol, "__lib", 5) == 0 && strstr(symbol, "_version_placeholder");
+}
+
+static int visit(void *context, const struct image_symbol *s)
+{
+	struct function_walk *walk = context;
+	struct target t = {
+		.kind = TARGET_USER_FUNCTION,
+		.symbol = s->name,
+		.path = walk->path,
+	};
+
+	if (!names_match(&walk->name, s->name) || is_placeholder(s->name))
+		return 0;
+	if (s->is_indirect && !indirect_offset(&walk->implementations, s->name, &t.offset)) {
+		(void)snprintf(walk->indirect, sizeof(walk->indirect), "%s", s->name);
+		walk->n_indirect++;
+		return 0;
+	}
+	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
+		return 0;
+
+	cleanup_free char *written = names_written(s->name);
+	struct target_list *list = walk->m->out;
+	struct target *listed;
+	size_t n_before = list->n;
+
+	t.name = written;
+
+	int err = matching_add(walk->m, &t, place_in_file(&walk->file, t.kind, t.offset), &listed,
+			       walk->e);
+
+	if (err)
+		return err;
+	walk->n++;
+	/* Another name of a place that this call has listed: malloc, not __libc_malloc. */
+	if (list->n == n_before && (size_t)(listed - list->targets) >= walk->m->n_before &&
+	    names_is_better(s->name, listed->symbol)) {
+		listed->symbol = strtab_add(list->strings, s->name);
+		listed->name = strtab_add(list->strings, written);
+	}
+	return 0;
+}
+
+/* "__memcpy_avx_unaligned" for memcpy. */
+struct implementations {
+	const char *of;
+	struct strbuf names;
+	size_t n;
+};
+
+static int take_implementation(void *context, const struct image_symbol *s)
+{
+	struct implementations *found = context;
+	const char *name = s->name + strspn(s->name, "_");
+	size_t n = strlen(found->of);
+
+	if (s->is_indirect || s->name[0] != '_' || strncmp(name, found->of, n) != 0 ||
+	    name[n] != '_' || found->n >= 6)
+		return 0;
+	/* .symtab and .dynsym may both have it. */
+	if (found->names.text && strstr(found->names.text, s->name))
+		return 0;
+	strbuf_printf(&found->names, "%s%s", found->n++ ? ", " : "", s->name);
+	return 0;
+}
+
+static int explain_indirect(struct function_walk *walk)
+{
+	struct implementations found = { .of = walk->indirect + strspn(walk->indirect, "_") };
+	const char *names = "their names are not in its symbol table";
+	int code;
+
+	(void)image_each_function(walk->image, take_implementation, &found);
+	if (found.n)
+		names = found.names.text;
+	code = error_set(walk->e, -EOPNOTSUPP,
+			 "%s of %s is chosen at run time among several for this CPU (IFUNC): "
+			 "trace one of those (%s)",
+			 walk->indirect, walk->path, names);
+	strbuf_fini(&found.names);
+	return code;
+}
+
+int match_functions(struct matching *m, const char *path, size_t *ret_n, struct error *e)
+{
+	cleanup_image struct image *image = NULL;
+	int err = image_open(path, &image, e);
+
+	if (err)
+		return err;
+
+	struct function_walk walk = {
+		.m = m,
+		.image = image,
+		.path = path,
+		.implementations.path = path,
+		.e = e,
+	};
+
+	file_place_of(path, &walk.file);
+	name_pattern_init(&walk.name, m->spec->name);
+	err = image_each_function(image, visit, &walk);
+	indirect_fini(&walk.implementations);
+	if (err)
+		return err;
+	/* An old version of the same name may be a plain function, but who calls that? */
+	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
+		return explain_indirect(&walk);
+	if (walk.n_indirect)
+		log_debug("%zu functions of %s are left out: implementations are chosen at run "
+			  "time (IFUNC)",
+			  walk.n_indirect, path);
+	*ret_n += walk.n;
+	return 0;
+}
+
+static int offer(void *context, const struct image_symbol *s)
+{
+	cleanup_free char *name = names_bare(s->name);
+
+	if (!s->is_indirect)
+		near_offer(context, name);
+	return 0;
+}
+
+void near_functions(const char *path, struct near *near)
+{
+	cleanup_image struct image *image = NULL;
+
+	if (image_open(path, &image, NULL) == 0)
+		(void)image_each_function(image, offer, near);
+}

@@ -1,0 +1,66 @@
+/*
+ * An IFUNC symbol is the address of a resolver: code that looks at the CPU and
+ * returns the address of the implementation. Running a foreign file's code to
+ * find out is out of the question, but libc's has run already, in this program:
+ * the loader's answer is there for asking, and it is the same in every process
+ * of this machine that has the same file (GLIBC_TUNABLES apart).
+ */
+#include "match/indirect.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A static build has no loader, and then nothing to ask. */
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlclose
+
+static bool is_file(const struct mapping *m, const struct stat *st)
+{
+	struct stat own;
+
+	return m->inode == st->st_ino && m->path[0] == '/' && stat(m->path, &own) == 0 &&
+	       own.st_ino == st->st_ino && own.st_dev == st->st_dev;
+}
+
+static void ask(struct indirect *in)
+{
+	struct stat st;
+
+	in->is_asked = true;
+	if (!dlopen || !dlsym || !dlclose || stat(in->path, &st) < 0 ||
+	    mapping_list_read((uint32_t)getpid(), &in->own, NULL) != 0)
+		return;
+	for (size_t i = 0; i < in->own.n && !in->file; i++)
+		if (is_file(&in->own.mappings[i], &st))
+			in->file = &in->own.mappings[i];
+	if (in->file)
+		in->library = dlopen(in->file->path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset)
+{
+	if (!in->is_asked)
+		ask(in);
+	if (!in->library || !dlsym)
+		return false;
+
+	uint64_t addr = (uintptr_t)dlsym(in->library, name);
+	const struct mapping *m = mapping_list_at(&in->own, addr);
+
+	/* gettimeofday and time lead out of libc, into the vdso. */
+	if (!m || m->inode != in->file->inode || m->dev != in->file->dev)
+		return false;
+	*ret_offset = addr - m->start + m->offset;
+	return true;
+}
+
+void indirect_fini(struct indirect *in)
+{
+	if (in->library)
+		(void)dlclose(in->library);
+	mapping_list_fini(&in->own);
+	*in = (struct indirect){};
+}

@@ -1,0 +1,228 @@
+/*
+ * Kernel functions. There are two lists, and both take long to read:
+ *
+ *	ftrace's    what can be traced; one name may stand for several functions,
+ *	            and its addresses are those of patch sites
+ *	kallsyms    every function with its address, traceable or not
+ *
+ * Static functions of one name are told apart by address only, so addresses are
+ * looked up if names are not unique; else the kernel finds a name faster itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strtab.h"
+#include "host/kallsyms.h"
+#include "match/private.h"
+
+struct function {
+	const char *name;   /* lent by the list's strtab */
+	const char *module; /* likewise; NULL: the kernel itself */
+	uint64_t site;      /* where ftrace patches it, 0 if not told */
+};
+
+/* What of ftrace's list matches. */
+struct function_list {
+	const struct pattern *pattern;
+	struct strtab *strings;
+	struct function *functions;
+	size_t n, capacity;
+	struct u64_map by_name; /* the name's address in strings -> how many have it */
+	bool has_namesakes;
+};
+
+static void function_list_fini(struct function_list *list)
+{
+	strtab_free(list->strings);
+	free(list->functions);
+	u64_map_fini(&list->by_name);
+}
+
+static int take_traceable(void *context, const char *name, const char *module, uint64_t site)
+{
+	struct function_list *list = context;
+
+	if (!pattern_matches(list->pattern, name))
+		return 0;
+
+	struct function f = {
+		.name = strtab_add(list->strings, name),
+		.module = *module ? strtab_add(list->strings, module) : NULL,
+		.site = site,
+	};
+
+	if ((*u64_map_put(&list->by_name, (uintptr_t)f.name, 0, NULL))++)
+		list->has_namesakes = true;
+	array_push(list->functions, list->n, list->capacity, f);
+	return 0;
+}
+
+static int add_function(struct matching *m, const char *name, const char *module, uint64_t addr,
+			struct error *e)
+{
+	const struct target t = {
+		.kind = TARGET_KERNEL_FUNCTION,
+		.name = name,
+		.symbol = name,
+		.module = module,
+		.addr = addr,
+	};
+
+	return matching_add(m, &t, addr ? place_of_addr(addr) : place_of_name(name), NULL, e);
+}
+
+/* BPF programs and trampolines have symbols, but no probe can be put there by name. */
+static bool is_function_to_trace(const struct kernel_symbol *s)
+{
+	return !s->module ||
+	       (strcmp(s->module, "bpf") != 0 && strncmp(s->module, "__builtin__", 11) != 0);
+}
+
+/* Every function of kallsyms that matches, by address. */
+static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *ret_n,
+			  struct error *e)
+{
+	size_t n = kallsyms_n(k);
+	int err = 0;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		if (!is_function_to_trace(&s) || !pattern_matches(m->spec->name, s.name))
+			continue;
+		err = add_function(m, s.name, s.module, s.addr, e);
+		++*ret_n;
+	}
+	return err;
+}
+
+/* Before Linux 6.5 there are no sites: every function that has the name of one of the list's. */
+static int add_by_name(struct matching *m, const struct function_list *list,
+		       const struct kallsyms *k, struct error *e)
+{
+	size_t n = kallsyms_n(k);
+	int err = 0;
+
+	for (size_t i = 0; i < n && !err; i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		if (!is_function_to_trace(&s) || !pattern_matches(list->pattern, s.name))
+			continue;
+		if (u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name)))
+			err = add_function(m, s.name, s.module, s.addr, e);
+	}
+	return err;
+}
+
+static int add_with_addresses(struct matching *m, const struct function_list *list,
+			      const struct kallsyms *k, struct error *e)
+{
+	int err = list->functions[0].site ? 0 : add_by_name(m, list, k, e);
+
+	for (size_t i = 0; i < list->n && !err; i++) {
+		const struct function *f = &list->functions[i];
+		struct kernel_symbol s = {};
+
+		if (f->site && !kallsyms_at(k, f->site, &s))
+			s.addr = 0;
+		err = add_function(m, f->name, f->module, s.addr, e);
+	}
+	return err;
+}
+
+static int add_traceable(struct matching *m, const struct function_list *list, struct error *e)
+{
+	const struct kallsyms *k;
+	struct error why;
+	int err = 0;
+
+	if (list->has_namesakes) {
+		if (host_kallsyms(m->host, &k, &why) == 0)
+			return add_with_addresses(m, list, k, e);
+		log_debug("functions of one name are taken for one: %s", why.text);
+	}
+	for (size_t i = 0; i < list->n && !err; i++)
+		err = add_function(m, list->functions[i].name, list->functions[i].module, 0, e);
+	return err;
+}
+
+static int none_matches(struct matching *m, const struct kallsyms *k, struct error *e)
+{
+	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	struct near near;
+
+	near_init(&near, pattern_text(m->spec->name));
+	for (size_t i = 0; i < kallsyms_n(k); i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		if (is_function_to_trace(&s))
+			near_offer(&near, s.name);
+	}
+	near_text(&near, hint, sizeof(hint));
+	return error_set(e, -ENOENT, "no kernel function matches '%s'%s", m->spec->text, hint);
+}
+
+static int match_by_kallsyms(struct matching *m, struct error *e)
+{
+	const struct kallsyms *k;
+	struct error why;
+	size_t n;
+	int err = host_kallsyms(m->host, &k, &why);
+
+	if (err)
+		return error_set(e, err == -EPERM ? -EACCES : err, "%s", why.text);
+	err = match_kallsyms(m, k, &n, e);
+	if (err || n)
+		return err;
+	return none_matches(m, k, e);
+}
+
+int match_kernel(struct matching *m, struct error *e)
+{
+	const char *literal = pattern_literal(m->spec->name);
+
+	if (literal && !m->looks_up)
+		return add_function(m, literal, NULL, 0, e);
+
+	cleanup(function_list_fini) struct function_list list = {
+		.pattern = m->spec->name,
+		.strings = strtab_new(),
+	};
+	struct error why;
+	int err = literal ? 0 : host_each_traceable(m->host, take_traceable, &list, &why);
+
+	if (!err && list.n)
+		return add_traceable(m, &list, e);
+	if (err)
+		log_debug("matching against all functions: %s", why.text);
+	return match_by_kallsyms(m, e);
+}
+
+int match_explain_unknown(const struct probe_spec *spec, struct host *host, struct error *e)
+{
+	struct matching m = { .spec = spec, .host = host };
+	const struct kallsyms *k;
+	struct error none;
+
+	if (host_kallsyms(host, &k, &none) != 0)
+		return error_set(e, -ENOENT, "no kernel function matches '%s'", spec->text);
+	for (size_t i = 0; i < kallsyms_n(k); i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		if (pattern_matches(spec->name, s.name))
+			return error_set(e, -ENOENT,
+					 "kernel function '%s' is there, but cannot be traced "
+					 "(notrace, or where probes are not allowed)",
+					 s.name);
+	}
+	return none_matches(&m, k, e);
+}

@@ -1,0 +1,181 @@
+#include "match/match.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/strtab.h"
+#include "match/private.h"
+
+void target_list_fini(struct target_list *list)
+{
+	free(list->targets);
+	strtab_free(list->strings);
+	*list = (struct target_list){};
+}
+
+/* --- places --- */
+
+enum place_kind { PLACE_NAME = 1, PLACE_NAMED_ADDR, PLACE_ADDR, PLACE_TRACEPOINT, PLACE_FILE };
+
+static uint64_t mix(enum place_kind kind, uint64_t a, uint64_t b)
+{
+	return hash_mix(hash_mix(a + kind) ^ b);
+}
+
+uint64_t place_of_name(const char *name)
+{
+	return mix(PLACE_NAME, hash_bytes(name, strlen(name)), 0);
+}
+
+uint64_t place_of_named_addr(const char *name)
+{
+	return mix(PLACE_NAMED_ADDR, hash_bytes(name, strlen(name)), 0);
+}
+
+uint64_t place_of_addr(uint64_t addr)
+{
+	return mix(PLACE_ADDR, addr, 0);
+}
+
+uint64_t place_of_tracepoint(const char *category, const char *event)
+{
+	return mix(PLACE_TRACEPOINT, hash_bytes(category, strlen(category)),
+		   hash_bytes(event, strlen(event)));
+}
+
+void file_place_of(const char *path, struct file_place *ret)
+{
+	struct stat st;
+
+	*ret = (struct file_place){ .path = path };
+	if (stat(path, &st) == 0) {
+		ret->dev = st.st_dev;
+		ret->ino = st.st_ino;
+	}
+}
+
+uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uint64_t offset)
+{
+	uint64_t f = hash_mix(file->dev) ^ file->ino;
+
+	if (!file->dev && !file->ino && file->path)
+		f = hash_bytes(file->path, strlen(file->path));
+	return mix(PLACE_FILE + kind, f, offset);
+}
+
+static uint64_t place_of(const struct target *t, struct file_place *last_file)
+{
+	switch (t->kind) {
+	case TARGET_KERNEL_FUNCTION:
+		return t->addr ? place_of_addr(t->addr) : place_of_name(t->symbol);
+	case TARGET_TRACEPOINT:
+		return place_of_tracepoint(t->category, t->event);
+	default:
+		/* Strings are kept once each: the same path is the same pointer. */
+		if (last_file->path != t->path)
+			file_place_of(t->path, last_file);
+		return place_in_file(last_file, t->kind, t->offset);
+	}
+}
+
+/* Note where @t is, as target number @i. */
+static void note(struct matching *m, const struct target *t, uint64_t place, size_t i)
+{
+	u64_map_put(&m->seen, place, (uint32_t)i, NULL);
+	if (t->kind == TARGET_KERNEL_FUNCTION && t->addr)
+		u64_map_put(&m->seen, place_of_named_addr(t->symbol), (uint32_t)i, NULL);
+}
+
+/* The target that is listed at @place, or by a name that includes it. */
+static const uint32_t *find_listed(const struct matching *m, const struct target *t, uint64_t place)
+{
+	const uint32_t *at = u64_map_get(&m->seen, place);
+
+	if (!at && t->kind == TARGET_KERNEL_FUNCTION)
+		at = u64_map_get(&m->seen, t->addr ? place_of_name(t->symbol)
+						   : place_of_named_addr(t->symbol));
+	return at;
+}
+
+static const char *keep(struct target_list *list, const char *text)
+{
+	return text ? strtab_add(list->strings, text) : NULL;
+}
+
+int matching_add(struct matching *m, const struct target *t, uint64_t place, struct target **ret,
+		 struct error *e)
+{
+	struct target_list *list = m->out;
+	const uint32_t *listed = find_listed(m, t, place);
+	size_t i = listed ? *listed : list->n;
+
+	if (!listed) {
+		if (list->n >= m->scope->limit || list->n >= UINT32_MAX)
+			return error_set(e, -E2BIG, "'%s' matches more than %zu places",
+					 m->spec->text, m->scope->limit - m->n_before);
+
+		struct target copy = *t;
+
+		copy.name = keep(list, t->name);
+		copy.symbol = keep(list, t->symbol);
+		copy.module = keep(list, t->module);
+		copy.category = keep(list, t->category);
+		copy.event = keep(list, t->event);
+		copy.path = keep(list, t->path);
+		array_push(list->targets, list->n, list->capacity, copy);
+		note(m, &copy, place, i);
+	}
+	if (ret)
+		*ret = &list->targets[i];
+	return 0;
+}
+
+/* --- the call --- */
+
+static int match(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
+		 struct target_list *out, struct error *e, bool looks_up)
+{
+	static int (*const by_kind[])(struct matching * m, struct error * e) = {
+		[PROBE_KERNEL_FUNCTION] = match_kernel,
+		[PROBE_USER_FUNCTION] = match_user,
+		[PROBE_TRACEPOINT] = match_tracepoints,
+		[PROBE_USDT] = match_user,
+	};
+	struct matching m = {
+		.spec = spec,
+		.host = host,
+		.scope = scope,
+		.out = out,
+		.n_before = out->n,
+		.looks_up = looks_up,
+	};
+	struct file_place last_file = {};
+
+	if (!out->strings)
+		out->strings = strtab_new();
+	for (size_t i = 0; i < out->n; i++)
+		note(&m, &out->targets[i], place_of(&out->targets[i], &last_file), i);
+
+	int err = by_kind[spec->kind](&m, e);
+
+	u64_map_fini(&m.seen);
+	if (err)
+		out->n = m.n_before;
+	return err;
+}
+
+int match_targets(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
+		  struct target_list *out, struct error *e)
+{
+	return match(spec, host, scope, out, e, false);
+}
+
+int match_look_up(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
+		  struct target_list *out, struct error *e)
+{
+	return match(spec, host, scope, out, e, true);
+}

@@ -1,0 +1,68 @@
+/* match/match.h - from what was asked for to what can be traced. Loads and attaches nothing. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "host/host.h"
+#include "match/target.h"
+#include "spec/spec.h"
+
+struct match_scope {
+	const uint32_t
+		*pids; /* libraries and programs are looked up among what these have mapped */
+	size_t n_pids; /* 0: on this machine's library path and PATH */
+	size_t limit;  /* at most this many targets in the list */
+};
+
+/*
+ * Append every place that @spec names to @out: kernel functions by address,
+ * user places by file and offset, tracepoints by name; each place once, over
+ * all calls.
+ *
+ * Errors: -ENOENT  nothing matched; the message offers near names
+ *         -EACCES  a list is not readable (lockdown, permission); the message says which
+ *         -ENOEXEC a library is no ELF file that can be read
+ *         -EOPNOTSUPP the kernel has no such probes at all
+ *         -E2BIG   more than @scope->limit targets
+ * @out keeps what earlier calls appended, and nothing of a call that fails.
+ *
+ * A kernel function given by its full name is not looked up: the list of all
+ * names takes the kernel 50 ms and more to write. It is listed without address,
+ * and the kernel finds it, or refuses with ENOENT when it is attached; then
+ * match_explain_unknown() has the words. Where the kernel refuses because there
+ * are several of that name (EADDRNOTAVAIL), match_look_up() lists each of them.
+ *
+ * Kernel functions by wildcard are those that ftrace can trace; where there are
+ * none, or their list may not be read (lockdown), all that kallsyms has. They
+ * have no address unless some of them share a name or they come from kallsyms.
+ *
+ * User functions are compared by the name in the symbol table and, for C++, Rust
+ * and D, as written, with and without parameters and return type.
+ *
+ * A function with implementations for several CPUs (IFUNC: memcpy, strlen) has
+ * only a resolver under its name, which runs once. In a library that this program
+ * has mapped itself (libc), the implementation chosen for this machine is taken.
+ * In others wildcards leave it out, and its own name is an error that offers the
+ * implementations (-EOPNOTSUPP).
+ *
+ * Since glibc 2.34 pthread, dl, rt, util and anl are part of libc: what is not
+ * found in one of them, or if a process has not mapped it, is looked for in libc.
+ */
+must_check int match_targets(const struct probe_spec *spec, struct host *host,
+			     const struct match_scope *scope, struct target_list *out,
+			     struct error *e);
+
+/* The same, and kernel functions given by their full name are looked up, too: all have addresses.
+ */
+must_check int match_look_up(const struct probe_spec *spec, struct host *host,
+			     const struct match_scope *scope, struct target_list *out,
+			     struct error *e);
+
+/*
+ * The kernel does not know the function that @spec names. Returns -ENOENT with
+ * near names in the message, or with the reason if it exists and cannot be traced.
+ */
+must_check int match_explain_unknown(const struct probe_spec *spec, struct host *host,
+				     struct error *e);

@@ -1,0 +1,27 @@
+/* match/near.h - "did you mean": the names nearest to what was asked for. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128 };
+
+struct near {
+	char stem[64]; /* what is compared: the longest piece without wildcards */
+	size_t n_stem;
+	bool is_free_before, is_free_behind; /* a wildcard stood there */
+	struct {
+		char name[NEAR_NAME_BYTES];
+		unsigned distance;
+	} best[NEAR_MAX]; /* nearest first */
+	size_t n;
+};
+
+/* @wanted is a name, a glob or a regular expression. */
+void near_init(struct near *near, const char *wanted);
+
+/* Keep @name if it is near, and nearer than what is kept. */
+void near_offer(struct near *near, const char *name);
+
+/* " (did you mean vfs_read, vfs_readv?)", or "" where nothing is near. */
+void near_text(const struct near *near, char *to, size_t size);

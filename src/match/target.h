@@ -1,0 +1,39 @@
+/* match/target.h - one place where a probe can be put. The hand-over from match/ to attach/. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct strtab;
+
+enum target_kind {
+	TARGET_KERNEL_FUNCTION,
+	TARGET_USER_FUNCTION, /* at the entry of a function: the caller is at the stack pointer */
+	TARGET_USDT,          /* in the middle of one */
+	TARGET_TRACEPOINT,
+};
+
+/* Strings are lent by the list's strtab. Immutable once listed. */
+struct target {
+	enum target_kind kind;
+	const char *name;     /* for messages: "vfs_read", "malloc", "sched:sched_switch" */
+	const char *symbol;   /* functions: the name in the symbol table, with no module suffix */
+	const char *module;   /* kernel function: its module, or NULL */
+	const char *category; /* tracepoint */
+	const char *event;    /* tracepoint */
+	const char *path; /* user: the file, openable from here (may begin with /proc/PID/root) */
+	uint64_t tracepoint_id; /* tracepoint: perf's number of it */
+	uint64_t addr;          /* kernel function: its address, 0 if not known */
+	uint64_t offset;        /* user: where in the file the instruction is */
+	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
+};
+
+/* Owned by the pipeline. A zeroed list is empty; match_targets() makes the strtab. */
+struct target_list {
+	struct target *targets;
+	size_t n;
+	size_t capacity;
+	struct strtab *strings;
+};
+
+void target_list_fini(struct target_list *list);

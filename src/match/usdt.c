@@ -1,0 +1,78 @@
+/* USDT probes of one file. A probe of one name may be at many places: each is a target. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "match/private.h"
+
+#define cleanup_image cleanup(image_freep)
+
+struct usdt_walk {
+	struct matching *m;
+	const char *path;
+	struct file_place file;
+	size_t n;
+	struct error *e;
+};
+
+static int visit(void *context, const struct image_usdt *p)
+{
+	struct usdt_walk *walk = context;
+	const struct probe_spec *spec = walk->m->spec;
+	char name[512];
+	const struct target t = {
+		.kind = TARGET_USDT,
+		.name = name,
+		.path = walk->path,
+		.offset = p->offset,
+		.semaphore = p->semaphore,
+	};
+
+	if (!pattern_matches(spec->name, p->name) ||
+	    (spec->provider && !pattern_matches(spec->provider, p->provider)))
+		return 0;
+	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
+	walk->n++;
+	return matching_add(walk->m, &t, place_in_file(&walk->file, t.kind, t.offset), NULL,
+			    walk->e);
+}
+
+int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error *e)
+{
+	cleanup_image struct image *image = NULL;
+	int err = image_open(path, &image, e);
+
+	if (err)
+		return err;
+
+	struct usdt_walk walk = { .m = m, .path = path, .e = e };
+
+	file_place_of(path, &walk.file);
+	err = image_each_usdt(image, visit, &walk, e);
+	*ret_n += walk.n;
+	return err == -ENOENT ? 0 : err; /* no probes at all: another file may have them */
+}
+
+struct usdt_offer {
+	struct near *near;
+	bool with_provider;
+};
+
+static int offer(void *context, const struct image_usdt *p)
+{
+	struct usdt_offer *to = context;
+	char name[512];
+
+	(void)snprintf(name, sizeof(name), "%s:%s", p->provider, p->name);
+	near_offer(to->near, to->with_provider ? name : p->name);
+	return 0;
+}
+
+bool near_usdt(const char *path, bool with_provider, struct near *near)
+{
+	cleanup_image struct image *image = NULL;
+	struct usdt_offer to = { near, with_provider };
+
+	return image_open(path, &image, NULL) == 0 && image_each_usdt(image, offer, &to, NULL) == 0;
+}

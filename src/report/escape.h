@@ -1,0 +1,19 @@
+/* report/escape.h - foreign text made safe to show. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/strbuf.h"
+
+/*
+ * Append @text with nothing in it that could drive a terminal or break a line:
+ *
+ *	control characters (C0, DEL, C1)   \x1b, \xc2\x9b: byte by byte
+ *	line and paragraph separators,
+ *	marks that turn writing around     \xe2\x80\xae
+ *	what is not valid UTF-8            \xff
+ *
+ * All other text stays as it is. With @is_folded a ';' and a newline, which
+ * would end a frame and a line, become '_'.
+ */
+void escape_put(struct strbuf *to, const char *text, bool is_folded);

@@ -1,0 +1,45 @@
+/*
+ * report/label.h - how a frame is written, worked out once for each.
+ *
+ *	vfs_read                  a name
+ *	vfs_read+0x1f             with offsets
+ *	[unknown]                 no name
+ *	[unknown] libx.so+0x1234  with addresses: the place, for addr2line
+ *	[cut: depth]              the stack is not whole
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+#include "report/render.h"
+#include "symbolize/frame.h"
+
+enum label_form {
+	LABEL_TEXT,   /* a line: two blanks, the address where asked for, the label, newline */
+	LABEL_FOLDED, /* the label */
+};
+
+/* Labels of the frames that were asked for, by number. */
+struct labels {
+	const struct frame_table *frames;
+	const struct render_style *style;
+	enum label_form form;
+	struct strbuf text; /* all labels, one behind the other */
+	struct label_place {
+		size_t at;
+		size_t n; /* 0: not made yet */
+	} * places;
+};
+
+/* Keeps @frames and @style, which are not to change meanwhile. */
+void labels_init(struct labels *l, const struct frame_table *frames,
+		 const struct render_style *style, enum label_form form);
+void labels_fini(struct labels *l);
+
+/* Frame @number's label, *@n bytes, no NUL. Lent by @l until the next call. */
+const char *labels_get(struct labels *l, uint32_t number, size_t *n);
+
+/* A process's name, or what stands for it when it has none. */
+void label_put_comm(struct strbuf *to, const char *comm, enum label_form form);

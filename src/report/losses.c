@@ -1,0 +1,24 @@
+#include <inttypes.h>
+
+#include "report/render.h"
+
+void render_losses(const struct render_loss *losses, size_t n, struct strbuf *to)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < n; i++)
+		total += losses[i].n;
+	if (total == 0)
+		return;
+	strbuf_printf(to, "Lost %" PRIu64 " %s: ", total, total == 1 ? "hit" : "hits");
+
+	const char *comma = "";
+
+	for (size_t i = 0; i < n; i++) {
+		if (losses[i].n == 0)
+			continue;
+		strbuf_printf(to, "%s%" PRIu64 " %s", comma, losses[i].n, losses[i].reason);
+		comma = ", ";
+	}
+	strbuf_putc(to, '\n');
+}

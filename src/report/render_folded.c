@@ -1,0 +1,81 @@
+/*
+ * One line per stack, outermost frame first, as flame graph tools read it: the
+ * process with -P, user frames, "-" with -d, kernel frames, a blank, the count.
+ *
+ *	tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42
+ *
+ * Every line is parts joined by ';', none of them empty, then one blank and a
+ * number: the count is what follows the last blank. A line that would have no
+ * part at all says "[no stack]". A part "-" is the delimiter and never a name.
+ *
+ * bcc puts an empty part first when there is no process, and leaves out what -s
+ * and -v ask for; here offsets are shown, and with -v the place of what has no
+ * name. Addresses and the time have no place in these lines.
+ */
+#include "base/cleanup.h"
+#include "report/label.h"
+#include "report/render.h"
+#include "report/writer.h"
+
+/* A line in the making. */
+struct line {
+	struct writer *w;
+	struct labels *labels;
+	bool is_begun;
+};
+
+static void put_part(struct line *line, const char *text, size_t n)
+{
+	if (line->is_begun)
+		writer_put(line->w, ";", 1);
+	line->is_begun = true;
+	writer_put(line->w, text, n);
+}
+
+/* Stacks are stored innermost first, as they were walked. */
+static void put_frames(struct line *line, const uint32_t *frames, size_t n)
+{
+	for (size_t i = n; i-- > 0;) {
+		size_t length;
+		const char *label = labels_get(line->labels, frames[i], &length);
+
+		put_part(line, label, length);
+	}
+}
+
+static void put_entry(struct line *line, const struct report_entry *entry,
+		      const struct render_style *style, struct strbuf *scratch)
+{
+	line->is_begun = false;
+	if (style->per_process) {
+		strbuf_clear(scratch);
+		label_put_comm(scratch, entry->comm, LABEL_FOLDED);
+		put_part(line, scratch->text, scratch->n);
+	}
+	if (entry->n_user)
+		put_frames(line, entry->frames + entry->n_kernel, entry->n_user);
+	if (style->delimited)
+		put_part(line, "-", 1);
+	put_frames(line, entry->frames, entry->n_kernel);
+	if (!line->is_begun)
+		writer_puts(line->w, "[no stack]");
+	writer_put(line->w, " ", 1);
+	writer_put_u64(line->w, entry->count);
+	writer_put(line->w, "\n", 1);
+}
+
+int render_folded(const struct report *r, const struct frame_table *frames,
+		  const struct render_style *style, render_write *write, void *context)
+{
+	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup(strbuf_fini) struct strbuf scratch = {};
+	cleanup(labels_fini) struct labels labels;
+
+	labels_init(&labels, frames, style, LABEL_FOLDED);
+
+	struct line line = { .w = w, .labels = &labels };
+
+	for (size_t i = 0; i < report_n(r) && !w->result; i++)
+		put_entry(&line, report_entry_at(r, i), style, &scratch);
+	return writer_finish(w);
+}

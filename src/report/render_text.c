@@ -1,0 +1,70 @@
+/*
+ * The layout that bcc's stackcount made known. An empty line and the time; then
+ * each stack innermost frame first, whose it is, how often, an empty line:
+ *
+ *	(empty)
+ *	14:02:11
+ *	  ffffffff812a4b70 vfs_read          the address with -v
+ *	  ffffffff812a5c1a ksys_read
+ *	    --                               with -d
+ *	  7f3a11d1e4fb     __read
+ *	                   [cut: depth]      the stack is not whole: its outermost part is missing
+ *	    tar [15187]                      with -P
+ *	    5
+ *	(empty)
+ */
+#include "base/cleanup.h"
+#include "report/label.h"
+#include "report/render.h"
+#include "report/writer.h"
+
+static void put_frames(struct writer *w, struct labels *labels, const uint32_t *frames, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		size_t length;
+		const char *line = labels_get(labels, frames[i], &length);
+
+		writer_put(w, line, length);
+	}
+}
+
+static void put_process(struct writer *w, const struct report_entry *entry, struct strbuf *scratch)
+{
+	strbuf_clear(scratch);
+	label_put_comm(scratch, entry->comm, LABEL_TEXT);
+	writer_puts(w, "    ");
+	writer_put(w, scratch->text, scratch->n);
+	writer_puts(w, " [");
+	writer_put_u64(w, entry->pid);
+	writer_puts(w, "]\n");
+}
+
+int render_text(const struct report *r, const struct frame_table *frames,
+		const struct render_style *style, render_write *write, void *context)
+{
+	cleanup_writer struct writer *w = writer_new(write, context);
+	cleanup(strbuf_fini) struct strbuf scratch = {};
+	cleanup(labels_fini) struct labels labels;
+
+	labels_init(&labels, frames, style, LABEL_TEXT);
+	writer_puts(w, "\n");
+	if (style->time) {
+		writer_puts(w, style->time);
+		writer_puts(w, "\n");
+	}
+	for (size_t i = 0; i < report_n(r) && !w->result; i++) {
+		const struct report_entry *entry = report_entry_at(r, i);
+
+		put_frames(w, &labels, entry->frames, entry->n_kernel);
+		if (style->delimited)
+			writer_puts(w, "    --\n");
+		if (entry->n_user)
+			put_frames(w, &labels, entry->frames + entry->n_kernel, entry->n_user);
+		if (style->per_process)
+			put_process(w, entry, &scratch);
+		writer_puts(w, "    ");
+		writer_put_u64(w, entry->count);
+		writer_puts(w, "\n\n");
+	}
+	return writer_finish(w);
+}

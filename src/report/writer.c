@@ -1,0 +1,66 @@
+#include "report/writer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct writer *writer_new(render_write *write, void *context)
+{
+	struct writer *w = xmalloc(sizeof(*w));
+
+	w->write = write;
+	w->context = context;
+	w->result = 0;
+	w->n = 0;
+	return w;
+}
+
+void writer_freep(struct writer **w)
+{
+	free(*w);
+	*w = NULL;
+}
+
+static void flush(struct writer *w)
+{
+	if (w->n && !w->result)
+		w->result = w->write(w->context, w->bytes, w->n);
+	w->n = 0;
+}
+
+void writer_put(struct writer *w, const char *bytes, size_t n)
+{
+	if (n > sizeof(w->bytes) - w->n)
+		flush(w);
+	if (w->result)
+		return;
+	if (n > sizeof(w->bytes)) {
+		w->result = w->write(w->context, bytes, n);
+		return;
+	}
+	memcpy(w->bytes + w->n, bytes, n);
+	w->n += n;
+}
+
+void writer_puts(struct writer *w, const char *text)
+{
+	writer_put(w, text, strlen(text));
+}
+
+void writer_put_u64(struct writer *w, uint64_t number)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	writer_put(w, digits + at, sizeof(digits) - at);
+}
+
+int writer_finish(struct writer *w)
+{
+	flush(w);
+	return w->result;
+}

@@ -1,0 +1,213 @@
+#include "spec/numbers.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define NS_PER_S 1000000000ULL
+#define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)
+#define MAX_LIST 1048576 /* a range is written out: "1-4294967295" is a slip, not a wish */
+
+/*
+ * strtoull() and strtod() are of no use here: they take blanks, signs, "0x",
+ * "1e3", "nan" and "inf", and the decimal point that strtod() expects depends on
+ * the locale.
+ */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Digits at *@at; false on overflow or where there are none. *@at is moved behind them. */
+static bool read_digits(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	bool fits = is_digit(*p);
+
+	*ret = 0;
+	for (; is_digit(*p); p++)
+		if (__builtin_mul_overflow(*ret, 10, ret) ||
+		    __builtin_add_overflow(*ret, (uint64_t)(*p - '0'), ret))
+			fits = false;
+	*at = p;
+	return fits;
+}
+
+/* Is it digits with at most one point, and at least one digit? */
+static bool is_decimal(const char *text)
+{
+	size_t n_digits = 0;
+	size_t n_points = 0;
+
+	for (; *text; text++) {
+		n_digits += is_digit(*text);
+		n_points += *text == '.';
+		if (!is_digit(*text) && *text != '.')
+			return false;
+	}
+	return n_digits > 0 && n_points <= 1;
+}
+
+/* ".25" is 250,000,000; what is below a nanosecond is cut. */
+static uint64_t read_fraction_ns(const char *point)
+{
+	uint64_t ns = 0;
+	uint64_t unit = NS_PER_S / 10;
+
+	for (const char *p = point + 1; is_digit(*p) && unit; p++, unit /= 10)
+		ns += (uint64_t)(*p - '0') * unit;
+	return ns;
+}
+
+int parse_seconds_ns(const char *what, const char *text, uint64_t *ret, struct error *e)
+{
+	const char *at = text;
+	uint64_t seconds = 0;
+
+	if (text[0] == '-' && is_decimal(text + 1))
+		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
+	if (!is_decimal(text))
+		return error_set(e, -EINVAL, "%s: '%s' is not a number of seconds (as 1 or 0.25)",
+				 what, text);
+	if (*at != '.' && (!read_digits(&at, &seconds) || seconds > MAX_SECONDS))
+		return error_set(e, -EINVAL, "%s: '%s' is too long a time", what, text);
+
+	uint64_t ns = seconds * NS_PER_S + (*at == '.' ? read_fraction_ns(at) : 0);
+
+	if (ns == 0)
+		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
+	*ret = ns;
+	return 0;
+}
+
+int parse_count(const char *what, const char *text, uint64_t min, uint64_t max, uint64_t *ret,
+		struct error *e)
+{
+	const char *at = text;
+	uint64_t n;
+
+	if (!read_digits(&at, &n) || *at || n < min || n > max)
+		return error_set(e, -EINVAL, "%s: '%s' is not a whole number from %llu to %llu",
+				 what, text, (unsigned long long)min, (unsigned long long)max);
+	*ret = n;
+	return 0;
+}
+
+/* How far the suffix shifts, or -1: not one. */
+static int suffix_shift(const char *suffix)
+{
+	if (!*suffix)
+		return 0;
+	if (suffix[1])
+		return -1;
+	switch (*suffix) {
+	case 'k':
+	case 'K':
+		return 10;
+	case 'm':
+	case 'M':
+		return 20;
+	case 'g':
+	case 'G':
+		return 30;
+	}
+	return -1;
+}
+
+int parse_bytes(const char *what, const char *text, uint64_t *ret, struct error *e)
+{
+	const char *at = text;
+	uint64_t n;
+	bool fits = read_digits(&at, &n);
+	int shift = suffix_shift(at);
+
+	if (at == text || shift < 0)
+		return error_set(e, -EINVAL, "%s: '%s' is not a size (as 512k, 64M, 1G or 4096)",
+				 what, text);
+	if (!fits || n > UINT64_MAX >> shift)
+		return error_set(e, -EINVAL, "%s: '%s' is too large a size", what, text);
+	if (n == 0)
+		return error_set(e, -EINVAL, "%s: '%s' is not a size above 0", what, text);
+	*ret = n << shift;
+	return 0;
+}
+
+void number_list_fini(struct number_list *list)
+{
+	free(list->numbers);
+	*list = (struct number_list){};
+}
+
+static void push(struct number_list *list, uint32_t number)
+{
+	array_push(list->numbers, list->n, list->capacity, number);
+}
+
+/* "7" or "0-3" at *@at, which is moved behind it. False: neither, or out of bounds. */
+static bool read_range(const char **at, uint32_t min, uint32_t max, uint64_t ret[2])
+{
+	if (!read_digits(at, &ret[0]))
+		return false;
+	ret[1] = ret[0];
+	if (**at == '-') {
+		*at += 1;
+		if (!read_digits(at, &ret[1]))
+			return false;
+	}
+	return ret[0] >= min && ret[0] <= ret[1] && ret[1] <= max;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint32_t *x = a;
+	const uint32_t *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void sort_once_each(struct number_list *list)
+{
+	size_t n = 0;
+
+	if (!list->n)
+		return;
+	qsort(list->numbers, list->n, sizeof(*list->numbers), by_number);
+	for (size_t i = 0; i < list->n; i++)
+		if (i == 0 || list->numbers[i] != list->numbers[n - 1])
+			list->numbers[n++] = list->numbers[i];
+	list->n = n;
+}
+
+/* The whole of @text is read before @list is touched, so a failure leaves it as it was. */
+int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t max,
+		      struct number_list *list, struct error *e)
+{
+	cleanup(number_list_fini) struct number_list more = {};
+	const char *at = text;
+	uint64_t range[2];
+
+	for (;;) {
+		if (!read_range(&at, min, max, range) || (*at && *at != ','))
+			return error_set(e, -EINVAL,
+					 "%s: '%s' is not a list of numbers from %u to %u "
+					 "(as 3 or 0,2 or 0-3,7)",
+					 what, text, min, max);
+		if (range[1] - range[0] >= MAX_LIST - more.n)
+			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,
+					 MAX_LIST);
+		for (uint64_t n = range[0]; n <= range[1]; n++)
+			push(&more, (uint32_t)n);
+		if (!*at)
+			break;
+		at++;
+	}
+
+	for (size_t i = 0; i < more.n; i++)
+		push(list, more.numbers[i]);
+	sort_once_each(list);
+	return 0;
+}

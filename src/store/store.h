@@ -1,0 +1,81 @@
+/*
+ * store/store.h - what was counted: the kernel's maps, emptied into rows and stacks.
+ *
+ * The kernel counts into one of two generations of maps. store_rotate() turns it
+ * to the other, waits until no program uses the old one, and moves that into user
+ * space. So a report's counts are of one moment, and the maps never hold more than what
+ * came since.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/object.h"
+
+struct store;
+
+struct store_row {
+	uint64_t count;
+	uint32_t kernel_stack; /* numbers for store_stack(); 0: none */
+	uint32_t user_stack;
+	uint32_t tgid;
+	uint32_t flags; /* KEY_* of bpf/abi.h */
+};
+
+/* Why hits are missing from the rows. The order in which they are reported. */
+enum loss {
+	LOSS_NO_SCRATCH,
+	LOSS_STACKS_FULL,
+	LOSS_COUNTS_FULL,
+	LOSS_NO_MEMORY,
+	LOSS_NOT_FOLLOWED,
+	LOSS_BUDGET,    /* our own memory, --max-memory */
+	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
+	LOSS_MISSED,    /* the kernel missed the probe; added by the caller */
+	LOSS_N,
+};
+
+/* "no room for a new stack in the kernel (--max-memory)". A constant. */
+const char *loss_text(enum loss loss);
+
+/* How --max-memory is divided. */
+struct store_budget {
+	uint32_t n_lanes;    /* of a row: a power of two, at most MAX_LANES */
+	uint32_t max_rows;   /* of one generation */
+	uint32_t max_chunks; /* likewise */
+	uint64_t user_bytes; /* for rows and stacks in user space */
+};
+
+/* @n_cpus: possible ones. */
+void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret);
+
+/* @object must outlive the store. */
+struct store *store_new(const struct object *object, const struct store_budget *budget,
+			uint32_t n_cpus);
+void store_free(struct store *s);
+void store_freep(struct store **s);
+
+/* Begin to count. */
+void store_start(struct store *s);
+
+/* Move what was counted until now into the rows; counting goes on. Errors: from the system calls.
+ */
+must_check int store_rotate(struct store *s, struct error *e);
+
+/* The same, and count nothing any more. */
+must_check int store_stop(struct store *s, struct error *e);
+
+/* The rows since the last store_clear(). Lent by @s until the next call on it. */
+const struct store_row *store_rows(struct store *s, size_t *n);
+void store_clear(struct store *s);
+
+/* The words of a stack (bpf/abi.h), innermost first; returns how many, at most STACK_WORDS. */
+size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
+
+/* Losses since the last store_clear(), by enum loss; LOSS_MISSED is left 0. */
+void store_losses(struct store *s, uint64_t losses[LOSS_N]);
+
+/* Memory held in user space, in bytes. */
+size_t store_bytes(const struct store *s);

@@ -1,0 +1,32 @@
+/*
+ * symbolize/frame.h - an address with its name. Frames are kept once each, in a
+ * table; a stack is a row of frame numbers, so equal paths have equal rows.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum frame_kind {
+	FRAME_KERNEL,
+	FRAME_USER,
+	FRAME_CUT, /* no address: says why the stack is not whole; name is the reason, "depth" */
+};
+
+/* Strings are lent by the table's owner. Not yet escaped: they come from foreign files. */
+struct frame {
+	enum frame_kind kind;
+	bool is_machinery;      /* of the tracing itself: left out at the top of a stack */
+	const char *name;       /* demangled; NULL: has none */
+	const char *module;     /* file or kernel module, last part of its path; NULL: not known */
+	uint64_t addr;          /* as seen first (identity may be wider) */
+	uint64_t offset;        /* from the function's start, of the address as shown */
+	uint64_t module_offset; /* address as linked; with @module */
+};
+
+struct frame_table {
+	struct frame *frames;
+	size_t n;
+	size_t capacity;
+};

@@ -1,0 +1,315 @@
+#include "symbolize/images.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "elf/image.h"
+
+#define MAX_FILES 512
+#define MAX_IMAGES 256
+#define MAX_IMAGE_BYTES (256ULL << 20)
+
+enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
+
+struct entry {
+	enum image_kind kind;
+	uint32_t older; /* the next entry of the same hash, or IMAGE_NONE */
+	uint64_t dev;
+	uint64_t inode;
+	uint64_t size; /* with the time: when it was opened */
+	struct timespec changed;
+	const char *module;
+	int fd;               /* -1: not open */
+	bool is_opened;       /* ever: size and time are known */
+	bool is_bad;          /* no image can be made of it */
+	struct image *image;  /* NULL: its symbols are not in memory */
+	uint64_t bytes;       /* that they take */
+	uint64_t last_used;   /* by the clock of look-ups */
+	uint32_t pid;         /* a process that has it mapped */
+	struct mapping where; /* and where; its path is lent by the strtab */
+};
+
+struct images {
+	struct strtab *strings;
+	struct entry *entries;
+	size_t n, capacity;
+	struct u64_map newest; /* by hash of device and inode, or of the name */
+	uint64_t clock;
+	size_t n_files, max_files;
+	size_t n_images;
+	uint64_t bytes;
+};
+
+struct images *images_new(struct strtab *strings)
+{
+	struct images *im = xcalloc(1, sizeof(*im));
+	struct rlimit limit;
+
+	im->strings = strings;
+	im->max_files = MAX_FILES;
+	/* Half of what we may open: probes and maps take descriptors too. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
+		im->max_files = limit.rlim_cur / 2;
+	return im;
+}
+
+void images_free(struct images *im)
+{
+	if (!im)
+		return;
+	for (size_t i = 0; i < im->n; i++) {
+		image_close(im->entries[i].image);
+		cleanup_close_fd(&im->entries[i].fd);
+	}
+	free(im->entries);
+	u64_map_fini(&im->newest);
+	free(im);
+}
+
+static void close_file(struct images *im, struct entry *entry)
+{
+	if (entry->fd < 0)
+		return;
+	cleanup_close_fd(&entry->fd);
+	im->n_files--;
+}
+
+static void close_image(struct images *im, struct entry *entry)
+{
+	if (!entry->image)
+		return;
+	image_freep(&entry->image);
+	im->n_images--;
+	im->bytes -= entry->bytes;
+	entry->bytes = 0;
+}
+
+/* The least recently used entry but @keep that has a descriptor, or an image in memory. */
+static struct entry *least_used(struct images *im, bool of_images, const struct entry *keep)
+{
+	struct entry *least = NULL;
+
+	for (size_t i = 0; i < im->n; i++) {
+		struct entry *entry = &im->entries[i];
+		bool is_candidate = of_images ? entry->image != NULL : entry->fd >= 0;
+
+		if (is_candidate && entry != keep &&
+		    (!least || entry->last_used < least->last_used))
+			least = entry;
+	}
+	return least;
+}
+
+static bool same_state(const struct entry *entry, const struct stat *st)
+{
+	return entry->size == (uint64_t)st->st_size &&
+	       entry->changed.tv_sec == st->st_mtim.tv_sec &&
+	       entry->changed.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+/* Hold the entry's file by a descriptor, if it can be had and is still the same. */
+static bool open_file(struct images *im, struct entry *entry)
+{
+	if (entry->fd >= 0)
+		return true;
+	if (entry->is_bad || entry->kind != IMAGE_FILE)
+		return false;
+	if (im->n_files >= im->max_files) {
+		struct entry *least = least_used(im, false, entry);
+
+		if (least)
+			close_file(im, least);
+	}
+
+	cleanup_close int fd = -1;
+	struct error e;
+	struct stat st;
+	int err = mapping_open(entry->pid, &entry->where, &fd, &e);
+
+	if (err) {
+		log_debug("%s has no names now: %s", entry->where.path, e.text);
+		return false;
+	}
+	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
+		return false;
+	entry->size = st.st_size;
+	entry->changed = st.st_mtim;
+	entry->is_opened = true;
+	entry->fd = TAKE_FD(fd);
+	im->n_files++;
+	return true;
+}
+
+/* Was the file written over since it was opened? Its old symbols would be wrong names. */
+static bool is_stale(const struct entry *entry)
+{
+	struct stat st;
+
+	return entry->fd >= 0 && fstat(entry->fd, &st) == 0 && !same_state(entry, &st);
+}
+
+static const char *module_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] == '\0')
+		return "[anon]";
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static enum image_kind kind_of(const struct mapping *m)
+{
+	if (m->inode)
+		return IMAGE_FILE;
+	/* Ours serves for all, but for 32-bit processes: those have another one. */
+	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
+		return IMAGE_VDSO;
+	return IMAGE_NO_FILE;
+}
+
+static bool is_entry_of(const struct entry *entry, enum image_kind kind, const struct mapping *m,
+			const char *module)
+{
+	if (entry->kind != kind)
+		return false;
+	if (kind == IMAGE_FILE)
+		return entry->dev == m->dev && entry->inode == m->inode;
+	return entry->module == module;
+}
+
+uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
+{
+	enum image_kind kind = kind_of(m);
+	const char *module = strtab_add(im->strings, module_of(m->path));
+	uint64_t hash = kind == IMAGE_FILE ? hash_mix(hash_mix(m->dev) ^ m->inode)
+					   : hash_mix(kind ^ (uintptr_t)module);
+	const uint32_t *newest = u64_map_get(&im->newest, hash);
+	uint32_t number = newest ? *newest : IMAGE_NONE;
+	struct mapping where = *m;
+
+	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, module))
+		number = im->entries[number].older;
+
+	if (number == IMAGE_NONE || is_stale(&im->entries[number])) {
+		struct entry entry = { .kind = kind,
+				       .older = newest ? *newest : IMAGE_NONE,
+				       .dev = m->dev,
+				       .inode = m->inode,
+				       .module = module,
+				       .fd = -1 };
+
+		number = im->n;
+		array_push(im->entries, im->n, im->capacity, entry);
+		*u64_map_put(&im->newest, hash, number, NULL) = number;
+	}
+
+	struct entry *entry = &im->entries[number];
+
+	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
+		where.path = strtab_add(im->strings, m->path);
+		entry->where = where;
+		entry->pid = pid;
+		if (!entry->image && open_file(im, entry))
+			entry->last_used = ++im->clock;
+	}
+	return number;
+}
+
+const char *images_module(const struct images *im, uint32_t image)
+{
+	return image == IMAGE_NONE ? NULL : im->entries[image].module;
+}
+
+bool images_has_places(const struct images *im, uint32_t image)
+{
+	return image != IMAGE_NONE && im->entries[image].kind != IMAGE_NO_FILE;
+}
+
+/* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
+static int open_vdso(struct image **ret, struct error *e)
+{
+	uintptr_t start = getauxval(AT_SYSINFO_EHDR);
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	int err = mapping_list_read(getpid(), &own, e);
+
+	if (err)
+		return err;
+
+	const struct mapping *m = start ? mapping_list_at(&own, start) : NULL;
+
+	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
+		return error_set(e, -ENOENT, "this process has no vdso");
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
+	const void *bytes = (const void *)start;
+
+	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
+}
+
+static bool open_image(struct images *im, struct entry *entry)
+{
+	struct error e;
+	int err;
+
+	if (entry->image)
+		return true;
+	if (entry->is_bad || entry->kind == IMAGE_NO_FILE)
+		return false;
+	if (entry->kind == IMAGE_VDSO)
+		err = open_vdso(&entry->image, &e);
+	else if (open_file(im, entry))
+		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
+	else
+		return false;
+	if (err) {
+		log_debug("%s has no names: %s", entry->module, e.text);
+		entry->is_bad = true;
+		close_file(im, entry);
+		return false;
+	}
+	im->n_images++;
+	return true;
+}
+
+/* After a look-up in @used: its index may have been built by it. */
+static void keep_bounds(struct images *im, struct entry *used)
+{
+	im->bytes -= used->bytes;
+	used->bytes = image_bytes(used->image);
+	im->bytes += used->bytes;
+	while (im->n_images > MAX_IMAGES || im->bytes > MAX_IMAGE_BYTES) {
+		struct entry *least = least_used(im, true, used);
+
+		if (!least)
+			return;
+		close_image(im, least);
+	}
+}
+
+void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct image_place *ret)
+{
+	*ret = (struct image_place){ .vaddr = offset };
+	if (image == IMAGE_NONE)
+		return;
+
+	struct entry *entry = &im->entries[image];
+	struct image_symbol symbol;
+
+	if (!open_image(im, entry))
+		return;
+	entry->last_used = ++im->clock;
+	if (!image_offset_to_vaddr(entry->image, offset, &ret->vaddr))
+		return;
+	if (image_function_at(entry->image, ret->vaddr, &symbol)) {
+		ret->function = symbol.name;
+		ret->start = symbol.vaddr;
+	}
+	keep_bounds(im, entry);
+}

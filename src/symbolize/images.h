@@ -1,0 +1,43 @@
+/*
+ * symbolize/images.h - the files that processes have mapped, shared by all processes.
+ *
+ * An image is known by device and inode, and by size and time of change, so that
+ * a file written over in place is another image. Its descriptor is opened when
+ * it is first seen, because names are asked for when the process may have ended;
+ * its symbols are read when the first name is asked for. Both are bounded: the
+ * least recently used are closed, and opened again if a process still has them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strtab.h"
+#include "host/mappings.h"
+
+struct images;
+
+/* A number that is no image's. */
+#define IMAGE_NONE UINT32_MAX
+
+/* @strings is kept; it lends the names. */
+struct images *images_new(struct strtab *strings);
+void images_free(struct images *im);
+
+/* The image that @m of process @pid maps; numbers stay what they are. */
+uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m);
+
+/* "libc.so.6", "[vdso]", "[anon]". Lent by the strtab. */
+const char *images_module(const struct images *im, uint32_t image);
+
+/* Is it a file or the vdso: is a place in it the same place in every process? */
+bool images_has_places(const struct images *im, uint32_t image);
+
+struct image_place {
+	uint64_t vaddr;       /* of the place, as linked; where that is not known the file offset */
+	const char *function; /* as in the symbol table; NULL: none. Lent until the next call */
+	uint64_t start;       /* the function's vaddr */
+};
+
+/* What is at @offset of the image's file. Never fails: what is not known has no function. */
+void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct image_place *ret);

@@ -1,0 +1,94 @@
+/*
+ * What stands above the traced function on a stack taken by a BPF program
+ * depends on how the program was attached and on the kernel's version:
+ *
+ *	bpf_get_stack_raw_tp           bpf_prog_6deef7357e7b4530_on_hit
+ *	bpf_prog_6deef7357e7b4530...   kprobe_multi_link_prog_run.isra.0
+ *	bpf_trace_run2                 kprobe_multi_link_handler
+ *	__traceiter_sched_switch       fprobe_handler
+ *	__schedule                     ftrace_trampoline
+ *	                               vfs_read
+ *
+ * A fixed number of frames to skip is wrong sooner or later, so they are known by
+ * name. A compiler's suffix (".isra.0", ".constprop.3", ".part.1") does not matter.
+ */
+#include "symbolize/machinery.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* A name, or with '*' at its end how one begins; @module where only those of it count. */
+struct machine {
+	const char *pattern;
+	const char *module;
+};
+
+/*
+ * The kernel has functions of its own called bpf_prog_load, bpf_trampoline_link_prog
+ * and so on, which may be what is traced: of these names only those that kallsyms
+ * lists under [bpf] are programs and trampolines.
+ */
+static const struct machine machines[] = {
+	/* tracepoints */
+	{ "__traceiter_*", NULL },
+	{ "perf_trace_*", NULL },
+	{ "trace_event_raw_event_*", NULL },
+	{ "perf_syscall_enter", NULL },
+	{ "perf_syscall_exit", NULL },
+	{ "perf_call_bpf_enter*", NULL },
+	{ "perf_call_bpf_exit*", NULL },
+	{ "trace_call_bpf*", NULL },
+	{ "bpf_trace_run*", NULL },
+	{ "__bpf_trace_*", NULL },
+	/* programs, and the helper that walks the stack */
+	{ "__bpf_prog_*", NULL },
+	{ "bpf_prog_*", "bpf" },
+	{ "bpf_trampoline_*", "bpf" },
+	{ "bpf_get_stack*", NULL },
+	{ "__bpf_get_stack*", NULL },
+	{ "bpf_get_task_stack*", NULL },
+	{ "__bpf_get_task_stack*", NULL },
+	/* fprobe, ftrace */
+	{ "fprobe_handler*", NULL },
+	{ "fprobe_ftrace_entry", NULL },
+	{ "fprobe_entry", NULL },
+	{ "kprobe_multi_link_*", NULL },
+	{ "ftrace_caller*", NULL },
+	{ "ftrace_regs_caller*", NULL },
+	{ "ftrace_trampoline*", NULL },
+	{ "ftrace_ops_*", NULL },
+	{ "arch_ftrace_ops_list_func", NULL },
+	/* kprobes: by ftrace, by a jump, by a trap */
+	{ "kprobe_ftrace_handler", NULL },
+	{ "kprobe_perf_func", NULL },
+	{ "kprobe_dispatcher", NULL },
+	{ "kprobe_int3_handler", NULL },
+	{ "aggr_pre_handler", NULL },
+	{ "opt_pre_handler", NULL },
+	{ "optimized_callback", NULL },
+	{ "optprobe_template_*", NULL },
+	{ "do_int3", NULL },
+	{ "exc_int3", NULL },
+	{ "asm_exc_int3", NULL },
+};
+
+static bool fits(const struct machine *machine, const char *name, const char *module)
+{
+	size_t n = strlen(machine->pattern);
+
+	if (machine->module && (!module || strcmp(module, machine->module) != 0))
+		return false;
+	if (machine->pattern[n - 1] == '*')
+		return strncmp(name, machine->pattern, n - 1) == 0;
+	return strncmp(name, machine->pattern, n) == 0 && (name[n] == '\0' || name[n] == '.');
+}
+
+bool machinery_is(const char *name, const char *module)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
+		if (fits(&machines[i], name, module))
+			return true;
+	return false;
+}

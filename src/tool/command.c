@@ -1,0 +1,174 @@
+#include "tool/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/*
+ * What the child tells: NOT_TRACED before its exec, the errno if that failed; end of file
+ * is that it succeeded.
+ */
+#define NOT_TRACED (-1)
+
+static void tell(int fd, int what)
+{
+	if (write(fd, &what, sizeof(what)) < 0)
+		_exit(126);
+}
+
+/*
+ * In the child: wait at the gate, then exec. A traced process stops behind exec, before its
+ * first instruction; the parent lets it go at once. Where tracing is not
+ * allowed, it just runs.
+ */
+__attribute__((noreturn)) static void run_child(char *const *argv, int gate, int trouble)
+{
+	sigset_t none;
+	char byte;
+	ssize_t n = read(gate, &byte, 1);
+
+	if (n != 1)
+		_exit(127);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+		tell(trouble, NOT_TRACED);
+	(void)execvp(argv[0], argv);
+	tell(trouble, errno);
+	_exit(127);
+}
+
+/* As execvp(3) will look for it: so that a command that is not there attaches nothing. */
+static int check_program(const char *name, struct error *e)
+{
+	const char *path = getenv("PATH");
+	int why = ENOENT;
+
+	if (strchr(name, '/')) {
+		if (access(name, X_OK) == 0)
+			return 0;
+		return error_errno(e, "command '%s'", name);
+	}
+	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
+		char file[PATH_MAX];
+		int n = (int)strcspn(path, ":");
+
+		(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
+		if (access(file, X_OK) == 0)
+			return 0;
+		if (errno == EACCES)
+			why = EACCES;
+		path += n;
+	}
+	errno = why;
+	return error_errno(e, "command '%s'", name);
+}
+
+int command_hold(char *const *argv, struct command *ret, struct error *e)
+{
+	int gate[2], trouble[2];
+	int err = check_program(argv[0], e);
+
+	*ret = (struct command)COMMAND_NONE;
+	if (err)
+		return err;
+	if (pipe2(gate, O_CLOEXEC) < 0)
+		return error_errno(e, "make a pipe");
+
+	cleanup_close int gate_in = gate[0];
+
+	ret->gate = gate[1];
+	if (pipe2(trouble, O_CLOEXEC) < 0)
+		return error_errno(e, "make a pipe");
+
+	cleanup_close int trouble_in = trouble[1];
+
+	ret->trouble = trouble[0];
+	ret->name = argv[0];
+	ret->pid = fork();
+	if (ret->pid < 0) {
+		ret->pid = 0;
+		return error_errno(e, "start '%s'", argv[0]);
+	}
+	if (ret->pid == 0) {
+		close(ret->gate); /* or it would wait for itself when we end */
+		run_child(argv, gate_in, trouble_in);
+	}
+	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
+	return 0;
+}
+
+int command_exec(struct command *c, struct error *e)
+{
+	bool is_traced = true;
+	int said;
+
+	if (write(c->gate, "", 1) != 1)
+		return error_errno(e, "start '%s'", c->name);
+	close(TAKE_FD(c->gate));
+	while (read(c->trouble, &said, sizeof(said)) == sizeof(said)) {
+		is_traced = is_traced && said != NOT_TRACED;
+		if (said == NOT_TRACED)
+			continue;
+		(void)waitpid(c->pid, &c->status, 0);
+		c->pid = 0;
+		errno = said;
+		return error_errno(e, "start '%s'", c->name);
+	}
+	if (!is_traced)
+		return 0;
+	if (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status))
+		c->is_stopped = true;
+	else
+		c->pid = 0; /* it was killed meanwhile */
+	return 0;
+}
+
+void command_let_go(struct command *c)
+{
+	if (c->is_stopped)
+		(void)ptrace(PTRACE_DETACH, c->pid, NULL, NULL);
+	c->is_stopped = false;
+}
+
+bool command_has_ended(struct command *c)
+{
+	if (c->pid && waitpid(c->pid, &c->status, WNOHANG) == c->pid)
+		c->pid = 0;
+	return !c->pid;
+}
+
+void command_describe(const struct command *c, struct strbuf *to)
+{
+	if (c->pid)
+		strbuf_printf(to, "'%s' still runs", c->name);
+	else if (WIFSIGNALED(c->status))
+		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->name, WTERMSIG(c->status),
+			      strsignal(WTERMSIG(c->status)));
+	else
+		strbuf_printf(to, "'%s' exited with status %d", c->name, WEXITSTATUS(c->status));
+}
+
+void command_fini(struct command *c)
+{
+	bool was_held = c->gate >= 0;
+
+	command_let_go(c);
+	cleanup_close_fd(&c->gate);
+	cleanup_close_fd(&c->trouble);
+	cleanup_close_fd(&c->pidfd);
+	if (c->pid && was_held)
+		(void)waitpid(c->pid, &c->status, 0);
+}

@@ -1,0 +1,104 @@
+#include "tool/setup.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+/* A kernel stack may begin with this many frames of the tracing itself. */
+#define MOST_MACHINERY 16
+
+int setup_check(const struct options *opt, struct error *e)
+{
+	for (size_t i = 0; i < opt->pids.n; i++)
+		if (!host_pid_exists(opt->pids.numbers[i]))
+			return error_set(e, -ESRCH, "-p: no process %u", opt->pids.numbers[i]);
+	for (size_t i = 0; i < opt->cpus.n; i++)
+		if (!host_cpu_is_possible(opt->cpus.numbers[i]))
+			return error_set(e, -ENXIO, "-c: this machine has no CPU %u",
+					 opt->cpus.numbers[i]);
+	return 0;
+}
+
+static int set_seeds(struct trace_config *config, struct error *e)
+{
+	if (getrandom(config->hash_seed, sizeof(config->hash_seed), 0) != sizeof(config->hash_seed))
+		return error_errno(e, "get random numbers");
+	config->hash_seed[0] |= 1;
+	config->hash_seed[1] |= 1;
+	return 0;
+}
+
+/* Depth 0 means that no such stack is taken. */
+static void set_depths(struct trace_config *config, const struct options *opt,
+		       const struct features *features)
+{
+	uint32_t depth = opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES;
+	uint32_t limit = host_max_stack();
+
+	if (!opt->user_only) {
+		config->max_kernel_frames = depth + MOST_MACHINERY < STACK_MAX_FRAMES
+						    ? depth + MOST_MACHINERY
+						    : STACK_MAX_FRAMES;
+		config->kernel_limit = limit < STACK_MAX_FRAMES ? limit : STACK_MAX_FRAMES;
+	}
+	if (!opt->kernel_only)
+		config->max_user_frames = depth;
+	config->has_task_regs = features->task_regs;
+}
+
+static void set_filters(struct trace_config *config, const struct options *opt)
+{
+	uint64_t dev = 0, ino = 0;
+
+	if (opt->pids.n == 1)
+		config->tgid = opt->pids.numbers[0];
+	config->has_tgids = opt->pids.n > 1;
+	config->has_cpus = opt->cpus.n > 0;
+	for (size_t i = 0; i < opt->cpus.n; i++)
+		config->cpus[opt->cpus.numbers[i] / 64] |= 1ULL << (opt->cpus.numbers[i] % 64);
+	config->per_process = opt->per_process || opt->pids.n > 1;
+	config->max_events = opt->max_events;
+	config->has_pidns = !host_in_initial_pid_namespace(&dev, &ino);
+	config->pidns_dev = dev;
+	config->pidns_ino = ino;
+}
+
+static int follow(struct object_options *o, struct host *host, uint32_t tgid, struct error *e)
+{
+	int err = host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
+					&o->config.fork_child_offset, e);
+
+	if (!err)
+		err = host_tracepoint_field(host, "sched", "sched_process_exec", "old_pid",
+					    &o->config.exec_old_offset, e);
+	o->config.follow = 1;
+	o->config.command_tgid = tgid;
+	o->programs |= 1U << PROGRAM_FORK | 1U << PROGRAM_EXEC | 1U << PROGRAM_EXIT;
+	return err;
+}
+
+int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,
+		 struct error *e)
+{
+	const struct options *opt = setup->options;
+	const struct store_budget *budget = setup->budget;
+	struct trace_config *config = &ret->config;
+
+	*ret = (struct object_options){
+		.programs = setup->plan->programs,
+		.max_rows = budget->max_rows,
+		.max_chunks = budget->max_chunks,
+		.max_tgids = opt->pids.n > 1 ? (uint32_t)opt->pids.n : 0,
+	};
+	set_depths(config, opt, setup->features);
+	set_filters(config, opt);
+	config->lane_mask = budget->n_lanes - 1;
+	config->has_own_lane = budget->n_lanes >= setup->n_cpus;
+	config->rows_to_notice = budget->max_rows / 8;
+	config->chunks_to_notice = budget->max_chunks / 8;
+
+	int err = set_seeds(config, e);
+
+	if (!err && setup->command_tgid)
+		err = follow(ret, host, setup->command_tgid, e);
+	return err;
+}

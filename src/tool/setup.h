@@ -1,0 +1,26 @@
+/* tool/setup.h - from options to what the BPF programs are loaded with. */
+#pragma once
+
+#include "attach/plan.h"
+#include "base/error.h"
+#include "bpf/object.h"
+#include "host/host.h"
+#include "store/store.h"
+#include "tool/options.h"
+
+/* What the object is made for. All is lent. */
+struct setup {
+	const struct options *options;
+	const struct plan *plan;
+	const struct features *features;
+	const struct store_budget *budget;
+	uint32_t n_cpus;       /* possible ones */
+	uint32_t command_tgid; /* 0 without a command */
+};
+
+/* Fill in @ret: filters, depths, sizes of maps. Errors: tracefs, with a command. */
+must_check int setup_object(const struct setup *setup, struct host *host,
+			    struct object_options *ret, struct error *e);
+
+/* What -p and -c name must be there. Errors: -ESRCH, -EINVAL. */
+must_check int setup_check(const struct options *opt, struct error *e);

@@ -1,0 +1,146 @@
+#include "tool/wait.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+#define RETRY_NS 100000000 /* ten times a second, on kernels before Linux 5.3 only */
+
+static void ending_signals(sigset_t *set)
+{
+	struct sigaction hangup;
+
+	(void)sigemptyset(set);
+	(void)sigaddset(set, SIGINT);
+	(void)sigaddset(set, SIGTERM);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+		(void)sigaddset(set, SIGHUP); /* nohup(1) means what it says */
+}
+
+static int watch(struct waiter *w, int fd, unsigned events, unsigned occasion, struct error *e)
+{
+	struct epoll_event event = { .events = events, .data.u32 = occasion };
+
+	if (epoll_ctl(w->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+		return error_errno(e, "wait for events");
+	return 0;
+}
+
+int waiter_open(struct waiter *ret, struct error *e)
+{
+	sigset_t set;
+
+	*ret = (struct waiter)WAITER_NONE;
+	ending_signals(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	ret->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (ret->epoll < 0)
+		return error_errno(e, "make an epoll descriptor");
+	ret->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (ret->signals < 0)
+		return error_errno(e, "make a signal descriptor");
+	return watch(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
+}
+
+static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated, unsigned occasion,
+		       struct error *e)
+{
+	struct timespec after = { .tv_sec = (time_t)(ns / 1000000000),
+				  .tv_nsec = (long)(ns % 1000000000) };
+	struct itimerspec timer = { .it_value = after };
+
+	if (is_repeated)
+		timer.it_interval = after;
+	*fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (*fd < 0 || timerfd_settime(*fd, 0, &timer, NULL) < 0)
+		return error_errno(e, "set a timer");
+	return watch(w, *fd, EPOLLIN, occasion, e);
+}
+
+/* A pipe whose reader has gone says so at once; files and terminals are not asked. */
+static int watch_reader(struct waiter *w, struct error *e)
+{
+	struct stat st;
+
+	if (fstat(STDOUT_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+		return 0;
+	return watch(w, STDOUT_FILENO, 0, OCCASION_NO_READER, e);
+}
+
+int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
+		 const struct notices *notices, struct command *command, struct error *e)
+{
+	int err = watch(w, notices_fd(notices), EPOLLIN, OCCASION_NOTICE, e);
+
+	w->notices = notices;
+	w->command = command;
+	if (!err && interval_ns)
+		err = start_timer(w, &w->interval, interval_ns, true, OCCASION_INTERVAL, e);
+	if (!err && duration_ns)
+		err = start_timer(w, &w->end, duration_ns, false, OCCASION_TIME_IS_UP, e);
+	if (!err && command->pidfd >= 0)
+		err = watch(w, command->pidfd, EPOLLIN, OCCASION_COMMAND_ENDED, e);
+	else if (!err && command->pid)
+		err = start_timer(w, &w->retry, RETRY_NS, true, OCCASION_COMMAND_ENDED, e);
+	return err ? err : watch_reader(w, e);
+}
+
+/* What was readable is read, so that it is not seen again. */
+static void consume(int fd)
+{
+	struct signalfd_siginfo any;
+
+	while (read(fd, &any, sizeof(any)) > 0)
+		;
+}
+
+int waiter_wait(struct waiter *w, unsigned *ret, struct error *e)
+{
+	struct epoll_event events[8];
+
+	*ret = 0;
+	while (!*ret) {
+		int n = epoll_wait(w->epoll, events, 8, -1);
+
+		if (n < 0 && errno != EINTR)
+			return error_errno(e, "wait for events");
+		for (int i = 0; i < n; i++)
+			*ret |= events[i].data.u32;
+		if (*ret & OCCASION_SIGNAL)
+			consume(w->signals);
+		if (*ret & OCCASION_INTERVAL)
+			consume(w->interval);
+		if (w->retry >= 0)
+			consume(w->retry);
+		if (*ret & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
+			*ret &= ~(unsigned)OCCASION_COMMAND_ENDED;
+	}
+	return 0;
+}
+
+void waiter_release_signals(struct waiter *w)
+{
+	sigset_t set;
+
+	cleanup_close_fd(&w->signals);
+	ending_signals(&set);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+void waiter_close(struct waiter *w)
+{
+	cleanup_close_fd(&w->epoll);
+	cleanup_close_fd(&w->signals);
+	cleanup_close_fd(&w->interval);
+	cleanup_close_fd(&w->end);
+	cleanup_close_fd(&w->retry);
+}

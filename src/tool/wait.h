@@ -1,0 +1,51 @@
+/*
+ * tool/wait.h - what can happen while counting: a signal, the next interval, the end of
+ * the time, a notice from the programs, the command's end, a reader that has gone.
+ * Sleeps until one of them does; nothing is polled.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "store/notices.h"
+#include "tool/command.h"
+
+enum occasion {
+	OCCASION_NOTICE = 1,
+	OCCASION_INTERVAL = 2,
+	OCCASION_TIME_IS_UP = 4,
+	OCCASION_SIGNAL = 8,
+	OCCASION_COMMAND_ENDED = 16,
+	OCCASION_NO_READER = 32,
+};
+
+struct waiter {
+	int epoll;
+	int signals;
+	int interval;
+	int end;
+	int retry; /* looks after a command where there is no pidfd */
+	const struct notices *notices;
+	struct command *command;
+};
+
+#define WAITER_NONE                                                                \
+	{                                                                          \
+		.epoll = -1, .signals = -1, .interval = -1, .end = -1, .retry = -1 \
+	}
+
+/* SIGINT, SIGTERM and SIGHUP no longer end the program, but are kept for waiter_wait(). */
+must_check int waiter_open(struct waiter *ret, struct error *e);
+
+/* From now on, the clock runs. 0: no interval, no end. Both are lent. */
+must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
+			    const struct notices *notices, struct command *command,
+			    struct error *e);
+
+/* An OR of occasions, at least one. Errors: from epoll. */
+must_check int waiter_wait(struct waiter *w, unsigned *ret, struct error *e);
+
+/* From here on a signal ends the program at once. */
+void waiter_release_signals(struct waiter *w);
+void waiter_close(struct waiter *w);

@@ -1,0 +1,99 @@
+"""The same files run on the machine and in the guests: a test says what it needs of the kernel,
+and is left out at collection where that is absent. What was left out, and why, is said."""
+
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import kernel as kernel_module  # noqa: E402
+from tool import PATIENCE_S, STACKCOUNT, Workload  # noqa: E402
+
+left_out = Counter()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*what): names in kernel.NEEDS; left out where absent")
+    if os.geteuid() != 0:
+        pytest.exit("end-to-end tests need root", returncode=1)
+    if not os.access(STACKCOUNT, os.X_OK):
+        pytest.exit(f"no {STACKCOUNT}: 'make' builds it", returncode=1)
+
+
+def _missing(item):
+    for mark in item.iter_markers("needs"):
+        for what in mark.args:
+            if not kernel_module.NEEDS[what]():
+                return what
+    return None
+
+
+def pytest_collection_modifyitems(config, items):
+    kept, out = [], []
+    for item in items:
+        what = _missing(item)
+        (out if what else kept).append(item)
+        if what:
+            left_out[what] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=out)
+
+
+def pytest_report_header():
+    return kernel_module.describe()
+
+
+def pytest_terminal_summary(terminalreporter):
+    for what, n in sorted(left_out.items()):
+        terminalreporter.write_line(f"not for this kernel: {n} tests need {what}")
+
+
+@pytest.fixture
+def workload():
+    """workload(NAME, ARGUMENTS...) starts one; all are ended with the test."""
+    started = []
+
+    def start(*args, **options):
+        started.append(Workload(*args, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+@pytest.fixture
+def kernel():
+    return kernel_module
+
+
+def _write(path, value):
+    """Tried again while the kernel still frees what a tracer had (EBUSY)."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            path.write_text(str(value))
+            return
+        except OSError:
+            assert time.monotonic() < deadline, f"{path} stays as it is"
+            time.sleep(0.1)
+
+
+@pytest.fixture
+def sysctl():
+    """sysctl(NAME, VALUE) for the length of a test."""
+    old = []
+
+    def change(name, value):
+        path = Path("/proc/sys") / name.replace(".", "/")
+        old.append((path, path.read_text()))
+        _write(path, value)
+
+    yield change
+    for path, value in reversed(old):
+        _write(path, value)

@@ -1,0 +1,293 @@
+"""Input that is wrong and machines that do not allow: one clear line on standard error, the right
+status, nothing on standard output, nothing left behind."""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tool import (
+    GETPPID,
+    STACKCOUNT,
+    PATIENCE_S,
+    Tool,
+    chains,
+    read_folded,
+    stackcount,
+    trace,
+    workload_path,
+)
+
+FAILED, USAGE = 1, 2
+CALLS = workload_path("calls")
+NO_PID = 4194303
+
+
+def refused(result, status, *words, lines=1):
+    assert result.status == status, result
+    assert result.stdout == b"", result
+    assert result.err.startswith("stackcount: "), result
+    if lines:
+        assert len(result.err.splitlines()) == lines, result
+    for word in words:
+        assert re.search(word, result.err), f"nothing like {word!r} in: {result.err}"
+
+
+BAD = [
+    # A caret under the place makes three lines of it.
+    (["t:sched"], USAGE, ["t:sched", r"t:CATEGORY:EVENT"], None),
+    (["x:y:z:w"], (FAILED, USAGE), ["x:y:z:w|'x'|y:z:w"], None),
+    (["-i", "0", GETPPID], USAGE, ["-i", "0"], 1),
+    (["-i", "abc", GETPPID], USAGE, ["-i", "abc"], 1),
+    (["-i", "-1", GETPPID], USAGE, ["-i"], 1),
+    (["-D", "0", GETPPID], USAGE, ["-D"], 1),
+    (["-D", "never", GETPPID], USAGE, ["-D", "never"], 1),
+    (["-p", "-5", GETPPID], USAGE, ["-p", "-5"], 1),
+    (["-p", "0", GETPPID], USAGE, ["-p", "0"], 1),
+    (["-p", "abc", GETPPID], USAGE, ["-p", "abc"], 1),
+    (["-p", str(NO_PID), GETPPID], FAILED, [str(NO_PID)], 1),
+    (["-c", "4000", GETPPID], FAILED, ["4000"], 1),
+    (["-c", "x", GETPPID], USAGE, ["-c", "x"], 1),
+    (["-c", "-1", GETPPID], USAGE, ["-c"], 1),
+    (["-n", "0", GETPPID], USAGE, ["-n"], 1),
+    (["--top", "x", GETPPID], USAGE, ["--top"], 1),
+    (["--max-memory", "10", GETPPID], USAGE, ["--max-memory"], 1),
+    (["--max-depth", "0", GETPPID], USAGE, ["--max-depth"], 1),
+    (["-K", "-U", GETPPID], USAGE, ["-K", "-U"], 1),
+    ([], USAGE, ["event|PATTERN|pattern"], None),
+    (["--no-such-option", GETPPID], USAGE, ["--no-such-option"], 1),
+    (["-Z", GETPPID], USAGE, ["Z"], 1),
+    ([""], USAGE, ["empty|nothing|''"], None),
+    (["t:sched:sched_swich"], FAILED, ["sched_swich", "sched_switch"], 1),
+    (["t:no_such_category:x"], FAILED, ["no_such_category"], 1),
+    (["t:sched:no_such_*"], FAILED, [r"no_such_\*"], 1),
+    (["-r", "t:sched:("], USAGE, [r"[Uu]nmatched|[Pp]arenthes|\("], None),
+    (["-r", "t:sched:[z"], USAGE, [r"[Uu]nmatched|[Bb]racket|\["], None),
+    (["nolib_xyz:func"], FAILED, ["nolib_xyz"], 1),
+    (["/no/such/file:func"], FAILED, ["/no/such/file"], 1),
+    (["/etc/passwd:func"], FAILED, ["/etc/passwd", "ELF"], 1),
+    (["/etc:func"], FAILED, ["/etc"], 1),
+    ([f"{CALLS}:no_such_function"], FAILED, ["no_such_function"], 1),
+    ([f"{CALLS}:lef"], FAILED, ["lef", "leaf"], 1),
+    ([f"{CALLS}:zzz*"], FAILED, [r"zzz\*"], 1),
+    (["u:no_such_lib_x:probe"], FAILED, ["no_such_lib_x"], 1),
+    ([f"u:{workload_path('usdt')}:tok"], FAILED, ["tok"], 1),
+    ([f"u:{workload_path('usdt')}:gamma:tick"], FAILED, ["gamma"], 1),
+    ([f"u:{CALLS}:tick"], FAILED, ["calls"], 1),
+    ([GETPPID, "--"], USAGE, ["command"], 1),
+    (["--without", "magic", GETPPID], USAGE, ["magic"], 1),
+]
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("args,status,words,lines", BAD, ids=[" ".join(case[0]) or "nothing" for case in BAD])
+def test_refused(args, status, words, lines):
+    result = stackcount(*args)
+    statuses = status if isinstance(status, tuple) else (status,)
+    assert result.status in statuses, result
+    refused(result, result.status, *words, lines=lines)
+
+
+@pytest.mark.needs("kprobes")
+def test_unknown_kernel_function_offers_near_names():
+    refused(stackcount("vfs_reed"), FAILED, "vfs_reed", "vfs_read")
+
+
+@pytest.mark.needs("kprobes")
+def test_kernel_pattern_that_matches_nothing():
+    refused(stackcount("vfs_no_such_*"), FAILED, r"vfs_no_such_\*")
+
+
+@pytest.mark.needs("no kprobes")
+def test_kernel_without_kprobes_says_so_and_what_works():
+    result = stackcount("vfs_read")
+    refused(result, FAILED, "kprobe|kernel function", "tracepoint")
+
+
+def test_pid_that_ends_while_traced_is_no_error(workload):
+    work = workload("syscalls", "getppid", 30, 0)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        work.close()
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 30
+
+
+@pytest.mark.needs("uprobes")
+def test_pid_that_ends_while_its_functions_are_traced_is_no_error(workload):
+    work = workload("calls", 30, 0, 0)
+    with Tool(["-f", "-p", work.pid, f"{CALLS}:leaf"]) as tool:
+        tool.wait_live()
+        work.run()
+        work.close()
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 30
+
+
+@pytest.fixture
+def public_copy(tmp_path_factory):
+    """The program where any user may run it."""
+    folder = Path("/tmp") / f"stackcount-test-{os.getpid()}"
+    folder.mkdir(mode=0o755, exist_ok=True)
+    shutil.copy(STACKCOUNT, folder / "stackcount")
+    os.chmod(folder / "stackcount", 0o755)
+    yield str(folder / "stackcount")
+    shutil.rmtree(folder)
+
+
+def test_no_root(public_copy):
+    with Tool([GETPPID], program=public_copy, user=65534, group=65534, extra_groups=[], cwd="/") as tool:
+        refused(tool.wait(), FAILED, r"root|CAP_\w+")
+
+
+CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
+
+
+def drop(*names):
+    """For a child: without these capabilities from its exec on."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    pr_capbset_drop = 24
+
+    def before_exec():
+        for name in names:
+            libc.prctl(pr_capbset_drop, CAPABILITIES[name], 0, 0, 0)
+
+    return before_exec
+
+
+@pytest.mark.parametrize("name", ["CAP_BPF", "CAP_PERFMON"])
+def test_missing_capability_is_named(name):
+    with Tool([f"{CALLS}:leaf"], preexec_fn=drop("CAP_SYS_ADMIN", name)) as tool:
+        refused(tool.wait(), FAILED, name)
+
+
+def test_cap_bpf_and_cap_perfmon_are_enough_where_tracefs_allows(workload, sysctl):
+    sysctl("kernel.perf_event_paranoid", 2)  # Debian's 3 asks for CAP_SYS_ADMIN
+    work = workload("syscalls", "getppid", 30, 0)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], preexec_fn=drop("CAP_SYS_ADMIN")) as tool:
+        try:
+            tool.wait_live()
+        except AssertionError:
+            refused(tool.wait(), FAILED, r"CAP_\w+|tracefs|mount")
+            return
+        expected = work.run()
+        assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
+
+
+UNMOUNT = """
+for at in /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug; do
+	while mountpoint -q $at; do umount -l $at || exit 99; done
+done
+exec "$0" "$@"
+"""
+
+
+def test_tracefs_that_is_not_mounted_is_mounted_or_told():
+    wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c", UNMOUNT]
+    with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=wrap) as tool:
+        result = tool.wait()
+    if result.status != 0:
+        refused(result, FAILED, "mount", "tracefs")
+    else:
+        assert "Tracing 1 functions" in result.out
+
+
+def test_lowered_max_stack(workload, sysctl):
+    """The kernel's walk then ends early: cut, and said so; no failure (bcc's map was refused)."""
+    sysctl("kernel.perf_event_max_stack", 8)
+    work = workload("syscalls", "getppid", 30, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, GETPPID)
+    assert sum(count for _, count in read_folded(result.ok().out)) == 30, result
+
+
+def test_kptr_restrict(sysctl):
+    sysctl("kernel.kptr_restrict", 2)
+    result = stackcount("-K", "-f", "-D", "0.5", "t:sched:sched_switch").ok()
+    assert "kptr_restrict" in result.err, result
+    assert "[unknown]" in result.out and "schedule" not in result.out
+
+
+def test_closed_standard_output_ends_the_run(workload):
+    """stackcount -i 0.1 ... | head -1"""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [STACKCOUNT, "-i", "0.1", "t:sched:sched_switch"],
+        stdin=subprocess.DEVNULL,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write_end)
+    try:
+        assert os.read(read_end, 10)
+        os.close(read_end)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert process.returncode in (0, 1), (process.returncode, err)
+    assert len(err.splitlines()) <= 1, err
+
+
+def test_full_disk_is_told():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [STACKCOUNT, "-D", "0.3", "t:sched:sched_switch"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=PATIENCE_S,
+        )
+    assert done.returncode == 1 and b"No space left" in done.stderr, done
+
+
+def test_second_interrupt_is_obeyed():
+    with Tool(["c:str*"]) as tool:
+        tool.wait_live()
+        tool.send(signal.SIGINT)
+        tool.wait_for("stdout", rb"^Detaching\.\.\.")
+        tool.send(signal.SIGINT)
+        result = tool.wait()
+    assert result.status in (0, 1, -signal.SIGINT, 130), result
+
+
+def probe_events():
+    """What legacy tracefs probes there are: the kind that outlives its maker."""
+    found = ""
+    for root in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        for name in ("kprobe_events", "uprobe_events"):
+            path = Path(root) / name
+            if path.exists():
+                found += path.read_text()
+    return found
+
+
+def bpf_ids(command):
+    """Ids of all programs (11), maps (12) or links (31) that the kernel holds."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ids, attr = set(), (ctypes.c_uint32 * 32)()
+    while libc.syscall(321, command, attr, ctypes.sizeof(attr)) == 0:
+        ids.add(attr[1])
+        attr[0] = attr[1]
+    return ids
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_behind(number):
+    import time
+
+    before = {command: bpf_ids(command) for command in (11, 12, 31)}
+    with Tool(["t:sched:sched_switch", f"{CALLS}:leaf"]) as tool:
+        tool.wait_live()
+        assert bpf_ids(11) - before[11], "no program was loaded"
+        tool.send(number)
+        tool.wait()
+    deadline = time.monotonic() + PATIENCE_S
+    while any(bpf_ids(command) - ids for command, ids in before.items()):
+        assert time.monotonic() < deadline, "programs, maps or links are still there"
+        time.sleep(0.1)
+    assert probe_events() == ""

@@ -1,0 +1,162 @@
+"""The text layout and the folded lines, to the byte."""
+
+import re
+
+import pytest
+from text import parse_text
+from tool import GETPPID, Tool, read_folded, stackcount, trace, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+
+
+@pytest.fixture
+def work(workload):
+    return workload("calls", 7, 3, 0)
+
+
+LEAF = f"{workload_path('calls')}:leaf"
+CUT = r"(?:  .*\n)*"  # what leads to main
+
+
+def test_text_is_bcc_s(work):
+    result, _ = trace(work, "-p", work.pid, LEAF)
+    expected = (
+        rf'Tracing 1 functions for "{re.escape(LEAF)}"\.\.\. Hit Ctrl-C to end\.\n'
+        "\n"
+        f"  leaf\n  middle\n  branch_b\n  run\n  work_run\n  main\n{CUT}    3\n"
+        "\n"
+        f"  leaf\n  branch_a\n  run\n  work_run\n  main\n{CUT}    7\n"
+        "\n"
+        r"Detaching\.\.\.\n"
+    )
+    assert re.fullmatch(expected, result.ok().out), result
+    assert result.stderr == b"", result
+
+
+@pytest.mark.needs("machine")
+def test_text_with_a_time(work):
+    result, _ = trace(work, "-T", "-p", work.pid, LEAF)
+    assert re.match(r"Tracing .*\n\n\d\d:\d\d:\d\d\n  leaf\n", result.ok().out), result
+
+
+@pytest.mark.needs("machine")
+def test_text_with_offsets(work):
+    result, _ = trace(work, "-s", "-p", work.pid, LEAF)
+    frames = parse_text(result.ok().out).entries[-1].frames
+    assert frames[0] == "leaf+0x0"
+    assert re.fullmatch(r"branch_a\+0x[0-9a-f]+", frames[1]), frames
+    assert frames[1] != "branch_a+0x0"
+
+
+def test_text_with_addresses(work):
+    result, _ = trace(work, "-v", "-p", work.pid, LEAF)
+    entry = parse_text(result.ok().out).entries[-1]
+    for line, name in zip(entry.frames, ["leaf", "branch_a", "run"]):
+        assert re.fullmatch(rf"[0-9a-f]+ +{name}", line), line
+        assert line.index(name) == 17, "the address takes 16 columns"
+
+
+@pytest.mark.needs("machine")
+def test_text_with_addresses_and_offsets(work):
+    result, _ = trace(work, "-sv", "-p", work.pid, LEAF)
+    line = parse_text(result.ok().out).entries[-1].frames[0]
+    assert re.fullmatch(r"[0-9a-f]{6,16} +leaf\+0x0", line), line
+
+
+@pytest.mark.needs("machine")
+def test_verbose_says_where_a_frame_without_a_name_is(workload):
+    work = workload("calls-stripped", 5, 0, 0)
+    result, _ = trace(work, "-v", "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
+    frames = parse_text(result.ok().out).entries[0].frames
+    assert re.search(r" +\[unknown\] calls-stripped\+0x[0-9a-f]+$", frames[1]), frames
+
+
+def test_frame_without_a_name_is_unknown(workload):
+    work = workload("calls-stripped", 5, 0, 0)
+    result, _ = trace(work, "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
+    assert parse_text(result.ok().out).entries[0].frames[:2] == ["leaf", "[unknown]"], result
+
+
+@pytest.mark.needs("system call stacks")
+def test_text_with_a_delimiter(workload):
+    work = workload("syscalls", "getppid", 5, 0)
+    result, _ = trace(work, "-d", "-p", work.pid, GETPPID)
+    entry = parse_text(result.ok().out).entries[0]
+    assert "do_syscall_64" in entry.frames
+    assert entry.user_frames[:4] == ["hit", "branch_a", "run", "work_run"]
+
+
+@pytest.mark.needs("machine")
+def test_text_with_the_process(work):
+    result, _ = trace(work, "-P", "-p", work.pid, LEAF)
+    assert f"\n    calls [{work.pid}]\n    7\n\n" in result.ok().out, result
+
+
+def test_text_of_everything_at_once(workload):
+    work = workload("syscalls", "getppid", 5, 0)
+    result, _ = trace(work, "-PdsvT", "-p", work.pid, GETPPID)
+    text = parse_text(result.ok().out)
+    assert text.entries[0].pid == work.pid and text.reports[0].time
+
+
+@pytest.mark.needs("machine")
+def test_report_of_nothing(workload):
+    work = workload("calls", 0, 0, 0)
+    result, _ = trace(work, "-p", work.pid, LEAF)
+    assert re.fullmatch(r"Tracing .*\n\nDetaching\.\.\.\n", result.ok().out), result
+
+
+@pytest.mark.needs("machine")
+def test_header_counts_the_functions():
+    pattern = f"{workload_path('calls')}:leaf*"
+    result = stackcount("-D", "0.1", pattern).ok()
+    assert parse_text(result.out).n_functions == 3
+    assert parse_text(result.out).pattern == pattern
+
+
+@pytest.mark.needs("machine")
+def test_folded_is_nothing_but_stacks(work):
+    result, _ = trace(work, "-f", "-p", work.pid, LEAF)
+    lines = read_folded(result.ok().out)
+    assert [count for _, count in lines] == [3, 7]
+    assert lines[1][0][-4:] == ["work_run", "run", "branch_a", "leaf"]
+    assert re.match(r"Tracing 1 functions for ", result.err), "the header is on standard error"
+
+
+@pytest.mark.needs("system call stacks")
+def test_folded_with_a_delimiter_and_the_process(workload):
+    work = workload("syscalls", "getppid", 5, 0)
+    result, _ = trace(work, "-dfP", "-p", work.pid, GETPPID)
+    ((parts, count),) = read_folded(result.ok().out)
+    assert count == 5
+    assert parts[0] == "syscalls"
+    middle = parts.index("-")
+    assert parts[middle - 1] == "hit"
+    assert "do_syscall_64" in parts[middle + 1 :]
+    assert parts.count("-") == 1
+
+
+@pytest.mark.needs("machine")
+def test_folded_with_intervals_and_time_stays_folded(workload):
+    work = workload("syscalls", "getppid", 500, 500, 1)
+    with Tool(["-f", "-T", "-i", "0.2", "-D", "2", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.wait().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 1000
+
+
+@pytest.mark.needs("machine")
+def test_folded_feeds_a_flame_graph(workload):
+    """What flamegraph.pl does with a line: cut at the last blank, split at ';'."""
+    work = workload("cxx", 10)
+    result, _ = trace(work, "-fP", "-p", work.pid, f"{workload_path('cxx')}:shop::*")
+    for line in result.ok().out.splitlines():
+        stack, samples = re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line).groups()
+        assert int(samples) > 0 and all(stack.split(";"))
+
+
+@pytest.mark.needs("machine")
+def test_losses_are_silent_when_there_are_none(work):
+    result, _ = trace(work, "-f", "-p", work.pid, LEAF)
+    assert "ost" not in result.ok().err, result.err

@@ -1,0 +1,124 @@
+"""Thousands of functions: attached, counted and taken away in little time."""
+
+import re
+import time
+
+import pytest
+from text import parse_text
+from tool import IN_GUEST, Tool, chains, ending, read_folded, stackcount, trace, workload_path
+
+BACKENDS = [[], ["--without", "uprobe.multi"]]
+
+
+def live_and_end(*args, patience_s=120):
+    """(seconds to live, seconds to end, result)"""
+    with Tool(args) as tool:
+        tool.wait_live(patience_s)
+        live = time.monotonic() - tool.began
+        begin = time.monotonic()
+        result = tool.end(timeout_s=patience_s)
+        return live, time.monotonic() - begin, result.ok()
+
+
+@pytest.mark.needs("uprobe.multi")
+def test_all_of_libc(workload):
+    """One function that the kernel refuses does not cost the others."""
+    work = workload("calls", 10, 0, 0)
+    live, end, result = live_and_end("--debug", "-p", work.pid, "c:*")
+    assert parse_text(result.out).n_functions > 1000
+    assert live < (60 if IN_GUEST else 2), f"live in {live:.1f} s"
+    assert end < (60 if IN_GUEST else 2), f"ended in {end:.1f} s"
+
+
+@pytest.mark.needs("uprobes")
+def test_part_of_libc_with_one_perf_event_each(workload):
+    """
+    A part only: each costs the kernel a grace period when it is closed, one after the
+    other, and until then every other perf event waits too.
+    """
+    work = workload("calls", 10, 0, 0)
+    live, end, result = live_and_end("--without", "uprobe.multi", "-p", work.pid, "c:strc*")
+    assert parse_text(result.out).n_functions >= 5
+
+
+@pytest.mark.needs("uprobes")
+def test_functions_under_a_wildcard_are_each_counted(workload):
+    work = workload("calls", 30, 20, 10)
+    result, expected = trace(work, "-f", "-p", work.pid, f"{workload_path('calls')}:leaf*")
+    found = {chain: n for chain, n in chains(result.ok()).items() if not chain.endswith("leafy")}
+    assert found == ending(expected, "leaf", "leaf_bare"), result
+
+
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
+def test_user_backends_count_alike(workload, without):
+    work = workload("calls", 300, 200, 100, cpus=[0, 1])
+    result, expected = trace(work, "-f", *without, "-p", work.pid, f"{workload_path('calls')}:leaf")
+    assert chains(result.ok()) == ending(expected, "leaf"), result
+
+
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
+def test_usdt_backends_count_alike(workload, without):
+    work = workload("usdt", 300, cpus=[0, 1])
+    result, expected = trace(work, "-f", *without, f"u:{workload_path('usdt')}:*")
+    assert chains(result.ok()) == ending(expected, "fire_alpha", "fire_beta", "fire_gated"), result
+
+
+KERNEL_BACKENDS = [
+    pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
+    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
+]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("without", KERNEL_BACKENDS)
+def test_kernel_backends_count_alike(workload, without):
+    work = workload("syscalls", "read", 600, 400, cpus=[0, 1])
+    result, expected = trace(work, "-f", "-d", *without, "-p", work.pid, "vfs_read")
+    found = {chain: n for chain, n in chains(result.ok()).items() if chain in expected}
+    assert found == expected, result
+    for parts, _ in read_folded(result.out):
+        kernel = parts[parts.index("-") + 1 :]
+        if "ksys_read" in kernel:
+            assert kernel[-2:] == ["ksys_read", "vfs_read"], kernel
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("without", KERNEL_BACKENDS)
+def test_kernel_wildcard(workload, without):
+    work = workload("syscalls", "read", 50, 0)
+    with Tool(["-U", "-f", *without, "-p", work.pid, "vfs_re*"]) as tool:
+        tool.wait_live(240)
+        expected = work.run()
+        result = tool.end(timeout_s=240).ok()
+    chain = next(iter(expected))
+    assert chains(result)[chain] == 50, result
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("pattern,least", [("vfs_*", 40), ("tcp_*", 100)])
+def test_many_kernel_functions(pattern, least):
+    live, end, result = live_and_end("-K", pattern, patience_s=240)
+    text = parse_text(result.out)
+    assert text.n_functions >= least, result
+
+
+@pytest.mark.needs("kprobe.multi")
+def test_all_of_ext4():
+    live, end, result = live_and_end("-K", "ext4_*", patience_s=120)
+    assert parse_text(result.out).n_functions > 400
+    assert live < 60 and end < 60, f"live in {live:.1f} s, ended in {end:.1f} s"
+
+
+@pytest.mark.needs("kprobes")
+def test_alias_of_a_system_call_takes_a_kprobe(workload):
+    """Not in the list of what ftrace can trace, so not for kprobe.multi."""
+    work = workload("syscalls", "getppid", 100, 0)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, "__x64_sys_getppid")
+    assert chains(result.ok()) == {chain: n for chain, n in expected.items() if n}, result
+
+
+def test_all_tracepoints_of_a_category():
+    result = stackcount("-D", "0.5", "t:sched:*").ok()
+    assert parse_text(result.out).n_functions > 10

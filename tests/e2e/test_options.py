@@ -1,0 +1,360 @@
+"""Every option of bcc's stackcount, short and long, and those beyond."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+from text import parse_text
+from tool import (
+    GETPPID,
+    IN_GUEST,
+    STACKCOUNT,
+    Tool,
+    chains,
+    ending,
+    read_folded,
+    scaled,
+    stackcount,
+    trace,
+    workload_path,
+)
+
+SWITCHES = [
+    ("-T", "--timestamp"),
+    ("-s", "--offset"),
+    ("-P", "--perpid"),
+    ("-K", "--kernel-stacks-only"),
+    ("-U", "--user-stacks-only"),
+    ("-v", "--verbose"),
+    ("-d", "--delimited"),
+    ("-f", "--folded"),
+]
+
+
+def short_and_long(short, long):
+    """Both on the machine; in guests, where time is short, one."""
+    return [short, pytest.param(long, marks=pytest.mark.needs("machine"))]
+
+
+def shape(result):
+    """The output with what differs from run to run taken out."""
+    text = re.sub(r"\d\d:\d\d:\d\d", "TIME", result.out)
+    text = re.sub(r"\[\d+\]", "[PID]", text)
+    text = re.sub(r"\b[0-9a-f]{8,16}\b", "ADDR", text)
+    return re.sub(r" +\n", "\n", text)
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("short,long", SWITCHES)
+def test_switch_short_and_long_are_one(workload, short, long):
+    shapes = []
+    for option in (short, long):
+        one = workload("syscalls", "getppid", 40, 2)
+        result, _ = trace(one, option, "-p", one.pid, GETPPID)
+        result.ok()
+        assert "hit" in result.out or option in ("-K", "--kernel-stacks-only"), result
+        shapes.append(shape(result))
+    assert shapes[0] == shapes[1]
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help(option):
+    result = stackcount(option).ok()
+    assert result.out.startswith("usage: stackcount")
+    assert result.stderr == b""
+    for short, long in SWITCHES:
+        assert f"{short}, {long}" in result.out, f"{short}, {long} is not in the help"
+    for long in ("--pid", "--cpu", "--interval", "--duration", "--regexp", "--debug", "--list"):
+        assert long in result.out
+    for long in ("--events", "--top", "--min", "--max-depth", "--max-memory"):
+        assert long in result.out
+
+
+@pytest.mark.parametrize("option", short_and_long("-p", "--pid"))
+def test_pid(workload, option):
+    ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))
+    with Tool(["-U", "-f", option, ours.pid, GETPPID]) as tool:
+        tool.wait_live()
+        other.run()
+        expected = ours.run()
+        result = tool.end().ok()
+    assert chains(result) == expected, result
+    assert sum(count for _, count in read_folded(result.out)) == 800
+
+
+def test_pid_takes_a_list_and_repeats(workload):
+    works = [workload("syscalls", "getppid", 100, 0) for _ in range(4)]
+    first = f"{works[0].pid},{works[1].pid}"
+    with Tool(["-U", "-f", "-p", first, "-p", works[2].pid, GETPPID]) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 300, result
+
+
+@pytest.mark.needs("uprobes")
+def test_pid_holds_for_user_functions_and_usdt(workload):
+    for program, probe in (
+        ("calls", f"{workload_path('calls')}:leaf"),
+        ("usdt", f"u:{workload_path('usdt')}:alpha:tick"),
+    ):
+        arguments = (100, 0, 0) if program == "calls" else (100,)
+        ours, other = (workload(program, *arguments) for _ in range(2))
+        with Tool(["-f", "-p", ours.pid, probe]) as tool:
+            tool.wait_live()
+            other.run()
+            ours.run()
+            result = tool.end().ok()
+        assert sum(count for _, count in read_folded(result.out)) == 100, result
+
+
+@pytest.mark.parametrize("option", short_and_long("-c", "--cpu"))
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_cpu(workload, option, cpu):
+    work = workload("syscalls", "getppid", 1000, 500, cpus=[0, 1])
+    result, expected = trace(work, "-U", "-f", option, cpu, "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == {chain: count // 2 for chain, count in expected.items()}, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("cpus", ["0,1", "0-1"])
+def test_cpu_takes_a_list(workload, cpus):
+    work = workload("syscalls", "getppid", 1000, 500, cpus=[0, 1])
+    result, expected = trace(work, "-U", "-f", "-c", cpus, "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("option", ["-D", "--duration"])
+def test_duration(option):
+    with Tool([option, "1", GETPPID]) as tool:
+        tool.wait_live()
+        begin = time.monotonic()
+        tool.wait_for("stdout", rb"^Detaching")
+        took = time.monotonic() - begin
+        tool.wait().ok()
+    assert 0.9 <= took <= 1.5, f"{took:.2f} s"
+
+
+@pytest.mark.needs("speed")
+def test_duration_is_exact_whatever_the_interval_is():
+    with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
+        tool.wait_live()
+        begin = time.monotonic()
+        tool.wait_for("stdout", rb"^Detaching")
+        took = time.monotonic() - begin
+        result = tool.wait().ok()
+    assert 1.4 <= took <= 1.9, f"{took:.2f} s"
+    assert len(parse_text(result.out).reports) == 2
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("option", ["-i", "--interval"])
+def test_interval(option):
+    result = stackcount(option, "0.5", "-D", "2", "-T", GETPPID).ok()
+    reports = parse_text(result.out).reports
+    assert len(reports) in ((2, 3, 4, 5) if IN_GUEST else (4,)), result
+    assert all(report.time for report in reports)
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("option", ["-r", "--regexp"])
+def test_regexp(workload, option):
+    work = workload("calls", 10, 20, 30)
+    result, expected = trace(work, "-f", option, f"{workload_path('calls')}:^leaf(_bare)?$")
+    assert chains(result.ok()) == ending(expected, "leaf", "leaf_bare"), result
+
+
+@pytest.mark.needs("uprobes")
+def test_regexp_is_not_anchored(workload):
+    work = workload("calls", 10, 20, 30)
+    result, expected = trace(work, "-f", "-r", f"{workload_path('calls')}:eaf")
+    found = {c: n for c, n in chains(result.ok()).items() if not c.endswith(";leafy")}
+    assert found == ending(expected, "leaf", "leaf_bare"), result
+
+
+@pytest.mark.parametrize("option", short_and_long("-n", "--events"))
+def test_events_ends_after_so_many_hits(workload, option):
+    work = workload("syscalls", "getppid", 5000, 5000)
+    with Tool(["-U", "-f", option, "700", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.wait().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 700, result
+
+
+def test_top_shows_the_most_frequent(workload):
+    work = workload("syscalls", "getppid", 40, 2)
+    result, _ = trace(work, "-U", "-f", "--top", 1, "-p", work.pid, GETPPID)
+    assert [count for _, count in read_folded(result.ok().out)] == [40], result
+
+
+@pytest.mark.needs("machine")
+def test_min_leaves_out_what_is_rare(workload):
+    work = workload("syscalls", "getppid", 40, 2)
+    result, _ = trace(work, "-U", "-f", "--min", 3, "-p", work.pid, GETPPID)
+    assert [count for _, count in read_folded(result.ok().out)] == [40], result
+
+
+@pytest.mark.parametrize("option", ["-l", "--list"])
+def test_list_prints_what_matches_and_attaches_nothing(option):
+    result = stackcount(option, "t:sched:sched_switch").ok()
+    assert "sched:sched_switch" in result.out
+    assert len(result.out.splitlines()) == 1
+    assert "Tracing" not in result.out + result.err
+
+
+@pytest.mark.needs("machine")
+def test_list_of_a_wildcard():
+    result = stackcount("-l", "t:syscalls:sys_enter_getp*").ok()
+    assert "getppid" in result.out and "getpid" in result.out
+
+
+@pytest.mark.needs("uprobes")
+def test_list_of_user_functions_and_probes():
+    functions = stackcount("-l", f"{workload_path('calls')}:leaf*").ok().out
+    assert len(functions.splitlines()) == 3, functions
+    probes = stackcount("-l", f"u:{workload_path('usdt')}:*").ok().out
+    assert len(probes.splitlines()) == 3, probes
+
+
+@pytest.mark.needs("machine")
+def test_list_of_nothing():
+    result = stackcount("-l", "t:sched:no_such_event*")
+    assert result.status == 1 and result.stdout == b"", result
+
+
+def test_debug_tells_how_it_is_done(workload):
+    work = workload("syscalls", "getppid", 10, 10)
+    result, expected = trace(work, "--debug", "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, "--debug changed standard output"
+    assert "sys_enter_getppid" in result.err
+    assert re.search(r"tracepoint", result.err)
+    for word in ("map", "program"):
+        assert word in result.err, f"--debug says nothing about any {word}: {result.err}"
+
+
+@pytest.mark.needs("kprobes")
+def test_debug_names_the_backend_of_a_kernel_function(kernel):
+    with Tool(["--debug", "-D", "0.2", "vfs_re*"]) as tool:
+        tool.wait_live()
+        result = tool.wait().ok()
+    backend = r"kprobe\.multi" if kernel.has_kprobe_multi() else r"kprobe"
+    assert re.search(backend, result.err), result.err
+
+
+def test_command_is_counted_alone(workload):
+    """Its hits and those of its children; another process's are not."""
+    other = workload("syscalls", "getppid", 1000, 1000)
+    command = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
+    with Tool(["-K", "-f", GETPPID, "--", "sh", "-c", command]) as tool:
+        tool.wait_live()
+        other.run()
+        result = tool.wait().ok()
+    # A shell asks for its parent's number when it starts.
+    assert 1000 <= sum(count for _, count in read_folded(result.out)) <= 1001, result
+
+
+@pytest.mark.parametrize("how", ["fork", "exec"])
+def test_command_with_short_lived_children(how):
+    command = [workload_path("spawn"), "--quiet", how, "20", "200"]
+    result = stackcount("-K", "-f", GETPPID, "--", *command).ok()
+    assert sum(count for _, count in read_folded(result.out)) == 4000, result
+
+
+def test_command_s_frames_have_names():
+    command = [workload_path("syscalls"), "--quiet", "getppid", "3000", "0"]
+    result = stackcount("-U", "-f", GETPPID, "--", *command).ok()
+    assert chains(result) == {"main;work_run;run;branch_a;hit": 3000}, result
+
+
+@pytest.mark.needs("uprobes")
+def test_command_and_a_user_function():
+    command = [workload_path("calls"), "--quiet", "300", "200", "0"]
+    result = stackcount("-f", f"{workload_path('calls')}:leaf", "--", *command).ok()
+    assert sum(count for _, count in read_folded(result.out)) == 500, result
+
+
+def test_command_is_attached_before_its_first_instruction():
+    probe = "t:syscalls:sys_enter_brk"
+    result = stackcount("-U", "-f", probe, "--", workload_path("files"), "--quiet", "/dev/null", "0").ok()
+    assert read_folded(result.out), "the dynamic linker's first call is missing"
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("status", [0, 3])
+def test_command_status_is_in_the_report(status):
+    result = stackcount("-f", GETPPID, "--", "sh", "-c", f"exit {status}").ok()
+    if status:
+        assert re.search(rf"\b{status}\b", result.err), result
+
+
+@pytest.mark.needs("machine")
+def test_command_killed_by_a_signal_is_told():
+    result = stackcount("-f", GETPPID, "--", "sh", "-c", "kill -TERM $$").ok()
+    assert re.search(r"signal|SIGTERM|Terminated|terminated", result.err), result
+
+
+@pytest.mark.needs("machine")
+def test_command_that_does_not_exist():
+    result = stackcount("-f", GETPPID, "--", "/no/such/command")
+    assert result.status == 1, result
+    assert "/no/such/command" in result.err and result.stdout == b""
+
+
+def test_perpid_names_the_process(workload):
+    work = workload("syscalls", "getppid", 40, 2)
+    result, _ = trace(work, "-P", "-U", GETPPID)
+    ours = [entry for entry in parse_text(result.ok().out).entries if entry.pid == work.pid]
+    assert sorted(entry.count for entry in ours) == [2, 40]
+    assert {entry.comm for entry in ours} == {"syscalls"}
+
+
+def test_several_pids_are_told_apart(workload):
+    works = [workload("syscalls", "getppid", n, 0) for n in (10, 20)]
+    with Tool(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        result = tool.end().ok()
+    found = {entry.pid: entry.count for entry in parse_text(result.out).entries}
+    assert found == {works[0].pid: 10, works[1].pid: 20}, result
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_with_the_report(workload, number):
+    work = workload("syscalls", "getppid", 40, 2)
+    with Tool(["-U", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end(number).ok()
+    text = parse_text(result.out)
+    assert [entry.count for entry in text.entries] == [2, 40], result
+    assert text.detached
+
+
+@pytest.mark.needs("machine")
+def test_reports_are_flushed_when_piped(workload):
+    work = workload("syscalls", "getppid", 40, 2)
+    with Tool(["-U", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        tool.wait_for("stdout", rb"^    40$")
+        tool.end().ok()
+
+
+@pytest.mark.needs("machine")
+def test_tool_is_one_file_of_at_most_a_mebibyte(tmp_path):
+    import shutil
+    import subprocess
+
+    if not shutil.which("strip"):
+        assert os.path.getsize(STACKCOUNT) < 8 << 20
+        return
+    stripped = tmp_path / "stackcount"
+    subprocess.run(["strip", "-o", stripped, STACKCOUNT], check=True)
+    assert stripped.stat().st_size <= 1 << 20

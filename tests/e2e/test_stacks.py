@@ -1,0 +1,228 @@
+"""Any number of distinct stacks, however deep; the right first and second frame."""
+
+import re
+from collections import Counter
+
+import pytest
+from text import parse_text
+from tool import (
+    GETPPID,
+    Tool,
+    chains,
+    read_folded,
+    scaled,
+    trace,
+    user_chain,
+    workload_path,
+)
+
+LEVELS = 18
+
+
+def stack_number(chain):
+    """Which of the stacks of tests/workload/distinct.c this is."""
+    steps = chain.split(";")[-1 - LEVELS : -1]
+    assert len(steps) == LEVELS and set(steps) <= {"zero", "one"}, chain
+    return sum(1 << level for level, step in enumerate(steps) if step == "one")
+
+
+def test_200_000_distinct_stacks_each_counted(workload):
+    n, times = scaled(200_000), 3
+    work = workload("distinct", n, times)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert result.ok().lost == 0, result.err
+    lines = read_folded(result.out)
+    counts = Counter()
+    for parts, count in lines:
+        counts[stack_number(user_chain(parts))] += count
+    assert len(lines) == n, "stacks merged or split"
+    assert counts == dict.fromkeys(range(n), times)
+    assert sum(counts.values()) == sum(expected.values())
+
+
+def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
+    n, times = scaled(20_000), 4
+    work = workload("distinct", n, times, cpus=[0, 1])
+    result, _ = trace(work, "-d", "-f", "-i", "0.2", "-p", work.pid, GETPPID)
+    assert result.ok().lost == 0, result.err
+    counts = Counter()
+    for parts, count in read_folded(result.out):
+        counts[stack_number(user_chain(parts))] += count
+    assert counts == dict.fromkeys(range(n), 2 * times)
+
+
+def test_budget_that_is_exhausted_is_a_loss_by_name_and_count(workload):
+    """One more stack, known from before, is still counted when nothing new fits."""
+    n = 120_000
+    known = workload("syscalls", "getppid", 1000, 1000)
+    many = workload("distinct", n, 1)
+    with Tool(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
+        tool.wait_live()
+        expected_known = known.run()
+        expected_many = many.run()
+        result = tool.end().ok()
+    printed = sum(count for _, count in read_folded(result.out))
+    assert result.lost > 0, f"a budget of 4 MiB was enough for {n} stacks"
+    assert re.search(r"^stackcount: Lost \d+ hits?: \d+ \w+", result.err, re.M), result.err
+    assert printed + result.lost == sum(expected_known.values()) + sum(expected_many.values())
+    found = chains(result)
+    assert {chain: found.get(chain) for chain in expected_known} == expected_known
+
+
+def test_budget_is_kept(workload):
+    n = scaled(60_000, least=4_000)
+    work = workload("distinct", n, 1)
+    with Tool(["-U", "-f", "--max-memory", "32M", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        status = open(f"/proc/{tool.pid}/status").read()
+        peak_kib = int(re.search(r"VmHWM:\s+(\d+)", status)[1])
+        tool.end().ok()
+    assert peak_kib < 64 * 1024, f"{peak_kib} KiB resident with a budget of 32 MiB"
+
+
+def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
+    """The known one's hits come when nothing new fits any more."""
+    known = workload("dl", workload_path("liblate.so"), 500)
+    many = workload("distinct", 120_000, 1)
+    with Tool(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
+        tool.wait_live()
+        known.go().wait_for("loading")
+        expected_many = many.run()
+        known.go()
+        expected_known = known.finish()
+        result = tool.end().ok()
+    printed = sum(count for _, count in read_folded(result.out))
+    assert printed + result.lost == sum(expected_known.values()) + sum(expected_many.values())
+    first = "main;work_run;run;hit"
+    assert chains(result).get(first) == expected_known[first]
+
+
+def test_deep_stack_is_whole_up_to_the_limit(workload):
+    work = workload("deep", 100, 50)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
+
+
+def test_stack_that_was_cut_says_so(workload):
+    work = workload("deep", 400, 50)
+    result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    lines = read_folded(result.ok().out)
+    assert sum(count for _, count in lines) == 50
+    for parts, _ in lines:
+        assert parts[0].startswith("[cut"), parts[:3]
+        assert parts[-1] == "hit" and parts[-2] == "recurse"
+
+
+def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
+    work = workload("deep", 400, 50)
+    result, _ = trace(work, "-U", "-p", work.pid, GETPPID)
+    for entry in parse_text(result.ok().out).entries:
+        assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]
+
+
+@pytest.mark.parametrize("depth", [1, 5, 20])
+def test_max_depth_keeps_the_innermost_frames(workload, depth):
+    work = workload("deep", 60, 20)
+    result, _ = trace(work, "-U", "-f", "--max-depth", depth, "-p", work.pid, GETPPID)
+    lines = read_folded(result.ok().out)
+    assert sum(count for _, count in lines) == 20
+    for parts, _ in lines:
+        frames = [part for part in parts if not part.startswith("[cut")]
+        assert frames == ["recurse"] * (depth - 1) + ["hit"], parts
+
+
+def test_max_depth_merges_what_it_makes_equal(workload):
+    work = workload("syscalls", "getppid", 30, 12)
+    result, _ = trace(work, "-U", "-f", "--max-depth", 1, "-p", work.pid, GETPPID)
+    counts = [count for _, count in read_folded(result.ok().out)]
+    assert sum(counts) == 42 and len(counts) == 1, result
+
+
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("program", ["calls", "calls-cet", "calls-pie"])
+def test_first_frame_is_the_function_and_second_its_caller(workload, program):
+    work = workload(program, 100, 100, 100)
+    result, _ = trace(work, "-p", work.pid, f"{workload_path(program)}:leaf*")
+    text = parse_text(result.ok().out)
+    pairs = {tuple(entry.frames[:2]) for entry in text.entries}
+    assert pairs == {
+        ("leaf", "branch_a"),
+        ("leaf", "middle"),
+        ("leaf_bare", "branch_bare"),
+        ("leafy", "run"),
+    }
+
+
+MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
+
+
+def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
+    with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
+        tool.wait_live()
+        result = tool.wait().ok()
+    lines = read_folded(result.out)
+    assert lines
+    for parts, _ in lines:
+        assert parts[-1].startswith("__schedule"), parts
+        assert not any(MACHINERY.search(part) for part in parts[-2:]), parts
+
+
+@pytest.mark.needs("system call stacks")
+def test_first_frame_at_a_system_call(workload):
+    work = workload("syscalls", "getppid", 100, 0)
+    result, _ = trace(work, "-K", "-f", "-p", work.pid, GETPPID)
+    for parts, _ in read_folded(result.ok().out):
+        assert re.search(r"syscall", parts[-1]), parts
+        assert not MACHINERY.search(parts[-1]), parts
+
+
+@pytest.mark.needs("kprobes")
+def test_first_frames_at_a_kernel_function(workload):
+    work = workload("syscalls", "read", 100, 0)
+    result, _ = trace(work, "-K", "-f", "-p", work.pid, "vfs_read")
+    ours = [parts for parts, _ in read_folded(result.ok().out) if "ksys_read" in parts]
+    assert ours, result
+    for parts in ours:
+        assert parts[-2:] == ["ksys_read", "vfs_read"], parts
+
+
+@pytest.mark.needs("kprobes", "disk")
+def test_submit_bio_of_a_real_disk(workload):
+    work = workload("files", "/disk/bio", 100)
+    result, _ = trace(work, "-K", "submit_bio")
+    text = parse_text(result.ok().out)
+    assert sum(entry.count for entry in text.entries) >= 100
+    for entry in text.entries:
+        assert entry.frames[0] == "submit_bio" and len(entry.frames) > 3, entry
+        assert entry.frames[1] != "submit_bio"
+
+
+@pytest.mark.needs("kprobes")
+def test_ip_output_of_loopback(workload):
+    work = workload("tcp", 100)
+    result, _ = trace(work, "-d", "-p", work.pid, "ip_output")
+    text = parse_text(result.ok().out)
+    sends = [entry for entry in text.entries if "tcp_sendmsg" in entry.frames]
+    assert sum(entry.count for entry in sends) >= 100
+    for entry in sends:
+        assert entry.frames[0] == "ip_output"
+        assert entry.user_frames[0] == "send_one", entry.user_frames
+
+
+def test_equal_paths_of_different_processes_are_one_entry(workload):
+    works = [workload("calls-pie", 10, 0, 0) for _ in range(3)]
+    program = workload_path("calls-pie")
+    with Tool(["-f", f"{program}:leaf"]) as tool:
+        tool.wait_live()
+        expected = [work.run() for work in works]
+        result = tool.end().ok()
+    chain = next(iter(expected[0]))
+    ours = [(parts, count) for parts, count in read_folded(result.out) if user_chain(parts) == chain]
+    assert [count for _, count in ours] == [30], result
+
+
+def test_cxx_names_are_readable(workload):
+    work = workload("cxx", 100)
+    result, expected = trace(work, "-f", "-p", work.pid, f"{workload_path('cxx')}:shop::price(double)")
+    assert chains(result.ok()) == expected, result

@@ -1,0 +1,294 @@
+"""Running stackcount and the workloads, with every wait bounded and every process ended."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from folded import parse_line
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
+STACKCOUNT = str(BUILD / "stackcount")
+
+# In a guest everything takes ten times as long, and counts are divided.
+IN_GUEST = "STACKCOUNT_GUEST" in os.environ
+SCALE = float(os.environ.get("STACKCOUNT_SCALE", "1"))
+PATIENCE_S = 60 if IN_GUEST else 30
+
+# What leads to a workload's run(): see tests/workload/work.h.
+ROOTS = ("main", "work_thread")
+
+LIVE = re.compile(rb'^Tracing \d+ functions? for .*\n', re.M)
+
+
+def scaled(n, least=1000):
+    """@n on this machine, less in a guest; always even."""
+    return max(least, int(n * SCALE)) // 2 * 2
+
+
+def workload_path(name):
+    return str(BUILD / "workload" / name)
+
+
+class Result:
+    """What a run left behind."""
+
+    def __init__(self, args, stdout, stderr, status):
+        self.args = args
+        self.stdout = stdout
+        self.stderr = stderr
+        self.status = status
+        self.out = stdout.decode("utf-8", "surrogateescape")
+        self.err = stderr.decode("utf-8", "surrogateescape")
+
+    def __repr__(self):
+        return (
+            f"stackcount {' '.join(self.args)}\nstatus {self.status}\n"
+            f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}"
+        )
+
+    def ok(self):
+        assert self.status == 0, self
+        return self
+
+    @property
+    def lost(self):
+        """Hits that the run says it lost, of all reports."""
+        found = re.findall(r"^(?:stackcount: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
+        return sum(map(int, found))
+
+
+class Tool:
+    """A stackcount at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()"""
+
+    def __init__(self, args, program=STACKCOUNT, wrap=(), **popen):
+        self.args = [str(arg) for arg in args]
+        self._chunks = {"stdout": [], "stderr": []}
+        self._seen = threading.Condition()
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [*wrap, program, *self.args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen
+        )
+        self._readers = [
+            threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._chunks
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, name):
+        fd = getattr(self.process, name).fileno()
+        while True:
+            data = os.read(fd, 1 << 16)
+            with self._seen:
+                if data:
+                    self._chunks[name].append(data)
+                self._seen.notify_all()
+            if not data:
+                return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        for reader in self._readers:
+            reader.join(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def bytes(self, name):
+        with self._seen:
+            return b"".join(self._chunks[name])
+
+    def wait_for(self, name, pattern, timeout_s=PATIENCE_S):
+        """Until standard output or error, by @name, matches the bytes pattern."""
+        deadline = time.monotonic() + timeout_s
+        while not re.search(pattern, self.bytes(name), re.M):
+            assert time.monotonic() < deadline, f"no {pattern!r} in {timeout_s} s: {self.so_far()!r}"
+            assert self.process.poll() is None or self._draining(), f"ended before {pattern!r}: {self.so_far()!r}"
+            with self._seen:
+                self._seen.wait(0.02)
+
+    def _draining(self):
+        return any(reader.is_alive() for reader in self._readers)
+
+    def so_far(self):
+        return Result(self.args, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
+
+    def wait_live(self, timeout_s=PATIENCE_S):
+        """Until the header says that every probe is in place."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            if LIVE.search(self.bytes("stdout")) or LIVE.search(self.bytes("stderr")):
+                return self
+            assert self.process.poll() is None or self._draining(), f"ended before it was live: {self.so_far()!r}"
+            assert time.monotonic() < deadline, f"not live in {timeout_s} s: {self.so_far()!r}"
+            with self._seen:
+                self._seen.wait(0.02)
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, timeout_s=PATIENCE_S):
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"did not end in {timeout_s} s: {self.so_far()!r}") from None
+        self.took_s = time.monotonic() - self.began
+        for reader in self._readers:
+            reader.join(10)
+        return self.so_far()
+
+    def end(self, number=signal.SIGINT, timeout_s=PATIENCE_S):
+        self.send(number)
+        return self.wait(timeout_s)
+
+
+def stackcount(*args, timeout_s=PATIENCE_S, **popen):
+    """A run that ends by itself."""
+    with Tool(args, **popen) as tool:
+        return tool.wait(timeout_s)
+
+
+class Workload:
+    """A program that waits to be told to go, works, says what it did, and waits again."""
+
+    def __init__(self, name, *args, cpus=None, options=()):
+        command = [workload_path(name), "--wait", *options]
+        if cpus:
+            command += ["--cpus", ",".join(map(str, cpus))]
+        self.process = subprocess.Popen(
+            [*command, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        self._buffer = b""
+        self.said = []
+        self._wait_for("ready ")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def _read_line(self, deadline):
+        """The next line, None at the end. Not readline(): select() does not see what that keeps."""
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self.process.stdout], [], [], max(deadline - time.monotonic(), 0))
+            assert ready, f"workload: nothing more is said after {self.said[-3:]}"
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not data:
+                return None
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line.decode("utf-8", "surrogateescape")
+
+    def _wait_for(self, what, timeout_s=PATIENCE_S):
+        deadline = time.monotonic() + timeout_s
+        while True:
+            line = self._read_line(deadline)
+            assert line is not None, f"workload ended before '{what}'"
+            if line.startswith(what):
+                return
+            self.said.append(line)
+
+    def go(self):
+        """Start the work, or its next part."""
+        self.process.stdin.write(b"\n")
+        return self
+
+    def wait_for(self, what):
+        self._wait_for(what)
+
+    def finish(self):
+        """Until the work is done. Returns {chain: count} as the workload says it."""
+        self._wait_for("done")
+        return {
+            line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
+            for line in self.said
+            if ";" in line
+        }
+
+    def run(self):
+        self.go()
+        return self.finish()
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdout.close()
+
+
+def read_folded(text):
+    """[(parts, count)] of folded output, line by line; nothing but stack lines may be there."""
+    assert text == "" or text.endswith("\n"), f"the last line is cut: {text[-80:]!r}"
+    lines = []
+    for number, line in enumerate(text.split("\n")[:-1], 1):
+        parts, count = parse_line(line, number)
+        lines.append((list(parts), count))
+    return lines
+
+
+def user_chain(parts):
+    """The part of a folded stack that is the workload's own, '' if there is none."""
+    if "-" in parts:
+        parts = parts[: parts.index("-")]
+    for root in ROOTS:
+        if root in parts:
+            return ";".join(parts[parts.index(root) :])
+    return ""
+
+
+def chains(result):
+    """{chain from the workload's root on: count} of folded output."""
+    sums = Counter()
+    for parts, count in read_folded(result.out):
+        chain = user_chain(parts)
+        if chain:
+            sums[chain] += count
+    return dict(sums)
+
+
+def ending(expected, *functions):
+    """Of what a workload did, what ends in one of @functions and happened at all."""
+    return {
+        chain: count
+        for chain, count in expected.items()
+        if count and chain.split(";")[-1] in functions
+    }
+
+
+def trace(workload, *args, end=True):
+    """Attach, let the workload do all its work, end. Returns (result, what it did)."""
+    with Tool(args) as tool:
+        tool.wait_live()
+        expected = workload.run()
+        return (tool.end() if end else tool.wait()), expected
+
+
+GETPPID = "t:syscalls:sys_enter_getppid"

@@ -1,0 +1,20 @@
+/* Any name is either written out, at bounded length and in bounded time, or is not mangled. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/demangle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *name = strndup((const char *)data, size);
+	char *text = demangle(name);
+
+	if (text && (!text[0] || (name[1] != 'D' && strlen(text) > 65536)))
+		abort();
+	free(text);
+	free(name);
+	return 0;
+}

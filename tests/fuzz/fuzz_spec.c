@@ -1,0 +1,93 @@
+/*
+ * Any text either is read as an event, with what its kind must have, or is
+ * refused with words. The same for numbers. The first byte chooses how it is read.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spec/numbers.h"
+#include "spec/spec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_spec(const char *text, const struct probe_spec *spec)
+{
+	bool has_library = spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
+
+	require(strcmp(spec->text, text) == 0);
+	require(spec->name && pattern_text(spec->name)[0]);
+	require(!spec->library == !has_library);
+	require(!has_library || spec->library[0]);
+	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
+	require(!spec->provider || spec->kind == PROBE_USDT);
+}
+
+/*
+ * The C library copies what is repeated: a{9999}{9999} takes gigabytes, a++++...
+ * doubles with each '+'. Who types that can press Ctrl-C.
+ */
+static bool is_costly(const char *regexp)
+{
+	size_t n = 0;
+
+	for (const char *c = regexp; *c; c++)
+		n += *c == '+';
+	return n > 8 || strchr(regexp, '{');
+}
+
+static void fuzz_spec(const char *text, bool is_regexp)
+{
+	struct probe_spec spec = {};
+	struct error e = {};
+
+	if (is_regexp && is_costly(text))
+		return;
+	if (probe_spec_parse(text, is_regexp, &spec, &e) == 0)
+		check_spec(text, &spec);
+	else
+		require(e.code == -EINVAL && e.text[0] && e.text[0] != '\n' && !spec.text);
+	probe_spec_fini(&spec);
+}
+
+static void fuzz_numbers(const char *text)
+{
+	struct number_list list = {};
+	uint64_t n = 0;
+	struct error e = {};
+
+	require(parse_seconds_ns("-i", text, &n, &e) == 0 ? n > 0 : e.text[0] != '\0');
+	e = (struct error){};
+	require(parse_count("-n", text, 2, 9, &n, &e) == 0 ? n >= 2 && n <= 9 : e.text[0] != '\0');
+	e = (struct error){};
+	require(parse_bytes("-m", text, &n, &e) == 0 ? n > 0 : e.text[0] != '\0');
+	e = (struct error){};
+	if (parse_number_list("-c", text, 1, 9000, &list, &e) != 0)
+		require(e.text[0] && !list.n);
+	for (size_t i = 0; i < list.n; i++)
+		require(list.numbers[i] >= 1 && list.numbers[i] <= 9000 &&
+			(i == 0 || list.numbers[i - 1] < list.numbers[i]));
+	number_list_fini(&list);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+
+	char *text = strndup((const char *)data + 1, size - 1);
+
+	if (data[0] == 'n')
+		fuzz_numbers(text);
+	else
+		fuzz_spec(text, data[0] == 'r');
+	free(text);
+	return 0;
+}

@@ -1,0 +1,117 @@
+/* tests/unit/counting.h - stands in for bpf/object.h: programs of a few instructions that count. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/object.h"
+
+#define INSN(c, dst, src, offset, value)                                                         \
+	{                                                                                        \
+		.code = (c), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) \
+	}
+#define MOVE_IMM(dst, value) INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
+#define CALL(helper) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, helper)
+#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, size);
+}
+
+static int load(enum bpf_prog_type type, unsigned attach_type, const struct bpf_insn *insns,
+		unsigned n)
+{
+	union bpf_attr attr = {
+		.prog_type = type,
+		.expected_attach_type = attach_type,
+		.insns = (uintptr_t)insns,
+		.insn_cnt = n,
+		.license = (uintptr_t) "GPL",
+	};
+
+	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+struct object {
+	int programs[PROGRAM_N];
+	int map; /* one value: a counter for each program */
+};
+
+static const enum bpf_prog_type types[PROGRAM_N] = {
+	[PROGRAM_TRACEPOINT] = BPF_PROG_TYPE_TRACEPOINT, [PROGRAM_KPROBE] = BPF_PROG_TYPE_KPROBE,
+	[PROGRAM_KPROBE_MULTI] = BPF_PROG_TYPE_KPROBE,   [PROGRAM_UPROBE] = BPF_PROG_TYPE_KPROBE,
+	[PROGRAM_UPROBE_MULTI] = BPF_PROG_TYPE_KPROBE,   [PROGRAM_USDT] = BPF_PROG_TYPE_KPROBE,
+	[PROGRAM_USDT_MULTI] = BPF_PROG_TYPE_KPROBE,     [PROGRAM_FORK] = BPF_PROG_TYPE_TRACEPOINT,
+	[PROGRAM_EXEC] = BPF_PROG_TYPE_TRACEPOINT,       [PROGRAM_EXIT] = BPF_PROG_TYPE_TRACEPOINT,
+};
+
+static const unsigned attach_types[PROGRAM_N] = {
+	[PROGRAM_KPROBE_MULTI] = BPF_TRACE_KPROBE_MULTI,
+	[PROGRAM_UPROBE_MULTI] = ABI_TRACE_UPROBE_MULTI,
+	[PROGRAM_USDT_MULTI] = ABI_TRACE_UPROBE_MULTI,
+};
+
+int object_program_fd(const struct object *object, enum program program)
+{
+	return object->programs[program];
+}
+
+/* Count hits of process @tgid, or of any with 0. */
+static void object_open(struct object *o, unsigned programs, uint32_t tgid)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY,
+		.key_size = 4,
+		.value_size = PROGRAM_N * 8,
+		.max_entries = 1,
+	};
+
+	o->map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+	assert_true(o->map >= 0);
+	for (int p = 0; p < PROGRAM_N; p++) {
+		const struct bpf_insn insns[] = {
+			CALL(BPF_FUNC_get_current_pid_tgid),
+			INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
+			INSN(BPF_JMP | (tgid ? BPF_JNE : BPF_JSET) | BPF_K, BPF_REG_0, 0, 4,
+			     (int)tgid),
+			INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, o->map),
+			INSN(0, 0, 0, 0, 8 * p),
+			MOVE_IMM(BPF_REG_2, 1),
+			INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),
+			MOVE_IMM(BPF_REG_0, 0),
+			EXIT,
+		};
+
+		o->programs[p] = programs & 1u << p
+					 ? load(types[p], attach_types[p], insns, ARRAY_SIZE(insns))
+					 : -1;
+		assert_true(o->programs[p] >= 0 || !(programs & 1u << p));
+	}
+}
+
+static void object_close(struct object *o)
+{
+	for (int p = 0; p < PROGRAM_N; p++)
+		cleanup_close_fd(&o->programs[p]);
+	cleanup_close_fd(&o->map);
+}
+
+static uint64_t hits(const struct object *o)
+{
+	uint64_t counters[PROGRAM_N], sum = 0;
+	const uint32_t zero = 0;
+	union bpf_attr attr = {
+		.map_fd = (unsigned)o->map,
+		.key = (uintptr_t)&zero,
+		.value = (uintptr_t)counters,
+	};
+
+	assert_int_equal(sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)), 0);
+	for (int p = 0; p < PROGRAM_N; p++)
+		sum += counters[p];
+	return sum;
+}

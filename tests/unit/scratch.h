@@ -1,0 +1,73 @@
+/* tests/unit/scratch.h - a folder for a test program's files, removed at its end. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+static char scratch[] = "/tmp/test_scratch.XXXXXX";
+
+static inline int scratch_make(void **state)
+{
+	(void)state;
+	return mkdtemp(scratch) ? 0 : -1;
+}
+
+static inline int scratch_remove(void **state)
+{
+	cleanup_free char *command = xasprintf("rm -rf '%s'", scratch);
+
+	(void)state;
+	return system(command);
+}
+
+/* The path of @name in the folder, to free(). */
+static inline char *scratch_path(const char *name)
+{
+	return xasprintf("%s/%s", scratch, name);
+}
+
+/* Write @text to @name in the folder, whose folders are made. */
+static inline void scratch_write(const char *name, const char *text)
+{
+	cleanup_free char *path = scratch_path(name);
+
+	for (char *slash = path + sizeof(scratch); (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		(void)mkdir(path, 0755);
+		*slash = '/';
+	}
+
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Run a command in the folder. */
+static inline void scratch_run(const char *command)
+{
+	cleanup_free char *line = xasprintf("cd '%s' && %s", scratch, command);
+
+	assert_int_equal(system(line), 0);
+}
+
+/* @call must succeed; its error's text is shown if it does not. @e is its error. */
+#define assert_ok(call, e)                                   \
+	do {                                                 \
+		if ((call) != 0)                             \
+			fail_msg("%s: %s", #call, (e).text); \
+	} while (0)

@@ -1,0 +1,509 @@
+/* rooms: base attach */
+/*
+ * On the running kernel, as root: probes on this program's own functions, and programs of
+ * a few instructions that count their hits. What a kernel does not have is not left out but
+ * must be refused in words.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/attach.h"
+#include "attach/link.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/uapi.h"
+#include "unit/counting.h"
+
+/* --- places in this program --- */
+
+static volatile int sink;
+
+__attribute__((noinline)) static void first(void)
+{
+	sink++;
+}
+
+__attribute__((noinline)) static void second(void)
+{
+	sink += 2;
+}
+
+__attribute__((noinline)) static void third(void)
+{
+	sink += 3;
+}
+
+static volatile unsigned short semaphore __attribute__((section(".probes"))) = 0;
+
+#if defined(__x86_64__)
+void locked(int *n);
+void halting(void);
+__asm__(".text\n"
+	".globl locked, halting\n"
+	".type locked, @function\n"
+	".type halting, @function\n"
+	"locked: lock incl (%rdi)\n"
+	"	ret\n"
+	"halting: hlt\n"
+	"	ret\n");
+#else
+#error "which instructions do uprobes refuse here?"
+#endif
+
+/* Where in this program's file @p is. */
+static uint64_t file_offset(const void *p)
+{
+	cleanup_fclose FILE *f = fopen("/proc/self/maps", "r");
+	char line[4096];
+
+	while (f && fgets(line, sizeof(line), f)) {
+		unsigned long start, end, offset;
+
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
+		    (uintptr_t)p >= start && (uintptr_t)p < end)
+			return (uintptr_t)p - start + offset;
+	}
+	fail_msg("not mapped");
+	return 0;
+}
+
+#define USER(function)                                                                     \
+	{                                                                                  \
+		.kind = TARGET_USER_FUNCTION, .name = #function, .path = "/proc/self/exe", \
+		.offset = file_offset((const void *)(uintptr_t)(function))                 \
+	}
+
+/* --- one attachment, and what it is made from --- */
+
+struct tracing {
+	struct features features;
+	struct object object;
+	struct plan plan;
+	struct attachment *attachment;
+};
+
+static uint32_t pmu_type(const char *path)
+{
+	cleanup_fclose FILE *f = fopen(path, "r");
+	unsigned type = 0;
+
+	return f && fscanf(f, "%u", &type) == 1 ? type : 0;
+}
+
+/* The links that a kernel does not know, it declines with another code. */
+static void find_features(struct features *f)
+{
+	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
+	cleanup_close int event = load(BPF_PROG_TYPE_KPROBE, 0, insns, 2);
+	cleanup_close int kernel = load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
+	cleanup_close int user = load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
+	const uint64_t *unreadable = (const uint64_t *)8;
+	const uint64_t offset = 0;
+
+	*f = (struct features){
+		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
+		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
+		.perf_link = link_to_event(-1, event) == -EBADF,
+		.kprobe_multi = link_kprobe_multi(kernel, unreadable, NULL, 1) == -EFAULT,
+		.uprobe_multi = link_uprobe_multi(user, "/", &offset, NULL, 1, 0) == -EBADF,
+	};
+}
+
+static int start(struct tracing *t, struct target *targets, size_t n, unsigned avoid,
+		 const struct attach_scope *scope, struct error *e)
+{
+	const struct attach_scope everywhere = {};
+	struct target_list list = { .targets = targets, .n = n };
+
+	*t = (struct tracing){ .object.map = -1 };
+	memset(t->object.programs, -1, sizeof(t->object.programs));
+	find_features(&t->features);
+	int err = plan_make(&list, &t->features, avoid, &t->plan, e);
+	if (err)
+		return err;
+	/* With a scope it is the probes that tell processes apart, not the program. */
+	object_open(&t->object, t->plan.programs, scope ? 0 : (uint32_t)getpid());
+	return attach_all(&list, &t->plan, &t->object, scope ? scope : &everywhere, &t->attachment,
+			  e);
+}
+
+static void stop(struct tracing *t)
+{
+	attachment_freep(&t->attachment);
+	plan_fini(&t->plan);
+	object_close(&t->object);
+}
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Every set of backends that this kernel can be made to use for user functions. */
+static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI };
+
+/* --- tests --- */
+
+static void user_functions_are_counted_until_they_are_detached(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second), USER(third) };
+		struct tracing t;
+		struct error e = {};
+
+		assert_int_equal(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e), 0);
+		assert_int_equal(attachment_n_attached(t.attachment), 3);
+		assert_int_equal(attachment_n_refused(t.attachment), 0);
+		assert_int_equal(attachment_n_links(t.attachment),
+				 t.plan.backends[0] == BACKEND_UPROBE_MULTI ? 1 : 3);
+		for (int n = 0; n < 10; n++) {
+			first();
+			second();
+		}
+		third();
+		assert_int_equal(hits(&t.object), 21);
+		assert_int_equal(attachment_missed(t.attachment), 0);
+
+		attachment_freep(&t.attachment);
+		first();
+		second();
+		assert_int_equal(hits(&t.object), 21);
+		stop(&t);
+	}
+}
+
+static void a_refused_place_does_not_cost_the_others(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		/* A lock prefix is looked for in advance; halting is a surprise. */
+		struct target targets[] = { USER(first), USER(locked), USER(second), USER(halting),
+					    USER(third) };
+		struct tracing t;
+		struct error e = {};
+
+		assert_int_equal(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e), 0);
+		assert_int_equal(attachment_n_attached(t.attachment), 3);
+		assert_int_equal(attachment_n_refused(t.attachment), 2);
+		for (size_t r = 0; r < 2; r++) {
+			const struct refusal *refusal = attachment_refused(t.attachment, r);
+
+			assert_ptr_equal(refusal->target, &targets[r ? 3 : 1]);
+			assert_true(refusal->code < 0);
+			assert_string_equal(refusal->reason,
+					    "the kernel cannot probe its first instruction");
+		}
+		first();
+		second();
+		third();
+		assert_int_equal(hits(&t.object), 3);
+		stop(&t);
+	}
+}
+
+static void when_every_place_is_refused_the_first_one_says_why(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(locked), USER(halting) };
+		struct tracing t;
+		struct error e = {};
+
+		assert_int_equal(start(&t, targets, 1, avoided[i], NULL, &e), -UAPI_ENOTSUPP);
+		assert_string_equal(e.text,
+				    "attach locked: the kernel cannot probe its first instruction");
+		assert_null(t.attachment);
+		stop(&t);
+		assert_true(start(&t, targets, 2, avoided[i], NULL, &e) < 0);
+		assert_string_equal(e.text,
+				    "attach locked: the kernel cannot probe its first instruction "
+				    "(and none of the other 1 could be attached)");
+		stop(&t);
+	}
+}
+
+static void a_file_that_is_gone_is_named_as_such(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		targets[1].path = "/nonexistent/lib.so";
+		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
+		assert_int_equal(attachment_n_refused(t.attachment), 1);
+		assert_int_equal(attachment_refused(t.attachment, 0)->code, -ENOENT);
+		assert_string_equal(attachment_refused(t.attachment, 0)->reason,
+				    "the file is gone");
+		stop(&t);
+	}
+}
+
+/* A process that calls first() as many times as there are bytes in the pipe, then ends. */
+static pid_t caller(int *ret_pipe)
+{
+	int fds[2];
+
+	assert_int_equal(pipe(fds), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		char byte;
+
+		close(fds[1]);
+		while (read(fds[0], &byte, 1) == 1)
+			first();
+		_exit(0);
+	}
+	close(fds[0]);
+	*ret_pipe = fds[1];
+	return pid;
+}
+
+static void a_scope_keeps_probes_out_of_other_processes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		int pipes[2];
+		const pid_t callers[] = { caller(&pipes[0]), caller(&pipes[1]) };
+		const uint32_t pids[] = { (uint32_t)callers[0], (uint32_t)callers[1] };
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		assert_int_equal(
+			start(&t, targets, 2, avoided[i], &(struct attach_scope){ pids, 2 }, &e),
+			0);
+		assert_int_equal(attachment_n_attached(t.attachment), 2);
+		assert_int_equal(attachment_n_links(t.attachment),
+				 t.plan.backends[0] == BACKEND_UPROBE_MULTI ? 2 : 4);
+		first();
+		for (int c = 0; c < 2; c++) {
+			assert_int_equal(write(pipes[c], "12345", 3 + c), 3 + c);
+			close(pipes[c]);
+		}
+		for (int c = 0; c < 2; c++)
+			assert_int_equal(waitpid(callers[c], NULL, 0), callers[c]);
+		assert_int_equal(hits(&t.object), 7);
+		stop(&t);
+
+		/* Both have ended now. */
+		assert_int_equal(
+			start(&t, targets, 1, avoided[i], &(struct attach_scope){ pids, 2 }, &e),
+			-ESRCH);
+		assert_string_equal(e.text, "attach first: the process has ended");
+		stop(&t);
+	}
+}
+
+static void a_semaphore_is_up_while_its_probe_is_there(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		targets[0].kind = TARGET_USDT;
+		targets[0].semaphore = file_offset((const void *)&semaphore);
+		targets[1].kind = TARGET_USDT;
+		assert_int_equal(semaphore, 0);
+		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
+		assert_int_equal(attachment_n_attached(t.attachment), 2);
+		assert_int_equal(semaphore, 1);
+		first();
+		second();
+		assert_int_equal(hits(&t.object), 2);
+		stop(&t);
+		assert_int_equal(semaphore, 0);
+	}
+}
+
+static uint64_t tracepoint_id(const char *category, const char *event)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/%s/id", category, event);
+	uint32_t id = pmu_type(path);
+	assert_true(id > 0);
+	return id;
+}
+
+/* tracefs, for this program alone, as it may not be mounted. */
+static int mount_tracefs(void **state)
+{
+	(void)state;
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -1;
+	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) < 0 && errno != EBUSY)
+		return -1;
+	return 0;
+}
+
+static void a_tracepoint_is_counted_until_it_is_detached(void **state)
+{
+	(void)state;
+	struct target targets[] = {
+		{ .kind = TARGET_TRACEPOINT,
+		  .name = "syscalls:sys_enter_getppid",
+		  .tracepoint_id = tracepoint_id("syscalls", "sys_enter_getppid") },
+		{ .kind = TARGET_TRACEPOINT, .name = "no:such", .tracepoint_id = 0xffffff },
+	};
+	struct tracing t;
+	struct error e = {};
+
+	assert_int_equal(start(&t, targets, 2, 0, NULL, &e), 0);
+	assert_int_equal(attachment_n_attached(t.attachment), 1);
+	assert_int_equal(attachment_n_links(t.attachment), 1);
+	assert_string_equal(attachment_refused(t.attachment, 0)->reason, "no such tracepoint");
+	for (int i = 0; i < 100; i++)
+		(void)getppid();
+	assert_int_equal(hits(&t.object), 100);
+	attachment_freep(&t.attachment);
+	(void)getppid();
+	assert_int_equal(hits(&t.object), 100);
+	stop(&t);
+}
+
+/* As on every kernel: where kprobes are lacking, in the words of a refusal. */
+static void a_kernel_function_is_counted_or_refused_in_words(void **state)
+{
+	(void)state;
+	static const unsigned avoid[] = { 0, 1u << BACKEND_KPROBE_MULTI };
+
+	for (size_t i = 0; i < ARRAY_SIZE(avoid); i++) {
+		struct target targets[] = {
+			{ .kind = TARGET_KERNEL_FUNCTION, .name = "f", .symbol = "ksys_read" },
+			{ .kind = TARGET_KERNEL_FUNCTION, .name = "g", .symbol = "no_such_thing" },
+			/* An alias that ftrace does not know: for a kprobe only. */
+			{ .kind = TARGET_KERNEL_FUNCTION,
+			  .name = "h",
+			  .symbol = "__x64_sys_getppid" },
+		};
+		struct tracing t;
+		struct error e = {};
+		char byte;
+		int err = start(&t, targets, ARRAY_SIZE(targets), avoid[i], NULL, &e);
+
+		if (!t.features.kprobe_pmu && !t.features.kprobe_multi) {
+			assert_int_equal(err, -EOPNOTSUPP);
+			assert_non_null(strstr(e.text, "this kernel has no kprobes"));
+			stop(&t);
+			continue;
+		}
+		assert_int_equal(err, 0);
+		assert_int_equal(attachment_n_attached(t.attachment), 2);
+		assert_string_equal(attachment_refused(t.attachment, 0)->reason,
+				    "no such function in this kernel");
+		cleanup_close int zero = open("/dev/zero", O_RDONLY);
+		for (int n = 0; n < 5; n++)
+			assert_int_equal(read(zero, &byte, 1), 1);
+		assert_true(getppid() > 0);
+		assert_int_equal(hits(&t.object), 6);
+		attachment_freep(&t.attachment);
+		assert_int_equal(read(zero, &byte, 1), 1);
+		stop(&t);
+	}
+}
+
+/* Will first() be counted no more? */
+static bool hits_stop_within(const struct object *o, double limit)
+{
+	for (double begin = seconds(); seconds() - begin < limit; usleep(10000)) {
+		uint64_t before = hits(o);
+
+		first();
+		if (hits(o) == before)
+			return true;
+	}
+	return false;
+}
+
+static void many_events_are_gone_within_seconds(void **state)
+{
+	(void)state;
+	enum { N = 40 };
+	struct target targets[N];
+	struct tracing t;
+	struct error e = {};
+
+	for (size_t i = 0; i < N; i++)
+		targets[i] = (struct target)USER(first);
+	assert_int_equal(start(&t, targets, N, 1u << BACKEND_UPROBE_MULTI, NULL, &e), 0);
+	assert_int_equal(attachment_n_links(t.attachment), N);
+	first();
+	assert_int_equal(hits(&t.object), N);
+
+	double begin = seconds();
+	attachment_freep(&t.attachment);
+	/* One by one they take 5 s on Linux 6.18. */
+	assert_true(seconds() - begin < 2);
+	assert_int_equal(pmu_type("/sys/kernel/rcu_expedited"), 0);
+	/* Whoever holds the rest of them is no child of ours. */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_true(hits_stop_within(&t.object, 15));
+	stop(&t);
+}
+
+static void a_command_is_followed_by_three_tracepoints(void **state)
+{
+	(void)state;
+	const uint64_t ids[] = { tracepoint_id("sched", "sched_process_fork"),
+				 tracepoint_id("sched", "sched_process_exec"),
+				 tracepoint_id("sched", "sched_process_exit") };
+	struct tracing t = {};
+	struct error e = {};
+
+	find_features(&t.features);
+	object_open(&t.object, 1u << PROGRAM_FORK | 1u << PROGRAM_EXEC | 1u << PROGRAM_EXIT,
+		    (uint32_t)getpid());
+	assert_int_equal(attach_follower(&t.object, &t.features, ids, &t.attachment, &e), 0);
+	assert_int_equal(attachment_n_links(t.attachment), 3);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	assert_int_equal(hits(&t.object), 1); /* the fork is ours, the exit is not */
+	stop(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(user_functions_are_counted_until_they_are_detached),
+		cmocka_unit_test(a_refused_place_does_not_cost_the_others),
+		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
+		cmocka_unit_test(a_file_that_is_gone_is_named_as_such),
+		cmocka_unit_test(a_scope_keeps_probes_out_of_other_processes),
+		cmocka_unit_test(a_semaphore_is_up_while_its_probe_is_there),
+		cmocka_unit_test(a_tracepoint_is_counted_until_it_is_detached),
+		cmocka_unit_test(a_kernel_function_is_counted_or_refused_in_words),
+		cmocka_unit_test(a_command_is_followed_by_three_tracepoints),
+		/* Last, as what it leaves behind slows the attaching of others. */
+		cmocka_unit_test(many_events_are_gone_within_seconds),
+	};
+
+	return cmocka_run_group_tests(tests, mount_tracefs, NULL);
+}

@@ -1,0 +1,569 @@
+/* rooms: base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/pattern.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+
+/* The sanitizer ends a program that asks for too much; we want to see ours do it. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+/* error */
+
+static void an_error_keeps_its_code_and_words(void **state)
+{
+	(void)state;
+	struct error e = {};
+
+	assert_int_equal(error_set(&e, -ENOENT, "%s has no %d", "x", 7), -ENOENT);
+	assert_int_equal(e.code, -ENOENT);
+	assert_string_equal(e.text, "x has no 7");
+}
+
+static void an_error_nobody_reads_still_has_a_code(void **state)
+{
+	(void)state;
+
+	assert_int_equal(error_set(NULL, -EPERM, "x"), -EPERM);
+	errno = EACCES;
+	assert_int_equal(error_errno(NULL, "x"), -EACCES);
+	assert_true(error_within(NULL, "x") < 0);
+}
+
+static void errno_becomes_code_and_reason(void **state)
+{
+	(void)state;
+	struct error e = {};
+
+	errno = ENOENT;
+	assert_int_equal(error_errno(&e, "open %s", "/x"), -ENOENT);
+	assert_int_equal(e.code, -ENOENT);
+	assert_string_equal(e.text, "open /x: No such file or directory");
+}
+
+static void a_failure_without_errno_is_no_success(void **state)
+{
+	(void)state;
+	struct error e = {};
+
+	errno = 0;
+	assert_int_equal(error_errno(&e, "x"), -EIO);
+	assert_string_equal(e.text, "x: Input/output error");
+}
+
+static void context_goes_in_front(void **state)
+{
+	(void)state;
+	struct error e = {};
+
+	assert_int_equal(error_set(&e, -EPERM, "not allowed"), -EPERM);
+	assert_int_equal(error_within(&e, "attach %s", "f"), -EPERM);
+	assert_int_equal(error_within(&e, "start"), -EPERM);
+	assert_string_equal(e.text, "start: attach f: not allowed");
+}
+
+static void a_text_too_long_ends_in_dots(void **state)
+{
+	(void)state;
+	struct error e;
+	char text[2 * sizeof(e.text)];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
+	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
+	assert_string_equal(e.text + sizeof(e.text) - 5, "x...");
+
+	text[sizeof(e.text) - 1] = '\0'; /* fits exactly */
+	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
+	assert_string_equal(e.text, text);
+}
+
+static void a_text_made_too_long_by_its_context_or_reason_ends_in_dots(void **state)
+{
+	(void)state;
+	struct error e;
+	char text[sizeof(e.text) - 4];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(error_set(&e, -EINVAL, "%s", text), -EINVAL);
+	assert_int_equal(error_within(&e, "in here"), -EINVAL);
+	assert_int_equal(strncmp(e.text, "in here: xxx", 12), 0);
+	assert_string_equal(e.text + strlen(e.text) - 4, "x...");
+
+	errno = EACCES;
+	assert_int_equal(error_errno(&e, "%s", text), -EACCES);
+	assert_string_equal(e.text + strlen(e.text) - 3, "...");
+}
+
+/* cleanup */
+
+static int n_released;
+
+static void release(int *p)
+{
+	n_released += *p;
+}
+
+static void a_guard_releases_at_the_end_of_its_scope(void **state)
+{
+	(void)state;
+
+	n_released = 0;
+	{
+		cleanup(release) int one = 1;
+		cleanup(release) int two = 10;
+
+		assert_int_equal(n_released + one + two, 11);
+	}
+	assert_int_equal(n_released, 11);
+}
+
+static char *make_text(void)
+{
+	cleanup_free char *text = xstrdup("kept");
+
+	return TAKE(text);
+}
+
+static void what_is_taken_outlives_its_guard(void **state)
+{
+	(void)state;
+	cleanup_free char *text = make_text();
+
+	assert_string_equal(text, "kept");
+}
+
+static void a_descriptor_is_closed_unless_taken(void **state)
+{
+	(void)state;
+	int seen;
+	int kept;
+
+	{
+		cleanup_close int fd = open("/dev/null", O_RDONLY);
+		cleanup_close int other = open("/dev/null", O_RDONLY);
+		cleanup_close int none = -1;
+
+		assert_true(fd >= 0 && other >= 0 && none == -1);
+		seen = fd;
+		kept = TAKE_FD(other);
+		assert_int_equal(other, -1);
+	}
+	assert_int_equal(fcntl(seen, F_GETFD), -1);
+	assert_int_not_equal(fcntl(kept, F_GETFD), -1);
+	close(kept);
+}
+
+static void a_file_is_closed_unless_taken(void **state)
+{
+	(void)state;
+	int seen;
+
+	{
+		cleanup_fclose FILE *f = fopen("/dev/null", "r");
+		cleanup_fclose FILE *none = NULL;
+
+		assert_non_null(f);
+		assert_null(none);
+		seen = fileno(f);
+	}
+	assert_int_equal(fcntl(seen, F_GETFD), -1);
+}
+
+/* alloc, array */
+
+static void nothing_at_all_can_be_allocated(void **state)
+{
+	(void)state;
+	cleanup_free void *a = xmalloc(0);
+	cleanup_free void *b = xcalloc(0, 8);
+	cleanup_free void *c = xreallocarray(NULL, 0, 8);
+
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_non_null(c);
+}
+
+static void copies_are_whole_and_formatted(void **state)
+{
+	(void)state;
+	cleanup_free char *a = xstrdup("abc");
+	cleanup_free char *b = xstrndup("abc", 2);
+	cleanup_free char *c = xstrndup("abc", 9);
+	cleanup_free char *d = xasprintf("%s-%d", "x", 5);
+
+	assert_string_equal(a, "abc");
+	assert_string_equal(b, "ab");
+	assert_string_equal(c, "abc");
+	assert_string_equal(d, "x-5");
+}
+
+/* Run @act in a child with its standard error in @said; returns the exit status. */
+static int in_child(void (*act)(void), char *said, size_t size)
+{
+	int pipes[2];
+	int status;
+	size_t n = 0;
+	ssize_t more;
+
+	assert_int_equal(pipe(pipes), 0);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(pipes[1], STDERR_FILENO);
+		act();
+		_exit(99);
+	}
+	close(pipes[1]);
+	while ((more = read(pipes[0], said + n, size - 1 - n)) > 0)
+		n += (size_t)more;
+	said[n] = '\0';
+	close(pipes[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void ask_too_much(void)
+{
+	free(xmalloc(SIZE_MAX / 4));
+}
+
+static void ask_more_than_a_size_can_say(void)
+{
+	free(xreallocarray(NULL, SIZE_MAX / 2, 8));
+}
+
+static void out_of_memory_ends_the_program_with_a_word(void **state)
+{
+	(void)state;
+	char said[8192];
+
+	assert_int_equal(in_child(ask_too_much, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "stackcount: out of memory\n"));
+	assert_int_equal(in_child(ask_more_than_a_size_can_say, said, sizeof(said)), 1);
+	assert_non_null(strstr(said, "stackcount: out of memory\n"));
+}
+
+static void an_array_grows_and_keeps_what_it_has(void **state)
+{
+	(void)state;
+	cleanup_free int *items = NULL;
+	size_t n = 0;
+	size_t capacity = 0;
+
+	for (int i = 0; i < 1000; i++)
+		array_push(items, n, capacity, i * 3);
+	assert_int_equal(n, 1000);
+	assert_true(capacity >= n && capacity < 4 * n);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(items[i], i * 3);
+	assert_int_equal(ARRAY_SIZE("abc"), 4);
+}
+
+/* strbuf */
+
+static void a_string_grows_by_every_kind_of_piece(void **state)
+{
+	(void)state;
+	cleanup(strbuf_fini) struct strbuf b = {};
+
+	assert_null(b.text);
+	strbuf_put(&b, "abcdef", 3);
+	strbuf_puts(&b, "-x");
+	strbuf_putc(&b, '!');
+	strbuf_printf(&b, "%05d", 42);
+	strbuf_printf(&b, "%s", "");
+	assert_string_equal(b.text, "abc-x!00042");
+	assert_int_equal(b.n, strlen(b.text));
+
+	strbuf_clear(&b);
+	assert_int_equal(b.n, 0);
+	assert_string_equal(b.text, "");
+	for (int i = 0; i < 5000; i++)
+		strbuf_printf(&b, "%d", i % 10);
+	assert_int_equal(b.n, 5000);
+	assert_int_equal(strlen(b.text), 5000);
+	assert_int_equal(b.text[4999], '9');
+}
+
+static void an_empty_string_can_be_cleared_and_ended(void **state)
+{
+	(void)state;
+	struct strbuf b = {};
+
+	strbuf_clear(&b);
+	assert_null(b.text);
+	strbuf_puts(&b, "x");
+	strbuf_fini(&b);
+	strbuf_fini(&b);
+	assert_null(b.text);
+	assert_int_equal(b.n + b.capacity, 0);
+}
+
+/* strtab */
+
+static void equal_texts_are_one_pointer_that_does_not_move(void **state)
+{
+	(void)state;
+	struct strtab *t = strtab_new();
+	const char *kept[3000];
+	char text[32];
+
+	for (int i = 0; i < 3000; i++) {
+		(void)snprintf(text, sizeof(text), "name_%d", i);
+		kept[i] = strtab_add(t, text);
+		assert_ptr_not_equal(kept[i], text);
+	}
+	for (int i = 0; i < 3000; i++) {
+		(void)snprintf(text, sizeof(text), "name_%d", i);
+		assert_string_equal(kept[i], text);
+		assert_ptr_equal(strtab_add(t, text), kept[i]);
+	}
+	assert_true(strtab_bytes(t) > 3000 * strlen("name_"));
+	strtab_freep(&t);
+	assert_null(t);
+	strtab_free(NULL);
+}
+
+static void a_prefix_is_another_text(void **state)
+{
+	(void)state;
+	struct strtab *t = strtab_new();
+	const char *whole = strtab_add(t, "abcdef");
+	const char *part = strtab_add_n(t, "abcdef", 3);
+
+	assert_string_equal(part, "abc");
+	assert_ptr_not_equal(whole, part);
+	assert_ptr_equal(strtab_add(t, "abc"), part);
+	assert_ptr_equal(strtab_add_n(t, "abcdef", 100), whole); /* ends at its NUL */
+	assert_ptr_equal(strtab_add_n(t, "x", 0), strtab_add(t, ""));
+	strtab_free(t);
+}
+
+static void a_text_longer_than_a_block_is_kept_too(void **state)
+{
+	(void)state;
+	struct strtab *t = strtab_new();
+	cleanup_free char *text = xmalloc(200001);
+
+	memset(text, 'y', 200000);
+	text[200000] = '\0';
+	const char *small = strtab_add(t, "small");
+	assert_string_equal(strtab_add(t, text), text);
+	assert_ptr_equal(strtab_add(t, "small"), small);
+	assert_true(strtab_bytes(t) >= 200001);
+	strtab_free(t);
+}
+
+/* hash */
+
+static void a_map_gives_back_what_was_put(void **state)
+{
+	(void)state;
+	struct u64_map map = {};
+	bool is_new = false;
+
+	assert_null(u64_map_get(&map, 0));
+	for (uint64_t i = 0; i < 5000; i++) {
+		/* 0 and UINT64_MAX are keys like others. */
+		*u64_map_put(&map, 0 - i, 1, &is_new) += (uint32_t)i;
+		assert_true(is_new);
+	}
+	assert_int_equal(map.n, 5000);
+	for (uint64_t i = 0; i < 5000; i++) {
+		assert_int_equal(*u64_map_get(&map, 0 - i), 1 + i);
+		assert_int_equal(*u64_map_put(&map, 0 - i, 77, &is_new), 1 + i);
+		assert_false(is_new);
+	}
+	assert_null(u64_map_get(&map, 1));
+	assert_int_equal(*u64_map_put(&map, 1, 9, NULL), 9);
+
+	u64_map_clear(&map);
+	assert_int_equal(map.n, 0);
+	assert_null(u64_map_get(&map, 1));
+	u64_map_fini(&map);
+	assert_null(u64_map_get(&map, 1));
+}
+
+static void hashes_depend_on_every_byte_and_on_the_length(void **state)
+{
+	(void)state;
+	unsigned char data[20] = {};
+	uint64_t zero = hash_bytes(data, sizeof(data));
+
+	assert_true(zero == hash_bytes(data, sizeof(data)));
+	for (size_t i = 0; i < sizeof(data); i++) {
+		data[i] = 1;
+		assert_true(hash_bytes(data, sizeof(data)) != zero);
+		data[i] = 0;
+		assert_true(hash_bytes(data, i) != zero);
+	}
+	assert_true(hash_mix(1) != hash_mix(2));
+}
+
+/* pattern */
+
+static bool matches(const char *text, bool is_regexp, const char *name)
+{
+	cleanup(pattern_freep) struct pattern *p = NULL;
+	struct error e = {};
+
+	assert_int_equal(pattern_compile(text, is_regexp, &p, &e), 0);
+	assert_string_equal(pattern_text(p), text);
+	return pattern_matches(p, name);
+}
+
+static void a_glob_matches_the_whole_name(void **state)
+{
+	(void)state;
+
+	assert_true(matches("malloc", false, "malloc"));
+	assert_false(matches("malloc", false, "mallocx"));
+	assert_false(matches("malloc", false, "xmalloc"));
+	assert_true(matches("mal*", false, "malloc"));
+	assert_false(matches("mal*", false, "xmalloc"));
+	assert_true(matches("*", false, ""));
+	assert_true(matches("m?lloc", false, "malloc"));
+	assert_false(matches("m?alloc", false, "malloc"));
+	assert_true(matches("[[:alpha:]]_[!x]", false, "a_b"));
+	assert_false(matches("[[:alpha:]]_[!x]", false, "a_x"));
+	assert_true(matches("a.b$", false, "a.b$"));
+	assert_false(matches("a.b", false, "axb"));
+	assert_true(matches("a\\*", false, "a*"));
+	assert_false(matches("a\\*", false, "ab"));
+	assert_true(matches("mal[loc", false, "mal[loc"));
+}
+
+static void a_regexp_matches_anywhere(void **state)
+{
+	(void)state;
+
+	assert_true(matches("tcp_send", true, "do_tcp_sendmsg"));
+	assert_false(matches("^tcp_send", true, "do_tcp_sendmsg"));
+	assert_true(matches("^mal(loc|)$", true, "mal"));
+	assert_true(matches("a.c", true, "xabcx"));
+	assert_true(matches("^[[:alpha:]]+$", true, "abc"));
+	assert_false(matches("^[[:alpha:]]+$", true, "ab3"));
+}
+
+static void a_bad_regexp_is_refused_with_the_reason(void **state)
+{
+	(void)state;
+	struct pattern *p = NULL;
+	struct error e = {};
+
+	assert_int_equal(pattern_compile("a(b", true, &p, &e), -EINVAL);
+	assert_string_equal(e.text, "bad regular expression 'a(b': Unmatched ( or \\(");
+	assert_int_equal(pattern_compile("a[b", true, &p, &e), -EINVAL);
+	assert_int_equal(strncmp(e.text, "bad regular expression 'a[b': ", 30), 0);
+	assert_null(p);
+}
+
+static void only_a_glob_without_wildcards_is_a_literal(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool is_regexp;
+		const char *literal;
+	} rows[] = {
+		{ "malloc", false, "malloc" }, { "ns::f", false, "ns::f" }, { "mal*", false, NULL },
+		{ "m?lloc", false, NULL },     { "[m]", false, NULL },      { "a\\*", false, NULL },
+		{ "malloc", true, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pattern *p = NULL;
+
+		assert_int_equal(pattern_compile(rows[i].text, rows[i].is_regexp, &p, NULL), 0);
+		if (rows[i].literal)
+			assert_string_equal(pattern_literal(p), rows[i].literal);
+		else
+			assert_null(pattern_literal(p));
+		pattern_freep(&p);
+		assert_null(p);
+	}
+	pattern_free(NULL);
+}
+
+/* log */
+
+static void say_both(void)
+{
+	log_setup("tool", LOG_WARN);
+	log_warn("lost %d", 3);
+	log_debug("hidden");
+	log_setup("tool", LOG_DEBUG);
+	log_debug("shown %s", "now");
+	_exit(log_level() == LOG_DEBUG ? 0 : 1);
+}
+
+static void a_line_names_the_program_and_details_are_for_debugging(void **state)
+{
+	(void)state;
+	char said[256];
+
+	assert_int_equal(in_child(say_both, said, sizeof(said)), 0);
+	assert_string_equal(said, "tool: lost 3\ntool: shown now\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_error_keeps_its_code_and_words),
+		cmocka_unit_test(an_error_nobody_reads_still_has_a_code),
+		cmocka_unit_test(errno_becomes_code_and_reason),
+		cmocka_unit_test(a_failure_without_errno_is_no_success),
+		cmocka_unit_test(context_goes_in_front),
+		cmocka_unit_test(a_text_too_long_ends_in_dots),
+		cmocka_unit_test(a_text_made_too_long_by_its_context_or_reason_ends_in_dots),
+		cmocka_unit_test(a_guard_releases_at_the_end_of_its_scope),
+		cmocka_unit_test(what_is_taken_outlives_its_guard),
+		cmocka_unit_test(a_descriptor_is_closed_unless_taken),
+		cmocka_unit_test(a_file_is_closed_unless_taken),
+		cmocka_unit_test(nothing_at_all_can_be_allocated),
+		cmocka_unit_test(copies_are_whole_and_formatted),
+		cmocka_unit_test(out_of_memory_ends_the_program_with_a_word),
+		cmocka_unit_test(an_array_grows_and_keeps_what_it_has),
+		cmocka_unit_test(a_string_grows_by_every_kind_of_piece),
+		cmocka_unit_test(an_empty_string_can_be_cleared_and_ended),
+		cmocka_unit_test(equal_texts_are_one_pointer_that_does_not_move),
+		cmocka_unit_test(a_prefix_is_another_text),
+		cmocka_unit_test(a_text_longer_than_a_block_is_kept_too),
+		cmocka_unit_test(a_map_gives_back_what_was_put),
+		cmocka_unit_test(hashes_depend_on_every_byte_and_on_the_length),
+		cmocka_unit_test(a_glob_matches_the_whole_name),
+		cmocka_unit_test(a_regexp_matches_anywhere),
+		cmocka_unit_test(a_bad_regexp_is_refused_with_the_reason),
+		cmocka_unit_test(only_a_glob_without_wildcards_is_a_literal),
+		cmocka_unit_test(a_line_names_the_program_and_details_are_for_debugging),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

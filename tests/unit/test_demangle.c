@@ -1,0 +1,226 @@
+/* rooms: elf base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "elf/demangle.h"
+
+struct row {
+	const char *name;
+	const char *written; /* NULL: not mangled */
+};
+
+static void check(const struct row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		cleanup_free char *text = demangle(rows[i].name);
+
+		if (!rows[i].written)
+			assert_null(text);
+		else if (!text)
+			fail_msg("%s is not understood", rows[i].name);
+		else
+			assert_string_equal(text, rows[i].written);
+	}
+}
+
+static void cxx_names_have_their_parameters(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "_ZN7Monitor4waitEblb", "Monitor::wait(bool, long, bool)" },
+		{ "_Z1fv", "f()" },
+		{ "_ZNKSt6vectorIiSaIiEE4sizeEv",
+		  "std::vector<int, std::allocator<int> >::size() const" },
+		{ "_ZN1AC1Ev", "A::A()" },
+		{ "_ZN1AD0Ev", "A::~A()" },
+		{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const" },
+		{ "_ZTV1A", "vtable for A" },
+		{ "_ZThn8_N1A1fEv", "non-virtual thunk to A::f()" },
+		{ "_Z1fv.isra.0", "f() [clone .isra.0]" },
+		{ "_Z1fv.cold", "f() [clone .cold]" },
+	};
+
+	check(rows, ARRAY_SIZE(rows));
+}
+
+static void rust_names_of_both_schemes_are_read(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+		  "core::fmt::Write::write_fmt" },
+		{ "_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+		  "3bar17h930b740aa94f1d3aE",
+		  "<Test + 'static as foo::Bar<Test>>::bar" },
+		{ "_RNvC6_123foo3bar", "123foo::bar" },
+		{ "_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar" },
+		{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>" },
+		{ "_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y",
+		  "utf8_idents::\xe1\x83\xa1\xe1\x83\x90\xe1\x83\xad\xe1\x83\x9b\xe1\x83\x94\xe1"
+		  "\x83\x9a\xe1\x83\x90\xe1\x83\x93_\xe1\x83\x92\xe1\x83\x94\xe1\x83\x9b\xe1\x83"
+		  "\xa0\xe1\x83\x98\xe1\x83\x94\xe1\x83\x9a\xe1\x83\x98_\xe1\x83\xa1\xe1\x83\x90"
+		  "\xe1\x83\x93\xe1\x83\x98\xe1\x83\x9a\xe1\x83\x98" },
+	};
+
+	check(rows, ARRAY_SIZE(rows));
+}
+
+static void d_names_are_read(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "_Dmain", "D main" },
+		{ "_D8demangle4testFaZv", "demangle.test(char)" },
+		{ "_D3std5stdio7writelnFAyaZv", "std.stdio.writeln(immutable(char)[])" },
+	};
+
+	check(rows, ARRAY_SIZE(rows));
+}
+
+static void what_is_not_mangled_stays_as_it_is(void **state)
+{
+	(void)state;
+	static const struct row rows[] = {
+		{ "", NULL },       { "main", NULL },
+		{ "_", NULL },      { "_start", NULL },
+		{ "_Z", NULL },     { "_R", NULL },
+		{ "_D", NULL },     { "_IO_puts", NULL },
+		{ "_Zebra", NULL }, { "_Do_it", NULL },
+		{ "_Rx", NULL },    { "Z1fv", NULL },
+		{ "_ZN", NULL },    { "_Z99f", NULL },
+		{ "__init", NULL }, { "_GLOBAL_OFFSET_TABLE_", NULL },
+	};
+
+	check(rows, ARRAY_SIZE(rows));
+}
+
+static void a_name_of_any_length_is_taken_and_a_long_one_refused(void **state)
+{
+	(void)state;
+	char name[5000];
+	cleanup_free char *within = NULL;
+
+	(void)snprintf(name, sizeof(name), "_Z900");
+	memset(name + 5, 'x', 900);
+	(void)strcpy(name + 905, "v");
+	within = demangle(name);
+	assert_non_null(within);
+	assert_int_equal(strlen(within), 902);
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(name, "_Z", 2);
+	assert_null(demangle(name));
+}
+
+/* f(A<A<...>, A<...> >): each level names the last one twice, so the text doubles. */
+static void doubling_cxx_names_are_refused_soon(void **state)
+{
+	(void)state;
+	cleanup(strbuf_fini) struct strbuf b = {};
+
+	strbuf_puts(&b, "_Z1f1AIiiE");
+	strbuf_puts(&b, "S_IS0_S0_E");
+	for (int i = 1; i < 34; i++) {
+		char digit = i < 10 ? (char)('0' + i) : (char)('A' + i - 10);
+
+		strbuf_printf(&b, "S_IS%c_S%c_E", digit, digit);
+	}
+	assert_null(demangle(b.text));
+
+	/* Not refused for its form: two levels are read. */
+	cleanup_free char *few = demangle("_Z1f1AIiiES_IS0_S0_E");
+
+	assert_string_equal(few, "f(A<int, int>, A<A<int, int>, A<int, int> >)");
+}
+
+/* Tuples of the two tuples before, by places in base 62, after "_R". */
+static void doubling_rust_names_are_refused_soon(void **state)
+{
+	(void)state;
+	static const char digits[] =
+		"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	cleanup(strbuf_fini) struct strbuf b = {};
+	size_t last;
+
+	strbuf_puts(&b, "_RINvC1a1f");
+	last = b.n - 2;
+	strbuf_puts(&b, "TmmE");
+	for (int i = 0; i < 40; i++) {
+		size_t at = b.n - 2;
+		size_t place = last - 1; /* "B_" is 0, "B0_" is 1 */
+		char text[3] = { digits[place / 62], digits[place % 62], '\0' };
+
+		strbuf_printf(&b, "TB%s_B%s_E", place < 62 ? text + 1 : text,
+			      place < 62 ? text + 1 : text);
+		last = at;
+	}
+	strbuf_putc(&b, 'E');
+	assert_null(demangle(b.text));
+
+	/* Not refused for its form: three levels are read. */
+	cleanup_free char *few = demangle("_RINvC1a1fTmmETB7_B7_ETBb_Bb_EE");
+
+	assert_string_equal(few, "a::f::<(u32, u32), ((u32, u32), (u32, u32)), "
+				 "(((u32, u32), (u32, u32)), ((u32, u32), (u32, u32)))>");
+}
+
+static void d_names_with_many_references_are_refused(void **state)
+{
+	(void)state;
+	cleanup(strbuf_fini) struct strbuf b = {};
+
+	strbuf_puts(&b, "_D1a1fF");
+	strbuf_puts(&b, "FiiZi");
+	for (int i = 0; i < 40; i++)
+		strbuf_puts(&b, "FQgQiZi");
+	strbuf_puts(&b, "Zv");
+	assert_null(demangle(b.text));
+}
+
+/* Depth, not length: libiberty's own limit. */
+static void deep_names_do_not_exhaust_the_stack(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *start;
+		char nest;
+	} rows[] = { { "_Z1f", 'P' }, { "_Z1fI", 'J' },   { "_RINvC1a1f", 'R' },
+		     { "_RY", 'Y' },  { "_D1a1fF", 'P' }, { "_Z1fF", 'F' } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char name[4097];
+
+		memset(name, rows[i].nest, sizeof(name) - 1);
+		memcpy(name, rows[i].start, strlen(rows[i].start));
+		name[sizeof(name) - 1] = '\0';
+		assert_null(demangle(name));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cxx_names_have_their_parameters),
+		cmocka_unit_test(rust_names_of_both_schemes_are_read),
+		cmocka_unit_test(d_names_are_read),
+		cmocka_unit_test(what_is_not_mangled_stays_as_it_is),
+		cmocka_unit_test(a_name_of_any_length_is_taken_and_a_long_one_refused),
+		cmocka_unit_test(doubling_cxx_names_are_refused_soon),
+		cmocka_unit_test(doubling_rust_names_are_refused_soon),
+		cmocka_unit_test(d_names_with_many_references_are_refused),
+		cmocka_unit_test(deep_names_do_not_exhaust_the_stack),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

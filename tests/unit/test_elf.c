@@ -1,0 +1,399 @@
+/* rooms: elf base */
+#include "elf_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+
+#define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
+
+/* Addresses are fixed by .org, so that the answers can be written down: text is at @text. */
+static const char functions_source[] =
+	".text\n"
+	"text: .globl text\n"
+	".macro function name at size\n"
+	".org text + \\at\n"
+	".globl \\name\n"
+	".type \\name, @function\n"
+	"\\name:\n"
+	".size \\name, \\size\n"
+	".endm\n"
+	"function plain 0x100 0x40\n"
+	"function malloc 0x200 0x40\n"
+	".set __libc_malloc, malloc\n"
+	".globl __libc_malloc; .type __libc_malloc, @function; .size __libc_malloc, 0x40\n"
+	".set __GI_malloc, malloc; .type __GI_malloc, @function; .size __GI_malloc, 0x40\n"
+	".set a, malloc; .type a, @function; .size a, 0x40\n" /* local, though short */
+	".set malloc_unsized, malloc; .globl malloc_unsized; .type malloc_unsized, @function\n"
+	"function outer 0x300 0x80\n"
+	"function inner 0x320 8\n"
+	"function unsized_inside 0x360 0\n"
+	"function wide 0x400 0x80\n"
+	".set narrow, wide; .globl narrow; .type narrow, @function; .size narrow, 0x10\n"
+	"function unsized 0x500 0\n"
+	"function crossing 0x540 0x40\n"
+	"function crossed 0x560 0x40\n"
+	"function huge 0x600 0x7fffffffffff\n"
+	"function versioned_1 0x640 0x10\n"
+	".symver versioned_1, versioned@@V1\n"
+	"function last 0x680 0\n"
+	".weak weak; .type weak, @function; weak:\n"
+	".globl chosen; .type chosen, @gnu_indirect_function; .org text + 0x6c0\n"
+	"chosen: .size chosen, 4\n"
+	".org text + 0x6e0\n"
+	"label_without_type: .globl label_without_type\n"
+	".org text + 0x700\n"
+	".data\n"
+	".globl data_function; .type data_function, @function; data_function: .quad 1\n"
+	".size data_function, 8\n";
+
+static int make_files(void **state)
+{
+	static const char map[] = "V1 { global: versioned; };\n";
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	write_file("functions.s", functions_source, strlen(functions_source));
+	write_file("map", map, strlen(map));
+	return run(
+		"as functions.s -o functions.o && "
+		"ld -shared --version-script=map functions.o -o functions.so && "
+		"echo 'f: .globl f; .type f, @function; .org 0x20; .size f, .-f' > narrow.s && "
+		"as --32 narrow.s -o narrow.o && ld -m elf_i386 -shared narrow.o -o narrow.so && "
+		"echo 'int main(void) { return 0; }' > fixed.c && gcc -no-pie fixed.c -o fixed");
+}
+
+/* opening */
+
+static void check_refusal(const char *path, int code, const char *format)
+{
+	struct image *im = NULL;
+	struct error e = {};
+	cleanup_free char *expected = xasprintf(format, path);
+
+	assert_int_equal(image_open(path, &im, &e), code);
+	assert_string_equal(e.text, expected);
+	assert_null(im);
+}
+
+static void what_is_no_program_is_refused_with_the_reason(void **state)
+{
+	(void)state;
+	cleanup_free char *empty = in_folder("empty");
+	cleanup_free char *fifo = in_folder("fifo");
+	cleanup_free char *object = in_folder("functions.o");
+	cleanup_free char *text = in_folder("functions.s");
+
+	write_file("empty", "", 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	check_refusal("/nonexistent", -ENOENT, "open %s: No such file or directory");
+	check_refusal(folder, -ENOEXEC, "%s: not a regular file");
+	check_refusal(fifo, -ENOEXEC, "%s: not a regular file");
+	check_refusal(empty, -ENOEXEC, "%s: an empty file");
+	check_refusal(text, -ENOEXEC, "%s: not an ELF file");
+	check_refusal(object, -ENOEXEC, "%s: neither a program nor a library (an object file)");
+}
+
+static void check_header_refusal(size_t at, uint8_t byte, size_t size, const char *expected)
+{
+	size_t whole;
+	cleanup_free uint8_t *data = read_file("functions.so", &whole);
+	struct image *im = NULL;
+	struct error e = {};
+
+	data[at] = byte;
+	assert_int_equal(image_open_memory(data, size ? size : whole, "x", &im, &e), -ENOEXEC);
+	assert_string_equal(e.text, expected);
+	assert_null(im);
+}
+
+static void a_header_that_does_not_fit_is_refused_with_the_reason(void **state)
+{
+	(void)state;
+
+	check_header_refusal(0, 'x', 0, "x: not an ELF file");
+	check_header_refusal(0, 0x7f, 3, "x: not an ELF file");
+	check_header_refusal(0, 0x7f, 63, "x: too short for an ELF file");
+	check_header_refusal(EI_CLASS, ELFCLASS32, 51, "x: too short for an ELF file");
+	check_header_refusal(EI_CLASS, 7, 0, "x: neither a 32-bit nor a 64-bit ELF file");
+	check_header_refusal(EI_DATA, ELFDATA2MSB, 0, "x: its byte order is not this machine's");
+	check_header_refusal(offsetof(Elf64_Ehdr, e_type), ET_CORE, 0,
+			     "x: neither a program nor a library (a core dump)");
+	check_header_refusal(offsetof(Elf64_Ehdr, e_type), 77, 0,
+			     "x: neither a program nor a library");
+	check_header_refusal(offsetof(Elf64_Ehdr, e_machine), EM_S390, 0,
+			     "x: built for another processor (machine 22)");
+}
+
+static void a_descriptor_stays_the_callers(void **state)
+{
+	(void)state;
+	cleanup_free char *path = in_folder("functions.so");
+	cleanup_close int fd = open(path, O_RDONLY);
+	struct image *im = NULL;
+	struct image_symbol symbol;
+
+	assert_int_equal(image_open_fd(fd, "x", &im, NULL), 0);
+	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+	close(TAKE_FD(fd));
+	assert_false(image_function_at(im, 0, &symbol)); /* lives without it */
+	image_freep(&im);
+	assert_null(im);
+	image_close(NULL);
+	assert_int_equal(image_open_fd(-1, "x", &im, NULL), -EBADF);
+}
+
+static void the_vdso_is_an_image(void **state)
+{
+	(void)state;
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+	struct image *im = NULL;
+	struct image_symbol symbol = {};
+	const Elf64_Ehdr *header = vdso;
+	size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+
+	assert_non_null(vdso);
+	assert_int_equal(image_open_memory(vdso, size, "[vdso]", &im, NULL), 0);
+	size_t n_named = 0;
+	for (uint64_t at = 0; at < size; at++)
+		n_named += image_function_at(im, at, &symbol) &&
+			   strcmp(symbol.name, "clock_gettime") == 0;
+	assert_true(n_named > 0);
+	assert_true(image_is_64_bit(im));
+	assert_true(image_bytes(im) > size);
+	image_close(im);
+}
+
+/* What is at @offset of the text of functions.so: "name offset-in-it/size", or "". */
+static void check_at(struct image *im, uint64_t offset, const char *expected)
+{
+	uint64_t text = find(im, "plain").symbol.vaddr - 0x100;
+	struct image_symbol s = {};
+	char is[128] = "";
+
+	if (image_function_at(im, text + offset, &s)) {
+		(void)snprintf(is, sizeof(is), "%s %#lx/%#lx", s.name,
+			       (unsigned long)(text + offset - s.vaddr), (unsigned long)s.size);
+		assert_true(s.vaddr <= text + offset && text + offset - s.vaddr < s.size);
+	}
+	if (strcmp(is, expected) != 0)
+		fail_msg("at %#lx: '%s', expected '%s'", (unsigned long)offset, is, expected);
+}
+
+static void a_function_ends_where_it_ends(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+
+	check_at(im, 0, "");
+	check_at(im, 0xff, "");
+	check_at(im, 0x100, "plain 0/0x40");
+	check_at(im, 0x13f, "plain 0x3f/0x40");
+	check_at(im, 0x140, "");
+	check_at(im, 0x1ff, "");
+	check_at(im, UINT64_MAX, "");
+	image_close(im);
+}
+
+static void of_aliases_the_one_a_person_writes_is_named(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+
+	check_at(im, 0x200, "malloc 0/0x40");
+	check_at(im, 0x23f, "malloc 0x3f/0x40");
+	check_at(im, 0x240, "");
+	image_close(im);
+}
+
+static void within_an_inner_function_it_is_named_and_past_it_the_outer(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+
+	check_at(im, 0x31f, "outer 0x1f/0x80");
+	check_at(im, 0x320, "inner 0/0x8");
+	check_at(im, 0x327, "inner 0x7/0x8");
+	check_at(im, 0x328, "outer 0x28/0x80");
+	check_at(im, 0x360, "unsized_inside 0/0x20"); /* no further than what it is in */
+	check_at(im, 0x37f, "unsized_inside 0x1f/0x20");
+	check_at(im, 0x380, "");
+	check_at(im, 0x400, "narrow 0/0x10");
+	check_at(im, 0x410, "wide 0x10/0x80");
+	check_at(im, 0x55f, "crossing 0x1f/0x40");
+	check_at(im, 0x560, "crossed 0/0x40");
+	check_at(im, 0x59f, "crossed 0x3f/0x40");
+	check_at(im, 0x5a0, "");
+	image_close(im);
+}
+
+static void what_has_no_size_goes_on_to_the_next_or_the_section_end(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+
+	check_at(im, 0x500, "unsized 0/0x40");
+	check_at(im, 0x53f, "unsized 0x3f/0x40");
+	check_at(im, 0x67f, "huge 0x7f/0x100"); /* cut at its section's end */
+	check_at(im, 0x680, "last 0/0x40");
+	check_at(im, 0x6bf, "last 0x3f/0x40");
+	check_at(im, 0x6c0, "chosen 0/0x4");
+	check_at(im, 0x6ff, "huge 0xff/0x100");
+	check_at(im, 0x700, "");
+	image_close(im);
+}
+
+static void functions_are_listed_with_what_is_known_of_them(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+	struct wanted w = find(im, "plain");
+
+	assert_int_equal(w.n_seen, 2); /* .symtab and .dynsym */
+	assert_int_equal(w.symbol.size, 0x40);
+	assert_true(w.symbol.is_global);
+	assert_false(w.symbol.is_indirect);
+	assert_int_equal(find(im, "a").n_seen, 1);
+	assert_false(find(im, "a").symbol.is_global);
+	assert_true(find(im, "weak").symbol.is_global);
+	assert_true(find(im, "chosen").symbol.is_indirect);
+	assert_int_equal(find(im, "unsized").symbol.size, 0);
+	assert_int_equal(find(im, "versioned").n_seen, 2);
+	assert_int_equal(find(im, "label_without_type").n_seen, 0);
+	assert_int_equal(find(im, "data_function").n_seen, 0);
+	image_close(im);
+}
+
+static int stop(void *context, const struct image_symbol *symbol)
+{
+	size_t *n = context;
+
+	(void)symbol;
+	return ++*n == 3 ? -7 : 0;
+}
+
+static void a_visitor_can_end_the_walk(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+	size_t n = 0;
+
+	assert_int_equal(image_each_function(im, stop, &n), -7);
+	assert_int_equal(n, 3);
+	image_close(im);
+}
+
+static void a_32_bit_image_is_read_too(void **state)
+{
+	(void)state;
+	struct image *im = open_image("narrow.so");
+	struct wanted w = find(im, "f");
+	struct image_symbol s;
+
+	assert_false(image_is_64_bit(im));
+	assert_int_equal(w.n_seen, 2);
+	assert_int_equal(w.symbol.size, 0x20);
+	assert_true(image_function_at(im, w.symbol.vaddr + 0x1f, &s));
+	assert_string_equal(s.name, "f");
+	assert_false(image_function_at(im, w.symbol.vaddr + 0x20, &s));
+	image_close(im);
+}
+
+/* Each line of nm: "address type name", without the version. */
+static void libc_has_the_functions_that_nm_lists(void **state)
+{
+	(void)state;
+	struct image *im = open_image(LIBC);
+	FILE *nm = popen("nm -D --defined-only " LIBC, "r");
+	char line[512];
+	size_t n = 0;
+
+	assert_non_null(nm);
+	while (fgets(line, sizeof(line), nm)) {
+		unsigned long vaddr;
+		char type;
+		char name[256];
+		struct image_symbol s;
+
+		if (sscanf(line, "%lx %c %255[^@\n]", &vaddr, &type, name) != 3 ||
+		    !strchr("TWi", type) || strcmp(name, "data_start") == 0)
+			continue;
+		if (!image_function_at(im, vaddr, &s))
+			fail_msg("%s is not found", name);
+		if (s.vaddr != vaddr)
+			fail_msg("at %s is %s", name, s.name);
+		assert_true(strspn(s.name, "_") <= strspn(name, "_"));
+		n++;
+	}
+	assert_int_equal(pclose(nm), 0);
+	assert_true(n > 2000);
+	assert_int_equal(find(im, "malloc").n_seen, 1);
+	assert_true(find(im, "memcpy").symbol.is_indirect);
+	assert_true(image_bytes(im) < 1000000);
+	image_close(im);
+}
+
+/* segments */
+
+static void offsets_and_addresses_are_each_others_inverse(void **state)
+{
+	(void)state;
+	struct image *im = open_image("fixed");
+	uint64_t vaddr = find(im, "main").symbol.vaddr;
+	uint64_t offset = 0;
+	uint64_t back = 0;
+	uint8_t code[16] = {};
+	size_t size;
+	cleanup_free uint8_t *data = read_file("fixed", &size);
+
+	assert_true(image_vaddr_to_offset(im, vaddr, &offset));
+	assert_true(offset < size && vaddr >= 0x400000);
+	assert_true(image_offset_to_vaddr(im, offset, &back));
+	assert_true(back == vaddr);
+	assert_int_equal(image_code_at(im, vaddr, code, sizeof(code)), sizeof(code));
+	assert_memory_equal(code, data + offset, sizeof(code));
+
+	assert_false(image_vaddr_to_offset(im, 0, &offset));
+	assert_false(image_vaddr_to_offset(im, UINT64_MAX, &offset));
+	assert_false(image_offset_to_vaddr(im, size, &back));
+	assert_false(image_offset_to_vaddr(im, UINT64_MAX, &back));
+	assert_int_equal(image_code_at(im, 0, code, sizeof(code)), 0);
+	assert_int_equal(image_code_at(im, 0x400000, code, sizeof(code)), 0); /* headers: no code */
+	image_close(im);
+}
+
+/* The segment ends where the section does, at 0x700. */
+static void code_is_given_as_far_as_the_file_has_it(void **state)
+{
+	(void)state;
+	struct image *im = open_image("functions.so");
+	uint64_t end = find(im, "huge").symbol.vaddr + 0x100;
+	uint8_t code[16];
+
+	assert_int_equal(image_code_at(im, end - 5, code, sizeof(code)), 5);
+	assert_int_equal(image_code_at(im, end, code, sizeof(code)), 0);
+	image_close(im);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_program_is_refused_with_the_reason),
+		cmocka_unit_test(a_header_that_does_not_fit_is_refused_with_the_reason),
+		cmocka_unit_test(a_descriptor_stays_the_callers),
+		cmocka_unit_test(the_vdso_is_an_image),
+		cmocka_unit_test(a_function_ends_where_it_ends),
+		cmocka_unit_test(of_aliases_the_one_a_person_writes_is_named),
+		cmocka_unit_test(within_an_inner_function_it_is_named_and_past_it_the_outer),
+		cmocka_unit_test(what_has_no_size_goes_on_to_the_next_or_the_section_end),
+		cmocka_unit_test(functions_are_listed_with_what_is_known_of_them),
+		cmocka_unit_test(a_visitor_can_end_the_walk),
+		cmocka_unit_test(a_32_bit_image_is_read_too),
+		cmocka_unit_test(libc_has_the_functions_that_nm_lists),
+		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
+		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}

@@ -1,0 +1,78 @@
+/* rooms: base bpf */
+/* On the running kernel, as root. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/features.h"
+
+#define EVERYTHING (FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_USER)
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void features_are_found_by_trying_and_quickly(void **state)
+{
+	(void)state;
+	struct utsname name;
+	struct features has = {};
+	unsigned major, minor;
+
+	assert_int_equal(uname(&name), 0);
+	assert_int_equal(sscanf(name.release, "%u.%u", &major, &minor), 2);
+	unsigned version = major * 100 + minor;
+	/* Not carried back as a rule, so here the version does tell. */
+	features_probe(&has, EVERYTHING);
+	assert_int_equal(has.loop, version >= 517);
+	assert_int_equal(has.perf_link, version >= 515);
+	assert_int_equal(has.task_regs,
+			 version >= 515 && access("/sys/kernel/btf/vmlinux", R_OK) == 0);
+	assert_int_equal(has.on_demand_maps, version >= 601);
+	if (version >= 612)
+		assert_int_equal(has.uprobe_multi,
+				 access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0);
+	if (version < 606)
+		assert_false(has.uprobe_multi);
+	if (version < 518)
+		assert_false(has.kprobe_multi);
+
+	double begin = seconds();
+	for (int i = 0; i < 10; i++)
+		features_probe(&has, EVERYTHING);
+	print_message("features: %.3f ms\n", (seconds() - begin) * 100);
+	assert_true(seconds() - begin < 1);
+}
+
+static void features_that_are_not_asked_for_are_not_touched(void **state)
+{
+	(void)state;
+	struct features has = { .kprobe_multi = true, .uprobe_multi = true, .kprobe_pmu = 77 };
+
+	features_probe(&has, FEATURES_ALWAYS);
+	assert_true(has.kprobe_multi);
+	assert_true(has.uprobe_multi);
+	assert_int_equal(has.kprobe_pmu, 77);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(features_are_found_by_trying_and_quickly),
+		cmocka_unit_test(features_that_are_not_asked_for_are_not_touched),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

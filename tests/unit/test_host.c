@@ -1,0 +1,370 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+
+#include "host/host.h"
+
+static struct host *synthetic_host(void)
+{
+	cleanup_free char *tracefs = scratch_path("tracefs");
+
+	return host_new_at(&(struct host_paths){ .tracefs = tracefs });
+}
+
+static int make_tracefs(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("tracefs/events/header_page", "not a category\n");
+	scratch_write("tracefs/events/enable", "0\n");
+	scratch_write("tracefs/events/sched/enable", "0\n");
+	scratch_write("tracefs/events/sched/sched_switch/id", "372\n");
+	scratch_write("tracefs/events/sched/sched_switch/format",
+		      "name: sched_switch\n"
+		      "ID: 372\n"
+		      "format:\n"
+		      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		      "\n"
+		      "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		      "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+		      "\tfield:void *ptr;\toffset:32;\tsize:8;\tsigned:0;\n"
+		      "\tfield:__data_loc char[] name;\toffset:40;\tsize:4;\tsigned:0;\n"
+		      "\tfield:int broken;\tsize:4;\tsigned:0;\n"
+		      "\n"
+		      "print fmt: \"field:int fake;\", REC->prev_comm\n");
+	scratch_write("tracefs/events/sched/sched_wakeup/id", "370\n");
+	scratch_write("tracefs/events/sched/sched_odd/id", "none\n");
+	scratch_write("tracefs/events/ftrace/function/id", "1\n");
+	scratch_write("tracefs/events/net/netif_rx/id", "9\n");
+	return 0;
+}
+
+static void a_tracepoint_has_an_id(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	uint64_t id = 0;
+	struct error e;
+
+	(void)state;
+	assert_ok(host_tracepoint_id(host, "sched", "sched_switch", &id, &e), e);
+	assert_int_equal(id, 372);
+	assert_int_equal(host_tracepoint_id(host, "sched", "sched_odd", &id, &e), -EIO);
+}
+
+static void an_unknown_tracepoint_is_named(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	uint64_t id;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(host_tracepoint_id(host, "sched", "sched_swich", &id, &e), -ENOENT);
+	assert_string_equal(e.text, "no tracepoint sched:sched_swich");
+}
+
+static void names_that_lead_out_of_tracefs_are_no_tracepoints(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	uint64_t id;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(host_tracepoint_id(host, "..", "events/sched/sched_switch", &id, &e),
+			 -ENOENT);
+	assert_int_equal(host_tracepoint_id(host, "sched/sched_switch", ".", &id, &e), -ENOENT);
+	assert_int_equal(host_tracepoint_id(host, "", "sched", &id, &e), -ENOENT);
+}
+
+static void fields_are_found_by_their_whole_name(void **state)
+{
+	static const struct {
+		const char *field;
+		int offset; /* negative: an error */
+	} rows[] = {
+		{ "common_type", 0 },  { "prev_comm", 8 }, { "prev_pid", 24 },  { "ptr", 32 },
+		{ "name", 40 },        { "pid", -ENOENT }, { "comm", -ENOENT }, { "fake", -ENOENT },
+		{ "broken", -ENOENT }, { "", -ENOENT },
+	};
+	cleanup(host_freep) struct host *host = synthetic_host();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint32_t offset = 0;
+		struct error e;
+		int err = host_tracepoint_field(host, "sched", "sched_switch", rows[i].field,
+						&offset, &e);
+
+		if ((err ? err : (int)offset) != rows[i].offset)
+			fail_msg("%s: %d, %u", rows[i].field, err, offset);
+	}
+}
+
+struct names {
+	char text[4096];
+	size_t n, stop_at;
+};
+
+static int take_tracepoint(void *context, const char *category, const char *event)
+{
+	struct names *names = context;
+
+	(void)snprintf(names->text + strlen(names->text), sizeof(names->text) - strlen(names->text),
+		       "%s:%s ", category, event);
+	return ++names->n == names->stop_at ? 77 : 0;
+}
+
+static void every_tracepoint_but_ftraces_own_is_visited(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	struct names names = {};
+	struct error e;
+
+	(void)state;
+	assert_ok(host_each_tracepoint(host, take_tracepoint, &names, &e), e);
+	assert_int_equal(names.n, 4);
+	assert_non_null(strstr(names.text, "sched:sched_switch "));
+	assert_non_null(strstr(names.text, "net:netif_rx "));
+	assert_null(strstr(names.text, "ftrace"));
+}
+
+static void a_visit_can_end_the_walk(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	struct names names = { .stop_at = 2 };
+	struct error e;
+
+	(void)state;
+	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, &e), 77);
+	assert_int_equal(names.n, 2);
+}
+
+static int take_function(void *context, const char *name, const char *module, uint64_t addr)
+{
+	struct names *names = context;
+
+	(void)snprintf(names->text + strlen(names->text), sizeof(names->text) - strlen(names->text),
+		       "%s[%s]%lx ", name, module, (unsigned long)addr);
+	return 0;
+}
+
+static void traceable_functions_come_with_module_and_address(void **state)
+{
+	cleanup(host_freep) struct host *host = synthetic_host();
+	struct names names = {}, plain = {};
+	struct error e;
+
+	(void)state;
+	assert_int_equal(host_each_traceable(host, take_function, &names, &e), -ENOENT);
+	scratch_write("tracefs/available_filter_functions",
+		      "vfs_read\n__ftrace_invalid_address___64\next4_get [ext4]\nodd (x)\n\n");
+	assert_ok(host_each_traceable(host, take_function, &plain, &e), e);
+	assert_string_equal(plain.text, "vfs_read[]0 ext4_get[ext4]0 ");
+
+	scratch_write("tracefs/available_filter_functions_addrs",
+		      "ffffffff8162fb94 vfs_read\n"
+		      "ffffffff8162fba0 __ftrace_invalid_address___64\n"
+		      "ffffffffc0401004 ext4_get [ext4]\n"
+		      "vfs_write\n");
+	assert_ok(host_each_traceable(host, take_function, &names, &e), e);
+	assert_string_equal(names.text, "vfs_read[]ffffffff8162fb94 "
+					"ext4_get[ext4]ffffffffc0401004 ");
+}
+
+static void this_kernels_tracefs_is_read_although_nothing_is_mounted(void **state)
+{
+	cleanup(host_freep) struct host *host = host_new();
+	char before[16384] = "", after[16384] = "";
+	struct names names = {};
+	uint32_t offset = 0;
+	uint64_t id = 0;
+	struct error e;
+	int fd = -1, again = -1;
+
+	(void)state;
+	cleanup_fclose FILE *mounts = fopen("/proc/self/mountinfo", "r");
+	assert_non_null(mounts);
+	(void)!fread(before, 1, sizeof(before) - 1, mounts);
+
+	assert_ok(host_tracefs(host, &fd, &e), e);
+	assert_ok(host_tracefs(host, &again, &e), e);
+	assert_int_equal(fd, again);
+	assert_ok(host_tracepoint_id(host, "sched", "sched_switch", &id, &e), e);
+	assert_true(id > 0);
+	assert_ok(host_tracepoint_field(host, "sched", "sched_switch", "prev_pid", &offset, &e), e);
+	assert_int_equal(offset, 24);
+	names.stop_at = 50;
+	assert_int_equal(host_each_tracepoint(host, take_tracepoint, &names, &e), 77);
+	assert_int_equal(host_tracepoint_id(host, "sched", "nothing", &id, &e), -ENOENT);
+
+	rewind(mounts);
+	(void)!fread(after, 1, sizeof(after) - 1, mounts);
+	assert_string_equal(before, after);
+}
+
+/* In a process of its own, without root: the message says what to do. */
+static void without_permission_the_message_says_how_to_mount(void **state)
+{
+	int status, fd;
+	struct error e;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		cleanup(host_freep) struct host *host = host_new();
+
+		if (setresuid(65534, 65534, 65534) != 0)
+			_exit(2);
+		int err = host_tracefs(host, &fd, &e);
+
+		_exit(err == -EPERM && strstr(e.text, "mount -t tracefs tracefs") ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (access("/sys/kernel/tracing/events", F_OK) != 0)
+		assert_int_equal(status, 0);
+}
+
+static void a_missing_capability_is_named(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		if (setresuid(65534, 65534, 65534) != 0)
+			_exit(2);
+		const char *missing = host_missing_capability();
+
+		_exit(missing && strcmp(missing, "CAP_BPF") == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_null(host_missing_capability()); /* tests run as root */
+}
+
+static void *thread_number(void *number)
+{
+	*(uint32_t *)number = (uint32_t)syscall(SYS_gettid);
+	assert_false(host_pid_exists(*(uint32_t *)number));
+	return NULL;
+}
+
+static void a_process_exists_and_a_thread_is_none(void **state)
+{
+	uint32_t thread_id = 0;
+	pthread_t thread;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(host_pid_exists((uint32_t)getpid()));
+	assert_true(host_pid_exists(1));
+	assert_false(host_pid_exists((uint32_t)child));
+	assert_false(host_pid_exists(0));
+	assert_false(host_pid_exists(UINT32_MAX));
+	assert_int_equal(pthread_create(&thread, NULL, thread_number, &thread_id), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(thread_id != 0 && thread_id != (uint32_t)getpid());
+}
+
+static void a_process_has_a_name_while_it_lives(void **state)
+{
+	char comm[17];
+
+	(void)state;
+	host_pid_comm((uint32_t)getpid(), comm, sizeof(comm));
+	assert_string_equal(comm, "test_host");
+	host_pid_comm(UINT32_MAX, comm, sizeof(comm));
+	assert_string_equal(comm, "");
+}
+
+static void the_possible_cpus_are_those_of_the_c_library(void **state)
+{
+	uint32_t n = 0;
+	struct error e;
+
+	(void)state;
+	assert_ok(host_possible_cpus(&n, &e), e);
+	assert_int_equal(n, get_nprocs_conf());
+	assert_true(host_cpu_is_possible(0));
+	assert_false(host_cpu_is_possible(n + 100000));
+}
+
+static void perfs_pmus_have_numbers(void **state)
+{
+	uint32_t type = 0;
+	struct error e;
+
+	(void)state;
+	assert_ok(host_pmu_type("tracepoint", &type, &e), e);
+	assert_int_equal(type, 2);
+	assert_int_equal(host_pmu_type("nonesuch", &type, &e), -EOPNOTSUPP);
+	assert_non_null(strstr(e.text, "this kernel has no nonesuchs"));
+	assert_true(host_max_stack() > 0);
+}
+
+static void another_pid_namespace_is_told_apart(void **state)
+{
+	uint64_t dev, ino;
+	int status;
+
+	(void)state;
+	(void)host_in_initial_pid_namespace(&dev, &ino);
+
+	pid_t child = fork();
+	if (child == 0) {
+		if (unshare(CLONE_NEWPID) != 0)
+			_exit(2);
+		pid_t inner = fork();
+		if (inner == 0) {
+			uint64_t inner_dev, inner_ino;
+			bool is_initial = host_in_initial_pid_namespace(&inner_dev, &inner_ino);
+
+			_exit(!is_initial && inner_ino != ino && inner_dev == dev ? 0 : 1);
+		}
+		(void)waitpid(inner, &status, 0);
+		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void lockdown_is_one_of_two_words(void **state)
+{
+	const char *level = host_lockdown();
+
+	(void)state;
+	assert_true(!level || strcmp(level, "integrity") == 0 ||
+		    strcmp(level, "confidentiality") == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_tracepoint_has_an_id),
+		cmocka_unit_test(an_unknown_tracepoint_is_named),
+		cmocka_unit_test(names_that_lead_out_of_tracefs_are_no_tracepoints),
+		cmocka_unit_test(fields_are_found_by_their_whole_name),
+		cmocka_unit_test(every_tracepoint_but_ftraces_own_is_visited),
+		cmocka_unit_test(a_visit_can_end_the_walk),
+		cmocka_unit_test(traceable_functions_come_with_module_and_address),
+		cmocka_unit_test(this_kernels_tracefs_is_read_although_nothing_is_mounted),
+		cmocka_unit_test(without_permission_the_message_says_how_to_mount),
+		cmocka_unit_test(a_missing_capability_is_named),
+		cmocka_unit_test(a_process_exists_and_a_thread_is_none),
+		cmocka_unit_test(a_process_has_a_name_while_it_lives),
+		cmocka_unit_test(the_possible_cpus_are_those_of_the_c_library),
+		cmocka_unit_test(perfs_pmus_have_numbers),
+		cmocka_unit_test(another_pid_namespace_is_told_apart),
+		cmocka_unit_test(lockdown_is_one_of_two_words),
+	};
+
+	return cmocka_run_group_tests(tests, make_tracefs, scratch_remove);
+}

@@ -1,0 +1,296 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "host/host.h"
+#include "host/kallsyms.h"
+
+static const char no_modules[] = "";
+
+static int try_read(const char *symbols, const char *modules, struct kallsyms **ret,
+		    struct error *e)
+{
+	cleanup_free char *symbols_path = scratch_path("kallsyms");
+	cleanup_free char *modules_path = scratch_path("modules");
+
+	scratch_write("kallsyms", symbols);
+	scratch_write("modules", modules);
+	return kallsyms_read(symbols_path, modules_path, ret, e);
+}
+
+static struct kallsyms *read_ok(const char *symbols, const char *modules)
+{
+	struct kallsyms *k = NULL;
+	struct error e;
+
+	assert_ok(try_read(symbols, modules, &k, &e), e);
+	return k;
+}
+
+/* "name+offset/size [module]" of what is at @addr, "-" if nothing. Static. */
+static const char *at(const struct kallsyms *k, uint64_t addr)
+{
+	static char text[600];
+	struct kernel_symbol s;
+
+	if (!kallsyms_at(k, addr, &s))
+		return "-";
+	(void)snprintf(text, sizeof(text), "%s+%" PRIx64 "/%" PRIx64 "%s%s", s.name, addr - s.addr,
+		       s.size, s.module ? " " : "", s.module ? s.module : "");
+	return text;
+}
+
+static void a_function_ends_where_the_next_symbol_of_any_type_begins(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("ffffffff81000000 T first\n"
+							     "ffffffff81000100 t second\n"
+							     "ffffffff81000180 D some_data\n"
+							     "ffffffff81000200 W third\n"
+							     "ffffffff81000300 T _etext\n",
+							     no_modules);
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 3);
+	assert_string_equal(at(k, 0xffffffff80ffffff), "-");
+	assert_string_equal(at(k, 0xffffffff81000000), "first+0/100");
+	assert_string_equal(at(k, 0xffffffff810000ff), "first+ff/100");
+	assert_string_equal(at(k, 0xffffffff81000100), "second+0/80");
+	assert_string_equal(at(k, 0xffffffff81000180), "-");
+	assert_string_equal(at(k, 0xffffffff810001ff), "-");
+	assert_string_equal(at(k, 0xffffffff810002ff), "third+ff/100");
+	assert_string_equal(at(k, 0xffffffff81000300), "-");
+}
+
+static void a_module_function_ends_with_its_module_at_the_latest(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k =
+		read_ok("ffffffff81000000 T first\n"
+			"ffffffff81001000 T _etext\n"
+			"ffffffffc0401800 t ext4_last\t[ext4]\n"
+			"ffffffffc0401000 t ext4_first\t[ext4]\n"
+			"ffffffffc0501000 t other\t[loop]\n",
+			"ext4 8192 1 - Live 0xffffffffc0400000\n"
+			"loop 4096 1 ext4,xfs, Live 0xffffffffc0500800 (OE)\n");
+
+	(void)state;
+	assert_string_equal(at(k, 0xffffffffc0401010), "ext4_first+10/800 ext4");
+	assert_string_equal(at(k, 0xffffffffc0401fff), "ext4_last+7ff/800 ext4");
+	assert_string_equal(at(k, 0xffffffffc0402000), "-");
+	assert_string_equal(at(k, 0xffffffffc05017ff), "other+7ff/800 loop");
+	assert_string_equal(at(k, 0xffffffffc0501800), "-");
+}
+
+static void the_last_function_does_not_reach_to_the_end_of_memory(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k =
+		read_ok("ffffffff81000000 T kernel_one\n"
+			"ffffffffc0025b88 t bpf_prog_9cdff0440ff00d25_both\t[bpf]\n",
+			no_modules);
+
+	(void)state;
+	assert_string_equal(at(k, 0xffffffff81000010), "kernel_one+10/100000");
+	assert_string_equal(at(k, 0xffffffff81100000), "-");
+	assert_string_equal(at(k, 0xffffffffc0025b90),
+			    "bpf_prog_9cdff0440ff00d25_both+8/40000 bpf");
+	assert_string_equal(at(k, 0xffffffffc0065b88), "-");
+}
+
+static void symbols_behind_each_other_in_any_order_are_sorted(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("ffff800081000000 T kernel_one\n"
+							     "ffff800081000100 T kernel_two\n"
+							     "ffff800081000200 T _etext\n"
+							     "ffff800000010100 t b\t[m]\n"
+							     "ffff800000010000 t a\t[m]\n",
+							     no_modules);
+	const char *const order[] = { "a", "b", "kernel_one", "kernel_two" };
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 4);
+	for (size_t i = 0; i < 4; i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		assert_string_equal(s.name, order[i]);
+	}
+	assert_string_equal(at(k, 0xffff800000010040), "a+40/100 m");
+	assert_string_equal(at(k, 0xffff800081000040), "kernel_one+40/100");
+}
+
+static void among_aliases_the_name_that_one_would_write_is_taken(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k =
+		read_ok("ffffffff81000000 t __do_thing\n"
+			"ffffffff81000000 T do_thing\n"
+			"ffffffff81000000 t a\n"
+			"ffffffff81000100 t write.cold\n"
+			"ffffffff81000100 t __write_slowly\n"
+			"ffffffff81000200 T __x64_sys_getpid\n"
+			"ffffffff81000200 T __ia32_sys_getpid\n"
+			"ffffffff81000200 T sys_getpid\n"
+			"ffffffff81000300 T _etext\n",
+			no_modules);
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 8); /* every alias can be walked */
+	assert_string_equal(at(k, 0xffffffff81000000), "do_thing+0/100");
+	assert_string_equal(at(k, 0xffffffff81000180), "__write_slowly+80/100");
+	assert_string_equal(at(k, 0xffffffff81000200), "sys_getpid+0/100");
+}
+
+static void marks_of_sections_and_padding_are_no_functions(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k =
+		read_ok("ffffffff81000000 T _stext\n"
+			"ffffffff81000000 T _text\n"
+			"ffffffff81000000 T start\n"
+			"ffffffff81000040 T __noinstr_text_end\n"
+			"ffffffff81000050 t __pfx_work\n"
+			"ffffffff81000060 t work\n"
+			"ffffffff81000080 t __destroy_context\n"
+			"ffffffff810000a0 T _etext\n",
+			no_modules);
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 3);
+	assert_string_equal(at(k, 0xffffffff81000000), "start+0/40");
+	assert_string_equal(at(k, 0xffffffff81000055), "-");
+	assert_string_equal(at(k, 0xffffffff81000060), "work+0/20");
+	assert_string_equal(at(k, 0xffffffff81000080), "__destroy_context+0/20");
+}
+
+static void absolute_symbols_and_zero_addresses_are_no_boundaries(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k = read_ok("0000000000000000 D per_cpu_start\n"
+							     "ffffffff81000000 T work.isra.0\n"
+							     "ffffffff81000010 A a_number\n"
+							     "ffffffff81000010 a another\n"
+							     "ffffffff81000100 d data\n",
+							     no_modules);
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 1);
+	assert_string_equal(at(k, 0xffffffff81000020), "work.isra.0+20/100");
+}
+
+static void malformed_lines_are_left_out(void **state)
+{
+	cleanup_free char *long_line = xmalloc(200001);
+	memset(long_line, 'x', 200000);
+	long_line[200000] = '\0';
+
+	cleanup_free char *text = xasprintf("\n"
+					    "zzzz T no_hex\n"
+					    "ffffffff81000000\n"
+					    "ffffffff81000000 T\n"
+					    "ffffffff81000000 T \n"
+					    "ffffffff81000000T joined\n"
+					    "ffffffffffffffff81000000 T too_long_a_number\n"
+					    "ffffffff81000000 T %s\n"
+					    "ffffffff81000000 T good\n"
+					    "ffffffff81000040 t in_module\t[\n"
+					    "ffffffff81000080 t last_line_without_newline",
+					    long_line);
+	cleanup(kallsyms_freep) struct kallsyms *k = read_ok(text, "ext4\next4 x\n\next4 1 2 3\n");
+
+	(void)state;
+	assert_int_equal(kallsyms_n(k), 3);
+	assert_string_equal(at(k, 0xffffffff81000000), "good+0/40");
+	assert_string_equal(at(k, 0xffffffff81000080), "last_line_without_newline+0/100000");
+}
+
+static void hidden_addresses_are_an_error_that_names_the_sysctl(void **state)
+{
+	struct kallsyms *k = NULL;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(try_read("0000000000000000 T first\n0000000000000000 t second\n",
+				  no_modules, &k, &e),
+			 -EPERM);
+	assert_non_null(strstr(e.text, "kernel.kptr_restrict"));
+	assert_int_equal(try_read("", no_modules, &k, &e), -ENODATA);
+	assert_int_equal(kallsyms_read("/nonexistent", "/nonexistent", &k, &e), -ENOENT);
+	assert_string_equal(e.text, "open /nonexistent: No such file or directory");
+}
+
+static void a_kernel_without_modules_has_symbols_all_the_same(void **state)
+{
+	cleanup_free char *path = scratch_path("kallsyms");
+	struct kallsyms *k = NULL;
+	struct error e;
+
+	(void)state;
+	scratch_write("kallsyms", "ffffffff81000000 T first\n");
+	assert_ok(kallsyms_read(path, "/nonexistent", &k, &e), e);
+	assert_int_equal(kallsyms_n(k), 1);
+	kallsyms_free(k);
+}
+
+static void many_modules_are_told_apart(void **state)
+{
+	cleanup_free char *text = xcalloc(1000, 64);
+	size_t used = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++)
+		used += (size_t)sprintf(text + used, "ffffffffc0%05x0 t f%u\t[module_%u]\n", i * 16,
+					i, i % 500);
+
+	cleanup(kallsyms_freep) struct kallsyms *k = read_ok(text, no_modules);
+
+	assert_string_equal(at(k, 0xffffffffc0000000), "f0+0/100 module_0");
+	assert_string_equal(at(k, 0xffffffffc0000000 + 999 * 256), "f999+0/100000 module_499");
+}
+
+static void the_running_kernels_symbols_are_those_that_the_file_shows(void **state)
+{
+	cleanup(host_freep) struct host *host = host_new();
+	const struct kallsyms *k, *again;
+	cleanup_fclose FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long addr, n_compared = 0;
+	char type, name[600], line[700];
+	struct error e;
+
+	(void)state;
+	assert_ok(host_kallsyms(host, &k, &e), e);
+	assert_ok(host_kallsyms(host, &again, &e), e);
+	assert_ptr_equal(k, again);
+	assert_true(kallsyms_n(k) > 10000);
+	assert_non_null(f);
+	for (unsigned i = 0; fgets(line, sizeof(line), f); i++) {
+		struct kernel_symbol s;
+
+		if (i % 97 || sscanf(line, "%lx %c %599s", &addr, &type, name) != 3)
+			continue;
+		if ((type != 't' && type != 'T') || name[0] == '_' || strchr(line, '['))
+			continue;
+		assert_true(kallsyms_at(k, addr, &s));
+		assert_true(s.addr == addr && s.size > 0);
+		/* An alias may have been preferred. */
+		n_compared += strcmp(s.name, name) == 0;
+	}
+	assert_true(n_compared > 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_function_ends_where_the_next_symbol_of_any_type_begins),
+		cmocka_unit_test(a_module_function_ends_with_its_module_at_the_latest),
+		cmocka_unit_test(the_last_function_does_not_reach_to_the_end_of_memory),
+		cmocka_unit_test(symbols_behind_each_other_in_any_order_are_sorted),
+		cmocka_unit_test(among_aliases_the_name_that_one_would_write_is_taken),
+		cmocka_unit_test(marks_of_sections_and_padding_are_no_functions),
+		cmocka_unit_test(absolute_symbols_and_zero_addresses_are_no_boundaries),
+		cmocka_unit_test(malformed_lines_are_left_out),
+		cmocka_unit_test(hidden_addresses_are_an_error_that_names_the_sysctl),
+		cmocka_unit_test(a_kernel_without_modules_has_symbols_all_the_same),
+		cmocka_unit_test(many_modules_are_told_apart),
+		cmocka_unit_test(the_running_kernels_symbols_are_those_that_the_file_shows),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,290 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "host/ldcache.h"
+#include "host/libraries.h"
+
+static void a_librarys_file_is_told_by_its_short_name(void **state)
+{
+	static const struct {
+		const char *file, *wanted, *version; /* NULL: another library */
+	} rows[] = {
+		{ "libc.so.6", "c", ".6" },
+		{ "libc.so", "c", "" },
+		{ "libc-2.31.so", "c", "-2.31.so" },
+		{ "libc.so.6", "libc", ".6" },
+		{ "libc.so.6", "libc.so", ".6" },
+		{ "libc.so.6", "libc.so.6", "" },
+		{ "libssl.so.1.1.1k", "ssl", ".1.1.1k" },
+		{ "libstdc++.so.6", "stdc++", ".6" },
+		{ "libpython3.11.so.1.0", "python3.11", ".1.0" },
+		{ "libc++.so.1", "c", NULL },
+		{ "libcap.so.2", "c", NULL },
+		{ "libc_malloc_debug.so.0", "c", NULL },
+		{ "libc.so.6-gdb.py", "c", NULL },
+		{ "libc-client.so", "c", NULL },
+		{ "libc.a", "c", NULL },
+		{ "c", "libc", NULL },
+		{ "libc.so.6", "lib", NULL },
+		{ "libc.so.6", "", NULL },
+		{ "xlibc.so.6", "c", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *version = library_version(rows[i].file, rows[i].wanted);
+
+		if (!version != !rows[i].version ||
+		    (version && strcmp(version, rows[i].version) != 0))
+			fail_msg("%s for %s: %s", rows[i].file, rows[i].wanted,
+				 version ? version : "NULL");
+	}
+}
+
+static void the_short_name_c_is_the_c_library(void **state)
+{
+	cleanup_free char *path = NULL;
+	struct error e;
+
+	(void)state;
+	assert_ok(library_find("c", 0, &path, &e), e);
+	assert_true(is_native_elf(path));
+	assert_non_null(strstr(path, "/libc"));
+}
+
+static void a_program_is_found_on_path(void **state)
+{
+	cleanup_free char *path = NULL, *real = realpath("/bin/sh", NULL);
+	struct error e;
+
+	(void)state;
+	assert_ok(library_find("sh", 0, &path, &e), e);
+	assert_string_equal(path, real);
+}
+
+static void what_is_not_found_says_where_was_looked(void **state)
+{
+	char *path;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(library_find("no_such_thing", 0, &path, &e), -ENOENT);
+	assert_string_equal(e.text, "no library or program 'no_such_thing' (looked in "
+				    "/etc/ld.so.cache, the folders of libraries, and PATH)");
+	assert_int_equal(library_find("./no_such_thing", 0, &path, &e), -ENOENT);
+	assert_string_equal(e.text, "./no_such_thing: No such file or directory");
+	assert_int_equal(library_find("/usr", 0, &path, &e), -ENOENT);
+	assert_string_equal(e.text, "/usr: not a regular file");
+	assert_int_equal(library_find("", 0, &path, &e), -ENOENT);
+}
+
+static void a_path_is_resolved(void **state)
+{
+	cleanup_free char *link = scratch_path("link"), *file = scratch_path("file");
+	cleanup_free char *path = NULL;
+	struct error e;
+
+	(void)state;
+	scratch_write("file", "");
+	scratch_run("ln -s file link");
+	assert_ok(library_find(link, 0, &path, &e), e);
+	assert_string_equal(path, file);
+}
+
+/* --- a cache that was written for the test --- */
+
+struct entry {
+	int32_t flags;
+	uint32_t name, path, os;
+	uint64_t hwcap;
+};
+
+static char *write_cache(const char *front, size_t n_front, uint32_t n, const struct entry *entries,
+			 size_t n_entries, const char *strings, size_t n_strings)
+{
+	char *path = scratch_path("cache");
+	char header[48] = "glibc-ld.so.cache1.1";
+	FILE *f = fopen(path, "w");
+
+	memcpy(header + 20, &n, 4);
+	assert_non_null(f);
+	(void)fwrite(front, 1, n_front, f);
+	(void)fwrite(header, 1, sizeof(header), f);
+	(void)fwrite(entries, sizeof(*entries), n_entries, f);
+	(void)fwrite(strings, 1, n_strings, f);
+	assert_int_equal(fclose(f), 0);
+	return path;
+}
+
+static void of_several_versions_the_highest_is_taken(void **state)
+{
+	/* Offsets count from the header: 48 bytes, and 24 for each entry. */
+	cleanup_free char *v9 = scratch_path("libx.so.9"), *v10 = scratch_path("libx.so.10");
+	cleanup_free char *v11 = scratch_path("libx.so.11"), *script = scratch_path("libx.so.12");
+	char strings[512];
+	uint32_t at = 48 + 4 * 24, length = (uint32_t)strlen(v9) + 1;
+	int n = snprintf(strings, sizeof(strings),
+			 "libx.so.9%clibx.so.10%clibx.so.11%clibx.so.12%c%s%c%s%c%s%c%s", 0, 0, 0,
+			 0, v9, 0, v10, 0, v11, 0, script);
+	uint32_t paths = at + 10 + 3 * 11;
+	const struct entry entries[] = {
+		{ 0x303, at, paths, 0, 0 },
+		{ 0x303, at + 10, paths + length, 0, 0 },
+		{ 0x303, at + 21, paths + 2 * length + 1, 0, 1ull << 62 },
+		{ 0x303, at + 32, paths + 3 * length + 2, 0, 0 },
+	};
+	static const char old[16 + 12 + 4] = "ld.so-1.7.0\0\1";
+
+	(void)state;
+	scratch_run("cp /bin/true libx.so.9; cp /bin/true libx.so.10; cp /bin/true libx.so.11; "
+		    "echo 'INPUT(-lx)' > libx.so.12");
+
+	cleanup_free char *cache = write_cache("", 0, 4, entries, 4, strings, (size_t)n + 1);
+	cleanup_free char *found = ldcache_find(cache, "x");
+	assert_non_null(found);
+	assert_string_equal(found, v10);
+
+	cleanup_free char *other =
+		write_cache(old, sizeof(old), 4, entries, 4, strings, (size_t)n + 1);
+	cleanup_free char *found_behind = ldcache_find(other, "x");
+	assert_non_null(found_behind);
+	assert_string_equal(found_behind, v10);
+	assert_null(ldcache_find(cache, "y"));
+}
+
+static void a_broken_cache_has_nothing(void **state)
+{
+	const struct entry far = { 0x303, 0xfffffff0, 0xfffffff0, 0, 0 };
+	const struct entry unended = { 0x303, 72, 72, 0, 0 };
+	static const char huge[16] = "ld.so-1.7.0\0\377\377\377\377";
+
+	(void)state;
+	cleanup_free char *a = write_cache("", 0, 0xffffffff, &far, 1, "", 0);
+	assert_null(ldcache_find(a, "x"));
+	cleanup_free char *b = write_cache("", 0, 1, &unended, 1, "libx.so", 7);
+	assert_null(ldcache_find(b, "x"));
+	cleanup_free char *c = write_cache(huge, sizeof(huge), 1, &unended, 1, "libx.so", 8);
+	assert_null(ldcache_find(c, "x"));
+	scratch_run("head -c 40 cache > short; : > empty");
+	cleanup_free char *d = scratch_path("short"), *none = scratch_path("empty");
+	assert_null(ldcache_find(d, "x"));
+	assert_null(ldcache_find(none, "x"));
+	assert_null(ldcache_find("/nonexistent", "x"));
+}
+
+/* --- processes --- */
+
+static void libraries_of_a_process_are_those_that_it_has_mapped(void **state)
+{
+	uint32_t self = (uint32_t)getpid();
+	cleanup_free char *libc = NULL, *exe = NULL, *here = NULL;
+	char root[64];
+	struct error e;
+	char *none;
+
+	(void)state;
+	(void)snprintf(root, sizeof(root), "/proc/%u/root/", self);
+	assert_ok(library_find("c", self, &libc, &e), e);
+	assert_int_equal(strncmp(libc, root, strlen(root)), 0);
+	assert_non_null(strstr(libc, "/libc"));
+	assert_ok(library_find("test_libraries", self, &exe, &e), e);
+	here = realpath("/proc/self/exe", NULL);
+	assert_string_equal(exe + strlen(root) - 1, here);
+
+	assert_int_equal(library_find("python3", self, &none, &e), -ENOENT);
+	assert_non_null(strstr(e.text, "has mapped no library or program 'python3'"));
+	assert_int_equal(library_find("c", UINT32_MAX / 2, &none, &e), -ESRCH);
+}
+
+/*
+ * A child in a root of its own, in which "app" is linked by an absolute symbolic
+ * link; it has nothing mapped from there.
+ */
+static void a_path_of_a_process_is_looked_up_below_its_root(void **state)
+{
+	cleanup_free char *root = scratch_path("root");
+	cleanup_free char *path = NULL, *direct = NULL;
+	char want[64], byte;
+	int ready[2];
+	struct error e;
+
+	(void)state;
+	scratch_write("root/opt/app-1.0", "program");
+	scratch_run("ln -s /opt/app-1.0 root/opt/app");
+	assert_int_equal(pipe(ready), 0);
+
+	pid_t child = fork();
+	if (child == 0) {
+		if (chroot(root) != 0 || chdir("/") != 0)
+			_exit(1);
+		(void)!write(ready[1], "x", 1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	(void)snprintf(want, sizeof(want), "/proc/%d/root/opt/app-1.0", child);
+
+	int err = library_find("/opt/app", (uint32_t)child, &path, &e);
+	int err_direct = err ? err : library_find("/opt/app-1.0", (uint32_t)child, &direct, &e);
+	char *none;
+	struct error why;
+	int err_none = library_find("/opt/none", (uint32_t)child, &none, &why);
+
+	kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+	assert_ok(err, e);
+	assert_ok(err_direct, e);
+	assert_string_equal(path, want);
+	assert_string_equal(direct, want);
+	assert_int_equal(err_none, -ENOENT);
+}
+
+static void a_replaced_library_is_reached_by_its_mapping(void **state)
+{
+	cleanup_free char *file = scratch_path("libmapped.so.1");
+	cleanup_free char *path = NULL;
+	uint32_t self = (uint32_t)getpid();
+	struct stat before, after;
+	struct error e;
+
+	(void)state;
+	scratch_write("libmapped.so.1", "old");
+
+	cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	assert_true(at != MAP_FAILED);
+	assert_int_equal(fstat(fd, &before), 0);
+	scratch_run("echo new > new && mv new libmapped.so.1");
+	assert_ok(library_find("mapped", self, &path, &e), e);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_ino, before.st_ino);
+	assert_int_equal(munmap(at, 4096), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_librarys_file_is_told_by_its_short_name),
+		cmocka_unit_test(the_short_name_c_is_the_c_library),
+		cmocka_unit_test(a_program_is_found_on_path),
+		cmocka_unit_test(what_is_not_found_says_where_was_looked),
+		cmocka_unit_test(a_path_is_resolved),
+		cmocka_unit_test(of_several_versions_the_highest_is_taken),
+		cmocka_unit_test(a_broken_cache_has_nothing),
+		cmocka_unit_test(libraries_of_a_process_are_those_that_it_has_mapped),
+		cmocka_unit_test(a_path_of_a_process_is_looked_up_below_its_root),
+		cmocka_unit_test(a_replaced_library_is_reached_by_its_mapping),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

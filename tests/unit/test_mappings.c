@@ -1,0 +1,283 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "base/strtab.h"
+#include "host/mappings.h"
+
+static void an_executable_line_is_taken_apart(void **state)
+{
+	cleanup_strtab struct strtab *strings = strtab_new();
+	struct mapping m;
+
+	(void)state;
+	assert_true(mapping_parse("7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:01 332835      "
+				  "               /usr/lib/libc.so.6\n",
+				  strings, &m));
+	assert_true(m.start == 0x7fa1b9cc3000 && m.end == 0x7fa1b9e19000 && m.offset == 0x26000);
+	assert_true(m.dev == makedev(0xfe, 1) && m.inode == 332835);
+	assert_string_equal(m.path, "/usr/lib/libc.so.6");
+	assert_false(m.is_deleted);
+}
+
+static void what_is_not_executable_or_not_well_formed_is_refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"\n",
+		"7fa1b9cc3000-7fa1b9e19000 r--p 00026000 fe:00 332835 /usr/lib/libc.so.6",
+		"7fa1b9e19000-7fa1b9cc3000 r-xp 00026000 fe:00 332835 /end/before/start",
+		"7fa1b9cc3000-7fa1b9cc3000 r-xp 00026000 fe:00 332835 /empty",
+		"7fa1b9cc3000 r-xp 00026000 fe:00 332835 /usr/lib/libc.so.6",
+		"7fa1b9cc3000-7fa1b9e19000 r-x",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00 x",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00 332835/no/space",
+		"00007fa1b9cc3000ff-7fa1b9e19000 r-xp 00026000 fe:00 332835 /number/too/long",
+		"7fa1b9cc3000-7fa1b9e19000 r-xp 00026000 fe:00 99999999999999999999 /inode/too/big",
+	};
+	cleanup_strtab struct strtab *strings = strtab_new();
+	struct mapping m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (mapping_parse(lines[i], strings, &m))
+			fail_msg("taken: %s", lines[i]);
+}
+
+static void paths_are_as_the_process_sees_them(void **state)
+{
+	static const struct {
+		const char *text, *path;
+		bool is_deleted;
+	} rows[] = {
+		{ "00:01 9     /memfd:jit (deleted)", "/memfd:jit", true },
+		{ "00:01 1027  /dev/zero (deleted)", "/dev/zero", true },
+		{ "fe:00 17    /tmp/two  words (x) (deleted)", "/tmp/two  words (x)", true },
+		{ "fe:00 17    /tmp/a\\012b\\134c", "/tmp/a\nb\\134c", false },
+		{ "00:00 0     [vdso]", "[vdso]", false },
+		{ "00:00 0     [vsyscall]", "[vsyscall]", false },
+		{ "00:00 0     [anon:JIT code]", "[anon:JIT code]", false },
+		{ "00:00 0 ", "", false },
+		{ "00:00 0", "", false },
+		{ "00:05 12    //anon", "//anon", false },
+		{ "00:05 12     (deleted)", "(deleted)", false },
+	};
+	cleanup_strtab struct strtab *strings = strtab_new();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cleanup_free char *line = xasprintf("7000-8000 rwxs 00001000 %s\n", rows[i].text);
+		struct mapping m;
+
+		assert_true(mapping_parse(line, strings, &m));
+		assert_string_equal(m.path, rows[i].path);
+		assert_int_equal(m.is_deleted, rows[i].is_deleted);
+		assert_true(m.inode || m.dev == 0);
+	}
+}
+
+static const struct mapping *find(const struct mapping_list *list, const char *part)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strstr(list->mappings[i].path, part))
+			return &list->mappings[i];
+	return NULL;
+}
+
+static void this_process_is_mapped_where_its_functions_are(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct error e;
+	char self[4096] = "", path[5000];
+	uint64_t here = (uintptr_t)this_process_is_mapped_where_its_functions_are;
+
+	(void)state;
+	assert_ok(mapping_list_read((uint32_t)getpid(), &list, &e), e);
+
+	const struct mapping *m = mapping_list_at(&list, here);
+
+	assert_non_null(m);
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	assert_string_equal(m->path, self);
+	assert_non_null(find(&list, "libc.so.6"));
+	assert_non_null(find(&list, "[vdso]"));
+	assert_null(mapping_list_at(&list, 0));
+	assert_null(mapping_list_at(&list, (uintptr_t)&list)); /* the stack */
+	mapping_path((uint32_t)getpid(), m, path, sizeof(path));
+	assert_int_equal(access(path, R_OK), 0);
+}
+
+static void a_process_that_has_gone_is_named(void **state)
+{
+	struct mapping_list list = {};
+	struct error e;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0)
+		_exit(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_int_equal(mapping_list_read((uint32_t)child, &list, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "no process"));
+	mapping_list_fini(&list);
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+/* Map a copy of a page of code from @name, and return its mapping in @list. */
+static struct mapping map_file(const char *name, struct mapping_list *list)
+{
+	cleanup_free char *path = scratch_path(name);
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct error e;
+
+	assert_true(fd >= 0);
+
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+	assert_true(at != MAP_FAILED);
+	assert_ok(mapping_list_read((uint32_t)getpid(), list, &e), e);
+
+	const struct mapping *m = mapping_list_at(list, (uintptr_t)at);
+
+	assert_non_null(m);
+	assert_string_equal(m->path, path);
+	return *m;
+}
+
+static void a_mapped_file_opens(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup_close int fd = -1;
+	struct error e;
+
+	(void)state;
+	scratch_write("library", "code");
+
+	struct mapping m = map_file("library", &list);
+
+	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_int_equal(inode_of(fd), m.inode);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
+}
+
+static void a_deleted_file_opens_as_long_as_it_is_mapped(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list before = {}, list = {};
+	cleanup_close int fd = -1, none = -1;
+	struct error e;
+	char path[5000], text[5] = "";
+
+	(void)state;
+	scratch_write("gone", "code");
+
+	struct mapping m = map_file("gone", &before);
+
+	scratch_run("rm gone");
+	assert_ok(mapping_list_read((uint32_t)getpid(), &list, &e), e);
+	m = *mapping_list_at(&list, m.start);
+	assert_true(m.is_deleted);
+	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_int_equal(read(fd, text, 4), 4);
+	assert_string_equal(text, "code");
+	mapping_path((uint32_t)getpid(), &m, path, sizeof(path));
+	assert_int_equal(access(path, R_OK), 0);
+
+	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
+	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &none, &e), -ENOENT);
+}
+
+/* What stands where the mapped file stood is never opened in its place. */
+static void check_replaced(const char *replace)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup_close int fd = -1, none = -1;
+	struct error e;
+
+	scratch_write("library", "old code");
+
+	struct mapping m = map_file("library", &list);
+
+	scratch_run(replace);
+	alarm(5);
+	/* m still says that the file is there, as if it had been replaced just now. */
+	assert_ok(mapping_open((uint32_t)getpid(), &m, &fd, &e), e);
+	assert_int_equal(inode_of(fd), m.inode);
+
+	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
+	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &none, &e), -ESTALE);
+	assert_non_null(strstr(e.text, "library"));
+	alarm(0);
+	scratch_run("rm -f library");
+}
+
+static void a_replaced_file_is_told_apart_from_the_mapped_one(void **state)
+{
+	(void)state;
+	check_replaced("echo new > new && mv new library");
+}
+
+static void a_fifo_in_the_files_place_is_not_opened(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup_close int fd = -1;
+	struct error e;
+
+	(void)state;
+	scratch_write("library", "old code");
+
+	struct mapping m = map_file("library", &list);
+
+	assert_int_equal(munmap((void *)(uintptr_t)m.start, 4096), 0);
+	scratch_run("rm library && mkfifo library");
+	alarm(5);
+	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &fd, &e), -ESTALE);
+	assert_non_null(strstr(e.text, "not a regular file"));
+	alarm(0);
+	scratch_run("rm -f library");
+}
+
+static void what_is_no_file_does_not_open(void **state)
+{
+	struct mapping m = { .start = 0x1000, .end = 0x2000, .path = "[vdso]" };
+	struct error e;
+	int fd;
+
+	(void)state;
+	assert_int_equal(mapping_open((uint32_t)getpid(), &m, &fd, &e), -ENOENT);
+	assert_string_equal(e.text, "[vdso]: not a file");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_executable_line_is_taken_apart),
+		cmocka_unit_test(what_is_not_executable_or_not_well_formed_is_refused),
+		cmocka_unit_test(paths_are_as_the_process_sees_them),
+		cmocka_unit_test(this_process_is_mapped_where_its_functions_are),
+		cmocka_unit_test(a_process_that_has_gone_is_named),
+		cmocka_unit_test(a_mapped_file_opens),
+		cmocka_unit_test(a_deleted_file_opens_as_long_as_it_is_mapped),
+		cmocka_unit_test(a_replaced_file_is_told_apart_from_the_mapped_one),
+		cmocka_unit_test(a_fifo_in_the_files_place_is_not_opened),
+		cmocka_unit_test(what_is_no_file_does_not_open),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,571 @@
+/* rooms: match spec elf host base */
+#include "scratch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/wait.h>
+
+#include "base/strbuf.h"
+#include "host/mappings.h"
+#include "match/match.h"
+
+/* Two statics of one name, one in a module; ftrace's addresses lie behind an endbr64. */
+static const char kallsyms[] = "ffffffff81000000 T vfs_read\n"
+			       "ffffffff81000100 T vfs_write\n"
+			       "ffffffff81000200 t helper\n"
+			       "ffffffff81000300 t helper\n"
+			       "ffffffff81000400 t vfs_split.isra.0\n"
+			       "ffffffff81000500 t do_exit_now\n"
+			       "ffffffff81000500 T __se_exit_now\n"
+			       "ffffffff81000600 T not_traceable\n"
+			       "ffffffff81000700 T _etext\n"
+			       "ffffffffc0401000 t ext4_read\t[ext4]\n"
+			       "ffffffffc0401100 t helper\t[ext4]\n"
+			       "ffffffffc0500000 t bpf_prog_1234_vfs_trace\t[bpf]\n";
+static const char sites[] = "ffffffff81000004 vfs_read\n"
+			    "ffffffff81000100 vfs_write\n"
+			    "ffffffff81000204 helper\n"
+			    "ffffffff81000304 helper\n"
+			    "ffffffff81000404 vfs_split.isra.0\n"
+			    "ffffffff81000504 do_exit_now\n"
+			    "ffffffffc0401004 ext4_read [ext4]\n"
+			    "ffffffffc0401104 helper [ext4]\n";
+static const char names_only[] = "vfs_read\nvfs_write\nhelper\nhelper\nvfs_split.isra.0\n"
+				 "do_exit_now\next4_read [ext4]\nhelper [ext4]\n";
+
+static const char program[] =
+	"#include <sys/sdt.h>\n"
+	"typedef void f_t(void);\n"
+	"__attribute__((noinline)) void work(void) { STAP_PROBE(shop, buy); }\n"
+	"extern f_t __work __attribute__((alias(\"work\")));\n"
+	"extern f_t work_again __attribute__((alias(\"work\")));\n"
+	"__attribute__((noinline)) void sell(int n) { STAP_PROBE1(shop, buy, n); }\n"
+	"void door(void) { STAP_PROBE(house, door); }\n"
+	"void f1(int n) __asm__(\"_ZN2ns5applyEi\"); void f1(int n) { sell(n); }\n"
+	"void f2(int n) __asm__(\"_ZN2ns5applyEl\"); void f2(int n) { sell(n + 1); }\n"
+	"void f3(int n) __asm__(\"_ZN2ns4castIiEEvT_\"); void f3(int n) { sell(n + 2); }\n"
+	"void f4(void) __asm__(\"_RNvC7mycrate3run\"); void f4(void) { sell(9); }\n"
+	"void f5(int n) __asm__(\"_ZNKSt6vectorIiE4sizeEv\"); void f5(int n) { sell(n + 3); }\n"
+	"void __fast_avx(void) { sell(3); } void __slow_sse(void) { sell(4); }\n"
+	"static f_t *choose(void) { return __fast_avx; }\n"
+	"void fast(void) __attribute__((ifunc(\"choose\")));\n"
+	"int main(int c, char **v) { (void)v; work(); sell(c); door(); return 0; }\n";
+
+static int make_files(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("kallsyms", kallsyms);
+	scratch_write("modules", "");
+	scratch_write("with/available_filter_functions_addrs", sites);
+	scratch_write("old/available_filter_functions", names_only);
+	scratch_write("without/events/enable", "");
+	for (unsigned i = 0; i < 2; i++) {
+		scratch_write(i ? "old/events/sched/sched_switch/id"
+				: "with/events/sched/sched_switch/id",
+			      "372\n");
+		scratch_write(i ? "old/events/sched/sched_wakeup/id"
+				: "with/events/sched/sched_wakeup/id",
+			      "370\n");
+	}
+	scratch_write("with/events/sched/sched_bare/format", "");
+	scratch_write("with/events/net/netif_rx/id", "9\n");
+	scratch_write("with/events/ftrace/function/id", "1\n");
+	scratch_write("program.c", program);
+	scratch_run("gcc -O1 -w program.c -o program && strip -o bare program && ln program same");
+	return 0;
+}
+
+static struct host *make_host(const char *kind)
+{
+	cleanup_free char *symbols = scratch_path("kallsyms"), *modules = scratch_path("modules");
+	cleanup_free char *tracefs = scratch_path(kind);
+
+	return host_new_at(&(struct host_paths){ symbols, modules, tracefs });
+}
+
+/* --- what is matched, as text: "name@addr[module] name ..." --- */
+
+struct matched {
+	struct target_list list;
+	struct strbuf text;
+	struct error e;
+	int err;
+};
+
+static void matched_fini(struct matched *m)
+{
+	target_list_fini(&m->list);
+	strbuf_fini(&m->text);
+}
+
+#define cleanup_matched cleanup(matched_fini)
+
+typedef int match_function(const struct probe_spec *spec, struct host *host,
+			   const struct match_scope *scope, struct target_list *out,
+			   struct error *e);
+
+static int compare_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void describe(struct matched *m)
+{
+	char *rows[64];
+	size_t n = 0;
+
+	strbuf_clear(&m->text);
+	for (size_t i = 0; i < m->list.n; i++) {
+		const struct target *t = &m->list.targets[i];
+
+		assert_true(n < 64);
+		rows[n] = t->addr ? xasprintf("%s@%" PRIx64, t->name, t->addr & 0xffffffff)
+				  : xstrdup(t->name);
+		if (t->module) {
+			char *with = xasprintf("%s[%s]", rows[n], t->module);
+
+			free(rows[n]);
+			rows[n] = with;
+		}
+		n++;
+	}
+	qsort(rows, n, sizeof(rows[0]), compare_text);
+	for (size_t i = 0; i < n; i++) {
+		strbuf_printf(&m->text, "%s%s", i ? " " : "", rows[i]);
+		free(rows[i]);
+	}
+	if (!n)
+		strbuf_puts(&m->text, "");
+}
+
+static void match_into(struct matched *m, match_function *match, const char *host_kind,
+		       const char *text, struct match_scope scope)
+{
+	cleanup(host_freep) struct host *host = make_host(host_kind);
+	cleanup(probe_spec_fini) struct probe_spec spec = {};
+	bool is_regexp = text[0] == '/' && text[1] == '/';
+	cleanup_free char *in_place = NULL;
+	const char *at = strchr(text, '%'); /* "%" is the folder of the files */
+
+	if (at) {
+		in_place = xasprintf("%.*s%s%s", (int)(at - text), text, scratch, at + 1);
+		text = in_place;
+	}
+	assert_ok(probe_spec_parse(is_regexp ? text + 2 : text, is_regexp, &spec, &m->e), m->e);
+	if (!scope.limit)
+		scope.limit = 1000;
+	m->e.text[0] = '\0';
+	m->err = match(&spec, host, &scope, &m->list, &m->e);
+	describe(m);
+}
+
+static struct matched match(const char *host_kind, const char *text)
+{
+	struct matched m = {};
+
+	match_into(&m, match_targets, host_kind, text, (struct match_scope){});
+	return m;
+}
+
+static void expect(const char *host_kind, const char *text, const char *want)
+{
+	cleanup_matched struct matched m = match(host_kind, text);
+
+	if (m.err)
+		fail_msg("%s: %s", text, m.e.text);
+	if (strcmp(m.text.text, want) != 0)
+		fail_msg("%s: %s, not %s", text, m.text.text, want);
+}
+
+static void expect_error(const char *host_kind, const char *text, int code, const char *want)
+{
+	cleanup_matched struct matched m = match(host_kind, text);
+	cleanup_free char *plain = xstrdup(m.e.text);
+	char *folder;
+
+	while ((folder = strstr(plain, scratch))) {
+		memmove(folder + 1, folder + strlen(scratch), strlen(folder + strlen(scratch)) + 1);
+		folder[0] = '%';
+	}
+	if (m.err != code || strcmp(plain, want) != 0)
+		fail_msg("%s: %d '%s', not %d '%s'", text, m.err, plain, code, want);
+	assert_int_equal(m.list.n, 0);
+}
+
+/* --- kernel functions --- */
+
+static void a_full_name_is_not_looked_up(void **state)
+{
+	(void)state;
+	expect("with", "vfs_read", "vfs_read");
+	expect("with", "not_even_there", "not_even_there");
+}
+
+static void unless_it_is_asked_for(void **state)
+{
+	static const struct {
+		const char *text, *want;
+		int err;
+	} rows[] = {
+		{ "vfs_read", "vfs_read@81000000", 0 },
+		{ "not_traceable", "not_traceable@81000600", 0 },
+		{ "helper", "helper@81000200 helper@81000300 helper@c0401100[ext4]", 0 },
+		{ "vfs_reed", "", -ENOENT },
+		{ "bpf_prog_1234_vfs_trace", "", -ENOENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cleanup_matched struct matched m = {};
+
+		match_into(&m, match_look_up, "with", rows[i].text, (struct match_scope){});
+		assert_int_equal(m.err, rows[i].err);
+		assert_string_equal(m.text.text, rows[i].want);
+	}
+}
+
+static void wildcards_match_what_is_traceable(void **state)
+{
+	(void)state;
+	expect("with", "vfs_*", "vfs_read vfs_split.isra.0 vfs_write");
+	expect("with", "*_read", "ext4_read[ext4] vfs_read");
+	expect("with", "//fs_(read|write)", "vfs_read vfs_write");
+	expect("old", "vfs_?r*", "vfs_write");
+}
+
+static void functions_of_one_name_are_told_apart_by_address(void **state)
+{
+	const char want[] = "helper@81000200 helper@81000300 helper@c0401100[ext4]";
+
+	(void)state;
+	expect("with", "helper*", want);
+	expect("old", "helper*", want);
+	/* Then all have addresses, and those of functions, not of patch sites. */
+	expect("with", "[hv]*[er]*",
+	       "helper@81000200 helper@81000300 helper@c0401100[ext4] vfs_read@81000000 "
+	       "vfs_split.isra.0@81000400 vfs_write@81000100");
+}
+
+static void without_ftraces_list_all_functions_count(void **state)
+{
+	(void)state;
+	expect("without", "vfs_*",
+	       "vfs_read@81000000 vfs_split.isra.0@81000400 "
+	       "vfs_write@81000100");
+	expect("without", "*exit_now", "__se_exit_now@81000500");
+	expect("with", "not_tr*", "not_traceable@81000600");
+}
+
+static void unmatched_kernel_functions_offer_near_names(void **state)
+{
+	(void)state;
+	expect_error("with", "vfs_reed*", -ENOENT,
+		     "no kernel function matches 'vfs_reed*' (did you mean vfs_read?)");
+	expect_error("with", "p::helpr?", -ENOENT,
+		     "no kernel function matches 'p::helpr?' (did you mean helper?)");
+	expect_error("with", "xyzzy*", -ENOENT, "no kernel function matches 'xyzzy*'");
+	expect_error("without", "bpf_prog*", -ENOENT, "no kernel function matches 'bpf_prog*'");
+}
+
+static void hidden_addresses_are_named_as_the_reason(void **state)
+{
+	cleanup_free char *symbols = scratch_path("hidden"), *tracefs = scratch_path("without");
+	cleanup(host_freep) struct host *host =
+		host_new_at(&(struct host_paths){ symbols, symbols, tracefs });
+	cleanup(probe_spec_fini) struct probe_spec spec = {};
+	cleanup(target_list_fini) struct target_list list = {};
+	struct match_scope scope = { .limit = 10 };
+	struct error e;
+
+	(void)state;
+	scratch_write("hidden", "0000000000000000 T vfs_read\n");
+	assert_ok(probe_spec_parse("vfs_*", false, &spec, &e), e);
+	assert_int_equal(match_targets(&spec, host, &scope, &list, &e), -EACCES);
+	assert_non_null(strstr(e.text, "kptr_restrict"));
+}
+
+static void the_kernels_refusal_of_a_name_is_explained(void **state)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "vfs_reed", "no kernel function matches 'vfs_reed' (did you mean vfs_read?)" },
+		{ "vfs_split",
+		  "no kernel function matches 'vfs_split' (did you mean vfs_split.isra.0?)" },
+		{ "not_traceable", "kernel function 'not_traceable' is there, but cannot be traced "
+				   "(notrace, or where probes are not allowed)" },
+	};
+	cleanup(host_freep) struct host *host = make_host("with");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		struct error e;
+
+		assert_ok(probe_spec_parse(rows[i].text, false, &spec, &e), e);
+		assert_int_equal(match_explain_unknown(&spec, host, &e), -ENOENT);
+		assert_string_equal(e.text, rows[i].want);
+	}
+}
+
+static void each_place_is_listed_once_over_all_calls(void **state)
+{
+	cleanup_matched struct matched m = {};
+	const char *const texts[] = { "vfs_read",        "vfs_*",          "helper*",
+				      "helper",          "%/program:work", "%/same:__work",
+				      "%/program:w*",    "t:sched:*",      "t:sched:sched_switch",
+				      "u:%/program:buy", "u:%/same:shop:*" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		match_into(&m, match_targets, "with", texts[i], (struct match_scope){});
+		assert_ok(m.err, m.e);
+	}
+	assert_string_equal(m.text.text, "helper@81000200 helper@81000300 helper@c0401100[ext4] "
+					 "sched:sched_switch sched:sched_wakeup shop:buy shop:buy "
+					 "vfs_read vfs_split.isra.0 vfs_write work");
+}
+
+static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **state)
+{
+	cleanup_matched struct matched m = {};
+
+	(void)state;
+	match_into(&m, match_targets, "with", "vfs_read", (struct match_scope){ .limit = 3 });
+	assert_ok(m.err, m.e);
+	match_into(&m, match_targets, "with", "*_*", (struct match_scope){ .limit = 3 });
+	assert_int_equal(m.err, -E2BIG);
+	assert_string_equal(m.e.text, "'*_*' matches more than 2 places");
+	assert_string_equal(m.text.text, "vfs_read");
+	match_into(&m, match_targets, "with", "vfs_*", (struct match_scope){ .limit = 3 });
+	assert_ok(m.err, m.e);
+	assert_string_equal(m.text.text, "vfs_read vfs_split.isra.0 vfs_write");
+}
+
+/* --- tracepoints --- */
+
+static void tracepoints_are_matched_in_both_parts(void **state)
+{
+	(void)state;
+	expect("with", "t:sched:sched_switch", "sched:sched_switch");
+	expect("with", "t:sched:*", "sched:sched_switch sched:sched_wakeup"); /* not the bare one */
+	expect("with", "t:*:net*", "net:netif_rx");
+	expect("with", "//t:^(net|sched)$:_(rx|wakeup)$", "net:netif_rx sched:sched_wakeup");
+}
+
+static void unmatched_tracepoints_offer_near_names(void **state)
+{
+	(void)state;
+	expect_error("with", "t:sched:sched_swich", -ENOENT,
+		     "no tracepoint matches 't:sched:sched_swich' (did you mean "
+		     "sched:sched_switch?)");
+	expect_error("with", "t:sched:sched_wokeup*", -ENOENT,
+		     "no tracepoint matches 't:sched:sched_wokeup*' (did you mean "
+		     "sched:sched_wakeup?)");
+	expect_error("with", "t:ftrace:*", -ENOENT, "no tracepoint matches 't:ftrace:*'");
+}
+
+static void a_tracepoint_carries_perfs_number(void **state)
+{
+	cleanup_matched struct matched m = match("with", "t:sched:sched_switch");
+
+	(void)state;
+	assert_int_equal(m.list.n, 1);
+	assert_int_equal(m.list.targets[0].tracepoint_id, 372);
+	assert_string_equal(m.list.targets[0].category, "sched");
+	assert_string_equal(m.list.targets[0].event, "sched_switch");
+}
+
+/* --- user functions --- */
+
+static void user_functions_are_matched_by_symbol(void **state)
+{
+	cleanup_matched struct matched m = match("with", "%/program:sell");
+	cleanup_free char *path = scratch_path("program");
+
+	(void)state;
+	assert_ok(m.err, m.e);
+	assert_int_equal(m.list.n, 1);
+	assert_true(m.list.targets[0].offset > 0);
+	assert_string_equal(m.list.targets[0].path, path);
+	assert_string_equal(m.list.targets[0].symbol, "sell");
+}
+
+static void names_are_matched_as_written_too(void **state)
+{
+	(void)state;
+	expect("with", "%/program:ns::apply", "ns::apply(int) ns::apply(long)");
+	expect("with", "%/program:ns::apply(int)", "ns::apply(int)");
+	expect("with", "%/program:*apply*", "ns::apply(int) ns::apply(long)");
+	expect("with", "%/program:ns::cast<int>", "void ns::cast<int>(int)");
+	expect("with", "%/program:mycrate::*", "mycrate::run");
+	expect("with", "%/program:_ZN2ns5applyEl", "ns::apply(long)");
+	expect("with", "%/program:std::vector<int>::size", "std::vector<int>::size() const");
+}
+
+static void of_several_names_of_a_place_the_plainest_is_kept(void **state)
+{
+	(void)state;
+	expect("with", "%/program:*work*", "work");
+	expect("with", "%/program:__work", "__work");
+}
+
+static void a_function_chosen_at_run_time_names_its_implementations(void **state)
+{
+	(void)state;
+	expect_error("with", "%/program:fast", -EOPNOTSUPP,
+		     "fast of %/program is chosen at run time among several for this CPU (IFUNC): "
+		     "trace one of those (__fast_avx)");
+	expect("with", "%/program:*fast*", "__fast_avx");
+}
+
+static void unmatched_user_functions_offer_near_names(void **state)
+{
+	(void)state;
+	expect_error("with", "%/program:sel", -ENOENT,
+		     "no function of %/program matches '%/program:sel' (did you mean sell?)");
+	expect_error("with", "%/program:ns::aply", -ENOENT,
+		     "no function of %/program matches '%/program:ns::aply' (did you mean "
+		     "ns::apply?)");
+	expect_error("with", "no_such_thing:x", -ENOENT,
+		     "no library or program 'no_such_thing' (looked in /etc/ld.so.cache, the "
+		     "folders of libraries, and PATH)");
+}
+
+static void what_is_no_elf_file_is_refused(void **state)
+{
+	cleanup_matched struct matched m = match("with", "%/program.c:x");
+
+	(void)state;
+	assert_int_equal(m.err, -ENOEXEC);
+	assert_non_null(strstr(m.e.text, "program.c"));
+}
+
+/* What this process calls is what the tool must find: the C library is the same file. */
+static void a_function_of_this_c_library_is_the_one_chosen_for_this_cpu(void **state)
+{
+	cleanup_matched struct matched m = match("with", "c:strlen");
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	struct error e;
+
+	(void)state;
+	assert_ok(m.err, m.e);
+	assert_int_equal(m.list.n, 1);
+	assert_string_equal(m.list.targets[0].name, "strlen");
+	assert_non_null(libc);
+
+	uint64_t addr = (uintptr_t)dlsym(libc, "strlen");
+
+	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
+
+	const struct mapping *at = mapping_list_at(&own, addr);
+
+	assert_non_null(at);
+	assert_true(m.list.targets[0].offset == addr - at->start + at->offset);
+	assert_int_equal(dlclose(libc), 0);
+
+	cleanup_matched struct matched both = match("with", "c:mem[cm]*[py]");
+	assert_ok(both.err, both.e);
+	assert_non_null(strstr(both.text.text, "memcpy"));
+}
+
+static void parts_of_libc_are_found_in_libc(void **state)
+{
+	(void)state;
+	expect("with", "pthread:pthread_create", "pthread_create");
+	expect("with", "c:malloc", "malloc");
+}
+
+static void processes_that_share_a_file_share_its_targets(void **state)
+{
+	cleanup_matched struct matched m = {};
+	int ready[2];
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+
+	pid_t child = fork();
+	if (child == 0) {
+		close(ready[1]);
+		(void)!read(ready[0], &byte, 1);
+		_exit(0);
+	}
+
+	const uint32_t pids[] = { (uint32_t)getpid(), (uint32_t)child };
+
+	match_into(&m, match_targets, "with", "c:malloc", (struct match_scope){ pids, 2, 10 });
+	close(ready[1]);
+	(void)waitpid(child, NULL, 0);
+	close(ready[0]);
+	assert_ok(m.err, m.e);
+	assert_string_equal(m.text.text, "malloc");
+	/* It is this machine's own, so its path does not need the process. */
+	assert_int_equal(strncmp(m.list.targets[0].path, "/proc/", 6) != 0, 1);
+
+	match_into(&m, match_targets, "with", "python3:main", (struct match_scope){ pids, 1, 10 });
+	assert_int_equal(m.err, -ENOENT);
+	assert_non_null(strstr(m.e.text, "has mapped no library or program 'python3'"));
+}
+
+/* --- USDT --- */
+
+static void a_probe_at_several_places_is_several_targets(void **state)
+{
+	cleanup_matched struct matched m = match("with", "u:%/program:buy");
+
+	(void)state;
+	assert_ok(m.err, m.e);
+	assert_true(m.list.n >= 2);
+	assert_true(m.list.targets[0].offset != m.list.targets[1].offset);
+	assert_int_equal(m.list.targets[0].kind, TARGET_USDT);
+	expect("with", "u:%/program:house:*", "house:door");
+	expect("with", "u:%/program:d*", "house:door");
+}
+
+static void unmatched_probes_offer_near_names(void **state)
+{
+	(void)state;
+	expect_error("with", "u:%/program:dor", -ENOENT,
+		     "no USDT probe of %/program matches 'u:%/program:dor' (did you mean door?)");
+	expect_error("with", "u:%/program:house:buy", -ENOENT,
+		     "no USDT probe of %/program matches 'u:%/program:house:buy'");
+	expect_error("with", "u:%/program:hous:door", -ENOENT,
+		     "no USDT probe of %/program matches 'u:%/program:hous:door' (did you mean "
+		     "house:door?)");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_full_name_is_not_looked_up),
+		cmocka_unit_test(unless_it_is_asked_for),
+		cmocka_unit_test(wildcards_match_what_is_traceable),
+		cmocka_unit_test(functions_of_one_name_are_told_apart_by_address),
+		cmocka_unit_test(without_ftraces_list_all_functions_count),
+		cmocka_unit_test(unmatched_kernel_functions_offer_near_names),
+		cmocka_unit_test(hidden_addresses_are_named_as_the_reason),
+		cmocka_unit_test(the_kernels_refusal_of_a_name_is_explained),
+		cmocka_unit_test(each_place_is_listed_once_over_all_calls),
+		cmocka_unit_test(more_than_the_limit_is_refused_and_the_list_left_as_it_was),
+		cmocka_unit_test(tracepoints_are_matched_in_both_parts),
+		cmocka_unit_test(unmatched_tracepoints_offer_near_names),
+		cmocka_unit_test(a_tracepoint_carries_perfs_number),
+		cmocka_unit_test(user_functions_are_matched_by_symbol),
+		cmocka_unit_test(names_are_matched_as_written_too),
+		cmocka_unit_test(of_several_names_of_a_place_the_plainest_is_kept),
+		cmocka_unit_test(a_function_chosen_at_run_time_names_its_implementations),
+		cmocka_unit_test(unmatched_user_functions_offer_near_names),
+		cmocka_unit_test(what_is_no_elf_file_is_refused),
+		cmocka_unit_test(a_function_of_this_c_library_is_the_one_chosen_for_this_cpu),
+		cmocka_unit_test(parts_of_libc_are_found_in_libc),
+		cmocka_unit_test(processes_that_share_a_file_share_its_targets),
+		cmocka_unit_test(a_probe_at_several_places_is_several_targets),
+		cmocka_unit_test(unmatched_probes_offer_near_names),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, scratch_remove);
+}

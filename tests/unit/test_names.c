@@ -1,0 +1,142 @@
+/* rooms: match spec elf host base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "match/names.h"
+#include "match/near.h"
+
+static void parameters_and_return_types_are_told_from_the_name(void **state)
+{
+	static const struct {
+		const char *symbol, *bare;
+	} rows[] = {
+		{ "main", "main" },
+		{ "_ZN2ns5applyEi", "ns::apply" },
+		{ "_ZN2ns4castIiEEvT_", "ns::cast<int>" },
+		{ "_ZNKSt6vectorIiE4sizeEv", "std::vector<int>::size" },
+		{ "_ZN3FooclEi", "Foo::operator()" },
+		{ "_ZN3FoocviEv", "Foo::operator int" },
+		{ "_ZN12_GLOBAL__N_11fEv", "(anonymous namespace)::f" },
+		{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()" },
+		{ "_ZN2ns5applyEi.cold", "ns::apply" },
+		{ "_RNvC7mycrate3run", "mycrate::run" },
+		{ "_Znotmangled", "_Znotmangled" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cleanup_free char *bare = names_bare(rows[i].symbol);
+
+		if (strcmp(bare, rows[i].bare) != 0)
+			fail_msg("%s: %s, not %s", rows[i].symbol, bare, rows[i].bare);
+	}
+}
+
+static void no_name_is_missed_by_not_demangling_it(void **state)
+{
+	static const struct {
+		const char *pattern;
+		bool is_regexp;
+		const char *symbol;
+		bool matches;
+	} rows[] = {
+		{ "std::vector*", false, "_ZNKSt6vectorIiE4sizeEv", true },
+		{ "*operator()*", false, "_ZN3FooclEi", true },
+		{ "Foo::operator int", false, "_ZN3FoocviEv", true },
+		{ "*::f", false, "_ZN12_GLOBAL__N_11fEv", true },
+		{ "*anonymous*", false, "_ZN12_GLOBAL__N_11fEv", true },
+		{ "ns::apply(int)", false, "_ZN2ns5applyEi", true },
+		{ "ns::appl?", false, "_ZN2ns5applyEi", true },
+		{ "ns::apply", false, "_ZN2ns6applyxEi", false },
+		{ "applies*::", true, "_ZN6applie1fEv", true },
+		{ "(Foo)?::apply", true, "_ZN2ns5applyEi", true },
+		{ "^ns::a", true, "_ZN2ns5applyEi", true },
+		{ "ns::[ab]pply", false, "_ZN2ns5applyEi", true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cleanup_pattern struct pattern *p = NULL;
+		struct name_pattern np;
+		struct error e;
+
+		assert_int_equal(pattern_compile(rows[i].pattern, rows[i].is_regexp, &p, &e), 0);
+		name_pattern_init(&np, p);
+		if (names_match(&np, rows[i].symbol) != rows[i].matches)
+			fail_msg("%s, %s", rows[i].pattern, rows[i].symbol);
+	}
+}
+
+static void near_names_are_few_and_the_nearest_first(void **state)
+{
+	static const struct {
+		const char *wanted, *names[8], *text;
+	} rows[] = {
+		{ "vfs_reed",
+		  { "vfs_readv", "vfs_read", "vfs_write", "vfs_reeds", "ksys_read" },
+		  " (did you mean vfs_read, vfs_reeds, vfs_readv?)" },
+		{ "nanosleep",
+		  { "do_nanosleep", "hrtimer_nanosleep", "nanosleep.cold", "sleep" },
+		  " (did you mean nanosleep.cold, do_nanosleep, hrtimer_nanosleep?)" },
+		{ "vfs_raed", { "vfs_read" }, " (did you mean vfs_read?)" },
+		{ "*_reed_it",
+		  { "vfs_read_it", "read_it" },
+		  " (did you mean vfs_read_it, read_it?)" },
+		{ "x", { "y", "z", "xy" }, "" },
+		{ "", { "y" }, "" },
+		{ "*", { "y" }, "" },
+		{ "[abc]*", { "y" }, "" },
+		{ "[unclosed", { "unclosed" }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct near near;
+		char text[600];
+
+		near_init(&near, rows[i].wanted);
+		for (size_t j = 0; j < 8 && rows[i].names[j]; j++) {
+			near_offer(&near, rows[i].names[j]);
+			near_offer(&near, rows[i].names[j]);
+		}
+		near_text(&near, text, sizeof(text));
+		if (strcmp(text, rows[i].text) != 0)
+			fail_msg("%s: '%s', not '%s'", rows[i].wanted, text, rows[i].text);
+	}
+}
+
+static void names_of_any_length_are_compared(void **state)
+{
+	char name[5000], text[600];
+	struct near near;
+
+	(void)state;
+	memset(name, 'a', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	near_init(&near, name);
+	near_offer(&near, name);
+	name[100] = '\0';
+	near_offer(&near, name);
+	near_text(&near, text, sizeof(text));
+	name[62] = '\0';
+	near_offer(&near, name);
+	assert_true(near.n >= 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parameters_and_return_types_are_told_from_the_name),
+		cmocka_unit_test(no_name_is_missed_by_not_demangling_it),
+		cmocka_unit_test(near_names_are_few_and_the_nearest_first),
+		cmocka_unit_test(names_of_any_length_are_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* rooms: base attach */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "attach/instruction.h"
+#include "attach/plan.h"
+#include "base/array.h"
+
+/* The backends are linked in, but nothing is attached here. */
+int object_program_fd(const struct object *object, enum program program)
+{
+	(void)object;
+	(void)program;
+	return -1;
+}
+
+static const struct features bare = {};
+static const struct features no_kprobes = { .uprobe_pmu = 9, .uprobe_multi = true };
+static const struct features linux_5_10 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
+static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .perf_link = true };
+static const struct features linux_6_12 = { .kprobe_pmu = 6,
+					    .uprobe_pmu = 7,
+					    .kprobe_multi = true,
+					    .uprobe_multi = true,
+					    .perf_link = true };
+static const struct features no_pmus = { .kprobe_multi = true, .uprobe_multi = true };
+
+#define MANY 5 /* more than get a kprobe each where there is a better backend */
+#define P(program) (1u << PROGRAM_##program)
+
+/* clang-format off */
+static const struct {
+	const struct features *kernel;
+	enum target_kind kind;
+	unsigned avoid;
+	enum backend backend;
+	unsigned programs;
+} choices[] = {
+	{ &bare, TARGET_TRACEPOINT, 0, BACKEND_TRACEPOINT, P(TRACEPOINT) },
+	{ &linux_6_12, TARGET_TRACEPOINT, 0, BACKEND_TRACEPOINT, P(TRACEPOINT) },
+	{ &linux_5_10, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE, P(KPROBE) },
+	{ &linux_6_1, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE, P(KPROBE) },
+	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
+	{ &no_pmus, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
+	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE_MULTI, BACKEND_KPROBE, P(KPROBE) },
+	{ &linux_6_12, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
+	{ &linux_5_10, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE, P(UPROBE) },
+	{ &linux_6_1, TARGET_USDT, 0, BACKEND_UPROBE, P(USDT) },
+	{ &linux_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
+	{ &linux_6_12, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
+	{ &no_kprobes, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
+	{ &linux_6_12, TARGET_USER_FUNCTION, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE, P(UPROBE) },
+	{ &no_pmus, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
+};
+
+static const struct {
+	const struct features *kernel;
+	enum target_kind kind;
+	unsigned avoid;
+	const char *text;
+} messages[] = {
+	{ &no_kprobes, TARGET_KERNEL_FUNCTION, 0,
+	  "vfs_read: this kernel has no kprobes (CONFIG_KPROBES is not set); tracepoints (t:...), "
+	  "user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
+	{ &bare, TARGET_KERNEL_FUNCTION, 0,
+	  "vfs_read: this kernel has no kprobes (CONFIG_KPROBES is not set); tracepoints (t:...) work" },
+	{ &(const struct features){ .kprobe_pmu = 6 }, TARGET_USER_FUNCTION, 0,
+	  "vfs_read: this kernel has no uprobes (CONFIG_UPROBES is not set); tracepoints (t:...) and "
+	  "kernel functions (FUNC) work" },
+	{ &bare, TARGET_USDT, 0,
+	  "vfs_read: this kernel has no uprobes (CONFIG_UPROBES is not set); tracepoints (t:...) work" },
+	{ &linux_6_1, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE,
+	  "vfs_read: every way to trace it is ruled out; tracepoints (t:...), "
+	  "user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
+	{ &bare, TARGET_TRACEPOINT, 1u << BACKEND_TRACEPOINT,
+	  "vfs_read: every way to trace it is ruled out; nothing else works either" },
+};
+/* clang-format on */
+
+static void each_kernel_serves_each_kind_by_its_best_backend(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+		struct target targets[MANY];
+		struct target_list list = { .targets = targets, .n = MANY };
+		struct plan plan = {};
+		struct error e = {};
+
+		for (size_t t = 0; t < MANY; t++)
+			targets[t] = (struct target){ .kind = choices[i].kind, .name = "vfs_read" };
+		assert_int_equal(plan_make(&list, choices[i].kernel, choices[i].avoid, &plan, &e),
+				 0);
+		assert_int_equal(plan.n, MANY);
+		for (size_t t = 0; t < MANY; t++)
+			assert_int_equal(plan.backends[t], choices[i].backend);
+		assert_int_equal(plan.programs, choices[i].programs);
+		assert_memory_equal(&plan.features, choices[i].kernel, sizeof(plan.features));
+		plan_fini(&plan);
+	}
+}
+
+static void a_few_kernel_functions_get_a_kprobe_each(void **state)
+{
+	struct target target = { .kind = TARGET_KERNEL_FUNCTION, .name = "vfs_read" };
+	struct target_list list = { .targets = &target, .n = 1 };
+	struct plan plan = {};
+	struct error e = {};
+
+	(void)state;
+	assert_int_equal(plan_make(&list, &linux_6_12, 0, &plan, &e), 0);
+	assert_int_equal(plan.backends[0], BACKEND_KPROBE);
+	assert_int_equal(plan.programs, P(KPROBE));
+	plan_fini(&plan);
+	assert_int_equal(plan_make(&list, &linux_6_12, 1u << BACKEND_KPROBE, &plan, &e), 0);
+	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI);
+	plan_fini(&plan);
+}
+
+static void what_a_kernel_lacks_is_said_with_what_it_has(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
+		struct target target = { .kind = messages[i].kind, .name = "vfs_read" };
+		struct target_list list = { .targets = &target, .n = 1 };
+		struct plan plan = {};
+		struct error e = {};
+
+		assert_int_equal(plan_make(&list, messages[i].kernel, messages[i].avoid, &plan, &e),
+				 -EOPNOTSUPP);
+		assert_string_equal(e.text, messages[i].text);
+		assert_null(plan.backends);
+	}
+}
+
+static void a_mixed_list_gets_every_program_it_needs_and_no_other(void **state)
+{
+	(void)state;
+	struct target targets[] = {
+		{ .kind = TARGET_TRACEPOINT },
+		{ .kind = TARGET_USDT },
+		{ .kind = TARGET_KERNEL_FUNCTION },
+		{ .kind = TARGET_USER_FUNCTION },
+		{ .kind = TARGET_USDT },
+	};
+	struct target_list list = { .targets = targets, .n = ARRAY_SIZE(targets) };
+	struct plan plan = {};
+	struct error e = {};
+
+	assert_int_equal(plan_make(&list, &linux_6_1, 0, &plan, &e), 0);
+	const uint8_t expected[] = { BACKEND_TRACEPOINT, BACKEND_UPROBE, BACKEND_KPROBE,
+				     BACKEND_UPROBE, BACKEND_UPROBE };
+	assert_int_equal(plan.n, ARRAY_SIZE(expected));
+	assert_memory_equal(plan.backends, expected, sizeof(expected));
+	assert_int_equal(plan.programs, P(TRACEPOINT) | P(USDT) | P(KPROBE) | P(UPROBE));
+	plan_fini(&plan);
+	assert_null(plan.backends);
+}
+
+static void only_features_that_the_choice_depends_on_are_asked_for(void **state)
+{
+	(void)state;
+	struct target targets[] = { { .kind = TARGET_TRACEPOINT },
+				    { .kind = TARGET_KERNEL_FUNCTION },
+				    { .kind = TARGET_USDT },
+				    { .kind = TARGET_USER_FUNCTION } };
+
+	struct target_list list = { .targets = targets, .n = 1 };
+	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS);
+	list.n = 2;
+	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
+	list.n = 3;
+	assert_int_equal(plan_needs_features(&list),
+			 FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_USER);
+	list.targets = &targets[3];
+	list.n = 1;
+	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS | FEATURES_USER);
+}
+
+static void every_backend_has_a_name(void **state)
+{
+	(void)state;
+	for (enum backend b = 0; b < BACKEND_N; b++)
+		assert_non_null(backend_name(b));
+	assert_string_equal(backend_name(BACKEND_KPROBE_MULTI), "kprobe.multi");
+	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
+}
+
+static void an_empty_list_makes_an_empty_plan(void **state)
+{
+	(void)state;
+	struct target_list list = {};
+	struct plan plan = {};
+	struct error e = {};
+
+	assert_int_equal(plan_make(&list, &bare, 0, &plan, &e), 0);
+	assert_int_equal(plan.n, 0);
+	assert_int_equal(plan.programs, 0);
+	plan_fini(&plan);
+}
+
+static void instructions_that_uprobes_may_refuse_are_known(void **state)
+{
+	(void)state;
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t push[] = { 0x55 };
+	static const uint8_t lock[] = { 0xf0, 0xff, 0x0f };
+	static const uint8_t lock_behind_data16[] = { 0x66, 0xf0, 0xff, 0x0f };
+	static const uint8_t cs_nop[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84 };
+	static const uint8_t fs_mov[] = { 0x64, 0x48, 0x8b, 0x04, 0x25 };
+	static const uint8_t vpxor[] = { 0xc5, 0xf9, 0xef, 0xc0 };
+	static const uint8_t rep_only[] = { 0xf3, 0xf3 };
+
+	assert_false(instruction_may_be_refused(endbr, sizeof(endbr)));
+	assert_false(instruction_may_be_refused(push, sizeof(push)));
+	assert_false(instruction_may_be_refused(fs_mov, sizeof(fs_mov)));
+	assert_true(instruction_may_be_refused(push, 0));
+#if defined(__x86_64__)
+	assert_true(instruction_may_be_refused(lock, sizeof(lock)));
+	assert_true(instruction_may_be_refused(lock_behind_data16, sizeof(lock_behind_data16)));
+	assert_true(instruction_may_be_refused(cs_nop, sizeof(cs_nop)));
+	assert_true(instruction_may_be_refused(vpxor, sizeof(vpxor)));
+	assert_true(instruction_may_be_refused(rep_only, sizeof(rep_only)));
+#endif
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kernel_serves_each_kind_by_its_best_backend),
+		cmocka_unit_test(a_few_kernel_functions_get_a_kprobe_each),
+		cmocka_unit_test(what_a_kernel_lacks_is_said_with_what_it_has),
+		cmocka_unit_test(a_mixed_list_gets_every_program_it_needs_and_no_other),
+		cmocka_unit_test(only_features_that_the_choice_depends_on_are_asked_for),
+		cmocka_unit_test(every_backend_has_a_name),
+		cmocka_unit_test(an_empty_list_makes_an_empty_plan),
+		cmocka_unit_test(instructions_that_uprobes_may_refuse_are_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

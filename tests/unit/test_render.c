@@ -1,0 +1,522 @@
+/* rooms: report base */
+/*
+ * Renderers against files in tests/golden, byte for byte: one per combination of
+ * options, named by their letters (text_sv.txt). With GOLDEN_UPDATE=1 the files
+ * are written instead, to be read before they are committed, and the tests fail.
+ */
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "report/escape.h"
+#include "report/render.h"
+
+/* This file's folder, and from there the golden files'. */
+#define GOLDEN "../golden/"
+
+static const struct frame known[] = {
+	{ .kind = FRAME_KERNEL, .name = "vfs_read", .addr = 0xffffffff812a4b70, .offset = 0 },
+	{ .kind = FRAME_KERNEL,
+	  .name = "entry_SYSCALL_64_after_hwframe",
+	  .addr = 0xffffffff82000130,
+	  .offset = 0x77 },
+	{ .kind = FRAME_KERNEL,
+	  .name = "ext4_file_read_iter",
+	  .module = "ext4",
+	  .addr = 0xffffffffc0401234,
+	  .offset = 0x34 },
+	{ .kind = FRAME_KERNEL, .addr = 0xffffffffc0999999 },
+	{ .kind = FRAME_USER,
+	  .name = "__read",
+	  .module = "libc.so.6",
+	  .addr = 0x7f3a11d1e4fb,
+	  .offset = 0xb,
+	  .module_offset = 0xf84fb },
+	{ .kind = FRAME_USER,
+	  .name = "Monitor::IWait(Thread*, long)",
+	  .module = "libjvm.so",
+	  .addr = 0x7f3a10001000,
+	  .offset = 0x1f,
+	  .module_offset = 0x1000 },
+	{ .kind = FRAME_USER,
+	  .module = "libstripped.so.1",
+	  .addr = 0x7f3a0e0012ab,
+	  .module_offset = 0x12ab },
+	{ .kind = FRAME_USER, .addr = 0x1 },
+	{ .kind = FRAME_USER,
+	  .name = "main",
+	  .module = "prog",
+	  .addr = 0x401136,
+	  .offset = 0x2a,
+	  .module_offset = 0x401136 },
+	{ .kind = FRAME_CUT, .name = "depth" },
+	{ .kind = FRAME_USER,
+	  .name = "Lio/netty/util/ThreadDeathWatcher$Watcher;::run",
+	  .module = "[anon]",
+	  .addr = 0x7f3a20000010,
+	  .offset = 0x10 },
+	{ .kind = FRAME_USER,
+	  .name = "evil\x1b[2J\nname\xc2\x9b\xff",
+	  .module = "na\x07me;.so",
+	  .addr = 0x7f3a30000000,
+	  .offset = 1 },
+	{ .kind = FRAME_USER, .module = "na\x07me;.so", .addr = 0x7f3a30000100 },
+	{ .kind = FRAME_USER, .name = "-", .module = "prog", .addr = 0x401000 },
+	{ .kind = FRAME_USER, .name = "", .addr = 0x402000 },
+};
+
+static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
+
+static int to_strbuf(void *context, const char *bytes, size_t n)
+{
+	strbuf_put(context, bytes, n);
+	return 0;
+}
+
+static void add(struct report *r, uint64_t count, uint32_t pid, const char *comm, uint32_t n_kernel,
+		uint32_t n_user, const uint32_t *frames)
+{
+	struct report_entry entry = { .count = count,
+				      .frames = frames,
+				      .n_kernel = n_kernel,
+				      .n_user = n_user,
+				      .pid = pid,
+				      .comm = comm };
+
+	report_add(r, &entry);
+}
+
+/* One of each thing that can be in a report; @per_process: and whose it is. */
+static struct report *sample(bool per_process)
+{
+	static const uint32_t both[] = { 0, 1, 4, 5, 8 };
+	static const uint32_t kernel_only[] = { 0, 2, 3 };
+	static const uint32_t user_only[] = { 4, 6, 7, 14, 8 };
+	static const uint32_t cut[] = { 0, 9, 4, 8, 9 };
+	static const uint32_t hostile[] = { 10, 11, 12, 13 };
+	static const struct {
+		uint64_t count;
+		uint32_t pid;
+		const char *comm;
+		uint32_t n_kernel, n_user;
+		const uint32_t *frames;
+	} entries[] = {
+		{ 1, 405, "jbd2/xvda1-8", 3, 0, kernel_only },
+		{ 2, 15187, "tar", 2, 3, both },
+		{ 2, 15187, "tar", 0, 5, user_only },
+		{ 113, 0, NULL, 0, 0, NULL },
+		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile },
+		{ 18446744073709551000ULL, 4294967295, "", 2, 3, cut },
+	};
+	struct report *r = report_new();
+
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		add(r, entries[i].count, per_process ? entries[i].pid : 0,
+		    per_process ? entries[i].comm : NULL, entries[i].n_kernel, entries[i].n_user,
+		    entries[i].frames);
+	report_finish(r, 0, 0);
+	return r;
+}
+
+static void golden_path(const char *name, char *to, size_t size)
+{
+	const char *slash = strrchr(__FILE__, '/');
+	int folder = slash ? (int)(slash - __FILE__ + 1) : 0;
+
+	(void)snprintf(to, size, "%.*s" GOLDEN "%s", folder, __FILE__, name);
+}
+
+static void read_file(const char *path, struct strbuf *to)
+{
+	FILE *f = fopen(path, "r");
+	char bytes[4096];
+	size_t n;
+
+	if (!f)
+		fail_msg("%s cannot be opened", path);
+	strbuf_puts(to, "");
+	while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
+		strbuf_put(to, bytes, n);
+	(void)fclose(f);
+}
+
+static void expect_golden(const char *name, const struct strbuf *made)
+{
+	char path[4096];
+	struct strbuf expected = {};
+
+	golden_path(name, path, sizeof(path));
+	if (getenv("GOLDEN_UPDATE")) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		assert_int_equal(fwrite(made->text, 1, made->n, f), made->n);
+		assert_int_equal(fclose(f), 0);
+		fail_msg("%s was written", path);
+	}
+	read_file(path, &expected);
+	if (expected.n != made->n || memcmp(expected.text, made->text, made->n) != 0)
+		fail_msg("%s is not what was made:\n%s", path, made->text);
+	strbuf_fini(&expected);
+}
+
+/* Bits of a combination of options, in the order of their letters. */
+static const char letters[] = "svdPT";
+
+static struct render_style style_of(unsigned bits)
+{
+	return (struct render_style){ .offsets = bits & 1,
+				      .addresses = bits & 2,
+				      .delimited = bits & 4,
+				      .per_process = bits & 8,
+				      .time = bits & 16 ? "14:02:11" : NULL };
+}
+
+static void golden_name(const char *form, unsigned bits, char *to, size_t size)
+{
+	char options[8] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; letters[i]; i++)
+		if (bits & 1U << i)
+			options[n++] = letters[i];
+	(void)snprintf(to, size, "%s%s%s.txt", form, n ? "_" : "", options);
+}
+
+typedef int render_function(const struct report *r, const struct frame_table *frames,
+			    const struct render_style *style, render_write *write, void *context);
+
+static void expect_combination(const char *form, render_function *render, unsigned bits)
+{
+	struct render_style style = style_of(bits);
+	struct report *r = sample(style.per_process);
+	struct strbuf made = {};
+	char name[64];
+
+	assert_int_equal(render(r, &table, &style, to_strbuf, &made), 0);
+	golden_name(form, bits, name, sizeof(name));
+	expect_golden(name, &made);
+	strbuf_fini(&made);
+	report_free(r);
+}
+
+static void text_is_what_the_golden_file_of_its_options_says(void **state)
+{
+	expect_combination("text", render_text, (unsigned)(uintptr_t)*state);
+}
+
+static void folded_is_what_the_golden_file_of_its_options_says(void **state)
+{
+	expect_combination("folded", render_folded, (unsigned)(uintptr_t)*state);
+}
+
+/* Without golden files: the layout of bcc's own example, typed in here. */
+static void text_has_the_layout_of_bcc(void **state)
+{
+	(void)state;
+	static const struct frame frames[] = {
+		{ .kind = FRAME_KERNEL, .name = "submit_bio" },
+		{ .kind = FRAME_KERNEL, .name = "entry_SYSCALL_64_fastpath" },
+		{ .kind = FRAME_USER },
+	};
+	struct frame_table names = { .frames = (struct frame *)frames, .n = 3 };
+	struct render_style style = { .delimited = true, .per_process = true };
+	uint32_t row[] = { 0, 1, 2 };
+	struct report *r = report_new();
+	struct strbuf made = {};
+
+	add(r, 5, 15187, "tar", 2, 1, row);
+	report_finish(r, 0, 0);
+	assert_int_equal(render_text(r, &names, &style, to_strbuf, &made), 0);
+	assert_string_equal(made.text, "\n"
+				       "  submit_bio\n"
+				       "  entry_SYSCALL_64_fastpath\n"
+				       "    --\n"
+				       "  [unknown]\n"
+				       "    tar [15187]\n"
+				       "    5\n"
+				       "\n");
+	strbuf_fini(&made);
+	report_free(r);
+}
+
+static void the_time_has_no_place_in_folded(void **state)
+{
+	(void)state;
+	struct render_style style = { .time = "14:02:11" };
+	struct report *r = sample(false);
+	struct strbuf with = {}, without = {};
+
+	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &with), 0);
+	style.time = NULL;
+	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &without), 0);
+	assert_string_equal(with.text, without.text);
+	strbuf_fini(&with);
+	strbuf_fini(&without);
+	report_free(r);
+}
+
+static void an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded(void **state)
+{
+	(void)state;
+	struct render_style style = {};
+	struct report *r = report_new();
+	struct strbuf made = {};
+
+	report_finish(r, 0, 0);
+	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &made), 0);
+	assert_int_equal(made.n, 0);
+	assert_int_equal(render_text(r, &table, &style, to_strbuf, &made), 0);
+	assert_string_equal(made.text, "\n");
+	strbuf_fini(&made);
+	report_free(r);
+}
+
+static void expect_escaped(const char *text, const char *expected, bool is_folded)
+{
+	struct strbuf made = {};
+
+	strbuf_puts(&made, "");
+	escape_put(&made, text, is_folded);
+	assert_string_equal(made.text, expected);
+	strbuf_fini(&made);
+}
+
+static void what_could_drive_a_terminal_is_made_visible(void **state)
+{
+	(void)state;
+	expect_escaped("\x1b[31mred\x7f\t\r", "\\x1b[31mred\\x7f\\x09\\x0d", false);
+	expect_escaped("\xc2\x80|\xc2\x9f|\xc2\xa0", "\\xc2\\x80|\\xc2\\x9f|\xc2\xa0", false);
+	expect_escaped("a\xe2\x80\xae"
+		       "b\xe2\x80\xa8",
+		       "a\\xe2\\x80\\xae"
+		       "b\\xe2\\x80\\xa8",
+		       false);
+	expect_escaped("a;b\nc", "a;b\\x0ac", false);
+}
+
+static void valid_utf8_stays_and_the_rest_is_made_visible(void **state)
+{
+	(void)state;
+	expect_escaped("h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x9d",
+		       "h\xc3\xa9llo \xe4\xbd\xa0 \xf0\x9f\x90\x9d", false);
+	expect_escaped("\xff\xfe", "\\xff\\xfe", false);
+	expect_escaped("\xc3", "\\xc3", false); /* cut off by the end */
+	expect_escaped("\xf0\x9f\x90", "\\xf0\\x9f\\x90", false);
+	expect_escaped("\xc0\x80", "\\xc0\\x80", false);                   /* overlong */
+	expect_escaped("\xed\xa0\x80", "\\xed\\xa0\\x80", false);          /* half of a pair */
+	expect_escaped("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80", false); /* past the last */
+	expect_escaped("\xe2\x28\xa1", "\\xe2(\\xa1", false);
+}
+
+static void folded_replaces_what_ends_a_frame_or_a_line(void **state)
+{
+	(void)state;
+	expect_escaped("La/b;::run\n", "La/b_::run_", true);
+	expect_escaped("a\x1b\r", "a\\x1b\\x0d", true);
+}
+
+/* Whatever a name is made of: as many lines as entries, as many parts as frames. */
+static void no_name_breaks_a_folded_line(void **state)
+{
+	(void)state;
+	for (int byte = 1; byte < 256; byte++) {
+		char name[] = { 'a', (char)byte, 'b', '\0' };
+		struct frame frames[] = { { .name = name }, { .name = name } };
+		struct frame_table names = { .frames = frames, .n = 2 };
+		struct render_style style = { .per_process = true };
+		struct report *r = report_new();
+		struct strbuf made = {};
+		uint32_t row[] = { 0, 1 };
+		size_t n_lines = 0, n_parts = 1;
+
+		add(r, 12, 3, name, 1, 1, row);
+		report_finish(r, 0, 0);
+		assert_int_equal(render_folded(r, &names, &style, to_strbuf, &made), 0);
+		for (size_t i = 0; i < made.n; i++) {
+			n_lines += made.text[i] == '\n';
+			n_parts += made.text[i] == ';';
+			assert_true(made.text[i] == '\n' || (unsigned char)made.text[i] >= 0x20);
+		}
+		assert_int_equal(n_lines, 1);
+		assert_int_equal(n_parts, 3);
+		assert_string_equal(strrchr(made.text, ' '), " 12\n");
+		strbuf_fini(&made);
+		report_free(r);
+	}
+}
+
+/* Takes so many pieces, then refuses. */
+struct weak_sink {
+	size_t n_calls;
+	size_t n_good;
+};
+
+static int weak_write(void *context, const char *bytes, size_t n)
+{
+	struct weak_sink *sink = context;
+
+	(void)bytes;
+	assert_true(n > 0);
+	return sink->n_calls++ < sink->n_good ? 0 : -32;
+}
+
+static struct report *large_report(uint32_t n, uint32_t depth)
+{
+	struct report *r = report_new();
+	uint32_t row[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t f = 0; f < depth; f++)
+			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
+		add(r, i + 1, i, NULL, depth / 2, depth - depth / 2, row);
+	}
+	report_finish(r, 0, 0);
+	return r;
+}
+
+static void a_sink_that_fails_ends_rendering_with_its_result(void **state)
+{
+	(void)state;
+	struct report *r = large_report(20000, 10);
+	struct render_style style = { .per_process = true };
+
+	for (size_t n_good = 0; n_good < 3; n_good++) {
+		struct weak_sink text = { .n_good = n_good }, folded = { .n_good = n_good };
+
+		assert_int_equal(render_text(r, &table, &style, weak_write, &text), -32);
+		assert_int_equal(text.n_calls, n_good + 1);
+		assert_int_equal(render_folded(r, &table, &style, weak_write, &folded), -32);
+		assert_int_equal(folded.n_calls, n_good + 1);
+	}
+	report_free(r);
+}
+
+static void a_name_longer_than_the_buffer_is_written_whole(void **state)
+{
+	(void)state;
+	enum { N = 200000 };
+	char *name = malloc(N + 1);
+	struct frame frames[] = { { .name = name }, { .name = "x" } };
+	struct frame_table names = { .frames = frames, .n = 2 };
+	struct render_style style = {};
+	struct report *r = report_new();
+	struct strbuf made = {};
+	uint32_t row[] = { 1, 0 };
+
+	memset(name, 'n', N);
+	name[N] = '\0';
+	add(r, 3, 0, NULL, 2, 0, row);
+	report_finish(r, 0, 0);
+	assert_int_equal(render_folded(r, &names, &style, to_strbuf, &made), 0);
+	assert_int_equal(made.n, N + strlen(";x 3\n"));
+	assert_memory_equal(made.text, name, N);
+	assert_string_equal(made.text + N, ";x 3\n");
+	strbuf_fini(&made);
+	free(name);
+	report_free(r);
+}
+
+static int count_bytes(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	*(size_t *)context += n;
+	return 0;
+}
+
+static void two_hundred_thousand_stacks_are_written_in_a_moment(void **state)
+{
+	(void)state;
+	struct report *r = large_report(200000, 20);
+	struct render_style style = { .addresses = true, .offsets = true };
+	size_t n_text = 0, n_folded = 0;
+	clock_t start = clock();
+
+	assert_int_equal(render_text(r, &table, &style, count_bytes, &n_text), 0);
+	assert_int_equal(render_folded(r, &table, &style, count_bytes, &n_folded), 0);
+	assert_true(n_text > 200000 * 20 * 20);
+	assert_true(n_folded > 200000 * 20 * 5);
+	/* Generous: under sanitizers and on a busy machine. */
+	assert_true(clock() - start < 3 * CLOCKS_PER_SEC);
+	report_free(r);
+}
+
+static void expect_losses(const struct render_loss *losses, size_t n, const char *expected)
+{
+	struct strbuf made = {};
+
+	strbuf_puts(&made, "");
+	render_losses(losses, n, &made);
+	assert_string_equal(made.text, expected);
+	strbuf_fini(&made);
+}
+
+static void losses_are_named_by_reason_and_silent_when_nothing_was_lost(void **state)
+{
+	(void)state;
+	struct render_loss losses[] = { { "no room for a new stack", 0 },
+					{ "nested too deep on one CPU", 0 },
+					{ "no memory at hand", 0 } };
+
+	expect_losses(losses, 0, "");
+	expect_losses(losses, 3, "");
+	losses[1].n = 1;
+	expect_losses(losses, 3, "Lost 1 hit: 1 nested too deep on one CPU\n");
+	losses[0].n = 10;
+	losses[1].n = 2;
+	expect_losses(losses, 3,
+		      "Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU\n");
+}
+
+/* A test of each combination of the first @n_letters options, its bits as the state. */
+static size_t add_combinations(struct CMUnitTest *tests, size_t n, const char *form,
+			       CMUnitTestFunction function, unsigned n_letters)
+{
+	static char names[64][64];
+	static size_t n_names;
+
+	for (unsigned bits = 0; bits < 1U << n_letters; bits++) {
+		golden_name(form, bits, names[n_names], sizeof(names[0]));
+		tests[n++] = (struct CMUnitTest){ .name = names[n_names++],
+						  .test_func = function,
+						  .initial_state = (void *)(uintptr_t)bits };
+	}
+	return n;
+}
+
+int main(void)
+{
+	struct CMUnitTest golden[48];
+	size_t n = add_combinations(golden, 0, "text",
+				    text_is_what_the_golden_file_of_its_options_says, 5);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_has_the_layout_of_bcc),
+		cmocka_unit_test(the_time_has_no_place_in_folded),
+		cmocka_unit_test(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded),
+		cmocka_unit_test(what_could_drive_a_terminal_is_made_visible),
+		cmocka_unit_test(valid_utf8_stays_and_the_rest_is_made_visible),
+		cmocka_unit_test(folded_replaces_what_ends_a_frame_or_a_line),
+		cmocka_unit_test(no_name_breaks_a_folded_line),
+		cmocka_unit_test(a_sink_that_fails_ends_rendering_with_its_result),
+		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),
+		cmocka_unit_test(two_hundred_thousand_stacks_are_written_in_a_moment),
+		cmocka_unit_test(losses_are_named_by_reason_and_silent_when_nothing_was_lost),
+	};
+
+	n = add_combinations(golden, n, "folded",
+			     folded_is_what_the_golden_file_of_its_options_says, 4);
+	assert(n == ARRAY_SIZE(golden));
+
+	int n_failed = cmocka_run_group_tests_name("golden files", golden, NULL, NULL);
+
+	return n_failed + cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,552 @@
+/* rooms: spec base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "base/array.h"
+#include "spec/numbers.h"
+#include "spec/spec.h"
+
+/* What @text is read as: "user c malloc", "usdt c provider:probe", ... */
+static void check_reading(const char *text, bool is_regexp, const char *expected)
+{
+	static const char *const kinds[] = { "kernel", "user", "tracepoint", "usdt" };
+	struct probe_spec spec;
+	struct error e = {};
+	char is[512];
+
+	if (probe_spec_parse(text, is_regexp, &spec, &e) != 0)
+		fail_msg("'%s' was refused: %s", text, e.text);
+
+	const struct pattern *before = spec.category ? spec.category : spec.provider;
+
+	(void)snprintf(is, sizeof(is), "%s %s%s%s%s%s", kinds[spec.kind],
+		       spec.library ? spec.library : "", spec.library ? " " : "",
+		       before ? pattern_text(before) : "", before ? ":" : "",
+		       pattern_text(spec.name));
+	assert_string_equal(is, expected);
+	assert_string_equal(spec.text, text);
+	assert_true(!spec.category == (spec.kind != PROBE_TRACEPOINT));
+	assert_true(!spec.provider || spec.kind == PROBE_USDT);
+	probe_spec_fini(&spec);
+	assert_null(spec.text);
+	probe_spec_fini(&spec);
+}
+
+struct reading {
+	const char *text;
+	const char *is;
+};
+
+static void every_form_is_read(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "vfs_read", "kernel vfs_read" },
+		{ "tcp_send*", "kernel tcp_send*" },
+		{ "p", "kernel p" },
+		{ "p::vfs_read", "kernel vfs_read" },
+		{ "c:malloc", "user c malloc" },
+		{ "p:c:malloc", "user c malloc" },
+		{ "/usr/bin/x:main", "user /usr/bin/x main" },
+		{ "./t:main", "user ./t main" },
+		{ "x:*", "user x *" },
+		{ "t:sched:sched_switch", "tracepoint sched:sched_switch" },
+		{ "t:syscalls:sys_enter_*", "tracepoint syscalls:sys_enter_*" },
+		{ "t:*:*", "tracepoint *:*" },
+		{ "u:pthread:pthread_create", "usdt pthread pthread_create" },
+		{ "u:c:libc:memory_*", "usdt c libc:memory_*" },
+		{ "u:/opt/x:p", "usdt /opt/x p" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_reading(rows[i].text, false, rows[i].is);
+}
+
+static void a_colon_in_a_name_does_not_separate(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "prog:ns::f", "user prog ns::f" },
+		{ "/path/prog:ns::Class::f", "user /path/prog ns::Class::f" },
+		{ "prog:::f", "user prog ::f" },
+		{ "p:prog:ns::f", "user prog ns::f" },
+		{ "p:prog:::f", "user prog ::f" },
+		{ "p:ns:ns::*", "user ns ns::*" },
+		{ "prog:ns::f<a::b>", "user prog ns::f<a::b>" },
+		{ "vfs_[[:alpha:]]*", "kernel vfs_[[:alpha:]]*" },
+		{ "c:[[:alpha:]:]*", "user c [[:alpha:]:]*" },
+		{ "t:[[:alpha:]]*:x", "tracepoint [[:alpha:]]*:x" },
+		{ "c:x[]:]y", "user c x[]:]y" },
+		{ "c:x[!]:]y", "user c x[!]:]y" },
+		{ "c:a\\:b", "user c a\\:b" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_reading(rows[i].text, false, rows[i].is);
+}
+
+static void a_bracket_that_is_not_closed_is_a_plain_character(void **state)
+{
+	(void)state;
+
+	check_reading("c:mal[loc", false, "user c mal[loc");
+	check_reading("/usr/bin/[:main", false, "user /usr/bin/[ main");
+	check_reading("c:a?[", false, "user c a?[");
+	check_reading("c:a[[b", false, "user c a[[b");
+}
+
+static void a_backslash_keeps_a_colon_in_the_library(void **state)
+{
+	(void)state;
+
+	check_reading("/opt/a\\:b/prog:main", false, "user /opt/a:b/prog main");
+	check_reading("p:/opt/a\\:b:main", false, "user /opt/a:b main");
+	check_reading("u:/opt/a\\:b:probe", false, "usdt /opt/a:b probe");
+	check_reading("/opt/a\\b:main", false, "user /opt/a\\b main");
+}
+
+static void a_path_may_hold_a_star(void **state)
+{
+	(void)state;
+
+	check_reading("/opt/*/x:main", false, "user /opt/*/x main");
+}
+
+static void regular_expressions_hold_colons_in_groups_and_brackets(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "^tcp_send.*", "kernel ^tcp_send.*" },
+		{ "c:^mal(loc|)$", "user c ^mal(loc|)$" },
+		{ "^[[:alpha:]]+_send$", "kernel ^[[:alpha:]]+_send$" },
+		{ "(a:b)", "kernel (a:b)" },
+		{ "c:std::.*push", "user c std::.*push" },
+		{ "c:(a:b)", "user c (a:b)" },
+		{ "t:(a|b:c):x", "tracepoint (a|b:c):x" },
+		{ "u:c:(a:b)", "usdt c (a:b)" },
+		{ "u:c:(a:b):x", "usdt c (a:b):x" },
+		{ "p::^vfs_", "kernel ^vfs_" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		check_reading(rows[i].text, true, rows[i].is);
+}
+
+static void behind_p_and_a_library_all_the_rest_is_the_expression(void **state)
+{
+	(void)state;
+
+	check_reading("p:c:a:b", true, "user c a:b");
+	check_reading("p:c:a:?b", true, "user c a:?b");
+	check_reading("p:c:a:", true, "user c a:");
+}
+
+static void a_group_as_python_writes_it_is_a_group(void **state)
+{
+	(void)state;
+	struct probe_spec spec;
+	struct error e = {};
+
+	check_reading("c:(?:a|b)", true, "user c (a|b)");
+	check_reading("(?:tcp|udp)_(?:send|recv)", true, "kernel (tcp|udp)_(send|recv)");
+	check_reading("[(?:]x", true, "kernel [(?:]x");
+
+	assert_int_equal(probe_spec_parse("c:^(?:mal|cal)loc$", true, &spec, &e), 0);
+	assert_true(pattern_matches(spec.name, "calloc"));
+	assert_false(pattern_matches(spec.name, "realloc"));
+	probe_spec_fini(&spec);
+}
+
+static void patterns_follow_the_kind_of_text(void **state)
+{
+	(void)state;
+	struct probe_spec spec;
+
+	assert_int_equal(probe_spec_parse("t:sch:sched_s", true, &spec, NULL), 0);
+	assert_true(pattern_matches(spec.category, "sched"));
+	assert_true(pattern_matches(spec.name, "sched_switch"));
+	probe_spec_fini(&spec);
+
+	assert_int_equal(probe_spec_parse("t:sch*:sched_s", false, &spec, NULL), 0);
+	assert_true(pattern_matches(spec.category, "sched"));
+	assert_false(pattern_matches(spec.name, "sched_switch"));
+	probe_spec_fini(&spec);
+
+	assert_int_equal(probe_spec_parse("u:c:lib:mem", true, &spec, NULL), 0);
+	assert_true(pattern_matches(spec.provider, "xlibx"));
+	assert_true(pattern_matches(spec.name, "memory"));
+	probe_spec_fini(&spec);
+}
+
+/* Every one of these is refused with exactly these words. */
+static void check_refusals(const struct reading *rows, size_t n, bool is_regexp)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct probe_spec spec = {};
+		struct error e = {};
+
+		assert_int_equal(probe_spec_parse(rows[i].text, is_regexp, &spec, &e), -EINVAL);
+		assert_string_equal(e.text, rows[i].is);
+		assert_null(spec.text);
+	}
+}
+
+#define MANY                                                                 \
+	"too many ':' (an event is FUNCTION, LIB:FUNCTION, p:LIB:FUNCTION, " \
+	"t:CATEGORY:EVENT or u:LIB:PROBE)\n  "
+#define NO_LIBRARY "no library before the ':' (a kernel function is FUNCTION or p::FUNCTION)\n  "
+#define SCOPE "a user function needs its library or program before it, as LIB:ns::f\n  "
+#define KERNEL_COLON \
+	"no kernel function has a ':' in its name (a user function is LIB:FUNCTION)\n  "
+#define TRACEPOINT "a tracepoint is t:CATEGORY:EVENT"
+#define USDT "a USDT probe is u:LIB:PROBE or u:LIB:PROVIDER:PROBE"
+
+static void what_cannot_be_read_is_refused_with_the_place(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "", "an event is empty (as vfs_read, c:malloc, t:sched:sched_switch or "
+		      "u:LIB:PROBE)" },
+		{ "x:y:z:w", "'x:y:z:w': " MANY "x:y:z:w\n     ^" },
+		{ "x:y:z", "'x:y:z': " MANY "x:y:z\n     ^" },
+		{ "p:c:a:b", "'p:c:a:b': " MANY "p:c:a:b\n       ^" },
+		{ "a::::b", "'a::::b': " MANY "a::::b\n   ^" },
+		{ "c:a:::b", "'c:a:::b': " MANY "c:a:::b\n     ^" },
+		{ "c:[[:x", "'c:[[:x': " MANY "c:[[:x\n      ^" },
+		{ "c:f:", "'c:f:': " MANY "c:f:\n     ^" },
+		{ ":", "':': " NO_LIBRARY ":\n  ^" },
+		{ "::", "'::': " NO_LIBRARY "::\n  ^" },
+		{ ":f", "':f': " NO_LIBRARY ":f\n  ^" },
+		{ "::f", "'::f': " NO_LIBRARY "::f\n  ^" },
+		{ "ns::f", "'ns::f': " SCOPE "ns::f\n  ^" },
+		{ "p:ns::f", "'p:ns::f': " SCOPE "p:ns::f\n    ^" },
+		{ "lib:", "'lib:': no function after the last ':'\n  lib:\n      ^" },
+		{ "p:c:", "'p:c:': no function after the last ':'\n  p:c:\n      ^" },
+		{ "p::", "'p::': no function after the last ':'\n  p::\n     ^" },
+		{ "p:", "'p:': a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel" },
+		{ "p:f", "'p:f': a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel" },
+		{ "p:::f", "'p:::f': " KERNEL_COLON "p:::f\n     ^" },
+		{ "p::a:b", "'p::a:b': " KERNEL_COLON "p::a:b\n      ^" },
+		{ "lib*:f", "'lib*:f': a library is a name or a path, not a pattern\n"
+			    "  lib*:f\n     ^" },
+	};
+
+	check_refusals(rows, ARRAY_SIZE(rows), false);
+}
+
+static void says_what_a_tracepoint_and_a_usdt_probe_look_like(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "t:sched", "'t:sched': " TRACEPOINT },
+		{ "t:", "'t:': " TRACEPOINT },
+		{ "t::", "'t::': " TRACEPOINT },
+		{ "t::x", "'t::x': " TRACEPOINT },
+		{ "t:a:", "'t:a:': " TRACEPOINT },
+		{ "t:a:b:c", "'t:a:b:c': " TRACEPOINT "\n  t:a:b:c\n       ^" },
+		{ "u:", "'u:': " USDT },
+		{ "u:c", "'u:c': " USDT },
+		{ "u:c:", "'u:c:': " USDT },
+		{ "u::x", "'u::x': " USDT },
+		{ "u:c::x", "'u:c::x': " USDT },
+		{ "u:c:x:", "'u:c:x:': " USDT },
+		{ "u:c:a:b:d", "'u:c:a:b:d': " USDT "\n  u:c:a:b:d\n         ^" },
+	};
+
+	check_refusals(rows, ARRAY_SIZE(rows), false);
+}
+
+static void a_bad_regular_expression_is_refused(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "c:mal(", "bad regular expression 'mal(': Unmatched ( or \\(" },
+		{ "*", "bad regular expression '*': Invalid preceding regular expression" },
+		{ "t:(:x", "'t:(:x': " TRACEPOINT },
+		{ "t:a(b:x)", "'t:a(b:x)': " TRACEPOINT },
+		{ "t:a{:x", "bad regular expression 'a{': Unmatched \\{" },
+		{ "u:c:a{:x", "bad regular expression 'a{': Unmatched \\{" },
+		{ "c:a:b", "'c:a:b': " MANY "c:a:b\n     ^" },
+		{ "ns::f", "'ns::f': " SCOPE "ns::f\n  ^" },
+	};
+
+	check_refusals(rows, ARRAY_SIZE(rows), true);
+}
+
+static void the_caret_stands_under_the_character(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "f\xc3\xa4:b\xc3\xb6:c",
+		  "'f\xc3\xa4:b\xc3\xb6:c': " MANY "f\xc3\xa4:b\xc3\xb6:c\n       ^" },
+		{ "a\n\tb:c:d", "'a\?\?b:c:d': " MANY "a\?\?b:c:d\n        ^" },
+	};
+
+	check_refusals(rows, ARRAY_SIZE(rows), false);
+}
+
+static void a_long_text_is_refused_on_one_line(void **state)
+{
+	(void)state;
+	struct probe_spec spec;
+	struct error e = {};
+	char text[5000];
+
+	memset(text, 'x', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(probe_spec_parse(text, false, &spec, &e), -EINVAL);
+	assert_string_equal(e.text, "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...': an event is at "
+				    "most 4096 characters");
+
+	text[300] = '\0';
+	text[200] = text[100] = ':';
+	assert_int_equal(probe_spec_parse(text, false, &spec, &e), -EINVAL);
+	assert_null(strchr(e.text, '\n'));
+	assert_non_null(strstr(e.text, "': too many ':' ("));
+}
+
+/* numbers */
+
+static void seconds_become_nanoseconds(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} rows[] = {
+		{ "1", 1000000000 },
+		{ "0.25", 250000000 },
+		{ "1.5", 1500000000 },
+		{ ".5", 500000000 },
+		{ "2.", 2000000000 },
+		{ "007", 7000000000 },
+		{ "0.000000001", 1 },
+		{ "0.0000000019", 1 },
+		{ "99999999", 99999999000000000 }, /* bcc's "for ever" */
+		{ "18446744072", 18446744072000000000ULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t ns = 0;
+		struct error e = {};
+
+		assert_int_equal(parse_seconds_ns("-i", rows[i].text, &ns, &e), 0);
+		assert_true(ns == rows[i].ns);
+	}
+}
+
+static void what_is_no_time_is_refused(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "0", "-i: '0' is not a time above 0" },
+		{ "0.0", "-i: '0.0' is not a time above 0" },
+		{ "0.0000000001", "-i: '0.0000000001' is not a time above 0" },
+		{ "-1", "-i: '-1' is not a time above 0" },
+		{ "1e3", "-i: '1e3' is not a number of seconds (as 1 or 0.25)" },
+		{ "nan", "-i: 'nan' is not a number of seconds (as 1 or 0.25)" },
+		{ "inf", "-i: 'inf' is not a number of seconds (as 1 or 0.25)" },
+		{ "", "-i: '' is not a number of seconds (as 1 or 0.25)" },
+		{ ".", "-i: '.' is not a number of seconds (as 1 or 0.25)" },
+		{ "-", "-i: '-' is not a number of seconds (as 1 or 0.25)" },
+		{ "+1", "-i: '+1' is not a number of seconds (as 1 or 0.25)" },
+		{ " 1", "-i: ' 1' is not a number of seconds (as 1 or 0.25)" },
+		{ "1s", "-i: '1s' is not a number of seconds (as 1 or 0.25)" },
+		{ "1,5", "-i: '1,5' is not a number of seconds (as 1 or 0.25)" },
+		{ "1.2.3", "-i: '1.2.3' is not a number of seconds (as 1 or 0.25)" },
+		{ "0x10", "-i: '0x10' is not a number of seconds (as 1 or 0.25)" },
+		{ "18446744073", "-i: '18446744073' is too long a time" },
+		{ "99999999999999999999.5", "-i: '99999999999999999999.5' is too long a time" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t ns = 7;
+		struct error e = {};
+
+		assert_int_equal(parse_seconds_ns("-i", rows[i].text, &ns, &e), -EINVAL);
+		assert_string_equal(e.text, rows[i].is);
+		assert_int_equal(ns, 7);
+	}
+}
+
+static void a_count_is_whole_and_within_its_bounds(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "0",
+					   "11",
+					   "-1",
+					   "1e3",
+					   "nan",
+					   "inf",
+					   "",
+					   " 5",
+					   "5 ",
+					   "+5",
+					   "0x5",
+					   "5.",
+					   "18446744073709551621" };
+	uint64_t n = 0;
+	struct error e = {};
+
+	assert_int_equal(parse_count("-n", "1", 1, 10, &n, &e), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(parse_count("-n", "0010", 1, 10, &n, &e), 0);
+	assert_int_equal(n, 10);
+	assert_int_equal(parse_count("-n", "18446744073709551615", 0, UINT64_MAX, &n, &e), 0);
+	assert_true(n == UINT64_MAX);
+	assert_int_equal(parse_count("-n", "18446744073709551616", 0, UINT64_MAX, &n, &e), -EINVAL);
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char expected[128];
+
+		(void)snprintf(expected, sizeof(expected),
+			       "-n: '%s' is not a whole number from 1 to 10", bad[i]);
+		assert_int_equal(parse_count("-n", bad[i], 1, 10, &n, &e), -EINVAL);
+		assert_string_equal(e.text, expected);
+	}
+}
+
+static void sizes_have_suffixes(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} rows[] = {
+		{ "1048576", 1048576 },
+		{ "512k", 524288 },
+		{ "512K", 524288 },
+		{ "64M", 67108864 },
+		{ "1m", 1048576 },
+		{ "1G", 1073741824 },
+		{ "17179869183g", 17179869183ULL << 30 },
+		{ "18446744073709551615", UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t bytes = 0;
+
+		assert_int_equal(parse_bytes("--memory", rows[i].text, &bytes, NULL), 0);
+		assert_true(bytes == rows[i].bytes);
+	}
+}
+
+static void what_is_no_size_is_refused(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "0", "--memory: '0' is not a size above 0" },
+		{ "0G", "--memory: '0G' is not a size above 0" },
+		{ "", "--memory: '' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "k", "--memory: 'k' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "-1", "--memory: '-1' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "1e3", "--memory: '1e3' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "1.5G", "--memory: '1.5G' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "1kB", "--memory: '1kB' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "nan", "--memory: 'nan' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "17179869184G", "--memory: '17179869184G' is too large a size" },
+		{ "18446744073709551616", "--memory: '18446744073709551616' is too large a size" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t bytes = 0;
+		struct error e = {};
+
+		assert_int_equal(parse_bytes("--memory", rows[i].text, &bytes, &e), -EINVAL);
+		assert_string_equal(e.text, rows[i].is);
+	}
+}
+
+static void check_list(const struct number_list *list, const uint32_t *expected, size_t n)
+{
+	assert_int_equal(list->n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(list->numbers[i], expected[i]);
+}
+
+static void a_list_is_ascending_each_number_once(void **state)
+{
+	(void)state;
+	struct number_list list = {};
+
+	assert_int_equal(parse_number_list("-c", "7,0-3", 0, 9, &list, NULL), 0);
+	check_list(&list, (uint32_t[]){ 0, 1, 2, 3, 7 }, 5);
+	assert_int_equal(parse_number_list("-c", "2-4,4,9", 0, 9, &list, NULL), 0);
+	check_list(&list, (uint32_t[]){ 0, 1, 2, 3, 4, 7, 9 }, 7);
+	number_list_fini(&list);
+	assert_int_equal(list.n, 0);
+	number_list_fini(&list);
+
+	assert_int_equal(parse_number_list("-c", "4294967295", 0, UINT32_MAX, &list, NULL), 0);
+	check_list(&list, (uint32_t[]){ UINT32_MAX }, 1);
+	number_list_fini(&list);
+}
+
+static void a_bad_list_is_refused_and_changes_nothing(void **state)
+{
+	(void)state;
+	static const char *const bad[] = { "",   ",",    "1,",  ",1",  "1,,2",      "x",
+					   "-1", "10",   "3-1", "1-",  "1-2-3",     "0-10",
+					   "1 ", "1, 2", "1e1", "nan", "4294967296" };
+	struct number_list list = {};
+	struct error e = {};
+
+	assert_int_equal(parse_number_list("-c", "5", 0, 9, &list, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char expected[160];
+
+		(void)snprintf(expected, sizeof(expected),
+			       "-c: '%s' is not a list of numbers from 0 to 9 "
+			       "(as 3 or 0,2 or 0-3,7)",
+			       bad[i]);
+		assert_int_equal(parse_number_list("-c", bad[i], 0, 9, &list, &e), -EINVAL);
+		assert_string_equal(e.text, expected);
+	}
+	check_list(&list, (uint32_t[]){ 5 }, 1);
+
+	assert_int_equal(parse_number_list("-p", "1-4294967295", 1, UINT32_MAX, &list, &e),
+			 -EINVAL);
+	assert_string_equal(e.text, "-p: '1-4294967295' is more than 1048576 numbers");
+	assert_int_equal(parse_number_list("-p", "1-1000000,1-1000000", 1, UINT32_MAX, &list, &e),
+			 -EINVAL);
+	check_list(&list, (uint32_t[]){ 5 }, 1);
+	number_list_fini(&list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_form_is_read),
+		cmocka_unit_test(a_colon_in_a_name_does_not_separate),
+		cmocka_unit_test(a_bracket_that_is_not_closed_is_a_plain_character),
+		cmocka_unit_test(a_backslash_keeps_a_colon_in_the_library),
+		cmocka_unit_test(a_path_may_hold_a_star),
+		cmocka_unit_test(regular_expressions_hold_colons_in_groups_and_brackets),
+		cmocka_unit_test(behind_p_and_a_library_all_the_rest_is_the_expression),
+		cmocka_unit_test(a_group_as_python_writes_it_is_a_group),
+		cmocka_unit_test(patterns_follow_the_kind_of_text),
+		cmocka_unit_test(what_cannot_be_read_is_refused_with_the_place),
+		cmocka_unit_test(says_what_a_tracepoint_and_a_usdt_probe_look_like),
+		cmocka_unit_test(a_bad_regular_expression_is_refused),
+		cmocka_unit_test(the_caret_stands_under_the_character),
+		cmocka_unit_test(a_long_text_is_refused_on_one_line),
+		cmocka_unit_test(seconds_become_nanoseconds),
+		cmocka_unit_test(what_is_no_time_is_refused),
+		cmocka_unit_test(a_count_is_whole_and_within_its_bounds),
+		cmocka_unit_test(sizes_have_suffixes),
+		cmocka_unit_test(what_is_no_size_is_refused),
+		cmocka_unit_test(a_list_is_ascending_each_number_once),
+		cmocka_unit_test(a_bad_list_is_refused_and_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

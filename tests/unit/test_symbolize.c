@@ -1,0 +1,716 @@
+/* rooms: symbolize elf host base */
+/*
+ * The symbolizer against this process, and against children that run a copy of
+ * this program ("child" as argument): these print where marked_function() is and wait.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "symbolize/machinery.h"
+#include "symbolize/symbolize.h"
+
+#define COPY TEST_BUILD "/unit/symbolize_copy"
+
+/*
+ * A function that ends in a call, the next one directly behind it, then code that
+ * is in no function, and a function with a C++ name.
+ */
+__asm__(".pushsection .text\n"
+	".type ends_in_call, @function\n"
+	"ends_in_call:\n\tnop\n\tcall abort@PLT\n"
+	".size ends_in_call, . - ends_in_call\n"
+	".type behind_the_call, @function\n"
+	"behind_the_call:\n\tnop\n\tnop\n\tret\n"
+	".size behind_the_call, . - behind_the_call\n"
+	".hidden no_function\n.globl no_function\n"
+	".skip 16, 0x90\n"
+	"no_function:\n"
+	".skip 64, 0x90\n"
+	".type _ZN3app4workEi, @function\n"
+	".globl _ZN3app4workEi\n"
+	"_ZN3app4workEi:\n\tnop\n\tret\n"
+	".size _ZN3app4workEi, . - _ZN3app4workEi\n"
+	".popsection\n");
+
+extern const char no_function[];
+extern const char cpp_function[] __asm__("_ZN3app4workEi");
+
+static uint64_t address_of_local(const char *which)
+{
+	const char *addr;
+
+	/* Local labels cannot be named in C. */
+	if (strcmp(which, "ends_in_call") == 0)
+		__asm__("lea ends_in_call(%%rip), %0" : "=r"(addr));
+	else
+		__asm__("lea behind_the_call(%%rip), %0" : "=r"(addr));
+	return (uintptr_t)addr;
+}
+
+__attribute__((noinline, used)) int marked_function(int n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + 1;
+}
+
+struct fixture {
+	struct host *host;
+	struct symbolizer *s;
+};
+
+static int set_up_as(void **state, enum frame_identity identity)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	f->host = host_new();
+	f->s = symbolizer_new(f->host, identity);
+	*state = f;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	return set_up_as(state, IDENTITY_FUNCTION);
+}
+
+static int set_up_offset(void **state)
+{
+	return set_up_as(state, IDENTITY_OFFSET);
+}
+
+static int set_up_address(void **state)
+{
+	return set_up_as(state, IDENTITY_ADDRESS);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	symbolizer_freep(&f->s);
+	host_free(f->host);
+	free(f);
+	return 0;
+}
+
+static struct symbolizer *of(void **state)
+{
+	return ((struct fixture *)*state)->s;
+}
+
+static const struct frame *frame_at(struct symbolizer *s, uint32_t number)
+{
+	const struct frame_table *frames = symbolizer_frames(s);
+
+	assert_true(number < frames->n);
+	return &frames->frames[number];
+}
+
+/* The frame of @addr in process @pid. Lent by @s until the next. */
+static const struct frame *user(struct symbolizer *s, pid_t pid, uint64_t addr, bool is_exact)
+{
+	return frame_at(s, symbolize_user(s, pid, addr, is_exact));
+}
+
+static void expect_name(const struct frame *frame, const char *name)
+{
+	assert_non_null(frame->name);
+	assert_string_equal(frame->name, name);
+}
+
+static const char *own_file_name(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	return strrchr(path, '/') + 1;
+}
+
+static void a_function_of_the_program_has_its_name_file_and_offset(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = (uintptr_t)marked_function;
+
+	symbolizer_process(s, getpid(), "unused");
+
+	const struct frame *frame = user(s, getpid(), addr, true);
+
+	assert_int_equal(frame->kind, FRAME_USER);
+	assert_false(frame->is_machinery);
+	expect_name(frame, "marked_function");
+	assert_string_equal(frame->module, own_file_name());
+	assert_int_equal(frame->addr, addr);
+	assert_int_equal(frame->offset, 0);
+}
+
+static void a_function_of_libc_has_the_name_that_a_person_would_write(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
+	const struct frame *frame = user(s, getpid(), addr + 1, false);
+
+	expect_name(frame, "getppid");
+	assert_string_equal(frame->module, "libc.so.6");
+	assert_int_equal(frame->offset, 1);
+}
+
+static void a_function_of_the_vdso_has_its_name(void **state)
+{
+	struct symbolizer *s = of(state);
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	assert_non_null(vdso);
+
+	uint64_t addr = (uintptr_t)dlsym(vdso, "__vdso_clock_gettime");
+
+	assert_true(addr > getauxval(AT_SYSINFO_EHDR));
+
+	const struct frame *frame = user(s, getpid(), addr + 2, false);
+
+	assert_non_null(frame->name);
+	assert_non_null(strstr(frame->name, "clock_gettime"));
+	assert_string_equal(frame->module, "[vdso]");
+	assert_int_equal(frame->module_offset, addr + 2 - getauxval(AT_SYSINFO_EHDR));
+	(void)dlclose(vdso);
+}
+
+static void the_caller_of_a_call_that_does_not_return_is_named(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t start = address_of_local("ends_in_call");
+	uint64_t behind = address_of_local("behind_the_call");
+	uint32_t as_return = symbolize_user(s, getpid(), behind, false);
+	uint32_t as_exact = symbolize_user(s, getpid(), behind, true);
+
+	assert_int_not_equal(as_return, as_exact);
+	expect_name(frame_at(s, as_return), "ends_in_call");
+	assert_int_equal(frame_at(s, as_return)->offset, behind - start);
+	assert_int_equal(frame_at(s, as_return)->addr, behind);
+	expect_name(frame_at(s, as_exact), "behind_the_call");
+	assert_int_equal(frame_at(s, as_exact)->offset, 0);
+	/* and again, from what was kept */
+	assert_int_equal(symbolize_user(s, getpid(), behind, false), as_return);
+	assert_int_equal(symbolize_user(s, getpid(), behind, true), as_exact);
+}
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+	(void)size;
+	*(uint64_t *)context = info->dlpi_addr;
+	return 1;
+}
+
+static void code_in_no_function_has_no_name_but_its_place_in_the_file(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = (uintptr_t)no_function + 8, base = 0;
+
+	(void)dl_iterate_phdr(first_object, &base);
+
+	uint32_t number = symbolize_user(s, getpid(), addr, false);
+	const struct frame *frame = frame_at(s, number);
+
+	assert_null(frame->name);
+	assert_string_equal(frame->module, own_file_name());
+	assert_int_equal(frame->module_offset, addr - base);
+	assert_int_not_equal(symbolize_user(s, getpid(), addr + 8, false), number);
+}
+
+static void names_are_shown_as_they_were_written(void **state)
+{
+	expect_name(user(of(state), getpid(), (uintptr_t)cpp_function, true), "app::work(int)");
+}
+
+static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **state)
+{
+	struct symbolizer *s = of(state);
+	static const uint64_t wild[] = { 0, 1, 0x1000, UINT64_MAX, 1ULL << 63, 0xffff800000000000 };
+	uint32_t first = symbolize_user(s, getpid(), wild[0], false);
+
+	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
+		const struct frame *frame = user(s, getpid(), wild[i], false);
+
+		assert_int_equal(frame->kind, FRAME_USER);
+		assert_null(frame->name);
+		assert_null(frame->module);
+		assert_int_equal(symbolize_user(s, getpid(), wild[i], true), first);
+	}
+}
+
+static void code_in_no_file_is_one_frame_of_the_module_anon(void **state)
+{
+	struct symbolizer *s = of(state);
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(code != MAP_FAILED);
+
+	uint32_t number = symbolize_user(s, getpid(), (uintptr_t)code + 16, false);
+
+	assert_null(frame_at(s, number)->name);
+	assert_string_equal(frame_at(s, number)->module, "[anon]");
+	assert_int_equal(symbolize_user(s, getpid(), (uintptr_t)code + 32, false), number);
+	munmap(code, 4096);
+}
+
+static void with_addresses_unnamed_code_is_told_apart(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	assert_int_not_equal(symbolize_user(s, getpid(), 16, false),
+			     symbolize_user(s, getpid(), 32, false));
+	assert_int_equal(symbolize_user(s, getpid(), 16, false),
+			 symbolize_user(s, getpid(), 16, false));
+}
+
+static void a_function_is_one_frame(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = (uintptr_t)marked_function;
+	uint32_t number = symbolize_user(s, getpid(), addr, true);
+
+	assert_int_equal(symbolize_user(s, getpid(), addr + 1, true), number);
+	assert_int_equal(symbolize_user(s, getpid(), addr + 2, false), number);
+}
+
+static void with_offsets_each_offset_is_a_frame(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = (uintptr_t)marked_function;
+	uint32_t number = symbolize_user(s, getpid(), addr + 1, true);
+
+	assert_int_not_equal(symbolize_user(s, getpid(), addr + 2, true), number);
+	assert_int_equal(symbolize_user(s, getpid(), addr + 1, false), number);
+	assert_int_equal(frame_at(s, number)->offset, 1);
+}
+
+/* Copy this program to COPY, so that it can be another file, and go away. */
+static void make_copy(void)
+{
+	struct stat st;
+	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)unlink(COPY);
+
+	int to = open(COPY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+	assert_true(from >= 0 && to >= 0);
+	assert_int_equal(fstat(from, &st), 0);
+	for (off_t at = 0; at < st.st_size;)
+		assert_true(sendfile(to, from, &at, st.st_size - at) > 0);
+	close(from);
+	close(to);
+}
+
+struct child {
+	pid_t pid;
+	int to;   /* a byte to it lets it go on to exec */
+	int from; /* the address that it prints */
+};
+
+/* A child that waits for child_exec() and then runs the copy. */
+static struct child child_fork(void)
+{
+	int out[2], in[2];
+
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(in), 0);
+
+	struct child child = { .pid = fork(), .to = in[1], .from = out[0] };
+
+	assert_true(child.pid >= 0);
+	if (child.pid == 0) {
+		char byte;
+
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(in[0], &byte, 1) != 1 || dup2(out[1], STDOUT_FILENO) < 0)
+			_exit(1);
+		(void)execl(COPY, COPY, "child", NULL);
+		_exit(1);
+	}
+	close(in[0]);
+	close(out[1]);
+	return child;
+}
+
+/* Let it run the copy; the address of its marked_function(). */
+static uint64_t child_exec(const struct child *child)
+{
+	char text[64] = "";
+
+	assert_int_equal(write(child->to, "x", 1), 1);
+	assert_true(read(child->from, text, sizeof(text) - 1) > 0);
+	return strtoull(text, NULL, 16);
+}
+
+static void child_end(const struct child *child)
+{
+	close(child->to);
+	close(child->from);
+	assert_int_equal(kill(child->pid, SIGKILL), 0);
+	assert_int_equal(waitpid(child->pid, NULL, 0), child->pid);
+}
+
+__attribute__((noreturn)) static void run_as_child(void)
+{
+	(void)printf("%" PRIxPTR "\n", (uintptr_t)marked_function);
+	(void)fflush(stdout);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)pause();
+}
+
+static void a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	make_copy();
+
+	struct child child = child_fork();
+	uint64_t addr = child_exec(&child);
+
+	symbolizer_process(s, child.pid, "given");
+	assert_int_equal(unlink(COPY), 0);
+	child_end(&child);
+	symbolizer_refresh(s);
+
+	const struct frame *frame = user(s, child.pid, addr + 1, false);
+
+	expect_name(frame, "marked_function");
+	assert_string_equal(frame->module, "symbolize_copy");
+	assert_string_equal(symbolizer_comm(s, child.pid), "symbolize_copy");
+}
+
+static void a_process_that_was_not_announced_is_read_when_it_is_asked_for(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	make_copy();
+
+	struct child child = child_fork();
+	uint64_t addr = child_exec(&child);
+
+	expect_name(user(s, child.pid, addr + 1, false), "marked_function");
+	child_end(&child);
+	(void)unlink(COPY);
+}
+
+static void equal_places_of_two_processes_are_one_frame(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	make_copy();
+
+	struct child a = child_fork(), b = child_fork();
+	uint64_t at_a = child_exec(&a), at_b = child_exec(&b);
+	uint32_t number = symbolize_user(s, a.pid, at_a + 1, false);
+
+	expect_name(frame_at(s, number), "marked_function");
+	assert_int_equal(symbolize_user(s, b.pid, at_b + 1, false), number);
+	child_end(&a);
+	child_end(&b);
+	(void)unlink(COPY);
+}
+
+static void after_exec_both_programs_have_their_names(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	make_copy();
+
+	struct child child = child_fork();
+
+	symbolizer_process(s, child.pid, NULL);
+
+	uint64_t addr = child_exec(&child);
+
+	symbolizer_refresh(s);
+
+	const struct frame *frame = user(s, child.pid, addr + 1, false);
+
+	expect_name(frame, "marked_function");
+	assert_string_equal(frame->module, "symbolize_copy");
+	assert_string_equal(symbolizer_comm(s, child.pid), "symbolize_copy");
+	expect_name(user(s, child.pid, (uintptr_t)expect_name, true), "expect_name");
+	child_end(&child);
+	(void)unlink(COPY);
+}
+
+static void a_file_that_was_written_over_is_another_image(void **state)
+{
+	struct symbolizer *s = of(state);
+	struct timespec times[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	make_copy();
+
+	struct child a = child_fork();
+	uint64_t at_a = child_exec(&a);
+	uint32_t number = symbolize_user(s, a.pid, at_a + 1, false);
+
+	assert_int_equal(utimensat(AT_FDCWD, COPY, times, 0), 0);
+
+	struct child b = child_fork();
+	uint64_t at_b = child_exec(&b);
+	uint32_t other = symbolize_user(s, b.pid, at_b + 1, false);
+
+	expect_name(frame_at(s, other), "marked_function");
+	assert_int_not_equal(other, number);
+	child_end(&a);
+	child_end(&b);
+	(void)unlink(COPY);
+}
+
+static void a_library_that_is_loaded_later_has_names(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	symbolizer_process(s, getpid(), NULL);
+	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
+	symbolizer_refresh(s);
+	assert_null(dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD));
+
+	void *library = dlopen("libresolv.so.2", RTLD_NOW);
+
+	assert_non_null(library);
+
+	uint64_t addr = (uintptr_t)dlsym(library, "ns_get16");
+
+	assert_int_not_equal(addr, 0);
+
+	const struct frame *frame = user(s, getpid(), addr + 1, false);
+
+	expect_name(frame, "ns_get16");
+	assert_string_equal(frame->module, "libresolv.so.2");
+	(void)dlclose(library);
+}
+
+static void maps_are_read_again_once_per_refresh_only(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	assert_null(user(s, getpid(), 1, false)->name);
+
+	void *library = dlopen("libresolv.so.2", RTLD_NOW);
+	uint64_t addr = (uintptr_t)dlsym(library, "ns_get32");
+
+	assert_null(user(s, getpid(), addr + 1, false)->name);
+	symbolizer_refresh(s);
+	expect_name(user(s, getpid(), addr + 1, false), "ns_get32");
+	(void)dlclose(library);
+}
+
+static void the_name_of_a_process_is_its_own_else_the_given_one_else_empty(void **state)
+{
+	struct symbolizer *s = of(state);
+	char own[17] = "";
+
+	assert_int_equal(prctl(PR_GET_NAME, own), 0);
+	symbolizer_process(s, getpid(), "unused");
+	assert_string_equal(symbolizer_comm(s, getpid()), own);
+
+	struct child child = child_fork();
+
+	child_end(&child);
+	assert_string_equal(symbolizer_comm(s, child.pid), "");
+	symbolizer_process(s, child.pid, "given");
+	assert_string_equal(symbolizer_comm(s, child.pid), "given");
+	assert_null(user(s, child.pid, 0x1234, false)->name);
+}
+
+static void a_reason_for_a_cut_is_one_frame(void **state)
+{
+	struct symbolizer *s = of(state);
+	char depth[] = "depth";
+	uint32_t number = symbolize_cut(s, "depth");
+
+	assert_int_equal(frame_at(s, number)->kind, FRAME_CUT);
+	expect_name(frame_at(s, number), "depth");
+	assert_int_equal(symbolize_cut(s, depth), number);
+	assert_int_not_equal(symbolize_cut(s, "page not resident"), number);
+}
+
+/* Where the kernel's function @name is, 0 if the kernel does not tell. */
+static uint64_t kernel_address(const char *name)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char line[1024], wanted[128];
+	uint64_t addr = 0;
+
+	assert_non_null(f);
+	(void)snprintf(wanted, sizeof(wanted), " T %s\n", name);
+	while (fgets(line, sizeof(line), f))
+		if (strchr(line, ' ') && strcmp(strchr(line, ' '), wanted) == 0)
+			addr = strtoull(line, NULL, 16);
+	(void)fclose(f);
+	return addr;
+}
+
+static void a_kernel_function_has_its_name_or_there_is_a_reason(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t addr = kernel_address("vfs_read");
+	uint32_t number = symbolize_kernel(s, addr ? addr + 4 : 0xffffffff81000004, false);
+	const struct frame *frame = frame_at(s, number);
+
+	assert_int_equal(frame->kind, FRAME_KERNEL);
+	if (!addr) {
+		assert_null(frame->name);
+		assert_non_null(symbolizer_kernel_trouble(s));
+		return;
+	}
+	assert_null(symbolizer_kernel_trouble(s));
+	expect_name(frame, "vfs_read");
+	assert_null(frame->module);
+	assert_int_equal(frame->offset, 4);
+	assert_int_equal(symbolize_kernel(s, addr + 5, false), number);
+	assert_int_equal(symbolize_kernel(s, addr, true), number);
+	assert_int_not_equal(symbolize_kernel(s, addr, false), number);
+}
+
+static void a_kernel_address_without_function_has_no_name(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	for (int i = 0; i < 3; i++) {
+		uint32_t number = symbolize_kernel(s, 0xffff800000000010 + i, false);
+
+		assert_null(frame_at(s, number)->name);
+		assert_int_equal(symbolize_kernel(s, 0xffff800000000010 + i, false), number);
+		if (i == 1)
+			symbolizer_refresh(s);
+	}
+}
+
+static void machinery_is_known_by_name_whatever_the_compiler_appended(void **state)
+{
+	(void)state;
+	static const char *const machinery[] = {
+		"__traceiter_sched_switch",
+		"perf_trace_sched_switch",
+		"trace_event_raw_event_sched_switch",
+		"perf_syscall_enter",
+		"perf_syscall_exit.constprop.0",
+		"perf_call_bpf_enter.isra.0",
+		"trace_call_bpf",
+		"trace_call_bpf.part.0",
+		"perf_trace_run_bpf_submit",
+		"bpf_trace_run2",
+		"__bpf_trace_sched_switch",
+		"__bpf_prog_enter_recur",
+		"bpf_get_stack_raw_tp",
+		"fprobe_handler.part.0",
+		"fprobe_ftrace_entry",
+		"fprobe_entry",
+		"kprobe_multi_link_prog_run.isra.0",
+		"kprobe_ftrace_handler",
+		"kprobe_perf_func",
+		"kprobe_dispatcher",
+		"ftrace_caller_op_ptr",
+		"ftrace_regs_caller",
+		"ftrace_trampoline",
+		"ftrace_ops_list_func",
+		"arch_ftrace_ops_list_func",
+		"aggr_pre_handler",
+		"opt_pre_handler",
+		"asm_exc_int3",
+		"exc_int3",
+		"do_int3",
+		"kprobe_int3_handler",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(machinery); i++)
+		assert_true(machinery_is(machinery[i], NULL));
+	assert_true(machinery_is("bpf_prog_6deef7357e7b4530_on_hit", "bpf"));
+	assert_true(machinery_is("bpf_trampoline_6442541234", "bpf"));
+}
+
+static void what_can_be_traced_is_no_machinery(void **state)
+{
+	(void)state;
+	static const char *const others[] = {
+		"vfs_read",           "do_int3_user_thing",       "perf_syscall",
+		"bpf_prog_load",      "bpf_trampoline_link_prog", "exc_int3x",
+		"kprobe_dispatcher2", "asm_exc_page_fault",       "",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_false(machinery_is(others[i], NULL));
+	assert_false(machinery_is("bpf_prog_load", "ext4"));
+}
+
+static void six_million_addresses_take_a_moment(void **state)
+{
+	struct symbolizer *s = of(state);
+	uint64_t start = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
+	clock_t begin = clock();
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < 200000; i++)
+		for (uint32_t f = 0; f < 30; f++)
+			sum += symbolize_user(s, getpid(), start + (i * 31 + f * 7) % 4096, false);
+	assert_true(sum > 0);
+	/* Generous: under sanitizers and on a busy machine. */
+	assert_true(clock() - begin < 4 * CLOCKS_PER_SEC);
+	assert_true(symbolizer_frames(s)->n < 4096);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_function_of_the_program_has_its_name_file_and_offset),
+		TEST(a_function_of_libc_has_the_name_that_a_person_would_write),
+		TEST(a_function_of_the_vdso_has_its_name),
+		TEST(the_caller_of_a_call_that_does_not_return_is_named),
+		TEST(code_in_no_function_has_no_name_but_its_place_in_the_file),
+		TEST(names_are_shown_as_they_were_written),
+		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
+		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
+		cmocka_unit_test_setup_teardown(with_addresses_unnamed_code_is_told_apart,
+						set_up_address, tear_down),
+		TEST(a_function_is_one_frame),
+		cmocka_unit_test_setup_teardown(with_offsets_each_offset_is_a_frame, set_up_offset,
+						tear_down),
+		TEST(a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names),
+		TEST(a_process_that_was_not_announced_is_read_when_it_is_asked_for),
+		TEST(equal_places_of_two_processes_are_one_frame),
+		TEST(after_exec_both_programs_have_their_names),
+		TEST(a_file_that_was_written_over_is_another_image),
+		TEST(a_library_that_is_loaded_later_has_names),
+		TEST(maps_are_read_again_once_per_refresh_only),
+		TEST(the_name_of_a_process_is_its_own_else_the_given_one_else_empty),
+		TEST(a_reason_for_a_cut_is_one_frame),
+		TEST(a_kernel_function_has_its_name_or_there_is_a_reason),
+		TEST(a_kernel_address_without_function_has_no_name),
+		TEST(machinery_is_known_by_name_whatever_the_compiler_appended),
+		TEST(what_can_be_traced_is_no_machinery),
+		TEST(six_million_addresses_take_a_moment),
+	};
+
+	if (argc > 1 && strcmp(argv[1], "child") == 0)
+		run_as_child();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

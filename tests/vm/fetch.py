@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+"""tests/vm/fetch.py [KERNEL...] - fetch what the guests need; does nothing twice.
+
+Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the
+mirror that this machine uses), and "root": a small root file system with Python and pytest.
+Kept in $STACKCOUNT_CACHE (default ${XDG_CACHE_HOME:-/var/cache}/stackcount); looked up anew
+after a week, or at once with STACKCOUNT_REFRESH=1. Where the mirror cannot be reached, what
+the cache has is used.
+"""
+
+import lzma
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from cache import Apt, Problem, cache_dir, host_suite, make_ext4, replace_dir, tree_megabytes, unpack
+
+SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid"}
+KERNELS = list(SUITES)
+
+# Modules that tests load: a block driver, to see names of code that came late.
+MODULES = ["loop"]
+
+ROOT_VERSION = "6"
+ROOT_PACKAGES = """base-files bash coreutils dash findutils grep sed gawk hostname util-linux mount
+procps python3-minimal python3-pytest libbpf1 libelf1 libdw1 zlib1g libstdc++6 perl-base""".split()
+
+# The tests' disk says what is to be done.
+INIT = """#!/bin/sh
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+mount -t proc proc /proc
+mountpoint -q /dev || mount -t devtmpfs dev /dev
+mount -t sysfs sys /sys
+for block in /sys/block/nvme*n*; do
+	ln -s ${block##*/} /dev/disk-$(cat $block/nsid)
+done
+mount -t ext4 /dev/disk-2 /tests
+exec /tests/init
+"""
+
+ROOT_SIGNATURE = 0x57AC0047
+
+WEEK_S = 7 * 24 * 3600
+
+
+def is_fresh(stamp):
+    if os.environ.get("STACKCOUNT_REFRESH"):
+        return False
+    return stamp.exists() and time.time() - stamp.stat().st_mtime < WEEK_S
+
+
+def kernel_dir(name):
+    return cache_dir() / "kernel" / name
+
+
+def plain_module(path):
+    data = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(data)
+    if path.suffix == ".zst":
+        return subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
+    return data
+
+
+def first_file(root, *patterns):
+    for pattern in patterns:
+        found = sorted(path for path in root.glob(pattern) if path.is_file())
+        if found:
+            return found[0]
+    raise Problem(f"no {patterns[0]} in the kernel's packages")
+
+
+def unpack_kernel(debs, release, to):
+    tree = to / "tree"
+    tree.mkdir()
+    for deb in debs:
+        unpack(deb, tree)
+    shutil.copy(first_file(tree, "boot/vmlinuz-*", "usr/**/vmlinuz*", "**/vmlinuz*"), to / "vmlinuz")
+    shutil.copy(first_file(tree, "boot/config-*", "usr/**/config*", "**/config*"), to / "config")
+    (to / "modules").mkdir()
+    for name in MODULES:
+        module = first_file(tree, f"**/kernel/**/{name}.ko*")
+        (to / "modules" / f"{name}.ko").write_bytes(plain_module(module))
+    shutil.rmtree(tree)
+    (to / "release").write_text(release + "\n")
+
+
+def fetch_kernel(name):
+    target = kernel_dir(name)
+    stamp = target / "release"
+    if is_fresh(stamp):
+        return stamp.read_text().strip()
+    apt = Apt(SUITES[name])
+    apt.update()
+    image = apt.depends("linux-image-cloud-amd64", r"linux-image-\d.*cloud-amd64")
+    if not image:
+        raise Problem(f"no cloud kernel in {SUITES[name]}")
+    release = re.sub(r"^linux-image-|-unsigned$", "", image[0])
+    if stamp.exists() and stamp.read_text().strip() == release:
+        os.utime(stamp)
+        return release
+    new = target.with_name(name + ".new")
+    shutil.rmtree(new, ignore_errors=True)
+    (new / "debs").mkdir(parents=True)
+    packages = [image[0], *apt.depends(image[0], r"linux-(binary|modules|image)-")]
+    unpack_kernel(apt.download(packages, new / "debs"), release, new)
+    shutil.rmtree(new / "debs")
+    replace_dir(new, target)
+    return release
+
+
+def compile_python(tree):
+    """Emulated, the first import of pytest from source takes ten seconds."""
+    done = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                          capture_output=True, text=True)
+    version = done.stdout.strip()
+    library = tree / f"usr/lib/python{version}"
+    if not library.is_dir():
+        return
+    subprocess.run(
+        ["/usr/bin/python3", "-m", "compileall", "-qq", "--invalidation-mode", "unchecked-hash",
+         "-s", str(tree), str(library), str(tree / "usr/lib/python3")],
+        check=False,
+        timeout=300,
+    )
+
+
+def add_partition_table(image, to):
+    """Give the file system a disk with a signature: the kernel finds its root by that alone,
+    while names like nvme0n1 depend on which name space answers first (since Linux 6.12)."""
+    size = image.stat().st_size
+    header = bytearray(1 << 20)
+    struct.pack_into("<I", header, 440, ROOT_SIGNATURE)
+    struct.pack_into("<B3sB3sII", header, 446, 0, b"\0" * 3, 0x83, b"\0" * 3, 2048, size // 512)
+    header[510:512] = b"\x55\xaa"
+    with open(to, "wb") as out, open(image, "rb") as source:
+        out.write(header)
+        shutil.copyfileobj(source, out, 1 << 20)
+
+
+def make_root(to):
+    """An unconfigured Debian: its files are enough to run Python, and no script runs as root."""
+    apt = Apt(host_suite())
+    apt.update()
+    tree = to / "tree"
+    for folder in ("bin", "sbin", "lib", "lib64"):
+        (tree / "usr" / folder).mkdir(parents=True)
+        (tree / folder).symlink_to(f"usr/{folder}")
+    for deb in apt.download_closure(ROOT_PACKAGES):
+        unpack(deb, tree)
+        deb.unlink()
+    for folder in ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info"):
+        shutil.rmtree(tree / folder, ignore_errors=True)
+    for folder in ("proc", "sys", "dev", "run", "tmp", "tests", "disk", "root"):
+        (tree / folder).mkdir(exist_ok=True)
+    (tree / "etc/passwd").write_text(
+        "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
+    )
+    (tree / "etc/group").write_text("root:x:0:\nnogroup:x:65534:\n")
+    (tree / "etc/hosts").write_text("127.0.0.1 localhost\n")
+    init = tree / "usr/sbin/init"
+    init.write_text(INIT)
+    init.chmod(0o755)
+    compile_python(tree)
+    make_ext4(to / "root.ext4", tree_megabytes(tree) + 64, tree)
+    add_partition_table(to / "root.ext4", to / "root.disk")
+    (to / "root.ext4").unlink()
+    shutil.rmtree(tree)
+
+
+def fetch_root():
+    target = cache_dir() / "root"
+    stamp = target / "version"
+    version = f"{ROOT_VERSION} {host_suite()}"
+    if stamp.exists() and stamp.read_text() == version:
+        return version
+    new = target.with_name("root.new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    make_root(new)
+    (new / "version").write_text(version)
+    replace_dir(new, target)
+    return version
+
+
+def fetch(name):
+    """Fetch one item; on failure use what the cache has. Returns what is there, in words."""
+    stamp = cache_dir() / "root/version" if name == "root" else kernel_dir(name) / "release"
+    try:
+        return fetch_root() if name == "root" else fetch_kernel(name)
+    except (Problem, OSError, subprocess.SubprocessError) as problem:
+        if not stamp.exists():
+            raise
+        print(f"fetch {name}: {problem}; using what is in the cache", file=sys.stderr)
+        return stamp.read_text().strip()
+
+
+def main(names):
+    unknown = [name for name in names if name not in (*KERNELS, "root")]
+    if unknown:
+        print(f"fetch: no kernel '{unknown[0]}' (there are: {' '.join(KERNELS)})", file=sys.stderr)
+        return 2
+    status = 0
+    for name in names or [*KERNELS, "root"]:
+        try:
+            print(f"{name}: {fetch(name)}", flush=True)
+        except (Problem, OSError, subprocess.SubprocessError) as problem:
+            print(f"fetch {name}: {problem}", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,199 @@
+"""A kernel under QEMU's software emulation, and one command run in it.
+
+There is no initramfs and no module to load: NVMe and ext4 are built into all four kernels. One
+controller has the disks as its name spaces; the guest's init links them as /dev/disk-N:
+
+    1  the root file system; changes are thrown away
+    2  the tests' disk, at /tests: what is to be run, and 'init', which runs it
+    3  a scratch ext4 with a journal, at /disk
+    4  raw: a tar of what the command leaves in /out
+
+The console is the first serial port, what the command prints the second; its last line is the
+exit status.
+"""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import threading
+from pathlib import Path
+
+from cache import Problem, cache_dir, make_ext4, tree_megabytes
+from fetch import ROOT_SIGNATURE, kernel_dir
+
+STATUS = "guest-exit-status"
+
+INIT = f"""#!/bin/bash
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root LANG=C.UTF-8 TERM=dumb PYTHONDONTWRITEBYTECODE=1
+mkdir -p /dev/pts /dev/shm /out
+mount -t devpts devpts /dev/pts
+mount -t tmpfs shm /dev/shm
+mount -t tmpfs run /run
+mount -t tmpfs tmp /tmp
+mount -t tmpfs out /out
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t bpf bpf /sys/fs/bpf
+mount -t ext4 /dev/disk-3 /disk
+python3 /tests/loopback.py
+echo 1 >/proc/sys/kernel/printk
+stty -F /dev/ttyS1 raw -echo
+cd /tests
+bash /tests/command </dev/null >/dev/ttyS1 2>&1
+status=$?
+tar -C /out -cf /dev/disk-4 .
+echo "{STATUS} $status" >/dev/ttyS1
+sync
+echo o >/proc/sysrq-trigger
+sleep 60
+"""
+
+# There is no ip(8) in the guest.
+LOOPBACK = """import fcntl, socket, struct
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 1 | 8 | 64))
+"""
+
+# One thread for all CPUs of a guest: with one each, a CPU can still run an int3 that another has
+# just replaced, which the kernel, patching its own code when a tracer comes, takes for a bug. Two
+# guests at a time keep two cores busy all the same.
+ACCELERATOR = "tcg,thread=single"
+
+# cmpxchg16b makes QEMU 7.2's emulation of 6.12 panic at random; five-level paging is slow.
+CPU = "max,la57=off,-cx16"
+
+RESULT_BYTES = 64 << 20
+
+
+running = set()  # the QEMUs of this program: whoever ends it early ends them
+
+
+def end_all():
+    for qemu in list(running):
+        qemu.kill()
+
+
+class Guest:
+    """with Guest(kernel, stage) as guest: status = guest.run(command, timeout_s, sink)"""
+
+    def __init__(self, kernel, stage, n_cpus=2, megabytes=2048):
+        self.kernel = kernel
+        self.stage = Path(stage)
+        self.n_cpus = n_cpus
+        self.megabytes = megabytes
+
+    def __enter__(self):
+        self.tmp = work_dir("guest")
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+    def _write(self, name, text):
+        path = self.stage / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def _make_disks(self, command):
+        self._write("init", INIT)
+        self._write("loopback.py", LOOPBACK)
+        self._write("command", command + "\n")
+        shutil.copytree(kernel_dir(self.kernel) / "modules", self.stage / "modules")
+        make_ext4(self.tmp / "tests", tree_megabytes(self.stage), self.stage)
+        make_ext4(self.tmp / "scratch", 256, journal=True)
+        with open(self.tmp / "result", "wb") as file:
+            file.truncate(RESULT_BYTES)
+
+    def _arguments(self, port):
+        disks = [
+            (cache_dir() / "root/root.disk", ",snapshot=on"),
+            (self.tmp / "tests", ""),
+            (self.tmp / "scratch", ""),
+            (self.tmp / "result", ""),
+        ]
+        args = ["qemu-system-x86_64", "-nodefaults", "-no-reboot", "-display", "none"]
+        args += ["-accel", ACCELERATOR, "-cpu", CPU, "-machine", "pc"]
+        args += ["-smp", str(self.n_cpus), "-m", str(self.megabytes), "-nic", "none"]
+        args += ["-serial", f"file:{self.tmp}/console"]
+        args += ["-chardev", f"file,id=out,path=/dev/fd/{port}", "-serial", "chardev:out"]
+        args += ["-kernel", str(kernel_dir(self.kernel) / "vmlinuz"), "-append"]
+        args += ["console=ttyS0 quiet panic=-1 "
+                 f"root=PARTUUID={ROOT_SIGNATURE:08x}-01 rw rootwait init=/usr/sbin/init"]
+        args += ["-device", "nvme,id=nvme,serial=guest"]
+        for i, (path, how) in enumerate(disks, 1):
+            args += ["-drive", f"if=none,id=d{i},file={path},format=raw,cache=unsafe{how}"]
+            args += ["-device", f"nvme-ns,drive=d{i},bus=nvme,nsid={i}"]
+        return args
+
+    def run(self, command, timeout_s, sink):
+        """Boot, run @command (bash) and pass each line it prints to @sink. Its exit status, or
+        None when there was none: the guest hung, or ended before."""
+        self._make_disks(command)
+        status = None
+        read_end, write_end = os.pipe()
+        with open(self.tmp / "qemu.err", "wb") as errors:
+            qemu = subprocess.Popen(
+                self._arguments(write_end),
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                pass_fds=[write_end],
+            )
+        running.add(qemu)
+        os.close(write_end)
+        killer = threading.Timer(timeout_s, qemu.kill)
+        killer.start()
+        try:
+            with os.fdopen(read_end, errors="replace") as lines:
+                for line in lines:
+                    found = re.match(rf"{STATUS} (\d+)", line)
+                    if found:
+                        status = int(found[1])
+                    else:
+                        sink(line)
+            qemu.wait()
+        finally:
+            killer.cancel()
+            if qemu.poll() is None:
+                qemu.kill()
+                qemu.wait()
+            running.discard(qemu)
+        return status
+
+    def console(self):
+        text = ""
+        for name in ("console", "qemu.err"):
+            path = self.tmp / name
+            text += path.read_text(errors="replace") if path.exists() else ""
+        return text
+
+    def take_results(self, to):
+        """Unpack what the command left in /out."""
+        data = (self.tmp / "result").read_bytes()
+        Path(to).mkdir(parents=True, exist_ok=True)
+        if not any(data[:512]):
+            return
+        with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+            for member in tar.getmembers():
+                if member.isfile():
+                    file = Path(to) / os.path.basename(member.name)
+                    file.write_bytes(tar.extractfile(member).read())
+
+
+def work_dir(what):
+    """A new directory in the cache; those of programs that were killed are removed."""
+    for old in cache_dir().glob("work.*"):
+        if not Path("/proc", old.name.split(".")[1]).exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"work.{os.getpid()}.{what}.", dir=cache_dir()))
+
+
+def check_host():
+    for program, package in (("qemu-system-x86_64", "qemu-system-x86"), ("/sbin/mkfs.ext4", "e2fsprogs")):
+        if not shutil.which(program):
+            raise Problem(f"no {program} (package {package}; 'make test-deps' installs it)")

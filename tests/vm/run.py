@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
+
+Boot each kernel (5.10 6.1 6.12 newest; default all) and run tests/e2e in it, the same files
+as on this machine. Two guests run at once. The last line per kernel is its sum:
+
+    vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
+
+What each printed, its JUnit file and its console are left in build/vm/KERNEL/. --command runs
+that in place of the tests (bash, as root, in /tests: a copy of build/ and tests/).
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import sys
+import time
+import xml.etree.ElementTree
+from pathlib import Path
+
+from cache import Problem
+from fetch import KERNELS, fetch, kernel_dir
+from guest import Guest, check_host, end_all, work_dir
+
+TOP = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
+
+# Emulation is slow: counts that take a second here are divided for the guests.
+SCALE = "0.02"
+
+
+def stage_tests(to):
+    """Copy what a guest needs below @to."""
+    for name in ("stackcount", "workload"):
+        source = BUILD / name
+        if not source.exists():
+            raise Problem(f"no {source} ('make' builds it)")
+        target = to / "build" / name
+        target.parent.mkdir(exist_ok=True)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    shutil.copytree(TOP / "tests/e2e", to / "tests/e2e", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def test_command(arguments):
+    return (
+        f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST=1\n"
+        "exec python3 -m pytest -p no:cacheprovider -v --junitxml=/out/junit.xml tests/e2e "
+        + shlex.join(arguments)
+    )
+
+
+def count_results(path):
+    """(passed, failed) of a JUnit file."""
+    if not path.exists():
+        return 0, 1
+    suite = xml.etree.ElementTree.parse(path).getroot().find("testsuite")
+    failed = int(suite.get("failures")) + int(suite.get("errors"))
+    return int(suite.get("tests")) - failed - int(suite.get("skipped")), failed
+
+
+def run_kernel(name, args):
+    """Returns (summary, passed, failed)."""
+    begin = time.monotonic()
+    out = BUILD / "vm" / name
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    release = (kernel_dir(name) / "release").read_text().strip()
+    with contextlib.ExitStack() as at_end:
+        stage = work_dir("stage")
+        at_end.callback(shutil.rmtree, stage, ignore_errors=True)
+        with Guest(name, stage) as guest, open(out / "output.txt", "w") as output:
+
+            def sink(line):
+                output.write(line)
+                output.flush()
+                if args.command or args.verbose or re.search(r"FAILED|ERROR", line):
+                    print(f"{name}: {line.rstrip()}", flush=True)
+
+            stage_tests(stage)
+            command = args.command or test_command(args.pytest)
+            status = guest.run(command, args.timeout, sink)
+            guest.take_results(out)
+            (out / "console.txt").write_text(guest.console())
+    took = f"in {time.monotonic() - begin:.0f} s"
+    if status is None:
+        return f"vm {name} ({release}): 0 passed, 1 failed (no exit status: see {out}/console.txt) {took}", 0, 1
+    if args.command:
+        return f"vm {name} ({release}): exit status {status} {took}", int(status == 0), int(status != 0)
+    passed, failed = count_results(out / "junit.xml")
+    if status not in (0, 1) and failed == 0:
+        failed = 1
+    deselected = re.search(r"(\d+) deselected", (out / "output.txt").read_text())
+    others = f", {deselected[1]} not for this kernel" if deselected else ""
+    return f"vm {name} ({release}): {passed} passed, {failed} failed{others}, {took}", passed, failed
+
+
+def parse_arguments(argv):
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
+    parser.add_argument("kernels", nargs="*")
+    parser.add_argument("--command")
+    parser.add_argument("--timeout", type=float, default=480, help="seconds per kernel")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("-v", "--verbose", action="store_true")
+    pytest = []
+    if "--" in argv:
+        split = argv.index("--")
+        argv, pytest = argv[:split], argv[split + 1 :]
+    args = parser.parse_args(argv)
+    args.pytest = pytest
+    return args
+
+
+def stop(*_):
+    end_all()
+    os._exit(1)
+
+
+def main(argv):
+    args = parse_arguments(argv)
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    kernels = args.kernels or KERNELS
+    try:
+        check_host()
+        for name in (*kernels, "root"):
+            fetch(name)
+    except (Problem, KeyError) as problem:
+        print(f"vm: {problem}", file=sys.stderr)
+        return 1
+    total_failed = 0
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        jobs = [pool.submit(run_kernel, name, args) for name in kernels]
+        for job in jobs:
+            try:
+                line, _, failed = job.result()
+            except Problem as problem:
+                line, failed = f"vm: 0 passed, 1 failed ({problem})", 1
+            total_failed += failed
+            print(line, flush=True)
+    return 1 if total_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+# Programs that make a known number of hits by known call chains and print what a
+# correct tool must report. Included by the Makefile; 'make workload' builds all.
+WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx
+WORKLOAD_DIR := $(BUILD)/workload
+WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
+	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
+WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
+
+.PHONY: workload
+workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
+	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so
+
+$(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
+	@mkdir -p $(@D)
+	$(WORK_CC) -c -o $@ $<
+
+$(WORKLOAD_DIR)/%: $(WORKLOAD_DIR)/%.o $(WORKLOAD_DIR)/work.o
+	$(CC) -no-pie -rdynamic -o $@ $^ -pthread -ldl
+
+$(WORKLOAD_DIR)/usdt: $(WORKLOAD_DIR)/usdt_gated.o
+
+$(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
+	$(CXX) -std=gnu++17 $(WORK_FLAGS) -no-pie -o $@ $^ -pthread
+
+# Functions that begin with endbr64, and a position-independent program.
+$(WORKLOAD_DIR)/calls-cet: tests/workload/calls.c $(WORKLOAD_DIR)/work.o
+	$(WORK_CC) -fcf-protection=branch -no-pie -o $@ $^ -pthread
+$(WORKLOAD_DIR)/calls-pie: tests/workload/calls.c tests/workload/work.c
+	@mkdir -p $(@D)
+	$(WORK_CC) -fPIE -pie -o $@ $^ -pthread
+$(WORKLOAD_DIR)/calls-stripped: $(WORKLOAD_DIR)/calls.o $(WORKLOAD_DIR)/work.o
+	$(CC) -no-pie -rdynamic -s -o $@ $^ -pthread
+
+$(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) -fPIC -shared -o $@ $<
+
+# What an ELF file may call a function: no compiler writes these, so rename.
+$(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o
+	$(CC) -no-pie -o $@.plain $^ -pthread
+	objcopy --redefine-sym "odd_semicolon=odd;semi colon" \
+		--redefine-sym "$$(printf 'odd_bytes=odd\033\377bytes')" $@.plain $@
+	rm $@.plain

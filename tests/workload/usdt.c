@@ -1,0 +1,48 @@
+/*
+ * usdt N - three USDT probes, N hits each: alpha:tick, beta:tick (equal names, two
+ * providers) and, guarded by a semaphore, alpha:gated (in usdt_gated.c). Also says
+ * what the semaphore was during the work.
+ */
+#include <stdio.h>
+#include <sys/sdt.h>
+
+#include "usdt_gated.h"
+#include "work.h"
+
+static uint64_t n;
+static unsigned semaphore;
+
+FRAME static void fire_alpha(uint64_t i)
+{
+	STAP_PROBE1(alpha, tick, i);
+	STAY();
+}
+
+FRAME static void fire_beta(uint64_t i)
+{
+	STAP_PROBE1(beta, tick, i);
+	STAY();
+}
+
+FRAME static void run(void)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		fire_alpha(i);
+		fire_beta(i);
+		fire_gated(i);
+	}
+	semaphore = gated_semaphore();
+	STAY();
+}
+
+int main(int argc, char **argv)
+{
+	argv = work_begin(argc, argv, 1, "N");
+	n = work_number(argv[0]);
+	work_run(run);
+	work_expect("fire_alpha", n);
+	work_expect("fire_beta", n);
+	work_expect("fire_gated", semaphore ? n : 0);
+	printf("semaphore %u\n", semaphore);
+	return 0;
+}

@@ -1,0 +1,7 @@
+/* usdt_gated.h - sys/sdt.h gives all probes of a file semaphores, or none. */
+#pragma once
+
+#include <stdint.h>
+
+void fire_gated(uint64_t i);
+unsigned gated_semaphore(void);
