@@ -37,13 +37,24 @@ enum lost_reason {
 };
 
 /*
- * The value of the 'counts' maps: one count in each of a few lanes, a cache line apart,
- * so that a stack that is hot on several CPUs does not bounce one line between them. Lane
- * i is word LANE_WORDS * (i + 1); the first line is left to the key, which all CPUs read.
+ * The value of the 'counts' maps. A row that has had HITS_TO_HOT hits is given a counter on
+ * each CPU, so that a stack that is hot on several of them does not bounce one line between
+ * them: entry hot_index() of the map 'hot'. Its count is then the sum of all of these.
  */
-#define LANE_WORDS 8
-#define MAX_LANES 8
-#define ROW_WORDS(n_lanes) (LANE_WORDS * (n_lanes) + 1)
+struct stack_row {
+	__u64 count;
+	__u32 hot; /* number of its counters, 0: none */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct stack_row) == 16, "abi");
+
+#define HITS_TO_HOT 64
+
+/* A CPU's counters lie together: no cache line belongs to two CPUs. @hot: from 1. */
+static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_hot_rows)
+{
+	return (cpu * 2 + generation) * n_hot_rows + hot - 1;
+}
 
 /* Key of the 'counts' maps. */
 struct stack_key {
@@ -61,12 +72,14 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 /* The same of the first kernel address. */
 #define KEY_KERNEL_PC_EXACT 2
 
-/* Key of the 'stacks' maps: one piece of a stack; the value is CHUNK_WORDS words. */
-struct chunk_key {
-	__u64 stack; /* hash, as in struct stack_key */
-	__u64 index; /* of the piece */
-};
-_Static_assert(sizeof(struct chunk_key) == 16, "abi");
+/*
+ * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits
+ * are free for it, and the number of the piece.
+ */
+#define CHUNK_NUMBERS 7ULL
+#define STACK_HASH(bits) ((bits) & ~CHUNK_NUMBERS ? (bits) & ~CHUNK_NUMBERS : CHUNK_NUMBERS + 1)
+
+_Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
 
 struct stack_chunk {
 	__u64 words[CHUNK_WORDS];
@@ -94,8 +107,9 @@ struct trace_state {
 	__u32 generation; /* 0 or 1: where to count; GENERATION_OFF: count nothing */
 	__u32 pad0[31];  /* what is written on new rows is kept off the line that every hit reads */
 	__u64 n_rows[2]; /* rows in each generation */
-	__u64 n_chunks[2];
-	__u64 is_noticed[2]; /* NOTICE_FILLING was sent */
+	__u64 n_hot[2];  /* rows that asked for counters of their own */
+	__u64 n_chunks;
+	__u64 is_noticed; /* NOTICE_FILLING was sent */
 	__u64 pad1[10];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
@@ -108,7 +122,7 @@ _Static_assert(sizeof(struct trace_state) == 384, "abi");
 struct trace_config {
 	__u64 hash_seed[2];   /* random, odd */
 	__u64 max_events;     /* 0: no limit */
-	__u64 rows_to_notice; /* new rows in a generation after which that is told */
+	__u64 rows_to_notice; /* rows in a generation from which on that is told */
 	__u64 chunks_to_notice;
 	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
 	__u64 pidns_ino;
@@ -125,9 +139,7 @@ struct trace_config {
 	__u32 fork_child_offset; /* byte offset of child_pid in sched_process_fork's record */
 	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
 	__u32 has_task_regs;     /* bpf_task_pt_regs() exists: user stacks are walked here */
-	__u32 lane_mask;         /* number of lanes - 1 */
-	__u32 has_own_lane;      /* each CPU has one to itself */
-	__u32 pad;
+	__u32 n_hot_rows;        /* of a generation: rows with counters for each CPU */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 64 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 56 + MAX_CPUS / 8, "abi");

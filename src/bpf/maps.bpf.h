@@ -16,7 +16,7 @@
 #define NULL ((void *)0)
 
 const volatile struct trace_config config;
-const volatile __u64 zero_row[ROW_WORDS(MAX_LANES)];
+const struct stack_row new_row = { .count = 1 };
 struct trace_state trace_state;
 
 /* The two stacks of a hit. */
@@ -72,22 +72,51 @@ struct {
 } scratch SEC(".maps");
 
 /*
- * No per-CPU hash: each of its elements is an allocation from the kernel's per-CPU memory,
- * which made a new row five times as dear (20 us, measured), and grows with the machine.
+ * Rows, in two generations. No per-CPU hash: each of its elements is an allocation from the
+ * kernel's per-CPU memory, which made a new row five times as dear (20 us, measured), and
+ * grows with the machine.
+ *
+ * A map's buckets are made with it, one for each entry it may ever have, and that takes
+ * longer than all else at the start. So there are two levels: small maps, and large ones that
+ * user space puts behind them once counting has begun.
  */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* set before loading, as is the value's size: see ROW_WORDS() */
-	__uint(key_size, sizeof(struct stack_key));
-	__uint(value_size, sizeof(__u64) * ROW_WORDS(1));
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, struct stack_key);
+	__type(value, struct stack_row);
 } counts0 SEC(".maps"), counts1 SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__array(values, struct counts_map);
+} more_counts SEC(".maps");
+
+/* Entry hot_index(). User space maps it, and adds up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, __u64);
+} hot SEC(".maps");
+
+/* Stacks, of both generations: what is known stays known. */
 struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */
-	__type(key, struct chunk_key);
+	__type(key, __u64);
 	__type(value, struct stack_chunk);
-} stacks0 SEC(".maps"), stacks1 SEC(".maps");
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct stacks_map);
+} more_stacks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

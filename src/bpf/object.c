@@ -4,19 +4,35 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "stackcount.skel.h"
 
+/*
+ * Entries in the first level of the maps. They are there for as long as the second level
+ * takes (10 ms), and their buckets cost 0.4 ms each.
+ */
+#define FIRST_ROWS 32768
+#define FIRST_CHUNKS 65536
+
 struct object {
 	struct stackcount_bpf *skeleton;
+	uint32_t more_rows; /* of one generation, in the second level; 0: there is none */
+	uint32_t more_chunks;
+	int more_counts_fds[2]; /* the second level; -1 until it is there */
+	int more_stacks_fd;
+	uint64_t *hot; /* mapped */
+	size_t hot_bytes;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
@@ -77,11 +93,22 @@ static void choose_programs(struct object *o, const struct object_options *optio
 	}
 }
 
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static void allocate_on_demand(struct bpf_map *map, const struct features *features)
+{
+	if (features->on_demand_maps)
+		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
+}
+
 static void size_map(struct bpf_map *map, uint32_t n, const struct features *features)
 {
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
-	if (features->on_demand_maps && n > 1)
-		(void)bpf_map__set_map_flags(map, BPF_F_NO_PREALLOC);
+	if (n > 1)
+		allocate_on_demand(map, features);
 }
 
 static void size_maps(struct object *o, const struct object_options *options,
@@ -89,14 +116,18 @@ static void size_maps(struct object *o, const struct object_options *options,
 {
 	struct stackcount_bpf *s = o->skeleton;
 
-	const uint32_t row_bytes = sizeof(__u64) * ROW_WORDS(options->config.lane_mask + 1);
+	const uint32_t rows = least(options->max_rows, FIRST_ROWS);
+	const uint32_t chunks = least(options->max_chunks, FIRST_CHUNKS);
 
-	(void)bpf_map__set_value_size(s->maps.counts0, row_bytes);
-	(void)bpf_map__set_value_size(s->maps.counts1, row_bytes);
-	size_map(s->maps.counts0, options->max_rows, features);
-	size_map(s->maps.counts1, options->max_rows, features);
-	size_map(s->maps.stacks0, options->max_chunks, features);
-	size_map(s->maps.stacks1, options->max_chunks, features);
+	o->more_rows = options->max_rows - rows;
+	o->more_chunks = options->max_chunks - chunks;
+	size_map(s->maps.counts0, rows, features);
+	size_map(s->maps.counts1, rows, features);
+	size_map(s->maps.stacks, chunks, features);
+	allocate_on_demand(bpf_map__inner_map(s->maps.more_counts), features);
+	allocate_on_demand(bpf_map__inner_map(s->maps.more_stacks), features);
+	(void)bpf_map__set_max_entries(s->maps.hot,
+				       2 * options->n_cpus * options->config.n_hot_rows);
 	size_map(s->maps.tgids, options->max_tgids, features);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 }
@@ -111,12 +142,26 @@ static int refuse(int err, struct error *e)
 			 words[0] ? ": " : "", words);
 }
 
+static int map_hot(struct object *o, struct error *e)
+{
+	const struct bpf_map *map = o->skeleton->maps.hot;
+	void *at;
+
+	o->hot_bytes = sizeof(uint64_t) * bpf_map__max_entries(map);
+	at = mmap(NULL, o->hot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	if (at == MAP_FAILED)
+		return error_errno(e, "map the counters");
+	o->hot = at;
+	return 0;
+}
+
 int object_load(const struct object_options *options, const struct features *features,
 		struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
 	o->outer_fd = -1;
+	o->more_counts_fds[0] = o->more_counts_fds[1] = o->more_stacks_fd = -1;
 	first_words.text[0] = '\0';
 	(void)libbpf_set_print(keep_first_words);
 	o->skeleton = stackcount_bpf__open();
@@ -132,6 +177,9 @@ int object_load(const struct object_options *options, const struct features *fea
 
 	if (err)
 		return refuse(err, e);
+	err = map_hot(o, e);
+	if (err)
+		return err;
 	*ret = TAKE(o);
 	return 0;
 }
@@ -140,8 +188,12 @@ void object_free(struct object *o)
 {
 	if (!o)
 		return;
-	if (o->outer_fd >= 0)
-		close(o->outer_fd);
+	cleanup_close_fd(&o->outer_fd);
+	cleanup_close_fd(&o->more_counts_fds[0]);
+	cleanup_close_fd(&o->more_counts_fds[1]);
+	cleanup_close_fd(&o->more_stacks_fd);
+	if (o->hot)
+		(void)munmap(o->hot, o->hot_bytes);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -157,14 +209,71 @@ int object_program_fd(const struct object *o, enum program program)
 	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
 }
 
-int object_counts_fd(const struct object *o, unsigned generation)
+int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
 {
+	if (level)
+		return o->more_counts_fds[generation];
 	return bpf_map__fd(generation ? o->skeleton->maps.counts1 : o->skeleton->maps.counts0);
 }
 
-int object_stacks_fd(const struct object *o, unsigned generation)
+int object_stacks_fd(const struct object *o, unsigned level)
 {
-	return bpf_map__fd(generation ? o->skeleton->maps.stacks1 : o->skeleton->maps.stacks0);
+	return level ? o->more_stacks_fd : bpf_map__fd(o->skeleton->maps.stacks);
+}
+
+uint64_t *object_hot(const struct object *o)
+{
+	return o->hot;
+}
+
+/* A map of the second level: as @like, with @n entries, and then entry @at of @outer. */
+struct level_map {
+	const struct bpf_map *like, *outer;
+	uint32_t n;
+	__u32 at;
+	int *fd; /* -1 until it is there */
+	pthread_t thread;
+};
+
+static void *add_map(void *argument)
+{
+	struct level_map *m = argument;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(m->like));
+	int fd = bpf_map_create(bpf_map__type(m->like), "more", bpf_map__key_size(m->like),
+				bpf_map__value_size(m->like), m->n, &opts);
+
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY)) {
+		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
+			  strerror(errno));
+		cleanup_close_fd(&fd);
+	}
+	*m->fd = fd;
+	return NULL;
+}
+
+/*
+ * Side by side: each such update waits for RCU behind it, for longer than what the first
+ * level has room for.
+ */
+void object_add_level(struct object *o)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+	struct level_map maps[] = {
+		{ s->maps.stacks, s->maps.more_stacks, o->more_chunks, 0, &o->more_stacks_fd, 0 },
+		{ s->maps.counts0, s->maps.more_counts, o->more_rows, 0, &o->more_counts_fds[0],
+		  0 },
+		{ s->maps.counts1, s->maps.more_counts, o->more_rows, 1, &o->more_counts_fds[1],
+		  0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		if (maps[i].n && pthread_create(&maps[i].thread, NULL, add_map, &maps[i]) != 0)
+			maps[i].thread = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		if (maps[i].n && maps[i].thread)
+			(void)pthread_join(maps[i].thread, NULL);
+	o->more_rows = 0;
+	o->more_chunks = 0;
 }
 
 int object_lost_fd(const struct object *o)

@@ -28,8 +28,9 @@ enum program {
 struct object_options {
 	struct trace_config config;
 	unsigned programs;   /* 1 << enum program, an OR */
-	uint32_t max_rows;   /* of one generation */
-	uint32_t max_chunks; /* likewise */
+	uint32_t n_cpus;     /* possible ones */
+	uint32_t max_rows;   /* of one generation; config.n_hot_rows of these with own counters */
+	uint32_t max_chunks; /* of both */
 	uint32_t max_tgids;  /* entries in the map 'tgids' */
 };
 
@@ -42,8 +43,21 @@ void object_free(struct object *object);
 void object_freep(struct object **object);
 
 int object_program_fd(const struct object *object, enum program program);
-int object_counts_fd(const struct object *object, unsigned generation);
-int object_stacks_fd(const struct object *object, unsigned generation);
+
+/* The maps of a @level, below LEVELS; -1 where there is no second one. */
+#define LEVELS 2
+int object_counts_fd(const struct object *object, unsigned generation, unsigned level);
+int object_stacks_fd(const struct object *object, unsigned level);
+
+/*
+ * Put the second level behind the maps, unless it is there or not needed. Without it the room is
+ * smaller; so what fails is told to --debug alone.
+ */
+void object_add_level(struct object *object);
+
+/* The map 'hot', by hot_index(). Lent by @object. */
+uint64_t *object_hot(const struct object *object);
+
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);
 

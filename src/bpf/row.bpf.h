@@ -15,7 +15,7 @@ static __always_inline const __u64 *first_word(const struct scratch_slot *slot, 
 /*
  * Over whole groups of words: behind a stack's words there are zeros. Four lanes, so that
  * the multiplications overlap; the seeds are random, so that nobody can prepare two stacks
- * with one hash. Never 0.
+ * with one hash.
  */
 #define HASH_GROUP 4
 
@@ -42,7 +42,7 @@ static __always_inline __u64 hash_stack(const struct scratch_slot *slot, __u32 s
 	a ^= a >> 32 ^ b ^ b >> 29;
 	a *= config.hash_seed[0];
 	a ^= a >> 32;
-	return a ? a : 1;
+	return STACK_HASH(a);
 }
 
 __noinline __u64 hash_side(struct scratch_slot *slot, __u32 side)
@@ -56,29 +56,40 @@ static __always_inline __u32 why_full(long err, __u32 full)
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
 }
 
+/* One piece in the first level or the second. Returns 0, also when it is there, or an error. */
+static __always_inline long store_chunk(void *more, __u64 key, const __u64 *words)
+{
+	long err = bpf_map_update_elem(&stacks, &key, words, BPF_NOEXIST);
+
+	if (err == -E2BIG && more)
+		err = bpf_map_update_elem(more, &key, words, BPF_NOEXIST);
+	if (!err)
+		__sync_fetch_and_add(&trace_state.n_chunks, 1);
+	return err == -EEXIST ? 0 : err;
+}
+
 /*
- * Keep a stack's frames in generation @g, once. The last piece is written last: where it
- * is, all are. Returns 0 or a negative errno.
+ * Keep a stack's frames, once. The last piece is written last: where it is, all
+ * are, or user space has taken them. Returns 0 or a negative errno.
  */
-static __always_inline long store_stack(__u32 g, __u64 hash, const struct scratch_slot *slot,
-					enum side side)
+static __always_inline long store_stack(__u64 hash, const struct scratch_slot *slot, enum side side)
 {
 	const __u64 *words = first_word(slot, side);
 	const __u32 n = n_words(&slot->walked[side]);
-	struct chunk_key key = { .stack = hash, .index = (n - 1) / CHUNK_WORDS };
-	void *stacks = g ? (void *)&stacks1 : (void *)&stacks0;
+	const __u64 last = hash | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
+	const __u32 zero = 0;
+	void *more = bpf_map_lookup_elem(&more_stacks, &zero);
 	long err;
 
-	if (!hash || bpf_map_lookup_elem(stacks, &key))
+	if (!hash || bpf_map_lookup_elem(&stacks, &last) ||
+	    (more && bpf_map_lookup_elem(more, &last)))
 		return 0;
 	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++) {
 		if (i * CHUNK_WORDS >= n)
 			break;
-		key.index = i;
-		err = bpf_map_update_elem(stacks, &key, words + i * CHUNK_WORDS, BPF_ANY);
+		err = store_chunk(more, hash | i, words + i * CHUNK_WORDS);
 		if (err)
 			return err;
-		__sync_fetch_and_add(&trace_state.n_chunks[g & 1], 1);
 	}
 	return 0;
 }
@@ -93,54 +104,130 @@ static __always_inline void announce_process(__u32 tgid)
 		send_notice(NOTICE_PROCESS, tgid);
 }
 
-/* This CPU's count in a row. */
-static __always_inline __u64 *lane_of(__u64 *row)
+/* A global function, as hash_side(). By number: 6.1's maps take no values from a pointer argument.
+ */
+__noinline int store_side(__u32 slot_number, __u32 side)
 {
-	return row + LANE_WORDS * ((bpf_get_smp_processor_id() & config.lane_mask) + 1);
+	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+
+	if (!slot)
+		return 0;
+	return store_stack(side ? slot->key.user_stack : slot->key.kernel_stack, slot, side & 1);
 }
 
-/* Frames first, then the row: a row that exists can always be printed. */
-static __always_inline void make_row(const struct scratch_slot *slot, __u32 g)
+static __always_inline long store_stacks(const struct scratch_slot *slot, bool is_new_kernel)
+{
+	long err = is_new_kernel ? store_side(slot->number, SIDE_KERNEL)
+				 : store_stack(slot->key.kernel_stack, slot, SIDE_KERNEL);
+
+	if (err)
+		return err;
+	return is_new_kernel ? store_side(slot->number, SIDE_USER)
+			     : store_stack(slot->key.user_stack, slot, SIDE_USER);
+}
+
+/* One CPU sees that number of hits, and it asks once. Not for old kernels: they cannot ask. */
+static __always_inline void give_counters(struct stack_row *row, __u32 g)
+{
+	__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
+
+	if (hot <= config.n_hot_rows)
+		*(volatile __u32 *)&row->hot = hot;
+}
+
+/*
+ * Count a hit in its row. On a CPU's own counter user probes add atomically, since they can be
+ * preempted by one another; of the others one at a time runs on a CPU.
+ */
+static __always_inline void count_in(struct stack_row *row, __u32 g, bool is_preemptible,
+				     bool is_new_kernel)
+{
+	__u32 index = *(volatile __u32 *)&row->hot;
+	__u64 *own;
+
+	if (!is_new_kernel) {
+		__sync_fetch_and_add(&row->count, 1);
+		return;
+	}
+	if (!index) {
+		if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT)
+			give_counters(row, g);
+		return;
+	}
+	index = hot_index(bpf_get_smp_processor_id(), g, index, config.n_hot_rows);
+	own = bpf_map_lookup_elem(&hot, &index);
+	if (!own) /* no such CPU: cannot be */
+		__sync_fetch_and_add(&row->count, 1);
+	else if (is_preemptible)
+		__sync_fetch_and_add(own, 1);
+	else
+		*own += 1;
+}
+
+static __always_inline bool is_filling(__u32 g)
+{
+	return *(volatile __u64 *)&trace_state.n_rows[g & 1] >= config.rows_to_notice ||
+	       *(volatile __u64 *)&trace_state.n_chunks >= config.chunks_to_notice;
+}
+
+/* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */
+static __always_inline long add_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
+	long err = bpf_map_update_elem(counts, key, &new_row, BPF_NOEXIST);
+
+	if (err == -E2BIG && more)
+		err = bpf_map_update_elem(more, key, &new_row, BPF_NOEXIST);
+	if (err)
+		return err;
+	__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
+	announce_process(key->tgid);
+	if (is_filling(g) && !*(volatile __u64 *)&trace_state.is_noticed) {
+		*(volatile __u64 *)&trace_state.is_noticed = 1;
+		send_notice(NOTICE_FILLING, 0);
+	}
+	return 0;
+}
+
+/* What is not in the first level: count it in the second, or as a new row. */
+static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, bool is_new_kernel)
+{
+	void *counts = g ? (void *)&counts1 : (void *)&counts0;
+	void *more = bpf_map_lookup_elem(&more_counts, &g);
 	const struct stack_key *key = &slot->key;
-	__u64 *row;
+	struct stack_row *row = NULL;
 	long err;
 
-	err = store_stack(g, key->kernel_stack, slot, SIDE_KERNEL);
-	if (!err)
-		err = store_stack(g, key->user_stack, slot, SIDE_USER);
+	if (more)
+		row = bpf_map_lookup_elem(more, key);
+	if (row) {
+		count_in(row, g, true, is_new_kernel);
+		return;
+	}
+	/* Frames first, then the row: a row that exists can always be printed. */
+	err = store_stacks(slot, is_new_kernel);
 	if (err) {
 		note_lost(why_full(err, LOST_STACKS_FULL));
 		return;
 	}
-	/* Another CPU may create the row first; the look-up then finds theirs. */
-	err = bpf_map_update_elem(counts, key, (const void *)zero_row, BPF_NOEXIST);
-	row = bpf_map_lookup_elem(counts, key);
-	if (!row) {
-		note_lost(why_full(err, LOST_COUNTS_FULL));
+	err = add_row(key, more, g);
+	if (!err)
 		return;
-	}
-	__sync_fetch_and_add(lane_of(row), 1);
-	if (!err) {
-		__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
-		announce_process(key->tgid);
-	}
-	if ((*(volatile __u64 *)&trace_state.n_rows[g & 1] >= config.rows_to_notice ||
-	     *(volatile __u64 *)&trace_state.n_chunks[g & 1] >= config.chunks_to_notice) &&
-	    !*(volatile __u64 *)&trace_state.is_noticed[g & 1]) {
-		*(volatile __u64 *)&trace_state.is_noticed[g & 1] = 1;
-		send_notice(NOTICE_FILLING, 0);
-	}
+	row = bpf_map_lookup_elem(counts, key);
+	if (!row && more)
+		row = bpf_map_lookup_elem(more, key);
+	if (row)
+		count_in(row, g, true, is_new_kernel);
+	else
+		note_lost(why_full(err, LOST_COUNTS_FULL));
 }
 
-/* A global function, as hash_side(). By number: 6.1's maps take no values from a pointer argument.
- */
+/* As store_side(). */
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
 	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 
 	if (slot)
-		make_row(slot, g);
+		make_row(slot, g, true);
 	return 0;
 }

@@ -63,7 +63,7 @@ static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new
 				      __u32 tgid, struct scratch_slot *slot)
 {
 	struct stack_key *key = &slot->key;
-	__u64 *row;
+	struct stack_row *row;
 
 	*key = (struct stack_key){};
 	if (config.per_process)
@@ -85,15 +85,12 @@ static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new
 	}
 
 	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
-	/* Programs on user probes are preemptible: two hits may be at it on one CPU. */
-	if (row && (is_user_hit(kind) || !config.has_own_lane))
-		__sync_fetch_and_add(lane_of(row), 1);
-	else if (row)
-		*lane_of(row) += 1;
+	if (row)
+		count_in(row, g, is_user_hit(kind), is_new_kernel);
 	else if (is_new_kernel)
 		create_row(slot->number, g);
 	else
-		make_row(slot, g);
+		make_row(slot, g, false);
 }
 
 static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)

@@ -15,13 +15,6 @@
 
 #define BATCH 4096
 
-/* Pieces of stacks that the tree does not have yet. */
-struct pieces {
-	struct stack_chunk *chunks;
-	size_t n, capacity;
-	struct u64_map places; /* by piece_key() */
-};
-
 /* A row as it came from the kernel. */
 struct raw_row {
 	struct stack_key key;
@@ -33,12 +26,9 @@ struct store {
 	struct store_budget budget;
 	uint32_t n_cpus;
 	unsigned generation;
+	unsigned emptying; /* the generation that take_rows() is given */
 
-	/*
-	 * What was emptied out of the kernel and is not worked in yet: emptying must keep up with
-	 * the programs, the rest can wait.
-	 */
-	struct pieces pieces;
+	/* Emptied out of the kernel and not worked in yet: that can wait, emptying cannot. */
 	struct raw_row *raw;
 	size_t n_raw, cap_raw;
 	size_t n_settled; /* rows of these that are worked in */
@@ -74,47 +64,43 @@ const char *loss_text(enum loss loss)
 }
 
 /*
- * Costs in the kernel. An element of a hash map is 48 bytes + key + value (+ 8 while it is free),
- * from slabs of 96, 128, 192, 256, 512 or 1024 bytes. A stack takes one or two pieces on each side.
- * A map's buckets (16 bytes for each entry it may have) are there from the start, so
- * their number is bounded: start-up pays for them.
+ * Costs in the kernel. An element of a hash map is 48 bytes + key + value, and 8 more while it is
+ * free; it comes from slabs of 96, 128, 192 bytes and more. A map has a bucket of 16 bytes for
+ * each entry that it may have. A stack takes one or two pieces; of the two stacks of a row
+ * one is rarely new.
  */
-#define ELEMENT_BYTES (48 + 8)
-#define CHUNK_BYTES 256ULL
+#define ROW_BYTES 96ULL
+#define CHUNK_BYTES 192ULL
 #define BUCKET_BYTES 16ULL
 #define CHUNKS_PER_ROW 2ULL
-#define MOST_ROWS 65536
 #define FEWEST_ROWS 64
+#define MOST_HOT_ROWS 1024
 
-static uint64_t slab_bytes(uint64_t bytes)
+_Static_assert(48 + sizeof(struct stack_key) + sizeof(struct stack_row) + 8 <= ROW_BYTES, "slab");
+_Static_assert(48 + sizeof(uint64_t) + sizeof(struct stack_chunk) + 8 <= CHUNK_BYTES, "slab");
+
+/* With @rows rows in each generation. */
+static uint64_t kernel_bytes(uint64_t rows)
 {
-	uint64_t slab = 128;
-
-	while (slab < bytes)
-		slab *= 2;
-	return slab;
+	return 2 * rows * (ROW_BYTES + BUCKET_BYTES) +
+	       CHUNKS_PER_ROW * rows * (CHUNK_BYTES + BUCKET_BYTES);
 }
 
 void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret)
 {
-	ret->n_lanes = 1;
-	while (ret->n_lanes < n_cpus && ret->n_lanes < MAX_LANES)
-		ret->n_lanes *= 2;
+	const uint64_t row_of_counters = 2 * sizeof(uint64_t) * n_cpus;
+	uint64_t rows = FEWEST_ROWS, hot = 8;
 
-	uint64_t row = slab_bytes(ELEMENT_BYTES + sizeof(struct stack_key) +
-				  sizeof(uint64_t) * ROW_WORDS(ret->n_lanes)) +
-		       CHUNKS_PER_ROW * CHUNK_BYTES + (1 + CHUNKS_PER_ROW) * BUCKET_BYTES;
-	uint64_t rows = max_bytes / 2 / 2 / row; /* half of it all, in two generations */
+	while (rows < 1U << 30 && kernel_bytes(2 * rows) <= max_bytes / 8 * 5)
+		rows *= 2;
+	while (hot < MOST_HOT_ROWS && 2 * hot * row_of_counters <= max_bytes / 32)
+		hot *= 2;
 
-	if (rows > MOST_ROWS)
-		rows = MOST_ROWS;
-	if (rows < FEWEST_ROWS)
-		rows = FEWEST_ROWS;
+	uint64_t kernel = kernel_bytes(rows) + hot * row_of_counters;
+
 	ret->max_rows = (uint32_t)rows;
+	ret->n_hot_rows = (uint32_t)hot;
 	ret->max_chunks = (uint32_t)(CHUNKS_PER_ROW * rows);
-
-	uint64_t kernel = 2 * rows * row;
-
 	ret->user_bytes = max_bytes > kernel ? max_bytes - kernel : 0;
 }
 
@@ -133,8 +119,6 @@ void store_free(struct store *s)
 {
 	if (!s)
 		return;
-	free(s->pieces.chunks);
-	u64_map_fini(&s->pieces.places);
 	free(s->raw);
 	tree_fini(&s->tree);
 	u64_map_fini(&s->known);
@@ -151,9 +135,7 @@ void store_freep(struct store **s)
 
 static size_t pending_bytes(const struct store *s)
 {
-	return s->pieces.capacity * sizeof(*s->pieces.chunks) +
-	       s->pieces.places.n_slots * sizeof(*s->pieces.places.slots) +
-	       s->cap_raw * sizeof(*s->raw);
+	return s->cap_raw * sizeof(*s->raw);
 }
 
 static size_t settled_bytes(const struct store *s)
@@ -219,52 +201,37 @@ static bool add_row(struct store *s, const struct store_row *row)
 	return true;
 }
 
-/* --- emptying a generation --- */
+/* --- stacks --- */
 
-static uint64_t piece_key(uint64_t stack, uint64_t index)
+/* Read piece @key of a stack; false where the kernel does not have it. */
+static bool read_chunk(const struct store *s, uint64_t key, uint64_t words[CHUNK_WORDS])
 {
-	return stack ^ hash_mix(index);
-}
+	for (unsigned level = 0; level < LEVELS; level++) {
+		int fd = object_stacks_fd(s->object, level);
 
-/* What is done with a batch's keys and values. */
-typedef void take_batch(struct store *s, const void *keys, const void *values, size_t n);
-
-static void take_pieces(struct store *s, const void *keys, const void *values, size_t n)
-{
-	struct pieces *pieces = &s->pieces;
-	const struct chunk_key *key = keys;
-	const struct stack_chunk *chunk = values;
-
-	for (size_t i = 0; i < n; i++) {
-		if (u64_map_get(&s->known, key[i].stack))
-			continue;
-		(void)u64_map_put(&pieces->places, piece_key(key[i].stack, key[i].index), pieces->n,
-				  NULL);
-		array_push(pieces->chunks, pieces->n, pieces->capacity, chunk[i]);
+		if (fd >= 0 && bpf_map_lookup_elem(fd, &key, words) == 0)
+			return true;
 	}
+	return false;
 }
 
-/* Put a stack together from its pieces; returns its words, 0 when a piece is missing. */
-static size_t assemble(const struct pieces *pieces, uint64_t hash, uint64_t words[STACK_WORDS])
+/* The words of the stack with the kernel's hash @hash; returns how many. */
+static size_t read_stack(const struct store *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {
 	size_t n = 0;
 
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
-		const uint32_t *place = u64_map_get(&pieces->places, piece_key(hash, i));
-
-		if (!place)
-			return n == i * CHUNK_WORDS ? n : 0;
-		for (size_t w = 0; w < CHUNK_WORDS; w++, n++) {
-			words[n] = pieces->chunks[*place].words[w];
+		if (!read_chunk(s, hash | i, words + n))
+			break;
+		for (size_t w = 0; w < CHUNK_WORDS; w++, n++)
 			if (!words[n])
 				return n;
-		}
 	}
 	return n;
 }
 
 /* The number of the stack with the kernel's hash @hash; false when there is no room for it. */
-static bool find_stack(struct store *s, const struct pieces *pieces, uint64_t hash, uint32_t *ret)
+static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 {
 	uint64_t words[STACK_WORDS];
 
@@ -280,65 +247,31 @@ static bool find_stack(struct store *s, const struct pieces *pieces, uint64_t ha
 	}
 	if (settled_bytes(s) > s->budget.user_bytes)
 		return false;
-	*ret = tree_add(&s->tree, words, assemble(pieces, hash, words));
+	*ret = tree_add(&s->tree, words, read_stack(s, hash, words));
 	(void)u64_map_put(&s->known, hash, *ret, NULL);
 	return true;
 }
 
-static void take_rows(struct store *s, const void *keys, const void *values, size_t n)
+static void add_to_chunks(const struct store *s, int64_t n)
 {
-	const struct stack_key *key = keys;
-	const uint64_t *counts = values;
-
-	for (size_t i = 0; i < n; i++, counts += ROW_WORDS(s->budget.n_lanes)) {
-		struct raw_row row = { .key = key[i] };
-
-		for (uint32_t lane = 1; lane <= s->budget.n_lanes; lane++)
-			row.count += counts[(size_t)LANE_WORDS * lane];
-		array_push(s->raw, s->n_raw, s->cap_raw, row);
-	}
+	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
 }
 
-/* Must the maps be emptied before anything else? */
-static bool is_pressed(const struct store *s)
+/* In one call, which stops at one that is not there; only we delete. */
+static void delete_chunks(const struct store *s, int fd, const uint64_t *keys, uint32_t n)
 {
-	const struct trace_state *state = object_state(s->object);
-
-	return state->n_rows[s->generation] > s->budget.max_rows / 8;
+	if (n && fd >= 0 && (!bpf_map_delete_batch(fd, keys, &n, NULL) || errno == ENOENT))
+		add_to_chunks(s, -(int64_t)n);
 }
 
-/* Work in what was emptied out of the kernel; unless @is_forced, only while there is time. */
-static void settle(struct store *s, bool is_forced)
+/* There is no room for this stack here; let it not take the kernel's, either. */
+static void drop_stack(const struct store *s, uint64_t hash)
 {
-	for (; s->n_settled < s->n_raw; s->n_settled++) {
-		const struct stack_key *key = &s->raw[s->n_settled].key;
-		struct store_row row = { .count = s->raw[s->n_settled].count,
-					 .tgid = key->tgid,
-					 .flags = key->flags };
-
-		if (!is_forced && s->n_settled % 1024 == 0 && is_pressed(s))
-			return;
-		if (!find_stack(s, &s->pieces, key->kernel_stack, &row.kernel_stack) ||
-		    !find_stack(s, &s->pieces, key->user_stack, &row.user_stack) ||
-		    !add_row(s, &row))
-			s->losses[LOSS_BUDGET] += row.count;
-	}
-	s->n_raw = 0;
-	s->n_settled = 0;
-	s->pieces.n = 0;
-	u64_map_clear(&s->pieces.places);
-}
-
-/* The buffers are given back between bursts: what is held idle counts as ours, too. */
-static void settle_all(struct store *s)
-{
-	settle(s, true);
-	free(s->pieces.chunks);
-	u64_map_fini(&s->pieces.places);
-	free(s->raw);
-	s->pieces = (struct pieces){};
-	s->raw = NULL;
-	s->cap_raw = 0;
+	if (!hash || u64_map_get(&s->known, hash))
+		return;
+	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
+		for (unsigned level = 0; level < LEVELS; level++)
+			delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
 }
 
 /* Room for one batch of a map's elements. */
@@ -362,17 +295,25 @@ static void batch_fini(struct batch *b)
 	free(b->values);
 }
 
-/* Read and delete everything in a map that no program uses any more. */
-static int empty_map(struct store *s, int fd, struct batch *b, take_batch *take, struct error *e)
+/* What is done with a batch's @n keys and values out of map @fd. */
+typedef void take_batch(struct store *s, int fd, struct batch *b, uint32_t n);
+
+typedef int read_batch(int fd, void *in, void *out, void *keys, void *values, __u32 *n,
+		       const struct bpf_map_batch_opts *opts);
+
+/* Go through a map with @read, which may delete what it reads. */
+static int each_batch(struct store *s, int fd, read_batch *read, struct batch *b, take_batch *take,
+		      struct error *e)
 {
 	uint64_t cursor[2] = {}; /* the kernel's; room for more than it needs */
 	bool is_first = true;
 
+	if (fd < 0)
+		return 0;
 	batch_resize(b, BATCH);
 	for (;;) {
 		uint32_t n = b->size;
-		int err = bpf_map_lookup_and_delete_batch(fd, is_first ? NULL : cursor, cursor,
-							  b->keys, b->values, &n, NULL);
+		int err = read(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n, NULL);
 
 		if (err && errno == ENOSPC) { /* one bucket holds more than this */
 			batch_resize(b, 2 * b->size);
@@ -380,35 +321,100 @@ static int empty_map(struct store *s, int fd, struct batch *b, take_batch *take,
 		}
 		if (err && errno != ENOENT)
 			return error_errno(e, "read the counts");
-		take(s, b->keys, b->values, n);
+		take(s, fd, b, n);
 		if (err)
 			return 0;
 		is_first = false;
 	}
 }
 
-static int empty_generation(struct store *s, unsigned g, struct error *e)
+/* Delete those that are known here. */
+static void forget_batch(struct store *s, int fd, struct batch *b, uint32_t n)
+{
+	uint64_t *keys = b->keys;
+	uint32_t n_known = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (u64_map_get(&s->known, keys[i] & ~CHUNK_NUMBERS))
+			keys[n_known++] = keys[i];
+	delete_chunks(s, fd, keys, n_known);
+}
+
+static bool is_full_of_stacks(const struct store *s)
+{
+	return __atomic_load_n(&object_state(s->object)->n_chunks, __ATOMIC_RELAXED) >=
+	       s->budget.max_chunks / 2;
+}
+
+/*
+ * Make room for new stacks in the kernel. A row may refer to a stack that is
+ * deleted at that moment: it is known here.
+ */
+static int forget_stacks(struct store *s, struct error *e)
+{
+	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
+					       .value_size = sizeof(struct stack_chunk) };
+	int err = 0;
+
+	for (unsigned level = 0; level < LEVELS && !err; level++)
+		err = each_batch(s, object_stacks_fd(s->object, level), bpf_map_lookup_batch, &b,
+				 forget_batch, e);
+	return err;
+}
+
+/* --- emptying a generation --- */
+
+/* A row's counters on each CPU. */
+static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
+{
+	const uint64_t *counters = object_hot(s->object);
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus && hot; cpu++)
+		sum += counters[hot_index(cpu, g, hot, s->budget.n_hot_rows)];
+	return sum;
+}
+
+static void take_rows(struct store *s, int fd, struct batch *b, uint32_t n)
+{
+	const struct stack_key *keys = b->keys;
+	const struct stack_row *rows = b->values;
+	const unsigned g = s->emptying;
+
+	(void)fd;
+	for (uint32_t i = 0; i < n; i++) {
+		struct raw_row row = { keys[i], rows[i].count + hot_count(s, g, rows[i].hot) };
+
+		array_push(s->raw, s->n_raw, s->cap_raw, row);
+	}
+}
+
+static void clear_counters(const struct store *s, unsigned g)
 {
 	struct trace_state *state = object_state(s->object);
+	uint64_t asked = state->n_hot[g];
+	uint32_t n = asked < s->budget.n_hot_rows ? asked : s->budget.n_hot_rows;
+	uint64_t *counters = object_hot(s->object);
 
-	cleanup(batch_fini) struct batch chunks = { .key_size = sizeof(struct chunk_key),
-						    .value_size = sizeof(struct stack_chunk) };
+	for (uint32_t cpu = 0; cpu < s->n_cpus && n; cpu++)
+		memset(&counters[hot_index(cpu, g, 1, s->budget.n_hot_rows)], 0,
+		       n * sizeof(*counters));
+	state->n_hot[g] = 0;
+}
+
+static int empty_generation(struct store *s, unsigned g, struct error *e)
+{
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
-						  .value_size = ROW_WORDS(s->budget.n_lanes) *
-								sizeof(uint64_t) };
-	int err = empty_map(s, object_stacks_fd(s->object, g), &chunks, take_pieces, e);
+						  .value_size = sizeof(struct stack_row) };
+	int err = 0;
 
-	if (!err)
-		err = empty_map(s, object_counts_fd(s->object, g), &rows, take_rows, e);
-	if (err)
-		return err;
-
-	state->n_rows[g] = 0;
-	state->n_chunks[g] = 0;
-	__atomic_store_n(&state->is_noticed[g], 0, __ATOMIC_RELEASE);
-	if (pending_bytes(s) > s->budget.user_bytes / 2)
-		settle(s, pending_bytes(s) > s->budget.user_bytes);
-	return 0;
+	s->emptying = g;
+	for (unsigned level = 0; level < LEVELS && !err; level++)
+		err = each_batch(s, object_counts_fd(s->object, g, level),
+				 bpf_map_lookup_and_delete_batch, &rows, take_rows, e);
+	clear_counters(s, g);
+	object_state(s->object)->n_rows[g] = 0;
+	return err;
 }
 
 static void set_generation(struct store *s, uint32_t generation)
@@ -422,7 +428,8 @@ void store_start(struct store *s)
 	set_generation(s, 0);
 }
 
-int store_rotate(struct store *s, struct error *e)
+/* Turn to the other generation, and empty the old one. */
+static int turn(struct store *s, struct error *e)
 {
 	unsigned old = s->generation;
 
@@ -432,6 +439,57 @@ int store_rotate(struct store *s, struct error *e)
 	int err = object_wait_for_programs(s->object, e);
 
 	return err ? err : empty_generation(s, old, e);
+}
+
+/* --- working in --- */
+
+static void settle_row(struct store *s, const struct raw_row *raw)
+{
+	struct store_row row = { .count = raw->count,
+				 .tgid = raw->key.tgid,
+				 .flags = raw->key.flags };
+
+	if (find_stack(s, raw->key.kernel_stack, &row.kernel_stack) &&
+	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_row(s, &row))
+		return;
+	s->losses[LOSS_BUDGET] += row.count;
+	drop_stack(s, raw->key.kernel_stack);
+	drop_stack(s, raw->key.user_stack);
+}
+
+static bool is_pressed(const struct store *s)
+{
+	const struct trace_state *state = object_state(s->object);
+
+	return __atomic_load_n(&state->n_rows[s->generation], __ATOMIC_RELAXED) >
+	       s->budget.max_rows / 2;
+}
+
+/* Work in what was emptied out of the kernel; @is_counting: and empty more when that must be. */
+static int settle(struct store *s, bool is_counting, struct error *e)
+{
+	int err = 0;
+
+	for (; s->n_settled < s->n_raw && !err; s->n_settled++) {
+		settle_row(s, &s->raw[s->n_settled]);
+		if (is_counting && s->n_settled % 1024 == 0 && is_pressed(s))
+			err = turn(s, e);
+	}
+	s->n_raw = 0;
+	s->n_settled = 0;
+	return err;
+}
+
+int store_rotate(struct store *s, struct error *e)
+{
+	int err = turn(s, e);
+
+	if (!err && (is_full_of_stacks(s) || pending_bytes(s) > s->budget.user_bytes / 2))
+		err = settle(s, true, e);
+	if (!err && is_full_of_stacks(s))
+		err = forget_stacks(s, e);
+	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
+	return err;
 }
 
 int store_stop(struct store *s, struct error *e)
@@ -445,7 +503,12 @@ int store_stop(struct store *s, struct error *e)
 
 const struct store_row *store_rows(struct store *s, size_t *n)
 {
-	settle_all(s);
+	struct error none;
+
+	(void)settle(s, false, &none); /* only counting can fail */
+	free(s->raw); /* what is held idle counts as ours, too */
+	s->raw = NULL;
+	s->cap_raw = 0;
 	*n = s->n_rows;
 	return s->rows;
 }

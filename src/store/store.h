@@ -3,8 +3,8 @@
  *
  * The kernel counts into one of two generations of maps. store_rotate() turns it
  * to the other, waits until no program uses the old one, and moves that into user
- * space. So a report's counts are of one moment, and the maps never hold more than what
- * came since.
+ * space. So a report's counts are of one moment. Stacks stay in the kernel, where they are
+ * known then, until their map is half full.
  */
 #pragma once
 
@@ -42,9 +42,9 @@ const char *loss_text(enum loss loss);
 
 /* How --max-memory is divided. */
 struct store_budget {
-	uint32_t n_lanes;    /* of a row: a power of two, at most MAX_LANES */
-	uint32_t max_rows;   /* of one generation */
-	uint32_t max_chunks; /* likewise */
+	uint32_t max_rows;   /* of one generation: a power of two */
+	uint32_t n_hot_rows; /* of these with a counter on each CPU: likewise */
+	uint32_t max_chunks; /* of both generations */
 	uint64_t user_bytes; /* for rows and stacks in user space */
 };
 

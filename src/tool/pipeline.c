@@ -347,6 +347,8 @@ static int count_round(struct run *r, bool *is_over, struct error *e)
 	if (*is_over)
 		return 0;
 	if (r->is_filling || occasions & OCCASION_INTERVAL) {
+		if (r->is_filling)
+			object_add_level(r->object);
 		r->is_filling = false;
 		err = store_rotate(r->store, e);
 	}
@@ -394,6 +396,17 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
+static int run_command(struct run *r, struct error *e)
+{
+	int err = command_exec(&r->command, e);
+
+	if (err)
+		return err;
+	symbolizer_process(r->symbolizer, (uint32_t)r->command.pid, r->command.name);
+	command_let_go(&r->command);
+	return 0;
+}
+
 static int start(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -415,14 +428,11 @@ static int start(struct run *r, struct error *e)
 		return err;
 	store_start(r->store);
 	err = put_header(r, e);
-	if (err || !r->command.pid)
-		return err;
-	err = command_exec(&r->command, e);
-	if (err)
-		return err;
-	symbolizer_process(r->symbolizer, (uint32_t)r->command.pid, r->command.name);
-	command_let_go(&r->command);
-	return 0;
+	if (!err && r->command.pid)
+		err = run_command(r, e);
+	if (!err && r->features.on_demand_maps)
+		object_add_level(r->object);
+	return err;
 }
 
 static int prepare(struct run *r, struct error *e)

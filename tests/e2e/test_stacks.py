@@ -1,12 +1,16 @@
 """Any number of distinct stacks, however deep; the right first and second frame."""
 
+import os
 import re
+import signal
+import time
 from collections import Counter
 
 import pytest
 from text import parse_text
 from tool import (
     GETPPID,
+    PATIENCE_S,
     Tool,
     chains,
     read_folded,
@@ -38,6 +42,36 @@ def test_200_000_distinct_stacks_each_counted(workload):
     assert len(lines) == n, "stacks merged or split"
     assert counts == dict.fromkeys(range(n), times)
     assert sum(counts.values()) == sum(expected.values())
+
+
+def large_maps(pid):
+    """Entries of the hash maps behind the first level, once each is in place."""
+    sizes = []
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{fd}") as info:
+            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", info.read(), re.M)
+        sizes.append(int(found[1]) if found else 0)
+    is_settled = len(os.listdir(f"/proc/{pid}/task")) == 1  # no thread is still at it
+    return [size for size in sizes if size > 100_000] if is_settled else []
+
+
+@pytest.mark.needs("machine")
+def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
+    """However busy the machine: here the tool does not run at all meanwhile."""
+    n = scaled(200_000)
+    work = workload("distinct", n, 1)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        deadline = time.monotonic() + PATIENCE_S
+        while len(large_maps(tool.pid)) < 3:
+            assert time.monotonic() < deadline, "the second level of the maps is not there"
+        tool.send(signal.SIGSTOP)
+        expected = work.run()
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    assert result.lost == 0, result.err
+    lines = read_folded(result.out)
+    assert len(lines) == n and sum(count for _, count in lines) == sum(expected.values())
 
 
 def test_distinct_stacks_with_kernel_frames_and_intervals(workload):
