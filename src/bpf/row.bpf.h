@@ -50,19 +50,29 @@ __noinline __u64 hash_side(struct scratch_slot *slot, __u32 side)
 	return slot ? hash_stack(slot, side) : 0;
 }
 
+/*
+ * Returns 0 or a negative errno: cut to 32 bits, since before Linux 6.4 (commit d7ba4cc900bf)
+ * the kernel's functions behind the helper return an int, and leave the upper half of the
+ * register without its sign.
+ */
+static __always_inline int add_to_map(void *map, const void *key, const void *value)
+{
+	return (int)bpf_map_update_elem(map, key, value, BPF_NOEXIST);
+}
+
 /* Which loss an update's error is. */
-static __always_inline __u32 why_full(long err, __u32 full)
+static __always_inline __u32 why_full(int err, __u32 full)
 {
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
 }
 
 /* One piece in the first level or the second. Returns 0, also when it is there, or an error. */
-static __always_inline long store_chunk(void *more, __u64 key, const __u64 *words)
+static __always_inline int store_chunk(void *more, __u64 key, const __u64 *words)
 {
-	long err = bpf_map_update_elem(&stacks, &key, words, BPF_NOEXIST);
+	int err = add_to_map(&stacks, &key, words);
 
 	if (err == -E2BIG && more)
-		err = bpf_map_update_elem(more, &key, words, BPF_NOEXIST);
+		err = add_to_map(more, &key, words);
 	if (!err)
 		__sync_fetch_and_add(&trace_state.n_chunks, 1);
 	return err == -EEXIST ? 0 : err;
@@ -72,14 +82,14 @@ static __always_inline long store_chunk(void *more, __u64 key, const __u64 *word
  * Keep a stack's frames, once. The last piece is written last: where it is, all
  * are, or user space has taken them. Returns 0 or a negative errno.
  */
-static __always_inline long store_stack(__u64 hash, const struct scratch_slot *slot, enum side side)
+static __always_inline int store_stack(__u64 hash, const struct scratch_slot *slot, enum side side)
 {
 	const __u64 *words = first_word(slot, side);
 	const __u32 n = n_words(&slot->walked[side]);
 	const __u64 last = hash | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
 	const __u32 zero = 0;
 	void *more = bpf_map_lookup_elem(&more_stacks, &zero);
-	long err;
+	int err;
 
 	if (!hash || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)))
@@ -115,10 +125,10 @@ __noinline int store_side(__u32 slot_number, __u32 side)
 	return store_stack(side ? slot->key.user_stack : slot->key.kernel_stack, slot, side & 1);
 }
 
-static __always_inline long store_stacks(const struct scratch_slot *slot, bool is_new_kernel)
+static __always_inline int store_stacks(const struct scratch_slot *slot, bool is_new_kernel)
 {
-	long err = is_new_kernel ? store_side(slot->number, SIDE_KERNEL)
-				 : store_stack(slot->key.kernel_stack, slot, SIDE_KERNEL);
+	int err = is_new_kernel ? store_side(slot->number, SIDE_KERNEL)
+				: store_stack(slot->key.kernel_stack, slot, SIDE_KERNEL);
 
 	if (err)
 		return err;
@@ -171,13 +181,13 @@ static __always_inline bool is_filling(__u32 g)
 }
 
 /* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */
-static __always_inline long add_row(const struct stack_key *key, void *more, __u32 g)
+static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
-	long err = bpf_map_update_elem(counts, key, &new_row, BPF_NOEXIST);
+	int err = add_to_map(counts, key, &new_row);
 
 	if (err == -E2BIG && more)
-		err = bpf_map_update_elem(more, key, &new_row, BPF_NOEXIST);
+		err = add_to_map(more, key, &new_row);
 	if (err)
 		return err;
 	__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
@@ -196,7 +206,7 @@ static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, b
 	void *more = bpf_map_lookup_elem(&more_counts, &g);
 	const struct stack_key *key = &slot->key;
 	struct stack_row *row = NULL;
-	long err;
+	int err;
 
 	if (more)
 		row = bpf_map_lookup_elem(more, key);

@@ -89,7 +89,7 @@ static uint64_t kernel_bytes(uint64_t rows)
 void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret)
 {
 	const uint64_t row_of_counters = 2 * sizeof(uint64_t) * n_cpus;
-	uint64_t rows = FEWEST_ROWS, hot = 8;
+	uint64_t rows = FEWEST_ROWS, hot = 1;
 
 	while (rows < 1U << 30 && kernel_bytes(2 * rows) <= max_bytes / 8 * 5)
 		rows *= 2;
@@ -506,7 +506,7 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 	struct error none;
 
 	(void)settle(s, false, &none); /* only counting can fail */
-	free(s->raw); /* what is held idle counts as ours, too */
+	free(s->raw);                  /* what is held idle counts as ours, too */
 	s->raw = NULL;
 	s->cap_raw = 0;
 	*n = s->n_rows;

@@ -1,0 +1,391 @@
+/* rooms: base store */
+/* The store over real maps, with no program: the tests put in what one would have counted. */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+
+#include "base/cleanup.h"
+#include "bpf/object.h"
+#include "store/store.h"
+
+#define N_CPUS 3
+#define N_HOT 4
+#define FIRST 8 /* entries in the first level of each map */
+
+/* Stands in for bpf/object.c. */
+struct object {
+	struct trace_state state;
+	int counts[2][LEVELS], stacks[LEVELS], lost;
+	uint64_t hot[2 * N_CPUS * N_HOT];
+	int n_waits;
+};
+
+struct trace_state *object_state(const struct object *o)
+{
+	return (struct trace_state *)&o->state;
+}
+
+int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
+{
+	return o->counts[generation][level];
+}
+
+int object_stacks_fd(const struct object *o, unsigned level)
+{
+	return o->stacks[level];
+}
+
+uint64_t *object_hot(const struct object *o)
+{
+	return (uint64_t *)o->hot;
+}
+
+int object_lost_fd(const struct object *o)
+{
+	return o->lost;
+}
+
+int object_wake_fd(const struct object *o)
+{
+	(void)o;
+	return -1;
+}
+
+uint64_t object_recursion_misses(const struct object *o)
+{
+	(void)o;
+	return 7;
+}
+
+int object_wait_for_programs(const struct object *o, struct error *e)
+{
+	(void)e;
+	((struct object *)o)->n_waits++;
+	return 0;
+}
+
+/* --- a store to test --- */
+
+static const struct store_budget ample = {
+	.max_rows = 1024, .n_hot_rows = N_HOT, .max_chunks = 4096, .user_bytes = 1 << 24
+};
+
+static int make_map(enum bpf_map_type type, uint32_t key_size, uint32_t value_size, uint32_t n)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts,
+		    .map_flags = type == BPF_MAP_TYPE_HASH ? BPF_F_NO_PREALLOC : 0);
+	int fd = bpf_map_create(type, "test", key_size, value_size, n, &opts);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void make_object(struct object *o)
+{
+	*o = (struct object){};
+	for (unsigned level = 0; level < LEVELS; level++) {
+		uint32_t n = level ? 4096 : FIRST;
+
+		for (unsigned g = 0; g < 2; g++)
+			o->counts[g][level] = make_map(BPF_MAP_TYPE_HASH, sizeof(struct stack_key),
+						       sizeof(struct stack_row), n);
+		o->stacks[level] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
+					    sizeof(struct stack_chunk), n);
+	}
+	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
+}
+
+static void close_object(struct object *o)
+{
+	for (unsigned level = 0; level < LEVELS; level++) {
+		cleanup_close_fd(&o->counts[0][level]);
+		cleanup_close_fd(&o->counts[1][level]);
+		cleanup_close_fd(&o->stacks[level]);
+	}
+	cleanup_close_fd(&o->lost);
+}
+
+/* An element in the first level, or, where that is full, the second. */
+static void put(const int fds[LEVELS], const void *key, const void *value)
+{
+	if (bpf_map_update_elem(fds[0], key, value, BPF_ANY) != 0)
+		assert_int_equal(bpf_map_update_elem(fds[1], key, value, BPF_ANY), 0);
+}
+
+/* A stack of @n words that only @hash decides; returns the hash. */
+static uint64_t put_stack(struct object *o, uint64_t hash, size_t n)
+{
+	uint64_t words[STACK_WORDS + CHUNK_WORDS] = {};
+
+	hash = STACK_HASH(hash << 8);
+	for (size_t i = 0; i < n; i++)
+		words[i] = 0x1000 * (i + 1) + hash;
+	for (uint64_t i = 0; i * CHUNK_WORDS < n; i++) {
+		const uint64_t key = hash | i;
+
+		put(o->stacks, &key, &words[i * CHUNK_WORDS]);
+		o->state.n_chunks++;
+	}
+	return hash;
+}
+
+static void put_row(struct object *o, uint64_t kernel, uint64_t user, uint64_t count, uint32_t hot)
+{
+	const unsigned g = o->state.generation;
+	const struct stack_key key = { .kernel_stack = kernel, .user_stack = user, .tgid = 9 };
+	const struct stack_row row = { .count = count, .hot = hot };
+
+	put(o->counts[g], &key, &row);
+	o->state.n_rows[g]++;
+	if (hot > o->state.n_hot[g])
+		o->state.n_hot[g] = hot;
+}
+
+static bool has_chunk(const struct object *o, uint64_t key)
+{
+	uint64_t words[CHUNK_WORDS];
+
+	return bpf_map_lookup_elem(o->stacks[0], &key, words) == 0 ||
+	       bpf_map_lookup_elem(o->stacks[1], &key, words) == 0;
+}
+
+static void rotate(struct store *s)
+{
+	struct error e;
+
+	assert_int_equal(store_rotate(s, &e), 0);
+}
+
+/* The count of the only row with that user stack of @n words; 0: there is none. */
+static uint64_t count_of(struct store *s, uint64_t hash, size_t n)
+{
+	uint64_t words[STACK_WORDS], count = 0;
+	size_t n_rows;
+	const struct store_row *rows = store_rows(s, &n_rows);
+
+	for (size_t i = 0; i < n_rows; i++) {
+		if (store_stack(s, rows[i].user_stack, words) != n || words[0] != 0x1000 + hash)
+			continue;
+		assert_int_equal(words[n - 1], 0x1000 * n + hash);
+		assert_int_equal(count, 0);
+		count = rows[i].count;
+	}
+	return count;
+}
+
+/* --- tests --- */
+
+static void rows_of_both_levels_and_all_counters_are_added_up(void **state)
+{
+	struct object o;
+	size_t n;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i <= 3 * FIRST; i++)
+		put_row(&o, 0, put_stack(&o, i, i), i, i <= N_HOT ? i : 0);
+	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
+		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
+			o.hot[hot_index(cpu, 0, hot, N_HOT)] = 100 * hot;
+			o.hot[hot_index(cpu, 1, hot, N_HOT)] = 5; /* the other generation's */
+		}
+	rotate(s);
+	assert_int_equal(o.n_waits, 1);
+	(void)store_rows(s, &n);
+	assert_int_equal(n, 3 * FIRST);
+	for (uint64_t i = 1; i <= 3 * FIRST; i++)
+		assert_int_equal(count_of(s, STACK_HASH(i << 8), i),
+				 i <= N_HOT ? i + N_CPUS * 100 * i : i);
+	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
+		for (uint32_t hot = 1; hot <= N_HOT; hot++) {
+			assert_int_equal(o.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
+			assert_int_equal(o.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
+		}
+	close_object(&o);
+}
+
+static void rows_of_two_generations_are_one(void **state)
+{
+	struct object o;
+	struct error e;
+	uint64_t hash;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	hash = put_stack(&o, 1, 20);
+	put_row(&o, 0, hash, 3, 0);
+	rotate(s);
+	assert_int_equal(o.state.generation, 1);
+	put_row(&o, 0, hash, 4, 0);
+	rotate(s);
+	assert_int_equal(o.state.generation, 0);
+	put_row(&o, 0, hash, 5, 0);
+	assert_int_equal(store_stop(s, &e), 0);
+	assert_int_equal(o.state.generation, GENERATION_OFF);
+	assert_int_equal(count_of(s, hash, 20), 12);
+	store_clear(s);
+	assert_int_equal(count_of(s, hash, 20), 0);
+	close_object(&o);
+}
+
+static void the_longest_stack_and_pieces_that_are_full_are_whole(void **state)
+{
+	struct object o;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+	const size_t lengths[] = { 1, CHUNK_WORDS - 1, CHUNK_WORDS, CHUNK_WORDS + 1, STACK_WORDS };
+
+	store_start(s);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		put_row(&o, 0, put_stack(&o, i + 1, lengths[i]), i + 1, 0);
+	rotate(s);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
+		assert_int_equal(count_of(s, STACK_HASH((i + 1) << 8), lengths[i]), i + 1);
+	close_object(&o);
+}
+
+static void known_stacks_make_room_and_stay_known(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	uint64_t old, late;
+	(void)state;
+
+	budget.max_chunks = 16;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	old = put_stack(&o, 1, 2 * CHUNK_WORDS + 1);
+	put_row(&o, 0, old, 1, 0);
+	rotate(s);
+	assert_true(has_chunk(&o, old)); /* there is room enough */
+	put_row(&o, put_stack(&o, 2, CHUNK_WORDS), put_stack(&o, 3, 6 * CHUNK_WORDS), 1, 0);
+	late = put_stack(&o, 4, 1); /* its row is still to come */
+	rotate(s);
+	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
+		assert_false(has_chunk(&o, old | i));
+		assert_false(has_chunk(&o, STACK_HASH(3 << 8) | i));
+	}
+	assert_true(has_chunk(&o, late));
+	assert_int_equal(o.state.n_chunks, 1);
+	put_row(&o, 0, old, 10, 0);
+	put_row(&o, 0, late, 20, 0);
+	rotate(s);
+	assert_int_equal(count_of(s, old, 2 * CHUNK_WORDS + 1), 11);
+	assert_int_equal(count_of(s, late, 1), 20);
+	close_object(&o);
+}
+
+static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **state)
+{
+	struct store_budget budget = ample;
+	uint64_t losses[LOSS_N], known;
+	struct object o;
+	size_t n;
+	(void)state;
+
+	budget.user_bytes = 128 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	known = put_stack(&o, 1, 3);
+	put_row(&o, 0, known, 1, 0);
+	rotate(s);
+	(void)store_rows(s, &n);
+	for (uint64_t i = 2; i < 1000; i++)
+		put_row(&o, 0, put_stack(&o, i, 4), 1, 0);
+	put_row(&o, 0, known, 1, 0);
+	rotate(s);
+
+	const struct store_row *rows = store_rows(s, &n);
+	uint64_t counted = 0;
+
+	for (size_t i = 0; i < n; i++)
+		counted += rows[i].count;
+	store_losses(s, losses);
+	assert_true(losses[LOSS_BUDGET] > 0);
+	assert_int_equal(counted + losses[LOSS_BUDGET], 1000);
+	assert_int_equal(count_of(s, known, 3), 2);
+	assert_in_range(o.state.n_chunks, n, n + 1); /* what is lost takes no room there */
+	close_object(&o);
+}
+
+static void losses_are_told_once(void **state)
+{
+	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
+	const uint32_t reason = LOST_COUNTS_FULL;
+	struct object o;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);
+	store_losses(s, losses);
+	assert_int_equal(losses[LOSS_COUNTS_FULL], 5);
+	assert_int_equal(losses[LOSS_RECURSION], 7);
+	assert_int_equal(losses[LOSS_STACKS_FULL], 0);
+	store_clear(s);
+	store_losses(s, losses);
+	assert_int_equal(losses[LOSS_COUNTS_FULL], 0);
+	assert_int_equal(losses[LOSS_RECURSION], 0);
+	close_object(&o);
+}
+
+static void the_budget_is_divided_without_remainder_for_any_machine(void **state)
+{
+	const uint32_t cpus[] = { 1, 2, 128, 4096 };
+	struct store_budget b;
+	(void)state;
+
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(*cpus); i++) {
+		for (uint64_t mib = 1; mib <= 1 << 16; mib *= 2) {
+			store_divide(mib << 20, cpus[i], &b);
+			assert_int_equal(b.max_rows & (b.max_rows - 1), 0);
+			assert_true(b.n_hot_rows && b.max_rows && b.max_chunks >= b.max_rows);
+			/* elements, buckets and counters */
+			uint64_t kernel = 2ULL * b.max_rows * (96 + 16) +
+					  b.max_chunks * (192ULL + 16) +
+					  16ULL * b.n_hot_rows * cpus[i];
+
+			assert_true(kernel + b.user_bytes <= mib << 20);
+			assert_true(b.user_bytes >= mib << 18);
+		}
+	}
+	store_divide(256 << 20, 128, &b);
+	assert_true(b.max_rows >= 200000 && b.max_chunks >= 400000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_of_both_levels_and_all_counters_are_added_up),
+		cmocka_unit_test(rows_of_two_generations_are_one),
+		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
+		cmocka_unit_test(known_stacks_make_room_and_stay_known),
+		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
+		cmocka_unit_test(losses_are_told_once),
+		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
