@@ -101,10 +101,11 @@ struct notice {
 _Static_assert(sizeof(struct notice) == 24, "abi");
 
 /* The value of 'trace_state': written by both sides while tracing. */
-#define GENERATION_OFF 2
+#define TURN_OFF 0   /* count nothing */
+#define FIRST_TURN 2 /* then one more each time that the generation changes */
 
 struct trace_state {
-	__u32 generation; /* 0 or 1: where to count; GENERATION_OFF: count nothing */
+	__u32 turn;      /* count into generation turn % 2 */
 	__u32 pad0[31];  /* what is written on new rows is kept off the line that every hit reads */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */

@@ -44,13 +44,31 @@ struct walked {
  * Part of the user's stack, read at once: reading a word costs as much as reading all of
  * these (each read disables page faults, opens user memory and, on many CPUs, fences).
  */
-#define WINDOW_WORDS 64
+#define WINDOW_WORDS 128
 #define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
 
 struct window {
-	__u64 base;                    /* user address of the first word */
-	__u64 n_valid;                 /* offsets below this have a frame behind them, in bytes */
-	__u64 words[WINDOW_WORDS + 1]; /* the last is never valid, but needs no check */
+	__u64 base;    /* user address of the first word */
+	__u64 n_valid; /* offsets below this have a frame behind them, in bytes */
+	__u64 words[WINDOW_WORDS];
+};
+
+/* Where the walk along a user's chain of frame pointers stands. */
+struct chain {
+	__u64 sp; /* at the hit */
+	__u64 bp; /* of the next frame */
+};
+
+/*
+ * Hot rows that a CPU has counted in lately: their counters are found without the row. Valid in
+ * the turn in which it was noted.
+ */
+#define RECENT_ROWS 32
+
+struct recent_row {
+	struct stack_key key;
+	__u32 turn;
+	__u32 hot;
 };
 
 struct scratch_slot {
@@ -58,9 +76,11 @@ struct scratch_slot {
 	__u64 number; /* key in 'scratch' */
 	struct stack_key key;
 	struct walked walked[SIDES];
+	struct chain chain;
 	/* [0] is left free for a function to be put in front; a piece behind is for zeros. */
 	__u64 words[SIDES][1 + STACK_WORDS + CHUNK_WORDS];
 	struct window window;
+	struct recent_row recent[RECENT_ROWS];
 };
 
 /* One entry a slot: one look-up each, and the verifier takes them for the same. */

@@ -169,7 +169,6 @@ int object_load(const struct object_options *options, const struct features *fea
 		return refuse(errno ? -errno : -EINVAL, e);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
-	o->skeleton->bss->trace_state.generation = GENERATION_OFF;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 

@@ -13,19 +13,21 @@ static __always_inline const __u64 *first_word(const struct scratch_slot *slot, 
 }
 
 /*
- * Over whole groups of words: behind a stack's words there are zeros. Four lanes, so that
- * the multiplications overlap; the seeds are random, so that nobody can prepare two stacks
- * with one hash.
+ * The hash of one piece of a stack, upon that of the piece before. Over whole groups of words:
+ * behind a stack's words there are zeros. Four lanes, so that the multiplications overlap; the
+ * seeds are random, so that nobody can prepare two stacks with one hash.
  */
 #define HASH_GROUP 4
 
-static __always_inline __u64 hash_stack(const struct scratch_slot *slot, __u32 side)
+static __always_inline __u64 hash_words(const struct scratch_slot *slot, __u32 side, __u32 piece,
+					__u64 before)
 {
-	const __u64 *words = first_word(slot, side);
-	const __u32 n = n_words(&slot->walked[side & 1]);
-	__u64 a = config.hash_seed[0], b = config.hash_seed[1], c = ~a, d = ~b;
+	const __u32 first = (piece & CHUNK_NUMBERS) * CHUNK_WORDS;
+	const __u64 *words = first_word(slot, side) + first;
+	const __u32 n = n_words(&slot->walked[side & 1]) - first;
+	__u64 a = before, b = config.hash_seed[1] ^ before, c = ~a, d = ~b;
 
-	for (__u32 i = 0; i < STACK_WORDS; i += HASH_GROUP) {
+	for (__u32 i = 0; i < CHUNK_WORDS; i += HASH_GROUP) {
 		if (i >= n)
 			break;
 		a = (a ^ words[i]) * 0x9e3779b97f4a7c15ULL;
@@ -41,13 +43,24 @@ static __always_inline __u64 hash_stack(const struct scratch_slot *slot, __u32 s
 	b = (b ^ d) * 0xc4ceb9fe1a85ec53ULL;
 	a ^= a >> 32 ^ b ^ b >> 29;
 	a *= config.hash_seed[0];
-	a ^= a >> 32;
-	return STACK_HASH(a);
+	return a ^ a >> 32;
 }
 
-__noinline __u64 hash_side(struct scratch_slot *slot, __u32 side)
+__noinline __u64 hash_piece(struct scratch_slot *slot, __u32 side, __u32 piece, __u64 before)
 {
-	return slot ? hash_stack(slot, side) : 0;
+	return slot ? hash_words(slot, side, piece, before) : 0;
+}
+
+static __always_inline __u64 hash_stack(struct scratch_slot *slot, enum side side,
+					bool is_new_kernel)
+{
+	const __u32 n = n_words(&slot->walked[side]);
+	__u64 hash = config.hash_seed[0];
+
+	for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n; i++)
+		hash = is_new_kernel ? hash_piece(slot, side, i, hash)
+				     : hash_words(slot, side, i, hash);
+	return STACK_HASH(hash);
 }
 
 /*
@@ -66,9 +79,24 @@ static __always_inline __u32 why_full(int err, __u32 full)
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
 }
 
-/* One piece in the first level or the second. Returns 0, also when it is there, or an error. */
-static __always_inline int store_chunk(void *more, __u64 key, const __u64 *words)
+static __always_inline __u64 hash_of(const struct scratch_slot *slot, __u32 side)
 {
+	return side & 1 ? slot->key.user_stack : slot->key.kernel_stack;
+}
+
+static __always_inline void *second_stacks(void)
+{
+	const __u32 zero = 0;
+
+	return bpf_map_lookup_elem(&more_stacks, &zero);
+}
+
+/* Piece @i of a stack, in the first level or the second. Returns 0, also when it is there. */
+static __always_inline int store_words(const struct scratch_slot *slot, __u32 side, __u32 i)
+{
+	const __u64 *words = first_word(slot, side) + (i & CHUNK_NUMBERS) * CHUNK_WORDS;
+	const __u64 key = hash_of(slot, side) | (i & CHUNK_NUMBERS);
+	void *more = second_stacks();
 	int err = add_to_map(&stacks, &key, words);
 
 	if (err == -E2BIG && more)
@@ -78,30 +106,33 @@ static __always_inline int store_chunk(void *more, __u64 key, const __u64 *words
 	return err == -EEXIST ? 0 : err;
 }
 
+/* A global function. By number: 6.1's maps take no values from a pointer argument. */
+__noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
+{
+	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+
+	return slot ? store_words(slot, side, i) : 0;
+}
+
 /*
  * Keep a stack's frames, once. The last piece is written last: where it is, all
  * are, or user space has taken them. Returns 0 or a negative errno.
  */
-static __always_inline int store_stack(__u64 hash, const struct scratch_slot *slot, enum side side)
+static __always_inline int store_stack(const struct scratch_slot *slot, enum side side,
+				       bool is_new_kernel)
 {
-	const __u64 *words = first_word(slot, side);
 	const __u32 n = n_words(&slot->walked[side]);
-	const __u64 last = hash | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
-	const __u32 zero = 0;
-	void *more = bpf_map_lookup_elem(&more_stacks, &zero);
-	int err;
+	const __u64 last = hash_of(slot, side) | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
+	void *more = second_stacks();
+	int err = 0;
 
-	if (!hash || bpf_map_lookup_elem(&stacks, &last) ||
+	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)))
 		return 0;
-	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++) {
-		if (i * CHUNK_WORDS >= n)
-			break;
-		err = store_chunk(more, hash | i, words + i * CHUNK_WORDS);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n && !err; i++)
+		err = is_new_kernel ? store_piece(slot->number, side, i)
+				    : store_words(slot, side, i);
+	return err;
 }
 
 static __always_inline void announce_process(__u32 tgid)
@@ -114,28 +145,6 @@ static __always_inline void announce_process(__u32 tgid)
 		send_notice(NOTICE_PROCESS, tgid);
 }
 
-/* A global function, as hash_side(). By number: 6.1's maps take no values from a pointer argument.
- */
-__noinline int store_side(__u32 slot_number, __u32 side)
-{
-	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
-
-	if (!slot)
-		return 0;
-	return store_stack(side ? slot->key.user_stack : slot->key.kernel_stack, slot, side & 1);
-}
-
-static __always_inline int store_stacks(const struct scratch_slot *slot, bool is_new_kernel)
-{
-	int err = is_new_kernel ? store_side(slot->number, SIDE_KERNEL)
-				: store_stack(slot->key.kernel_stack, slot, SIDE_KERNEL);
-
-	if (err)
-		return err;
-	return is_new_kernel ? store_side(slot->number, SIDE_USER)
-			     : store_stack(slot->key.user_stack, slot, SIDE_USER);
-}
-
 /* One CPU sees that number of hits, and it asks once. Not for old kernels: they cannot ask. */
 static __always_inline void give_counters(struct stack_row *row, __u32 g)
 {
@@ -146,32 +155,54 @@ static __always_inline void give_counters(struct stack_row *row, __u32 g)
 }
 
 /*
- * Count a hit in its row. On a CPU's own counter user probes add atomically, since they can be
- * preempted by one another; of the others one at a time runs on a CPU.
+ * On a CPU's own counter user probes add atomically, since they can be preempted by one
+ * another; of the others one at a time runs on a CPU. False: there is no such CPU.
  */
-static __always_inline void count_in(struct stack_row *row, __u32 g, bool is_preemptible,
-				     bool is_new_kernel)
+static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptible)
 {
-	__u32 index = *(volatile __u32 *)&row->hot;
-	__u64 *own;
+	__u32 index = hot_index(bpf_get_smp_processor_id(), g, hot_row, config.n_hot_rows);
+	__u64 *own = bpf_map_lookup_elem(&hot, &index);
 
-	if (!is_new_kernel) {
-		__sync_fetch_and_add(&row->count, 1);
-		return;
-	}
-	if (!index) {
-		if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT)
-			give_counters(row, g);
-		return;
-	}
-	index = hot_index(bpf_get_smp_processor_id(), g, index, config.n_hot_rows);
-	own = bpf_map_lookup_elem(&hot, &index);
-	if (!own) /* no such CPU: cannot be */
-		__sync_fetch_and_add(&row->count, 1);
-	else if (is_preemptible)
+	if (!own)
+		return false;
+	if (is_preemptible)
 		__sync_fetch_and_add(own, 1);
 	else
 		*own += 1;
+	return true;
+}
+
+/* Count a hit in its row. Returns the row's number among the hot ones, 0: it is not hot. */
+static __always_inline __u32 count_in(struct stack_row *row, __u32 g, bool is_preemptible,
+				      bool is_new_kernel)
+{
+	__u32 hot_row = *(volatile __u32 *)&row->hot;
+
+	if (!is_new_kernel) {
+		__sync_fetch_and_add(&row->count, 1);
+		return 0;
+	}
+	if (hot_row && count_hot(hot_row, g, is_preemptible))
+		return hot_row;
+	if (__sync_fetch_and_add(&row->count, 1) == HITS_TO_HOT)
+		give_counters(row, g);
+	return 0;
+}
+
+static __always_inline struct recent_row *recent_row(struct scratch_slot *slot)
+{
+	const struct stack_key *key = &slot->key;
+
+	return &slot->recent[(key->kernel_stack ^ key->user_stack) / (CHUNK_NUMBERS + 1) %
+			     RECENT_ROWS];
+}
+
+static __always_inline bool is_recent(const struct recent_row *recent, const struct stack_key *key,
+				      __u32 turn)
+{
+	return recent->turn == turn && recent->key.kernel_stack == key->kernel_stack &&
+	       recent->key.user_stack == key->user_stack && recent->key.tgid == key->tgid &&
+	       recent->key.flags == key->flags;
 }
 
 static __always_inline bool is_filling(__u32 g)
@@ -215,7 +246,9 @@ static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, b
 		return;
 	}
 	/* Frames first, then the row: a row that exists can always be printed. */
-	err = store_stacks(slot, is_new_kernel);
+	err = store_stack(slot, SIDE_KERNEL, is_new_kernel);
+	if (!err)
+		err = store_stack(slot, SIDE_USER, is_new_kernel);
 	if (err) {
 		note_lost(why_full(err, LOST_STACKS_FULL));
 		return;
@@ -232,7 +265,7 @@ static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, b
 		note_lost(why_full(err, LOST_COUNTS_FULL));
 }
 
-/* As store_side(). */
+/* As store_piece(). */
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
 	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);

@@ -59,47 +59,63 @@ static __always_inline void release_scratch(struct scratch_slot *slot)
 	*(volatile __u64 *)&slot->busy = 0;
 }
 
-static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 g,
+/* Where it is found depends on how hot it is. */
+static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __u32 turn,
+				      struct scratch_slot *slot)
+{
+	const struct stack_key *key = &slot->key;
+	struct recent_row *recent = recent_row(slot);
+	const __u32 g = turn % 2;
+	struct stack_row *row;
+	__u32 hot_row;
+
+	if (is_new_kernel && is_recent(recent, key, turn) &&
+	    count_hot(recent->hot, g, is_user_hit(kind)))
+		return;
+	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
+	if (row) {
+		hot_row = count_in(row, g, is_user_hit(kind), is_new_kernel);
+		if (hot_row)
+			*recent = (struct recent_row){ *key, turn, hot_row };
+	} else if (is_new_kernel) {
+		create_row(slot->number, g);
+	} else {
+		make_row(slot, g, false);
+	}
+}
+
+static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 turn,
 				      __u32 tgid, struct scratch_slot *slot)
 {
 	struct stack_key *key = &slot->key;
-	struct stack_row *row;
 
 	*key = (struct stack_key){};
 	if (config.per_process)
 		key->tgid = tgid;
 	if (config.max_kernel_frames && !is_user_hit(kind)) {
 		walk_kernel(ctx, kind, slot);
-		key->kernel_stack = is_new_kernel ? hash_side(slot, SIDE_KERNEL)
-						  : hash_stack(slot, SIDE_KERNEL);
+		key->kernel_stack = hash_stack(slot, SIDE_KERNEL, is_new_kernel);
 		if (kind == HIT_KERNEL_FUNCTION)
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
 		key->flags |= walk_user(ctx, kind, is_new_kernel, slot);
 		if (n_words(&slot->walked[SIDE_USER])) {
-			key->user_stack = is_new_kernel ? hash_side(slot, SIDE_USER)
-							: hash_stack(slot, SIDE_USER);
+			key->user_stack = hash_stack(slot, SIDE_USER, is_new_kernel);
 			key->tgid = tgid;
 		}
 	}
 
-	row = g ? bpf_map_lookup_elem(&counts1, key) : bpf_map_lookup_elem(&counts0, key);
-	if (row)
-		count_in(row, g, is_user_hit(kind), is_new_kernel);
-	else if (is_new_kernel)
-		create_row(slot->number, g);
-	else
-		make_row(slot, g, false);
+	count_row(kind, is_new_kernel, turn, slot);
 }
 
 static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)
 {
-	__u32 g = *(volatile __u32 *)&trace_state.generation;
+	__u32 turn = *(volatile __u32 *)&trace_state.turn;
 	struct scratch_slot *slot;
 	__u32 tgid = 0;
 
-	if (g >= GENERATION_OFF)
+	if (turn == TURN_OFF)
 		return 0;
 	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames)
 		tgid = current_tgid();
@@ -110,7 +126,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	count_hit(ctx, kind, is_new_kernel, g, tgid, slot);
+	count_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
 	release_scratch(slot);
 	return 0;
 }

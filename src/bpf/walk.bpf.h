@@ -101,110 +101,115 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
  */
 #define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
-#define INLINE_STEPS 4
+#define STEPS 8 /* frames that walk_on() goes at most; most stacks are done in two calls */
 
-/* What stands at user address @at: two words. False: it cannot be read. */
-static __always_inline bool read_frame(struct window *w, __u64 at, struct user_frame *ret)
+/* Read what stands at user address @at, and as much behind it as there is. False: nothing. */
+static __always_inline bool read_window(struct window *w, __u64 at)
 {
-	__u64 i;
-
-	if (at - w->base >= w->n_valid) {
-		w->base = at;
-		w->n_valid = WINDOW_BYTES - sizeof(__u64);
-		if (bpf_probe_read_user(w->words, WINDOW_BYTES, (void *)at)) {
-			w->n_valid = sizeof(__u64); /* the stack's end may be near */
-			if (bpf_probe_read_user(w->words, sizeof(*ret), (void *)at)) {
-				w->n_valid = 0;
-				return false;
-			}
-		}
-	}
-	i = (at - w->base) / sizeof(__u64) & (WINDOW_WORDS - 1);
-	ret->next = w->words[i];
-	ret->return_address = *(volatile __u64 *)&w->words[i + 1];
-	return true;
+	w->base = at;
+	w->n_valid = WINDOW_BYTES - sizeof(__u64);
+	if (bpf_probe_read_user(w->words, WINDOW_BYTES, (void *)at) == 0)
+		return true;
+	w->n_valid = sizeof(__u64); /* the stack's end may be near */
+	if (bpf_probe_read_user(w->words, sizeof(struct user_frame), (void *)at) == 0)
+		return true;
+	w->n_valid = 0;
+	return false;
 }
 
-/* One way along the chain. */
-struct user_walk {
-	struct scratch_slot *slot;
-	__u64 sp;
-	__u64 bp;
-	__u32 first; /* index of the first frame that the chain gives */
-};
-
-/* Step @step of the chain; 1: it ends here. */
-static __always_inline long step_user(__u32 step, struct user_walk *walk)
+/* Frame pointers lead up the stack; alternate signal stacks may lead back down, a few times. */
+static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64 next)
 {
-	volatile struct walked *w = &walk->slot->walked[SIDE_USER];
-	const __u32 i = walk->first + step;
-	struct user_frame frame;
+	if (next > bp)
+		return true;
+	return next && next != bp && ++slot->walked[SIDE_USER].n_turns <= MAX_TURNS;
+}
 
-	if (!walk->bp || walk->bp % sizeof(__u64) || i >= STACK_WORDS)
+/*
+ * Go up to @n_steps frames along the chain, within one window. Returns 1 when the chain has
+ * ended. Where it stands is kept in the slot between calls: see struct walked.
+ */
+static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
+{
+	struct walked *walked = &slot->walked[SIDE_USER];
+	struct window *w = &slot->window;
+	__u64 bp = slot->chain.bp;
+	__u32 n = walked->n;
+
+	if (!bp || bp % sizeof(__u64))
 		return 1;
-	if (!read_frame(&walk->slot->window, walk->bp, &frame)) {
-		if (walk->bp - walk->sp < LIKELY_STACK_BYTES)
-			w->mark = STACK_MARK_UNREADABLE;
+	if (bp - w->base >= w->n_valid && !read_window(w, bp)) {
+		if (bp - slot->chain.sp < LIKELY_STACK_BYTES)
+			walked->mark = STACK_MARK_UNREADABLE;
 		return 1;
 	}
-	if (!frame.return_address)
-		return 1;
-	if (i >= config.max_user_frames) {
-		if (i >= STACK_MAX_FRAMES)
-			w->mark = STACK_MARK_DEPTH;
-		return 1;
+	for (__u32 i = 0; i < n_steps; i++) {
+		__u64 offset = bp - w->base;
+		const struct user_frame *frame;
+
+		if (offset >= w->n_valid || offset > WINDOW_BYTES - sizeof(*frame) ||
+		    bp % sizeof(__u64))
+			break;
+		frame = (void *)w->words + offset;
+		if (!frame->return_address)
+			return 1;
+		barrier_var(
+			n); /* or the compiler steps a pointer, of which the verifier knows less */
+		if (n >= config.max_user_frames || n >= STACK_MAX_FRAMES) {
+			if (n >= STACK_MAX_FRAMES)
+				walked->mark = STACK_MARK_DEPTH;
+			return 1;
+		}
+		slot->words[SIDE_USER][n++] = frame->return_address;
+		walked->n = n;
+		if (!is_way_on(slot, bp, frame->next))
+			return 1;
+		bp = frame->next;
 	}
-	walk->slot->words[SIDE_USER][i] = frame.return_address;
-	w->n = i + 1;
-	if (frame.next == walk->bp)
-		return 1;
-	if (frame.next < walk->bp && ++w->n_turns > MAX_TURNS)
-		return 1;
-	walk->bp = frame.next;
+	slot->chain.bp = bp;
 	return 0;
 }
 
-static long step_user_callback(__u64 step, void *walk)
+static long walk_on_callback(__u64 step, struct scratch_slot **slot)
 {
-	return step_user(step, walk);
+	(void)step;
+	return walk_on(*slot, STEPS);
+}
+
+static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_kernel)
+{
+	if (!is_new_kernel) {
+		for (__u32 i = 0; i < STACK_WORDS; i++)
+			if (walk_on(slot, 1))
+				break;
+	} else if (!walk_on(slot, STEPS)) {
+		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
+	}
 }
 
 static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip, __u64 sp,
 					     __u64 bp, bool at_entry, bool is_new_kernel)
 {
-	struct user_walk walk = { .slot = slot, .sp = sp, .bp = bp, .first = 1 };
-	volatile struct walked *w = &slot->walked[SIDE_USER];
+	struct walked *walked = &slot->walked[SIDE_USER];
 	__u64 *words = slot->words[SIDE_USER];
-	struct user_frame top;
 
-	w->n = 1;
-	w->mark = STACK_MARK_NONE;
-	w->n_turns = 0;
+	*walked = (struct walked){ .n = 1 };
 	words[0] = ip;
-	if (bp < sp)
-		walk.bp = 0;
+	slot->chain.sp = sp;
+	slot->chain.bp = bp < sp ? 0 : bp;
 	slot->window.n_valid = 0;
 	if (at_entry && config.max_user_frames > 1) {
-		walk.first = 2;
-		if (read_frame(&slot->window, sp, &top)) {
-			words[1] = top.next; /* the call has just put it there */
-			w->n = 2;
+		if (read_window(&slot->window, sp)) {
+			words[1] = slot->window.words[0]; /* the call has just put it there */
+			walked->n = 2;
 		} else {
-			w->mark = STACK_MARK_UNREADABLE;
-			walk.bp = 0;
+			walked->mark = STACK_MARK_UNREADABLE;
+			slot->chain.bp = 0;
 		}
 	}
-	/* bpf_loop() is a call a step: the first ones, all that most stacks take, go without. */
-	for (__u32 i = 0; i < (is_new_kernel ? INLINE_STEPS : STACK_WORDS); i++)
-		if (step_user(i, &walk))
-			goto walked;
-	if (is_new_kernel) {
-		walk.first += INLINE_STEPS;
-		bpf_loop(STACK_WORDS, step_user_callback, &walk, 0);
-	}
-walked:
-	finish_walk(slot, SIDE_USER, 0, n_words(&slot->walked[SIDE_USER]), w->mark);
-	clear_tail(words, n_words(&slot->walked[SIDE_USER]));
+	walk_chain(slot, is_new_kernel);
+	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
+	clear_tail(words, n_words(walked));
 }
 
 /* A global function: the verifier looks at it by itself, once. */

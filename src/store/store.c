@@ -25,7 +25,7 @@ struct store {
 	const struct object *object;
 	struct store_budget budget;
 	uint32_t n_cpus;
-	unsigned generation;
+	uint32_t turn; /* as in struct trace_state; never TURN_OFF */
 	unsigned emptying; /* the generation that take_rows() is given */
 
 	/* Emptied out of the kernel and not worked in yet: that can wait, emptying cannot. */
@@ -417,24 +417,23 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 	return err;
 }
 
-static void set_generation(struct store *s, uint32_t generation)
+static void set_turn(struct store *s, uint32_t turn)
 {
-	__atomic_store_n(&object_state(s->object)->generation, generation, __ATOMIC_RELEASE);
+	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
 }
 
 void store_start(struct store *s)
 {
-	s->generation = 0;
-	set_generation(s, 0);
+	s->turn = FIRST_TURN;
+	set_turn(s, s->turn);
 }
 
 /* Turn to the other generation, and empty the old one. */
 static int turn(struct store *s, struct error *e)
 {
-	unsigned old = s->generation;
+	unsigned old = s->turn % 2;
 
-	s->generation = !old;
-	set_generation(s, s->generation);
+	set_turn(s, ++s->turn);
 
 	int err = object_wait_for_programs(s->object, e);
 
@@ -461,7 +460,7 @@ static bool is_pressed(const struct store *s)
 {
 	const struct trace_state *state = object_state(s->object);
 
-	return __atomic_load_n(&state->n_rows[s->generation], __ATOMIC_RELAXED) >
+	return __atomic_load_n(&state->n_rows[s->turn % 2], __ATOMIC_RELAXED) >
 	       s->budget.max_rows / 2;
 }
 
@@ -494,11 +493,11 @@ int store_rotate(struct store *s, struct error *e)
 
 int store_stop(struct store *s, struct error *e)
 {
-	set_generation(s, GENERATION_OFF);
+	set_turn(s, TURN_OFF);
 
 	int err = object_wait_for_programs(s->object, e);
 
-	return err ? err : empty_generation(s, s->generation, e);
+	return err ? err : empty_generation(s, s->turn % 2, e);
 }
 
 const struct store_row *store_rows(struct store *s, size_t *n)

@@ -140,7 +140,7 @@ static uint64_t put_stack(struct object *o, uint64_t hash, size_t n)
 
 static void put_row(struct object *o, uint64_t kernel, uint64_t user, uint64_t count, uint32_t hot)
 {
-	const unsigned g = o->state.generation;
+	const unsigned g = o->state.turn % 2;
 	const struct stack_key key = { .kernel_stack = kernel, .user_stack = user, .tgid = 9 };
 	const struct stack_row row = { .count = count, .hot = hot };
 
@@ -230,13 +230,13 @@ static void rows_of_two_generations_are_one(void **state)
 	hash = put_stack(&o, 1, 20);
 	put_row(&o, 0, hash, 3, 0);
 	rotate(s);
-	assert_int_equal(o.state.generation, 1);
+	assert_int_equal(o.state.turn, FIRST_TURN + 1);
 	put_row(&o, 0, hash, 4, 0);
 	rotate(s);
-	assert_int_equal(o.state.generation, 0);
+	assert_int_equal(o.state.turn, FIRST_TURN + 2);
 	put_row(&o, 0, hash, 5, 0);
 	assert_int_equal(store_stop(s, &e), 0);
-	assert_int_equal(o.state.generation, GENERATION_OFF);
+	assert_int_equal(o.state.turn, TURN_OFF);
 	assert_int_equal(count_of(s, hash, 20), 12);
 	store_clear(s);
 	assert_int_equal(count_of(s, hash, 20), 0);
