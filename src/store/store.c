@@ -25,7 +25,7 @@ struct store {
 	const struct object *object;
 	struct store_budget budget;
 	uint32_t n_cpus;
-	uint32_t turn; /* as in struct trace_state; never TURN_OFF */
+	uint32_t turn;     /* as in struct trace_state; never TURN_OFF */
 	unsigned emptying; /* the generation that take_rows() is given */
 
 	/* Emptied out of the kernel and not worked in yet: that can wait, emptying cannot. */
