@@ -7,7 +7,7 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/walk.bpf.h"
 
-static __always_inline const __u64 *first_word(const struct scratch_slot *slot, __u32 side)
+static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 {
 	return &slot->words[side & 1][slot->walked[side & 1].start & 1];
 }
@@ -17,9 +17,7 @@ static __always_inline const __u64 *first_word(const struct scratch_slot *slot, 
  * behind a stack's words there are zeros. Four lanes, so that the multiplications overlap; the
  * seeds are random, so that nobody can prepare two stacks with one hash.
  */
-#define HASH_GROUP 4
-
-static __always_inline __u64 hash_words(const struct scratch_slot *slot, __u32 side, __u32 piece,
+static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, __u32 piece,
 					__u64 before)
 {
 	const __u32 first = (piece & CHUNK_NUMBERS) * CHUNK_WORDS;
@@ -92,7 +90,7 @@ static __always_inline void *second_stacks(void)
 }
 
 /* Piece @i of a stack, in the first level or the second. Returns 0, also when it is there. */
-static __always_inline int store_words(const struct scratch_slot *slot, __u32 side, __u32 i)
+static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
 {
 	const __u64 *words = first_word(slot, side) + (i & CHUNK_NUMBERS) * CHUNK_WORDS;
 	const __u64 key = hash_of(slot, side) | (i & CHUNK_NUMBERS);
@@ -109,7 +107,7 @@ static __always_inline int store_words(const struct scratch_slot *slot, __u32 si
 /* A global function. By number: 6.1's maps take no values from a pointer argument. */
 __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 {
-	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 
 	return slot ? store_words(slot, side, i) : 0;
 }
@@ -118,10 +116,9 @@ __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
  * Keep a stack's frames, once. The last piece is written last: where it is, all
  * are, or user space has taken them. Returns 0 or a negative errno.
  */
-static __always_inline int store_stack(const struct scratch_slot *slot, enum side side,
-				       bool is_new_kernel)
+static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bool is_new_kernel)
 {
-	const __u32 n = n_words(&slot->walked[side]);
+	const __u32 n = n_words(&slot->walked[side & 1]);
 	const __u64 last = hash_of(slot, side) | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
 	void *more = second_stacks();
 	int err = 0;
@@ -129,10 +126,27 @@ static __always_inline int store_stack(const struct scratch_slot *slot, enum sid
 	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)))
 		return 0;
+	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
 	for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n && !err; i++)
 		err = is_new_kernel ? store_piece(slot->number, side, i)
 				    : store_words(slot, side, i);
 	return err;
+}
+
+/* A global function. */
+__noinline int store_side(struct scratch_slot *slot, __u32 side)
+{
+	return slot ? store_stack(slot, side, true) : 0;
+}
+
+static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_kernel)
+{
+	int err = is_new_kernel ? store_side(slot, SIDE_KERNEL)
+				: store_stack(slot, SIDE_KERNEL, false);
+
+	if (err)
+		return err;
+	return is_new_kernel ? store_side(slot, SIDE_USER) : store_stack(slot, SIDE_USER, false);
 }
 
 static __always_inline void announce_process(__u32 tgid)
@@ -231,7 +245,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 }
 
 /* What is not in the first level: count it in the second, or as a new row. */
-static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, bool is_new_kernel)
+static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is_new_kernel)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
 	void *more = bpf_map_lookup_elem(&more_counts, &g);
@@ -246,9 +260,7 @@ static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, b
 		return;
 	}
 	/* Frames first, then the row: a row that exists can always be printed. */
-	err = store_stack(slot, SIDE_KERNEL, is_new_kernel);
-	if (!err)
-		err = store_stack(slot, SIDE_USER, is_new_kernel);
+	err = store_stacks(slot, is_new_kernel);
 	if (err) {
 		note_lost(why_full(err, LOST_STACKS_FULL));
 		return;
@@ -268,7 +280,7 @@ static __always_inline void make_row(const struct scratch_slot *slot, __u32 g, b
 /* As store_piece(). */
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
-	const struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 
 	if (slot)
 		make_row(slot, g, true);

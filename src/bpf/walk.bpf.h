@@ -29,11 +29,13 @@ static __always_inline __u32 n_words(const struct walked *w)
 	return n < STACK_WORDS ? n : STACK_WORDS;
 }
 
-/* Zeros behind the @n words, at least to the end of their last piece: nothing stale is stored. */
-static __always_inline void clear_tail(__u64 *words, __u32 n)
+/* Zeros behind the @n words: as many as hashing reads, and as storing a piece does. */
+#define HASH_GROUP 4
+
+static __always_inline void clear_tail(__u64 *words, __u32 n, int n_zeros)
 {
 #pragma unroll
-	for (int i = 0; i < CHUNK_WORDS; i++)
+	for (int i = 0; i < n_zeros; i++)
 		*(volatile __u64 *)&words[n + i] = 0; /* volatile: or it becomes a call of memset */
 }
 
@@ -87,7 +89,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	}
 	finish_walk(slot, SIDE_KERNEL, start, n, mark);
 	if (mark) /* else the helper has zeroed what it did not fill */
-		clear_tail(&words[start], n_words(&slot->walked[SIDE_KERNEL]));
+		clear_tail(&words[start], n_words(&slot->walked[SIDE_KERNEL]), HASH_GROUP);
 }
 
 /*
@@ -101,7 +103,8 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
  */
 #define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
-#define STEPS 8 /* frames that walk_on() goes at most; most stacks are done in two calls */
+#define FIRST_STEPS 8 /* frames that most stacks are done with */
+#define MORE_STEPS 4  /* frames in a step of bpf_loop() */
 
 /* Read what stands at user address @at, and as much behind it as there is. False: nothing. */
 static __always_inline bool read_window(struct window *w, __u64 at)
@@ -173,7 +176,7 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
 static long walk_on_callback(__u64 step, struct scratch_slot **slot)
 {
 	(void)step;
-	return walk_on(*slot, STEPS);
+	return walk_on(*slot, MORE_STEPS);
 }
 
 static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_kernel)
@@ -182,7 +185,7 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 		for (__u32 i = 0; i < STACK_WORDS; i++)
 			if (walk_on(slot, 1))
 				break;
-	} else if (!walk_on(slot, STEPS)) {
+	} else if (!walk_on(slot, FIRST_STEPS)) {
 		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
 	}
 }
@@ -209,7 +212,7 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 	}
 	walk_chain(slot, is_new_kernel);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
-	clear_tail(words, n_words(walked));
+	clear_tail(words, n_words(walked), HASH_GROUP);
 }
 
 /* A global function: the verifier looks at it by itself, once. */
@@ -230,7 +233,7 @@ static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) : 0;
 
 	finish_walk(slot, SIDE_USER, 0, n, n >= STACK_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
-	clear_tail(words, n_words(&slot->walked[SIDE_USER]));
+	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }
 
 /* No words where there is no user stack (kernel threads). Returns KEY_* flags. */
