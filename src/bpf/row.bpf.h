@@ -127,9 +127,15 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 	    (more && bpf_map_lookup_elem(more, &last)))
 		return 0;
 	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
-	for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n && !err; i++)
-		err = is_new_kernel ? store_piece(slot->number, side, i)
-				    : store_words(slot, side, i);
+	if (is_new_kernel) {
+		for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n && !err; i++)
+			err = store_piece(slot->number, side, i);
+		return err;
+	}
+#pragma unroll /* old kernels take a loop that goes back behind a call for one without end */
+	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
+		if (i * CHUNK_WORDS < n && !err)
+			err = store_words(slot, side, i);
 	return err;
 }
 
