@@ -51,14 +51,14 @@ must_check int host_each_tracepoint(struct host *host, host_tracepoint_visit *vi
 
 /*
  * Call @visit for every function that ftrace can trace (available_filter_functions):
- * name, module ("" for the kernel itself), and where it is patched if the kernel
- * tells it (available_filter_functions_addrs, Linux 6.5), else 0. That place lies
- * in the function, not always at its start.
+ * name, module ("" for the kernel itself), and, @with_sites, where it is patched if the
+ * kernel tells it (available_filter_functions_addrs, Linux 6.5; takes it 1.6 times as long),
+ * else 0. That place lies in the function, not always at its start.
  * Errors: -EACCES/-EPERM (lockdown), -ENOENT (no ftrace); callers fall back to kallsyms.
  */
 typedef int host_function_visit(void *context, const char *name, const char *module, uint64_t addr);
-must_check int host_each_traceable(struct host *host, host_function_visit *visit, void *context,
-				   struct error *e);
+must_check int host_each_traceable(struct host *host, bool with_sites, host_function_visit *visit,
+				   void *context, struct error *e);
 
 /* Does this kernel have perf's kprobes / uprobes (their PMU's type number)? Errors: -EOPNOTSUPP. */
 must_check int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e);

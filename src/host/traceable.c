@@ -47,8 +47,8 @@ static bool parse_line(char *line, bool has_addr, char **ret_name, const char **
 	return name[0] != '\0' && strncmp(name, "__ftrace_invalid_address___", 27) != 0;
 }
 
-int host_each_traceable(struct host *host, host_function_visit *visit, void *context,
-			struct error *e)
+int host_each_traceable(struct host *host, bool with_sites, host_function_visit *visit,
+			void *context, struct error *e)
 {
 	const char *file = "available_filter_functions_addrs";
 	int dir, err = host_tracefs(host, &dir, e);
@@ -56,10 +56,10 @@ int host_each_traceable(struct host *host, host_function_visit *visit, void *con
 	if (err)
 		return err;
 
-	cleanup_close int fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
+	cleanup_close int fd = with_sites ? openat(dir, file, O_RDONLY | O_CLOEXEC) : -1;
 	bool has_addr = fd >= 0;
 
-	if (fd < 0 && errno == ENOENT) {
+	if (!with_sites || (fd < 0 && errno == ENOENT)) {
 		file = "available_filter_functions";
 		fd = openat(dir, file, O_RDONLY | O_CLOEXEC);
 	}

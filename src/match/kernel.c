@@ -35,6 +35,12 @@ struct function_list {
 	bool has_namesakes;
 };
 
+static void function_list_clear(struct function_list *list)
+{
+	list->n = 0;
+	u64_map_clear(&list->by_name);
+}
+
 static void function_list_fini(struct function_list *list)
 {
 	strtab_free(list->strings);
@@ -185,6 +191,16 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 	return none_matches(m, k, e);
 }
 
+static int list_traceable(struct host *host, struct function_list *list, struct error *e)
+{
+	int err = host_each_traceable(host, false, take_traceable, list, e);
+
+	if (err || !list->has_namesakes)
+		return err;
+	function_list_clear(list);
+	return host_each_traceable(host, true, take_traceable, list, e);
+}
+
 int match_kernel(struct matching *m, struct error *e)
 {
 	const char *literal = pattern_literal(m->spec->name);
@@ -197,7 +213,7 @@ int match_kernel(struct matching *m, struct error *e)
 		.strings = strtab_new(),
 	};
 	struct error why;
-	int err = literal ? 0 : host_each_traceable(m->host, take_traceable, &list, &why);
+	int err = literal ? 0 : list_traceable(m->host, &list, &why);
 
 	if (!err && list.n)
 		return add_traceable(m, &list, e);

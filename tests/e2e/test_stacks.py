@@ -116,13 +116,14 @@ def test_budget_is_kept(workload):
 
 
 def test_known_stacks_are_still_counted_when_the_budget_is_exhausted(workload):
-    """The known one's hits come when nothing new fits any more."""
+    """The known one's hits come when nothing new fits any more, and the maps are empty again."""
     known = workload("dl", workload_path("liblate.so"), 500)
     many = workload("distinct", 120_000, 1)
     with Tool(["-U", "-f", "--max-memory", "4M", "-p", f"{known.pid},{many.pid}", GETPPID]) as tool:
         tool.wait_live()
         known.go().wait_for("loading")
         expected_many = many.run()
+        tool.wait_idle()
         known.go()
         expected_known = known.finish()
         result = tool.end().ok()

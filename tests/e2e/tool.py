@@ -143,6 +143,15 @@ class Tool:
             with self._seen:
                 self._seen.wait(0.02)
 
+    def wait_idle(self, quiet_s=0.3, timeout_s=PATIENCE_S):
+        """Until it has worked in what it was told of: it takes no CPU time any more."""
+        deadline = time.monotonic() + timeout_s
+        before = None
+        while (now := Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]) != before:
+            assert time.monotonic() < deadline, f"not idle in {timeout_s} s"
+            before = now
+            time.sleep(quiet_s)
+
     def send(self, number):
         self.process.send_signal(number)
 

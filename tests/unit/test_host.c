@@ -160,10 +160,10 @@ static void traceable_functions_come_with_module_and_address(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal(host_each_traceable(host, take_function, &names, &e), -ENOENT);
+	assert_int_equal(host_each_traceable(host, true, take_function, &names, &e), -ENOENT);
 	scratch_write("tracefs/available_filter_functions",
 		      "vfs_read\n__ftrace_invalid_address___64\next4_get [ext4]\nodd (x)\n\n");
-	assert_ok(host_each_traceable(host, take_function, &plain, &e), e);
+	assert_ok(host_each_traceable(host, true, take_function, &plain, &e), e);
 	assert_string_equal(plain.text, "vfs_read[]0 ext4_get[ext4]0 ");
 
 	scratch_write("tracefs/available_filter_functions_addrs",
@@ -171,7 +171,7 @@ static void traceable_functions_come_with_module_and_address(void **state)
 		      "ffffffff8162fba0 __ftrace_invalid_address___64\n"
 		      "ffffffffc0401004 ext4_get [ext4]\n"
 		      "vfs_write\n");
-	assert_ok(host_each_traceable(host, take_function, &names, &e), e);
+	assert_ok(host_each_traceable(host, true, take_function, &names, &e), e);
 	assert_string_equal(names.text, "vfs_read[]ffffffff8162fb94 "
 					"ext4_get[ext4]ffffffffc0401004 ");
 }

@@ -59,6 +59,7 @@ static int make_files(void **state)
 	scratch_write("kallsyms", kallsyms);
 	scratch_write("modules", "");
 	scratch_write("with/available_filter_functions_addrs", sites);
+	scratch_write("with/available_filter_functions", names_only);
 	scratch_write("old/available_filter_functions", names_only);
 	scratch_write("without/events/enable", "");
 	for (unsigned i = 0; i < 2; i++) {
