@@ -244,6 +244,9 @@ int attach_follower(const struct object *object, const struct features *features
 		.plan = &plan, .object = object, .attachment = a, .has_room = true
 	};
 
+	if (features->no_events)
+		return error_set(e, -EACCES, "follow the command's processes: %s",
+				 features->no_events);
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
 		int code = tracepoint_attach_id(&at, ids[i], programs[i]);
 

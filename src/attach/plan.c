@@ -12,10 +12,9 @@
 #include "base/array.h"
 #include "base/strbuf.h"
 
-static bool has_always(const struct features *f)
+static bool has_tracepoint(const struct features *f)
 {
-	(void)f;
-	return true;
+	return !f->no_events;
 }
 
 static bool has_kprobe_multi(const struct features *f)
@@ -25,7 +24,7 @@ static bool has_kprobe_multi(const struct features *f)
 
 static bool has_kprobe(const struct features *f)
 {
-	return f->kprobe_pmu != 0;
+	return f->kprobe_pmu != 0 && !f->no_events;
 }
 
 static bool has_uprobe_multi(const struct features *f)
@@ -35,7 +34,7 @@ static bool has_uprobe_multi(const struct features *f)
 
 static bool has_uprobe(const struct features *f)
 {
-	return f->uprobe_pmu != 0;
+	return f->uprobe_pmu != 0 && !f->no_uprobes;
 }
 
 /* Best first: the first row that fits the target and that this kernel has is used. */
@@ -45,7 +44,7 @@ static const struct {
 	enum program program;
 	bool (*is_had)(const struct features *f);
 } preference[] = {
-	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_always },
+	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_tracepoint },
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI, has_kprobe_multi },
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe },
 	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI, has_uprobe_multi },
@@ -156,10 +155,16 @@ static int refuse(const struct target *target, const struct features *features, 
 		  struct error *e)
 {
 	const char *lack = kinds[target->kind].lack;
+	struct features permitted = *features;
 
+	permitted.no_events = permitted.no_uprobes = NULL;
 	/* With everything allowed there would have been a way: so it is not the kernel's lack. */
 	if (choose(target->kind, features, 0) != BACKEND_N)
 		lack = "every way to trace it is ruled out";
+	else if (choose(target->kind, &permitted, avoid) != BACKEND_N)
+		lack = target->kind == TARGET_USER_FUNCTION || target->kind == TARGET_USDT
+			       ? features->no_uprobes
+			       : features->no_events;
 
 	cleanup_strbuf struct strbuf works = {};
 	put_offers(&works, features, avoid);

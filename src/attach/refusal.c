@@ -1,7 +1,6 @@
 /* The kernel's error numbers, in the words of someone who wants to trace. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attach/backend.h"
 #include "base/array.h"
@@ -50,19 +49,11 @@ static const struct {
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };
 
-static const char *forbidden(void)
-{
-	/* Lockdown and other security modules answer root with the same code. */
-	if (geteuid() == 0)
-		return "Operation not permitted (by kernel lockdown, a security module or missing "
-		       "capabilities)";
-	return "Operation not permitted (needs root or CAP_BPF and CAP_PERFMON)";
-}
-
 const char *refusal_words(enum target_kind kind, int code)
 {
 	if (code == -EPERM || code == -EACCES)
-		return forbidden();
+		return "Operation not permitted (by kernel lockdown, a security module or missing "
+		       "capabilities)";
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		if (refusals[i].code == -code && refusals[i].kinds & 1u << kind)
 			return refusals[i].words;

@@ -13,13 +13,15 @@
 #define ABI_TRACE_UPROBE_MULTI 48
 
 struct features {
-	uint32_t kprobe_pmu; /* type of perf's kprobes, 0: the kernel has none */
-	uint32_t uprobe_pmu; /* likewise */
-	bool kprobe_multi;   /* Linux 5.18 with CONFIG_FPROBE */
-	bool uprobe_multi;   /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
-	bool perf_link;      /* BPF links on perf events, Linux 5.15; below, an ioctl */
-	bool task_regs;      /* bpf_task_pt_regs(), Linux 5.15 with BTF */
-	bool loop;           /* bpf_loop(), Linux 5.17: the newer programs are used */
+	uint32_t kprobe_pmu;    /* type of perf's kprobes, 0: the kernel has none */
+	uint32_t uprobe_pmu;    /* likewise */
+	const char *no_events;  /* why this user may open no perf events; NULL: may */
+	const char *no_uprobes; /* likewise perf's uprobes */
+	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
+	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
+	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
+	bool task_regs;         /* bpf_task_pt_regs(), Linux 5.15 with BTF */
+	bool loop;              /* bpf_loop(), Linux 5.17: the newer programs are used */
 	bool on_demand_maps; /* hash maps without pre-allocation are safe in tracing, Linux 6.1 */
 };
 
@@ -27,7 +29,8 @@ enum feature_group {
 	FEATURES_ALWAYS = 1, /* loop, on_demand_maps, task_regs, perf_link */
 	FEATURES_KERNEL_FUNCTION = 2,
 	FEATURES_USER = 4,
+	FEATURES_ALL = 7,
 };
 
-/* Probe the given groups (an OR); kprobe_pmu and uprobe_pmu are the caller's to fill. */
+/* Probe the given groups (an OR); the PMUs and no_* are the caller's to fill. */
 void features_probe(struct features *features, unsigned groups);

@@ -136,6 +136,12 @@ static int refuse(int err, struct error *e)
 {
 	const char *words = first_words.text;
 
+	/* Since Linux 5.11 BPF's memory is no matter of that limit. */
+	if (err == -EPERM && strstr(words, "RLIMIT_MEMLOCK"))
+		return error_set(e, err,
+				 "load the BPF programs: this kernel counts them as locked memory, "
+				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "
+				 "ulimit -l unlimited)");
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
 	return error_set(e, err, "load the BPF programs: %s%s%s", strerror(-err),

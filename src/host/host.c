@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,16 +173,21 @@ const char *host_lockdown(void)
 /* The number of the initial user namespace's file: PROC_USER_INIT_INO of the kernel. */
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
 
-const char *host_missing_capability(void)
+/* As a bit for each; 0 where they cannot be told. */
+static uint64_t effective_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
-	struct stat st;
 
 	if (syscall(SYS_capget, &header, data) < 0)
-		return NULL;
+		return 0;
+	return data[0].effective | (uint64_t)data[1].effective << 32;
+}
 
-	uint64_t effective = data[0].effective | (uint64_t)data[1].effective << 32;
+const char *host_missing_capability(void)
+{
+	uint64_t effective = effective_capabilities();
+	struct stat st;
 
 	/* Capabilities in a namespace of one's own are not what bpf(2) asks for. */
 	if (stat("/proc/self/ns/user", &st) == 0 && st.st_ino != INITIAL_USER_NAMESPACE)
@@ -191,4 +197,50 @@ const char *host_missing_capability(void)
 	if (!(effective & 1ULL << CAP_BPF))
 		return "CAP_BPF";
 	return effective & 1ULL << CAP_PERFMON ? NULL : "CAP_PERFMON";
+}
+
+/* May an event of this type be opened? What else may be wrong with it is no matter. */
+static bool may_open_event(uint32_t type, uint64_t config)
+{
+	struct perf_event_attr attr = { .type = type, .size = sizeof(attr), .config = config };
+
+	if (effective_capabilities() & 1ULL << CAP_SYS_ADMIN)
+		return true;
+
+	cleanup_close int fd =
+		(int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd >= 0 || (errno != EACCES && errno != EPERM);
+}
+
+/*
+ * Mainline knows no level above 2, where CAP_PERFMON is enough. Debian's kernels (and others)
+ * have 3: CAP_SYS_ADMIN alone opens events. So the sysctl does not tell, and one is opened.
+ */
+const char *host_no_perf_events(void)
+{
+	char text[32] = "";
+	const char *at = text;
+	uint64_t level;
+
+	if (may_open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY))
+		return NULL;
+	if (read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0 &&
+	    take_decimal(&at, &level) && level > 2)
+		return "sysctl kernel.perf_event_paranoid above 2 leaves perf events to "
+		       "CAP_SYS_ADMIN";
+	return "this user may open no perf events (a security module or a system call filter)";
+}
+
+/*
+ * Since Linux commit ba677dbe77af ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes") (in
+ * v6.16, and carried back) CAP_PERFMON is not enough. A uprobe of no file fails only after that.
+ */
+const char *host_no_perf_uprobes(uint32_t pmu)
+{
+	const char *words = host_no_perf_events();
+
+	if (!words && pmu && !may_open_event(pmu, 0))
+		words = "on this kernel perf's uprobes need CAP_SYS_ADMIN";
+	return words;
 }

@@ -91,3 +91,10 @@ const char *host_lockdown(void);
 /* Name of the first capability of those needed that this process lacks ("CAP_BPF", ...), or NULL.
  */
 const char *host_missing_capability(void);
+
+/*
+ * Why this user may open no perf events, or none of perf's uprobes (their PMU's type number),
+ * although no capability is missing; NULL: may. A constant.
+ */
+const char *host_no_perf_events(void);
+const char *host_no_perf_uprobes(uint32_t pmu);

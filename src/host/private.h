@@ -18,3 +18,6 @@ struct host {
  * left behind when *@ret_fd is closed. Errors: those of the three calls.
  */
 must_check int detached_mount(const char *type, int *ret_fd, struct error *e);
+
+/* -EACCES, with the words for it. */
+must_check int tracefs_unreadable(struct error *e);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -37,14 +38,25 @@ int detached_mount(const char *type, int *ret_fd, struct error *e)
 	return 0;
 }
 
-/* The mount point's directory is there without the mount, and then empty. */
+/*
+ * The mount point's directory is there without the mount, and then empty. Not access(2): that
+ * asks for the real user and forgets the capabilities of one who is not root.
+ */
 static int open_mounted(const char *path)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
 
-	if (fd < 0 || faccessat(fd, "events", F_OK, 0) < 0)
+	if (fd < 0 || fstatat(fd, "events", &st, 0) < 0)
 		return -1;
 	return TAKE_FD(fd);
+}
+
+int tracefs_unreadable(struct error *e)
+{
+	return error_set(
+		e, -EACCES,
+		"tracefs may not be read by this user (needs root or CAP_DAC_READ_SEARCH)");
 }
 
 int host_tracefs(struct host *host, int *ret_fd, struct error *e)
@@ -66,7 +78,7 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
 		int err = detached_mount("tracefs", &host->tracefs_fd, &why);
 
 		if (err && is_refused)
-			return error_set(e, -EACCES, "tracefs may not be read by this user");
+			return tracefs_unreadable(e);
 		if (err == -ENODEV)
 			return error_set(e, err, "this kernel has no tracefs");
 		if (err)

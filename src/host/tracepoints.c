@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "host/host.h"
+#include "host/private.h"
 #include "host/read.h"
 
 static void close_directory(DIR **d)
@@ -49,6 +49,8 @@ static int open_event_file(struct host *host, const char *category, const char *
 
 	if (fd < 0 && errno == ENOENT)
 		return error_set(e, -ENOENT, "no tracepoint %s:%s", category, event);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
 	if (fd < 0)
 		return error_errno(e, "open tracefs' %s", path);
 	*ret_fd = fd;
@@ -137,6 +139,8 @@ int host_tracepoint_field(struct host *host, const char *category, const char *e
 static int open_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
 {
 	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
 	if (fd < 0)
 		return error_errno(e, "open tracefs' %s", path);
 

@@ -143,6 +143,10 @@ static int make_plan(struct run *r, struct error *e)
 		r->features.kprobe_pmu = 0;
 	if (host_pmu_type("uprobe", &r->features.uprobe_pmu, &none))
 		r->features.uprobe_pmu = 0;
+	r->features.no_events = host_no_perf_events();
+	r->features.no_uprobes = host_no_perf_uprobes(r->features.uprobe_pmu);
+	if (r->features.no_events)
+		groups = FEATURES_ALL; /* what works without them is to be said */
 	features_probe(&r->features, groups);
 	return plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
 }

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import subprocess
 from pathlib import Path
 
 DEVICES = Path("/sys/bus/event_source/devices")
@@ -57,10 +58,55 @@ def is_machine():
     return "STACKCOUNT_GUEST" not in os.environ
 
 
+def version():
+    return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
+
+
 def has_syscall_stacks():
     """Kernel stacks at system call tracepoints: Linux 5.10 hands the user's registers to the walk,
     which then gives nothing. 6.1 is the next one that was tried."""
-    return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2])) >= (6, 1)
+    return version() >= (6, 1)
+
+
+def has_locked_memory():
+    """BPF's memory is bounded by RLIMIT_MEMLOCK, until Linux 5.11."""
+    return version() < (5, 11)
+
+
+OPEN_PERF_EVENT = """
+import ctypes, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+attributes = struct.pack("IIQ", int(sys.argv[1]), 112, int(sys.argv[2])) + bytes(96)
+is_open = libc.syscall(298, attributes, -1, 0, -1, 0) >= 0
+raise SystemExit(not is_open and ctypes.get_errno() in (1, 13))
+"""
+
+
+def _may_open(wrap, *type_and_config):
+    command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, type_and_config)]
+    return subprocess.run([*wrap, *command]).returncode == 0
+
+
+def opens_perf_events(wrap=()):
+    """May who is made so by the wrapper @wrap open perf events for all processes?"""
+    return _may_open(wrap, 1, 9)  # a software event that does nothing
+
+
+def opens_perf_uprobes(wrap=()):
+    """And those that are uprobes? One of no file is refused, too, but for another reason."""
+    return opens_perf_events(wrap) and _may_open(wrap, (DEVICES / "uprobe/type").read_text().strip(), 0)
+
+
+@functools.cache
+def has_strict_perf_events():
+    """kernel.perf_event_paranoid 3 is a level of its own, as in Debian's kernels."""
+    level = Path("/proc/sys/kernel/perf_event_paranoid")
+    before = level.read_text()
+    level.write_text("3")
+    try:
+        return not opens_perf_events(["setpriv", "--bounding-set", "-all,+perfmon"])
+    finally:
+        level.write_text(before)
 
 
 NEEDS = {
@@ -73,6 +119,8 @@ NEEDS = {
     "uprobe.multi": has_uprobe_multi,
     "disk": has_disk,
     "modules": has_modules,
+    "locked memory": has_locked_memory,
+    "strict perf events": has_strict_perf_events,
     "speed": has_speed,
 }
 

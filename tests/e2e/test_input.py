@@ -1,9 +1,11 @@
 """Input that is wrong and machines that do not allow: one clear line on standard error, the right
 status, nothing on standard output, nothing left behind."""
 
+import contextlib
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -145,38 +147,103 @@ def test_no_root(public_copy):
         refused(tool.wait(), FAILED, r"root|CAP_\w+")
 
 
-CAPABILITIES = {"CAP_SYS_ADMIN": 21, "CAP_PERFMON": 38, "CAP_BPF": 39}
+def with_capabilities(*names, nobody=False):
+    """A wrapper: root, or another user, with these capabilities alone."""
+    listed = "".join(f",+{name}" for name in names)
+    user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"] if nobody else []
+    sets = ("--bounding-set", "--inh-caps", "--ambient-caps")
+    return ["setpriv", *user, *(f"{name}=-all{listed}" for name in sets)]
 
 
-def drop(*names):
-    """For a child: without these capabilities from its exec on."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    pr_capbset_drop = 24
-
-    def before_exec():
-        for name in names:
-            libc.prctl(pr_capbset_drop, CAPABILITIES[name], 0, 0, 0)
-
-    return before_exec
+MOUNT = """
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
+exec "$0" "$@"
+"""
+WITH_TRACEFS = ["unshare", "-m", "--propagation", "private", "sh", "-c", MOUNT]
 
 
-@pytest.mark.parametrize("name", ["CAP_BPF", "CAP_PERFMON"])
-def test_missing_capability_is_named(name):
-    with Tool([f"{CALLS}:leaf"], preexec_fn=drop("CAP_SYS_ADMIN", name)) as tool:
-        refused(tool.wait(), FAILED, name)
+def lock_any_memory():
+    """For a child: before Linux 5.11 BPF's memory is bounded by this limit."""
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def test_cap_bpf_and_cap_perfmon_are_enough_where_tracefs_allows(workload, sysctl):
-    sysctl("kernel.perf_event_paranoid", 2)  # Debian's 3 asks for CAP_SYS_ADMIN
+LEAF = f"{CALLS}:leaf"
+# And what serves them without a perf event.
+EVENTS = [
+    pytest.param(GETPPID, None, id="tracepoint"),
+    pytest.param(LEAF, "uprobe.multi", id="user function", marks=pytest.mark.needs("uprobes")),
+    pytest.param("vfs_read", "kprobe.multi", id="kernel function", marks=pytest.mark.needs("kprobes")),
+]
+ENOUGH = [("bpf", "perfmon"), ("sys_admin",)]
+
+
+@pytest.mark.parametrize("event,_", EVENTS)
+@pytest.mark.parametrize("held,missing", [((), "CAP_BPF"), (("perfmon",), "CAP_BPF"), (("bpf",), "CAP_PERFMON")])
+def test_missing_capability_is_named(held, missing, event, _):
+    with Tool([event], wrap=[*WITH_TRACEFS, *with_capabilities(*held)]) as tool:
+        refused(tool.wait(), FAILED, f"{missing} is missing")
+
+
+@pytest.mark.parametrize("event,multi", EVENTS)
+@pytest.mark.parametrize("level", [2, 3])
+@pytest.mark.parametrize("held", ENOUGH, ids=" and ".join)
+def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, multi, sysctl, kernel):
+    """perf_event_paranoid 3 is Debian's: CAP_SYS_ADMIN only, but multi links need no perf event."""
+    sysctl("kernel.perf_event_paranoid", level)
+    wrap = [*WITH_TRACEFS, *with_capabilities(*held)]
+    opens = kernel.opens_perf_uprobes if event == LEAF else kernel.opens_perf_events
+    works = opens(wrap) or (multi and kernel.NEEDS[multi]())
+    with Tool(["-D", "0.2", event], wrap=wrap, preexec_fn=lock_any_memory) as tool:
+        result = tool.wait()
+    if works:
+        assert "Tracing 1 functions" in result.ok().out
+    else:
+        cause = "kernel.perf_event_paranoid" if level == 3 else "perf's uprobes"
+        refused(result, FAILED, cause, "CAP_SYS_ADMIN")
+
+
+@pytest.mark.needs("uprobe.multi", "strict perf events")
+def test_strict_perf_events_what_still_works_is_said(sysctl):
+    sysctl("kernel.perf_event_paranoid", 3)
+    wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon")]
+    with Tool([GETPPID], wrap=wrap) as tool:
+        refused(tool.wait(), FAILED, r"user functions \(LIB:FUNC\) and USDT probes \(u:LIB:PROBE\) work")
+    with Tool([LEAF, "--", CALLS, "1", "0", "0"], wrap=wrap) as tool:
+        refused(tool.wait(), FAILED, "follow the command", "kernel.perf_event_paranoid")
+
+
+def test_capabilities_that_are_enough_count(workload, sysctl):
+    sysctl("kernel.perf_event_paranoid", 2)
     work = workload("syscalls", "getppid", 30, 0)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID], preexec_fn=drop("CAP_SYS_ADMIN")) as tool:
-        try:
-            tool.wait_live()
-        except AssertionError:
-            refused(tool.wait(), FAILED, r"CAP_\w+|tracefs|mount")
-            return
+    wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon", "sys_ptrace")]
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], wrap=wrap, preexec_fn=lock_any_memory) as tool:
+        tool.wait_live()
         expected = work.run()
         assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
+
+
+@pytest.mark.parametrize("event", [GETPPID, "t:syscalls:sys_enter_getp*"])
+def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
+    sysctl("kernel.perf_event_paranoid", 2)
+    for held, works in (("bpf", "perfmon"), False), (("bpf", "perfmon", "dac_read_search"), True):
+        wrap = [*WITH_TRACEFS, *with_capabilities(*held, nobody=True)]
+        args = ["-D", "0.2", event]
+        with Tool(args, program=public_copy, wrap=wrap, preexec_fn=lock_any_memory, cwd="/") as tool:
+            result = tool.wait()
+        if works:
+            assert "Tracing " in result.ok().out
+        else:
+            refused(result, FAILED, "tracefs may not be read", "CAP_DAC_READ_SEARCH")
+
+
+@pytest.mark.needs("locked memory")
+def test_limit_of_locked_memory_is_named():
+    def lock_little():
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+
+    with Tool([GETPPID], wrap=["setpriv", "--bounding-set", "-sys_resource"], preexec_fn=lock_little) as tool:
+        refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
 
 
 UNMOUNT = """

@@ -30,6 +30,18 @@ static const struct features linux_6_12 = { .kprobe_pmu = 6,
 					    .kprobe_multi = true,
 					    .uprobe_multi = true,
 					    .perf_link = true };
+static const struct features strict_6_1 = {
+	.kprobe_pmu = 6, .uprobe_pmu = 7, .no_events = "not for you", .no_uprobes = "not for you"
+};
+static const struct features strict_6_12 = { .kprobe_pmu = 6,
+					     .uprobe_pmu = 7,
+					     .no_events = "not for you",
+					     .no_uprobes = "not for you",
+					     .kprobe_multi = true,
+					     .uprobe_multi = true };
+static const struct features no_uprobes_6_1 = { .kprobe_pmu = 6,
+						.uprobe_pmu = 7,
+						.no_uprobes = "not for you" };
 static const struct features no_pmus = { .kprobe_multi = true, .uprobe_multi = true };
 
 #define MANY 5 /* more than get a kprobe each where there is a better backend */
@@ -58,6 +70,8 @@ static const struct {
 	{ &no_kprobes, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
 	{ &linux_6_12, TARGET_USER_FUNCTION, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE, P(UPROBE) },
 	{ &no_pmus, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
+	{ &strict_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
+	{ &strict_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 };
 
 static const struct {
@@ -79,6 +93,15 @@ static const struct {
 	{ &linux_6_1, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE,
 	  "vfs_read: every way to trace it is ruled out; tracepoints (t:...), "
 	  "user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
+	{ &strict_6_1, TARGET_TRACEPOINT, 0, "vfs_read: not for you; nothing else works either" },
+	{ &strict_6_1, TARGET_KERNEL_FUNCTION, 0, "vfs_read: not for you; nothing else works either" },
+	{ &strict_6_12, TARGET_TRACEPOINT, 0,
+	  "vfs_read: not for you; kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes "
+	  "(u:LIB:PROBE) work" },
+	{ &strict_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI,
+	  "vfs_read: every way to trace it is ruled out; kernel functions (FUNC) work" },
+	{ &no_uprobes_6_1, TARGET_USDT, 0,
+	  "vfs_read: not for you; tracepoints (t:...) and kernel functions (FUNC) work" },
 	{ &bare, TARGET_TRACEPOINT, 1u << BACKEND_TRACEPOINT,
 	  "vfs_read: every way to trace it is ruled out; nothing else works either" },
 };
@@ -120,6 +143,9 @@ static void a_few_kernel_functions_get_a_kprobe_each(void **state)
 	plan_fini(&plan);
 	assert_int_equal(plan_make(&list, &linux_6_12, 1u << BACKEND_KPROBE, &plan, &e), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI);
+	plan_fini(&plan);
+	assert_int_equal(plan_make(&list, &strict_6_12, 0, &plan, &e), 0);
+	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI); /* no perf event is needed */
 	plan_fini(&plan);
 }
 
