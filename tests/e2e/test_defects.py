@@ -1,7 +1,9 @@
 """What is wrong in bcc's stackcount, one by one. Those that other files test are named there."""
 
+import os
 import re
 import time
+from pathlib import Path
 
 import pytest
 from text import parse_text
@@ -133,6 +135,14 @@ def test_defect_14_and_15_intervals_lose_nothing(workload):
     assert sum(counts(result)) == sum(expected.values())
 
 
+def test_defect_16_batches_neither_skip_nor_repeat(workload):
+    """The kernel hands out rows in batches of 4,096 here, and says where the next one begins."""
+    n = 3 * 4096 + 1
+    work = workload("distinct", n, 2)
+    result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert counts(result) == [2] * n
+
+
 def test_defect_17_truncation_is_marked(workload):
     work = workload("deep", 300, 5)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -170,7 +180,6 @@ def test_defect_20_no_name_beyond_a_functions_end():
 def test_defect_21_modules_loaded_later_have_names(tmp_path):
     import ctypes
     import fcntl
-    import os
 
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall(176, b"loop", 0)  # delete_module
@@ -200,6 +209,20 @@ def test_defect_22_libraries_loaded_later_have_names(workload):
         tool.wait_for("stdout", rb"late_hit 10$")
         result = tool.end().ok()
     assert chains(result) == expected, result
+
+
+@pytest.mark.needs("machine")
+def test_defect_24_rust_and_d_names_are_read(workload):
+    work = workload("mangled", 10)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
+
+
+@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.parametrize("name", ["mycrate::net::send", "mycrate::net::poll", "demangle.test"])
+def test_defect_24_patterns_match_rust_and_d_names(name):
+    listed = stackcount("-l", f"{workload_path('mangled')}:{name}").ok().out
+    assert len(listed.splitlines()) == 1, listed
 
 
 @pytest.mark.needs("machine")
@@ -284,7 +307,6 @@ def test_defect_30_semaphores_need_no_pid(workload):
 @pytest.mark.needs("uprobes")
 def test_defect_31_library_is_looked_up_where_the_process_sees_it(tmp_path, workload):
     """In its own mount namespace, with a root that differs from ours."""
-    import os
     import shutil
     import subprocess
 
@@ -316,6 +338,28 @@ def test_defect_31_library_is_looked_up_where_the_process_sees_it(tmp_path, work
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def open_perf_events(pid):
+    targets = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    return sum("perf_event" in target for target in targets)
+
+
+THOUSANDS = [
+    pytest.param("c:*", marks=pytest.mark.needs("uprobe.multi"), id="user functions"),
+    pytest.param("s*", marks=pytest.mark.needs("kprobe.multi"), id="kernel functions"),
+]
+
+
+@pytest.mark.parametrize("pattern", THOUSANDS)
+def test_defect_32_more_than_1000_functions_without_an_event_each(workload, pattern):
+    work = workload("calls", 1, 0, 0)  # c: is what this process has mapped
+    with Tool(["-p", work.pid, pattern]) as tool:
+        tool.wait_live(120)
+        n_events = open_perf_events(tool.pid)
+        result = tool.end(timeout_s=120).ok()
+    assert parse_text(result.out).n_functions > 1000
+    assert n_events == 0
 
 
 @pytest.mark.needs("uprobes")
@@ -450,6 +494,21 @@ def test_defect_45_piped_output_is_flushed(workload):
 def test_defect_46_errors_go_to_standard_error_with_a_status():
     result = stackcount("t:sched:no_such_event")
     assert result.status == 1 and result.stdout == b"" and result.err, result
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_defect_47_folded_reports_follow_each_other_whole_and_with_counts_of_their_own(workload):
+    """
+    There is no mark between them (a line of another form is none of this format): who wants to
+    tell them apart reads them as they come.
+    """
+    with Tool(["-f", "-i", "0.2", f"{CALLS}:leaf"]) as tool:
+        tool.wait_live()
+        for n in (10, 20, 30):
+            workload("calls", n, 0, 0).run()
+            tool.wait_for("stdout", rf";leaf {n}\n\Z".encode())
+        result = tool.end()
+    assert counts(result) == [10, 20, 30], result
 
 
 @pytest.mark.needs("machine")
