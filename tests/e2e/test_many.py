@@ -3,7 +3,9 @@
 import re
 import time
 
+import elf
 import pytest
+from elf import write_program
 from text import parse_text
 from tool import IN_GUEST, Tool, chains, ending, read_folded, stackcount, trace, workload_path
 
@@ -63,6 +65,51 @@ def test_usdt_backends_count_alike(workload, without):
     work = workload("usdt", 300, cpus=[0, 1])
     result, expected = trace(work, "-f", *without, f"u:{workload_path('usdt')}:*")
     assert chains(result.ok()) == ending(expected, "fire_alpha", "fire_beta", "fire_gated"), result
+
+
+LIMIT = 200_000  # of places in a run
+
+
+@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.parametrize("option,pattern", [("-l", "*"), ("-lr", ".")])
+def test_60000_functions_are_listed(option, pattern, tmp_path):
+    program = write_program(tmp_path / "many", 60_000)
+    lines = stackcount(option, f"{program}:{pattern}").ok().out.splitlines()
+    assert lines == [f"{program}:{elf.name(i)}" for i in range(60_000)]
+
+
+@pytest.mark.needs("uprobe.multi")
+def test_60000_functions_are_counted(tmp_path):
+    program = write_program(tmp_path / "many", 60_000, called=[0, 30_000, 59_999])
+    with Tool(["-f", f"{program}:*", "--", program]) as tool:
+        tool.wait_live()
+        result = tool.wait().ok()
+    assert "Tracing 60000 functions" in result.err
+    counted = {parts[-1]: count for parts, count in read_folded(result.out)}
+    assert counted == {elf.name(i): 1 for i in (0, 30_000, 59_999)} and result.lost == 0
+
+
+@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.parametrize("option", [["-l"], []], ids=["listed", "traced"])
+def test_more_functions_than_the_limit_are_refused(option, tmp_path):
+    program = write_program(tmp_path / "many", LIMIT + 1)
+    result = stackcount(*option, f"{program}:*")
+    assert result.status == 1 and result.stdout == b"", result
+    assert result.err == f"stackcount: '{program}:*' matches more than {LIMIT} places\n"
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_patterns_that_pass_the_limit_together_are_refused(tmp_path):
+    few, many = write_program(tmp_path / "few", 10), write_program(tmp_path / "many", LIMIT - 5)
+    result = stackcount("-l", f"{few}:*", f"{many}:*")
+    assert result.status == 1 and result.stdout == b"", result
+    assert f"'{many}:*' and what stands before it match more than {LIMIT} places" in result.err
+
+
+@pytest.mark.parametrize("option,pattern", [("-l", "*"), ("-lr", ".")])
+def test_all_kernel_functions_are_listed(option, pattern):
+    lines = stackcount(option, pattern).ok().out.splitlines()
+    assert len(lines) > 20_000 and "vfs_read" in lines
 
 
 KERNEL_BACKENDS = [

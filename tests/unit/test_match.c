@@ -338,7 +338,7 @@ static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **st
 	assert_ok(m.err, m.e);
 	match_into(&m, match_targets, "with", "*_*", (struct match_scope){ .limit = 3 });
 	assert_int_equal(m.err, -E2BIG);
-	assert_string_equal(m.e.text, "'*_*' matches more than 2 places");
+	assert_string_equal(m.e.text, "'*_*' and what stands before it match more than 3 places");
 	assert_string_equal(m.text.text, "vfs_read");
 	match_into(&m, match_targets, "with", "vfs_*", (struct match_scope){ .limit = 3 });
 	assert_ok(m.err, m.e);
