@@ -24,7 +24,7 @@ static bool has_kprobe_multi(const struct features *f)
 
 static bool has_kprobe(const struct features *f)
 {
-	return f->kprobe_pmu != 0 && !f->no_events;
+	return f->kprobe_pmu != 0 && !f->no_kprobes;
 }
 
 static bool has_uprobe_multi(const struct features *f)
@@ -151,20 +151,31 @@ static void put_offers(struct strbuf *b, const struct features *features, unsign
 	}
 }
 
+/* Why the single probe of a kind is not permitted. */
+static const char *why_forbidden(enum target_kind kind, const struct features *features)
+{
+	switch (kind) {
+	case TARGET_TRACEPOINT:
+		return features->no_events;
+	case TARGET_KERNEL_FUNCTION:
+		return features->no_kprobes;
+	default:
+		return features->no_uprobes;
+	}
+}
+
 static int refuse(const struct target *target, const struct features *features, unsigned avoid,
 		  struct error *e)
 {
 	const char *lack = kinds[target->kind].lack;
 	struct features permitted = *features;
 
-	permitted.no_events = permitted.no_uprobes = NULL;
+	permitted.no_events = permitted.no_uprobes = permitted.no_kprobes = NULL;
 	/* With everything allowed there would have been a way: so it is not the kernel's lack. */
 	if (choose(target->kind, features, 0) != BACKEND_N)
 		lack = "every way to trace it is ruled out";
-	else if (choose(target->kind, &permitted, avoid) != BACKEND_N)
-		lack = target->kind == TARGET_USER_FUNCTION || target->kind == TARGET_USDT
-			       ? features->no_uprobes
-			       : features->no_events;
+	else if (choose(target->kind, &permitted, 0) != BACKEND_N)
+		lack = why_forbidden(target->kind, features);
 
 	cleanup_strbuf struct strbuf works = {};
 	put_offers(&works, features, avoid);

@@ -17,6 +17,7 @@ struct features {
 	uint32_t uprobe_pmu;    /* likewise */
 	const char *no_events;  /* why this user may open no perf events; NULL: may */
 	const char *no_uprobes; /* likewise perf's uprobes */
+	const char *no_kprobes; /* and kprobes */
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
 	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */

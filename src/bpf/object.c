@@ -77,6 +77,46 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
 	return 0;
 }
 
+/*
+ * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
+ * (confidentiality) refuses that, it takes the kernel for one before 5.5 and calls
+ * bpf_probe_read() in place of the two newer helpers, which is refused as well; reading
+ * user memory would have been allowed. So that is put back. Only programs that read no
+ * kernel memory are in these sections.
+ */
+static int read_user_memory(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+{
+	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
+
+	(void)opts;
+	(void)cookie;
+	for (size_t i = 0; i < bpf_program__insn_cnt(prog); i++)
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
+		    insns[i].imm == BPF_FUNC_probe_read)
+			insns[i].imm = BPF_FUNC_probe_read_user;
+	return 0;
+}
+
+static int register_sections(struct error *e)
+{
+	static const struct {
+		const char *section;
+		enum bpf_prog_type type;
+	} sections[] = {
+		{ "tracepoint/count", BPF_PROG_TYPE_TRACEPOINT },
+		{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
+	};
+	static bool is_done; /* libbpf keeps them for all objects of a process */
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = read_user_memory);
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections) && !is_done; i++)
+		if (libbpf_register_prog_handler(sections[i].section, sections[i].type, 0, &opts) <
+		    0)
+			return error_errno(e, "register BPF section %s", sections[i].section);
+	is_done = true;
+	return 0;
+}
+
 static void choose_programs(struct object *o, const struct object_options *options,
 			    const struct features *features)
 {
@@ -170,6 +210,11 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->more_counts_fds[0] = o->more_counts_fds[1] = o->more_stacks_fd = -1;
 	first_words.text[0] = '\0';
 	(void)libbpf_set_print(keep_first_words);
+
+	int err = register_sections(e);
+
+	if (err)
+		return err;
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
 		return refuse(errno ? -errno : -EINVAL, e);
@@ -178,8 +223,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
-	int err = stackcount_bpf__load(o->skeleton);
-
+	err = stackcount_bpf__load(o->skeleton);
 	if (err)
 		return refuse(err, e);
 	err = map_hot(o, e);

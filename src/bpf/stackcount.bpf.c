@@ -131,68 +131,68 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	return 0;
 }
 
-SEC("?tracepoint")
+SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
 	return on_hit(ctx, HIT_TRACEPOINT, true);
 }
 
-SEC("?kprobe")
+SEC("?kprobe/count")
 int on_kprobe(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
 }
 
-SEC("?kprobe.multi")
+SEC("?kprobe/count")
 int on_kprobe_multi(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int on_uprobe(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_FUNCTION, true);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int on_uprobe_multi(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_FUNCTION, true);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int on_usdt(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_PLACE, true);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int on_usdt_multi(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_PLACE, true);
 }
 
 /* The same for old kernels. */
-SEC("?tracepoint")
+SEC("?tracepoint/count")
 int old_tracepoint(void *ctx)
 {
 	return on_hit(ctx, HIT_TRACEPOINT, false);
 }
 
-SEC("?kprobe")
+SEC("?kprobe/count")
 int old_kprobe(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, false);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int old_uprobe(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_FUNCTION, false);
 }
 
-SEC("?uprobe")
+SEC("?kprobe/count")
 int old_usdt(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_PLACE, false);

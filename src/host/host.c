@@ -199,14 +199,15 @@ const char *host_missing_capability(void)
 	return effective & 1ULL << CAP_PERFMON ? NULL : "CAP_PERFMON";
 }
 
+static bool is_administrator(void)
+{
+	return effective_capabilities() & 1ULL << CAP_SYS_ADMIN;
+}
+
 /* May an event of this type be opened? What else may be wrong with it is no matter. */
 static bool may_open_event(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attr = { .type = type, .size = sizeof(attr), .config = config };
-
-	if (effective_capabilities() & 1ULL << CAP_SYS_ADMIN)
-		return true;
-
 	cleanup_close int fd =
 		(int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -223,7 +224,7 @@ const char *host_no_perf_events(void)
 	const char *at = text;
 	uint64_t level;
 
-	if (may_open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY))
+	if (is_administrator() || may_open_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY))
 		return NULL;
 	if (read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", text, sizeof(text)) > 0 &&
 	    take_decimal(&at, &level) && level > 2)
@@ -240,7 +241,22 @@ const char *host_no_perf_uprobes(uint32_t pmu)
 {
 	const char *words = host_no_perf_events();
 
-	if (!words && pmu && !may_open_event(pmu, 0))
+	if (!words && pmu && !is_administrator() && !may_open_event(pmu, 0))
 		words = "on this kernel perf's uprobes need CAP_SYS_ADMIN";
 	return words;
+}
+
+/* Lockdown is for root, too; a kprobe of no function fails only after that. */
+const char *host_no_perf_kprobes(uint32_t pmu)
+{
+	const char *words = host_no_perf_events();
+
+	if (words || !pmu || may_open_event(pmu, 0))
+		return words;
+	words = host_lockdown();
+	if (!words)
+		return "kprobes are refused (by a security module or a system call filter)";
+	return strcmp(words, "integrity") == 0
+		       ? "kernel lockdown (integrity) refuses kprobes"
+		       : "kernel lockdown (confidentiality) refuses kprobes";
 }

@@ -93,8 +93,9 @@ const char *host_lockdown(void);
 const char *host_missing_capability(void);
 
 /*
- * Why this user may open no perf events, or none of perf's uprobes (their PMU's type number),
- * although no capability is missing; NULL: may. A constant.
+ * Why perf events, or perf's uprobes or kprobes (their PMU's type number), may not be opened
+ * although no capability is missing: a sysctl, lockdown. NULL: they may. A constant.
  */
 const char *host_no_perf_events(void);
 const char *host_no_perf_uprobes(uint32_t pmu);
+const char *host_no_perf_kprobes(uint32_t pmu);

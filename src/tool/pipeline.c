@@ -136,18 +136,7 @@ int list_targets(const struct options *opt, struct error *e)
 
 static int make_plan(struct run *r, struct error *e)
 {
-	unsigned groups = FEATURES_ALWAYS | plan_needs_features(&r->targets);
-	struct error none;
-
-	if (host_pmu_type("kprobe", &r->features.kprobe_pmu, &none))
-		r->features.kprobe_pmu = 0;
-	if (host_pmu_type("uprobe", &r->features.uprobe_pmu, &none))
-		r->features.uprobe_pmu = 0;
-	r->features.no_events = host_no_perf_events();
-	r->features.no_uprobes = host_no_perf_uprobes(r->features.uprobe_pmu);
-	if (r->features.no_events)
-		groups = FEATURES_ALL; /* what works without them is to be said */
-	features_probe(&r->features, groups);
+	setup_features(&r->features, FEATURES_ALWAYS | plan_needs_features(&r->targets));
 	return plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
 }
 
@@ -170,9 +159,12 @@ static int load(struct run *r, struct error *e)
 	};
 
 	err = setup_object(&setup, r->host, &options, e);
-	if (!err)
-		err = object_load(&options, &r->features, &r->object, e);
-	if (!err && r->opt->pids.n > 1)
+	if (err)
+		return err;
+	err = object_load(&options, &r->features, &r->object, e);
+	if (err)
+		return setup_explain_load(r->command.pid != 0, e);
+	if (r->opt->pids.n > 1)
 		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
 	return err;
 }

@@ -1,6 +1,7 @@
 #include "tool/setup.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/random.h>
 
 /* Where maps are allocated as a whole, their second level is made when this many rows are there. */
@@ -19,6 +20,23 @@ int setup_check(const struct options *opt, struct error *e)
 			return error_set(e, -ENXIO, "-c: this machine has no CPU %u",
 					 opt->cpus.numbers[i]);
 	return 0;
+}
+
+void setup_features(struct features *features, unsigned groups)
+{
+	struct error none;
+
+	if (host_pmu_type("kprobe", &features->kprobe_pmu, &none))
+		features->kprobe_pmu = 0;
+	if (host_pmu_type("uprobe", &features->uprobe_pmu, &none))
+		features->uprobe_pmu = 0;
+	features->no_events = features->no_kprobes = host_no_perf_events();
+	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
+	if (groups & FEATURES_KERNEL_FUNCTION)
+		features->no_kprobes = host_no_perf_kprobes(features->kprobe_pmu);
+	if (features->no_events)
+		groups = FEATURES_ALL; /* what works without them is to be said */
+	features_probe(features, groups);
 }
 
 static int set_seeds(struct trace_config *config, struct error *e)
@@ -106,4 +124,19 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 	if (!err && setup->command_tgid)
 		err = follow(ret, host, setup->command_tgid, e);
 	return err;
+}
+
+int setup_explain_load(bool has_command, struct error *e)
+{
+	const char *level = host_lockdown();
+
+	if (!level || (e->code != -EPERM && e->code != -EACCES && e->code != -EINVAL))
+		return e->code;
+	/* A tracepoint's record is the kernel's memory, and that may not be read then. */
+	if (has_command && strcmp(level, "confidentiality") == 0)
+		return error_set(e, -EPERM,
+				 "follow the command's processes: refused by kernel lockdown (%s); "
+				 "processes that are there can be traced (-p PID)",
+				 level);
+	return error_within(e, "the kernel is locked down (%s)", level);
 }

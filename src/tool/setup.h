@@ -18,9 +18,15 @@ struct setup {
 	uint32_t command_tgid; /* 0 without a command */
 };
 
+/* All of @features: what the kernel can do, of the groups asked for, and what this user may. */
+void setup_features(struct features *features, unsigned groups);
+
 /* Fill in @ret: filters, depths, sizes of maps. Errors: tracefs, with a command. */
 must_check int setup_object(const struct setup *setup, struct host *host,
 			    struct object_options *ret, struct error *e);
 
 /* What -p and -c name must be there. Errors: -ESRCH, -EINVAL. */
 must_check int setup_check(const struct options *opt, struct error *e);
+
+/* The programs could not be loaded: say so if lockdown may be the reason. Returns the code. */
+must_check int setup_explain_load(bool has_command, struct error *e);

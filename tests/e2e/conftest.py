@@ -40,7 +40,8 @@ def pytest_collection_modifyitems(config, items):
         (out if what else kept).append(item)
         if what:
             left_out[what] += 1
-    items[:] = kept
+    # What cannot be undone comes last.
+    items[:] = sorted(kept, key=lambda item: "confidentiality" in item.fixturenames)
     config.hook.pytest_deselected(items=out)
 
 

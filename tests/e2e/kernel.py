@@ -34,6 +34,24 @@ def has_no_kprobes():
     return not has_kprobes()
 
 
+def has_no_kprobe_multi():
+    return not has_kprobe_multi()
+
+
+READ_TRACEABLE = """
+mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
+exec cat /sys/kernel/tracing/available_filter_functions
+"""
+
+
+@functools.cache
+def has_locked_list():
+    """Even root may not read what ftrace can trace: lockdown."""
+    command = ["unshare", "-m", "--propagation", "private", "sh", "-c", READ_TRACEABLE]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return b"Operation not permitted" in done.stderr
+
+
 def has_disk():
     """A scratch ext4 of its own, as the guests have."""
     return os.path.ismount("/disk")
@@ -51,6 +69,10 @@ def has_speed():
 
 def has_function(name):
     return name in _functions()
+
+
+def is_guest():
+    return not is_machine()
 
 
 def is_machine():
@@ -112,9 +134,12 @@ def has_strict_perf_events():
 NEEDS = {
     "system call stacks": has_syscall_stacks,
     "machine": is_machine,
+    "guest": is_guest,
+    "locked list": has_locked_list,
     "kprobes": has_kprobes,
     "no kprobes": has_no_kprobes,
     "kprobe.multi": has_kprobe_multi,
+    "no kprobe.multi": has_no_kprobe_multi,
     "uprobes": has_uprobes,
     "uprobe.multi": has_uprobe_multi,
     "disk": has_disk,

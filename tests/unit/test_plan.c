@@ -30,18 +30,17 @@ static const struct features linux_6_12 = { .kprobe_pmu = 6,
 					    .kprobe_multi = true,
 					    .uprobe_multi = true,
 					    .perf_link = true };
-static const struct features strict_6_1 = {
-	.kprobe_pmu = 6, .uprobe_pmu = 7, .no_events = "not for you", .no_uprobes = "not for you"
+#define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
+static const struct features strict_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT };
+static const struct features strict_6_12 = {
+	.kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true, .uprobe_multi = true
 };
-static const struct features strict_6_12 = { .kprobe_pmu = 6,
-					     .uprobe_pmu = 7,
-					     .no_events = "not for you",
-					     .no_uprobes = "not for you",
-					     .kprobe_multi = true,
-					     .uprobe_multi = true };
 static const struct features no_uprobes_6_1 = { .kprobe_pmu = 6,
 						.uprobe_pmu = 7,
-						.no_uprobes = "not for you" };
+						.no_uprobes = "nor these" };
+static const struct features locked_6_1 = { .kprobe_pmu = 6,
+					    .uprobe_pmu = 7,
+					    .no_kprobes = "nor those" };
 static const struct features no_pmus = { .kprobe_multi = true, .uprobe_multi = true };
 
 #define MANY 5 /* more than get a kprobe each where there is a better backend */
@@ -94,14 +93,20 @@ static const struct {
 	  "vfs_read: every way to trace it is ruled out; tracepoints (t:...), "
 	  "user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
 	{ &strict_6_1, TARGET_TRACEPOINT, 0, "vfs_read: not for you; nothing else works either" },
-	{ &strict_6_1, TARGET_KERNEL_FUNCTION, 0, "vfs_read: not for you; nothing else works either" },
+	{ &strict_6_1, TARGET_KERNEL_FUNCTION, 0, "vfs_read: nor those; nothing else works either" },
 	{ &strict_6_12, TARGET_TRACEPOINT, 0,
 	  "vfs_read: not for you; kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes "
 	  "(u:LIB:PROBE) work" },
 	{ &strict_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI,
 	  "vfs_read: every way to trace it is ruled out; kernel functions (FUNC) work" },
 	{ &no_uprobes_6_1, TARGET_USDT, 0,
-	  "vfs_read: not for you; tracepoints (t:...) and kernel functions (FUNC) work" },
+	  "vfs_read: nor these; tracepoints (t:...) and kernel functions (FUNC) work" },
+	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 0,
+	  "vfs_read: nor those; tracepoints (t:...), user functions (LIB:FUNC) and USDT probes "
+	  "(u:LIB:PROBE) work" },
+	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE,
+	  "vfs_read: nor those; tracepoints (t:...), user functions (LIB:FUNC) and USDT probes "
+	  "(u:LIB:PROBE) work" },
 	{ &bare, TARGET_TRACEPOINT, 1u << BACKEND_TRACEPOINT,
 	  "vfs_read: every way to trace it is ruled out; nothing else works either" },
 };
