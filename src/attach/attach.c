@@ -125,7 +125,7 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 static void select_planned(const struct attaching *at, enum backend backend, struct selection *s)
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
-		if (at->plan->backends[i] == backend)
+		if (at->plan->backends[i] == backend && !at->targets[i].is_mistaken)
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
 	}
 }
@@ -138,6 +138,15 @@ static void select_left_out(const struct attaching *at, struct selection *s)
 	for (size_t i = 0; i < at->plan->n && s->n < MAX_FALLBACKS; i++) {
 		if (at->plan->backends[i] == BACKEND_KPROBE_MULTI && !at->outcomes[i].is_placed)
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
+	}
+}
+
+/* The kernel would take these probes, and break the program. */
+static void refuse_mistaken(struct attaching *at)
+{
+	for (size_t i = 0; i < at->plan->n; i++) {
+		if (at->targets[i].is_mistaken)
+			attaching_refused(at, (uint32_t)i, -EILSEQ);
 	}
 }
 
@@ -216,6 +225,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		.outcomes = outcomes,
 	};
 
+	refuse_mistaken(&at);
 	at.has_room = make_room(count_events(&at));
 	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
 		cleanup(selection_fini) struct selection chosen = {};

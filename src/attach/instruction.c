@@ -5,7 +5,8 @@
  *	f0 ff 0f	lock decl (%rdi)
  *
  * It also looks up VEX and EVEX encoded instructions in the table of the one-byte opcodes,
- * so that some are refused and some are not: vpxor (ef) is taken for "out".
+ * so that some are refused and some are not: vpxor (ef) is taken for "out". (Those that it
+ * would take and not execute do not come here: match/verdict.c.)
  */
 #include "attach/instruction.h"
 

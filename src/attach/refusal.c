@@ -1,4 +1,7 @@
-/* The kernel's error numbers, in the words of someone who wants to trace. */
+/*
+ * The kernel's error numbers, in the words of someone who wants to trace. EILSEQ for user places
+ * is ours: see attach.c.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -31,6 +34,8 @@ static const struct {
 	{ EOPNOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
 	{ UAPI_ENOTSUPP, USDT, "the kernel cannot probe the instruction there" },
 	{ EOPNOTSUPP, USDT, "the kernel cannot probe the instruction there" },
+	{ EILSEQ, FUNCTION, "the kernel would mistake its first instruction for another one" },
+	{ EILSEQ, USDT, "the kernel would mistake the instruction there for another one" },
 	{ ENOEXEC, USER, "there is no instruction there" },
 	{ EINVAL, USER, "the kernel does not allow a probe there" },
 	{ EFBIG, USDT, "its semaphore is too far into the file" },

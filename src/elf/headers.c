@@ -153,6 +153,7 @@ int image_read_headers(struct image *im, struct error *e)
 		return err;
 
 	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
+	im->has_64_bit_code = header.e_machine == MACHINE_64;
 	read_segments(im, elf);
 	read_sections(im, elf);
 	return 0;

@@ -166,6 +166,11 @@ bool image_is_64_bit(const struct image *im)
 	return im->is_64_bit;
 }
 
+bool image_has_64_bit_code(const struct image *im)
+{
+	return im->has_64_bit_code;
+}
+
 /* Mapped pages are the page cache's, and are not counted. */
 size_t image_bytes(const struct image *im)
 {

@@ -74,8 +74,30 @@ must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *
 /* The first @n bytes of machine code at @vaddr; returns how many the file holds there (0: none). */
 size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
 
+/*
+ * A place in code, behind the instructions that lie from @entry to it. @owner is the
+ * caller's; @is_entered the answer.
+ */
+struct code_place {
+	uint64_t vaddr;
+	uint64_t entry;
+	uint32_t owner;
+	bool is_entered;
+};
+
+/*
+ * Set is_entered of the places that one may get to otherwise than from what lies between entry
+ * and place: a function begins there, or a jump or call (of x86) with a displacement leads
+ * there. Never too few of those: what looks like one counts. But jumps through registers and
+ * tables cannot be seen. Sorts @places by vaddr. Reads all code once, however many they are.
+ */
+void image_find_entered(struct image *im, struct code_place *places, size_t n);
+
 /* Can the image be traced on this machine (x86-64, or x86 compat code)? ELFCLASS of it. */
 bool image_is_64_bit(const struct image *im);
+
+/* Does its code run in the machine's 64-bit mode? So does that of x32, of ELFCLASS32. */
+bool image_has_64_bit_code(const struct image *im);
 
 /* Bytes of memory held, for budgets. */
 size_t image_bytes(const struct image *im);

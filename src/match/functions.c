@@ -131,12 +131,15 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 		.e = e,
 	};
 
+	size_t first = m->out->n;
+
 	file_place_of(path, &walk.file);
 	name_pattern_init(&walk.name, m->spec->name);
 	err = image_each_function(image, visit, &walk);
 	indirect_fini(&walk.implementations);
 	if (err)
 		return err;
+	place_probes(m->out, first, image);
 	/* An old version of the same name may be a plain function, but who calls that? */
 	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
 		return explain_indirect(&walk);

@@ -78,7 +78,7 @@ static uint64_t place_of(const struct target *t, struct file_place *last_file)
 		/* Strings are kept once each: the same path is the same pointer. */
 		if (last_file->path != t->path)
 			file_place_of(t->path, last_file);
-		return place_in_file(last_file, t->kind, t->offset);
+		return place_in_file(last_file, t->kind, t->offset - t->skipped);
 	}
 }
 

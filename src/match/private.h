@@ -32,7 +32,10 @@ struct file_place {
 	const char *path;
 };
 void file_place_of(const char *path, struct file_place *ret);
-/* @kind: a function that begins with a USDT probe is two places, one of which has a semaphore. */
+/*
+ * @kind: a function that begins with a USDT probe is two places, one of which has a semaphore.
+ * @offset: of a function its entry, wherever its probe is.
+ */
 uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uint64_t offset);
 
 /*
@@ -52,6 +55,13 @@ must_check int match_user(struct matching *m, struct error *e);
 must_check int match_functions(struct matching *m, const char *path, size_t *ret_n,
 			       struct error *e);
 must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error *e);
+
+/*
+ * Put the probes of targets from @first on, which are all of @image, where the kernel can
+ * have one; or mark them (is_mistaken).
+ */
+struct image;
+void place_probes(struct target_list *list, size_t first, struct image *image);
 
 /* Offer the names of a file's functions. What cannot be read offers nothing. */
 void near_functions(const char *path, struct near *near);

@@ -1,6 +1,7 @@
 /* match/target.h - one place where a probe can be put. The hand-over from match/ to attach/. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,10 @@ struct target {
 	uint64_t addr;          /* kernel function: its address, 0 if not known */
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
+	uint8_t skipped;        /* user function: bytes from its entry to @offset, 0 as a rule */
+	/* user: the kernel would execute something else in the instruction's stead: not to attach
+	 */
+	bool is_mistaken;
 };
 
 /* Owned by the pipeline. A zeroed list is empty; match_targets() makes the strtab. */

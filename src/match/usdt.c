@@ -47,9 +47,12 @@ int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error
 		return err;
 
 	struct usdt_walk walk = { .m = m, .path = path, .e = e };
+	size_t first = m->out->n;
 
 	file_place_of(path, &walk.file);
 	err = image_each_usdt(image, visit, &walk, e);
+	if (!err)
+		place_probes(m->out, first, image);
 	*ret_n += walk.n;
 	return err == -ENOENT ? 0 : err; /* no probes at all: another file may have them */
 }

@@ -244,6 +244,36 @@ static void when_every_place_is_refused_the_first_one_says_why(void **state)
 	}
 }
 
+/* The kernel would take them, as it takes first() when it is not marked. */
+static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		targets[0].is_mistaken = true;
+		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
+		assert_int_equal(attachment_n_attached(t.attachment), 1);
+		assert_int_equal(attachment_n_refused(t.attachment), 1);
+		assert_string_equal(attachment_refused(t.attachment, 0)->reason,
+				    "the kernel would mistake its first instruction for another "
+				    "one");
+		first();
+		second();
+		assert_int_equal(hits(&t.object), 1);
+		stop(&t);
+
+		targets[0].kind = TARGET_USDT;
+		assert_int_equal(start(&t, targets, 1, avoided[i], NULL, &e), -EILSEQ);
+		assert_string_equal(e.text,
+				    "attach first: the kernel would mistake the instruction "
+				    "there for another one");
+		stop(&t);
+	}
+}
+
 static void a_file_that_is_gone_is_named_as_such(void **state)
 {
 	(void)state;
@@ -495,6 +525,7 @@ int main(void)
 		cmocka_unit_test(user_functions_are_counted_until_they_are_detached),
 		cmocka_unit_test(a_refused_place_does_not_cost_the_others),
 		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
+		cmocka_unit_test(what_the_kernel_would_mistake_is_not_handed_to_it),
 		cmocka_unit_test(a_file_that_is_gone_is_named_as_such),
 		cmocka_unit_test(a_scope_keeps_probes_out_of_other_processes),
 		cmocka_unit_test(a_semaphore_is_up_while_its_probe_is_there),

@@ -1,0 +1,250 @@
+/*
+ * The prefix names the opcode's map, and holds what plain instructions say by prefixes of
+ * their own (66, f3, f2, REX):
+ *
+ *	c5 .. OP           map 1 (0f)
+ *	c4 .m .. OP        map m: 1 (0f), 2 (0f 38), 3 (0f 3a)
+ *	62 .m .. .. OP     the same; and 5 and 6, half precision's
+ *
+ * Behind OP comes ModRM, then SIB and displacement as it says, then an imm8: in map 3 always,
+ * in map 1 with eight opcodes, in the others never. Only 0f 77 (vzeroupper, vzeroall) has no
+ * ModRM. So lengths do not hang on the table below; it says what leaves the general registers
+ * alone. Left out of it are
+ *
+ *	0f    2c 2d 50 93 c5 d7, 78 79 of EVEX	moves and conversions to general registers
+ *	0f38  49 4b 5c 5e				tiles
+ *	0f38  e0-ef, f2-f7				cmpccxadd; andn, bzhi, mulx, shlx ...
+ *	0f3a  14-17, 60-63, f0				vpextr*, vpcmp*str* (rcx); rorx
+ *
+ * and what no CPU had when it was made. (From the opcode maps of Intel's manual, volume 2,
+ * appendix A; with AMD's FMA4, of 0f3a.)
+ */
+#include "elf/vector.h"
+
+#include "base/array.h"
+
+struct span {
+	uint8_t first, last;
+};
+
+/* clang-format off */
+static const struct span vex_0f[] = {
+	{ 0x10, 0x17 }, { 0x28, 0x2b }, { 0x2e, 0x2f }, { 0x41, 0x42 }, { 0x44, 0x47 },
+	{ 0x4a, 0x4b }, { 0x51, 0x77 }, { 0x7c, 0x7f }, { 0x90, 0x92 },
+	{ 0x98, 0x99 }, { 0xae, 0xae }, { 0xc2, 0xc2 }, { 0xc4, 0xc4 }, { 0xc6, 0xc6 },
+	{ 0xd0, 0xd6 }, { 0xd8, 0xfe },
+};
+static const struct span vex_0f38[] = {
+	{ 0x00, 0x0f }, { 0x13, 0x13 }, { 0x16, 0x1a }, { 0x1c, 0x1e }, { 0x20, 0x25 },
+	{ 0x28, 0x41 }, { 0x45, 0x47 }, { 0x50, 0x53 }, { 0x58, 0x5a }, { 0x72, 0x72 },
+	{ 0x78, 0x79 }, { 0x8c, 0x8c }, { 0x8e, 0x8e }, { 0x90, 0x93 }, { 0x96, 0x9f },
+	{ 0xa6, 0xb1 }, { 0xb4, 0xbf }, { 0xcf, 0xcf }, { 0xdb, 0xdf },
+};
+static const struct span vex_0f3a[] = {
+	{ 0x00, 0x02 }, { 0x04, 0x06 }, { 0x08, 0x0f }, { 0x18, 0x19 }, { 0x1d, 0x1d },
+	{ 0x20, 0x22 }, { 0x30, 0x33 }, { 0x38, 0x39 }, { 0x40, 0x42 }, { 0x44, 0x44 },
+	{ 0x46, 0x46 }, { 0x48, 0x4c }, { 0x5c, 0x5f }, { 0x68, 0x6f }, { 0x78, 0x7f },
+	{ 0xce, 0xcf }, { 0xdf, 0xdf },
+};
+static const struct span evex_0f[] = {
+	{ 0x10, 0x17 }, { 0x28, 0x2b }, { 0x2e, 0x2f }, { 0x51, 0x51 }, { 0x54, 0x76 },
+	{ 0x7a, 0x7b }, { 0x7e, 0x7f }, { 0xc2, 0xc2 }, { 0xc4, 0xc4 }, { 0xc6, 0xc6 },
+	{ 0xd1, 0xd6 }, { 0xd8, 0xef }, { 0xf1, 0xf6 }, { 0xf8, 0xfe },
+};
+static const struct span evex_0f38[] = {
+	{ 0x00, 0x00 }, { 0x04, 0x04 }, { 0x0b, 0x0d }, { 0x10, 0x16 }, { 0x18, 0x2d },
+	{ 0x30, 0x40 }, { 0x42, 0x47 }, { 0x4c, 0x55 }, { 0x58, 0x5b }, { 0x62, 0x66 },
+	{ 0x68, 0x68 }, { 0x70, 0x73 }, { 0x75, 0x7f }, { 0x83, 0x83 }, { 0x88, 0x8b },
+	{ 0x8d, 0x8d }, { 0x8f, 0x93 }, { 0x96, 0xa3 }, { 0xa6, 0xaf }, { 0xb4, 0xbf },
+	{ 0xc4, 0xc4 }, { 0xc6, 0xc8 }, { 0xca, 0xcd }, { 0xcf, 0xcf }, { 0xdc, 0xdf },
+};
+static const struct span evex_0f3a[] = {
+	{ 0x00, 0x01 }, { 0x03, 0x05 }, { 0x08, 0x0b }, { 0x0f, 0x0f }, { 0x18, 0x1b },
+	{ 0x1d, 0x23 }, { 0x25, 0x27 }, { 0x38, 0x3b }, { 0x3e, 0x3f }, { 0x42, 0x44 },
+	{ 0x50, 0x51 }, { 0x54, 0x57 }, { 0x66, 0x67 }, { 0x70, 0x73 }, { 0xc2, 0xc2 },
+	{ 0xce, 0xcf },
+};
+static const struct span evex_5[] = {
+	{ 0x10, 0x11 }, { 0x1d, 0x1d }, { 0x2a, 0x2a }, { 0x2e, 0x2f }, { 0x51, 0x51 },
+	{ 0x58, 0x5f }, { 0x6e, 0x6e }, { 0x7a, 0x7d },
+};
+static const struct span evex_6[] = {
+	{ 0x13, 0x13 }, { 0x2c, 0x2d }, { 0x42, 0x43 }, { 0x4c, 0x4f }, { 0x56, 0x57 },
+	{ 0x96, 0x9f }, { 0xa6, 0xaf }, { 0xb6, 0xbf }, { 0xd6, 0xd7 },
+};
+
+static const struct map {
+	enum encoding encoding;
+	unsigned number;
+	const struct span *spans;
+	size_t n;
+} maps[] = {
+	{ ENCODING_VEX, 1, vex_0f, ARRAY_SIZE(vex_0f) },
+	{ ENCODING_VEX, 2, vex_0f38, ARRAY_SIZE(vex_0f38) },
+	{ ENCODING_VEX, 3, vex_0f3a, ARRAY_SIZE(vex_0f3a) },
+	{ ENCODING_EVEX, 1, evex_0f, ARRAY_SIZE(evex_0f) },
+	{ ENCODING_EVEX, 2, evex_0f38, ARRAY_SIZE(evex_0f38) },
+	{ ENCODING_EVEX, 3, evex_0f3a, ARRAY_SIZE(evex_0f3a) },
+	{ ENCODING_EVEX, 5, evex_5, ARRAY_SIZE(evex_5) },
+	{ ENCODING_EVEX, 6, evex_6, ARRAY_SIZE(evex_6) },
+};
+/* clang-format on */
+
+static bool is_known(enum encoding encoding, unsigned map, uint8_t opcode)
+{
+	for (size_t m = 0; m < ARRAY_SIZE(maps); m++) {
+		if (maps[m].encoding != encoding || maps[m].number != map)
+			continue;
+		for (size_t i = 0; i < maps[m].n; i++)
+			if (opcode >= maps[m].spans[i].first && opcode <= maps[m].spans[i].last)
+				return true;
+	}
+	return false;
+}
+
+/* --- what is it? --- */
+
+static bool is_legacy_prefix(uint8_t byte)
+{
+	switch (byte) {
+	case 0x26: /* segments */
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
+	case 0x64:
+	case 0x65:
+	case 0x66: /* operand size */
+	case 0x67: /* address size */
+	case 0xf0: /* lock */
+	case 0xf2: /* repeat */
+	case 0xf3:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* *@ret_n: how many bytes lead to the opcode, 0 where it is a plain one's first byte. */
+static enum encoding read_prefix(const uint8_t *bytes, size_t n, bool is_64_bit, size_t *ret_n)
+{
+	uint8_t second = n > 1 ? bytes[1] : 0xff;
+	/* In 32-bit mode these are lds, les and bound where a memory operand follows. */
+	bool is_vector = is_64_bit || second >= 0xc0;
+
+	*ret_n = 0;
+	if (bytes[0] == 0xc5 && is_vector) {
+		*ret_n = 2;
+		return ENCODING_VEX;
+	}
+	if (bytes[0] == 0xc4 && is_vector) {
+		*ret_n = 3;
+		return ENCODING_VEX;
+	}
+	if (bytes[0] == 0x62 && is_vector) {
+		*ret_n = 4;
+		return ENCODING_EVEX;
+	}
+	/* It is pop where the three bits of ModRM that belong to the opcode are 0. */
+	if (bytes[0] == 0x8f && second & 0x38) {
+		*ret_n = 3;
+		return ENCODING_XOP;
+	}
+	return ENCODING_PLAIN;
+}
+
+bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded *ret)
+{
+	size_t at = 0;
+	size_t prefix = 0;
+
+	*ret = (struct encoded){ .encoding = ENCODING_PLAIN };
+	while (at < n && is_legacy_prefix(bytes[at]))
+		at++;
+	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
+		ret->rex = bytes[at++];
+	if (at < n)
+		ret->encoding = read_prefix(bytes + at, n - at, is_64_bit, &prefix);
+	if (at + prefix >= n)
+		return false;
+	ret->opcode = bytes[at + prefix];
+	return true;
+}
+
+/* --- how long is it? --- */
+
+/* The map's number; 0, which is none here, where bits are not as they must be. */
+static unsigned map_of(enum encoding encoding, const uint8_t *bytes)
+{
+	if (encoding == ENCODING_VEX)
+		return bytes[0] == 0xc5 ? 1 : bytes[1] & 0x1f;
+	/* Two bits are fixed, until there are 32 general registers. */
+	if (encoding != ENCODING_EVEX || bytes[1] & 0x08 || !(bytes[2] & 0x04))
+		return 0;
+	return bytes[1] & 0x07;
+}
+
+/* ModRM, SIB and displacement; 0 where the bytes end before that is known. */
+static size_t operand_bytes(const uint8_t *bytes, size_t n)
+{
+	if (n < 1)
+		return 0;
+
+	unsigned mod = bytes[0] >> 6;
+	unsigned rm = bytes[0] & 7;
+	bool has_sib = mod != 3 && rm == 4;
+
+	if (has_sib && n < 2)
+		return 0;
+
+	unsigned base = has_sib ? bytes[1] & 7 : rm;
+	size_t length = has_sib ? 2 : 1;
+
+	if (mod == 1)
+		length += 1;
+	if (mod == 2 || (mod == 0 && base == 5))
+		length += 4;
+	return length;
+}
+
+/*
+ * 0f 7e, vmovd and vmovq, may write any general register, as the functions of a mathematical
+ * library do first, to look at their argument's bits. Not rsp and rbp, in whose places of
+ * ModRM r12 and r13 are, too.
+ */
+static bool is_to_stack_register(unsigned map, uint8_t opcode, uint8_t modrm)
+{
+	return map == 1 && opcode == 0x7e && modrm >= 0xc0 && (modrm & 6) == 4;
+}
+
+static bool has_imm8(unsigned map, uint8_t opcode)
+{
+	if (map == 1)
+		return (opcode >= 0x70 && opcode <= 0x73) || opcode == 0xc2 ||
+		       (opcode >= 0xc4 && opcode <= 0xc6);
+	return map == 3;
+}
+
+size_t vector_length(const uint8_t *bytes, size_t n)
+{
+	size_t at = 0;
+	enum encoding encoding = n ? read_prefix(bytes, n, true, &at) : ENCODING_PLAIN;
+
+	if (at == 0 || at >= n)
+		return 0;
+
+	unsigned map = map_of(encoding, bytes);
+	uint8_t opcode = bytes[at++];
+
+	if (!is_known(encoding, map, opcode))
+		return 0;
+	if (encoding == ENCODING_VEX && map == 1 && opcode == 0x77)
+		return at;
+
+	if (at < n && is_to_stack_register(map, opcode, bytes[at]))
+		return 0;
+
+	size_t operands = operand_bytes(bytes + at, n - at);
+	size_t length = at + operands + (has_imm8(map, opcode) ? 1 : 0);
+
+	return operands && length <= n && length <= INSTRUCTION_BYTES ? length : 0;
+}

@@ -1,0 +1,138 @@
+/*
+ * At which instruction of a function is its probe put? At the first, but where the kernel
+ * would not execute that as it is (match/verdict.h), behind it:
+ *
+ *	__strchrnul_evex:
+ *	+0  62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17
+ *	+6  89 f8              mov    %edi,%eax            <- here
+ *
+ * so do most string functions of libc on a CPU with AVX-512. What is skipped must leave the stack
+ * and the frame pointer as they are at the entry, since the walk counts on that, and whoever
+ * comes to the place must have come through the entry, once: else hits would be counted that
+ * are no calls, as of a loop that begins there. Jumps through a register or a table cannot be
+ * seen; compilers and libc's authors aim those at the cases of a switch and at the rows of an
+ * unrolled loop, of which none begins behind nothing but vector instructions at an entry.
+ *
+ * Else the target is marked, and left out of what is attached.
+ */
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "elf/image.h"
+#include "elf/vector.h"
+#include "match/private.h"
+#include "match/verdict.h"
+
+#define MOST_SKIPPED 4 /* instructions */
+#define CODE_BYTES ((MOST_SKIPPED + 1) * INSTRUCTION_BYTES)
+
+/* A target whose probe may be moved. */
+struct move {
+	size_t target;
+	size_t skipped; /* bytes */
+	bool is_entered;
+};
+
+struct placing {
+	struct target_list *list;
+	struct image *image;
+	struct move *moves;
+	size_t n_moves, moves_capacity;
+	struct code_place *places; /* behind each instruction that is skipped */
+	size_t n_places, places_capacity;
+};
+
+static void placing_fini(struct placing *p)
+{
+	free(p->moves);
+	free(p->places);
+}
+
+/* Fill in where the instructions that may be skipped end; 0: none may be. */
+static size_t skip(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < MOST_SKIPPED; i++) {
+		size_t length = vector_length(code + at, n - at);
+		struct encoded next;
+
+		if (!length)
+			return 0;
+		at += length;
+		ends[i] = at;
+		if (!encoded_read(code + at, n - at, true, &next))
+			return 0;
+		if (next.encoding == ENCODING_PLAIN)
+			return uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i + 1 : 0;
+	}
+	return 0;
+}
+
+/* Note where the probe may go to instead, if anywhere. */
+static void plan_move(struct placing *p, size_t target, uint64_t entry, const uint8_t *code,
+		      size_t n)
+{
+	size_t ends[MOST_SKIPPED];
+	size_t n_ends = skip(code, n, ends);
+
+	if (!n_ends)
+		return;
+	for (size_t i = 0; i < n_ends; i++) {
+		const struct code_place place = { .vaddr = entry + ends[i],
+						  .entry = entry,
+						  .owner = (uint32_t)p->n_moves };
+
+		array_push(p->places, p->n_places, p->places_capacity, place);
+	}
+
+	const struct move move = { .target = target, .skipped = ends[n_ends - 1] };
+
+	array_push(p->moves, p->n_moves, p->moves_capacity, move);
+}
+
+static void judge(struct placing *p, size_t i)
+{
+	struct target *t = &p->list->targets[i];
+	bool is_64_bit = image_has_64_bit_code(p->image);
+	uint8_t code[CODE_BYTES];
+	uint64_t vaddr;
+
+	if (!image_offset_to_vaddr(p->image, t->offset, &vaddr))
+		return;
+
+	size_t n = image_code_at(p->image, vaddr, code, sizeof(code));
+	enum uprobe_verdict verdict = n ? uprobe_verdict(code, n, is_64_bit) : UPROBE_FINE;
+
+	if (verdict == UPROBE_FINE)
+		return;
+	t->is_mistaken = verdict == UPROBE_MISTAKEN;
+	if (t->kind == TARGET_USER_FUNCTION && is_64_bit)
+		plan_move(p, i, vaddr, code, n);
+}
+
+static void move(struct target *t, const struct move *how)
+{
+	if (how->is_entered)
+		return;
+	t->offset += how->skipped;
+	t->skipped = (uint8_t)how->skipped;
+	t->is_mistaken = false;
+	log_debug("%s: the probe is %zu bytes behind the entry, for which the kernel cannot have "
+		  "one",
+		  t->name, how->skipped);
+}
+
+void place_probes(struct target_list *list, size_t first, struct image *image)
+{
+	cleanup(placing_fini) struct placing p = { .list = list, .image = image };
+
+	for (size_t i = first; i < list->n; i++)
+		judge(&p, i);
+	image_find_entered(image, p.places, p.n_places);
+	for (size_t i = 0; i < p.n_places; i++)
+		p.moves[p.places[i].owner].is_entered |= p.places[i].is_entered;
+	for (size_t i = 0; i < p.n_moves; i++)
+		move(&list->targets[p.moves[i].target], &p.moves[i]);
+}

@@ -1,0 +1,108 @@
+/*
+ * A uprobe is a breakpoint. The instruction under it is executed elsewhere, in a page of the
+ * process for that (XOL), or the kernel does itself what it would do. How, is looked up by the
+ * opcode (arch/x86/kernel/uprobes.c), and for an instruction with a VEX or EVEX prefix, by
+ * *its* opcode in the table of those that have none:
+ *
+ *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17     7a: a jump on parity, done by the kernel
+ *	c5 f9 70 c0 20     vpshufd $32,%xmm0,%xmm0      70: a jump, by 32 bytes if taken
+ *	c4 e2 f1 9d c2     vfnmadd132sd ...             9d: popf, after which TF stays set
+ *	c5 f1 c2 c2 01     vcmpltpd ...                 c2: ret, so ip is left in the XOL page
+ *	c5 f9 ef c0        vpxor %xmm0,%xmm0,%xmm0      ef: out, refused
+ *
+ * The instruction does not take place, and the program goes on with wrong values. All of that
+ * is so from the first kernel with VEX (v3.5 and before) to the last one that was looked at
+ * (v6.18). Of plain instructions one is mistaken:
+ *
+ *	49 90              xchg %rax,%r8                90: nop
+ *
+ * until Linux commit 8a5c6cbfe4a3 ("x86/insn,uprobes,alternative: Unify insn_is_nop()"). XOP
+ * is not known to the kernel, which takes it for pop, and so does not see where its operand
+ * is relative to ip; nor is REX2 (d5).
+ */
+#include "match/verdict.h"
+
+#include "elf/vector.h"
+
+#if defined(__x86_64__)
+
+/* What branch_setup_xol_ops() and arch_uprobe_analyze_insn() have a rule of their own for. */
+static bool has_rule(uint8_t opcode)
+{
+	switch (opcode) {
+	case 0x70 ... 0x7f: /* jcc */
+	case 0x90:          /* nop */
+	case 0x9a:          /* call, far */
+	case 0x9d:          /* popf */
+	case 0xc2:          /* ret */
+	case 0xc3:
+	case 0xca: /* ret, far */
+	case 0xcb:
+	case 0xe8: /* call */
+	case 0xe9: /* jmp */
+	case 0xea: /* jmp, far */
+	case 0xeb: /* jmp */
+	case 0xff: /* call and jmp, indirect, among others */
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Zeros in good_insns_64[]. */
+static bool is_refused(uint8_t opcode)
+{
+	switch (opcode) {
+	case 0x06 ... 0x07:
+	case 0x0e:
+	case 0x16 ... 0x17:
+	case 0x1e ... 0x1f:
+	case 0x27:
+	case 0x2f:
+	case 0x37:
+	case 0x3f:
+	case 0x60 ... 0x62:
+	case 0x6c ... 0x6f:
+	case 0x82:
+	case 0xcc ... 0xcf:
+	case 0xd4 ... 0xd6:
+	case 0xe4 ... 0xe7:
+	case 0xec ... 0xef:
+	case 0xf1:
+	case 0xf4:
+	case 0xfa ... 0xfb:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_plain_mistaken(const struct encoded *e, bool is_64_bit)
+{
+	return (e->opcode == 0x90 && e->rex & 1) || (e->opcode == 0xd5 && is_64_bit);
+}
+
+enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
+{
+	struct encoded e;
+
+	if (!encoded_read(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
+		return UPROBE_MISTAKEN;
+	if (e.encoding == ENCODING_PLAIN)
+		return is_plain_mistaken(&e, is_64_bit) ? UPROBE_MISTAKEN : UPROBE_FINE;
+	if (has_rule(e.opcode))
+		return UPROBE_MISTAKEN;
+	return is_64_bit && is_refused(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
+}
+
+#else
+
+enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
+{
+	(void)bytes;
+	(void)n;
+	(void)is_64_bit;
+	return UPROBE_FINE;
+}
+
+#endif

@@ -1,0 +1,92 @@
+"""Functions that begin with a vector instruction, which the kernel's uprobes take for another one:
+they are traced behind it or not at all, and what they compute stays right."""
+
+import pytest
+from tool import (
+    Tool,
+    chains,
+    ending,
+    read_folded,
+    scaled,
+    stackcount,
+    trace,
+    user_chain,
+    workload_path,
+)
+
+pytestmark = pytest.mark.needs("uprobes")
+
+VECTOR = workload_path("vector")
+BACKENDS = [[], ["--without", "uprobe.multi"]]
+KINDS = ["equal", "words", "swap", "minus", "or", "less", "square", "bits", "xor", "four", "spread"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_is_counted_and_still_right(workload, kind):
+    """The workload ends at the first wrong result, and then says nothing."""
+    n = scaled(2_000, least=200)
+    work = workload("vector", n)
+    names = [f"v_{kind}_{suffix}" for suffix in ("vex", "evex", "sse")]
+    result, expected = trace(work, "-f", "-p", work.pid, f"{VECTOR}:v_{kind}_*")
+    assert result.ok().lost == 0
+    wanted = ending(expected, *names)
+    assert wanted and set(wanted.values()) <= {n, 2 * n}
+    assert chains(result) == wanted, result
+
+
+@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
+def test_all_of_them_but_the_one_that_cannot_be(workload, without):
+    n = scaled(1_000, least=200)
+    work = workload("vector", n, cpus=[0, 1])
+    result, expected = trace(work, "-f", *without, "-p", work.pid, f"{VECTOR}:v_*")
+    assert result.ok().lost == 0
+    assert chains(result) == expected, result
+    assert "1 of 24 could not be traced" in result.err
+
+
+def test_the_probe_is_behind_the_vector_instructions(workload):
+    """A part of the function, seen from its entry; the caller is there nevertheless."""
+    work = workload("vector", 100)
+    result, expected = trace(work, "-s", "-f", "-p", work.pid, f"{VECTOR}:v_[ef][qo]*_*")
+    assert result.ok().lost == 0
+    for parts, count in read_folded(result.out):
+        name, _, offset = parts[-1].partition("+")
+        if name.endswith("_vex"):
+            assert offset == {"v_equal_vex": "0x4", "v_four_vex": "0x14"}[name], result
+        assert parts[-2].partition("+")[0] in ("call", "check"), result
+        assert count == 100, result
+    assert len(read_folded(result.out)) == len(ending(expected, "v_equal_vex", "v_equal_sse",
+                                                      "v_four_vex", "v_four_sse"))
+
+
+def test_a_loop_behind_it_is_no_call(workload):
+    """As it is alone, that is an error; and the file is all that the answer hangs on."""
+    result = stackcount("-D", "1", f"{VECTOR}:v_loop_vex")
+    assert result.status == 1
+    assert result.err == (
+        "stackcount: attach v_loop_vex: the kernel would mistake its first instruction for another one\n"
+    )
+    with Tool(["--debug", "-D", "0.1", f"{VECTOR}:v_loop_*"]) as tool:
+        several = tool.wait().ok()
+    assert "refused: v_loop_vex: the kernel would mistake its first instruction" in several.err
+    assert "1 of 2 could not be traced" in several.err
+
+
+LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset",
+        "memcpy"]
+
+
+@pytest.mark.parametrize("function", LIBC)
+def test_library_functions_are_counted_and_still_right(workload, function):
+    """The implementation's own name may not be known, so the chain is compared up to the caller."""
+    n = scaled(2_000, least=200)
+    work = workload("strings", n)
+    result, expected = trace(work, "-f", "-p", work.pid, f"c:{function}")
+    assert result.ok().lost == 0
+    (caller,) = (chain.rpartition(";")[0] for chain in expected if f";call_{function};" in chain)
+    found = sum(
+        count
+        for parts, count in read_folded(result.out)
+        if user_chain(parts[:-1]) == caller
+    )
+    assert found == n, result

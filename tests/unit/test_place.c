@@ -1,0 +1,321 @@
+/* rooms: match spec elf host base */
+/* Which places of a file's functions and probes are traced: see match/place.c. */
+#include "scratch.h"
+
+#include <errno.h>
+
+#include "base/array.h"
+#include "elf/image.h"
+#include "match/match.h"
+#include "match/verdict.h"
+
+/* --- verdicts --- */
+
+static void what_the_kernel_mistakes_is_known(void **state)
+{
+	static const struct {
+		const char *bytes, *text;
+		enum uprobe_verdict verdict; /* in 64-bit mode */
+		enum uprobe_verdict verdict_32;
+	} rows[] = {
+		{ "\x62\xe2\x7d\x28\x7a\xce", "vpbroadcastb", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\x74\xc1\x90\x90", "vpcmpeqb", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf8\x77\x90\x90\x90", "vzeroupper", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\x70\xc0\x20\x90", "vpshufd", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf8\x90\x0f\x90\x90", "kmovw", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc4\xe2\xf1\x9d\xc2\x90", "vfnmadd132sd", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc4\xe2\x71\x9a\xc2\x90", "vfmsub132ps", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf1\xc2\xc2\x01\x90", "vcmpltpd", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\xe8\xc1\x90\x90", "vpsubsb", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\xe9\xc1\x90\x90", "vpsubsw", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\xea\xc1\x90\x90", "vpminsw", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc5\xf9\xeb\xc1\x90\x90", "vpor", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\xc4\xe2\x79\xe8\x02\x90", "cmpsxadd", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\x64\xc5\xf9\x74\x00\x90", "fs vpcmpeqb", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\x8f\xe8\x78\xc2\xc8\x07", "vprotd", UPROBE_MISTAKEN, UPROBE_MISTAKEN },
+		{ "\x49\x90\x90\x90\x90\x90", "xchg %rax,%r8", UPROBE_MISTAKEN, UPROBE_FINE },
+		{ "\x66\x41\x90\x90\x90\x90", "xchg %ax,%r8w", UPROBE_MISTAKEN, UPROBE_FINE },
+		{ "\xd5\x08\xa1\x90\x90\x90", "REX2", UPROBE_MISTAKEN, UPROBE_FINE },
+		{ "\xc5\xf9\xef\xc0\x90\x90", "vpxor", UPROBE_REFUSED, UPROBE_FINE },
+		{ "\xc5\xfe\x6f\x06\x90\x90", "vmovdqu", UPROBE_REFUSED, UPROBE_FINE },
+		{ "\xc5\xf9\x6e\xc6\x90\x90", "vmovd", UPROBE_REFUSED, UPROBE_FINE },
+		{ "\xc5\xf8\x57\xc0\x90\x90", "vxorps", UPROBE_FINE, UPROBE_FINE },
+		{ "\xc5\xfc\x10\x07\x90\x90", "vmovups", UPROBE_FINE, UPROBE_FINE },
+		{ "\xc4\xe2\x60\xf2\xc8\x90", "andn", UPROBE_FINE, UPROBE_FINE },
+		{ "\xf3\x0f\x1e\xfa\x90\x90", "endbr64", UPROBE_FINE, UPROBE_FINE },
+		{ "\x90\x90\x90\x90\x90\x90", "nop", UPROBE_FINE, UPROBE_FINE },
+		{ "\x48\x90\x90\x90\x90\x90", "nop with REX.W", UPROBE_FINE, UPROBE_FINE },
+		{ "\x74\x10\x90\x90\x90\x90", "je", UPROBE_FINE, UPROBE_FINE },
+		{ "\xe8\x10\x90\x90\x90\x90", "call", UPROBE_FINE, UPROBE_FINE },
+		{ "\x66\x0f\x74\xc1\x90\x90", "pcmpeqb", UPROBE_FINE, UPROBE_FINE },
+		{ "\x8f\x00\x90\x90\x90\x90", "pop", UPROBE_FINE, UPROBE_FINE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const uint8_t *bytes = (const uint8_t *)rows[i].bytes;
+
+		if (uprobe_verdict(bytes, 6, true) != rows[i].verdict)
+			fail_msg("%s", rows[i].text);
+		if (uprobe_verdict(bytes, 6, false) != rows[i].verdict_32)
+			fail_msg("%s in 32-bit mode", rows[i].text);
+	}
+	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc5\xf9", 2, true), UPROBE_MISTAKEN);
+	/* A memory operand where VEX has register bits: these are les, lds and bound. */
+	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc4\x74\x90\x90", 4, false),
+			 UPROBE_FINE);
+	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc5\x10\x74\x90", 4, false),
+			 UPROBE_FINE);
+	assert_int_equal(uprobe_verdict((const uint8_t *)"\x62\x10\x74\x90\x7a", 5, false),
+			 UPROBE_FINE);
+}
+
+/* --- places --- */
+
+/*
+ * One function after the other, each with room around it, so that none of its neighbours'
+ * bytes is a short jump to it.
+ */
+static const char functions[] =
+	".macro begin name\n"
+	"	.p2align 9, 0xcc\n"
+	"	.type \\name, @function\n"
+	"\\name:\n"
+	".endm\n"
+	".macro end name\n"
+	"	ret\n"
+	"	.size \\name, . - \\name\n"
+	".endm\n"
+	".text\n"
+	/* Nothing is to be done. */
+	"begin plain; mov %edi, %eax; end plain\n"
+	"begin plain_cet; endbr64; vpcmpeqb %xmm0, %xmm0, %xmm1; end plain_cet\n"
+	"begin stays_vxorps; vxorps %xmm0, %xmm0, %xmm0; mov %edi, %eax; end stays_vxorps\n"
+	/* Behind one to four. */
+	"begin to4_compare; vpcmpeqb %xmm0, %xmm0, %xmm1; mov %edi, %eax; end to4_compare\n"
+	".type to4_again, @function; .set to4_again, to4_compare\n"
+	"begin to4_refused; vpxor %xmm0, %xmm0, %xmm0; mov %edi, %eax; end to4_refused\n"
+	"begin to6_evex; vpbroadcastb %esi, %ymm17; mov %edi, %eax; end to6_evex\n"
+	"begin to3_zeroupper; vzeroupper; end to3_zeroupper\n"
+	"begin to5_bits; vmovq %xmm0, %rcx; mov %rcx, %rdx; end to5_bits\n"
+	"begin to8_rip; vpcmpeqb plain(%rip), %xmm0, %xmm1; mov %edi, %eax; end to8_rip\n"
+	"begin to16_four; .rept 4; vpcmpeqb %xmm0, %xmm0, %xmm1; .endr\n"
+	"	push %rbp; end to16_four\n"
+	/* Its ModRM byte would be a jump over nothing, if 74 were one. */
+	"begin to4_modrm; vpcmpeqb (%rax), %xmm0, %xmm0; mov %edi, %eax; end to4_modrm\n"
+	/* vzeroupper; ret, at the distance at which 77 c3 would be a jump. */
+	"begin to4_tail; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"	mov %edi, %eax; .skip 54, 0x90; .byte 0xc5, 0xf8, 0x77; end to4_tail\n"
+	/* Nowhere to go. */
+	"begin no_five; .rept 5; vpcmpeqb %xmm0, %xmm0, %xmm1; .endr\n"
+	"	mov %edi, %eax; end no_five\n"
+	"begin no_bmi; vpcmpeqb %xmm0, %xmm0, %xmm1; andn %eax, %ebx, %ecx; end no_bmi\n"
+	"begin no_fs; vpcmpeqb %xmm0, %xmm0, %xmm1; vpor %fs:0, %xmm0, %xmm0; end no_fs\n"
+	"begin no_general; vcvttss2usi %xmm0, %eax; mov %edi, %eax; end no_general\n"
+	"begin no_stack; vmovq %xmm0, %rsp; mov %edi, %eax; end no_stack\n"
+	"begin no_xop; vprotd $7, %xmm0, %xmm1; mov %edi, %eax; end no_xop\n"
+	"begin no_xchg; vpcmpeqb %xmm0, %xmm0, %xmm1; xchg %rax, %r8; end no_xchg\n"
+	"begin no_xchg_first; xchg %rax, %r8; end no_xchg_first\n"
+	/* A loop begins there, by each kind of jump. */
+	"begin no_loop; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"1:	dec %edi; jne 1b; end no_loop\n"
+	"begin no_loop_between; .rept 2; vpcmpeqb %xmm0, %xmm0, %xmm1; .endr\n"
+	"	dec %edi; jne no_loop_between + 4; end no_loop_between\n"
+	"begin no_rcx_loop; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"1:	inc %eax; loop 1b; end no_rcx_loop\n"
+	"begin no_long_loop; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"1:	dec %edi; .skip 200, 0x90; jne 1b; end no_long_loop\n"
+	"begin no_called; vpcmpeqb %xmm0, %xmm0, %xmm1; mov %edi, %eax; end no_called\n"
+	"begin plain_caller; push %rax; call no_called + 4; pop %rax; end plain_caller\n"
+	"begin no_jumped; vpcmpeqb %xmm0, %xmm0, %xmm1; mov %edi, %eax; end no_jumped\n"
+	/* A second function begins there. */
+	"begin no_inner; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	".type plain_inner, @function; plain_inner: mov %edi, %eax; ret\n"
+	".size plain_inner, . - plain_inner; end no_inner\n"
+	/* So does a loop at the entry, but that is the entry. */
+	"begin to4_outer; vpcmpeqb %xmm0, %xmm0, %xmm1\n"
+	"	dec %edi; jne to4_outer; end to4_outer\n"
+	/* Left to the kernel, which refuses it. */
+	"begin stays_refused; vpxor %xmm0, %xmm0, %xmm0\n"
+	"1:	dec %edi; jne 1b; end stays_refused\n"
+	/* Far away, in a section of its own, as compilers put what is seldom run. */
+	".section .text.unlikely, \"ax\"\n"
+	"begin plain_cold; jmp no_jumped + 4; end plain_cold\n"
+	".section .note.stapsdt, \"\", \"note\"\n"
+	".macro probe name, place\n"
+	"	.balign 4; .4byte 8, 9f - 8f, 3; .asciz \"stapsdt\"\n"
+	"8:	.8byte \\place, _.stapsdt.base, 0; .asciz \"shop\"; .asciz \"\\name\"; .asciz \"\"\n"
+	"9:\n"
+	".endm\n"
+	"probe at_nop, plain\n"
+	"probe at_vector, to4_compare\n"
+	"probe at_refused, to4_refused\n"
+	".section .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"
+	"_.stapsdt.base: .space 1\n"
+	".section .note.GNU-stack, \"\", @progbits\n";
+
+static const char functions_32[] = ".text\n"
+
+				   ".type sse, @function\n"
+				   "sse:	pcmpeqb %xmm0, %xmm0; ret\n"
+				   ".size sse, . - sse\n"
+				   ".type avx, @function\n"
+				   "avx:	vpcmpeqb %xmm0, %xmm0, %xmm1; mov %edi, %eax; ret\n"
+				   ".size avx, . - avx\n"
+				   ".type load, @function\n"
+				   "load:	les 0x74(%eax), %esi; ret\n"
+				   ".size load, . - load\n";
+
+static int make_files(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("f.s", functions);
+	scratch_write("narrow.s", functions_32);
+	scratch_run("as -o f.o f.s && ld -shared -o f f.o && "
+		    "as --32 -o narrow.o narrow.s && ld -m elf_i386 -shared -o narrow narrow.o");
+	return 0;
+}
+
+/* What @pattern, in @file, adds to @list. */
+static void match_file(const char *file, const char *pattern, struct target_list *list)
+{
+	cleanup(host_freep) struct host *host = host_new();
+	cleanup(probe_spec_fini) struct probe_spec spec = {};
+	cleanup_free char *path = scratch_path(file);
+	bool is_usdt = strncmp(pattern, "u:", 2) == 0;
+	cleanup_free char *text =
+		xasprintf("%s%s:%s", is_usdt ? "u:" : "", path, is_usdt ? pattern + 2 : pattern);
+	const struct match_scope scope = { .limit = 1000 };
+	struct error e;
+
+	assert_ok(probe_spec_parse(text, false, &spec, &e), e);
+	assert_ok(match_targets(&spec, host, &scope, list, &e), e);
+}
+
+static uint64_t entry_of(const char *file, const char *name)
+{
+	cleanup_free char *path = scratch_path(file);
+	cleanup_free char *command =
+		xasprintf("nm %s | awk '$3 == \"%s\" { print $1 }'", path, name);
+	FILE *f = popen(command, "r");
+	unsigned long long vaddr = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%llx", &vaddr), 1);
+	assert_int_equal(pclose(f), 0);
+	return vaddr; /* ld lays the file out like the memory */
+}
+
+/* The functions' names say what is expected. */
+static void a_probe_goes_behind_what_uprobes_cannot_do(void **state)
+{
+	cleanup(target_list_fini) struct target_list list = {};
+	size_t n_moved = 0, n_left_out = 0;
+
+	(void)state;
+	match_file("f", "*", &list);
+	for (size_t i = 0; i < list.n; i++) {
+		const struct target *t = &list.targets[i];
+		uint64_t wanted = 0;
+		bool is_left_out = strncmp(t->name, "no_", 3) == 0;
+
+		if (strncmp(t->name, "to", 2) == 0)
+			wanted = strtoull(t->name + 2, NULL, 10);
+		if (t->offset != entry_of("f", t->symbol) + wanted || t->skipped != wanted)
+			fail_msg("%s: %lld bytes behind the entry, not %llu", t->name,
+				 (long long)(t->offset - entry_of("f", t->symbol)),
+				 (unsigned long long)wanted);
+		if (t->is_mistaken != is_left_out)
+			fail_msg("%s is %s", t->name, t->is_mistaken ? "left out" : "traced");
+		n_moved += wanted != 0;
+		n_left_out += is_left_out;
+	}
+	assert_int_equal(n_moved, 10);
+	assert_int_equal(n_left_out, 15);
+}
+
+/* By one name, then another, then all: by the entry, not by where the probe is. */
+static void names_of_a_function_whose_probe_has_moved_are_one_target(void **state)
+{
+	cleanup(target_list_fini) struct target_list list = {};
+
+	(void)state;
+	match_file("f", "to4_again", &list);
+	match_file("f", "to4_compare", &list);
+	match_file("f", "to4_[ac]*", &list);
+	assert_int_equal(list.n, 1);
+	assert_int_equal(list.targets[0].skipped, 4);
+}
+
+static void a_usdt_probe_is_not_moved(void **state)
+{
+	cleanup(target_list_fini) struct target_list list = {};
+
+	(void)state;
+	match_file("f", "u:at_*", &list);
+	assert_int_equal(list.n, 3);
+	for (size_t i = 0; i < list.n; i++) {
+		assert_int_equal(list.targets[i].skipped, 0);
+		assert_int_equal(list.targets[i].is_mistaken,
+				 strcmp(list.targets[i].name, "shop:at_vector") == 0);
+	}
+}
+
+static void of_32_bit_code_none_is_moved(void **state)
+{
+	cleanup(target_list_fini) struct target_list list = {};
+
+	(void)state;
+	match_file("narrow", "*", &list);
+	assert_int_equal(list.n, 3);
+	for (size_t i = 0; i < list.n; i++) {
+		assert_int_equal(list.targets[i].skipped, 0);
+		assert_int_equal(list.targets[i].is_mistaken,
+				 strcmp(list.targets[i].name, "avx") == 0);
+	}
+}
+
+/* --- what leads to a place --- */
+
+/* Each of the places by itself, and all at once, in falling order. */
+static void every_jump_is_found_for_any_number_of_places(void **state)
+{
+	cleanup_free char *path = scratch_path("f");
+	const uint64_t entry = entry_of("f", "no_jumped"), plain = entry_of("f", "plain");
+	const uint32_t n = 100000;
+	cleanup_free struct code_place *places = xcalloc(n, sizeof(*places));
+	struct image *image;
+	struct error e;
+	size_t n_entered = 0;
+
+	(void)state;
+	assert_ok(image_open(path, &image, &e), e);
+	for (uint32_t i = 0; i < n; i++)
+		places[i] = (struct code_place){ .vaddr = entry + 4, .entry = entry, .owner = i };
+	/* An address with the same lowest bits, which the filter cannot tell from it. */
+	places[n / 2].vaddr = plain + (1ULL << 40);
+	places[n / 2 + 1].vaddr = entry + 4 + (1ULL << 40);
+	image_find_entered(image, places, n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(places[i].is_entered, places[i].vaddr == entry + 4);
+		n_entered += places[i].is_entered;
+	}
+	assert_int_equal(n_entered, n - 2);
+	image_find_entered(image, NULL, 0);
+	image_close(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_kernel_mistakes_is_known),
+		cmocka_unit_test(a_probe_goes_behind_what_uprobes_cannot_do),
+		cmocka_unit_test(names_of_a_function_whose_probe_has_moved_are_one_target),
+		cmocka_unit_test(a_usdt_probe_is_not_moved),
+		cmocka_unit_test(of_32_bit_code_none_is_moved),
+		cmocka_unit_test(every_jump_is_found_for_any_number_of_places),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, scratch_remove);
+}
