@@ -125,7 +125,7 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 static void select_planned(const struct attaching *at, enum backend backend, struct selection *s)
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
-		if (at->plan->backends[i] == backend && !at->targets[i].is_mistaken)
+		if (at->plan->backends[i] == backend && !refusal_in_advance(&at->targets[i]))
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
 	}
 }
@@ -141,12 +141,14 @@ static void select_left_out(const struct attaching *at, struct selection *s)
 	}
 }
 
-/* The kernel would take these probes, and break the program. */
-static void refuse_mistaken(struct attaching *at)
+/* What the kernel may not look at yet, or would take and break the program. */
+static void refuse_in_advance(struct attaching *at)
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
-		if (at->targets[i].is_mistaken)
-			attaching_refused(at, (uint32_t)i, -EILSEQ);
+		int code = refusal_in_advance(&at->targets[i]);
+
+		if (code)
+			attaching_refused(at, (uint32_t)i, code);
 	}
 }
 
@@ -225,7 +227,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		.outcomes = outcomes,
 	};
 
-	refuse_mistaken(&at);
+	refuse_in_advance(&at);
 	at.has_room = make_room(count_events(&at));
 	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
 		cleanup(selection_fini) struct selection chosen = {};

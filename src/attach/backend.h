@@ -62,5 +62,8 @@ void uprobe_attach(struct attaching *at, const struct selection *chosen);
 /* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program);
 
+/* The code with which a target is refused that is not to be handed to the kernel; else 0. */
+int refusal_in_advance(const struct target *target);
+
 /* Why the kernel declined with @code (negative errno), in words. Static text. */
 const char *refusal_words(enum target_kind kind, int code);

@@ -4,9 +4,8 @@
  *
  *	f0 ff 0f	lock decl (%rdi)
  *
- * It also looks up VEX and EVEX encoded instructions in the table of the one-byte opcodes,
- * so that some are refused and some are not: vpxor (ef) is taken for "out". (Those that it
- * would take and not execute do not come here: match/verdict.c.)
+ * Of VEX and EVEX encoded instructions come here only those whose opcode it takes (the others:
+ * match/verdict.c); but it refuses what is newer than its decoder.
  */
 #include "attach/instruction.h"
 

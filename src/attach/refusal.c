@@ -1,6 +1,6 @@
 /*
  * The kernel's error numbers, in the words of someone who wants to trace. EILSEQ for user places
- * is ours: see attach.c.
+ * is ours.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,6 +53,18 @@ static const struct {
 	{ ENFILE, ANY, "too many open files in the system" },
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };
+
+int refusal_in_advance(const struct target *target)
+{
+	switch (target->obstacle) {
+	case OBSTACLE_REFUSED:
+		return -UAPI_ENOTSUPP;
+	case OBSTACLE_MISTAKEN:
+		return -EILSEQ;
+	default:
+		return 0;
+	}
+}
 
 const char *refusal_words(enum target_kind kind, int code)
 {

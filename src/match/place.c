@@ -13,7 +13,9 @@
  * seen; compilers and libc's authors aim those at the cases of a switch and at the rows of an
  * unrolled loop, of which none begins behind nothing but vector instructions at an entry.
  *
- * Else the target is marked, and left out of what is attached.
+ * Else the target is marked, and not handed to the kernel: not even where that refuses it,
+ * because it looks at the instruction only once a process has the file mapped. What is
+ * attached before a command is started would have no hits, without a word.
  */
 #include "base/alloc.h"
 #include "base/array.h"
@@ -107,7 +109,7 @@ static void judge(struct placing *p, size_t i)
 
 	if (verdict == UPROBE_FINE)
 		return;
-	t->is_mistaken = verdict == UPROBE_MISTAKEN;
+	t->obstacle = verdict == UPROBE_MISTAKEN ? OBSTACLE_MISTAKEN : OBSTACLE_REFUSED;
 	if (t->kind == TARGET_USER_FUNCTION && is_64_bit)
 		plan_move(p, i, vaddr, code, n);
 }
@@ -118,7 +120,7 @@ static void move(struct target *t, const struct move *how)
 		return;
 	t->offset += how->skipped;
 	t->skipped = (uint8_t)how->skipped;
-	t->is_mistaken = false;
+	t->obstacle = OBSTACLE_NONE;
 	log_debug("%s: the probe is %zu bytes behind the entry, for which the kernel cannot have "
 		  "one",
 		  t->name, how->skipped);

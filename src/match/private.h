@@ -58,7 +58,7 @@ must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, s
 
 /*
  * Put the probes of targets from @first on, which are all of @image, where the kernel can
- * have one; or mark them (is_mistaken).
+ * have one; or say what is in the way (obstacle).
  */
 struct image;
 void place_probes(struct target_list *list, size_t first, struct image *image);

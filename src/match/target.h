@@ -1,7 +1,6 @@
 /* match/target.h - one place where a probe can be put. The hand-over from match/ to attach/. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +11,13 @@ enum target_kind {
 	TARGET_USER_FUNCTION, /* at the entry of a function: the caller is at the stack pointer */
 	TARGET_USDT,          /* in the middle of one */
 	TARGET_TRACEPOINT,
+};
+
+/* What keeps a probe from a place in a file; known from its instruction (match/verdict.h). */
+enum target_obstacle {
+	OBSTACLE_NONE,
+	OBSTACLE_REFUSED,  /* no probe is taken: at once, or without a word when the file is run */
+	OBSTACLE_MISTAKEN, /* one is, and something else than the instruction is executed */
 };
 
 /* Strings are lent by the list's strtab. Immutable once listed. */
@@ -27,10 +33,8 @@ struct target {
 	uint64_t addr;          /* kernel function: its address, 0 if not known */
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
-	uint8_t skipped;        /* user function: bytes from its entry to @offset, 0 as a rule */
-	/* user: the kernel would execute something else in the instruction's stead: not to attach
-	 */
-	bool is_mistaken;
+	enum target_obstacle obstacle;
+	uint8_t skipped; /* user function: bytes from its entry to @offset, 0 as a rule */
 };
 
 /* Owned by the pipeline. A zeroed list is empty; match_targets() makes the strtab. */

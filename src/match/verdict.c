@@ -1,24 +1,23 @@
 /*
- * A uprobe is a breakpoint. The instruction under it is executed elsewhere, in a page of the
- * process for that (XOL), or the kernel does itself what it would do. How, is looked up by the
- * opcode (arch/x86/kernel/uprobes.c), and for an instruction with a VEX or EVEX prefix, by
- * *its* opcode in the table of those that have none:
+ * A uprobe is a breakpoint. The instruction under it is executed out of line, from a page that
+ * the process gets for that (XOL), or the kernel does itself what it would do. How, is told by
+ * its opcode (arch/x86/kernel/uprobes.c), and for an instruction with a VEX or EVEX prefix by
+ * *its* opcode among those of plain ones:
  *
- *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17     7a: a jump on parity, done by the kernel
- *	c5 f9 70 c0 20     vpshufd $32,%xmm0,%xmm0      70: a jump, by 32 bytes if taken
- *	c4 e2 f1 9d c2     vfnmadd132sd ...             9d: popf, after which TF stays set
- *	c5 f1 c2 c2 01     vcmpltpd ...                 c2: ret, so ip is left in the XOL page
- *	c5 f9 ef c0        vpxor %xmm0,%xmm0,%xmm0      ef: out, refused
+ *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17   7a: jp, which the kernel does itself
+ *	c5 f9 70 c0 20     vpshufd $32,%xmm0,%xmm0    70: jo, by 32 bytes
+ *	c4 e2 f1 9d c2     vfnmadd132sd ...           9d: popf, which may set TF; it stays set
+ *	c5 f1 c2 c2 01     vcmpltpd ...               c2: ret; ip is left in the XOL page
+ *	c5 f9 ef c0        vpxor %xmm0,%xmm0,%xmm0    ef: out, refused
  *
- * The instruction does not take place, and the program goes on with wrong values. All of that
- * is so from the first kernel with VEX (v3.5 and before) to the last one that was looked at
- * (v6.18). Of plain instructions one is mistaken:
+ * So the program goes on with wrong values, in the wrong place, or ends by SIGTRAP. A plain
+ * one is mistaken, too, until Linux commit 8a5c6cbfe4a3 ("x86/insn,uprobes,alternative: Unify
+ * insn_is_nop()"):
  *
- *	49 90              xchg %rax,%r8                90: nop
+ *	49 90              xchg %rax,%r8              90: nop
  *
- * until Linux commit 8a5c6cbfe4a3 ("x86/insn,uprobes,alternative: Unify insn_is_nop()"). XOP
- * is not known to the kernel, which takes it for pop, and so does not see where its operand
- * is relative to ip; nor is REX2 (d5).
+ * XOP is taken for pop, so that an operand relative to ip is not seen. REX2 (d5) is as new
+ * to the kernel as to us.
  */
 #include "match/verdict.h"
 

@@ -244,7 +244,7 @@ static void when_every_place_is_refused_the_first_one_says_why(void **state)
 	}
 }
 
-/* The kernel would take them, as it takes first() when it is not marked. */
+/* The kernel would take first(), as it does where nothing is in the way. */
 static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
 {
 	(void)state;
@@ -253,7 +253,7 @@ static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
 		struct tracing t;
 		struct error e = {};
 
-		targets[0].is_mistaken = true;
+		targets[0].obstacle = OBSTACLE_MISTAKEN;
 		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
 		assert_int_equal(attachment_n_attached(t.attachment), 1);
 		assert_int_equal(attachment_n_refused(t.attachment), 1);
@@ -265,6 +265,13 @@ static void what_the_kernel_would_mistake_is_not_handed_to_it(void **state)
 		assert_int_equal(hits(&t.object), 1);
 		stop(&t);
 
+		targets[0].obstacle = OBSTACLE_REFUSED;
+		assert_int_equal(start(&t, targets, 1, avoided[i], NULL, &e), -UAPI_ENOTSUPP);
+		assert_string_equal(e.text,
+				    "attach first: the kernel cannot probe its first instruction");
+		stop(&t);
+
+		targets[0].obstacle = OBSTACLE_MISTAKEN;
 		targets[0].kind = TARGET_USDT;
 		assert_int_equal(start(&t, targets, 1, avoided[i], NULL, &e), -EILSEQ);
 		assert_string_equal(e.text,
