@@ -208,6 +208,20 @@ int plan_make(const struct target_list *targets, const struct features *features
 	return 0;
 }
 
+bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets)
+{
+	for (size_t i = 0; i < plan->n; i++) {
+		const struct target *target = &targets->targets[i];
+
+		if (target->kind != TARGET_KERNEL_FUNCTION || target->addr)
+			continue;
+		if (plan->backends[i] == BACKEND_KPROBE ? !plan->features.refuses_namesakes
+							: target->is_unchecked)
+			return true;
+	}
+	return false;
+}
+
 void plan_fini(struct plan *plan)
 {
 	free(plan->backends);

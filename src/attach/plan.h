@@ -40,5 +40,12 @@ must_check int plan_make(const struct target_list *targets, const struct feature
 			 unsigned avoid, struct plan *ret, struct error *e);
 void plan_fini(struct plan *plan);
 
+/*
+ * Would the kernel silently take one of several functions of one name? A kprobe by name
+ * does on older kernels. kprobe.multi does on all, by the name that it can trace: where
+ * the name comes from the list of those (by a wildcard), that is the one.
+ */
+bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets);
+
 /* The program that serves @kind by @backend. */
 enum program plan_program(enum backend backend, enum target_kind kind);

@@ -18,6 +18,7 @@ struct features {
 	const char *no_events;  /* why this user may open no perf events; NULL: may */
 	const char *no_uprobes; /* likewise perf's uprobes */
 	const char *no_kprobes; /* and kprobes */
+	bool refuses_namesakes; /* a kprobe by a name that several functions have, Linux 6.7 */
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
 	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
@@ -33,5 +34,5 @@ enum feature_group {
 	FEATURES_ALL = 7,
 };
 
-/* Probe the given groups (an OR); the PMUs and no_* are the caller's to fill. */
+/* Probe the given groups (an OR); the PMUs, no_* and refuses_* are the caller's to fill. */
 void features_probe(struct features *features, unsigned groups);

@@ -260,3 +260,22 @@ const char *host_no_perf_kprobes(uint32_t pmu)
 		       ? "kernel lockdown (integrity) refuses kprobes"
 		       : "kernel lockdown (confidentiality) refuses kprobes";
 }
+
+/*
+ * Since Linux commit b022f0c7e404 ("tracing/kprobes: Return EADDRNOTAVAIL when func matches
+ * several symbols") (in v6.7, and carried back). Every kernel with /proc has two functions
+ * m_start at least; there is none so long that a probe could be put where this one asks.
+ */
+bool host_refuses_namesakes(uint32_t kprobe_pmu)
+{
+	struct perf_event_attr attr = {
+		.type = kprobe_pmu,
+		.size = sizeof(attr),
+		.kprobe_func = (uintptr_t) "m_start",
+		.probe_offset = INT32_MAX,
+	};
+	cleanup_close int fd =
+		(int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 && errno == EADDRNOTAVAIL;
+}

@@ -99,3 +99,6 @@ const char *host_missing_capability(void);
 const char *host_no_perf_events(void);
 const char *host_no_perf_uprobes(uint32_t pmu);
 const char *host_no_perf_kprobes(uint32_t pmu);
+
+/* Does a kprobe by a name that several functions have fail? Else the first of them is taken. */
+bool host_refuses_namesakes(uint32_t kprobe_pmu);

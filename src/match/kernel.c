@@ -7,6 +7,8 @@
  *
  * Static functions of one name are told apart by address only, so addresses are
  * looked up if names are not unique; else the kernel finds a name faster itself.
+ * m_start is such a name on every kernel: /proc/PID/maps, /proc/PID/mounts and
+ * /proc/modules have one each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -149,7 +151,7 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 	struct error why;
 	int err = 0;
 
-	if (list->has_namesakes) {
+	if (list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) == 0)
 			return add_with_addresses(m, list, k, e);
 		log_debug("functions of one name are taken for one: %s", why.text);
@@ -201,19 +203,68 @@ static int list_traceable(struct host *host, struct function_list *list, struct 
 	return host_each_traceable(host, true, take_traceable, list, e);
 }
 
+static int add_unchecked(struct matching *m, const char *name, struct error *e)
+{
+	const struct target t = {
+		.kind = TARGET_KERNEL_FUNCTION,
+		.name = name,
+		.symbol = name,
+		.is_unchecked = true,
+	};
+
+	return matching_add(m, &t, place_of_name(name), NULL, e);
+}
+
+/* Is there one function of this name, and no other? *@ret is it. */
+static bool is_alone(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
+{
+	size_t n_named = 0, n = kallsyms_n(k);
+
+	for (size_t i = 0; i < n; i++) {
+		struct kernel_symbol s;
+
+		kallsyms_nth(k, i, &s);
+		if (!is_function_to_trace(&s) || strcmp(s.name, name) != 0)
+			continue;
+		*ret = s;
+		n_named++;
+	}
+	return n_named == 1;
+}
+
+static int match_full_name(struct matching *m, const char *name, struct error *e)
+{
+	struct kernel_symbol s;
+	const struct kallsyms *k;
+	struct error why;
+
+	if (m->scope->depth == MATCH_PATTERNS)
+		return add_unchecked(m, name, e);
+	if (m->scope->depth == MATCH_NAMESAKES) {
+		if (host_kallsyms(m->host, &k, &why) != 0) {
+			log_warn("if several functions are named %s, only one is traced: %s", name,
+				 why.text);
+			return add_unchecked(m, name, e);
+		}
+		if (is_alone(k, name, &s))
+			return add_function(m, name, s.module, 0, e);
+	}
+	return match_by_kallsyms(m, e);
+}
+
 int match_kernel(struct matching *m, struct error *e)
 {
 	const char *literal = pattern_literal(m->spec->name);
 
-	if (literal && !m->looks_up)
-		return add_function(m, literal, NULL, 0, e);
+	if (literal)
+		return match_full_name(m, literal, e);
 
 	cleanup(function_list_fini) struct function_list list = {
 		.pattern = m->spec->name,
 		.strings = strtab_new(),
 	};
 	struct error why;
-	int err = literal ? 0 : list_traceable(m->host, &list, &why);
+	int err = list_traceable(m->host, &list, &why);
 
 	if (!err && list.n)
 		return add_traceable(m, &list, e);

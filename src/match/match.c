@@ -138,8 +138,8 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 
 /* --- the call --- */
 
-static int match(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
-		 struct target_list *out, struct error *e, bool looks_up)
+int match_targets(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
+		  struct target_list *out, struct error *e)
 {
 	static int (*const by_kind[])(struct matching * m, struct error * e) = {
 		[PROBE_KERNEL_FUNCTION] = match_kernel,
@@ -153,7 +153,6 @@ static int match(const struct probe_spec *spec, struct host *host, const struct 
 		.scope = scope,
 		.out = out,
 		.n_before = out->n,
-		.looks_up = looks_up,
 	};
 	struct file_place last_file = {};
 
@@ -168,16 +167,4 @@ static int match(const struct probe_spec *spec, struct host *host, const struct 
 	if (err)
 		out->n = m.n_before;
 	return err;
-}
-
-int match_targets(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
-		  struct target_list *out, struct error *e)
-{
-	return match(spec, host, scope, out, e, false);
-}
-
-int match_look_up(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
-		  struct target_list *out, struct error *e)
-{
-	return match(spec, host, scope, out, e, true);
 }

@@ -9,11 +9,20 @@
 #include "match/target.h"
 #include "spec/spec.h"
 
+/* How far kernel functions are looked up; each takes longer than the one before. */
+enum match_depth {
+	MATCH_PATTERNS,  /* a full name is listed as it is, without address */
+	MATCH_NAMES,     /* a full name, too: all functions that have it, by address */
+	MATCH_NAMESAKES, /* what several functions may have the name of has an address */
+	MATCH_ADDRESSES, /* every function has one */
+};
+
 struct match_scope {
 	const uint32_t
 		*pids; /* libraries and programs are looked up among what these have mapped */
 	size_t n_pids; /* 0: on this machine's library path and PATH */
 	size_t limit;  /* at most this many targets in the list */
+	enum match_depth depth;
 };
 
 /*
@@ -28,11 +37,13 @@ struct match_scope {
  *         -E2BIG   more than @scope->limit targets
  * @out keeps what earlier calls appended, and nothing of a call that fails.
  *
- * A kernel function given by its full name is not looked up: the list of all
- * names takes the kernel 50 ms and more to write. It is listed without address,
- * and the kernel finds it, or refuses with ENOENT when it is attached; then
- * match_explain_unknown() has the words. Where the kernel refuses because there
- * are several of that name (EADDRNOTAVAIL), match_look_up() lists each of them.
+ * A kernel function given by its full name is not looked up (MATCH_PATTERNS): the
+ * list of all names takes the kernel 50 ms and more to write. It is listed as
+ * unchecked, and the kernel finds it, or refuses with ENOENT when it is attached;
+ * then match_explain_unknown() has the words. Where the kernel refuses because there
+ * are several of that name (EADDRNOTAVAIL), MATCH_ADDRESSES lists each of them; where
+ * it would silently take the first, MATCH_NAMESAKES is to be used from the start.
+ * Without kallsyms' addresses that says so, and lists names.
  *
  * Kernel functions by wildcard are those that ftrace can trace; where there are
  * none, or their list may not be read (lockdown), all that kallsyms has. They
@@ -51,12 +62,6 @@ struct match_scope {
  * found in one of them, or if a process has not mapped it, is looked for in libc.
  */
 must_check int match_targets(const struct probe_spec *spec, struct host *host,
-			     const struct match_scope *scope, struct target_list *out,
-			     struct error *e);
-
-/* The same, and kernel functions given by their full name are looked up, too: all have addresses.
- */
-must_check int match_look_up(const struct probe_spec *spec, struct host *host,
 			     const struct match_scope *scope, struct target_list *out,
 			     struct error *e);
 

@@ -15,7 +15,6 @@ struct matching {
 	struct target_list *out;
 	size_t n_before;     /* targets of earlier calls */
 	struct u64_map seen; /* places that are listed: see place_*(); the target's number */
-	bool looks_up;       /* full names of kernel functions, too */
 };
 
 /*

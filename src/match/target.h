@@ -1,6 +1,7 @@
 /* match/target.h - one place where a probe can be put. The hand-over from match/ to attach/. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ struct target {
 	const char *path; /* user: the file, openable from here (may begin with /proc/PID/root) */
 	uint64_t tracepoint_id; /* tracepoint: perf's number of it */
 	uint64_t addr;          /* kernel function: its address, 0 if not known */
+	bool is_unchecked;      /* kernel function: of which only the full name is known */
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
 	enum target_obstacle obstacle;

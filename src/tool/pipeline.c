@@ -83,14 +83,10 @@ int check_patterns(const struct options *opt, struct error *e)
 	return 0;
 }
 
-typedef int match_patterns(const struct probe_spec *spec, struct host *host,
-			   const struct match_scope *scope, struct target_list *out,
-			   struct error *e);
-
-static int match_all(const struct options *opt, struct host *host, match_patterns *match,
+static int match_all(const struct options *opt, struct host *host, enum match_depth depth,
 		     struct target_list *targets, struct error *e)
 {
-	struct match_scope scope = { opt->pids.numbers, opt->pids.n, MOST_TARGETS };
+	struct match_scope scope = { opt->pids.numbers, opt->pids.n, MOST_TARGETS, depth };
 	int err = 0;
 
 	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
@@ -98,7 +94,7 @@ static int match_all(const struct options *opt, struct host *host, match_pattern
 
 		err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
 		if (!err)
-			err = match(&spec, host, &scope, targets, e);
+			err = match_targets(&spec, host, &scope, targets, e);
 	}
 	return err;
 }
@@ -125,7 +121,7 @@ int list_targets(const struct options *opt, struct error *e)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(target_list_fini) struct target_list targets = {};
-	int err = match_all(opt, host, match_look_up, &targets, e);
+	int err = match_all(opt, host, MATCH_NAMES, &targets, e);
 
 	for (size_t i = 0; !err && i < targets.n; i++)
 		print_target(&targets.targets[i]);
@@ -134,10 +130,26 @@ int list_targets(const struct options *opt, struct error *e)
 
 /* --- targets to links --- */
 
+/* Once more, with addresses. */
+static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, struct error *e)
+{
+	target_list_fini(&r->targets);
+	plan_fini(&r->plan);
+
+	int err = match_all(r->opt, r->host, depth, &r->targets, e);
+
+	return err ? err : plan_make(&r->targets, &r->features, avoid, &r->plan, e);
+}
+
 static int make_plan(struct run *r, struct error *e)
 {
 	setup_features(&r->features, FEATURES_ALWAYS | plan_needs_features(&r->targets));
-	return plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
+
+	int err = plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
+
+	if (!err && plan_wants_addresses(&r->plan, &r->targets))
+		err = plan_again(r, MATCH_NAMESAKES, r->opt->avoid, e);
+	return err;
 }
 
 static int load(struct run *r, struct error *e)
@@ -252,22 +264,6 @@ static int check_refusals(const struct run *r, struct error *e)
 	return err;
 }
 
-/* Several functions have the name: once more, by their addresses, with the same programs. */
-static int match_again(struct run *r, struct error *e)
-{
-	attachment_freep(&r->attachment);
-	target_list_fini(&r->targets);
-	r->targets = (struct target_list){};
-	plan_fini(&r->plan);
-	r->plan = (struct plan){};
-
-	int err = match_all(r->opt, r->host, match_look_up, &r->targets, e);
-
-	return err ? err
-		   : plan_make(&r->targets, &r->features,
-			       r->opt->avoid | 1U << BACKEND_KPROBE_MULTI, &r->plan, e);
-}
-
 static bool is_ambiguous(const struct run *r, int err)
 {
 	if (!r->attachment)
@@ -288,7 +284,9 @@ static int attach(struct run *r, struct error *e)
 	if (!err)
 		err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
 	if (is_ambiguous(r, err)) {
-		err = match_again(r, e);
+		/* Several functions have the name; the programs that are loaded stay. */
+		attachment_freep(&r->attachment);
+		err = plan_again(r, MATCH_ADDRESSES, r->opt->avoid | 1U << BACKEND_KPROBE_MULTI, e);
 		if (!err)
 			err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment,
 					 e);
@@ -443,7 +441,7 @@ static int prepare(struct run *r, struct error *e)
 	int err = setup_check(r->opt, e);
 
 	if (!err)
-		err = match_all(r->opt, r->host, match_targets, &r->targets, e);
+		err = match_all(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)
 		err = make_plan(r, e);
 	if (!err)

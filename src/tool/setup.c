@@ -32,8 +32,10 @@ void setup_features(struct features *features, unsigned groups)
 		features->uprobe_pmu = 0;
 	features->no_events = features->no_kprobes = host_no_perf_events();
 	features->no_uprobes = host_no_perf_uprobes(features->uprobe_pmu);
-	if (groups & FEATURES_KERNEL_FUNCTION)
+	if (groups & FEATURES_KERNEL_FUNCTION && features->kprobe_pmu) {
 		features->no_kprobes = host_no_perf_kprobes(features->kprobe_pmu);
+		features->refuses_namesakes = host_refuses_namesakes(features->kprobe_pmu);
+	}
 	if (features->no_events)
 		groups = FEATURES_ALL; /* what works without them is to be said */
 	features_probe(features, groups);

@@ -52,6 +52,11 @@ def has_locked_list():
     return b"Operation not permitted" in done.stderr
 
 
+def has_sites():
+    """ftrace's list of what can be traced has addresses, since Linux 6.5."""
+    return Path("/sys/kernel/tracing/available_filter_functions_addrs").exists()
+
+
 def has_disk():
     """A scratch ext4 of its own, as the guests have."""
     return os.path.ismount("/disk")
@@ -142,6 +147,7 @@ NEEDS = {
     "no kprobe.multi": has_no_kprobe_multi,
     "uprobes": has_uprobes,
     "uprobe.multi": has_uprobe_multi,
+    "site addresses": has_sites,
     "disk": has_disk,
     "modules": has_modules,
     "locked memory": has_locked_memory,

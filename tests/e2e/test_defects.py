@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -374,6 +375,43 @@ def test_defect_33b_every_function_refused_is_an_error_with_the_reason():
     result = stackcount("-D", "0.1", "c:pthread_spin_lock")
     assert result.status == 1 and "pthread_spin_lock" in result.err, result
     assert result.stdout == b""
+
+
+# Each of these files is read by a static function m_start of its own.
+M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
+OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize(
+    "patterns",
+    [["m_start"], ["m_st?rt"], ["m_start", *OTHERS], ["-r", "^m_start$"]],
+    ids=["name", "wildcard", "long list of names", "regular expression"],
+)
+def test_defect_34_every_function_of_a_name_is_traced(patterns):
+    with Tool(["-f", "-K", "-i", "0.3", "-p", os.getpid(), *patterns]) as tool:
+        tool.wait_live()
+        for n, path in enumerate(M_START, 1):
+            Path(path).read_bytes()
+            tool.wait_for("stdout", rb"(;m_start \d+\n(?s:.*)){%d}" % n)
+        tool.end().ok()
+
+
+def namesakes():
+    """{name: how many functions of it ftrace can trace}, of those that kallsyms has more of."""
+    def names(path, column):
+        return Counter(line.split()[column] for line in Path(path).read_text().splitlines())
+
+    traceable = names("/sys/kernel/tracing/available_filter_functions", 0)
+    symbols = names("/proc/kallsyms", 2)
+    return {name: n for name, n in traceable.items() if symbols[name] > n}
+
+
+@pytest.mark.needs("kprobes", "site addresses")
+def test_defect_34_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can():
+    name, n = next(iter(namesakes().items()))
+    result = stackcount("-D", "0.2", f"[{name[0]}]{name[1:]}").ok()
+    assert parse_text(result.out).n_functions == n and "could not be traced" not in result.err
 
 
 @pytest.mark.needs("kprobes")

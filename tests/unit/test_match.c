@@ -103,10 +103,6 @@ static void matched_fini(struct matched *m)
 
 #define cleanup_matched cleanup(matched_fini)
 
-typedef int match_function(const struct probe_spec *spec, struct host *host,
-			   const struct match_scope *scope, struct target_list *out,
-			   struct error *e);
-
 static int compare_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -141,8 +137,8 @@ static void describe(struct matched *m)
 		strbuf_puts(&m->text, "");
 }
 
-static void match_into(struct matched *m, match_function *match, const char *host_kind,
-		       const char *text, struct match_scope scope)
+static void match_into(struct matched *m, const char *host_kind, const char *text,
+		       struct match_scope scope)
 {
 	cleanup(host_freep) struct host *host = make_host(host_kind);
 	cleanup(probe_spec_fini) struct probe_spec spec = {};
@@ -158,7 +154,7 @@ static void match_into(struct matched *m, match_function *match, const char *hos
 	if (!scope.limit)
 		scope.limit = 1000;
 	m->e.text[0] = '\0';
-	m->err = match(&spec, host, &scope, &m->list, &m->e);
+	m->err = match_targets(&spec, host, &scope, &m->list, &m->e);
 	describe(m);
 }
 
@@ -166,7 +162,7 @@ static struct matched match(const char *host_kind, const char *text)
 {
 	struct matched m = {};
 
-	match_into(&m, match_targets, host_kind, text, (struct match_scope){});
+	match_into(&m, host_kind, text, (struct match_scope){});
 	return m;
 }
 
@@ -202,29 +198,62 @@ static void a_full_name_is_not_looked_up(void **state)
 	(void)state;
 	expect("with", "vfs_read", "vfs_read");
 	expect("with", "not_even_there", "not_even_there");
+
+	cleanup_matched struct matched m = match("with", "vfs_read");
+	assert_true(m.list.targets[0].is_unchecked);
 }
 
 static void unless_it_is_asked_for(void **state)
 {
+	static const char helpers[] = "helper@81000200 helper@81000300 helper@c0401100[ext4]";
 	static const struct {
 		const char *text, *want;
+		enum match_depth depth;
 		int err;
 	} rows[] = {
-		{ "vfs_read", "vfs_read@81000000", 0 },
-		{ "not_traceable", "not_traceable@81000600", 0 },
-		{ "helper", "helper@81000200 helper@81000300 helper@c0401100[ext4]", 0 },
-		{ "vfs_reed", "", -ENOENT },
-		{ "bpf_prog_1234_vfs_trace", "", -ENOENT },
+		{ "vfs_read", "vfs_read@81000000", MATCH_NAMES, 0 },
+		{ "not_traceable", "not_traceable@81000600", MATCH_NAMES, 0 },
+		{ "helper", helpers, MATCH_NAMES, 0 },
+		{ "vfs_reed", "", MATCH_NAMES, -ENOENT },
+		{ "bpf_prog_1234_vfs_trace", "", MATCH_NAMES, -ENOENT },
+		{ "vfs_w*", "vfs_write", MATCH_NAMES, 0 },
+		/* A name that one function has finds that one. */
+		{ "vfs_read", "vfs_read", MATCH_NAMESAKES, 0 },
+		{ "ext4_read", "ext4_read[ext4]", MATCH_NAMESAKES, 0 },
+		{ "helper", helpers, MATCH_NAMESAKES, 0 },
+		{ "vfs_reed", "", MATCH_NAMESAKES, -ENOENT },
+		{ "vfs_w*", "vfs_write@81000100", MATCH_NAMESAKES, 0 },
+		/* But not if the kernel counts what is no function, too. */
+		{ "vfs_read", "vfs_read@81000000", MATCH_ADDRESSES, 0 },
+		{ "vfs_w*", "vfs_write@81000100", MATCH_ADDRESSES, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct match_scope scope = { .depth = rows[i].depth };
 		cleanup_matched struct matched m = {};
 
-		match_into(&m, match_look_up, "with", rows[i].text, (struct match_scope){});
+		match_into(&m, "with", rows[i].text, scope);
 		assert_int_equal(m.err, rows[i].err);
 		assert_string_equal(m.text.text, rows[i].want);
+		for (size_t t = 0; t < m.list.n; t++)
+			assert_false(m.list.targets[t].is_unchecked);
 	}
+}
+
+static void a_list_of_names_and_a_wildcard_have_each_function_once(void **state)
+{
+	struct match_scope scope = { .depth = MATCH_NAMESAKES };
+	cleanup_matched struct matched m = {};
+
+	(void)state;
+	match_into(&m, "with", "helper", scope);
+	match_into(&m, "with", "vfs_read", scope);
+	match_into(&m, "with", "helpe?", scope);
+	match_into(&m, "with", "vfs_*", scope);
+	assert_ok(m.err, m.e);
+	assert_string_equal(m.text.text, "helper@81000200 helper@81000300 helper@c0401100[ext4] "
+					 "vfs_read vfs_split.isra.0@81000400 vfs_write@81000100");
 }
 
 static void wildcards_match_what_is_traceable(void **state)
@@ -321,7 +350,7 @@ static void each_place_is_listed_once_over_all_calls(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		match_into(&m, match_targets, "with", texts[i], (struct match_scope){});
+		match_into(&m, "with", texts[i], (struct match_scope){});
 		assert_ok(m.err, m.e);
 	}
 	assert_string_equal(m.text.text, "helper@81000200 helper@81000300 helper@c0401100[ext4] "
@@ -334,13 +363,13 @@ static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **st
 	cleanup_matched struct matched m = {};
 
 	(void)state;
-	match_into(&m, match_targets, "with", "vfs_read", (struct match_scope){ .limit = 3 });
+	match_into(&m, "with", "vfs_read", (struct match_scope){ .limit = 3 });
 	assert_ok(m.err, m.e);
-	match_into(&m, match_targets, "with", "*_*", (struct match_scope){ .limit = 3 });
+	match_into(&m, "with", "*_*", (struct match_scope){ .limit = 3 });
 	assert_int_equal(m.err, -E2BIG);
 	assert_string_equal(m.e.text, "'*_*' and what stands before it match more than 3 places");
 	assert_string_equal(m.text.text, "vfs_read");
-	match_into(&m, match_targets, "with", "vfs_*", (struct match_scope){ .limit = 3 });
+	match_into(&m, "with", "vfs_*", (struct match_scope){ .limit = 3 });
 	assert_ok(m.err, m.e);
 	assert_string_equal(m.text.text, "vfs_read vfs_split.isra.0 vfs_write");
 }
@@ -498,7 +527,8 @@ static void processes_that_share_a_file_share_its_targets(void **state)
 
 	const uint32_t pids[] = { (uint32_t)getpid(), (uint32_t)child };
 
-	match_into(&m, match_targets, "with", "c:malloc", (struct match_scope){ pids, 2, 10 });
+	match_into(&m, "with", "c:malloc",
+		   (struct match_scope){ .pids = pids, .n_pids = 2, .limit = 10 });
 	close(ready[1]);
 	(void)waitpid(child, NULL, 0);
 	close(ready[0]);
@@ -507,7 +537,8 @@ static void processes_that_share_a_file_share_its_targets(void **state)
 	/* It is this machine's own, so its path does not need the process. */
 	assert_int_equal(strncmp(m.list.targets[0].path, "/proc/", 6) != 0, 1);
 
-	match_into(&m, match_targets, "with", "python3:main", (struct match_scope){ pids, 1, 10 });
+	match_into(&m, "with", "python3:main",
+		   (struct match_scope){ .pids = pids, .n_pids = 1, .limit = 10 });
 	assert_int_equal(m.err, -ENOENT);
 	assert_non_null(strstr(m.e.text, "has mapped no library or program 'python3'"));
 }
@@ -544,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_full_name_is_not_looked_up),
 		cmocka_unit_test(unless_it_is_asked_for),
+		cmocka_unit_test(a_list_of_names_and_a_wildcard_have_each_function_once),
 		cmocka_unit_test(wildcards_match_what_is_traceable),
 		cmocka_unit_test(functions_of_one_name_are_told_apart_by_address),
 		cmocka_unit_test(without_ftraces_list_all_functions_count),

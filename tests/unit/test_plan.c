@@ -154,6 +154,44 @@ static void a_few_kernel_functions_get_a_kprobe_each(void **state)
 	plan_fini(&plan);
 }
 
+static void names_that_several_functions_may_have_want_addresses(void **state)
+{
+	static const struct features refusing = { .kprobe_pmu = 6,
+						  .kprobe_multi = true,
+						  .refuses_namesakes = true };
+	static const struct {
+		const struct features *kernel;
+		struct target target;
+		size_t n;
+		bool is_wanted;
+	} rows[] = {
+		/* a kprobe: only if the kernel takes the first one silently */
+		{ &linux_5_10, { .is_unchecked = true }, 1, true },
+		{ &linux_5_10, {}, 1, true },
+		{ &linux_5_10, { .addr = 1 }, 1, false },
+		{ &refusing, { .is_unchecked = true }, 1, false },
+		/* kprobe.multi: if the name was not taken from the list of what is traceable */
+		{ &refusing, { .is_unchecked = true }, MANY, true },
+		{ &refusing, {}, MANY, false },
+		{ &refusing, { .addr = 1 }, MANY, false },
+		{ &refusing, { .kind = TARGET_TRACEPOINT }, MANY, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct target targets[MANY];
+		struct target_list list = { .targets = targets, .n = rows[i].n };
+		struct plan plan = {};
+		struct error e = {};
+
+		for (size_t t = 0; t < list.n; t++)
+			targets[t] = rows[i].target;
+		assert_int_equal(plan_make(&list, rows[i].kernel, 0, &plan, &e), 0);
+		assert_int_equal(plan_wants_addresses(&plan, &list), rows[i].is_wanted);
+		plan_fini(&plan);
+	}
+}
+
 static void what_a_kernel_lacks_is_said_with_what_it_has(void **state)
 {
 	(void)state;
@@ -266,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kernel_serves_each_kind_by_its_best_backend),
 		cmocka_unit_test(a_few_kernel_functions_get_a_kprobe_each),
+		cmocka_unit_test(names_that_several_functions_may_have_want_addresses),
 		cmocka_unit_test(what_a_kernel_lacks_is_said_with_what_it_has),
 		cmocka_unit_test(a_mixed_list_gets_every_program_it_needs_and_no_other),
 		cmocka_unit_test(only_features_that_the_choice_depends_on_are_asked_for),
