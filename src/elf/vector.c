@@ -158,8 +158,8 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	size_t prefix = 0;
 
 	*ret = (struct encoded){ .encoding = ENCODING_PLAIN };
-	while (at < n && is_legacy_prefix(bytes[at]))
-		at++;
+	for (; at < n && is_legacy_prefix(bytes[at]); at++)
+		ret->has_repeat |= bytes[at] == 0xf2 || bytes[at] == 0xf3;
 	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
 		ret->rex = bytes[at++];
 	if (at < n)

@@ -81,6 +81,24 @@ static bool is_plain_mistaken(const struct encoded *e, bool is_64_bit)
 	return (e->opcode == 0x90 && e->rex & 1) || (e->opcode == 0xd5 && is_64_bit);
 }
 
+/*
+ * "rep stosb" and its like: single-stepped, they stop after each turn, with ip where the breakpoint
+ * is. It works, but a call would be counted as often as there are bytes.
+ */
+static bool is_repeated(const struct encoded *e)
+{
+	return e->has_repeat && ((e->opcode >= 0x6c && e->opcode <= 0x6f) ||
+				 (e->opcode >= 0xa4 && e->opcode <= 0xa7) ||
+				 (e->opcode >= 0xaa && e->opcode <= 0xaf));
+}
+
+static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit)
+{
+	if (is_plain_mistaken(e, is_64_bit))
+		return UPROBE_MISTAKEN;
+	return is_repeated(e) ? UPROBE_REFUSED : UPROBE_FINE;
+}
+
 enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
 {
 	struct encoded e;
@@ -88,7 +106,7 @@ enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bi
 	if (!encoded_read(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
 		return UPROBE_MISTAKEN;
 	if (e.encoding == ENCODING_PLAIN)
-		return is_plain_mistaken(&e, is_64_bit) ? UPROBE_MISTAKEN : UPROBE_FINE;
+		return plain_verdict(&e, is_64_bit);
 	if (has_rule(e.opcode))
 		return UPROBE_MISTAKEN;
 	return is_64_bit && is_refused(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;

@@ -7,7 +7,7 @@
 
 enum uprobe_verdict {
 	UPROBE_FINE,     /* it is executed as it is, unless it is refused for another reason */
-	UPROBE_REFUSED,  /* no probe there, as its opcode is taken for another one's */
+	UPROBE_REFUSED,  /* no probe there: the kernel takes none, or one that counts too much */
 	UPROBE_MISTAKEN, /* something else is executed in its stead: never to be probed */
 };
 
