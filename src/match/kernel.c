@@ -193,14 +193,15 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 	return none_matches(m, k, e);
 }
 
-static int list_traceable(struct host *host, struct function_list *list, struct error *e)
+static int list_traceable(const struct matching *m, struct function_list *list, struct error *e)
 {
-	int err = host_each_traceable(host, false, take_traceable, list, e);
+	bool with_sites = m->scope->depth >= MATCH_NAMESAKES;
+	int err = host_each_traceable(m->host, with_sites, take_traceable, list, e);
 
-	if (err || !list->has_namesakes)
+	if (err || with_sites || !list->has_namesakes)
 		return err;
 	function_list_clear(list);
-	return host_each_traceable(host, true, take_traceable, list, e);
+	return host_each_traceable(m->host, true, take_traceable, list, e);
 }
 
 static int add_unchecked(struct matching *m, const char *name, struct error *e)
@@ -264,7 +265,7 @@ int match_kernel(struct matching *m, struct error *e)
 		.strings = strtab_new(),
 	};
 	struct error why;
-	int err = list_traceable(m->host, &list, &why);
+	int err = list_traceable(m, &list, &why);
 
 	if (!err && list.n)
 		return add_traceable(m, &list, e);
