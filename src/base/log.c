@@ -20,12 +20,24 @@ enum log_level log_level(void)
 	return setup.level;
 }
 
+/* Names of files and symbols are foreign: nothing that drives a terminal. */
+static void put_visible(unsigned char c)
+{
+	if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+		(void)fprintf(stderr, "\\x%02x", c);
+	else
+		(void)fputc(c, stderr);
+}
+
 static void put(const char *format, va_list args)
 {
 	char line[1024];
 
 	(void)vsnprintf(line, sizeof(line), format, args);
-	(void)fprintf(stderr, "%s: %s\n", setup.name, line);
+	(void)fprintf(stderr, "%s: ", setup.name);
+	for (const char *c = line; *c; c++)
+		put_visible((unsigned char)*c);
+	(void)fputc('\n', stderr);
 }
 
 void log_warn(const char *format, ...)

@@ -395,10 +395,12 @@ void object_describe(const struct object *o)
 		if (!o->programs[i] ||
 		    bpf_obj_get_info_by_fd(bpf_program__fd(o->programs[i]), &info, &size))
 			continue;
-		log_debug("program %s: %u instructions (%u bytes of machine code), verified in %u "
-			  "steps",
-			  info.name, (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),
-			  info.jited_prog_len, info.verified_insns);
+		log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
+			  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),
+			  info.jited_prog_len);
+		if (info.verified_insns) /* told since Linux 5.16 */
+			log_debug("program %s: verified in %u steps", info.name,
+				  info.verified_insns);
 	}
 	bpf_object__for_each_map(map, o->skeleton->obj)
 	{

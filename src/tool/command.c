@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -51,13 +52,24 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 }
 
 /* As execvp(3) will look for it: so that a command that is not there attaches nothing. */
+/* With the reason in errno where it is not. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) < 0 || stat(path, &st) < 0)
+		return false;
+	errno = EISDIR;
+	return !S_ISDIR(st.st_mode);
+}
+
 static int check_program(const char *name, struct error *e)
 {
 	const char *path = getenv("PATH");
 	int why = ENOENT;
 
 	if (strchr(name, '/')) {
-		if (access(name, X_OK) == 0)
+		if (is_program(name))
 			return 0;
 		return error_errno(e, "command '%s'", name);
 	}
@@ -66,7 +78,7 @@ static int check_program(const char *name, struct error *e)
 		int n = (int)strcspn(path, ":");
 
 		(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
-		if (access(file, X_OK) == 0)
+		if (is_program(file))
 			return 0;
 		if (errno == EACCES)
 			why = EACCES;

@@ -1,6 +1,9 @@
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -21,12 +24,31 @@ static int finish_output(int status)
 	return STATUS_FAILED;
 }
 
+/* Missing ones are put in, or what we open would take their place. False: nobody will read us. */
+static bool open_standard_files(void)
+{
+	bool has_output = true;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		has_output &= fd != STDOUT_FILENO;
+		if (open("/dev/null", O_RDWR) != fd)
+			return false;
+	}
+	return has_output;
+}
+
 int main(int argc, char **argv)
 {
 	cleanup(options_fini) struct options opt = {};
 	struct error e = {};
 
 	log_setup("stackcount", LOG_WARN);
+	if (!open_standard_files()) {
+		log_warn("standard output is closed");
+		return STATUS_FAILED;
+	}
 	if (options_parse(argc, argv, &opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_USAGE;

@@ -103,7 +103,7 @@ void options_help(FILE *to)
 /* "kprobe.multi,uprobe" */
 static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 {
-	while (*text) {
+	do {
 		size_t n = strcspn(text, ",");
 		int b = 0;
 
@@ -114,7 +114,7 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 			return error_set(e, -EINVAL, "--without: no backend '%.*s'", (int)n, text);
 		*avoid |= 1U << b;
 		text += n + (text[n] == ',');
-	}
+	} while (*text);
 	return 0;
 }
 

@@ -11,19 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "match/match.h"
+#include "report/escape.h"
 #include "store/notices.h"
 #include "tool/reporter.h"
 #include "tool/setup.h"
 #include "tool/wait.h"
 
 #define MOST_TARGETS 200000
-#define MANY_EVENTS 500 /* perf events: see attach/detach.c */
+#define MANY_EVENTS 100 /* perf events: see attach/detach.c */
+#define CLOSING_MS 50   /* 40 to 120 each */
 
 struct run {
 	const struct options *opt;
@@ -99,22 +102,35 @@ static int match_all(const struct options *opt, struct host *host, enum match_de
 	return err;
 }
 
-static void print_target(const struct target *t)
+/* As a pattern that means it. Its names come from foreign files. */
+static void put_target(const struct target *t, struct strbuf *to)
 {
+	cleanup_strbuf struct strbuf raw = {};
+
 	switch (t->kind) {
 	case TARGET_TRACEPOINT:
-		(void)printf("t:%s:%s\n", t->category, t->event);
+		strbuf_printf(&raw, "t:%s:%s", t->category, t->event);
 		break;
 	case TARGET_USER_FUNCTION:
-		(void)printf("%s:%s\n", t->path, t->name);
+		strbuf_printf(&raw, "%s:%s", t->path, t->name);
 		break;
 	case TARGET_USDT:
-		(void)printf("u:%s:%s\n", t->path, t->name);
+		strbuf_printf(&raw, "u:%s:%s", t->path, t->name);
 		break;
 	default:
-		(void)printf("%s%s%s%s\n", t->name, t->module ? " [" : "",
-			     t->module ? t->module : "", t->module ? "]" : "");
+		strbuf_puts(&raw, t->name);
+		if (t->module)
+			strbuf_printf(&raw, " [%s]", t->module);
 	}
+	escape_put(to, raw.text, false);
+}
+
+static void print_target(const struct target *t)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	put_target(t, &text);
+	(void)puts(text.text);
 }
 
 int list_targets(const struct options *opt, struct error *e)
@@ -211,6 +227,14 @@ static void tell_refusals(const struct run *r)
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 }
 
+static void tell_many_events(size_t n)
+{
+	if (n > MANY_EVENTS)
+		log_warn("%zu probes need an event each: the kernel may take %zu s to take them "
+			 "away, when all is done",
+			 n, n * CLOSING_MS / 1000);
+}
+
 static void tell_plan(const struct run *r)
 {
 	size_t n[BACKEND_N] = {};
@@ -220,12 +244,13 @@ static void tell_plan(const struct run *r)
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
 			log_debug("%zu by %s", n[b], backend_name((enum backend)b));
-	if (n[BACKEND_UPROBE] + n[BACKEND_KPROBE] > MANY_EVENTS)
-		log_warn("%zu probes need an event each on this kernel, which will take minutes to "
-			 "take them away",
-			 n[BACKEND_UPROBE] + n[BACKEND_KPROBE]);
-	for (size_t i = 0; i < r->targets.n; i++)
-		log_debug("matched: %s", r->targets.targets[i].name);
+	tell_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
+	for (size_t i = 0; i < r->targets.n; i++) {
+		cleanup_strbuf struct strbuf text = {};
+
+		put_target(&r->targets.targets[i], &text);
+		log_debug("matched: %s", text.text);
+	}
 }
 
 /*
@@ -307,8 +332,11 @@ static int put_header(struct run *r, struct error *e)
 	cleanup_strbuf struct strbuf text = {};
 
 	strbuf_printf(&text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
-	for (size_t i = 0; i < r->opt->n_patterns; i++)
-		strbuf_printf(&text, "%s\"%s\"", i ? ", " : "", r->opt->patterns[i]);
+	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+		strbuf_puts(&text, i ? ", \"" : "\"");
+		escape_put(&text, r->opt->patterns[i], false);
+		strbuf_puts(&text, "\"");
+	}
 	strbuf_puts(&text, "... Hit Ctrl-C to end.\n");
 	if (!r->opt->folded)
 		return reporter_put(&r->reporter, text.text, text.n, e);
@@ -390,6 +418,13 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
+static bool is_regular_output(void)
+{
+	struct stat st;
+
+	return fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static int run_command(struct run *r, struct error *e)
 {
 	int err = command_exec(&r->command, e);
@@ -415,7 +450,9 @@ static int start(struct run *r, struct error *e)
 	r->reporter = (struct reporter){ .options = opt,
 					 .store = r->store,
 					 .symbolizer = r->symbolizer,
-					 .attachment = r->attachment };
+					 .attachment = r->attachment,
+					 .signals = r->waiter.signals,
+					 .is_file = is_regular_output() };
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
 	if (err)

@@ -2,20 +2,47 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "report/render.h"
+
+/*
+ * A reader may stop reading, and a signal must end the run all the same. What poll(2) calls
+ * writable takes this much without waiting.
+ */
+static int wait_for_reader(const struct reporter *r, size_t *n)
+{
+	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
+				{ .fd = r->signals, .events = POLLIN } };
+
+	if (r->is_file)
+		return 0;
+	if (*n > PIPE_BUF)
+		*n = PIPE_BUF;
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+		return -errno;
+	return !fds[0].revents && fds[1].revents ? -EINTR : 0;
+}
 
 static int write_all(void *context, const char *bytes, size_t n)
 {
 	struct reporter *r = context;
 
 	while (n > 0 && !r->has_no_reader) {
-		ssize_t done = write(STDOUT_FILENO, bytes, n);
+		size_t part = n;
+		int err = wait_for_reader(r, &part);
+
+		if (err)
+			return err;
+
+		ssize_t done = write(STDOUT_FILENO, bytes, part);
 
 		if (done < 0 && errno == EPIPE)
 			r->has_no_reader = true;
@@ -29,11 +56,16 @@ static int write_all(void *context, const char *bytes, size_t n)
 	return 0;
 }
 
+static int explain(int err, struct error *e)
+{
+	if (err == -EINTR)
+		return error_set(e, err, "a signal ended the report: nobody read it");
+	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
+}
+
 int reporter_put(struct reporter *r, const char *bytes, size_t n, struct error *e)
 {
-	int err = write_all(r, bytes, n);
-
-	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
+	return explain(write_all(r, bytes, n), e);
 }
 
 /* --- rows to entries --- */
@@ -178,7 +210,7 @@ int reporter_print(struct reporter *r, struct error *e)
 	struct render_style style = {
 		.offsets = opt->offset,
 		.addresses = opt->verbose,
-		.delimited = opt->delimited,
+		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
 		.per_process = is_per_process(opt),
 	};
 
@@ -192,7 +224,7 @@ int reporter_print(struct reporter *r, struct error *e)
 	int err = opt->folded ? render_folded(report, frames, &style, write_all, r)
 			      : render_text(report, frames, &style, write_all, r);
 	if (err)
-		return error_set(e, err, "write to standard output: %s", strerror(-err));
+		return explain(err, e);
 	err = put_losses(r, e);
 	store_clear(r->store);
 	return err;

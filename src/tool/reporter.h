@@ -15,6 +15,8 @@ struct reporter {
 	struct symbolizer *symbolizer;
 	const struct attachment *attachment;
 	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
+	int signals;            /* readable when a signal asks for the end */
+	bool is_file;           /* standard output is a file, whose reader cannot be slow */
 	bool has_no_reader;     /* standard output was closed: nothing more is written */
 	bool was_trouble_told;
 };

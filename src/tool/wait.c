@@ -94,8 +94,18 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 	return err ? err : watch_reader(w, e);
 }
 
-/* What was readable is read, so that it is not seen again. */
-static void consume(int fd)
+/*
+ * What was readable is read, so that it is not seen again. Of a timer once: a quick one has
+ * expired again by then.
+ */
+static void consume_timer(int fd)
+{
+	uint64_t n_expired;
+
+	(void)!read(fd, &n_expired, sizeof(n_expired));
+}
+
+static void consume_signals(int fd)
 {
 	struct signalfd_siginfo any;
 
@@ -116,11 +126,11 @@ int waiter_wait(struct waiter *w, unsigned *ret, struct error *e)
 		for (int i = 0; i < n; i++)
 			*ret |= events[i].data.u32;
 		if (*ret & OCCASION_SIGNAL)
-			consume(w->signals);
+			consume_signals(w->signals);
 		if (*ret & OCCASION_INTERVAL)
-			consume(w->interval);
+			consume_timer(w->interval);
 		if (w->retry >= 0)
-			consume(w->retry);
+			consume_timer(w->retry);
 		if (*ret & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
 			*ret &= ~(unsigned)OCCASION_COMMAND_ENDED;
 	}

@@ -3,12 +3,16 @@ status, nothing on standard output, nothing left behind."""
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
+import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -310,6 +314,88 @@ def test_full_disk_is_told():
             timeout=PATIENCE_S,
         )
     assert done.returncode == 1 and b"No space left" in done.stderr, done
+
+
+@pytest.mark.needs("machine")
+def test_standard_output_that_is_closed_is_told():
+    done = subprocess.run(
+        ["sh", "-c", f"{STACKCOUNT} -D 0.1 t:sched:sched_switch >&-"], capture_output=True, timeout=PATIENCE_S
+    )
+    assert (done.returncode, done.stderr) == (1, b"stackcount: standard output is closed\n")
+
+
+@pytest.mark.needs("machine")
+def test_standard_error_that_is_closed_costs_no_report():
+    done = subprocess.run(
+        ["sh", "-c", f"{STACKCOUNT} -D 0.2 t:sched:sched_switch 2>&- <&-"],
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == 0 and done.stdout.endswith(b"Detaching...\n"), done
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
+    """The first may ask for the last report, for which there is no reader; then the second ends."""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [STACKCOUNT, "-s", "-v", "-i", "0.02", "t:sched:sched_switch"],
+        stdin=subprocess.DEVNULL,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write_end)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        before, now = -1, 0
+        while now == 0 or before != now:  # until the pipe is full
+            assert time.monotonic() < deadline
+            before = now
+            time.sleep(0.5)
+            now = struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]
+        process.send_signal(number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        os.close(read_end)
+    assert process.returncode == 1 and b"nobody read it" in err, err
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("interval", ["0.000001", "0.0000001"])
+def test_tiny_interval_ends_in_time(interval):
+    result = stackcount("-i", interval, "-D", "0.3", "-K", "--top", "1", GETPPID).ok()
+    assert result.out.endswith("Detaching...\n")
+
+
+@pytest.mark.needs("machine")
+def test_foreign_names_are_made_visible_in_lists_and_messages():
+    listed = stackcount("-l", f"{workload_path('odd')}:odd*").ok()
+    told = stackcount("-D", "0.1", "c:\x1b[31m")
+    traced = stackcount("--debug", "-D", "0.1", f"{workload_path('odd')}:odd*").ok()
+    assert "\\x1b" in listed.out and "\\x1b" in told.err and "\\x1b" in traced.err
+    assert "\x1b" not in listed.out + told.err + traced.err + traced.out
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("command", ["/tmp", "./", "/dev"])
+def test_directory_is_no_command(command):
+    result = stackcount(GETPPID, "--", command)
+    refused(result, FAILED, command, "directory")
+    assert result.out == ""  # nothing was attached
+
+
+@pytest.mark.needs("machine")
+def test_many_single_events_are_told_beforehand():
+    with Tool(["-K", "-p", os.getpid(), "t:syscalls:sys_enter_*"]) as tool:
+        tool.wait_live()
+        result = tool.end().ok()
+    assert re.search(r"^stackcount: \d{3} probes need an event each: the kernel may take \d+ s", result.err, re.M)
 
 
 def test_second_interrupt_is_obeyed():

@@ -160,3 +160,13 @@ def test_folded_feeds_a_flame_graph(workload):
 def test_losses_are_silent_when_there_are_none(work):
     result, _ = trace(work, "-f", "-p", work.pid, LEAF)
     assert "ost" not in result.ok().err, result.err
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("side", ["-K", "-U"])
+@pytest.mark.parametrize("form", [[], ["-f"]])
+def test_one_kind_of_stack_needs_no_delimiter(workload, side, form):
+    work = workload("syscalls", "getppid", 10, 0)
+    result, _ = trace(work, "-d", side, *form, "-p", work.pid, GETPPID)
+    assert result.ok().out and "    --" not in result.out and ";-;" not in result.out
+    assert not re.search(r"(^|;)-[; ]", result.out, re.M), result.out
