@@ -9,55 +9,25 @@
 #include "bpf/features.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/instructions.h"
 #include "bpf/uapi.h"
-
-#define INSN(c, dst, src, offset, value)                                                         \
-	{                                                                                        \
-		.code = (c), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) \
-	}
-#define MOVE_IMM(dst, value) INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
-#define MOVE_REG(dst, src) INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
-#define CALL(helper) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, helper)
-#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
-{
-	return (int)syscall(SYS_bpf, cmd, attr, size);
-}
-
-static int load(enum bpf_prog_type type, unsigned attach_type, const struct bpf_insn *insns,
-		unsigned n)
-{
-	union bpf_attr attr = {
-		.prog_type = type,
-		.expected_attach_type = attach_type,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = n,
-		.license = (uintptr_t) "GPL",
-	};
-
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
-}
 
 static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 {
 	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
 
-	return load(type, attach_type, insns, ARRAY_SIZE(insns));
+	return instructions_load(type, attach_type, insns, ARRAY_SIZE(insns));
 }
 
 /* Does a tracing program of these instructions pass the verifier? */
 static bool is_accepted(const struct bpf_insn *insns, unsigned n)
 {
-	cleanup_close int fd = load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
+	cleanup_close int fd = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
 
 	return fd >= 0;
 }
@@ -129,7 +99,8 @@ static bool has_on_demand_maps(void)
 		MOVE_IMM(BPF_REG_0, 0),
 		EXIT,
 	};
-	cleanup_close int fd = load(BPF_PROG_TYPE_PERF_EVENT, 0, insns, ARRAY_SIZE(insns));
+	cleanup_close int fd =
+		instructions_load(BPF_PROG_TYPE_PERF_EVENT, 0, insns, ARRAY_SIZE(insns));
 
 	return fd >= 0;
 }

@@ -8,19 +8,8 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import (
-    GETPPID,
-    IN_GUEST,
-    Tool,
-    chains,
-    ending,
-    read_folded,
-    scaled,
-    stackcount,
-    trace,
-    user_chain,
-    workload_path,
-)
+from tool import GETPPID, IN_GUEST, Tool, chains, ending, read_folded
+from tool import scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 

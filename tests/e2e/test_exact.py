@@ -4,17 +4,8 @@ import time
 
 import pytest
 from text import parse_text
-from tool import (
-    GETPPID,
-    IN_GUEST,
-    Tool,
-    chains,
-    ending,
-    read_folded,
-    scaled,
-    trace,
-    workload_path,
-)
+from tool import GETPPID, IN_GUEST, Tool, chains, ending
+from tool import read_folded, scaled, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 

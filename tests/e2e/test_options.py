@@ -7,19 +7,8 @@ import time
 
 import pytest
 from text import parse_text
-from tool import (
-    GETPPID,
-    IN_GUEST,
-    STACKCOUNT,
-    Tool,
-    chains,
-    ending,
-    read_folded,
-    scaled,
-    stackcount,
-    trace,
-    workload_path,
-)
+from tool import GETPPID, IN_GUEST, STACKCOUNT, Tool, chains, ending
+from tool import read_folded, scaled, stackcount, trace, workload_path
 
 SWITCHES = [
     ("-T", "--timestamp"),

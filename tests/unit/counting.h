@@ -1,40 +1,10 @@
 /* tests/unit/counting.h - stands in for bpf/object.h: programs of a few instructions that count. */
 #pragma once
 
-#include <linux/bpf.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/instructions.h"
 #include "bpf/object.h"
-
-#define INSN(c, dst, src, offset, value)                                                         \
-	{                                                                                        \
-		.code = (c), .dst_reg = (dst), .src_reg = (src), .off = (offset), .imm = (value) \
-	}
-#define MOVE_IMM(dst, value) INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
-#define CALL(helper) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, helper)
-#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-
-static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
-{
-	return (int)syscall(SYS_bpf, cmd, attr, size);
-}
-
-static int load(enum bpf_prog_type type, unsigned attach_type, const struct bpf_insn *insns,
-		unsigned n)
-{
-	union bpf_attr attr = {
-		.prog_type = type,
-		.expected_attach_type = attach_type,
-		.insns = (uintptr_t)insns,
-		.insn_cnt = n,
-		.license = (uintptr_t) "GPL",
-	};
-
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
-}
 
 struct object {
 	int programs[PROGRAM_N];
@@ -86,9 +56,9 @@ static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 			EXIT,
 		};
 
-		o->programs[p] = programs & 1u << p
-					 ? load(types[p], attach_types[p], insns, ARRAY_SIZE(insns))
-					 : -1;
+		o->programs[p] = programs & 1u << p ? instructions_load(types[p], attach_types[p],
+									insns, ARRAY_SIZE(insns))
+						    : -1;
 		assert_true(o->programs[p] >= 0 || !(programs & 1u << p));
 	}
 }

@@ -112,9 +112,11 @@ static uint32_t pmu_type(const char *path)
 static void find_features(struct features *f)
 {
 	const struct bpf_insn insns[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
-	cleanup_close int event = load(BPF_PROG_TYPE_KPROBE, 0, insns, 2);
-	cleanup_close int kernel = load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
-	cleanup_close int user = load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
+	cleanup_close int event = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, 2);
+	cleanup_close int kernel =
+		instructions_load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
+	cleanup_close int user =
+		instructions_load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
 	const uint64_t *unreadable = (const uint64_t *)8;
 	const uint64_t offset = 0;
 
