@@ -366,6 +366,7 @@ static int count_round(struct run *r, bool *is_over, struct error *e)
 		notices_read(r->notices, take_notice, r);
 	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
 						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
+	r->reporter.must_end = occasions & OCCASION_SIGNAL;
 	if (*is_over)
 		return 0;
 	if (r->is_filling || occasions & OCCASION_INTERVAL) {
@@ -376,6 +377,7 @@ static int count_round(struct run *r, bool *is_over, struct error *e)
 	}
 	if (!err && occasions & OCCASION_INTERVAL)
 		err = reporter_print(&r->reporter, e);
+	*is_over = r->reporter.must_end;
 	return err;
 }
 
@@ -451,7 +453,7 @@ static int start(struct run *r, struct error *e)
 					 .store = r->store,
 					 .symbolizer = r->symbolizer,
 					 .attachment = r->attachment,
-					 .signals = r->waiter.signals,
+					 .waiter = &r->waiter,
 					 .is_file = is_regular_output() };
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);

@@ -14,21 +14,34 @@
 #include "report/render.h"
 
 /*
- * A reader may stop reading, and a signal must end the run all the same. What poll(2) calls
- * writable takes this much without waiting.
+ * A reader may be slow, and gets all of the report that a signal asks for; or it has stopped
+ * reading, and then the next signal ends the run all the same.
  */
-static int wait_for_reader(const struct reporter *r, size_t *n)
+static bool is_second_signal(struct reporter *r)
+{
+	bool was_asked = r->must_end;
+
+	r->must_end = waiter_take_signals(r->waiter) || r->must_end;
+	return was_asked;
+}
+
+/* What poll(2) calls writable takes *@n bytes without waiting. */
+static int wait_for_reader(struct reporter *r, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
-				{ .fd = r->signals, .events = POLLIN } };
+				{ .fd = r->waiter->signals, .events = POLLIN } };
 
 	if (r->is_file)
 		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
-	if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
-		return -errno;
-	return !fds[0].revents && fds[1].revents ? -EINTR : 0;
+	while (!fds[0].revents) {
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+			return -errno;
+		if (!fds[0].revents && fds[1].revents && is_second_signal(r))
+			return -EINTR;
+	}
+	return 0;
 }
 
 static int write_all(void *context, const char *bytes, size_t n)

@@ -105,12 +105,14 @@ static void consume_timer(int fd)
 	(void)!read(fd, &n_expired, sizeof(n_expired));
 }
 
-static void consume_signals(int fd)
+bool waiter_take_signals(struct waiter *w)
 {
 	struct signalfd_siginfo any;
+	bool was_one = false;
 
-	while (read(fd, &any, sizeof(any)) > 0)
-		;
+	while (read(w->signals, &any, sizeof(any)) > 0)
+		was_one = true;
+	return was_one;
 }
 
 int waiter_wait(struct waiter *w, unsigned *ret, struct error *e)
@@ -126,7 +128,7 @@ int waiter_wait(struct waiter *w, unsigned *ret, struct error *e)
 		for (int i = 0; i < n; i++)
 			*ret |= events[i].data.u32;
 		if (*ret & OCCASION_SIGNAL)
-			consume_signals(w->signals);
+			(void)waiter_take_signals(w);
 		if (*ret & OCCASION_INTERVAL)
 			consume_timer(w->interval);
 		if (w->retry >= 0)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -45,6 +46,9 @@ must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t dur
 
 /* An OR of occasions, at least one. Errors: from epoll. */
 must_check int waiter_wait(struct waiter *w, unsigned *ret, struct error *e);
+
+/* For who waits for something else: w->signals is readable when a signal came. Was there one? */
+bool waiter_take_signals(struct waiter *w);
 
 /* From here on a signal ends the program at once. */
 void waiter_release_signals(struct waiter *w);

@@ -334,36 +334,65 @@ def test_standard_error_that_is_closed_costs_no_report():
     assert done.returncode == 0 and done.stdout.endswith(b"Detaching...\n"), done
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
-    """The first may ask for the last report, for which there is no reader; then the second ends."""
+def wait_until_full(read_end, timeout_s=PATIENCE_S):
+    """Until as much is in the pipe as it takes."""
+    deadline = time.monotonic() + timeout_s
+    before, now = -1, 0
+    while now == 0 or before != now:
+        assert time.monotonic() < deadline
+        before = now
+        time.sleep(0.5)
+        now = struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]
+
+
+@contextlib.contextmanager
+def unread(*args):
+    """A run whose standard output nobody reads yet: (process, the pipe's other end)."""
     read_end, write_end = os.pipe()
     process = subprocess.Popen(
-        [STACKCOUNT, "-s", "-v", "-i", "0.02", "t:sched:sched_switch"],
+        [STACKCOUNT, *map(str, args)],
         stdin=subprocess.DEVNULL,
         stdout=write_end,
         stderr=subprocess.PIPE,
     )
     os.close(write_end)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        before, now = -1, 0
-        while now == 0 or before != now:  # until the pipe is full
-            assert time.monotonic() < deadline
-            before = now
-            time.sleep(0.5)
-            now = struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]
+        yield process, read_end
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.stderr.close()
+        os.close(read_end)
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
+    """The first asks for the last report, for which there is no reader; then the second ends."""
+    with unread("-s", "-v", "-i", "0.02", "t:sched:sched_switch") as (process, read_end):
+        wait_until_full(read_end)
         process.send_signal(number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(2)
         process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE_S)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        os.close(read_end)
     assert process.returncode == 1 and b"nobody read it" in err, err
+
+
+def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
+    work = workload("distinct", 5_000, 2)
+    with unread("-U", "-f", "-i", "0.2", "-p", work.pid, GETPPID) as (process, read_end):
+        while b"Hit Ctrl-C" not in process.stderr.readline():
+            assert process.poll() is None
+        expected = work.run()
+        wait_until_full(read_end)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        out = b""
+        while part := os.read(read_end, 1 << 16):
+            out += part
+        assert process.wait(PATIENCE_S) == 0
+    assert sum(count for _, count in read_folded(out.decode())) == sum(expected.values())
 
 
 @pytest.mark.needs("machine")
