@@ -1,27 +1,24 @@
 #include "base/pattern.h"
 
-#include <errno.h>
 #include <fnmatch.h>
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/regexp.h"
 
 struct pattern {
 	char *text;
-	bool is_regexp;
+	struct regexp *regexp; /* NULL: a glob */
 	bool is_literal;
-	regex_t regex;
 };
 
 void pattern_free(struct pattern *p)
 {
 	if (!p)
 		return;
-	if (p->is_regexp)
-		regfree(&p->regex);
+	regexp_free(p->regexp);
 	free(p->text);
 	free(p);
 }
@@ -39,14 +36,10 @@ int pattern_compile(const char *text, bool is_regexp, struct pattern **ret, stru
 	p->text = xstrdup(text);
 	p->is_literal = !is_regexp && !strpbrk(text, "*?[\\");
 	if (is_regexp) {
-		char why[128];
-		int err = regcomp(&p->regex, text, REG_EXTENDED | REG_NOSUB);
+		int err = regexp_new(text, &p->regexp, e);
 
-		if (err) {
-			(void)regerror(err, &p->regex, why, sizeof(why));
-			return error_set(e, -EINVAL, "bad regular expression '%s': %s", text, why);
-		}
-		p->is_regexp = true; /* only now is there something to regfree() */
+		if (err)
+			return err;
 	}
 
 	*ret = TAKE(p);
@@ -57,8 +50,8 @@ bool pattern_matches(const struct pattern *p, const char *name)
 {
 	if (p->is_literal)
 		return strcmp(p->text, name) == 0;
-	if (p->is_regexp)
-		return regexec(&p->regex, name, 0, NULL, 0) == 0;
+	if (p->regexp)
+		return regexp_matches(p->regexp, name);
 	return fnmatch(p->text, name, 0) == 0;
 }
 

@@ -12,7 +12,7 @@
 
 struct pattern;
 
-/* Errors: -EINVAL, with the regex library's words. The text is copied. */
+/* Errors: -EINVAL, see regexp_new(). The text is copied. */
 must_check int pattern_compile(const char *text, bool is_regexp, struct pattern **ret,
 			       struct error *e);
 void pattern_free(struct pattern *p);

@@ -72,6 +72,8 @@ BAD = [
     (["t:no_such_category:x"], FAILED, ["no_such_category"], 1),
     (["t:sched:no_such_*"], FAILED, [r"no_such_\*"], 1),
     (["-r", "t:sched:("], USAGE, [r"[Uu]nmatched|[Pp]arenthes|\("], None),
+    (["-r", "((((a{1,100}){1,100}){1,100}){1,100})"], USAGE, ["too much time or memory"], None),
+    (["-r", r"c:(a*)\1"], USAGE, [r"back-references \(.1\)"], None),
     (["-r", "t:sched:[z"], USAGE, [r"[Uu]nmatched|[Bb]racket|\["], None),
     (["nolib_xyz:func"], FAILED, ["nolib_xyz"], 1),
     (["/no/such/file:func"], FAILED, ["/no/such/file"], 1),

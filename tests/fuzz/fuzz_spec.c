@@ -28,19 +28,7 @@ static void check_spec(const char *text, const struct probe_spec *spec)
 	require(!has_library || spec->library[0]);
 	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
 	require(!spec->provider || spec->kind == PROBE_USDT);
-}
-
-/*
- * The C library copies what is repeated: a{9999}{9999} takes gigabytes, a++++...
- * doubles with each '+'. Who types that can press Ctrl-C.
- */
-static bool is_costly(const char *regexp)
-{
-	size_t n = 0;
-
-	for (const char *c = regexp; *c; c++)
-		n += *c == '+';
-	return n > 8 || strchr(regexp, '{');
+	(void)pattern_matches(spec->name, "__x64_sys_getppid.isra.0");
 }
 
 static void fuzz_spec(const char *text, bool is_regexp)
@@ -48,8 +36,6 @@ static void fuzz_spec(const char *text, bool is_regexp)
 	struct probe_spec spec = {};
 	struct error e = {};
 
-	if (is_regexp && is_costly(text))
-		return;
 	if (probe_spec_parse(text, is_regexp, &spec, &e) == 0)
 		check_spec(text, &spec);
 	else

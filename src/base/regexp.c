@@ -1,0 +1,195 @@
+/*
+ * glibc's regcomp() can be sent away for good, as root, by a few characters:
+ *
+ *	((((a{1,100}){1,100}){1,100}){1,100})	100 million parts are written out: all memory
+ *	a{1,30000}				memory by the square of it: 2 GB
+ *	^3********+++++				hours, what is behind '^' being doubled again
+ *	((((((...				groups are entered by recursion: a crash
+ *
+ * What an expression will cost cannot be told from its text with certainty. So it is first
+ * compiled in a process of its own, within limits.
+ *
+ * regexec() takes exponential time for back-references. And it keeps each state that it
+ * comes to, of which there may be many more than parts: '.*[a-m].{20}x' over 64,000 names
+ * took more than a minute and a gigabyte. So the expression is compiled anew from time to
+ * time.
+ */
+#include "base/regexp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define MOST_BYTES (64UL << 20)
+#define MOST_SECONDS 1 /* of a CPU */
+#define FEW_MATCHES 200
+#define MATCH_US 5 /* a compilation may take as long as matches of this length */
+
+struct regexp {
+	char *text;
+	regex_t compiled;
+	uint64_t n_matches;    /* since it was compiled */
+	uint64_t most_matches; /* before it is compiled anew */
+};
+
+/* "[^]a[:alpha:]-z]", from its first byte to behind its last. */
+static const char *skip_bracket(const char *at)
+{
+	at += at[1] == '^' ? 2 : 1;
+	if (*at == ']')
+		at++;
+	while (*at && *at != ']') {
+		if (at[0] == '[' && at[1] && strchr(":.=", at[1])) {
+			const char end[] = { at[1], ']', '\0' };
+			const char *behind = strstr(at + 2, end);
+
+			at = behind ? behind + 1 : at;
+		}
+		at++;
+	}
+	return *at ? at + 1 : at;
+}
+
+static bool has_back_reference(const char *at)
+{
+	while (*at) {
+		if (at[0] == '\\' && at[1] >= '1' && at[1] <= '9')
+			return true;
+		if (*at == '[')
+			at = skip_bracket(at);
+		else
+			at += at[0] == '\\' && at[1] ? 2 : 1;
+	}
+	return false;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static int compile(const char *text, regex_t *ret)
+{
+	return regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
+}
+
+/* Pages of address space that are in use: the first number of "4711 1234 ...". */
+static rlim_t used_bytes(void)
+{
+	char text[64] = "";
+	cleanup_close int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	return strtoul(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void limit(int resource, rlim_t most)
+{
+	const struct rlimit both = { most, most };
+
+	(void)setrlimit(resource, &both);
+}
+
+/* The child of try_out(). What is wrong with the expression otherwise, the parent will see. */
+static _Noreturn void compile_within_limits(const char *text)
+{
+	regex_t compiled;
+
+	limit(RLIMIT_CORE, 0);
+	limit(RLIMIT_CPU, MOST_SECONDS);
+	limit(RLIMIT_AS, used_bytes() + MOST_BYTES);
+	_exit(compile(text, &compiled) == REG_ESPACE);
+}
+
+static int try_out(const char *text, struct error *e)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child < 0)
+		return error_errno(e, "make a process to try it");
+	if (child == 0)
+		compile_within_limits(text);
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return error_errno(e, "wait for the process that tries it");
+	if (status != 0)
+		return error_set(e, -EINVAL, "it takes too much time or memory");
+	return 0;
+}
+
+static int make(const char *text, struct regexp *r, struct error *e)
+{
+	char why[128];
+
+	if (has_back_reference(text))
+		return error_set(e, -EINVAL, "back-references (\\1) are not supported");
+
+	int err = try_out(text, e);
+
+	if (err)
+		return err;
+
+	uint64_t begin = now_us();
+
+	err = compile(text, &r->compiled);
+	if (err) {
+		(void)regerror(err, &r->compiled, why, sizeof(why));
+		return error_set(e, -EINVAL, "%s", why);
+	}
+	r->text = xstrdup(text);
+	r->most_matches = FEW_MATCHES + (now_us() - begin) / MATCH_US;
+	return 0;
+}
+
+int regexp_new(const char *text, struct regexp **ret, struct error *e)
+{
+	cleanup_free struct regexp *r = xcalloc(1, sizeof(*r));
+
+	if (make(text, r, e) != 0)
+		return error_within(e, "bad regular expression '%.200s%s'", text,
+				    strlen(text) > 200 ? "..." : "");
+	*ret = TAKE(r);
+	return 0;
+}
+
+void regexp_free(struct regexp *r)
+{
+	if (!r)
+		return;
+	regfree(&r->compiled);
+	free(r->text);
+	free(r);
+}
+
+void regexp_freep(struct regexp **r)
+{
+	regexp_free(*r);
+	*r = NULL;
+}
+
+bool regexp_matches(struct regexp *r, const char *name)
+{
+	regex_t fresh;
+
+	if (++r->n_matches > r->most_matches && compile(r->text, &fresh) == 0) {
+		regfree(&r->compiled);
+		r->compiled = fresh;
+		r->n_matches = 1;
+	}
+	return regexec(&r->compiled, name, 0, NULL, 0) == 0;
+}

@@ -1,0 +1,112 @@
+/* rooms: base */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/regexp.h"
+#include "base/strbuf.h"
+
+/* Out of memory is an answer here, not the end. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+static char *repeated(const char *text, unsigned n, const char *middle, const char *end)
+{
+	struct strbuf b = {};
+
+	for (unsigned i = 0; i < n; i++)
+		strbuf_puts(&b, text);
+	strbuf_puts(&b, middle);
+	for (unsigned i = 0; i < n; i++)
+		strbuf_puts(&b, end);
+	return b.text;
+}
+
+static void one_that_takes_all_memory_or_ages_is_refused(void **state)
+{
+	static const char costly[] = ": it takes too much time or memory";
+	const struct {
+		char *text; /* owned */
+		const char *why;
+	} rows[] = {
+		{ xstrdup("((((a{1,100}){1,100}){1,100}){1,100})"), costly },
+		{ xstrdup("a{1,30000}"), costly },
+		{ xstrdup("^3********+++++"), costly },
+		{ repeated("", 30, "a", "+"), costly },
+		{ repeated("(", 200000, "a", ")"), costly },
+		{ xstrdup("((a*)*)*\\1c"), ": back-references (\\1) are not supported" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(regexp_freep) struct regexp *r = NULL;
+		struct error e = {};
+
+		assert_int_equal(regexp_new(rows[i].text, &r, &e), -EINVAL);
+		if (!strstr(e.text, rows[i].why))
+			fail_msg("%s", e.text);
+		free(rows[i].text);
+	}
+}
+
+static void an_ordinary_one_is_not_taken_for_a_costly_one(void **state)
+{
+	cleanup_free char *list = repeated("tcp_sendmsg|", 340, "x", "");
+	const char *const texts[] = {
+		list,
+		"^(vfs_(read|write)|[^]+{a-z]+\\.{0,1}[[:alpha:]{9999]*)$",
+		"a{2,}b{,7}c{3}",
+		"(a{1,40}){1,40}",
+		"(.?){500}",
+		"[\\1[:alpha:]\\2]{5}",
+		"\\\\1",
+		"\\{9999\\}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		cleanup(regexp_freep) struct regexp *r = NULL;
+		struct error e = {};
+
+		if (regexp_new(texts[i], &r, &e) != 0)
+			fail_msg("%s: %s", texts[i], e.text);
+	}
+}
+
+/* Compiled anew in between. */
+static void one_matches_alike_however_often(void **state)
+{
+	cleanup(regexp_freep) struct regexp *r = NULL;
+	struct error e = {};
+
+	(void)state;
+	assert_int_equal(regexp_new(".*[a-m].{3}x", &r, &e), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_true(regexp_matches(r, "zzhzzzxzz"));
+		assert_false(regexp_matches(r, "zznzzzxzz"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_takes_all_memory_or_ages_is_refused),
+		cmocka_unit_test(an_ordinary_one_is_not_taken_for_a_costly_one),
+		cmocka_unit_test(one_matches_alike_however_often),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
