@@ -49,7 +49,11 @@ $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
 		-Isrc $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) -c -o $@ $<
 
-$(SKELETON): $(BUILD)/gen/stackcount.bpf.o
+# Linking a file alone leaves out its DWARF, half of it; BTF stays.
+$(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o
+	$(BPFTOOL) gen object $@ $<
+
+$(SKELETON): $(BUILD)/gen/linked.bpf.o
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
 
 $(BUILD)/obj/bpf/object.o: $(SKELETON)
