@@ -33,6 +33,7 @@ enum lost_reason {
 	LOST_COUNTS_FULL,  /* no room for a new row */
 	LOST_NO_MEMORY,    /* the kernel's allocator had none at hand */
 	LOST_NOT_FOLLOWED, /* not hits: new tasks of the command that could not be noted */
+	LOST_RING_FULL,    /* no room for a new event */
 	LOST_IN_KERNEL,    /* number of the above */
 };
 

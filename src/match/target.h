@@ -39,7 +39,7 @@ struct target {
 	uint8_t skipped; /* user function: bytes from its entry to @offset, 0 as a rule */
 };
 
-/* Owned by the pipeline. A zeroed list is empty; match_targets() makes the strtab. */
+/* owned by the run. A zeroed list is empty; match_targets() makes the strtab. */
 struct target_list {
 	struct target *targets;
 	size_t n;

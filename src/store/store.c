@@ -41,27 +41,8 @@ struct store {
 	uint32_t *index; /* row number + 1 by key; open addressing */
 	size_t n_index;
 
-	uint64_t losses[LOSS_N];
-	uint64_t kernel_now[LOST_IN_KERNEL]; /* since the programs were loaded, when last asked */
-	uint64_t kernel_before[LOST_IN_KERNEL]; /* up to the last store_clear() */
-	uint64_t recursion_now, recursion_before;
+	struct losses losses;
 };
-
-const char *loss_text(enum loss loss)
-{
-	static const char *const texts[LOSS_N] = {
-		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
-		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
-		[LOSS_COUNTS_FULL] = "no room in the kernel for a new row (see --max-memory)",
-		[LOSS_NO_MEMORY] = "the kernel had no memory at hand",
-		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
-		[LOSS_BUDGET] = "new stacks beyond --max-memory",
-		[LOSS_RECURSION] = "another BPF program was running on the CPU",
-		[LOSS_MISSED] = "missed by the kernel at the probe",
-	};
-
-	return texts[loss];
-}
 
 /*
  * Costs in the kernel. An element of a hash map is 48 bytes + key + value, and 8 more while it is
@@ -112,6 +93,7 @@ struct store *store_new(const struct object *object, const struct store_budget *
 	s->object = object;
 	s->budget = *budget;
 	s->n_cpus = n_cpus;
+	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	return s;
 }
 
@@ -451,7 +433,7 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	if (find_stack(s, raw->key.kernel_stack, &row.kernel_stack) &&
 	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_row(s, &row))
 		return;
-	s->losses[LOSS_BUDGET] += row.count;
+	s->losses.n_over_budget += row.count;
 	drop_stack(s, raw->key.kernel_stack);
 	drop_stack(s, raw->key.user_stack);
 }
@@ -517,42 +499,15 @@ size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_
 	return tree_words(&s->tree, number, words, STACK_WORDS);
 }
 
-/* --- losses --- */
-
-static void read_kernel_losses(const struct store *s, uint64_t sums[LOST_IN_KERNEL])
+struct losses *store_losses(struct store *s)
 {
-	cleanup_free uint64_t *values = xcalloc(s->n_cpus, sizeof(*values));
-
-	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++) {
-		sums[reason] = 0;
-		if (bpf_map_lookup_elem(object_lost_fd(s->object), &reason, values))
-			continue;
-		for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
-			sums[reason] += values[cpu];
-	}
+	return &s->losses;
 }
 
-_Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,
-	       "enum loss begins as enum lost_reason");
-_Static_assert((int)LOSS_BUDGET == (int)LOST_IN_KERNEL, "enum loss begins as enum lost_reason");
-
-void store_losses(struct store *s, uint64_t losses[LOSS_N])
-{
-	memcpy(losses, s->losses, sizeof(s->losses));
-	read_kernel_losses(s, s->kernel_now);
-	for (size_t i = 0; i < LOST_IN_KERNEL; i++)
-		losses[i] = s->kernel_now[i] - s->kernel_before[i];
-	s->recursion_now = object_recursion_misses(s->object);
-	losses[LOSS_RECURSION] = s->recursion_now - s->recursion_before;
-}
-
-/* What store_losses() gave counts as told; what came since is told the next time. */
 void store_clear(struct store *s)
 {
 	s->n_rows = 0;
 	if (s->index)
 		memset(s->index, 0, s->n_index * sizeof(*s->index));
-	memset(s->losses, 0, sizeof(s->losses));
-	memcpy(s->kernel_before, s->kernel_now, sizeof(s->kernel_now));
-	s->recursion_before = s->recursion_now;
+	losses_told(&s->losses);
 }

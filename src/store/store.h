@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "bpf/object.h"
+#include "store/losses.h"
 
 struct store;
 
@@ -23,22 +24,6 @@ struct store_row {
 	uint32_t tgid;
 	uint32_t flags; /* KEY_* of bpf/abi.h */
 };
-
-/* Why hits are missing from the rows. The order in which they are reported. */
-enum loss {
-	LOSS_NO_SCRATCH,
-	LOSS_STACKS_FULL,
-	LOSS_COUNTS_FULL,
-	LOSS_NO_MEMORY,
-	LOSS_NOT_FOLLOWED,
-	LOSS_BUDGET,    /* our own memory, --max-memory */
-	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
-	LOSS_MISSED,    /* the kernel missed the probe; added by the caller */
-	LOSS_N,
-};
-
-/* "no room for a new stack in the kernel (--max-memory)". A constant. */
-const char *loss_text(enum loss loss);
 
 /* How --max-memory is divided. */
 struct store_budget {
@@ -74,8 +59,8 @@ void store_clear(struct store *s);
 /* The words of a stack (bpf/abi.h), innermost first; returns how many, at most STACK_WORDS. */
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
 
-/* Losses since the last store_clear(), by enum loss; LOSS_MISSED is left 0. */
-void store_losses(struct store *s, uint64_t losses[LOSS_N]);
+/* Kept up to date with what the store itself gives up; store_clear() is losses_told(). */
+struct losses *store_losses(struct store *s);
 
 /* Memory held in user space, in bytes. */
 size_t store_bytes(const struct store *s);

@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "tool/options.h"
-#include "tool/pipeline.h"
+#include "tool/patterns.h"
+#include "tool/stackcount.h"
 
 #ifndef VERSION
 #define VERSION "0.1"

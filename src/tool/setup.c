@@ -4,9 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* Where maps are allocated as a whole, their second level is made when this many rows are there. */
-#define EARLY_ROWS 8192
-
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
 
@@ -103,23 +100,15 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 		 struct error *e)
 {
 	const struct options *opt = setup->options;
-	const struct store_budget *budget = setup->budget;
 	struct trace_config *config = &ret->config;
 
 	*ret = (struct object_options){
 		.programs = setup->plan->programs,
 		.n_cpus = setup->n_cpus,
-		.max_rows = budget->max_rows,
-		.max_chunks = budget->max_chunks,
 		.max_tgids = opt->pids.n > 1 ? (uint32_t)opt->pids.n : 0,
 	};
 	set_depths(config, opt, setup->features);
 	set_filters(config, opt);
-	config->n_hot_rows = budget->n_hot_rows;
-	config->rows_to_notice = budget->max_rows / 8;
-	if (!setup->features->on_demand_maps && config->rows_to_notice > EARLY_ROWS)
-		config->rows_to_notice = EARLY_ROWS;
-	config->chunks_to_notice = budget->max_chunks / 2;
 
 	int err = set_seeds(config, e);
 

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "host/host.h"
-#include "store/store.h"
 #include "tool/options.h"
 
 /* What the object is made for. All is lent. */
@@ -13,7 +12,6 @@ struct setup {
 	const struct options *options;
 	const struct plan *plan;
 	const struct features *features;
-	const struct store_budget *budget;
 	uint32_t n_cpus;       /* possible ones */
 	uint32_t command_tgid; /* 0 without a command */
 };
@@ -21,7 +19,7 @@ struct setup {
 /* All of @features: what the kernel can do, of the groups asked for, and what this user may. */
 void setup_features(struct features *features, unsigned groups);
 
-/* Fill in @ret: filters, depths, sizes of maps. Errors: tracefs, with a command. */
+/* Fill in @ret: filters, depths, what is not a tool's own. Errors: tracefs, with a command. */
 must_check int setup_object(const struct setup *setup, struct host *host,
 			    struct object_options *ret, struct error *e);
 

@@ -115,27 +115,34 @@ bool waiter_take_signals(struct waiter *w)
 	return was_one;
 }
 
-int waiter_wait(struct waiter *w, unsigned *ret, struct error *e)
+/* Of @occasions, what is one. */
+static unsigned take_occasions(struct waiter *w, unsigned occasions)
+{
+	if (occasions & OCCASION_SIGNAL)
+		(void)waiter_take_signals(w);
+	if (occasions & OCCASION_INTERVAL)
+		consume_timer(w->interval);
+	if (w->retry >= 0)
+		consume_timer(w->retry);
+	if (occasions & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
+		occasions &= ~(unsigned)OCCASION_COMMAND_ENDED;
+	return occasions;
+}
+
+int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, struct error *e)
 {
 	struct epoll_event events[8];
+	int n;
 
 	*ret = 0;
-	while (!*ret) {
-		int n = epoll_wait(w->epoll, events, 8, -1);
-
+	do {
+		n = epoll_wait(w->epoll, events, 8, patience_ms);
 		if (n < 0 && errno != EINTR)
 			return error_errno(e, "wait for events");
 		for (int i = 0; i < n; i++)
 			*ret |= events[i].data.u32;
-		if (*ret & OCCASION_SIGNAL)
-			(void)waiter_take_signals(w);
-		if (*ret & OCCASION_INTERVAL)
-			consume_timer(w->interval);
-		if (w->retry >= 0)
-			consume_timer(w->retry);
-		if (*ret & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
-			*ret &= ~(unsigned)OCCASION_COMMAND_ENDED;
-	}
+		*ret = take_occasions(w, *ret);
+	} while (!*ret && n != 0);
 	return 0;
 }
 

@@ -44,8 +44,10 @@ must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t dur
 			    const struct notices *notices, struct command *command,
 			    struct error *e);
 
-/* An OR of occasions, at least one. Errors: from epoll. */
-must_check int waiter_wait(struct waiter *w, unsigned *ret, struct error *e);
+/*
+ * An OR of occasions: at least one, or none after @patience_ms (-1: for ever). Errors: from epoll.
+ */
+must_check int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, struct error *e);
 
 /* For who waits for something else: w->signals is readable when a signal came. Was there one? */
 bool waiter_take_signals(struct waiter *w);

@@ -321,7 +321,7 @@ static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **
 
 	for (size_t i = 0; i < n; i++)
 		counted += rows[i].count;
-	store_losses(s, losses);
+	losses_read(store_losses(s), losses);
 	assert_true(losses[LOSS_BUDGET] > 0);
 	assert_int_equal(counted + losses[LOSS_BUDGET], 1000);
 	assert_int_equal(count_of(s, known, 3), 2);
@@ -340,12 +340,12 @@ static void losses_are_told_once(void **state)
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
 
 	assert_int_equal(bpf_map_update_elem(o.lost, &reason, values, BPF_ANY), 0);
-	store_losses(s, losses);
+	losses_read(store_losses(s), losses);
 	assert_int_equal(losses[LOSS_COUNTS_FULL], 5);
 	assert_int_equal(losses[LOSS_RECURSION], 7);
 	assert_int_equal(losses[LOSS_STACKS_FULL], 0);
 	store_clear(s);
-	store_losses(s, losses);
+	losses_read(store_losses(s), losses);
 	assert_int_equal(losses[LOSS_COUNTS_FULL], 0);
 	assert_int_equal(losses[LOSS_RECURSION], 0);
 	close_object(&o);

@@ -1,0 +1,59 @@
+#include "store/losses.h"
+
+#include <bpf/bpf.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+const char *loss_text(enum loss loss)
+{
+	static const char *const texts[LOSS_N] = {
+		[LOSS_NO_SCRATCH] = "nested too deep on one CPU",
+		[LOSS_STACKS_FULL] = "no room in the kernel for a new stack (see --max-memory)",
+		[LOSS_COUNTS_FULL] = "no room in the kernel for a new row (see --max-memory)",
+		[LOSS_NO_MEMORY] = "the kernel had no memory at hand",
+		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
+		[LOSS_RING_FULL] = "came faster than they could be printed",
+		[LOSS_BUDGET] = "new stacks beyond --max-memory",
+		[LOSS_RECURSION] = "another BPF program was running on the CPU",
+		[LOSS_MISSED] = "missed by the kernel at the probe",
+	};
+
+	return texts[loss];
+}
+
+static void read_kernel(const struct losses *l, uint64_t sums[LOST_IN_KERNEL])
+{
+	cleanup_free uint64_t *values = xcalloc(l->n_cpus, sizeof(*values));
+
+	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++) {
+		sums[reason] = 0;
+		if (bpf_map_lookup_elem(object_lost_fd(l->object), &reason, values))
+			continue;
+		for (uint32_t cpu = 0; cpu < l->n_cpus; cpu++)
+			sums[reason] += values[cpu];
+	}
+}
+
+_Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,
+	       "enum loss begins as enum lost_reason");
+_Static_assert((int)LOSS_BUDGET == (int)LOST_IN_KERNEL, "enum loss begins as enum lost_reason");
+
+void losses_read(struct losses *l, uint64_t ret[LOSS_N])
+{
+	memset(ret, 0, LOSS_N * sizeof(*ret));
+	read_kernel(l, l->kernel_now);
+	for (size_t i = 0; i < LOST_IN_KERNEL; i++)
+		ret[i] = l->kernel_now[i] - l->kernel_before[i];
+	l->recursion_now = object_recursion_misses(l->object);
+	ret[LOSS_RECURSION] = l->recursion_now - l->recursion_before;
+	ret[LOSS_BUDGET] = l->n_over_budget;
+}
+
+void losses_told(struct losses *l)
+{
+	memcpy(l->kernel_before, l->kernel_now, sizeof(l->kernel_now));
+	l->recursion_before = l->recursion_now;
+	l->n_over_budget = 0;
+}

@@ -1,0 +1,73 @@
+#include "tool/naming.h"
+
+static const char *mark_text(uint64_t mark)
+{
+	switch (mark) {
+	case STACK_MARK_DEPTH:
+		return "depth";
+	case STACK_MARK_UNREADABLE:
+		return "unreadable page";
+	default:
+		return "not given by this kernel";
+	}
+}
+
+/*
+ * The tracing's own frames are at the top of a kernel stack: all of those before
+ * the first other frame, and those behind the traced function where it was put in
+ * front of them (bpf/stackcount.bpf.c). Returns how many frames are left.
+ */
+static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames, uint32_t n)
+{
+	uint32_t first = 0, kept = 0, next;
+
+	while (first < n && table->frames[frames[first]].is_machinery)
+		first++;
+	if (first == n)
+		return n; /* nothing else: then that is what there is */
+	frames[kept++] = frames[first];
+	next = first + 1;
+	while (first == 0 && next < n && table->frames[frames[next]].is_machinery)
+		next++;
+	while (next < n)
+		frames[kept++] = frames[next++];
+	return kept;
+}
+
+static uint32_t cut_depth(uint64_t max_depth, uint32_t n)
+{
+	return max_depth && n > max_depth ? (uint32_t)max_depth : n;
+}
+
+uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			   uint32_t frames[STACK_WORDS])
+{
+	const uint64_t *words = stack->words;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		bool is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
+
+		if (words[i] < STACK_MARK_END)
+			frames[i] = symbolize_cut(s, mark_text(words[i]));
+		else
+			frames[i] = symbolize_kernel(s, words[i], is_exact);
+	}
+	return cut_depth(max_depth,
+			 trim_machinery(symbolizer_frames(s), frames, (uint32_t)stack->n));
+}
+
+uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			 uint32_t frames[STACK_WORDS])
+{
+	const uint64_t *words = stack->words;
+
+	for (size_t i = 0; i < stack->n; i++) {
+		bool is_exact = i == 0 && (stack->flags & KEY_USER_PC_EXACT);
+
+		if (words[i] < STACK_MARK_END)
+			frames[i] = symbolize_cut(s, mark_text(words[i]));
+		else
+			frames[i] = symbolize_user(s, stack->tgid, words[i], is_exact);
+	}
+	return cut_depth(max_depth, (uint32_t)stack->n);
+}

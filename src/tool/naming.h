@@ -1,0 +1,25 @@
+/* tool/naming.h - from a stack's words, as the kernel kept them, to numbers of named frames. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/abi.h"
+#include "symbolize/symbolize.h"
+
+/* A stack as the kernel kept it: @n @words (bpf/abi.h), innermost first. Lent. */
+struct raw_stack {
+	const uint64_t *words;
+	size_t n;
+	uint32_t flags; /* KEY_* say what its first address is */
+	uint32_t tgid;  /* a user stack's process */
+};
+
+/*
+ * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
+ * and, unless @max_depth is 0, at most so many.
+ */
+uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			   uint32_t frames[STACK_WORDS]);
+uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			 uint32_t frames[STACK_WORDS]);

@@ -1,0 +1,112 @@
+#include "tool/output.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "report/render.h"
+
+#define WAIT_MS 1000
+
+void output_init(struct output *o, struct waiter *waiter)
+{
+	struct stat st;
+
+	*o = (struct output){ .waiter = waiter };
+	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/*
+ * A reader may be slow, and gets all of the report that a signal asks for; or it has stopped
+ * reading, and then the next signal ends the run all the same.
+ */
+static bool is_second_signal(struct output *o)
+{
+	bool was_asked = o->must_end;
+
+	o->must_end = waiter_take_signals(o->waiter) || o->must_end;
+	return was_asked;
+}
+
+/* What poll(2) calls writable takes *@n bytes without waiting. */
+static int wait_for_reader(struct output *o, size_t *n)
+{
+	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
+				{ .fd = o->waiter->signals, .events = POLLIN } };
+
+	if (o->is_file)
+		return 0;
+	if (*n > PIPE_BUF)
+		*n = PIPE_BUF;
+	while (!fds[0].revents) {
+		int ready = poll(fds, ARRAY_SIZE(fds), o->while_waiting ? WAIT_MS : -1);
+
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		if (ready == 0 && o->while_waiting)
+			o->while_waiting(o->context);
+		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
+			return -EINTR;
+	}
+	return 0;
+}
+
+int output_write(void *output, const char *bytes, size_t n)
+{
+	struct output *o = output;
+
+	while (n > 0 && !o->has_no_reader) {
+		size_t part = n;
+		int err = wait_for_reader(o, &part);
+
+		if (err)
+			return err;
+
+		ssize_t done = write(STDOUT_FILENO, bytes, part);
+
+		if (done < 0 && errno == EPIPE)
+			o->has_no_reader = true;
+		else if (done < 0 && errno != EINTR)
+			return -errno;
+		if (done > 0) {
+			bytes += done;
+			n -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+int output_explain(int err, struct error *e)
+{
+	if (err == -EINTR)
+		return error_set(e, err, "a signal ended the report: nobody read it");
+	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
+}
+
+int output_put(struct output *o, const char *bytes, size_t n, struct error *e)
+{
+	return output_explain(output_write(o, bytes, n), e);
+}
+
+int output_losses(struct output *o, const uint64_t losses[LOSS_N], bool is_message, struct error *e)
+{
+	struct render_loss rows[LOSS_N];
+	cleanup_strbuf struct strbuf line = {};
+
+	for (int i = 0; i < LOSS_N; i++)
+		rows[i] = (struct render_loss){ loss_text((enum loss)i), losses[i] };
+	render_losses(rows, LOSS_N, &line);
+	if (!line.n)
+		return 0;
+	if (!is_message)
+		return output_put(o, line.text, line.n, e);
+	log_warn("%.*s", (int)strcspn(line.text, "\n"), line.text);
+	return 0;
+}

@@ -1,0 +1,88 @@
+#include "tool/patterns.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+#include "report/escape.h"
+#include "spec/spec.h"
+
+#define MOST_TARGETS 200000
+
+/* A user function has no kernel stack: with -K there would be nothing to show. */
+int check_patterns(const struct options *opt, struct error *e)
+{
+	bool has_kernel_stack = false;
+
+	for (size_t i = 0; i < opt->n_patterns; i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		int err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
+
+		if (err)
+			return err;
+		has_kernel_stack |=
+			spec.kind == PROBE_KERNEL_FUNCTION || spec.kind == PROBE_TRACEPOINT;
+	}
+	if (opt->kernel_only && !has_kernel_stack)
+		return error_set(e, -EINVAL, "-K: there is no kernel stack at '%s'",
+				 opt->patterns[0]);
+	return 0;
+}
+
+int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+		   struct target_list *targets, struct error *e)
+{
+	struct match_scope scope = { opt->pids.numbers, opt->pids.n, MOST_TARGETS, depth };
+	int err = 0;
+
+	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+
+		err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
+		if (!err)
+			err = match_targets(&spec, host, &scope, targets, e);
+	}
+	return err;
+}
+
+/* Its names come from foreign files. */
+void put_target(const struct target *t, struct strbuf *to)
+{
+	cleanup_strbuf struct strbuf raw = {};
+
+	switch (t->kind) {
+	case TARGET_TRACEPOINT:
+		strbuf_printf(&raw, "t:%s:%s", t->category, t->event);
+		break;
+	case TARGET_USER_FUNCTION:
+		strbuf_printf(&raw, "%s:%s", t->path, t->name);
+		break;
+	case TARGET_USDT:
+		strbuf_printf(&raw, "u:%s:%s", t->path, t->name);
+		break;
+	default:
+		strbuf_puts(&raw, t->name);
+		if (t->module)
+			strbuf_printf(&raw, " [%s]", t->module);
+	}
+	escape_put(to, raw.text, false);
+}
+
+static void print_target(const struct target *t)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	put_target(t, &text);
+	(void)puts(text.text);
+}
+
+int list_targets(const struct options *opt, struct error *e)
+{
+	cleanup(host_freep) struct host *host = host_new();
+	cleanup(target_list_fini) struct target_list targets = {};
+	int err = match_patterns(opt, host, MATCH_NAMES, &targets, e);
+
+	for (size_t i = 0; !err && i < targets.n; i++)
+		print_target(&targets.targets[i]);
+	return err;
+}

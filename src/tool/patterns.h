@@ -1,0 +1,22 @@
+/* tool/patterns.h - from the command line's patterns to targets. */
+#pragma once
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "host/host.h"
+#include "match/match.h"
+#include "match/target.h"
+#include "tool/options.h"
+
+/* Are the patterns well-formed, and do they fit the options? Errors: -EINVAL. */
+must_check int check_patterns(const struct options *opt, struct error *e);
+
+/* Add what all patterns match to @targets. Errors: those of match_targets(). */
+must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+			      struct target_list *targets, struct error *e);
+
+/* A target as a pattern that means it, for people. */
+void put_target(const struct target *t, struct strbuf *to);
+
+/* Print what the patterns match, one a line. Errors: those of match_targets(). */
+must_check int list_targets(const struct options *opt, struct error *e);

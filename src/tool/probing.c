@@ -1,0 +1,193 @@
+#include "tool/probing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "tool/patterns.h"
+#include "tool/run.h"
+#include "tool/setup.h"
+
+#define MANY_EVENTS 100 /* perf events: see attach/detach.c */
+#define CLOSING_MS 50   /* 40 to 120 each */
+
+/* Once more, with addresses. */
+static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, struct error *e)
+{
+	target_list_fini(&r->targets);
+	plan_fini(&r->plan);
+
+	int err = match_patterns(r->opt, r->host, depth, &r->targets, e);
+
+	return err ? err : plan_make(&r->targets, &r->features, avoid, &r->plan, e);
+}
+
+int probing_plan(struct run *r, struct error *e)
+{
+	setup_features(&r->features, FEATURES_ALWAYS | plan_needs_features(&r->targets));
+
+	int err = plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
+
+	if (!err && plan_wants_addresses(&r->plan, &r->targets))
+		err = plan_again(r, MATCH_NAMESAKES, r->opt->avoid, e);
+	return err;
+}
+
+int probing_load(struct run *r, struct error *e)
+{
+	struct object_options options;
+	int err = host_possible_cpus(&r->n_cpus, e);
+
+	if (err)
+		return err;
+	struct setup setup = {
+		.options = r->opt,
+		.plan = &r->plan,
+		.features = &r->features,
+		.n_cpus = r->n_cpus,
+		.command_tgid = (uint32_t)r->command.pid,
+	};
+
+	err = setup_object(&setup, r->host, &options, e);
+	if (!err)
+		err = r->tool->set_up(r, &options, e);
+	if (err)
+		return err;
+	err = object_load(&options, &r->features, &r->object, e);
+	if (err)
+		return setup_explain_load(r->command.pid != 0, e);
+	if (r->opt->pids.n > 1)
+		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
+	return err;
+}
+
+static int attach_follow(struct run *r, struct error *e)
+{
+	static const char *const events[] = { "sched_process_fork", "sched_process_exec",
+					      "sched_process_exit" };
+	uint64_t ids[ARRAY_SIZE(events)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		int err = host_tracepoint_id(r->host, "sched", events[i], &ids[i], e);
+
+		if (err)
+			return err;
+	}
+	return attach_follower(r->object, &r->features, ids, &r->follower, e);
+}
+
+/* What the user must know of single refusals: how many; with --debug, which and why. */
+static void tell_refusals(const struct run *r)
+{
+	size_t n = attachment_n_refused(r->attachment);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct refusal *refusal = attachment_refused(r->attachment, i);
+
+		log_debug("refused: %s: %s", refusal->target->name, refusal->reason);
+	}
+	if (n)
+		log_warn("%zu of %zu could not be traced%s", n, r->targets.n,
+			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
+}
+
+static void tell_many_events(size_t n)
+{
+	if (n > MANY_EVENTS)
+		log_warn("%zu probes need an event each: the kernel may take %zu s to take them "
+			 "away, when all is done",
+			 n, n * CLOSING_MS / 1000);
+}
+
+void probing_tell_plan(const struct run *r)
+{
+	size_t n[BACKEND_N] = {};
+
+	for (size_t i = 0; i < r->plan.n; i++)
+		n[r->plan.backends[i]]++;
+	for (int b = 0; b < BACKEND_N; b++)
+		if (n[b])
+			log_debug("%zu by %s", n[b], backend_name((enum backend)b));
+	tell_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
+	for (size_t i = 0; i < r->targets.n; i++) {
+		cleanup_strbuf struct strbuf text = {};
+
+		put_target(&r->targets.targets[i], &text);
+		log_debug("matched: %s", text.text);
+	}
+}
+
+/*
+ * A kernel function asked for by its full name is not looked up before the kernel is
+ * asked (its lists are long). What it does not know is an error, as for every other kind.
+ * @name: the function, or NULL for the first that was asked for.
+ */
+static int explain_unknown(const struct run *r, const char *name, struct error *e)
+{
+	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		int err = probe_spec_parse(r->opt->patterns[i], r->opt->regexp, &spec, e);
+
+		if (err)
+			return err;
+
+		const char *literal = pattern_literal(spec.name);
+
+		if (spec.kind == PROBE_KERNEL_FUNCTION && literal &&
+		    (!name || strcmp(name, literal) == 0))
+			return match_explain_unknown(&spec, r->host, e);
+	}
+	return name ? 0 : e->code;
+}
+
+static int check_refusals(const struct run *r, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < attachment_n_refused(r->attachment) && !err; i++) {
+		const struct refusal *refusal = attachment_refused(r->attachment, i);
+
+		if (refusal->code == -ENOENT && refusal->target->kind == TARGET_KERNEL_FUNCTION)
+			err = explain_unknown(r, refusal->target->name, e);
+	}
+	return err;
+}
+
+static bool is_ambiguous(const struct run *r, int err)
+{
+	if (!r->attachment)
+		return err == -EADDRNOTAVAIL;
+	for (size_t i = 0; i < attachment_n_refused(r->attachment); i++)
+		if (attachment_refused(r->attachment, i)->code == -EADDRNOTAVAIL)
+			return true;
+	return false;
+}
+
+int probing_attach(struct run *r, struct error *e)
+{
+	struct attach_scope scope = { r->opt->pids.numbers, r->opt->pids.n };
+	int err = 0;
+
+	if (r->command.pid)
+		err = attach_follow(r, e);
+	if (!err)
+		err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
+	if (is_ambiguous(r, err)) {
+		/* Several functions have the name; the programs that are loaded stay. */
+		attachment_freep(&r->attachment);
+		err = plan_again(r, MATCH_ADDRESSES, r->opt->avoid | 1U << BACKEND_KPROBE_MULTI, e);
+		if (!err)
+			err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment,
+					 e);
+	}
+	if (err == -ENOENT)
+		return explain_unknown(r, NULL, e);
+	if (!err)
+		err = check_refusals(r, e);
+	if (!err)
+		tell_refusals(r);
+	return err;
+}

@@ -1,0 +1,18 @@
+/* tool/probing.h - a run's targets, planned, with programs loaded and attached. */
+#pragma once
+
+#include "base/error.h"
+
+struct run;
+
+/* Which backend serves which target. Errors: nothing serves one. */
+must_check int probing_plan(struct run *r, struct error *e);
+
+/* With --debug, and where many probes will take long to go. */
+void probing_tell_plan(const struct run *r);
+
+/* Load programs and maps. Errors: from the kernel, explained. */
+must_check int probing_load(struct run *r, struct error *e);
+
+/* Attach every target; what is refused is told. Errors: nothing could be attached. */
+must_check int probing_attach(struct run *r, struct error *e);

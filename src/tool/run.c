@@ -1,0 +1,226 @@
+#include "tool/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "report/escape.h"
+#include "tool/patterns.h"
+#include "tool/probing.h"
+#include "tool/setup.h"
+
+static void run_fini(struct run *r)
+{
+	waiter_close(&r->waiter);
+	r->tool->close(r);
+	notices_close(r->notices);
+	attachment_free(r->attachment);
+	attachment_free(r->follower);
+	command_fini(&r->command);
+	object_free(r->object);
+	plan_fini(&r->plan);
+	target_list_fini(&r->targets);
+	host_free(r->host);
+}
+
+int run_put_header(struct run *r, bool is_for_data, struct error *e)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	strbuf_printf(&text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
+	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+		strbuf_puts(&text, i ? ", \"" : "\"");
+		escape_put(&text, r->opt->patterns[i], false);
+		strbuf_puts(&text, "\"");
+	}
+	strbuf_puts(&text, "... Hit Ctrl-C to end.\n");
+	if (!is_for_data)
+		return output_put(&r->output, text.text, text.n, e);
+	(void)fputs(text.text, stderr);
+	return 0;
+}
+
+void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N])
+{
+	uint64_t missed = attachment_missed(r->attachment);
+
+	losses_read(losses, ret);
+	ret[LOSS_MISSED] = missed - r->missed_before;
+	r->missed_before = missed;
+}
+
+static void take_notice(void *context, const struct notice *notice)
+{
+	struct run *r = context;
+
+	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
+	r->tool->on_notice(r, notice);
+}
+
+/* One round: wait, and do what is to be done. *@is_over: the run ends. */
+static int do_round(struct run *r, bool *is_over, struct error *e)
+{
+	const struct tool *tool = r->tool;
+	unsigned occasions;
+	int err = waiter_wait(&r->waiter, tool->patience_ms ? tool->patience_ms(r) : -1, &occasions,
+			      e);
+
+	if (err)
+		return err;
+	if (occasions & OCCASION_NOTICE)
+		notices_read(r->notices, take_notice, r);
+	r->output.must_end = occasions & OCCASION_SIGNAL;
+	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
+						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
+	if (*is_over)
+		return 0;
+	if (tool->on_wake)
+		err = tool->on_wake(r, e);
+	if (!err && occasions & OCCASION_INTERVAL && tool->on_interval)
+		err = tool->on_interval(r, e);
+	*is_over = r->output.must_end || r->output.has_no_reader || r->is_enough;
+	return err;
+}
+
+static int work_until_over(struct run *r, struct error *e)
+{
+	bool is_over = false;
+	int err = 0;
+
+	while (!err && !is_over)
+		err = do_round(r, &is_over, e);
+	if (!err)
+		err = r->tool->stop(r, e);
+	notices_read(r->notices, take_notice, r);
+	return err;
+}
+
+static void tell_command(struct run *r)
+{
+	cleanup_strbuf struct strbuf text = {};
+
+	if (!r->opt->command)
+		return;
+	(void)command_has_ended(&r->command);
+	command_describe(&r->command, &text);
+	log_warn("%s", text.text);
+}
+
+/* The last report stands before the probes are taken away: that may take its time. */
+static int finish(struct run *r, struct error *e)
+{
+	int err = r->tool->report(r, e);
+
+	if (r->opt->debug)
+		object_describe(r->object);
+	tell_command(r);
+	if (!err && r->tool->put_last_line)
+		err = r->tool->put_last_line(r, e);
+	waiter_release_signals(&r->waiter);
+	attachment_freep(&r->attachment);
+	return err;
+}
+
+static int run_command(struct run *r, struct error *e)
+{
+	struct notice notice = { .type = NOTICE_PROCESS, .tgid = (uint32_t)r->command.pid };
+	int err = command_exec(&r->command, e);
+
+	if (err)
+		return err;
+	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
+	r->tool->on_notice(r, &notice);
+	command_let_go(&r->command);
+	return 0;
+}
+
+static int start(struct run *r, struct error *e)
+{
+	const struct options *opt = r->opt;
+	int err = notices_open(r->object, &r->notices, e);
+
+	if (err)
+		return err;
+	output_init(&r->output, &r->waiter);
+	err = r->tool->open(r, e);
+	if (!err)
+		err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices,
+				   &r->command, e);
+	if (!err)
+		err = r->tool->start(r, e);
+	if (!err)
+		err = r->tool->put_header(r, e);
+	if (!err && r->command.pid)
+		err = run_command(r, e);
+	if (!err && r->features.on_demand_maps)
+		object_add_level(r->object);
+	return err;
+}
+
+static int prepare(struct run *r, struct error *e)
+{
+	const char *missing = host_missing_capability();
+
+	if (missing)
+		return error_set(e, -EPERM,
+				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
+				 missing);
+
+	int err = setup_check(r->opt, e);
+
+	if (!err)
+		err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
+	if (!err)
+		err = probing_plan(r, e);
+	if (!err)
+		probing_tell_plan(r);
+	return err;
+}
+
+/*
+ * Many probes are many descriptors; and on a machine that is busy with what is being
+ * counted, the maps must still be emptied in time. A command was made before, so that it
+ * inherits neither.
+ */
+static void ask_for_resources(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+	(void)setpriority(PRIO_PROCESS, 0, -20);
+}
+
+int run_tool(const struct tool *tool, void *own, const struct options *opt, struct error *e)
+{
+	cleanup(run_fini) struct run r = {
+		.opt = opt,
+		.tool = tool,
+		.own = own,
+		.host = host_new(),
+		.command = COMMAND_NONE,
+		.waiter = WAITER_NONE,
+	};
+	int err = prepare(&r, e);
+
+	if (!err && opt->command)
+		err = command_hold(opt->command, &r.command, e);
+	ask_for_resources();
+	if (!err)
+		err = waiter_open(&r.waiter, e);
+	if (!err)
+		err = probing_load(&r, e);
+	if (!err)
+		err = probing_attach(&r, e);
+	if (!err)
+		err = start(&r, e);
+	if (!err)
+		err = work_until_over(&r, e);
+	if (!err)
+		err = finish(&r, e);
+	return err;
+}

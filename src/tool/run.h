@@ -1,0 +1,85 @@
+/*
+ * tool/run.h - one run, the same for all tools, and what each tool puts into it:
+ *
+ *	patterns -> targets -> plan -> programs and maps -> links -> counted -> printed
+ *	\_____________________ shared _________________________/    \_ struct tool _/
+ *
+ * Everything that lives during a run is owned here.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach/attach.h"
+#include "base/error.h"
+#include "bpf/object.h"
+#include "host/host.h"
+#include "match/target.h"
+#include "store/losses.h"
+#include "store/notices.h"
+#include "tool/command.h"
+#include "tool/options.h"
+#include "tool/output.h"
+#include "tool/wait.h"
+
+struct run;
+
+/* The tools' parts, in the order in which they are called. Those that may be NULL say so. */
+struct tool {
+	/* What the maps are to be large enough for, and what is to be taken at a hit. */
+	int (*set_up)(struct run *r, struct object_options *options, struct error *e);
+	/* The programs are loaded, and attached. */
+	int (*open)(struct run *r, struct error *e);
+	/* Count from now on. */
+	int (*start)(struct run *r, struct error *e);
+	/* The user is told that counting has begun. */
+	int (*put_header)(struct run *r, struct error *e);
+	/* How long to sleep at most: milliseconds, -1 for ever. NULL: for ever. */
+	int (*patience_ms)(const struct run *r);
+	/* Has slept that long, or something has happened. May be NULL. */
+	int (*on_wake)(struct run *r, struct error *e);
+	/* The programs said so (bpf/abi.h). */
+	void (*on_notice)(struct run *r, const struct notice *notice);
+	/* --interval is over: report. May be NULL. */
+	int (*on_interval)(struct run *r, struct error *e);
+	/* Count no more. */
+	int (*stop)(struct run *r, struct error *e);
+	/* The last report. */
+	int (*report)(struct run *r, struct error *e);
+	/* What stands behind the command's end and before the probes are taken away. May be NULL.
+	 */
+	int (*put_last_line)(struct run *r, struct error *e);
+	/* Free what is the tool's, however far it came. */
+	void (*close)(struct run *r);
+};
+
+struct run {
+	const struct options *opt;
+	const struct tool *tool;
+	void *own; /* the tool's */
+	struct host *host;
+	struct target_list targets;
+	struct features features;
+	struct plan plan;
+	uint32_t n_cpus; /* possible ones */
+	struct command command;
+	struct object *object;
+	struct attachment *follower;
+	struct attachment *attachment;
+	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
+	struct notices *notices;
+	struct waiter waiter;
+	struct output output;
+	bool is_enough; /* the programs, or the tool, say that --events is reached */
+};
+
+/* Errors: of any room; nothing is left attached. @own is lent. */
+must_check int run_tool(const struct tool *tool, void *own, const struct options *opt,
+			struct error *e);
+
+/* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
+must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
+
+/* Those of @losses, and what the kernel missed at the probes. */
+void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N]);

@@ -1,0 +1,222 @@
+#include "tool/stackcount.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "report/render.h"
+#include "store/store.h"
+#include "symbolize/symbolize.h"
+#include "tool/naming.h"
+#include "tool/run.h"
+
+/* Where maps are allocated as a whole, their second level is made when this many rows are there. */
+#define EARLY_ROWS 8192
+
+struct stackcount {
+	struct store_budget budget;
+	struct store *store;
+	struct symbolizer *symbolizer;
+	bool is_filling; /* the programs say that the maps fill up */
+	bool was_trouble_told;
+};
+
+/* --- rows to entries --- */
+
+static bool is_per_process(const struct options *opt)
+{
+	return opt->per_process || opt->pids.n > 1;
+}
+
+static void collect(const struct stackcount *t, const struct options *opt, struct report *report)
+{
+	size_t n;
+	const struct store_row *rows = store_rows(t->store, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct store_row *row = &rows[i];
+		uint64_t words[STACK_WORDS];
+		uint32_t frames[2 * STACK_WORDS];
+		struct report_entry entry = { .count = row->count, .frames = frames };
+		struct raw_stack stack = { words, 0, row->flags, row->tgid };
+
+		stack.n = store_stack(t->store, row->kernel_stack, words);
+		entry.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, frames);
+		stack.n = store_stack(t->store, row->user_stack, words);
+		entry.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth,
+					       frames + entry.n_kernel);
+		if (is_per_process(opt)) {
+			entry.pid = row->tgid;
+			entry.comm = symbolizer_comm(t->symbolizer, row->tgid);
+		}
+		report_add(report, &entry);
+	}
+	report_finish(report, opt->min_count, (size_t)opt->top);
+}
+
+/* --- reports --- */
+
+static int put_losses(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	uint64_t losses[LOSS_N];
+
+	run_losses(r, store_losses(t->store), losses);
+	return output_losses(&r->output, losses, r->opt->folded, e);
+}
+
+static void tell_trouble(struct stackcount *t)
+{
+	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
+
+	if (trouble && !t->was_trouble_told)
+		log_warn("kernel functions have no names: %s", trouble);
+	t->was_trouble_told = t->was_trouble_told || trouble;
+}
+
+/* What the store's rows hold, and what was lost since the last report; then they are cleared. */
+static int print_report(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const struct options *opt = r->opt;
+	cleanup(report_freep) struct report *report = report_new();
+	time_t now = time(NULL);
+	struct tm local;
+	char clock[16];
+	struct render_style style = {
+		.offsets = opt->offset,
+		.addresses = opt->verbose,
+		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
+		.per_process = is_per_process(opt),
+	};
+
+	if (opt->timestamp && strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local)))
+		style.time = clock;
+	symbolizer_refresh(t->symbolizer);
+	collect(t, opt, report);
+	tell_trouble(t);
+
+	const struct frame_table *frames = symbolizer_frames(t->symbolizer);
+	int err = opt->folded ? render_folded(report, frames, &style, output_write, &r->output)
+			      : render_text(report, frames, &style, output_write, &r->output);
+
+	if (err)
+		return output_explain(err, e);
+	err = put_losses(r, e);
+	store_clear(t->store);
+	return err;
+}
+
+/* --- parts of a run --- */
+
+static int set_up(struct run *r, struct object_options *o, struct error *e)
+{
+	struct stackcount *t = r->own;
+	struct trace_config *config = &o->config;
+
+	(void)e;
+	store_divide(r->opt->max_memory, r->n_cpus, &t->budget);
+	o->max_rows = t->budget.max_rows;
+	o->max_chunks = t->budget.max_chunks;
+	config->n_hot_rows = t->budget.n_hot_rows;
+	config->rows_to_notice = t->budget.max_rows / 8;
+	if (!r->features.on_demand_maps && config->rows_to_notice > EARLY_ROWS)
+		config->rows_to_notice = EARLY_ROWS;
+	config->chunks_to_notice = t->budget.max_chunks / 2;
+	return 0;
+}
+
+static int open_store(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+
+	(void)e;
+	t->store = store_new(r->object, &t->budget, r->n_cpus);
+	t->symbolizer = symbolizer_new(r->host, r->opt->verbose  ? IDENTITY_ADDRESS
+						: r->opt->offset ? IDENTITY_OFFSET
+								 : IDENTITY_FUNCTION);
+	return 0;
+}
+
+static int start(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+
+	(void)e;
+	store_start(t->store);
+	return 0;
+}
+
+static int put_header(struct run *r, struct error *e)
+{
+	return run_put_header(r, r->opt->folded, e);
+}
+
+static void on_notice(struct run *r, const struct notice *notice)
+{
+	struct stackcount *t = r->own;
+
+	if (notice->type == NOTICE_PROCESS)
+		symbolizer_process(t->symbolizer, notice->tgid, notice->comm);
+	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
+}
+
+static int on_wake(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+
+	if (!t->is_filling)
+		return 0;
+	t->is_filling = false;
+	object_add_level(r->object);
+	return store_rotate(t->store, e);
+}
+
+static int on_interval(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	int err = store_rotate(t->store, e);
+
+	return err ? err : print_report(r, e);
+}
+
+static int stop(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+
+	return store_stop(t->store, e);
+}
+
+static int put_last_line(struct run *r, struct error *e)
+{
+	return r->opt->folded ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
+}
+
+static void close_store(struct run *r)
+{
+	struct stackcount *t = r->own;
+
+	symbolizer_free(t->symbolizer);
+	store_free(t->store);
+}
+
+int count_stacks(const struct options *opt, struct error *e)
+{
+	static const struct tool tool = {
+		.set_up = set_up,
+		.open = open_store,
+		.start = start,
+		.put_header = put_header,
+		.on_notice = on_notice,
+		.on_wake = on_wake,
+		.on_interval = on_interval,
+		.stop = stop,
+		.report = print_report,
+		.put_last_line = put_last_line,
+		.close = close_store,
+	};
+	struct stackcount own = {};
+
+	return run_tool(&tool, &own, opt, e);
+}
