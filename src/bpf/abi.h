@@ -17,6 +17,13 @@
 #define CHUNK_WORDS 16
 #define CHUNKS_PER_STACK (STACK_WORDS / CHUNK_WORDS)
 
+/* What is done with a hit. */
+enum trace_mode {
+	MODE_STACKS, /* count it with its stacks */
+	MODE_EVENTS, /* write it into a ring, with its stacks */
+	MODE_CALLS,  /* count it with its target */
+};
+
 /* Why a stack is not whole. */
 enum stack_mark {
 	STACK_MARK_NONE,
@@ -92,6 +99,7 @@ enum notice_type {
 	NOTICE_FILLING, /* the current generation's maps fill up */
 	NOTICE_ENOUGH,  /* --events reached */
 	NOTICE_PROCESS, /* a process was seen for the first time */
+	NOTICE_EVENTS,  /* there are events, and the reader sleeps */
 };
 
 struct notice {
@@ -100,6 +108,34 @@ struct notice {
 	char comm[16];
 };
 _Static_assert(sizeof(struct notice) == 24, "abi");
+
+/*
+ * The rings of MODE_EVENTS: entry @cpu of the map 'rings', and @ring_events entries from
+ * cpu * ring_events on of the map 'events'. A program takes event number @head by an atomic
+ * addition, takes the time, fills the event in, and writes its number last. So of two events of
+ * which one was taken after a moment that the other's time is before, order is known; and what
+ * has been taken and has no number yet is being written. User space moves @tail.
+ */
+struct event_ring {
+	__u64 head; /* events taken */
+	__u64 pad0[7];
+	__u64 tail; /* events read: their places are free */
+	__u64 pad1[7];
+};
+_Static_assert(sizeof(struct event_ring) == 128, "abi");
+
+struct stream_event {
+	__u64 number;       /* from 1; written last */
+	__u64 time;         /* ns of CLOCK_MONOTONIC */
+	__u64 kernel_stack; /* as in struct stack_key */
+	__u64 user_stack;
+	__u32 tgid;
+	__u32 tid;
+	__u32 flags; /* KEY_* */
+	__u32 is_lost; /* its stacks could not be kept; counted among the lost */
+	char comm[16];
+};
+_Static_assert(sizeof(struct stream_event) == 64, "abi");
 
 /* The value of 'trace_state': written by both sides while tracing. */
 #define TURN_OFF 0   /* count nothing */
@@ -112,7 +148,8 @@ struct trace_state {
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;
 	__u64 is_noticed; /* NOTICE_FILLING was sent */
-	__u64 pad1[10];
+	__u64 is_asleep;  /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
+	__u64 pad1[9];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
 };
@@ -142,6 +179,8 @@ struct trace_config {
 	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
 	__u32 has_task_regs;     /* bpf_task_pt_regs() exists: user stacks are walked here */
 	__u32 n_hot_rows;        /* of a generation: rows with counters for each CPU */
+	__u32 mode;              /* enum trace_mode */
+	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 56 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 64 + MAX_CPUS / 8, "abi");

@@ -35,6 +35,18 @@ static __always_inline __u32 current_tgid(void)
 	return ids.tgid;
 }
 
+/* Likewise the thread. */
+static __always_inline __u32 current_tid(void)
+{
+	struct bpf_pidns_info ids = {};
+
+	if (!config.has_pidns)
+		return (__u32)bpf_get_current_pid_tgid();
+	if (bpf_get_ns_current_pid_tgid(config.pidns_dev, config.pidns_ino, &ids, sizeof(ids)))
+		return 0;
+	return ids.pid;
+}
+
 static __always_inline bool is_wanted_cpu(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();

@@ -74,6 +74,8 @@ struct recent_row {
 struct scratch_slot {
 	__u64 busy;
 	__u64 number; /* key in 'scratch' */
+	__u64 event;  /* MODE_EVENTS: the number of the one that is being written */
+	__u64 tgid;   /* MODE_EVENTS: announced last from here */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
@@ -157,6 +159,23 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
 } wake SEC(".maps");
+
+/* See struct event_ring. User space maps both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct event_ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct stream_event);
+} events SEC(".maps");
 
 /* With several -p: the processes to be counted. */
 struct {

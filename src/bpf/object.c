@@ -168,6 +168,9 @@ static void size_maps(struct object *o, const struct object_options *options,
 	allocate_on_demand(bpf_map__inner_map(s->maps.more_stacks), features);
 	(void)bpf_map__set_max_entries(s->maps.hot,
 				       2 * options->n_cpus * options->config.n_hot_rows);
+	(void)bpf_map__set_max_entries(s->maps.rings, options->n_cpus);
+	(void)bpf_map__set_max_entries(s->maps.events,
+				       options->config.ring_events * options->n_cpus + 1);
 	size_map(s->maps.tgids, options->max_tgids, features);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 }

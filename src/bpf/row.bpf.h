@@ -231,6 +231,14 @@ static __always_inline bool is_filling(__u32 g)
 	       *(volatile __u64 *)&trace_state.n_chunks >= config.chunks_to_notice;
 }
 
+static __always_inline void tell_if_filling(__u32 g)
+{
+	if (is_filling(g) && !*(volatile __u64 *)&trace_state.is_noticed) {
+		*(volatile __u64 *)&trace_state.is_noticed = 1;
+		send_notice(NOTICE_FILLING, 0);
+	}
+}
+
 /* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */
 static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
@@ -243,10 +251,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 		return err;
 	__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
 	announce_process(key->tgid);
-	if (is_filling(g) && !*(volatile __u64 *)&trace_state.is_noticed) {
-		*(volatile __u64 *)&trace_state.is_noticed = 1;
-		send_notice(NOTICE_FILLING, 0);
-	}
+	tell_if_filling(g);
 	return 0;
 }
 

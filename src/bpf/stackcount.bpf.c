@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Counts stacks in the kernel.
+ * Counts stacks in the kernel, or streams events with theirs (event.bpf.h).
  *
  *	hit -> filter -> claim scratch -> walk kernel -> walk user -> hash -> count
  *
@@ -12,6 +12,7 @@
  */
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
+#include "bpf/event.bpf.h"
 #include "bpf/row.bpf.h"
 #include "bpf/walk.bpf.h"
 
@@ -84,8 +85,9 @@ static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __
 	}
 }
 
-static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new_kernel, __u32 turn,
-				      __u32 tgid, struct scratch_slot *slot)
+/* Walk, and fill in the slot's key. */
+static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
+					__u32 tgid, struct scratch_slot *slot)
 {
 	struct stack_key *key = &slot->key;
 
@@ -105,8 +107,20 @@ static __always_inline void count_hit(void *ctx, enum hit_kind kind, bool is_new
 			key->tgid = tgid;
 		}
 	}
+}
 
-	count_row(kind, is_new_kernel, turn, slot);
+static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,
+				       __u32 turn, __u32 tgid, struct scratch_slot *slot)
+{
+	struct stream_event *event = take_event(slot, is_new_kernel);
+
+	if (!event) {
+		note_lost(LOST_RING_FULL);
+		return;
+	}
+	take_stacks(ctx, kind, is_new_kernel, tgid, slot);
+	event->is_lost = keep_stacks(slot, turn, is_new_kernel);
+	put_event(event, slot, tgid);
 }
 
 static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)
@@ -117,7 +131,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 
 	if (turn == TURN_OFF)
 		return 0;
-	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames)
+	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames ||
+	    config.mode == MODE_EVENTS)
 		tgid = current_tgid();
 	if (!is_wanted(tgid) || !is_below_limit(is_new_kernel))
 		return 0;
@@ -126,7 +141,12 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	count_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
+	if (config.mode == MODE_EVENTS) {
+		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
+	} else {
+		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
+		count_row(kind, is_new_kernel, turn, slot);
+	}
 	release_scratch(slot);
 	return 0;
 }

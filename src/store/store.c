@@ -11,9 +11,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "store/tree.h"
-
-#define BATCH 4096
+#include "store/batch.h"
+#include "store/stacks.h"
 
 /* A row as it came from the kernel. */
 struct raw_row {
@@ -33,8 +32,7 @@ struct store {
 	size_t n_raw, cap_raw;
 	size_t n_settled; /* rows of these that are worked in */
 
-	struct tree tree;
-	struct u64_map known; /* the kernel's hash of a stack -> its number in the tree */
+	struct stacks stacks;
 
 	struct store_row *rows;
 	size_t n_rows, cap_rows;
@@ -93,6 +91,7 @@ struct store *store_new(const struct object *object, const struct store_budget *
 	s->object = object;
 	s->budget = *budget;
 	s->n_cpus = n_cpus;
+	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	return s;
 }
@@ -102,8 +101,7 @@ void store_free(struct store *s)
 	if (!s)
 		return;
 	free(s->raw);
-	tree_fini(&s->tree);
-	u64_map_fini(&s->known);
+	stacks_fini(&s->stacks);
 	free(s->rows);
 	free(s->index);
 	free(s);
@@ -122,8 +120,8 @@ static size_t pending_bytes(const struct store *s)
 
 static size_t settled_bytes(const struct store *s)
 {
-	return tree_bytes(&s->tree) + s->known.n_slots * sizeof(*s->known.slots) +
-	       s->cap_rows * sizeof(*s->rows) + s->n_index * sizeof(*s->index);
+	return stacks_bytes(&s->stacks) + s->cap_rows * sizeof(*s->rows) +
+	       s->n_index * sizeof(*s->index);
 }
 
 size_t store_bytes(const struct store *s)
@@ -183,167 +181,6 @@ static bool add_row(struct store *s, const struct store_row *row)
 	return true;
 }
 
-/* --- stacks --- */
-
-/* Read piece @key of a stack; false where the kernel does not have it. */
-static bool read_chunk(const struct store *s, uint64_t key, uint64_t words[CHUNK_WORDS])
-{
-	for (unsigned level = 0; level < LEVELS; level++) {
-		int fd = object_stacks_fd(s->object, level);
-
-		if (fd >= 0 && bpf_map_lookup_elem(fd, &key, words) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The words of the stack with the kernel's hash @hash; returns how many. */
-static size_t read_stack(const struct store *s, uint64_t hash, uint64_t words[STACK_WORDS])
-{
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
-		if (!read_chunk(s, hash | i, words + n))
-			break;
-		for (size_t w = 0; w < CHUNK_WORDS; w++, n++)
-			if (!words[n])
-				return n;
-	}
-	return n;
-}
-
-/* The number of the stack with the kernel's hash @hash; false when there is no room for it. */
-static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
-{
-	uint64_t words[STACK_WORDS];
-
-	*ret = TREE_ROOT;
-	if (!hash)
-		return true;
-
-	const uint32_t *known = u64_map_get(&s->known, hash);
-
-	if (known) {
-		*ret = *known;
-		return true;
-	}
-	if (settled_bytes(s) > s->budget.user_bytes)
-		return false;
-	*ret = tree_add(&s->tree, words, read_stack(s, hash, words));
-	(void)u64_map_put(&s->known, hash, *ret, NULL);
-	return true;
-}
-
-static void add_to_chunks(const struct store *s, int64_t n)
-{
-	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
-}
-
-/* In one call, which stops at one that is not there; only we delete. */
-static void delete_chunks(const struct store *s, int fd, const uint64_t *keys, uint32_t n)
-{
-	if (n && fd >= 0 && (!bpf_map_delete_batch(fd, keys, &n, NULL) || errno == ENOENT))
-		add_to_chunks(s, -(int64_t)n);
-}
-
-/* There is no room for this stack here; let it not take the kernel's, either. */
-static void drop_stack(const struct store *s, uint64_t hash)
-{
-	if (!hash || u64_map_get(&s->known, hash))
-		return;
-	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
-		for (unsigned level = 0; level < LEVELS; level++)
-			delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
-}
-
-/* Room for one batch of a map's elements. */
-struct batch {
-	size_t key_size, value_size;
-	uint32_t size; /* elements */
-	void *keys;
-	void *values;
-};
-
-static void batch_resize(struct batch *b, uint32_t size)
-{
-	b->size = size;
-	b->keys = xreallocarray(b->keys, size, b->key_size);
-	b->values = xreallocarray(b->values, size, b->value_size);
-}
-
-static void batch_fini(struct batch *b)
-{
-	free(b->keys);
-	free(b->values);
-}
-
-/* What is done with a batch's @n keys and values out of map @fd. */
-typedef void take_batch(struct store *s, int fd, struct batch *b, uint32_t n);
-
-typedef int read_batch(int fd, void *in, void *out, void *keys, void *values, __u32 *n,
-		       const struct bpf_map_batch_opts *opts);
-
-/* Go through a map with @read, which may delete what it reads. */
-static int each_batch(struct store *s, int fd, read_batch *read, struct batch *b, take_batch *take,
-		      struct error *e)
-{
-	uint64_t cursor[2] = {}; /* the kernel's; room for more than it needs */
-	bool is_first = true;
-
-	if (fd < 0)
-		return 0;
-	batch_resize(b, BATCH);
-	for (;;) {
-		uint32_t n = b->size;
-		int err = read(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n, NULL);
-
-		if (err && errno == ENOSPC) { /* one bucket holds more than this */
-			batch_resize(b, 2 * b->size);
-			continue;
-		}
-		if (err && errno != ENOENT)
-			return error_errno(e, "read the counts");
-		take(s, fd, b, n);
-		if (err)
-			return 0;
-		is_first = false;
-	}
-}
-
-/* Delete those that are known here. */
-static void forget_batch(struct store *s, int fd, struct batch *b, uint32_t n)
-{
-	uint64_t *keys = b->keys;
-	uint32_t n_known = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		if (u64_map_get(&s->known, keys[i] & ~CHUNK_NUMBERS))
-			keys[n_known++] = keys[i];
-	delete_chunks(s, fd, keys, n_known);
-}
-
-static bool is_full_of_stacks(const struct store *s)
-{
-	return __atomic_load_n(&object_state(s->object)->n_chunks, __ATOMIC_RELAXED) >=
-	       s->budget.max_chunks / 2;
-}
-
-/*
- * Make room for new stacks in the kernel. A row may refer to a stack that is
- * deleted at that moment: it is known here.
- */
-static int forget_stacks(struct store *s, struct error *e)
-{
-	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
-					       .value_size = sizeof(struct stack_chunk) };
-	int err = 0;
-
-	for (unsigned level = 0; level < LEVELS && !err; level++)
-		err = each_batch(s, object_stacks_fd(s->object, level), bpf_map_lookup_batch, &b,
-				 forget_batch, e);
-	return err;
-}
-
 /* --- emptying a generation --- */
 
 /* A row's counters on each CPU. */
@@ -357,8 +194,9 @@ static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
 	return sum;
 }
 
-static void take_rows(struct store *s, int fd, struct batch *b, uint32_t n)
+static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
 {
+	struct store *s = context;
 	const struct stack_key *keys = b->keys;
 	const struct stack_row *rows = b->values;
 	const unsigned g = s->emptying;
@@ -388,12 +226,12 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 {
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
 						  .value_size = sizeof(struct stack_row) };
+	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, take_rows, s };
 	int err = 0;
 
 	s->emptying = g;
 	for (unsigned level = 0; level < LEVELS && !err; level++)
-		err = each_batch(s, object_counts_fd(s->object, g, level),
-				 bpf_map_lookup_and_delete_batch, &rows, take_rows, e);
+		err = batch_each(object_counts_fd(s->object, g, level), &rows, &walk, e);
 	clear_counters(s, g);
 	object_state(s->object)->n_rows[g] = 0;
 	return err;
@@ -424,6 +262,13 @@ static int turn(struct store *s, struct error *e)
 
 /* --- working in --- */
 
+static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
+{
+	bool has_room = settled_bytes(s) <= s->budget.user_bytes;
+
+	return stacks_find(&s->stacks, hash, has_room, ret);
+}
+
 static void settle_row(struct store *s, const struct raw_row *raw)
 {
 	struct store_row row = { .count = raw->count,
@@ -434,8 +279,8 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_row(s, &row))
 		return;
 	s->losses.n_over_budget += row.count;
-	drop_stack(s, raw->key.kernel_stack);
-	drop_stack(s, raw->key.user_stack);
+	stacks_drop(&s->stacks, raw->key.kernel_stack);
+	stacks_drop(&s->stacks, raw->key.user_stack);
 }
 
 static bool is_pressed(const struct store *s)
@@ -465,10 +310,10 @@ int store_rotate(struct store *s, struct error *e)
 {
 	int err = turn(s, e);
 
-	if (!err && (is_full_of_stacks(s) || pending_bytes(s) > s->budget.user_bytes / 2))
+	if (!err && (stacks_are_many(&s->stacks) || pending_bytes(s) > s->budget.user_bytes / 2))
 		err = settle(s, true, e);
-	if (!err && is_full_of_stacks(s))
-		err = forget_stacks(s, e);
+	if (!err && stacks_are_many(&s->stacks))
+		err = stacks_forget(&s->stacks, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;
 }
@@ -496,7 +341,7 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS])
 {
-	return tree_words(&s->tree, number, words, STACK_WORDS);
+	return stacks_words(&s->stacks, number, words);
 }
 
 struct losses *store_losses(struct store *s)

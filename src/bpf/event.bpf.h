@@ -1,0 +1,92 @@
+/*
+ * bpf/event.bpf.h - a hit as an event in its CPU's ring (struct event_ring of bpf/abi.h).
+ *
+ * No lock and, but while the reader sleeps, no helper: an event costs one atomic addition
+ * and a cache line. Its stacks are kept in the map 'stacks' as for counting, once.
+ */
+#pragma once
+
+#include "bpf/filter.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/row.bpf.h"
+
+/*
+ * The next place in the ring, with its number and time; NULL when it is full. As many hits as
+ * there are scratch slots may be between the question and the addition, so that many are kept
+ * free. Old kernels cannot fetch while they add; nothing nests there (try_claim()).
+ */
+static __always_inline struct stream_event *take_event(struct scratch_slot *slot,
+							bool is_new_kernel)
+{
+	const __u32 cpu = bpf_get_smp_processor_id();
+	struct event_ring *ring = bpf_map_lookup_elem(&rings, &cpu);
+	struct stream_event *event;
+	__u64 n;
+	__u32 i;
+
+	if (!ring)
+		return NULL;
+	n = *(volatile __u64 *)&ring->head;
+	if (n - *(volatile __u64 *)&ring->tail + SCRATCH_SLOTS > config.ring_events)
+		return NULL;
+	if (is_new_kernel)
+		n = __sync_fetch_and_add(&ring->head, 1);
+	else
+		__sync_fetch_and_add(&ring->head, 1);
+	i = cpu * config.ring_events + ((__u32)n & (config.ring_events - 1));
+	event = bpf_map_lookup_elem(&events, &i);
+	if (!event)
+		return NULL;
+	slot->event = n + 1;
+	event->time = bpf_ktime_get_ns();
+	return event;
+}
+
+/* A global function, as store_piece(). */
+__noinline int keep_new_stacks(__u32 slot_number)
+{
+	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+
+	return slot ? store_stacks(slot, true) : 0;
+}
+
+/* Where the row is a recent one both stacks are known to be there. Returns whether they are not. */
+static __always_inline bool keep_stacks(struct scratch_slot *slot, __u32 turn, bool is_new_kernel)
+{
+	struct recent_row *recent = recent_row(slot);
+	int err;
+
+	if (is_new_kernel && is_recent(recent, &slot->key, turn))
+		return false;
+	err = is_new_kernel ? keep_new_stacks(slot->number) : store_stacks(slot, false);
+	if (err) {
+		note_lost(why_full(err, LOST_STACKS_FULL));
+		return true;
+	}
+	*recent = (struct recent_row){ slot->key, turn, 0 };
+	tell_if_filling(turn % 2);
+	return false;
+}
+
+static __always_inline void put_event(struct stream_event *event, struct scratch_slot *slot,
+				      __u32 tgid)
+{
+	const struct stack_key *key = &slot->key;
+
+	event->kernel_stack = key->kernel_stack;
+	event->user_stack = key->user_stack;
+	event->tgid = tgid;
+	event->tid = current_tid();
+	event->flags = key->flags;
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+	if (slot->tgid != tgid) {
+		announce_process(tgid);
+		slot->tgid = tgid;
+	}
+	barrier();
+	*(volatile __u64 *)&event->number = slot->event;
+	if (*(volatile __u64 *)&trace_state.is_asleep) {
+		*(volatile __u64 *)&trace_state.is_asleep = 0;
+		send_notice(NOTICE_EVENTS, 0);
+	}
+}

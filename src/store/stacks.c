@@ -1,0 +1,130 @@
+#include "store/stacks.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+
+#include "base/cleanup.h"
+#include "store/batch.h"
+
+void stacks_fini(struct stacks *s)
+{
+	tree_fini(&s->tree);
+	u64_map_fini(&s->known);
+}
+
+size_t stacks_bytes(const struct stacks *s)
+{
+	return tree_bytes(&s->tree) + s->known.n_slots * sizeof(*s->known.slots);
+}
+
+/* Read piece @key of a stack; false where the kernel does not have it. */
+static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUNK_WORDS])
+{
+	for (unsigned level = 0; level < LEVELS; level++) {
+		int fd = object_stacks_fd(s->object, level);
+
+		if (fd >= 0 && bpf_map_lookup_elem(fd, &key, words) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The words of the stack with the kernel's hash @hash; returns how many. */
+static size_t read_stack(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
+{
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
+		if (!read_chunk(s, hash | i, words + n))
+			break;
+		for (size_t w = 0; w < CHUNK_WORDS; w++, n++)
+			if (!words[n])
+				return n;
+	}
+	return n;
+}
+
+bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
+{
+	uint64_t words[STACK_WORDS];
+
+	*ret = TREE_ROOT;
+	if (!hash)
+		return true;
+
+	const uint32_t *known = u64_map_get(&s->known, hash);
+
+	if (known) {
+		*ret = *known;
+		return true;
+	}
+	if (!has_room)
+		return false;
+	*ret = tree_add(&s->tree, words, read_stack(s, hash, words));
+	(void)u64_map_put(&s->known, hash, *ret, NULL);
+	return true;
+}
+
+size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
+{
+	return tree_words(&s->tree, number, words, STACK_WORDS);
+}
+
+static void add_to_chunks(const struct stacks *s, int64_t n)
+{
+	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+/* In one call, which stops at one that is not there; only we delete. */
+static void delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
+{
+	if (n && fd >= 0 && (!bpf_map_delete_batch(fd, keys, &n, NULL) || errno == ENOENT))
+		add_to_chunks(s, -(int64_t)n);
+}
+
+void stacks_drop(const struct stacks *s, uint64_t hash)
+{
+	if (!hash || u64_map_get(&s->known, hash))
+		return;
+	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
+		for (unsigned level = 0; level < LEVELS; level++)
+			delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
+}
+
+bool stacks_are_many(const struct stacks *s)
+{
+	return __atomic_load_n(&object_state(s->object)->n_chunks, __ATOMIC_RELAXED) >=
+	       s->max_chunks / 2;
+}
+
+/* Delete those that are known here. */
+static void forget_batch(void *context, int fd, struct batch *b, uint32_t n)
+{
+	const struct stacks *s = context;
+	uint64_t *keys = b->keys;
+	uint32_t n_known = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (u64_map_get(&s->known, keys[i] & ~CHUNK_NUMBERS))
+			keys[n_known++] = keys[i];
+	delete_chunks(s, fd, keys, n_known);
+}
+
+int stacks_forget(struct stacks *s, struct error *e)
+{
+	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
+					       .value_size = sizeof(struct stack_chunk) };
+	const struct batch_walk walk = { bpf_map_lookup_batch, forget_batch, s };
+	int err = 0;
+
+	for (unsigned level = 0; level < LEVELS && !err; level++)
+		err = batch_each(object_stacks_fd(s->object, level), &b, &walk, e);
+	return err;
+}
+
+void stacks_clear(struct stacks *s)
+{
+	stacks_fini(s);
+	s->tree = (struct tree){};
+	s->known = (struct u64_map){};
+}

@@ -1,0 +1,53 @@
+/*
+ * store/stacks.h - stacks by the kernel's hash of them.
+ *
+ * The programs keep each stack once, in the 'stacks' maps. Here they are copied out when they
+ * are first asked for. What is copied may be forgotten there, so that there is room for new ones.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "bpf/object.h"
+#include "store/tree.h"
+
+/* Begin with { .object, .max_chunks }; the rest is its own. */
+struct stacks {
+	const struct object *object;
+	uint32_t max_chunks; /* that the kernel has room for */
+	struct tree tree;
+	struct u64_map known; /* hash -> number in the tree */
+};
+
+void stacks_fini(struct stacks *s);
+
+/* In user space. */
+size_t stacks_bytes(const struct stacks *s);
+
+/*
+ * The number of the stack with @hash (0: none, number 0). False when it is not known and
+ * @has_room is false.
+ */
+bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret);
+
+/* Its words (bpf/abi.h), innermost first; returns how many. */
+size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS]);
+
+/* There is no room for this stack here; let it not take the kernel's, either. */
+void stacks_drop(const struct stacks *s, uint64_t hash);
+
+/* Are the kernel's maps half full? */
+bool stacks_are_many(const struct stacks *s);
+
+/*
+ * Delete in the kernel what is known here. What refers to a stack that is deleted at that
+ * moment finds it here. Errors: from reading the maps.
+ */
+must_check int stacks_forget(struct stacks *s, struct error *e);
+
+/* Know nothing any more, here. */
+void stacks_clear(struct stacks *s);
