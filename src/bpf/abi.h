@@ -41,6 +41,7 @@ enum lost_reason {
 	LOST_NO_MEMORY,    /* the kernel's allocator had none at hand */
 	LOST_NOT_FOLLOWED, /* not hits: new tasks of the command that could not be noted */
 	LOST_RING_FULL,    /* no room for a new event */
+	LOST_IN_PAUSE,     /* while stacks were being forgotten */
 	LOST_IN_KERNEL,    /* number of the above */
 };
 
@@ -139,6 +140,7 @@ _Static_assert(sizeof(struct stream_event) == 64, "abi");
 
 /* The value of 'trace_state': written by both sides while tracing. */
 #define TURN_OFF 0   /* count nothing */
+#define TURN_PAUSE 1 /* MODE_EVENTS: all are lost */
 #define FIRST_TURN 2 /* then one more each time that the generation changes */
 
 struct trace_state {

@@ -25,14 +25,18 @@
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
+struct mapped {
+	void *at; /* NULL: is not */
+	size_t bytes;
+};
+
 struct object {
 	struct stackcount_bpf *skeleton;
 	uint32_t more_rows; /* of one generation, in the second level; 0: there is none */
 	uint32_t more_chunks;
 	int more_counts_fds[2]; /* the second level; -1 until it is there */
 	int more_stacks_fd;
-	uint64_t *hot; /* mapped */
-	size_t hot_bytes;
+	struct mapped hot, rings, events;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
@@ -191,17 +195,35 @@ static int refuse(int err, struct error *e)
 			 words[0] ? ": " : "", words);
 }
 
-static int map_hot(struct object *o, struct error *e)
+static int map_memory(const struct bpf_map *map, struct mapped *ret, struct error *e)
 {
-	const struct bpf_map *map = o->skeleton->maps.hot;
-	void *at;
+	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
-	o->hot_bytes = sizeof(uint64_t) * bpf_map__max_entries(map);
-	at = mmap(NULL, o->hot_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 	if (at == MAP_FAILED)
-		return error_errno(e, "map the counters");
-	o->hot = at;
+		return error_errno(e, "map the kernel's '%s'", bpf_map__name(map));
+	*ret = (struct mapped){ at, bytes };
 	return 0;
+}
+
+static void unmap_memory(struct mapped *m)
+{
+	if (m->at)
+		(void)munmap(m->at, m->bytes);
+}
+
+static int map_all(struct object *o, enum trace_mode mode, struct error *e)
+{
+	struct stackcount_bpf *s = o->skeleton;
+	int err = 0;
+
+	if (mode == MODE_STACKS)
+		err = map_memory(s->maps.hot, &o->hot, e);
+	if (!err && mode == MODE_EVENTS)
+		err = map_memory(s->maps.rings, &o->rings, e);
+	if (!err && mode == MODE_EVENTS)
+		err = map_memory(s->maps.events, &o->events, e);
+	return err;
 }
 
 int object_load(const struct object_options *options, const struct features *features,
@@ -229,7 +251,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	err = stackcount_bpf__load(o->skeleton);
 	if (err)
 		return refuse(err, e);
-	err = map_hot(o, e);
+	err = map_all(o, options->config.mode, e);
 	if (err)
 		return err;
 	*ret = TAKE(o);
@@ -244,8 +266,9 @@ void object_free(struct object *o)
 	cleanup_close_fd(&o->more_counts_fds[0]);
 	cleanup_close_fd(&o->more_counts_fds[1]);
 	cleanup_close_fd(&o->more_stacks_fd);
-	if (o->hot)
-		(void)munmap(o->hot, o->hot_bytes);
+	unmap_memory(&o->hot);
+	unmap_memory(&o->rings);
+	unmap_memory(&o->events);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -275,7 +298,17 @@ int object_stacks_fd(const struct object *o, unsigned level)
 
 uint64_t *object_hot(const struct object *o)
 {
-	return o->hot;
+	return o->hot.at;
+}
+
+struct event_ring *object_rings(const struct object *o)
+{
+	return o->rings.at;
+}
+
+const struct stream_event *object_events(const struct object *o)
+{
+	return o->events.at;
 }
 
 /* A map of the second level: as @like, with @n entries, and then entry @at of @outer. */

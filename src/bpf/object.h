@@ -58,6 +58,10 @@ void object_add_level(struct object *object);
 /* The map 'hot', by hot_index(). Lent by @object. */
 uint64_t *object_hot(const struct object *object);
 
+/* The rings of MODE_EVENTS, one for each possible CPU, and all their places. Lent by @object. */
+struct event_ring *object_rings(const struct object *object);
+const struct stream_event *object_events(const struct object *object);
+
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);
 

@@ -136,6 +136,10 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		tgid = current_tgid();
 	if (!is_wanted(tgid) || !is_below_limit(is_new_kernel))
 		return 0;
+	if (config.mode == MODE_EVENTS && turn == TURN_PAUSE) {
+		note_lost(LOST_IN_PAUSE);
+		return 0;
+	}
 	slot = claim_scratch(kind, is_new_kernel);
 	if (!slot) {
 		note_lost(LOST_NO_SCRATCH);

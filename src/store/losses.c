@@ -15,6 +15,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_NO_MEMORY] = "the kernel had no memory at hand",
 		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
 		[LOSS_RING_FULL] = "came faster than they could be printed",
+		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",

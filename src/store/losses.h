@@ -13,6 +13,7 @@ enum loss {
 	LOSS_NO_MEMORY,
 	LOSS_NOT_FOLLOWED,
 	LOSS_RING_FULL,
+	LOSS_IN_PAUSE,
 	LOSS_BUDGET,    /* our own memory, --max-memory */
 	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,    /* the kernel missed the probe */

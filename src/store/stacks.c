@@ -29,8 +29,7 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
-/* The words of the stack with the kernel's hash @hash; returns how many. */
-static size_t read_stack(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
+size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {
 	size_t n = 0;
 
@@ -60,7 +59,7 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 	}
 	if (!has_room)
 		return false;
-	*ret = tree_add(&s->tree, words, read_stack(s, hash, words));
+	*ret = tree_add(&s->tree, words, stacks_read(s, hash, words));
 	(void)u64_map_put(&s->known, hash, *ret, NULL);
 	return true;
 }
@@ -98,7 +97,7 @@ bool stacks_are_many(const struct stacks *s)
 }
 
 /* Delete those that are known here. */
-static void forget_batch(void *context, int fd, struct batch *b, uint32_t n)
+static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 {
 	const struct stacks *s = context;
 	uint64_t *keys = b->keys;
@@ -110,11 +109,16 @@ static void forget_batch(void *context, int fd, struct batch *b, uint32_t n)
 	delete_chunks(s, fd, keys, n_known);
 }
 
-int stacks_forget(struct stacks *s, struct error *e)
+static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
+{
+	delete_chunks(context, fd, b->keys, n);
+}
+
+static int forget(struct stacks *s, batch_take *take, struct error *e)
 {
 	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
 					       .value_size = sizeof(struct stack_chunk) };
-	const struct batch_walk walk = { bpf_map_lookup_batch, forget_batch, s };
+	const struct batch_walk walk = { bpf_map_lookup_batch, take, s };
 	int err = 0;
 
 	for (unsigned level = 0; level < LEVELS && !err; level++)
@@ -122,9 +126,15 @@ int stacks_forget(struct stacks *s, struct error *e)
 	return err;
 }
 
-void stacks_clear(struct stacks *s)
+int stacks_forget(struct stacks *s, struct error *e)
+{
+	return forget(s, forget_known, e);
+}
+
+int stacks_forget_all(struct stacks *s, struct error *e)
 {
 	stacks_fini(s);
 	s->tree = (struct tree){};
 	s->known = (struct u64_map){};
+	return forget(s, forget_each, e);
 }

@@ -1,0 +1,309 @@
+#include "store/stream.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "store/stacks.h"
+
+/*
+ * bpf_ktime_get_ns() is the kernel's fast clock, which may be a little behind or before the
+ * one that we read while the clock's rate is corrected.
+ */
+#define CLOCK_MARGIN_NS 20000
+
+/* An event that is not written for so long does not hold up those of other CPUs any more. */
+#define PATIENCE_NS 1000000000
+
+/*
+ * On one CPU an event that interrupted another one may have taken its place after it, and its
+ * time before it: as many may be in disorder as there are scratch slots.
+ */
+#define WINDOW 4
+
+/* Places are given back after so many events: what is done with one may take long. */
+#define FREE_EACH 256
+
+#define MOST_RING_EVENTS 131072
+#define FEWEST_RING_EVENTS 64
+#define CHUNK_BYTES 208ULL /* as in store.c, with its bucket */
+
+struct reader {
+	struct event_ring *ring;
+	const struct stream_event *events; /* of this CPU */
+	uint64_t tail;                     /* number of events before the first unread one */
+	uint64_t head;                     /* events taken, when last looked at */
+	uint64_t safe;                     /* no unread event is earlier */
+	uint64_t next;                     /* time of the earliest unread one, or @safe */
+	uint32_t taken;                    /* of the window at @tail: 1 << i, those given already */
+	uint32_t at;                       /* the earliest one's place in the window */
+	bool is_blocked;                   /* it may be one that is not written yet */
+};
+
+struct stream {
+	const struct object *object;
+	struct stream_budget budget;
+	uint32_t n_cpus;
+	uint32_t turn;
+	uint64_t looked_at; /* when the heads were read the last time */
+	bool is_stopped;
+	struct stacks stacks;
+	struct losses losses;
+	struct reader readers[]; /* of each CPU */
+};
+
+void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *ret)
+{
+	uint64_t ring = FEWEST_RING_EVENTS, chunks = 64;
+
+	while (ring < MOST_RING_EVENTS &&
+	       2 * ring * n_cpus * sizeof(struct stream_event) <= max_bytes / 8)
+		ring *= 2;
+	while (chunks < 1U << 30 && 2 * chunks * CHUNK_BYTES <= max_bytes / 4)
+		chunks *= 2;
+
+	uint64_t kernel = ring * n_cpus * sizeof(struct stream_event) + chunks * CHUNK_BYTES;
+
+	ret->ring_events = (uint32_t)ring;
+	ret->max_chunks = (uint32_t)chunks;
+	ret->user_bytes = max_bytes > kernel ? max_bytes - kernel : 0;
+}
+
+struct stream *stream_new(const struct object *object, const struct stream_budget *budget,
+			  uint32_t n_cpus)
+{
+	struct stream *s = xcalloc(1, sizeof(*s) + n_cpus * sizeof(s->readers[0]));
+
+	s->object = object;
+	s->budget = *budget;
+	s->n_cpus = n_cpus;
+	s->turn = FIRST_TURN;
+	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
+	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
+	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
+		s->readers[cpu].ring = &object_rings(object)[cpu];
+		s->readers[cpu].events =
+			object_events(object) + (size_t)cpu * budget->ring_events;
+	}
+	return s;
+}
+
+void stream_free(struct stream *s)
+{
+	if (!s)
+		return;
+	stacks_fini(&s->stacks);
+	free(s);
+}
+
+static void set_turn(const struct stream *s, uint32_t turn)
+{
+	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void stream_start(struct stream *s)
+{
+	s->looked_at = now_ns() - CLOCK_MARGIN_NS;
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
+		s->readers[cpu].safe = s->looked_at;
+	set_turn(s, s->turn);
+}
+
+int stream_stop(struct stream *s, struct error *e)
+{
+	set_turn(s, TURN_OFF);
+	s->is_stopped = true;
+	return object_wait_for_programs(s->object, e);
+}
+
+/* --- one CPU's events --- */
+
+static const struct stream_event *event_at(const struct stream *s, const struct reader *r,
+					   uint64_t n)
+{
+	return &r->events[n & (s->budget.ring_events - 1)];
+}
+
+/* Its number is written last, so what else is in it can be read when that is there. */
+static bool is_written(const struct stream_event *event, uint64_t n)
+{
+	return __atomic_load_n(&event->number, __ATOMIC_ACQUIRE) == n + 1;
+}
+
+/* Find the earliest one in the window. */
+static void find_next(const struct stream *s, struct reader *r)
+{
+	r->next = UINT64_MAX;
+	r->is_blocked = false;
+	for (uint32_t i = 0; i < WINDOW && r->tail + i < r->head; i++) {
+		const struct stream_event *event = event_at(s, r, r->tail + i);
+		bool is_there = is_written(event, r->tail + i);
+		uint64_t time = is_there ? event->time : r->safe;
+
+		if (r->taken & 1U << i || time >= r->next)
+			continue;
+		r->next = time;
+		r->at = i;
+		r->is_blocked = !is_there;
+	}
+}
+
+/* The one found was given. */
+static void pass_next(const struct stream *s, struct reader *r)
+{
+	r->taken |= 1U << r->at;
+	while (r->taken & 1) {
+		r->taken >>= 1;
+		r->tail++;
+	}
+	find_next(s, r);
+}
+
+static void free_places(const struct reader *r)
+{
+	__atomic_store_n(&r->ring->tail, r->tail, __ATOMIC_RELEASE);
+}
+
+/* --- all of them --- */
+
+/*
+ * Look at all heads. An event that is taken later has a later time than the one returned: its
+ * program reads the clock behind the addition, and we before we read what was added to.
+ */
+static uint64_t look(struct stream *s)
+{
+	const uint64_t now = now_ns(), before = s->looked_at;
+
+	s->looked_at = now - CLOCK_MARGIN_NS;
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct reader *r = &s->readers[cpu];
+
+		/* All that had been taken at the last look is read: the rest came behind it. */
+		if (r->tail == r->head)
+			r->safe = before;
+		r->head = __atomic_load_n(&r->ring->head, __ATOMIC_SEQ_CST);
+		find_next(s, r);
+		if (r->is_blocked && now - r->safe > PATIENCE_NS)
+			r->next = UINT64_MAX;
+	}
+	return s->is_stopped ? UINT64_MAX : s->looked_at;
+}
+
+/* The CPU with the earliest event; *@limit: the time of the second, at most what it was. */
+static struct reader *choose(struct stream *s, uint64_t *limit)
+{
+	struct reader *first = NULL;
+	uint64_t least = *limit;
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct reader *r = &s->readers[cpu];
+
+		if (r->next < least) {
+			*limit = least;
+			least = r->next;
+			first = r;
+		} else if (r->next < *limit) {
+			*limit = r->next;
+		}
+	}
+	return first && !first->is_blocked ? first : NULL;
+}
+
+int stream_read(struct stream *s, stream_take *take, void *context)
+{
+	const uint64_t bound = look(s);
+	int result = 0;
+
+	while (!result) {
+		uint64_t limit = bound;
+		struct reader *r = choose(s, &limit);
+
+		if (!r)
+			break;
+		do {
+			const struct stream_event *event = event_at(s, r, r->tail + r->at);
+
+			if (!event->is_lost)
+				result = take(context, event, (uint32_t)(r - s->readers));
+			pass_next(s, r);
+			if (r->tail % FREE_EACH == 0)
+				free_places(r);
+		} while (!result && !r->is_blocked && r->next <= limit && r->next < bound);
+		free_places(r);
+	}
+	return result;
+}
+
+bool stream_sleep(struct stream *s)
+{
+	uint64_t *is_asleep = (uint64_t *)&object_state(s->object)->is_asleep;
+
+	/* A program adds to the head first, and looks at this last. */
+	__atomic_store_n(is_asleep, 1, __ATOMIC_SEQ_CST);
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
+		const struct reader *r = &s->readers[cpu];
+
+		if (__atomic_load_n(&r->ring->head, __ATOMIC_SEQ_CST) == r->tail)
+			continue;
+		__atomic_store_n(is_asleep, 0, __ATOMIC_RELAXED);
+		return false;
+	}
+	return true;
+}
+
+/* --- stacks --- */
+
+size_t stream_stack(struct stream *s, uint64_t hash, uint64_t words[STACK_WORDS])
+{
+	uint32_t number;
+	bool has_room = stacks_bytes(&s->stacks) <= s->budget.user_bytes;
+
+	if (!stacks_find(&s->stacks, hash, has_room, &number))
+		return stacks_read(&s->stacks, hash, words);
+	return stacks_words(&s->stacks, number, words);
+}
+
+int stream_make_room(struct stream *s, bool *has_room, struct error *e)
+{
+	int err = stacks_forget(&s->stacks, e);
+
+	*has_room = !stacks_are_many(&s->stacks);
+	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
+	return err;
+}
+
+int stream_forget_all(struct stream *s, stream_take *take, void *context, struct error *e)
+{
+	set_turn(s, TURN_PAUSE);
+
+	int err = object_wait_for_programs(s->object, e);
+
+	if (err)
+		return err;
+	s->is_stopped = true; /* nothing is being written: all can be given */
+	err = stream_read(s, take, context);
+	s->is_stopped = false;
+	if (!err)
+		err = stacks_forget_all(&s->stacks, e);
+	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
+	set_turn(s, ++s->turn);
+	return err;
+}
+
+size_t stream_bytes(const struct stream *s)
+{
+	return stacks_bytes(&s->stacks);
+}
+
+struct losses *stream_losses(struct stream *s)
+{
+	return &s->losses;
+}
