@@ -32,13 +32,17 @@ OBJS := $(SRCS:src/%.c=$(BUILD)/obj/%.o)
 BPF_SRC  := src/bpf/stackcount.bpf.c
 BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 SKELETON := $(BUILD)/gen/stackcount.skel.h
-NAMES    := stackcount
+NAMES    := stackcount stacksnoop funccount
 
 .PHONY: all clean install deps test-deps demo check unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 $(BUILD)/stackcount: $(OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# One program under three names.
+$(BUILD)/stacksnoop $(BUILD)/funccount: $(BUILD)/stackcount
+	ln -sf stackcount $@
 
 $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)

@@ -8,8 +8,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "tool/options.h"
+#include "tool/funccount.h"
 #include "tool/patterns.h"
 #include "tool/stackcount.h"
+#include "tool/stacksnoop.h"
 
 #ifndef VERSION
 #define VERSION "0.1"
@@ -40,12 +42,27 @@ static bool open_standard_files(void)
 	return has_output;
 }
 
+static int run(const struct options *opt, struct error *e)
+{
+	if (opt->list)
+		return list_targets(opt, e);
+	switch (opt->tool) {
+	case TOOL_STACKSNOOP:
+		return snoop_stacks(opt, e);
+	case TOOL_FUNCCOUNT:
+		return count_functions(opt, e);
+	default:
+		return count_stacks(opt, e);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	const char *name = tool_name(tool_called(argv[0]));
 	cleanup(options_fini) struct options opt = {};
 	struct error e = {};
 
-	log_setup("stackcount", LOG_WARN);
+	log_setup(name, LOG_WARN);
 	if (!open_standard_files()) {
 		log_warn("standard output is closed");
 		return STATUS_FAILED;
@@ -55,11 +72,11 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (opt.help) {
-		options_help(stdout);
+		options_help(opt.tool, stdout);
 		return finish_output(STATUS_DONE);
 	}
 	if (opt.version) {
-		(void)puts("stackcount " VERSION);
+		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
 	if (check_patterns(&opt, &e)) {
@@ -67,11 +84,8 @@ int main(int argc, char **argv)
 		return STATUS_USAGE;
 	}
 	if (opt.debug)
-		log_setup("stackcount", LOG_DEBUG);
-
-	int err = opt.list ? list_targets(&opt, &e) : count_stacks(&opt, &e);
-
-	if (err) {
+		log_setup(name, LOG_DEBUG);
+	if (run(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_FAILED;
 	}

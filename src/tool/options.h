@@ -9,8 +9,17 @@
 #include "base/error.h"
 #include "spec/numbers.h"
 
-/* Strings are those of argv. */
+/* The names under which the program is called. */
+enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_N };
+
+const char *tool_name(enum tool tool); /* "stacksnoop" */
+
+/* Which tool is meant by argv[0], by its last component; stackcount if none, or NULL. */
+enum tool tool_called(const char *path);
+
+/* Strings are those of argv. What a tool has no option for is zero. */
 struct options {
+	enum tool tool;
 	char *const *patterns;
 	size_t n_patterns;
 	char *const *command; /* NULL-terminated; NULL: none */
@@ -24,23 +33,24 @@ struct options {
 	uint64_t max_depth;  /* frames of each stack, 0: all */
 	uint64_t max_memory; /* bytes, kernel and user together */
 	unsigned avoid;      /* 1 << enum backend, an OR */
-	bool timestamp;
+	bool timestamp;      /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;
 	bool per_process;
 	bool kernel_only;
 	bool user_only;
-	bool verbose;
+	bool verbose; /* raw addresses; stacksnoop: command, PID, CPU; funccount: the total */
 	bool delimited;
 	bool folded;
+	bool json; /* never with folded */
 	bool debug;
 	bool list;
 	bool help;
 	bool version;
 };
 
-/* Errors: -EINVAL, with words that name the option. */
+/* For the tool that argv[0] names. Errors: -EINVAL, with words that name the option. */
 must_check int options_parse(int argc, char *const *argv, struct options *ret, struct error *e);
 void options_fini(struct options *opt);
 
-void options_help(FILE *to);
+void options_help(enum tool tool, FILE *to);

@@ -36,13 +36,16 @@ SCALE = "0.02"
 
 def stage_tests(to):
     """Copy what a guest needs below @to."""
-    for name in ("stackcount", "workload"):
+    for name in ("stackcount", "stacksnoop", "funccount", "workload"):
         source = BUILD / name
         if not source.exists():
             raise Problem(f"no {source} ('make' builds it)")
         target = to / "build" / name
         target.parent.mkdir(exist_ok=True)
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+        if source.is_dir():
+            shutil.copytree(source, target)
+        else:
+            shutil.copy(source, target, follow_symlinks=False)
     shutil.copytree(TOP / "tests/e2e", to / "tests/e2e", ignore=shutil.ignore_patterns("__pycache__"))
 
 

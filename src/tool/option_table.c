@@ -1,0 +1,89 @@
+#include "tool/option_table.h"
+
+#include <string.h>
+
+#include "base/array.h"
+
+static const char *const names[TOOL_N] = {
+	[TOOL_STACKCOUNT] = "stackcount",
+	[TOOL_STACKSNOOP] = "stacksnoop",
+	[TOOL_FUNCCOUNT] = "funccount",
+};
+
+const char *tool_name(enum tool tool)
+{
+	return names[tool];
+}
+
+enum tool tool_called(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	for (int t = 0; name && t < TOOL_N; t++)
+		if (strcmp(name, names[t]) == 0)
+			return (enum tool)t;
+	return TOOL_STACKCOUNT;
+}
+
+#define COUNT (1U << TOOL_STACKCOUNT)
+#define SNOOP (1U << TOOL_STACKSNOOP)
+#define CALLS (1U << TOOL_FUNCCOUNT)
+#define ALL (COUNT | SNOOP | CALLS)
+#define FLAG(member) OPTION_FLAG, offsetof(struct options, member)
+#define VALUE(key) OPTION_##key, 0
+
+static const struct option_row rows[] = {
+	/* clang-format off */
+	{ ALL, FLAG(help), 'h', "help", NULL, "show this help message and exit" },
+	{ COUNT | CALLS, VALUE(PID), 'p', "pid", "PID[,PID...]", "count these processes only" },
+	{ SNOOP, VALUE(PID), 'p', "pid", "PID[,PID...]", "show events of these processes only" },
+	{ COUNT | CALLS, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "count on these CPUs only" },
+	{ SNOOP, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
+	{ COUNT | CALLS, VALUE(INTERVAL), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
+	{ COUNT, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS" },
+	{ SNOOP, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS (fractions are fine)" },
+	{ CALLS, VALUE(DURATION), 'd', "duration", "SECONDS", "end after SECONDS" },
+	{ COUNT, VALUE(EVENTS), 'n', "events", "N", "end after N hits" },
+	{ SNOOP, VALUE(EVENTS), 'n', "events", "N", "end after N events" },
+	{ COUNT | CALLS, FLAG(timestamp), 'T', "timestamp", NULL, "put the time before each report" },
+	{ SNOOP, FLAG(timestamp), 'T', "timestamp", NULL, "show the time of day, not the monotonic clock" },
+	{ ALL, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
+	{ COUNT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
+	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },
+	{ COUNT | SNOOP, FLAG(kernel_only), 'K', "kernel-stacks-only", NULL, "kernel stacks only" },
+	{ COUNT | SNOOP, FLAG(user_only), 'U', "user-stacks-only", NULL, "user stacks only" },
+	{ COUNT, FLAG(verbose), 'v', "verbose", NULL, "show raw addresses" },
+	{ SNOOP, FLAG(verbose), 'v', "verbose", NULL, "show the command, its PID and the CPU, too" },
+	{ CALLS, FLAG(verbose), 'v', "verbose", NULL, "add a line with the total to each report" },
+	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "put a delimiter between kernel and user stacks" },
+	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
+	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },
+	{ SNOOP, FLAG(json), '\0', "json", NULL, "one JSON object per line and event" },
+	{ CALLS, FLAG(json), '\0', "json", NULL, "one JSON object per line and report" },
+	{ COUNT, VALUE(TOP), '\0', "top", "N", "show the N most frequent stacks only" },
+	{ CALLS, VALUE(TOP), '\0', "top", "N", "show the N most frequent functions only" },
+	{ COUNT, VALUE(MIN), '\0', "min", "N", "show stacks with N hits or more only" },
+	{ CALLS, VALUE(MIN), '\0', "min", "N", "show functions with N calls or more only" },
+	{ COUNT | SNOOP, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
+	{ ALL, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
+	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
+	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "say what was matched, how it is traced, what was refused" },
+	{ CALLS, FLAG(debug), 'D', "debug", NULL, "say what was matched, how it is traced, what was refused" },
+	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use kprobe.multi, kprobe, uprobe.multi, uprobe" },
+	{ ALL, FLAG(version), '\0', "version", NULL, "print the version and exit" },
+	/* clang-format on */
+};
+
+const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe";
+
+const struct option_row *option_rows(size_t *n)
+{
+	*n = ARRAY_SIZE(rows);
+	return rows;
+}
+
+bool option_is_of(const struct option_row *row, enum tool tool)
+{
+	return row->tools & 1U << tool;
+}
