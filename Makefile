@@ -107,6 +107,7 @@ fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
 		-max_total_time=$(FUZZ_TIME) -timeout=5 -max_len=8192 $(BUILD)/fuzz/new_$$f \
 		tests/fuzz/corpus/$$f || exit 1; done
 
+include scripts/completions/rules.mk
 include tests/workload/rules.mk
 -include bench/rules.mk
 
@@ -126,13 +127,20 @@ vm: all workload
 e2e: all workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 
+SHARE := $(DESTDIR)$(PREFIX)/share
 install: all
 	install -D -m 755 $(BUILD)/stackcount $(DESTDIR)$(PREFIX)/sbin/stackcount
+	for n in $(filter-out stackcount,$(NAMES)); do \
+		ln -sf stackcount $(DESTDIR)$(PREFIX)/sbin/$$n || exit 1; done
+	for n in $(NAMES); do install -D -m 644 $(COMPLETION_DIR)/$$n.bash \
+		$(SHARE)/bash-completion/completions/$$n || exit 1; done
+	install -D -m 644 -t $(SHARE)/zsh/site-functions $(NAMES:%=$(COMPLETION_DIR)/_%)
+	install -D -m 644 -t $(SHARE)/fish/vendor_completions.d $(NAMES:%=$(COMPLETION_DIR)/%.fish)
 
 clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(wildcard src/*/*.[ch] tests/*/*.[ch] bench/*.[ch])
+	clang-format -i $(wildcard src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] scripts/*/*.[ch])
 
 -include $(OBJS:.o=.d) $(wildcard $(BUILD)/uobj/*/*.d $(BUILD)/unit/*.d)

@@ -1,0 +1,205 @@
+/*
+ * scripts/completions/generate.c - completions from the table of options. Run by make:
+ *
+ *	generate bash|zsh|fish TOOL <scripts/completions/SHELL.in >build/completions/...
+ *
+ * The templates have what does not depend on the options. A word between two @ in them is
+ * replaced, @OPTIONS@ by what the shell is to know of each option.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "tool/option_table.h"
+
+/* What zsh and fish offer for a value; of a key that is not here nothing can be known. */
+static const struct value {
+	enum option_key key;
+	const char *zsh;
+	const char *fish;
+} values[] = {
+	{ OPTION_PID, "_sequence -s , _pids", "__fish_complete_list , __fish_complete_pids" },
+	{ OPTION_CPU, "_sequence compadd - /sys/devices/system/cpu/cpu<->(N\\:t\\:s/cpu/)",
+	  "__fish_complete_list , __@TOOL@_cpus" },
+	{ OPTION_WITHOUT, "_sequence compadd - @BACKENDS@",
+	  "__fish_complete_list , __@TOOL@_backends" },
+};
+
+static void expand(const char *text, enum tool tool);
+
+static const struct value *value_of(const struct option_row *row)
+{
+	static const struct value nothing;
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
+		if (values[i].key == row->key)
+			return &values[i];
+	return &nothing;
+}
+
+/* The next of the tool's rows behind @row, NULL at the end; the first behind NULL. */
+static const struct option_row *next_row(const struct option_row *row, enum tool tool)
+{
+	size_t n;
+	const struct option_row *rows = option_rows(&n);
+
+	for (row = row ? row + 1 : rows; row < rows + n; row++)
+		if (option_is_of(row, tool))
+			return row;
+	return NULL;
+}
+
+/* "-p|--pid". */
+static void print_words(const struct option_row *row, const char *between)
+{
+	if (row->letter)
+		(void)printf("-%c%s", row->letter, between);
+	(void)printf("--%s", row->name);
+}
+
+static void print_bash_options(enum tool tool)
+{
+	const char *between = "";
+
+	for (const struct option_row *row = NULL; (row = next_row(row, tool)); between = " ") {
+		(void)fputs(between, stdout);
+		print_words(row, " ");
+	}
+}
+
+/* A pattern of the options with @key; FLAG: of all that take a value. */
+static void print_bash_pattern(enum tool tool, enum option_key key)
+{
+	const char *between = "";
+
+	for (const struct option_row *row = NULL; (row = next_row(row, tool));) {
+		if (key == OPTION_FLAG ? !row->argument : row->key != key)
+			continue;
+		(void)fputs(between, stdout);
+		print_words(row, " | ");
+		between = " | ";
+	}
+}
+
+/* Only --pid, --cpu and --without may be given again. */
+static void print_zsh_option(const struct option_row *row, enum tool tool)
+{
+	const struct value *value = value_of(row);
+	const char *equals = row->argument ? "=" : "";
+
+	(void)fputs("\t'", stdout);
+	if (value->zsh)
+		(void)fputs("*", stdout);
+	else if (row->letter)
+		(void)printf("(-%c --%s)", row->letter, row->name);
+	if (row->letter)
+		(void)printf("'{-%c%s,--%s%s}'", row->letter, row->argument ? "+" : "", row->name,
+			     equals);
+	else
+		(void)printf("--%s%s", row->name, equals);
+	(void)printf("[%s]", row->help);
+	if (row->argument)
+		(void)printf(":%s:", row->argument);
+	if (value->zsh)
+		expand(value->zsh, tool);
+	(void)puts("' \\");
+}
+
+static void print_fish_option(const struct option_row *row, enum tool tool)
+{
+	const struct value *value = value_of(row);
+
+	(void)printf("complete -c %s -n 'not __%s_has_command'", tool_name(tool), tool_name(tool));
+	if (row->letter)
+		(void)printf(" -s %c", row->letter);
+	(void)printf(" -l %s%s -d '%s'", row->name, row->argument ? " -x" : "", row->help);
+	if (value->fish) {
+		(void)fputs(" -a '(", stdout);
+		expand(value->fish, tool);
+		(void)fputs(")'", stdout);
+	}
+	(void)puts("");
+}
+
+static void print_zsh_options(enum tool tool)
+{
+	for (const struct option_row *row = NULL; (row = next_row(row, tool));)
+		print_zsh_option(row, tool);
+}
+
+static void print_fish_options(enum tool tool)
+{
+	for (const struct option_row *row = NULL; (row = next_row(row, tool));)
+		print_fish_option(row, tool);
+}
+
+static void (*print_options)(enum tool tool);
+
+/* The word between two @. False: there is none like it. */
+static bool print_word(const char *word, size_t n, enum tool tool)
+{
+	static const struct {
+		const char *word;
+		enum option_key key;
+	} patterns[] = {
+		{ "PID", OPTION_PID },
+		{ "CPU", OPTION_CPU },
+		{ "WITHOUT", OPTION_WITHOUT },
+		{ "VALUE", OPTION_FLAG },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		if (strlen(patterns[i].word) != n || strncmp(patterns[i].word, word, n) != 0)
+			continue;
+		print_bash_pattern(tool, patterns[i].key);
+		return true;
+	}
+	if (n == 4 && strncmp(word, "TOOL", n) == 0)
+		(void)fputs(tool_name(tool), stdout);
+	else if (n == 8 && strncmp(word, "BACKENDS", n) == 0)
+		(void)fputs(option_backends, stdout);
+	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
+		print_options(tool);
+	else
+		return false;
+	return true;
+}
+
+static void expand(const char *text, enum tool tool)
+{
+	for (const char *at; (at = strchr(text, '@')); text = at) {
+		size_t n = strcspn(++at, "@");
+
+		(void)printf("%.*s", (int)(at - 1 - text), text);
+		if (at[n] && print_word(at, n, tool))
+			at += n + 1;
+		else
+			(void)putchar('@');
+	}
+	(void)fputs(text, stdout);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*print)(enum tool tool);
+	} shells[] = {
+		{ "bash", print_bash_options },
+		{ "zsh", print_zsh_options },
+		{ "fish", print_fish_options },
+	};
+	char line[4096];
+
+	for (size_t i = 0; argc == 3 && i < ARRAY_SIZE(shells); i++)
+		if (strcmp(argv[1], shells[i].name) == 0)
+			print_options = shells[i].print;
+	if (!print_options) {
+		(void)fputs("usage: generate bash|zsh|fish TOOL\n", stderr);
+		return 2;
+	}
+	while (fgets(line, sizeof(line), stdin))
+		expand(line, tool_called(argv[2]));
+	return fflush(stdout) == 0 ? 0 : 1;
+}

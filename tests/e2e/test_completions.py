@@ -1,0 +1,188 @@
+"""What shells complete: made from the table that --help is made from, and bash's is run here."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from tool import BUILD, workload_path
+from test_names import NAMES, help_of, help_rows, run
+
+pytestmark = pytest.mark.needs("machine")
+
+COMPLETIONS = BUILD / "completions"
+
+# What bash(1) does at a Tab: COMP_WORDS has what its word breaks make of the line.
+TAB = r"""
+source "$1"; tool=$2 COMP_LINE=$3 COMP_POINT=${#3} COMP_TYPE=9 COMP_KEY=9
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+mapfile -t COMP_WORDS < <(sed 's/[:=]/ & /g; s/  */\n/g' <<<"$3")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+function=$(complete -p "$tool" | sed 's/.* -F \([^ ]*\) .*/\1/')
+"$function" "$tool" "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]-}"
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+def bash_file(name):
+    return COMPLETIONS / f"{name}.bash"
+
+
+def tab(line, name="stackcount"):
+    """COMPREPLY at the end of "NAME @line"."""
+    environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}"],
+        env=environment, capture_output=True, text=True, timeout=30,
+    )
+    assert done.stderr == "" and done.returncode == 0, done
+    return [word for word in done.stdout.splitlines() if word]
+
+
+def words_of(rows):
+    return {option for row in rows for option in row[:2] if option}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bash_parses(name):
+    subprocess.run(["bash", "-n", bash_file(name)], check=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_to_be_replaced(name):
+    for path in (bash_file(name), COMPLETIONS / f"_{name}", COMPLETIONS / f"{name}.fish"):
+        text = path.read_text()
+        assert not re.findall(r"@[A-Z]+@", text), path
+        others = set(NAMES) - {name}
+        assert not [other for other in others if other in text], path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bash_offers_the_options_of_the_help(name):
+    words = tab("-", name)
+    assert len(words) == len(set(words))
+    assert set(words) == words_of(help_rows(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bash_offers_nothing_odd_as_a_value(name):
+    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe"}
+    for letter, long, has_value in help_rows(name):
+        for option in filter(None, (letter, long)):
+            offered = tab(f"{option} ", name)
+            if not has_value:
+                assert offered == ["t:", "u:"], option
+            elif long in choices:
+                assert choices[long] in offered, option
+            else:
+                assert offered == [], option
+
+
+def test_bash_completes_the_rest_of_an_option():
+    assert tab("--du") == ["--duration"]
+    assert tab("t:sched:sched_switch --ti") == ["--timestamp"]
+    assert tab("--du", "funccount") == ["--duration"]
+    assert tab("--perp", "funccount") == []
+
+
+def test_bash_completes_values():
+    pid = str(os.getpid())
+    assert pid in tab(f"-p {pid}") and f"1,{pid}" in tab(f"--pid 1,{pid}")
+    assert pid in tab(f"--pid={pid}")
+    assert sorted(tab("--without uprobe.multi,kp")) == ["uprobe.multi,kprobe", "uprobe.multi,kprobe.multi"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_backends_that_are_offered_exist(name):
+    backends = tab("--without ", name)
+    assert len(backends) == 4
+    for backend in backends:
+        run(name, "--without", backend, "--version").ok()
+        assert re.search(rf"{re.escape(backend)}(,|$)", help_of(name), re.M)
+
+
+def test_bash_completes_tracepoints():
+    """Behind the last colon: that is what readline takes for the word."""
+    assert tab("t:syscal") == ["syscalls:"]
+    assert tab("t:sched:sched_swit") == ["sched_switch"]
+    assert tab("-K -i 1 t:syscalls:sys_enter_getppi", "stacksnoop") == ["sys_enter_getppid"]
+    assert tab("t:no_such_category") == []
+
+
+def test_bash_completes_user_functions():
+    assert tab(f"{workload_path('calls')}:leaf") == ["leaf", "leaf_bare", "leafy"]
+    assert "malloc" in tab("c:mallo")
+
+
+def test_bash_completes_paths():
+    assert workload_path("calls") in tab(f"{workload_path('call')}")
+
+
+def test_bash_leaves_alone_what_it_would_have_to_quote():
+    for word in ("'t:sched:*'", "t:sched:*", "c:[a-z]", "c:$(echo", "c:`echo", '"t:'):
+        assert tab(word) == [], word
+
+
+def test_bash_runs_nothing_of_a_name(tmp_path):
+    """compgen -W expands its words."""
+    (tmp_path / "a$(touch ran)").touch()
+    (tmp_path / "a`touch ran`").touch()
+    at = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        assert len(tab("./a")) == 2
+        assert sorted(os.listdir()) == ["a$(touch ran)", "a`touch ran`"]
+    finally:
+        os.chdir(at)
+
+
+def test_bash_completes_the_command():
+    assert "lsblk" in tab("t:sched:sched_switch -- lsb")
+    assert tab("t:sched:sched_switch -- ls --he") == []
+
+
+# name -> what must follow, for a flag and for an option with a value. The text is checked, since
+# the shells are large.
+ZSH = re.compile(
+    r"^\t'(?:\*|\((-\w) (--[\w-]+)\))?"
+    r"(?:'\{(-\w)(\+?),(--[\w-]+)(=?)\}'|(--[\w-]+)(=?))"
+    r"\[([^][]+)\](:[^:]+:[^']*)?' \\$"
+)
+FISH = re.compile(
+    r"^complete -c (\w+) -n 'not __(\w+)_has_command'(?: -s (\w))? -l ([\w-]+)( -x)? -d '([^']+)'"
+    r"(?: -a '\([\w ,]+\)')?$"
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_zsh_offers_the_options_of_the_help(name):
+    text = (COMPLETIONS / f"_{name}").read_text()
+    assert text.startswith(f"#compdef {name}\n") and text.endswith(f'\n_{name} "$@"\n')
+    lines = text.partition("_arguments -s -S : \\\n")[2].partition("\t'*:PATTERN:")[0].splitlines()
+    found = []
+    for line in lines:
+        match = ZSH.match(line)
+        assert match, line
+        excluded, excluded_long, letter, plus, long, equals, alone, alone_equals, _, value = match.groups()
+        assert bool(plus) == bool(equals) or not letter, line
+        assert excluded in (None, letter) and excluded_long in (None, long), line
+        has_value = bool(equals or alone_equals)
+        assert has_value == bool(value), line
+        found.append((letter, long or alone, has_value))
+    assert found == help_rows(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fish_offers_the_options_of_the_help(name):
+    text = (COMPLETIONS / f"{name}.fish").read_text()
+    found = []
+    for line in text.splitlines():
+        if " -l " not in line or not line.startswith("complete "):
+            continue
+        match = FISH.match(line)
+        assert match and match[1] == match[2] == name, line
+        found.append((match[3] and f"-{match[3]}", f"--{match[4]}", bool(match[5])))
+        assert f" {match[6]}\n" in help_of(name), line
+    assert found == help_rows(name)
+    depth = [len(re.findall(rf"^\s*(?:{words})\b", text, re.M)) for words in ("function|switch", "end")]
+    assert depth[0] == depth[1]
