@@ -1,4 +1,4 @@
-# make            build/stackcount and its two other names; installs nothing
+# make            build/stackcount, its two other names, completions; installs nothing
 # make demo       everything needed, then a small workload and its stacks
 # make check      everything needed, then every test
 # make bench      figures against floors and peers
@@ -132,6 +132,7 @@ install: all
 	install -D -m 755 $(BUILD)/stackcount $(DESTDIR)$(PREFIX)/sbin/stackcount
 	for n in $(filter-out stackcount,$(NAMES)); do \
 		ln -sf stackcount $(DESTDIR)$(PREFIX)/sbin/$$n || exit 1; done
+	install -D -m 644 -t $(SHARE)/man/man8 $(NAMES:%=doc/%.8)
 	for n in $(NAMES); do install -D -m 644 $(COMPLETION_DIR)/$$n.bash \
 		$(SHARE)/bash-completion/completions/$$n || exit 1; done
 	install -D -m 644 -t $(SHARE)/zsh/site-functions $(NAMES:%=$(COMPLETION_DIR)/_%)

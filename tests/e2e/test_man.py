@@ -1,0 +1,118 @@
+"""The manual pages: they render without a warning and tell of every option; and make install."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from test_names import NAMES, help_of, run
+from tool import BUILD, TOP
+
+pytestmark = pytest.mark.needs("machine")
+
+SECTIONS = (
+    "NAME SYNOPSIS DESCRIPTION PATTERNS OPTIONS OUTPUT EXAMPLES OVERHEAD FILES ENVIRONMENT"
+    " EXIT~STATUS CAPABILITIES SEE~ALSO BUGS"
+).replace("~", "\0").split()
+
+
+def page(name):
+    return TOP / "doc" / f"{name}.8"
+
+
+def man(name, width=80):
+    """(the page as it is shown, what the formatter warned of)"""
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": str(width)}
+    done = subprocess.run(
+        ["man", "-l", "--warnings=w", page(name)],
+        env=environment, capture_output=True, text=True, check=True, timeout=30,
+    )
+    return done.stdout, done.stderr
+
+
+def section(text, title):
+    found = re.search(rf"^{title}\n(.*?)(?=^\S)", text, re.M | re.S)
+    assert found, f"no section {title}"
+    return found[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [80, 120])
+def test_page_renders_without_warnings(name, width):
+    text, warnings = man(name, width)
+    assert warnings == ""
+    assert max(map(len, text.splitlines())) <= max(width, 100)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_has_all_sections_in_order(name):
+    text, _ = man(name)
+    assert re.findall(r"^[A-Z][A-Z ]+$", text, re.M) == [title.replace("\0", " ") for title in SECTIONS]
+    for title in SECTIONS:
+        assert section(text, title.replace("\0", " ")).strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_is_found_by_its_name(name):
+    said = subprocess.run(["lexgrog", page(name)], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf': "{name} - \w.*"$', said, re.M), said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_has_the_options_of_the_help_and_their_values(name):
+    told = re.findall(r"^       ((?:-\w, )?--[\w-]+(?: [A-Z][^a-z\n]*)?)(?:$| [A-Z][a-z])", section(man(name)[0], "OPTIONS"), re.M)
+    shown = re.findall(r"^  ((?:-\w, )?--[\w-]+(?: [A-Z]\S*)?) ", help_of(name), re.M)
+    assert told == shown
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_mentions_no_option_that_there_is_not(name):
+    text, _ = man(name)
+    body = text.replace(section(text, "EXAMPLES"), "").replace(section(text, "SEE ALSO"), "")
+    options = set(re.findall(r"--?\w[\w-]*", help_of(name).partition("options:")[2].partition("\nPATTERN")[0]))
+    mentioned = set(re.findall(r"(?<![\w)+/.|-])(--[a-z][\w-]*|-[a-zA-Z])(?=[\s,.:);\]])", body))
+    mentioned -= {"-l"} if "ulimit -l" in body else set()
+    assert mentioned - options == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_s_examples_are_taken(name):
+    """All but tracing: -l in front of the pattern, and --version, which ends it."""
+    examples = re.findall(rf"^ +# {name} (.*)$", section(man(name, 120)[0], "EXAMPLES"), re.M)
+    assert len(examples) >= 4
+    for example in examples:
+        arguments = re.split(r" \||>| -- | 2>", example)[0].replace("'", "").split()
+        run(name, "--version", *arguments).ok()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_is_of_this_version(name):
+    version = run(name, "--version").ok().out.split()[1]
+    assert man(name)[0].splitlines()[-1].startswith(f"stackcount {version} ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_says_what_each_exit_status_means(name):
+    assert re.findall(r"^       (\d) ", section(man(name)[0], "EXIT STATUS"), re.M) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_names_the_others(name):
+    others = re.findall(r"(\w+)\(8\)", section(man(name)[0], "SEE ALSO"))
+    assert set(NAMES) - {name} <= set(others)
+
+
+def test_install_puts_everything_in_its_place(tmp_path):
+    subprocess.run(
+        ["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr", f"BUILD={os.path.relpath(BUILD, TOP)}"],
+        cwd=TOP, check=True, timeout=300,
+    )
+    found = {str(path.relative_to(tmp_path / "usr")) for path in tmp_path.rglob("*") if not path.is_dir()}
+    places = (
+        "sbin/{}", "share/man/man8/{}.8", "share/bash-completion/completions/{}",
+        "share/zsh/site-functions/_{}", "share/fish/vendor_completions.d/{}.fish",
+    )
+    assert found == {place.format(name) for name in NAMES for place in places}
+    for name in NAMES:
+        installed = tmp_path / "usr/sbin" / name
+        assert run(name, "--version", program=str(installed)).ok().out.startswith(f"{name} ")
