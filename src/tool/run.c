@@ -62,7 +62,7 @@ static void take_notice(void *context, const struct notice *notice)
 /* One round: wait, and do what is to be done. *@is_over: the run ends. */
 static int do_round(struct run *r, bool *is_over, struct error *e)
 {
-	const struct tool *tool = r->tool;
+	const struct tool_parts *tool = r->tool;
 	unsigned occasions;
 	int err = waiter_wait(&r->waiter, tool->patience_ms ? tool->patience_ms(r) : -1, &occasions,
 			      e);
@@ -195,7 +195,7 @@ static void ask_for_resources(void)
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 }
 
-int run_tool(const struct tool *tool, void *own, const struct options *opt, struct error *e)
+int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
 		.opt = opt,

@@ -2,7 +2,7 @@
  * tool/run.h - one run, the same for all tools, and what each tool puts into it:
  *
  *	patterns -> targets -> plan -> programs and maps -> links -> counted -> printed
- *	\_____________________ shared _________________________/    \_ struct tool _/
+ *	\_____________________ shared _________________________/    \_ struct tool_parts _/
  *
  * Everything that lives during a run is owned here.
  */
@@ -26,7 +26,7 @@
 struct run;
 
 /* The tools' parts, in the order in which they are called. Those that may be NULL say so. */
-struct tool {
+struct tool_parts {
 	/* What the maps are to be large enough for, and what is to be taken at a hit. */
 	int (*set_up)(struct run *r, struct object_options *options, struct error *e);
 	/* The programs are loaded, and attached. */
@@ -56,7 +56,7 @@ struct tool {
 
 struct run {
 	const struct options *opt;
-	const struct tool *tool;
+	const struct tool_parts *tool;
 	void *own; /* the tool's */
 	struct host *host;
 	struct target_list targets;
@@ -75,7 +75,7 @@ struct run {
 };
 
 /* Errors: of any room; nothing is left attached. @own is lent. */
-must_check int run_tool(const struct tool *tool, void *own, const struct options *opt,
+must_check int run_tool(const struct tool_parts *tool, void *own, const struct options *opt,
 			struct error *e);
 
 /* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */

@@ -203,7 +203,7 @@ static void close_store(struct run *r)
 
 int count_stacks(const struct options *opt, struct error *e)
 {
-	static const struct tool tool = {
+	static const struct tool_parts tool = {
 		.set_up = set_up,
 		.open = open_store,
 		.start = start,
