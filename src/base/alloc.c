@@ -6,18 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 /*
  * Every probe that the program holds is a file descriptor, so ending here
  * leaves nothing attached.
  */
 static void *check(void *p)
 {
-	static const char text[] = "stackcount: out of memory\n";
-
 	if (p)
 		return p;
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(1);
+	log_warn("out of memory"); /* allocates nothing itself */
 	_exit(1);
 }
 
