@@ -132,7 +132,7 @@ struct stream_event {
 	__u64 user_stack;
 	__u32 tgid;
 	__u32 tid;
-	__u32 flags; /* KEY_* */
+	__u32 flags;   /* KEY_* */
 	__u32 is_lost; /* its stacks could not be kept; counted among the lost */
 	char comm[16];
 };

@@ -16,7 +16,7 @@
  * free. Old kernels cannot fetch while they add; nothing nests there (try_claim()).
  */
 static __always_inline struct stream_event *take_event(struct scratch_slot *slot,
-							bool is_new_kernel)
+						       bool is_new_kernel)
 {
 	const __u32 cpu = bpf_get_smp_processor_id();
 	struct event_ring *ring = bpf_map_lookup_elem(&rings, &cpu);

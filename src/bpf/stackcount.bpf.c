@@ -10,9 +10,9 @@
  * program uses the old one, and then reads and empties it at leisure: no hit is
  * counted twice and none between.
  */
+#include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
-#include "bpf/event.bpf.h"
 #include "bpf/row.bpf.h"
 #include "bpf/walk.bpf.h"
 

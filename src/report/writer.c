@@ -11,6 +11,7 @@ struct writer *writer_new(render_write *write, void *context)
 
 	w->write = write;
 	w->context = context;
+	w->scratch = (struct strbuf){};
 	w->result = 0;
 	w->n = 0;
 	return w;
@@ -18,6 +19,8 @@ struct writer *writer_new(render_write *write, void *context)
 
 void writer_freep(struct writer **w)
 {
+	if (*w)
+		strbuf_fini(&(*w)->scratch);
 	free(*w);
 	*w = NULL;
 }
@@ -59,8 +62,13 @@ void writer_put_u64(struct writer *w, uint64_t number)
 	writer_put(w, digits + at, sizeof(digits) - at);
 }
 
-int writer_finish(struct writer *w)
+int writer_flush(struct writer *w)
 {
 	flush(w);
 	return w->result;
+}
+
+int writer_finish(struct writer *w)
+{
+	return writer_flush(w);
 }

@@ -82,8 +82,7 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
 		s->readers[cpu].ring = &object_rings(object)[cpu];
-		s->readers[cpu].events =
-			object_events(object) + (size_t)cpu * budget->ring_events;
+		s->readers[cpu].events = object_events(object) + (size_t)cpu * budget->ring_events;
 	}
 	return s;
 }

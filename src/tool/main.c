@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "tool/options.h"
 #include "tool/funccount.h"
+#include "tool/options.h"
 #include "tool/patterns.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"

@@ -1,0 +1,241 @@
+#include "report/event.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "report/escape.h"
+#include "report/json.h"
+
+#define UNKNOWN "[unknown]"
+
+void event_put_header(struct strbuf *to, const struct event_style *style)
+{
+	if (style->verbose)
+		strbuf_printf(to, "%-18s %-12s %-6s %-3s STACK\n", "TIME(s)", "COMM", "PID", "CPU");
+	else
+		strbuf_printf(to, "%-18s STACK\n", "TIME(s)");
+}
+
+static bool is_named(const char *name)
+{
+	return name && name[0];
+}
+
+static void put_label(struct strbuf *to, const struct event_style *style, const struct frame *frame)
+{
+	const bool is_folded = style->form == EVENT_FOLDED;
+
+	if (frame->kind == FRAME_CUT) {
+		strbuf_puts(to, "[cut: ");
+		escape_put(to, is_named(frame->name) ? frame->name : "unknown", is_folded);
+		strbuf_putc(to, ']');
+	} else if (is_named(frame->name)) {
+		escape_put(to, frame->name, is_folded);
+		if (style->offsets)
+			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
+	} else {
+		strbuf_puts(to, UNKNOWN);
+		if (style->verbose && is_named(frame->module)) {
+			strbuf_putc(to, ' ');
+			escape_put(to, frame->module, is_folded);
+			strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
+		}
+	}
+}
+
+/* --- text --- */
+
+/* "r0: ffffffff811ed7f9 iterate_supers" */
+static void put_line(struct strbuf *to, const struct event_style *style, const char *what,
+		     const struct frame *frame)
+{
+	strbuf_printf(to, "%s: ", what);
+	if (frame->kind == FRAME_CUT)
+		strbuf_printf(to, "%-16s ", "");
+	else
+		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
+	put_label(to, style, frame);
+	strbuf_putc(to, '\n');
+}
+
+static void put_lines(struct strbuf *to, const struct event_style *style,
+		      const struct frame_table *frames, const struct event_stacks *stacks)
+{
+	char what[16] = "ip";
+
+	for (uint32_t i = 0; i < stacks->n_kernel; i++) {
+		put_line(to, style, what, &frames->frames[stacks->kernel[i]]);
+		(void)snprintf(what, sizeof(what), "r%u", i);
+	}
+	for (uint32_t i = 0; i < stacks->n_user; i++) {
+		(void)snprintf(what, sizeof(what), "u%u", i);
+		put_line(to, style, what, &frames->frames[stacks->user[i]]);
+	}
+}
+
+/* --- folded --- */
+
+static void put_parts(struct strbuf *to, const struct event_style *style,
+		      const struct frame_table *frames, const uint32_t *numbers, uint32_t n)
+{
+	while (n-- > 0) {
+		strbuf_putc(to, ';');
+		put_label(to, style, &frames->frames[numbers[n]]);
+	}
+}
+
+/* --- JSON --- */
+
+static void put_object(struct strbuf *to, const struct frame *frame)
+{
+	if (frame->kind == FRAME_CUT) {
+		strbuf_puts(to, "{\"cut\":");
+		json_put_string(to, is_named(frame->name) ? frame->name : "unknown");
+		strbuf_putc(to, '}');
+		return;
+	}
+	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
+	if (is_named(frame->name)) {
+		strbuf_puts(to, ",\"name\":");
+		json_put_string(to, frame->name);
+		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
+	}
+	if (is_named(frame->module)) {
+		strbuf_puts(to, ",\"module\":");
+		json_put_string(to, frame->module);
+	}
+	if (is_named(frame->module) && !is_named(frame->name))
+		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
+	strbuf_putc(to, '}');
+}
+
+static void put_array(struct strbuf *to, const struct frame_table *frames, const uint32_t *numbers,
+		      uint32_t n)
+{
+	strbuf_putc(to, '[');
+	for (uint32_t i = 0; i < n; i++) {
+		if (i)
+			strbuf_putc(to, ',');
+		put_object(to, &frames->frames[numbers[i]]);
+	}
+	strbuf_putc(to, ']');
+}
+
+/* --- all --- */
+
+void event_put_template(struct strbuf *to, const struct event_style *style,
+			const struct frame_table *frames, const struct event_stacks *stacks)
+{
+	switch (style->form) {
+	case EVENT_FOLDED:
+		put_parts(to, style, frames, stacks->user, stacks->n_user);
+		put_parts(to, style, frames, stacks->kernel, stacks->n_kernel);
+		strbuf_puts(to, " 1\n");
+		return;
+	case EVENT_JSON:
+		strbuf_puts(to, ",\"kernel\":");
+		put_array(to, frames, stacks->kernel, stacks->n_kernel);
+		strbuf_puts(to, ",\"user\":");
+		put_array(to, frames, stacks->user, stacks->n_user);
+		strbuf_puts(to, "}\n");
+		return;
+	default:
+		put_lines(to, style, frames, stacks);
+	}
+}
+
+/* Left-aligned in @width columns, and a blank: like "%-*s ". */
+static void put_column(struct strbuf *to, const char *text, size_t width)
+{
+	size_t begin = to->n;
+
+	escape_put(to, text, false);
+	while (to->n - begin < width)
+		strbuf_putc(to, ' ');
+	strbuf_putc(to, ' ');
+}
+
+static void put_u32(struct strbuf *to, uint32_t number)
+{
+	char digits[10];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + number % 10);
+	while (number /= 10);
+	strbuf_put(to, digits + at, sizeof(digits) - at);
+}
+
+static void put_number_column(struct strbuf *to, uint32_t number, size_t width)
+{
+	size_t begin = to->n;
+
+	put_u32(to, number);
+	while (to->n - begin < width)
+		strbuf_putc(to, ' ');
+	strbuf_putc(to, ' ');
+}
+
+static void render_lines(struct writer *w, const struct strbuf *columns, const char *lines,
+			 size_t n)
+{
+	const char *end = lines + n;
+
+	writer_put(w, columns->text, columns->n);
+	writer_put(w, "\n", 1);
+	while (lines < end) {
+		const char *next = (const char *)memchr(lines, '\n', (size_t)(end - lines)) + 1;
+
+		writer_put(w, columns->text, columns->n);
+		writer_put(w, lines, (size_t)(next - lines));
+		lines = next;
+	}
+}
+
+static void put_columns(struct strbuf *to, const struct event_style *style,
+			const struct event_head *head)
+{
+	put_column(to, head->time, 18);
+	if (!style->verbose)
+		return;
+	put_column(to, head->comm, 12);
+	put_number_column(to, head->pid, 6);
+	put_number_column(to, head->cpu, 3);
+}
+
+static void put_members(struct strbuf *to, const struct event_head *head)
+{
+	strbuf_puts(to, "{\"time\":");
+	strbuf_puts(to, head->time);
+	strbuf_puts(to, ",\"comm\":");
+	json_put_string(to, head->comm);
+	strbuf_puts(to, ",\"pid\":");
+	put_u32(to, head->pid);
+	strbuf_puts(to, ",\"tid\":");
+	put_u32(to, head->tid);
+	strbuf_puts(to, ",\"cpu\":");
+	put_u32(to, head->cpu);
+}
+
+void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
+		  const char *template, size_t n)
+{
+	struct strbuf *own = &w->scratch;
+
+	strbuf_clear(own);
+	switch (style->form) {
+	case EVENT_FOLDED:
+		escape_put(own, is_named(head->comm) ? head->comm : UNKNOWN, true);
+		break;
+	case EVENT_JSON:
+		put_members(own, head);
+		break;
+	default:
+		put_columns(own, style, head);
+		render_lines(w, own, template, n);
+		return;
+	}
+	writer_put(w, own->text, own->n);
+	writer_put(w, template, n);
+}

@@ -1,0 +1,425 @@
+#include "tool/stacksnoop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "report/event.h"
+#include "store/stream.h"
+#include "symbolize/symbolize.h"
+#include "tool/naming.h"
+#include "tool/run.h"
+
+#define NS 1000000000ULL
+
+/* While events come they are read so often; without any for so many times, the reader sleeps. */
+#define READ_MS 2
+#define EMPTY_READS 16
+
+/* A template, for events of equal stacks of one process. */
+struct template
+{
+	size_t at; /* in the text of all */
+	uint32_t n;
+	bool is_unsure; /* has a frame without a name, which may get one */
+	uint64_t made;  /* ns */
+};
+
+struct stacksnoop {
+	struct stream_budget budget;
+	struct stream *stream;
+	struct symbolizer *symbolizer;
+	struct writer *writer;
+	struct event_style style;
+
+	struct u64_map known; /* hash of stacks and process -> template */
+	struct template *templates;
+	size_t n_templates, template_capacity;
+	struct strbuf text;
+
+	uint64_t now;         /* ns, CLOCK_MONOTONIC, when the reading began */
+	uint64_t realtime_ns; /* to be added for the time of day */
+	time_t second;        /* that @clock is */
+	char clock[16];
+	uint64_t refreshed, told; /* when */
+	uint64_t n_told;          /* losses */
+	unsigned n_empty_reads;
+	bool is_awake;
+	bool is_filling;
+	bool was_event;
+	bool was_trouble_told;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+/* --- templates --- */
+
+/* What is old of processes and modules is looked at anew once a second, if anything asks. */
+static void refresh(struct stacksnoop *t)
+{
+	if (t->now - t->refreshed < NS)
+		return;
+	t->refreshed = t->now;
+	symbolizer_refresh(t->symbolizer);
+}
+
+static bool is_named(const struct frame_table *table, const uint32_t *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!table->frames[frames[i]].name)
+			return false;
+	return true;
+}
+
+static void make_template(struct stacksnoop *t, const struct options *opt,
+			  const struct stream_event *event, struct template *ret)
+{
+	uint64_t words[STACK_WORDS];
+	uint32_t kernel[STACK_WORDS], user[STACK_WORDS];
+	struct raw_stack stack = { words, 0, event->flags, event->tgid };
+	struct event_stacks stacks = { .kernel = kernel, .user = user };
+
+	refresh(t);
+	stack.n = stream_stack(t->stream, event->kernel_stack, words);
+	stacks.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, kernel);
+	stack.n = stream_stack(t->stream, event->user_stack, words);
+	stacks.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth, user);
+
+	const struct frame_table *table = symbolizer_frames(t->symbolizer);
+
+	ret->at = t->text.n;
+	event_put_template(&t->text, &t->style, table, &stacks);
+	ret->n = (uint32_t)(t->text.n - ret->at);
+	ret->made = t->now;
+	ret->is_unsure =
+		!is_named(table, kernel, stacks.n_kernel) || !is_named(table, user, stacks.n_user);
+}
+
+static uint64_t template_key(const struct stream_event *event)
+{
+	uint64_t process = (uint64_t)event->tgid << 32 | event->flags;
+
+	return hash_mix(event->kernel_stack ^ hash_mix(event->user_stack ^ hash_mix(process)));
+}
+
+static const struct template *find_template(struct stacksnoop *t, const struct options *opt,
+					    const struct stream_event *event)
+{
+	bool is_new;
+	const uint32_t *number =
+		u64_map_put(&t->known, template_key(event), (uint32_t)t->n_templates, &is_new);
+	struct template *template;
+
+	if (is_new)
+		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
+	template = &t->templates[*number];
+	if (is_new || (template->is_unsure && t->now - template->made > NS))
+		make_template(t, opt, event, template);
+	return template;
+}
+
+static size_t template_bytes(const struct stacksnoop *t)
+{
+	return t->text.capacity + t->template_capacity * sizeof(*t->templates) +
+	       t->known.n_slots * sizeof(*t->known.slots);
+}
+
+static void forget_templates(struct stacksnoop *t)
+{
+	strbuf_fini(&t->text);
+	t->text = (struct strbuf){};
+	t->n_templates = 0;
+	u64_map_clear(&t->known);
+}
+
+/* --- events --- */
+
+/* "42005557.056332998", in front of the end of @to; returns where it begins. */
+static const char *put_seconds(char to[32], uint64_t ns)
+{
+	char *at = to + 31;
+	uint64_t seconds = ns / NS;
+	uint32_t rest = (uint32_t)(ns % NS);
+
+	*at = '\0';
+	for (int i = 0; i < 9; i++, rest /= 10)
+		*--at = (char)('0' + rest % 10);
+	*--at = '.';
+	do
+		*--at = (char)('0' + seconds % 10);
+	while (seconds /= 10);
+	return at;
+}
+
+/* "14:02:11.056332998" */
+static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
+{
+	const time_t second = (time_t)(ns / NS);
+	struct tm local;
+
+	if (second != t->second || !t->clock[0]) {
+		if (!strftime(t->clock, sizeof(t->clock), "%H:%M:%S", localtime_r(&second, &local)))
+			t->clock[0] = '\0';
+		t->second = second;
+	}
+
+	char *at = (char *)put_seconds(to, ns % NS) - 7; /* over the one digit of 0 seconds */
+
+	memcpy(at, t->clock, 8);
+	return at;
+}
+
+static int take_event(void *context, const struct stream_event *event, uint32_t cpu)
+{
+	struct run *r = context;
+	struct stacksnoop *t = r->own;
+	const struct template *template = find_template(t, r->opt, event);
+	char time[32], comm[sizeof(event->comm) + 1];
+	struct event_head head = {
+		.comm = comm, .pid = event->tgid, .tid = event->tid, .cpu = cpu
+	};
+
+	memcpy(comm, event->comm, sizeof(event->comm));
+	comm[sizeof(event->comm)] = '\0';
+	if (!r->opt->timestamp)
+		head.time = put_seconds(time, event->time);
+	else if (t->style.form == EVENT_JSON)
+		head.time = put_seconds(time, event->time + t->realtime_ns);
+	else
+		head.time = put_clock(t, time, event->time + t->realtime_ns);
+	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
+	t->was_event = true;
+	return t->writer->result;
+}
+
+static void tell_losses(void *context)
+{
+	struct run *r = context;
+	struct stacksnoop *t = r->own;
+	uint64_t losses[LOSS_N], n = 0;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now - t->told < NS)
+		return;
+	t->told = now;
+	losses_read(stream_losses(t->stream), losses);
+	for (int i = 0; i < LOSS_N; i++)
+		n += losses[i];
+	if (n != t->n_told)
+		log_warn("Lost %" PRIu64 " hits so far", n);
+	t->n_told = n;
+}
+
+static void tell_trouble(struct stacksnoop *t)
+{
+	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
+
+	if (trouble && !t->was_trouble_told)
+		log_warn("kernel functions have no names: %s", trouble);
+	t->was_trouble_told = t->was_trouble_told || trouble;
+}
+
+/* Print what can be printed. */
+static int read_events(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	int err;
+
+	t->now = clock_ns(CLOCK_MONOTONIC);
+	t->realtime_ns = clock_ns(CLOCK_REALTIME) - t->now;
+	t->was_event = false;
+	err = stream_read(t->stream, take_event, r);
+	if (!err)
+		err = writer_flush(t->writer);
+	tell_trouble(t);
+	tell_losses(r);
+	return output_explain(err, e);
+}
+
+static void new_symbolizer(struct run *r)
+{
+	struct stacksnoop *t = r->own;
+
+	symbolizer_free(t->symbolizer);
+	t->symbolizer = symbolizer_new(r->host, IDENTITY_ADDRESS);
+}
+
+static int forget_all(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	int err = stream_forget_all(t->stream, take_event, r, e);
+
+	if (err && err == t->writer->result)
+		return output_explain(err, e);
+	forget_templates(t);
+	new_symbolizer(r);
+	return err;
+}
+
+/* Here, or in the kernel. */
+static int make_room(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	bool has_room = stream_bytes(t->stream) + template_bytes(t) <= t->budget.user_bytes;
+	int err = 0;
+
+	if (has_room && t->is_filling) {
+		object_add_level(r->object);
+		err = stream_make_room(t->stream, &has_room, e);
+	}
+	t->is_filling = false;
+	if (!err && !has_room)
+		err = forget_all(r, e);
+	return err;
+}
+
+/* --- parts of a run --- */
+
+static int set_up(struct run *r, struct object_options *o, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	struct trace_config *config = &o->config;
+
+	(void)e;
+	stream_divide(r->opt->max_memory, r->n_cpus, &t->budget);
+	o->max_chunks = t->budget.max_chunks;
+	config->mode = MODE_EVENTS;
+	config->ring_events = t->budget.ring_events;
+	config->n_hot_rows = 1;
+	config->rows_to_notice = UINT64_MAX;
+	config->chunks_to_notice = t->budget.max_chunks / 2;
+	return 0;
+}
+
+static int open_stream(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	const struct options *opt = r->opt;
+
+	(void)e;
+	t->style = (struct event_style){ .form = opt->json     ? EVENT_JSON
+						 : opt->folded ? EVENT_FOLDED
+							       : EVENT_TEXT,
+					 .offsets = opt->offset,
+					 .verbose = opt->verbose };
+	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
+	t->writer = writer_new(output_write, &r->output);
+	new_symbolizer(r);
+	r->output.while_waiting = tell_losses;
+	r->output.context = r;
+	t->is_awake = true;
+	return 0;
+}
+
+static int start(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+
+	(void)e;
+	stream_start(t->stream);
+	return 0;
+}
+
+static int put_header(struct run *r, struct error *e)
+{
+	const struct stacksnoop *t = r->own;
+	cleanup_strbuf struct strbuf line = {};
+
+	if (t->style.form != EVENT_TEXT)
+		return run_put_header(r, true, e);
+	event_put_header(&line, &t->style);
+	return output_put(&r->output, line.text, line.n, e);
+}
+
+static int patience_ms(const struct run *r)
+{
+	const struct stacksnoop *t = r->own;
+
+	return t->is_awake ? READ_MS : -1;
+}
+
+static void on_notice(struct run *r, const struct notice *notice)
+{
+	struct stacksnoop *t = r->own;
+
+	if (notice->type == NOTICE_PROCESS)
+		symbolizer_process(t->symbolizer, notice->tgid, notice->comm);
+	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
+	t->is_awake = t->is_awake || notice->type == NOTICE_EVENTS;
+}
+
+static int on_wake(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	int err = read_events(r, e);
+
+	if (!err)
+		err = make_room(r, e);
+	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
+	if (t->is_awake && t->n_empty_reads > EMPTY_READS)
+		t->is_awake = !stream_sleep(t->stream);
+	return err;
+}
+
+static int stop(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+
+	return stream_stop(t->stream, e);
+}
+
+static int report(struct run *r, struct error *e)
+{
+	struct stacksnoop *t = r->own;
+	uint64_t losses[LOSS_N];
+	int err = read_events(r, e);
+
+	if (err)
+		return err;
+	run_losses(r, stream_losses(t->stream), losses);
+	return output_losses(&r->output, losses, true, e);
+}
+
+static void close_stream(struct run *r)
+{
+	struct stacksnoop *t = r->own;
+
+	writer_freep(&t->writer);
+	symbolizer_free(t->symbolizer);
+	stream_free(t->stream);
+	strbuf_fini(&t->text);
+	u64_map_fini(&t->known);
+	free(t->templates);
+}
+
+int snoop_stacks(const struct options *opt, struct error *e)
+{
+	static const struct tool_parts tool = {
+		.set_up = set_up,
+		.open = open_stream,
+		.start = start,
+		.put_header = put_header,
+		.patience_ms = patience_ms,
+		.on_wake = on_wake,
+		.on_notice = on_notice,
+		.stop = stop,
+		.report = report,
+		.close = close_stream,
+	};
+	struct stacksnoop own = {};
+
+	return run_tool(&tool, &own, opt, e);
+}
