@@ -39,7 +39,7 @@ must_check int attach_follower(const struct object *object, const struct feature
  * Take every probe away and free. Quick however many there are: where the kernel would take
  * long for hundreds of single probes (tracepoints, kprobes, uprobes; never the multi links),
  * a process that is left behind ends with the last of them. Until then their programs may
- * run: who wants to count no more tells them so (GENERATION_OFF) before.
+ * run: who wants to count no more tells them so (TURN_OFF) before.
  */
 void attachment_free(struct attachment *a);
 void attachment_freep(struct attachment **a);
