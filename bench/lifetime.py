@@ -216,7 +216,7 @@ def user_functions(setup, table):
     table.title("All functions of libc")
     copy = copy_libc(setup)
     env = {**os.environ, "LD_LIBRARY_PATH": str(setup.tmp)}
-    single = ["--without", "uprobe.multi"]
+    single = ["--without", "uprobe.multi,uprobe.event"]
     with Process(setup.bench / "load", "sleep", env=env) as sleeper:
         one = ["-p", sleeper.pid, f"{copy}:*"]
         jobs = [

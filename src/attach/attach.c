@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attach/backend.h"
+#include "attach/definitions.h"
 #include "attach/detach.h"
 #include "attach/link.h"
 #include "base/alloc.h"
@@ -40,13 +41,21 @@ struct attachment {
 	struct refusal *refusals;
 	size_t n_refused, refusals_capacity;
 	size_t n_attached;
-	size_t n_bare_events; /* those that run their program without a link */
+	size_t n_unlinked; /* events that run a program, but by no link above */
+	struct definitions *definitions;
+	/* Events of definitions, and links on them: never left to another process (leftover.h). */
+	int *shared;
+	size_t n_shared, shared_capacity;
 };
 
 void attachment_free(struct attachment *a)
 {
 	if (!a)
 		return;
+	for (size_t i = a->n_shared; i-- > 0;)
+		close(a->shared[i]);
+	definitions_free(a->definitions);
+	free(a->shared);
 	detach_all(a->links, a->n_links, a->events, a->n_events);
 	free(a->links);
 	free(a->events);
@@ -77,34 +86,103 @@ void attaching_refused(struct attaching *at, uint32_t target, int code)
 	at->outcomes[target].code = code;
 }
 
-void attaching_add_link(struct attaching *at, int link_fd)
+int attaching_add_link(struct attaching *at, int link_fd)
 {
 	struct attachment *a = at->attachment;
 
+	if (link_fd < 0)
+		return link_fd;
 	array_push(a->links, a->n_links, a->links_capacity, link_fd);
+	return 0;
+}
+
+/* Have the event run @program: a link, or 0 where there are none on events; or the refusal. */
+static int run_program(const struct attaching *at, int event, enum program program)
+{
+	int prog_fd = object_program_fd(at->object, program);
+
+	return at->plan->features.perf_link ? link_to_event(event, prog_fd)
+					    : link_set_program(event, prog_fd);
 }
 
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum program program)
 {
 	struct attachment *a = at->attachment;
-	int prog_fd = object_program_fd(at->object, program);
 	bool has_link = at->plan->features.perf_link;
 	cleanup_close int event = link_open_event(attr, pid);
 	if (event < 0)
 		return event;
 
-	int link = has_link ? link_to_event(event, prog_fd) : link_set_program(event, prog_fd);
+	int link = run_program(at, event, program);
 	if (link < 0)
 		return link;
 	if (has_link)
-		attaching_add_link(at, link);
+		(void)attaching_add_link(at, link);
 	else
-		a->n_bare_events++;
+		a->n_unlinked++;
 	/* A link keeps its event, but the two are taken away sooner one by one. */
 	if (!has_link || at->has_room)
 		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(event));
 	return 0;
+}
+
+static void share(struct attachment *a, int fd)
+{
+	array_push(a->shared, a->n_shared, a->shared_capacity, fd);
+}
+
+/* Open it for each process of the scope that still is. 0, or the refusal and none is open. */
+static int open_for_each(struct attaching *at, const struct perf_event_attr *attr)
+{
+	struct attachment *a = at->attachment;
+	const uint32_t *pids;
+	size_t n_pids = attaching_pids(at, 1, &pids), before = a->n_shared;
+	int code = 0;
+
+	for (size_t p = 0; p < (n_pids ? n_pids : 1) && (!code || code == -ESRCH); p++) {
+		int event = link_open_event(attr, n_pids ? (int)pids[p] : -1);
+
+		if (event >= 0)
+			share(a, event);
+		else
+			code = event;
+	}
+	if (a->n_shared > before && code == -ESRCH)
+		return 0;
+	while (code && a->n_shared > before)
+		close(a->shared[--a->n_shared]);
+	return code;
+}
+
+int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
+			       enum program program)
+{
+	struct attachment *a = at->attachment;
+	size_t before = a->n_shared;
+	int code = open_for_each(at, attr);
+	int link = code ? code : run_program(at, a->shared[before], program);
+
+	if (link < 0) {
+		while (a->n_shared > before)
+			close(a->shared[--a->n_shared]);
+		return link;
+	}
+	/* Behind the events, so that it is closed before them. */
+	if (at->plan->features.perf_link)
+		share(a, link);
+	a->n_unlinked++;
+	return 0;
+}
+
+bool attaching_defines(struct attaching *at)
+{
+	struct attachment *a = at->attachment;
+
+	if (!a->definitions)
+		a->definitions = definitions_open(at->scope->tracefs);
+	at->definitions = a->definitions;
+	return a->definitions != NULL;
 }
 
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids)
@@ -116,8 +194,11 @@ size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_
 }
 
 static void (*const backends[BACKEND_N])(struct attaching *at, const struct selection *chosen) = {
-	[BACKEND_TRACEPOINT] = tracepoint_attach, [BACKEND_KPROBE_MULTI] = kprobe_multi_attach,
-	[BACKEND_KPROBE] = kprobe_attach,         [BACKEND_UPROBE_MULTI] = uprobe_multi_attach,
+	[BACKEND_TRACEPOINT] = tracepoint_attach,
+	[BACKEND_KPROBE_MULTI] = kprobe_multi_attach,
+	[BACKEND_KPROBE] = kprobe_attach,
+	[BACKEND_UPROBE_MULTI] = uprobe_multi_attach,
+	[BACKEND_UPROBE_EVENT] = uprobe_event_attach,
 	[BACKEND_UPROBE] = uprobe_attach,
 };
 
@@ -126,6 +207,18 @@ static void select_planned(const struct attaching *at, enum backend backend, str
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
 		if (at->plan->backends[i] == backend && !refusal_in_advance(&at->targets[i]))
+			array_push(s->items, s->n, s->capacity, (uint32_t)i);
+	}
+}
+
+/* The targets that were left out of uprobe events: each gets one that is its own. */
+static void select_undefined(const struct attaching *at, struct selection *s)
+{
+	if (!at->plan->has_single_uprobes)
+		return;
+	for (size_t i = 0; i < at->plan->n; i++) {
+		if (at->plan->backends[i] == BACKEND_UPROBE_EVENT && !at->outcomes[i].is_placed &&
+		    !refusal_in_advance(&at->targets[i]))
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
 	}
 }
@@ -160,7 +253,7 @@ static size_t count_events(const struct attaching *at)
 	for (size_t i = 0; i < at->plan->n; i++) {
 		enum backend backend = at->plan->backends[i];
 
-		if (backend == BACKEND_UPROBE)
+		if (backend == BACKEND_UPROBE || backend == BACKEND_UPROBE_EVENT)
 			n += at->scope->n_pids ? at->scope->n_pids : 1;
 		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE)
 			n++;
@@ -235,6 +328,8 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		select_planned(&at, backend, &chosen);
 		if (backend == BACKEND_KPROBE)
 			select_left_out(&at, &chosen);
+		if (backend == BACKEND_UPROBE)
+			select_undefined(&at, &chosen);
 		if (chosen.n)
 			backends[backend](&at, &chosen);
 	}
@@ -277,7 +372,7 @@ size_t attachment_n_attached(const struct attachment *a)
 
 size_t attachment_n_links(const struct attachment *a)
 {
-	return a->n_links + a->n_bare_events;
+	return a->n_links + a->n_unlinked;
 }
 
 size_t attachment_n_refused(const struct attachment *a)

@@ -14,6 +14,7 @@ struct attachment;
 struct attach_scope {
 	const uint32_t *pids; /* user probes are put into these processes only; none: into all */
 	size_t n_pids;
+	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
 };
 
 /*

@@ -29,15 +29,16 @@ struct attaching {
 	const struct object *object;
 	const struct attach_scope *scope;
 	struct attachment *attachment;
-	struct outcome *outcomes; /* of each target */
-	bool has_room;            /* for two descriptors per event */
+	struct outcome *outcomes;        /* of each target */
+	bool has_room;                   /* for two descriptors per event */
+	struct definitions *definitions; /* lent by the attachment; NULL before the first */
 };
 
 void attaching_placed(struct attaching *at, uint32_t target);
 void attaching_refused(struct attaching *at, uint32_t target, int code);
 
-/* The attachment takes over the link. */
-void attaching_add_link(struct attaching *at, int link_fd);
+/* The attachment takes over the link, and 0 is returned; a negative errno in its place is, too. */
+int attaching_add_link(struct attaching *at, int link_fd);
 
 /*
  * Open a perf event for @pid, or for every process with PID -1, and have it run @program.
@@ -45,6 +46,16 @@ void attaching_add_link(struct attaching *at, int link_fd);
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum program program);
+
+/*
+ * The same for an event of many places that is one for all processes of the scope: what runs
+ * the program is the event, and it is opened for each of them.
+ */
+int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
+			       enum program program);
+
+/* at->definitions is there, or is made now; false: it cannot be. */
+bool attaching_defines(struct attaching *at);
 
 /*
  * The processes that user probes are put into: as many as returned, *@pids lent by the scope;
@@ -57,6 +68,7 @@ void tracepoint_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
+void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 
 /* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */

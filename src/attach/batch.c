@@ -22,11 +22,10 @@ static bool is_about_all(int code)
 /* Link [first, first + n); 0 or the refusal. */
 static int try_range(const struct batch *b, size_t first, size_t n)
 {
-	int fd = b->link(b, first, n);
+	int code = b->link(b, first, n);
 
-	if (fd < 0)
-		return fd;
-	attaching_add_link(b->at, fd);
+	if (code < 0)
+		return code;
 	for (size_t i = 0; i < n; i++)
 		attaching_placed(b->at, b->targets[first + i]);
 	return 0;

@@ -17,7 +17,8 @@ struct batch {
 	const char *path;
 	uint32_t pid;
 	int prog_fd;
-	/* Make one link for places [first, first + n). */
+	enum program program; /* for those that have no prog_fd */
+	/* Attach places [first, first + n) as one; 0 or the kernel's refusal. */
 	int (*link)(const struct batch *b, size_t first, size_t n);
 };
 

@@ -9,6 +9,8 @@
  */
 #include "attach/instruction.h"
 
+#include <unistd.h>
+
 #if defined(__x86_64__)
 
 enum byte_class { BYTE_OPCODE, BYTE_PREFIX, BYTE_SUSPICIOUS };
@@ -57,3 +59,11 @@ bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
 }
 
 #endif
+
+bool instruction_at_may_be_refused(int fd, uint64_t offset)
+{
+	uint8_t bytes[INSTRUCTION_MAX];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)offset);
+
+	return n >= 0 && instruction_may_be_refused(bytes, (size_t)n);
+}

@@ -1,4 +1,4 @@
-/* attach/instruction.h - what the kernel's uprobes think of an instruction. Pure. */
+/* attach/instruction.h - what the kernel's uprobes think of an instruction. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,6 +9,9 @@
 
 /*
  * May the kernel refuse to probe the instruction that these bytes begin with? A guess that
- * saves time: a wrong "no" costs attempts, a wrong "yes" a link.
+ * saves time: a wrong "no" costs attempts, a wrong "yes" a link. Pure.
  */
 bool instruction_may_be_refused(const uint8_t *bytes, size_t n);
+
+/* The same of the instruction at @offset of a file. What cannot be read, the kernel judges. */
+bool instruction_at_may_be_refused(int fd, uint64_t offset);

@@ -52,8 +52,10 @@ static void places_add(struct places *p, const struct attaching *at, uint32_t ta
 
 static int link_range(const struct batch *b, size_t first, size_t n)
 {
-	return link_kprobe_multi(b->prog_fd, b->places ? b->places + first : NULL,
-				 b->symbols ? b->symbols + first : NULL, n);
+	const uint64_t *places = b->places ? b->places + first : NULL;
+	const char *const *symbols = b->symbols ? b->symbols + first : NULL;
+
+	return attaching_add_link(b->at, link_kprobe_multi(b->prog_fd, places, symbols, n));
 }
 
 static struct batch batch_of(struct attaching *at, const struct places *p, bool by_symbol)

@@ -5,7 +5,6 @@
 #include "attach/plan.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -32,6 +31,11 @@ static bool has_uprobe_multi(const struct features *f)
 	return f->uprobe_multi;
 }
 
+static bool has_uprobe_event(const struct features *f)
+{
+	return f->uprobe_event && !f->no_events;
+}
+
 static bool has_uprobe(const struct features *f)
 {
 	return f->uprobe_pmu != 0 && !f->no_uprobes;
@@ -48,14 +52,19 @@ static const struct {
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI, has_kprobe_multi },
 	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe },
 	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI, has_uprobe_multi },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event },
 	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe },
 	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi },
+	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe },
 };
 
 static const char *const backend_names[BACKEND_N] = {
-	[BACKEND_TRACEPOINT] = "tracepoint", [BACKEND_KPROBE_MULTI] = "kprobe.multi",
-	[BACKEND_KPROBE] = "kprobe",         [BACKEND_UPROBE_MULTI] = "uprobe.multi",
+	[BACKEND_TRACEPOINT] = "tracepoint",
+	[BACKEND_KPROBE_MULTI] = "kprobe.multi",
+	[BACKEND_KPROBE] = "kprobe",
+	[BACKEND_UPROBE_MULTI] = "uprobe.multi",
+	[BACKEND_UPROBE_EVENT] = "uprobe.event",
 	[BACKEND_UPROBE] = "uprobe",
 };
 
@@ -101,7 +110,6 @@ unsigned plan_needs_features(const struct target_list *targets)
 	return groups;
 }
 
-/* The best backend for @kind, or BACKEND_N. */
 /*
  * Up to this many kernel functions get a kprobe each: it is the cheaper hit, it takes
  * functions that ftrace does not know, and it refuses a name that several functions have,
@@ -109,15 +117,23 @@ unsigned plan_needs_features(const struct target_list *targets)
  */
 #define FEW_KERNEL_FUNCTIONS 4
 
-static bool are_few(const struct target_list *targets)
+/*
+ * Up to this many user places get a perf event each where there is no uprobe.multi: they start
+ * and end as quickly, nothing is written to tracefs, no process waits to remove it. From eight
+ * on, one event for all is gone sooner.
+ */
+#define FEW_USER_PLACES 4
+
+static size_t count_kinds(const struct target_list *targets, unsigned kinds_wanted)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++)
-		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION;
-	return n <= FEW_KERNEL_FUNCTIONS;
+		n += kinds_wanted >> targets->targets[i].kind & 1;
+	return n;
 }
 
+/* The best backend for @kind, or BACKEND_N. */
 static enum backend choose(enum target_kind kind, const struct features *features, unsigned avoid)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
@@ -182,6 +198,25 @@ static int refuse(const struct target *target, const struct features *features, 
 	return error_set(e, -EOPNOTSUPP, "%s: %s; %s", target->name, lack, works.text);
 }
 
+/* The few get a probe each. */
+static void prefer_single(const struct target_list *targets, const struct features *features,
+			  unsigned avoid, enum backend *chosen)
+{
+	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT };
+	const unsigned of_user = 1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT;
+
+	if (has_kprobe(features) && !(avoid & 1u << BACKEND_KPROBE) &&
+	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)
+		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
+	if (!has_uprobe(features) || avoid & 1u << BACKEND_UPROBE ||
+	    count_kinds(targets, of_user) > FEW_USER_PLACES)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(user); i++) {
+		if (chosen[user[i]] == BACKEND_UPROBE_EVENT)
+			chosen[user[i]] = BACKEND_UPROBE;
+	}
+}
+
 int plan_make(const struct target_list *targets, const struct features *features, unsigned avoid,
 	      struct plan *ret, struct error *e)
 {
@@ -190,8 +225,8 @@ int plan_make(const struct target_list *targets, const struct features *features
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		chosen[k] = choose(k, features, avoid);
-	if (has_kprobe(features) && !(avoid & 1u << BACKEND_KPROBE) && are_few(targets))
-		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
+	prefer_single(targets, features, avoid, chosen);
+	plan.has_single_uprobes = has_uprobe(features) && !(avoid & 1u << BACKEND_UPROBE);
 
 	/* Refused before anything is allocated. */
 	for (size_t i = 0; i < targets->n; i++) {

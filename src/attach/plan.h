@@ -1,6 +1,7 @@
 /* attach/plan.h - which backend serves which target. Pure: a test can stand in for any kernel. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ enum backend {
 	BACKEND_KPROBE_MULTI,
 	BACKEND_KPROBE,
 	BACKEND_UPROBE_MULTI,
+	BACKEND_UPROBE_EVENT,
 	BACKEND_UPROBE,
 	BACKEND_N,
 };
@@ -25,6 +27,7 @@ struct plan {
 	uint8_t *backends; /* enum backend of each target, in the list's order */
 	size_t n;
 	unsigned programs; /* 1 << enum program, an OR; with those of backends to fall back to */
+	bool has_single_uprobes;  /* for places that uprobe events leave out */
 	struct features features; /* of the kernel that the plan is for */
 };
 

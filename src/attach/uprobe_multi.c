@@ -53,17 +53,10 @@ static bool is_same_group(const struct target *a, const struct target *b)
 
 static int link_range(const struct batch *b, size_t first, size_t n)
 {
-	return link_uprobe_multi(b->prog_fd, b->path, b->places + first,
-				 b->semaphores ? b->semaphores + first : NULL, n, b->pid);
-}
+	const uint64_t *semaphores = b->semaphores ? b->semaphores + first : NULL;
 
-/* Is the instruction at @offset one to be kept apart? What cannot be read, the kernel judges. */
-static bool is_suspicious(int fd, uint64_t offset)
-{
-	uint8_t bytes[INSTRUCTION_MAX];
-	ssize_t n = pread(fd, bytes, sizeof(bytes), (off_t)offset);
-
-	return n >= 0 && instruction_may_be_refused(bytes, (size_t)n);
+	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, b->places + first,
+							   semaphores, n, b->pid));
 }
 
 /* Spread the sorted targets over the group's arrays, suspicious ones from the end. */
@@ -74,7 +67,9 @@ static void fill(struct group *g, const struct target *targets, const uint32_t *
 
 	for (size_t i = 0; i < g->n; i++) {
 		const struct target *target = &targets[items[i]];
-		size_t at = fd >= 0 && is_suspicious(fd, target->offset) ? --end : g->n_sound++;
+		size_t at = fd >= 0 && instruction_at_may_be_refused(fd, target->offset)
+				    ? --end
+				    : g->n_sound++;
 
 		g->targets[at] = items[i];
 		g->offsets[at] = target->offset;

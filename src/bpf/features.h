@@ -21,6 +21,7 @@ struct features {
 	bool refuses_namesakes; /* a kprobe by a name that several functions have, Linux 6.7 */
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
+	bool uprobe_event;      /* tracefs takes definitions of uprobe events from this user */
 	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
 	bool task_regs;         /* bpf_task_pt_regs(), Linux 5.15 with BTF */
 	bool loop;              /* bpf_loop(), Linux 5.17: the newer programs are used */
@@ -34,5 +35,8 @@ enum feature_group {
 	FEATURES_ALL = 7,
 };
 
-/* Probe the given groups (an OR); the PMUs, no_* and refuses_* are the caller's to fill. */
+/*
+ * Probe the given groups (an OR); the PMUs, uprobe_event, no_* and refuses_* are the caller's
+ * to fill.
+ */
 void features_probe(struct features *features, unsigned groups);

@@ -90,3 +90,16 @@ int host_tracefs(struct host *host, int *ret_fd, struct error *e)
 	*ret_fd = host->tracefs_fd;
 	return 0;
 }
+
+bool host_may_define_uprobes(struct host *host)
+{
+	struct error none;
+	int tracefs = -1;
+
+	if (host_tracefs(host, &tracefs, &none))
+		return false;
+
+	/* Appending: to open it for writing anew would remove everybody's. */
+	cleanup_close int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+	return fd >= 0;
+}

@@ -70,7 +70,7 @@ static const struct option_row rows[] = {
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
 	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "say what was matched, how it is traced, what was refused" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "say what was matched, how it is traced, what was refused" },
-	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use kprobe.multi, kprobe, uprobe.multi, uprobe" },
+	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
 	{ ALL, FLAG(version), '\0', "version", NULL, "print the version and exit" },
 	/* clang-format on */
 };

@@ -27,7 +27,7 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 
 int probing_plan(struct run *r, struct error *e)
 {
-	setup_features(&r->features, FEATURES_ALWAYS | plan_needs_features(&r->targets));
+	setup_features(&r->features, r->host, FEATURES_ALWAYS | plan_needs_features(&r->targets));
 
 	int err = plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
 
@@ -168,10 +168,12 @@ static bool is_ambiguous(const struct run *r, int err)
 
 int probing_attach(struct run *r, struct error *e)
 {
-	struct attach_scope scope = { r->opt->pids.numbers, r->opt->pids.n };
+	struct attach_scope scope = { r->opt->pids.numbers, r->opt->pids.n, -1 };
 	int err = 0;
 
-	if (r->command.pid)
+	if (r->features.uprobe_event)
+		err = host_tracefs(r->host, &scope.tracefs, e);
+	if (!err && r->command.pid)
 		err = attach_follow(r, e);
 	if (!err)
 		err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);

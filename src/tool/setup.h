@@ -17,7 +17,7 @@ struct setup {
 };
 
 /* All of @features: what the kernel can do, of the groups asked for, and what this user may. */
-void setup_features(struct features *features, unsigned groups);
+void setup_features(struct features *features, struct host *host, unsigned groups);
 
 /* Fill in @ret: filters, depths, what is not a tool's own. Errors: tracefs, with a command. */
 must_check int setup_object(const struct setup *setup, struct host *host,

@@ -38,18 +38,42 @@ def has_no_kprobe_multi():
     return not has_kprobe_multi()
 
 
-READ_TRACEABLE = """
+MOUNT = """
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
-exec cat /sys/kernel/tracing/available_filter_functions
 """
+MOUNT_READ_ONLY = MOUNT + "mount -o remount,bind,ro /sys/kernel/tracing || exit 99\n"
+UNMOUNT = """
+for at in /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug; do
+	while mountpoint -q $at; do umount -l $at || exit 99; done
+done
+"""
+
+
+def with_mounts(script):
+    """A wrapper: in a mount name space of its own, changed by the shell script."""
+    shell = ["sh", "-c", script + 'exec "$0" "$@"']
+    return ["unshare", "-m", "--propagation", "private", *shell]
+
+
+WITH_TRACEFS = with_mounts(MOUNT)
+
+
+def in_tracefs(script, *arguments):
+    """Run a shell script there."""
+    shell = ["sh", "-c", "cd /sys/kernel/tracing; " + script, "sh", *map(str, arguments)]
+    return subprocess.run([*WITH_TRACEFS, *shell], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 @functools.cache
 def has_locked_list():
     """Even root may not read what ftrace can trace: lockdown."""
-    command = ["unshare", "-m", "--propagation", "private", "sh", "-c", READ_TRACEABLE]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    return b"Operation not permitted" in done.stderr
+    return b"Operation not permitted" in in_tracefs("cat available_filter_functions >/dev/null").stderr
+
+
+@functools.cache
+def has_uprobe_events():
+    """Uprobes can be defined in tracefs."""
+    return has_uprobes() and in_tracefs("true >>uprobe_events").returncode == 0
 
 
 def has_sites():
@@ -147,6 +171,7 @@ NEEDS = {
     "no kprobe.multi": has_no_kprobe_multi,
     "uprobes": has_uprobes,
     "uprobe.multi": has_uprobe_multi,
+    "uprobe events": has_uprobe_events,
     "site addresses": has_sites,
     "disk": has_disk,
     "modules": has_modules,

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kernel import MOUNT_READ_ONLY, UNMOUNT, WITH_TRACEFS, with_mounts
 from tool import (
     GETPPID,
     STACKCOUNT,
@@ -161,13 +162,6 @@ def with_capabilities(*names, nobody=False):
     return ["setpriv", *user, *(f"{name}=-all{listed}" for name in sets)]
 
 
-MOUNT = """
-mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing || exit 99
-exec "$0" "$@"
-"""
-WITH_TRACEFS = ["unshare", "-m", "--propagation", "private", "sh", "-c", MOUNT]
-
-
 def lock_any_memory():
     """For a child: before Linux 5.11 BPF's memory is bounded by this limit."""
     with contextlib.suppress(OSError, ValueError):
@@ -197,7 +191,7 @@ def test_missing_capability_is_named(held, missing, event, _):
 def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, multi, sysctl, kernel):
     """perf_event_paranoid 3 is Debian's: CAP_SYS_ADMIN only, but multi links need no perf event."""
     sysctl("kernel.perf_event_paranoid", level)
-    wrap = [*WITH_TRACEFS, *with_capabilities(*held)]
+    wrap = [*with_mounts(MOUNT_READ_ONLY), *with_capabilities(*held)]
     opens = kernel.opens_perf_uprobes if event == LEAF else kernel.opens_perf_events
     works = opens(wrap) or (multi and kernel.NEEDS[multi]())
     with Tool(["-D", "0.2", event], wrap=wrap, preexec_fn=lock_any_memory) as tool:
@@ -207,6 +201,16 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
     else:
         cause = "kernel.perf_event_paranoid" if level == 3 else "perf's uprobes"
         refused(result, FAILED, cause, "CAP_SYS_ADMIN")
+
+
+@pytest.mark.needs("uprobe events")
+def test_an_event_defined_in_tracefs_needs_no_more_than_any_perf_event(sysctl):
+    """Unlike a single uprobe, for which Linux 6.16 wants CAP_SYS_ADMIN."""
+    sysctl("kernel.perf_event_paranoid", 2)
+    wrap = [*WITH_TRACEFS, *with_capabilities("bpf", "perfmon")]
+    args = ["--without", "uprobe.multi,uprobe", "-D", "0.2", LEAF]
+    with Tool(args, wrap=wrap, preexec_fn=lock_any_memory) as tool:
+        assert "Tracing 1 functions" in tool.wait().ok().out
 
 
 @pytest.mark.needs("uprobe.multi", "strict perf events")
@@ -252,17 +256,8 @@ def test_limit_of_locked_memory_is_named():
         refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
 
 
-UNMOUNT = """
-for at in /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug; do
-	while mountpoint -q $at; do umount -l $at || exit 99; done
-done
-exec "$0" "$@"
-"""
-
-
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
-    wrap = ["unshare", "-m", "--propagation", "private", "sh", "-c", UNMOUNT]
-    with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=wrap) as tool:
+    with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
         result = tool.wait()
     if result.status != 0:
         refused(result, FAILED, "mount", "tracefs")

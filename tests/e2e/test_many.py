@@ -9,7 +9,13 @@ from elf import write_program
 from text import parse_text
 from tool import IN_GUEST, Tool, chains, ending, read_folded, stackcount, trace, workload_path
 
-BACKENDS = [[], ["--without", "uprobe.multi"]]
+BACKENDS = [
+    pytest.param([], id="best"),
+    pytest.param(["--without", "uprobe.multi,uprobe.event"], id="uprobe"),
+    pytest.param(
+        ["--without", "uprobe.multi,uprobe"], marks=pytest.mark.needs("uprobe events"), id="uprobe.event"
+    ),
+]
 
 
 def live_and_end(*args, patience_s=120):
@@ -39,7 +45,7 @@ def test_part_of_libc_with_one_perf_event_each(workload):
     other, and until then every other perf event waits too.
     """
     work = workload("calls", 10, 0, 0)
-    live, end, result = live_and_end("--without", "uprobe.multi", "-p", work.pid, "c:strc*")
+    live, end, result = live_and_end("--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*")
     assert parse_text(result.out).n_functions >= 5
 
 
@@ -52,7 +58,7 @@ def test_functions_under_a_wildcard_are_each_counted(workload):
 
 
 @pytest.mark.needs("uprobes")
-@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
+@pytest.mark.parametrize("without", BACKENDS)
 def test_user_backends_count_alike(workload, without):
     work = workload("calls", 300, 200, 100, cpus=[0, 1])
     result, expected = trace(work, "-f", *without, "-p", work.pid, f"{workload_path('calls')}:leaf")
@@ -60,7 +66,7 @@ def test_user_backends_count_alike(workload, without):
 
 
 @pytest.mark.needs("uprobes")
-@pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
+@pytest.mark.parametrize("without", BACKENDS)
 def test_usdt_backends_count_alike(workload, without):
     work = workload("usdt", 300, cpus=[0, 1])
     result, expected = trace(work, "-f", *without, f"u:{workload_path('usdt')}:*")

@@ -93,6 +93,8 @@ static uint64_t file_offset(const void *p)
 
 /* --- one attachment, and what it is made from --- */
 
+static int tracefs = -1;
+
 struct tracing {
 	struct features features;
 	struct object object;
@@ -123,6 +125,7 @@ static void find_features(struct features *f)
 	*f = (struct features){
 		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
 		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
+		.uprobe_event = faccessat(tracefs, "uprobe_events", W_OK, 0) == 0,
 		.perf_link = link_to_event(-1, event) == -EBADF,
 		.kprobe_multi = link_kprobe_multi(kernel, unreadable, NULL, 1) == -EFAULT,
 		.uprobe_multi = link_uprobe_multi(user, "/", &offset, NULL, 1, 0) == -EBADF,
@@ -132,19 +135,22 @@ static void find_features(struct features *f)
 static int start(struct tracing *t, struct target *targets, size_t n, unsigned avoid,
 		 const struct attach_scope *scope, struct error *e)
 {
-	const struct attach_scope everywhere = {};
+	struct attach_scope here = scope ? *scope : (struct attach_scope){ NULL, 0, -1 };
 	struct target_list list = { .targets = targets, .n = n };
+
+	here.tracefs = tracefs;
 
 	*t = (struct tracing){ .object.map = -1 };
 	memset(t->object.programs, -1, sizeof(t->object.programs));
 	find_features(&t->features);
+	if (!t->features.uprobe_event)
+		avoid &= ~(1u << BACKEND_UPROBE);
 	int err = plan_make(&list, &t->features, avoid, &t->plan, e);
 	if (err)
 		return err;
 	/* With a scope it is the probes that tell processes apart, not the program. */
 	object_open(&t->object, t->plan.programs, scope ? 0 : (uint32_t)getpid());
-	return attach_all(&list, &t->plan, &t->object, scope ? scope : &everywhere, &t->attachment,
-			  e);
+	return attach_all(&list, &t->plan, &t->object, &here, &t->attachment, e);
 }
 
 static void stop(struct tracing *t)
@@ -163,7 +169,21 @@ static double seconds(void)
 }
 
 /* Every set of backends that this kernel can be made to use for user functions. */
-static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI };
+static const unsigned avoided[] = { 0, 1u << BACKEND_UPROBE_MULTI,
+				    1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE };
+
+/* How many links or events the targets are to take: @n if one each. */
+static size_t links_of(const struct tracing *t, size_t n, size_t n_pids)
+{
+	switch (t->plan.backends[0]) {
+	case BACKEND_UPROBE_MULTI:
+		return n_pids;
+	case BACKEND_UPROBE_EVENT:
+		return 1; /* that all processes share */
+	default:
+		return n * n_pids;
+	}
+}
 
 /* --- tests --- */
 
@@ -178,8 +198,7 @@ static void user_functions_are_counted_until_they_are_detached(void **state)
 		assert_int_equal(start(&t, targets, ARRAY_SIZE(targets), avoided[i], NULL, &e), 0);
 		assert_int_equal(attachment_n_attached(t.attachment), 3);
 		assert_int_equal(attachment_n_refused(t.attachment), 0);
-		assert_int_equal(attachment_n_links(t.attachment),
-				 t.plan.backends[0] == BACKEND_UPROBE_MULTI ? 1 : 3);
+		assert_int_equal(attachment_n_links(t.attachment), links_of(&t, 3, 1));
 		for (int n = 0; n < 10; n++) {
 			first();
 			second();
@@ -332,12 +351,11 @@ static void a_scope_keeps_probes_out_of_other_processes(void **state)
 		struct tracing t;
 		struct error e = {};
 
-		assert_int_equal(
-			start(&t, targets, 2, avoided[i], &(struct attach_scope){ pids, 2 }, &e),
-			0);
+		assert_int_equal(start(&t, targets, 2, avoided[i],
+				       &(struct attach_scope){ pids, 2, -1 }, &e),
+				 0);
 		assert_int_equal(attachment_n_attached(t.attachment), 2);
-		assert_int_equal(attachment_n_links(t.attachment),
-				 t.plan.backends[0] == BACKEND_UPROBE_MULTI ? 2 : 4);
+		assert_int_equal(attachment_n_links(t.attachment), links_of(&t, 2, 2));
 		first();
 		for (int c = 0; c < 2; c++) {
 			assert_int_equal(write(pipes[c], "12345", 3 + c), 3 + c);
@@ -349,9 +367,9 @@ static void a_scope_keeps_probes_out_of_other_processes(void **state)
 		stop(&t);
 
 		/* Both have ended now. */
-		assert_int_equal(
-			start(&t, targets, 1, avoided[i], &(struct attach_scope){ pids, 2 }, &e),
-			-ESRCH);
+		assert_int_equal(start(&t, targets, 1, avoided[i],
+				       &(struct attach_scope){ pids, 2, -1 }, &e),
+				 -ESRCH);
 		assert_string_equal(e.text, "attach first: the process has ended");
 		stop(&t);
 	}
@@ -398,7 +416,8 @@ static int mount_tracefs(void **state)
 		return -1;
 	if (mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL) < 0 && errno != EBUSY)
 		return -1;
-	return 0;
+	tracefs = open("/sys/kernel/tracing", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return tracefs < 0 ? -1 : 0;
 }
 
 static void a_tracepoint_is_counted_until_it_is_detached(void **state)
@@ -490,7 +509,9 @@ static void many_events_are_gone_within_seconds(void **state)
 
 	for (size_t i = 0; i < N; i++)
 		targets[i] = (struct target)USER(first);
-	assert_int_equal(start(&t, targets, N, 1u << BACKEND_UPROBE_MULTI, NULL, &e), 0);
+	assert_int_equal(start(&t, targets, N,
+			       1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE_EVENT, NULL, &e),
+			 0);
 	assert_int_equal(attachment_n_links(t.attachment), N);
 	first();
 	assert_int_equal(hits(&t.object), N);

@@ -21,16 +21,25 @@ int object_program_fd(const struct object *object, enum program program)
 	return -1;
 }
 
+#define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
+
 static const struct features bare = {};
 static const struct features no_kprobes = { .uprobe_pmu = 9, .uprobe_multi = true };
 static const struct features linux_5_10 = { .kprobe_pmu = 6, .uprobe_pmu = 7 };
 static const struct features linux_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, .perf_link = true };
+static const struct features with_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true };
+static const struct features event_alone_6_1 = { .uprobe_pmu = 7,
+						 .uprobe_event = true,
+						 .no_uprobes = "nor these" };
+static const struct features strict_event_6_1 = { .uprobe_pmu = 7, .uprobe_event = true, STRICT };
+static const struct features with_event_6_12 = { .uprobe_pmu = 7,
+						 .uprobe_event = true,
+						 .uprobe_multi = true };
 static const struct features linux_6_12 = { .kprobe_pmu = 6,
 					    .uprobe_pmu = 7,
 					    .kprobe_multi = true,
 					    .uprobe_multi = true,
 					    .perf_link = true };
-#define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
 static const struct features strict_6_1 = { .kprobe_pmu = 6, .uprobe_pmu = 7, STRICT };
 static const struct features strict_6_12 = {
 	.kprobe_pmu = 6, .uprobe_pmu = 7, STRICT, .kprobe_multi = true, .uprobe_multi = true
@@ -43,7 +52,8 @@ static const struct features locked_6_1 = { .kprobe_pmu = 6,
 					    .no_kprobes = "nor those" };
 static const struct features no_pmus = { .kprobe_multi = true, .uprobe_multi = true };
 
-#define MANY 5 /* more than get a kprobe each where there is a better backend */
+#define FEW 4 /* get a probe each though there is a backend for many */
+#define MANY (FEW + 1)
 #define P(program) (1u << PROGRAM_##program)
 
 /* clang-format off */
@@ -69,6 +79,12 @@ static const struct {
 	{ &no_kprobes, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
 	{ &linux_6_12, TARGET_USER_FUNCTION, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE, P(UPROBE) },
 	{ &no_pmus, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
+	{ &with_event_6_1, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_EVENT, P(UPROBE) },
+	{ &with_event_6_1, TARGET_USDT, 0, BACKEND_UPROBE_EVENT, P(USDT) },
+	{ &with_event_6_1, TARGET_USDT, 1u << BACKEND_UPROBE, BACKEND_UPROBE_EVENT, P(USDT) },
+	{ &with_event_6_1, TARGET_USDT, 1u << BACKEND_UPROBE_EVENT, BACKEND_UPROBE, P(USDT) },
+	{ &with_event_6_12, TARGET_USDT, 0, BACKEND_UPROBE_MULTI, P(USDT_MULTI) },
+	{ &with_event_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI, BACKEND_UPROBE_EVENT, P(USDT) },
 	{ &strict_6_12, TARGET_KERNEL_FUNCTION, 0, BACKEND_KPROBE_MULTI, P(KPROBE_MULTI) },
 	{ &strict_6_12, TARGET_USER_FUNCTION, 0, BACKEND_UPROBE_MULTI, P(UPROBE_MULTI) },
 };
@@ -99,6 +115,7 @@ static const struct {
 	  "(u:LIB:PROBE) work" },
 	{ &strict_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI,
 	  "vfs_read: every way to trace it is ruled out; kernel functions (FUNC) work" },
+	{ &strict_event_6_1, TARGET_USDT, 0, "vfs_read: nor these; nothing else works either" },
 	{ &no_uprobes_6_1, TARGET_USDT, 0,
 	  "vfs_read: nor these; tracepoints (t:...) and kernel functions (FUNC) work" },
 	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 0,
@@ -152,6 +169,41 @@ static void a_few_kernel_functions_get_a_kprobe_each(void **state)
 	assert_int_equal(plan_make(&list, &strict_6_12, 0, &plan, &e), 0);
 	assert_int_equal(plan.backends[0], BACKEND_KPROBE_MULTI); /* no perf event is needed */
 	plan_fini(&plan);
+}
+
+static void a_few_user_places_get_an_event_each(void **state)
+{
+	static const struct {
+		const struct features *kernel;
+		size_t n;
+		unsigned avoid;
+		enum backend backend;
+		bool has_single_uprobes;
+	} rows[] = {
+		{ &with_event_6_1, FEW, 0, BACKEND_UPROBE, true },
+		{ &with_event_6_1, FEW + 1, 0, BACKEND_UPROBE_EVENT, true },
+		{ &with_event_6_1, FEW, 1u << BACKEND_UPROBE, BACKEND_UPROBE_EVENT, false },
+		{ &event_alone_6_1, FEW, 0, BACKEND_UPROBE_EVENT, false },
+		{ &with_event_6_12, FEW, 0, BACKEND_UPROBE_MULTI, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct target targets[FEW + 1];
+		struct target_list list = { .targets = targets, .n = rows[i].n };
+		struct plan plan = {};
+		struct error e = {};
+
+		/* Functions and USDT probes are counted together. */
+		for (size_t t = 0; t < list.n; t++)
+			targets[t] = (struct target){ .kind = t % 2 ? TARGET_USDT
+								    : TARGET_USER_FUNCTION };
+		assert_int_equal(plan_make(&list, rows[i].kernel, rows[i].avoid, &plan, &e), 0);
+		for (size_t t = 0; t < list.n; t++)
+			assert_int_equal(plan.backends[t], rows[i].backend);
+		assert_int_equal(plan.has_single_uprobes, rows[i].has_single_uprobes);
+		plan_fini(&plan);
+	}
 }
 
 static void names_that_several_functions_may_have_want_addresses(void **state)
@@ -258,6 +310,7 @@ static void every_backend_has_a_name(void **state)
 	for (enum backend b = 0; b < BACKEND_N; b++)
 		assert_non_null(backend_name(b));
 	assert_string_equal(backend_name(BACKEND_KPROBE_MULTI), "kprobe.multi");
+	assert_string_equal(backend_name(BACKEND_UPROBE_EVENT), "uprobe.event");
 	assert_string_equal(backend_name(BACKEND_UPROBE), "uprobe");
 }
 
@@ -304,6 +357,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kernel_serves_each_kind_by_its_best_backend),
 		cmocka_unit_test(a_few_kernel_functions_get_a_kprobe_each),
+		cmocka_unit_test(a_few_user_places_get_an_event_each),
 		cmocka_unit_test(names_that_several_functions_may_have_want_addresses),
 		cmocka_unit_test(what_a_kernel_lacks_is_said_with_what_it_has),
 		cmocka_unit_test(a_mixed_list_gets_every_program_it_needs_and_no_other),

@@ -1,0 +1,222 @@
+/*
+ * What is written to uprobe_events, a line per place; all of one name are one event:
+ *
+ *	p:stackcount_4711_5f2c09d1/e0 /usr/lib/libc.so.6:0x28f90
+ *	p:stackcount_4711_5f2c09d1/e0 /usr/lib/libc.so.6:0x29010(0x1e2c04)
+ *	-:stackcount_4711_5f2c09d1/e0
+ *
+ * Since Linux commit ca89bc071d5e ("tracing/kprobe: Add multi-probe per event support") (in
+ * v5.4). A definition is no descriptor and stays until it is removed, and cannot be removed
+ * while it is in use. So before the first one a process is made that waits for the end of a
+ * pipe of which only we have the other end, and then removes what is left.
+ */
+#include "attach/definitions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/orphan.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#define LONGEST_PATH 1024 /* of 4,094 characters that a line may have */
+
+struct definitions {
+	int tracefs;
+	int file;   /* uprobe_events */
+	int ended;  /* in the other process: readable when all that we had open is closed */
+	int signal; /* ends with us */
+	char group[48];
+	unsigned n; /* complete; also the number of the one being defined */
+	/* The last hostile path, and the file that it led to. */
+	char *target_path;
+	int target;
+};
+
+/* Appending: to open it for writing anew would remove everybody's. */
+static int open_file(int tracefs)
+{
+	return openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
+static int put_line(int file, const char *line, int n)
+{
+	if (n < 0)
+		return -EINVAL;
+
+	ssize_t written = write(file, line, (size_t)n);
+
+	if (written < 0)
+		return -errno;
+	return written == n ? 0 : -EIO;
+}
+
+static int remove_one(const struct definitions *d, unsigned number)
+{
+	char line[80];
+	int n = snprintf(line, sizeof(line), "-:%s/e%u\n", d->group, number);
+
+	return put_line(d->file, line, n);
+}
+
+/* The other process: wait for our end, then for the kernel's end of what we had open. */
+static void remove_rest(void *data)
+{
+	const struct definitions *d = data;
+	struct pollfd ends[] = { { .fd = d->ended, .events = POLLIN },
+				 { .fd = d->signal, .events = POLLIN } };
+	char byte;
+
+	/*
+	 * A process that ends shows it when its descriptors are closed, a pipe somewhere amid
+	 * that. The kernel would remove an event of several places that is in use, and access
+	 * its freed memory then.
+	 */
+	(void)poll(ends, 2, -1);
+	if (ends[1].revents & POLLIN && read(d->signal, &byte, 1) == 1)
+		return; /* all is removed */
+	(void)poll(ends, 1, -1);
+	for (unsigned i = 0;; i++) {
+		int code = remove_one(d, i);
+
+		if (code && code != -EBUSY)
+			return; /* no more of them */
+	}
+}
+
+static bool start_remover(struct definitions *d)
+{
+	int pipe_fds[2];
+
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return false;
+
+	cleanup_close int reader = pipe_fds[0];
+	cleanup_close int writer = pipe_fds[1];
+	cleanup_close int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	const int kept[] = { d->file, reader, self };
+
+	if (self < 0)
+		return false;
+	d->ended = self;
+
+	d->signal = reader;
+	bool is_started = orphan_start(kept, ARRAY_SIZE(kept), remove_rest, d, "removing");
+	d->signal = is_started ? TAKE_FD(writer) : -1;
+	return is_started;
+}
+
+struct definitions *definitions_open(int tracefs)
+{
+	cleanup_close int file = open_file(tracefs);
+	uint32_t mark; /* PIDs are unique in their namespace only */
+
+	if (file < 0 || getrandom(&mark, sizeof(mark), 0) != sizeof(mark))
+		return NULL;
+
+	struct definitions *d = xcalloc(1, sizeof(*d));
+	*d = (struct definitions){ .tracefs = tracefs, .file = file, .target = -1 };
+	(void)snprintf(d->group, sizeof(d->group), "stackcount_%d_%08x", (int)getpid(), mark);
+	if (!start_remover(d)) {
+		free(d);
+		return NULL;
+	}
+	(void)TAKE_FD(file);
+	return d;
+}
+
+void definitions_free(struct definitions *d)
+{
+	if (!d)
+		return;
+	/* The last one first: the other process begins at the first, and ends where there is none.
+	 */
+	for (unsigned i = d->n + 1; i-- > 0;)
+		(void)remove_one(d, i);
+	cleanup_close_fd(&d->target);
+	free(d->target_path);
+	close(d->file);
+	(void)!write(d->signal, "", 1);
+	close(d->signal);
+	free(d);
+}
+
+/* Can the kernel read it back from a line? It divides that at what is space in Latin-1. */
+static bool is_plain(const char *path)
+{
+	size_t n = 0;
+
+	for (; path[n]; n++) {
+		if (path[n] <= ' ' || path[n] > '~' || strchr("#:%\"\\", path[n]))
+			return false;
+	}
+	return n <= LONGEST_PATH;
+}
+
+/* A name for @path that is plain, in @to; valid until the next call. */
+static int name_hostile(struct definitions *d, const char *path, char to[32])
+{
+	if (d->target < 0 || strcmp(d->target_path, path) != 0) {
+		cleanup_close_fd(&d->target);
+		cleanup_free_p(&d->target_path);
+		d->target = open(path, O_PATH | O_CLOEXEC);
+		d->target_path = xstrdup(path);
+	}
+	if (d->target < 0)
+		return -errno;
+	(void)snprintf(to, 32, "/proc/self/fd/%d", d->target);
+	return 0;
+}
+
+int definitions_add(struct definitions *d, const char *path, uint64_t offset, uint64_t semaphore)
+{
+	char line[LONGEST_PATH + 160], name[32], counter[24] = "";
+
+	if (!is_plain(path)) {
+		int err = name_hostile(d, path, name);
+
+		if (err)
+			return err;
+		path = name;
+	}
+	if (semaphore)
+		(void)snprintf(counter, sizeof(counter), "(0x%llx)", (unsigned long long)semaphore);
+
+	int n = snprintf(line, sizeof(line), "p:%s/e%u %s:0x%llx%s\n", d->group, d->n, path,
+			 (unsigned long long)offset, counter);
+
+	return put_line(d->file, line, n);
+}
+
+int definitions_id(const struct definitions *d, uint64_t *ret)
+{
+	char path[80], text[32] = "";
+
+	(void)snprintf(path, sizeof(path), "events/%s/e%u/id", d->group, d->n);
+
+	cleanup_close int fd = openat(d->tracefs, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		return -errno;
+	*ret = strtoull(text, NULL, 10);
+	return *ret ? 0 : -EIO;
+}
+
+void definitions_keep(struct definitions *d)
+{
+	d->n++;
+}
+
+void definitions_drop(struct definitions *d)
+{
+	/* Of what somebody else uses meanwhile, the name cannot be had again. */
+	if (remove_one(d, d->n) == -EBUSY)
+		d->n++;
+}

@@ -1,0 +1,28 @@
+/* attach/definitions.h - events that are defined in tracefs, and do not outlive us there. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Events of this process in tracefs' uprobe_events, one being defined at a time. However we
+ * end, they are removed: if not by us, by a process that waits for that.
+ */
+struct definitions;
+
+/* @tracefs: its directory; kept, lent by the caller. NULL: it takes none from us. */
+struct definitions *definitions_open(int tracefs);
+/* Remove all. Their perf events are to be closed before; what others use stays. */
+void definitions_free(struct definitions *d);
+
+/*
+ * One place more for the event being defined: byte @offset of the file @path, and the file
+ * offset of its @semaphore, 0 if it has none. Returns 0 or the kernel's negative errno.
+ */
+int definitions_add(struct definitions *d, const char *path, uint64_t offset, uint64_t semaphore);
+/* Perf's number of the event being defined; 0 or negative errno. */
+int definitions_id(const struct definitions *d, uint64_t *ret);
+/* It is complete: what is added next is of another event. */
+void definitions_keep(struct definitions *d);
+/* Forget it: what is added next begins anew. */
+void definitions_drop(struct definitions *d);

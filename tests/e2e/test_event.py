@@ -1,0 +1,167 @@
+"""
+Many user functions by one event that is defined in tracefs, for kernels without uprobe.multi:
+as exact as by the other backends, and nothing is left there, however a run ends.
+"""
+
+import re
+import shutil
+import signal
+import time
+
+import pytest
+from kernel import MOUNT_READ_ONLY, UNMOUNT, in_tracefs, with_mounts
+from text import parse_text
+from tool import PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
+
+pytestmark = pytest.mark.needs("uprobe events")
+
+CALLS = workload_path("calls")
+LEAVES = [f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]
+MANY = ["--without", "uprobe.multi"]  # for more than a few
+ALWAYS = ["--without", "uprobe.multi,uprobe"]
+PATIENCE_MANY_S = 4 * PATIENCE_S
+
+
+def definitions(group):
+    """The lines of uprobe_events whose group begins so."""
+    lines = in_tracefs("cat uprobe_events").stdout.decode().splitlines()
+    return [line for line in lines if line.startswith(f"p:{group}")]
+
+
+def of_run(tool):
+    return definitions(f"stackcount_{tool.pid}_")
+
+
+def wait_until_none_is_of(tool):
+    deadline = time.monotonic() + PATIENCE_S
+    while lines := of_run(tool):
+        assert time.monotonic() < deadline, f"still defined: {lines[:3]}"
+        time.sleep(0.05)
+
+
+def backends(result):
+    """{backend: number of places} of --debug."""
+    return {name: int(n) for n, name in re.findall(r"^stackcount: (\d+) by (\S+)$", result.err, re.M)}
+
+
+def hits(result):
+    """Of a program that is a workload."""
+    return sum(chains(result.ok()).values())
+
+
+@pytest.fixture
+def others():
+    """An event that somebody else has defined and traces: its line."""
+    script = 'echo "p:others/place $1:0x1000" >>uprobe_events && echo 1 >events/others/place/enable'
+    assert in_tracefs(script, CALLS).returncode == 0
+    (line,) = definitions("others/")
+    yield line
+    in_tracefs("echo 0 >events/others/place/enable; echo -:others/place >>uprobe_events")
+
+
+def test_all_of_libc(workload):
+    work = workload("calls", 300, 200, 100, cpus=[0, 1])
+    with Tool(["-f", "--debug", *MANY, "-p", work.pid, "c:*", f"{CALLS}:leaf"]) as tool:
+        tool.wait_live(PATIENCE_MANY_S)
+        n_lines = len(of_run(tool))
+        expected = work.run()
+        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    found = {chain: n for chain, n in chains(result).items() if chain.endswith(";leaf")}
+    assert found == ending(expected, "leaf"), result
+    assert backends(result).keys() == {"uprobe.event"} and backends(result)["uprobe.event"] > 1000
+    assert n_lines > 1000
+    assert of_run(tool) == []
+
+
+def test_few_functions_get_a_perf_event_each(workload):
+    work = workload("calls", 30, 0, 0)
+    with Tool(["-f", "--debug", *MANY, "-p", work.pid, f"{CALLS}:leaf*"]) as tool:
+        tool.wait_live()
+        assert of_run(tool) == []
+        result = tool.end().ok()
+    assert backends(result) == {"uprobe": 3}
+
+
+def test_without_it_many_functions_get_a_perf_event_each(workload):
+    work = workload("calls", 30, 0, 0)
+    with Tool(["--debug", "--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*"]) as tool:
+        tool.wait_live()
+        assert of_run(tool) == []
+        result = tool.end().ok()
+    assert backends(result).keys() == {"uprobe"}
+    assert parse_text(result.out).n_functions > 4
+
+
+def test_functions_of_several_processes_are_counted_and_no_others(workload):
+    works = [workload("calls", 10 * n, n, 0) for n in (1, 2, 3)]
+    pids = ",".join(str(work.pid) for work in works[:2])
+    with Tool(["-f", *ALWAYS, "-p", pids, *LEAVES]) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        result = tool.end()
+    assert hits(result) == 33, result
+
+
+def test_functions_of_a_started_command_are_counted():
+    result = stackcount("-f", *ALWAYS, *LEAVES, "--", CALLS, "--quiet", "30", "20", "10")
+    assert hits(result) == 60, result
+
+
+def test_a_semaphore_is_up_for_a_process_that_is_there_and_for_one_that_comes(workload):
+    program = workload_path("usdt")
+    work = workload("usdt", 30)
+    result, expected = trace(work, "-f", *ALWAYS, "-p", work.pid, f"u:{program}:*")
+    assert chains(result.ok()) == ending(expected, "fire_alpha", "fire_beta", "fire_gated"), result
+    result = stackcount("-f", *ALWAYS, f"u:{program}:gated", "--", program, "--quiet", "30")
+    assert hits(result) == 30, result
+
+
+def test_a_refused_function_does_not_cost_the_others():
+    """pthread_spin_lock begins with a locked instruction, which the kernel does not probe."""
+    result = stackcount("--debug", *MANY, "-D", "0.1", "c:pthread_*", timeout_s=PATIENCE_MANY_S).ok()
+    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["pthread_spin_lock"], result
+    assert parse_text(result.out).n_functions == backends(result)["uprobe.event"] - 1 > 20
+
+
+@pytest.mark.parametrize("name", ["a b", "#no", "new\nline", "\u00a0", "%return", "(0x10)"])
+def test_a_path_that_no_definition_can_hold(name, tmp_path):
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    program = shutil.copy(CALLS, folder / "calls")
+    result = stackcount("-f", *ALWAYS, f"{program}:leaf", "--", program, "--quiet", "30", "0", "0")
+    assert hits(result) == 30, result
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_no_definition_is_left_and_no_other_is_touched(number, others):
+    with Tool([*MANY, "c:str*"]) as tool:
+        tool.wait_live(PATIENCE_MANY_S)
+        assert of_run(tool) != []
+        tool.send(number)
+        tool.wait(PATIENCE_MANY_S)
+    wait_until_none_is_of(tool)
+    assert definitions("others/") == [others]
+    assert in_tracefs("cat events/others/place/enable").stdout == b"1\n"
+
+
+def test_no_definition_is_left_when_nothing_could_be_attached():
+    with Tool([*ALWAYS, "c:pthread_spin_lock"]) as tool:
+        result = tool.wait()
+    assert result.status == 1 and "pthread_spin_lock" in result.err, result
+    wait_until_none_is_of(tool)
+
+
+@pytest.mark.parametrize(
+    "mounts,backend", [(UNMOUNT, "uprobe.event"), (MOUNT_READ_ONLY, "uprobe")], ids=["not mounted", "read-only"]
+)
+def test_tracefs_that_cannot_be_written_to_is_passed_over(mounts, backend, workload):
+    work = workload("calls", 30, 0, 0)
+    args = [*MANY, "-p", work.pid, "c:strc*"]
+    with Tool(["--debug", *args], wrap=with_mounts(mounts)) as tool:
+        tool.wait_live()
+        result = tool.end().ok()
+    assert backends(result).keys() == {backend}, result
+    with Tool(args, wrap=with_mounts(mounts)) as tool:
+        tool.wait_live()
+        assert tool.so_far().err == ""
