@@ -159,6 +159,30 @@ _Static_assert(sizeof(struct trace_state) == 384, "abi");
 
 #define MAX_CPUS 4096
 
+/* With MODE_CALLS: how a program knows which target was hit. */
+enum target_by {
+	TARGET_ONLY,       /* there is one */
+	TARGET_BY_COOKIE,  /* the attach cookie, Linux 5.15 */
+	TARGET_BY_PROGRAM, /* each target has a program of its own, with its number in place of: */
+};
+#define TARGET_NUMBER 0x7a26e701
+
+/*
+ * The map 'calls' has a counter for each CPU and target. A CPU's lie together, and begin with a
+ * cache line: no line belongs to two CPUs.
+ */
+#define CALLS_PER_LINE 8U
+
+static inline __u32 calls_per_cpu(__u32 n_targets)
+{
+	return (n_targets + CALLS_PER_LINE - 1) / CALLS_PER_LINE * CALLS_PER_LINE;
+}
+
+static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
+{
+	return cpu * per_cpu + target;
+}
+
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
 	__u64 hash_seed[2];   /* random, odd */
@@ -183,6 +207,8 @@ struct trace_config {
 	__u32 n_hot_rows;        /* of a generation: rows with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
+	__u32 target_by;         /* MODE_CALLS: enum target_by */
+	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 64 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 72 + MAX_CPUS / 8, "abi");

@@ -140,6 +140,15 @@ struct {
 	__array(values, struct stacks_map);
 } more_stacks SEC(".maps");
 
+/* Entry call_index(). User space maps it, and adds up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, __u64);
+} calls SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LOST_IN_KERNEL);

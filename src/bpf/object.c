@@ -36,7 +36,7 @@ struct object {
 	uint32_t more_chunks;
 	int more_counts_fds[2]; /* the second level; -1 until it is there */
 	int more_stacks_fd;
-	struct mapped hot, rings, events;
+	struct mapped hot, rings, events, calls;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
@@ -155,6 +155,11 @@ static void size_map(struct bpf_map *map, uint32_t n, const struct features *fea
 		allocate_on_demand(map, features);
 }
 
+static void size_array(struct bpf_map *map, uint32_t n)
+{
+	(void)bpf_map__set_max_entries(map, n ? n : 1);
+}
+
 static void size_maps(struct object *o, const struct object_options *options,
 		      const struct features *features)
 {
@@ -170,8 +175,10 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.stacks, chunks, features);
 	allocate_on_demand(bpf_map__inner_map(s->maps.more_counts), features);
 	allocate_on_demand(bpf_map__inner_map(s->maps.more_stacks), features);
-	(void)bpf_map__set_max_entries(s->maps.hot,
-				       2 * options->n_cpus * options->config.n_hot_rows);
+	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
+	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
+	if (options->config.mode == MODE_CALLS)
+		size_array(s->maps.scratch, 1);
 	(void)bpf_map__set_max_entries(s->maps.rings, options->n_cpus);
 	(void)bpf_map__set_max_entries(s->maps.events,
 				       options->config.ring_events * options->n_cpus + 1);
@@ -223,6 +230,8 @@ static int map_all(struct object *o, enum trace_mode mode, struct error *e)
 		err = map_memory(s->maps.rings, &o->rings, e);
 	if (!err && mode == MODE_EVENTS)
 		err = map_memory(s->maps.events, &o->events, e);
+	if (!err && mode == MODE_CALLS)
+		err = map_memory(s->maps.calls, &o->calls, e);
 	return err;
 }
 
@@ -269,6 +278,7 @@ void object_free(struct object *o)
 	unmap_memory(&o->hot);
 	unmap_memory(&o->rings);
 	unmap_memory(&o->events);
+	unmap_memory(&o->calls);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -282,6 +292,25 @@ void object_freep(struct object **o)
 int object_program_fd(const struct object *o, enum program program)
 {
 	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
+}
+
+int object_program_for(const struct object *o, enum program program, uint32_t target)
+{
+	const struct bpf_program *loaded = o->programs[program];
+	size_t n = loaded ? bpf_program__insn_cnt(loaded) : 0;
+	cleanup_free struct bpf_insn *insns = xcalloc(n + 1, sizeof(*insns));
+
+	if (!n)
+		return -ENOENT;
+	memcpy(insns, bpf_program__insns(loaded), n * sizeof(*insns));
+	for (size_t i = 0; i < n; i++)
+		if (insns[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) && insns[i].imm == TARGET_NUMBER)
+			insns[i].imm = (int)target;
+
+	int fd = bpf_prog_load(bpf_program__type(loaded), bpf_program__name(loaded), "Dual BSD/GPL",
+			       insns, n, NULL);
+
+	return fd < 0 ? -errno : fd;
 }
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
@@ -309,6 +338,11 @@ struct event_ring *object_rings(const struct object *o)
 const struct stream_event *object_events(const struct object *o)
 {
 	return o->events.at;
+}
+
+const uint64_t *object_calls(const struct object *o)
+{
+	return o->calls.at;
 }
 
 /* A map of the second level: as @like, with @n entries, and then entry @at of @outer. */

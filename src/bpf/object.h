@@ -44,6 +44,12 @@ void object_freep(struct object **object);
 
 int object_program_fd(const struct object *object, enum program program);
 
+/*
+ * With TARGET_BY_PROGRAM: load @program once more, for @target alone. A descriptor, the caller's,
+ * or the kernel's negative errno.
+ */
+int object_program_for(const struct object *object, enum program program, uint32_t target);
+
 /* The maps of a @level, below LEVELS; -1 where there is no second one. */
 #define LEVELS 2
 int object_counts_fd(const struct object *object, unsigned generation, unsigned level);
@@ -61,6 +67,9 @@ uint64_t *object_hot(const struct object *object);
 /* The rings of MODE_EVENTS, one for each possible CPU, and all their places. Lent by @object. */
 struct event_ring *object_rings(const struct object *object);
 const struct stream_event *object_events(const struct object *object);
+
+/* The counters of MODE_CALLS, by call_index(). Lent by @object. */
+const uint64_t *object_calls(const struct object *object);
 
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);

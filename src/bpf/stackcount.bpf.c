@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Counts stacks in the kernel, or streams events with theirs (event.bpf.h).
+ * Counts stacks in the kernel, streams events with theirs (event.bpf.h), or counts no more
+ * than how often each target is hit (calls.bpf.h).
  *
  *	hit -> filter -> claim scratch -> walk kernel -> walk user -> hash -> count
  *
@@ -10,6 +11,7 @@
  * program uses the old one, and then reads and empties it at leisure: no hit is
  * counted twice and none between.
  */
+#include "bpf/calls.bpf.h"
 #include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
@@ -136,6 +138,10 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		tgid = current_tgid();
 	if (!is_wanted(tgid) || !is_below_limit(is_new_kernel))
 		return 0;
+	if (config.mode == MODE_CALLS) {
+		count_call(ctx, is_user_hit(kind), is_new_kernel);
+		return 0;
+	}
 	if (config.mode == MODE_EVENTS && turn == TURN_PAUSE) {
 		note_lost(LOST_IN_PAUSE);
 		return 0;
