@@ -96,17 +96,35 @@ int attaching_add_link(struct attaching *at, int link_fd)
 	return 0;
 }
 
-/* Have the event run @program: a link, or 0 where there are none on events; or the refusal. */
-static int run_program(const struct attaching *at, int event, enum program program)
+uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n)
 {
-	int prog_fd = object_program_fd(at->object, program);
+	if (at->target_by != TARGET_BY_COOKIE)
+		return NULL;
 
-	return at->plan->features.perf_link ? link_to_event(event, prog_fd)
+	uint64_t *cookies = xcalloc(n, sizeof(*cookies));
+
+	for (size_t i = 0; i < n; i++)
+		cookies[i] = targets[i];
+	return cookies;
+}
+
+/* Have the event run @program: a link, or 0 where there are none on events; or the refusal. */
+static int run_program(const struct attaching *at, int event, enum program program, uint32_t target)
+{
+	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? target : 0;
+	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
+	/* The event keeps it. */
+	cleanup_close int own = has_own ? object_program_for(at->object, program, target) : -1;
+	const int prog_fd = has_own ? own : object_program_fd(at->object, program);
+
+	if (prog_fd < 0)
+		return prog_fd;
+	return at->plan->features.perf_link ? link_to_event(event, prog_fd, cookie)
 					    : link_set_program(event, prog_fd);
 }
 
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum program program)
+			enum program program, uint32_t target)
 {
 	struct attachment *a = at->attachment;
 	bool has_link = at->plan->features.perf_link;
@@ -114,7 +132,7 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 	if (event < 0)
 		return event;
 
-	int link = run_program(at, event, program);
+	int link = run_program(at, event, program, target);
 	if (link < 0)
 		return link;
 	if (has_link)
@@ -158,10 +176,11 @@ static int open_for_each(struct attaching *at, const struct perf_event_attr *att
 int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
 			       enum program program)
 {
+	assert(at->target_by == TARGET_ONLY);
 	struct attachment *a = at->attachment;
 	size_t before = a->n_shared;
 	int code = open_for_each(at, attr);
-	int link = code ? code : run_program(at, a->shared[before], program);
+	int link = code ? code : run_program(at, a->shared[before], program, 0);
 
 	if (link < 0) {
 		while (a->n_shared > before)
@@ -318,6 +337,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 		.scope = scope,
 		.attachment = a,
 		.outcomes = outcomes,
+		.target_by = scope->target_by,
 	};
 
 	refuse_in_advance(&at);
@@ -355,7 +375,7 @@ int attach_follower(const struct object *object, const struct features *features
 		return error_set(e, -EACCES, "follow the command's processes: %s",
 				 features->no_events);
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
-		int code = tracepoint_attach_id(&at, ids[i], programs[i]);
+		int code = tracepoint_attach_id(&at, ids[i], programs[i], 0);
 
 		if (code < 0)
 			return error_set(e, code, "follow the command's processes: %s",

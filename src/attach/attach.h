@@ -15,6 +15,7 @@ struct attach_scope {
 	const uint32_t *pids; /* user probes are put into these processes only; none: into all */
 	size_t n_pids;
 	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
+	enum target_by target_by; /* what the programs are loaded with */
 };
 
 /*

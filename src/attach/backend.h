@@ -31,6 +31,7 @@ struct attaching {
 	struct attachment *attachment;
 	struct outcome *outcomes;        /* of each target */
 	bool has_room;                   /* for two descriptors per event */
+	enum target_by target_by;        /* ONLY with an event of many places */
 	struct definitions *definitions; /* lent by the attachment; NULL before the first */
 };
 
@@ -41,11 +42,15 @@ void attaching_refused(struct attaching *at, uint32_t target, int code);
 int attaching_add_link(struct attaching *at, int link_fd);
 
 /*
- * Open a perf event for @pid, or for every process with PID -1, and have it run @program.
- * Returns 0 or the kernel's negative errno; words are found for it later, once per target.
+ * Open a perf event for @pid, or for every process with PID -1, and have it run @program, which
+ * is told that it is @target. Returns 0 or the kernel's negative errno; words are found for it
+ * later, once per target.
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum program program);
+			enum program program, uint32_t target);
+
+/* For the multi links: the targets' numbers as cookies, to free(); NULL where none are wanted. */
+uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
 
 /*
  * The same for an event of many places that is one for all processes of the scope: what runs
@@ -72,7 +77,7 @@ void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 
 /* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program);
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program, uint32_t target);
 
 /* The code with which a target is refused that is not to be handed to the kernel; else 0. */
 int refusal_in_advance(const struct target *target);

@@ -19,6 +19,17 @@ static bool is_about_all(int code)
 	       code == -EBADF || code == -ENOMEM || code == -EFAULT;
 }
 
+struct link_places batch_range(const struct batch *b, size_t first, size_t n)
+{
+	return (struct link_places){
+		.places = b->places ? b->places + first : NULL,
+		.symbols = b->symbols ? b->symbols + first : NULL,
+		.semaphores = b->semaphores ? b->semaphores + first : NULL,
+		.cookies = b->cookies ? b->cookies + first : NULL,
+		.n = n,
+	};
+}
+
 /* Link [first, first + n); 0 or the refusal. */
 static int try_range(const struct batch *b, size_t first, size_t n)
 {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "attach/backend.h"
+#include "attach/link.h"
 
 /* Lent by the caller, for one call. The arrays run in parallel; some may be NULL. */
 struct batch {
@@ -13,6 +14,7 @@ struct batch {
 	const uint32_t *targets;
 	const uint64_t *places; /* addresses or offsets */
 	const uint64_t *semaphores;
+	const uint64_t *cookies;
 	const char *const *symbols;
 	const char *path;
 	uint32_t pid;
@@ -21,6 +23,9 @@ struct batch {
 	/* Attach places [first, first + n) as one; 0 or the kernel's refusal. */
 	int (*link)(const struct batch *b, size_t first, size_t n);
 };
+
+/* Places [first, first + n), for link(). */
+struct link_places batch_range(const struct batch *b, size_t first, size_t n);
 
 /* Attach places [0, n) by as few links as it takes; each target ends as placed or refused. */
 void batch_attach(const struct batch *b, size_t n);

@@ -13,8 +13,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-static int attach_one(struct attaching *at, const struct target *target)
+static int attach_one(struct attaching *at, uint32_t number)
 {
+	const struct target *target = &at->targets[number];
 	cleanup_free char *name = NULL;
 	struct perf_event_attr attr = {
 		.type = at->plan->features.kprobe_pmu,
@@ -28,13 +29,13 @@ static int attach_one(struct attaching *at, const struct target *target)
 				      : xstrdup(target->symbol);
 		attr.kprobe_func = (uintptr_t)name;
 	}
-	return attaching_add_event(at, &attr, -1, PROGRAM_KPROBE);
+	return attaching_add_event(at, &attr, -1, PROGRAM_KPROBE, number);
 }
 
 void kprobe_attach(struct attaching *at, const struct selection *chosen)
 {
 	for (size_t i = 0; i < chosen->n; i++) {
-		int code = attach_one(at, &at->targets[chosen->items[i]]);
+		int code = attach_one(at, chosen->items[i]);
 
 		if (code < 0)
 			attaching_refused(at, chosen->items[i], code);

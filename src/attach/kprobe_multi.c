@@ -14,16 +14,16 @@
 #include <string.h>
 
 #include "attach/batch.h"
-#include "attach/link.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* Places, in three parallel arrays. */
+/* Places, in parallel arrays. */
 struct places {
 	uint32_t *targets;
 	uint64_t *addrs;
 	const char **symbols;
+	uint64_t *cookies; /* or NULL; made when all places are there */
 	size_t n;
 };
 
@@ -32,6 +32,7 @@ static void places_init(struct places *p, size_t capacity)
 	p->targets = xcalloc(capacity, sizeof(*p->targets));
 	p->addrs = xcalloc(capacity, sizeof(*p->addrs));
 	p->symbols = xcalloc(capacity, sizeof(*p->symbols));
+	p->cookies = NULL;
 	p->n = 0;
 }
 
@@ -40,6 +41,7 @@ static void places_fini(struct places *p)
 	free(p->targets);
 	free(p->addrs);
 	free(p->symbols);
+	free(p->cookies);
 }
 
 static void places_add(struct places *p, const struct attaching *at, uint32_t target)
@@ -52,19 +54,21 @@ static void places_add(struct places *p, const struct attaching *at, uint32_t ta
 
 static int link_range(const struct batch *b, size_t first, size_t n)
 {
-	const uint64_t *places = b->places ? b->places + first : NULL;
-	const char *const *symbols = b->symbols ? b->symbols + first : NULL;
+	const struct link_places range = batch_range(b, first, n);
 
-	return attaching_add_link(b->at, link_kprobe_multi(b->prog_fd, places, symbols, n));
+	return attaching_add_link(b->at, link_kprobe_multi(b->prog_fd, &range));
 }
 
-static struct batch batch_of(struct attaching *at, const struct places *p, bool by_symbol)
+static struct batch batch_of(struct attaching *at, struct places *p, bool by_symbol)
 {
+	if (!p->cookies)
+		p->cookies = attaching_cookies(at, p->targets, p->n);
 	return (struct batch){
 		.at = at,
 		.targets = p->targets,
 		.places = by_symbol ? NULL : p->addrs,
 		.symbols = by_symbol ? p->symbols : NULL,
+		.cookies = p->cookies,
 		.prog_fd = object_program_fd(at->object, PROGRAM_KPROBE_MULTI),
 		.link = link_range,
 	};
@@ -88,7 +92,7 @@ static void divide(const struct attaching *at, const struct places *all, struct 
 	u64_map_fini(&n_named);
 }
 
-static void attach_by_addr(struct attaching *at, const struct places *all)
+static void attach_by_addr(struct attaching *at, struct places *all)
 {
 	struct batch whole = batch_of(at, all, false);
 

@@ -28,13 +28,14 @@ int link_open_event(const struct perf_event_attr *attr, int pid)
 	return fd < 0 ? -errno : fd;
 }
 
-int link_to_event(int event_fd, int prog_fd)
+int link_to_event(int event_fd, int prog_fd, uint64_t cookie)
 {
 	const union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = (unsigned)prog_fd,
 			.target_fd = (unsigned)event_fd,
 			.attach_type = BPF_PERF_EVENT,
+			.perf_event = { .bpf_cookie = cookie },
 		},
 	};
 
@@ -49,16 +50,17 @@ int link_set_program(int event_fd, int prog_fd)
 	return 0;
 }
 
-int link_kprobe_multi(int prog_fd, const uint64_t *addrs, const char *const *symbols, size_t n)
+int link_kprobe_multi(int prog_fd, const struct link_places *to)
 {
 	const union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = (unsigned)prog_fd,
 			.attach_type = BPF_TRACE_KPROBE_MULTI,
 			.kprobe_multi = {
-				.cnt = (unsigned)n,
-				.addrs = (uintptr_t)addrs,
-				.syms = (uintptr_t)symbols,
+				.cnt = (unsigned)to->n,
+				.addrs = (uintptr_t)to->places,
+				.syms = (uintptr_t)to->symbols,
+				.cookies = (uintptr_t)to->cookies,
 			},
 		},
 	};
@@ -66,16 +68,16 @@ int link_kprobe_multi(int prog_fd, const uint64_t *addrs, const char *const *sym
 	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-int link_uprobe_multi(int prog_fd, const char *path, const uint64_t *offsets,
-		      const uint64_t *semaphores, size_t n, uint32_t pid)
+int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to, uint32_t pid)
 {
 	const struct uapi_uprobe_multi attr = {
 		.prog_fd = (unsigned)prog_fd,
 		.attach_type = ABI_TRACE_UPROBE_MULTI,
 		.path = (uintptr_t)path,
-		.offsets = (uintptr_t)offsets,
-		.ref_counter_offsets = (uintptr_t)semaphores,
-		.cnt = (unsigned)n,
+		.offsets = (uintptr_t)to->places,
+		.ref_counter_offsets = (uintptr_t)to->semaphores,
+		.cookies = (uintptr_t)to->cookies,
+		.cnt = (unsigned)to->n,
 		.pid = pid,
 	};
 

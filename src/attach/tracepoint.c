@@ -1,6 +1,6 @@
 #include "attach/backend.h"
 
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program)
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program, uint32_t target)
 {
 	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
@@ -8,14 +8,15 @@ int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program
 		.config = id,
 	};
 
-	return attaching_add_event(at, &attr, -1, program);
+	return attaching_add_event(at, &attr, -1, program, target);
 }
 
 void tracepoint_attach(struct attaching *at, const struct selection *chosen)
 {
 	for (size_t i = 0; i < chosen->n; i++) {
 		const struct target *target = &at->targets[chosen->items[i]];
-		int code = tracepoint_attach_id(at, target->tracepoint_id, PROGRAM_TRACEPOINT);
+		int code = tracepoint_attach_id(at, target->tracepoint_id, PROGRAM_TRACEPOINT,
+						chosen->items[i]);
 
 		if (code < 0)
 			attaching_refused(at, chosen->items[i], code);

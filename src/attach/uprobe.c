@@ -6,8 +6,10 @@
 /* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on every kernel. */
 #define REF_COUNTER_SHIFT 32
 
-static int attach_one(struct attaching *at, const struct target *target, int pid)
+static int attach_one(struct attaching *at, uint32_t number, int pid)
 {
+	const struct target *target = &at->targets[number];
+
 	/* The PMU has 32 bits for it; a truncated one would count up some other memory. */
 	if (target->semaphore > UINT32_MAX)
 		return -EFBIG;
@@ -19,7 +21,8 @@ static int attach_one(struct attaching *at, const struct target *target, int pid
 		.uprobe_path = (uintptr_t)target->path,
 		.probe_offset = target->offset,
 	};
-	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target->kind));
+	return attaching_add_event(at, &attr, pid, plan_program(BACKEND_UPROBE, target->kind),
+				   number);
 }
 
 void uprobe_attach(struct attaching *at, const struct selection *chosen)
@@ -29,8 +32,7 @@ void uprobe_attach(struct attaching *at, const struct selection *chosen)
 
 	for (size_t i = 0; i < chosen->n; i++) {
 		for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
-			int code = attach_one(at, &at->targets[chosen->items[i]],
-					      n_pids ? (int)pids[p] : -1);
+			int code = attach_one(at, chosen->items[i], n_pids ? (int)pids[p] : -1);
 
 			if (code < 0)
 				attaching_refused(at, chosen->items[i], code);

@@ -14,7 +14,6 @@
 
 #include "attach/batch.h"
 #include "attach/instruction.h"
-#include "attach/link.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -53,10 +52,9 @@ static bool is_same_group(const struct target *a, const struct target *b)
 
 static int link_range(const struct batch *b, size_t first, size_t n)
 {
-	const uint64_t *semaphores = b->semaphores ? b->semaphores + first : NULL;
+	const struct link_places range = batch_range(b, first, n);
 
-	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, b->places + first,
-							   semaphores, n, b->pid));
+	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, &range, b->pid));
 }
 
 /* Spread the sorted targets over the group's arrays, suspicious ones from the end. */
@@ -80,6 +78,7 @@ static void fill(struct group *g, const struct target *targets, const uint32_t *
 
 static void attach_group(struct attaching *at, const struct group *g)
 {
+	cleanup_free uint64_t *cookies = attaching_cookies(at, g->targets, g->n);
 	const uint32_t *pids;
 	size_t n_pids = attaching_pids(at, 1, &pids);
 
@@ -89,6 +88,7 @@ static void attach_group(struct attaching *at, const struct group *g)
 			.targets = g->targets,
 			.places = g->offsets,
 			.semaphores = g->has_semaphores ? g->semaphores : NULL,
+			.cookies = cookies,
 			.path = g->path,
 			.pid = n_pids ? pids[p] : 0,
 			.prog_fd = object_program_fd(at->object, g->program),
@@ -100,6 +100,8 @@ static void attach_group(struct attaching *at, const struct group *g)
 		b.places += g->n_sound;
 		if (b.semaphores)
 			b.semaphores += g->n_sound;
+		if (b.cookies)
+			b.cookies += g->n_sound;
 		batch_attach(&b, g->n - g->n_sound);
 	}
 }

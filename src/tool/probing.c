@@ -14,6 +14,15 @@
 #define MANY_EVENTS 100 /* perf events: see attach/detach.c */
 #define CLOSING_MS 50   /* 40 to 120 each */
 
+/* Plan without what the user does not want, and without @avoid. */
+static int make_plan(struct run *r, unsigned avoid, struct error *e)
+{
+	/* An event of many places does not say at which of them it was hit. */
+	if (r->tool->counts_targets && r->targets.n > 1)
+		avoid |= 1U << BACKEND_UPROBE_EVENT;
+	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
+}
+
 /* Once more, with addresses. */
 static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, struct error *e)
 {
@@ -22,18 +31,24 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 
 	int err = match_patterns(r->opt, r->host, depth, &r->targets, e);
 
-	return err ? err : plan_make(&r->targets, &r->features, avoid, &r->plan, e);
+	return err ? err : make_plan(r, avoid, e);
 }
 
 int probing_plan(struct run *r, struct error *e)
 {
 	setup_features(&r->features, r->host, FEATURES_ALWAYS | plan_needs_features(&r->targets));
 
-	int err = plan_make(&r->targets, &r->features, r->opt->avoid, &r->plan, e);
+	int err = make_plan(r, 0, e);
 
-	if (!err && plan_wants_addresses(&r->plan, &r->targets))
-		err = plan_again(r, MATCH_NAMESAKES, r->opt->avoid, e);
-	return err;
+	if (err || !plan_wants_addresses(&r->plan, &r->targets))
+		return err;
+	/* Two names of one function are one place; without addresses they would be two. */
+	if (r->tool->counts_targets) {
+		err = plan_again(r, MATCH_ADDRESSES, 0, e);
+		if (err != -EACCES)
+			return err;
+	}
+	return plan_again(r, MATCH_NAMESAKES, 0, e);
 }
 
 int probing_load(struct run *r, struct error *e)
@@ -166,25 +181,55 @@ static bool is_ambiguous(const struct run *r, int err)
 	return false;
 }
 
+static int attach_targets(struct run *r, struct error *e)
+{
+	struct attach_scope scope = {
+		.pids = r->opt->pids.numbers,
+		.n_pids = r->opt->pids.n,
+		.tracefs = -1,
+		.target_by = r->target_by,
+	};
+	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;
+
+	if (err)
+		return err;
+	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
+}
+
+/* The object has room for so many targets as there were when it was loaded. */
+static int load_again(struct run *r, struct error *e)
+{
+	int err;
+
+	attachment_freep(&r->follower);
+	object_freep(&r->object);
+	err = probing_load(r, e);
+	return !err && r->command.pid ? attach_follow(r, e) : err;
+}
+
+/* Several functions have a name; the programs that are loaded stay if they may. */
+static int attach_namesakes(struct run *r, struct error *e)
+{
+	const bool must_load = r->tool->counts_targets;
+	int err;
+
+	attachment_freep(&r->attachment);
+	err = plan_again(r, MATCH_ADDRESSES, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
+	if (!err && must_load)
+		err = load_again(r, e);
+	return err ? err : attach_targets(r, e);
+}
+
 int probing_attach(struct run *r, struct error *e)
 {
-	struct attach_scope scope = { r->opt->pids.numbers, r->opt->pids.n, -1 };
 	int err = 0;
 
-	if (r->features.uprobe_event)
-		err = host_tracefs(r->host, &scope.tracefs, e);
-	if (!err && r->command.pid)
+	if (r->command.pid)
 		err = attach_follow(r, e);
 	if (!err)
-		err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
-	if (is_ambiguous(r, err)) {
-		/* Several functions have the name; the programs that are loaded stay. */
-		attachment_freep(&r->attachment);
-		err = plan_again(r, MATCH_ADDRESSES, r->opt->avoid | 1U << BACKEND_KPROBE_MULTI, e);
-		if (!err)
-			err = attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment,
-					 e);
-	}
+		err = attach_targets(r, e);
+	if (is_ambiguous(r, err))
+		err = attach_namesakes(r, e);
 	if (err == -ENOENT)
 		return explain_unknown(r, NULL, e);
 	if (!err)

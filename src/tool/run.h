@@ -27,6 +27,7 @@ struct run;
 
 /* The tools' parts, in the order in which they are called. Those that may be NULL say so. */
 struct tool_parts {
+	bool counts_targets; /* each one by itself: two names of one place are one target */
 	/* What the maps are to be large enough for, and what is to be taken at a hit. */
 	int (*set_up)(struct run *r, struct object_options *options, struct error *e);
 	/* The programs are loaded, and attached. */
@@ -64,6 +65,7 @@ struct run {
 	struct plan plan;
 	uint32_t n_cpus; /* possible ones */
 	struct command command;
+	enum target_by target_by; /* how the programs tell targets apart, the tool's choice */
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *attachment;

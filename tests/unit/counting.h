@@ -8,7 +8,9 @@
 
 struct object {
 	int programs[PROGRAM_N];
-	int map; /* one value: a counter for each program */
+	int map; /* one value: counters, of each program or each target */
+	uint32_t tgid;
+	enum target_by target_by;
 };
 
 static const enum bpf_prog_type types[PROGRAM_N] = {
@@ -30,7 +32,39 @@ int object_program_fd(const struct object *object, enum program program)
 	return object->programs[program];
 }
 
-/* Count hits of process @tgid, or of any with 0. */
+/* A program that counts hits of process @tgid, or of any with 0, in counter @n or by cookie. */
+static int load_counter(const struct object *o, enum program program, uint32_t n)
+{
+	const bool by_cookie = o->target_by == TARGET_BY_COOKIE;
+	const struct bpf_insn insns[] = {
+		MOVE_REG(BPF_REG_6, BPF_REG_1),
+		CALL(BPF_FUNC_get_current_pid_tgid),
+		INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
+		INSN(BPF_JMP | (o->tgid ? BPF_JNE : BPF_JSET) | BPF_K, BPF_REG_0, 0, 10,
+		     (int)o->tgid),
+		MOVE_REG(BPF_REG_1, BPF_REG_6),
+		by_cookie ? (struct bpf_insn)CALL(BPF_FUNC_get_attach_cookie)
+			  : (struct bpf_insn)MOVE_IMM(BPF_REG_0, (int)n),
+		INSN(BPF_JMP | BPF_JGE | BPF_K, BPF_REG_0, 0, 7, PROGRAM_N),
+		INSN(BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, 3),
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, o->map),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_1, BPF_REG_0, 0, 0),
+		MOVE_IMM(BPF_REG_2, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),
+		MOVE_IMM(BPF_REG_0, 0),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+
+	return instructions_load(types[program], attach_types[program], insns, ARRAY_SIZE(insns));
+}
+
+int object_program_for(const struct object *o, enum program program, uint32_t target)
+{
+	return load_counter(o, program, target);
+}
+
 static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 {
 	union bpf_attr attr = {
@@ -41,24 +75,10 @@ static void object_open(struct object *o, unsigned programs, uint32_t tgid)
 	};
 
 	o->map = sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
+	o->tgid = tgid;
 	assert_true(o->map >= 0);
 	for (int p = 0; p < PROGRAM_N; p++) {
-		const struct bpf_insn insns[] = {
-			CALL(BPF_FUNC_get_current_pid_tgid),
-			INSN(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
-			INSN(BPF_JMP | (tgid ? BPF_JNE : BPF_JSET) | BPF_K, BPF_REG_0, 0, 4,
-			     (int)tgid),
-			INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, o->map),
-			INSN(0, 0, 0, 0, 8 * p),
-			MOVE_IMM(BPF_REG_2, 1),
-			INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),
-			MOVE_IMM(BPF_REG_0, 0),
-			EXIT,
-		};
-
-		o->programs[p] = programs & 1u << p ? instructions_load(types[p], attach_types[p],
-									insns, ARRAY_SIZE(insns))
-						    : -1;
+		o->programs[p] = programs & 1u << p ? load_counter(o, p, p) : -1;
 		assert_true(o->programs[p] >= 0 || !(programs & 1u << p));
 	}
 }
@@ -70,9 +90,8 @@ static void object_close(struct object *o)
 	cleanup_close_fd(&o->map);
 }
 
-static uint64_t hits(const struct object *o)
+static void read_counters(const struct object *o, uint64_t counters[PROGRAM_N])
 {
-	uint64_t counters[PROGRAM_N], sum = 0;
 	const uint32_t zero = 0;
 	union bpf_attr attr = {
 		.map_fd = (unsigned)o->map,
@@ -81,6 +100,13 @@ static uint64_t hits(const struct object *o)
 	};
 
 	assert_int_equal(sys_bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)), 0);
+}
+
+static uint64_t hits(const struct object *o)
+{
+	uint64_t counters[PROGRAM_N], sum = 0;
+
+	read_counters(o, counters);
 	for (int p = 0; p < PROGRAM_N; p++)
 		sum += counters[p];
 	return sum;

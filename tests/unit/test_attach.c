@@ -56,13 +56,17 @@ static volatile unsigned short semaphore __attribute__((section(".probes"))) = 0
 #if defined(__x86_64__)
 void locked(int *n);
 void halting(void);
+void vector(void);
 __asm__(".text\n"
-	".globl locked, halting\n"
+	".globl locked, halting, vector\n"
 	".type locked, @function\n"
 	".type halting, @function\n"
+	".type vector, @function\n"
 	"locked: lock incl (%rdi)\n"
 	"	ret\n"
 	"halting: hlt\n"
+	"	ret\n"
+	"vector: vmovaps %xmm0, %xmm0\n"
 	"	ret\n");
 #else
 #error "which instructions do uprobes refuse here?"
@@ -119,28 +123,30 @@ static void find_features(struct features *f)
 		instructions_load(BPF_PROG_TYPE_KPROBE, BPF_TRACE_KPROBE_MULTI, insns, 2);
 	cleanup_close int user =
 		instructions_load(BPF_PROG_TYPE_KPROBE, ABI_TRACE_UPROBE_MULTI, insns, 2);
-	const uint64_t *unreadable = (const uint64_t *)8;
 	const uint64_t offset = 0;
+	const struct link_places nowhere = { .places = (const uint64_t *)8 /* unreadable */,
+					     .n = 1 };
+	const struct link_places no_file = { .places = &offset, .n = 1 };
 
 	*f = (struct features){
 		.kprobe_pmu = pmu_type("/sys/bus/event_source/devices/kprobe/type"),
 		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
 		.uprobe_event = faccessat(tracefs, "uprobe_events", W_OK, 0) == 0,
-		.perf_link = link_to_event(-1, event) == -EBADF,
-		.kprobe_multi = link_kprobe_multi(kernel, unreadable, NULL, 1) == -EFAULT,
-		.uprobe_multi = link_uprobe_multi(user, "/", &offset, NULL, 1, 0) == -EBADF,
+		.perf_link = link_to_event(-1, event, 0) == -EBADF,
+		.kprobe_multi = link_kprobe_multi(kernel, &nowhere) == -EFAULT,
+		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
 	};
 }
 
 static int start(struct tracing *t, struct target *targets, size_t n, unsigned avoid,
 		 const struct attach_scope *scope, struct error *e)
 {
-	struct attach_scope here = scope ? *scope : (struct attach_scope){ NULL, 0, -1 };
+	struct attach_scope here = scope ? *scope : (struct attach_scope){ .tracefs = -1 };
 	struct target_list list = { .targets = targets, .n = n };
 
 	here.tracefs = tracefs;
 
-	*t = (struct tracing){ .object.map = -1 };
+	*t = (struct tracing){ .object.map = -1, .object.target_by = here.target_by };
 	memset(t->object.programs, -1, sizeof(t->object.programs));
 	find_features(&t->features);
 	if (!t->features.uprobe_event)
@@ -211,6 +217,48 @@ static void user_functions_are_counted_until_they_are_detached(void **state)
 		first();
 		second();
 		assert_int_equal(hits(&t.object), 21);
+		stop(&t);
+	}
+}
+
+/* One of them is refused, so that batches are divided; a vector instruction is linked apart. */
+static void each_target_is_told_apart(void **state)
+{
+	static const struct {
+		enum target_by by;
+		unsigned avoid;
+	} ways[] = {
+		{ TARGET_BY_COOKIE, 0 },
+		{ TARGET_BY_COOKIE, 1u << BACKEND_UPROBE_MULTI },
+		/* The multi links have one program; they came after cookies. */
+		{ TARGET_BY_PROGRAM, 1u << BACKEND_UPROBE_MULTI },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct target targets[] = { USER(first),   USER(locked), USER(vector),
+					    USER(halting), USER(second), USER(third) };
+		const uint64_t n_vector = __builtin_cpu_supports("avx") ? 4 : 0;
+		struct attach_scope scope = { .target_by = ways[i].by };
+		const unsigned avoid = ways[i].avoid | 1u << BACKEND_UPROBE_EVENT;
+		uint64_t counters[PROGRAM_N];
+		struct tracing t;
+		struct error e = {};
+
+		assert_int_equal(start(&t, targets, ARRAY_SIZE(targets), avoid, &scope, &e), 0);
+		first();
+		for (int n = 0; n < 2; n++)
+			second();
+		for (int n = 0; n < 3; n++)
+			third();
+		for (uint64_t n = 0; n < n_vector; n++)
+			vector();
+		read_counters(&t.object, counters);
+		assert_int_equal(counters[0], 1);
+		assert_int_equal(counters[2], n_vector);
+		assert_int_equal(counters[4], 2);
+		assert_int_equal(counters[5], 3);
+		assert_int_equal(hits(&t.object), 6 + n_vector);
 		stop(&t);
 	}
 }
@@ -347,13 +395,12 @@ static void a_scope_keeps_probes_out_of_other_processes(void **state)
 		int pipes[2];
 		const pid_t callers[] = { caller(&pipes[0]), caller(&pipes[1]) };
 		const uint32_t pids[] = { (uint32_t)callers[0], (uint32_t)callers[1] };
+		const struct attach_scope both = { .pids = pids, .n_pids = 2 };
 		struct target targets[] = { USER(first), USER(second) };
 		struct tracing t;
 		struct error e = {};
 
-		assert_int_equal(start(&t, targets, 2, avoided[i],
-				       &(struct attach_scope){ pids, 2, -1 }, &e),
-				 0);
+		assert_int_equal(start(&t, targets, 2, avoided[i], &both, &e), 0);
 		assert_int_equal(attachment_n_attached(t.attachment), 2);
 		assert_int_equal(attachment_n_links(t.attachment), links_of(&t, 2, 2));
 		first();
@@ -367,9 +414,7 @@ static void a_scope_keeps_probes_out_of_other_processes(void **state)
 		stop(&t);
 
 		/* Both have ended now. */
-		assert_int_equal(start(&t, targets, 1, avoided[i],
-				       &(struct attach_scope){ pids, 2, -1 }, &e),
-				 -ESRCH);
+		assert_int_equal(start(&t, targets, 1, avoided[i], &both, &e), -ESRCH);
 		assert_string_equal(e.text, "attach first: the process has ended");
 		stop(&t);
 	}
@@ -553,6 +598,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(user_functions_are_counted_until_they_are_detached),
+		cmocka_unit_test(each_target_is_told_apart),
 		cmocka_unit_test(a_refused_place_does_not_cost_the_others),
 		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
 		cmocka_unit_test(what_the_kernel_would_mistake_is_not_handed_to_it),

@@ -33,6 +33,12 @@ int object_program_fd(const struct object *object, enum program program)
 	return -1;
 }
 
+int object_program_for(const struct object *object, enum program program, uint32_t target)
+{
+	(void)target;
+	return object_program_fd(object, program);
+}
+
 static int tracefs = -1;
 
 /* tracefs, for this program alone, as it may not be mounted. */

@@ -21,6 +21,12 @@ int object_program_fd(const struct object *object, enum program program)
 	return -1;
 }
 
+int object_program_for(const struct object *object, enum program program, uint32_t target)
+{
+	(void)target;
+	return object_program_fd(object, program);
+}
+
 #define STRICT .no_events = "not for you", .no_uprobes = "nor these", .no_kprobes = "nor those"
 
 static const struct features bare = {};
