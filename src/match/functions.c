@@ -53,6 +53,10 @@ static int visit(void *context, const struct image_symbol *s)
 	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
 		return 0;
 
+	/* Of an implementation chosen at run time only the offset is known. */
+	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
+		t.vaddr = s->vaddr;
+
 	cleanup_free char *written = names_written(s->name);
 	struct target_list *list = walk->m->out;
 	struct target *listed;
@@ -69,8 +73,11 @@ static int visit(void *context, const struct image_symbol *s)
 	/* Another name of a place that this call has listed: malloc, not __libc_malloc. */
 	if (list->n == n_before && (size_t)(listed - list->targets) >= walk->m->n_before &&
 	    names_is_better(s->name, listed->symbol)) {
+		const char *before = listed->name;
+
 		listed->symbol = strtab_add(list->strings, s->name);
 		listed->name = strtab_add(list->strings, written);
+		matching_add_alias(walk->m, listed, before);
 	}
 	return 0;
 }

@@ -13,6 +13,7 @@
 void target_list_fini(struct target_list *list)
 {
 	free(list->targets);
+	free(list->aliases);
 	strtab_free(list->strings);
 	*list = (struct target_list){};
 }
@@ -106,6 +107,21 @@ static const char *keep(struct target_list *list, const char *text)
 	return text ? strtab_add(list->strings, text) : NULL;
 }
 
+void matching_add_alias(struct matching *m, const struct target *listed, const char *name)
+{
+	struct target_list *list = m->out;
+
+	if (strcmp(listed->name, name) == 0)
+		return;
+
+	const struct target_alias alias = {
+		.target = (uint32_t)(listed - list->targets),
+		.name = keep(list, name),
+	};
+
+	array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
+}
+
 int matching_add(struct matching *m, const struct target *t, uint64_t place, struct target **ret,
 		 struct error *e)
 {
@@ -130,6 +146,8 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 		copy.path = keep(list, t->path);
 		array_push(list->targets, list->n, list->capacity, copy);
 		note(m, &copy, place, i);
+	} else {
+		matching_add_alias(m, &list->targets[i], t->name);
 	}
 	if (ret)
 		*ret = &list->targets[i];
@@ -155,6 +173,7 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 		.n_before = out->n,
 	};
 	struct file_place last_file = {};
+	const size_t n_aliases_before = out->n_aliases;
 
 	if (!out->strings)
 		out->strings = strtab_new();
@@ -164,7 +183,9 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 	int err = by_kind[spec->kind](&m, e);
 
 	u64_map_fini(&m.seen);
-	if (err)
+	if (err) {
 		out->n = m.n_before;
+		out->n_aliases = n_aliases_before;
+	}
 	return err;
 }

@@ -38,12 +38,16 @@ void file_place_of(const char *path, struct file_place *ret);
 uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uint64_t offset);
 
 /*
- * List @t at @place unless something is listed there; its strings are copied.
+ * List @t at @place unless something is listed there; its strings are copied. What is listed
+ * there by another name gets an alias.
  * *@ret (may be NULL) is the target that is listed there now, lent until the next call.
  * Errors: -E2BIG.
  */
 must_check int matching_add(struct matching *m, const struct target *t, uint64_t place,
 			    struct target **ret, struct error *e);
+
+/* Note that @listed, a target of the list, has @name too. The name is copied. */
+void matching_add_alias(struct matching *m, const struct target *listed, const char *name);
 
 /* One for each kind. Return with something added or listed before, or with an error. */
 must_check int match_kernel(struct matching *m, struct error *e);

@@ -33,10 +33,17 @@ struct target {
 	uint64_t tracepoint_id; /* tracepoint: perf's number of it */
 	uint64_t addr;          /* kernel function: its address, 0 if not known */
 	bool is_unchecked;      /* kernel function: of which only the full name is known */
+	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
 	enum target_obstacle obstacle;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, 0 as a rule */
+};
+
+/* What else was asked for, and is the place of a target that is listed already. */
+struct target_alias {
+	uint32_t target;
+	const char *name;
 };
 
 /* owned by the run. A zeroed list is empty; match_targets() makes the strtab. */
@@ -44,6 +51,8 @@ struct target_list {
 	struct target *targets;
 	size_t n;
 	size_t capacity;
+	struct target_alias *aliases; /* in no order; one may be there several times */
+	size_t n_aliases, aliases_capacity;
 	struct strtab *strings;
 };
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/strbuf.h"
 #include "host/mappings.h"
 #include "match/match.h"
@@ -442,6 +443,70 @@ static void of_several_names_of_a_place_the_plainest_is_kept(void **state)
 	expect("with", "%/program:__work", "__work");
 }
 
+/* "work: __work work_again", each once and in order. */
+static void expect_aliases(const struct matched *m, const char *want)
+{
+	cleanup_strbuf struct strbuf made = {};
+	const char *names[64];
+	size_t n = 0;
+
+	assert_int_equal(m->list.n, 1);
+	assert_true(m->list.n_aliases < ARRAY_SIZE(names));
+	for (size_t i = 0; i < m->list.n_aliases; i++) {
+		assert_int_equal(m->list.aliases[i].target, 0);
+		names[n++] = m->list.aliases[i].name;
+	}
+	qsort(names, n, sizeof(names[0]), compare_text);
+	strbuf_printf(&made, "%s:", m->list.targets[0].name);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], m->list.targets[0].name) != 0 &&
+		    (!i || strcmp(names[i], names[i - 1]) != 0))
+			strbuf_printf(&made, " %s", names[i]);
+	assert_string_equal(made.text, want);
+}
+
+static void all_names_of_a_place_that_match_are_noted(void **state)
+{
+	static const struct {
+		const char *texts[2];
+		enum match_depth depth;
+		const char *want;
+	} rows[] = {
+		{ { "%/program:*work*" }, 0, "work: __work work_again" },
+		{ { "%/program:work" }, 0, "work:" },
+		{ { "%/program:*_*work*" }, 0, "__work:" },
+		{ { "%/program:work_again", "%/same:__work" }, 0, "work_again: __work" },
+		{ { "%/program:work", "%/program:w*" }, 0, "work: work_again" },
+		{ { "%/program:work*", "%/program:ns::nothing" }, 0, "work: work_again" },
+		{ { "do_exit_now", "__se_exit_now" },
+		  MATCH_ADDRESSES,
+		  "do_exit_now: __se_exit_now" },
+		{ { "__se_exit_now", "do_exit*" }, MATCH_ADDRESSES, "__se_exit_now: do_exit_now" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct match_scope scope = { .depth = rows[i].depth };
+		cleanup_matched struct matched m = {};
+
+		match_into(&m, "with", rows[i].texts[0], scope);
+		assert_ok(m.err, m.e);
+		if (rows[i].texts[1])
+			match_into(&m, "with", rows[i].texts[1], scope);
+		expect_aliases(&m, rows[i].want);
+	}
+}
+
+static void a_call_that_fails_notes_no_names(void **state)
+{
+	cleanup_matched struct matched m = match("with", "%/program:work");
+
+	(void)state;
+	match_into(&m, "with", "%/program:*", (struct match_scope){ .limit = 1 });
+	assert_int_equal(m.err, -E2BIG);
+	expect_aliases(&m, "work:");
+}
+
 static void a_function_chosen_at_run_time_names_its_implementations(void **state)
 {
 	(void)state;
@@ -590,6 +655,8 @@ int main(void)
 		cmocka_unit_test(user_functions_are_matched_by_symbol),
 		cmocka_unit_test(names_are_matched_as_written_too),
 		cmocka_unit_test(of_several_names_of_a_place_the_plainest_is_kept),
+		cmocka_unit_test(all_names_of_a_place_that_match_are_noted),
+		cmocka_unit_test(a_call_that_fails_notes_no_names),
 		cmocka_unit_test(a_function_chosen_at_run_time_names_its_implementations),
 		cmocka_unit_test(unmatched_user_functions_offer_near_names),
 		cmocka_unit_test(what_is_no_elf_file_is_refused),
