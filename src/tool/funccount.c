@@ -1,0 +1,183 @@
+#include "tool/funccount.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "report/render_calls.h"
+#include "store/calls.h"
+#include "tool/run.h"
+#include "tool/target_names.h"
+
+#define MIB (1ULL << 20)
+
+struct funccount {
+	struct calls *calls;
+	struct target_names names;
+};
+
+/* --- reports --- */
+
+/* Rows, each the sum of its targets; *@total: of all. To free(). */
+static struct call_row *add_up(const struct run *r, uint64_t *total)
+{
+	const struct funccount *t = r->own;
+	const uint64_t *counts = calls_read(t->calls);
+	struct call_row *rows = xcalloc(t->names.n + 1, sizeof(*rows));
+
+	*total = 0;
+	for (size_t i = 0; i < t->names.n; i++)
+		rows[i].name = t->names.names[i];
+	for (size_t i = 0; i < r->targets.n; i++) {
+		rows[t->names.rows[i]].count += counts[i];
+		*total += counts[i];
+	}
+	return rows;
+}
+
+static int render(struct run *r, struct call_report *report, const uint64_t losses[LOSS_N],
+		  struct error *e)
+{
+	struct render_loss named[LOSS_N];
+	struct timespec now;
+	struct tm local;
+	char clock[16];
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (r->opt->json) {
+		for (int i = 0; i < LOSS_N; i++)
+			named[i] = (struct render_loss){ loss_text((enum loss)i), losses[i] };
+		report->losses = named;
+		report->n_losses = LOSS_N;
+		report->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		return output_explain(render_calls_json(report, output_write, &r->output), e);
+	}
+	if (r->opt->timestamp &&
+	    strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now.tv_sec, &local)))
+		report->time = clock;
+
+	int err = output_explain(render_calls_text(report, output_write, &r->output), e);
+
+	return err ? err : output_losses(&r->output, losses, false, e);
+}
+
+/* What was counted since the last report. */
+static int print_report(struct run *r, struct error *e)
+{
+	struct funccount *t = r->own;
+	struct call_report report = { .has_total = r->opt->verbose };
+	cleanup_free struct call_row *rows = add_up(r, &report.total);
+	uint64_t losses[LOSS_N];
+
+	report.rows = rows;
+	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
+	run_losses(r, calls_losses(t->calls), losses);
+	calls_clear(t->calls);
+	return render(r, &report, losses, e);
+}
+
+/* --- parts of a run --- */
+
+/* Cookies are as old as links on perf events. One target needs none. */
+static enum target_by choose_target_by(const struct run *r)
+{
+	if (r->targets.n == 1)
+		return TARGET_ONLY;
+	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
+}
+
+static int set_up(struct run *r, struct object_options *o, struct error *e)
+{
+	const uint64_t bytes = calls_bytes(r->targets.n, r->n_cpus);
+	struct funccount *t = r->own;
+	struct trace_config *config = &o->config;
+
+	if (bytes > r->opt->max_memory)
+		return error_set(e, -E2BIG,
+				 "counting %zu functions on %u CPUs needs --max-memory %lluM, or "
+				 "fewer functions",
+				 r->targets.n, r->n_cpus,
+				 (unsigned long long)((bytes + MIB - 1) / MIB));
+	/* Now: once libc's functions are probed, each call of one takes a microsecond. */
+	target_names_fini(&t->names);
+	target_names_make(&r->targets, &t->names);
+	r->target_by = choose_target_by(r);
+	config->mode = MODE_CALLS;
+	config->target_by = r->target_by;
+	config->calls_per_cpu = calls_per_cpu((uint32_t)r->targets.n);
+	config->max_kernel_frames = config->max_user_frames = 0;
+	config->per_process = 0;
+	return 0;
+}
+
+static int open_calls(struct run *r, struct error *e)
+{
+	struct funccount *t = r->own;
+
+	(void)e;
+	t->calls = calls_new(r->object, r->targets.n, r->n_cpus);
+	return 0;
+}
+
+static int start(struct run *r, struct error *e)
+{
+	struct funccount *t = r->own;
+
+	(void)e;
+	calls_start(t->calls);
+	return 0;
+}
+
+static int put_header(struct run *r, struct error *e)
+{
+	return run_put_header(r, r->opt->json, e);
+}
+
+/* Of processes nothing is shown. */
+static void on_notice(struct run *r, const struct notice *notice)
+{
+	(void)r;
+	(void)notice;
+}
+
+static int stop(struct run *r, struct error *e)
+{
+	struct funccount *t = r->own;
+
+	return calls_stop(t->calls, e);
+}
+
+static int put_last_line(struct run *r, struct error *e)
+{
+	return r->opt->json ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
+}
+
+static void close_calls(struct run *r)
+{
+	struct funccount *t = r->own;
+
+	calls_free(t->calls);
+	target_names_fini(&t->names);
+}
+
+int count_functions(const struct options *opt, struct error *e)
+{
+	static const struct tool_parts parts = {
+		.counts_targets = true,
+		.set_up = set_up,
+		.open = open_calls,
+		.start = start,
+		.put_header = put_header,
+		.on_notice = on_notice,
+		.on_interval = print_report,
+		.stop = stop,
+		.report = print_report,
+		.put_last_line = put_last_line,
+		.close = close_calls,
+	};
+	struct funccount own = {};
+
+	return run_tool(&parts, &own, opt, e);
+}

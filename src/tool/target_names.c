@@ -1,0 +1,178 @@
+#include "tool/target_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+#include "match/names.h"
+
+/* While names are made. Equal ones are one pointer. */
+struct making {
+	const struct target_list *targets;
+	struct strtab *strings;
+	const char **names; /* of each target, so far */
+};
+
+/* --- all names of a place --- */
+
+static int compare_aliases(const void *left, const void *right)
+{
+	const struct target_alias *a = left, *b = right;
+
+	if (a->target != b->target)
+		return a->target < b->target ? -1 : 1;
+	if (strcmp(a->name, b->name) == 0)
+		return 0;
+	return names_is_better(a->name, b->name) ? -1 : 1;
+}
+
+/* The target's own name stands first. @aliases: of this target, in order. */
+static const char *join(const struct making *m, uint32_t target, const struct target_alias *aliases,
+			size_t n)
+{
+	const char *own = m->targets->targets[target].name;
+	cleanup_strbuf struct strbuf all = {};
+
+	strbuf_puts(&all, own);
+	for (size_t i = 0; i < n; i++) {
+		const char *name = aliases[i].name;
+
+		if (strcmp(name, own) == 0 || (i && strcmp(name, aliases[i - 1].name) == 0))
+			continue;
+		strbuf_printf(&all, ", %s", name);
+	}
+	return strtab_add(m->strings, all.text);
+}
+
+static void join_aliases(const struct making *m)
+{
+	const size_t n_all = m->targets->n_aliases;
+	cleanup_free struct target_alias *aliases = xcalloc(n_all + 1, sizeof(*aliases));
+
+	if (n_all)
+		memcpy(aliases, m->targets->aliases, n_all * sizeof(*aliases));
+	qsort(aliases, n_all, sizeof(*aliases), compare_aliases);
+	for (size_t i = 0, n; i < n_all; i += n) {
+		const uint32_t target = aliases[i].target;
+
+		for (n = 1; i + n < n_all && aliases[i + n].target == target; n++)
+			;
+		m->names[target] = join(m, target, aliases + i, n);
+	}
+}
+
+/* --- several places of one name --- */
+
+/* What tells a target from its namesakes, or NULL. Equal ones need not be one pointer. */
+typedef const char *difference(const struct making *m, const struct target *t);
+
+static const char *by_module(const struct making *m, const struct target *t)
+{
+	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
+
+	(void)m;
+	if (t->path)
+		return slash ? slash + 1 : t->path;
+	return t->module;
+}
+
+static const char *by_path(const struct making *m, const struct target *t)
+{
+	(void)m;
+	return t->path;
+}
+
+static const char *by_address(const struct making *m, const struct target *t)
+{
+	const uint64_t at = t->kind == TARGET_KERNEL_FUNCTION ? t->addr : t->vaddr;
+	char text[32];
+
+	if (t->kind != TARGET_KERNEL_FUNCTION && t->kind != TARGET_USER_FUNCTION)
+		return NULL; /* a USDT probe may be at many places */
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, at);
+	return strtab_add(m->strings, text);
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* Put the difference behind the names of those that have one name, and differ in it. */
+static void tell_apart(const struct making *m, difference *of)
+{
+	const struct target *targets = m->targets->targets;
+	const size_t n = m->targets->n;
+	cleanup_free bool *differ = xcalloc(n + 1, sizeof(*differ)); /* of the first so named */
+	cleanup_free uint32_t *first = xcalloc(n + 1, sizeof(*first));
+	struct u64_map named = {};
+
+	for (size_t i = 0; i < n; i++) {
+		first[i] = *u64_map_put(&named, (uintptr_t)m->names[i], (uint32_t)i, NULL);
+		if (first[i] != i && !differ[first[i]])
+			differ[first[i]] = !is_same(of(m, &targets[i]), of(m, &targets[first[i]]));
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char *what = differ[first[i]] ? of(m, &targets[i]) : NULL;
+		cleanup_strbuf struct strbuf name = {};
+
+		if (!what)
+			continue;
+		strbuf_printf(&name, "%s [%s]", m->names[i], what);
+		m->names[i] = strtab_add(m->strings, name.text);
+	}
+	u64_map_fini(&named);
+}
+
+/* --- rows --- */
+
+static void make_rows(const struct making *m, struct target_names *ret)
+{
+	struct u64_map rows = {};
+
+	for (size_t i = 0; i < m->targets->n; i++) {
+		bool is_new;
+
+		ret->rows[i] =
+			*u64_map_put(&rows, (uintptr_t)m->names[i], (uint32_t)ret->n, &is_new);
+		if (is_new)
+			ret->names[ret->n++] = m->names[i];
+	}
+	u64_map_fini(&rows);
+}
+
+void target_names_make(const struct target_list *targets, struct target_names *ret)
+{
+	const size_t n = targets->n;
+	cleanup_free const char **names = xcalloc(n + 1, sizeof(*names));
+
+	*ret = (struct target_names){
+		.names = xcalloc(n + 1, sizeof(*ret->names)),
+		.rows = xcalloc(n + 1, sizeof(*ret->rows)),
+		.strings = strtab_new(),
+	};
+
+	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = strtab_add(m.strings, targets->targets[i].name);
+	join_aliases(&m);
+	tell_apart(&m, by_module);
+	tell_apart(&m, by_path);
+	tell_apart(&m, by_address);
+	make_rows(&m, ret);
+}
+
+void target_names_fini(struct target_names *t)
+{
+	free(t->names);
+	free(t->rows);
+	strtab_free(t->strings);
+	*t = (struct target_names){};
+}

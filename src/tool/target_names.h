@@ -1,0 +1,27 @@
+/*
+ * tool/target_names.h - what a target is called in a list of targets.
+ *
+ *	vfs_read                     a kernel function
+ *	malloc, __libc_malloc        names of one place that were asked for
+ *	free [libc.so.6]             of several files or modules
+ *	m_start [0xffffffff812a4b70] several of one name in one file or module
+ *	sched:sched_switch           a tracepoint
+ *	libc:memory_sbrk_more        a USDT probe: all its places in a file are one
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "match/target.h"
+
+/* Owned; a zeroed one is empty. */
+struct target_names {
+	const char **names; /* of each row, no two alike */
+	size_t n;
+	uint32_t *rows; /* of each target: the row that it is counted in */
+	struct strtab *strings;
+};
+
+void target_names_make(const struct target_list *targets, struct target_names *ret);
+void target_names_fini(struct target_names *t);

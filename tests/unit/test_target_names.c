@@ -1,0 +1,145 @@
+/* rooms: base spec elf host match bpf attach store symbolize report tool */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "base/strbuf.h"
+#include "tool/target_names.h"
+
+#define KERNEL(n, m, a)                                                                 \
+	{                                                                               \
+		.kind = TARGET_KERNEL_FUNCTION, .name = (n), .module = (m), .addr = (a) \
+	}
+#define USER(n, p, v)                                                                \
+	{                                                                            \
+		.kind = TARGET_USER_FUNCTION, .name = (n), .path = (p), .vaddr = (v) \
+	}
+#define USDT(n, p, o)                                                        \
+	{                                                                    \
+		.kind = TARGET_USDT, .name = (n), .path = (p), .offset = (o) \
+	}
+
+/* "name=targets' numbers; ..." in the order of rows. */
+static void expect_list(struct target_list *list, const char *want)
+{
+	cleanup_strbuf struct strbuf made = {};
+	struct target_names names;
+
+	target_names_make(list, &names);
+	for (size_t row = 0; row < names.n; row++) {
+		strbuf_printf(&made, "%s%s =", row ? "; " : "", names.names[row]);
+		for (size_t i = 0; i < list->n; i++)
+			if (names.rows[i] == row)
+				strbuf_printf(&made, " %zu", i);
+	}
+	assert_string_equal(made.text, want);
+	target_names_fini(&names);
+}
+
+#define expect(targets_, want)                                                                  \
+	do {                                                                                    \
+		struct target_list list = { .targets = (targets_), .n = ARRAY_SIZE(targets_) }; \
+		expect_list(&list, want);                                                       \
+	} while (0)
+
+static void names_that_stand_alone_stay(void **state)
+{
+	struct target targets[] = {
+		KERNEL("vfs_read", NULL, 0),
+		KERNEL("ext4_read", "ext4", 0xffffffffc0401000),
+		USER("malloc", "/lib/libc.so.6", 0x9000),
+		USDT("libc:setjmp", "/lib/libc.so.6", 0x9100),
+		{ .kind = TARGET_TRACEPOINT, .name = "sched:sched_switch" },
+	};
+
+	(void)state;
+	expect(targets, "vfs_read = 0; ext4_read = 1; malloc = 2; libc:setjmp = 3; "
+			"sched:sched_switch = 4");
+}
+
+static void modules_and_files_tell_namesakes_apart(void **state)
+{
+	struct target targets[] = {
+		KERNEL("helper", NULL, 0xffffffff81000000),
+		KERNEL("helper", "ext4", 0xffffffffc0401000),
+		USER("free", "/lib/libc.so.6", 0x9000),
+		USER("free", "/opt/libje.so", 0x9000),
+		KERNEL("free", NULL, 0xffffffff82000000),
+		USER("init", "/a/libx.so", 0x10),
+		USER("init", "/b/libx.so", 0x10),
+	};
+
+	(void)state;
+	expect(targets, "helper = 0; helper [ext4] = 1; free [libc.so.6] = 2; free [libje.so] = 3; "
+			"free = 4; init [/a/libx.so] = 5; init [/b/libx.so] = 6");
+}
+
+static void addresses_do_where_nothing_else_does(void **state)
+{
+	struct target targets[] = {
+		KERNEL("m_start", NULL, 0xffffffff81000000),
+		KERNEL("m_start", NULL, 0xffffffff81000100),
+		KERNEL("show", NULL, 0xffffffff81000200),
+		KERNEL("show", "drm", 0xffffffffc0000000),
+		KERNEL("show", "drm", 0xffffffffc0000100),
+		USER("parse", "/bin/x", 0x1000),
+		USER("parse", "/bin/x", 0x2000),
+	};
+
+	(void)state;
+	expect(targets, "m_start [0xffffffff81000000] = 0; m_start [0xffffffff81000100] = 1; "
+			"show = 2; show [drm] [0xffffffffc0000000] = 3; "
+			"show [drm] [0xffffffffc0000100] = 4; parse [0x1000] = 5; "
+			"parse [0x2000] = 6");
+}
+
+static void the_places_of_a_probe_are_one_row_in_a_file(void **state)
+{
+	struct target targets[] = {
+		USDT("shop:buy", "/bin/x", 0x10),  USDT("shop:buy", "/bin/x", 0x20),
+		USDT("shop:sell", "/bin/x", 0x30), USDT("shop:sell", "/bin/y", 0x30),
+		USDT("shop:sell", "/bin/y", 0x40),
+	};
+
+	(void)state;
+	expect(targets, "shop:buy = 0 1; shop:sell [x] = 2; shop:sell [y] = 3 4");
+}
+
+static void names_of_one_place_are_joined_each_once(void **state)
+{
+	struct target targets[] = {
+		USER("malloc", "/lib/libc.so.6", 0x9000),
+		USER("free", "/lib/libc.so.6", 0x9100),
+		USER("cfree", "/lib/libc.so.6", 0x9200),
+		USER("free", "/lib/libje.so", 0x9100),
+	};
+	struct target_alias aliases[] = {
+		{ 1, "__libc_free" }, { 0, "__libc_malloc" }, { 0, "__libc_malloc" },
+		{ 0, "__malloc" },    { 0, "malloc" },        { 0, "__libc_malloc" },
+	};
+	struct target_list list = { .targets = targets,
+				    .n = ARRAY_SIZE(targets),
+				    .aliases = aliases,
+				    .n_aliases = ARRAY_SIZE(aliases) };
+
+	(void)state;
+	expect_list(&list, "malloc, __malloc, __libc_malloc = 0; free, __libc_free = 1; "
+			   "cfree = 2; free = 3");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_that_stand_alone_stay),
+		cmocka_unit_test(modules_and_files_tell_namesakes_apart),
+		cmocka_unit_test(addresses_do_where_nothing_else_does),
+		cmocka_unit_test(the_places_of_a_probe_are_one_row_in_a_file),
+		cmocka_unit_test(names_of_one_place_are_joined_each_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
