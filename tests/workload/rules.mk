@@ -1,7 +1,7 @@
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
-	vector strings
+	vector strings names
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
@@ -19,6 +19,7 @@ $(WORKLOAD_DIR)/%: $(WORKLOAD_DIR)/%.o $(WORKLOAD_DIR)/work.o
 	$(CC) -no-pie -rdynamic -o $@ $^ -pthread -ldl
 
 $(WORKLOAD_DIR)/usdt: $(WORKLOAD_DIR)/usdt_gated.o
+$(WORKLOAD_DIR)/names: $(WORKLOAD_DIR)/names_other.o
 
 $(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
 	$(CXX) -std=gnu++17 $(WORK_FLAGS) -no-pie -o $@ $^ -pthread

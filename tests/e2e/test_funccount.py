@@ -1,0 +1,364 @@
+"""funccount: every call is counted, once, at the function that was called."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import elf
+import pytest
+from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
+from elf import write_program
+from tool import GETPPID, IN_GUEST, Tool, scaled, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+
+CALLS = workload_path("calls")
+NAMES = workload_path("names")
+USDT = workload_path("usdt")
+GETPPID_EXIT = "t:syscalls:sys_exit_getppid"
+ENTER, EXIT = "syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid"
+
+BACKENDS = pytest.mark.parametrize(
+    "without", [[], ["--without", "uprobe.multi"]], ids=["best", "without uprobe.multi"]
+)
+
+
+# --- exact counts ---
+
+
+def test_three_million_hits_on_two_cpus(workload):
+    half = scaled(750_000)
+    work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
+    assert count_calls(work, "-p", work.pid, GETPPID).counts == {ENTER: 4 * half}
+
+
+def test_several_tracepoints_on_two_cpus(workload):
+    half = scaled(250_000)
+    work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
+    text = count_calls(work, "-p", work.pid, GETPPID, GETPPID_EXIT, "t:syscalls:sys_enter_getpriority")
+    assert text.n_functions == 3
+    assert text.counts == {ENTER: 4 * half, EXIT: 4 * half}
+
+
+@BACKENDS
+def test_user_functions(workload, without):
+    n = scaled(20_000, least=200)
+    work = workload("calls", n, 2 * n, 3 * n, cpus=[0, 1])
+    text = count_calls(work, *without, f"{CALLS}:leaf*")
+    assert text.n_functions == 3
+    assert text.counts == {"leaf": 6 * n, "leaf_bare": 6 * n, "leafy": 2}
+
+
+@BACKENDS
+def test_user_functions_of_one_process_of_two(workload, without):
+    work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
+    with Tool([*without, "-p", work.pid, f"{CALLS}:leaf", f"{CALLS}:branch_?"], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        other.run()
+        work.run()
+        text = parse_calls(tool.end().ok().out)
+    assert text.counts == {"leaf": 120, "branch_a": 100, "branch_b": 20}
+
+
+@BACKENDS
+def test_the_probes_of_a_program(workload, without):
+    n = scaled(5_000, least=200)
+    work = workload("usdt", n, cpus=[0, 1])
+    text = count_calls(work, *without, "-p", work.pid, f"u:{USDT}:*")
+    assert text.counts == {"alpha:tick": 2 * n, "beta:tick": 2 * n, "alpha:gated": 2 * n}
+
+
+def test_kinds_of_events_side_by_side(workload):
+    work = workload("usdt", 300)
+    text = count_calls(work, "-p", work.pid, f"u:{USDT}:alpha:tick", f"{USDT}:fire_*", "t:sched:sched_*")
+    counts = {name: n for name, n in text.counts.items() if not name.startswith("sched:")}
+    assert counts == {"alpha:tick": 300, "fire_alpha": 300, "fire_beta": 300, "fire_gated": 300}
+
+
+def test_a_command_and_its_children_are_counted():
+    script = f"{CALLS} --quiet 10 20 30; {CALLS} --quiet 1 2 3"
+    result = funccount(f"{CALLS}:leaf*", "--", "sh", "-c", script).ok()
+    assert parse_calls(result.out).counts == {"leaf": 33, "leaf_bare": 33, "leafy": 2}
+    assert "'sh' exited with status 0" in result.err
+
+
+def test_two_processes_of_three(workload):
+    works = [workload("syscalls", "getppid", n, n) for n in (100, 1_000, 10_000)]
+    pids = f"{works[0].pid},{works[2].pid}"
+    with Tool(["-p", pids, GETPPID, GETPPID_EXIT], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        assert parse_calls(tool.end().ok().out).counts == {ENTER: 20_200, EXIT: 20_200}
+
+
+@pytest.mark.parametrize("cpu", [0, 1])
+def test_one_cpu_of_two(workload, cpu):
+    work = workload("syscalls", "getppid", 1_000, 500, cpus=[0, 1])
+    assert count_calls(work, "-c", cpu, "-p", work.pid, GETPPID).counts == {ENTER: 1_500}
+
+
+# --- kernel functions ---
+
+KERNEL_BACKENDS = [
+    pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
+    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
+]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("without", KERNEL_BACKENDS)
+def test_kernel_functions(workload, without):
+    n = scaled(50_000)
+    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
+    text = count_calls(work, *without, "-p", work.pid, "vfs_read", "ksys_read", "vfs_fsync")
+    # What the workload is told by, and libc at its end, are reads as well.
+    assert set(text.counts) == {"vfs_read", "ksys_read"}
+    for name, count in text.counts.items():
+        assert 6 * n <= count <= 6 * n + 10, (name, count)
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("without", KERNEL_BACKENDS)
+def test_kernel_functions_under_a_wildcard(workload, without):
+    work = workload("syscalls", "read", 600, 0)
+    text = count_calls(work, *without, "-p", work.pid, "vfs_re*", "ksys_re*")
+    assert text.n_functions > 4
+    for name in ("vfs_read", "ksys_read"):
+        assert 600 <= text.counts[name] <= 610, text
+
+
+OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("others", [[], OTHERS, ["__x64_sys_getp*"]], ids=["few", "many", "wildcard"])
+def test_two_names_of_a_system_call_are_both_shown(workload, kernel, others):
+    """A system call without arguments has one function for both ways to call it."""
+    names = ["__x64_sys_getppid", "__ia32_sys_getppid"]
+    assert all(kernel.has_function(name) for name in names)
+    work = workload("syscalls", "getppid", 500, 0)
+    counts = count_calls(work, "-p", work.pid, *names, *others).counts
+    shown = [name for row, count in counts.items() if count == 500 for name in row.split(", ")]
+    assert sorted(shown) == sorted(names), counts
+
+
+# Each of these files is read by a static function m_start of its own.
+M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize(
+    "patterns",
+    [["m_start"], ["m_st?rt"], ["m_start", *OTHERS]],
+    ids=["name", "wildcard", "long list of names"],
+)
+def test_defect_54_kernel_functions_of_one_name_are_counted_by_themselves(patterns):
+    with Tool(["-p", os.getpid(), *patterns], program=FUNCCOUNT) as tool:
+        tool.wait_live(240)
+        for path in M_START:
+            Path(path).read_bytes()
+        text = parse_calls(tool.end(timeout_s=240).ok().out)
+    rows = [name for name in text.counts if name.startswith("m_start")]
+    assert len(rows) == len(M_START), text
+    assert all(re.fullmatch(r"m_start( \[\w+\])? \[0xffffffff[0-9a-f]{8}\]", name) for name in rows), rows
+
+
+@pytest.mark.needs("kprobes")
+def test_kernel_functions_of_one_name_that_a_command_calls():
+    """Programs are loaded twice where the kernel refuses the name; the command is followed by the last."""
+    script = f"cat {' '.join(M_START)} >/dev/null"
+    text = parse_calls(funccount("m_start", "--", "sh", "-c", script, timeout_s=240).ok().out)
+    assert len(text.counts) == len(M_START), text
+
+
+@pytest.mark.needs("kprobe.multi")
+def test_10000_kernel_functions(workload):
+    """Some are called by an interrupt that comes while one is counted: those are lost, and told."""
+    work = workload("syscalls", "read", 500, 0)
+    text = count_calls(work, "-p", work.pid, "[d-v]*", is_lossless=False)
+    assert text.n_functions > 10_000
+    assert 500 <= text.counts["vfs_read"] <= 510
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize(
+    "patterns,row",
+    [
+        (["one"], "one"),
+        (["uno"], "uno"),
+        (["*one"], "one, __one"),
+        (["uno", "one"], "uno, one"),
+        (["[ou]n[eo]"], "one, uno"),
+        (["*n[eo]"], "one, uno, __one"),
+        (["one", "one", "on?"], "one"),
+    ],
+)
+def test_defect_54_aliases_are_shown_as_they_were_asked_for(workload, patterns, row):
+    work = workload("names", 0, 0, 40)
+    text = count_calls(work, *(f"{NAMES}:{pattern}" for pattern in patterns))
+    assert text.n_functions == 1
+    assert text.counts == {row: 40}
+
+
+def test_defect_54_functions_of_one_name_are_counted_by_themselves(workload):
+    work = workload("names", 30, 20, 0)
+    text = count_calls(work, f"{NAMES}:step")
+    assert text.n_functions == 2
+    assert sorted(text.counts.values()) == [20, 30]
+    assert all(re.fullmatch(r"step \[0x[0-9a-f]+\]", name) for name in text.counts), text
+
+
+def test_functions_of_one_name_in_several_files_are_told_apart(workload):
+    pie = workload_path("calls-pie")
+    works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
+    with Tool([f"{CALLS}:leaf", f"{pie}:leaf", f"{pie}:leafy"], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        text = parse_calls(tool.end().ok().out)
+    assert text.counts == {"leaf [calls]": 7, "leaf [calls-pie]": 5, "leafy": 1}
+
+
+def test_names_of_a_foreign_file_are_escaped(workload):
+    work = workload("odd", 30)
+    text = count_calls(work, f"{workload_path('odd')}:odd*")
+    assert text.counts["odd\\x1b\\xffbytes"] == text.counts["odd;semi colon"] > 0, text
+
+
+# --- options and layout ---
+
+
+def test_top_shows_the_most_frequent(workload):
+    work = workload("calls", 30, 20, 10)
+    text = count_calls(work, "-v", "--top", 2, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
+    assert text.reports[-1].rows == [("branch_a", 30), ("leaf", 50)]
+    assert text.reports[-1].total == 50 + 10 + 1 + 30 + 20 + 10
+
+
+def test_min_leaves_out_the_rare(workload):
+    work = workload("calls", 30, 20, 10)
+    text = count_calls(work, "--min", 20, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
+    assert text.reports[-1].rows == [("branch_b", 20), ("branch_a", 30), ("leaf", 50)]
+    assert text.reports[-1].total is None
+
+
+def test_equal_counts_are_in_order_of_their_names(workload):
+    work = workload("calls", 30, 0, 0)
+    text = count_calls(work, f"{CALLS}:leaf", f"{CALLS}:branch_a", f"{CALLS}:leafy")
+    assert text.reports[-1].rows == [("leafy", 1), ("branch_a", 30), ("leaf", 30)]
+
+
+def test_json_is_a_line_per_report(workload):
+    work = workload("calls", 30, 20, 10)
+    before = time.time()
+    with Tool(["--json", f"{CALLS}:leaf*"], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    (report,) = parse_json(result.out)
+    assert report["counts"] == [
+        {"function": "leafy", "count": 1},
+        {"function": "leaf_bare", "count": 10},
+        {"function": "leaf", "count": 50},
+    ]
+    assert report["total"] == 61 and report["lost"] == {}
+    assert before <= report["time"] <= time.time()
+    assert re.match(r'\{"time":\d+\.\d{9},', result.out)
+    assert "Tracing 3 functions" in result.err
+
+
+@pytest.mark.needs("machine")
+def test_json_of_intervals(workload):
+    work = workload("syscalls", "getppid", 2_000, 0, 1)
+    with Tool(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        work.run()
+        reports = parse_json(tool.end().ok().out)
+    assert len(reports) > 3
+    assert sum(report["total"] for report in reports) == 2_000
+    times = [report["time"] for report in reports]
+    assert times == sorted(times)
+
+
+def test_the_time_stands_before_each_report(workload):
+    work = workload("calls", 5, 0, 0)
+    text = count_calls(work, "-T", f"{CALLS}:leaf")
+    assert text.reports[-1].time
+
+
+def test_nothing_called_is_an_empty_table():
+    text = parse_calls(funccount("-d", "0.2", f"{CALLS}:leaf*").ok().out)
+    assert text.n_functions == 3 and text.reports[0].rows == []
+
+
+@pytest.mark.needs("machine")
+def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
+    program = write_program(tmp_path / "many", 60_000)
+    result = funccount("--max-memory", "1M", f"{program}:*")
+    assert result.status == 1 and result.stdout == b"", result
+    found = re.fullmatch(
+        r"funccount: counting 60000 functions on \d+ CPUs needs --max-memory (\d+)M, or fewer functions\n",
+        result.err,
+    )
+    assert found, result
+    # And that is enough.
+    funccount("--max-memory", f"{found[1]}M", "-d", "0.1", f"{program}:*").ok()
+
+
+# --- defects of bcc's funccount (the numbers are those of the list of peers' defects) ---
+
+
+@pytest.mark.needs("uprobe.multi")
+def test_defect_51_10000_functions_are_one_program(tmp_path):
+    called = [0] * 3 + [5_000] * 2 + [9_999]
+    program = write_program(tmp_path / "many", 10_000, called=called)
+    result = funccount("-D", f"{program}:*", "--", program, timeout_s=120).ok()
+    text = parse_calls(result.out)
+    assert text.n_functions == 10_000 and result.lost == 0
+    assert text.counts == {elf.name(0): 3, elf.name(5_000): 2, elf.name(9_999): 1}
+    assert len(re.findall(r"program on_uprobe_multi: \d+ instructions", result.err)) == 1
+    assert "program on_uprobe:" not in result.err
+
+
+def test_defect_52_intervals_add_up_under_load(workload):
+    n = scaled(500_000)
+    work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
+    text = count_calls(work, "-i", "0.05", "-p", work.pid, GETPPID, GETPPID_EXIT)
+    assert text.counts == {ENTER: 4 * n, EXIT: 4 * n}
+    assert sum(1 for report in text.reports if report.rows) >= (1 if IN_GUEST else 5)
+
+
+@BACKENDS
+def test_defect_52_intervals_of_user_functions_add_up(workload, without):
+    n = scaled(100_000)
+    work = workload("calls", n, n, n, cpus=[0, 1])
+    text = count_calls(work, *without, "-i", "0.05", "-v", f"{CALLS}:leaf", f"{CALLS}:leaf_bare")
+    assert text.counts == {"leaf": 4 * n, "leaf_bare": 2 * n}
+    assert sum(report.total for report in text.reports) == 6 * n
+
+
+def test_defect_53_patterns_are_shown_as_they_were_written():
+    text = parse_calls(funccount("-d", "0.1", f"{CALLS}:lea?", GETPPID).ok().out)
+    assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
+
+
+@pytest.mark.needs("machine")
+def test_defect_55_fractions_of_seconds_and_an_end_between_intervals():
+    with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        begin = time.monotonic()
+        text = parse_calls(tool.wait().ok().out)
+        took = time.monotonic() - begin
+    assert len(text.reports) == 4
+    assert 0.9 < took < 3, took
+
+
+def test_defect_56_long_names_push_the_count(workload):
+    program = workload_path("cxx")
+    work = workload("cxx", 20)
+    text = count_calls(work, f"{program}:*")
+    assert any(len(name) > 36 for name in text.counts), text
