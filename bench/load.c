@@ -1,5 +1,5 @@
 /*
- * load getppid|udp COUNT [CPU] - make COUNT events below five user frames with frame
+ * load getppid|udp|call COUNT [CPU] - make COUNT events below five user frames with frame
  * pointers, and print the nanoseconds that one took: the median of many slices, in CPU time
  * of this thread, so that other programs on the machine disturb little.
  * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when
@@ -38,12 +38,22 @@ __attribute__((noinline)) static long call(long number)
 	return ret;
 }
 
-__attribute__((noinline)) static void event(int is_udp)
+/* In load-many there are 9,999 more of them (many.c). */
+__attribute__((noinline, weak)) void function_0000(void)
+{
+	__asm__ volatile("");
+}
+
+enum kind { GETPPID, UDP, CALL };
+
+__attribute__((noinline)) static void event(enum kind kind)
 {
 	char buffer[16] = "";
 
-	if (!is_udp) {
+	if (kind == GETPPID) {
 		call(SYS_getppid);
+	} else if (kind == CALL) {
+		function_0000();
 	} else if (send(udp_socket, buffer, 1, 0) == 1) {
 		if (recv(udp_socket, buffer, sizeof(buffer), 0) != 1)
 			abort();
@@ -51,21 +61,21 @@ __attribute__((noinline)) static void event(int is_udp)
 	__asm__ volatile("");
 }
 
-__attribute__((noinline)) static void c(int is_udp)
+__attribute__((noinline)) static void c(enum kind kind)
 {
-	event(is_udp);
+	event(kind);
 	__asm__ volatile("");
 }
 
-__attribute__((noinline)) static void b(int is_udp)
+__attribute__((noinline)) static void b(enum kind kind)
 {
-	c(is_udp);
+	c(kind);
 	__asm__ volatile("");
 }
 
-__attribute__((noinline)) static void a(int is_udp)
+__attribute__((noinline)) static void a(enum kind kind)
 {
-	b(is_udp);
+	b(kind);
 	__asm__ volatile("");
 }
 
@@ -99,7 +109,7 @@ static int compare(const void *left, const void *right)
 	return (*l > *r) - (*l < *r);
 }
 
-static double measure(int is_udp, long n)
+static double measure(enum kind kind, long n)
 {
 	double slices[SLICES];
 
@@ -107,7 +117,7 @@ static double measure(int is_udp, long n)
 		uint64_t start = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		for (long i = 0; i < n / SLICES; i++)
-			a(is_udp);
+			a(kind);
 		slices[s] =
 			(double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)(n / SLICES);
 	}
@@ -141,17 +151,17 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 
-	int is_udp = !strcmp(argv[1], "udp");
+	enum kind kind = !strcmp(argv[1], "udp") ? UDP : !strcmp(argv[1], "call") ? CALL : GETPPID;
 	long n = atol(argv[2]);
 
 	if (n < SLICES)
 		return 2;
 	if (argc > 3)
 		pin(atoi(argv[3]));
-	if (is_udp)
+	if (kind == UDP)
 		open_udp();
 	for (long i = 0; i < n / 10; i++)
-		a(is_udp);
-	(void)printf("ns %.1f\n", measure(is_udp, n));
+		a(kind);
+	(void)printf("ns %.1f\n", measure(kind, n));
 	return 0;
 }

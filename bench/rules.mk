@@ -21,11 +21,16 @@ $(BENCH_DIR)/load: bench/load.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -o $@ $<
 
+$(BENCH_DIR)/load-many: bench/load.c bench/many.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
+		-fno-optimize-sibling-calls -o $@ $^
+
 $(BENCH_DIR)/budget: bench/budget.c $(filter-out %/tool/main.o,$(OBJS))
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi load budget)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi load load-many budget)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -4,8 +4,8 @@
 Measures stackcount, programs that do the least ('floors', built from this folder) and the
 peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
 passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
-the table is left in build/bench/table.md too. Parts: getppid udp two start end budget libc
-size; --vm adds many kernel functions, in a guest.
+the table is left in build/bench/table.md too. Parts: getppid udp two funccount start end
+budget libc size; --vm adds many kernel functions, in a guest.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
 
+import calls  # noqa: E402
 import events  # noqa: E402
 import functions  # noqa: E402
 import lifetime  # noqa: E402
@@ -45,6 +46,8 @@ class Setup:
         # A copy: a build that goes on at the same time must not change what is measured.
         self.stackcount = self.tmp / "stackcount"
         shutil.copy(self.build / "stackcount", self.stackcount)
+        self.funccount = self.tmp / "funccount"
+        self.funccount.symlink_to("stackcount")
         self.notes = []
 
     def progress(self, text):
@@ -91,6 +94,7 @@ PARTS = {
     "getppid": lambda s, t: events.per_event(s, t, "getppid", s.events, events.GETPPID),
     "udp": lambda s, t: events.per_event(s, t, "udp", s.events // 2, events.UDP),
     "two": events.two_cpus,
+    "funccount": calls.per_call,
     "start": lifetime.start,
     "end": lifetime.end,
     "budget": lifetime.budget,

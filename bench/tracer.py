@@ -135,5 +135,5 @@ class Tracer:
 
 
 def counts(text):
-    """The counts that stackcount printed."""
-    return [int(n) for n in re.findall(rb"^    (\d+)$", text, re.M)]
+    """The counts that stackcount or funccount printed."""
+    return [int(n) for n in re.findall(rb"^(?:   |\S.*) (\d+)$", text, re.M)]
