@@ -1,4 +1,4 @@
-"""Running stackcount and the workloads, with every wait bounded and every process ended."""
+"""Running the tools and the workloads, with every wait bounded and every process ended."""
 
 import os
 import re
@@ -15,6 +15,7 @@ from folded import parse_line
 TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 STACKCOUNT = str(BUILD / "stackcount")
+STACKSNOOP = str(BUILD / "stacksnoop")
 
 # In a guest everything takes ten times as long, and counts are divided.
 IN_GUEST = "STACKCOUNT_GUEST" in os.environ
@@ -24,7 +25,7 @@ PATIENCE_S = 60 if IN_GUEST else 30
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
 
-LIVE = re.compile(rb'^Tracing \d+ functions? for .*\n', re.M)
+LIVE = re.compile(rb'^(Tracing \d+ functions? for |TIME\(s\) ).*\n', re.M)
 
 
 def scaled(n, least=1000):
@@ -39,8 +40,8 @@ def workload_path(name):
 class Result:
     """What a run left behind."""
 
-    def __init__(self, args, stdout, stderr, status):
-        self.args = args
+    def __init__(self, command, stdout, stderr, status):
+        self.command = command
         self.stdout = stdout
         self.stderr = stderr
         self.status = status
@@ -49,7 +50,7 @@ class Result:
 
     def __repr__(self):
         return (
-            f"stackcount {' '.join(self.args)}\nstatus {self.status}\n"
+            f"{' '.join(self.command)}\nstatus {self.status}\n"
             f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}"
         )
 
@@ -60,15 +61,23 @@ class Result:
     @property
     def lost(self):
         """Hits that the run says it lost, of all reports."""
-        found = re.findall(r"^(?:stackcount: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
+        found = re.findall(r"^(?:\w+: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
         return sum(map(int, found))
 
 
 class Tool:
-    """A stackcount at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()"""
+    """
+    A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()
+    With reads_later nobody reads its standard output until read_now().
+    """
 
-    def __init__(self, args, program=STACKCOUNT, wrap=(), **popen):
+    def __init__(self, args, program=STACKCOUNT, wrap=(), reads_later=False, **popen):
         self.args = [str(arg) for arg in args]
+        self.name = os.path.basename(program)
+        self._may_read = {"stdout": threading.Event(), "stderr": threading.Event()}
+        self._may_read["stderr"].set()
+        if not reads_later:
+            self.read_now()
         self._chunks = {"stdout": [], "stderr": []}
         self._seen = threading.Condition()
         popen.setdefault("stdin", subprocess.DEVNULL)
@@ -82,8 +91,12 @@ class Tool:
         for reader in self._readers:
             reader.start()
 
+    def read_now(self):
+        self._may_read["stdout"].set()
+
     def _read(self, name):
         fd = getattr(self.process, name).fileno()
+        self._may_read[name].wait()
         while True:
             data = os.read(fd, 1 << 16)
             with self._seen:
@@ -97,6 +110,7 @@ class Tool:
         return self
 
     def __exit__(self, *_):
+        self.read_now()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
@@ -130,7 +144,8 @@ class Tool:
         return any(reader.is_alive() for reader in self._readers)
 
     def so_far(self):
-        return Result(self.args, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
+        command = [self.name, *self.args]
+        return Result(command, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
 
     def wait_live(self, timeout_s=PATIENCE_S):
         """Until the header says that every probe is in place."""
@@ -174,6 +189,10 @@ def stackcount(*args, timeout_s=PATIENCE_S, **popen):
     """A run that ends by itself."""
     with Tool(args, **popen) as tool:
         return tool.wait(timeout_s)
+
+
+def stacksnoop(*args, **popen):
+    return stackcount(*args, program=STACKSNOOP, **popen)
 
 
 class Workload:
@@ -292,9 +311,9 @@ def ending(expected, *functions):
     }
 
 
-def trace(workload, *args, end=True):
+def trace(workload, *args, end=True, program=STACKCOUNT):
     """Attach, let the workload do all its work, end. Returns (result, what it did)."""
-    with Tool(args) as tool:
+    with Tool(args, program=program) as tool:
         tool.wait_live()
         expected = workload.run()
         return (tool.end() if end else tool.wait()), expected

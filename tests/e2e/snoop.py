@@ -1,0 +1,166 @@
+"""A strict reader of stacksnoop's three forms: whatever is not laid out as documented fails.
+
+    TIME(s)            COMM         PID    CPU STACK            with -v; else TIME and STACK alone
+    42005557.056332998 sync         22352  1
+    42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs
+    42005557.056332998 sync         22352  1   r0: ffffffff811ed7f9 iterate_supers
+    42005557.056332998 sync         22352  1   u0: 7f9cafbeee97     sync
+"""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tool import STACKSNOOP, Tool, read_folded, user_chain
+from tool import trace as trace_with
+
+HEADER = f"{'TIME(s)':<18} STACK"
+VERBOSE_HEADER = f"{'TIME(s)':<18} {'COMM':<12} {'PID':<6} {'CPU':<3} STACK"
+TIME = r"\d+\.\d{9}|\d\d:\d\d:\d\d\.\d{9}"
+PLAIN = re.compile(rf"({TIME}) *(?:(\w+): ([0-9a-f]+|(?= )) *(\S.*))?")
+VERBOSE = re.compile(rf"({TIME}) +(.*?) +(\d+) +(\d+) +(?:(\w+): ([0-9a-f]+|(?= )) *(\S.*))?")
+NS = 1_000_000_000
+
+
+@dataclass
+class Event:
+    time: str
+    comm: str = None
+    pid: int = None
+    tid: int = None
+    cpu: int = None
+    kernel: list = field(default_factory=list)  # what stands behind the addresses, innermost first
+    user: list = field(default_factory=list)
+
+    @property
+    def ns(self):
+        return to_ns(self.time)
+
+    @property
+    def chain(self):
+        """From the workload's root on, '' if there is none."""
+        return user_chain(self.user[::-1])
+
+
+def to_ns(time):
+    seconds, _, rest = time.partition(".")
+    for part in seconds.split(":")[:-1]:
+        assert int(part) < 60
+    whole = 0
+    for part in seconds.split(":"):
+        whole = whole * 60 + int(part)
+    return whole * NS + int(rest)
+
+
+def _read_line(line, is_verbose):
+    """(time, comm, pid, cpu, what, address, label) of a line that is laid out to the byte."""
+    found = (VERBOSE if is_verbose else PLAIN).fullmatch(line)
+    assert found, f"no line of an event: {line!r}"
+    time, *head = found.groups()[:-3]
+    what, address, label = found.groups()[-3:]
+    comm, pid, cpu = (head[0], int(head[1]), int(head[2])) if is_verbose else (None, None, None)
+    again = f"{time:<18} "
+    if is_verbose:  # columns are of bytes, as printf(3)'s
+        again += comm + " " * (12 - len(comm.encode(errors="surrogateescape"))) + f" {pid:<6} {cpu:<3} "
+    again += f"{what}: {address:<16} {label}" if what else ""
+    assert again == line, f"{line!r} should be {again!r}"
+    assert not what or address or label.startswith("[cut: "), line
+    return time, comm, pid, cpu, what, address, label
+
+
+def _next_names(event):
+    """What the next line of @event may begin with."""
+    names = {f"u{len(event.user)}"}
+    if not event.user:
+        names.add(f"r{len(event.kernel) - 1}" if event.kernel else "ip")
+    return names
+
+
+def read_text(out, is_verbose=False):
+    """Every event of text; the last one is whole too."""
+    assert out.endswith("\n"), f"the last line is cut: {out[-80:]!r}"
+    header, *lines = out.split("\n")[:-1]
+    assert header == (VERBOSE_HEADER if is_verbose else HEADER)
+    events, prefix = [], None
+    for line in lines:
+        *head, what, address, label = _read_line(line, is_verbose)
+        if not what:
+            events.append(Event(head[0], head[1], head[2], None, head[3]))
+            prefix = head
+            continue
+        event = events[-1]
+        assert head == prefix, f"{line!r} is of another event than the line before"
+        assert what in _next_names(event), f"{line!r} follows {event}"
+        (event.user if what[0] == "u" else event.kernel).append(label)
+    return events
+
+
+def _read_frame(frame):
+    """The name of a JSON frame, which has the documented members alone."""
+    if "cut" in frame:
+        assert set(frame) == {"cut"} and isinstance(frame["cut"], str), frame
+        return f"[cut: {frame['cut']}]"
+    members = {"addr"} | ({"name", "offset"} if "name" in frame else set())
+    if "module" in frame:
+        members |= {"module"} | (set() if "name" in frame else {"module_offset"})
+    assert set(frame) == members and re.fullmatch("0x[0-9a-f]+", frame["addr"]), frame
+    assert all(isinstance(frame[name], int) for name in frame if name.endswith("offset")), frame
+    return frame.get("name", "[unknown]")
+
+
+def read_json(out):
+    """Every event of --json: a line each."""
+    assert out == "" or out.endswith("\n"), f"the last line is cut: {out[-80:]!r}"
+    events = []
+    for line in out.split("\n")[:-1]:
+        members = json.loads(line, parse_float=str)
+        assert list(members) == ["time", "comm", "pid", "tid", "cpu", "kernel", "user"], line
+        assert re.fullmatch(r"\d+\.\d{9}", members["time"]), line
+        for side in ("kernel", "user"):
+            members[side] = [_read_frame(frame) for frame in members[side]]
+        assert all(isinstance(members[name], int) for name in ("pid", "tid", "cpu")), line
+        events.append(Event(**members))
+    return events
+
+
+def folded_chains(out):
+    """({chain: events}, events) of folded output, in which each line is one event."""
+    # Equal lines are many, and parsed once.
+    lines = Counter(out.split("\n"))
+    assert lines.pop("", 0) == 1, "an empty line, or the last one is cut"
+    sums = Counter()
+    for line, n in lines.items():
+        ((parts, count),) = read_folded(line + "\n")
+        assert count == 1, line
+        sums[user_chain(parts)] += n
+    return {chain: n for chain, n in sums.items() if chain}, sum(sums.values())
+
+
+def event_chains(events):
+    return dict(Counter(event.chain for event in events if event.chain))
+
+
+def trace(workload, *args, **options):
+    return trace_with(workload, *args, program=STACKSNOOP, **options)
+
+
+def snoop(*args, **popen):
+    """A stacksnoop at work."""
+    return Tool(args, program=STACKSNOOP, **popen)
+
+
+def check_sum(result, found, expected):
+    """Each chain has at most its own count, and what is missing is said to be lost."""
+    result.ok()
+    expected = {chain: n for chain, n in expected.items() if n}
+    assert set(found) <= set(expected), (found, expected)
+    assert all(n <= expected[chain] for chain, n in found.items()), (found, expected)
+    assert sum(found.values()) + result.lost == sum(expected.values()), (found, expected, result.err)
+
+
+def check_all(result, found, expected):
+    """And nothing is lost."""
+    assert result.lost == 0, result.err
+    check_sum(result, found, expected)
+

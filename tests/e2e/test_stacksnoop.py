@@ -1,0 +1,555 @@
+"""stacksnoop: every event with its stack, at its time, in order; or counted as lost."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from snoop import (
+    check_all,
+    check_sum,
+    event_chains,
+    folded_chains,
+    read_json,
+    read_text,
+    snoop,
+    to_ns,
+    trace,
+)
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, ending, read_folded, scaled, stacksnoop, user_chain
+from tool import workload_path
+
+CALLS = workload_path("calls")
+FEW = 2_000  # fit into every ring
+
+
+def now_ns():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+# --- every event is printed or counted as lost ---
+
+
+def test_tracepoint_at_full_speed_on_two_cpus(workload):
+    n = scaled(75_000)
+    work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert sum(expected.values()) == 4 * n
+    check_sum(result, folded_chains(result.out)[0], expected)
+
+
+@pytest.mark.needs("system call stacks")
+def test_tracepoint_with_kernel_and_user_frames(workload):
+    work = workload("syscalls", "getppid", FEW, 2 * FEW, cpus=[0, 1])
+    result, expected = trace(work, "-p", work.pid, GETPPID)
+    events = read_text(result.out)
+    check_all(result, event_chains(events), expected)
+    assert all("do_syscall_64" in event.kernel for event in events)
+
+
+def test_without_a_filter(workload):
+    work = workload("syscalls", "getppid", FEW, FEW)
+    result, expected = trace(work, "-U", "-f", GETPPID)
+    found = {chain: n for chain, n in folded_chains(result.ok().out)[0].items() if chain in expected}
+    check_all(result, found, expected)
+
+
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("program", ["calls", "calls-cet", "calls-pie"])
+def test_user_function(workload, program):
+    n = scaled(10_000, least=200)
+    work = workload(program, n, 2 * n, 0, cpus=[0, 1])
+    result, expected = trace(work, "-f", f"{workload_path(program)}:leaf")
+    check_all(result, folded_chains(result.out)[0], ending(expected, "leaf"))
+
+
+@pytest.mark.needs("uprobes")
+def test_usdt_of_every_provider(workload):
+    n = scaled(10_000, least=200)
+    work = workload("usdt", n, cpus=[0, 1])
+    result, expected = trace(work, "-f", f"u:{workload_path('usdt')}:*")
+    wanted = ending(expected, "fire_alpha", "fire_beta", "fire_gated")
+    assert len(wanted) == 3
+    check_all(result, folded_chains(result.out)[0], wanted)
+
+
+KERNEL_BACKENDS = [
+    pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
+    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
+]
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("without", KERNEL_BACKENDS)
+def test_kernel_function(workload, without):
+    work = workload("syscalls", "read", FEW, 2 * FEW, cpus=[0, 1])
+    with snoop(*without, "-p", work.pid, "vfs_read") as tool:
+        tool.wait_live()
+        expected = work.run()
+        result = tool.end()
+    events = read_text(result.out)
+    # It also reads the line that makes it go on.
+    ours = [event for event in events if event.chain in expected]
+    check_all(result, event_chains(ours), expected)
+    assert all(event.kernel[:2] == ["vfs_read", "ksys_read"] for event in ours)
+
+
+@pytest.mark.needs("uprobes")
+def test_several_patterns(workload):
+    work = workload("calls", 500, 300, 200)
+    result, expected = trace(work, "-f", f"{CALLS}:leaf", f"{CALLS}:leaf_bare")
+    check_all(result, folded_chains(result.out)[0], ending(expected, "leaf", "leaf_bare"))
+
+
+def test_wildcard_of_tracepoints(workload):
+    works = [workload("syscalls", kind, 300, 0) for kind in ("getppid", "priority")]
+    pids = [str(work.pid) for work in works]
+    with snoop("--json", "-U", "-p", ",".join(pids), "t:syscalls:sys_enter_getp*") as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        result = tool.end().ok()
+    assert event_chains(read_json(result.out)) == {"main;work_run;run;branch_a;hit": 600}
+    assert result.lost == 0
+
+
+@pytest.mark.needs("machine")
+def test_two_at_once_have_all_events_each(workload):
+    work = workload("syscalls", "getppid", FEW, FEW)
+    args = ("-U", "-f", "-p", work.pid, GETPPID)
+    with snoop(*args) as one, snoop(*args) as other:
+        one.wait_live()
+        other.wait_live()
+        expected = work.run()
+        for tool in (one, other):
+            result = tool.end()
+            check_all(result, folded_chains(result.out)[0], expected)
+
+
+# --- times ---
+
+
+def times_of(events):
+    return [event.ns for event in events]
+
+
+def check_times(events, before, after):
+    times = times_of(events)
+    assert times == sorted(times), "events are out of order"
+    assert before <= times[0] and times[-1] <= after, (before, times[0], times[-1], after)
+
+
+@pytest.mark.parametrize("form,read", [("-U", read_text), ("--json", read_json)])
+def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
+    n = scaled(20_000)
+    work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
+    with snoop(form, "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        before = now_ns()
+        expected = work.run()
+        after = now_ns()
+        result = tool.end()
+    events = read(result.out)
+    check_sum(result, event_chains(events), expected)
+    check_times(events, before, after)
+
+
+def test_both_cpus_are_in_one_order(workload):
+    """Their events are mixed, not one CPU's behind the other's."""
+    work = workload("syscalls", "getppid", 2 * FEW, 0, 1, cpus=[0, 1])
+    result, _ = trace(work, "-v", "-U", "-p", work.pid, GETPPID)
+    events = read_text(result.ok().out, is_verbose=True)
+    cpus = [event.cpu for event in events]
+    assert cpus.count(0) == cpus.count(1) == 2 * FEW
+    assert sum(a != b for a, b in zip(cpus, cpus[1:])) > 10
+    times = times_of(events)
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("form", ["-T", "--timestamp"])
+def test_time_of_day(workload, form):
+    work = workload("syscalls", "getppid", 30, 0)
+    before = time.localtime()
+    result, _ = trace(work, "-U", form, "-p", work.pid, GETPPID)
+    after = time.localtime()
+    events = read_text(result.ok().out)
+    assert len(events) == 30
+    for event in events:
+        clock = event.time.partition(".")[0]
+        assert re.fullmatch(r"\d\d:\d\d:\d\d", clock), event
+        if before.tm_yday == after.tm_yday:
+            assert time.strftime("%H:%M:%S", before) <= clock <= time.strftime("%H:%M:%S", after)
+
+
+@pytest.mark.needs("machine")
+def test_time_of_day_of_another_time_zone(workload):
+    clocks = []
+    for zone in ("UTC0", "XXX-5:30"):
+        work = workload("syscalls", "getppid", 1, 0)
+        with snoop("-U", "-T", "-p", work.pid, GETPPID, env={**os.environ, "TZ": zone}) as tool:
+            tool.wait_live()
+            work.run()
+            ((event,), end) = read_text(tool.end().ok().out), time.time_ns()
+        clocks.append((end - event.ns) % (86_400 * 10**9))
+    assert round((clocks[0] - clocks[1]) / 60e9) % 1440 == 330
+
+
+def test_time_of_day_for_programs_is_in_order_too(workload):
+    n = scaled(20_000)
+    work = workload("syscalls", "getppid", n, n, 1, cpus=[0, 1])
+    before = time.time_ns()
+    result, _ = trace(work, "--json", "-T", "-U", "-p", work.pid, GETPPID)
+    after = time.time_ns()
+    times = times_of(read_json(result.ok().out))
+    assert len(times) + result.lost == 4 * n
+    assert times == sorted(times)
+    assert before <= times[0] and times[-1] <= after
+
+
+# --- whose it was ---
+
+
+@pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
+def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
+    work = workload("spawn", how, 30, 2)
+    with snoop("--json", "-U", GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        events = read_json(tool.end().ok().out)
+    ours = [event for event in events if event.comm == comm and event.pid != work.pid]
+    assert len(ours) == 60 and len({event.pid for event in ours}) == 30, events
+    assert all(event.tid == event.pid for event in ours)
+
+
+def test_threads_are_told_apart(workload):
+    work = workload("syscalls", "getppid", 30, 0, cpus=[0, 1], options=["--rename"])
+    result, _ = trace(work, "--json", "-p", work.pid, GETPPID)
+    events = read_json(result.ok().out)
+    assert len(events) == 60
+    assert {event.comm for event in events if event.cpu == 0} == {"thread-0"}
+    assert {event.comm for event in events if event.cpu == 1} == {"thread-1"}
+    assert {event.pid for event in events} == {work.pid}
+    assert len({event.tid for event in events}) == 2 and work.pid not in {event.tid for event in events}
+
+
+ODD_COMM = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(15, os.fsencode(sys.argv[1]), 0, 0, 0)
+print("ready", flush=True)
+sys.stdin.readline()
+os.getppid()
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def trace_comm(comm, *args):
+    """One event of a process of that name."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ODD_COMM, comm], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        assert process.stdout.readline() == b"ready\n"
+        with snoop(*args, "-p", process.pid, GETPPID) as tool:
+            tool.wait_live()
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == b"done\n"
+            return tool.end().ok()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+COMMS = [
+    ("a b  c", "a b  c", "a b  c"),
+    ("12 3 4", "12 3 4", "12 3 4"),
+    ('say "hi"\\', 'say "hi"\\', 'say "hi"\\'),
+    ("x;y\nz", "x;y\\x0az", "x_y_z"),
+    ("\x1b[31m\x07", "\\x1b[31m\\x07", "\\x1b[31m\\x07"),
+    ("gr\u00fc\u00dfe", "gr\u00fc\u00dfe", "gr\u00fc\u00dfe"),
+    (os.fsdecode(b"bad\xff"), "bad\\xff", "bad\\xff"),
+    ("fifteen-letters", "fifteen-letters", "fifteen-letters"),
+]
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("comm,text,folded", COMMS, ids=[ascii(case[0]) for case in COMMS])
+def test_defect_65_odd_commands(comm, text, folded):
+    (event,) = read_text(trace_comm(comm, "-v", "-U").out, is_verbose=True)
+    assert event.comm == text
+    ((parts, _),) = read_folded(trace_comm(comm, "-f", "-U").out)
+    assert parts[0] == folded
+    (event,) = read_json(trace_comm(comm, "--json", "-U").out)
+    assert event.comm == comm.encode(errors="surrogateescape").decode(errors="replace")
+
+
+# --- the end ---
+
+
+@pytest.mark.parametrize("option", ["-n", "--events"])
+def test_ends_after_so_many_events(workload, option):
+    work = workload("syscalls", "getppid", 5000, 5000)
+    with snoop("-U", option, "700", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.wait().ok()
+    assert len(read_text(result.out)) == 700 and result.lost == 0, result
+
+
+@pytest.mark.parametrize("option", ["-D", "--duration"])
+def test_ends_after_so_long(workload, option):
+    work = workload("syscalls", "getppid", 30, 0)
+    with snoop("-U", option, "1.5", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.wait().ok()
+    assert tool.took_s >= 1.5
+    assert len(read_text(result.out)) == 30
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_with_all_events_so_far(workload, number):
+    work = workload("syscalls", "getppid", FEW, FEW, cpus=[0, 1])
+    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        expected = work.run()
+        result = tool.end(number)
+    check_all(result, folded_chains(result.out)[0], expected)
+
+
+def test_end_of_the_command_ends_with_all_events():
+    command = [workload_path("syscalls"), "--quiet", "getppid", FEW, 0]
+    result = stacksnoop("-U", "-f", GETPPID, "--", *command)
+    check_all(result, folded_chains(result.out)[0], {"main;work_run;run;branch_a;hit": FEW})
+
+
+def test_command_and_its_children_alone(workload):
+    other = workload("syscalls", "getppid", 1000, 1000)
+    script = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
+    with snoop("--json", "-K", GETPPID, "--", "sh", "-c", script) as tool:
+        tool.wait_live()
+        other.run()
+        result = tool.wait().ok()
+    events = [event for event in read_json(result.out) if event.comm == "spawn"]
+    assert len(events) == 1000 and len({event.pid for event in events}) == 5
+    assert other.pid not in {event.pid for event in read_json(result.out)}
+
+
+@pytest.mark.parametrize("form", ["-v", "-f", "--json"])
+def test_reader_that_goes_ends_the_run(workload, form):
+    """stacksnoop ... | head -1"""
+    work = workload("syscalls", "getppid", FEW, 0, 1)
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen(
+        [STACKSNOOP, form, "-U", "-p", str(work.pid), GETPPID],
+        stdin=subprocess.DEVNULL, stdout=write_end, stderr=subprocess.PIPE,
+    )
+    os.close(write_end)
+    try:
+        if form != "-v":
+            assert process.stderr.readline().startswith(b"Tracing 1 functions")
+            work.go()
+        assert os.read(read_end, 1)
+        os.close(read_end)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0
+    assert re.sub(rb"stacksnoop: Lost \d+ hits?.*\n", b"", err) == b""
+
+
+@pytest.mark.needs("machine")
+def test_full_disk_is_told(workload):
+    work = workload("syscalls", "getppid", FEW, 0)
+    with open("/dev/full", "wb") as full:
+        process = subprocess.Popen(
+            [STACKSNOOP, "-f", "-U", "-p", str(work.pid), GETPPID], stdout=full, stderr=subprocess.PIPE
+        )
+        assert process.stderr.readline().startswith(b"Tracing 1 functions")
+        work.run()
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1 and b"No space left" in err, err
+
+
+# --- options ---
+
+
+@pytest.mark.needs("system call stacks")
+def test_kernel_stacks_only(workload):
+    for option in ("-K", "--kernel-stacks-only"):
+        work = workload("syscalls", "getppid", 30, 0)
+        result, _ = trace(work, option, "-p", work.pid, GETPPID)
+        events = read_text(result.ok().out)
+        assert len(events) == 30
+        assert all(event.kernel and not event.user for event in events)
+
+
+def test_user_stacks_only(workload):
+    for option in ("-U", "--user-stacks-only"):
+        work = workload("syscalls", "getppid", 30, 20)
+        result, expected = trace(work, option, "-p", work.pid, GETPPID)
+        events = read_text(result.ok().out)
+        assert event_chains(events) == expected
+        assert not any(event.kernel for event in events)
+
+
+def test_pids_and_cpus(workload):
+    works = [workload("syscalls", "getppid", 100, 0, cpus=[0, 1]) for _ in range(4)]
+    first = f"{works[0].pid},{works[1].pid}"
+    with snoop("--json", "-c", "1", "-p", first, "--pid", works[2].pid, GETPPID) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+        events = read_json(tool.end().ok().out)
+    assert {event.cpu for event in events} == {1}
+    assert sorted(event.pid for event in events) == sorted(100 * [work.pid for work in works[:3]])
+
+
+@pytest.mark.needs("uprobes")
+def test_offsets(workload):
+    work = workload("calls", 5, 0, 0)
+    result, _ = trace(work, "-s", f"{CALLS}:leaf")
+    for event in read_text(result.ok().out):
+        assert event.user[0] == "leaf+0x0"
+        assert re.fullmatch(r"branch_a\+0x[1-9a-f][0-9a-f]*", event.user[1]), event
+
+
+@pytest.mark.needs("machine")
+def test_verbose_says_where_a_frame_without_a_name_is(workload):
+    work = workload("calls-stripped", 5, 0, 0)
+    result, _ = trace(work, "--verbose", f"{workload_path('calls-stripped')}:leaf")
+    events = read_text(result.ok().out, is_verbose=True)
+    assert len(events) == 5
+    for event in events:
+        assert (event.comm, event.pid) == ("calls-stripped"[:15], work.pid)
+        assert event.user[0] == "leaf"
+        assert re.fullmatch(r"\[unknown\] calls-stripped\+0x[0-9a-f]+", event.user[1]), event
+
+
+def test_depth(workload):
+    work = workload("deep", 60, 30)
+    result, _ = trace(work, "-U", "--max-depth", 7, "-p", work.pid, GETPPID)
+    for event in read_text(result.ok().out):
+        assert event.user == ["hit", *6 * ["recurse"]], event
+    work = workload("deep", 60, 30)
+    result, expected = trace(work, "-U", "-p", work.pid, GETPPID)
+    assert event_chains(read_text(result.ok().out)) == expected
+
+
+@pytest.mark.needs("uprobes")
+def test_regular_expression(workload):
+    work = workload("calls", 10, 20, 30)
+    result, expected = trace(work, "-f", "-r", f"{CALLS}:^leaf(_bare)?$")
+    check_all(result, folded_chains(result.out)[0], ending(expected, "leaf", "leaf_bare"))
+
+
+@pytest.mark.needs("machine")
+def test_folded_lines_are_command_user_kernel(workload):
+    work = workload("syscalls", "getppid", 5, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, GETPPID)
+    lines = read_folded(result.ok().out)
+    assert [count for _, count in lines] == [1] * 5
+    for parts, _ in lines:
+        at = parts.index("hit")
+        assert parts[0] == "syscalls" and user_chain(parts[: at + 1]).endswith("branch_a;hit")
+        assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
+
+
+def test_all_forms_say_the_same(workload):
+    """Of the same events, at the same time."""
+    work = workload("syscalls", "getppid", 30, 20)
+    args = ("-p", work.pid, GETPPID)
+    with snoop("-v", *args) as text, snoop("--json", *args) as json, snoop("-f", *args) as folded:
+        for tool in (text, json, folded):
+            tool.wait_live()
+        work.run()
+        text, json, folded = (tool.end().ok() for tool in (text, json, folded))
+    lines = read_text(text.out, is_verbose=True)
+    objects = read_json(json.out)
+    stacks = [parts for parts, _ in read_folded(folded.out)]
+    assert len(lines) == len(objects) == len(stacks) == 50
+    for line, members, parts in zip(lines, objects, stacks):
+        for name in ("comm", "pid", "cpu"):
+            assert getattr(line, name) == getattr(members, name)
+        strip = [label.partition(" ")[0] if label[0] == "[" and label[1] == "u" else label for label in line.user]
+        assert (line.kernel, strip) == (members.kernel, members.user)
+        assert parts == [members.comm, *members.user[::-1], *members.kernel[::-1]]
+
+
+@pytest.mark.needs("machine")
+def test_events_are_seen_as_they_happen(workload):
+    """Before the end, though standard output is a pipe; and again after a rest."""
+    works = [workload("syscalls", "getppid", 3, 0) for _ in range(2)]
+    with snoop("--json", "-U", "-p", ",".join(str(work.pid) for work in works), GETPPID) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+            tool.wait_for("stdout", rb'("pid":%d,.*\n(?s:.*)){3}' % work.pid)
+            tool.wait_idle()
+        assert len(read_json(tool.end().ok().out)) == 6
+
+
+def wakeups(pid):
+    status = open(f"/proc/{pid}/status").read()
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.M)[1])
+
+
+@pytest.mark.needs("machine")
+def test_sleeps_while_nothing_happens(workload):
+    work = workload("syscalls", "getppid", 30, 0)
+    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        tool.wait_idle()
+        before, begin = wakeups(tool.pid), time.monotonic()
+        time.sleep(2)
+        assert wakeups(tool.pid) - before <= 10 * (time.monotonic() - begin)
+        assert folded_chains(tool.end().ok().out)[1] == 30
+
+
+BAD = [
+    (["-n", "0", GETPPID], 2, "-n"),
+    (["-D", "0", GETPPID], 2, "-D"),
+    (["-D", "never", GETPPID], 2, "never"),
+    (["-i", "1", GETPPID], 2, "-i"),
+    (["-P", GETPPID], 2, "-P"),
+    (["-d", GETPPID], 2, "-d"),
+    (["-p", "abc", GETPPID], 2, "abc"),
+    (["-p", "4194303", GETPPID], 1, "4194303"),
+    (["-c", "4000", GETPPID], 1, "4000"),
+    (["-K", "-U", GETPPID], 2, "-U"),
+    (["-f", "--json", GETPPID], 2, "--json"),
+    (["--max-memory", "10", GETPPID], 2, "--max-memory"),
+    (["--max-depth", "0", GETPPID], 2, "--max-depth"),
+    (["--without", "magic", GETPPID], 2, "magic"),
+    ([GETPPID, "--"], 2, "command"),
+    (["-p", "1", GETPPID, "--", "true"], 2, "-p"),
+    ([GETPPID, "--", "/no/such/command"], 1, "/no/such/command"),
+    (["t:sched:sched_swich"], 1, "sched_switch"),
+    (["nolib_xyz:func"], 1, "nolib_xyz"),
+    ([f"{CALLS}:lef"], 1, "leaf"),
+    (["-K", f"{CALLS}:leaf"], 2, "-K"),
+]
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("args,status,word", BAD, ids=[" ".join(case[0]) for case in BAD])
+def test_refused(args, status, word):
+    result = stacksnoop(*args)
+    assert result.status == status and result.stdout == b"", result
+    assert result.err.startswith("stacksnoop: ") and len(result.err.splitlines()) == 1, result
+    assert word in result.err, result
+
+
+@pytest.mark.needs("no kprobes")
+def test_kernel_without_kprobes_says_so():
+    result = stacksnoop("vfs_read")
+    assert result.status == 1 and result.stdout == b"" and "tracepoint" in result.err, result
