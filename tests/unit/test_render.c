@@ -1,8 +1,7 @@
 /* rooms: report base */
 /*
  * Renderers against files in tests/golden, byte for byte: one per combination of
- * options, named by their letters (text_sv.txt). With GOLDEN_UPDATE=1 the files
- * are written instead, to be read before they are committed, and the tests fail.
+ * options, named by their letters (text_sv.txt). See golden.h.
  */
 #include <assert.h>
 #include <setjmp.h>
@@ -17,11 +16,9 @@
 #include <cmocka.h>
 
 #include "base/array.h"
+#include "golden.h"
 #include "report/escape.h"
 #include "report/render.h"
-
-/* This file's folder, and from there the golden files'. */
-#define GOLDEN "../golden/"
 
 static const struct frame known[] = {
 	{ .kind = FRAME_KERNEL, .name = "vfs_read", .addr = 0xffffffff812a4b70, .offset = 0 },
@@ -127,48 +124,6 @@ static struct report *sample(bool per_process)
 	return r;
 }
 
-static void golden_path(const char *name, char *to, size_t size)
-{
-	const char *slash = strrchr(__FILE__, '/');
-	int folder = slash ? (int)(slash - __FILE__ + 1) : 0;
-
-	(void)snprintf(to, size, "%.*s" GOLDEN "%s", folder, __FILE__, name);
-}
-
-static void read_file(const char *path, struct strbuf *to)
-{
-	FILE *f = fopen(path, "r");
-	char bytes[4096];
-	size_t n;
-
-	if (!f)
-		fail_msg("%s cannot be opened", path);
-	strbuf_puts(to, "");
-	while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
-		strbuf_put(to, bytes, n);
-	(void)fclose(f);
-}
-
-static void expect_golden(const char *name, const struct strbuf *made)
-{
-	char path[4096];
-	struct strbuf expected = {};
-
-	golden_path(name, path, sizeof(path));
-	if (getenv("GOLDEN_UPDATE")) {
-		FILE *f = fopen(path, "w");
-
-		assert_non_null(f);
-		assert_int_equal(fwrite(made->text, 1, made->n, f), made->n);
-		assert_int_equal(fclose(f), 0);
-		fail_msg("%s was written", path);
-	}
-	read_file(path, &expected);
-	if (expected.n != made->n || memcmp(expected.text, made->text, made->n) != 0)
-		fail_msg("%s is not what was made:\n%s", path, made->text);
-	strbuf_fini(&expected);
-}
-
 /* Bits of a combination of options, in the order of their letters. */
 static const char letters[] = "svdPT";
 
@@ -204,7 +159,7 @@ static void expect_combination(const char *form, render_function *render, unsign
 
 	assert_int_equal(render(r, &table, &style, to_strbuf, &made), 0);
 	golden_name(form, bits, name, sizeof(name));
-	expect_golden(name, &made);
+	golden_expect(name, &made);
 	strbuf_fini(&made);
 	report_free(r);
 }

@@ -1,0 +1,64 @@
+/*
+ * tests/unit/golden.h - what is made against the files in tests/golden, byte for byte. With
+ * GOLDEN_UPDATE=1 the files are written instead, to be read before they are committed, and the
+ * tests fail.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+
+/* This file's folder, and from there the golden files'. */
+#define GOLDEN "../golden/"
+
+static inline void golden_path(const char *name, char *to, size_t size)
+{
+	const char *slash = strrchr(__FILE__, '/');
+	int folder = slash ? (int)(slash - __FILE__ + 1) : 0;
+
+	(void)snprintf(to, size, "%.*s" GOLDEN "%s", folder, __FILE__, name);
+}
+
+static inline void golden_read(const char *path, struct strbuf *to)
+{
+	FILE *f = fopen(path, "r");
+	char bytes[4096];
+	size_t n;
+
+	if (!f)
+		fail_msg("%s cannot be opened", path);
+	strbuf_puts(to, "");
+	while ((n = fread(bytes, 1, sizeof(bytes), f)) > 0)
+		strbuf_put(to, bytes, n);
+	(void)fclose(f);
+}
+
+/* @made is what the golden file of that name holds. */
+static inline void golden_expect(const char *name, const struct strbuf *made)
+{
+	char path[4096];
+	struct strbuf expected = {};
+
+	golden_path(name, path, sizeof(path));
+	if (getenv("GOLDEN_UPDATE")) {
+		FILE *f = fopen(path, "w");
+
+		assert_non_null(f);
+		assert_int_equal(fwrite(made->text, 1, made->n, f), made->n);
+		assert_int_equal(fclose(f), 0);
+		fail_msg("%s was written", path);
+	}
+	golden_read(path, &expected);
+	if (expected.n != made->n || memcmp(expected.text, made->text, made->n) != 0)
+		fail_msg("%s is not what was made:\n%s", path, made->text);
+	strbuf_fini(&expected);
+}

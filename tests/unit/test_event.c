@@ -1,0 +1,258 @@
+/* rooms: report base */
+/*
+ * Single events against files in tests/golden: event_FORM_OPTIONS.txt, of the same events each
+ * time. See golden.h.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "golden.h"
+#include "report/event.h"
+
+#define HOSTILE "a;b\n\x1b[2J\"\\\xc2\x9b\xe2\x80\xae\xff"
+
+static const struct frame known[] = {
+	{ .kind = FRAME_KERNEL, .name = "ext4_sync_fs", .addr = 0xffffffff81280461, .offset = 0 },
+	{ .kind = FRAME_KERNEL,
+	  .name = "iterate_supers",
+	  .addr = 0xffffffff811ed7f9,
+	  .offset = 0xa9 },
+	{ .kind = FRAME_KERNEL,
+	  .name = "ext4_file_read_iter",
+	  .module = "ext4",
+	  .addr = 0xffffffffc0401234,
+	  .offset = 0x34 },
+	{ .kind = FRAME_KERNEL, .addr = 0xffffffffc0999999 },
+	{ .kind = FRAME_USER,
+	  .name = "sync",
+	  .module = "libc.so.6",
+	  .addr = 0x7f9cafbeee97,
+	  .offset = 7,
+	  .module_offset = 0xf84fb },
+	{ .kind = FRAME_USER,
+	  .name = "Monitor::IWait(Thread*, long)",
+	  .module = "libjvm.so",
+	  .addr = 0x401000,
+	  .offset = 0x1f },
+	{ .kind = FRAME_USER, .module = "libstripped.so.1", .addr = 1, .module_offset = 0x12ab },
+	{ .kind = FRAME_USER, .addr = 0 },
+	{ .kind = FRAME_USER, .name = "", .module = "", .addr = 0x402000 },
+	{ .kind = FRAME_CUT, .name = "depth" },
+	{ .kind = FRAME_CUT, .name = NULL },
+	{ .kind = FRAME_CUT, .name = HOSTILE },
+	{ .kind = FRAME_USER, .name = HOSTILE, .module = HOSTILE, .addr = 0x7f3a30000000 },
+	{ .kind = FRAME_USER, .module = HOSTILE, .addr = 0x7f3a30000100, .module_offset = 0x100 },
+	{ .kind = FRAME_USER,
+	  .name = "last",
+	  .addr = UINT64_MAX,
+	  .offset = UINT64_MAX,
+	  .module = "all",
+	  .module_offset = UINT64_MAX },
+};
+
+static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
+
+struct sample {
+	struct event_head head;
+	uint32_t n_kernel, n_user;
+	uint32_t kernel[8], user[8];
+};
+
+/* One of each thing that can be in an event. */
+static const struct sample samples[] = {
+	{ { "42005557.056332998", "sync", 22352, 22352, 1 }, 2, 2, { 0, 1 }, { 4, 5 } },
+	{ { "42005557.056332999", "jbd2/xvda1-8", 405, 405, 0 }, 3, 0, { 0, 2, 3 }, {} },
+	{ { "42005557.056333000", "java", 7, 8, 0 }, 0, 4, {}, { 4, 6, 7, 8 } },
+	{ { "0.000000001", "swapper/0", 0, 0, 0 }, 0, 0, {}, {} },
+	{ { "51131.056332998", "", 1, 1, 10 }, 2, 3, { 0, 9 }, { 4, 10, 11 } },
+	{ { "1795269282.000000001", "fifteen letters", UINT32_MAX, UINT32_MAX, 4095 },
+	  0,
+	  1,
+	  {},
+	  { 14 } },
+	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255 }, 0, 2, {}, { 12, 13 } },
+};
+
+static int to_strbuf(void *context, const char *bytes, size_t n)
+{
+	strbuf_put(context, bytes, n);
+	return 0;
+}
+
+static void render(const struct event_style *style, const struct sample *s, struct writer *w)
+{
+	struct event_stacks stacks = { s->kernel, s->n_kernel, s->user, s->n_user };
+	cleanup_strbuf struct strbuf template = {};
+
+	event_put_template(&template, style, &table, &stacks);
+	event_render(w, style, &s->head, template.text, template.n);
+}
+
+/* All samples, with what stands above them in text. */
+static void render_samples(const struct event_style *style, struct strbuf *to)
+{
+	cleanup_writer struct writer *w = writer_new(to_strbuf, to);
+
+	if (style->form == EVENT_TEXT)
+		event_put_header(to, style);
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		render(style, &samples[i], w);
+	assert_int_equal(writer_finish(w), 0);
+}
+
+static void events_are_what_the_golden_file_of_their_options_says(void **state)
+{
+	static const char *const forms[] = {
+		[EVENT_TEXT] = "text", [EVENT_FOLDED] = "folded", [EVENT_JSON] = "json"
+	};
+	const unsigned bits = (unsigned)(uintptr_t)*state;
+	const struct event_style style = { .form = (enum event_form)(bits / 4),
+					   .offsets = bits & 1,
+					   .verbose = bits & 2 };
+	cleanup_strbuf struct strbuf made = {};
+	char name[64];
+
+	render_samples(&style, &made);
+	(void)snprintf(name, sizeof(name), "event_%s%s%s%s.txt", forms[style.form],
+		       bits % 4 ? "_" : "", style.offsets ? "s" : "", style.verbose ? "v" : "");
+	golden_expect(name, &made);
+}
+
+static void expect(const struct event_style *style, const struct sample *s, const char *expected)
+{
+	cleanup_strbuf struct strbuf made = {};
+	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+
+	render(style, s, w);
+	assert_int_equal(writer_finish(w), 0);
+	assert_string_equal(made.text, expected);
+}
+
+/* Without golden files: the layout of the classic tool's own example, typed in here. */
+static void text_has_the_layout_of_the_classic_tool(void **state)
+{
+	static const struct event_style plain = { .form = EVENT_TEXT };
+	static const struct event_style verbose = { .form = EVENT_TEXT, .verbose = true };
+	static const struct sample s = {
+		{ "42005557.056332998", "sync", 22352, 22352, 1 }, 2, 0, { 0, 1 }, {}
+	};
+	static const struct sample clock = {
+		{ "14:02:11.056332998", "sync", 22352, 22352, 1 }, 0, 1, {}, { 4 }
+	};
+	cleanup_strbuf struct strbuf header = {};
+
+	(void)state;
+	event_put_header(&header, &plain);
+	event_put_header(&header, &verbose);
+	assert_string_equal(header.text, "TIME(s)            STACK\n"
+					 "TIME(s)            COMM         PID    CPU STACK\n");
+	expect(&plain, &s,
+	       "42005557.056332998 \n"
+	       "42005557.056332998 ip: ffffffff81280461 ext4_sync_fs\n"
+	       "42005557.056332998 r0: ffffffff811ed7f9 iterate_supers\n");
+	expect(&verbose, &s,
+	       "42005557.056332998 sync         22352  1   \n"
+	       "42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs\n"
+	       "42005557.056332998 sync         22352  1   r0: ffffffff811ed7f9 iterate_supers\n");
+	expect(&plain, &clock,
+	       "14:02:11.056332998 \n"
+	       "14:02:11.056332998 u0: 7f9cafbeee97     sync\n");
+}
+
+/* Folded text is read by programs: a line an event, and one ';' between parts. */
+static void hostile_names_make_no_lines_and_no_parts(void **state)
+{
+	static const struct event_style style = { .form = EVENT_FOLDED, .verbose = true };
+	const struct sample *hostile = &samples[ARRAY_SIZE(samples) - 1];
+	cleanup_strbuf struct strbuf made = {};
+	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+	size_t n_separators = 0;
+
+	(void)state;
+	render(&style, hostile, w);
+	assert_int_equal(writer_finish(w), 0);
+	for (size_t i = 0; i < made.n; i++)
+		n_separators += made.text[i] == ';';
+	assert_int_equal(n_separators, hostile->n_kernel + hostile->n_user);
+	assert_ptr_equal(strchr(made.text, '\n'), made.text + made.n - 1);
+}
+
+/* What is 127 frames deep does not fit into a writer's rest, nor many of them into a writer. */
+static void events_of_any_size_are_written_whole(void **state)
+{
+	static const struct event_style style = { .form = EVENT_TEXT };
+	static const struct event_head head = { .time = "1.000000000", .comm = "" };
+	static const uint32_t many[127] = {};
+	const struct event_stacks stacks = { many, ARRAY_SIZE(many), many, ARRAY_SIZE(many) };
+	cleanup_strbuf struct strbuf template = {}, made = {};
+	cleanup_writer struct writer *w = writer_new(to_strbuf, &made);
+	size_t n_lines = 0;
+
+	(void)state;
+	event_put_template(&template, &style, &table, &stacks);
+	for (int i = 0; i < 20; i++)
+		event_render(w, &style, &head, template.text, template.n);
+	assert_int_equal(writer_finish(w), 0);
+	for (const char *at = made.text; at < made.text + made.n; at = strchr(at, '\n') + 1) {
+		assert_memory_equal(at, "1.000000000        ", 19);
+		n_lines++;
+	}
+	assert_int_equal(n_lines, 20 * (1 + 2 * 127));
+	assert_non_null(strstr(made.text, " r125: "));
+	assert_non_null(strstr(made.text, " u126: "));
+}
+
+static int refuse(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	(void)n;
+	++*(int *)context;
+	return -5;
+}
+
+static void a_sink_that_fails_is_not_asked_again(void **state)
+{
+	static const struct event_style style = { .form = EVENT_TEXT };
+	int n_asked = 0;
+	cleanup_writer struct writer *w = writer_new(refuse, &n_asked);
+
+	(void)state;
+	for (int i = 0; i < 10000; i++)
+		render(&style, &samples[0], w);
+	assert_int_equal(writer_finish(w), -5);
+	assert_int_equal(n_asked, 1);
+}
+
+#define EVENTS(name, bits)                                                               \
+	{                                                                                \
+		name, events_are_what_the_golden_file_of_their_options_says, NULL, NULL, \
+			(void *)(uintptr_t)(bits)                                        \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EVENTS("events as text", 0),
+		EVENTS("events as text -s", 1),
+		EVENTS("events as text -v", 2),
+		EVENTS("events as text -s -v", 3),
+		EVENTS("events folded", 4),
+		EVENTS("events folded -s", 5),
+		EVENTS("events folded -v", 6),
+		EVENTS("events folded -s -v", 7),
+		EVENTS("events as JSON", 8),
+		cmocka_unit_test(text_has_the_layout_of_the_classic_tool),
+		cmocka_unit_test(hostile_names_make_no_lines_and_no_parts),
+		cmocka_unit_test(events_of_any_size_are_written_whole),
+		cmocka_unit_test(a_sink_that_fails_is_not_asked_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
