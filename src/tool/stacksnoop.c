@@ -23,6 +23,9 @@
 #define READ_MS 2
 #define EMPTY_READS 16
 
+/* A smaller difference is no step of the time of day. */
+#define STEP_NS 1000000
+
 /* A template, for events of equal stacks of one process. */
 struct template
 {
@@ -63,6 +66,43 @@ static uint64_t clock_ns(clockid_t clock)
 
 	(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
+}
+
+/* What is between the monotonic clock and the time of day, give or take *@error. */
+static uint64_t look_at_clocks(uint64_t *error)
+{
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+	uint64_t realtime = clock_ns(CLOCK_REALTIME);
+
+	*error = clock_ns(CLOCK_MONOTONIC) - before;
+	return realtime - before - *error / 2;
+}
+
+/* The first time: as exactly as can be. */
+static void compare_clocks(struct stacksnoop *t)
+{
+	uint64_t error, least = UINT64_MAX;
+
+	for (int i = 0; i < 8; i++) {
+		uint64_t between = look_at_clocks(&error);
+
+		if (error < least)
+			t->realtime_ns = between;
+		least = error < least ? error : least;
+	}
+}
+
+/*
+ * Both clocks run at one rate, so that only a step of the time of day changes what is between
+ * them. If each look counted, its error would put events out of their order.
+ */
+static void follow_step(struct stacksnoop *t)
+{
+	uint64_t error;
+	int64_t step = (int64_t)(look_at_clocks(&error) - t->realtime_ns);
+
+	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
+		t->realtime_ns += (uint64_t)step;
 }
 
 /* --- templates --- */
@@ -239,7 +279,7 @@ static int read_events(struct run *r, struct error *e)
 	int err;
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
-	t->realtime_ns = clock_ns(CLOCK_REALTIME) - t->now;
+	follow_step(t);
 	t->was_event = false;
 	err = stream_read(t->stream, take_event, r);
 	if (!err)
@@ -318,6 +358,7 @@ static int open_stream(struct run *r, struct error *e)
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	t->writer = writer_new(output_write, &r->output);
 	new_symbolizer(r);
+	compare_clocks(t);
 	r->output.while_waiting = tell_losses;
 	r->output.context = r;
 	t->is_awake = true;
