@@ -2,6 +2,8 @@
  * load getppid|udp|call COUNT [CPU] - make COUNT events below five user frames with frame
  * pointers, and print the nanoseconds that one took: the median of many slices, in CPU time
  * of this thread, so that other programs on the machine disturb little.
+ * load paced RATE SECONDS CPU - make RATE getppid() events a second, a part of them each
+ * millisecond; print how many there were and how long it took.
  * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when
  * they are ready.
  * load sleep - say "ready" and wait for the end of standard input.
@@ -125,6 +127,30 @@ static double measure(enum kind kind, long n)
 	return slices[SLICES / 2];
 }
 
+static void sleep_until(uint64_t ns)
+{
+	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
+		;
+}
+
+/* What is late is made up for at once. */
+static int make_paced(long rate, long seconds)
+{
+	const uint64_t start = time_ns(CLOCK_MONOTONIC);
+	long n = 0;
+
+	for (long ms = 1; ms <= 1000 * seconds; ms++) {
+		for (; n < rate * ms / 1000; n++)
+			a(0);
+		sleep_until(start + (uint64_t)ms * 1000000);
+	}
+	(void)printf("events %ld seconds %.3f\n", n,
+		     (double)(time_ns(CLOCK_MONOTONIC) - start) / 1e9);
+	return 0;
+}
+
 static int say_now(void)
 {
 	(void)printf("%llu\n", (unsigned long long)time_ns(CLOCK_MONOTONIC));
@@ -148,6 +174,10 @@ int main(int argc, char **argv)
 		return say_now();
 	if (argc == 2 && !strcmp(argv[1], "sleep"))
 		return wait_for_end();
+	if (argc == 5 && !strcmp(argv[1], "paced")) {
+		pin(atoi(argv[4]));
+		return make_paced(atol(argv[2]), atol(argv[3]));
+	}
 	if (argc < 3)
 		return 2;
 

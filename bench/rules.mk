@@ -3,16 +3,19 @@
 BENCH_DIR   := $(BUILD)/bench
 BENCH_FLAGS ?=
 
-$(BENCH_DIR)/floor.bpf.o: bench/floor.bpf.c
+$(BENCH_DIR)/%.bpf.o: bench/%.bpf.c
 	@mkdir -p $(@D)
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
 		-Wno-unused-parameter $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) \
 		-c -o $@ $<
 
-$(BENCH_DIR)/floor.skel.h: $(BENCH_DIR)/floor.bpf.o
-	$(BPFTOOL) gen skeleton $< name floor_bpf >$@.tmp && mv $@.tmp $@
+$(BENCH_DIR)/%.skel.h: $(BENCH_DIR)/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
 
-$(BENCH_DIR)/floor $(BENCH_DIR)/multi: $(BENCH_DIR)/%: bench/%.c $(BENCH_DIR)/floor.skel.h
+.SECONDARY: $(BENCH_DIR)/floor.bpf.o $(BENCH_DIR)/ring.bpf.o
+$(BENCH_DIR)/floor $(BENCH_DIR)/multi: $(BENCH_DIR)/floor.skel.h
+$(BENCH_DIR)/ring: $(BENCH_DIR)/ring.skel.h
+$(BENCH_DIR)/floor $(BENCH_DIR)/multi $(BENCH_DIR)/ring: $(BENCH_DIR)/%: bench/%.c
 	$(CC) -D_GNU_SOURCE -I$(BENCH_DIR) $(CFLAGS) -o $@ $< $(shell $(PKG) --libs libbpf libelf)
 
 # As the programs that users trace should be: with frame pointers.
@@ -31,6 +34,6 @@ $(BENCH_DIR)/budget: bench/budget.c $(filter-out %/tool/main.o,$(OBJS))
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi load load-many budget)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

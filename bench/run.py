@@ -4,8 +4,8 @@
 Measures stackcount, programs that do the least ('floors', built from this folder) and the
 peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
 passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
-the table is left in build/bench/table.md too. Parts: getppid udp two funccount start end
-budget libc size; --vm adds many kernel functions, in a guest.
+the table is left in build/bench/table.md too. Parts: getppid udp two funccount stacksnoop start
+end budget libc size; --vm adds many kernel functions, in a guest.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import calls  # noqa: E402
 import events  # noqa: E402
 import functions  # noqa: E402
 import lifetime  # noqa: E402
+import snoop  # noqa: E402
 from table import Table  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[1]
@@ -48,6 +49,8 @@ class Setup:
         shutil.copy(self.build / "stackcount", self.stackcount)
         self.funccount = self.tmp / "funccount"
         self.funccount.symlink_to("stackcount")
+        self.stacksnoop = self.tmp / "stacksnoop"
+        self.stacksnoop.symlink_to("stackcount")
         self.notes = []
 
     def progress(self, text):
@@ -100,6 +103,7 @@ PARTS = {
     "budget": lifetime.budget,
     "libc": lifetime.user_functions,
     "size": lifetime.size,
+    "stacksnoop": snoop.stacksnoop,
 }
 
 

@@ -209,6 +209,26 @@ def test_time_of_day_for_programs_is_in_order_too(workload):
     assert before <= times[0] and times[-1] <= after
 
 
+@pytest.mark.needs("guest")
+def test_time_of_day_follows_when_it_is_set(workload):
+    works = [workload("syscalls", "getppid", 1, 0) for _ in range(2)]
+    pids = ",".join(str(work.pid) for work in works)
+    hour = 3600
+    with snoop("--json", "-T", "-U", "-p", pids, GETPPID) as tool:
+        tool.wait_live()
+        works[0].run()
+        tool.wait_for("stdout", rb"^{.*}$")
+        time.clock_settime(time.CLOCK_REALTIME, time.time() + hour)
+        try:
+            before = time.time_ns()
+            works[1].run()
+            after = time.time_ns()
+            first, second = read_json(tool.end().ok().out)
+        finally:
+            time.clock_settime(time.CLOCK_REALTIME, time.time() - hour)
+    assert before <= second.ns <= after and second.ns - first.ns > hour * 10**9
+
+
 # --- whose it was ---
 
 

@@ -1,0 +1,40 @@
+/*
+ * ring CATEGORY EVENT - attach ring.bpf.c's program to a tracepoint, say "live", and read the
+ * ring each millisecond, doing nothing with what is there, until standard input ends; then say
+ * how many records there were, and how many were lost. tracefs must be mounted.
+ */
+#include <bpf/libbpf.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+
+#include "ring.skel.h"
+
+static int take(void *context, void *record, size_t size)
+{
+	(void)record;
+	(void)size;
+	++*(uint64_t *)context;
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd end = { .fd = 0, .events = POLLIN };
+	struct ring_buffer *ring;
+	struct ring_bpf *s;
+	uint64_t n = 0;
+
+	if (argc != 3)
+		return 2;
+	s = ring_bpf__open_and_load();
+	ring = s ? ring_buffer__new(bpf_map__fd(s->maps.ring), take, &n, NULL) : NULL;
+	if (!ring || !bpf_program__attach_tracepoint(s->progs.record_stacks, argv[1], argv[2]))
+		return 1;
+	(void)fputs("live\n", stderr);
+	while (poll(&end, 1, 1) == 0)
+		(void)ring_buffer__consume(ring);
+	(void)ring_buffer__consume(ring);
+	(void)fprintf(stderr, "records %" PRIu64 " lost %" PRIu64 "\n", n, (uint64_t)s->bss->lost);
+	return 0;
+}
