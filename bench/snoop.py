@@ -23,18 +23,25 @@ LOAD_BURST = BURST * 10 // 11
 
 
 class Reader:
-    """A tracer whose standard output goes to /dev/null: what it says, what CPU time it takes."""
+    """A tracer whose standard output goes to /dev/null: what it says, what CPU time it takes. Where
+    it says among its output what it lost (bpftrace), that goes through grep(1)."""
 
     def __init__(self, argv, marker=None, timeout=30):
         self.argv, self.marker, self.timeout = [str(a) for a in argv], marker, timeout
-        self.text = b""
+        self.text, self.grep = b"", 0
 
     def __enter__(self):
         stdin, self.stdin = os.pipe2(os.O_CLOEXEC)
         self.stderr, write = os.pipe2(os.O_CLOEXEC)
-        self.pid = spawn(self.argv, stdin, DEVNULL, write)
-        os.close(stdin)
-        os.close(write)
+        if "bpftrace" in self.argv[0]:
+            output, stdout = os.pipe2(os.O_CLOEXEC)
+            self.grep = spawn([shutil.which("grep"), "-a", "^Lost "], output, write)
+            os.close(output)
+        else:
+            stdout = os.dup(DEVNULL)
+        self.pid = spawn(self.argv, stdin, stdout, write)
+        for fd in (stdin, stdout, write):
+            os.close(fd)
         try:
             self._wait_until_live()
         except Failed:
@@ -101,6 +108,8 @@ class Reader:
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
+        if self.grep:
+            os.waitpid(self.grep, 0)
         os.close(self.stderr)
         if self.stdin >= 0:
             os.close(self.stdin)
