@@ -71,7 +71,9 @@ def test_the_probes_of_a_program(workload, without):
 
 def test_kinds_of_events_side_by_side(workload):
     work = workload("usdt", 300)
-    text = count_calls(work, "-p", work.pid, f"u:{USDT}:alpha:tick", f"{USDT}:fire_*", "t:sched:sched_*")
+    patterns = [f"u:{USDT}:alpha:tick", f"{USDT}:fire_*", "t:sched:sched_*"]
+    # Of the kernel's own events some may come while a program runs on that CPU: lost, and told.
+    text = count_calls(work, "-p", work.pid, *patterns, is_lossless=False)
     counts = {name: n for name, n in text.counts.items() if not name.startswith("sched:")}
     assert counts == {"alpha:tick": 300, "fire_alpha": 300, "fire_beta": 300, "fire_gated": 300}
 
