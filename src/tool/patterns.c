@@ -29,6 +29,19 @@ int check_patterns(const struct options *opt, struct error *e)
 	return 0;
 }
 
+bool patterns_have_user_places(const struct options *opt)
+{
+	for (size_t i = 0; i < opt->n_patterns; i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		struct error none;
+
+		if (probe_spec_parse(opt->patterns[i], opt->regexp, &spec, &none) == 0 &&
+		    (spec.kind == PROBE_USER_FUNCTION || spec.kind == PROBE_USDT))
+			return true;
+	}
+	return false;
+}
+
 int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {

@@ -1,6 +1,8 @@
 /* tool/patterns.h - from the command line's patterns to targets. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "host/host.h"
@@ -10,6 +12,9 @@
 
 /* Are the patterns well-formed, and do they fit the options? Errors: -EINVAL. */
 must_check int check_patterns(const struct options *opt, struct error *e);
+
+/* Is one of them a place in user space? They are well-formed. */
+bool patterns_have_user_places(const struct options *opt);
 
 /* Add what all patterns match to @targets. Errors: those of match_targets(). */
 must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
+#include "attach/warm.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "report/escape.h"
@@ -159,6 +160,16 @@ static int start(struct run *r, struct error *e)
 	return err;
 }
 
+/* What takes the kernel long and can be begun now. */
+static void warm_up(const struct options *opt)
+{
+	struct error none;
+	uint32_t pmu;
+
+	if (patterns_have_user_places(opt) && host_pmu_type("uprobe", &pmu, &none) == 0)
+		warm_uprobes(pmu);
+}
+
 static int prepare(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
@@ -170,6 +181,8 @@ static int prepare(struct run *r, struct error *e)
 
 	int err = setup_check(r->opt, e);
 
+	if (!err)
+		warm_up(r->opt);
 	if (!err)
 		err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
 	if (!err)

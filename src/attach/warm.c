@@ -1,0 +1,43 @@
+/*
+ * A uprobe is registered with dup_mmap_sem taken for writing (kernel/events/uprobes.c), a per-CPU
+ * semaphore whose first writer in a while waits for an RCU grace period (rcu_sync_enter()).
+ * The file is one of our own, in memory, that nobody maps.
+ */
+#include "attach/warm.h"
+
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/link.h"
+#include "base/cleanup.h"
+
+static void *put_and_take(void *argument)
+{
+	cleanup_close int file = memfd_create("stackcount", MFD_CLOEXEC);
+	struct perf_event_attr attr = { .type = (uint32_t)(uintptr_t)argument,
+					.size = sizeof(attr) };
+	char path[32];
+
+	if (file < 0 || ftruncate(file, sysconf(_SC_PAGESIZE)) < 0)
+		return NULL;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	attr.config1 = (uintptr_t)path;
+
+	cleanup_close int event = link_open_event(&attr, -1);
+
+	(void)event;
+	return NULL;
+}
+
+void warm_uprobes(uint32_t pmu)
+{
+	pthread_t thread;
+
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number handed over */
+	if (pthread_create(&thread, NULL, put_and_take, (void *)(uintptr_t)pmu) == 0)
+		(void)pthread_detach(thread);
+}

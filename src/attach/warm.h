@@ -1,0 +1,11 @@
+/* attach/warm.h - have the kernel wait for what a uprobe waits for, while we do other things. */
+#pragma once
+
+#include <stdint.h>
+
+/*
+ * The first uprobe in a while makes the kernel wait for RCU, 10 ms; those behind it do not. So one
+ * is put, in a thread, where nobody comes by, and taken away again. @pmu: perf's type of uprobes.
+ * Fails in silence.
+ */
+void warm_uprobes(uint32_t pmu);
