@@ -14,6 +14,7 @@
 #include "report/render.h"
 
 #define WAIT_MS 1000
+#define PATIENCE 5 /* such waits, for a reader that takes nothing when the run must end */
 
 void output_init(struct output *o, struct waiter *waiter)
 {
@@ -25,7 +26,7 @@ void output_init(struct output *o, struct waiter *waiter)
 
 /*
  * A reader may be slow, and gets all of the report that a signal asks for; or it has stopped
- * reading, and then the next signal ends the run all the same.
+ * reading, and then the next signal ends the run all the same, or a few seconds without one.
  */
 static bool is_second_signal(struct output *o)
 {
@@ -45,13 +46,15 @@ static int wait_for_reader(struct output *o, size_t *n)
 		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
-	while (!fds[0].revents) {
-		int ready = poll(fds, ARRAY_SIZE(fds), o->while_waiting ? WAIT_MS : -1);
+	for (int n_waits = 0; !fds[0].revents;) {
+		int ready = poll(fds, ARRAY_SIZE(fds), WAIT_MS);
 
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		if (ready == 0 && o->while_waiting)
 			o->while_waiting(o->context);
+		if (ready == 0 && o->must_end && ++n_waits == PATIENCE)
+			return -EINTR;
 		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
 			return -EINTR;
 	}
