@@ -4,6 +4,7 @@
  * of this thread, so that other programs on the machine disturb little.
  * load paced RATE SECONDS CPU - make RATE getppid() events a second, a part of them each
  * millisecond; print how many there were and how long it took.
+ * load wait ... - the same as without, after saying "ready" and a byte on standard input.
  * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when
  * they are ready.
  * load sleep - say "ready" and wait for the end of standard input.
@@ -157,6 +158,15 @@ static int say_now(void)
 	return 0;
 }
 
+static int wait_for_go(void)
+{
+	char byte;
+
+	(void)puts("ready");
+	(void)fflush(stdout);
+	return read(0, &byte, 1) != 1;
+}
+
 static int wait_for_end(void)
 {
 	char byte;
@@ -170,6 +180,12 @@ static int wait_for_end(void)
 
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "wait")) {
+		if (wait_for_go())
+			return 2;
+		argc--;
+		argv++;
+	}
 	if (argc == 2 && !strcmp(argv[1], "now"))
 		return say_now();
 	if (argc == 2 && !strcmp(argv[1], "sleep"))

@@ -28,15 +28,16 @@ struct {
 } ring SEC(".maps");
 
 __u64 lost;
+const volatile __u32 pids[2];
 
 SEC("tracepoint")
 int record_stacks(void *ctx)
 {
-	__u32 zero = 0;
+	__u32 zero = 0, pid = bpf_get_current_pid_tgid() >> 32;
 	struct record *record = bpf_map_lookup_elem(&scratch, &zero);
 	long kernel, user;
 
-	if (!record)
+	if (!record || (pid != pids[0] && pid != pids[1]))
 		return 0;
 	record->time = bpf_ktime_get_ns();
 	record->process = bpf_get_current_pid_tgid();

@@ -1,12 +1,14 @@
 /*
- * ring CATEGORY EVENT - attach ring.bpf.c's program to a tracepoint, say "live", and read the
- * ring each millisecond, doing nothing with what is there, until standard input ends; then say
- * how many records there were, and how many were lost. tracefs must be mounted.
+ * ring CATEGORY EVENT PID PID - attach ring.bpf.c's program to a tracepoint for two processes, say
+ * "live", and read the ring each millisecond, doing nothing with what is there, until standard
+ * input ends; then say how many records there were, and how many were lost. tracefs must be
+ * mounted.
  */
 #include <bpf/libbpf.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "ring.skel.h"
 
@@ -25,10 +27,15 @@ int main(int argc, char **argv)
 	struct ring_bpf *s;
 	uint64_t n = 0;
 
-	if (argc != 3)
+	if (argc != 5)
 		return 2;
-	s = ring_bpf__open_and_load();
-	ring = s ? ring_buffer__new(bpf_map__fd(s->maps.ring), take, &n, NULL) : NULL;
+	s = ring_bpf__open();
+	if (!s)
+		return 1;
+	for (int i = 0; i < 2; i++)
+		s->rodata->pids[i] = (__u32)atoi(argv[3 + i]);
+	ring = !ring_bpf__load(s) ? ring_buffer__new(bpf_map__fd(s->maps.ring), take, &n, NULL)
+				  : NULL;
 	if (!ring || !bpf_program__attach_tracepoint(s->progs.record_stacks, argv[1], argv[2]))
 		return 1;
 	(void)fputs("live\n", stderr);

@@ -124,38 +124,59 @@ def lost(text):
 
 
 def readers(setup):
-    """(name, argv, marker, most CPU seconds per 100,000 events)"""
-    snoop = setup.stacksnoop
-    yield "floor ring", [setup.bench / "ring", *GETPPID], rb"^live", None
-    yield "stacksnoop", [snoop, TARGET], None, CPU_S_PER_100000
-    yield "stacksnoop -f", [snoop, "-f", TARGET], HEADER, 2 * CPU_S_PER_100000
-    yield "stacksnoop --json", [snoop, "--json", TARGET], HEADER, 2 * CPU_S_PER_100000
-    yield "stacksnoop -K", [snoop, "-K", TARGET], None, None
-    bpftrace = shutil.which("bpftrace")
-    if bpftrace:
-        for what, program in (("kstack", 'printf("%s", kstack)'),
-                              ("both", 'printf("%s%s", kstack, ustack)')):
-            argv = [bpftrace, "-e", f"{TARGET} {{ {program} }}"]
-            yield f"bpftrace printf {what}", argv, None, None
+    """(name, argv for processes, marker, most CPU seconds per 100,000 events)"""
+    def snoop(*options):
+        return lambda pids: [setup.stacksnoop, *options, "-p", ",".join(map(str, pids)), TARGET]
+
+    def bpftrace(program):
+        def argv(pids):
+            wanted = " || ".join(f"pid == {pid}" for pid in pids)
+            return [shutil.which("bpftrace"), "-e", f"{TARGET} /{wanted}/ {{ {program} }}"]
+        return argv
+
+    yield ("floor ring", lambda pids: [setup.bench / "ring", *GETPPID, pids[0], pids[-1]],
+           rb"^live", None)
+    yield "stacksnoop", snoop(), None, CPU_S_PER_100000
+    yield "stacksnoop -f", snoop("-f"), HEADER, 2 * CPU_S_PER_100000
+    yield "stacksnoop --json", snoop("--json"), HEADER, 2 * CPU_S_PER_100000
+    yield "stacksnoop -K", snoop("-K"), None, None
+    if shutil.which("bpftrace"):
+        yield "bpftrace printf kstack", bpftrace('printf("%s", kstack)'), None, None
+        yield "bpftrace printf both", bpftrace('printf("%s%s", kstack, ustack)'), None, None
 
 
-def run_loads(*argvs):
-    """Side by side, to their ends; what they print."""
-    running = [subprocess.Popen(list(map(str, argv)), stdout=subprocess.PIPE, text=True) for argv in argvs]
+def start_load(setup, arguments):
+    argv = [str(setup.bench / "load"), "wait", *map(str, arguments)]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    return process
+
+
+def run_loads(running):
+    """Side by side, to their ends; the seconds that the longest took."""
+    begin = time.monotonic()
+    for process in running:
+        process.stdin.write("\n")
+        process.stdin.flush()
     texts = [process.communicate()[0] for process in running]
-    if any(process.returncode for process in running):
-        raise Failed("load: failed")
-    return texts
+    said = re.findall(r"seconds (\S+)", " ".join(texts))
+    return max(map(float, said)) if said else time.monotonic() - begin
 
 
-def read_all(argv, marker, n_events, *loads):
+def read_all(setup, argv, marker, n_events, *loads):
     """(lost, CPU seconds per 100,000 events, events per second) of what the loads make."""
-    with Reader(argv, marker) as reader:
-        before, begin = reader.cpu_s(), time.monotonic()
-        said = re.findall(r"seconds (\S+)", " ".join(run_loads(*loads)))
-        rate = n_events / (max(map(float, said)) if said else time.monotonic() - begin)
-        cpu = reader.wait_until_idle() - before
-        return reader.stop(), cpu * 100_000 / n_events, rate
+    running = [start_load(setup, load) for load in loads]
+    try:
+        with Reader(argv([process.pid for process in running]), marker) as reader:
+            before = reader.cpu_s()
+            rate = n_events / run_loads(running)
+            cpu = reader.wait_until_idle() - before
+            return reader.stop(), cpu * 100_000 / n_events, rate
+    finally:
+        for process in running:
+            process.stdin.close()
+            process.wait()
+            process.stdout.close()
 
 
 def add_reading(setup, table, title, rounds, n_events, *loads):
@@ -165,7 +186,7 @@ def add_reading(setup, table, title, rounds, n_events, *loads):
     for r in range(rounds):
         setup.progress(f"{title}: round {r + 1} of {rounds}")
         for name, argv, marker, _ in in_turn(jobs, r):
-            run = attempt(setup, name, lambda: read_all(argv, marker, n_events, *loads))
+            run = attempt(setup, name, lambda: read_all(setup, argv, marker, n_events, *loads))
             got[name].append(run or (None, None, None))
     for name, _, _, most in jobs:
         n_lost, cpu, rate = (middle(column) for column in zip(*got[name]))
@@ -229,16 +250,15 @@ def add_start(setup, table):
 
 
 def stacksnoop(setup, table):
-    load = setup.bench / "load"
     rounds = (setup.rounds + 2) // 3
     n = RATE * SECONDS
     add_reading(setup, table, f"stacksnoop: {RATE} events a second for {SECONDS} s, one CPU, both stacks",
-                rounds, n, [load, "paced", RATE, SECONDS, 1])
+                rounds, n, ["paced", RATE, SECONDS, 1])
     add_reading(setup, table, f"stacksnoop: the same from two CPUs, {RATE // 2} each", 1, n,
-                *([load, "paced", RATE // 2, SECONDS, cpu] for cpu in (0, 1)))
+                *(["paced", RATE // 2, SECONDS, cpu] for cpu in (0, 1)))
     add_reading(setup, table, f"stacksnoop: {BURST} events at full speed, one CPU",
-                setup.rounds, BURST, [load, "getppid", LOAD_BURST, 1])
+                setup.rounds, BURST, ["getppid", LOAD_BURST, 1])
     add_reading(setup, table, f"stacksnoop: {BURST} events at full speed, two CPUs",
-                setup.rounds, BURST, *([load, "getppid", LOAD_BURST // 2, cpu] for cpu in (0, 1)))
+                setup.rounds, BURST, *(["getppid", LOAD_BURST // 2, cpu] for cpu in (0, 1)))
     add_traced_side(setup, table)
     add_start(setup, table)
