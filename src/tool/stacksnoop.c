@@ -53,6 +53,7 @@ struct stacksnoop {
 	char clock[16];
 	uint64_t refreshed, told; /* when */
 	uint64_t n_told;          /* losses */
+	uint64_t n_events;        /* printed */
 	unsigned n_empty_reads;
 	bool is_awake;
 	bool is_filling;
@@ -226,12 +227,17 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 {
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
-	const struct template *template = find_template(t, r->opt, event);
+	const struct template *template;
 	char time[32], comm[sizeof(event->comm) + 1];
 	struct event_head head = {
 		.comm = comm, .pid = event->tgid, .tid = event->tid, .cpu = cpu
 	};
 
+	/* Old kernels may count one more on each CPU (is_below_limit() of bpf/filter.bpf.h). */
+	if (r->opt->max_events && t->n_events == r->opt->max_events)
+		return 0;
+	t->n_events++;
+	template = find_template(t, r->opt, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
 	comm[sizeof(event->comm)] = '\0';
 	if (!r->opt->timestamp)
@@ -257,7 +263,7 @@ static void tell_losses(void *context)
 	t->told = now;
 	losses_read(stream_losses(t->stream), losses);
 	for (int i = 0; i < LOSS_N; i++)
-		n += losses[i];
+		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* those are tasks */
 	if (n != t->n_told)
 		log_warn("Lost %" PRIu64 " hits so far", n);
 	t->n_told = n;
