@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -36,8 +37,13 @@ static void *put_and_take(void *argument)
 void warm_uprobes(uint32_t pmu)
 {
 	pthread_t thread;
+	sigset_t all, before;
 
+	/* Signals are for the thread that waits for them. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number handed over */
 	if (pthread_create(&thread, NULL, put_and_take, (void *)(uintptr_t)pmu) == 0)
 		(void)pthread_detach(thread);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
