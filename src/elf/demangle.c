@@ -92,7 +92,7 @@ static char *demangle_d(const char *name)
 }
 
 /* Legacy Rust names look like C++ ones but for a hash at the end, so Rust is asked first. */
-char *demangle(const char *name)
+static char *demangle_whole(const char *name)
 {
 	bool is_long = strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED;
 	char *text = NULL;
@@ -106,4 +106,18 @@ char *demangle(const char *name)
 	if (!text && name[1] == 'D')
 		text = demangle_d(name);
 	return text;
+}
+
+/* The suffix of a stub, "@plt", is no part of what was mangled. */
+char *demangle(const char *name)
+{
+	const char *suffix = name[0] == '_' ? strrchr(name, '@') : NULL;
+
+	if (!suffix || strcmp(suffix, "@plt") != 0)
+		return demangle_whole(name);
+
+	cleanup_free char *mangled = xstrndup(name, (size_t)(suffix - name));
+	cleanup_free char *text = demangle_whole(mangled);
+
+	return text ? xasprintf("%s%s", text, suffix) : NULL;
 }

@@ -78,6 +78,12 @@ static void take_segment(struct image *im, const GElf_Phdr *h)
 							   .is_executable = h->p_flags & PF_X };
 }
 
+static void take_notes(struct image *im, const GElf_Phdr *h)
+{
+	if (h->p_offset <= im->size && h->p_filesz <= im->size - h->p_offset)
+		im->notes[im->n_notes++] = (struct slice){ im->data + h->p_offset, h->p_filesz };
+}
+
 static void read_segments(struct image *im, Elf *elf)
 {
 	GElf_Phdr h;
@@ -86,8 +92,13 @@ static void read_segments(struct image *im, Elf *elf)
 	if (elf_getphdrnum(elf, &n) != 0 || n > im->size / sizeof(Elf32_Phdr))
 		return;
 	im->segments = xcalloc(n, sizeof(*im->segments));
-	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++)
-		take_segment(im, &h);
+	im->notes = xcalloc(n, sizeof(*im->notes));
+	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++) {
+		if (h.p_type == PT_NOTE)
+			take_notes(im, &h);
+		else
+			take_segment(im, &h);
+	}
 }
 
 /* Every section is kept, as symbols name them by number; a bad one as an empty one. */

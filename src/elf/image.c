@@ -75,20 +75,30 @@ int image_open_memory(const void *data, size_t size, const char *name, struct im
 	return 0;
 }
 
-void image_close(struct image *im)
+static void release(struct image *im)
 {
-	if (!im)
-		return;
 	if (im->is_mapped)
 		(void)munmap(im->memory, im->size);
 	else
 		free(im->memory);
 	symbol_index_free(im->index);
+	plt_free(im->plt);
+	free(im->shifts);
 	strtab_free(im->short_names);
 	free(im->segments);
 	free(im->sections);
+	free(im->notes);
 	free(im->name);
 	free(im);
+}
+
+void image_close(struct image *im)
+{
+	if (!im)
+		return;
+	if (im->debug)
+		release(im->debug);
+	release(im);
 }
 
 void image_freep(struct image **im)
@@ -172,10 +182,19 @@ bool image_has_64_bit_code(const struct image *im)
 }
 
 /* Mapped pages are the page cache's, and are not counted. */
-size_t image_bytes(const struct image *im)
+static size_t own_bytes(const struct image *im)
 {
 	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +
 	       im->n_segments * sizeof(*im->segments) + im->n_sections * sizeof(*im->sections) +
-	       symbol_index_bytes(im->index) +
-	       (im->short_names ? strtab_bytes(im->short_names) : 0);
+	       im->n_notes * sizeof(*im->notes) + symbol_index_bytes(im->index) +
+	       plt_bytes(im->plt) + (im->short_names ? strtab_bytes(im->short_names) : 0);
+}
+
+size_t image_bytes(const struct image *im)
+{
+	size_t bytes = own_bytes(im);
+
+	if (im->debug)
+		bytes += own_bytes(im->debug) + im->debug->n_sections * sizeof(*im->shifts);
+	return bytes;
 }

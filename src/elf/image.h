@@ -47,7 +47,8 @@ typedef int image_symbol_visit(void *context, const struct image_symbol *symbol)
 int image_each_function(struct image *im, image_symbol_visit *visit, void *context);
 
 /*
- * The function that @vaddr lies in; a sorted index is built at the first call.
+ * The function that @vaddr lies in; a sorted index is built at the first call. Besides what
+ * image_each_function() visits these are stubs of a procedure linkage table: "puts@plt".
  * Past a function's end there is no answer, never the neighbour. Among aliases the
  * one that a person would write: global before local, fewer leading underscores,
  * then shorter, then by the alphabet.

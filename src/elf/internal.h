@@ -15,6 +15,7 @@
 
 #include "elf/image.h"
 
+struct plt;
 struct strtab;
 struct symbol_index;
 
@@ -37,6 +38,12 @@ struct section {
 	uint32_t link;
 };
 
+/* Some bytes of the file. */
+struct slice {
+	const uint8_t *data;
+	size_t size;
+};
+
 struct image {
 	char *name; /* for messages */
 	const uint8_t *data;
@@ -49,18 +56,17 @@ struct image {
 	size_t n_segments;
 	struct section *sections;
 	size_t n_sections;
+	struct slice *notes; /* segments of them */
+	size_t n_notes;
 	struct symbol_index *index; /* NULL until the first look-up */
+	struct plt *plt;            /* NULL until an address in a PLT is looked up */
+	struct image *debug;        /* its .symtab is used too; NULL: none */
+	struct shift *shifts;       /* of each section of @debug */
 	struct strtab *short_names; /* those whose "@VERSION" was cut; NULL until needed */
 };
 
 /* Fill @im's segments and sections from its data. Errors: -ENOEXEC. */
 must_check int image_read_headers(struct image *im, struct error *e);
-
-/* Some bytes of the file. */
-struct slice {
-	const uint8_t *data;
-	size_t size;
-};
 
 /* The part of @section that the file holds; empty where it is none or lies outside. */
 struct slice section_bytes(const struct image *im, const struct section *section);
@@ -68,5 +74,25 @@ struct slice section_bytes(const struct image *im, const struct section *section
 /* The same, cut behind its last NUL: a string that begins inside also ends inside. */
 struct slice section_strings(const struct image *im, const struct section *section);
 
+/* What is to be added to addresses in a section of a debug file. */
+struct shift {
+	uint64_t by;
+	bool is_known; /* else the section is no part of the file that the debug file is for */
+};
+
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);
+
+/* @name without "@VERSION", or with @suffix in its place. Lent by @im. */
+const char *image_cut_version(struct image *im, const char *name, const char *suffix);
+
+/*
+ * Where the code ends that begins at @vaddr and says no size itself, by what .eh_frame tells of
+ * it or of the next; @end where it tells nothing, and never more.
+ */
+uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
+
+/* The stub of a procedure linkage table at @vaddr, by the name of what it leads to. */
+bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
+void plt_free(struct plt *plt);
+size_t plt_bytes(const struct plt *plt);

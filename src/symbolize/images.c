@@ -11,7 +11,9 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "elf/debug.h"
 #include "elf/image.h"
+#include "symbolize/roots.h"
 
 #define MAX_FILES 512
 #define MAX_IMAGES 256
@@ -34,6 +36,7 @@ struct entry {
 	uint64_t bytes;       /* that they take */
 	uint64_t last_used;   /* by the clock of look-ups */
 	uint32_t pid;         /* a process that has it mapped */
+	uint32_t root;        /* its root directory, by number */
 	struct mapping where; /* and where; its path is lent by the strtab */
 };
 
@@ -41,6 +44,7 @@ struct images {
 	struct strtab *strings;
 	struct entry *entries;
 	size_t n, capacity;
+	struct roots roots;
 	struct u64_map newest; /* by hash of device and inode, or of the name */
 	uint64_t clock;
 	size_t n_files, max_files;
@@ -70,6 +74,7 @@ void images_free(struct images *im)
 		cleanup_close_fd(&im->entries[i].fd);
 	}
 	free(im->entries);
+	roots_fini(&im->roots);
 	u64_map_fini(&im->newest);
 	free(im);
 }
@@ -217,6 +222,7 @@ uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
 		where.path = strtab_add(im->strings, m->path);
 		entry->where = where;
 		entry->pid = pid;
+		entry->root = roots_of(&im->roots, pid);
 		if (!entry->image && open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -253,6 +259,28 @@ static int open_vdso(struct image **ret, struct error *e)
 	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
+/*
+ * A stripped file's symbols: in its debug file, as the process sees the file system, then as we
+ * do, else packed in the file itself.
+ */
+static void find_debug(struct images *im, struct entry *entry)
+{
+	const char *path = entry->where.path;
+	int root = roots_fd(&im->roots, entry->root);
+	struct image *debug = NULL;
+	struct error e;
+
+	if (image_has_symtab(entry->image) ||
+	    (root >= 0 && debug_file_find(entry->image, root, path, &debug, &e) == 0) ||
+	    debug_file_find(entry->image, -1, path, &debug, &e) == 0) {
+		/* found */
+	} else if (image_open_embedded(entry->image, &debug, &e) != 0) {
+		log_debug("%s: exported functions only: %s", entry->module, e.text);
+	}
+	if (debug)
+		image_set_debug(entry->image, debug);
+}
+
 static bool open_image(struct images *im, struct entry *entry)
 {
 	struct error e;
@@ -275,6 +303,8 @@ static bool open_image(struct images *im, struct entry *entry)
 		return false;
 	}
 	im->n_images++;
+	if (entry->kind == IMAGE_FILE)
+		find_debug(im, entry);
 	return true;
 }
 

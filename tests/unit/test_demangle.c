@@ -48,6 +48,9 @@ static void cxx_names_have_their_parameters(void **state)
 		{ "_ZThn8_N1A1fEv", "non-virtual thunk to A::f()" },
 		{ "_Z1fv.isra.0", "f() [clone .isra.0]" },
 		{ "_Z1fv.cold", "f() [clone .cold]" },
+		{ "_Z1fv@plt", "f()@plt" },
+		{ "_Z1fv@other", NULL },
+		{ "_@plt", NULL },
 	};
 
 	check(rows, ARRAY_SIZE(rows));

@@ -1,0 +1,66 @@
+/*
+ * The build ID is a note, in a section and in a segment:
+ *
+ *	GNU   20 bytes   NT_GNU_BUILD_ID   93ac61ec5a8eb1396f9fbd350e3169a558528a40
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "elf/debug.h"
+#include "elf/internal.h"
+
+/* Fewer bytes would not tell files apart; more are no hash. */
+#define LEAST_BYTES 8
+#define MOST_BYTES 64
+
+static size_t padded(size_t n)
+{
+	return (n + 3) & ~(size_t)3;
+}
+
+static size_t find_in_notes(struct slice notes, const uint8_t **ret)
+{
+	size_t at = 0;
+	Elf64_Nhdr h; /* the same in 32-bit files */
+
+	while (notes.size - at >= sizeof(h)) {
+		memcpy(&h, notes.data + at, sizeof(h));
+		at += sizeof(h);
+
+		size_t n_name = padded(h.n_namesz), n = padded(h.n_descsz);
+
+		if (n_name > notes.size - at || h.n_descsz > notes.size - at - n_name)
+			return 0;
+		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    memcmp(notes.data + at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+		    h.n_descsz >= LEAST_BYTES && h.n_descsz <= MOST_BYTES) {
+			*ret = notes.data + at + n_name;
+			return h.n_descsz;
+		}
+		if (n > notes.size - at - n_name)
+			return 0;
+		at += n_name + n;
+	}
+	return 0;
+}
+
+size_t image_build_id(const struct image *im, const uint8_t **ret)
+{
+	size_t n = 0;
+
+	/* Sections first: in a debug file segments may say places that are not in it. */
+	for (size_t i = 0; i < im->n_sections && !n; i++)
+		if (im->sections[i].type == SHT_NOTE)
+			n = find_in_notes(section_bytes(im, &im->sections[i]), ret);
+	for (size_t i = 0; i < im->n_notes && !n; i++)
+		n = find_in_notes(im->notes[i], ret);
+	return n;
+}
+
+bool image_is_same_build(const struct image *im, const struct image *debug)
+{
+	const uint8_t *a, *b;
+	size_t n = image_build_id(im, &a);
+
+	return n && image_build_id(debug, &b) == n && memcmp(a, b, n) == 0;
+}

@@ -1,0 +1,74 @@
+/*
+ * .gnu_debugdata is an ELF file in xz: symbols alone, of a file that was stripped. A few
+ * kilobytes of it can stand for gigabytes, so both what the decoder takes and what comes out
+ * are bounded.
+ */
+#include <errno.h>
+#include <lzma.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "elf/debug.h"
+#include "elf/internal.h"
+
+#define SECTION ".gnu_debugdata"
+#define MOST_BYTES ((size_t)128 << 20)
+/* xz -9 needs 65 MiB to unpack. */
+#define MOST_DECODER_BYTES (80 << 20)
+
+static struct slice find_data(const struct image *im)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, SECTION) == 0)
+			return section_bytes(im, &im->sections[i]);
+	return (struct slice){};
+}
+
+static int explain(const struct image *im, lzma_ret code, struct error *e)
+{
+	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
+		return error_set(e, -E2BIG, "%s: " SECTION " takes too much memory to unpack",
+				 im->name);
+	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
+}
+
+/* *@ret is made as large as what comes out. */
+static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
+		  struct error *e)
+{
+	size_t capacity = in.size < MOST_BYTES / 4 ? 4 * in.size : MOST_BYTES;
+	lzma_ret code = lzma_stream_decoder(xz, MOST_DECODER_BYTES, 0);
+
+	xz->next_in = in.data;
+	xz->avail_in = in.size;
+	while (code == LZMA_OK) {
+		*ret = xreallocarray(*ret, capacity, 1);
+		xz->next_out = *ret + xz->total_out;
+		xz->avail_out = capacity - xz->total_out;
+		code = lzma_code(xz, LZMA_FINISH);
+		if (code != LZMA_OK || xz->avail_out)
+			continue;
+		if (capacity == MOST_BYTES)
+			return explain(im, LZMA_MEM_ERROR, e);
+		capacity = capacity < MOST_BYTES / 2 ? 2 * capacity : MOST_BYTES;
+	}
+	return code == LZMA_STREAM_END ? 0 : explain(im, code, e);
+}
+
+int image_open_embedded(const struct image *im, struct image **ret, struct error *e)
+{
+	struct slice in = find_data(im);
+	cleanup_free uint8_t *data = NULL;
+	lzma_stream xz = LZMA_STREAM_INIT;
+
+	if (!in.size)
+		return error_set(e, -ENOENT, "%s: no " SECTION, im->name);
+
+	int err = unpack(im, in, &xz, &data, e);
+	size_t size = xz.total_out;
+
+	lzma_end(&xz);
+	return err ? err : image_open_memory(data, size, SECTION, ret, e);
+}

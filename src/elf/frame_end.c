@@ -1,0 +1,144 @@
+/*
+ * Where code ends whose symbol does not say it. .eh_frame_hdr is a table of the functions that
+ * have unwind information, with or without a symbol, sorted by where they begin:
+ *
+ *	version 1, 0x1b, 0x03, 0x3b   how the rest is written: what all linkers use
+ *	int32 .eh_frame  uint32 n
+ *	n * { int32 begins, int32 entry }   both from the header's own address
+ *
+ * An entry of .eh_frame says how long its function is:
+ *
+ *	uint32 length  uint32 back to its CIE  int32 begins, from here  uint32 bytes
+ *
+ * if the CIE's augmentation ("zR", "zPLR") says 0x1b for 'R'.
+ */
+#include <string.h>
+
+#include "elf/internal.h"
+
+#define PC_RELATIVE_4 0x1b
+
+struct frame_table {
+	const struct section *header;
+	const uint8_t *rows;
+	uint32_t n;
+};
+
+static uint32_t read_u32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static const struct section *find_section(const struct image *im, const char *name)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, name) == 0)
+			return &im->sections[i];
+	return NULL;
+}
+
+static bool find_frames(const struct image *im, struct frame_table *ret)
+{
+	static const uint8_t usual[] = { 1, PC_RELATIVE_4, 0x03, 0x3b };
+	const struct section *header = find_section(im, ".eh_frame_hdr");
+	struct slice bytes = {};
+
+	if (header)
+		bytes = section_bytes(im, header);
+	if (bytes.size < 12 || memcmp(bytes.data, usual, sizeof(usual)) != 0)
+		return false;
+	*ret = (struct frame_table){ header, bytes.data + 12, read_u32(bytes.data + 8) };
+	return ret->n <= (bytes.size - 12) / 8;
+}
+
+/* An address relative to the header. */
+static uint64_t row_value(const struct frame_table *t, uint32_t i, size_t column)
+{
+	return t->header->vaddr + (uint64_t)(int32_t)read_u32(t->rows + 8 * (size_t)i + column);
+}
+
+/* How many functions begin at @vaddr or before. */
+static uint32_t count_until(const struct frame_table *t, uint64_t vaddr)
+{
+	uint32_t low = 0, high = t->n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (row_value(t, middle, 0) <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool skip_leb128(struct slice cie, size_t *at)
+{
+	while (*at < cie.size && cie.data[*at] & 0x80)
+		++*at;
+	return ++*at < cie.size;
+}
+
+/* Does the CIE at @at say that entries hold their addresses as PC_RELATIVE_4? */
+static bool is_usual_cie(struct slice frames, size_t at)
+{
+	if (at > frames.size || frames.size - at < 12)
+		return false;
+
+	struct slice cie = { frames.data + at, frames.size - at };
+	const char *augmentation = (const char *)cie.data + 9;
+	size_t n = strnlen(augmentation, cie.size - 9);
+
+	at = 9 + n + 1; /* behind length, id and version */
+	if (at >= cie.size || augmentation[0] != 'z' || !skip_leb128(cie, &at) ||
+	    !skip_leb128(cie, &at) || !skip_leb128(cie, &at) || !skip_leb128(cie, &at))
+		return false;
+	/* 'P' has a pointer behind its encoding; nearly all are of four bytes. */
+	for (size_t i = 1; i < n && at < cie.size; i++) {
+		if (augmentation[i] == 'R')
+			return cie.data[at] == PC_RELATIVE_4;
+		if (augmentation[i] == 'P' && (cie.data[at] & 0x0f) != 0x0b)
+			return false;
+		at += augmentation[i] == 'P' ? 5 : augmentation[i] == 'L';
+	}
+	return false;
+}
+
+/* The end of the function that the entry at @vaddr of .eh_frame is of; 0: cannot be told. */
+static uint64_t entry_end(const struct image *im, uint64_t vaddr)
+{
+	const struct section *section = find_section(im, ".eh_frame");
+	struct slice frames = section ? section_bytes(im, section) : (struct slice){};
+
+	if (!frames.size || vaddr < section->vaddr || vaddr - section->vaddr > frames.size ||
+	    frames.size - (vaddr - section->vaddr) < 16)
+		return 0;
+
+	size_t at = vaddr - section->vaddr;
+	uint32_t back = read_u32(frames.data + at + 4);
+
+	if (back > at + 4 || !is_usual_cie(frames, at + 4 - back))
+		return 0;
+	return vaddr + 8 + (uint64_t)(int32_t)read_u32(frames.data + at + 8) +
+	       read_u32(frames.data + at + 12);
+}
+
+uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end)
+{
+	struct frame_table table;
+
+	if (!find_frames(im, &table))
+		return end;
+
+	uint32_t n = count_until(&table, vaddr);
+	uint64_t own_end = n ? entry_end(im, row_value(&table, n - 1, 4)) : 0;
+	uint64_t next = n < table.n ? row_value(&table, n, 0) : end;
+
+	if (next > vaddr && next < end)
+		end = next;
+	return own_end > vaddr && own_end < end ? own_end : end;
+}

@@ -1,0 +1,280 @@
+/*
+ * From an address to the function it lies in. The index holds 20 bytes for each
+ * function and no name. Tables are not tidy:
+ *
+ *	0x9f0a0 240 malloc, __libc_malloc, __GI___libc_malloc    aliases
+ *	0x2a1c0   0 __restore_rt                                 size not said
+ *	0x9c840 300 __lll_lock_wait  0x9c860 4 a label in it     nested
+ *	0x1f000   0 blend  0x1f040 0 blend.loop  (no type)       assembly
+ *
+ * and .dynsym says much of .symtab again.
+ *
+ * A size that is not said is the trap: up to the next symbol there may be functions
+ * that this table does not have. So .eh_frame is asked, and labels without a type end
+ * such a function too. They name nothing: what they are is not known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "elf/symbols.h"
+
+#define NONE UINT32_MAX
+/* A reference: the table's number in the upper two bits, then LABEL, then the symbol's. */
+#define TABLE_SHIFT 30
+#define LABEL (1U << 29)
+
+_Static_assert(TABLE_MOST < LABEL && TABLE_N <= 4, "a reference holds every symbol");
+
+/* [start, start + size); @symbol is a reference. */
+struct range {
+	uint64_t start;
+	uint32_t size;
+	uint32_t symbol;
+};
+
+/* Ranges by rising start, and where these are equal by falling size. */
+struct symbol_index {
+	struct tables tables;
+	struct range *ranges;
+	/* Of each range the nearest one before it that ends later, or NONE. */
+	uint32_t *outer;
+	size_t n;
+};
+
+void symbol_index_free(struct symbol_index *index)
+{
+	if (!index)
+		return;
+	free(index->ranges);
+	free(index->outer);
+	free(index);
+}
+
+size_t symbol_index_bytes(const struct symbol_index *index)
+{
+	return index ? sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer))
+		     : 0;
+}
+
+/* @r is one of the index's, so it was read before and is good. */
+static struct function function_of(const struct symbol_index *index, const struct range *r)
+{
+	struct function f = { .symbol.name = "" };
+
+	(void)table_function(&index->tables.all[r->symbol >> TABLE_SHIFT], r->symbol & TABLE_MOST,
+			     &f);
+	return f;
+}
+
+static bool is_label(const struct range *r)
+{
+	return r->symbol & LABEL;
+}
+
+/* Would a person rather write @a? The version is no part of the name. */
+static bool is_better(const struct function *a, const struct function *b)
+{
+	const char *name_a = a->symbol.name, *name_b = b->symbol.name;
+	size_t underscores_a = strspn(name_a, "_");
+	size_t underscores_b = strspn(name_b, "_");
+	size_t n_a = strcspn(name_a, "@");
+	size_t n_b = strcspn(name_b, "@");
+
+	if (a->is_label != b->is_label)
+		return b->is_label;
+	if (a->symbol.is_global != b->symbol.is_global)
+		return a->symbol.is_global;
+	if (underscores_a != underscores_b)
+		return underscores_a < underscores_b;
+	if (n_a != n_b)
+		return n_a < n_b;
+	return memcmp(name_a, name_b, n_a) < 0;
+}
+
+/* Of ranges that begin together, the larger goes first: it is the outer one. */
+static int by_start(const void *a, const void *b)
+{
+	const struct range *x = a;
+	const struct range *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->size < y->size) - (x->size > y->size);
+}
+
+static void collect_table(enum table_number number, struct symbol_index *index, size_t *capacity)
+{
+	const struct table *table = &index->tables.all[number];
+
+	for (uint32_t i = 0; i < table->n; i++) {
+		struct function f;
+
+		if (!table_function(table, i, &f))
+			continue;
+		array_reserve(index->ranges, index->n, *capacity);
+		index->ranges[index->n++] = (struct range){
+			.start = f.symbol.vaddr,
+			.size = f.is_label                   ? 0
+				: f.symbol.size < UINT32_MAX ? (uint32_t)f.symbol.size
+							     : UINT32_MAX,
+			.symbol = i | (uint32_t)number << TABLE_SHIFT | (f.is_label ? LABEL : 0),
+		};
+	}
+}
+
+static void collect(struct symbol_index *index)
+{
+	size_t capacity = 0;
+
+	for (int t = 0; t < TABLE_N; t++)
+		collect_table((enum table_number)t, index, &capacity);
+	if (index->n)
+		qsort(index->ranges, index->n, sizeof(*index->ranges), by_start);
+}
+
+/* Keep in @to the better name of the two. */
+static void merge_alias(const struct symbol_index *index, struct range *to,
+			const struct range *from)
+{
+	struct function a = function_of(index, to);
+	struct function b = function_of(index, from);
+
+	if (is_better(&b, &a))
+		to->symbol = from->symbol;
+}
+
+/*
+ * Leave one range of those with equal start and size. One that says no size is left out where
+ * another of the same start does: it may be a mark of the linker, and is no better name. These
+ * come last of their start.
+ */
+static void merge_aliases(struct symbol_index *index)
+{
+	struct range *r = index->ranges;
+	size_t n = 0;
+
+	for (size_t i = 0; i < index->n; i++) {
+		bool is_other = n == 0 || r[i].start != r[n - 1].start;
+
+		if (!is_other && r[i].size == r[n - 1].size)
+			merge_alias(index, &r[n - 1], &r[i]);
+		else if (is_other || r[i].size != 0)
+			r[n++] = r[i];
+	}
+	index->n = n;
+	if (n)
+		index->ranges = xreallocarray(r, n, sizeof(*r));
+}
+
+static uint64_t range_end(const struct range *r)
+{
+	return r->start + r->size;
+}
+
+/* The first of @i and its outer ranges that ends behind @vaddr, or NONE. */
+static uint32_t reaching(const struct symbol_index *index, uint32_t i, uint64_t vaddr)
+{
+	while (i != NONE && range_end(&index->ranges[i]) <= vaddr)
+		i = index->outer[i];
+	return i;
+}
+
+/* "blend.loop" is a label inside of "blend". */
+static bool is_inside(const struct symbol_index *index, const struct range *label, const char *of,
+		      size_t n)
+{
+	return is_label(label) && strncmp(function_of(index, label).symbol.name, of, n) == 0 &&
+	       function_of(index, label).symbol.name[n] == '.';
+}
+
+/* Where the next function begins that is no part of range @i, below @end. */
+static uint64_t next_start(const struct symbol_index *index, uint32_t i, const char *name,
+			   uint64_t end)
+{
+	size_t n = strcspn(name, "@");
+	size_t next = i + 1;
+
+	while (next < index->n && index->ranges[next].start < end) {
+		if (!is_inside(index, &index->ranges[next], name, n))
+			return index->ranges[next].start;
+		next++;
+	}
+	return end;
+}
+
+/*
+ * What says no size goes on to its section's end, the next one's start, the outer one's end, or
+ * as far as .eh_frame says.
+ */
+static void bound(const struct image *im, struct symbol_index *index, uint32_t i, uint32_t outer)
+{
+	struct range *r = &index->ranges[i];
+	struct function f = function_of(index, r);
+	uint64_t end = f.section_end;
+
+	if (outer != NONE && range_end(&index->ranges[outer]) < end)
+		end = range_end(&index->ranges[outer]);
+	end = next_start(index, i, f.symbol.name, end);
+	end = frame_end(im, r->start, end);
+	r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
+}
+
+/* Each range is passed over by one later range at most, so this takes linear time. */
+static void find_outer(const struct image *im, struct symbol_index *index)
+{
+	index->outer = xcalloc(index->n, sizeof(*index->outer));
+	for (uint32_t i = 0; i < index->n; i++) {
+		struct range *r = &index->ranges[i];
+		uint32_t outer = reaching(index, i ? i - 1 : NONE, r->start);
+
+		if (r->size == 0 && !is_label(r))
+			bound(im, index, i, outer);
+		index->outer[i] = reaching(index, outer, range_end(r));
+	}
+}
+
+static struct symbol_index *build_index(const struct image *im)
+{
+	struct symbol_index *index = xcalloc(1, sizeof(*index));
+
+	index->tables = tables_find(im);
+	collect(index);
+	merge_aliases(index);
+	find_outer(im, index);
+	return index;
+}
+
+/* The last range that begins at or before @vaddr, or NONE. */
+static uint32_t last_before(const struct symbol_index *index, uint64_t vaddr)
+{
+	size_t low = 0;
+	size_t high = index->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (index->ranges[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? (uint32_t)(low - 1) : NONE;
+}
+
+bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+{
+	if (!im->index)
+		im->index = build_index(im);
+
+	const struct symbol_index *index = im->index;
+	uint32_t i = reaching(index, last_before(index, vaddr), vaddr);
+
+	if (i == NONE)
+		return plt_function_at(im, vaddr, ret);
+	*ret = function_of(index, &index->ranges[i]).symbol;
+	ret->name = image_cut_version(im, ret->name, "");
+	ret->size = index->ranges[i].size;
+	return true;
+}

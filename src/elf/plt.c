@@ -1,0 +1,302 @@
+/*
+ * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
+ * relocation of that slot names the function:
+ *
+ *	endbr64                  where indirect jumps are checked
+ *	mov    $7,%r11d          some linkers
+ *	bnd                      or not
+ *	jmp    *0x2fe2(%rip)     -> 0x4018: R_X86_64_JUMP_SLOT puts
+ *
+ * Slots of functions chosen at run time in a static program have no symbol either, but the
+ * address of the resolver, which has one.
+ */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/symbols.h"
+
+#define STUB_BYTES 16 /* some are of 8 */
+
+struct stub {
+	uint64_t vaddr;
+	uint64_t slot;
+	uint64_t resolver; /* without @name */
+	const char *name;  /* with its version; lent by the file. NULL: none */
+	uint8_t size;
+};
+
+/* By rising address. */
+struct plt {
+	struct stub *stubs;
+	size_t n;
+};
+
+/* The same for all forms of relocations. */
+struct relocation {
+	uint64_t slot;
+	uint64_t addend;
+	uint32_t symbol;
+	uint32_t type;
+};
+
+struct slots {
+	struct slot {
+		uint64_t vaddr;
+		uint64_t resolver;
+		const char *name;
+	} * list;
+	size_t n, capacity;
+	size_t left; /* bytes to read: sections may overlap, and together be longer than the file */
+};
+
+static bool is_plt(const struct section *s)
+{
+	return s->flags & SHF_EXECINSTR && strncmp(s->name, ".plt", 4) == 0 &&
+	       (s->name[4] == '\0' || s->name[4] == '.');
+}
+
+/* Tables are written in the four forms of class and of implicit addends. */
+static size_t relocation_bytes(const struct image *im, uint32_t type)
+{
+	if (im->is_64_bit)
+		return type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+	return type == SHT_RELA ? sizeof(Elf32_Rela) : sizeof(Elf32_Rel);
+}
+
+static struct relocation read_relocation(const struct image *im, const uint8_t *at, size_t bytes)
+{
+	Elf64_Rela wide = {};
+	Elf32_Rela narrow = {};
+
+	if (im->is_64_bit) {
+		memcpy(&wide, at, bytes);
+		return (struct relocation){ wide.r_offset, (uint64_t)wide.r_addend,
+					    ELF64_R_SYM(wide.r_info), ELF64_R_TYPE(wide.r_info) };
+	}
+	memcpy(&narrow, at, bytes);
+	return (struct relocation){ narrow.r_offset, (uint32_t)narrow.r_addend,
+				    ELF32_R_SYM(narrow.r_info), ELF32_R_TYPE(narrow.r_info) };
+}
+
+/* Do relocations of @type fill slots that stubs jump through? */
+static bool is_of_slot(const struct image *im, uint32_t type)
+{
+	if (im->has_64_bit_code)
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+		       type == R_X86_64_IRELATIVE;
+	return type == R_386_JMP_SLOT || type == R_386_GLOB_DAT || type == R_386_IRELATIVE;
+}
+
+static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
+{
+	struct slice bytes = section_bytes(im, s);
+	size_t size = relocation_bytes(im, s->type);
+	struct table table = {};
+
+	if (s->link < im->n_sections)
+		table = table_of(im, &im->sections[s->link]);
+	if (bytes.size > slots->left)
+		return;
+	slots->left -= bytes.size;
+	for (size_t at = 0; bytes.size - at >= size; at += size) {
+		struct relocation r = read_relocation(im, bytes.data + at, size);
+		struct slot slot = { .vaddr = r.slot, .resolver = r.addend };
+
+		if (!is_of_slot(im, r.type))
+			continue;
+		if (r.symbol && r.symbol < table.n) {
+			Elf64_Sym entry = table_entry(&table, r.symbol);
+
+			slot.name = table_name(&table, &entry);
+		}
+		array_push(slots->list, slots->n, slots->capacity, slot);
+	}
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct slot *x = a;
+	const struct slot *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static void find_slots(const struct image *im, struct slots *ret)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
+			read_slots(im, &im->sections[i], ret);
+	if (ret->n)
+		qsort(ret->list, ret->n, sizeof(*ret->list), by_slot);
+}
+
+/* What 32-bit code addresses slots from when it can lie anywhere. */
+static uint64_t global_table(const struct image *im)
+{
+	uint64_t vaddr = 0;
+
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *s = &im->sections[i];
+
+		if (strcmp(s->name, ".got.plt") == 0)
+			return s->vaddr;
+		if (strcmp(s->name, ".got") == 0)
+			vaddr = s->vaddr;
+	}
+	return vaddr;
+}
+
+static size_t skip(const uint8_t *code, size_t n, size_t at, const char *bytes, size_t n_bytes)
+{
+	return n - at >= n_bytes && memcmp(code + at, bytes, n_bytes) == 0 ? at + n_bytes : at;
+}
+
+/* The slot that the @n bytes of code at @vaddr jump through; false: these are no stub. */
+static bool decode(const struct image *im, const uint8_t *code, size_t n, uint64_t vaddr,
+		   uint64_t *ret_slot)
+{
+	bool is_64 = im->has_64_bit_code;
+	size_t at = skip(code, n, 0, is_64 ? "\xf3\x0f\x1e\xfa" : "\xf3\x0f\x1e\xfb", 4);
+	int32_t there;
+
+	if (is_64 && n - at >= 6 && code[at] == 0x41 && code[at + 1] == 0xbb)
+		at += 6;
+	at = skip(code, n, at, "\xf2", 1);
+	if (n - at < 6 || code[at] != 0xff || (code[at + 1] != 0x25 && code[at + 1] != 0xa3))
+		return false;
+	memcpy(&there, code + at + 2, sizeof(there));
+	if (is_64 && code[at + 1] == 0x25)
+		*ret_slot = vaddr + at + 6 + (uint64_t)there;
+	else if (!is_64 && code[at + 1] == 0x25)
+		*ret_slot = (uint32_t)there;
+	else if (!is_64)
+		*ret_slot = (uint32_t)(global_table(im) + (uint32_t)there);
+	else
+		return false;
+	return true;
+}
+
+/* Stubs begin at multiples of 8; one of 16 bytes is not taken for two. */
+static void read_stubs(const struct image *im, const struct section *s, struct plt *plt,
+		       size_t *capacity)
+{
+	struct slice code = section_bytes(im, s);
+	struct stub *last = NULL;
+
+	for (size_t at = 0; at < code.size; at += 8) {
+		struct stub stub = { .vaddr = s->vaddr + at };
+		size_t left = code.size - at;
+
+		if (!decode(im, code.data + at, left < STUB_BYTES ? left : STUB_BYTES, stub.vaddr,
+			    &stub.slot))
+			continue;
+		stub.size = left < STUB_BYTES ? (uint8_t)left : STUB_BYTES;
+		if (last && stub.vaddr - last->vaddr < last->size)
+			last->size = (uint8_t)(stub.vaddr - last->vaddr);
+		array_push(plt->stubs, plt->n, *capacity, stub);
+		last = &plt->stubs[plt->n - 1];
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct stub *x = a;
+	const struct stub *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static struct plt *build_plt(const struct image *im)
+{
+	struct plt *plt = xcalloc(1, sizeof(*plt));
+	struct slots slots = { .left = im->size };
+	size_t capacity = 0;
+
+	/* As many as the file has room for: sections may overlap. */
+	for (size_t i = 0; i < im->n_sections && plt->n < im->size / 8; i++)
+		if (is_plt(&im->sections[i]))
+			read_stubs(im, &im->sections[i], plt, &capacity);
+	if (plt->n) {
+		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_address);
+		find_slots(im, &slots);
+	}
+	for (size_t i = 0; i < plt->n && slots.n; i++) {
+		struct stub *stub = &plt->stubs[i];
+		struct slot wanted = { .vaddr = stub->slot };
+		const struct slot *slot =
+			bsearch(&wanted, slots.list, slots.n, sizeof(*slots.list), by_slot);
+
+		stub->name = slot ? slot->name : NULL;
+		stub->resolver = slot && !slot->name ? slot->resolver : 0;
+	}
+	free(slots.list);
+	return plt;
+}
+
+static bool is_in_plt(const struct image *im, uint64_t vaddr)
+{
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *s = &im->sections[i];
+
+		if (is_plt(s) && vaddr >= s->vaddr && vaddr - s->vaddr < s->size)
+			return true;
+	}
+	return false;
+}
+
+static int holds(const void *vaddr, const void *stub)
+{
+	uint64_t at = *(const uint64_t *)vaddr;
+	const struct stub *s = stub;
+
+	if (at < s->vaddr)
+		return -1;
+	return at - s->vaddr >= s->size;
+}
+
+bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+{
+	if (!im->plt && !is_in_plt(im, vaddr))
+		return false;
+	if (!im->plt)
+		im->plt = build_plt(im);
+
+	const struct stub *stub = NULL;
+	struct image_symbol resolver;
+
+	if (im->plt->n)
+		stub = bsearch(&vaddr, im->plt->stubs, im->plt->n, sizeof(*stub), holds);
+	if (!stub)
+		return false;
+
+	const char *name = stub->name;
+
+	/* A resolver that lies in a PLT itself would lead in circles. */
+	if (!name && stub->resolver && !is_in_plt(im, stub->resolver) &&
+	    image_function_at(im, stub->resolver, &resolver) && resolver.vaddr == stub->resolver)
+		name = resolver.name;
+	if (!name)
+		return false;
+	*ret = (struct image_symbol){ .name = image_cut_version(im, name, "@plt"),
+				      .vaddr = stub->vaddr,
+				      .size = stub->size,
+				      .is_global = true };
+	return true;
+}
+
+void plt_free(struct plt *plt)
+{
+	if (!plt)
+		return;
+	free(plt->stubs);
+	free(plt);
+}
+
+size_t plt_bytes(const struct plt *plt)
+{
+	return plt ? sizeof(*plt) + plt->n * sizeof(*plt->stubs) : 0;
+}

@@ -1,0 +1,47 @@
+/* elf/symbols.h - symbol tables and what of them is a function. For elf/ only. */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/internal.h"
+
+/* Symbols are named by table and number in 32 bits; two are for the table, one is a mark. */
+#define TABLE_MOST ((1U << 29) - 1)
+
+/* Lent by its image. */
+struct table {
+	const struct image *of;
+	const struct shift *shifts; /* of each section; NULL: addresses are as they are to be */
+	struct slice symbols;
+	struct slice strings;
+	uint32_t n;
+};
+
+enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_N };
+
+struct tables {
+	struct table all[TABLE_N]; /* n is 0 where there is none */
+};
+
+struct tables tables_find(const struct image *im);
+
+/* The table that @section is; n is 0 where that makes no sense. */
+struct table table_of(const struct image *im, const struct section *section);
+
+/* @i is below n. */
+Elf64_Sym table_entry(const struct table *table, uint32_t i);
+
+/* NULL where it has none, or one too long. Its version is not cut. */
+const char *table_name(const struct table *table, const Elf64_Sym *entry);
+
+/* A function with its version, and where its section ends. */
+struct function {
+	struct image_symbol symbol;
+	uint64_t section_end;
+	bool is_label; /* its type is not said: assembly that does without ".type" */
+};
+
+/* Symbol @i; false: not a function or label that is defined here, in code, with a name. */
+bool table_function(const struct table *table, uint32_t i, struct function *ret);

@@ -1,0 +1,673 @@
+/* rooms: elf base */
+/*
+ * Never a wrong name: what the image says of the first byte of every function, of its last one
+ * and of the byte behind it is held against what readelf(1) lists, for libraries of this machine
+ * and for files made in all the ways in which files are made.
+ */
+#include "elf_files.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "elf/debug.h"
+
+/* What readelf lists: functions, and what ends one that says no size. */
+struct listed {
+	uint64_t start;
+	uint64_t size;
+	bool is_function;
+	char *name;
+};
+
+struct oracle {
+	struct listed *list;
+	size_t n, capacity;
+	uint64_t *longest; /* of each: the furthest end of those up to it */
+	uint64_t moved;    /* by how much the image asked was moved */
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* "  14: 00000000000a4b20   512 FUNC    GLOBAL DEFAULT   15 malloc@@GLIBC_2.2.5 (2)" */
+static void take_line(struct oracle *o, const char *line)
+{
+	char size[32], type[32], section[32];
+	static char name[65536];
+	struct listed s = {};
+
+	if (sscanf(line, " %*[0-9]: %" SCNx64 " %31s %31s %*s %*s %31s %65535s", &s.start, size,
+		   type, section, name) != 5 ||
+	    section[0] < '0' || section[0] > '9')
+		return;
+	s.size = strtoull(size, NULL, 0);
+	s.is_function = strcmp(type, "FUNC") == 0 || strcmp(type, "IFUNC") == 0;
+	if (!s.is_function && strcmp(type, "NOTYPE") != 0)
+		return;
+	name[strcspn(name, "@")] = '\0';
+	s.name = xstrdup(name);
+	array_push(o->list, o->n, o->capacity, s);
+}
+
+static void list_symbols(struct oracle *o, const char *path)
+{
+	cleanup_free char *command = xasprintf("readelf -sW '%s' 2>&1", path);
+	FILE *lines = popen(command, "r");
+	char *line = NULL;
+	size_t room = 0;
+
+	assert_non_null(lines);
+	while (getline(&line, &room, lines) > 0)
+		take_line(o, line);
+	free(line);
+	assert_int_equal(pclose(lines), 0);
+}
+
+static void sort_symbols(struct oracle *o)
+{
+	qsort(o->list, o->n, sizeof(*o->list), by_start);
+	o->longest = xcalloc(o->n + 1, sizeof(*o->longest));
+	for (size_t i = 0; i < o->n; i++) {
+		uint64_t end = o->list[i].start + o->list[i].size;
+
+		o->longest[i] = i && o->longest[i - 1] > end ? o->longest[i - 1] : end;
+	}
+}
+
+static void oracle_fini(struct oracle *o)
+{
+	for (size_t i = 0; i < o->n; i++)
+		free(o->list[i].name);
+	free(o->list);
+	free(o->longest);
+}
+
+/* How many begin at @vaddr or before. */
+static size_t count_until(const struct oracle *o, uint64_t vaddr)
+{
+	size_t low = 0, high = o->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (o->list[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Where the innermost function that says its size and holds @vaddr begins; false: none does. */
+static bool is_in_sized(const struct oracle *o, uint64_t vaddr, uint64_t *ret_start)
+{
+	for (size_t i = count_until(o, vaddr); i-- > 0 && o->longest[i] > vaddr;) {
+		*ret_start = o->list[i].start;
+		if (o->list[i].is_function && vaddr - o->list[i].start < o->list[i].size)
+			return true;
+	}
+	return false;
+}
+
+static bool is_listed(const struct oracle *o, const char *name, uint64_t start, uint64_t vaddr,
+		      bool with_size)
+{
+	for (size_t i = count_until(o, start); i-- > 0 && o->list[i].start == start;) {
+		const struct listed *s = &o->list[i];
+
+		if (s->is_function && strcmp(s->name, name) == 0 &&
+		    (with_size ? vaddr - start < s->size : s->size == 0))
+			return true;
+	}
+	return false;
+}
+
+static void check_place(const struct oracle *o, struct image *im, uint64_t vaddr)
+{
+	struct image_symbol s = {};
+	uint64_t start = 0;
+	bool is_found = image_function_at(im, vaddr + o->moved, &s);
+	bool is_sized = is_in_sized(o, vaddr, &start);
+
+	s.vaddr -= o->moved;
+	if (is_sized && !is_found)
+		fail_msg("%#lx has no name", (unsigned long)vaddr);
+	if (!is_found || (s.name && strstr(s.name, "@plt")))
+		return;
+	if (is_sized && is_listed(o, s.name, s.vaddr, vaddr, true) && s.vaddr == start)
+		return;
+	/* One without a size, and no other symbol between. */
+	if (is_listed(o, s.name, s.vaddr, vaddr, false) && (!is_sized || s.vaddr >= start) &&
+	    count_until(o, vaddr) == count_until(o, s.vaddr))
+		return;
+	fail_msg("%#lx is called %s (%#lx)", (unsigned long)vaddr, s.name, (unsigned long)s.vaddr);
+}
+
+/* Every function's first byte, last byte, and the one behind. Returns how many functions. */
+static size_t check_all(const struct oracle *o, struct image *im)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->n; i++) {
+		const struct listed *s = &o->list[i];
+
+		if (!s->is_function)
+			continue;
+		check_place(o, im, s->start);
+		check_place(o, im, s->start + s->size);
+		check_place(o, im, s->start + (s->size ? s->size - 1 : 0));
+		n++;
+	}
+	return n;
+}
+
+/* The machine's debug files, if there are any, are the oracle's too. */
+static void list_debug_file(struct oracle *o, struct image *im)
+{
+	const uint8_t *id;
+	size_t n = image_build_id(im, &id);
+	char path[256] = "/usr/lib/debug/.build-id/";
+
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(path + strlen(path), 4, "%02x%s", id[i], i ? "" : "/");
+	strcat(path, ".debug");
+	if (n && access(path, R_OK) == 0)
+		list_symbols(o, path);
+}
+
+static size_t check_library(const char *path)
+{
+	cleanup(image_freep) struct image *im = open_image(path);
+	cleanup(oracle_fini) struct oracle o = {};
+	struct image *debug = NULL;
+	struct error e;
+
+	if (!image_has_symtab(im) && debug_file_find(im, -1, path, &debug, &e) == 0)
+		image_set_debug(im, debug);
+	list_symbols(&o, path);
+	list_debug_file(&o, im);
+	sort_symbols(&o);
+	return check_all(&o, im);
+}
+
+static void functions_of_libraries_have_their_names_and_ends(void **state)
+{
+	static const char *const paths[] = {
+		"/lib/x86_64-linux-gnu/libc.so.6",
+		"/lib64/ld-linux-x86-64.so.2",
+		"/lib/x86_64-linux-gnu/libm.so.6",
+		"/usr/lib/x86_64-linux-gnu/libstdc++.so.6",
+		"/usr/lib/x86_64-linux-gnu/libcrypto.so.3",
+		"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0",
+		"/usr/lib/x86_64-linux-gnu/libLLVM-14.so.1",
+		"/usr/lib/x86_64-linux-gnu/libelf.so.1",
+		"/usr/bin/perl",
+		"/bin/bash",
+		"/usr/bin/node",
+		"/usr/bin/python3",
+	};
+	size_t n_checked = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (access(paths[i], R_OK) != 0)
+			continue;
+		assert_true(check_library(paths[i]) > 0);
+		n_checked++;
+	}
+	assert_true(n_checked >= 4); /* what every machine has that can build this */
+}
+
+static void functions_of_the_vdso_have_their_names_and_ends(void **state)
+{
+	(void)state;
+	const Elf64_Ehdr *header = (const void *)getauxval(AT_SYSINFO_EHDR);
+	cleanup_free char *path = in_folder("vdso.so");
+
+	assert_non_null(header);
+	write_file("vdso.so", header, header->e_shoff + header->e_shnum * header->e_shentsize);
+	assert_true(check_library(path) >= 4);
+}
+
+/*
+ * A program of every kind of function: of several sizes, without a size and with labels, ending
+ * in a call that does not return, in sections of their own, and padding between all.
+ */
+static const char source[] =
+	"#include <stdlib.h>\n"
+	"#define KEEP __attribute__((noinline, used))\n"
+	"KEEP static int small(int n) { return n + 1; }\n"
+	"KEEP static int larger(int n) { return small(n) * small(n + 7) / 3; }\n"
+	"KEEP __attribute__((noreturn)) static void ends(void) { abort(); }\n"
+	"KEEP __attribute__((section(\".odd\"))) int apart(int n) { return larger(n); }\n"
+	"KEEP __attribute__((section(\".odd\"))) static int apart_too(int n) { return n * n; }\n"
+	"__asm__(\".text; .type bare, @function; bare: nop; nop; ret\\n.skip 61, 0xcc\\n\"\n"
+	"        \".globl label; label: nop; ret; .skip 30, 0xcc\\n\"\n"
+	"        \".type bare2, @function; bare2: nop; bare2.loop: ret; .skip 13, 0xcc\\n\"\n"
+	"        \".type framed, @function; framed: .cfi_startproc; nop; ret; .cfi_endproc\\n\"\n"
+	"        \".skip 40, 0xcc\\n\");\n"
+	"KEEP int exported(int n) { if (n > 9999) ends(); return apart(n) + apart_too(n); }\n"
+	"#ifndef LIBRARY\n"
+	"int main(int n, char **v) { (void)v; return exported(n) == 77; }\n"
+	"#endif\n";
+
+/* Two executable segments, the second one at an address that is far and odd. */
+static const char script[] =
+	"PHDRS { headers PT_LOAD FILEHDR PHDRS FLAGS(4); first PT_LOAD FLAGS(5);\n"
+	"        data PT_LOAD FLAGS(6); second PT_LOAD FLAGS(5); dyn PT_DYNAMIC FLAGS(6); }\n"
+	"SECTIONS { . = SIZEOF_HEADERS; .note.gnu.build-id : { *(.note.gnu.build-id) } :headers\n"
+	" .hash : { *(.hash) } .dynsym : { *(.dynsym) } .dynstr : { *(.dynstr) }\n"
+	" .rela : { *(.rela*) } .eh_frame_hdr : { *(.eh_frame_hdr) } .eh_frame : { *(.eh_frame) }\n"
+	" . = 0x5230; .plt : { *(.plt*) } :first .text : { *(.text*) } :first\n"
+	" . = 0x8450; .dynamic : { *(.dynamic) } :data :dyn .got : { *(.got*) } :data\n"
+	" .data : { *(.data*) } .bss : { *(.bss*) }\n"
+	" . = 0x7e0b70; .odd : { *(.odd) } :second\n"
+	" /DISCARD/ : { *(.comment) *(.note.GNU-stack) *(.gnu.hash) *(.note.gnu.property) } }\n";
+
+/* NAME is made as it would be installed; NAME.full is what it was made of. */
+static int make_files(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	write_file("all.c", source, strlen(source));
+	write_file("script", script, strlen(script));
+	return run(
+		"cc='gcc -O1 -fcf-protection=none -Wl,--build-id'; "
+		"$cc all.c -o plain.full && "
+		"$cc -static-pie all.c -o static.full && "
+		"$cc -shared -fPIC -DLIBRARY all.c -o library.full && "
+		"$cc -fPIC -DLIBRARY -c all.c -o all.o && "
+		"ld -shared --hash-style=sysv --build-id --eh-frame-hdr -T script all.o -o segments.full && "
+		"gcc -O1 -no-pie -Wl,--build-id=none all.c -o link.full && "
+		"for f in plain static library segments link; do "
+		"  strip -o $f $f.full && objcopy --only-keep-debug $f.full $f.debug && "
+		"  cp $f $f.mini && cp $f.debug m && strip -g m && xz -9 <m >m.xz && "
+		"  objcopy --add-section .gnu_debugdata=m.xz $f.mini || exit 1; done && "
+		"here='-Wl,--build-id=0x0123456789abcdef0123'; "
+		"$cc -shared -fPIC -DLIBRARY $here all.c -o before && "
+		"$cc -shared -fPIC -DLIBRARY $here all.c -Wl,-Ttext-segment=0x21371000 -o moved && "
+		"strip moved && "
+		"mkdir .debug && cp link.debug .debug/ && "
+		"objcopy --add-gnu-debuglink=link.debug link");
+}
+
+static size_t check_made(const char *full, struct image *im, uint64_t moved)
+{
+	cleanup(oracle_fini) struct oracle o = { .moved = moved };
+	cleanup_free char *path = in_folder(full);
+
+	list_symbols(&o, path);
+	sort_symbols(&o);
+	return check_all(&o, im);
+}
+
+static bool has_name(struct image *im, const char *name)
+{
+	return find(im, name).n_seen > 0;
+}
+
+static void set_debug_file(struct image *im, const char *name)
+{
+	image_set_debug(im, open_image(name));
+}
+
+static const char *const made[] = { "plain", "static", "library", "segments", "link" };
+
+static void a_stripped_file_names_what_it_exports_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		cleanup_free char *full = xasprintf("%s.full", made[i]);
+		cleanup(oracle_fini) struct oracle o = {};
+		cleanup_free char *path = in_folder(full);
+		cleanup(image_freep) struct image *im = open_image(made[i]);
+		struct image_symbol s;
+
+		assert_false(image_has_symtab(im));
+		list_symbols(&o, path);
+		sort_symbols(&o);
+		for (size_t k = 0; k < o.n; k++)
+			if (o.list[k].is_function && image_function_at(im, o.list[k].start, &s) &&
+			    !strstr(s.name, "@plt") &&
+			    !is_listed(&o, s.name, o.list[k].start, o.list[k].start,
+				       o.list[k].size > 0))
+				fail_msg("%s: %s is called %s", made[i], o.list[k].name, s.name);
+	}
+}
+
+static void with_a_debug_file_all_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		cleanup_free char *full = xasprintf("%s.full", made[i]);
+		cleanup_free char *debug = xasprintf("%s.debug", made[i]);
+		cleanup(image_freep) struct image *im = open_image(made[i]);
+
+		set_debug_file(im, debug);
+		assert_true(has_name(im, "apart_too") && has_name(im, "ends"));
+		assert_true(check_made(full, im, 0) >= 8);
+	}
+}
+
+static void with_minidebuginfo_all_is_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		cleanup_free char *full = xasprintf("%s.full", made[i]);
+		cleanup_free char *mini = xasprintf("%s.mini", made[i]);
+		cleanup(image_freep) struct image *im = open_image(mini);
+		struct image *debug = NULL;
+		struct error e = {};
+
+		if (image_open_embedded(im, &debug, &e) != 0)
+			fail_msg("%s", e.text);
+		image_set_debug(im, debug);
+		assert_true(has_name(im, "apart_too") && has_name(im, "ends"));
+		assert_true(check_made(full, im, 0) >= 8);
+	}
+}
+
+static void unstripped_files_are_right_by_themselves(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+		cleanup_free char *full = xasprintf("%s.full", made[i]);
+		cleanup(image_freep) struct image *im = open_image(full);
+
+		assert_true(image_has_symtab(im));
+		assert_true(check_made(full, im, 0) >= 8);
+	}
+}
+
+#define MOVED 0x21371000
+
+/* As prelink(8) does: the file was moved after its debug file was split off. */
+static void a_file_that_was_moved_is_named_where_it_is_now(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("moved");
+	struct image_symbol s;
+	uint64_t apart = 0;
+
+	set_debug_file(im, "before");
+	assert_true(has_name(im, "apart_too"));
+	assert_true(check_made("before", im, MOVED) >= 8);
+	apart = find(im, "apart_too").symbol.vaddr;
+	assert_true(apart > MOVED);
+	assert_false(image_function_at(im, apart - MOVED, &s));
+}
+
+static void code_without_a_size_ends_at_the_next_symbol_or_frame(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("plain.full");
+	uint64_t bare = find(im, "bare").symbol.vaddr;
+	uint64_t bare2 = find(im, "bare2").symbol.vaddr;
+	uint64_t framed = find(im, "framed").symbol.vaddr;
+	struct image_symbol s;
+
+	assert_true(image_function_at(im, bare + 63, &s) && strcmp(s.name, "bare") == 0);
+	assert_false(image_function_at(im, bare + 64, &s)); /* "label" begins, and is no function */
+	assert_true(image_function_at(im, bare2 + 14, &s) && strcmp(s.name, "bare2") == 0);
+	assert_true(image_function_at(im, framed + 1, &s) && strcmp(s.name, "framed") == 0);
+	assert_false(image_function_at(im, framed + 2, &s)); /* as .eh_frame says */
+}
+
+/* Where debug files are looked for, and which are taken. */
+
+static int find_debug(const char *name, struct image **im, struct image **debug)
+{
+	cleanup_free char *path = in_folder(name);
+	struct error e;
+
+	*im = open_image(name);
+	return debug_file_find(*im, -1, path, debug, &e);
+}
+
+static void by_debuglink_a_file_of_that_checksum_is_taken(void **state)
+{
+	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
+
+	(void)state;
+	assert_int_equal(find_debug("link", &im, &debug), 0);
+	image_set_debug(im, TAKE(debug));
+	assert_true(check_made("link.full", im, 0) >= 8);
+	image_freep(&im);
+
+	assert_int_equal(run("mv link.debug away"), 0);
+	assert_int_equal(find_debug("link", &im, &debug), 0); /* in .debug */
+	image_freep(&debug);
+	image_freep(&im);
+	assert_int_equal(run("printf x >>.debug/link.debug"), 0);
+	assert_int_equal(find_debug("link", &im, &debug), -ENOENT);
+	assert_null(debug);
+	assert_int_equal(run("mv away link.debug && cp link.debug .debug/"), 0);
+}
+
+/* The names are right, but the files of these names are those of other programs since. */
+static void a_debug_file_of_another_build_is_not_taken(void **state)
+{
+	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
+
+	(void)state;
+	assert_int_equal(run("cp plain.debug by_id.debug && cp link.debug by_sum.debug && "
+			     "objcopy --add-gnu-debuglink=by_id.debug plain by_id && "
+			     "objcopy -R .gnu_debuglink link no_link && "
+			     "objcopy --add-gnu-debuglink=by_sum.debug no_link by_sum"),
+			 0);
+	assert_int_equal(find_debug("by_id", &im, &debug), 0);
+	image_freep(&im);
+	image_freep(&debug);
+	assert_int_equal(find_debug("by_sum", &im, &debug), 0);
+	image_freep(&im);
+	image_freep(&debug);
+	assert_int_equal(run("cp library.debug by_id.debug && cp library.debug by_sum.debug"), 0);
+	assert_int_equal(find_debug("by_id", &im, &debug), -ENOENT);
+	image_freep(&im);
+	assert_int_equal(find_debug("by_sum", &im, &debug), -ENOENT);
+}
+
+static void what_is_no_regular_file_does_not_block(void **state)
+{
+	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
+
+	(void)state;
+	assert_int_equal(run("mv link.debug keep && mv .debug kept && mkfifo link.debug"), 0);
+	assert_int_equal(find_debug("link", &im, &debug), -ENOENT);
+	assert_int_equal(run("mv keep link.debug && mv kept .debug"), 0);
+}
+
+/* A container: its /usr/lib/debug has an absolute link, which is to be taken in its root. */
+static void in_another_root_links_stay_inside(void **state)
+{
+	cleanup(image_freep) struct image *im = open_image("plain"), *debug = NULL;
+	cleanup_free char *root = in_folder("root");
+	const uint8_t *id;
+	size_t n = image_build_id(im, &id);
+	char hex[128] = "";
+	struct error e;
+
+	(void)state;
+	assert_int_equal(n, 20);
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
+
+	cleanup_free char *command =
+		xasprintf("d=root/usr/lib/debug/.build-id/%.2s; mkdir -p $d root/files && "
+			  "cp plain.debug root/files/real && ln -sf /files/real $d/%s.debug",
+			  hex, hex + 2);
+	assert_int_equal(run(command), 0);
+
+	cleanup_close int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(debug_file_find(im, -1, "/x/plain", &debug, &e), -ENOENT);
+	assert_int_equal(debug_file_find(im, fd, "/x/plain", &debug, &e), 0);
+	image_set_debug(im, TAKE(debug));
+	assert_true(check_made("plain.full", im, 0) >= 8);
+}
+
+/* .gnu_debugdata */
+
+static int open_with_data(const char *command, struct error *e)
+{
+	cleanup_free char *line = xasprintf("%s >d && cp plain data && objcopy --add-section "
+					    ".gnu_debugdata=d data",
+					    command);
+	cleanup(image_freep) struct image *im = NULL, *debug = NULL;
+
+	assert_int_equal(run(line), 0);
+	im = open_image("data");
+	return image_open_embedded(im, &debug, e);
+}
+
+static void bad_minidebuginfo_is_refused_with_the_reason(void **state)
+{
+	cleanup(image_freep) struct image *im = open_image("plain"), *debug = NULL;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(image_open_embedded(im, &debug, &e), -ENOENT);
+	assert_int_equal(open_with_data("head -c 300 m.xz", &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "makes no sense as xz"));
+	assert_int_equal(open_with_data("echo text", &e), -EBADMSG);
+	assert_int_equal(open_with_data("echo text | xz", &e), -ENOEXEC);
+	assert_int_equal(open_with_data("head -c 200M /dev/zero | xz -0", &e), -E2BIG);
+	assert_non_null(strstr(e.text, "too much memory"));
+	assert_int_equal(open_with_data("echo text | xz --lzma2=dict=512MiB", &e), -E2BIG);
+}
+
+/* Stubs: "0000000000001030 <abort@plt>:" of objdump. */
+static size_t check_stubs(const char *name)
+{
+	cleanup(image_freep) struct image *im = open_image(name);
+	cleanup_free char *path = name[0] == '/' ? xstrdup(name) : in_folder(name);
+	cleanup_free char *command = xasprintf(
+		"objdump -d -j .plt -j .plt.sec -j .plt.got '%s' 2>&1 | grep '@plt>:$'", path);
+	FILE *lines = popen(command, "r");
+	char line[1024], stub[1024];
+	unsigned long vaddr;
+	struct image_symbol s;
+	size_t n = 0;
+
+	while (fgets(line, sizeof(line), lines)) {
+		if (sscanf(line, "%lx <%1000[^>]>", &vaddr, stub) != 2 || stub[0] == '*')
+			continue;
+		if (!image_function_at(im, vaddr, &s) || strcmp(s.name, stub) != 0)
+			fail_msg("%s: at %#lx is %s, not %s", name, vaddr, s.name, stub);
+		assert_true(image_function_at(im, vaddr + s.size - 1, &s));
+		assert_string_equal(s.name, stub);
+		assert_true(!image_function_at(im, vaddr + s.size, &s) ||
+			    strcmp(s.name, stub) != 0);
+		n++;
+	}
+	(void)pclose(lines);
+	return n;
+}
+
+static void stubs_have_the_names_that_objdump_gives_them(void **state)
+{
+	(void)state;
+	assert_int_equal(run("gcc -m64 -fcf-protection all.c -Wl,-z,ibtplt -o ibt && "
+			     "gcc -Wl,-z,now all.c -o now"),
+			 0);
+	assert_true(check_stubs("plain") >= 1);
+	assert_true(check_stubs("library") >= 1);
+	assert_true(check_stubs("segments") >= 1);
+	assert_true(check_stubs("ibt") >= 1);
+	assert_true(check_stubs("now") >= 1);
+	assert_true(check_stubs("/bin/bash") >= 100);
+	assert_true(check_stubs("/lib/x86_64-linux-gnu/libc.so.6") >= 1);
+}
+
+/* "slot resolver stub" of each function that a static program chooses at run time. */
+static const char resolvers[] =
+	"cd %s && readelf -rW %s | awk '/IRELATIVE/ { sub(/^0+/, \"\", $1); print $1, $4 }' | sort >s && "
+	"objdump -d -j .plt %s | "
+	"sed -n 's/^ *\\([0-9a-f]*\\):.*jmp.*# \\([0-9a-f]*\\) .*/\\2 \\1/p' | sort >j && join s j";
+
+static void check_resolvers(const char *name)
+{
+	cleanup(image_freep) struct image *im = open_image(name);
+	cleanup_free char *command = xasprintf(resolvers, folder, name, name);
+	FILE *lines = popen(command, "r");
+	unsigned long at, vaddr;
+	size_t n = 0;
+
+	while (fscanf(lines, "%*x %lx %lx", &at, &vaddr) == 2) {
+		struct image_symbol s, resolver;
+
+		assert_true(image_function_at(im, vaddr, &s));
+		assert_int_equal(s.vaddr, vaddr);
+		assert_true(image_function_at(im, at, &resolver));
+		assert_true(resolver.is_indirect && resolver.vaddr == at);
+		assert_int_equal(strncmp(s.name, resolver.name, strlen(resolver.name)), 0);
+		assert_string_equal(s.name + strlen(resolver.name), "@plt");
+		n++;
+	}
+	assert_int_equal(pclose(lines), 0);
+	assert_true(n > 5);
+}
+
+/* Stubs of 16 bytes, and of 8. */
+static void stubs_of_static_programs_are_named_by_the_resolver(void **state)
+{
+	(void)state;
+	assert_int_equal(run("gcc -static all.c -o fixed"), 0);
+	check_resolvers("static.full");
+	check_resolvers("fixed");
+}
+
+static void of_aliases_in_a_debug_file_the_plain_one_is_named(void **state)
+{
+	static const char *const names[] = { "malloc",         "puts",  "read", "write",
+					     "getppid",        "fopen", "free", "printf",
+					     "pthread_create", "open" };
+	const char *path = "/lib/x86_64-linux-gnu/libc.so.6";
+	cleanup(image_freep) struct image *im = open_image(path);
+	struct image *debug = NULL;
+	struct error e;
+
+	(void)state;
+	if (debug_file_find(im, -1, path, &debug, &e) == 0)
+		image_set_debug(im, debug);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct image_symbol s;
+		struct wanted w = find(im, names[i]);
+
+		assert_true(w.n_seen > 0);
+		assert_true(image_function_at(im, w.symbol.vaddr, &s));
+		assert_string_equal(s.name, names[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_of_libraries_have_their_names_and_ends),
+		cmocka_unit_test(functions_of_the_vdso_have_their_names_and_ends),
+		cmocka_unit_test(a_stripped_file_names_what_it_exports_alone),
+		cmocka_unit_test(with_a_debug_file_all_is_named),
+		cmocka_unit_test(with_minidebuginfo_all_is_named),
+		cmocka_unit_test(unstripped_files_are_right_by_themselves),
+		cmocka_unit_test(a_file_that_was_moved_is_named_where_it_is_now),
+		cmocka_unit_test(code_without_a_size_ends_at_the_next_symbol_or_frame),
+		cmocka_unit_test(by_debuglink_a_file_of_that_checksum_is_taken),
+		cmocka_unit_test(a_debug_file_of_another_build_is_not_taken),
+		cmocka_unit_test(what_is_no_regular_file_does_not_block),
+		cmocka_unit_test(in_another_root_links_stay_inside),
+		cmocka_unit_test(bad_minidebuginfo_is_refused_with_the_reason),
+		cmocka_unit_test(stubs_have_the_names_that_objdump_gives_them),
+		cmocka_unit_test(stubs_of_static_programs_are_named_by_the_resolver),
+		cmocka_unit_test(of_aliases_in_a_debug_file_the_plain_one_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}
