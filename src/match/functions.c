@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -57,7 +58,8 @@ static int visit(void *context, const struct image_symbol *s)
 	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
 		t.vaddr = s->vaddr;
 
-	cleanup_free char *written = names_written(s->name);
+	cleanup_free char *written =
+		walk->m->scope->raw_names ? xstrdup(s->name) : names_written(s->name);
 	struct target_list *list = walk->m->out;
 	struct target *listed;
 	size_t n_before = list->n;

@@ -1,6 +1,7 @@
 /* match/match.h - from what was asked for to what can be traced. Loads and attaches nothing. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct match_scope {
 	size_t n_pids; /* 0: on this machine's library path and PATH */
 	size_t limit;  /* at most this many targets in the list */
 	enum match_depth depth;
+	bool raw_names; /* name targets as in the symbol table; what matches is the same */
 };
 
 /*

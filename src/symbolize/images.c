@@ -11,9 +11,8 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "elf/debug.h"
 #include "elf/image.h"
-#include "symbolize/roots.h"
+#include "symbolize/debug_symbols.h"
 
 #define MAX_FILES 512
 #define MAX_IMAGES 256
@@ -44,7 +43,7 @@ struct images {
 	struct strtab *strings;
 	struct entry *entries;
 	size_t n, capacity;
-	struct roots roots;
+	struct debug_symbols *debug;
 	struct u64_map newest; /* by hash of device and inode, or of the name */
 	uint64_t clock;
 	size_t n_files, max_files;
@@ -52,12 +51,13 @@ struct images {
 	uint64_t bytes;
 };
 
-struct images *images_new(struct strtab *strings)
+struct images *images_new(struct strtab *strings, bool asks_servers)
 {
 	struct images *im = xcalloc(1, sizeof(*im));
 	struct rlimit limit;
 
 	im->strings = strings;
+	im->debug = debug_symbols_new(asks_servers);
 	im->max_files = MAX_FILES;
 	/* Half of what we may open: probes and maps take descriptors too. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
@@ -74,7 +74,7 @@ void images_free(struct images *im)
 		cleanup_close_fd(&im->entries[i].fd);
 	}
 	free(im->entries);
-	roots_fini(&im->roots);
+	debug_symbols_free(im->debug);
 	u64_map_fini(&im->newest);
 	free(im);
 }
@@ -222,7 +222,7 @@ uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
 		where.path = strtab_add(im->strings, m->path);
 		entry->where = where;
 		entry->pid = pid;
-		entry->root = roots_of(&im->roots, pid);
+		entry->root = debug_symbols_root(im->debug, pid);
 		if (!entry->image && open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -259,28 +259,6 @@ static int open_vdso(struct image **ret, struct error *e)
 	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
-/*
- * A stripped file's symbols: in its debug file, as the process sees the file system, then as we
- * do, else packed in the file itself.
- */
-static void find_debug(struct images *im, struct entry *entry)
-{
-	const char *path = entry->where.path;
-	int root = roots_fd(&im->roots, entry->root);
-	struct image *debug = NULL;
-	struct error e;
-
-	if (image_has_symtab(entry->image) ||
-	    (root >= 0 && debug_file_find(entry->image, root, path, &debug, &e) == 0) ||
-	    debug_file_find(entry->image, -1, path, &debug, &e) == 0) {
-		/* found */
-	} else if (image_open_embedded(entry->image, &debug, &e) != 0) {
-		log_debug("%s: exported functions only: %s", entry->module, e.text);
-	}
-	if (debug)
-		image_set_debug(entry->image, debug);
-}
-
 static bool open_image(struct images *im, struct entry *entry)
 {
 	struct error e;
@@ -304,7 +282,8 @@ static bool open_image(struct images *im, struct entry *entry)
 	}
 	im->n_images++;
 	if (entry->kind == IMAGE_FILE)
-		find_debug(im, entry);
+		debug_symbols_add(im->debug, entry->image, entry->root, entry->where.path,
+				  entry->module);
 	return true;
 }
 

@@ -20,8 +20,8 @@ struct images;
 /* A number that is no image's. */
 #define IMAGE_NONE UINT32_MAX
 
-/* @strings is kept; it lends the names. */
-struct images *images_new(struct strtab *strings);
+/* @strings is kept; it lends the names. @asks_servers: for symbols that are not on this machine. */
+struct images *images_new(struct strtab *strings, bool asks_servers);
 void images_free(struct images *im);
 
 /* The image that @m of process @pid maps; numbers stay what they are. */

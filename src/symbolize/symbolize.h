@@ -23,7 +23,13 @@ enum frame_identity {
 	IDENTITY_ADDRESS,  /* same address (-v) */
 };
 
-struct symbolizer *symbolizer_new(struct host *host, enum frame_identity identity);
+struct symbolizer_options {
+	enum frame_identity identity;
+	bool raw_names;     /* as in the symbol table */
+	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
+};
+
+struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options);
 void symbolizer_free(struct symbolizer *s);
 void symbolizer_freep(struct symbolizer **s);
 

@@ -27,7 +27,7 @@
 #define KEY_NAMED 0x100
 
 struct symbolizer {
-	enum frame_identity identity;
+	struct symbolizer_options options;
 	struct strtab *strings;
 	struct frames frames;
 	struct kernel_names kernel;
@@ -39,14 +39,14 @@ struct symbolizer {
 	size_t n_names, cap_names;
 };
 
-struct symbolizer *symbolizer_new(struct host *host, enum frame_identity identity)
+struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
 {
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
-	s->identity = identity;
+	s->options = *options;
 	s->strings = strtab_new();
 	s->kernel.host = host;
-	s->images = images_new(s->strings);
+	s->images = images_new(s->strings, !options->no_debuginfod);
 	s->processes = processes_new(s->images, s->strings);
 	return s;
 }
@@ -110,7 +110,7 @@ static uint64_t look_up_at(uint64_t addr, bool is_exact)
 
 static uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t addr)
 {
-	switch (s->identity) {
+	switch (s->options.identity) {
 	case IDENTITY_FUNCTION:
 		return 0;
 	case IDENTITY_OFFSET:
@@ -182,6 +182,10 @@ static const char *name_of(struct symbolizer *s, const char *symbol)
 {
 	const char *kept = strtab_add(s->strings, symbol);
 	bool is_new;
+
+	if (s->options.raw_names)
+		return kept;
+
 	uint32_t number = *u64_map_put(&s->demangled, (uintptr_t)kept, s->n_names, &is_new);
 
 	if (is_new) {

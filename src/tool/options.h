@@ -43,6 +43,8 @@ struct options {
 	bool delimited;
 	bool folded;
 	bool json; /* never with folded */
+	bool no_demangle;
+	bool no_debuginfod;
 	bool debug;
 	bool list;
 	bool help;

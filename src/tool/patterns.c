@@ -45,7 +45,11 @@ bool patterns_have_user_places(const struct options *opt)
 int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
-	struct match_scope scope = { opt->pids.numbers, opt->pids.n, MOST_TARGETS, depth };
+	struct match_scope scope = { .pids = opt->pids.numbers,
+				     .n_pids = opt->pids.n,
+				     .limit = MOST_TARGETS,
+				     .depth = depth,
+				     .raw_names = opt->no_demangle };
 	int err = 0;
 
 	for (size_t i = 0; i < opt->n_patterns && !err; i++) {

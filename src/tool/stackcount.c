@@ -130,12 +130,15 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	const struct symbolizer_options names = { .identity = r->opt->verbose  ? IDENTITY_ADDRESS
+							      : r->opt->offset ? IDENTITY_OFFSET
+									       : IDENTITY_FUNCTION,
+						  .raw_names = r->opt->no_demangle,
+						  .no_debuginfod = r->opt->no_debuginfod };
 
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
-	t->symbolizer = symbolizer_new(r->host, r->opt->verbose  ? IDENTITY_ADDRESS
-						: r->opt->offset ? IDENTITY_OFFSET
-								 : IDENTITY_FUNCTION);
+	t->symbolizer = symbolizer_new(r->host, &names);
 	return 0;
 }
 

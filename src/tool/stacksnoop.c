@@ -300,7 +300,11 @@ static void new_symbolizer(struct run *r)
 	struct stacksnoop *t = r->own;
 
 	symbolizer_free(t->symbolizer);
-	t->symbolizer = symbolizer_new(r->host, IDENTITY_ADDRESS);
+	const struct symbolizer_options options = { .identity = IDENTITY_ADDRESS,
+						    .raw_names = r->opt->no_demangle,
+						    .no_debuginfod = r->opt->no_debuginfod };
+
+	t->symbolizer = symbolizer_new(r->host, &options);
 }
 
 static int forget_all(struct run *r, struct error *e)

@@ -1,14 +1,17 @@
 """Names of stripped programs: from debug files and from what is packed into them."""
 
+import http.server
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from tool import GETPPID, PATIENCE_S, Tool, chains, workload_path
+from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, workload_path
 
 # The guests have no binutils.
 pytestmark = pytest.mark.needs("machine")
@@ -40,9 +43,9 @@ def wait_until_open(tool, name):
         assert time.monotonic() < deadline, f"{name} is not opened"
 
 
-def trace(work, end_first=None):
+def trace(work, *options, end_first=None, **popen):
     """Names are asked for when the report is made; @end_first: the program that has ended then."""
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+    with Tool(["-U", "-f", *options, "-p", work.pid, GETPPID], **popen) as tool:
         tool.wait_live()
         expected = work.run()
         if end_first:
@@ -107,5 +110,117 @@ def container(tmp_path, stripped):
 
 @pytest.mark.parametrize("end_first", [None, "prog"], ids=["alive", "ended"])
 def test_debug_file_in_the_root_of_the_process(workload, container, end_first):
-    found, expected, _ = trace(workload(str(container), "getppid", 200, 100), end_first)
+    found, expected, _ = trace(workload(str(container), "getppid", 200, 100), end_first=end_first)
     assert expected and found == expected
+
+
+# --- servers ---
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """debuginfod's answers: {build ID: file}. What is asked for waits until @may_answer is set."""
+
+    def __init__(self, files):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files, self.asked = files, []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.thread = threading.Thread(target=self.serve_forever, daemon=True)
+        self.thread.start()
+
+    def environment(self, tmp_path):
+        port = self.server_address[1]
+        cache = {"DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache")}
+        return {**os.environ, **cache, "DEBUGINFOD_URLS": f"http://127.0.0.1:{port}"}
+
+    def close(self):
+        self.may_answer.set()
+        self.shutdown()
+        self.server_close()
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        name = self.path.split("/")[2]
+        self.server.asked.append(name)
+        self.server.may_answer.wait(PATIENCE_S)
+        file = self.server.files.get(name)
+        self.send_response(200 if file else 404)
+        data = file.read_bytes() if file else b""
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        try:
+            self.wfile.write(data)
+        except OSError:
+            pass  # the client has gone
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server(stripped):
+    program, debug = stripped
+    one = Server({build_id(program): debug})
+    yield one
+    one.close()
+
+
+def test_debug_file_from_a_server(workload, stripped, server, tmp_path):
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and found == expected
+    assert build_id(stripped[0]) in server.asked
+    assert "debuginfod" not in result.err, "nothing is said of what is quick"
+
+
+def test_servers_are_not_asked_for_what_is_here(workload, stripped, server, tmp_path):
+    program, debug = stripped
+    sh("xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
+    found, expected, _ = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and found == expected
+    assert build_id(program) not in server.asked
+
+
+def test_no_debuginfod_asks_nobody(workload, stripped, server, tmp_path):
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    found, expected, _ = trace(work, "--no-debuginfod", env=server.environment(tmp_path))
+    assert expected and set(found).isdisjoint(expected) and not server.asked
+
+
+def test_what_a_server_sends_of_another_build_is_not_taken(workload, stripped, server, tmp_path):
+    program, _ = stripped
+    server.files[build_id(program)] = Path(workload_path("deep"))
+    found, expected, _ = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and set(found).isdisjoint(expected)
+    assert build_id(program) in server.asked
+
+
+def ask_slow_server(tool, work):
+    """Until the user is told of the waiting."""
+    tool.wait_live()
+    expected = work.run()
+    tool.process.send_signal(signal.SIGINT)
+    tool.wait_for("stderr", rb"debuginfod: waiting for the symbols of ")
+    return expected
+
+
+def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path):
+    server.may_answer.clear()
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path)) as tool:
+        expected = ask_slow_server(tool, work)
+        server.may_answer.set()
+        assert chains(tool.wait().ok()) == expected
+
+
+def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, server, tmp_path):
+    server.may_answer.clear()
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path)) as tool:
+        expected = ask_slow_server(tool, work)
+        tool.process.send_signal(signal.SIGINT)
+        result = tool.wait()
+    assert result.status == -signal.SIGINT, "the report has been written: then a signal ends it"
+    assert set(chains(result)).isdisjoint(expected)
+    assert sum(n for _, n in read_folded(result.out)) == sum(expected.values())
+    assert "did not come in time" in result.err

@@ -5,7 +5,7 @@ import re
 import shutil
 
 import pytest
-from tool import BUILD, GETPPID, Tool
+from tool import BUILD, GETPPID, Tool, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -13,10 +13,10 @@ NAMES = ("stackcount", "stacksnoop", "funccount")
 USAGE = 2
 
 # What each of them takes, by letter or, where there is none, by name.
-ALL = "-h -p -c -T -r -v -l --max-memory --without --version"
+ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --without --version"
 OPTIONS = {
-    "stackcount": f"{ALL} -i -D -n -s -P -K -U -d -f --top --min --max-depth --debug",
-    "stacksnoop": f"{ALL} -D -n -s -K -U -f --json --max-depth --debug",
+    "stackcount": f"{ALL} -i -D -n -s -P -K -U -d -f --top --min --max-depth --no-debuginfod --debug",
+    "stacksnoop": f"{ALL} -D -n -s -K -U -f --json --max-depth --no-debuginfod --debug",
     "funccount": f"{ALL} -i -d -D --json --top --min",
 }
 
@@ -132,6 +132,13 @@ def test_forms_of_output_exclude_each_other():
 def test_every_name_lists(name):
     result = run(name, "-l", "t:sched:sched_swit*").ok()
     assert result.out == "t:sched:sched_switch\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_lists_raw_names(name):
+    result = run(name, "-l", "--no-demangle", f"{workload_path('cxx')}:shop::price").ok()
+    names = {line.rpartition(":")[2] for line in result.out.splitlines()}
+    assert names == {"_ZN4shop5priceEd", "_ZN4shop5priceEi"}
 
 
 @pytest.mark.parametrize("name", NAMES)

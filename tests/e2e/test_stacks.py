@@ -261,3 +261,11 @@ def test_cxx_names_are_readable(workload):
     work = workload("cxx", 100)
     result, expected = trace(work, "-f", "-p", work.pid, f"{workload_path('cxx')}:shop::price(double)")
     assert chains(result.ok()) == expected, result
+
+
+def test_raw_names_are_those_of_the_symbol_table(workload):
+    work = workload("cxx", 10)
+    result, _ = trace(work, "-f", "--no-demangle", "-p", work.pid, f"{workload_path('cxx')}:shop::price")
+    names = {part for parts, _ in read_folded(result.ok().out) for part in parts}
+    assert {"_ZN4shop5priceEd", "_ZN4shop5priceEi"} <= names, result
+    assert not any("::" in name for name in names), result

@@ -436,6 +436,16 @@ static void names_are_matched_as_written_too(void **state)
 	expect("with", "%/program:std::vector<int>::size", "std::vector<int>::size() const");
 }
 
+static void raw_names_are_those_of_the_symbol_table(void **state)
+{
+	cleanup_matched struct matched m = {};
+
+	(void)state;
+	match_into(&m, "with", "%/program:ns::apply", (struct match_scope){ .raw_names = true });
+	assert_ok(m.err, m.e);
+	assert_string_equal(m.text.text, "_ZN2ns5applyEi _ZN2ns5applyEl");
+}
+
 static void of_several_names_of_a_place_the_plainest_is_kept(void **state)
 {
 	(void)state;
@@ -654,6 +664,7 @@ int main(void)
 		cmocka_unit_test(a_tracepoint_carries_perfs_number),
 		cmocka_unit_test(user_functions_are_matched_by_symbol),
 		cmocka_unit_test(names_are_matched_as_written_too),
+		cmocka_unit_test(raw_names_are_those_of_the_symbol_table),
 		cmocka_unit_test(of_several_names_of_a_place_the_plainest_is_kept),
 		cmocka_unit_test(all_names_of_a_place_that_match_are_noted),
 		cmocka_unit_test(a_call_that_fails_notes_no_names),

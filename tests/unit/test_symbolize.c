@@ -27,6 +27,7 @@
 #include <cmocka.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "symbolize/machinery.h"
 #include "symbolize/symbolize.h"
 
@@ -84,7 +85,7 @@ static int set_up_as(void **state, enum frame_identity identity)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	f->host = host_new();
-	f->s = symbolizer_new(f->host, identity);
+	f->s = symbolizer_new(f->host, &(struct symbolizer_options){ .identity = identity });
 	*state = f;
 	return 0;
 }
@@ -242,6 +243,16 @@ static void code_in_no_function_has_no_name_but_its_place_in_the_file(void **sta
 static void names_are_shown_as_they_were_written(void **state)
 {
 	expect_name(user(of(state), getpid(), (uintptr_t)cpp_function, true), "app::work(int)");
+}
+
+static void raw_names_are_shown_as_in_the_symbol_table(void **state)
+{
+	const struct symbolizer_options raw = { .raw_names = true };
+	cleanup(host_freep) struct host *host = host_new();
+	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &raw);
+
+	(void)state;
+	expect_name(user(s, getpid(), (uintptr_t)cpp_function, true), "_ZN3app4workEi");
 }
 
 static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **state)
@@ -687,6 +698,7 @@ int main(int argc, char **argv)
 		TEST(the_caller_of_a_call_that_does_not_return_is_named),
 		TEST(code_in_no_function_has_no_name_but_its_place_in_the_file),
 		TEST(names_are_shown_as_they_were_written),
+		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
 		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
 		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
 		cmocka_unit_test_setup_teardown(with_addresses_unnamed_code_is_told_apart,

@@ -1,0 +1,27 @@
+/*
+ * symbolize/debug_symbols.h - where the symbols of a stripped file are looked for: in its debug
+ * file, as the process sees the file system, then as we do; in the file itself
+ * (.gnu_debugdata); then on servers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/image.h"
+
+struct debug_symbols;
+
+/* @asks_servers: as DEBUGINFOD_URLS says. */
+struct debug_symbols *debug_symbols_new(bool asks_servers);
+void debug_symbols_free(struct debug_symbols *ds);
+
+/* A number for the root directory of process @pid, which must be alive. */
+uint32_t debug_symbols_root(struct debug_symbols *ds, uint32_t pid);
+
+/*
+ * Give @im what there is of symbols for it, unless it has them itself. @path is where processes
+ * of @root have it; @name is for messages. Not having found any is no error.
+ */
+void debug_symbols_add(struct debug_symbols *ds, struct image *im, uint32_t root, const char *path,
+		       const char *name);

@@ -1,0 +1,179 @@
+#include "symbolize/debuginfod.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* A static build has no loader. */
+#pragma weak dlopen
+#pragma weak dlsym
+
+/* For one file, and for all. A report waits for it. */
+#define MOST_SECONDS 60
+#define MOST_SECONDS_IN_ALL 180
+#define TELL_SECONDS 5
+
+#define LIBRARY "libdebuginfod.so.1"
+
+/* Of <elfutils/debuginfod.h>, which need not be there when this is built. */
+struct library {
+	void *(*begin)(void);
+	void (*end)(void *client);
+	int (*find)(void *client, const unsigned char *build_id, int n, char **path);
+	void (*set_progress)(void *client, int (*function)(void *client, long done, long all));
+	void (*set_data)(void *client, void *data);
+	void *(*get_data)(void *client);
+};
+
+static const struct {
+	const char *name;
+	size_t place;
+} symbols[] = {
+	{ "debuginfod_begin", offsetof(struct library, begin) },
+	{ "debuginfod_end", offsetof(struct library, end) },
+	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+	{ "debuginfod_set_user_data", offsetof(struct library, set_data) },
+	{ "debuginfod_get_user_data", offsetof(struct library, get_data) },
+};
+
+struct debuginfod {
+	struct library library;
+	void *client; /* NULL: there is nobody to ask */
+	bool is_opened;
+	const char *module; /* that is asked for */
+	double began, told; /* then, and when the user was told last */
+	double spent;       /* in all, before */
+	bool is_late;
+};
+
+struct debuginfod *debuginfod_new(void)
+{
+	return xcalloc(1, sizeof(struct debuginfod));
+}
+
+void debuginfod_free(struct debuginfod *d)
+{
+	if (!d)
+		return;
+	if (d->client)
+		d->library.end(d->client);
+	free(d);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Signals that end the run are blocked, and wait to be read (tool/wait.c). */
+static bool is_to_end(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
+}
+
+static void tell(struct debuginfod *d, long done, long all)
+{
+	const double mib = 1 << 20;
+
+	if (all > 0)
+		log_warn("debuginfod: %s: %.1f of %.1f MiB", d->module, (double)done / mib,
+			 (double)all / mib);
+	else
+		log_warn("debuginfod: waiting for the symbols of %s", d->module);
+}
+
+/* It stays loaded: it starts libcurl, which cannot be unloaded at will. */
+static bool load(struct library *ret, int flags)
+{
+	void *handle = dlopen && dlsym ? dlopen(LIBRARY, RTLD_LAZY | flags) : NULL;
+
+	for (size_t i = 0; handle && i < ARRAY_SIZE(symbols); i++) {
+		void *function = dlsym(handle, symbols[i].name);
+
+		if (!function)
+			return false;
+		memcpy((char *)ret + symbols[i].place, &function, sizeof(function));
+	}
+	return handle;
+}
+
+/* Called whenever something came, and every second or so. Not 0: enough. */
+static int on_progress(void *client, long done, long all)
+{
+	struct library library;
+	double t = now();
+
+	if (!load(&library, RTLD_NOLOAD)) /* @client is all that we get, and means nothing to us */
+		return 1;
+
+	struct debuginfod *d = library.get_data(client);
+
+	d->is_late = t - d->began > MOST_SECONDS || d->spent + t - d->began > MOST_SECONDS_IN_ALL ||
+		     is_to_end();
+	if (t - d->began >= 1 && t - d->told >= TELL_SECONDS) {
+		tell(d, done, all);
+		d->told = t;
+	}
+	return d->is_late;
+}
+
+static void open_client(struct debuginfod *d)
+{
+	const char *urls = secure_getenv("DEBUGINFOD_URLS");
+
+	d->is_opened = true;
+	if (!urls || !urls[0])
+		return;
+	if (!load(&d->library, 0)) {
+		log_warn("DEBUGINFOD_URLS is set, but " LIBRARY " cannot be loaded: "
+			 "symbols are not fetched");
+		return;
+	}
+	d->client = d->library.begin();
+	if (!d->client)
+		return;
+	d->library.set_data(d->client, d);
+	d->library.set_progress(d->client, on_progress);
+}
+
+int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
+		   int *ret_fd, struct error *e)
+{
+	if (!d->is_opened)
+		open_client(d);
+	if (!d->client || n == 0)
+		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);
+	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
+		return error_set(e, -ETIME, "%s: debuginfod is asked no more", module);
+	d->module = module;
+	d->began = now();
+	d->told = 0;
+	d->is_late = false;
+
+	int fd = d->library.find(d->client, build_id, (int)n, NULL);
+
+	d->spent += now() - d->began;
+	if (d->is_late) {
+		log_warn("debuginfod: the symbols of %s did not come in time", module);
+		return error_set(e, -ETIME, "%s: debuginfod takes too long", module);
+	}
+	if (fd < 0)
+		return error_set(e, -ENOENT, "%s: debuginfod: %s", module, strerror(-fd));
+	*ret_fd = fd;
+	return 0;
+}

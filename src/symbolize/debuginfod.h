@@ -1,0 +1,26 @@
+/*
+ * symbolize/debuginfod.h - debug files from servers, by build ID: what DEBUGINFOD_URLS names.
+ *
+ * The library of elfutils does it, and keeps what it fetched. It is loaded when it is first
+ * needed; without it, or without DEBUGINFOD_URLS, there are none.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct debuginfod;
+
+struct debuginfod *debuginfod_new(void);
+void debuginfod_free(struct debuginfod *d);
+
+/*
+ * The debug file for a build ID of @n bytes, to close. @module is for messages: what takes more
+ * than a second is told on standard error. A signal that ends the run ends the waiting too.
+ * Errors: -ENOENT nobody has it; -ETIME it took too long; -ENOTSUP there is nobody to ask.
+ */
+must_check int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n,
+			      const char *module, int *ret_fd, struct error *e);
