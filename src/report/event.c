@@ -22,6 +22,16 @@ static bool is_named(const char *name)
 	return name && name[0];
 }
 
+/* " libc.so.6+0x1234" */
+static void put_place(struct strbuf *to, const struct event_style *style, const struct frame *frame)
+{
+	if (!style->verbose || !is_named(frame->module))
+		return;
+	strbuf_putc(to, ' ');
+	escape_put(to, frame->module, style->form == EVENT_FOLDED);
+	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
+}
+
 static void put_label(struct strbuf *to, const struct event_style *style, const struct frame *frame)
 {
 	const bool is_folded = style->form == EVENT_FOLDED;
@@ -34,13 +44,11 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 		escape_put(to, frame->name, is_folded);
 		if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
+		if (!is_folded && frame->kind == FRAME_USER)
+			put_place(to, style, frame);
 	} else {
 		strbuf_puts(to, UNKNOWN);
-		if (style->verbose && is_named(frame->module)) {
-			strbuf_putc(to, ' ');
-			escape_put(to, frame->module, is_folded);
-			strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
-		}
+		put_place(to, style, frame);
 	}
 }
 

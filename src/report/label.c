@@ -40,6 +40,22 @@ static void put_name(struct strbuf *to, const char *name, enum label_form form)
 	escape_put(to, name, form == LABEL_FOLDED);
 }
 
+/* " libc.so.6+0x1234" */
+static void put_place(struct labels *l, const struct frame *frame)
+{
+	if (!l->style->addresses || !is_named(frame->module))
+		return;
+	strbuf_putc(&l->text, ' ');
+	escape_put(&l->text, frame->module, l->form == LABEL_FOLDED);
+	strbuf_printf(&l->text, "+0x%" PRIx64, frame->module_offset);
+}
+
+/* In folded a function is one frame, wherever in it a call was; the kernel's has no place. */
+static bool shows_place(const struct labels *l, const struct frame *frame)
+{
+	return l->form == LABEL_TEXT && frame->kind == FRAME_USER;
+}
+
 static void put_label(struct labels *l, const struct frame *frame)
 {
 	bool is_folded = l->form == LABEL_FOLDED;
@@ -52,13 +68,11 @@ static void put_label(struct labels *l, const struct frame *frame)
 		put_name(&l->text, frame->name, l->form);
 		if (l->style->offsets)
 			strbuf_printf(&l->text, "+0x%" PRIx64, frame->offset);
+		if (shows_place(l, frame))
+			put_place(l, frame);
 	} else {
 		strbuf_puts(&l->text, UNKNOWN);
-		if (l->style->addresses && is_named(frame->module)) {
-			strbuf_putc(&l->text, ' ');
-			escape_put(&l->text, frame->module, is_folded);
-			strbuf_printf(&l->text, "+0x%" PRIx64, frame->module_offset);
-		}
+		put_place(l, frame);
 	}
 }
 

@@ -5,6 +5,7 @@
  *	vfs_read+0x1f             with offsets
  *	[unknown]                 no name
  *	[unknown] libx.so+0x1234  with addresses: the place, for addr2line
+ *	read libc.so.6+0x1234     the same, in text and of the user's alone
  *	[cut: depth]              the stack is not whole
  */
 #pragma once

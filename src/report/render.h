@@ -3,7 +3,8 @@
  *
  * Names come from foreign files: control characters and invalid UTF-8 are made
  * visible (\x1b); ';' and newlines are replaced by '_' in folded. A frame
- * without a name is "[unknown]", with -v followed by module+0xoffset.
+ * without a name is "[unknown]", with -v followed by module+0xoffset, as are the user's
+ * named frames in text.
  */
 #pragma once
 

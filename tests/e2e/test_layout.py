@@ -1,6 +1,7 @@
 """The text layout and the folded lines, to the byte."""
 
 import re
+import subprocess
 
 import pytest
 from text import parse_text
@@ -52,7 +53,7 @@ def test_text_with_addresses(work):
     result, _ = trace(work, "-v", "-p", work.pid, LEAF)
     entry = parse_text(result.ok().out).entries[-1]
     for line, name in zip(entry.frames, ["leaf", "branch_a", "run"]):
-        assert re.fullmatch(rf"[0-9a-f]+ +{name}", line), line
+        assert re.fullmatch(rf"([0-9a-f]+) +{name} calls\+0x\1", line), line
         assert line.index(name) == 17, "the address takes 16 columns"
 
 
@@ -60,7 +61,7 @@ def test_text_with_addresses(work):
 def test_text_with_addresses_and_offsets(work):
     result, _ = trace(work, "-sv", "-p", work.pid, LEAF)
     line = parse_text(result.ok().out).entries[-1].frames[0]
-    assert re.fullmatch(r"[0-9a-f]{6,16} +leaf\+0x0", line), line
+    assert re.fullmatch(r"([0-9a-f]{6,16}) +leaf\+0x0 calls\+0x\1", line), line
 
 
 @pytest.mark.needs("machine")
@@ -69,6 +70,25 @@ def test_verbose_says_where_a_frame_without_a_name_is(workload):
     result, _ = trace(work, "-v", "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
     frames = parse_text(result.ok().out).entries[0].frames
     assert re.search(r" +\[unknown\] calls-stripped\+0x[0-9a-f]+$", frames[1]), frames
+
+
+@pytest.mark.needs("machine")
+def test_verbose_says_where_a_named_user_frame_is(work):
+    """The place is what addr2line takes."""
+    result, _ = trace(work, "-v", "-p", work.pid, LEAF)
+    frames = parse_text(result.ok().out).entries[-1].frames
+    place = re.fullmatch(r"[0-9a-f]+ +leaf calls\+(0x[0-9a-f]+)", frames[0])
+    assert place, frames
+    named = subprocess.run(["addr2line", "-f", "-e", workload_path("calls"), place[1]], capture_output=True, text=True)
+    assert named.stdout.splitlines()[0] == "leaf"
+
+
+@pytest.mark.needs("machine")
+def test_verbose_leaves_kernel_frames_as_they_are(workload):
+    work = workload("syscalls", "getppid", 5, 0)
+    result, _ = trace(work, "-K", "-v", "-p", work.pid, GETPPID)
+    frames = parse_text(result.ok().out).entries[0].frames
+    assert frames and all(re.fullmatch(r"[0-9a-f]{16} \S+", frame) for frame in frames), frames
 
 
 def test_frame_without_a_name_is_unknown(workload):
