@@ -51,7 +51,7 @@ static void read_link(struct search *s)
 			continue;
 		bytes = section_bytes(s->im, section);
 
-		size_t n = strnlen((const char *)bytes.data, bytes.size);
+		size_t n = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
 		size_t at = (n + 4) & ~(size_t)3;
 
 		if (n == 0 || at + sizeof(s->crc) > bytes.size || memchr(bytes.data, '/', n))

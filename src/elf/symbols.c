@@ -73,10 +73,12 @@ Elf64_Sym table_entry(const struct table *table, uint32_t i)
 
 const char *table_name(const struct table *table, const Elf64_Sym *entry)
 {
+	if (entry->st_name >= table->strings.size)
+		return NULL;
+
 	const char *name = (const char *)table->strings.data + entry->st_name;
 
-	if (entry->st_name >= table->strings.size || !name[0] || name[0] == '@' ||
-	    strnlen(name, MAX_NAME) == MAX_NAME)
+	if (!name[0] || name[0] == '@' || strnlen(name, MAX_NAME) == MAX_NAME)
 		return NULL;
 	return name;
 }

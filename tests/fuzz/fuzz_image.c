@@ -84,6 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	err = image_each_usdt(asked.im, visit_probe, &asked, &e);
 	if (err)
 		require((err == -ENOEXEC || err == -ENOENT) && e.text[0]);
+	for (uint64_t offset = 0, vaddr; offset < size; offset += 4)
+		if (image_offset_to_vaddr(asked.im, offset, &vaddr))
+			check_address(asked.im, vaddr);
 	check_address(asked.im, 0);
 	check_address(asked.im, size);
 	check_address(asked.im, UINT64_MAX);
