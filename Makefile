@@ -17,10 +17,10 @@ WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
-LIBS      = $(shell $(PKG) --libs libbpf libelf liblzma) -ldl
+LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma) -ldl
 LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
 ifdef STATIC
-LIBS      = -static -liberty $(shell $(PKG) --static --libs libbpf libelf liblzma)
+LIBS      = -static -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma)
 endif
 ifdef SANITIZE
 CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -89,7 +89,7 @@ unit: $(UNIT_TESTS)
 # Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang).
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c)
-FUZZ_LIBS := -lelf -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
+FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
 $(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS)

@@ -209,6 +209,8 @@ void image_set_debug(struct image *im, struct image *debug)
 	assert(!debug->debug); /* its own would not be asked */
 	symbol_index_free(im->index);
 	im->index = NULL;
+	lines_free(im->lines);
+	im->lines = NULL;
 	image_close(im->debug);
 	free(im->shifts);
 	im->debug = debug;

@@ -96,6 +96,7 @@ void image_close(struct image *im)
 {
 	if (!im)
 		return;
+	lines_free(im->lines); /* which looks into both */
 	if (im->debug)
 		release(im->debug);
 	release(im);

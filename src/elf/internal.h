@@ -15,6 +15,7 @@
 
 #include "elf/image.h"
 
+struct lines;
 struct plt;
 struct strtab;
 struct symbol_index;
@@ -59,6 +60,7 @@ struct image {
 	struct slice *notes; /* segments of them */
 	size_t n_notes;
 	struct symbol_index *index; /* NULL until the first look-up */
+	struct lines *lines;        /* NULL until source lines are asked for */
 	struct plt *plt;            /* NULL until an address in a PLT is looked up */
 	struct image *debug;        /* its .symtab is used too; NULL: none */
 	struct shift *shifts;       /* of each section of @debug */
@@ -91,6 +93,8 @@ const char *image_cut_version(struct image *im, const char *name, const char *su
  * it or of the next; @end where it tells nothing, and never more.
  */
 uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
+
+void lines_free(struct lines *lines);
 
 /* The stub of a procedure linkage table at @vaddr, by the name of what it leads to. */
 bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);

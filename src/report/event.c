@@ -42,13 +42,20 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 		strbuf_putc(to, ']');
 	} else if (is_named(frame->name)) {
 		escape_put(to, frame->name, is_folded);
-		if (style->offsets)
+		if (frame->is_inlined)
+			strbuf_puts(to, " [inlined]");
+		else if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 		if (!is_folded && frame->kind == FRAME_USER)
 			put_place(to, style, frame);
 	} else {
 		strbuf_puts(to, UNKNOWN);
 		put_place(to, style, frame);
+	}
+	if (frame->file) {
+		strbuf_putc(to, ' ');
+		escape_put(to, frame->file, is_folded);
+		strbuf_printf(to, ":%" PRIu32, frame->line);
 	}
 }
 
@@ -107,14 +114,22 @@ static void put_object(struct strbuf *to, const struct frame *frame)
 	if (is_named(frame->name)) {
 		strbuf_puts(to, ",\"name\":");
 		json_put_string(to, frame->name);
-		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
 	}
+	if (is_named(frame->name) && !frame->is_inlined)
+		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
 	if (is_named(frame->module)) {
 		strbuf_puts(to, ",\"module\":");
 		json_put_string(to, frame->module);
 	}
 	if (is_named(frame->module) && !is_named(frame->name))
 		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
+	if (frame->file) {
+		strbuf_puts(to, ",\"file\":");
+		json_put_string(to, frame->file);
+		strbuf_printf(to, ",\"line\":%" PRIu32, frame->line);
+	}
+	if (frame->is_inlined)
+		strbuf_puts(to, ",\"inlined\":true");
 	strbuf_putc(to, '}');
 }
 

@@ -66,13 +66,20 @@ static void put_label(struct labels *l, const struct frame *frame)
 		strbuf_putc(&l->text, ']');
 	} else if (is_named(frame->name)) {
 		put_name(&l->text, frame->name, l->form);
-		if (l->style->offsets)
+		if (frame->is_inlined)
+			strbuf_puts(&l->text, " [inlined]");
+		else if (l->style->offsets)
 			strbuf_printf(&l->text, "+0x%" PRIx64, frame->offset);
 		if (shows_place(l, frame))
 			put_place(l, frame);
 	} else {
 		strbuf_puts(&l->text, UNKNOWN);
 		put_place(l, frame);
+	}
+	if (frame->file) {
+		strbuf_putc(&l->text, ' ');
+		escape_put(&l->text, frame->file, is_folded);
+		strbuf_printf(&l->text, ":%" PRIu32, frame->line);
 	}
 }
 

@@ -6,6 +6,7 @@
  *	[unknown]                 no name
  *	[unknown] libx.so+0x1234  with addresses: the place, for addr2line
  *	read libc.so.6+0x1234     the same, in text and of the user's alone
+ *	read [inlined] file.c:12  with source lines; it was inlined into the next frame
  *	[cut: depth]              the stack is not whole
  */
 #pragma once

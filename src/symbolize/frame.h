@@ -17,12 +17,15 @@ enum frame_kind {
 /* Strings are lent by the table's owner. Not yet escaped: they come from foreign files. */
 struct frame {
 	enum frame_kind kind;
+	bool is_inlined;        /* into the next frame of its stack; has no offset of its own */
 	bool is_machinery;      /* of the tracing itself: left out at the top of a stack */
 	const char *name;       /* demangled; NULL: has none */
 	const char *module;     /* file or kernel module, last part of its path; NULL: not known */
 	uint64_t addr;          /* as seen first (identity may be wider) */
 	uint64_t offset;        /* from the function's start, of the address as shown */
 	uint64_t module_offset; /* address as linked; with @module */
+	const char *file;       /* of the source, last part of its path; NULL: not known */
+	uint32_t line;
 };
 
 struct frame_table {

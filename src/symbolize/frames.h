@@ -14,6 +14,8 @@ struct frame_key {
 	uint64_t file;   /* number of the image, or a name's address */
 	uint64_t place;  /* start of the function, or the address */
 	uint64_t detail; /* what -s and -v tell apart in addition */
+	uint64_t source; /* a file name's address */
+	uint64_t line;
 };
 
 struct frames {

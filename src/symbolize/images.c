@@ -322,3 +322,11 @@ void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct i
 	}
 	keep_bounds(im, entry);
 }
+
+size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,
+		    size_t most)
+{
+	if (image == IMAGE_NONE || !im->entries[image].image)
+		return 0;
+	return image_calls_at(im->entries[image].image, vaddr, to, most);
+}

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/strtab.h"
+#include "elf/lines.h"
 #include "host/mappings.h"
 
 struct images;
@@ -38,6 +39,13 @@ struct image_place {
 	const char *function; /* as in the symbol table; NULL: none. Lent until the next call */
 	uint64_t start;       /* the function's vaddr */
 };
+
+/*
+ * The source of what is at @vaddr, which images_look_up() gave: see image_calls_at(). Strings
+ * are lent until the next call.
+ */
+size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,
+		    size_t most);
 
 /* What is at @offset of the image's file. Never fails: what is not known has no function. */
 void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct image_place *ret);

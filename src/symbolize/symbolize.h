@@ -26,6 +26,7 @@ enum frame_identity {
 struct symbolizer_options {
 	enum frame_identity identity;
 	bool raw_names;     /* as in the symbol table */
+	bool lines;         /* with source lines, and inlined functions as frames of their own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 };
 
@@ -52,6 +53,14 @@ const char *symbolizer_comm(struct symbolizer *s, uint32_t tgid);
  */
 uint32_t symbolize_kernel(struct symbolizer *s, uint64_t addr, bool is_exact);
 uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact);
+
+/*
+ * The frames at @addr, innermost first: before the one that symbolize_user() gives those of
+ * functions that were inlined there, if lines were asked for. Returns how many: at least one, and
+ * at most @most, which must not be 0.
+ */
+size_t symbolize_user_all(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact,
+			  uint32_t *to, size_t most);
 uint32_t symbolize_cut(struct symbolizer *s, const char *reason);
 
 /* Lent by @s; grows with every call above. */

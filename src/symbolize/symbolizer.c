@@ -12,11 +12,13 @@
 #include "symbolize/symbolize.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/strtab.h"
 #include "elf/demangle.h"
+#include "symbolize/chains.h"
 #include "symbolize/frames.h"
 #include "symbolize/images.h"
 #include "symbolize/kernel.h"
@@ -25,6 +27,10 @@
 
 /* Beside the enum frame_kind in a key. */
 #define KEY_NAMED 0x100
+#define KEY_INLINED 0x200
+
+/* Deeper ones are left out: the outermost of them are shown. */
+#define MOST_CALLS 64
 
 struct symbolizer {
 	struct symbolizer_options options;
@@ -37,6 +43,7 @@ struct symbolizer {
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
 	const char **names;
 	size_t n_names, cap_names;
+	struct chains chains;
 };
 
 struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
@@ -62,6 +69,7 @@ void symbolizer_free(struct symbolizer *s)
 	u64_map_fini(&s->kernel_seen[1]);
 	u64_map_fini(&s->demangled);
 	free(s->names);
+	chains_fini(&s->chains);
 	frames_fini(&s->frames);
 	strtab_free(s->strings);
 	free(s);
@@ -198,44 +206,122 @@ static const char *name_of(struct symbolizer *s, const char *symbol)
 	return s->names[number];
 }
 
-static uint32_t user_frame(struct symbolizer *s, const struct region *region, uint64_t addr,
-			   bool is_exact)
+/* An address in a process, and what is known of it. */
+struct user_place {
+	const struct region *region; /* NULL: nothing is mapped there */
+	uint64_t addr;
+	uint64_t at; /* what was looked up */
+	bool has_places;
+	struct image_place place;
+};
+
+static void find_place(struct symbolizer *s, const struct region *region, uint64_t addr,
+		       bool is_exact, struct user_place *ret)
 {
-	uint64_t at = look_up_at(addr, is_exact);
-	uint32_t image = region ? region->image : IMAGE_NONE;
-	bool has_places = region && images_has_places(s->images, image);
-	struct frame frame = { .kind = FRAME_USER, .addr = addr };
+	*ret = (struct user_place){
+		.region = region,
+		.addr = addr,
+		.at = look_up_at(addr, is_exact),
+		.has_places = region && images_has_places(s->images, region->image),
+	};
+	if (ret->has_places)
+		images_look_up(s->images, region->image, ret->at - region->start + region->offset,
+			       &ret->place);
+}
+
+/* Of a path the last part, at an address that stays. */
+static const char *source_of(struct symbolizer *s, const struct image_call *call,
+			     struct frame_key *key)
+{
+	if (!call->file)
+		return NULL;
+
+	const char *path = strtab_add(s->strings, call->file);
+	const char *slash = strrchr(path, '/');
+
+	key->source = (uintptr_t)path;
+	key->line = call->line;
+	return slash ? slash + 1 : path;
+}
+
+static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
+			   const struct image_call *call)
+{
+	uint32_t image = p->region ? p->region->image : IMAGE_NONE;
+	struct frame frame = { .kind = FRAME_USER, .addr = p->addr, .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER, .file = image };
-	struct image_place place = {};
 	bool is_new;
 
-	if (has_places) {
-		images_look_up(s->images, image, at - region->start + region->offset, &place);
-		frame.module_offset = place.vaddr + (addr - at);
-	} else if (region) {
-		frame.module_offset = addr - region->start;
-	}
-	if (place.function) {
-		frame.offset = frame.module_offset - place.start;
+	if (p->has_places)
+		frame.module_offset = p->place.vaddr + (p->addr - p->at);
+	else if (p->region)
+		frame.module_offset = p->addr - p->region->start;
+	if (p->place.function) {
+		frame.offset = frame.module_offset - p->place.start;
 		key.kind |= KEY_NAMED;
-		key.place = place.start;
-		key.detail = detail_of(s, frame.offset, addr);
+		key.place = p->place.start;
+		key.detail = detail_of(s, frame.offset, p->addr);
 	} else {
-		key.place = has_places ? frame.module_offset : 0;
-		key.detail = detail_of(s, 0, addr);
+		key.place = p->has_places ? frame.module_offset : 0;
+		key.detail = detail_of(s, 0, p->addr);
 	}
+	frame.file = source_of(s, call, &key);
 
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
-		frame.name = place.function ? name_of(s, place.function) : NULL;
+		frame.name = p->place.function ? name_of(s, p->place.function) : NULL;
 		frame.module = images_module(s->images, image);
 		s->frames.table.frames[number] = frame;
 	}
 	return number;
 }
 
-uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact)
+/* The same inlined function of the same file is one frame, wherever it was inlined. */
+static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
+			      const struct image_call *call)
+{
+	uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
+	struct frame frame = { .kind = FRAME_USER,
+			       .is_inlined = true,
+			       .name = name_of(s, call->name),
+			       .module = images_module(s->images, p->region->image),
+			       .addr = p->addr,
+			       .module_offset = module_offset,
+			       .line = call->line };
+	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
+				 .file = p->region->image,
+				 .place = (uintptr_t)frame.name,
+				 .detail = detail_of(s, module_offset, p->addr) };
+	bool is_new;
+
+	frame.file = source_of(s, call, &key);
+
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new)
+		s->frames.table.frames[number] = frame;
+	return number;
+}
+
+/* The frames of @p as one number. */
+static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
+{
+	struct image_call calls[MOST_CALLS] = {};
+	uint32_t numbers[MOST_CALLS];
+	size_t n = 0;
+
+	if (s->options.lines && p->has_places)
+		n = images_calls(s->images, p->region->image, p->place.vaddr, calls, MOST_CALLS);
+	if (!n)
+		n = 1; /* the function itself, its source not known */
+	for (size_t i = 0; i + 1 < n; i++)
+		numbers[i] = inlined_frame(s, p, &calls[i]);
+	numbers[n - 1] = user_frame(s, p, &calls[n - 1]);
+	return chains_add(&s->chains, numbers, n);
+}
+
+static uint32_t find_chain(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact)
 {
 	struct process *p = processes_get(s->processes, tgid);
 	const uint32_t *seen = u64_map_get(&p->seen[is_exact], addr);
@@ -245,11 +331,35 @@ uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool
 
 	const struct region *region =
 		processes_region_at(s->processes, p, look_up_at(addr, is_exact));
-	uint32_t number = user_frame(s, region, addr, is_exact);
+	struct user_place place;
+
+	find_place(s, region, addr, is_exact, &place);
+
+	uint32_t chain = frames_of(s, &place);
 
 	/* What lies in no file now may lie in one after the next refresh. */
-	if (region && images_has_places(s->images, region->image))
-		*u64_map_put(&p->seen[is_exact], addr, number, NULL) = number;
+	if (place.has_places)
+		*u64_map_put(&p->seen[is_exact], addr, chain, NULL) = chain;
+	return chain;
+}
+
+size_t symbolize_user_all(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact,
+			  uint32_t *to, size_t most)
+{
+	uint32_t chain = find_chain(s, tgid, addr, is_exact);
+	size_t n;
+	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
+	size_t n_shown = n < most ? n : most;
+
+	memcpy(to, numbers + n - n_shown, n_shown * sizeof(*to));
+	return n_shown;
+}
+
+uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact)
+{
+	uint32_t number = 0; /* there is always one */
+
+	(void)symbolize_user_all(s, tgid, addr, is_exact, &number, 1);
 	return number;
 }
 

@@ -57,17 +57,19 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 }
 
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
-			 uint32_t frames[STACK_WORDS])
+			 uint32_t frames[USER_FRAMES])
 {
 	const uint64_t *words = stack->words;
+	uint32_t n = 0;
 
-	for (size_t i = 0; i < stack->n; i++) {
+	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
 		bool is_exact = i == 0 && (stack->flags & KEY_USER_PC_EXACT);
 
 		if (words[i] < STACK_MARK_END)
-			frames[i] = symbolize_cut(s, mark_text(words[i]));
+			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else
-			frames[i] = symbolize_user(s, stack->tgid, words[i], is_exact);
+			n += (uint32_t)symbolize_user_all(s, stack->tgid, words[i], is_exact,
+							  frames + n, USER_FRAMES - n);
 	}
-	return cut_depth(max_depth, (uint32_t)stack->n);
+	return cut_depth(max_depth, n);
 }

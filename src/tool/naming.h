@@ -15,6 +15,9 @@ struct raw_stack {
 	uint32_t tgid;  /* a user stack's process */
 };
 
+/* Of a user stack; inlined functions are frames too. The outermost beyond these are left out. */
+#define USER_FRAMES (4 * STACK_WORDS)
+
 /*
  * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
  * and, unless @max_depth is 0, at most so many.
@@ -22,4 +25,4 @@ struct raw_stack {
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			   uint32_t frames[STACK_WORDS]);
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
-			 uint32_t frames[STACK_WORDS]);
+			 uint32_t frames[USER_FRAMES]);

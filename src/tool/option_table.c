@@ -67,6 +67,7 @@ static const struct option_row rows[] = {
 	{ CALLS, VALUE(MIN), '\0', "min", "N", "show functions with N calls or more only" },
 	{ COUNT | SNOOP, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
 	{ ALL, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
+	{ COUNT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
 	{ ALL, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
 	{ COUNT | SNOOP, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "ask no server of DEBUGINFOD_URLS for symbols" },
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },

@@ -43,6 +43,7 @@ struct options {
 	bool delimited;
 	bool folded;
 	bool json; /* never with folded */
+	bool lines;
 	bool no_demangle;
 	bool no_debuginfod;
 	bool debug;

@@ -37,7 +37,7 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 	for (size_t i = 0; i < n; i++) {
 		const struct store_row *row = &rows[i];
 		uint64_t words[STACK_WORDS];
-		uint32_t frames[2 * STACK_WORDS];
+		uint32_t frames[STACK_WORDS + USER_FRAMES];
 		struct report_entry entry = { .count = row->count, .frames = frames };
 		struct raw_stack stack = { words, 0, row->flags, row->tgid };
 
@@ -134,6 +134,7 @@ static int open_store(struct run *r, struct error *e)
 							      : r->opt->offset ? IDENTITY_OFFSET
 									       : IDENTITY_FUNCTION,
 						  .raw_names = r->opt->no_demangle,
+						  .lines = r->opt->lines,
 						  .no_debuginfod = r->opt->no_debuginfod };
 
 	(void)e;

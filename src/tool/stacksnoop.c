@@ -129,7 +129,7 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 			  const struct stream_event *event, struct template *ret)
 {
 	uint64_t words[STACK_WORDS];
-	uint32_t kernel[STACK_WORDS], user[STACK_WORDS];
+	uint32_t kernel[STACK_WORDS], user[USER_FRAMES];
 	struct raw_stack stack = { words, 0, event->flags, event->tgid };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
@@ -302,6 +302,7 @@ static void new_symbolizer(struct run *r)
 	symbolizer_free(t->symbolizer);
 	const struct symbolizer_options options = { .identity = IDENTITY_ADDRESS,
 						    .raw_names = r->opt->no_demangle,
+						    .lines = r->opt->lines,
 						    .no_debuginfod = r->opt->no_debuginfod };
 
 	t->symbolizer = symbolizer_new(r->host, &options);

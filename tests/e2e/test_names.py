@@ -15,8 +15,8 @@ USAGE = 2
 # What each of them takes, by letter or, where there is none, by name.
 ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --without --version"
 OPTIONS = {
-    "stackcount": f"{ALL} -i -D -n -s -P -K -U -d -f --top --min --max-depth --no-debuginfod --debug",
-    "stacksnoop": f"{ALL} -D -n -s -K -U -f --json --max-depth --no-debuginfod --debug",
+    "stackcount": f"{ALL} -i -D -n -s -P -K -U -d -f --top --min --max-depth --lines --no-debuginfod --debug",
+    "stacksnoop": f"{ALL} -D -n -s -K -U -f --json --max-depth --lines --no-debuginfod --debug",
     "funccount": f"{ALL} -i -d -D --json --top --min",
 }
 

@@ -18,6 +18,7 @@
 #include "base/array.h"
 #include "golden.h"
 #include "report/escape.h"
+#include "report/label.h"
 #include "report/render.h"
 
 static const struct frame known[] = {
@@ -448,6 +449,37 @@ static size_t add_combinations(struct CMUnitTest *tests, size_t n, const char *f
 	return n;
 }
 
+static void check_label(const struct frame *frame, enum label_form form, const char *expected)
+{
+	const struct frame_table one = { .frames = (struct frame *)frame, .n = 1 };
+	const struct render_style style = { .offsets = true };
+	struct labels labels;
+	size_t n;
+
+	labels_init(&labels, &one, &style, form);
+
+	const char *label = labels_get(&labels, 0, &n);
+
+	assert_int_equal(n, strlen(expected));
+	assert_memory_equal(label, expected, n);
+	labels_fini(&labels);
+}
+
+static void source_lines_and_inlined_functions_are_marked(void **state)
+{
+	struct frame frame = {
+		.kind = FRAME_USER, .name = "f", .offset = 4, .file = "a;\x1b.c", .line = 4294967295
+	};
+
+	(void)state;
+	check_label(&frame, LABEL_TEXT, "  f+0x4 a;\\x1b.c:4294967295\n");
+	check_label(&frame, LABEL_FOLDED, "f+0x4 a_\\x1b.c:4294967295");
+	frame.is_inlined = true;
+	check_label(&frame, LABEL_FOLDED, "f [inlined] a_\\x1b.c:4294967295");
+	frame.file = NULL;
+	check_label(&frame, LABEL_FOLDED, "f [inlined]");
+}
+
 int main(void)
 {
 	struct CMUnitTest golden[48];
@@ -457,6 +489,7 @@ int main(void)
 		cmocka_unit_test(text_has_the_layout_of_bcc),
 		cmocka_unit_test(the_time_has_no_place_in_folded),
 		cmocka_unit_test(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded),
+		cmocka_unit_test(source_lines_and_inlined_functions_are_marked),
 		cmocka_unit_test(what_could_drive_a_terminal_is_made_visible),
 		cmocka_unit_test(valid_utf8_stays_and_the_rest_is_made_visible),
 		cmocka_unit_test(folded_replaces_what_ends_a_frame_or_a_line),

@@ -28,6 +28,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "symbolize/chains.h"
 #include "symbolize/machinery.h"
 #include "symbolize/symbolize.h"
 
@@ -687,6 +688,47 @@ static void six_million_addresses_take_a_moment(void **state)
 	assert_true(symbolizer_frames(s)->n < 4096);
 }
 
+static void equal_rows_of_frames_have_one_number(void **state)
+{
+	cleanup(chains_fini) struct chains c = {};
+	static const uint32_t rows[] = { 7, 8, 9, 1, 7, 8, 8, 9 };
+	size_t n;
+
+	(void)state;
+	assert_int_equal(chains_add(&c, rows, 1), 7);
+
+	uint32_t first = chains_add(&c, rows, 3);
+	uint32_t second = chains_add(&c, rows, 2);
+
+	assert_true(first & CHAIN && second & CHAIN && first != second);
+	assert_int_equal(chains_add(&c, rows + 4, 2), second);
+	assert_memory_equal(chains_get(&c, &first, &n), rows, 3 * sizeof(*rows));
+	assert_int_equal(n, 3);
+	assert_memory_equal(chains_get(&c, &second, &n), rows, 2 * sizeof(*rows));
+	assert_int_equal(n, 2);
+	assert_int_equal(*chains_get(&c, rows, &n), 7);
+	assert_int_equal(n, 1);
+}
+
+/* This program has DWARF. */
+static void with_lines_a_frame_has_its_place_in_the_source(void **state)
+{
+	const struct symbolizer_options options = { .lines = true };
+	cleanup(host_freep) struct host *host = host_new();
+	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &options);
+	const struct frame *frame = user(s, getpid(), (uintptr_t)marked_function, true);
+	uint32_t numbers[8];
+
+	(void)state;
+	expect_name(frame, "marked_function");
+	assert_string_equal(frame->file, "test_symbolize.c");
+	assert_true(frame->line > 0 && !frame->is_inlined);
+	assert_int_equal(
+		symbolize_user_all(s, getpid(), (uintptr_t)marked_function, true, numbers, 8), 1);
+	assert_true(symbolize_user_all(s, getpid(), 1, true, numbers, 8) == 1);
+	assert_null(frame_at(s, numbers[0])->file);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -699,6 +741,8 @@ int main(int argc, char **argv)
 		TEST(code_in_no_function_has_no_name_but_its_place_in_the_file),
 		TEST(names_are_shown_as_they_were_written),
 		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
+		cmocka_unit_test(equal_rows_of_frames_have_one_number),
+		cmocka_unit_test(with_lines_a_frame_has_its_place_in_the_source),
 		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
 		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
 		cmocka_unit_test_setup_teardown(with_addresses_unnamed_code_is_told_apart,

@@ -1,7 +1,7 @@
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
-	vector strings names
+	vector strings names inlined
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
@@ -23,6 +23,11 @@ $(WORKLOAD_DIR)/names: $(WORKLOAD_DIR)/names_other.o
 
 $(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
 	$(CXX) -std=gnu++17 $(WORK_FLAGS) -no-pie -o $@ $^ -pthread
+
+# With DWARF.
+$(WORKLOAD_DIR)/inlined.o: tests/workload/inlined.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) -g -c -o $@ $<
 
 # Functions that begin with endbr64, and a position-independent program.
 $(WORKLOAD_DIR)/calls-cet: tests/workload/calls.c $(WORKLOAD_DIR)/work.o

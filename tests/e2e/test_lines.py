@@ -1,0 +1,81 @@
+"""--lines: source lines and inlined functions, where there is DWARF."""
+
+import json
+import re
+
+from tool import BUILD, GETPPID, TOP, Tool, read_folded, trace, user_chain
+from text import parse_text
+
+SOURCES = TOP / "tests" / "workload"
+
+
+def line_of(text, name="inlined.c"):
+    lines = (SOURCES / name).read_text().splitlines()
+    (number,) = [i for i, line in enumerate(lines, 1) if text in line]
+    return f"{name}:{number}"
+
+
+def expected():
+    """Frames, innermost first. The system call is an inline function of work.h."""
+    return [
+        ("raw_syscall3 [inlined]", line_of('__asm__ volatile("syscall"', "work.h")),
+        ("inner [inlined]", line_of("/* in inner */")),
+        ("outer [inlined]", line_of("/* in outer */")),
+        ("run", line_of("/* in run */")),
+    ]
+
+
+def trace_lines(workload, *options):
+    work = workload("inlined", 20)
+    result, _ = trace(work, "--lines", "-U", *options, "-p", work.pid, GETPPID)
+    return result.ok()
+
+
+def test_folded_has_inlined_functions_and_lines(workload):
+    result = trace_lines(workload, "-f")
+    ((parts, count),) = read_folded(result.out)
+    assert parts[: -5 : -1] == [f"{name} {place}" for name, place in expected()], result
+    assert count == 20
+
+
+def test_text_has_them_above_the_function(workload):
+    (entry,) = parse_text(trace_lines(workload).out).entries
+    assert entry.frames[:4] == [f"{name} {place}" for name, place in expected()], entry.frames
+
+
+def test_addresses_offsets_and_places_go_with_them(workload):
+    (entry,) = parse_text(trace_lines(workload, "-sv").out).entries
+    for frame, (name, place) in zip(entry.frames, expected()):
+        offset = "" if "inlined" in name else r"\+0x[0-9a-f]+"
+        wanted = rf"([0-9a-f]+) +{re.escape(name)}{offset} inlined\+0x\1 {re.escape(place)}"
+        assert re.fullmatch(wanted, frame), frame
+    assert len({frame.split()[0] for frame in entry.frames[:4]}) == 1, "they are at one address"
+
+
+def test_max_depth_counts_them(workload):
+    result = trace_lines(workload, "-f", "--max-depth", "2")
+    ((parts, _),) = read_folded(result.out)
+    assert parts == [f"{name} {place}" for name, place in expected()[1::-1]], result
+
+
+def test_without_the_option_there_are_none(workload):
+    work = workload("inlined", 20)
+    result, _ = trace(work, "-f", "-U", "-p", work.pid, GETPPID)
+    ((parts, _),) = read_folded(result.ok().out)
+    assert user_chain(parts).endswith("work_run;run"), result
+    assert "inlined" not in result.out
+
+
+def test_events_have_them_as_members(workload):
+    work = workload("inlined", 1)
+    options = ["--lines", "-U", "--json", "-n", "1", "-p", work.pid, GETPPID]
+    with Tool(options, program=str(BUILD / "stacksnoop")) as tool:
+        tool.wait_live()
+        work.run()
+        event = json.loads(tool.wait().ok().out)
+    frames = event["user"][:4]
+    for frame, (name, place) in zip(frames, expected()):
+        assert frame["name"] == name.partition(" ")[0]
+        assert f"{frame['file']}:{frame['line']}" == place
+        assert frame.get("inlined", False) == ("inlined" in name)
+        assert ("offset" in frame) != ("inlined" in name)

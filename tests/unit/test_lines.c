@@ -1,0 +1,213 @@
+/* rooms: elf base */
+/*
+ * Source lines and inlined calls of every byte of a program's functions, held against what
+ * addr2line(1) says of it.
+ */
+#include "elf_files.h"
+
+#include <elf.h>
+
+#include "elf/debug.h"
+#include "elf/lines.h"
+
+static const char source[] = "#ifdef __cplusplus\n"
+			     "#define INLINE inline __attribute__((always_inline))\n"
+			     "#else\n"
+			     "#define INLINE static inline __attribute__((always_inline))\n"
+			     "#endif\n"
+			     "volatile int sink;\n"
+			     "INLINE void leaf(int n)\n"
+			     "{\n"
+			     "	sink += n;\n"
+			     "	sink *= 3;\n"
+			     "}\n"
+			     "INLINE void branch(int n)\n"
+			     "{\n"
+			     "	if (n > 5)\n"
+			     "		leaf(n);\n"
+			     "	leaf(n + 1);\n"
+			     "}\n"
+			     "#ifdef __cplusplus\n"
+			     "namespace shop {\n"
+			     "INLINE void price(int n) { branch(n * n); }\n"
+			     "__attribute__((noinline)) void sell(int n) { price(n); }\n"
+			     "}\n"
+			     "#define SELL shop::sell\n"
+			     "#else\n"
+			     "__attribute__((noinline)) void sell(int n) { branch(n * n); }\n"
+			     "#define SELL sell\n"
+			     "#endif\n"
+			     "int main(int n, char **v)\n"
+			     "{\n"
+			     "	(void)v;\n"
+			     "	SELL(n);\n"
+			     "	branch(n);\n"
+			     "	return 0;\n"
+			     "}\n";
+
+#define MOVED 0x21371000
+
+static int make_files(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	write_file("p.c", source, strlen(source));
+	return run("cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
+		   "$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
+		   "$cc -g -gz=zlib p.c -o packed && "
+		   "g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
+		   "objcopy --only-keep-debug five five.debug && strip -o apart five && "
+		   "$cc -shared -fPIC -g p.c -o before && "
+		   "$cc -shared -fPIC p.c -Wl,-Ttext-segment=0x21371000 -o moved && strip moved");
+}
+
+/* "leaf p.c:4, main p.c:27" of ours. */
+static void put_ours(struct image *im, uint64_t vaddr, char *to, size_t size)
+{
+	struct image_call calls[16];
+	struct image_symbol s = { .name = "??" };
+	size_t n = image_calls_at(im, vaddr, calls, ARRAY_SIZE(calls));
+
+	(void)image_function_at(im, vaddr, &s);
+	to[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		const char *name = calls[i].name ? calls[i].name : s.name;
+		const char *slash = calls[i].file ? strrchr(calls[i].file, '/') : NULL;
+		size_t at = strlen(to);
+
+		(void)snprintf(to + at, size - at, "%s%s %s:%u", i ? ", " : "", name,
+			       slash           ? slash + 1
+			       : calls[i].file ? calls[i].file
+					       : "?",
+			       calls[i].line);
+	}
+}
+
+/* The same of addr2line's, whose lines are pairs: "leaf", "/tmp/x/p.c:4 (discriminator 2)". */
+static void put_theirs(const char *path, uint64_t vaddr, char *to, size_t size)
+{
+	cleanup_free char *command =
+		xasprintf("addr2line -i -f -e %s %#lx", path, (unsigned long)vaddr);
+	FILE *lines = popen(command, "r");
+	char name[256], place[512];
+
+	to[0] = '\0';
+	while (fgets(name, sizeof(name), lines) && fgets(place, sizeof(place), lines)) {
+		const char *slash = strrchr(place, '/');
+		size_t at = strlen(to);
+
+		name[strcspn(name, "\n")] = '\0';
+		place[strcspn(place, " \n")] = '\0';
+		(void)snprintf(to + at, size - at, "%s%s %s", at ? ", " : "", name,
+			       slash ? slash + 1 : place);
+	}
+	assert_int_equal(pclose(lines), 0);
+}
+
+/* Of @function's bytes each; @moved: by how much @im was. Returns how many had inlined calls. */
+static size_t check_function(struct image *im, const char *oracle, const char *function,
+			     uint64_t moved)
+{
+	cleanup(image_freep) struct image *of = open_image(oracle);
+	cleanup_free char *path = in_folder(oracle);
+	struct wanted w = find(of, function);
+	size_t n_inlined = 0;
+
+	assert_true(w.n_seen > 0 && w.symbol.size > 10);
+	for (uint64_t at = w.symbol.vaddr; at < w.symbol.vaddr + w.symbol.size; at++) {
+		char ours[1024], theirs[1024];
+
+		put_ours(im, at + moved, ours, sizeof(ours));
+		put_theirs(path, at, theirs, sizeof(theirs));
+		if (strcmp(ours, theirs) != 0)
+			fail_msg("%s, %s+%#lx: '%s', not '%s'", oracle, function,
+				 (unsigned long)(at - w.symbol.vaddr), ours, theirs);
+		n_inlined += strchr(ours, ',') != NULL;
+	}
+	return n_inlined;
+}
+
+static void lines_and_inlined_calls_are_those_of_addr2line(void **state)
+{
+	static const char *const names[] = { "five", "four", "packed" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup(image_freep) struct image *im = open_image(names[i]);
+
+		assert_true(check_function(im, names[i], "main", 0) > 5);
+		assert_true(check_function(im, names[i], "sell", 0) > 5);
+	}
+}
+
+static void inlined_cxx_functions_have_their_mangled_names(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("cxx");
+
+	assert_true(check_function(im, "cxx", "_ZN4shop4sellEi", 0) > 5);
+}
+
+static void lines_are_those_of_the_debug_file(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("apart");
+
+	image_set_debug(im, open_image("five.debug"));
+	assert_true(check_function(im, "five", "main", 0) > 5);
+}
+
+static void of_a_file_that_was_moved_too(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("moved");
+
+	image_set_debug(im, open_image("before"));
+	assert_true(check_function(im, "before", "sell", MOVED) > 5);
+}
+
+static void without_dwarf_nothing_is_said(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("none");
+	struct image_call calls[4];
+	uint64_t vaddr = find(im, "main").symbol.vaddr;
+
+	assert_int_equal(image_calls_at(im, vaddr, calls, 4), 0);
+	assert_int_equal(image_calls_at(im, 0, calls, 4), 0);
+}
+
+/* The innermost ones are kept, and the function itself. */
+static void no_more_than_there_is_room_for(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("cxx");
+	struct wanted w = find(im, "_ZN4shop4sellEi");
+	struct image_call all[16], few[2];
+
+	for (uint64_t at = w.symbol.vaddr; at < w.symbol.vaddr + w.symbol.size; at++) {
+		size_t n = image_calls_at(im, at, all, 16);
+
+		assert_int_equal(image_calls_at(im, at, few, 0), 0);
+		if (n <= 2)
+			continue;
+		assert_int_equal(image_calls_at(im, at, few, 2), 2);
+		assert_string_equal(few[0].name, all[0].name);
+		return;
+	}
+	fail_msg("nothing is inlined twice");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_and_inlined_calls_are_those_of_addr2line),
+		cmocka_unit_test(inlined_cxx_functions_have_their_mangled_names),
+		cmocka_unit_test(lines_are_those_of_the_debug_file),
+		cmocka_unit_test(of_a_file_that_was_moved_too),
+		cmocka_unit_test(without_dwarf_nothing_is_said),
+		cmocka_unit_test(no_more_than_there_is_room_for),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}
