@@ -46,8 +46,6 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 			strbuf_puts(to, " [inlined]");
 		else if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
-		if (!is_folded && frame->kind == FRAME_USER)
-			put_place(to, style, frame);
 	} else {
 		strbuf_puts(to, UNKNOWN);
 		put_place(to, style, frame);
