@@ -293,7 +293,10 @@ int stream_forget_all(struct stream *s, stream_take *take, void *context, struct
 	if (!err)
 		err = stacks_forget_all(&s->stacks, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
-	set_turn(s, ++s->turn);
+	/* Unless it was turned off meanwhile. */
+	s->turn++;
+	(void)__atomic_compare_exchange_n(&object_state(s->object)->turn, &(uint32_t){ TURN_PAUSE },
+					  s->turn, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 	return err;
 }
 

@@ -78,7 +78,7 @@ static const struct option_row rows[] = {
 	/* clang-format on */
 };
 
-const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe";
+const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
 
 const struct option_row *option_rows(size_t *n)
 {

@@ -14,7 +14,6 @@
 #include "report/render.h"
 
 #define WAIT_MS 1000
-#define PATIENCE 5 /* such waits, for a reader that takes nothing when the run must end */
 
 void output_init(struct output *o, struct waiter *waiter)
 {
@@ -24,15 +23,23 @@ void output_init(struct output *o, struct waiter *waiter)
 	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+static void halt(struct output *o)
+{
+	if (o->halt)
+		o->halt(o->context);
+}
+
 /*
- * A reader may be slow, and gets all of the report that a signal asks for; or it has stopped
- * reading, and then the next signal ends the run all the same, or a few seconds without one.
+ * A reader may be slow (it may be a pager), and gets all of the report that a signal asks for; or
+ * it has stopped reading, and then the next signal ends the run all the same.
  */
 static bool is_second_signal(struct output *o)
 {
 	bool was_asked = o->must_end;
 
 	o->must_end = waiter_take_signals(o->waiter) || o->must_end;
+	if (o->must_end)
+		halt(o);
 	return was_asked;
 }
 
@@ -40,21 +47,24 @@ static bool is_second_signal(struct output *o)
 static int wait_for_reader(struct output *o, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
-				{ .fd = o->waiter->signals, .events = POLLIN } };
+				{ .fd = o->waiter->signals, .events = POLLIN },
+				{ .fd = o->waiter->end, .events = POLLIN } };
 
 	if (o->is_file)
 		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
-	for (int n_waits = 0; !fds[0].revents;) {
-		int ready = poll(fds, ARRAY_SIZE(fds), WAIT_MS);
+	while (!fds[0].revents) {
+		int ready = poll(fds, ARRAY_SIZE(fds), o->while_waiting ? WAIT_MS : -1);
 
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		if (ready == 0 && o->while_waiting)
 			o->while_waiting(o->context);
-		if (ready == 0 && o->must_end && ++n_waits == PATIENCE)
-			return -EINTR;
+		if (ready > 0 && fds[2].revents) {
+			fds[2].fd = -1;
+			halt(o);
+		}
 		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
 			return -EINTR;
 	}

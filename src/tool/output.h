@@ -16,7 +16,9 @@ struct output {
 	bool must_end;         /* a signal has asked for the end; the next one does not ask */
 	/* Called about once a second while nobody reads; NULL: nothing to do then. */
 	void (*while_waiting)(void *context);
-	void *context;
+	/* Called when, while nobody reads, a signal comes or --duration is over. May be NULL. */
+	void (*halt)(void *context);
+	void *context; /* of both */
 };
 
 /* @waiter is lent. */

@@ -137,6 +137,14 @@ static int run_command(struct run *r, struct error *e)
 	return 0;
 }
 
+/* What comes from now on is not wanted, however long the report takes. */
+static void halt(void *context)
+{
+	const struct run *r = context;
+
+	__atomic_store_n(&object_state(r->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
+}
+
 static int start(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -145,6 +153,8 @@ static int start(struct run *r, struct error *e)
 	if (err)
 		return err;
 	output_init(&r->output, &r->waiter);
+	r->output.halt = halt;
+	r->output.context = r;
 	err = r->tool->open(r, e);
 	if (!err)
 		err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices,

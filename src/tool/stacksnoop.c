@@ -1,5 +1,6 @@
 #include "tool/stacksnoop.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ struct stacksnoop {
 	char clock[16];
 	uint64_t refreshed, told; /* when */
 	uint64_t n_told;          /* losses */
-	uint64_t n_events;        /* printed */
+	uint64_t n_events;        /* printed, or put where that will be done from */
+	uint64_t n_written;       /* of these, surely printed */
 	unsigned n_empty_reads;
 	bool is_awake;
 	bool is_filling;
@@ -228,6 +230,7 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
 	const struct template *template;
+	size_t n_before;
 	char time[32], comm[sizeof(event->comm) + 1];
 	struct event_head head = {
 		.comm = comm, .pid = event->tgid, .tid = event->tid, .cpu = cpu
@@ -236,6 +239,7 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 	/* Old kernels may count one more on each CPU (is_below_limit() of bpf/filter.bpf.h). */
 	if (r->opt->max_events && t->n_events == r->opt->max_events)
 		return 0;
+	n_before = t->writer->n;
 	t->n_events++;
 	template = find_template(t, r->opt, event);
 	memcpy(comm, event->comm, sizeof(event->comm));
@@ -247,6 +251,8 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 	else
 		head.time = put_clock(t, time, event->time + t->realtime_ns);
 	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
+	if (t->writer->n < n_before && !t->writer->result)
+		t->n_written = t->n_events - 1;
 	t->was_event = true;
 	return t->writer->result;
 }
@@ -278,6 +284,31 @@ static void tell_trouble(struct stacksnoop *t)
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
+static int count_event(void *context, const struct stream_event *event, uint32_t cpu)
+{
+	uint64_t *n = context;
+
+	(void)event;
+	(void)cpu;
+	++*n;
+	return 0;
+}
+
+/* Nobody reads, and all must end: of what was taken nobody will see the rest. */
+static void give_up(struct run *r)
+{
+	struct stacksnoop *t = r->own;
+	uint64_t losses[LOSS_N], n = t->n_events - t->n_written;
+	struct error e;
+
+	if (stream_stop(t->stream, &e) == 0)
+		(void)stream_read(t->stream, count_event, &n);
+	log_warn("%" PRIu64 " events are not printed, or the last of them in part", n);
+	run_losses(r, stream_losses(t->stream), losses);
+	if (output_losses(&r->output, losses, true, &e))
+		log_warn("%s", e.text);
+}
+
 /* Print what can be printed. */
 static int read_events(struct run *r, struct error *e)
 {
@@ -290,6 +321,10 @@ static int read_events(struct run *r, struct error *e)
 	err = stream_read(t->stream, take_event, r);
 	if (!err)
 		err = writer_flush(t->writer);
+	if (!err)
+		t->n_written = t->n_events;
+	else if (err == -EINTR)
+		give_up(r);
 	tell_trouble(t);
 	tell_losses(r);
 	return output_explain(err, e);
@@ -371,7 +406,6 @@ static int open_stream(struct run *r, struct error *e)
 	new_symbolizer(r);
 	compare_clocks(t);
 	r->output.while_waiting = tell_losses;
-	r->output.context = r;
 	t->is_awake = true;
 	return 0;
 }

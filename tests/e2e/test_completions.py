@@ -95,7 +95,7 @@ def test_bash_completes_values():
 @pytest.mark.parametrize("name", NAMES)
 def test_backends_that_are_offered_exist(name):
     backends = tab("--without ", name)
-    assert len(backends) == 4
+    assert len(backends) == 5
     for backend in backends:
         run(name, "--without", backend, "--version").ok()
         assert re.search(rf"{re.escape(backend)}(,|$)", help_of(name), re.M)

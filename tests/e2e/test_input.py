@@ -376,15 +376,6 @@ def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     assert process.returncode == 1 and b"nobody read it" in err, err
 
 
-@pytest.mark.needs("machine")
-def test_one_signal_is_enough_in_the_end_though_nobody_reads():
-    with unread("-s", "-v", "-i", "0.02", "t:sched:sched_switch") as (process, read_end):
-        wait_until_full(read_end)
-        process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 1 and b"nobody read it" in err, err
-
-
 def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
     work = workload("distinct", 5_000, 2)
     with unread("-U", "-f", "-i", "0.2", "-p", work.pid, GETPPID) as (process, read_end):

@@ -78,6 +78,43 @@ def test_slow_reader_loses_events_and_is_told(workload, form):
     assert re.search(r"Lost \d+ hits: .*came faster than they could be printed", result.err), result.err
 
 
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(workload, by_signal):
+    works = [workload("syscalls", "getppid", n, 0) for n in (20_000, 7)]
+    pids = ",".join(str(work.pid) for work in works)
+    end = [] if by_signal else ["-D", "2"]
+    with snoop("-f", "-U", *end, "-p", pids, GETPPID, reads_later=True) as tool:
+        tool.wait_live()
+        expected = works[0].run()
+        if by_signal:
+            time.sleep(0.5)  # the pipe is full, and more waits
+            tool.send(signal.SIGINT)
+        time.sleep(2.5)
+        works[1].run()
+        tool.read_now()
+        result = tool.wait()
+    found, _ = folded_chains(result.ok().out)
+    check_sum(result, found, expected)
+
+
+def test_what_is_not_printed_in_the_end_is_told(workload):
+    n = 20_000
+    work = workload("syscalls", "getppid", n, 0)
+    with snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
+        tool.wait_live()
+        work.run()
+        for _ in range(2):
+            time.sleep(0.7)
+            tool.send(signal.SIGINT)
+        tool.process.wait(30)
+        tool.read_now()
+        result = tool.wait()
+    assert result.status == 1 and "nobody read it" in result.err, result
+    unprinted = int(re.search(r"(\d+) events are not printed", result.err)[1])
+    # What was being written when it ended is among those that may be there in part.
+    assert n <= result.out.count("\n") + result.lost + unprinted <= n + 65536 // 20
+
+
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     """The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
