@@ -46,7 +46,8 @@ def stage_tests(to):
             shutil.copytree(source, target)
         else:
             shutil.copy(source, target, follow_symlinks=False)
-    shutil.copytree(TOP / "tests/e2e", to / "tests/e2e", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("e2e", "workload"):
+        shutil.copytree(TOP / "tests" / name, to / "tests" / name, ignore=shutil.ignore_patterns("__pycache__"))
 
 
 def test_command(arguments):
