@@ -110,12 +110,17 @@ static bool count_cpus(const char *at, uint32_t cpu, uint32_t *ret_n, bool *ret_
 	return *at == '\0' && n <= UINT32_MAX;
 }
 
-static bool possible_cpus(uint32_t cpu, uint32_t *ret_n, bool *ret_has)
+static bool list_cpus(const char *path, uint32_t cpu, uint32_t *ret_n, bool *ret_has)
 {
 	char text[4096];
 
-	return read_small(AT_FDCWD, "/sys/devices/system/cpu/possible", text, sizeof(text)) >= 0 &&
+	return read_small(AT_FDCWD, path, text, sizeof(text)) >= 0 &&
 	       count_cpus(text, cpu, ret_n, ret_has);
+}
+
+static bool possible_cpus(uint32_t cpu, uint32_t *ret_n, bool *ret_has)
+{
+	return list_cpus("/sys/devices/system/cpu/possible", cpu, ret_n, ret_has);
 }
 
 int host_possible_cpus(uint32_t *ret, struct error *e)
@@ -134,6 +139,14 @@ bool host_cpu_is_possible(uint32_t cpu)
 	bool has;
 
 	return possible_cpus(cpu, &n, &has) && has;
+}
+
+bool host_cpu_is_online(uint32_t cpu)
+{
+	uint32_t n;
+	bool has;
+
+	return list_cpus("/sys/devices/system/cpu/online", cpu, &n, &has) && has;
 }
 
 uint32_t host_max_stack(void)

@@ -78,6 +78,7 @@ void host_pid_comm(uint32_t pid, char *to, size_t size);
 /* Number of CPUs the kernel may ever bring up (/sys/devices/system/cpu/possible). */
 must_check int host_possible_cpus(uint32_t *ret, struct error *e);
 bool host_cpu_is_possible(uint32_t cpu);
+bool host_cpu_is_online(uint32_t cpu);
 
 /*
  * Is our PID namespace the initial one? When not, *@dev and *@ino identify it

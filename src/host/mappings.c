@@ -24,8 +24,6 @@
 #include "base/strtab.h"
 #include "host/read.h"
 
-static const char deleted[] = " (deleted)";
-
 static const char *add_path(const char *path, size_t n, struct strtab *strings)
 {
 	if (!memmem(path, n, "\\012", 4))
@@ -62,6 +60,17 @@ static const char *parse_numbers(const char *at, struct mapping *m, bool *is_exe
 	return at;
 }
 
+bool mapping_cut_deleted(const char *path, size_t *n)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t n_deleted = sizeof(deleted) - 1;
+
+	if (*n <= n_deleted || memcmp(path + *n - n_deleted, deleted, n_deleted) != 0)
+		return false;
+	*n -= n_deleted;
+	return true;
+}
+
 bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret)
 {
 	struct mapping m = {};
@@ -72,13 +81,9 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 		return false;
 	path += strspn(path, " ");
 
-	size_t n = strcspn(path, "\n"), n_deleted = sizeof(deleted) - 1;
+	size_t n = strcspn(path, "\n");
 
-	/* A file may be named so; then it is only opened the longer way, as if it were deleted. */
-	if (n > n_deleted && memcmp(path + n - n_deleted, deleted, n_deleted) == 0) {
-		n -= n_deleted;
-		m.is_deleted = true;
-	}
+	m.is_deleted = mapping_cut_deleted(path, &n);
 	m.path = add_path(path, n, strings);
 	*ret = m;
 	return true;

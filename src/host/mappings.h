@@ -33,6 +33,10 @@ must_check int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct 
 /* Parse one line of a maps file; false for lines that are not executable or not well-formed. */
 bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret);
 
+/* Cut " (deleted)" off the end of a path of *@n bytes; false, and *@n is unchanged, where it is not
+ * there. A file may be named so; then it is only opened the longer way, as if it were deleted. */
+bool mapping_cut_deleted(const char *path, size_t *n);
+
 void mapping_list_fini(struct mapping_list *list);
 
 /* NULL where nothing executable is mapped. Lent by @list. */
