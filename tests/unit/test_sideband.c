@@ -1,0 +1,507 @@
+/* rooms: host base */
+/* Records as the kernel writes them, made by hand in rings of plain memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+
+#include <cmocka.h>
+
+#include "host/sideband_ring.h"
+
+#define FOR_BUILD_IDS 77
+#define RING_BYTES 512
+#define PAGE_BYTES 4096
+
+/* A record that is being made; the buffer is as long as it is when it is done. */
+struct made {
+	uint8_t bytes[MAX_RECORD_BYTES];
+	size_t n;
+};
+
+static void begin(struct made *m, uint32_t type, uint16_t misc)
+{
+	struct perf_event_header header = { .type = type, .misc = misc };
+
+	memset(m, 0, sizeof(*m));
+	memcpy(m->bytes, &header, sizeof(header));
+	m->n = sizeof(header);
+}
+
+static void put(struct made *m, const void *from, size_t n)
+{
+	memcpy(m->bytes + m->n, from, n);
+	m->n += n;
+}
+
+static void put_u32(struct made *m, uint32_t value)
+{
+	put(m, &value, sizeof(value));
+}
+
+static void put_u64(struct made *m, uint64_t value)
+{
+	put(m, &value, sizeof(value));
+}
+
+/* Padded as the kernel does. */
+static void put_text(struct made *m, const char *text)
+{
+	put(m, text, strlen(text) + 1);
+	m->n = (m->n + 7) / 8 * 8;
+}
+
+static void set_size(struct made *m, uint16_t size)
+{
+	memcpy(m->bytes + offsetof(struct perf_event_header, size), &size, sizeof(size));
+}
+
+static void end(struct made *m, uint64_t time, uint64_t event)
+{
+	put_u64(m, time);
+	put_u64(m, event);
+	set_size(m, (uint16_t)m->n);
+}
+
+static void make_task(struct made *m, uint32_t type, const uint32_t ids[4], uint64_t time)
+{
+	begin(m, type, 0);
+	put(m, ids, 4 * sizeof(ids[0]));
+	put_u64(m, time);
+	end(m, time, 1);
+}
+
+static void make_comm(struct made *m, uint16_t misc, uint32_t pid, uint32_t tid, const char *comm)
+{
+	begin(m, PERF_RECORD_COMM, misc);
+	put_u32(m, pid);
+	put_u32(m, tid);
+	put_text(m, comm);
+	end(m, 50, 1);
+}
+
+struct place {
+	uint64_t start, n, offset;
+	uint32_t prot;
+};
+
+static const struct place text_place = { 0x7f1000, 0x2000, 0x1000, PROT_READ | PROT_EXEC };
+
+static void make_map(struct made *m, uint16_t misc, const struct place *at, const uint8_t file[24],
+		     const char *path)
+{
+	begin(m, PERF_RECORD_MMAP2, misc);
+	put_u32(m, 7);
+	put_u32(m, 8);
+	put_u64(m, at->start);
+	put_u64(m, at->n);
+	put_u64(m, at->offset);
+	put(m, file, 24);
+	put_u32(m, at->prot);
+	put_u32(m, MAP_PRIVATE);
+	put_text(m, path);
+}
+
+static void make_file(uint8_t file[24], uint64_t inode)
+{
+	const uint32_t dev[2] = { 0xfe, 1 };
+	const uint64_t generation = 99;
+
+	memcpy(file, dev, 8);
+	memcpy(file + 8, &inode, 8);
+	memcpy(file + 16, &generation, 8);
+}
+
+static void make_lost(struct made *m, uint64_t n, uint64_t time, uint64_t event)
+{
+	begin(m, PERF_RECORD_LOST, 0);
+	put_u64(m, event);
+	put_u64(m, n);
+	end(m, time, event);
+}
+
+/* In memory of just its size, so that a sanitizer sees a step outside. To be freed. */
+static uint8_t *parse(const struct made *m, enum record_meaning expected, struct process_event *ret)
+{
+	uint8_t *bytes = malloc(m->n ? m->n : 1);
+
+	assert_non_null(bytes);
+	memcpy(bytes, m->bytes, m->n);
+	assert_int_equal(sideband_parse(bytes, m->n, FOR_BUILD_IDS, ret), expected);
+	return bytes;
+}
+
+static void a_fork_names_parent_and_child(void **state)
+{
+	const uint32_t ids[4] = { 20, 10, 21, 11 };
+	struct process_event event;
+	struct made m;
+
+	(void)state;
+	make_task(&m, PERF_RECORD_FORK, ids, 1234);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_int_equal(event.type, PROCESS_FORK);
+	assert_true(event.pid == 20 && event.tid == 21 && event.time == 1234);
+	assert_true(event.parent_pid == 10 && event.parent_tid == 11);
+	make_task(&m, PERF_RECORD_EXIT, ids, 1235);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_int_equal(event.type, PROCESS_EXIT);
+	assert_true(event.pid == 20 && event.tid == 21 && event.parent_pid == 0);
+}
+
+static void processes_of_other_namespaces_are_left_out(void **state)
+{
+	const uint32_t outside[4] = { 0, 0, 0, 0 }, gone[4] = { -1, -1, -1, -1 },
+		       from_outside[4] = { 20, 0, 20, 0 };
+	struct process_event event;
+	struct made m;
+
+	(void)state;
+	make_task(&m, PERF_RECORD_FORK, outside, 1);
+	free(parse(&m, RECORD_OTHER, &event));
+	make_task(&m, PERF_RECORD_EXIT, gone, 1);
+	free(parse(&m, RECORD_OTHER, &event));
+	make_task(&m, PERF_RECORD_FORK, from_outside, 1);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_true(event.pid == 20 && event.parent_pid == 0);
+}
+
+static void a_command_is_a_name_or_an_exec(void **state)
+{
+	struct process_event event;
+	struct made m;
+	uint8_t *bytes;
+
+	(void)state;
+	make_comm(&m, 0, 20, 21, "worker/0:1");
+	bytes = parse(&m, RECORD_EVENT, &event);
+	assert_int_equal(event.type, PROCESS_COMM);
+	assert_string_equal(event.comm, "worker/0:1");
+	assert_true(event.pid == 20 && event.tid == 21);
+	free(bytes);
+
+	make_comm(&m, PERF_RECORD_MISC_COMM_EXEC, 20, 20, "exactly_fifteen");
+	bytes = parse(&m, RECORD_EVENT, &event);
+	assert_int_equal(event.type, PROCESS_EXEC);
+	assert_string_equal(event.comm, "exactly_fifteen");
+	free(bytes);
+}
+
+static void a_mapping_has_its_file(void **state)
+{
+	struct process_event event;
+	uint8_t file[24], *bytes;
+	struct made m;
+
+	(void)state;
+	make_file(file, 4711);
+	make_map(&m, 0, &text_place, file, "/usr/lib/libc.so.6");
+	end(&m, 60, 1);
+	bytes = parse(&m, RECORD_EVENT, &event);
+	assert_int_equal(event.type, PROCESS_MAP);
+	assert_true(event.pid == 7 && event.tid == 8 && event.time == 60);
+	assert_true(event.map.start == 0x7f1000 && event.map.end == 0x7f3000);
+	assert_true(event.map.offset == 0x1000 && event.map.inode == 4711);
+	assert_true(event.map.dev == makedev(0xfe, 1) && event.inode_generation == 99);
+	assert_string_equal(event.map.path, "/usr/lib/libc.so.6");
+	assert_true(!event.map.is_deleted && event.n_build_id == 0);
+	free(bytes);
+}
+
+static void paths_are_as_in_a_maps_file(void **state)
+{
+	static const struct {
+		const char *text, *path;
+		bool is_deleted;
+	} rows[] = {
+		{ "/memfd:jit (deleted)", "/memfd:jit", true },
+		{ "/tmp/two words (x) (deleted)", "/tmp/two words (x)", true },
+		{ " (deleted)", " (deleted)", false },
+		{ "/tmp/a\nb\\012", "/tmp/a\nb\\012", false },
+		{ "//anon", "", false },
+		{ "//toolong", "", false },
+		{ "//enomem", "", false },
+		{ "[vdso]", "[vdso]", false },
+		{ "", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct process_event event;
+		uint8_t file[24] = {}, *bytes;
+		struct made m;
+
+		make_map(&m, 0, &text_place, file, rows[i].text);
+		end(&m, 60, 1);
+		bytes = parse(&m, RECORD_EVENT, &event);
+		assert_string_equal(event.map.path, rows[i].path);
+		assert_int_equal(event.map.is_deleted, rows[i].is_deleted);
+		assert_true(event.map.dev == 0 && event.map.inode == 0);
+		free(bytes);
+	}
+}
+
+static void what_is_not_executable_is_nothing(void **state)
+{
+	const struct place data = { 0x1000, 0x1000, 0, PROT_READ | PROT_WRITE };
+	struct process_event event;
+	uint8_t file[24] = {};
+	struct made m;
+
+	(void)state;
+	make_map(&m, 0, &data, file, "/x");
+	end(&m, 60, 1);
+	free(parse(&m, RECORD_OTHER, &event));
+	begin(&m, PERF_RECORD_THROTTLE, 0);
+	put_u64(&m, 1);
+	end(&m, 60, 1);
+	free(parse(&m, RECORD_OTHER, &event));
+}
+
+static void places_that_cannot_be_are_refused(void **state)
+{
+	static const struct place bad[] = {
+		{ 0x1000, 0, 0, PROT_EXEC },
+		{ UINT64_MAX - 0xfff, 0x1000, 0, PROT_EXEC },
+		{ 0x1000, UINT64_MAX, 0, PROT_EXEC },
+	};
+	struct process_event event;
+	uint8_t file[24] = {};
+	struct made m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		make_map(&m, 0, &bad[i], file, "/x");
+		end(&m, 60, 1);
+		free(parse(&m, RECORD_MALFORMED, &event));
+	}
+}
+
+/* Shorten a record by eight bytes at a time: its text may lose its end. */
+static void records_that_end_early_are_refused(void **state)
+{
+	const uint32_t ids[4] = { 20, 10, 21, 11 };
+	struct process_event event;
+	uint8_t file[24] = {};
+	struct made whole[4];
+
+	(void)state;
+	make_task(&whole[0], PERF_RECORD_FORK, ids, 1234);
+	make_comm(&whole[1], 0, 20, 21, "longer than one word");
+	make_map(&whole[2], 0, &text_place, file, "/a/path/of/more/than/one/word");
+	end(&whole[2], 60, 1);
+	make_lost(&whole[3], 5, 60, 1);
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t n = 0; n < whole[i].n; n += 8) {
+			struct made m = whole[i];
+
+			/* The trailer has no byte that could end a text. */
+			m.n = n >= 24 ? n - 16 : n;
+			if (n >= 24)
+				end(&m, UINT64_MAX, UINT64_MAX);
+			free(parse(&m, RECORD_MALFORMED, &event));
+		}
+	}
+}
+
+static void build_ids_are_those_of_their_event(void **state)
+{
+	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd }, too_long[24] = { 21 };
+	const uint32_t ids[4] = { 20, 10, 21, 11 };
+	struct process_event event;
+	uint8_t file[24], *bytes;
+	struct made m;
+
+	(void)state;
+	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, id, "/x");
+	end(&m, 60, FOR_BUILD_IDS);
+	bytes = parse(&m, RECORD_BUILD_ID, &event);
+	assert_int_equal(event.n_build_id, 20);
+	assert_memory_equal(event.build_id, id + 4, 20);
+	free(bytes);
+
+	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, too_long, "/x");
+	end(&m, 60, FOR_BUILD_IDS);
+	free(parse(&m, RECORD_MALFORMED, &event));
+
+	/* The mark stays set when the kernel goes on to the other event. */
+	make_file(file, 4711);
+	make_map(&m, PERF_RECORD_MISC_MMAP_BUILD_ID, &text_place, file, "/x");
+	end(&m, 60, 1);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_true(event.map.inode == 4711 && event.n_build_id == 0);
+
+	/* What the event for build IDs says besides is said twice. */
+	make_map(&m, 0, &text_place, file, "/x");
+	end(&m, 60, FOR_BUILD_IDS);
+	free(parse(&m, RECORD_OTHER, &event));
+	make_task(&m, PERF_RECORD_FORK, ids, 60);
+	memcpy(m.bytes + m.n - 8, &(uint64_t){ FOR_BUILD_IDS }, 8);
+	free(parse(&m, RECORD_OTHER, &event));
+	make_lost(&m, 5, 60, FOR_BUILD_IDS);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_true(event.type == PROCESS_LOST && event.n_lost == 5);
+}
+
+/* --- rings --- */
+
+static uint8_t buffer[MAX_RECORD_BYTES];
+
+/* @begin: how much went through it before. */
+static struct sideband_ring make_ring(uint64_t at)
+{
+	struct perf_event_mmap_page *page = calloc(1, PAGE_BYTES + RING_BYTES);
+
+	assert_non_null(page);
+	page->data_offset = PAGE_BYTES;
+	page->data_size = RING_BYTES;
+	page->data_head = page->data_tail = at;
+	return (struct sideband_ring){
+		.page = page, .build_id_event = FOR_BUILD_IDS, .tail = at, .head = at
+	};
+}
+
+static void write_record(struct sideband_ring *ring, const struct made *m)
+{
+	uint8_t *data = (uint8_t *)ring->page + PAGE_BYTES;
+
+	assert_true(ring->page->data_head - ring->page->data_tail + m->n <= RING_BYTES);
+	for (size_t i = 0; i < m->n; i++)
+		data[(ring->page->data_head + i) % RING_BYTES] = m->bytes[i];
+	ring->page->data_head += m->n;
+	sideband_ring_look(ring);
+}
+
+static void records_go_round_the_ring(void **state)
+{
+	struct made m;
+
+	(void)state;
+	for (uint64_t at = 0; at < RING_BYTES; at += 8) {
+		struct sideband_ring ring = make_ring(UINT64_MAX - 7 - at);
+		struct process_event event;
+		uint8_t file[24] = {};
+
+		make_map(&m, 0, &text_place, file, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+		end(&m, 60, 1);
+		write_record(&ring, &m);
+		make_comm(&m, 0, 20, 21, "second");
+		write_record(&ring, &m);
+		assert_int_equal(ring.next, 60);
+		assert_true(sideband_ring_take(&ring, buffer, &event));
+		assert_string_equal(event.map.path, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+		assert_int_equal(ring.next, 50);
+		assert_true(sideband_ring_take(&ring, buffer, &event));
+		assert_string_equal(event.comm, "second");
+		assert_true(ring.next == UINT64_MAX);
+		assert_true(ring.page->data_tail == ring.page->data_head);
+		free(ring.page);
+	}
+}
+
+static void write_map(struct sideband_ring *ring, uint16_t misc, const uint8_t file[24],
+		      uint64_t time, uint64_t event)
+{
+	struct made m;
+
+	make_map(&m, misc, &text_place, file, "/x");
+	end(&m, time, event);
+	write_record(ring, &m);
+}
+
+static void a_mapping_gets_the_build_id_told_before(void **state)
+{
+	const uint8_t id[24] = { 20, 0, 0, 0, 0xab, 0xcd };
+	struct sideband_ring ring = make_ring(0);
+	struct process_event event;
+	uint8_t file[24];
+
+	(void)state;
+	make_file(file, 4711);
+	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, id, 59, FOR_BUILD_IDS);
+	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, file, 60, 1);
+	write_map(&ring, 0, file, 61, FOR_BUILD_IDS);
+	write_map(&ring, 0, file, 62, 1);
+	assert_false(sideband_ring_take(&ring, buffer, &event));
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_true(event.map.inode == 4711 && event.time == 60 && event.n_build_id == 20);
+	assert_memory_equal(event.build_id, id + 4, 20);
+	assert_false(sideband_ring_take(&ring, buffer, &event));
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_true(event.time == 62 && event.n_build_id == 0); /* not that of the other file */
+	free(ring.page);
+}
+
+static void a_build_id_is_not_kept_over_a_loss(void **state)
+{
+	const uint8_t id[24] = { 20 };
+	struct sideband_ring ring = make_ring(0);
+	struct process_event event;
+	uint8_t file[24];
+	struct made m;
+
+	(void)state;
+	make_file(file, 4711);
+	write_map(&ring, PERF_RECORD_MISC_MMAP_BUILD_ID, id, 59, FOR_BUILD_IDS);
+	make_lost(&m, 3, 70, 1);
+	write_record(&ring, &m);
+	write_map(&ring, 0, file, 71, 1);
+	assert_false(sideband_ring_take(&ring, buffer, &event));
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_int_equal(event.type, PROCESS_LOST);
+	assert_true(event.n_lost == 3 && event.since == 59 && event.time == 70);
+	assert_true(sideband_ring_take(&ring, buffer, &event));
+	assert_true(event.time == 71 && event.n_build_id == 0);
+	free(ring.page);
+}
+
+static void what_is_no_record_is_a_loss(void **state)
+{
+	static const uint16_t sizes[] = { 0, 4, 8, 23, 33, 400 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct sideband_ring ring = make_ring(0);
+		struct process_event event;
+		struct made m;
+
+		make_comm(&m, 0, 20, 21, "first");
+		write_record(&ring, &m);
+		make_comm(&m, 0, 20, 21, "second");
+		set_size(&m, sizes[i]);
+		write_record(&ring, &m);
+		assert_true(sideband_ring_take(&ring, buffer, &event));
+		assert_int_equal(event.type, PROCESS_COMM);
+		assert_true(sideband_ring_take(&ring, buffer, &event));
+		assert_int_equal(event.type, PROCESS_LOST);
+		assert_true(event.n_lost == 1 && event.since == 50);
+		assert_true(ring.next == UINT64_MAX);
+		assert_true(ring.page->data_tail == ring.page->data_head);
+		free(ring.page);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fork_names_parent_and_child),
+		cmocka_unit_test(processes_of_other_namespaces_are_left_out),
+		cmocka_unit_test(a_command_is_a_name_or_an_exec),
+		cmocka_unit_test(a_mapping_has_its_file),
+		cmocka_unit_test(paths_are_as_in_a_maps_file),
+		cmocka_unit_test(what_is_not_executable_is_nothing),
+		cmocka_unit_test(places_that_cannot_be_are_refused),
+		cmocka_unit_test(records_that_end_early_are_refused),
+		cmocka_unit_test(build_ids_are_those_of_their_event),
+		cmocka_unit_test(records_go_round_the_ring),
+		cmocka_unit_test(a_mapping_gets_the_build_id_told_before),
+		cmocka_unit_test(a_build_id_is_not_kept_over_a_loss),
+		cmocka_unit_test(what_is_no_record_is_a_loss),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,542 @@
+/* rooms: host base */
+/* Real processes, as the running kernel tells of them. Needs root. */
+#include "scratch.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/array.h"
+#include "host/sideband.h"
+
+extern char **environ;
+
+#define N_PROCESSES 1000
+
+/* What was told, with copies of what was lent. */
+struct log {
+	struct process_event *events;
+	size_t n, capacity;
+	uint64_t n_lost;
+};
+
+static int note(void *context, const struct process_event *event)
+{
+	struct log *log = context;
+	struct process_event copy = *event;
+	uint8_t *id = NULL;
+
+	copy.comm = event->comm ? xstrdup(event->comm) : NULL;
+	copy.map.path = event->map.path ? xstrdup(event->map.path) : NULL;
+	if (event->n_build_id) {
+		id = xmalloc(event->n_build_id);
+		memcpy(id, event->build_id, event->n_build_id);
+	}
+	copy.build_id = id;
+	if (event->type == PROCESS_LOST)
+		log->n_lost += event->n_lost;
+	array_push(log->events, log->n, log->capacity, copy);
+	return 0;
+}
+
+static void log_fini(struct log *log)
+{
+	for (size_t i = 0; i < log->n; i++) {
+		free((void *)log->events[i].comm);
+		free((void *)log->events[i].map.path);
+		free((void *)log->events[i].build_id);
+	}
+	free(log->events);
+}
+
+static struct sideband *follow(uint32_t ring_bytes)
+{
+	const struct sideband_options options = { .ring_bytes = ring_bytes };
+	struct sideband *s;
+	struct error e;
+
+	assert_ok(sideband_open(&options, &s, &e), e);
+	return s;
+}
+
+/* The next event of @pid and @type from *@at on. */
+static const struct process_event *next(const struct log *log, size_t *at, uint32_t pid,
+					enum process_event_type type)
+{
+	for (; *at < log->n; ++*at)
+		if (log->events[*at].pid == pid && log->events[*at].type == type)
+			return &log->events[(*at)++];
+	return NULL;
+}
+
+static const struct process_event *next_map(const struct log *log, size_t *at, uint32_t pid,
+					    const char *path)
+{
+	const struct process_event *event;
+
+	while ((event = next(log, at, pid, PROCESS_MAP)))
+		if (strcmp(event->map.path, path) == 0)
+			return event;
+	return NULL;
+}
+
+static pid_t run_shell(void)
+{
+	char *const argv[] = { "sh", "-c", "true", NULL };
+	int status;
+	pid_t pid;
+
+	assert_int_equal(posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	return pid;
+}
+
+/* Where libc's file is, without links on the way. To be freed. */
+static char *libc_path(void)
+{
+	Dl_info info;
+
+	assert_true(dladdr((void *)getppid, &info) != 0);
+	return realpath(info.dli_fname, NULL);
+}
+
+static bool kernel_has_build_ids(void)
+{
+	FILE *f = fopen("/proc/sys/kernel/osrelease", "r");
+	unsigned major = 0, minor = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%u.%u", &major, &minor), 2);
+	fclose(f);
+	return major > 5 || (major == 5 && minor >= 12);
+}
+
+/* From fork to exit, each in its place. */
+static void check_shell(const struct log *log, size_t from, uint32_t pid, const char *libc,
+			const struct stat *st)
+{
+	size_t at = from;
+	const struct process_event *event = next(log, &at, pid, PROCESS_FORK);
+
+	assert_non_null(event);
+	assert_int_equal(event->parent_pid, getpid());
+	assert_true(event->tid == pid);
+	event = next(log, &at, pid, PROCESS_EXEC);
+	assert_non_null(event);
+	assert_string_equal(event->comm, "sh");
+	event = next_map(log, &at, pid, libc);
+	assert_non_null(event);
+	assert_true(event->map.inode == st->st_ino);
+	assert_true(event->map.start < event->map.end && !event->map.is_deleted);
+	assert_true(next(log, &at, pid, PROCESS_EXIT) != NULL);
+}
+
+static void every_process_is_told_from_fork_to_exit(void **state)
+{
+	static pid_t pids[N_PROCESSES];
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	cleanup_free char *libc = libc_path();
+	struct stat st;
+	size_t from = 0;
+
+	(void)state;
+	assert_int_equal(stat(libc, &st), 0);
+	for (size_t i = 0; i < N_PROCESSES; i++) {
+		pids[i] = run_shell();
+		if (i % 64 == 0)
+			assert_int_equal(sideband_read(s, false, note, &log), 0);
+	}
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+
+	assert_int_equal(log.n_lost, 0);
+	for (size_t i = 0; i < N_PROCESSES; i++) {
+		check_shell(&log, from, (uint32_t)pids[i], libc, &st);
+		(void)next(&log, &from, (uint32_t)pids[i], PROCESS_EXIT);
+	}
+	for (size_t i = 1; i < log.n; i++)
+		assert_true(log.events[i].is_late || log.events[i - 1].is_late ||
+			    log.events[i].time >= log.events[i - 1].time);
+}
+
+/* The build ID of what is loaded at @m, from its own notes in memory. */
+struct wanted {
+	uint64_t addr;
+	const uint8_t *id;
+	size_t n;
+};
+
+static int find_build_id(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct wanted *w = context;
+	bool is_it = false;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		is_it |=
+			p->p_type == PT_LOAD && w->addr - info->dlpi_addr - p->p_vaddr < p->p_memsz;
+	}
+	for (unsigned i = 0; is_it && i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+		const uint8_t *at = (const uint8_t *)info->dlpi_addr + p->p_vaddr;
+		const ElfW(Nhdr) *note_header = (const ElfW(Nhdr) *)at;
+
+		if (p->p_type != PT_NOTE || note_header->n_type != NT_GNU_BUILD_ID)
+			continue;
+		w->id = at + sizeof(*note_header) + 4;
+		w->n = note_header->n_descsz;
+	}
+	return is_it;
+}
+
+static void mappings_have_the_build_id_of_their_file(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	cleanup_free char *libc = libc_path();
+	struct wanted wanted = { .addr = (uintptr_t)getppid };
+	size_t at = 0;
+
+	(void)state;
+	(void)dl_iterate_phdr(find_build_id, &wanted);
+	assert_int_equal(wanted.n, 20);
+
+	pid_t pid = run_shell();
+
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+
+	const struct process_event *event = next_map(&log, &at, (uint32_t)pid, libc);
+
+	assert_non_null(event);
+	assert_int_equal(event->n_build_id, kernel_has_build_ids() ? 20 : 0);
+	if (event->n_build_id)
+		assert_memory_equal(event->build_id, wanted.id, 20);
+}
+
+static void *map_executable(int fd, size_t n)
+{
+	void *at = mmap(NULL, n, PROT_READ | PROT_EXEC,
+			fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, fd, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+static void what_is_mapped_later_is_told(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	cleanup_free char *path = scratch_path("mapped");
+	cleanup_close int memfd = memfd_create("jit", MFD_CLOEXEC);
+	const uint32_t pid = (uint32_t)getpid();
+	const struct process_event *event;
+	struct stat st;
+	size_t at = 0;
+
+	(void)state;
+	scratch_write("mapped", "some bytes");
+
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(ftruncate(memfd, 4096), 0);
+
+	void *file = map_executable(fd, 4096);
+
+	assert_int_equal(unlink(path), 0);
+
+	void *deleted = map_executable(fd, 4096), *memory = map_executable(memfd, 4096),
+	     *anonymous = map_executable(-1, 8192);
+	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
+
+	assert_true(made != MAP_FAILED);
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(mprotect(made, 4096, PROT_READ | PROT_EXEC), 0);
+
+	size_t before = log.n;
+
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+
+	event = next_map(&log, &at, pid, path);
+	assert_non_null(event);
+	assert_true(event->map.start == (uintptr_t)file &&
+		    event->map.end - event->map.start == 4096);
+	assert_true(event->map.inode == st.st_ino && event->map.dev == st.st_dev);
+	assert_false(event->map.is_deleted);
+	event = next_map(&log, &at, pid, path);
+	assert_true(event && event->map.is_deleted && event->map.start == (uintptr_t)deleted);
+	event = next_map(&log, &at, pid, "/memfd:jit");
+	assert_true(event && event->map.is_deleted && event->map.start == (uintptr_t)memory);
+	event = next_map(&log, &at, pid, "");
+	assert_true(event && event->map.inode == 0 && event->map.start == (uintptr_t)anonymous);
+	assert_true(at <= before);
+	event = next_map(&log, &at, pid, "/memfd:jit");
+	assert_true(event && event->map.start == (uintptr_t)made);
+}
+
+static void *rename_and_end(void *tid)
+{
+	*(uint32_t *)tid = (uint32_t)gettid();
+	(void)prctl(PR_SET_NAME, "odd\033;name");
+	return NULL;
+}
+
+static void threads_are_told_with_their_names(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	const uint32_t pid = (uint32_t)getpid();
+	const struct process_event *event;
+	uint32_t tid = 0;
+	pthread_t thread;
+	size_t at = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	/* The join comes before the thread's last steps. */
+	while (syscall(SYS_tgkill, pid, tid, 0) == 0)
+		(void)sched_yield();
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+
+	event = next(&log, &at, pid, PROCESS_FORK);
+	assert_true(event && event->tid == tid && event->parent_pid == pid);
+	event = next(&log, &at, pid, PROCESS_COMM);
+	assert_true(event && event->tid == tid);
+	assert_string_equal(event->comm, "odd\033;name");
+	event = next(&log, &at, pid, PROCESS_EXIT);
+	assert_true(event && event->tid == tid);
+}
+
+static void *exec_true(void *unused)
+{
+	(void)unused;
+	(void)execl("/bin/true", "true", NULL);
+	_exit(3);
+}
+
+/* The new program runs under the number of the first thread, which ends before. */
+static void exec_by_another_thread_is_one_of_the_process(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	const struct process_event *event;
+	size_t at = 0;
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		pthread_t thread;
+
+		(void)pthread_create(&thread, NULL, exec_true, NULL);
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+
+	event = next(&log, &at, (uint32_t)pid, PROCESS_EXIT);
+	assert_true(event && event->tid == (uint32_t)pid);
+	event = next(&log, &at, (uint32_t)pid, PROCESS_EXEC);
+	assert_true(event && event->tid == (uint32_t)pid);
+	assert_string_equal(event->comm, "true");
+	event = next(&log, &at, (uint32_t)pid, PROCESS_EXIT);
+	assert_true(event && event->tid == (uint32_t)pid);
+}
+
+/* All on one CPU, so that all is in one ring. */
+static void what_a_full_ring_has_no_room_for_is_counted(void **state)
+{
+	struct sideband *s = follow(4096);
+	cleanup(log_fini) struct log log = {};
+	cpu_set_t before, one;
+	int cpu = sched_getcpu();
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (int i = 0; i < 20; i++)
+		(void)run_shell();
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+
+	uint32_t last = (uint32_t)run_shell();
+	size_t at = 0;
+
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_true(log.n_lost >= 20);
+	while (at < log.n && log.events[at].type != PROCESS_LOST)
+		at++;
+	assert_true(at < log.n && log.events[at].since > 0);
+	assert_true(log.events[at].since <= log.events[at].time);
+	assert_non_null(next(&log, &at, last, PROCESS_FORK));
+	assert_non_null(next(&log, &at, last, PROCESS_EXIT));
+}
+
+/* Enough for the default of sideband_options. */
+static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
+
+	(void)state;
+	assert_int_equal(sideband_read(s, false, note, &log), 0);
+	for (int i = 0; i < 30; i++)
+		(void)run_shell();
+	assert_int_equal(poll(&wait, 1, -1), 1);
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_true(log.n > 30);
+	assert_false(sideband_is_holding(s));
+	assert_true(sideband_until(s) >= log.events[0].time);
+	sideband_close(s);
+}
+
+static int stop_at_second(void *n, const struct process_event *event)
+{
+	(void)event;
+	return ++*(int *)n == 2 ? -ECANCELED : 0;
+}
+
+static void a_visitor_can_end_the_reading(void **state)
+{
+	struct sideband *s = follow(0);
+	cleanup(log_fini) struct log log = {};
+	uint32_t pid = (uint32_t)run_shell();
+	size_t at = 0;
+	int n = 0;
+
+	(void)state;
+	assert_int_equal(sideband_read(s, true, stop_at_second, &n), -ECANCELED);
+	assert_int_equal(n, 2);
+	assert_true(sideband_is_holding(s));
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_non_null(next(&log, &at, pid, PROCESS_EXIT));
+	sideband_close(s);
+}
+
+/* In a PID namespace: its numbers, and nothing of what is outside. Returns an exit status. */
+static int follow_inside(void)
+{
+	const struct sideband_options options = {};
+	cleanup(log_fini) struct log log = {};
+	struct sideband *s;
+	int status;
+
+	if (getpid() != 1 || sideband_open(&options, &s, NULL) != 0)
+		return 3;
+
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (waitpid(pid, &status, 0) != pid || sideband_read(s, true, note, &log) != 0)
+		return 4;
+	sideband_close(s);
+	for (size_t i = 0; i < log.n; i++)
+		if (log.events[i].type != PROCESS_LOST && log.events[i].pid > 2)
+			return 5;
+
+	size_t at = 0;
+	const struct process_event *event = next(&log, &at, 2, PROCESS_FORK);
+
+	if (!event || event->parent_pid != 1)
+		return 6;
+	return next(&log, &at, 2, PROCESS_EXIT) ? 0 : 7;
+}
+
+static void pids_are_those_of_our_namespace(void **state)
+{
+	int status;
+	pid_t outer = fork();
+
+	(void)state;
+	assert_true(outer >= 0);
+	if (outer == 0) {
+		if (unshare(CLONE_NEWPID) < 0)
+			_exit(2);
+
+		pid_t inner = fork();
+
+		if (inner == 0)
+			_exit(follow_inside());
+		_exit(waitpid(inner, &status, 0) == inner && WIFEXITED(status) ? WEXITSTATUS(status)
+									       : 8);
+	}
+	assert_int_equal(waitpid(outer, &status, 0), outer);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_missing_permission_is_named(void **state)
+{
+	int pipes[2], status;
+	char text[512] = "";
+
+	(void)state;
+	assert_int_equal(pipe(pipes), 0);
+
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		const struct sideband_options options = {};
+		struct sideband *s;
+		struct error e = {};
+
+		if (setresuid(65534, 65534, 65534) < 0)
+			_exit(2);
+
+		int err = sideband_open(&options, &s, &e);
+
+		(void)!write(pipes[1], e.text, strlen(e.text));
+		_exit(err == -EACCES || err == -EPERM ? 0 : 3);
+	}
+	close(pipes[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(read(pipes[0], text, sizeof(text) - 1) >= 0);
+	close(pipes[0]);
+	assert_int_equal(status, 0);
+	assert_string_equal(text, "follow processes: needs CAP_PERFMON");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_process_is_told_from_fork_to_exit),
+		cmocka_unit_test(mappings_have_the_build_id_of_their_file),
+		cmocka_unit_test(what_is_mapped_later_is_told),
+		cmocka_unit_test(threads_are_told_with_their_names),
+		cmocka_unit_test(exec_by_another_thread_is_one_of_the_process),
+		cmocka_unit_test(what_a_full_ring_has_no_room_for_is_counted),
+		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
+		cmocka_unit_test(a_visitor_can_end_the_reading),
+		cmocka_unit_test(pids_are_those_of_our_namespace),
+		cmocka_unit_test(a_missing_permission_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
