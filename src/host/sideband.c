@@ -1,9 +1,4 @@
 /*
- * Each CPU has two events, which write into one ring: what a CPU's tasks do is told by that CPU.
- * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
- * its build ID. The kernel asks the event that was opened last first, so a build ID comes before
- * the record that it is of.
- *
  * A record's time is taken just before its place in the ring, with preemption disabled. So when
  * the clock is read first and the rings' heads then, what is not seen yet is later than that
  * clock, but for a record whose CPU is between the two: an interrupt, or a hypervisor that runs
@@ -16,16 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "host/host.h"
 #include "host/read.h"
-#include "host/sideband_ring.h"
+#include "host/sideband_cpu.h"
 
 #define MARGIN_NS 100000
 
@@ -36,19 +28,9 @@
 
 #define CHECK_CPUS_NS 1000000000
 
-struct follower {
-	uint32_t cpu;
-	int fd, build_id_fd; /* -1: none */
-	void *memory;
-	size_t n_bytes;
-	bool has_gone; /* offline */
-	struct sideband_ring ring;
-};
-
 struct sideband {
 	int epoll_fd;
-	uint32_t ring_bytes, wakeup_bytes;
-	bool has_no_build_ids;
+	struct sideband_options options;
 	struct follower **followers;
 	size_t n, capacity;
 	char online[4096]; /* CPUs, as the kernel lists them */
@@ -66,123 +48,13 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* --- one CPU --- */
-
-static int open_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
-		.sample_id_all = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.mmap = 1,
-		.mmap2 = 1,
-		.build_id = is_for_build_ids,
-		.comm = !is_for_build_ids,
-		.comm_exec = !is_for_build_ids,
-		.task = !is_for_build_ids,
-		.watermark = 1,
-		.wakeup_watermark = wakeup_bytes,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-	};
-
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-static void follower_free(struct follower *f)
-{
-	if (!f)
-		return;
-	if (f->memory)
-		(void)munmap(f->memory, f->n_bytes);
-	cleanup_close_fd(&f->build_id_fd);
-	cleanup_close_fd(&f->fd); /* and so it leaves the epoll set */
-	free(f);
-}
-
-static void follower_freep(struct follower **f)
-{
-	follower_free(*f);
-	*f = NULL;
-}
-
-static int cannot_open(const char *what, struct error *e)
-{
-	const int code = -errno;
-	const char *words = NULL;
-
-	if (code == -ENOSYS)
-		words = "this kernel has no perf events";
-	else if (code == -EACCES || code == -EPERM)
-		words = host_missing_capability() ? "needs CAP_PERFMON" : host_no_perf_events();
-	return error_set(e, code, "%s: %s", what, words ? words : strerror(-code));
-}
-
-/*
- * Without CAP_IPC_LOCK a user may have kernel.perf_event_mlock_kb (516) for each CPU, and
- * RLIMIT_MEMLOCK: what others of the same user have is taken from that.
- */
-static int map_ring(struct sideband *s, struct follower *f, struct error *e)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	for (;;) {
-		size_t n = page + (s->ring_bytes < page ? page : s->ring_bytes);
-		void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
-
-		if (memory != MAP_FAILED) {
-			f->memory = memory;
-			f->n_bytes = n;
-			f->ring.page = memory;
-			return 0;
-		}
-		if ((errno != EPERM && errno != ENOMEM) || s->ring_bytes <= FEWEST_RING_BYTES)
-			return errno == EPERM
-				       ? error_set(
-						 e, -EPERM,
-						 "follow processes: more locked memory than sysctl "
-						 "kernel.perf_event_mlock_kb allows")
-				       : error_errno(e, "follow processes: map a perf ring");
-		s->ring_bytes /= 2;
-	}
-}
-
-/* Build IDs are an addition: nothing is said where there are none. */
-static void add_build_ids(struct sideband *s, struct follower *f)
-{
-	if (s->has_no_build_ids)
-		return;
-	f->build_id_fd = open_event(f->cpu, s->wakeup_bytes, true);
-
-	if (f->build_id_fd < 0) {
-		s->has_no_build_ids = errno == EINVAL;
-	} else if (ioctl(f->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, f->fd) < 0 ||
-		   ioctl(f->build_id_fd, PERF_EVENT_IOC_ID, &f->ring.build_id_event) < 0) {
-		cleanup_close_fd(&f->build_id_fd);
-		f->ring.build_id_event = 0;
-	}
-}
-
-/* Errors: -ENODEV the CPU is offline; -EINVAL there is no such CPU. */
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
-	cleanup(follower_freep) struct follower *f = xcalloc(1, sizeof(*f));
-
-	f->cpu = cpu;
-	f->build_id_fd = -1;
-	f->fd = open_event(cpu, s->wakeup_bytes, false);
-	if (f->fd < 0)
-		return cannot_open("follow processes", e);
-
-	int err = map_ring(s, f, e);
+	cleanup(follower_freep) struct follower *f = NULL;
+	int err = follower_open(cpu, &s->options, &f, e);
 
 	if (err)
 		return err;
-	add_build_ids(s, f);
 	f->ring.last = now_ns();
 	sideband_ring_look(&f->ring);
 
@@ -190,12 +62,9 @@ static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 
 	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, f->fd, &event) < 0)
 		return error_errno(e, "follow processes: epoll");
-	array_push(s->followers, s->n, s->capacity, f);
-	f = NULL; /* the list's now */
+	array_push(s->followers, s->n, s->capacity, TAKE(f));
 	return 0;
 }
-
-/* --- all --- */
 
 static bool is_followed(const struct sideband *s, uint32_t cpu)
 {
@@ -235,22 +104,45 @@ static void list_online(char *to, size_t size)
 		to[0] = '\0';
 }
 
+static void leave_all(struct sideband *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		follower_free(s->followers[i]);
+	s->n = 0;
+}
+
+/*
+ * Without CAP_IPC_LOCK a user may have kernel.perf_event_mlock_kb (516) for each CPU, and
+ * RLIMIT_MEMLOCK: what else this user follows is taken from that. So try with less.
+ */
+static int follow_all(struct sideband *s, struct error *e)
+{
+	for (;;) {
+		int err = follow_online(s, e);
+
+		if (err != -ENOMEM || s->options.ring_bytes <= FEWEST_RING_BYTES)
+			return err;
+		leave_all(s);
+		s->options.ring_bytes /= 2;
+	}
+}
+
 int sideband_open(const struct sideband_options *options, struct sideband **ret, struct error *e)
 {
 	cleanup(sideband_closep) struct sideband *s = xcalloc(1, sizeof(*s));
 
-	s->ring_bytes = options->ring_bytes ? options->ring_bytes : default_ring_bytes();
-	s->wakeup_bytes = options->wakeup_bytes ? options->wakeup_bytes : WAKEUP_BYTES;
+	s->options.ring_bytes = options->ring_bytes ? options->ring_bytes : default_ring_bytes();
+	s->options.wakeup_bytes = options->wakeup_bytes ? options->wakeup_bytes : WAKEUP_BYTES;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return error_errno(e, "follow processes: epoll");
 	list_online(s->online, sizeof(s->online));
+	s->bound = s->given = s->checked_at = now_ns();
 
-	int err = follow_online(s, e);
+	int err = follow_all(s, e);
 
 	if (err)
 		return err;
-	s->bound = s->given = s->checked_at = now_ns();
 	*ret = TAKE(s);
 	return 0;
 }
@@ -259,8 +151,7 @@ void sideband_close(struct sideband *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n; i++)
-		follower_free(s->followers[i]);
+	leave_all(s);
 	free(s->followers);
 	cleanup_close_fd(&s->epoll_fd);
 	free(s);
@@ -309,14 +200,20 @@ static void leave_offline(struct sideband *s)
 	s->n = n;
 }
 
-/* What a new CPU's tasks did until now is lost, and nobody knows how much that was. */
-static int follow_new(struct sideband *s, sideband_visit *visit, void *context)
+/*
+ * What a new CPU's tasks did until now is lost, and nobody knows how much that was. A CPU that
+ * cannot be followed loses on: it is told, and tried again, at each check.
+ */
+static int follow_new(struct sideband *s, const char *online, sideband_visit *visit, void *context)
 {
 	struct process_event lost = { .type = PROCESS_LOST, .since = s->checked_at };
 	const size_t n = s->n;
 
-	if (follow_online(s, NULL) == 0 && s->n == n)
-		return 0;
+	if (follow_online(s, NULL) == 0) {
+		memcpy(s->online, online, sizeof(s->online));
+		if (s->n == n)
+			return 0;
+	}
 	lost.time = now_ns();
 	return visit(context, &lost);
 }
@@ -331,8 +228,7 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 	list_online(online, sizeof(online));
 	if (strcmp(online, s->online) != 0) {
 		leave_offline(s);
-		result = follow_new(s, visit, context);
-		memcpy(s->online, online, sizeof(online));
+		result = follow_new(s, online, visit, context);
 	}
 	s->checked_at = now;
 	return result;

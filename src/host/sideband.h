@@ -42,7 +42,7 @@ struct process_event {
 	const uint8_t *build_id;
 	size_t n_build_id; /* at most 20; 0: the kernel had it not at hand (or is before 5.12) */
 
-	/* LOST: so many at least, of one CPU, after @since and at @time at the latest. */
+	/* LOST: so many, of one CPU, after @since and at @time at the latest; 0: unknown. */
 	uint64_t n_lost;
 	uint64_t since;
 
@@ -57,9 +57,9 @@ struct sideband_options {
 struct sideband;
 
 /*
- * Follow all processes, from now on.
- * Errors: -EACCES/-EPERM, the message says what is missing; -EMFILE (two descriptors for each
- * CPU); others from opening.
+ * Follow all processes, from now on. Rings are made smaller where the user may not lock so much.
+ * Errors: -EACCES/-EPERM, the message says what is missing; -ENOMEM not even the smallest rings
+ * may be locked; -EMFILE (two descriptors for each CPU); others from opening.
  */
 must_check int sideband_open(const struct sideband_options *options, struct sideband **ret,
 			     struct error *e);

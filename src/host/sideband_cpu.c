@@ -1,0 +1,125 @@
+/*
+ * Each CPU has two events, which write into one ring: what a CPU's tasks do is told by that CPU.
+ * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
+ * its build ID. The kernel asks the event that was opened last first, so a build ID comes before
+ * the record that it is of.
+ */
+#include "host/sideband_cpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "host/host.h"
+
+static int open_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = is_for_build_ids,
+		.comm = !is_for_build_ids,
+		.comm_exec = !is_for_build_ids,
+		.task = !is_for_build_ids,
+		.watermark = 1,
+		.wakeup_watermark = wakeup_bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void follower_free(struct follower *f)
+{
+	if (!f)
+		return;
+	if (f->memory)
+		(void)munmap(f->memory, f->n_bytes);
+	cleanup_close_fd(&f->build_id_fd);
+	cleanup_close_fd(&f->fd); /* and so it leaves the epoll set */
+	free(f);
+}
+
+void follower_freep(struct follower **f)
+{
+	follower_free(*f);
+	*f = NULL;
+}
+
+static int cannot_open(struct error *e)
+{
+	const int code = -errno;
+	const char *words = NULL;
+
+	if (code == -ENOSYS)
+		words = "this kernel has no perf events";
+	else if (code == -EACCES || code == -EPERM)
+		words = host_missing_capability() ? "needs CAP_PERFMON" : host_no_perf_events();
+	return error_set(e, code, "follow processes: %s", words ? words : strerror(-code));
+}
+
+/* -ENOMEM also for memory that the user may not lock. */
+static int map_ring(struct follower *f, uint32_t ring_bytes, struct error *e)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t n = page + (ring_bytes < page ? page : ring_bytes);
+	void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+
+	if (memory == MAP_FAILED && errno == EPERM)
+		return error_set(e, -ENOMEM,
+				 "follow processes: more locked memory than sysctl "
+				 "kernel.perf_event_mlock_kb allows");
+	if (memory == MAP_FAILED)
+		return error_errno(e, "follow processes: map a perf ring");
+	f->memory = memory;
+	f->n_bytes = n;
+	f->ring.page = memory;
+	return 0;
+}
+
+/* Build IDs are an addition: nothing is said where there are none. */
+static void add_build_ids(struct follower *f, uint32_t wakeup_bytes)
+{
+	f->build_id_fd = open_event(f->cpu, wakeup_bytes, true);
+	if (f->build_id_fd < 0)
+		return;
+	if (ioctl(f->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, f->fd) < 0 ||
+	    ioctl(f->build_id_fd, PERF_EVENT_IOC_ID, &f->ring.build_id_event) < 0) {
+		cleanup_close_fd(&f->build_id_fd);
+		f->ring.build_id_event = 0;
+	}
+}
+
+int follower_open(uint32_t cpu, const struct sideband_options *options, struct follower **ret,
+		  struct error *e)
+{
+	cleanup(follower_freep) struct follower *f = xcalloc(1, sizeof(*f));
+
+	f->cpu = cpu;
+	f->build_id_fd = -1;
+	f->fd = open_event(cpu, options->wakeup_bytes, false);
+	if (f->fd < 0)
+		return cannot_open(e);
+
+	int err = map_ring(f, options->ring_bytes, e);
+
+	if (err)
+		return err;
+	add_build_ids(f, options->wakeup_bytes);
+	*ret = TAKE(f);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* host/sideband_cpu.h - the perf events and the ring that follow what one CPU's tasks do. */
+#pragma once
+
+#include "host/sideband_ring.h"
+
+struct follower {
+	uint32_t cpu;
+	int fd, build_id_fd; /* -1: none */
+	void *memory;
+	size_t n_bytes;
+	bool has_gone; /* the owner's: offline */
+	struct sideband_ring ring;
+};
+
+/*
+ * Nothing is left to its default in @options.
+ * Errors: as sideband_open(); -ENODEV the CPU is offline, -EINVAL the kernel knows of none.
+ */
+must_check int follower_open(uint32_t cpu, const struct sideband_options *options,
+			     struct follower **ret, struct error *e);
+void follower_free(struct follower *f);
+void follower_freep(struct follower **f);
