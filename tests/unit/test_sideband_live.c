@@ -22,6 +22,9 @@ extern char **environ;
 
 #define N_PROCESSES 1000
 
+/* A ring for 3,000 processes: others may be busy, too, while a test is not. */
+#define AMPLE (4u << 20)
+
 /* What was told, with copies of what was lent. */
 struct log {
 	struct process_event *events;
@@ -144,7 +147,7 @@ static void check_shell(const struct log *log, size_t from, uint32_t pid, const 
 static void every_process_is_told_from_fork_to_exit(void **state)
 {
 	static pid_t pids[N_PROCESSES];
-	struct sideband *s = follow(4 << 20); /* others may be busy, too */
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	cleanup_free char *libc = libc_path();
 	struct stat st;
@@ -170,7 +173,7 @@ static void every_process_is_told_from_fork_to_exit(void **state)
 /* All has been written when it is read: so there is none whose CPU could have been held up. */
 static void events_of_all_cpus_are_in_order(void **state)
 {
-	struct sideband *s = follow(4 << 20);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	pid_t pids[40];
 	size_t at = 0;
@@ -238,7 +241,7 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *context)
 
 static void mappings_have_the_build_id_of_their_file(void **state)
 {
-	struct sideband *s = follow(0);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	cleanup_free char *libc = libc_path();
 	struct wanted wanted = { .addr = (uintptr_t)getppid };
@@ -272,7 +275,7 @@ static void *map_executable(int fd, size_t n)
 
 static void what_is_mapped_later_is_told(void **state)
 {
-	struct sideband *s = follow(0);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	cleanup_free char *path = scratch_path("mapped");
 	cleanup_close int memfd = memfd_create("jit", MFD_CLOEXEC);
@@ -332,7 +335,7 @@ static void *rename_and_end(void *tid)
 
 static void threads_are_told_with_their_names(void **state)
 {
-	struct sideband *s = follow(0);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	const uint32_t pid = (uint32_t)getpid();
 	const struct process_event *event;
@@ -368,7 +371,7 @@ static void *exec_true(void *unused)
 /* The new program runs under the number of the first thread, which ends before. */
 static void exec_by_another_thread_is_one_of_the_process(void **state)
 {
-	struct sideband *s = follow(0);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	const struct process_event *event;
 	size_t at = 0;
@@ -457,7 +460,7 @@ static int stop_at_second(void *n, const struct process_event *event)
 
 static void a_visitor_can_end_the_reading(void **state)
 {
-	struct sideband *s = follow(0);
+	struct sideband *s = follow(AMPLE);
 	cleanup(log_fini) struct log log = {};
 	uint32_t pid = (uint32_t)run_shell();
 	size_t at = 0;
