@@ -11,10 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
@@ -166,9 +168,8 @@ void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
  * (a tape), and a process may put anything into its own file system: so look
  * first, through a descriptor that does not open it.
  */
-static int open_regular(const char *path, int *ret_fd, struct stat *st, struct error *e)
+static int open_handle(int handle, const char *path, int *ret_fd, struct stat *st, struct error *e)
 {
-	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
 	char self[64];
 
 	if (handle < 0)
@@ -185,6 +186,13 @@ static int open_regular(const char *path, int *ret_fd, struct stat *st, struct e
 		return error_errno(e, "open %s", path);
 	*ret_fd = fd;
 	return 0;
+}
+
+static int open_regular(const char *path, int *ret_fd, struct stat *st, struct error *e)
+{
+	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+
+	return open_handle(handle, path, ret_fd, st, e);
 }
 
 /*
@@ -268,4 +276,26 @@ int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct erro
 	if (m->is_deleted || m->path[0] != '/' || map_err == -ESTALE)
 		return error_set(e, map_err, "%s", inner.text);
 	return err;
+}
+
+int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
+{
+	/* Links of the foreign file system lead nowhere else. */
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	cleanup_close int fd = -1;
+	struct stat st = {};
+
+	if (m->inode == 0 || m->is_deleted || m->path[0] != '/')
+		return error_set(e, -ENOENT, "%s: not there any more", m->path);
+
+	cleanup_close int handle = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
+	int err = open_handle(handle, m->path, &fd, &st, e);
+
+	if (err)
+		return err;
+	if (st.st_ino != m->inode || (st.st_dev != m->dev && !has_own_devices(fd)))
+		return error_set(e, -ESTALE, "%s: another file is there now", m->path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
 }

@@ -51,6 +51,12 @@ const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t 
  */
 must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e);
 
+/*
+ * The same when the process has gone: below directory @root, that it had for its own
+ * (host/roots.h). Device and inode must be those of the mapping. Needs openat2(2), Linux 5.6.
+ */
+must_check int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e);
+
 /* A path through which mapping @m's file can be opened while @pid lives ("/proc/7/root/usr/bin/x").
  */
 void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size);

@@ -1,8 +1,10 @@
 /*
- * A record's time is taken just before its place in the ring, with preemption disabled. So when
- * the clock is read first and the rings' heads then, what is not seen yet is later than that
- * clock, but for a record whose CPU is between the two: an interrupt, or a hypervisor that runs
- * something else. A margin stands for that; what exceeds it is given all the same, and marked.
+ * The clock is read first, the rings' heads then, and what is later than that clock is left for the
+ * next time. A record's time is taken just before its place in the ring, so one that is older than
+ * the clock may not be there yet. But then what hangs on it (the process's next step on whatever
+ * CPU, its child's first) comes after it got its place, hence after the clock, and is left too. So
+ * no process is ever seen out of order; between processes that have nothing to do with each other a
+ * record may come late, and is marked.
  */
 #include "host/sideband.h"
 
@@ -11,27 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "host/host.h"
 #include "host/read.h"
 #include "host/sideband_cpu.h"
-
-#define MARGIN_NS 100000
 
 #define MOST_RING_BYTES (512u << 10)
 #define FEWEST_RING_BYTES (16u << 10)
 #define MOST_BYTES (32ull << 20)
 #define WAKEUP_BYTES 4096
 
-#define CHECK_CPUS_NS 1000000000
+#define CHECK_CPUS_NS NS_PER_S
 
 struct sideband {
 	int epoll_fd;
 	struct sideband_options options;
-	struct follower **followers;
+	struct sideband_cpu **cpus;
 	size_t n, capacity;
 	char online[4096]; /* CPUs, as the kernel lists them */
 	uint64_t checked_at;
@@ -40,36 +40,28 @@ struct sideband {
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
-	cleanup(follower_freep) struct follower *f = NULL;
-	int err = follower_open(cpu, &s->options, &f, e);
+	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
+	int err = sideband_cpu_open(cpu, &s->options, &c, e);
 
 	if (err)
 		return err;
-	f->ring.last = now_ns();
-	sideband_ring_look(&f->ring);
+	c->ring.last = clock_ns(CLOCK_MONOTONIC);
+	sideband_ring_look(&c->ring);
 
 	struct epoll_event event = { .events = EPOLLIN };
 
-	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, f->fd, &event) < 0)
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
 		return error_errno(e, "follow processes: epoll");
-	array_push(s->followers, s->n, s->capacity, TAKE(f));
+	array_push(s->cpus, s->n, s->capacity, TAKE(c));
 	return 0;
 }
 
 static bool is_followed(const struct sideband *s, uint32_t cpu)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->followers[i]->cpu == cpu && !s->followers[i]->has_gone)
+		if (s->cpus[i]->cpu == cpu && !s->cpus[i]->has_gone)
 			return true;
 	return false;
 }
@@ -107,7 +99,7 @@ static void list_online(char *to, size_t size)
 static void leave_all(struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		follower_free(s->followers[i]);
+		sideband_cpu_free(s->cpus[i]);
 	s->n = 0;
 }
 
@@ -137,7 +129,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret,
 	if (s->epoll_fd < 0)
 		return error_errno(e, "follow processes: epoll");
 	list_online(s->online, sizeof(s->online));
-	s->bound = s->given = s->checked_at = now_ns();
+	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
 
 	int err = follow_all(s, e);
 
@@ -152,7 +144,7 @@ void sideband_close(struct sideband *s)
 	if (!s)
 		return;
 	leave_all(s);
-	free(s->followers);
+	free(s->cpus);
 	cleanup_close_fd(&s->epoll_fd);
 	free(s);
 }
@@ -189,13 +181,13 @@ static void leave_offline(struct sideband *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct follower *f = s->followers[i];
+		struct sideband_cpu *c = s->cpus[i];
 
-		f->has_gone |= !host_cpu_is_online(f->cpu);
-		if (f->has_gone && f->ring.next == UINT64_MAX)
-			follower_free(f);
+		c->has_gone |= !host_cpu_is_online(c->cpu);
+		if (c->has_gone && c->ring.next == UINT64_MAX)
+			sideband_cpu_free(c);
 		else
-			s->followers[n++] = f;
+			s->cpus[n++] = c;
 	}
 	s->n = n;
 }
@@ -214,7 +206,7 @@ static int follow_new(struct sideband *s, const char *online, sideband_visit *vi
 		if (s->n == n)
 			return 0;
 	}
-	lost.time = now_ns();
+	lost.time = clock_ns(CLOCK_MONOTONIC);
 	return visit(context, &lost);
 }
 
@@ -238,9 +230,9 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 
 static void look(struct sideband *s, bool is_all, uint64_t now)
 {
-	s->bound = is_all ? UINT64_MAX : now - MARGIN_NS;
+	s->bound = is_all ? UINT64_MAX : now;
 	for (size_t i = 0; i < s->n; i++)
-		sideband_ring_look(&s->followers[i]->ring);
+		sideband_ring_look(&s->cpus[i]->ring);
 }
 
 /* The ring with the earliest record; NULL: none that may be given. */
@@ -250,7 +242,7 @@ static struct sideband_ring *choose(const struct sideband *s)
 	uint64_t least = s->bound;
 
 	for (size_t i = 0; i < s->n; i++) {
-		struct sideband_ring *ring = &s->followers[i]->ring;
+		struct sideband_ring *ring = &s->cpus[i]->ring;
 
 		if (ring->next < least) {
 			least = ring->next;
@@ -263,14 +255,14 @@ static struct sideband_ring *choose(const struct sideband *s)
 static bool is_any_left(const struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->followers[i]->ring.next != UINT64_MAX)
+		if (s->cpus[i]->ring.next != UINT64_MAX)
 			return true;
 	return false;
 }
 
 int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct sideband_ring *ring;
 	struct process_event event;
 	int result = 0;
@@ -287,6 +279,6 @@ int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *
 	if (result)
 		s->bound = s->given;
 	else if (is_all)
-		s->bound = now - MARGIN_NS;
+		s->bound = now;
 	return result ? result : check_cpus(s, now, visit, context);
 }

@@ -46,7 +46,7 @@ struct process_event {
 	uint64_t n_lost;
 	uint64_t since;
 
-	bool is_late; /* one with a later time was given before: its CPU was held up */
+	bool is_late; /* one of an unrelated process, with a later time, was given before */
 };
 
 struct sideband_options {
@@ -76,13 +76,14 @@ int sideband_fd(const struct sideband *s);
 typedef int sideband_visit(void *context, const struct process_event *event);
 
 /*
- * Give @visit what no earlier event can precede any more; with @is_all, everything there is.
+ * Give @visit what was there before this call, with @is_all everything. In the order of time, and
+ * whatever hangs on something comes after it: a process's own events, its parent's before the fork.
  * Also looks, once a second, for CPUs that have come or gone. Returns 0 or what @visit returned,
  * with the events up to that one taken.
  */
 int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context);
 
-/* Events of earlier times have all been given. */
+/* All has been given that processes did before. */
 uint64_t sideband_until(const struct sideband *s);
 
 /* Is there something that was too new for the last read? No wake-up comes for it. */

@@ -43,21 +43,21 @@ static int open_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-void follower_free(struct follower *f)
+void sideband_cpu_free(struct sideband_cpu *c)
 {
-	if (!f)
+	if (!c)
 		return;
-	if (f->memory)
-		(void)munmap(f->memory, f->n_bytes);
-	cleanup_close_fd(&f->build_id_fd);
-	cleanup_close_fd(&f->fd); /* and so it leaves the epoll set */
-	free(f);
+	if (c->memory)
+		(void)munmap(c->memory, c->n_bytes);
+	cleanup_close_fd(&c->build_id_fd);
+	cleanup_close_fd(&c->fd); /* and so it leaves the epoll set */
+	free(c);
 }
 
-void follower_freep(struct follower **f)
+void sideband_cpu_freep(struct sideband_cpu **c)
 {
-	follower_free(*f);
-	*f = NULL;
+	sideband_cpu_free(*c);
+	*c = NULL;
 }
 
 static int cannot_open(struct error *e)
@@ -73,11 +73,11 @@ static int cannot_open(struct error *e)
 }
 
 /* -ENOMEM also for memory that the user may not lock. */
-static int map_ring(struct follower *f, uint32_t ring_bytes, struct error *e)
+static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const size_t n = page + (ring_bytes < page ? page : ring_bytes);
-	void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, 0);
+	void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
 
 	if (memory == MAP_FAILED && errno == EPERM)
 		return error_set(e, -ENOMEM,
@@ -85,41 +85,41 @@ static int map_ring(struct follower *f, uint32_t ring_bytes, struct error *e)
 				 "kernel.perf_event_mlock_kb allows");
 	if (memory == MAP_FAILED)
 		return error_errno(e, "follow processes: map a perf ring");
-	f->memory = memory;
-	f->n_bytes = n;
-	f->ring.page = memory;
+	c->memory = memory;
+	c->n_bytes = n;
+	c->ring.page = memory;
 	return 0;
 }
 
 /* Build IDs are an addition: nothing is said where there are none. */
-static void add_build_ids(struct follower *f, uint32_t wakeup_bytes)
+static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 {
-	f->build_id_fd = open_event(f->cpu, wakeup_bytes, true);
-	if (f->build_id_fd < 0)
+	c->build_id_fd = open_event(c->cpu, wakeup_bytes, true);
+	if (c->build_id_fd < 0)
 		return;
-	if (ioctl(f->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, f->fd) < 0 ||
-	    ioctl(f->build_id_fd, PERF_EVENT_IOC_ID, &f->ring.build_id_event) < 0) {
-		cleanup_close_fd(&f->build_id_fd);
-		f->ring.build_id_event = 0;
+	if (ioctl(c->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0 ||
+	    ioctl(c->build_id_fd, PERF_EVENT_IOC_ID, &c->ring.build_id_event) < 0) {
+		cleanup_close_fd(&c->build_id_fd);
+		c->ring.build_id_event = 0;
 	}
 }
 
-int follower_open(uint32_t cpu, const struct sideband_options *options, struct follower **ret,
-		  struct error *e)
+int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
+		      struct sideband_cpu **ret, struct error *e)
 {
-	cleanup(follower_freep) struct follower *f = xcalloc(1, sizeof(*f));
+	cleanup(sideband_cpu_freep) struct sideband_cpu *c = xcalloc(1, sizeof(*c));
 
-	f->cpu = cpu;
-	f->build_id_fd = -1;
-	f->fd = open_event(cpu, options->wakeup_bytes, false);
-	if (f->fd < 0)
+	c->cpu = cpu;
+	c->build_id_fd = -1;
+	c->fd = open_event(cpu, options->wakeup_bytes, false);
+	if (c->fd < 0)
 		return cannot_open(e);
 
-	int err = map_ring(f, options->ring_bytes, e);
+	int err = map_ring(c, options->ring_bytes, e);
 
 	if (err)
 		return err;
-	add_build_ids(f, options->wakeup_bytes);
-	*ret = TAKE(f);
+	add_build_ids(c, options->wakeup_bytes);
+	*ret = TAKE(c);
 	return 0;
 }

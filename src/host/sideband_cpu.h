@@ -3,7 +3,7 @@
 
 #include "host/sideband_ring.h"
 
-struct follower {
+struct sideband_cpu {
 	uint32_t cpu;
 	int fd, build_id_fd; /* -1: none */
 	void *memory;
@@ -16,7 +16,7 @@ struct follower {
  * Nothing is left to its default in @options.
  * Errors: as sideband_open(); -ENODEV the CPU is offline, -EINVAL the kernel knows of none.
  */
-must_check int follower_open(uint32_t cpu, const struct sideband_options *options,
-			     struct follower **ret, struct error *e);
-void follower_free(struct follower *f);
-void follower_freep(struct follower **f);
+must_check int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
+				 struct sideband_cpu **ret, struct error *e);
+void sideband_cpu_free(struct sideband_cpu *c);
+void sideband_cpu_freep(struct sideband_cpu **c);

@@ -65,7 +65,7 @@ static void record(const char *directory, const char *name, uint32_t ring_bytes,
 		exit(1);
 	}
 
-	struct sideband_ring *ring = &s->followers[0]->ring;
+	struct sideband_ring *ring = &s->cpus[0]->ring;
 
 	full_ring = ring;
 	act();

@@ -10,6 +10,7 @@
 
 #include "base/strtab.h"
 #include "host/mappings.h"
+#include "host/roots.h"
 
 static void an_executable_line_is_taken_apart(void **state)
 {
@@ -264,6 +265,187 @@ static void what_is_no_file_does_not_open(void **state)
 	assert_string_equal(e.text, "[vdso]: not a file");
 }
 
+/* --- what processes that have gone had --- */
+
+/* The folder as somebody's root: paths in it begin there. */
+static int open_root(void)
+{
+	int root = open(scratch, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(root >= 0);
+	return root;
+}
+
+static struct mapping mapping_of(const char *name, const char *as_path)
+{
+	cleanup_free char *path = scratch_path(name);
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (struct mapping){ .start = 0x1000,
+				 .end = 0x2000,
+				 .dev = st.st_dev,
+				 .inode = st.st_ino,
+				 .path = as_path };
+}
+
+static void a_file_is_found_below_the_root_that_a_process_had(void **state)
+{
+	cleanup_close int root = open_root(), fd = -1, linked = -1, climbed = -1;
+	struct mapping m;
+	struct error e;
+
+	(void)state;
+	scratch_write("opt/library", "code");
+	m = mapping_of("opt/library", "/opt/library");
+	assert_ok(mapping_open_in(root, &m, &fd, &e), e);
+	assert_int_equal(inode_of(fd), m.inode);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	/* Absolute links, and ways up, lead to what the process saw there. */
+	scratch_run("ln -sf /opt/library link");
+	m.path = "/link";
+	assert_ok(mapping_open_in(root, &m, &linked, &e), e);
+	m.path = "/../../opt/library";
+	assert_ok(mapping_open_in(root, &m, &climbed, &e), e);
+}
+
+static void another_file_below_the_root_is_not_taken(void **state)
+{
+	static const struct {
+		const char *change;
+		int err;
+	} rows[] = {
+		{ "echo new > new && mv new opt/library", -ESTALE },
+		{ "rm opt/library && mkfifo opt/library", -ESTALE },
+		{ "rm opt/library && mkdir opt/library", -ESTALE },
+		{ "rm opt/library", -ENOENT },
+		{ "rm opt/library && ln -s /etc/passwd opt/library", -ENOENT },
+		{ "rm opt/library && ln -s library opt/library", -ELOOP },
+	};
+	cleanup_close int root = open_root();
+	struct error e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mapping m;
+		int fd = -1;
+
+		scratch_run("rm -rf opt");
+		scratch_write("opt/library", "old code");
+		m = mapping_of("opt/library", "/opt/library");
+		scratch_run(rows[i].change);
+		alarm(5);
+		if (mapping_open_in(root, &m, &fd, &e) != rows[i].err)
+			fail_msg("%s: %s", rows[i].change, e.text);
+		alarm(0);
+		assert_int_equal(fd, -1);
+	}
+}
+
+static void what_has_no_path_is_not_looked_for(void **state)
+{
+	cleanup_close int root = open_root();
+	struct mapping m;
+	struct error e;
+	int fd = -1;
+
+	(void)state;
+	scratch_write("library", "code");
+	m = mapping_of("library", "/library");
+	m.is_deleted = true;
+	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+	m = mapping_of("library", "library");
+	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+	m = (struct mapping){ .path = "[vdso]" };
+	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+}
+
+/* A child with a root of its own, or ours; it waits until it is killed. */
+static pid_t start_in(const char *root)
+{
+	int told[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (root && chroot(root) != 0)
+			_exit(1);
+		(void)!write(told[1], "", 1);
+		for (;;)
+			pause();
+	}
+	close(told[1]);
+	assert_int_equal(read(told[0], &byte, 1), 1);
+	close(told[0]);
+	return pid;
+}
+
+static void end_process(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void processes_with_one_root_share_a_descriptor(void **state)
+{
+	struct roots *roots = roots_new();
+	int own = roots_of(roots, (uint32_t)getpid());
+	pid_t same = start_in(NULL);
+
+	(void)state;
+	assert_true(own >= 0);
+	assert_int_equal(roots_of(roots, (uint32_t)same), own);
+	end_process(same);
+	assert_int_equal(roots_of(roots, (uint32_t)same), -1);
+	roots_free(roots);
+}
+
+static void a_root_outlives_its_process(void **state)
+{
+	struct roots *roots = roots_new();
+	cleanup_close int fd = -1;
+	struct mapping m;
+	struct error e;
+	pid_t other;
+	int root;
+
+	(void)state;
+	scratch_write("library", "code");
+	m = mapping_of("library", "/library");
+	if (geteuid() == 0) {
+		other = start_in(scratch);
+		root = roots_of(roots, (uint32_t)other);
+		assert_true(root >= 0);
+		assert_int_not_equal(root, roots_of(roots, (uint32_t)getpid()));
+		end_process(other);
+		assert_ok(mapping_open_in(root, &m, &fd, &e), e);
+	}
+	roots_free(roots);
+}
+
+static void roots_are_bounded(void **state)
+{
+	struct roots *roots = roots_new();
+	size_t n_kept = 0;
+
+	(void)state;
+	for (int i = 0; i < 300 && geteuid() == 0; i++) {
+		cleanup_free char *name = xasprintf("root%d", i);
+		cleanup_free char *path = scratch_path(name);
+		pid_t pid;
+
+		assert_int_equal(mkdir(path, 0755), 0);
+		pid = start_in(path);
+		n_kept += roots_of(roots, (uint32_t)pid) >= 0;
+		end_process(pid);
+	}
+	assert_true(n_kept == 128 || geteuid() != 0);
+	roots_free(roots);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -277,6 +459,12 @@ int main(void)
 		cmocka_unit_test(a_replaced_file_is_told_apart_from_the_mapped_one),
 		cmocka_unit_test(a_fifo_in_the_files_place_is_not_opened),
 		cmocka_unit_test(what_is_no_file_does_not_open),
+		cmocka_unit_test(a_file_is_found_below_the_root_that_a_process_had),
+		cmocka_unit_test(another_file_below_the_root_is_not_taken),
+		cmocka_unit_test(what_has_no_path_is_not_looked_for),
+		cmocka_unit_test(processes_with_one_root_share_a_descriptor),
+		cmocka_unit_test(a_root_outlives_its_process),
+		cmocka_unit_test(roots_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

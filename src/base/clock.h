@@ -1,0 +1,15 @@
+/* base/clock.h - the time as a number. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ULL
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	(void)clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}

@@ -1,0 +1,18 @@
+/*
+ * host/roots.h - the root directories of processes, kept by descriptor: a file can be found in
+ * one though all processes have gone that had it.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct roots;
+
+struct roots *roots_new(void);
+void roots_free(struct roots *r);
+
+/*
+ * The root directory of process @pid: a descriptor (O_PATH) that is lent by @r until the end, one
+ * for all that have the same. -1: the process has gone, or there are too many.
+ */
+int roots_of(struct roots *r, uint32_t pid);
