@@ -6,6 +6,7 @@
 #include "attach/attach.h"
 
 #include <assert.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -380,6 +381,23 @@ int attach_follower(const struct object *object, const struct features *features
 		if (code < 0)
 			return error_set(e, code, "follow the command's processes: %s",
 					 refusal_words(TARGET_TRACEPOINT, code));
+	}
+	*ret = TAKE(a);
+	return 0;
+}
+
+int attach_lives(const struct object *object, struct attachment **ret, struct error *e)
+{
+	static const char *const events[] = { "sched_process_exec", "sched_process_exit" };
+	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
+	int prog_fd = object_program_fd(object, PROGRAM_LIFE);
+
+	for (size_t i = 0; i < ARRAY_SIZE(events) && prog_fd >= 0; i++) {
+		int link = bpf_raw_tracepoint_open(events[i], prog_fd);
+
+		if (link < 0)
+			return error_errno(e, "follow processes: %s", events[i]);
+		array_push(a->links, a->n_links, a->links_capacity, link);
 	}
 	*ret = TAKE(a);
 	return 0;

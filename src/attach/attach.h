@@ -38,6 +38,12 @@ must_check int attach_follower(const struct object *object, const struct feature
 			       const uint64_t ids[3], struct attachment **ret, struct error *e);
 
 /*
+ * Attach the program that tells the lives of processes apart, if it is loaded. Errors: any
+ * refusal.
+ */
+must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
+
+/*
  * Take every probe away and free. Quick however many there are: where the kernel would take
  * long for hundreds of single probes (tracepoints, kprobes, uprobes; never the multi links),
  * a process that is left behind ends with the last of them. Until then their programs may

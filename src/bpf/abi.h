@@ -52,12 +52,16 @@ enum lost_reason {
  */
 struct stack_row {
 	__u64 count;
-	__u32 hot; /* number of its counters, 0: none */
-	__u32 pad;
+	__u32 hot;   /* number of its counters, 0: none */
+	__u32 first; /* its first hit: ROW_TIME() of ns of CLOCK_MONOTONIC */
 };
 _Static_assert(sizeof(struct stack_row) == 16, "abi");
 
 #define HITS_TO_HOT 64
+
+/* In units of 65 us, of which 32 bits go round in 78 hours. */
+#define ROW_TIME_SHIFT 16
+#define ROW_TIME(ns) ((__u32)((ns) >> ROW_TIME_SHIFT))
 
 /* A CPU's counters lie together: no cache line belongs to two CPUs. @hot: from 1. */
 static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_hot_rows)
@@ -80,6 +84,23 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 #define KEY_USER_PC_EXACT 1
 /* The same of the first kernel address. */
 #define KEY_KERNEL_PC_EXACT 2
+/*
+ * In the bits above, with a tgid: which of the process's lives it is of. A process begins another
+ * one when it runs another program (exec), and what has its number later is one more. LIFE() of the
+ * entry of the map 'lives', which all processes share whose numbers, outside of all PID
+ * namespaces, have equal low bits, and of how often it was raised. Inside of a namespace, numbers
+ * come round much sooner than those do: hence the entry.
+ */
+#define KEY_LIFE_SHIFT 2
+#define LIVES 65536 /* entries */
+#define LIFE(entry, n_raised) (((n_raised) << 16 | (entry)) & 0x3fffffff)
+
+struct life_count {
+	__u64 since; /* when a program raised it last, ns of CLOCK_MONOTONIC; 0: never */
+	__u32 n_raised;
+	__u32 pad;
+};
+_Static_assert(sizeof(struct life_count) == 16, "abi");
 
 /*
  * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits
@@ -105,10 +126,14 @@ enum notice_type {
 
 struct notice {
 	__u32 type; /* enum notice_type */
-	__u32 tgid; /* NOTICE_PROCESS */
+	__u32 tgid; /* NOTICE_PROCESS; in the life that KEY_LIFE_SHIFT tells of */
+	__u32 life;
+	__u32 pad;
+	__u64 time;  /* ns of CLOCK_MONOTONIC */
+	__u64 since; /* struct life_count */
 	char comm[16];
 };
-_Static_assert(sizeof(struct notice) == 24, "abi");
+_Static_assert(sizeof(struct notice) == 48, "abi");
 
 /*
  * The rings of MODE_EVENTS: entry @cpu of the map 'rings', and @ring_events entries from
@@ -209,6 +234,8 @@ struct trace_config {
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
 	__u32 target_by;         /* MODE_CALLS: enum target_by */
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
+	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
+	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 72 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 80 + MAX_CPUS / 8, "abi");

@@ -79,9 +79,9 @@ static __always_inline void put_event(struct stream_event *event, struct scratch
 	event->tid = current_tid();
 	event->flags = key->flags;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
-	if (slot->tgid != tgid) {
-		announce_process(tgid);
-		slot->tgid = tgid;
+	if (slot->process != process_id(tgid, key->flags)) {
+		slot->process = process_id(tgid, key->flags);
+		announce_process(slot->process);
 	}
 	barrier();
 	*(volatile __u64 *)&event->number = slot->event;

@@ -13,14 +13,45 @@ static __always_inline void note_lost(__u32 reason)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* Tell user space. A full ring loses nothing that is counted: it looks again by itself. */
-static __always_inline void send_notice(__u32 type, __u32 tgid)
+/* Which life of a process this is, by its number outside of all PID namespaces. */
+static __always_inline struct life_count *find_life(__u32 pid)
 {
-	struct notice notice = { .type = type, .tgid = tgid };
+	const __u32 i = pid % LIVES;
+
+	return bpf_map_lookup_elem(&lives, &i);
+}
+
+static __always_inline __u32 current_life(void)
+{
+	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct life_count *life = find_life(pid);
+
+	return life ? LIFE(pid % LIVES, *(volatile __u32 *)&life->n_raised) : 0;
+}
+
+static __always_inline void describe_process(struct notice *notice)
+{
+	struct life_count *life = NULL;
+
+	notice->time = bpf_ktime_get_ns();
+	bpf_get_current_comm(notice->comm, sizeof(notice->comm));
+	if (config.has_lives)
+		life = find_life(bpf_get_current_pid_tgid() >> 32);
+	if (life)
+		notice->since = *(volatile __u64 *)&life->since;
+}
+
+/*
+ * Tell user space. A full ring loses nothing that is counted: it looks again by itself. Returns 0
+ * or an error.
+ */
+static __always_inline int send_notice(__u32 type, __u64 process)
+{
+	struct notice notice = { .type = type, .tgid = process >> 32, .life = process };
 
 	if (type == NOTICE_PROCESS)
-		bpf_get_current_comm(notice.comm, sizeof(notice.comm));
-	bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+		describe_process(&notice);
+	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
 /* The process, by its number in our PID namespace; 0 when it has none there. */

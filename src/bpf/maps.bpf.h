@@ -16,7 +16,6 @@
 #define NULL ((void *)0)
 
 const volatile struct trace_config config;
-const struct stack_row new_row = { .count = 1 };
 struct trace_state trace_state;
 
 /* The two stacks of a hit. */
@@ -73,9 +72,9 @@ struct recent_row {
 
 struct scratch_slot {
 	__u64 busy;
-	__u64 number; /* key in 'scratch' */
-	__u64 event;  /* MODE_EVENTS: the number of the one that is being written */
-	__u64 tgid;   /* MODE_EVENTS: announced last from here */
+	__u64 number;  /* key in 'scratch' */
+	__u64 event;   /* MODE_EVENTS: the number of the one that is being written */
+	__u64 process; /* MODE_EVENTS: announced last from here */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
@@ -156,13 +155,22 @@ struct {
 	__type(value, __u64);
 } lost SEC(".maps");
 
-/* Processes already announced to user space. */
+/* Processes already announced to user space: process_id(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, __u32);
 } seen SEC(".maps");
+
+/* By the low bits of a process's number in the initial PID namespace. User space maps it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct life_count);
+} lives SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

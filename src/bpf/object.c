@@ -36,7 +36,7 @@ struct object {
 	uint32_t more_chunks;
 	int more_counts_fds[2]; /* the second level; -1 until it is there */
 	int more_stacks_fd;
-	struct mapped hot, rings, events, calls;
+	struct mapped hot, rings, events, calls, lives;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
@@ -57,6 +57,7 @@ static const struct {
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
 	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
+	[PROGRAM_LIFE] = { "on_life", "on_life", 0 },
 };
 
 /* What libbpf said first when something failed: the reason. The rest is for --debug. */
@@ -183,6 +184,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	(void)bpf_map__set_max_entries(s->maps.events,
 				       options->config.ring_events * options->n_cpus + 1);
 	size_map(s->maps.tgids, options->max_tgids, features);
+	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 }
 
@@ -219,12 +221,15 @@ static void unmap_memory(struct mapped *m)
 		(void)munmap(m->at, m->bytes);
 }
 
-static int map_all(struct object *o, enum trace_mode mode, struct error *e)
+static int map_all(struct object *o, const struct trace_config *config, struct error *e)
 {
 	struct stackcount_bpf *s = o->skeleton;
+	const enum trace_mode mode = config->mode;
 	int err = 0;
 
-	if (mode == MODE_STACKS)
+	if (config->has_lives)
+		err = map_memory(s->maps.lives, &o->lives, e);
+	if (!err && mode == MODE_STACKS)
 		err = map_memory(s->maps.hot, &o->hot, e);
 	if (!err && mode == MODE_EVENTS)
 		err = map_memory(s->maps.rings, &o->rings, e);
@@ -260,7 +265,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	err = stackcount_bpf__load(o->skeleton);
 	if (err)
 		return refuse(err, e);
-	err = map_all(o, options->config.mode, e);
+	err = map_all(o, &options->config, e);
 	if (err)
 		return err;
 	*ret = TAKE(o);
@@ -279,6 +284,7 @@ void object_free(struct object *o)
 	unmap_memory(&o->rings);
 	unmap_memory(&o->events);
 	unmap_memory(&o->calls);
+	unmap_memory(&o->lives);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -393,6 +399,11 @@ void object_add_level(struct object *o)
 			(void)pthread_join(maps[i].thread, NULL);
 	o->more_rows = 0;
 	o->more_chunks = 0;
+}
+
+struct life_count *object_lives(const struct object *o)
+{
+	return o->lives.at;
 }
 
 int object_lost_fd(const struct object *o)

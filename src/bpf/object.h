@@ -22,6 +22,7 @@ enum program {
 	PROGRAM_FORK, /* the three that follow a command's processes */
 	PROGRAM_EXEC,
 	PROGRAM_EXIT,
+	PROGRAM_LIFE, /* tells the lives of processes apart */
 	PROGRAM_N,
 };
 
@@ -70,6 +71,9 @@ const struct stream_event *object_events(const struct object *object);
 
 /* The counters of MODE_CALLS, by call_index(). Lent by @object. */
 const uint64_t *object_calls(const struct object *object);
+
+/* The map 'lives', LIVES entries; NULL: they are not told apart. Lent by @object. */
+struct life_count *object_lives(const struct object *object);
 
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);

@@ -155,14 +155,21 @@ static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_k
 	return is_new_kernel ? store_side(slot, SIDE_USER) : store_stack(slot, SIDE_USER, false);
 }
 
-static __always_inline void announce_process(__u32 tgid)
+static __always_inline __u64 process_id(__u32 tgid, __u32 flags)
+{
+	return (__u64)tgid << 32 | flags >> KEY_LIFE_SHIFT;
+}
+
+static __always_inline void announce_process(__u64 process)
 {
 	const __u32 one = 1;
 
-	if (!tgid || bpf_map_lookup_elem(&seen, &tgid))
+	if (!(process >> 32) || bpf_map_lookup_elem(&seen, &process))
 		return;
-	if (bpf_map_update_elem(&seen, &tgid, &one, BPF_NOEXIST) == 0)
-		send_notice(NOTICE_PROCESS, tgid);
+	if (bpf_map_update_elem(&seen, &process, &one, BPF_NOEXIST))
+		return;
+	if (send_notice(NOTICE_PROCESS, process))
+		bpf_map_delete_elem(&seen, &process); /* at the next occasion */
 }
 
 /* One CPU sees that number of hits, and it asks once. Not for old kernels: they cannot ask. */
@@ -243,6 +250,7 @@ static __always_inline void tell_if_filling(__u32 g)
 static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
+	const struct stack_row new_row = { .count = 1, .first = ROW_TIME(bpf_ktime_get_ns()) };
 	int err = add_to_map(counts, key, &new_row);
 
 	if (err == -E2BIG && more)
@@ -250,7 +258,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 	if (err)
 		return err;
 	__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
-	announce_process(key->tgid);
+	announce_process(process_id(key->tgid, key->flags));
 	tell_if_filling(g);
 	return 0;
 }

@@ -109,6 +109,8 @@ static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_n
 			key->tgid = tgid;
 		}
 	}
+	if (config.has_lives && key->tgid)
+		key->flags |= current_life() << KEY_LIFE_SHIFT;
 }
 
 static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,
@@ -278,5 +280,23 @@ int on_exit(void *ctx __attribute__((unused)))
 	__u32 tid = bpf_get_current_pid_tgid();
 
 	bpf_map_delete_elem(&tasks, &tid);
+	return 0;
+}
+
+/*
+ * At exec and exit, of a process's first thread: from here on it leads another life, or another
+ * process that has its number. Where threads outlive the first one, they get a number more, and
+ * nothing is the worse for it.
+ */
+SEC("?raw_tp")
+int on_life(void *ctx __attribute__((unused)))
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct life_count *life = find_life(ids >> 32);
+
+	if (!life || ids >> 32 != (__u32)ids)
+		return 0;
+	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
+	__sync_fetch_and_add(&life->n_raised, 1);
 	return 0;
 }

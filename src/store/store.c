@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "store/batch.h"
@@ -18,6 +19,7 @@
 struct raw_row {
 	struct stack_key key;
 	uint64_t count;
+	uint64_t first;
 };
 
 struct store {
@@ -39,6 +41,7 @@ struct store {
 	uint32_t *index; /* row number + 1 by key; open addressing */
 	size_t n_index;
 
+	uint64_t now; /* of the clock, when a generation's emptying began */
 	struct losses losses;
 };
 
@@ -172,6 +175,8 @@ static bool add_row(struct store *s, const struct store_row *row)
 
 	if (*slot) {
 		s->rows[*slot - 1].count += row->count;
+		if (s->rows[*slot - 1].first > row->first)
+			s->rows[*slot - 1].first = row->first;
 		return true;
 	}
 	if (settled_bytes(s) > s->budget.user_bytes)
@@ -194,6 +199,14 @@ static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
 	return sum;
 }
 
+/* The last time before now that is @first, at its end. */
+static uint64_t first_hit(const struct store *s, uint32_t first)
+{
+	const uint64_t age = ROW_TIME(s->now) - first;
+
+	return (((s->now >> ROW_TIME_SHIFT) - age + 1) << ROW_TIME_SHIFT) - 1;
+}
+
 static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
 {
 	struct store *s = context;
@@ -203,7 +216,8 @@ static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
 
 	(void)fd;
 	for (uint32_t i = 0; i < n; i++) {
-		struct raw_row row = { keys[i], rows[i].count + hot_count(s, g, rows[i].hot) };
+		struct raw_row row = { keys[i], rows[i].count + hot_count(s, g, rows[i].hot),
+				       first_hit(s, rows[i].first) };
 
 		array_push(s->raw, s->n_raw, s->cap_raw, row);
 	}
@@ -230,6 +244,7 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 	int err = 0;
 
 	s->emptying = g;
+	s->now = clock_ns(CLOCK_MONOTONIC);
 	for (unsigned level = 0; level < LEVELS && !err; level++)
 		err = batch_each(object_counts_fd(s->object, g, level), &rows, &walk, e);
 	clear_counters(s, g);
@@ -272,6 +287,7 @@ static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 static void settle_row(struct store *s, const struct raw_row *raw)
 {
 	struct store_row row = { .count = raw->count,
+				 .first = raw->first,
 				 .tgid = raw->key.tgid,
 				 .flags = raw->key.flags };
 

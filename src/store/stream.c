@@ -216,10 +216,13 @@ static struct reader *choose(struct stream *s, uint64_t *limit)
 	return first && !first->is_blocked ? first : NULL;
 }
 
-int stream_read(struct stream *s, stream_take *take, void *context)
+int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context)
 {
-	const uint64_t bound = look(s);
+	uint64_t bound = look(s);
 	int result = 0;
+
+	if (bound > until)
+		bound = until;
 
 	while (!result) {
 		uint64_t limit = bound;
@@ -288,7 +291,7 @@ int stream_forget_all(struct stream *s, stream_take *take, void *context, struct
 	if (err)
 		return err;
 	s->is_stopped = true; /* nothing is being written: all can be given */
-	err = stream_read(s, take, context);
+	err = stream_read(s, UINT64_MAX, take, context);
 	s->is_stopped = false;
 	if (!err)
 		err = stacks_forget_all(&s->stacks, e);

@@ -41,10 +41,11 @@ must_check int stream_stop(struct stream *s, struct error *e);
 typedef int stream_take(void *context, const struct stream_event *event, uint32_t cpu);
 
 /*
- * Give @take what can be given now; behind stream_stop(), all. Returns 0 or what @take
- * returned, having taken what it was given.
+ * Give @take what can be given now and is before @until (ns of CLOCK_MONOTONIC; UINT64_MAX: no
+ * limit); behind stream_stop(), all. Returns 0 or what @take returned, having taken what it
+ * was given.
  */
-int stream_read(struct stream *s, stream_take *take, void *context);
+int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context);
 
 /*
  * Nothing is there and nothing is being written; the next event wakes with NOTICE_EVENTS.

@@ -8,10 +8,8 @@
 #include "base/log.h"
 #include "elf/debug.h"
 #include "symbolize/debuginfod.h"
-#include "symbolize/roots.h"
 
 struct debug_symbols {
-	struct roots roots;
 	struct debuginfod *servers; /* NULL: not asked */
 };
 
@@ -27,14 +25,8 @@ void debug_symbols_free(struct debug_symbols *ds)
 {
 	if (!ds)
 		return;
-	roots_fini(&ds->roots);
 	debuginfod_free(ds->servers);
 	free(ds);
-}
-
-uint32_t debug_symbols_root(struct debug_symbols *ds, uint32_t pid)
-{
-	return roots_of(&ds->roots, pid);
 }
 
 /* A server may send anything. */
@@ -55,18 +47,17 @@ static int ask_servers(struct debug_symbols *ds, const struct image *im, const c
 	return err;
 }
 
-void debug_symbols_add(struct debug_symbols *ds, struct image *im, uint32_t root, const char *path,
+void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, const char *path,
 		       const char *name)
 {
-	int fd = roots_fd(&ds->roots, root);
 	struct image *debug = NULL;
 	struct error e;
 	int err;
 
 	if (image_has_symtab(im))
 		return;
-	err = debug_file_find(im, fd, path, &debug, &e);
-	if (err && fd >= 0)
+	err = debug_file_find(im, root, path, &debug, &e);
+	if (err && root >= 0)
 		err = debug_file_find(im, -1, path, &debug, &e);
 	if (err)
 		err = image_open_embedded(im, &debug, &e);

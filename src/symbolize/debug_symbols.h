@@ -16,12 +16,10 @@ struct debug_symbols;
 struct debug_symbols *debug_symbols_new(bool asks_servers);
 void debug_symbols_free(struct debug_symbols *ds);
 
-/* A number for the root directory of process @pid, which must be alive. */
-uint32_t debug_symbols_root(struct debug_symbols *ds, uint32_t pid);
-
 /*
  * Give @im what there is of symbols for it, unless it has them itself. @path is where processes
- * of @root have it; @name is for messages. Not having found any is no error.
+ * of @root have it, a directory's descriptor that is kept (-1: our own); @name is for messages. Not
+ * having found any is no error.
  */
-void debug_symbols_add(struct debug_symbols *ds, struct image *im, uint32_t root, const char *path,
+void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, const char *path,
 		       const char *name);

@@ -11,7 +11,9 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "elf/debug.h"
 #include "elf/image.h"
+#include "host/roots.h"
 #include "symbolize/debug_symbols.h"
 
 #define MAX_FILES 512
@@ -28,15 +30,16 @@ struct entry {
 	uint64_t size; /* with the time: when it was opened */
 	struct timespec changed;
 	const char *module;
-	int fd;               /* -1: not open */
-	bool is_opened;       /* ever: size and time are known */
-	bool is_bad;          /* no image can be made of it */
-	struct image *image;  /* NULL: its symbols are not in memory */
-	uint64_t bytes;       /* that they take */
-	uint64_t last_used;   /* by the clock of look-ups */
-	uint32_t pid;         /* a process that has it mapped */
-	uint32_t root;        /* its root directory, by number */
-	struct mapping where; /* and where; its path is lent by the strtab */
+	int fd;                   /* -1: not open */
+	bool is_opened;           /* ever: size and time are known */
+	bool is_bad;              /* no image can be made of it */
+	struct image *image;      /* NULL: its symbols are not in memory */
+	uint64_t bytes;           /* that they take */
+	uint64_t last_used;       /* by the clock of look-ups */
+	uint32_t pid;             /* a process that has it mapped */
+	int root;                 /* that it had, or -1 */
+	struct mapping where;     /* and where; its path is lent by the strtab */
+	struct build_id build_id; /* as the kernel told it; empty: not */
 };
 
 struct images {
@@ -44,6 +47,7 @@ struct images {
 	struct entry *entries;
 	size_t n, capacity;
 	struct debug_symbols *debug;
+	struct roots *roots;
 	struct u64_map newest; /* by hash of device and inode, or of the name */
 	uint64_t clock;
 	size_t n_files, max_files;
@@ -58,6 +62,7 @@ struct images *images_new(struct strtab *strings, bool asks_servers)
 
 	im->strings = strings;
 	im->debug = debug_symbols_new(asks_servers);
+	im->roots = roots_new();
 	im->max_files = MAX_FILES;
 	/* Half of what we may open: probes and maps take descriptors too. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
@@ -75,6 +80,7 @@ void images_free(struct images *im)
 	}
 	free(im->entries);
 	debug_symbols_free(im->debug);
+	roots_free(im->roots);
 	u64_map_fini(&im->newest);
 	free(im);
 }
@@ -139,6 +145,9 @@ static bool open_file(struct images *im, struct entry *entry)
 	struct stat st;
 	int err = mapping_open(entry->pid, &entry->where, &fd, &e);
 
+	if (err && entry->root >= 0)
+		err = mapping_open_in(entry->root, &entry->where, &fd, &e);
+
 	if (err) {
 		log_debug("%s has no names now: %s", entry->where.path, e.text);
 		return false;
@@ -180,17 +189,30 @@ static enum image_kind kind_of(const struct mapping *m)
 	return IMAGE_NO_FILE;
 }
 
+static bool is_same_build(const struct build_id *a, const struct build_id *b)
+{
+	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+/* The kernel gives an inode's number to another file at once. */
 static bool is_entry_of(const struct entry *entry, enum image_kind kind, const struct mapping *m,
-			const char *module)
+			const struct build_id *id, const char *module)
 {
 	if (entry->kind != kind)
 		return false;
-	if (kind == IMAGE_FILE)
-		return entry->dev == m->dev && entry->inode == m->inode;
-	return entry->module == module;
+	if (kind != IMAGE_FILE)
+		return entry->module == module;
+	return entry->dev == m->dev && entry->inode == m->inode &&
+	       (!id->n || !entry->build_id.n || is_same_build(&entry->build_id, id));
 }
 
-uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
+int images_root(struct images *im, uint32_t pid)
+{
+	return roots_of(im->roots, pid);
+}
+
+uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
+		    const struct build_id *id)
 {
 	enum image_kind kind = kind_of(m);
 	const char *module = strtab_add(im->strings, module_of(m->path));
@@ -200,7 +222,7 @@ uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
 	uint32_t number = newest ? *newest : IMAGE_NONE;
 	struct mapping where = *m;
 
-	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, module))
+	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, id, module))
 		number = im->entries[number].older;
 
 	if (number == IMAGE_NONE || is_stale(&im->entries[number])) {
@@ -209,7 +231,8 @@ uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
 				       .dev = m->dev,
 				       .inode = m->inode,
 				       .module = module,
-				       .fd = -1 };
+				       .fd = -1,
+				       .root = -1 };
 
 		number = im->n;
 		array_push(im->entries, im->n, im->capacity, entry);
@@ -218,11 +241,13 @@ uint32_t images_add(struct images *im, uint32_t pid, const struct mapping *m)
 
 	struct entry *entry = &im->entries[number];
 
+	if (id->n)
+		entry->build_id = *id;
 	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
 		where.path = strtab_add(im->strings, m->path);
 		entry->where = where;
 		entry->pid = pid;
-		entry->root = debug_symbols_root(im->debug, pid);
+		entry->root = root;
 		if (!entry->image && open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -259,6 +284,22 @@ static int open_vdso(struct image **ret, struct error *e)
 	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
+/* What was found at the path is of the build that the process had mapped, if that is known. */
+static int check_build(const struct entry *entry, struct error *e)
+{
+	const uint8_t *bytes;
+	struct build_id id = {};
+
+	if (!entry->build_id.n)
+		return 0;
+	id.n = image_build_id(entry->image, &bytes);
+	if (id.n && id.n <= sizeof(id.bytes))
+		memcpy(id.bytes, bytes, id.n);
+	if (is_same_build(&id, &entry->build_id))
+		return 0;
+	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
+}
+
 static bool open_image(struct images *im, struct entry *entry)
 {
 	struct error e;
@@ -274,9 +315,12 @@ static bool open_image(struct images *im, struct entry *entry)
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else
 		return false;
+	if (!err)
+		err = check_build(entry, &e);
 	if (err) {
 		log_debug("%s has no names: %s", entry->module, e.text);
 		entry->is_bad = true;
+		image_freep(&entry->image);
 		close_file(im, entry);
 		return false;
 	}

@@ -20,7 +20,9 @@ struct processes {
 	struct strtab *strings;
 	struct process **list;
 	size_t n, capacity;
-	struct u64_map by_tgid;
+	struct u64_map by_id;
+	struct u64_map newest; /* of each tgid: the life that was seen last */
+	struct history *history;
 	struct process *last; /* stacks are looked up frame by frame: mostly the same again */
 	uint64_t period;
 };
@@ -33,6 +35,11 @@ struct processes *processes_new(struct images *images, struct strtab *strings)
 	ps->strings = strings;
 	ps->period = 1;
 	return ps;
+}
+
+void processes_follow(struct processes *ps, struct history *history)
+{
+	ps->history = history;
 }
 
 static void process_free(struct process *p)
@@ -50,28 +57,37 @@ void processes_free(struct processes *ps)
 	for (size_t i = 0; i < ps->n; i++)
 		process_free(ps->list[i]);
 	free(ps->list);
-	u64_map_fini(&ps->by_tgid);
+	u64_map_fini(&ps->by_id);
+	u64_map_fini(&ps->newest);
 	free(ps);
+}
+
+/* Of those that are followed all that may be asked for is kept in the history. */
+static bool is_needed(const struct processes *ps, const struct process *p)
+{
+	return p->period_used + 2 > ps->period || (!ps->history && host_pid_exists(p->tgid));
 }
 
 /* What was announced or used since the last refresh is about to be reported: it is kept. */
 void processes_refresh(struct processes *ps)
 {
+	const bool are_many = ps->n > MANY_PROCESSES;
 	size_t n = 0;
 
 	ps->period++;
 	ps->last = NULL;
-	if (ps->n <= MANY_PROCESSES)
-		return;
-	u64_map_clear(&ps->by_tgid);
+	if (are_many)
+		u64_map_clear(&ps->by_id);
 	for (size_t i = 0; i < ps->n; i++) {
 		struct process *p = ps->list[i];
 
-		if (p->period_used + 2 <= ps->period && !host_pid_exists(p->tgid)) {
+		p->life = NULL; /* may be forgotten */
+		if (are_many && !is_needed(ps, p)) {
 			process_free(p);
 			continue;
 		}
-		u64_map_put(&ps->by_tgid, p->tgid, n, NULL);
+		if (are_many)
+			u64_map_put(&ps->by_id, p->id, (uint32_t)n, NULL);
 		ps->list[n++] = p;
 	}
 	ps->n = n;
@@ -179,12 +195,16 @@ static void read_maps(struct processes *ps, struct process *p)
 		log_debug("process %u: %s", p->tgid, e.text);
 	if (err || list.n == 0)
 		return; /* ended, or a zombie: what was known is all there will be */
+
+	const int root = images_root(ps->images, p->tgid);
+
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 		struct region region = { .start = m->start,
 					 .end = m->end,
 					 .offset = m->offset,
-					 .image = images_add(ps->images, p->tgid, m) };
+					 .image = images_add(ps->images, p->tgid, root, m,
+							     &(struct build_id){}) };
 
 		array_push(regions, n, capacity, region);
 	}
@@ -211,18 +231,21 @@ static void check_program(struct processes *ps, struct process *p)
 	read_maps(ps, p);
 }
 
-struct process *processes_get(struct processes *ps, uint32_t tgid)
+struct process *processes_get(struct processes *ps, uint64_t id)
 {
-	if (ps->last && ps->last->tgid == tgid)
+	if (ps->last && ps->last->id == id)
 		return ps->last;
 
 	bool is_new;
-	uint32_t number = *u64_map_put(&ps->by_tgid, tgid, ps->n, &is_new);
+	uint32_t number = *u64_map_put(&ps->by_id, id, ps->n, &is_new);
 
 	if (is_new) {
 		struct process *made = xcalloc(1, sizeof(*made));
 
-		made->tgid = tgid;
+		made->id = id;
+		made->tgid = (uint32_t)id;
+		made->since = UINT64_MAX;
+		made->last = UINT64_MAX;
 		made->period_used = ps->period;
 		array_push(ps->list, ps->n, ps->capacity, made);
 	}
@@ -235,22 +258,81 @@ struct process *processes_get(struct processes *ps, uint32_t tgid)
 	return p;
 }
 
-void processes_announce(struct processes *ps, uint32_t tgid, const char *comm)
+/* The life before, of the same number, was over then at the latest. */
+static void end_life_before(struct processes *ps, const struct process *p, uint64_t time)
 {
-	struct process *p = processes_get(ps, tgid);
+	uint32_t *newest = u64_map_put(&ps->newest, p->tgid, (uint32_t)(p->id >> 32), NULL);
+	const uint64_t before = (uint64_t)*newest << 32 | p->tgid;
 
-	(void)exe_of(tgid, &p->exe_dev, &p->exe_inode);
-	ask_comm(ps, p, comm);
+	if (before == p->id)
+		return;
+	*newest = (uint32_t)(p->id >> 32);
+	processes_get(ps, before)->last = time;
+}
+
+/* The life that was being led when the process was seen. Without any, it was there before all. */
+static const struct life *life_of(struct processes *ps, struct process *p, uint64_t time)
+{
+	if (!ps->history || p->life)
+		return p->life;
+	time = p->first ? p->first : time;
+	p->life = history_keep(ps->history, p->tgid, time, p->since);
+	if (!p->life) {
+		history_look(ps->history, p->tgid);
+		p->life = history_keep(ps->history, p->tgid, time, p->since);
+	}
+	return p->life;
+}
+
+/* Does /proc still tell of this life? */
+static bool is_current(const struct processes *ps, const struct process *p)
+{
+	if (p->last != UINT64_MAX)
+		return false;
+	if (!ps->history)
+		return true;
+	return p->life && p->life->end == UINT64_MAX && p->life->exited == UINT64_MAX;
+}
+
+void processes_announce(struct processes *ps, uint64_t id, const struct sighting *seen)
+{
+	struct process *p = processes_get(ps, id);
+
+	p->period_used = ps->period;
+	if (seen->time && (!p->first || seen->time < p->first)) {
+		p->first = seen->time;
+		p->since = seen->since;
+		end_life_before(ps, p, seen->time);
+	}
+	if (seen->comm && seen->comm[0])
+		p->comm = strtab_add(ps->strings, seen->comm);
+	if (ps->history) {
+		history_look(ps->history, p->tgid);
+		(void)life_of(ps, p, 0);
+		return;
+	}
+	(void)exe_of(p->tgid, &p->exe_dev, &p->exe_inode);
+	ask_comm(ps, p, seen->comm);
 	read_maps(ps, p);
 }
 
-const char *processes_comm(struct processes *ps, uint32_t tgid)
+const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time)
 {
-	struct process *p = processes_get(ps, tgid);
+	struct process *p = processes_get(ps, id);
+	const struct life *life = life_of(ps, p, time);
 
-	if (!p->comm)
-		ask_comm(ps, p, NULL);
-	return p->comm;
+	if (life && life->comm)
+		return life->comm;
+	if (is_current(ps, p) && (!p->comm || ps->history))
+		ask_comm(ps, p, p->comm);
+	return p->comm ? p->comm : "";
+}
+
+uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time)
+{
+	const struct life *life = life_of(ps, p, time);
+
+	return life ? life_epoch(life, time ? time : UINT64_MAX - 1) : 0;
 }
 
 static const struct region *find_region(const struct process *p, uint64_t addr)
@@ -260,16 +342,31 @@ static const struct region *find_region(const struct process *p, uint64_t addr)
 	return at < p->n_regions && p->regions[at].start <= addr ? &p->regions[at] : NULL;
 }
 
-const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr)
+/* By what it had mapped. */
+static const struct region *find_past_region(struct process *p, uint64_t addr, uint64_t time)
 {
+	const struct past_region *past = p->life ? life_region_at(p->life, addr, time) : NULL;
+
+	if (!past)
+		return NULL;
+	p->found = (struct region){
+		.start = past->start, .end = past->end, .offset = past->offset, .image = past->image
+	};
+	return &p->found;
+}
+
+/* By what it has mapped now, which is read where it was not in this period. */
+static const struct region *find_present_region(struct processes *ps, struct process *p,
+						uint64_t addr)
+{
+	const struct region *region;
+
 	if (!p->has_maps) {
 		(void)exe_of(p->tgid, &p->exe_dev, &p->exe_inode);
 		read_maps(ps, p);
 		p->period_reread = ps->period;
 	}
-
-	const struct region *region = find_region(p, addr);
-
+	region = find_region(p, addr);
 	if (region && images_has_places(ps->images, region->image))
 		return region;
 	if (p->period_reread == ps->period)
@@ -277,4 +374,17 @@ const struct region *processes_region_at(struct processes *ps, struct process *p
 	read_maps(ps, p);
 	p->period_reread = ps->period;
 	return find_region(p, addr);
+}
+
+const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr,
+					 uint64_t time)
+{
+	const struct region *past = find_past_region(p, addr, time), *present;
+
+	if (past && images_has_places(ps->images, past->image))
+		return past;
+	if (p->life && p->life->is_whole)
+		return past;
+	present = is_current(ps, p) ? find_present_region(ps, p, addr) : find_region(p, addr);
+	return present ? present : past;
 }

@@ -13,7 +13,9 @@
 
 #include "base/hash.h"
 #include "base/strtab.h"
+#include "symbolize/history.h"
 #include "symbolize/images.h"
+#include "symbolize/symbolize.h"
 
 struct region {
 	uint64_t start;
@@ -24,7 +26,13 @@ struct region {
 };
 
 struct process {
+	uint64_t id; /* process_id() */
 	uint32_t tgid;
+	uint64_t first; /* when it was seen first in this life, ns; 0: not known */
+	uint64_t since; /* history_keep() */
+	uint64_t last;  /* when the next life of that number was seen; UINT64_MAX: not yet */
+	const struct life *life; /* NULL: not followed, not known, or not asked for yet */
+	struct region found;     /* what was found in it last */
 	bool has_maps;
 	const char *comm; /* NULL: not asked for yet. Lent by the strtab */
 	struct region *regions;
@@ -34,6 +42,7 @@ struct process {
 	uint64_t period_read;
 	uint64_t period_reread; /* because of an address that was in no file */
 	struct u64_map seen[2]; /* the owner's: frames of addresses; [1] of exact ones */
+	uint32_t epoch_seen;    /* and of that epoch */
 };
 
 struct processes;
@@ -42,19 +51,29 @@ struct processes;
 struct processes *processes_new(struct images *images, struct strtab *strings);
 void processes_free(struct processes *ps);
 
+/* Ask @history, which is kept, before /proc. */
+void processes_follow(struct processes *ps, struct history *history);
+
 void processes_refresh(struct processes *ps);
 
-/* The process with @tgid, made where absent. Lent until the next refresh. */
-struct process *processes_get(struct processes *ps, uint32_t tgid);
+/* The process with @id (process_id()), made where absent. Lent until the next refresh. */
+struct process *processes_get(struct processes *ps, uint64_t id);
 
-/* Read it now; @comm is its name if it cannot be asked any more (may be NULL). */
-void processes_announce(struct processes *ps, uint32_t tgid, const char *comm);
+/* Read it now, as it was seen. */
+void processes_announce(struct processes *ps, uint64_t id, const struct sighting *seen);
 
-/* Its name, or "". Lent by the strtab. */
-const char *processes_comm(struct processes *ps, uint32_t tgid);
+/* The name it had at @time (0: not known), or "". Lent by the strtab. */
+const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time);
 
 /*
- * The region that @addr lies in, or NULL. Lent until the next call. May read the
+ * life_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which life
+ * @p is, if it was not told that, by @time.
+ */
+uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time);
+
+/*
+ * The region that @addr lay in at @time, or NULL. Lent until the next call. May read the
  * maps again; @p->seen is emptied when that made older answers wrong.
  */
-const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr);
+const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr,
+					 uint64_t time);

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "host/host.h"
+#include "host/sideband.h"
 #include "symbolize/frame.h"
 
 struct symbolizer;
@@ -40,27 +41,75 @@ void symbolizer_freep(struct symbolizer **s);
  */
 void symbolizer_refresh(struct symbolizer *s);
 
-/* A process was seen; what it has mapped is read now, while it lives. @comm: in case it has gone.
+/*
+ * A process in one of its lives: what @life counts (KEY_LIFE_SHIFT of bpf/abi.h) begins anew with
+ * each program that it runs, and with each process that has its number.
  */
-void symbolizer_process(struct symbolizer *s, uint32_t tgid, const char *comm);
+static inline uint64_t process_id(uint32_t tgid, uint32_t life)
+{
+	return (uint64_t)life << 32 | tgid;
+}
 
-/* Its name, group leader's; "" if never known. Lent by @s. */
-const char *symbolizer_comm(struct symbolizer *s, uint32_t tgid);
+/*
+ * From now on, processes are followed by symbolizer_event(), and what is asked of a process that
+ * has ended, or runs another program, is answered by what it was.
+ */
+void symbolizer_follow(struct symbolizer *s);
+
+/*
+ * What a process does, in the order of time. True: it has another file mapped where one was
+ * before, so that another life should begin for it.
+ */
+bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
+
+/* What is there already: a process that was not seen yet. */
+void symbolizer_look(struct symbolizer *s, uint32_t tgid);
+
+/* What is known of a process that was seen. Times are ns of CLOCK_MONOTONIC. */
+struct sighting {
+	uint64_t time;    /* 0: not known */
+	uint64_t since;   /* when its life was counted, 0: it never was; UINT64_MAX: not known */
+	const char *comm; /* may be NULL */
+};
+
+/*
+ * A process was seen for the first time in this life. What it has mapped is read now, while it
+ * lives, unless that is known.
+ */
+void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen);
+
+/* The name, its first thread's, of a process that was hit at @time (0: not known); "" if never
+ * known. Lent by @s. */
+const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
+
+/* Between two times for which this is the same, addresses of the process mean the same. */
+uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /*
  * The number of the frame at @addr. @is_exact: not a return address. Never fails:
  * what cannot be named is a frame without a name.
  */
 uint32_t symbolize_kernel(struct symbolizer *s, uint64_t addr, bool is_exact);
-uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact);
+
+/* Where a process was. */
+struct user_pc {
+	uint64_t process; /* process_id() */
+	uint64_t time;    /* when it was there, as far as is known (0: it is not) */
+	uint64_t addr;
+	bool is_exact;
+};
+
+/* The same for a user's. */
+uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc);
 
 /*
- * The frames at @addr, innermost first: before the one that symbolize_user() gives those of
+ * The frames at @pc, innermost first: before the one that symbolize_user() gives those of
  * functions that were inlined there, if lines were asked for. Returns how many: at least one, and
  * at most @most, which must not be 0.
  */
-size_t symbolize_user_all(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact,
-			  uint32_t *to, size_t most);
+size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
+			  size_t most);
+
 uint32_t symbolize_cut(struct symbolizer *s, const char *reason);
 
 /* Lent by @s; grows with every call above. */

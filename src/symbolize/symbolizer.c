@@ -20,6 +20,7 @@
 #include "elf/demangle.h"
 #include "symbolize/chains.h"
 #include "symbolize/frames.h"
+#include "symbolize/history.h"
 #include "symbolize/images.h"
 #include "symbolize/kernel.h"
 #include "symbolize/machinery.h"
@@ -40,6 +41,7 @@ struct symbolizer {
 	struct u64_map kernel_seen[2]; /* [1]: of exact addresses */
 	struct images *images;
 	struct processes *processes;
+	struct history *history;  /* NULL: processes are not followed */
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
 	const char **names;
 	size_t n_names, cap_names;
@@ -63,6 +65,7 @@ void symbolizer_free(struct symbolizer *s)
 	if (!s)
 		return;
 	processes_free(s->processes);
+	history_free(s->history);
 	images_free(s->images);
 	kernel_names_fini(&s->kernel);
 	u64_map_fini(&s->kernel_seen[0]);
@@ -85,16 +88,41 @@ void symbolizer_refresh(struct symbolizer *s)
 {
 	kernel_names_refresh(&s->kernel);
 	processes_refresh(s->processes);
+	if (s->history)
+		history_refresh(s->history);
 }
 
-void symbolizer_process(struct symbolizer *s, uint32_t tgid, const char *comm)
+void symbolizer_follow(struct symbolizer *s)
 {
-	processes_announce(s->processes, tgid, comm);
+	if (!s->history)
+		s->history = history_new(s->images, s->strings);
+	processes_follow(s->processes, s->history);
 }
 
-const char *symbolizer_comm(struct symbolizer *s, uint32_t tgid)
+bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
-	return processes_comm(s->processes, tgid);
+	return s->history && history_event(s->history, event);
+}
+
+void symbolizer_look(struct symbolizer *s, uint32_t tgid)
+{
+	if (s->history)
+		history_look(s->history, tgid);
+}
+
+void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
+{
+	processes_announce(s->processes, process, seen);
+}
+
+const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
+{
+	return processes_comm(s->processes, process, time);
+}
+
+uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
+{
+	return processes_epoch(s->processes, processes_get(s->processes, process), time);
 }
 
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)
@@ -321,32 +349,46 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	return chains_add(&s->chains, numbers, n);
 }
 
-static uint32_t find_chain(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact)
+/* What addresses of @p mean at @epoch: the newest is remembered. */
+static void forget_older(struct process *p, uint32_t epoch)
 {
-	struct process *p = processes_get(s->processes, tgid);
-	const uint32_t *seen = u64_map_get(&p->seen[is_exact], addr);
+	if (epoch <= p->epoch_seen)
+		return;
+	p->epoch_seen = epoch;
+	u64_map_clear(&p->seen[0]);
+	u64_map_clear(&p->seen[1]);
+}
 
-	if (seen)
-		return *seen;
+static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
+{
+	struct process *p = processes_get(s->processes, pc->process);
+	struct u64_map *seen = &p->seen[pc->is_exact];
+	const uint32_t epoch = processes_epoch(s->processes, p, pc->time);
+	const uint32_t *known;
+
+	forget_older(p, epoch);
+	known = epoch == p->epoch_seen ? u64_map_get(seen, pc->addr) : NULL;
+
+	if (known)
+		return *known;
 
 	const struct region *region =
-		processes_region_at(s->processes, p, look_up_at(addr, is_exact));
+		processes_region_at(s->processes, p, look_up_at(pc->addr, pc->is_exact), pc->time);
 	struct user_place place;
 
-	find_place(s, region, addr, is_exact, &place);
+	find_place(s, region, pc->addr, pc->is_exact, &place);
 
 	uint32_t chain = frames_of(s, &place);
 
 	/* What lies in no file now may lie in one after the next refresh. */
-	if (place.has_places)
-		*u64_map_put(&p->seen[is_exact], addr, chain, NULL) = chain;
+	if (place.has_places && epoch == p->epoch_seen)
+		*u64_map_put(seen, pc->addr, chain, NULL) = chain;
 	return chain;
 }
 
-size_t symbolize_user_all(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact,
-			  uint32_t *to, size_t most)
+size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most)
 {
-	uint32_t chain = find_chain(s, tgid, addr, is_exact);
+	uint32_t chain = find_chain(s, pc);
 	size_t n;
 	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
 	size_t n_shown = n < most ? n : most;
@@ -355,11 +397,11 @@ size_t symbolize_user_all(struct symbolizer *s, uint32_t tgid, uint64_t addr, bo
 	return n_shown;
 }
 
-uint32_t symbolize_user(struct symbolizer *s, uint32_t tgid, uint64_t addr, bool is_exact)
+uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc)
 {
 	uint32_t number = 0; /* there is always one */
 
-	(void)symbolize_user_all(s, tgid, addr, is_exact, &number, 1);
+	(void)symbolize_user_all(s, pc, &number, 1);
 	return number;
 }
 

@@ -60,16 +60,24 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 			 uint32_t frames[USER_FRAMES])
 {
 	const uint64_t *words = stack->words;
+	struct user_pc pc = { .process = process_id(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
+			      .time = stack->time };
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
-		bool is_exact = i == 0 && (stack->flags & KEY_USER_PC_EXACT);
-
+		pc.addr = words[i];
+		pc.is_exact = i == 0 && (stack->flags & KEY_USER_PC_EXACT);
 		if (words[i] < STACK_MARK_END)
 			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else
-			n += (uint32_t)symbolize_user_all(s, stack->tgid, words[i], is_exact,
-							  frames + n, USER_FRAMES - n);
+			n += (uint32_t)symbolize_user_all(s, &pc, frames + n, USER_FRAMES - n);
 	}
 	return cut_depth(max_depth, n);
+}
+
+void name_process(struct symbolizer *s, const struct notice *notice)
+{
+	const struct sighting seen = { notice->time, notice->since, notice->comm };
+
+	symbolizer_process(s, process_id(notice->tgid, notice->life), &seen);
 }

@@ -13,10 +13,14 @@ struct raw_stack {
 	size_t n;
 	uint32_t flags; /* KEY_* say what its first address is */
 	uint32_t tgid;  /* a user stack's process */
+	uint64_t time;  /* when it was taken, ns of CLOCK_MONOTONIC */
 };
 
 /* Of a user stack; inlined functions are frames too. The outermost beyond these are left out. */
 #define USER_FRAMES (4 * STACK_WORDS)
+
+/* NOTICE_PROCESS came. */
+void name_process(struct symbolizer *s, const struct notice *notice);
 
 /*
  * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,

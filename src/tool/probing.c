@@ -227,6 +227,8 @@ int probing_attach(struct run *r, struct error *e)
 	if (r->command.pid)
 		err = attach_follow(r, e);
 	if (!err)
+		err = attach_lives(r->object, &r->lives, e);
+	if (!err)
 		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))
 		err = attach_namesakes(r, e);

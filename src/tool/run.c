@@ -16,9 +16,11 @@ static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
 	r->tool->close(r);
+	follower_close(r->processes);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
 	attachment_free(r->follower);
+	attachment_free(r->lives);
 	command_fini(&r->command);
 	object_free(r->object);
 	plan_fini(&r->plan);
@@ -50,14 +52,34 @@ void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N])
 	losses_read(losses, ret);
 	ret[LOSS_MISSED] = missed - r->missed_before;
 	r->missed_before = missed;
+	if (r->processes)
+		follower_tell_losses(r->processes);
+}
+
+void run_follow(struct run *r, uint64_t until)
+{
+	if (r->processes)
+		follower_read(r->processes, until);
 }
 
 static void take_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
 
+	/* The life that it leads must be known, also if it began after the last reading. */
+	if (notice->type == NOTICE_PROCESS)
+		run_follow(r, notice->time);
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
 	r->tool->on_notice(r, notice);
+}
+
+static int patience_ms(const struct run *r)
+{
+	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
+
+	if (r->processes && follower_look(r->processes))
+		return 0;
+	return r->processes && (ms < 0 || ms > FOLLOW_MS) ? FOLLOW_MS : ms;
 }
 
 /* One round: wait, and do what is to be done. *@is_over: the run ends. */
@@ -65,11 +87,11 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
 	unsigned occasions;
-	int err = waiter_wait(&r->waiter, tool->patience_ms ? tool->patience_ms(r) : -1, &occasions,
-			      e);
+	int err = waiter_wait(&r->waiter, patience_ms(r), &occasions, e);
 
 	if (err)
 		return err;
+	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE)
 		notices_read(r->notices, take_notice, r);
 	r->output.must_end = occasions & OCCASION_SIGNAL;
@@ -94,6 +116,7 @@ static int work_until_over(struct run *r, struct error *e)
 		err = do_round(r, &is_over, e);
 	if (!err)
 		err = r->tool->stop(r, e);
+	run_follow(r, UINT64_MAX);
 	notices_read(r->notices, take_notice, r);
 	return err;
 }
@@ -126,7 +149,9 @@ static int finish(struct run *r, struct error *e)
 
 static int run_command(struct run *r, struct error *e)
 {
-	struct notice notice = { .type = NOTICE_PROCESS, .tgid = (uint32_t)r->command.pid };
+	struct notice notice = { .type = NOTICE_PROCESS,
+				 .tgid = (uint32_t)r->command.pid,
+				 .since = UINT64_MAX };
 	int err = command_exec(&r->command, e);
 
 	if (err)
@@ -145,6 +170,19 @@ static void halt(void *context)
 	__atomic_store_n(&object_state(r->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
 }
 
+static int follow(struct run *r, struct error *e)
+{
+	int err;
+
+	if (r->opt->kernel_only || !r->tool->on_process)
+		return 0;
+	err = follower_open(r, &r->processes, e);
+	if (!err)
+		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
+	log_debug("processes are not followed: %s", e->text);
+	return 0;
+}
+
 static int start(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -155,7 +193,9 @@ static int start(struct run *r, struct error *e)
 	output_init(&r->output, &r->waiter);
 	r->output.halt = halt;
 	r->output.context = r;
-	err = r->tool->open(r, e);
+	err = follow(r, e);
+	if (!err)
+		err = r->tool->open(r, e);
 	if (!err)
 		err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices,
 				   &r->command, e);

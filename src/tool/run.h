@@ -15,10 +15,12 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "host/host.h"
+#include "host/sideband.h"
 #include "match/target.h"
 #include "store/losses.h"
 #include "store/notices.h"
 #include "tool/command.h"
+#include "tool/follow.h"
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/wait.h"
@@ -40,6 +42,13 @@ struct tool_parts {
 	int (*patience_ms)(const struct run *r);
 	/* Has slept that long, or something has happened. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
+	/*
+	 * A process does something: true if it should begin another life (symbolize/symbolize.h).
+	 * NULL: nobody wants to know.
+	 */
+	bool (*on_process)(struct run *r, const struct process_event *event);
+	/* A process was there before. With on_process. */
+	void (*on_old_process)(struct run *r, uint32_t tgid);
 	/* The programs said so (bpf/abi.h). */
 	void (*on_notice)(struct run *r, const struct notice *notice);
 	/* --interval is over: report. May be NULL. */
@@ -68,9 +77,11 @@ struct run {
 	enum target_by target_by; /* how the programs tell targets apart, the tool's choice */
 	struct object *object;
 	struct attachment *follower;
+	struct attachment *lives;
 	struct attachment *attachment;
 	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
 	struct notices *notices;
+	struct follower *processes; /* NULL: they are not followed */
 	struct waiter waiter;
 	struct output output;
 	bool is_enough; /* the programs, or the tool, say that --events is reached */
@@ -83,5 +94,10 @@ must_check int run_tool(const struct tool_parts *tool, void *own, const struct o
 /* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
-/* Those of @losses, and what the kernel missed at the probes. */
+/* What processes have done is told to the tool: see follower_read(). */
+void run_follow(struct run *r, uint64_t until);
+
+/*
+ * Those of @losses, and what the kernel missed at the probes. What was lost of processes is told.
+ */
 void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N]);

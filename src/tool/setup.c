@@ -114,6 +114,11 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 
 	int err = set_seeds(config, e);
 
+	if (config->max_user_frames) {
+		config->has_lives = 1;
+		ret->programs |= 1U << PROGRAM_LIFE;
+	}
+
 	if (!err && setup->command_tgid)
 		err = follow(ret, host, setup->command_tgid, e);
 	return err;

@@ -39,7 +39,7 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 		uint64_t words[STACK_WORDS];
 		uint32_t frames[STACK_WORDS + USER_FRAMES];
 		struct report_entry entry = { .count = row->count, .frames = frames };
-		struct raw_stack stack = { words, 0, row->flags, row->tgid };
+		struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first };
 
 		stack.n = store_stack(t->store, row->kernel_stack, words);
 		entry.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, frames);
@@ -48,7 +48,9 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 					       frames + entry.n_kernel);
 		if (is_per_process(opt)) {
 			entry.pid = row->tgid;
-			entry.comm = symbolizer_comm(t->symbolizer, row->tgid);
+			entry.comm = symbolizer_comm(
+				t->symbolizer, process_id(row->tgid, row->flags >> KEY_LIFE_SHIFT),
+				row->first);
 		}
 		report_add(report, &entry);
 	}
@@ -140,6 +142,8 @@ static int open_store(struct run *r, struct error *e)
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
 	t->symbolizer = symbolizer_new(r->host, &names);
+	if (r->processes)
+		symbolizer_follow(t->symbolizer);
 	return 0;
 }
 
@@ -157,12 +161,26 @@ static int put_header(struct run *r, struct error *e)
 	return run_put_header(r, r->opt->folded, e);
 }
 
+static bool on_process(struct run *r, const struct process_event *event)
+{
+	const struct stackcount *t = r->own;
+
+	return symbolizer_event(t->symbolizer, event);
+}
+
+static void on_old_process(struct run *r, uint32_t tgid)
+{
+	const struct stackcount *t = r->own;
+
+	symbolizer_look(t->symbolizer, tgid);
+}
+
 static void on_notice(struct run *r, const struct notice *notice)
 {
 	struct stackcount *t = r->own;
 
 	if (notice->type == NOTICE_PROCESS)
-		symbolizer_process(t->symbolizer, notice->tgid, notice->comm);
+		name_process(t->symbolizer, notice);
 	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
 }
 
@@ -182,6 +200,7 @@ static int on_interval(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	int err = store_rotate(t->store, e);
 
+	run_follow(r, UINT64_MAX); /* up to all that was counted */
 	return err ? err : print_report(r, e);
 }
 
@@ -212,6 +231,8 @@ int count_stacks(const struct options *opt, struct error *e)
 		.open = open_store,
 		.start = start,
 		.put_header = put_header,
+		.on_process = on_process,
+		.on_old_process = on_old_process,
 		.on_notice = on_notice,
 		.on_wake = on_wake,
 		.on_interval = on_interval,

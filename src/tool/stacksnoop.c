@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "report/event.h"
@@ -17,8 +18,6 @@
 #include "symbolize/symbolize.h"
 #include "tool/naming.h"
 #include "tool/run.h"
-
-#define NS 1000000000ULL
 
 /* While events come they are read so often; without any for so many times, the reader sleeps. */
 #define READ_MS 2
@@ -63,14 +62,6 @@ struct stacksnoop {
 	bool was_trouble_told;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
-}
-
 /* What is between the monotonic clock and the time of day, give or take *@error. */
 static uint64_t look_at_clocks(uint64_t *error)
 {
@@ -113,7 +104,7 @@ static void follow_step(struct stacksnoop *t)
 /* What is old of processes and modules is looked at anew once a second, if anything asks. */
 static void refresh(struct stacksnoop *t)
 {
-	if (t->now - t->refreshed < NS)
+	if (t->now - t->refreshed < NS_PER_S)
 		return;
 	t->refreshed = t->now;
 	symbolizer_refresh(t->symbolizer);
@@ -132,7 +123,7 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 {
 	uint64_t words[STACK_WORDS];
 	uint32_t kernel[STACK_WORDS], user[USER_FRAMES];
-	struct raw_stack stack = { words, 0, event->flags, event->tgid };
+	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
 	refresh(t);
@@ -151,11 +142,16 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 		!is_named(table, kernel, stacks.n_kernel) || !is_named(table, user, stacks.n_user);
 }
 
-static uint64_t template_key(const struct stream_event *event)
+static uint64_t template_key(struct stacksnoop *t, const struct stream_event *event)
 {
-	uint64_t process = (uint64_t)event->tgid << 32 | event->flags;
+	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
 
-	return hash_mix(event->kernel_stack ^ hash_mix(event->user_stack ^ hash_mix(process)));
+	if (event->user_stack)
+		epoch = symbolizer_epoch(t->symbolizer,
+					 process_id(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+					 event->time);
+	return hash_mix(event->kernel_stack ^
+			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }
 
 static const struct template *find_template(struct stacksnoop *t, const struct options *opt,
@@ -163,13 +159,13 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 {
 	bool is_new;
 	const uint32_t *number =
-		u64_map_put(&t->known, template_key(event), (uint32_t)t->n_templates, &is_new);
+		u64_map_put(&t->known, template_key(t, event), (uint32_t)t->n_templates, &is_new);
 	struct template *template;
 
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || (template->is_unsure && t->now - template->made > NS))
+	if (is_new || (template->is_unsure && t->now - template->made > NS_PER_S))
 		make_template(t, opt, event, template);
 	return template;
 }
@@ -194,8 +190,8 @@ static void forget_templates(struct stacksnoop *t)
 static const char *put_seconds(char to[32], uint64_t ns)
 {
 	char *at = to + 31;
-	uint64_t seconds = ns / NS;
-	uint32_t rest = (uint32_t)(ns % NS);
+	uint64_t seconds = ns / NS_PER_S;
+	uint32_t rest = (uint32_t)(ns % NS_PER_S);
 
 	*at = '\0';
 	for (int i = 0; i < 9; i++, rest /= 10)
@@ -210,7 +206,7 @@ static const char *put_seconds(char to[32], uint64_t ns)
 /* "14:02:11.056332998" */
 static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 {
-	const time_t second = (time_t)(ns / NS);
+	const time_t second = (time_t)(ns / NS_PER_S);
 	struct tm local;
 
 	if (second != t->second || !t->clock[0]) {
@@ -219,7 +215,7 @@ static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 		t->second = second;
 	}
 
-	char *at = (char *)put_seconds(to, ns % NS) - 7; /* over the one digit of 0 seconds */
+	char *at = (char *)put_seconds(to, ns % NS_PER_S) - 7; /* over the one digit of 0 seconds */
 
 	memcpy(at, t->clock, 8);
 	return at;
@@ -264,7 +260,7 @@ static void tell_losses(void *context)
 	uint64_t losses[LOSS_N], n = 0;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (now - t->told < NS)
+	if (now - t->told < NS_PER_S)
 		return;
 	t->told = now;
 	losses_read(stream_losses(t->stream), losses);
@@ -302,15 +298,15 @@ static void give_up(struct run *r)
 	struct error e;
 
 	if (stream_stop(t->stream, &e) == 0)
-		(void)stream_read(t->stream, count_event, &n);
+		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
 	log_warn("%" PRIu64 " events are not printed, or the last of them in part", n);
 	run_losses(r, stream_losses(t->stream), losses);
 	if (output_losses(&r->output, losses, true, &e))
 		log_warn("%s", e.text);
 }
 
-/* Print what can be printed. */
-static int read_events(struct run *r, struct error *e)
+/* Print what can be printed; @is_last: all. */
+static int read_events(struct run *r, bool is_last, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	int err;
@@ -318,7 +314,8 @@ static int read_events(struct run *r, struct error *e)
 	t->now = clock_ns(CLOCK_MONOTONIC);
 	follow_step(t);
 	t->was_event = false;
-	err = stream_read(t->stream, take_event, r);
+	run_follow(r, UINT64_MAX);
+	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, take_event, r);
 	if (!err)
 		err = writer_flush(t->writer);
 	if (!err)
@@ -341,6 +338,10 @@ static void new_symbolizer(struct run *r)
 						    .no_debuginfod = r->opt->no_debuginfod };
 
 	t->symbolizer = symbolizer_new(r->host, &options);
+	if (r->processes) {
+		symbolizer_follow(t->symbolizer);
+		follower_look_again(r->processes);
+	}
 }
 
 static int forget_all(struct run *r, struct error *e)
@@ -437,12 +438,26 @@ static int patience_ms(const struct run *r)
 	return t->is_awake ? READ_MS : -1;
 }
 
+static bool on_process(struct run *r, const struct process_event *event)
+{
+	const struct stacksnoop *t = r->own;
+
+	return symbolizer_event(t->symbolizer, event);
+}
+
+static void on_old_process(struct run *r, uint32_t tgid)
+{
+	const struct stacksnoop *t = r->own;
+
+	symbolizer_look(t->symbolizer, tgid);
+}
+
 static void on_notice(struct run *r, const struct notice *notice)
 {
 	struct stacksnoop *t = r->own;
 
 	if (notice->type == NOTICE_PROCESS)
-		symbolizer_process(t->symbolizer, notice->tgid, notice->comm);
+		name_process(t->symbolizer, notice);
 	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
 	t->is_awake = t->is_awake || notice->type == NOTICE_EVENTS;
 }
@@ -450,7 +465,7 @@ static void on_notice(struct run *r, const struct notice *notice)
 static int on_wake(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
-	int err = read_events(r, e);
+	int err = read_events(r, false, e);
 
 	if (!err)
 		err = make_room(r, e);
@@ -471,7 +486,7 @@ static int report(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	uint64_t losses[LOSS_N];
-	int err = read_events(r, e);
+	int err = read_events(r, true, e);
 
 	if (err)
 		return err;
@@ -500,6 +515,8 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.put_header = put_header,
 		.patience_ms = patience_ms,
 		.on_wake = on_wake,
+		.on_process = on_process,
+		.on_old_process = on_old_process,
 		.on_notice = on_notice,
 		.stop = stop,
 		.report = report,

@@ -51,6 +51,11 @@ int waiter_open(struct waiter *ret, struct error *e)
 	return watch(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
 }
 
+int waiter_watch_processes(struct waiter *w, int fd, struct error *e)
+{
+	return watch(w, fd, EPOLLIN, OCCASION_PROCESSES, e);
+}
+
 static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated, unsigned occasion,
 		       struct error *e)
 {

@@ -19,6 +19,7 @@ enum occasion {
 	OCCASION_SIGNAL = 8,
 	OCCASION_COMMAND_ENDED = 16,
 	OCCASION_NO_READER = 32,
+	OCCASION_PROCESSES = 64,
 };
 
 struct waiter {
@@ -43,6 +44,9 @@ must_check int waiter_open(struct waiter *ret, struct error *e);
 must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 			    const struct notices *notices, struct command *command,
 			    struct error *e);
+
+/* @fd is readable when processes have done something. */
+must_check int waiter_watch_processes(struct waiter *w, int fd, struct error *e);
 
 /*
  * An OR of occasions: at least one, or none after @patience_ms (-1: for ever). Errors: from epoll.

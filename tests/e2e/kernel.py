@@ -124,6 +124,11 @@ def has_locked_memory():
     return version() < (5, 11)
 
 
+def has_pid_max_of_namespaces():
+    """Linux 6.14."""
+    return version() >= (6, 14)
+
+
 OPEN_PERF_EVENT = """
 import ctypes, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -178,6 +183,7 @@ NEEDS = {
     "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
     "speed": has_speed,
+    "pid_max of a name space": has_pid_max_of_namespaces,
 }
 
 

@@ -220,7 +220,7 @@ static void events_of_all_cpus_come_in_the_order_of_their_time(void **state)
 	put_event(o, 2, 6);
 	put_event(o, 0, 7);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 7, order);
 	assert_int_equal(g.cpus[3], 2);
 	for (uint32_t cpu = 0; cpu < N_CPUS; cpu++)
@@ -241,16 +241,16 @@ static void what_is_later_waits_for_an_event_that_is_being_written(void **state)
 	stream_start(s);
 	put_event(o, 0, 1);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	slow = take_place(o, 1);
 	put_event(o, 0, 3);
 	put_event(o, 2, 4);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	assert_int_equal(g.n, 1);
 	write_event(o, slow, 2);
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 4, order);
 	stream_free(s);
 	close_object(o);
@@ -276,12 +276,12 @@ static void events_that_interrupted_others_come_before_them(void **state)
 	write_event(o, inner, 3);
 	write_event(o, middle, 2);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	assert_int_equal(g.n, 0);
 	write_event(o, outer, 1);
 	put_event(o, 1, 4);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 4, order);
 	stream_free(s);
 	close_object(o);
@@ -299,11 +299,11 @@ static void rings_go_round_many_times(void **state)
 		put_event(o, i % 2, i);
 		if (i % 40 == 0) {
 			let_time_pass();
-			assert_int_equal(stream_read(s, take, &g), 0);
+			assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 		}
 	}
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	assert_int_equal(g.n, 1000);
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_int_equal(g.names[i], i);
@@ -325,7 +325,7 @@ static void an_event_whose_stack_was_lost_is_not_given(void **state)
 	write_event(o, event, 1);
 	put_event(o, 0, 2);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 1, (const uint32_t[]){ 2 });
 	stream_free(s);
 	close_object(o);
@@ -343,9 +343,9 @@ static void a_refusal_ends_the_reading_and_nothing_is_given_twice(void **state)
 	for (uint32_t i = 1; i <= 3; i++)
 		put_event(o, i % N_CPUS, i);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), -7);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), -7);
 	g.most = 0;
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 3, order);
 	stream_free(s);
 	close_object(o);
@@ -365,7 +365,7 @@ static void after_the_end_all_is_given_at_once(void **state)
 	put_event(o, 1, 2);
 	assert_int_equal(stream_stop(s, &e), 0);
 	assert_int_equal(o->state.turn, TURN_OFF);
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	expect(&g, 2, order);
 	stream_free(s);
 	close_object(o);
@@ -386,7 +386,7 @@ static void it_sleeps_only_when_nothing_is_there(void **state)
 	assert_int_equal(o->state.is_asleep, 0);
 	write_event(o, &o->events[2 * N_EVENTS], 1);
 	let_time_pass();
-	assert_int_equal(stream_read(s, take, &g), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
 	assert_true(stream_sleep(s));
 	stream_free(s);
 	close_object(o);

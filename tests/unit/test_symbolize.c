@@ -129,10 +129,17 @@ static const struct frame *frame_at(struct symbolizer *s, uint32_t number)
 	return &frames->frames[number];
 }
 
+static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool is_exact)
+{
+	const struct user_pc pc = { (uint32_t)pid, 0, addr, is_exact };
+
+	return symbolize_user(s, &pc);
+}
+
 /* The frame of @addr in process @pid. Lent by @s until the next. */
 static const struct frame *user(struct symbolizer *s, pid_t pid, uint64_t addr, bool is_exact)
 {
-	return frame_at(s, symbolize_user(s, pid, addr, is_exact));
+	return frame_at(s, number_at(s, pid, addr, is_exact));
 }
 
 static void expect_name(const struct frame *frame, const char *name)
@@ -151,12 +158,19 @@ static const char *own_file_name(void)
 	return strrchr(path, '/') + 1;
 }
 
+static void announce(struct symbolizer *s, uint32_t pid, const char *comm)
+{
+	const struct sighting seen = { .since = UINT64_MAX, .comm = comm };
+
+	symbolizer_process(s, pid, &seen);
+}
+
 static void a_function_of_the_program_has_its_name_file_and_offset(void **state)
 {
 	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
 
-	symbolizer_process(s, getpid(), "unused");
+	announce(s, (uint32_t)getpid(), "unused");
 
 	const struct frame *frame = user(s, getpid(), addr, true);
 
@@ -204,8 +218,8 @@ static void the_caller_of_a_call_that_does_not_return_is_named(void **state)
 	struct symbolizer *s = of(state);
 	uint64_t start = address_of_local("ends_in_call");
 	uint64_t behind = address_of_local("behind_the_call");
-	uint32_t as_return = symbolize_user(s, getpid(), behind, false);
-	uint32_t as_exact = symbolize_user(s, getpid(), behind, true);
+	uint32_t as_return = number_at(s, getpid(), behind, false);
+	uint32_t as_exact = number_at(s, getpid(), behind, true);
 
 	assert_int_not_equal(as_return, as_exact);
 	expect_name(frame_at(s, as_return), "ends_in_call");
@@ -214,8 +228,8 @@ static void the_caller_of_a_call_that_does_not_return_is_named(void **state)
 	expect_name(frame_at(s, as_exact), "behind_the_call");
 	assert_int_equal(frame_at(s, as_exact)->offset, 0);
 	/* and again, from what was kept */
-	assert_int_equal(symbolize_user(s, getpid(), behind, false), as_return);
-	assert_int_equal(symbolize_user(s, getpid(), behind, true), as_exact);
+	assert_int_equal(number_at(s, getpid(), behind, false), as_return);
+	assert_int_equal(number_at(s, getpid(), behind, true), as_exact);
 }
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *context)
@@ -232,13 +246,13 @@ static void code_in_no_function_has_no_name_but_its_place_in_the_file(void **sta
 
 	(void)dl_iterate_phdr(first_object, &base);
 
-	uint32_t number = symbolize_user(s, getpid(), addr, false);
+	uint32_t number = number_at(s, getpid(), addr, false);
 	const struct frame *frame = frame_at(s, number);
 
 	assert_null(frame->name);
 	assert_string_equal(frame->module, own_file_name());
 	assert_int_equal(frame->module_offset, addr - base);
-	assert_int_not_equal(symbolize_user(s, getpid(), addr + 8, false), number);
+	assert_int_not_equal(number_at(s, getpid(), addr + 8, false), number);
 }
 
 static void names_are_shown_as_they_were_written(void **state)
@@ -260,7 +274,7 @@ static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **sta
 {
 	struct symbolizer *s = of(state);
 	static const uint64_t wild[] = { 0, 1, 0x1000, UINT64_MAX, 1ULL << 63, 0xffff800000000000 };
-	uint32_t first = symbolize_user(s, getpid(), wild[0], false);
+	uint32_t first = number_at(s, getpid(), wild[0], false);
 
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		const struct frame *frame = user(s, getpid(), wild[i], false);
@@ -268,7 +282,7 @@ static void an_address_that_is_not_mapped_has_neither_name_nor_module(void **sta
 		assert_int_equal(frame->kind, FRAME_USER);
 		assert_null(frame->name);
 		assert_null(frame->module);
-		assert_int_equal(symbolize_user(s, getpid(), wild[i], true), first);
+		assert_int_equal(number_at(s, getpid(), wild[i], true), first);
 	}
 }
 
@@ -279,11 +293,11 @@ static void code_in_no_file_is_one_frame_of_the_module_anon(void **state)
 
 	assert_true(code != MAP_FAILED);
 
-	uint32_t number = symbolize_user(s, getpid(), (uintptr_t)code + 16, false);
+	uint32_t number = number_at(s, getpid(), (uintptr_t)code + 16, false);
 
 	assert_null(frame_at(s, number)->name);
 	assert_string_equal(frame_at(s, number)->module, "[anon]");
-	assert_int_equal(symbolize_user(s, getpid(), (uintptr_t)code + 32, false), number);
+	assert_int_equal(number_at(s, getpid(), (uintptr_t)code + 32, false), number);
 	munmap(code, 4096);
 }
 
@@ -291,30 +305,28 @@ static void with_addresses_unnamed_code_is_told_apart(void **state)
 {
 	struct symbolizer *s = of(state);
 
-	assert_int_not_equal(symbolize_user(s, getpid(), 16, false),
-			     symbolize_user(s, getpid(), 32, false));
-	assert_int_equal(symbolize_user(s, getpid(), 16, false),
-			 symbolize_user(s, getpid(), 16, false));
+	assert_int_not_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 32, false));
+	assert_int_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 16, false));
 }
 
 static void a_function_is_one_frame(void **state)
 {
 	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
-	uint32_t number = symbolize_user(s, getpid(), addr, true);
+	uint32_t number = number_at(s, getpid(), addr, true);
 
-	assert_int_equal(symbolize_user(s, getpid(), addr + 1, true), number);
-	assert_int_equal(symbolize_user(s, getpid(), addr + 2, false), number);
+	assert_int_equal(number_at(s, getpid(), addr + 1, true), number);
+	assert_int_equal(number_at(s, getpid(), addr + 2, false), number);
 }
 
 static void with_offsets_each_offset_is_a_frame(void **state)
 {
 	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)marked_function;
-	uint32_t number = symbolize_user(s, getpid(), addr + 1, true);
+	uint32_t number = number_at(s, getpid(), addr + 1, true);
 
-	assert_int_not_equal(symbolize_user(s, getpid(), addr + 2, true), number);
-	assert_int_equal(symbolize_user(s, getpid(), addr + 1, false), number);
+	assert_int_not_equal(number_at(s, getpid(), addr + 2, true), number);
+	assert_int_equal(number_at(s, getpid(), addr + 1, false), number);
 	assert_int_equal(frame_at(s, number)->offset, 1);
 }
 
@@ -403,7 +415,7 @@ static void a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names(void
 	struct child child = child_fork();
 	uint64_t addr = child_exec(&child);
 
-	symbolizer_process(s, child.pid, "given");
+	announce(s, (uint32_t)child.pid, "given");
 	assert_int_equal(unlink(COPY), 0);
 	child_end(&child);
 	symbolizer_refresh(s);
@@ -412,7 +424,7 @@ static void a_process_that_has_ended_and_whose_file_is_gone_keeps_its_names(void
 
 	expect_name(frame, "marked_function");
 	assert_string_equal(frame->module, "symbolize_copy");
-	assert_string_equal(symbolizer_comm(s, child.pid), "symbolize_copy");
+	assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
 }
 
 static void a_process_that_was_not_announced_is_read_when_it_is_asked_for(void **state)
@@ -437,10 +449,10 @@ static void equal_places_of_two_processes_are_one_frame(void **state)
 
 	struct child a = child_fork(), b = child_fork();
 	uint64_t at_a = child_exec(&a), at_b = child_exec(&b);
-	uint32_t number = symbolize_user(s, a.pid, at_a + 1, false);
+	uint32_t number = number_at(s, a.pid, at_a + 1, false);
 
 	expect_name(frame_at(s, number), "marked_function");
-	assert_int_equal(symbolize_user(s, b.pid, at_b + 1, false), number);
+	assert_int_equal(number_at(s, b.pid, at_b + 1, false), number);
 	child_end(&a);
 	child_end(&b);
 	(void)unlink(COPY);
@@ -454,7 +466,7 @@ static void after_exec_both_programs_have_their_names(void **state)
 
 	struct child child = child_fork();
 
-	symbolizer_process(s, child.pid, NULL);
+	announce(s, (uint32_t)child.pid, NULL);
 
 	uint64_t addr = child_exec(&child);
 
@@ -464,7 +476,7 @@ static void after_exec_both_programs_have_their_names(void **state)
 
 	expect_name(frame, "marked_function");
 	assert_string_equal(frame->module, "symbolize_copy");
-	assert_string_equal(symbolizer_comm(s, child.pid), "symbolize_copy");
+	assert_string_equal(symbolizer_comm(s, child.pid, 0), "symbolize_copy");
 	expect_name(user(s, child.pid, (uintptr_t)expect_name, true), "expect_name");
 	child_end(&child);
 	(void)unlink(COPY);
@@ -479,13 +491,13 @@ static void a_file_that_was_written_over_is_another_image(void **state)
 
 	struct child a = child_fork();
 	uint64_t at_a = child_exec(&a);
-	uint32_t number = symbolize_user(s, a.pid, at_a + 1, false);
+	uint32_t number = number_at(s, a.pid, at_a + 1, false);
 
 	assert_int_equal(utimensat(AT_FDCWD, COPY, times, 0), 0);
 
 	struct child b = child_fork();
 	uint64_t at_b = child_exec(&b);
-	uint32_t other = symbolize_user(s, b.pid, at_b + 1, false);
+	uint32_t other = number_at(s, b.pid, at_b + 1, false);
 
 	expect_name(frame_at(s, other), "marked_function");
 	assert_int_not_equal(other, number);
@@ -498,7 +510,7 @@ static void a_library_that_is_loaded_later_has_names(void **state)
 {
 	struct symbolizer *s = of(state);
 
-	symbolizer_process(s, getpid(), NULL);
+	announce(s, (uint32_t)getpid(), NULL);
 	expect_name(user(s, getpid(), (uintptr_t)marked_function, true), "marked_function");
 	symbolizer_refresh(s);
 	assert_null(dlopen("libresolv.so.2", RTLD_NOW | RTLD_NOLOAD));
@@ -539,15 +551,15 @@ static void the_name_of_a_process_is_its_own_else_the_given_one_else_empty(void 
 	char own[17] = "";
 
 	assert_int_equal(prctl(PR_GET_NAME, own), 0);
-	symbolizer_process(s, getpid(), "unused");
-	assert_string_equal(symbolizer_comm(s, getpid()), own);
+	announce(s, (uint32_t)getpid(), "unused");
+	assert_string_equal(symbolizer_comm(s, getpid(), 0), own);
 
 	struct child child = child_fork();
 
 	child_end(&child);
-	assert_string_equal(symbolizer_comm(s, child.pid), "");
-	symbolizer_process(s, child.pid, "given");
-	assert_string_equal(symbolizer_comm(s, child.pid), "given");
+	assert_string_equal(symbolizer_comm(s, child.pid, 0), "");
+	announce(s, (uint32_t)child.pid, "given");
+	assert_string_equal(symbolizer_comm(s, child.pid, 0), "given");
 	assert_null(user(s, child.pid, 0x1234, false)->name);
 }
 
@@ -681,7 +693,7 @@ static void six_million_addresses_take_a_moment(void **state)
 
 	for (uint32_t i = 0; i < 200000; i++)
 		for (uint32_t f = 0; f < 30; f++)
-			sum += symbolize_user(s, getpid(), start + (i * 31 + f * 7) % 4096, false);
+			sum += number_at(s, getpid(), start + (i * 31 + f * 7) % 4096, false);
 	assert_true(sum > 0);
 	/* Generous: under sanitizers and on a busy machine. */
 	assert_true(clock() - begin < 4 * CLOCKS_PER_SEC);
@@ -723,9 +735,13 @@ static void with_lines_a_frame_has_its_place_in_the_source(void **state)
 	expect_name(frame, "marked_function");
 	assert_string_equal(frame->file, "test_symbolize.c");
 	assert_true(frame->line > 0 && !frame->is_inlined);
-	assert_int_equal(
-		symbolize_user_all(s, getpid(), (uintptr_t)marked_function, true, numbers, 8), 1);
-	assert_true(symbolize_user_all(s, getpid(), 1, true, numbers, 8) == 1);
+	assert_int_equal(symbolize_user_all(s,
+					    &(struct user_pc){ (uint64_t)getpid(), 0,
+							       (uintptr_t)marked_function, true },
+					    numbers, 8),
+			 1);
+	assert_true(symbolize_user_all(s, &(struct user_pc){ (uint64_t)getpid(), 0, 1, true },
+				       numbers, 8) == 1);
 	assert_null(frame_at(s, numbers[0])->file);
 }
 

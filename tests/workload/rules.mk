@@ -1,7 +1,7 @@
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
-	vector strings names inlined
+	vector strings names inlined swap nofile
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
@@ -9,7 +9,8 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 
 .PHONY: workload
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
-	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so
+	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
+	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -41,6 +42,14 @@ $(WORKLOAD_DIR)/calls-stripped: $(WORKLOAD_DIR)/calls.o $(WORKLOAD_DIR)/work.o
 $(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -fPIC -shared -o $@ $<
+
+$(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+
+# Two programs with different functions at equal addresses.
+$(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o
+	$(WORK_CC) -DPREFIX=$* -no-pie -o $@ $^ -pthread
 
 # What an ELF file may call a function: no compiler writes these, so rename.
 $(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o

@@ -1,0 +1,530 @@
+/*
+ * Three things may come late or not at all, and all are decided by time:
+ *
+ * - Events are read in batches, so a look at /proc may show what was begun by an exec or by another
+ *   process whose event is still to come: forget_look().
+ * - The kernel counts a life at an exec's end, and tells its new name in the midst: history_keep().
+ * - Records are lost: nothing that was known of a running process is taken for what it does
+ *   afterwards, on_lost().
+ */
+#include "symbolize/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "host/host.h"
+
+/* What is mapped; shared by a process and its children until one of them maps more. */
+struct space {
+	uint32_t n_users;
+	uint32_t n_replaced; /* times that an address got another meaning */
+	struct past_region *regions;
+	size_t n, capacity;
+};
+
+/* Lives that are over are forgotten when there are so many more than at the last time, */
+#define MANY_LIVES 4096
+/* and not before a hit of theirs must have been told of. */
+#define FORGET_NS (5 * NS_PER_S)
+
+struct history {
+	struct images *images;
+	struct strtab *strings;
+	struct u64_map newest; /* tgid -> index in @heads */
+	struct life **heads;   /* the newest life of each process */
+	size_t n_heads, cap_heads;
+	size_t n_lives, n_last_lives;
+	size_t bytes; /* of lives and spaces */
+	uint64_t period;
+	int own_root;
+};
+
+struct history *history_new(struct images *images, struct strtab *strings)
+{
+	struct history *h = xcalloc(1, sizeof(*h));
+
+	h->images = images;
+	h->strings = strings;
+	h->own_root = images_root(h->images, (uint32_t)getpid());
+	h->period = 1;
+	return h;
+}
+
+void history_refresh(struct history *h)
+{
+	h->period++;
+}
+
+/* --- spaces --- */
+
+static struct space *space_new(struct history *h)
+{
+	struct space *s = xcalloc(1, sizeof(*s));
+
+	s->n_users = 1;
+	h->bytes += sizeof(*s);
+	return s;
+}
+
+static struct space *space_share(struct space *s)
+{
+	s->n_users++;
+	return s;
+}
+
+static void space_drop(struct history *h, struct space *s)
+{
+	if (--s->n_users > 0)
+		return;
+	h->bytes -= sizeof(*s) + s->capacity * sizeof(*s->regions);
+	free(s->regions);
+	free(s);
+}
+
+static void space_add(struct history *h, struct space *s, const struct past_region *region)
+{
+	size_t before = s->capacity;
+
+	array_push(s->regions, s->n, s->capacity, *region);
+	h->bytes += (s->capacity - before) * sizeof(*s->regions);
+}
+
+/* For writing: not shared any more. */
+static struct space *own_space(struct history *h, struct life *life)
+{
+	struct space *shared = life->space;
+
+	if (shared->n_users == 1)
+		return shared;
+	life->space = space_new(h);
+	life->space->n_replaced = shared->n_replaced;
+	for (size_t i = 0; i < shared->n; i++)
+		space_add(h, life->space, &shared->regions[i]);
+	space_drop(h, shared);
+	return life->space;
+}
+
+static bool is_same_place(const struct past_region *a, const struct past_region *b)
+{
+	return a->image == b->image && a->offset - a->start == b->offset - b->start;
+}
+
+static bool overlap(const struct past_region *a, const struct past_region *b)
+{
+	return a->start < b->end && b->start < a->end;
+}
+
+/* What @region leaves of @old, on both sides. */
+static void add_rests(struct history *h, struct space *s, struct past_region old,
+		      const struct past_region *region)
+{
+	struct past_region rest = old;
+
+	rest.from = region->from;
+	rest.until = UINT64_MAX;
+	if (old.start < region->start) {
+		rest.end = region->start;
+		space_add(h, s, &rest);
+	}
+	if (old.end > region->end) {
+		rest.start = region->end;
+		rest.end = old.end;
+		rest.offset = old.offset + (region->end - old.start);
+		space_add(h, s, &rest);
+	}
+}
+
+/* End what @region takes the place of. True: that was something else. */
+static bool end_overlapped(struct history *h, struct space *s, const struct past_region *region)
+{
+	const size_t n = s->n;
+	bool is_replaced = false;
+
+	for (size_t i = 0; i < n; i++) {
+		struct past_region old = s->regions[i];
+
+		if (old.until != UINT64_MAX || !overlap(&old, region))
+			continue;
+		s->regions[i].until = region->from;
+		is_replaced = is_replaced || !is_same_place(&old, region);
+		add_rests(h, s, old, region);
+	}
+	return is_replaced;
+}
+
+/*
+ * Nothing new? A JIT compiler changes its pages' protection again and again, each time with an
+ * event: pages without a file are one region as far as they touch each other.
+ */
+static bool is_known(const struct history *h, struct space *s, const struct past_region *region)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct past_region *old = &s->regions[i];
+
+		if (old->until != UINT64_MAX || old->image != region->image)
+			continue;
+		if (images_has_places(h->images, region->image)) {
+			if (is_same_place(old, region) && old->start <= region->start &&
+			    old->end >= region->end)
+				return true;
+		} else if (region->start <= old->end && old->start <= region->end) {
+			old->start = region->start < old->start ? region->start : old->start;
+			old->end = region->end > old->end ? region->end : old->end;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- lives --- */
+
+static struct life **head_of(struct history *h, uint32_t tgid)
+{
+	bool is_new;
+	uint32_t i = *u64_map_put(&h->newest, tgid, (uint32_t)h->n_heads, &is_new);
+
+	if (is_new)
+		array_push(h->heads, h->n_heads, h->cap_heads, NULL);
+	return &h->heads[i];
+}
+
+/* What was read of it came after its end: it was of the next one. */
+static void forget_look(struct history *h, struct life *life)
+{
+	struct space *space;
+	size_t n = 0;
+
+	if (life->looked_at < life->end)
+		return;
+	life->looked_at = 0;
+	life->is_whole = false;
+	life->comm = NULL;
+	space = own_space(h, life);
+	for (size_t i = 0; i < space->n; i++)
+		if (space->regions[i].from)
+			space->regions[n++] = space->regions[i];
+	space->n = n;
+}
+
+static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time, struct space *space)
+{
+	struct life **link = head_of(h, tgid);
+	struct life *life = xcalloc(1, sizeof(*life));
+
+	*life = (struct life){
+		.tgid = tgid, .begin = time, .end = UINT64_MAX, .exited = UINT64_MAX, .root = -1
+	};
+	life->space = space;
+	while (*link && (*link)->begin > time) {
+		life->end = (*link)->begin;
+		link = &(*link)->older;
+	}
+	life->older = *link;
+	*link = life;
+	h->n_lives++;
+	h->bytes += sizeof(*life);
+	if (life->older) {
+		life->older->end = time;
+		forget_look(h, life->older);
+	}
+	return life;
+}
+
+static void life_free(struct history *h, struct life *life)
+{
+	h->n_lives--;
+	h->bytes -= sizeof(*life);
+	space_drop(h, life->space);
+	free(life);
+}
+
+void history_free(struct history *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->n_heads; i++) {
+		for (struct life *life = h->heads[i], *older; life; life = older) {
+			older = life->older;
+			life_free(h, life);
+		}
+	}
+	free(h->heads);
+	u64_map_fini(&h->newest);
+	free(h);
+}
+
+static bool is_forgettable(const struct history *h, const struct life *life, uint64_t before)
+{
+	if (life->kept && life->kept + 2 > h->period)
+		return false;
+	return life->end < before || life->exited < before;
+}
+
+static struct life *without_forgotten(struct history *h, struct life *life, uint64_t before)
+{
+	struct life *first = NULL, **link = &first;
+
+	for (struct life *older; life; life = older) {
+		older = life->older;
+		if (is_forgettable(h, life, before)) {
+			life_free(h, life);
+			continue;
+		}
+		*link = life;
+		link = &life->older;
+	}
+	*link = NULL;
+	return first;
+}
+
+static void forget_ended(struct history *h, uint64_t now)
+{
+	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
+	size_t n = 0;
+
+	if (h->n_lives < h->n_last_lives + MANY_LIVES)
+		return;
+	u64_map_clear(&h->newest);
+	for (size_t i = 0; i < h->n_heads; i++) {
+		struct life *head = without_forgotten(h, h->heads[i], before);
+
+		if (!head)
+			continue;
+		*u64_map_put(&h->newest, head->tgid, 0, NULL) = (uint32_t)n;
+		h->heads[n++] = head;
+	}
+	h->n_heads = n;
+	h->n_last_lives = h->n_lives;
+}
+
+/* The newest life; one of which nothing is known where there is none. */
+static struct life *current_life(struct history *h, uint32_t tgid)
+{
+	struct life *life = *head_of(h, tgid);
+
+	return life ? life : begin_life(h, tgid, 0, space_new(h));
+}
+
+/* --- events --- */
+
+/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
+static int root_of(struct history *h, uint32_t pid, int before)
+{
+	const int root = images_root(h->images, pid);
+
+	if (root >= 0)
+		return root;
+	return before >= 0 ? before : h->own_root;
+}
+
+static void on_fork(struct history *h, const struct process_event *event)
+{
+	if (event->pid == event->parent_pid)
+		return; /* a thread */
+	history_look(h, event->parent_pid);
+
+	struct life *parent = current_life(h, event->parent_pid);
+	struct life *child = begin_life(h, event->pid, event->time, space_share(parent->space));
+
+	if (parent->root < 0)
+		parent->root = root_of(h, parent->tgid, -1);
+	child->root = parent->root;
+	child->is_whole = parent->is_whole;
+	if (event->parent_tid == event->parent_pid) /* else it has a thread's name */
+		child->comm = parent->comm;
+	forget_ended(h, event->time);
+}
+
+static void on_exec(struct history *h, const struct process_event *event)
+{
+	const int root = root_of(h, event->pid, current_life(h, event->pid)->root);
+	struct life *life = begin_life(h, event->pid, event->time, space_new(h));
+
+	life->root = root;
+	life->comm = strtab_add(h->strings, event->comm);
+	life->is_exec = true;
+	life->is_whole = true;
+}
+
+static bool on_map(struct history *h, const struct process_event *event)
+{
+	struct life *life = current_life(h, event->pid);
+	struct build_id id = { .n = event->n_build_id };
+
+	if (id.n)
+		memcpy(id.bytes, event->build_id, id.n);
+
+	struct past_region region = {
+		.start = event->map.start,
+		.end = event->map.end,
+		.offset = event->map.offset,
+		.image = images_add(h->images, event->pid, life->root, &event->map, &id),
+		.from = event->time,
+		.until = UINT64_MAX,
+	};
+	struct space *space = own_space(h, life);
+
+	if (is_known(h, space, &region))
+		return false;
+
+	bool is_replaced = end_overlapped(h, space, &region);
+
+	space_add(h, space, &region);
+	space->n_replaced += is_replaced;
+	return is_replaced;
+}
+
+/*
+ * After @event->since each process may run another program, or be another one. What has begun
+ * another life since then may have more mapped than was told.
+ */
+static void on_lost(struct history *h, const struct process_event *event)
+{
+	for (size_t i = 0; i < h->n_heads; i++) {
+		struct life *life = h->heads[i];
+
+		if (life->begin > event->since) {
+			life->is_whole = false;
+			continue;
+		}
+		if (life->exited != UINT64_MAX || (!life->is_whole && !life->space->n))
+			continue;
+		life = begin_life(h, life->tgid, event->since, space_new(h));
+		life->root = life->older ? life->older->root : -1;
+	}
+}
+
+static void on_first_thread(struct history *h, const struct process_event *event)
+{
+	struct life *life = current_life(h, event->pid);
+
+	if (event->type == PROCESS_EXIT)
+		life->exited = event->time;
+	else
+		life->comm = strtab_add(h->strings, event->comm);
+}
+
+bool history_event(struct history *h, const struct process_event *event)
+{
+	if (event->type == PROCESS_LOST)
+		on_lost(h, event);
+	else if (event->pid == 0 || event->pid == UINT32_MAX)
+		return false; /* not of our PID namespace */
+	if (event->type == PROCESS_FORK)
+		on_fork(h, event);
+	else if (event->type == PROCESS_EXEC)
+		on_exec(h, event);
+	else if (event->type == PROCESS_MAP)
+		return on_map(h, event);
+	else if (event->type != PROCESS_LOST && event->pid == event->tid)
+		on_first_thread(h, event);
+	return false;
+}
+
+/* --- what is there already --- */
+
+static void add_if_free(struct history *h, struct life *life, const struct past_region *region)
+{
+	struct space *space = own_space(h, life);
+
+	for (size_t i = 0; i < space->n; i++)
+		if (overlap(&space->regions[i], region))
+			return;
+	space_add(h, space, region);
+}
+
+static void look_at_comm(struct history *h, struct life *life)
+{
+	char comm[32] = "";
+
+	if (life->comm)
+		return;
+	host_pid_comm(life->tgid, comm, sizeof(comm));
+	if (comm[0])
+		life->comm = strtab_add(h->strings, comm);
+}
+
+void history_look(struct history *h, uint32_t tgid)
+{
+	const uint32_t *at = u64_map_get(&h->newest, tgid);
+	struct life *life = at ? h->heads[*at] : NULL;
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct error e;
+
+	if (life && (life->is_whole || life->exited != UINT64_MAX))
+		return;
+	if (mapping_list_read(tgid, &list, &e) || !list.n)
+		return;
+	life = current_life(h, tgid);
+	life->root = images_root(h->images, tgid);
+	for (size_t i = 0; i < list.n; i++) {
+		const struct mapping *m = &list.mappings[i];
+		struct past_region region = { .start = m->start,
+					      .end = m->end,
+					      .offset = m->offset,
+					      .image = images_add(h->images, tgid, life->root, m,
+								  &(struct build_id){}),
+					      .until = UINT64_MAX };
+
+		add_if_free(h, life, &region);
+	}
+	look_at_comm(h, life);
+	life->is_whole = true;
+	life->looked_at = clock_ns(CLOCK_MONOTONIC);
+}
+
+/* --- questions --- */
+
+const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time, uint64_t since)
+{
+	const uint32_t *at = u64_map_get(&h->newest, tgid);
+	struct life *life = at ? h->heads[*at] : NULL;
+
+	while (life && time && life->begin > time)
+		life = life->older;
+	if (life && life->is_exec && life->begin > since && life->older)
+		life = life->older;
+	if (life)
+		life->kept = h->period;
+	return life;
+}
+
+static bool covers(const struct past_region *r, uint64_t addr, uint64_t time)
+{
+	return addr >= r->start && addr < r->end && r->from <= time && time < r->until;
+}
+
+const struct past_region *life_region_at(const struct life *life, uint64_t addr, uint64_t time)
+{
+	const struct space *s = life->space;
+
+	/* Where nothing was replaced, what is there now was there from the beginning. */
+	if (!time || !s->n_replaced)
+		time = UINT64_MAX - 1;
+	for (size_t i = s->n; i-- > 0;)
+		if (covers(&s->regions[i], addr, time))
+			return &s->regions[i];
+	return NULL;
+}
+
+uint32_t life_epoch(const struct life *life, uint64_t time)
+{
+	const struct space *s = life->space;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->n && s->n_replaced; i++)
+		n += s->regions[i].until <= time;
+	return n;
+}
+
+size_t history_bytes(const struct history *h)
+{
+	return h->bytes + h->cap_heads * sizeof(*h->heads) +
+	       h->newest.n_slots * sizeof(*h->newest.slots);
+}

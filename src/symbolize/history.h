@@ -1,0 +1,86 @@
+/*
+ * symbolize/history.h - the lives of processes: what each had mapped, and when.
+ *
+ * A life begins with fork or exec, and ends with exec or with the process. What was mapped before
+ * it was followed is read from /proc while it lives; all else is told by events
+ * (host/sideband.h). So a stack of a process that has ended, or runs another program now, is
+ * named by what the process had mapped when the stack was taken.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/strtab.h"
+#include "host/sideband.h"
+#include "symbolize/images.h"
+
+struct history;
+
+/* Both are kept. */
+struct history *history_new(struct images *images, struct strtab *strings);
+void history_free(struct history *h);
+
+/*
+ * In the order of time, at least for each process. True: where the process had a file mapped there
+ * is another one now; the same addresses mean something else from here on.
+ */
+bool history_event(struct history *h, const struct process_event *event);
+
+/* One executable mapping, for as long as it was there. */
+struct past_region {
+	uint64_t start;
+	uint64_t end;    /* exclusive */
+	uint64_t offset; /* in the image's file */
+	uint32_t image;
+	uint64_t from;  /* ns of CLOCK_MONOTONIC; 0: it was there when it was looked at */
+	uint64_t until; /* exclusive; UINT64_MAX: it is there still */
+};
+
+struct life {
+	uint32_t tgid;
+	bool is_exec;       /* it began with a program's start */
+	bool is_whole;      /* nothing was mapped that is not in it */
+	uint64_t begin;     /* ns of CLOCK_MONOTONIC; 0: before it was followed */
+	uint64_t end;       /* when another program or process followed; UINT64_MAX: none has */
+	uint64_t exited;    /* when its first thread did; UINT64_MAX: it has not */
+	uint64_t looked_at; /* when it was read from /proc; 0: it was not */
+	uint64_t kept;      /* the period in which it was asked for; 0: it was not */
+	const char *comm;   /* NULL: not known. Lent by the strtab */
+	struct life *older; /* the one before, of the same number */
+	struct space *space;
+	int root; /* its root directory (host/roots.h); -1: not known */
+};
+
+/*
+ * The life that process @tgid had at @time (0: the newest); NULL: not known. @since: an exec later
+ * than that was not over at @time, and what ran then was still the program before (UINT64_MAX: not
+ * known). Kept until history_refresh() is called for the second time from now.
+ */
+const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time, uint64_t since);
+
+/*
+ * What was not asked for since the last time may be forgotten, once it is over for some seconds and
+ * there are many such.
+ */
+void history_refresh(struct history *h);
+
+/* What @addr is in: at @time, if that makes a difference. NULL: not known. Lent until the next
+ * event.
+ */
+const struct past_region *life_region_at(const struct life *life, uint64_t addr, uint64_t time);
+
+/*
+ * How often the meaning of addresses has changed up to @time: between two times for which this is
+ * the same, each means the same.
+ */
+uint32_t life_epoch(const struct life *life, uint64_t time);
+
+/*
+ * Process @tgid is looked at now, unless all is known of it already: it was there before it was
+ * followed.
+ */
+void history_look(struct history *h, uint32_t tgid);
+
+/* Memory held, in bytes. */
+size_t history_bytes(const struct history *h);

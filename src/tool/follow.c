@@ -1,0 +1,119 @@
+#include "tool/follow.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "host/sideband.h"
+#include "tool/run.h"
+
+#define LOOK_NS 5000000 /* so long processes are looked at, in between of all else */
+
+struct follower {
+	struct run *run;
+	struct sideband *sideband;
+	DIR *proc;                /* NULL: all that were there have been looked at */
+	struct life_count *lives; /* NULL: their numbers are not those of our PID namespace */
+	uint64_t n_lost;          /* records, not told yet */
+	bool has_lost;            /* so many, or an unknown number */
+};
+
+int follower_open(struct run *r, struct follower **ret, struct error *e)
+{
+	struct follower *f = xcalloc(1, sizeof(*f));
+	uint64_t dev, ino;
+	int err = sideband_open(&(struct sideband_options){}, &f->sideband, e);
+
+	if (err) {
+		free(f);
+		return err;
+	}
+	f->run = r;
+	f->proc = opendir("/proc");
+	if (host_in_initial_pid_namespace(&dev, &ino))
+		f->lives = object_lives(r->object);
+	*ret = f;
+	return 0;
+}
+
+void follower_close(struct follower *f)
+{
+	if (!f)
+		return;
+	sideband_close(f->sideband);
+	if (f->proc)
+		(void)closedir(f->proc);
+	free(f);
+}
+
+int follower_fd(const struct follower *f)
+{
+	return sideband_fd(f->sideband);
+}
+
+/* Hits from here on are of another life, though the program is the same. */
+static void begin_life(const struct follower *f, uint32_t tgid)
+{
+	if (f->lives)
+		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
+}
+
+static int take_event(void *context, const struct process_event *event)
+{
+	struct follower *f = context;
+
+	if (event->type == PROCESS_LOST) {
+		f->n_lost += event->n_lost;
+		f->has_lost = true;
+		follower_look_again(f);
+	}
+	if (f->run->tool->on_process(f->run, event))
+		begin_life(f, event->pid);
+	return 0;
+}
+
+void follower_read(struct follower *f, uint64_t until)
+{
+	if (until >= sideband_until(f->sideband))
+		(void)sideband_read(f->sideband, false, take_event, f);
+}
+
+void follower_look_again(struct follower *f)
+{
+	if (f->proc)
+		rewinddir(f->proc);
+	else
+		f->proc = opendir("/proc");
+}
+
+bool follower_look(struct follower *f)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	const struct dirent *entry;
+
+	while (f->proc && clock_ns(CLOCK_MONOTONIC) - begin < LOOK_NS) {
+		entry = readdir(f->proc);
+		if (!entry) {
+			(void)closedir(f->proc);
+			f->proc = NULL;
+		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
+			f->run->tool->on_old_process(f->run,
+						     (uint32_t)strtoul(entry->d_name, NULL, 10));
+		}
+	}
+	return f->proc != NULL;
+}
+
+void follower_tell_losses(struct follower *f)
+{
+	if (f->has_lost && f->n_lost)
+		log_warn("%" PRIu64 " records of processes were lost: some frames may have no name",
+			 f->n_lost);
+	else if (f->has_lost)
+		log_warn("records of processes were lost: some frames may have no name");
+	f->n_lost = 0;
+	f->has_lost = false;
+}

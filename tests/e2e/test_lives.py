@@ -1,0 +1,490 @@
+"""Processes that come, change and go: each stack named by what its own process ran then."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import kernel
+import pytest
+from snoop import VERBOSE, folded_chains, read_json, snoop
+from text import parse_text
+from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, Tool, Workload
+from tool import chains, ending, read_folded, scaled, trace, user_chain, workload_path
+
+CALLS = workload_path("calls")
+ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
+MANY = scaled(1000, least=40)
+OURS = ("lives-one", "lives-two", "calls")
+PATIENCE_MANY_S = 240 if IN_GUEST else 60
+
+
+def run_shell(script, *arguments, wrap=()):
+    subprocess.run([*wrap, "sh", "-ec", script, "sh", *map(str, arguments)], check=True, timeout=PATIENCE_MANY_S)
+
+
+def by_process(result):
+    """{(comm, pid, chain from main on): count} of our own programs, of text with -P."""
+    sums = Counter()
+    for entry in parse_text(result.out).entries:
+        if entry.comm in OURS:
+            sums[entry.comm, entry.pid, user_chain(entry.frames[::-1])] += entry.count
+    return dict(sums)
+
+
+def known(result, expected):
+    """Of the chains of @result those that are @expected: others call getppid(), too."""
+    return {chain: n for chain, n in chains(result).items() if chain in expected}
+
+
+REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
+
+
+# --- many that live a few milliseconds ---
+
+
+def test_a_thousand_short_programs_at_a_tracepoint():
+    with Tool(["-U", "-P", GETPPID]) as tool:
+        tool.wait_live()
+        run_shell(REPEAT, MANY, ONE, 3)
+        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    ours = by_process(result)
+    assert result.lost == 0
+    assert {key[2] for key in ours} == {"main;one_run;one_hit"}, result
+    assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
+
+
+@pytest.mark.needs("uprobes")
+def test_a_thousand_short_programs_at_their_own_functions():
+    with Tool(["-f", f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]) as tool:
+        tool.wait_live()
+        run_shell(REPEAT, MANY, CALLS, "--quiet", 3, 2, 1)
+        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    assert result.lost == 0
+    assert chains(result) == {
+        "main;work_run;run;branch_a;leaf": 3 * MANY,
+        "main;work_run;run;branch_b;middle;leaf": 2 * MANY,
+        "main;work_run;run;branch_bare;leaf_bare": MANY,
+    }, result
+
+
+@pytest.mark.needs("uprobes")
+def test_a_thousand_short_programs_at_malloc():
+    """Each allocates at least once for its standard output; all frames with a symbol have a name."""
+    with Tool(["-P", "c:malloc"]) as tool:
+        tool.wait_live()
+        run_shell(REPEAT + " >/dev/null", MANY, CALLS, 1, 1, 1)
+        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    ours = [entry for entry in parse_text(result.out).entries if entry.comm == "calls"]
+    assert result.lost == 0
+    assert {entry.frames[0] for entry in ours} == {"malloc"}
+    assert len({entry.pid for entry in ours}) == MANY, "each allocates for its standard output"
+
+
+def test_a_thousand_short_programs_as_events():
+    with snoop("--json", "-U", GETPPID) as tool:
+        tool.wait_live()
+        run_shell(REPEAT, MANY, TWO, 2)
+        result = tool.end(timeout_s=PATIENCE_MANY_S).ok()
+    events = [event for event in read_json(result.out) if event.comm == "lives-two"]
+    assert result.lost == 0 and len(events) == 2 * MANY
+    assert {event.chain for event in events} == {"main;two_run;two_hit"}
+    assert set(Counter(event.pid for event in events).values()) == {2}
+
+
+# --- one process, several programs ---
+
+
+def test_programs_that_follow_each_other_in_one_process():
+    """Equal addresses are other functions in the next program."""
+    with Tool(["-U", "-P", GETPPID]) as tool:
+        tool.wait_live()
+        process = subprocess.Popen([ONE, "3", TWO, "5", ONE, "7"])
+        assert process.wait(PATIENCE_S) == 0
+        result = tool.end().ok()
+    assert {key: n for key, n in by_process(result).items() if key[1] == process.pid} == {
+        ("lives-one", process.pid, "main;one_run;one_hit"): 10,
+        ("lives-two", process.pid, "main;two_run;two_hit"): 5,
+    }, result
+
+
+def test_programs_that_follow_each_other_as_events():
+    with snoop("--json", "-U", GETPPID) as tool:
+        tool.wait_live()
+        process = subprocess.Popen([ONE, "300", TWO, "500", ONE, "700"])
+        assert process.wait(PATIENCE_S) == 0
+        result = tool.end().ok()
+    events = [event for event in read_json(result.out) if event.pid == process.pid]
+    one, two = ("lives-one", "main;one_run;one_hit"), ("lives-two", "main;two_run;two_hit")
+    assert [(event.comm, event.chain) for event in events] == [one] * 300 + [two] * 500 + [one] * 700
+
+
+@pytest.mark.needs("uprobes")
+def test_programs_that_follow_each_other_at_their_functions():
+    with Tool(["-P", f"{ONE}:one_*", f"{TWO}:two_*"]) as tool:
+        tool.wait_live()
+        process = subprocess.Popen([ONE, "3", TWO, "5"])
+        assert process.wait(PATIENCE_S) == 0
+        result = tool.end().ok()
+    assert by_process(result) == {
+        ("lives-one", process.pid, "main;one_run"): 1,
+        ("lives-one", process.pid, "main;one_run;one_hit"): 3,
+        ("lives-two", process.pid, "main;two_run"): 1,
+        ("lives-two", process.pid, "main;two_run;two_hit"): 5,
+    }, result
+
+
+def test_a_process_that_was_there_before_execs(workload):
+    """What it ran first is known from a look at it, what it runs then from its records."""
+    with workload("lives-one", 3, TWO, 5) as work, Tool(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        work.process.stdin.write(b"\n")
+        assert work.process.wait(PATIENCE_S) == 0
+        result = tool.end().ok()
+    assert by_process(result) == {
+        ("lives-one", work.pid, "main;one_run;one_hit"): 3,
+        ("lives-two", work.pid, "main;two_run;two_hit"): 5,
+    }, result
+
+
+def test_a_process_that_was_there_before_hits_and_is_gone(workload):
+    with workload("lives-one", 1) as work, Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        work.process.stdin.write(b"\n")
+        work.process.stdin.close()
+        work.process.wait(PATIENCE_S)
+        result = tool.end().ok()
+    assert known(result, ["main;one_run;one_hit"]) == {"main;one_run;one_hit": 1}, result
+
+
+# --- numbers that come round ---
+
+
+@contextmanager
+def namespaces(*which):
+    """A process that holds name spaces; its number."""
+    wrap = ["unshare", *which, "--propagation", "private"] if "--mount" in which else ["unshare", *which]
+    script = "echo $$; exec sleep 600"
+    holder = subprocess.Popen([*wrap, "sh", "-c", script], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        holder.stdout.readline()
+        children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+        yield int(children[0]) if "--fork" in which else holder.pid
+    finally:
+        for pid in (*children, holder.pid):
+            os.kill(int(pid), signal.SIGKILL)
+        holder.wait()
+        holder.stdout.close()
+
+
+def end_inner(tool):
+    """nsenter(1) with -p passes no signal on to what it has forked."""
+    (child,) = Path(f"/proc/{tool.pid}/task/{tool.pid}/children").read_text().split()
+    os.kill(int(child), signal.SIGINT)
+    return tool.wait(PATIENCE_MANY_S).ok()
+
+
+# All have number 1000; the shell forks only for them.
+SAME_NUMBER = """
+i=0
+while [ $i -lt $1 ]; do
+	i=$((i + 1))
+	echo 999 >/proc/sys/kernel/ns_last_pid; "$2" 3
+	echo 999 >/proc/sys/kernel/ns_last_pid; "$3" 5
+done
+"""
+
+
+@pytest.mark.parametrize("where", ["inside", "outside"])
+def test_a_number_that_is_used_again(where):
+    times = scaled(50, least=10)
+    with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
+        enter = ["nsenter", "-t", str(holder), "-p", "-m"]
+        with Tool(["-U", "-P", GETPPID], wrap=enter if where == "inside" else ()) as tool:
+            tool.wait_live()
+            run_shell(SAME_NUMBER, times, ONE, TWO, wrap=enter)
+            result = end_inner(tool) if where == "inside" else tool.end().ok()
+    found = by_process(result)
+    assert result.lost == 0
+    if where == "inside":
+        assert found == {
+            ("lives-one", 1000, "main;one_run;one_hit"): 3 * times,
+            ("lives-two", 1000, "main;two_run;two_hit"): 5 * times,
+        }, result
+        return
+    assert {(comm, chain) for comm, _, chain in found} == {
+        ("lives-one", "main;one_run;one_hit"),
+        ("lives-two", "main;two_run;two_hit"),
+    }, result
+    assert len(found) == 2 * times and sum(found.values()) == 8 * times
+
+
+def test_numbers_of_the_whole_machine_that_are_used_again():
+    """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
+    script = SAME_NUMBER.replace("999", "$4")
+    last = os.getpid() + 3000
+    times = scaled(50, least=10)
+    with Tool(["-U", "-P", GETPPID]) as tool:
+        tool.wait_live()
+        run_shell(script, times, ONE, TWO, last)
+        result = tool.end().ok()
+    found = by_process(result)
+    assert {(comm, chain) for comm, _, chain in found} == {
+        ("lives-one", "main;one_run;one_hit"),
+        ("lives-two", "main;two_run;two_hit"),
+    }, result
+    assert sum(found.values()) == 8 * times
+    assert len({pid for _, pid, _ in found}) < times, "hardly a number came round"
+
+
+IN_TURN = """
+echo 400 >/proc/sys/kernel/pid_max
+i=0
+while [ $i -lt $1 ]; do i=$((i + 1)); "$2" 3; "$3" 5; /bin/true; done
+"""
+
+
+@pytest.mark.needs("pid_max of a name space")
+def test_a_small_name_space_whose_numbers_come_round():
+    """Linux 6.14 has a pid_max for each name space."""
+    n = scaled(400, least=300)
+    with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
+        enter = ["nsenter", "-t", str(holder), "-p", "-m"]
+        before = Path("/proc/sys/kernel/pid_max").read_text()
+        with Tool(["-U", "-P", GETPPID], wrap=enter) as tool:
+            tool.wait_live()
+            run_shell(IN_TURN, n, ONE, TWO, wrap=enter)
+            result = end_inner(tool)
+        assert Path("/proc/sys/kernel/pid_max").read_text() == before
+    found = by_process(result)
+    sums = Counter()
+    for (comm, _, chain), count in found.items():
+        sums[comm, chain] += count
+    assert sums == {("lives-one", "main;one_run;one_hit"): 3 * n, ("lives-two", "main;two_run;two_hit"): 5 * n}
+    assert max(pid for _, pid, _ in found) < 400
+    both = {pid for comm, pid, _ in found if comm == "lives-one"} & {
+        pid for comm, pid, _ in found if comm == "lives-two"
+    }
+    assert both, "no number was used by both programs"
+
+
+# --- roots of their own ---
+
+# A root that nothing outside of this mount name space can see.
+OWN_ROOT = """
+mount -t tmpfs own "$1"
+mkdir -p "$1/bin" "$1/dev"
+cp "$2" "$1/bin/program"
+for file in $(LD_TRACE_LOADED_OBJECTS=1 "$2" | grep -o '/[^ ]*'); do
+	mkdir -p "$1/${file%/*}"
+	cp "$file" "$1/$file"
+done
+shift 2
+root=$1; shift
+exec chroot "$root" /bin/program "$@"
+"""
+
+
+class Contained(Workload):
+    """lives-one, or another workload, with a root file system and name spaces of its own."""
+
+    def __init__(self, name, root, *args):
+        source = workload_path(name)
+        command = ["unshare", "-m", "--propagation", "private", "sh", "-ec", OWN_ROOT, "sh"]
+        command += [str(root), source, str(root), "--wait", *map(str, args)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self._buffer = b""
+        self.said = []
+        self._wait_for("ready ")
+
+
+@pytest.fixture
+def other_program(tmp_path):
+    """Outside, /bin/program is something else, if it is anything."""
+    assert not Path("/bin/program").exists()
+    shutil.copy(TWO, "/bin/program")
+    yield tmp_path
+    os.unlink("/bin/program")
+
+
+def wait_until_read(tool):
+    """Until the tool has woken up twice: then it has worked in all that was done before."""
+    path = Path(f"/proc/{tool.pid}/status")
+    first, deadline = None, time.monotonic() + PATIENCE_S
+    while True:
+        n = int(re.search(r"^voluntary_ctxt_switches:\t(\d+)", path.read_text(), re.M)[1])
+        first = n if first is None else first
+        if n >= first + 3:
+            return
+        assert time.monotonic() < deadline, "it does not look after processes"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("where", ["outside", "inside"])
+def test_a_root_of_its_own(other_program, where):
+    """Gone, with its whole file system, when the report is made."""
+    with Contained("calls-pie", other_program, 3, 2, 0) as work:
+        enter = ["nsenter", "-t", str(work.pid), "-m"] if where == "inside" else []
+        with Tool(["-f", "-p", work.pid, "/bin/program:leaf"], wrap=enter) as tool:
+            tool.wait_live()
+            expected = work.run()
+            wait_until_read(tool)
+            work.close()
+            result = tool.end().ok()
+    assert chains(result) == ending(expected, "leaf"), result
+
+
+def test_a_root_of_its_own_at_a_tracepoint(other_program):
+    with Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        with Contained("syscalls", other_program, "getppid", 30, 20) as work:
+            expected = work.run()
+            wait_until_read(tool)
+        result = tool.end().ok()
+    assert known(result, expected) == expected, result
+
+
+# --- mappings that come and go ---
+
+
+LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
+
+
+def test_a_library_in_the_place_of_another(workload):
+    with workload("swap", LATE, NEXT, 100) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        wait_until_read(tool)
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    assert chains(result) == expected and len(expected) == 2, result
+
+
+def test_a_library_in_the_place_of_another_as_events(workload):
+    with workload("swap", LATE, NEXT, 100) as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    assert folded_chains(result.out)[0] == expected and len(expected) == 2, result
+
+
+def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
+    with workload("dl", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        work.go().wait_for("loading")
+        work.go()
+        expected = work.finish()
+        work.close()
+        result = tool.end().ok()
+    assert known(result, expected) == expected, result
+
+
+@pytest.mark.parametrize("change", ["delete", "replace"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
+    program = tmp_path / "program"
+    shutil.copy(CALLS.replace("calls", "syscalls"), program)
+
+    def make_the_change():
+        program.unlink()
+        if change == "replace":
+            shutil.copy(TWO, program)
+
+    process = subprocess.Popen([program, "--wait", "getppid", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        if when == "before":
+            make_the_change()
+        with Tool(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
+            tool.wait_live().wait_idle()
+            if when == "after":
+                make_the_change()
+            process.communicate(b"\n", timeout=PATIENCE_S)
+            result = tool.end().ok()
+    finally:
+        process.kill()
+        process.wait()
+    assert chains(result) == {
+        "main;work_run;run;branch_a;hit": 3,
+        "main;work_run;run;branch_b;middle;hit": 2,
+    }, result
+
+
+def test_code_that_is_in_no_file(workload):
+    work = workload("nofile", 10)
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
+    work = workload("nofile", 10)
+    result, _ = trace(work, "-U", "-v", "-p", work.pid, GETPPID)
+    tops = sorted(entry.frames[0].split(" ", 1)[1].strip() for entry in parse_text(result.ok().out).entries)
+    assert len(tops) == 2 and "[anon]" in tops[0] and "memfd:code" in tops[1], result
+
+
+# --- merging ---
+
+
+def test_equal_paths_merge_over_short_processes():
+    with Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        run_shell(REPEAT, 20, ONE, 1)
+        run_shell(REPEAT, 20, TWO, 1)
+        result = tool.end().ok()
+    lines = [(user_chain(parts), n) for parts, n in read_folded(result.out) if {"one_hit", "two_hit"} & {*parts}]
+    assert sorted(lines) == [("main;one_run;one_hit", 20), ("main;two_run;two_hit", 20)], result
+
+
+def test_equal_names_in_different_files_stay_apart(tmp_path):
+    """Two files with the same functions, at addresses that differ from process to process."""
+    copies = [tmp_path / "first", tmp_path / "second"]
+    for copy in copies:
+        shutil.copy(workload_path("calls-pie"), copy)
+    with Tool(["-f", *(f"{copy}:leaf" for copy in copies)]) as tool:
+        tool.wait_live()
+        for copy in copies * 3:
+            subprocess.run([copy, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    assert [n for parts, n in read_folded(result.out) if parts[-1] == "leaf"] == [6, 6], result
+
+
+# --- losses, and where nothing is followed ---
+
+
+def perf_events_of(tool):
+    links = Path(f"/proc/{tool.pid}/fd")
+    return sum("perf_event" in os.readlink(link) for link in links.iterdir())
+
+
+def test_without_user_stacks_nothing_is_followed():
+    with Tool(["-K", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        alone = perf_events_of(tool)
+    with Tool(["-f", GETPPID]) as tool:
+        tool.wait_live()
+        followed = perf_events_of(tool)
+    for_each_cpu = 2 if kernel.version() >= (5, 12) else 1  # the second tells build IDs
+    assert followed == alone + for_each_cpu * os.cpu_count() and alone <= os.cpu_count()
+
+
+@pytest.mark.needs("machine")
+def test_records_that_were_lost_are_told_of(workload):
+    """While the tool does not run, more comes than there is room for."""
+    with workload("syscalls", "getppid", 30, 20) as work, Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        tool.send(signal.SIGSTOP)
+        run_shell(REPEAT, 6000, "/bin/true")
+        tool.send(signal.SIGCONT)
+        wait_until_read(tool)
+        run_shell(REPEAT, 20, "/bin/true")  # older kernels tell with the next record
+        expected = work.run()
+        result = tool.end().ok()
+    said = re.findall(r"^stackcount: (\d+) records of processes were lost: some frames may have no name$", result.err, re.M)
+    assert len(said) == 1 and int(said[0]) > 0, result
+    assert known(result, expected) == expected, result

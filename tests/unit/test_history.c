@@ -1,0 +1,526 @@
+/* rooms: symbolize host elf base */
+#include "scratch.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "symbolize/history.h"
+
+/* A number that no process here has, and files that are none. */
+#define PID 0x7000000u
+#define FILE_A 1
+#define FILE_B 2
+
+struct past {
+	struct strtab *strings;
+	struct images *images;
+	struct history *history;
+};
+
+static int make_past(void **state)
+{
+	struct past *p = xcalloc(1, sizeof(*p));
+
+	p->strings = strtab_new();
+	p->images = images_new(p->strings, false);
+	p->history = history_new(p->images, p->strings);
+	*state = p;
+	return 0;
+}
+
+static int free_past(void **state)
+{
+	struct past *p = *state;
+
+	history_free(p->history);
+	images_free(p->images);
+	strtab_free(p->strings);
+	free(p);
+	return 0;
+}
+
+static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
+{
+	struct process_event event = { .type = PROCESS_FORK,
+				       .pid = pid,
+				       .tid = pid,
+				       .parent_pid = parent,
+				       .parent_tid = parent,
+				       .time = time };
+
+	assert_false(history_event(p->history, &event));
+}
+
+static void named_at(struct past *p, enum process_event_type type, uint64_t time, uint32_t pid,
+		     const char *comm)
+{
+	struct process_event event = {
+		.type = type, .pid = pid, .tid = pid, .time = time, .comm = comm
+	};
+
+	assert_false(history_event(p->history, &event));
+}
+
+static void exec_at(struct past *p, uint64_t time, uint32_t pid, const char *comm)
+{
+	named_at(p, PROCESS_EXEC, time, pid, comm);
+}
+
+static void exit_at(struct past *p, uint64_t time, uint32_t pid)
+{
+	named_at(p, PROCESS_EXIT, time, pid, NULL);
+}
+
+static bool map_part(struct past *p, uint64_t time, uint32_t pid, const struct mapping *m)
+{
+	struct process_event event = {
+		.type = PROCESS_MAP, .pid = pid, .tid = pid, .time = time, .map = *m
+	};
+
+	return history_event(p->history, &event);
+}
+
+static bool map_at(struct past *p, uint64_t time, uint32_t pid, uint64_t start, uint64_t file)
+{
+	struct mapping m = { .start = start,
+			     .end = start + 0x1000,
+			     .dev = 1,
+			     .inode = file,
+			     .path = file == FILE_A ? "/none/a" : "/none/b" };
+
+	return map_part(p, time, pid, &m);
+}
+
+static void lose_at(struct past *p, uint64_t time)
+{
+	struct process_event event = {
+		.type = PROCESS_LOST, .since = time, .time = time, .n_lost = 3
+	};
+
+	assert_false(history_event(p->history, &event));
+}
+
+/* The module that @addr of @pid is in at @time, "" for none. */
+static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
+{
+	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
+	const struct past_region *region = life ? life_region_at(life, addr, time) : NULL;
+
+	return region ? images_module(p->images, region->image) : "";
+}
+
+static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
+{
+	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
+
+	return life && life->comm ? life->comm : "";
+}
+
+static void a_child_has_what_its_parent_had_when_it_was_made(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "parent");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	fork_at(p, 20, PID, PID + 1);
+	map_at(p, 30, PID, 0x2000, FILE_B);
+	map_at(p, 31, PID + 1, 0x3000, FILE_B);
+	assert_string_equal(module_at(p, PID + 1, 0x1800, 40), "a");
+	assert_string_equal(module_at(p, PID + 1, 0x2800, 40), "");
+	assert_string_equal(module_at(p, PID + 1, 0x3800, 40), "b");
+	assert_string_equal(module_at(p, PID, 0x2800, 40), "b");
+	assert_string_equal(module_at(p, PID, 0x3800, 40), "");
+	assert_string_equal(comm_at(p, PID + 1, 40), "parent");
+	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
+	assert_string_equal(comm_at(p, PID + 1, 60), "child");
+	assert_string_equal(comm_at(p, PID, 60), "parent");
+}
+
+static void a_child_outlives_its_parent_in_what_they_share(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "parent");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	fork_at(p, 20, PID, PID + 1);
+	exit_at(p, 30, PID);
+	exec_at(p, 40, PID, "other"); /* the number's next holder */
+	assert_string_equal(module_at(p, PID + 1, 0x1800, 50), "a");
+	map_at(p, 60, PID + 1, 0x2000, FILE_B);
+	assert_string_equal(module_at(p, PID + 1, 0x2800, 70), "b");
+}
+
+static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "first");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	exec_at(p, 20, PID, "second");
+	assert_string_equal(module_at(p, PID, 0x1800, 25), "");
+	map_at(p, 21, PID, 0x1000, FILE_B);
+	assert_string_equal(module_at(p, PID, 0x1800, 15), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, 25), "b");
+	assert_string_equal(comm_at(p, PID, 15), "first");
+	assert_string_equal(comm_at(p, PID, 25), "second");
+	assert_string_equal(comm_at(p, PID, 0), "second");
+	assert_string_equal(comm_at(p, PID, 5), "");
+}
+
+/* The kernel counts a life at the exec's end, and tells the new name in the midst. */
+static void a_hit_within_an_exec_is_of_the_program_before(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "first");
+	exec_at(p, 20, PID, "second");
+	assert_string_equal(history_keep(p->history, PID, 22, 12)->comm, "first");
+	assert_string_equal(history_keep(p->history, PID, 22, 21)->comm, "second");
+	assert_string_equal(history_keep(p->history, PID, 22, UINT64_MAX)->comm, "second");
+	fork_at(p, 30, PID, PID + 1);
+	assert_int_equal(history_keep(p->history, PID + 1, 31, 0)->begin, 30);
+}
+
+static void a_number_that_comes_round_is_another_process(void **state)
+{
+	struct past *p = *state;
+
+	for (uint64_t i = 1; i <= 100; i++) {
+		fork_at(p, 10 * i, PID, PID + 1);
+		exec_at(p, 10 * i + 1, PID + 1, i % 2 ? "odd" : "even");
+		map_at(p, 10 * i + 2, PID + 1, 0x1000, i % 2 ? FILE_A : FILE_B);
+		exit_at(p, 10 * i + 8, PID + 1);
+	}
+	for (uint64_t i = 1; i <= 100; i++) {
+		assert_string_equal(comm_at(p, PID + 1, 10 * i + 5), i % 2 ? "odd" : "even");
+		assert_string_equal(module_at(p, PID + 1, 0x1000, 10 * i + 5), i % 2 ? "a" : "b");
+	}
+}
+
+static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **state)
+{
+	struct past *p = *state;
+	const struct life *life;
+
+	exec_at(p, 10, PID, "program");
+	assert_false(map_at(p, 11, PID, 0x1000, FILE_A));
+	assert_false(map_at(p, 12, PID, 0x5000, FILE_A));
+	assert_true(map_at(p, 20, PID, 0x1000, FILE_B));
+	assert_string_equal(module_at(p, PID, 0x1800, 15), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, 19), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, 20), "b");
+	assert_string_equal(module_at(p, PID, 0x1800, 0), "b");
+	assert_string_equal(module_at(p, PID, 0x5800, 15), "a");
+	assert_string_equal(module_at(p, PID, 0x5800, 25), "a");
+	life = history_keep(p->history, PID, 0, UINT64_MAX);
+	assert_int_equal(life_epoch(life, 11), life_epoch(life, 19));
+	assert_int_not_equal(life_epoch(life, 19), life_epoch(life, 20));
+}
+
+static void what_a_mapping_does_not_cover_of_another_stays(void **state)
+{
+	struct past *p = *state;
+	struct mapping large = {
+		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
+	};
+	const struct past_region *region;
+
+	exec_at(p, 10, PID, "program");
+	map_part(p, 11, PID, &large);
+	assert_true(map_at(p, 20, PID, 0x14000, FILE_B));
+	assert_string_equal(module_at(p, PID, 0x13fff, 30), "a");
+	assert_string_equal(module_at(p, PID, 0x14000, 30), "b");
+	assert_string_equal(module_at(p, PID, 0x14fff, 30), "b");
+	assert_string_equal(module_at(p, PID, 0x15000, 30), "a");
+	assert_string_equal(module_at(p, PID, 0x20000, 30), "");
+	assert_string_equal(module_at(p, PID, 0x14000, 15), "a");
+	region = life_region_at(history_keep(p->history, PID, 30, UINT64_MAX), 0x15000, 30);
+	assert_int_equal(region->offset, 0x5000);
+	assert_int_equal(region->start, 0x15000);
+}
+
+/* As a JIT compiler does, which makes its pages writable and executable in turn. */
+static void the_same_again_takes_no_room_and_changes_nothing(void **state)
+{
+	struct past *p = *state;
+	struct mapping code = { .path = "" };
+	size_t before = 0;
+
+	exec_at(p, 10, PID, "jit");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	for (uint64_t i = 0; i < 100000; i++) {
+		code.start = 0x100000 + i % 64 * 0x1000;
+		code.end = code.start + 0x1000;
+		assert_false(map_part(p, 20 + i, PID, &code));
+		assert_false(map_at(p, 20 + i, PID, 0x1000, FILE_A));
+		if (i == 100)
+			before = history_bytes(p->history);
+	}
+	assert_int_equal(history_bytes(p->history), before);
+	assert_string_equal(module_at(p, PID, 0x13f000, 50), "[anon]");
+}
+
+/* Not for each process is there one CPU, and not all are read at one moment. */
+static void a_fork_that_comes_late_is_put_where_it_belongs(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 1, PID, "parent");
+	exec_at(p, 12, PID + 1, "program");
+	map_at(p, 13, PID + 1, 0x1000, FILE_A);
+	fork_at(p, 10, PID, PID + 1);
+	assert_string_equal(comm_at(p, PID + 1, 11), "parent");
+	assert_string_equal(comm_at(p, PID + 1, 20), "program");
+	assert_string_equal(module_at(p, PID + 1, 0x1000, 20), "a");
+	exec_at(p, 30, PID + 1, "next");
+	assert_string_equal(comm_at(p, PID + 1, 20), "program");
+	assert_string_equal(comm_at(p, PID + 1, 30), "next");
+}
+
+static void after_a_loss_nothing_old_is_taken_for_what_runs(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "program");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	lose_at(p, 20);
+	lose_at(p, 21);
+	assert_string_equal(module_at(p, PID, 0x1000, 19), "a");
+	assert_string_equal(comm_at(p, PID, 19), "program");
+	assert_string_equal(module_at(p, PID, 0x1000, 30), "");
+	assert_string_equal(comm_at(p, PID, 30), "");
+	map_at(p, 40, PID, 0x1000, FILE_B);
+	assert_string_equal(module_at(p, PID, 0x1000, 50), "b");
+	exec_at(p, 60, PID, "known");
+	assert_string_equal(comm_at(p, PID, 70), "known");
+}
+
+static void what_is_of_no_process_of_ours_is_not_kept(void **state)
+{
+	struct past *p = *state;
+	size_t before = history_bytes(p->history);
+
+	for (uint64_t i = 1; i < 1000; i++) {
+		exec_at(p, i, 0, "outside");
+		map_at(p, i, 0, 0x1000 * i, FILE_A);
+		exit_at(p, i, UINT32_MAX);
+	}
+	assert_int_equal(history_bytes(p->history), before);
+	assert_null(history_keep(p->history, 0, 0, UINT64_MAX));
+}
+
+static void threads_begin_no_life_and_end_none(void **state)
+{
+	struct past *p = *state;
+	struct process_event event = { .type = PROCESS_FORK,
+				       .pid = PID,
+				       .tid = PID + 5,
+				       .parent_pid = PID,
+				       .parent_tid = PID,
+				       .time = 20 };
+
+	exec_at(p, 10, PID, "program");
+	assert_false(history_event(p->history, &event));
+	event = (struct process_event){
+		.type = PROCESS_COMM, .pid = PID, .tid = PID + 5, .comm = "thread", .time = 21
+	};
+	assert_false(history_event(p->history, &event));
+	event.type = PROCESS_EXIT;
+	assert_false(history_event(p->history, &event));
+	assert_string_equal(comm_at(p, PID, 30), "program");
+	assert_int_equal(history_keep(p->history, PID, 30, UINT64_MAX)->exited, UINT64_MAX);
+
+	/* What a thread forks has the thread's name, which is not told. */
+	event = (struct process_event){ .type = PROCESS_FORK,
+					.pid = PID + 9,
+					.tid = PID + 9,
+					.parent_pid = PID,
+					.parent_tid = PID + 5,
+					.time = 40 };
+	assert_false(history_event(p->history, &event));
+	assert_string_equal(comm_at(p, PID + 9, 50), "");
+}
+
+/* A process of our own, that waits. */
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static uint64_t here(void)
+{
+	return (uintptr_t)end_child;
+}
+
+static void what_was_there_before_is_looked_at(void **state)
+{
+	struct past *p = *state;
+	pid_t pid = start_child();
+	const struct life *life;
+	size_t before;
+
+	history_look(p->history, (uint32_t)pid);
+	life = history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX);
+	assert_non_null(life);
+	assert_true(life->is_whole);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 1), "test_history");
+	assert_string_equal(comm_at(p, (uint32_t)pid, 1), "test_history");
+	before = history_bytes(p->history);
+	history_look(p->history, (uint32_t)pid);
+	assert_int_equal(history_bytes(p->history), before);
+	end_child(pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), clock_ns(CLOCK_MONOTONIC)),
+			    "test_history");
+}
+
+/* The look saw what runs since an exec whose record had not been read yet. */
+static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void **state)
+{
+	struct past *p = *state;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	pid_t pid = start_child();
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	history_look(p->history, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_history");
+	exec_at(p, now + 1, (uint32_t)pid, "program");
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "");
+	assert_string_equal(comm_at(p, (uint32_t)pid, now), "");
+	assert_string_equal(module_at(p, (uint32_t)pid, 0x1000, now), "a");
+	/* One that was later than the look was not seen by it. */
+	end_child(pid);
+	pid = start_child();
+	history_look(p->history, (uint32_t)pid);
+	exec_at(p, clock_ns(CLOCK_MONOTONIC), (uint32_t)pid, "program");
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_history");
+	end_child(pid);
+}
+
+static void a_look_does_not_change_what_records_told(void **state)
+{
+	struct past *p = *state;
+	pid_t pid = start_child();
+
+	exec_at(p, 10, (uint32_t)pid, "program");
+	history_look(p->history, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
+	lose_at(p, 30);
+	history_look(p->history, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 40), "test_history");
+	end_child(pid);
+}
+
+static void a_process_that_has_gone_is_looked_at_in_vain(void **state)
+{
+	struct past *p = *state;
+	pid_t pid = start_child();
+
+	end_child(pid);
+	history_look(p->history, (uint32_t)pid);
+	assert_null(history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX));
+}
+
+/* A short process each millisecond, as sh(1) makes them. What it maps needs no file. */
+static void run_many(struct past *p, uint64_t n, size_t *most)
+{
+	struct mapping code = { .path = "[vdso]" };
+
+	exec_at(p, 1, PID, "sh");
+	for (uint64_t i = 1; i <= n; i++) {
+		uint64_t time = i * 1000000;
+		uint32_t pid = PID + 1 + (uint32_t)(i % 32000);
+
+		fork_at(p, time, PID, pid);
+		exec_at(p, time + 1000, pid, "true");
+		for (uint64_t part = 1; part <= 4; part++) {
+			code.start = part << 40;
+			code.end = code.start + 0x1000;
+			assert_false(map_part(p, time + 2000, pid, &code));
+		}
+		exit_at(p, time + 50000, pid);
+		if (history_bytes(p->history) > *most)
+			*most = history_bytes(p->history);
+	}
+}
+
+static void a_million_short_processes_take_bounded_memory(void **state)
+{
+	struct past *p = *state;
+	size_t few = 0, many = 0;
+
+	run_many(p, 50000, &few);
+	free_past(state);
+	make_past(state);
+	p = *state;
+	run_many(p, 1000000, &many);
+	assert_in_range(many, few / 2, few + few / 8);
+	assert_in_range(many, 0, 16 << 20);
+	assert_string_equal(comm_at(p, PID, 0), "sh");
+}
+
+static void what_was_asked_for_is_kept_for_two_periods(void **state)
+{
+	struct past *p = *state;
+	size_t most = 0;
+
+	fork_at(p, 10, PID, 77);
+	exec_at(p, 11, 77, "kept");
+	map_at(p, 12, 77, 0x1000, FILE_A);
+	assert_string_equal(comm_at(p, 77, 20), "kept");
+	exit_at(p, 30, 77);
+	run_many(p, 20000, &most);
+	history_refresh(p->history);
+	run_many(p, 20000, &most);
+	assert_string_equal(module_at(p, 77, 0x1000, 20), "a"); /* and asked for once more */
+	history_refresh(p->history);
+	run_many(p, 20000, &most);
+	history_refresh(p->history);
+	run_many(p, 20000, &most);
+	assert_null(history_keep(p->history, 77, 20, UINT64_MAX));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_past, free_past)
+	const struct CMUnitTest tests[] = {
+		TEST(a_child_has_what_its_parent_had_when_it_was_made),
+		TEST(a_child_outlives_its_parent_in_what_they_share),
+		TEST(exec_begins_with_nothing_and_what_was_stays_known),
+		TEST(a_hit_within_an_exec_is_of_the_program_before),
+		TEST(a_number_that_comes_round_is_another_process),
+		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
+		TEST(what_a_mapping_does_not_cover_of_another_stays),
+		TEST(the_same_again_takes_no_room_and_changes_nothing),
+		TEST(a_fork_that_comes_late_is_put_where_it_belongs),
+		TEST(after_a_loss_nothing_old_is_taken_for_what_runs),
+		TEST(what_is_of_no_process_of_ours_is_not_kept),
+		TEST(threads_begin_no_life_and_end_none),
+		TEST(what_was_there_before_is_looked_at),
+		TEST(a_look_that_came_before_the_record_of_an_exec_is_not_believed),
+		TEST(a_look_does_not_change_what_records_told),
+		TEST(a_process_that_has_gone_is_looked_at_in_vain),
+		TEST(a_million_short_processes_take_bounded_memory),
+		TEST(what_was_asked_for_is_kept_for_two_periods),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
