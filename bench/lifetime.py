@@ -216,14 +216,14 @@ def user_functions(setup, table):
     table.title("All functions of libc")
     copy = copy_libc(setup)
     env = {**os.environ, "LD_LIBRARY_PATH": str(setup.tmp)}
-    single = ["--without", "uprobe.multi,uprobe.event"]
+    older = ["--without", "uprobe.multi"]
     with Process(setup.bench / "load", "sleep", env=env) as sleeper:
         one = ["-p", sleeper.pid, f"{copy}:*"]
         jobs = [
             ("-p PID c:*, uprobe.multi", [setup.stackcount, *one]),
-            ("-p PID c:*, perf events", [setup.stackcount, *single, *one]),
+            ("-p PID c:*, uprobe.event", [setup.stackcount, *older, *one]),
             ("c:* of all processes, uprobe.multi", [setup.stackcount, f"{copy}:*"]),
-            ("c:* of all processes, perf events", [setup.stackcount, *single, f"{copy}:*"]),
+            ("c:* of all processes, uprobe.event", [setup.stackcount, *older, f"{copy}:*"]),
         ]
         got = {name: [] for name, _ in jobs}
         for r in range(setup.rounds):

@@ -1,0 +1,63 @@
+/*
+ * Any text is a line of /proc/PID/maps, or is not. What is taken from it is an executable mapping
+ * that begins before it ends, with a path of one line's length at most; written as the kernel
+ * writes it, it is the same mapping again.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "base/strtab.h"
+#include "host/mappings.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void put_path(struct strbuf *line, const char *path)
+{
+	for (; *path; path++)
+		strbuf_put(line, *path == '\n' ? "\\012" : path, *path == '\n' ? 4 : 1);
+}
+
+static void check_again(const struct mapping *m, struct strtab *strings)
+{
+	cleanup_strbuf struct strbuf line = {};
+	struct mapping again;
+	char head[160];
+	int n = snprintf(head, sizeof(head), "%lx-%lx r-xp %08lx %02x:%02x %lu ", m->start, m->end,
+			 m->offset, major(m->dev), minor(m->dev), m->inode);
+
+	strbuf_put(&line, head, (size_t)n);
+	put_path(&line, m->path);
+	if (m->is_deleted)
+		strbuf_put(&line, " (deleted)", 10);
+	strbuf_put(&line, "\n", 2);
+	check(mapping_parse(line.text, strings, &again));
+	check(again.start == m->start && again.end == m->end && again.offset == m->offset);
+	check(again.dev == m->dev && again.inode == m->inode);
+	check(again.is_deleted == m->is_deleted && strcmp(again.path, m->path) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	cleanup_free char *line = strndup((const char *)data, size);
+	struct strtab *strings = strtab_new();
+	struct mapping m;
+
+	if (mapping_parse(line, strings, &m)) {
+		check(m.start < m.end && strlen(m.path) <= strlen(line));
+		check(m.inode || !m.dev);
+		check_again(&m, strings);
+	}
+	strtab_free(strings);
+	return 0;
+}
