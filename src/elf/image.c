@@ -172,6 +172,34 @@ size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t
 	return n;
 }
 
+bool image_section(const struct image *im, const char *name, struct image_section *ret)
+{
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *s = &im->sections[i];
+
+		if (strcmp(s->name, name) != 0)
+			continue;
+
+		struct slice bytes = section_bytes(im, s);
+
+		*ret = (struct image_section){ bytes.data, bytes.size, s->vaddr };
+		return bytes.size > 0;
+	}
+	return false;
+}
+
+bool image_code_around(const struct image *im, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end)
+{
+	const struct segment *s = segment_of(im, vaddr);
+
+	if (!s || !s->is_executable)
+		return false;
+	*ret_start = s->vaddr;
+	*ret_end = s->vaddr + s->file_bytes;
+	return true;
+}
+
 bool image_is_64_bit(const struct image *im)
 {
 	return im->is_64_bit;

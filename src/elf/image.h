@@ -75,6 +75,20 @@ must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *
 /* The first @n bytes of machine code at @vaddr; returns how many the file holds there (0: none). */
 size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
 
+/* The bytes of section @name that the file holds, as they lie there. Lent by @im. */
+struct image_section {
+	const uint8_t *data;
+	size_t size;
+	uint64_t vaddr;
+};
+
+/* False: there is none, or not one that can be read where it lies (empty, compressed). */
+bool image_section(const struct image *im, const char *name, struct image_section *ret);
+
+/* The executable segment that @vaddr lies in: [*ret_start, *ret_end). False: none. */
+bool image_code_around(const struct image *im, uint64_t vaddr, uint64_t *ret_start,
+		       uint64_t *ret_end);
+
 /*
  * A place in code, behind the instructions that lie from @entry to it. @owner is the
  * caller's; @is_entered the answer.
