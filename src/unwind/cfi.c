@@ -1,0 +1,412 @@
+/*
+ * The list of entries. In .eh_frame:
+ *
+ *	CIE   length  0     version "zR" code_factor data_factor 16  augmentation data  program
+ *	FDE   length  back  start bytes  augmentation data  program
+ *
+ * where @back leads from its own place to the CIE. .debug_frame has the CIE's offset there, and
+ * ~0 in CIEs. A program may have both: with -fno-asynchronous-unwind-tables -g its own code is in
+ * .debug_frame, and what the C library linked to it in .eh_frame. Programs are run in program.c.
+ */
+#include "unwind/cfi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "elf/image.h"
+#include "unwind/program.h"
+
+/* DW_EH_PE_*: how an address is written. */
+enum {
+	PE_ABSOLUTE = 0x00,
+	PE_RELATIVE = 0x10, /* to its own place */
+	PE_BASE = 0xf0,
+	PE_ULEB128 = 0x01,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SLEB128 = 0x09,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_FORM = 0x0f,
+};
+
+/* What a CIE says of its FDEs. */
+struct common {
+	struct cfi_cie cie;
+	uint8_t encoding;      /* of addresses: PE_* */
+	bool has_augmentation; /* FDEs have data of their own, whose length stands first */
+	bool is_bad;           /* its FDEs cannot be read */
+};
+
+struct reader {
+	const struct image *im;
+	struct image_section section;
+	bool is_debug; /* that is .debug_frame */
+	struct common *cies;
+	size_t n_cies, cies_capacity;
+	struct u64_map numbers; /* by cie_key() */
+	struct cfi_fde *fdes;
+	size_t n_fdes, fdes_capacity;
+	uint64_t code_start, code_end; /* of the segment that was looked at last */
+	struct cfi_stats *stats;
+};
+
+static uint64_t cie_key(const struct reader *r, uint64_t offset)
+{
+	return offset << 1 | r->is_debug;
+}
+
+/* A CIE or FDE: what stands behind @id. */
+struct entry {
+	size_t offset;
+	size_t id_offset;
+	uint64_t id;
+	struct cursor body;
+};
+
+static void reader_fini(struct reader *r)
+{
+	free(r->cies);
+	free(r->fdes);
+	u64_map_fini(&r->numbers);
+}
+
+static uint64_t vaddr_of(const struct reader *r, const uint8_t *at)
+{
+	return r->section.vaddr + (uint64_t)(at - r->section.data);
+}
+
+/* The number alone, as it is written. Refuses forms that do not exist. */
+static uint64_t read_form(struct cursor *c, uint8_t form)
+{
+	switch (form) {
+	case PE_ABSOLUTE:
+	case PE_UDATA8:
+	case PE_SDATA8:
+		return cursor_uint(c, 8);
+	case PE_UDATA4:
+		return cursor_uint(c, 4);
+	case PE_UDATA2:
+		return cursor_uint(c, 2);
+	case PE_SDATA4:
+		return (uint64_t)cursor_int(c, 4);
+	case PE_SDATA2:
+		return (uint64_t)cursor_int(c, 2);
+	case PE_ULEB128:
+		return cursor_uleb(c);
+	case PE_SLEB128:
+		return (uint64_t)cursor_sleb(c);
+	default:
+		c->is_spent = true;
+		return 0;
+	}
+}
+
+/* Bases that no linker uses here, and pointers to the address, are refused. */
+static uint64_t read_address(const struct reader *r, struct cursor *c, uint8_t encoding)
+{
+	uint64_t at = vaddr_of(r, c->at);
+
+	if ((encoding & PE_BASE) == PE_RELATIVE)
+		return at + read_form(c, encoding & PE_FORM);
+	if ((encoding & PE_BASE) != PE_ABSOLUTE)
+		c->is_spent = true;
+	return read_form(c, encoding & PE_FORM);
+}
+
+/* The next entry. False: the section's end, or what cannot be one. */
+static bool next_entry(const struct reader *r, struct cursor *c, struct entry *ret)
+{
+	uint64_t length;
+	size_t id_bytes = 4;
+	const uint8_t *body;
+
+	do { /* zeros end the part of one object file */
+		if (cursor_left(c) < 8)
+			return false;
+		ret->offset = (size_t)(c->at - r->section.data);
+		length = cursor_uint(c, 4);
+	} while (!length);
+	if (length == UINT32_MAX) {
+		length = cursor_uint(c, 8);
+		id_bytes = r->is_debug ? 8 : 4;
+	}
+	ret->id_offset = (size_t)(c->at - r->section.data);
+	body = cursor_skip(c, length);
+	if (!body || length < id_bytes)
+		return false;
+	ret->body = (struct cursor){ .at = body, .end = body + length };
+	ret->id = cursor_uint(&ret->body, id_bytes);
+	if (r->is_debug && id_bytes == 4 && ret->id == UINT32_MAX)
+		ret->id = UINT64_MAX;
+	return true;
+}
+
+static bool is_cie(const struct reader *r, const struct entry *entry)
+{
+	return entry->id == (r->is_debug ? UINT64_MAX : 0);
+}
+
+/* "zPLRS": what stands in the data, letter by letter. False: an unknown letter. */
+static bool read_augmentation(const char *letters, struct cursor *data, struct common *ret)
+{
+	for (; *letters; letters++) {
+		uint8_t encoding;
+
+		switch (*letters) {
+		case 'R':
+			ret->encoding = (uint8_t)cursor_uint(data, 1);
+			break;
+		case 'L':
+			(void)cursor_uint(data, 1);
+			break;
+		case 'P':
+			encoding = (uint8_t)cursor_uint(data, 1);
+			(void)read_form(data, encoding & PE_FORM);
+			break;
+		case 'S':
+			ret->cie.is_signal = true;
+			break;
+		case 'B':
+			break;
+		default:
+			return false;
+		}
+	}
+	return !data->is_spent;
+}
+
+/* Returns the letters; NULL: it is of a kind that is not known. */
+static const char *read_head(const struct reader *r, struct cursor *c, uint8_t *ret_version)
+{
+	uint8_t version = (uint8_t)cursor_uint(c, 1);
+	uint64_t sizes;
+	const char *letters = (const char *)c->at;
+	size_t n = strnlen(letters, cursor_left(c));
+
+	*ret_version = version;
+	if (!cursor_skip(c, n + 1) || (version != 1 && version != 3 && version != 4))
+		return NULL;
+	sizes = version == 4 ? cursor_uint(c, 2) : 8; /* of an address, of a segment's selector */
+	if (sizes != 8)
+		return NULL;
+	if (letters[0] && (letters[0] != 'z' || r->is_debug))
+		return NULL;
+	return letters;
+}
+
+static bool read_cie(const struct reader *r, struct cursor c, struct common *ret)
+{
+	struct cursor data = {};
+	uint8_t version;
+	const char *letters = read_head(r, &c, &version);
+
+	if (!letters)
+		return false;
+	ret->cie.code_factor = cursor_uleb(&c);
+	ret->cie.data_factor = cursor_sleb(&c);
+	if ((version == 1 ? cursor_uint(&c, 1) : cursor_uleb(&c)) != CFI_RETURN_ADDRESS)
+		return false;
+	if (letters[0] == 'z') {
+		uint64_t size = cursor_uleb(&c);
+
+		ret->has_augmentation = true;
+		data.at = cursor_skip(&c, size);
+		if (!data.at)
+			return false;
+		data.end = data.at + size;
+		if (!read_augmentation(letters + 1, &data, ret))
+			return false;
+	}
+	return !c.is_spent && cfi_run_initial(&ret->cie, c.at, cursor_left(&c));
+}
+
+/*
+ * All CIEs are read before any FDE. Only what is an entry of its own can be one: were a FDE let
+ * to name any place, many could name long ones that overlap, and each program would be run.
+ */
+static void collect_cies(struct reader *r)
+{
+	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
+	struct entry entry;
+
+	while (next_entry(r, &c, &entry)) {
+		struct common common = {};
+
+		if (!is_cie(r, &entry))
+			continue;
+		common.is_bad = !read_cie(r, entry.body, &common);
+		(void)u64_map_put(&r->numbers, cie_key(r, entry.offset), (uint32_t)r->n_cies, NULL);
+		array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	}
+}
+
+static const uint32_t *find_cie(const struct reader *r, const struct entry *entry)
+{
+	uint64_t offset = r->is_debug ? entry->id : entry->id_offset - entry->id;
+
+	return u64_map_get(&r->numbers, cie_key(r, offset));
+}
+
+/* Cut @fde to the segment that it begins in. False: that holds no code. */
+static bool cut_to_code(struct reader *r, struct cfi_fde *fde)
+{
+	if (fde->end <= fde->start)
+		return false;
+	if ((fde->start < r->code_start || fde->start >= r->code_end) &&
+	    !image_code_around(r->im, fde->start, &r->code_start, &r->code_end))
+		return false;
+	if (fde->end > r->code_end)
+		fde->end = r->code_end;
+	return true;
+}
+
+/* False: it cannot be read. */
+static bool read_fde(const struct reader *r, const struct entry *entry, struct cfi_fde *ret)
+{
+	const uint32_t *number = find_cie(r, entry);
+	struct cursor c = entry->body;
+
+	if (!number || r->cies[*number].is_bad)
+		return false;
+
+	const struct common *common = &r->cies[*number];
+	uint64_t bytes;
+
+	ret->cie = *number;
+	ret->start = read_address(r, &c, common->encoding);
+	bytes = read_form(&c, common->encoding & PE_FORM);
+	if (common->has_augmentation)
+		(void)cursor_skip(&c, cursor_uleb(&c));
+	if (__builtin_add_overflow(ret->start, bytes, &ret->end))
+		return false;
+	ret->program = c.at;
+	ret->program_bytes = (uint32_t)cursor_left(&c);
+	return !c.is_spent && cursor_left(&c) <= UINT32_MAX;
+}
+
+static void collect_fdes(struct reader *r)
+{
+	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
+	struct entry entry;
+
+	while (next_entry(r, &c, &entry)) {
+		struct cfi_fde fde;
+
+		if (is_cie(r, &entry))
+			continue;
+		if (!read_fde(r, &entry, &fde))
+			r->stats->n_bad++;
+		else if (!cut_to_code(r, &fde))
+			r->stats->n_outside++;
+		else
+			array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+	}
+	if (c.is_spent)
+		r->stats->n_bad++;
+}
+
+/* By address, then .eh_frame first, whose CIEs were read first. */
+static int compare_fdes(const void *left, const void *right)
+{
+	const struct cfi_fde *a = left;
+	const struct cfi_fde *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->cie != b->cie)
+		return a->cie < b->cie ? -1 : 1;
+	return a->program < b->program ? -1 : a->program > b->program;
+}
+
+/* Linkers leave them sorted but for a few. */
+static void sort_fdes(struct reader *r)
+{
+	for (size_t i = 1; i < r->n_fdes; i++) {
+		if (compare_fdes(&r->fdes[i - 1], &r->fdes[i]) > 0) {
+			qsort(r->fdes, r->n_fdes, sizeof(*r->fdes), compare_fdes);
+			return;
+		}
+	}
+}
+
+struct counted {
+	cfi_visit *visit;
+	void *context;
+	struct cfi_stats *stats;
+};
+
+static int count_row(void *context, const struct cfi_row *row)
+{
+	const struct counted *counted = context;
+
+	counted->stats->n_rows++;
+	return counted->visit(counted->context, row);
+}
+
+/* Run the entries in order; each ends where the next begins. */
+static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
+{
+	struct counted counted = { visit, context, r->stats };
+	struct cfi_row gap = { .kind = CFI_GAP };
+
+	for (size_t i = 0, next; i < r->n_fdes; i = next) {
+		const struct cfi_fde *fde = &r->fdes[i];
+		uint64_t end = fde->end;
+		int err;
+
+		next = i + 1;
+		while (next < r->n_fdes && r->fdes[next].start == fde->start)
+			next++;
+		r->stats->n_overlap += next - i - 1;
+		if (next < r->n_fdes && r->fdes[next].start < end) {
+			end = r->fdes[next].start;
+			r->stats->n_overlap++;
+		}
+		r->stats->n_entries++;
+		err = cfi_run(&r->cies[fde->cie].cie, fde, end, count_row, &counted);
+		if (err)
+			return err;
+		if (next < r->n_fdes && r->fdes[next].start == end)
+			continue;
+		gap.vaddr = end;
+		err = visit(context, &gap);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* False: there is no such section. */
+static bool collect(struct reader *r, const char *name, bool is_debug)
+{
+	r->is_debug = is_debug;
+	if (!image_section(r->im, name, &r->section))
+		return false;
+	collect_cies(r);
+	collect_fdes(r);
+	return true;
+}
+
+int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct cfi_stats *ret,
+		 struct error *e)
+{
+	cleanup(reader_fini) struct reader r = { .im = im, .stats = ret };
+	bool is_any;
+
+	*ret = (struct cfi_stats){};
+	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
+		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
+	is_any = collect(&r, ".eh_frame", false);
+	is_any |= collect(&r, ".debug_frame", true);
+	if (!is_any)
+		return error_set(e, -ENOENT, "no unwind information in the file");
+	sort_fdes(&r);
+	return run_fdes(&r, visit, context);
+}

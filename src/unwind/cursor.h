@@ -1,0 +1,92 @@
+/*
+ * unwind/cursor.h - reading a slice of a file. What would lie outside reads as 0 and leaves the
+ * cursor spent: whoever reads a row of things asks once, at the end.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cursor {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool is_spent; /* something was asked for that is not there */
+};
+
+static inline size_t cursor_left(const struct cursor *c)
+{
+	return (size_t)(c->end - c->at);
+}
+
+/* Go @n bytes on; where they lay, or NULL. */
+static inline const uint8_t *cursor_skip(struct cursor *c, uint64_t n)
+{
+	const uint8_t *from = c->at;
+
+	if (n > cursor_left(c)) {
+		c->is_spent = true;
+		c->at = c->end;
+		return NULL;
+	}
+	c->at += n;
+	return from;
+}
+
+/* A little-endian number of @n bytes, at most 8. */
+static inline uint64_t cursor_uint(struct cursor *c, size_t n)
+{
+	const uint8_t *from = cursor_skip(c, n);
+	uint64_t value = 0;
+
+	if (from)
+		memcpy(&value, from, n);
+	return value;
+}
+
+static inline int64_t cursor_int(struct cursor *c, size_t n)
+{
+	unsigned unused = 64 - 8 * (unsigned)n;
+
+	return (int64_t)(cursor_uint(c, n) << unused) >> unused;
+}
+
+/* Bits beyond 64 are dropped. *@ret_bits: how many were written. */
+static inline uint64_t cursor_leb128(struct cursor *c, unsigned *ret_bits)
+{
+	uint64_t value = 0;
+	unsigned bits = 0;
+
+	while (c->at < c->end) {
+		uint8_t byte = *c->at++;
+
+		if (bits < 64)
+			value |= (uint64_t)(byte & 0x7f) << bits;
+		bits += bits < 64 ? 7 : 0;
+		if (!(byte & 0x80)) {
+			*ret_bits = bits;
+			return value;
+		}
+	}
+	c->is_spent = true;
+	*ret_bits = 64;
+	return 0;
+}
+
+static inline uint64_t cursor_uleb(struct cursor *c)
+{
+	unsigned bits;
+
+	return cursor_leb128(c, &bits);
+}
+
+static inline int64_t cursor_sleb(struct cursor *c)
+{
+	unsigned bits;
+	uint64_t value = cursor_leb128(c, &bits);
+
+	if (bits < 64 && value >> (bits - 1) & 1)
+		value |= ~0ULL << bits;
+	return (int64_t)value;
+}

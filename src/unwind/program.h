@@ -1,0 +1,43 @@
+/* unwind/program.h - what an entry of .eh_frame is made of. For unwind/ only. */
+#pragma once
+
+#include "unwind/cfi.h"
+#include "unwind/cursor.h"
+
+/* What is known at one place. */
+struct cfi_state {
+	struct cfi_value cfa;
+	struct cfi_value bx, bp, sp;
+	struct cfi_value pc;
+	struct cfi_value other; /* of all registers that do not matter */
+};
+
+/* What FDEs have in common. */
+struct cfi_cie {
+	uint64_t code_factor;
+	int64_t data_factor;
+	bool is_signal;
+	struct cfi_state initial;
+};
+
+/* About code [@start, @end). */
+struct cfi_fde {
+	uint64_t start;
+	uint64_t end;
+	const uint8_t *program;
+	uint32_t program_bytes;
+	uint32_t cie; /* number of its CIE */
+};
+
+/* Run a CIE's program: what holds at the first instruction. False: it makes no sense. */
+bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size);
+
+/*
+ * Run an FDE's program up to address @end, which may lie before the FDE's own.
+ * Rows have strictly rising addresses, from @fde's start on.
+ */
+int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, cfi_visit *visit,
+	    void *context);
+
+/* What an expression says, if it is of a form that is known; else CFI_OTHER. */
+struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_address);
