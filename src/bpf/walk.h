@@ -1,0 +1,320 @@
+/*
+ * bpf/walk.h - one step of walking a user's stack by tables: from a frame to its caller. Pure
+ * inline functions for both sides: BPF programs bound the loop and read user memory, tests
+ * give them memory of their own. No libc, and every loop has a bound.
+ *
+ *	rule     at this address of the code, the caller's registers are found so
+ *	entry    from this address on, that rule
+ *	table    entries and rules of an image (unwind/compact.h makes them from its CFI)
+ *
+ * A frame's registers come with what is known of them. Of the innermost, and of one that a
+ * signal interrupted, that is all. Of a caller it is rsp, rbp and rbx: rsp and rbp are what nearly
+ * all rules are made of, and by rbx the dynamic linker's _dl_runtime_resolve leads to its caller.
+ *Other registers are used where nothing is called (measured over the 37,900,000 rows of 2,350 files
+ *of a Debian 12 with much software: r10, rax, rsi, r13, r11 in prologues and in OpenSSL).
+ */
+#pragma once
+
+#include "bpf/abi.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((__always_inline__))
+#endif
+
+/* Registers by DWARF's numbers. */
+#define UNWIND_RAX 0
+#define UNWIND_RDX 1
+#define UNWIND_RCX 2
+#define UNWIND_RBX 3
+#define UNWIND_RSI 4
+#define UNWIND_RDI 5
+#define UNWIND_RBP 6
+#define UNWIND_RSP 7
+#define UNWIND_N_REGISTERS 16
+#define UNWIND_ALL_KNOWN 0xffffU
+
+/*
+ * CFA: what rsp was before the call. The return address is at CFA - 8, the caller's rsp is CFA.
+ * rbp and rbx are saved at base + 8 * @bp and base + 8 * @bx, where base is the CFA, or this
+ * frame's rbp in the kinds _BY_BP.
+ */
+enum unwind_kind {
+	UNWIND_NO_ROW,    /* all zero: nothing is known of this address */
+	UNWIND_UNFIT,     /* something is, which no rule can say; @bx: enum unwind_unfit */
+	UNWIND_OUTERMOST, /* nobody called: _start, a thread's first function */
+	UNWIND_SIGNAL,    /* the return from a signal's handler: rsp is at a struct ucontext */
+	UNWIND_IS,        /* CFA = reg + offset */
+	UNWIND_IS_BY_BP,
+	UNWIND_AT,       /* CFA = *(reg + offset) */
+	UNWIND_AT_BY_BP, /* a realigned stack: *(rbp - 8) */
+	UNWIND_AT_8,     /* CFA = *(reg + offset) + 8 */
+	UNWIND_PLT,      /* CFA = reg + offset + 8 if (pc & 15) >= 11 */
+	UNWIND_PC_IN,    /* CFA = rsp + offset, the return address is in reg: vfork */
+};
+
+/* Why a row has no rule. */
+enum unwind_unfit {
+	UNFIT_MALFORMED, /* the CFI makes no sense */
+	UNFIT_CFA,       /* an expression or offset that no kind is for */
+	UNFIT_RETURN_ADDRESS,
+	UNFIT_RBP,
+	UNFIT_RSP,
+	UNFIT_SIGNAL, /* a signal frame that is not Linux's */
+	UNFIT_RULES,  /* more different rules than entries can name */
+	UNFIT_FAR,    /* too far from the image's first row */
+	UNFIT_REASONS,
+};
+
+struct unwind_rule {
+	__s32 offset;
+	__s16 bp; /* 0, but in kinds _BY_BP: the caller's is this frame's */
+	__s8 bx;  /* 0: likewise, in all kinds */
+	__u8 how; /* enum unwind_kind, register << 4 */
+};
+_Static_assert(sizeof(struct unwind_rule) == 8, "abi");
+
+#define UNWIND_HOW(kind, reg) ((__u8)((kind) | (reg) << 4))
+#define UNWIND_BP_LOST (-32768) /* the caller's cannot be had */
+#define UNWIND_BX_LOST (-128)
+
+/* By frame pointers, for code that has them and no table: what "push %rbp; mov %rsp,%rbp" left. */
+#define UNWIND_FRAME_POINTER \
+	((struct unwind_rule){ .offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RBP) })
+
+/* Of the entries of an image, those of 64 KiB of addresses make a page. */
+#define UNWIND_PAGE_BITS 16
+#define UNWIND_PAGE_STEPS 17 /* to find one among as many as a page can have */
+
+struct unwind_entry {
+	__u16 low;  /* the row's address within its page; it holds up to the next row's */
+	__u16 rule; /* its number; 0 is UNWIND_NO_ROW */
+};
+_Static_assert(sizeof(struct unwind_entry) == 4, "abi");
+
+/* Why a walk ends, or that it goes on. */
+enum unwind_end {
+	UNWIND_GOES_ON,
+	UNWIND_END_ROOT,
+	UNWIND_END_NO_MAPPING,   /* of the address */
+	UNWIND_END_NO_TABLE_YET, /* the mapping's is being made */
+	UNWIND_END_NO_TABLE,     /* the mapping has none, and its code no frame pointers */
+	UNWIND_END_NO_ROW,
+	UNWIND_END_UNFIT,      /* also: a register that is not known in this frame */
+	UNWIND_END_UNREADABLE, /* a page of the stack is not there */
+	UNWIND_END_NOT_ADVANCING,
+	UNWIND_END_DEPTH,
+};
+
+struct unwind_regs {
+	__u64 of[UNWIND_N_REGISTERS];
+	__u64 pc;
+	__u32 known;    /* a bit for each register */
+	__u16 is_exact; /* execution stands at pc; else it is a return address */
+	__u16 n_turns;  /* how often the walk led down the stack */
+};
+
+/*
+ * Stacks grow down, so a caller's is further up. A signal's alternate stack, coroutines and code
+ * that goes on on a larger stack may lead back down, but not again and again.
+ */
+#define UNWIND_MAX_TURNS 8
+
+/* The word at user address @at. False: it cannot be read. */
+typedef _Bool unwind_read(void *from, __u64 at, __u64 *ret);
+
+/* Entry number @i of a table. False: there is none. */
+typedef _Bool unwind_entry_at(void *from, __u32 i, struct unwind_entry *ret);
+
+/*
+ * The address that is looked up: a return address is where the call ends, and behind a call
+ * that does not return something else may begin.
+ */
+static __always_inline __u64 unwind_look_up_at(const struct unwind_regs *regs)
+{
+	return regs->is_exact ? regs->pc : regs->pc - 1;
+}
+
+/*
+ * The rule for the address @low of a page, whose entries are those from @first up to @last: that of
+ * the last entry that does not begin behind it. Entry 0 of a table belongs to no page, so there is
+ * always one before. False: the table has not what it should have.
+ */
+static __always_inline _Bool unwind_find(__u32 first, __u32 last, __u16 low,
+					 unwind_entry_at *entry_at, void *from, __u16 *ret_rule)
+{
+	struct unwind_entry entry;
+
+	for (int step = 0; step < UNWIND_PAGE_STEPS && first < last; step++) {
+		__u32 middle = first + (last - first) / 2;
+
+		if (!entry_at(from, middle, &entry))
+			return 0;
+		if (entry.low <= low)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	if (!entry_at(from, first - 1, &entry))
+		return 0;
+	*ret_rule = entry.rule;
+	return 1;
+}
+
+static __always_inline _Bool unwind_is_known(const struct unwind_regs *regs, __u32 reg)
+{
+	return regs->known >> reg & 1;
+}
+
+/* The caller's stack pointer is @cfa. False: too often that was not further up. */
+static __always_inline _Bool unwind_is_way_on(struct unwind_regs *regs, __u64 cfa)
+{
+	if (cfa > regs->of[UNWIND_RSP])
+		return 1;
+	return cfa != regs->of[UNWIND_RSP] && ++regs->n_turns <= UNWIND_MAX_TURNS;
+}
+
+/*
+ * From a signal's handler's return to what was interrupted: all its registers lie in the
+ * ucontext, 40 bytes into it, in the kernel's order (struct sigcontext).
+ */
+static __always_inline enum unwind_end unwind_signal(struct unwind_regs *regs, unwind_read *read,
+						     void *from)
+{
+	__u64 at = regs->of[UNWIND_RSP] + 40;
+	__u64 sp = 0;
+	_Bool is_read = 1;
+
+	is_read &= read(from, at + 120, &sp);
+	is_read &= read(from, at + 128, &regs->pc);
+	if (!is_read)
+		return UNWIND_END_UNREADABLE;
+	if (!unwind_is_way_on(regs, sp))
+		return UNWIND_END_NOT_ADVANCING;
+	for (__u32 i = 0; i < 8; i++)
+		is_read &= read(from, at + i * 8ULL, &regs->of[8 + i]);
+	is_read &= read(from, at + 64, &regs->of[UNWIND_RDI]);
+	is_read &= read(from, at + 72, &regs->of[UNWIND_RSI]);
+	is_read &= read(from, at + 80, &regs->of[UNWIND_RBP]);
+	is_read &= read(from, at + 88, &regs->of[UNWIND_RBX]);
+	is_read &= read(from, at + 96, &regs->of[UNWIND_RDX]);
+	is_read &= read(from, at + 104, &regs->of[UNWIND_RAX]);
+	is_read &= read(from, at + 112, &regs->of[UNWIND_RCX]);
+	regs->of[UNWIND_RSP] = sp;
+	regs->known = UNWIND_ALL_KNOWN;
+	regs->is_exact = 1;
+	return is_read ? UNWIND_GOES_ON : UNWIND_END_UNREADABLE;
+}
+
+/* The CFA by @rule. */
+static __always_inline enum unwind_end unwind_cfa(const struct unwind_regs *regs,
+						  struct unwind_rule rule, unwind_read *read,
+						  void *from, __u64 *ret)
+{
+	__u32 kind = rule.how & 15;
+	__u32 reg = kind == UNWIND_PC_IN ? UNWIND_RSP : rule.how >> 4;
+
+	if (!unwind_is_known(regs, reg))
+		return UNWIND_END_UNFIT;
+	*ret = regs->of[reg] + (__u64)rule.offset;
+	if (kind == UNWIND_AT || kind == UNWIND_AT_BY_BP || kind == UNWIND_AT_8) {
+		if (!read(from, *ret, ret))
+			return UNWIND_END_UNREADABLE;
+		*ret += kind == UNWIND_AT_8 ? 8 : 0;
+	} else if (kind == UNWIND_PLT) {
+		*ret += (regs->pc & 15) >= 11 ? 8 : 0;
+	}
+	return UNWIND_GOES_ON;
+}
+
+/* A register that the caller had, saved at @base + 8 * @words. False: unreadable. */
+static __always_inline _Bool unwind_saved(struct unwind_regs *regs, __u32 reg, __u64 base,
+					  __s32 words, unwind_read *read, void *from)
+{
+	return read(from, base + 8 * (__u64)words, &regs->of[reg]);
+}
+
+/* rbp and rbx of the caller, whose rsp is @cfa. */
+static __always_inline enum unwind_end unwind_restore(struct unwind_regs *regs,
+						      struct unwind_rule rule, __u64 cfa,
+						      unwind_read *read, void *from)
+{
+	__u32 kind = rule.how & 15;
+	_Bool is_by_bp = kind == UNWIND_IS_BY_BP || kind == UNWIND_AT_BY_BP;
+	__u32 known = 1 << UNWIND_RSP | (regs->known & (1 << UNWIND_RBP | 1 << UNWIND_RBX));
+	__u64 base = is_by_bp ? regs->of[UNWIND_RBP] : cfa;
+
+	if (is_by_bp && !unwind_is_known(regs, UNWIND_RBP))
+		return UNWIND_END_UNFIT;
+	if (rule.bp == UNWIND_BP_LOST) {
+		known &= ~(1U << UNWIND_RBP);
+	} else if (rule.bp || is_by_bp) {
+		if (!unwind_saved(regs, UNWIND_RBP, base, rule.bp, read, from))
+			return UNWIND_END_UNREADABLE;
+		known |= 1 << UNWIND_RBP;
+	}
+	if (rule.bx == UNWIND_BX_LOST) {
+		known &= ~(1U << UNWIND_RBX);
+	} else if (rule.bx) {
+		if (!unwind_saved(regs, UNWIND_RBX, base, rule.bx, read, from))
+			return UNWIND_END_UNREADABLE;
+		known |= 1 << UNWIND_RBX;
+	}
+	regs->known = known;
+	return UNWIND_GOES_ON;
+}
+
+/* From a frame to its caller, by a rule that says where that is. */
+static __always_inline enum unwind_end
+unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+{
+	__u32 reg = rule.how >> 4;
+	_Bool is_pc_in = (rule.how & 15) == UNWIND_PC_IN;
+	__u64 cfa, pc = 0;
+	enum unwind_end end = unwind_cfa(regs, rule, read, from, &cfa);
+
+	if (end)
+		return end;
+	if (is_pc_in && !unwind_is_known(regs, reg))
+		return UNWIND_END_UNFIT;
+	if (is_pc_in)
+		pc = regs->of[reg];
+	else if (!unwind_is_way_on(regs, cfa))
+		return UNWIND_END_NOT_ADVANCING;
+	else if (!read(from, cfa - 8, &pc))
+		return UNWIND_END_UNREADABLE;
+	end = unwind_restore(regs, rule, cfa, read, from);
+	if (end)
+		return end;
+	regs->of[UNWIND_RSP] = cfa;
+	regs->pc = pc;
+	regs->is_exact = 0;
+	return pc ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+}
+
+/*
+ * One step. @regs become the caller's; if the walk does not go on, they are of no use. @read is
+ * given
+ * @from, and called at most 17 times.
+ */
+static __always_inline enum unwind_end
+unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+{
+	switch (rule.how & 15) {
+	case UNWIND_NO_ROW:
+		return UNWIND_END_NO_ROW;
+	case UNWIND_OUTERMOST:
+		return UNWIND_END_ROOT;
+	case UNWIND_SIGNAL:
+		return unwind_signal(regs, read, from);
+	case UNWIND_IS:
+	case UNWIND_IS_BY_BP:
+	case UNWIND_AT:
+	case UNWIND_AT_BY_BP:
+	case UNWIND_AT_8:
+	case UNWIND_PLT:
+	case UNWIND_PC_IN:
+		return unwind_call(regs, rule, read, from);
+	default:
+		return UNWIND_END_UNFIT;
+	}
+}
