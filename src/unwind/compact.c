@@ -1,0 +1,180 @@
+#include "unwind/compact.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+
+#define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
+#define MAX_RULES 0x10000U
+
+struct maker {
+	struct unwind_table table;
+	size_t pages_capacity, entries_capacity, rules_capacity;
+	struct u64_map numbers; /* of rules, by their bits */
+	uint64_t last_bits;     /* of the rule of the last entry */
+	uint16_t last_number;
+	bool is_started;
+	size_t max_bytes;
+	struct error *e;
+};
+
+static void maker_fini(struct maker *m)
+{
+	unwind_table_fini(&m->table);
+	u64_map_fini(&m->numbers);
+}
+
+static uint64_t bits_of(struct unwind_rule rule)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &rule, sizeof(bits));
+	return bits;
+}
+
+static enum unwind_kind kind_of(struct unwind_rule rule)
+{
+	return rule.how & 15;
+}
+
+/* Has this one a number, or is there one left for it? The last are for what is unfit. */
+static bool has_number(const struct maker *m, struct unwind_rule rule)
+{
+	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of(rule) == UNWIND_UNFIT ||
+	       u64_map_get(&m->numbers, bits_of(rule));
+}
+
+/* The number of @rule, which is made where it is new. */
+static uint16_t number_of(struct maker *m, struct unwind_rule rule)
+{
+	struct unwind_table *t = &m->table;
+	uint64_t bits = bits_of(rule);
+	bool is_new;
+
+	if (t->n_entries && bits == m->last_bits)
+		return m->last_number;
+	m->last_bits = bits;
+	m->last_number = (uint16_t)*u64_map_put(&m->numbers, bits, t->n_rules, &is_new);
+	if (is_new)
+		array_push(t->rules, t->n_rules, m->rules_capacity, rule);
+	return m->last_number;
+}
+
+static void count_row(struct unwind_counts *counts, struct unwind_rule rule)
+{
+	enum unwind_kind kind = kind_of(rule);
+	unsigned reg = rule.how >> 4;
+
+	if (kind == UNWIND_UNFIT)
+		counts->unfit[rule.bx]++;
+	if (kind < UNWIND_IS)
+		return;
+	counts->n_bx_lost += rule.bx == UNWIND_BX_LOST;
+	counts->n_other_registers += reg != UNWIND_RSP && reg != UNWIND_RBP && reg != UNWIND_RBX;
+}
+
+/* The page that @vaddr is on; those up to it are begun. False: it is too far. */
+static bool begin_pages(struct maker *m, uint64_t vaddr)
+{
+	struct unwind_table *t = &m->table;
+	uint64_t page;
+
+	if (!m->is_started)
+		t->base = vaddr >> UNWIND_PAGE_BITS << UNWIND_PAGE_BITS;
+	m->is_started = true;
+	page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
+	if (page >= MAX_PAGES)
+		return false;
+	while (t->n_pages <= page)
+		array_push(t->pages, t->n_pages, m->pages_capacity, t->n_entries);
+	return true;
+}
+
+static int take_row(void *context, const struct cfi_row *row)
+{
+	struct maker *m = context;
+	struct unwind_table *t = &m->table;
+	struct unwind_rule rule = unwind_rule_of(row);
+	uint16_t before = t->entries[t->n_entries - 1].rule;
+	uint16_t number;
+
+	if (!has_number(m, rule))
+		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
+	count_row(&t->counts, rule);
+	number = number_of(m, rule);
+	if (number == before)
+		return 0;
+	if (!begin_pages(m, row->vaddr)) {
+		t->counts.unfit[UNFIT_FAR] += kind_of(rule) != UNWIND_NO_ROW;
+		return 0;
+	}
+	array_push(t->entries, t->n_entries, m->entries_capacity,
+		   ((struct unwind_entry){ (uint16_t)row->vaddr, number }));
+	if (unwind_table_bytes(t) > m->max_bytes)
+		return error_set(m->e, -E2BIG, "its unwind table takes more than %zu bytes",
+				 m->max_bytes);
+	return 0;
+}
+
+int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_table *ret,
+		      struct error *e)
+{
+	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
+	struct unwind_table *t = &m.table;
+	int err;
+
+	*ret = (struct unwind_table){};
+	number_of(&m, (struct unwind_rule){});
+	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
+	err = cfi_each_row(im, take_row, &m, &t->counts.cfi, e);
+	if (err)
+		return err;
+	array_push(t->pages, t->n_pages, m.pages_capacity, t->n_entries);
+	t->n_pages--;
+	*ret = m.table;
+	m.table = (struct unwind_table){};
+	return 0;
+}
+
+void unwind_table_fini(struct unwind_table *t)
+{
+	free(t->pages);
+	free(t->entries);
+	free(t->rules);
+	*t = (struct unwind_table){};
+}
+
+size_t unwind_table_bytes(const struct unwind_table *t)
+{
+	return t->n_entries * sizeof(*t->entries) + t->n_rules * sizeof(*t->rules) +
+	       (t->n_pages + 1UL) * sizeof(*t->pages);
+}
+
+static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+{
+	const struct unwind_table *t = from;
+
+	if (i >= t->n_entries)
+		return false;
+	*ret = t->entries[i];
+	return true;
+}
+
+struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
+{
+	const struct unwind_rule none = {};
+	uint64_t page = (vaddr - t->base) >> UNWIND_PAGE_BITS;
+	struct unwind_table table = *t;
+	uint16_t number;
+
+	if (vaddr < t->base || page >= t->n_pages ||
+	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, entry_at, &table,
+			 &number) ||
+	    number >= t->n_rules)
+		return none;
+	return t->rules[number];
+}

@@ -1,0 +1,128 @@
+/*
+ * From a row of CFI to a rule of 8 bytes. What real files have is in bpf/walk.h; what does not
+ * fit is told by reason.
+ */
+#include "base/array.h"
+#include "unwind/compact.h"
+
+#define PLT_FROM 11 /* in each stub, the push is behind 6 bytes of jump and takes 5 */
+
+static struct unwind_rule unfit(enum unwind_unfit reason)
+{
+	return (struct unwind_rule){ .bx = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
+}
+
+static bool is_saved_by_bp(const struct cfi_value *v)
+{
+	return v->how == CFI_AT && v->reg == CFI_RBP;
+}
+
+/* The kernel's frame: everything relative to rsp, where the ucontext lies. */
+static bool is_linux_signal(const struct cfi_row *row)
+{
+	const struct {
+		const struct cfi_value *value;
+		int64_t offset;
+	} wanted[] = { { &row->cfa, 160 },
+		       { &row->sp, 160 },
+		       { &row->pc, 168 },
+		       { &row->bp, 120 },
+		       { &row->bx, 128 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		const struct cfi_value *v = wanted[i].value;
+
+		if (v->how != CFI_AT || v->reg != CFI_RSP || v->offset != wanted[i].offset)
+			return false;
+	}
+	return true;
+}
+
+/* Kind and register; UNWIND_NO_ROW: none is for this. */
+static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
+{
+	switch (cfa->how) {
+	case CFI_IS:
+		return is_by_bp ? UNWIND_IS_BY_BP : UNWIND_IS;
+	case CFI_AT:
+		return is_by_bp ? UNWIND_AT_BY_BP : UNWIND_AT;
+	case CFI_AT_PLUS:
+		return cfa->plus == 8 && !is_by_bp ? UNWIND_AT_8 : UNWIND_NO_ROW;
+	case CFI_PLT:
+		return cfa->plus == PLT_FROM && !is_by_bp ? UNWIND_PLT : UNWIND_NO_ROW;
+	default:
+		return UNWIND_NO_ROW;
+	}
+}
+
+/*
+ * Where register @v is saved, in words from the base; @limit: what means that it is lost. False:
+ * it cannot be said.
+ */
+static bool words_of(const struct cfi_value *v, bool is_by_bp, int limit, int *ret)
+{
+	*ret = 0;
+	if (v->how == CFI_SAME)
+		return true;
+	if (v->how == CFI_UNDEFINED) {
+		*ret = limit;
+		return true;
+	}
+	if (is_by_bp ? !is_saved_by_bp(v) : v->how != CFI_AT_CFA)
+		return false;
+	if (v->offset % 8 || v->offset / 8 <= limit || v->offset / 8 >= -limit)
+		return false;
+	*ret = (int)(v->offset / 8);
+	return true;
+}
+
+struct unwind_rule unwind_rule_of(const struct cfi_row *row)
+{
+	bool is_by_bp = is_saved_by_bp(&row->bp);
+	bool is_pc_in = row->pc.how == CFI_IN;
+	enum unwind_kind kind = kind_of(&row->cfa, is_by_bp);
+	uint8_t reg = row->cfa.reg;
+	int bp, bx;
+
+	if (row->kind != CFI_ROW)
+		return row->kind == CFI_GAP ? (struct unwind_rule){} : unfit(UNFIT_MALFORMED);
+	if (row->pc.how == CFI_UNDEFINED)
+		return (struct unwind_rule){ .how = UNWIND_HOW(UNWIND_OUTERMOST, 0) };
+	if (row->is_signal)
+		return is_linux_signal(row) ? (struct unwind_rule){ .how = UNWIND_SIGNAL }
+					    : unfit(UNFIT_SIGNAL);
+	if (kind == UNWIND_NO_ROW || row->cfa.offset != (int32_t)row->cfa.offset)
+		return unfit(UNFIT_CFA);
+	if (is_pc_in ? kind != UNWIND_IS || reg != CFI_RSP
+		     : row->pc.how != CFI_AT_CFA || row->pc.offset != -8)
+		return unfit(UNFIT_RETURN_ADDRESS);
+	if (row->sp.how != CFI_IS_CFA || row->sp.offset)
+		return unfit(UNFIT_RSP);
+	if (!words_of(&row->bp, is_by_bp, UNWIND_BP_LOST, &bp) ||
+	    (!bp && !is_by_bp && row->bp.how != CFI_SAME))
+		return unfit(UNFIT_RBP);
+	if (!words_of(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) || (!bx && row->bx.how != CFI_SAME))
+		bx = UNWIND_BX_LOST;
+	return (struct unwind_rule){
+		.offset = (__s32)row->cfa.offset,
+		.bp = (__s16)bp,
+		.bx = (__s8)bx,
+		.how = is_pc_in ? UNWIND_HOW(UNWIND_PC_IN, row->pc.reg) : UNWIND_HOW(kind, reg),
+	};
+}
+
+const char *unwind_unfit_words(enum unwind_unfit reason)
+{
+	static const char *const words[] = {
+		[UNFIT_MALFORMED] = "the unwind information makes no sense",
+		[UNFIT_CFA] = "the frame is found by an expression",
+		[UNFIT_RETURN_ADDRESS] = "the return address is not in its place",
+		[UNFIT_RBP] = "rbp is not on the stack",
+		[UNFIT_RSP] = "rsp is not the frame's end",
+		[UNFIT_SIGNAL] = "a signal frame that is not Linux's",
+		[UNFIT_RULES] = "too many different rules",
+		[UNFIT_FAR] = "too far from the first row",
+	};
+
+	return words[reason];
+}
