@@ -94,12 +94,18 @@ static void restore(struct machine *m, uint64_t reg)
 	*column(&m->state, reg) = *column(&initial, reg);
 }
 
-/* The CFA's register or offset alone can only be changed where it is made of these. */
-static struct cfi_value *plain_cfa(struct machine *m)
+static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
+{
+	m->state.cfa = value_of(CFI_IS, reg, offset);
+	m->state.cfa_offset = offset;
+}
+
+/* The offset alone can only be changed where the CFA is made of one. */
+static void set_cfa_offset(struct machine *m, int64_t offset)
 {
 	if (m->state.cfa.how != CFI_IS)
 		m->is_bad = true;
-	return &m->state.cfa;
+	set_cfa(m, m->state.cfa.reg, offset);
 }
 
 static struct cfi_value read_expression(struct cursor *c, bool is_address)
@@ -127,7 +133,10 @@ static void recall(struct machine *m)
 		m->state = m->remembered[--m->n_remembered];
 }
 
-/* Operations on the CFA. False: it is none. */
+/*
+ * Operations on the CFA. False: it is none. A register alone may come behind an expression:
+ * assemblers then mean the last offset (libgcrypt's SHA-512, as libgcc reads it too).
+ */
 static bool do_cfa(struct machine *m, uint8_t op)
 {
 	int64_t factor = m->cie->data_factor;
@@ -137,21 +146,20 @@ static bool do_cfa(struct machine *m, uint8_t op)
 	switch (op) {
 	case CFA_DEF_CFA:
 		reg = cursor_uleb(c);
-		m->state.cfa = value_of(CFI_IS, reg, (int64_t)cursor_uleb(c));
+		set_cfa(m, reg, (int64_t)cursor_uleb(c));
 		return true;
 	case CFA_DEF_CFA_SF:
 		reg = cursor_uleb(c);
-		m->state.cfa = value_of(CFI_IS, reg, times((uint64_t)cursor_sleb(c), factor));
+		set_cfa(m, reg, times((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_DEF_CFA_REGISTER:
-		reg = cursor_uleb(c);
-		m->state.cfa = value_of(CFI_IS, reg, plain_cfa(m)->offset);
+		set_cfa(m, cursor_uleb(c), m->state.cfa_offset);
 		return true;
 	case CFA_DEF_CFA_OFFSET:
-		plain_cfa(m)->offset = (int64_t)cursor_uleb(c);
+		set_cfa_offset(m, (int64_t)cursor_uleb(c));
 		return true;
 	case CFA_DEF_CFA_OFFSET_SF:
-		plain_cfa(m)->offset = times((uint64_t)cursor_sleb(c), factor);
+		set_cfa_offset(m, times((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_DEF_CFA_EXPRESSION:
 		m->state.cfa = read_expression(c, false);

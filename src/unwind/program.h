@@ -10,6 +10,7 @@ struct cfi_state {
 	struct cfi_value bx, bp, sp;
 	struct cfi_value pc;
 	struct cfi_value other; /* of all registers that do not matter */
+	int64_t cfa_offset;     /* the last one that was given */
 };
 
 /* What FDEs have in common. */
