@@ -48,8 +48,8 @@ enum unwind_kind {
 	UNWIND_AT,       /* CFA = *(reg + offset) */
 	UNWIND_AT_BY_BP, /* a realigned stack: *(rbp - 8) */
 	UNWIND_AT_8,     /* CFA = *(reg + offset) + 8 */
-	UNWIND_PLT,      /* CFA = reg + offset + 8 if (pc & 15) >= 11 */
-	UNWIND_PC_IN,    /* CFA = rsp + offset, the return address is in reg: vfork */
+	UNWIND_PLT,   /* CFA = reg + offset + 8 if (pc & 15) >= @bp; rbp and rbx are the caller's */
+	UNWIND_PC_IN, /* CFA = rsp + offset, the return address is in reg: vfork */
 };
 
 /* Why a row has no rule. */
@@ -67,7 +67,7 @@ enum unwind_unfit {
 
 struct unwind_rule {
 	__s32 offset;
-	__s16 bp; /* 0, but in kinds _BY_BP: the caller's is this frame's */
+	__s16 bp; /* 0: the caller's is this frame's, but in kinds _BY_BP */
 	__s8 bx;  /* 0: likewise, in all kinds */
 	__u8 how; /* enum unwind_kind, register << 4 */
 };
@@ -221,16 +221,25 @@ static __always_inline enum unwind_end unwind_cfa(const struct unwind_regs *regs
 			return UNWIND_END_UNREADABLE;
 		*ret += kind == UNWIND_AT_8 ? 8 : 0;
 	} else if (kind == UNWIND_PLT) {
-		*ret += (regs->pc & 15) >= 11 ? 8 : 0;
+		*ret += (regs->pc & 15) >= (__u64)rule.bp ? 8 : 0;
 	}
 	return UNWIND_GOES_ON;
 }
 
-/* A register that the caller had, saved at @base + 8 * @words. False: unreadable. */
-static __always_inline _Bool unwind_saved(struct unwind_regs *regs, __u32 reg, __u64 base,
-					  __s32 words, unwind_read *read, void *from)
+/*
+ * A register that the caller had, saved at @base + 8 * @words. One that cannot be read is not
+ * known, which may not matter: behind the "leave" of a realigned frame gcc's CFI has the caller's
+ * rbp where it was before.
+ */
+static __always_inline void unwind_saved(struct unwind_regs *regs, __u32 reg, __u64 base,
+					 __s32 words, unwind_read *read, void *from)
 {
-	return read(from, base + 8 * (__u64)words, &regs->of[reg]);
+	__u32 bit = 1U << reg;
+
+	if (read(from, base + 8 * (__u64)words, &regs->of[reg]))
+		regs->known |= bit;
+	else
+		regs->known &= ~bit;
 }
 
 /* rbp and rbx of the caller, whose rsp is @cfa. */
@@ -240,26 +249,23 @@ static __always_inline enum unwind_end unwind_restore(struct unwind_regs *regs,
 {
 	__u32 kind = rule.how & 15;
 	_Bool is_by_bp = kind == UNWIND_IS_BY_BP || kind == UNWIND_AT_BY_BP;
-	__u32 known = 1 << UNWIND_RSP | (regs->known & (1 << UNWIND_RBP | 1 << UNWIND_RBX));
 	__u64 base = is_by_bp ? regs->of[UNWIND_RBP] : cfa;
 
 	if (is_by_bp && !unwind_is_known(regs, UNWIND_RBP))
 		return UNWIND_END_UNFIT;
-	if (rule.bp == UNWIND_BP_LOST) {
-		known &= ~(1U << UNWIND_RBP);
-	} else if (rule.bp || is_by_bp) {
-		if (!unwind_saved(regs, UNWIND_RBP, base, rule.bp, read, from))
-			return UNWIND_END_UNREADABLE;
-		known |= 1 << UNWIND_RBP;
-	}
-	if (rule.bx == UNWIND_BX_LOST) {
-		known &= ~(1U << UNWIND_RBX);
-	} else if (rule.bx) {
-		if (!unwind_saved(regs, UNWIND_RBX, base, rule.bx, read, from))
-			return UNWIND_END_UNREADABLE;
-		known |= 1 << UNWIND_RBX;
-	}
-	regs->known = known;
+	regs->known &= 1U << UNWIND_RBP | 1U << UNWIND_RBX;
+	regs->known |= 1U << UNWIND_RSP;
+	regs->of[UNWIND_RSP] = cfa;
+	if (kind == UNWIND_PLT)
+		return UNWIND_GOES_ON;
+	if (rule.bp == UNWIND_BP_LOST)
+		regs->known &= ~(1U << UNWIND_RBP);
+	else if (rule.bp || is_by_bp)
+		unwind_saved(regs, UNWIND_RBP, base, rule.bp, read, from);
+	if (rule.bx == UNWIND_BX_LOST)
+		regs->known &= ~(1U << UNWIND_RBX);
+	else if (rule.bx)
+		unwind_saved(regs, UNWIND_RBX, base, rule.bx, read, from);
 	return UNWIND_GOES_ON;
 }
 
@@ -285,10 +291,20 @@ unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	end = unwind_restore(regs, rule, cfa, read, from);
 	if (end)
 		return end;
-	regs->of[UNWIND_RSP] = cfa;
 	regs->pc = pc;
 	regs->is_exact = 0;
 	return pc ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+}
+
+/*
+ * Code without CFI that calls: by the ABI rbp is 0 in the outermost frame, and what starts programs
+ * sees to that (ld.so's _dl_start_user: "xor %ebp, %ebp", before it calls constructors).
+ */
+static __always_inline enum unwind_end unwind_end_of_rows(const struct unwind_regs *regs)
+{
+	return unwind_is_known(regs, UNWIND_RBP) && !regs->is_exact && !regs->of[UNWIND_RBP]
+		       ? UNWIND_END_ROOT
+		       : UNWIND_END_NO_ROW;
 }
 
 /*
@@ -301,7 +317,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 {
 	switch (rule.how & 15) {
 	case UNWIND_NO_ROW:
-		return UNWIND_END_NO_ROW;
+		return unwind_end_of_rows(regs);
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
 	case UNWIND_SIGNAL:

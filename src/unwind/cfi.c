@@ -312,6 +312,34 @@ static void collect_fdes(struct reader *r)
 		r->stats->n_bad++;
 }
 
+/* Does any entry begin in the section, or reach into it? */
+static bool has_entry(const struct reader *r, const struct cfi_stubs *stubs)
+{
+	for (size_t i = 0; i < r->n_fdes; i++)
+		if (r->fdes[i].start < stubs->end && r->fdes[i].end > stubs->start)
+			return true;
+	return false;
+}
+
+static void add_stubs(struct reader *r)
+{
+	struct cfi_stubs stubs[CFI_MAX_STUBS];
+	size_t n = cfi_find_stubs(r->im, stubs);
+	struct common common = {};
+
+	cfi_stubs_cie(&common.cie);
+	for (size_t i = 0; i < n; i++) {
+		struct cfi_fde fde = { stubs[i].start, stubs[i].end, stubs[i].program,
+				       stubs[i].program_bytes, (uint32_t)r->n_cies };
+
+		if (has_entry(r, &stubs[i]) || !cut_to_code(r, &fde))
+			continue;
+		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+		r->stats->n_stubs++;
+	}
+	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+}
+
 /* By address, then .eh_frame first, whose CIEs were read first. */
 static int compare_fdes(const void *left, const void *right)
 {
@@ -407,6 +435,7 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 	is_any |= collect(&r, ".debug_frame", true);
 	if (!is_any)
 		return error_set(e, -ENOENT, "no unwind information in the file");
+	add_stubs(&r);
 	sort_fdes(&r);
 	return run_fdes(&r, visit, context);
 }

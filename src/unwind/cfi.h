@@ -69,6 +69,7 @@ struct cfi_stats {
 	size_t n_bad;     /* entries that could not be read */
 	size_t n_outside; /* entries not about the file's code, or about none */
 	size_t n_overlap; /* entries that reach into the next, and were cut there */
+	size_t n_stubs;   /* entries made for PLTs that had none */
 };
 
 /* A non-zero result ends the reading and is returned. */

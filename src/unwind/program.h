@@ -42,3 +42,19 @@ int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, 
 
 /* What an expression says, if it is of a form that is known; else CFI_OTHER. */
 struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_address);
+
+/* A section of stubs. Its program is NULL if nothing is pushed in it. */
+struct cfi_stubs {
+	uint64_t start;
+	uint64_t end;
+	const uint8_t *program;
+	uint32_t program_bytes;
+};
+
+#define CFI_MAX_STUBS 4
+
+/* Returns how many sections there are. */
+size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS]);
+
+/* The CIE of their programs. */
+void cfi_stubs_cie(struct cfi_cie *ret);

@@ -5,8 +5,6 @@
 #include "base/array.h"
 #include "unwind/compact.h"
 
-#define PLT_FROM 11 /* in each stub, the push is behind 6 bytes of jump and takes 5 */
-
 static struct unwind_rule unfit(enum unwind_unfit reason)
 {
 	return (struct unwind_rule){ .bx = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
@@ -49,7 +47,7 @@ static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
 	case CFI_AT_PLUS:
 		return cfa->plus == 8 && !is_by_bp ? UNWIND_AT_8 : UNWIND_NO_ROW;
 	case CFI_PLT:
-		return cfa->plus == PLT_FROM && !is_by_bp ? UNWIND_PLT : UNWIND_NO_ROW;
+		return is_by_bp ? UNWIND_NO_ROW : UNWIND_PLT;
 	default:
 		return UNWIND_NO_ROW;
 	}
@@ -101,6 +99,10 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 	if (!words_of(&row->bp, is_by_bp, UNWIND_BP_LOST, &bp) ||
 	    (!bp && !is_by_bp && row->bp.how != CFI_SAME))
 		return unfit(UNFIT_RBP);
+	if (kind == UNWIND_PLT && bp)
+		return unfit(UNFIT_CFA);
+	if (kind == UNWIND_PLT)
+		bp = row->cfa.plus;
 	if (!words_of(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) || (!bx && row->bx.how != CFI_SAME))
 		bx = UNWIND_BX_LOST;
 	return (struct unwind_rule){

@@ -1,0 +1,241 @@
+/* rooms: unwind host elf base */
+/*
+ * Threads of real processes, built without frame pointers, are stopped at instruction after
+ * instruction and at every system call; each time the walk by tables gives the frames that
+ * libdwfl gives.
+ */
+#include "scratch.h"
+#include "tracee.h"
+
+/*
+ * What is between the two int3 is walked at each instruction. Lazy binding leads through the
+ * dynamic linker, whose _dl_runtime_resolve is found by rbx; @over_there is realigned, with and
+ * without alloca; the signal's stack lies above the frame that it interrupts.
+ */
+static const char source[] =
+	"#include <alloca.h>\n#include <pthread.h>\n#include <signal.h>\n#include <stdlib.h>\n"
+	"#include <string.h>\n#include <time.h>\n#include <unistd.h>\n#include <sys/wait.h>\n"
+	"volatile int sink;\n"
+	"#define NOINLINE __attribute__((noinline, noclone))\n"
+	"static NOINLINE void leaf(int n) { sink += n; __asm__ volatile(\"\" ::: \"memory\"); }\n"
+	"static NOINLINE void realigned(int n)\n"
+	"{ char b[64] __attribute__((aligned(64))); memset(b, n, 64); leaf(b[n]); sink = b[1]; }\n"
+	"static NOINLINE void over_there(int n)\n"
+	"{ char b[64] __attribute__((aligned(64))); char *p = alloca(n + 1); memset(b, n, 64);\n"
+	"  p[n] = 1; leaf(p[n]); realigned(n); sink = b[n] + p[0]; }\n"
+	"static NOINLINE int deep(int n)\n"
+	"{ char b[32]; memset(b, n, 32); int r = n ? deep(n - 1) + b[n] : (leaf(n), 0); return r + 1; }\n"
+	"static int compare(const void *a, const void *b)\n"
+	"{ leaf(1); return *(const int *)a - *(const int *)b; }\n"
+	"static void handler(int s) { leaf(s); over_there(s & 7); }\n"
+	"static NOINLINE void signals(void)\n"
+	"{ char *high = alloca(65536); stack_t st = { .ss_sp = high, .ss_size = 65536 };\n"
+	"  struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_ONSTACK };\n"
+	"  raise(SIGUSR1); sigaltstack(&st, 0); sigaction(SIGUSR2, &sa, 0); raise(SIGUSR2);\n"
+	"  memset(high, 0, 8); }\n"
+	"static NOINLINE void others(void)\n"
+	"{ struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); leaf((int)t.tv_sec);\n"
+	"  pid_t pid = vfork(); if (pid == 0) _exit(0); waitpid(pid, 0, 0); }\n"
+	"static NOINLINE void region(void)\n"
+	"{ int v[] = { 5, 3, 8, 1 };\n"
+	"  __asm__ volatile(\"int3\");\n"
+	"  deep(20); over_there(3); qsort(v, 4, sizeof(v[0]), compare); signals(); others();\n"
+	"  sink += abs(v[0]) + (int)strtol(\"17\", 0, 10);\n"
+	"  __asm__ volatile(\"int3\"); }\n"
+	"static void *thread(void *p) { region(); return p; }\n"
+	"int main(int n, char **v)\n"
+	"{ signal(SIGUSR1, handler); (void)v; pthread_t t;\n"
+	"  if (n > 1) { pthread_create(&t, 0, thread, 0); pthread_join(t, 0); } else region();\n"
+	"  return 0; }\n";
+
+static int build(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("p.c", source);
+	scratch_run(
+		"cc='gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls p.c -pthread'; "
+		"$cc -Wl,-z,lazy -o lazy && $cc -static -o static && $cc -static-pie -fPIE -o pie && "
+		"$cc -g -fno-asynchronous-unwind-tables -fno-exceptions -o debug_frame");
+	return 0;
+}
+
+static pid_t start(char *const argv[])
+{
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0)
+			(void)execvp(argv[0], argv);
+		_exit(127);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ptrace(PTRACE_SETOPTIONS, pid, NULL,
+				PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD),
+			 0);
+	return pid;
+}
+
+static bool is_at_int3(const struct tracee *t, pid_t tid)
+{
+	uint8_t byte = 0;
+
+	assert_int_equal(pread(t->memory, &byte, 1, (off_t)regs_of(tid).pc), 1);
+	return byte == 0xcc;
+}
+
+static void set_pc(pid_t tid, uint64_t pc)
+{
+	struct user_regs_struct r;
+
+	assert_int_equal(ptrace(PTRACE_GETREGS, tid, NULL, &r), 0);
+	r.rip = pc;
+	assert_int_equal(ptrace(PTRACE_SETREGS, tid, NULL, &r), 0);
+}
+
+/* @tid stands behind the first int3: go on to the second, by instructions. */
+static void step_through(struct tracee *t, pid_t tid)
+{
+	int status;
+	long signal = 0;
+
+	tracee_look(t);
+	while (!is_at_int3(t, tid)) {
+		tracee_compare(t, tid, false);
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, tid, NULL, signal), 0);
+		assert_int_equal(waitpid(tid, &status, __WALL), tid);
+		assert_true(WIFSTOPPED(status));
+		signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+	}
+	set_pc(tid, regs_of(tid).pc + 1);
+}
+
+/* Returns false when the process has ended. */
+static bool handle_stop(struct tracee *t, pid_t tid, int status)
+{
+	long signal = 0;
+
+	if (tid == t->pid && !WIFSTOPPED(status)) {
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+		return false;
+	}
+	if (!WIFSTOPPED(status))
+		return true;
+	if (WSTOPSIG(status) == SIGTRAP && status >> 8 == SIGTRAP)
+		step_through(t, tid);
+	else if (WSTOPSIG(status) != SIGTRAP && WSTOPSIG(status) != SIGSTOP)
+		signal = WSTOPSIG(status);
+	assert_int_equal(ptrace(PTRACE_CONT, tid, NULL, signal), 0);
+	return true;
+}
+
+static void say(const struct tracee *t, const char *name)
+{
+	print_message(
+		"%s: %zu stops, %zu frames, at most %zu in a stack; %zu in stubs without CFI, libdwfl cut %zu; ends:",
+		name, t->n_stops, t->n_frames, t->most_frames, t->n_stubs, t->n_theirs_cut);
+	for (int i = 0; i <= UNWIND_END_DEPTH; i++)
+		if (t->n_by_end[i])
+			print_message(" %d: %zu", i, t->n_by_end[i]);
+	print_message("\n");
+}
+
+static void walk_each_instruction(const char *program, char *argument)
+{
+	cleanup_free char *path = scratch_path(program);
+	char *argv[] = { path, argument, NULL };
+	static struct tracee t;
+	pid_t tid;
+	int status;
+
+	tracee_begin(&t, start(argv));
+	assert_int_equal(ptrace(PTRACE_CONT, t.pid, NULL, 0), 0);
+	do {
+		tid = waitpid(-1, &status, __WALL);
+		assert_true(tid > 0);
+	} while (handle_stop(&t, tid, status));
+	say(&t, program);
+	assert_true(t.n_stops > 1000 && t.most_frames > 22);
+	assert_int_equal(t.n_by_end[UNWIND_END_ROOT], t.n_stops);
+	tracee_end(&t);
+}
+
+static void each_instruction_of_a_program(void **state)
+{
+	(void)state;
+	walk_each_instruction("lazy", NULL);
+}
+
+static void each_instruction_of_a_thread(void **state)
+{
+	(void)state;
+	walk_each_instruction("lazy", "thread");
+}
+
+static void each_instruction_of_a_static_program(void **state)
+{
+	(void)state;
+	walk_each_instruction("static", NULL);
+	walk_each_instruction("pie", NULL);
+}
+
+static void each_instruction_of_code_with_debug_frame_only(void **state)
+{
+	(void)state;
+	walk_each_instruction("debug_frame", NULL);
+}
+
+/* At the entry and at the exit of each system call, from the program's first on. */
+static void walk_each_system_call(char *const argv[])
+{
+	static struct tracee t;
+	int status;
+	long signal = 0;
+
+	tracee_begin(&t, start(argv));
+	for (;;) {
+		assert_int_equal(ptrace(PTRACE_SYSCALL, t.pid, NULL, signal), 0);
+		assert_int_equal(waitpid(t.pid, &status, __WALL), t.pid);
+		if (!WIFSTOPPED(status))
+			break;
+		signal = WSTOPSIG(status);
+		if (signal == (SIGTRAP | 0x80)) {
+			signal = 0;
+			tracee_look(&t);
+			tracee_compare(&t, t.pid, true);
+		}
+	}
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	say(&t, argv[0]);
+	assert_true(t.n_stops > 20);
+	assert_int_equal(t.n_by_end[UNWIND_END_ROOT], t.n_stops);
+	tracee_end(&t);
+}
+
+static void each_system_call_of_programs_that_are_installed(void **state)
+{
+	char *const bash[] = { "bash", "-c", "x=$(echo a); cd /; echo $x >/dev/null", NULL };
+	char *const perl[] = { "perl", "-e", "use POSIX; print STDERR sort map { '' } 1..9", NULL };
+	char *const python[] = { "/usr/bin/python3", "-c", "import json; json.dumps([1])", NULL };
+
+	(void)state;
+	walk_each_system_call(bash);
+	walk_each_system_call(perl);
+	walk_each_system_call(python);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_instruction_of_a_program),
+		cmocka_unit_test(each_instruction_of_a_thread),
+		cmocka_unit_test(each_instruction_of_a_static_program),
+		cmocka_unit_test(each_instruction_of_code_with_debug_frame_only),
+		cmocka_unit_test(each_system_call_of_programs_that_are_installed),
+	};
+
+	return cmocka_run_group_tests(tests, build, scratch_remove);
+}
