@@ -44,12 +44,13 @@ enum unwind_kind {
 	UNWIND_OUTERMOST, /* nobody called: _start, a thread's first function */
 	UNWIND_SIGNAL,    /* the return from a signal's handler: rsp is at a struct ucontext */
 	UNWIND_IS,        /* CFA = reg + offset */
-	UNWIND_IS_BY_BP,
-	UNWIND_AT,       /* CFA = *(reg + offset) */
-	UNWIND_AT_BY_BP, /* a realigned stack: *(rbp - 8) */
-	UNWIND_AT_8,     /* CFA = *(reg + offset) + 8 */
-	UNWIND_PLT,   /* CFA = reg + offset + 8 if (pc & 15) >= @bp; rbp and rbx are the caller's */
-	UNWIND_PC_IN, /* CFA = rsp + offset, the return address is in reg: vfork */
+	UNWIND_IS_BY_BP,  /* the same, where the stack is being realigned */
+	UNWIND_AT,        /* CFA = *(reg + offset) */
+	UNWIND_AT_BY_BP,  /* a realigned stack: *(rbp - 8) */
+	UNWIND_AT_8,      /* CFA = *(reg + offset) + 8 */
+	UNWIND_PLT,    /* CFA = reg + offset + ((pc & 15) >= @bp ? 8 : 0); rbp, rbx as they are */
+	UNWIND_PC_IN,  /* CFA = rsp + offset, the return address is in reg: vfork */
+	UNWIND_FRAMES, /* see UNWIND_FRAME_POINTERS */
 };
 
 /* Why a row has no rule. */
@@ -77,9 +78,13 @@ _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
 #define UNWIND_BP_LOST (-32768) /* the caller's cannot be had */
 #define UNWIND_BX_LOST (-128)
 
-/* By frame pointers, for code that has them and no table: what "push %rbp; mov %rsp,%rbp" left. */
-#define UNWIND_FRAME_POINTER \
-	((struct unwind_rule){ .offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RBP) })
+/*
+ * For code that has frame pointers and no CFI (Go, JIT): what "push %rbp; mov %rsp,%rbp" left. In
+ * the outermost frame rbp is 0.
+ */
+#define UNWIND_FRAME_POINTERS  \
+	((struct unwind_rule){ \
+		.offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_FRAMES, UNWIND_RBP) })
 
 /* Of the entries of an image, those of 64 KiB of addresses make a page. */
 #define UNWIND_PAGE_BITS 16
@@ -320,6 +325,10 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 		return unwind_end_of_rows(regs);
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
+	case UNWIND_FRAMES:
+		if (unwind_is_known(regs, UNWIND_RBP) && !regs->of[UNWIND_RBP])
+			return UNWIND_END_ROOT;
+		return unwind_call(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
 	case UNWIND_IS:

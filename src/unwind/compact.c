@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "elf/image.h"
 
 #define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
 #define MAX_RULES 0x10000U
@@ -18,6 +19,7 @@ struct maker {
 	uint64_t last_bits;     /* of the rule of the last entry */
 	uint16_t last_number;
 	bool is_started;
+	struct unwind_rule gap_rule; /* of code without CFI */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -102,6 +104,8 @@ static int take_row(void *context, const struct cfi_row *row)
 	uint16_t before = t->entries[t->n_entries - 1].rule;
 	uint16_t number;
 
+	if (row->kind == CFI_GAP)
+		rule = m->gap_rule;
 	if (!has_number(m, rule))
 		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
 	count_row(&t->counts, rule);
@@ -120,6 +124,41 @@ static int take_row(void *context, const struct cfi_row *row)
 	return 0;
 }
 
+/*
+ * Code that Go's own compiler made has frame pointers and, but for what is in .debug_frame, no
+ * CFI; C code that is linked to it has. So there all that no entry is about has frame pointers.
+ * False: @im is not Go's.
+ */
+static bool is_go(const struct image *im, struct image_section *ret_text)
+{
+	struct image_section lines;
+
+	return (image_section(im, ".gopclntab", &lines) ||
+		image_section(im, ".data.rel.ro.gopclntab", &lines)) &&
+	       image_section(im, ".text", ret_text);
+}
+
+static int take_rows(struct maker *m, const struct image *im)
+{
+	const struct image_section none = {};
+	struct image_section text = none;
+	struct cfi_row first = { .kind = CFI_GAP };
+	int err = 0;
+
+	if (is_go(im, &text)) {
+		m->gap_rule = UNWIND_FRAME_POINTERS;
+		first.vaddr = text.vaddr;
+		err = take_row(m, &first);
+	}
+	if (!err)
+		err = cfi_each_row(im, take_row, m, &m->table.counts.cfi, m->e);
+	if (text.size && (!err || err == -ENOENT)) {
+		(void)begin_pages(m, text.vaddr + text.size - 1);
+		err = 0;
+	}
+	return err;
+}
+
 int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_table *ret,
 		      struct error *e)
 {
@@ -130,7 +169,7 @@ int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_ta
 	*ret = (struct unwind_table){};
 	number_of(&m, (struct unwind_rule){});
 	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
-	err = cfi_each_row(im, take_row, &m, &t->counts.cfi, e);
+	err = take_rows(&m, im);
 	if (err)
 		return err;
 	array_push(t->pages, t->n_pages, m.pages_capacity, t->n_entries);
