@@ -1,0 +1,633 @@
+/* rooms: unwind elf base */
+/*
+ * What CFI means, operation by operation, and what becomes of CFI that makes no sense. Sections
+ * are written here byte by byte; those of real files are in test_unwind_rows.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "made_elf.h"
+#include "unwind/compact.h"
+
+#define CODE (MADE_VADDR + 0x1000) /* where the functions are */
+#define N_CODE 0x60000
+#define BUDGET (64UL << 20)
+
+struct section {
+	uint8_t *data;
+	size_t n, capacity;
+};
+
+static void section_fini(struct section *s)
+{
+	free(s->data);
+}
+
+static void put(struct section *s, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		array_push(s->data, s->n, s->capacity, ((const uint8_t *)bytes)[i]);
+}
+
+static void put_number(struct section *s, uint64_t value, size_t n)
+{
+	put(s, &value, n);
+}
+
+static void put_uleb(struct section *s, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		put_number(s, (value & 0x7f) | 0x80, 1);
+	put_number(s, value, 1);
+}
+
+/* Write the length of the entry that begins at @at, and fill it up. */
+static void end_entry(struct section *s, size_t at)
+{
+	uint32_t length;
+
+	while ((s->n - at) % 4)
+		put_number(s, 0, 1);
+	length = (uint32_t)(s->n - at - 4);
+	memcpy(s->data + at, &length, sizeof(length));
+}
+
+/* "def_cfa rsp 8; offset rip cfa-8", code factor 1, data factor -8, and what @letters stand for. */
+static size_t put_cie(struct section *s, const char *letters, uint8_t encoding)
+{
+	static const uint8_t program[] = { 0x0c, 7, 8, 0x90, 1 };
+	size_t at = s->n;
+
+	put_number(s, 0, 8);
+	put_number(s, 1, 1);
+	put(s, letters, strlen(letters) + 1);
+	put(s, "\x01\x78\x10", 3);
+	put_uleb(s, strchr(letters, 'R') ? 1 : 0);
+	if (strchr(letters, 'R'))
+		put_number(s, encoding, 1);
+	put(s, program, sizeof(program));
+	end_entry(s, at);
+	return at;
+}
+
+static void put_fde(struct section *s, size_t cie, uint64_t start, uint64_t size,
+		    const void *program, size_t n)
+{
+	size_t at = s->n;
+
+	put_number(s, 0, 4);
+	put_number(s, at + 4 - cie, 4);
+	put_number(s, start, 8);
+	put_number(s, size, 8);
+	put_number(s, 0, 1);
+	put(s, program, n);
+	end_entry(s, at);
+}
+
+static struct image *open_made(const struct made_section *sections, size_t n)
+{
+	size_t size;
+	cleanup_free void *file = made_elf(sections, n, N_CODE, &size);
+	struct image *im;
+	struct error e;
+
+	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	return im;
+}
+
+static void make_table(const struct section *s, struct unwind_table *ret)
+{
+	const struct made_section section = { ".eh_frame", s->data, s->n };
+	struct image *im = open_made(&section, 1);
+	struct error e;
+
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	image_close(im);
+}
+
+static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unwind_rule wanted,
+			const char *what)
+{
+	struct unwind_rule is = unwind_table_at(t, vaddr);
+
+	if (memcmp(&is, &wanted, sizeof(is)) != 0)
+		fail_msg("%s at %#lx: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d",
+			 what, vaddr, is.how & 15, is.how >> 4, is.offset, is.bp, is.bx,
+			 wanted.how & 15, wanted.how >> 4, wanted.offset, wanted.bp, wanted.bx);
+}
+
+#define RULE(kind, reg, n, bp_words, bx_words)                                                  \
+	{                                                                                       \
+		.offset = (n), .bp = (bp_words), .bx = (bx_words), .how = UNWIND_HOW(kind, reg) \
+	}
+#define NO_RULE(reason)                             \
+	{                                           \
+		.bx = (reason), .how = UNWIND_UNFIT \
+	}
+
+struct program {
+	const char *name;
+	struct unwind_rule rule;
+	size_t n;
+	const char *bytes;
+};
+
+#define P(name, bytes, ...)                                 \
+	{                                                   \
+		name, __VA_ARGS__, sizeof(bytes) - 1, bytes \
+	}
+
+static const struct program programs[] = {
+	P("nothing", "", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("def_cfa", "\x0c\x06\x10", RULE(UNWIND_IS, UNWIND_RBP, 16, 0, 0)),
+	P("def_cfa_sf", "\x12\x06\x7e", RULE(UNWIND_IS, UNWIND_RBP, 16, 0, 0)),
+	P("def_cfa_register", "\x0e\x18\x0d\x03", RULE(UNWIND_IS, UNWIND_RBX, 24, 0, 0)),
+	P("def_cfa_offset", "\x0e\x88\x01", RULE(UNWIND_IS, UNWIND_RSP, 136, 0, 0)),
+	P("def_cfa_offset_sf", "\x13\x7d", RULE(UNWIND_IS, UNWIND_RSP, 24, 0, 0)),
+	P("negative CFA", "\x13\x02", RULE(UNWIND_IS, UNWIND_RSP, -16, 0, 0)),
+	P("offset", "\x86\x02\x83\x03", RULE(UNWIND_IS, UNWIND_RSP, 8, -2, -3)),
+	P("offset_extended", "\x05\x06\x02", RULE(UNWIND_IS, UNWIND_RSP, 8, -2, 0)),
+	P("offset_extended_sf", "\x11\x06\x02", RULE(UNWIND_IS, UNWIND_RSP, 8, -2, 0)),
+	P("above the CFA", "\x11\x06\x7e", RULE(UNWIND_IS, UNWIND_RSP, 8, 2, 0)),
+	P("negative_offset_extended", "\x2f\x06\x02", RULE(UNWIND_IS, UNWIND_RSP, 8, 2, 0)),
+	P("restore", "\x86\x02\xc6", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("restore_extended", "\x83\x02\x06\x03", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("same_value", "\x86\x02\x08\x06", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("undefined", "\x07\x06\x07\x03",
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_BP_LOST, UNWIND_BX_LOST)),
+	P("outermost", "\x07\x10", RULE(UNWIND_OUTERMOST, 0, 0, 0, 0)),
+	P("remember, restore", "\x86\x02\x0a\x0c\x06\x30\xc6\x0b",
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, -2, 0)),
+	P("args_size", "\x2e\x88\x01\x0e\x10", RULE(UNWIND_IS, UNWIND_RSP, 16, 0, 0)),
+	P("others' registers", "\x8c\x04\x07\x0d\x10\x00\x01\x70",
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("realigned", "\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00\x10\x03\x02\x76\x68",
+	  RULE(UNWIND_AT_BY_BP, UNWIND_RBP, -8, 0, -3)),
+	P("being realigned", "\x0c\x0a\x00\x10\x06\x02\x76\x00",
+	  RULE(UNWIND_IS_BY_BP, 10, 0, 0, 0)),
+	P("deref", "\x0f\x03\x77\x10\x06", RULE(UNWIND_AT, UNWIND_RSP, 16, 0, 0)),
+	P("deref + 8", "\x0f\x05\x77\x38\x06\x23\x08", RULE(UNWIND_AT_8, UNWIND_RSP, 56, 0, 0)),
+	P("deref + 56", "\x0f\x05\x77\x38\x06\x23\x38", NO_RULE(UNFIT_CFA)),
+	P("register behind an expression", "\x0e\x30\x0f\x05\x77\x38\x06\x23\x08\x0d\x07",
+	  RULE(UNWIND_IS, UNWIND_RSP, 48, 0, 0)),
+	P("stubs", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
+	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0)),
+	P("stubs with endbr64", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x39\x2a\x33\x24\x22",
+	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0)),
+	P("nearly a stub", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2b\x33\x24\x22",
+	  NO_RULE(UNFIT_CFA)),
+	P("return address in rdi", "\x0e\x00\x09\x10\x05", RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0)),
+	P("CFA in a register that is none", "\x0c\x11\x08", NO_RULE(UNFIT_CFA)),
+	P("CFA of 2^40", "\x0e\x80\x80\x80\x80\x80\x20", NO_RULE(UNFIT_CFA)),
+	P("return address elsewhere", "\x90\x02", NO_RULE(UNFIT_RETURN_ADDRESS)),
+	P("rsp elsewhere", "\x87\x03", NO_RULE(UNFIT_RSP)),
+	P("rsp by val_offset", "\x14\x07\x02", NO_RULE(UNFIT_RSP)),
+	P("rsp by val_offset_sf", "\x15\x07\x00", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
+	P("rbp in a register", "\x09\x06\x0b", NO_RULE(UNFIT_RBP)),
+	P("rbp at the CFA", "\x86\x00", NO_RULE(UNFIT_RBP)),
+	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE(UNFIT_RBP)),
+	P("rbx too far", "\x83\x80\x01", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_BX_LOST)),
+	P("rbx just not too far", "\x83\x7f", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, -127)),
+	P("an unknown operation", "\x3f\x00", NO_RULE(UNFIT_MALFORMED)),
+	P("restore_state of nothing", "\x0b", NO_RULE(UNFIT_MALFORMED)),
+	P("def_cfa_offset of an expression", "\x0f\x03\x77\x10\x06\x0e\x08",
+	  NO_RULE(UNFIT_MALFORMED)),
+	P("remember_state without end",
+	  "\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a\x0a",
+	  NO_RULE(UNFIT_MALFORMED)),
+};
+
+static void every_operation(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		const struct program *p = &programs[i];
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+
+		put_fde(&s, put_cie(&s, "z", 0), CODE, 0x20, p->bytes, p->n);
+		make_table(&s, &t);
+		expect_rule(&t, CODE, p->rule, p->name);
+		expect_rule(&t, CODE + 0x1f, p->rule, p->name);
+		expect_rule(&t, CODE - 1, (struct unwind_rule){}, p->name);
+		expect_rule(&t, CODE + 0x20, (struct unwind_rule){}, p->name);
+	}
+}
+
+/* An operand that reaches behind the entry's end. */
+static void operands_that_are_cut(void **state)
+{
+	static const char *const cut[] = { "\x0c\x06",     "\x0e",     "\x0f\x05\x77", "\x86\x80",
+					   "\x10\x06\x7f", "\x04\x01", "\x09\x06",     "\x2e" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		size_t cie = put_cie(&s, "z", 0);
+		size_t at = s.n, n = strlen(cut[i]) + 1;
+		uint32_t length;
+
+		put_fde(&s, cie, CODE, 0x20, cut[i], n - 1);
+		s.n = at + 25 + n - 1; /* without what fills it up */
+		length = (uint32_t)(s.n - at - 4);
+		memcpy(s.data + at, &length, sizeof(length));
+		make_table(&s, &t);
+		expect_rule(&t, CODE, (struct unwind_rule)NO_RULE(UNFIT_MALFORMED), cut[i]);
+	}
+}
+
+static void rows_begin_where_the_address_has_advanced_to(void **state)
+{
+	static const uint8_t program[] = { 0x41, 0x0e, 16,   0x02, 2,    0x0e, 24, 0x03,
+					   3,    0,    0x0e, 32,   0x04, 4,    0,  0,
+					   0,    0x0e, 40,   0x40, 0x0e, 48 };
+	static const uint64_t at[] = { 0, 1, 3, 6, 10 };
+	static const int offset[] = { 8, 16, 24, 32, 48 };
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	put_fde(&s, put_cie(&s, "z", 0), CODE, 0x20, program, sizeof(program));
+	make_table(&s, &t);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RSP, offset[i], 0, 0);
+		uint64_t last = i + 1 < ARRAY_SIZE(at) ? at[i + 1] - 1 : 0x1f;
+
+		expect_rule(&t, CODE + at[i], rule, "first");
+		expect_rule(&t, CODE + last, rule, "last");
+	}
+	assert_int_equal(t.counts.cfi.n_rows, 5);
+}
+
+static void put_offset_fde(struct section *s, size_t cie, uint64_t start, uint64_t size, uint8_t n)
+{
+	const uint8_t program[] = { 0x0e, n };
+
+	put_fde(s, cie, start, size, program, sizeof(program));
+}
+
+static void expect_offset(const struct unwind_table *t, uint64_t vaddr, int offset)
+{
+	const struct unwind_rule none = {};
+	const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RSP, offset, 0, 0);
+
+	expect_rule(t, vaddr, offset ? rule : none, "rule");
+}
+
+static void unsorted_overlapping_double_empty_and_outside(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	put_offset_fde(&s, cie, CODE + 0x100, 0x10, 16);
+	put_offset_fde(&s, cie, CODE, 0x80, 24); /* reaches into the next */
+	put_offset_fde(&s, cie, CODE + 0x40, 0x10, 32);
+	put_offset_fde(&s, cie, CODE + 0x40, 0x20, 40);        /* begins there too */
+	put_offset_fde(&s, cie, CODE + 0x50, 0, 48);           /* about nothing */
+	put_offset_fde(&s, cie, 0x10, 0x10, 56);               /* no code */
+	put_offset_fde(&s, cie, CODE + 0x110, ~0ULL, 64);      /* an end that overflows */
+	put_offset_fde(&s, cie, CODE + 0x110, 1ULL << 40, 64); /* cut to the code */
+	make_table(&s, &t);
+	expect_offset(&t, CODE, 24);
+	expect_offset(&t, CODE + 0x3f, 24);
+	expect_offset(&t, CODE + 0x40, 32);
+	expect_offset(&t, CODE + 0x4f, 32);
+	expect_offset(&t, CODE + 0x50, 0);
+	expect_offset(&t, CODE + 0xff, 0);
+	expect_offset(&t, CODE + 0x100, 16);
+	expect_offset(&t, CODE + 0x110, 64);
+	expect_offset(&t, CODE + N_CODE + 0x10000, 0);
+	assert_int_equal(t.counts.cfi.n_entries, 4);
+	assert_int_equal(t.counts.cfi.n_overlap, 2);
+	assert_int_equal(t.counts.cfi.n_outside, 2);
+	assert_int_equal(t.counts.cfi.n_bad, 1);
+}
+
+static void addresses_in_every_encoding(void **state)
+{
+	static const struct {
+		uint8_t encoding;
+		bool is_taken;
+		size_t n; /* bytes */
+	} rows[] = { { 0x00, true, 8 },  { 0x04, true, 8 },  { 0x0c, true, 8 },  { 0x03, true, 4 },
+		     { 0x0b, true, 4 },  { 0x1b, true, 4 },  { 0x10, true, 8 },  { 0x1c, true, 8 },
+		     { 0x13, true, 4 },  { 0x9b, false, 4 }, { 0x3b, false, 4 }, { 0x50, false, 8 },
+		     { 0x05, false, 8 }, { 0xff, false, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		size_t cie = put_cie(&s, "zR", rows[i].encoding);
+		size_t at = s.n;
+		uint64_t here = MADE_VADDR + MADE_HEAD + at + 8;
+		bool is_relative = (rows[i].encoding & 0x70) == 0x10;
+
+		put_number(&s, 0, 4);
+		put_number(&s, at + 4 - cie, 4);
+		put_number(&s, is_relative ? CODE - here : CODE, rows[i].n);
+		put_number(&s, 0x20, rows[i].n);
+		put_number(&s, 0, 1);
+		end_entry(&s, at);
+		make_table(&s, &t);
+		expect_offset(&t, CODE, rows[i].is_taken ? 8 : 0);
+		assert_int_equal(t.counts.cfi.n_bad, !rows[i].is_taken);
+	}
+}
+
+static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
+{
+	static const struct {
+		size_t at; /* in the CIE */
+		uint8_t byte;
+	} rows[] = { { 8, 2 },   /* version */
+		     { 9, 'e' }, /* augmentation */
+		     { 10, 'X' },
+		     { 13, 15 } /* the return address's register */ };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		size_t cie = put_cie(&s, "z", 0);
+
+		put_offset_fde(&s, cie, CODE, 0x10, 16);
+		s.data[rows[i].at] = rows[i].byte;
+		cie = put_cie(&s, "z", 0);
+		put_offset_fde(&s, cie, CODE + 0x20, 0x10, 24);
+		make_table(&s, &t);
+		expect_offset(&t, CODE, 0);
+		expect_offset(&t, CODE + 0x20, 24);
+		assert_int_equal(t.counts.cfi.n_bad, 1);
+	}
+}
+
+/* Else many entries could name CIEs that overlap, each with a program as long as the file. */
+static void an_entry_may_not_name_what_is_no_entry(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	put_offset_fde(&s, cie, CODE, 0x10, 16);
+	put_offset_fde(&s, cie + 4, CODE + 0x20, 0x10, 16);
+	put_offset_fde(&s, s.n + 4000, CODE + 0x40, 0x10, 16);
+	make_table(&s, &t);
+	expect_offset(&t, CODE, 16);
+	assert_int_equal(t.counts.cfi.n_bad, 2);
+}
+
+/* Where a cut section gives a rule, it is the whole one's, or says that it makes no sense. */
+static void a_section_that_is_cut_anywhere(void **state)
+{
+	static const uint8_t program[] = {
+		0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x50, 0x0c, 7, 8
+	};
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table whole = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	for (uint64_t i = 0; i < 4; i++)
+		put_fde(&s, cie, CODE + 0x40 * i, 0x30, program, sizeof(program));
+	make_table(&s, &whole);
+	while (s.n > 1) {
+		cleanup(unwind_table_fini) struct unwind_table cut = {};
+
+		s.n--;
+		make_table(&s, &cut);
+		for (uint64_t vaddr = CODE; vaddr < CODE + 0x110; vaddr++) {
+			struct unwind_rule is = unwind_table_at(&cut, vaddr);
+			struct unwind_rule was = unwind_table_at(&whole, vaddr);
+
+			assert_true((is.how & 15) <= UNWIND_UNFIT ||
+				    memcmp(&is, &was, sizeof(is)) == 0);
+		}
+	}
+}
+
+/* @n rows of one byte of code each, all different. */
+static void put_many_rows(struct section *s, uint32_t n)
+{
+	cleanup(section_fini) struct section program = {};
+
+	for (uint32_t i = 0; i < n; i++) {
+		put_number(&program, 0x0e, 1);
+		put_uleb(&program, 8ULL * i);
+		put_number(&program, 0x41, 1);
+	}
+	put_fde(s, put_cie(s, "z", 0), CODE, n, program.data, program.n);
+}
+
+static void rows_beyond_a_page_and_rules_beyond_16_bits(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	const uint32_t n = 70000;
+	const uint32_t n_fit = 65536 - UNFIT_REASONS - 1;
+
+	(void)state;
+	put_many_rows(&s, n);
+	make_table(&s, &t);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RSP, (int)(8 * i), 0, 0);
+		const struct unwind_rule none = NO_RULE(UNFIT_RULES);
+
+		expect_rule(&t, CODE + i, i < n_fit ? rule : none, "row");
+	}
+	assert_int_equal(t.counts.unfit[UNFIT_RULES], n - n_fit);
+	expect_offset(&t, CODE + n, 0);
+}
+
+static void a_table_beyond_its_budget_is_not_made(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	struct unwind_table t;
+	struct error e;
+
+	(void)state;
+	put_many_rows(&s, 1000);
+
+	const struct made_section section = { ".eh_frame", s.data, s.n };
+	struct image *im = open_made(&section, 1);
+
+	assert_int_equal(unwind_table_make(im, 12000, &t, &e), -E2BIG);
+	assert_string_equal(e.text, "its unwind table takes more than 12000 bytes");
+	assert_null(t.entries);
+	assert_int_equal(unwind_table_make(im, 12100, &t, &e), 0);
+	unwind_table_fini(&t);
+	image_close(im);
+}
+
+/* Pages without an entry of their own; addresses that are too far from the first. */
+static void code_that_is_far_apart(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	put_offset_fde(&s, cie, CODE + 4, 0x48000, 16); /* five pages, one row */
+	put_offset_fde(&s, cie, CODE + 0x50000, 0x10, 24);
+	put_offset_fde(&s, cie, MADE_FAR + 0x10, 0x10, 32);
+	make_table(&s, &t);
+	expect_offset(&t, CODE + 3, 0);
+	for (uint64_t at = 4; at < 0x48004; at += 0x7fc)
+		expect_offset(&t, CODE + at, 16);
+	expect_offset(&t, CODE + 0x48003, 16);
+	expect_offset(&t, CODE + 0x48004, 0);
+	expect_offset(&t, CODE + 0x50000, 24);
+	expect_offset(&t, CODE + 0x50010, 0);
+	expect_offset(&t, MADE_FAR + 0x10, 0);
+	expect_offset(&t, 0, 0);
+	expect_offset(&t, UINT64_MAX, 0);
+	assert_int_equal(t.counts.unfit[UNFIT_FAR], 1);
+}
+
+static void signal_frames_are_linuxs_or_unfit(void **state)
+{
+	/* CFA = *(rsp + 160); rip, rsp, rbp and rbx at rsp + 168, 160, 120, 128 */
+	uint8_t program[] = { 0x0f, 4,    0x77, 0xa0, 1,    0x06, 0x10, 0x10, 3,    0x77,
+			      0xa8, 1,    0x10, 7,    3,    0x77, 0xa0, 1,    0x10, 6,
+			      3,    0x77, 0xf8, 0,    0x10, 3,    3,    0x77, 0x80, 1 };
+
+	(void)state;
+	for (size_t changed = 0; changed <= sizeof(program); changed++) {
+		static const struct unwind_rule is = { .how = UNWIND_SIGNAL };
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+
+		if (changed < sizeof(program))
+			program[changed] ^= 8;
+		put_fde(&s, put_cie(&s, "zS", 0), CODE, 0x20, program, sizeof(program));
+		if (changed < sizeof(program))
+			program[changed] ^= 8;
+		make_table(&s, &t);
+		if (changed == sizeof(program))
+			expect_rule(&t, CODE, is, "signal");
+		else
+			assert_int_not_equal(unwind_table_at(&t, CODE).how, UNWIND_SIGNAL);
+	}
+}
+
+static void both_sections_and_stubs_without_cfi(void **state)
+{
+	static const char plt[48] = "\xff\x35";
+	static const char tracked[32] = "\xff\x35\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xf3\x0f\x1e\xfa";
+	static const char other[16] = "\xff\x25";
+	cleanup(section_fini) struct section s = {}, debug = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+	struct error e;
+
+	(void)state;
+	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
+	/* .debug_frame: 0xffffffff in CIEs, their offset in FDEs, no augmentation */
+	put(&debug, "\x10\0\0\0\xff\xff\xff\xff\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0", 20);
+	for (uint64_t i = 0; i < 2; i++) {
+		put(&debug, "\x18\0\0\0\0\0\0\0", 8);
+		put_number(&debug, CODE + 0x10 * i, 8);
+		put_number(&debug, 0x10, 8);
+		put(&debug, "\x0e\x20\0\0", 4);
+	}
+
+	const struct made_section sections[] = { { ".plt", plt, 48 },
+						 { ".plt.got", other, 16 },
+						 { ".iplt", tracked, 32 },
+						 { ".eh_frame", s.data, s.n },
+						 { ".debug_frame", debug.data, debug.n } };
+	struct image *im = open_made(sections, ARRAY_SIZE(sections));
+
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	image_close(im);
+	expect_offset(&t, CODE, 16);        /* .eh_frame goes first */
+	expect_offset(&t, CODE + 0x10, 32); /* .debug_frame where that says nothing */
+	expect_offset(&t, at, 16);
+	expect_offset(&t, at + 6, 24);
+	expect_rule(&t, at + 16, (struct unwind_rule)RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0),
+		    ".plt");
+	expect_offset(&t, at + 48, 8);
+	expect_rule(&t, at + 80, (struct unwind_rule)RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0),
+		    ".iplt");
+	expect_offset(&t, at + 96, 0);
+	assert_int_equal(t.counts.cfi.n_stubs, 3);
+	assert_int_equal(t.counts.cfi.n_bad, 0);
+}
+
+static void gos_code_has_frame_pointers(void **state)
+{
+	static const uint8_t text[0x30000];
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {}, without = {};
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+	struct error e;
+
+	(void)state;
+	put_offset_fde(&s, put_cie(&s, "z", 0), CODE, 0x10, 16);
+
+	const struct made_section sections[] = { { ".text", text, sizeof(text) },
+						 { ".gopclntab", "", 1 },
+						 { ".eh_frame", s.data, s.n } };
+	struct image *im = open_made(sections, 3);
+	struct image *bare = open_made(sections, 2);
+
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	assert_int_equal(unwind_table_make(bare, BUDGET, &without, &e), 0);
+	image_close(im);
+	image_close(bare);
+	expect_rule(&t, at, UNWIND_FRAME_POINTERS, "Go");
+	expect_offset(&t, CODE, 16);
+	expect_rule(&t, CODE + 0x10, UNWIND_FRAME_POINTERS, "Go");
+	expect_rule(&t, at + sizeof(text) - 1, UNWIND_FRAME_POINTERS, "Go");
+	expect_rule(&without, CODE, UNWIND_FRAME_POINTERS, "Go without C");
+}
+
+static void files_without_cfi_are_refused(void **state)
+{
+	const struct made_section section = { ".text", "", 1 };
+	struct image *im = open_made(&section, 1);
+	struct unwind_table t;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), -ENOENT);
+	assert_string_equal(e.text, "no unwind information in the file");
+	assert_null(t.entries);
+	image_close(im);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_operation),
+		cmocka_unit_test(operands_that_are_cut),
+		cmocka_unit_test(rows_begin_where_the_address_has_advanced_to),
+		cmocka_unit_test(unsorted_overlapping_double_empty_and_outside),
+		cmocka_unit_test(addresses_in_every_encoding),
+		cmocka_unit_test(a_cie_that_cannot_be_read_takes_its_entries_with_it),
+		cmocka_unit_test(an_entry_may_not_name_what_is_no_entry),
+		cmocka_unit_test(a_section_that_is_cut_anywhere),
+		cmocka_unit_test(rows_beyond_a_page_and_rules_beyond_16_bits),
+		cmocka_unit_test(a_table_beyond_its_budget_is_not_made),
+		cmocka_unit_test(code_that_is_far_apart),
+		cmocka_unit_test(signal_frames_are_linuxs_or_unfit),
+		cmocka_unit_test(both_sections_and_stubs_without_cfi),
+		cmocka_unit_test(gos_code_has_frame_pointers),
+		cmocka_unit_test(files_without_cfi_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,355 @@
+/* rooms: base */
+/* The step from a frame to its caller, over a few words of memory; and the search for a rule. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+#include "bpf/walk.h"
+
+#define STACK 0x7ffe0000UL
+#define N_WORDS 64
+
+#define RULE(kind, reg, n, bp_words, bx_words) \
+	((struct unwind_rule){                 \
+		.offset = (n), .bp = (bp_words), .bx = (bx_words), .how = UNWIND_HOW(kind, reg) })
+
+/* Word @i of the stack is 1000 + i, if nothing else was put there. */
+struct memory {
+	uint64_t words[N_WORDS];
+	size_t n_reads;
+};
+
+static _Bool read_word(void *from, __u64 at, __u64 *ret)
+{
+	struct memory *m = from;
+
+	m->n_reads++;
+	if (at < STACK || at > STACK + 8UL * (N_WORDS - 1) || at % 8)
+		return 0;
+	*ret = m->words[(at - STACK) / 8];
+	return 1;
+}
+
+static struct memory make_memory(void)
+{
+	struct memory m = {};
+
+	for (size_t i = 0; i < N_WORDS; i++)
+		m.words[i] = 1000 + i;
+	return m;
+}
+
+/* Register @i is 100 + i, but rsp and rbp lead into the stack. */
+static struct unwind_regs make_regs(void)
+{
+	struct unwind_regs regs = { .pc = 0x1234, .known = UNWIND_ALL_KNOWN, .is_exact = 1 };
+
+	for (uint64_t i = 0; i < UNWIND_N_REGISTERS; i++)
+		regs.of[i] = 100 + i;
+	regs.of[UNWIND_RSP] = STACK + 8UL * 4;
+	regs.of[UNWIND_RBP] = STACK + 8UL * 10;
+	return regs;
+}
+
+static enum unwind_end step(struct unwind_regs *regs, struct unwind_rule rule, struct memory *m)
+{
+	return unwind_step(regs, rule, read_word, m);
+}
+
+#define CALLERS_KNOWN (1 << UNWIND_RSP | 1 << UNWIND_RBP | 1 << UNWIND_RBX)
+
+static void expect_caller(const struct unwind_regs *regs, uint64_t pc, size_t sp, uint64_t bp,
+			  uint64_t bx)
+{
+	assert_int_equal(regs->pc, pc);
+	assert_int_equal(regs->of[UNWIND_RSP], STACK + 8 * sp);
+	assert_int_equal(regs->of[UNWIND_RBP], bp);
+	assert_int_equal(regs->of[UNWIND_RBX], bx);
+	assert_int_equal(regs->known, CALLERS_KNOWN);
+	assert_int_equal(regs->is_exact, 0);
+}
+
+static void each_kind_of_rule(void **state)
+{
+	static const uint64_t same_bp = STACK + 8UL * 10, same_bx = 100 + UNWIND_RBX;
+	const struct {
+		struct unwind_rule rule;
+		uint64_t pc;
+		size_t sp;
+		uint64_t bp, bx;
+		size_t n_reads;
+	} rows[] = {
+		{ RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0), 1004, 5, same_bp, same_bx, 1 },
+		{ RULE(UNWIND_IS, UNWIND_RSP, 40, -2, -4), 1008, 9, 1007, 1005, 3 },
+		{ RULE(UNWIND_IS, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
+		{ RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
+		{ RULE(UNWIND_IS_BY_BP, UNWIND_RBP, 32, 0, -1), 1013, 14, 1010, 1009, 3 },
+		{ RULE(UNWIND_AT, UNWIND_RSP, 16, -4, 0), 1029, 30, 1026, same_bx, 3 },
+		{ RULE(UNWIND_AT_8, UNWIND_RSP, 16, 0, 0), 1030, 31, same_bp, same_bx, 2 },
+		{ RULE(UNWIND_AT_BY_BP, UNWIND_RBP, -32, 0, -2), 1029, 30, 1010, 1008, 4 },
+		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 4, 0), 1005, 6, same_bp, same_bx, 1 },
+		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 5, 0), 1004, 5, same_bp, same_bx, 1 },
+		{ RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0), 105, 4, same_bp, same_bx, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory m = make_memory();
+		struct unwind_regs regs = make_regs();
+
+		m.words[6] = STACK + 8UL * 30;
+		assert_int_equal(step(&regs, rows[i].rule, &m), UNWIND_GOES_ON);
+		expect_caller(&regs, rows[i].pc, rows[i].sp, rows[i].bp, rows[i].bx);
+		assert_int_equal(m.n_reads, rows[i].n_reads);
+	}
+}
+
+static void why_a_walk_ends(void **state)
+{
+	const struct {
+		struct unwind_rule rule;
+		enum unwind_end end;
+	} rows[] = {
+		{ {}, UNWIND_END_NO_ROW },
+		{ { .how = UNWIND_UNFIT }, UNWIND_END_UNFIT },
+		{ { .how = UNWIND_FRAMES + 1 }, UNWIND_END_UNFIT },
+		{ { .how = 15 }, UNWIND_END_UNFIT },
+		{ { .how = UNWIND_OUTERMOST }, UNWIND_END_ROOT },
+		{ RULE(UNWIND_IS, UNWIND_RSP, 8 * 61, 0, 0), UNWIND_END_UNREADABLE },
+		{ RULE(UNWIND_IS, UNWIND_RAX, 8, 0, 0), UNWIND_END_UNREADABLE },
+		{ RULE(UNWIND_AT, UNWIND_RAX, 0, 0, 0), UNWIND_END_UNREADABLE },
+		{ RULE(UNWIND_IS, UNWIND_RSP, 0, 0, 0), UNWIND_END_NOT_ADVANCING },
+		{ RULE(UNWIND_IS, UNWIND_RSP, 16, 0, 0), UNWIND_END_ROOT }, /* returns to 0 */
+		{ { .how = UNWIND_SIGNAL }, UNWIND_GOES_ON },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory m = make_memory();
+		struct unwind_regs regs = make_regs();
+
+		m.words[5] = 0;
+		assert_int_equal(step(&regs, rows[i].rule, &m), rows[i].end);
+	}
+}
+
+static void code_without_rows_ends_at_the_root_where_rbp_is_0(void **state)
+{
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	regs.of[UNWIND_RBP] = 0;
+	assert_int_equal(step(&regs, RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), &m),
+			 UNWIND_END_ROOT);
+	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
+	regs.is_exact = 0; /* a caller */
+	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_ROOT);
+	regs.known &= ~(1U << UNWIND_RBP);
+	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
+}
+
+static void a_callers_registers_are_known_only_where_calls_keep_them(void **state)
+{
+	struct memory m = make_memory();
+
+	(void)state;
+	for (uint32_t reg = 0; reg < UNWIND_N_REGISTERS; reg++) {
+		struct unwind_regs regs = make_regs();
+		enum unwind_end first, second;
+		bool is_kept = CALLERS_KNOWN >> reg & 1;
+
+		regs.of[reg] = STACK + 8UL * 20;
+		first = step(&regs, RULE(UNWIND_IS, reg, 8, 0, 0), &m);
+		second = step(&regs, RULE(UNWIND_IS, reg, 16, 0, 0), &m);
+		assert_int_equal(first, UNWIND_GOES_ON);
+		assert_int_equal(second, is_kept ? UNWIND_GOES_ON : UNWIND_END_UNFIT);
+		/* The same where the return address is said to be in it. */
+		assert_int_equal(step(&regs, RULE(UNWIND_PC_IN, reg, 8, 0, 0), &m),
+				 is_kept ? UNWIND_GOES_ON : UNWIND_END_UNFIT);
+	}
+}
+
+static void what_is_lost_or_unreadable_is_not_known(void **state)
+{
+	const struct unwind_rule by_bp = RULE(UNWIND_IS_BY_BP, UNWIND_RSP, 8, 0, 0);
+	const struct unwind_rule lost =
+		RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_BP_LOST, UNWIND_BX_LOST);
+	const struct unwind_rule outside = RULE(UNWIND_IS, UNWIND_RSP, 8, -6, -7);
+	const struct unwind_rule found = RULE(UNWIND_IS, UNWIND_RSP, 8, -1, -2);
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	assert_int_equal(step(&regs, lost, &m), UNWIND_GOES_ON);
+	assert_int_equal(regs.known, 1 << UNWIND_RSP);
+	assert_int_equal(step(&regs, by_bp, &m), UNWIND_END_UNFIT);
+	assert_int_equal(step(&regs, found, &m), UNWIND_GOES_ON);
+	assert_int_equal(regs.known, CALLERS_KNOWN);
+	regs = make_regs();
+	assert_int_equal(step(&regs, outside, &m), UNWIND_GOES_ON);
+	assert_int_equal(regs.known, 1 << UNWIND_RSP);
+}
+
+static void a_stack_may_lead_down_a_few_times(void **state)
+{
+	const struct unwind_rule rule = RULE(UNWIND_IS, UNWIND_RBP, 0, -1, 0);
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+	size_t n = 0;
+
+	(void)state;
+	/* Two frames, each the other's caller. */
+	m.words[9] = STACK + 8UL * 3;
+	m.words[2] = STACK + 8UL * 10;
+	while (n < 100 && step(&regs, rule, &m) == UNWIND_GOES_ON)
+		n++;
+	assert_int_equal(n, 2 * UNWIND_MAX_TURNS + 1);
+	regs.of[UNWIND_RBP] = regs.of[UNWIND_RSP]; /* and never to itself */
+	regs.n_turns = 0;
+	assert_int_equal(step(&regs, rule, &m), UNWIND_END_NOT_ADVANCING);
+}
+
+/* The kernel's struct sigcontext, 40 bytes into the ucontext. */
+static void all_registers_come_back_from_a_signal(void **state)
+{
+	static const uint32_t order[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 };
+	const struct unwind_rule rule = { .how = UNWIND_SIGNAL };
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	regs.known = 1 << UNWIND_RSP;
+	m.words[4 + 5 + 15] = STACK + 8UL * 40;
+	assert_int_equal(step(&regs, rule, &m), UNWIND_GOES_ON);
+	for (size_t i = 0; i < 15; i++)
+		assert_int_equal(regs.of[order[i]], 1000 + 4 + 5 + i);
+	assert_int_equal(regs.of[UNWIND_RSP], STACK + 8UL * 40);
+	assert_int_equal(regs.pc, 1000 + 4 + 5 + 16);
+	assert_int_equal(regs.known, UNWIND_ALL_KNOWN);
+	assert_int_equal(regs.is_exact, 1);
+	assert_int_equal(m.n_reads, 17);
+
+	/* One whose frame cannot be read, and one that returns to itself. */
+	regs.of[UNWIND_RSP] = STACK + 8UL * (N_WORDS - 20);
+	assert_int_equal(step(&regs, rule, &m), UNWIND_END_UNREADABLE);
+	regs.of[UNWIND_RSP] = STACK;
+	m.words[5 + 15] = STACK;
+	assert_int_equal(step(&regs, rule, &m), UNWIND_END_NOT_ADVANCING);
+}
+
+static void a_return_address_is_looked_up_where_the_call_is(void **state)
+{
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	assert_int_equal(unwind_look_up_at(&regs), 0x1234);
+	regs.is_exact = 0;
+	assert_int_equal(unwind_look_up_at(&regs), 0x1233);
+}
+
+struct entries {
+	struct unwind_entry *entries;
+	uint32_t n;
+	size_t n_asked;
+};
+
+static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+{
+	struct entries *e = from;
+
+	e->n_asked++;
+	if (i >= e->n)
+		return 0;
+	*ret = e->entries[i];
+	return 1;
+}
+
+/* Entry 0, then @n whose addresses are @gap apart; rules are the entries' numbers. */
+static struct entries make_entries(uint32_t n, uint32_t gap)
+{
+	struct entries e = { .entries = xcalloc(n + 1, sizeof(*e.entries)), .n = n + 1 };
+
+	for (uint32_t i = 1; i <= n; i++)
+		e.entries[i] = (struct unwind_entry){ (uint16_t)(gap * i), (uint16_t)i };
+	return e;
+}
+
+static void the_search_finds_what_looking_at_each_finds(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 2, 3, 7, 8, 9, 100, 1024, 4095 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		uint32_t gap = sizes[i] < 16 ? 3 : 16;
+		struct entries e = make_entries(sizes[i], gap);
+
+		for (uint32_t low = 0; low<65536; low += sizes[i]> 100 ? 5 : 1) {
+			uint32_t wanted = low / gap < sizes[i] ? low / gap : sizes[i];
+			uint16_t rule = 0xffff;
+
+			e.n_asked = 0;
+			assert_true(unwind_find(1, e.n, (uint16_t)low, entry_at, &e, &rule));
+			assert_int_equal(rule, wanted);
+			assert_true(e.n_asked <= UNWIND_PAGE_STEPS + 1);
+		}
+		free(e.entries);
+	}
+}
+
+/* As many as a page can have: a row at each address. */
+static void the_fullest_page_is_searched_in_its_steps(void **state)
+{
+	struct entries e = { .entries = xcalloc(65537, sizeof(*e.entries)), .n = 65537 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 65536; i++)
+		e.entries[i + 1] = (struct unwind_entry){ (uint16_t)i, (uint16_t)~i };
+	for (uint32_t low = 0; low < 65536; low++) {
+		uint16_t rule;
+
+		assert_true(unwind_find(1, e.n, (uint16_t)low, entry_at, &e, &rule));
+		assert_int_equal(rule, (uint16_t)~low);
+	}
+	free(e.entries);
+}
+
+static void a_table_that_lacks_entries_has_no_rule(void **state)
+{
+	struct entries e = make_entries(4, 16);
+	uint16_t rule;
+
+	(void)state;
+	assert_false(unwind_find(1, 4000, 17, entry_at, &e, &rule));
+	assert_false(unwind_find(0, 0, 17, entry_at, &e, &rule));
+	assert_false(unwind_find(UINT32_MAX, 3, 17, entry_at, &e, &rule));
+	free(e.entries);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_kind_of_rule),
+		cmocka_unit_test(why_a_walk_ends),
+		cmocka_unit_test(code_without_rows_ends_at_the_root_where_rbp_is_0),
+		cmocka_unit_test(a_callers_registers_are_known_only_where_calls_keep_them),
+		cmocka_unit_test(what_is_lost_or_unreadable_is_not_known),
+		cmocka_unit_test(a_stack_may_lead_down_a_few_times),
+		cmocka_unit_test(all_registers_come_back_from_a_signal),
+		cmocka_unit_test(a_return_address_is_looked_up_where_the_call_is),
+		cmocka_unit_test(the_search_finds_what_looking_at_each_finds),
+		cmocka_unit_test(the_fullest_page_is_searched_in_its_steps),
+		cmocka_unit_test(a_table_that_lacks_entries_has_no_rule),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
