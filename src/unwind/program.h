@@ -43,7 +43,7 @@ int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, 
 /* What an expression says, if it is of a form that is known; else CFI_OTHER. */
 struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_address);
 
-/* A section of stubs. Its program is NULL if nothing is pushed in it. */
+/* A section of stubs. Its program is empty if nothing is pushed in it. */
 struct cfi_stubs {
 	uint64_t start;
 	uint64_t end;

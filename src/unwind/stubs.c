@@ -29,7 +29,9 @@ static bool begins_with(const struct image_section *s, size_t at, const char *by
 
 static void choose_program(const struct image_section *s, struct cfi_stubs *ret)
 {
-	*ret = (struct cfi_stubs){ .start = s->vaddr, .end = s->vaddr + s->size };
+	*ret = (struct cfi_stubs){ .start = s->vaddr,
+				   .end = s->vaddr + s->size,
+				   .program = initial };
 	if (!begins_with(s, 0, "\xff\x35", 2))
 		return;
 	ret->program = begins_with(s, 16, "\xf3\x0f\x1e\xfa", 4) ? tracked : lazy;

@@ -1,0 +1,117 @@
+/*
+ * Any table over any memory from any registers: a walk ends, asks for words and entries a bounded
+ * number of times, and goes down the stack only as often as it may.
+ *
+ *	128 bytes  registers        1 byte  rules        1 byte  pages
+ *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/walk.h"
+
+#define MAX_FRAMES 1024
+#define STACK 0x10000ULL
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct table {
+	const uint8_t *rules, *pages, *entries, *stack;
+	uint32_t n_rules, n_pages, n_entries;
+	size_t n_stack; /* bytes */
+	size_t n_reads, n_asked;
+};
+
+static void require(_Bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static _Bool read_stack(void *from, __u64 at, __u64 *ret)
+{
+	struct table *t = from;
+
+	t->n_reads++;
+	if (at < STACK || at - STACK > t->n_stack || t->n_stack - (at - STACK) < sizeof(*ret))
+		return 0;
+	memcpy(ret, t->stack + (at - STACK), sizeof(*ret));
+	return 1;
+}
+
+static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+{
+	struct table *t = from;
+
+	t->n_asked++;
+	if (i >= t->n_entries)
+		return 0;
+	memcpy(ret, t->entries + sizeof(*ret) * (size_t)i, sizeof(*ret));
+	return 1;
+}
+
+static _Bool find_rule(struct table *t, uint64_t vaddr, struct unwind_rule *ret)
+{
+	uint32_t first, last;
+	uint16_t number;
+	uint64_t page = (vaddr >> UNWIND_PAGE_BITS) % (t->n_pages - 1);
+
+	memcpy(&first, t->pages + 4 * page, sizeof(first));
+	memcpy(&last, t->pages + 4 * page + 4, sizeof(last));
+	t->n_asked = 0;
+	if (!unwind_find(first, last, (uint16_t)vaddr, entry_at, t, &number))
+		return 0;
+	require(t->n_asked <= UNWIND_PAGE_STEPS + 1);
+	memcpy(ret, t->rules + 8UL * (number % t->n_rules), sizeof(*ret));
+	return 1;
+}
+
+static void walk(struct table *t, struct unwind_regs regs)
+{
+	unsigned n_down = 0;
+
+	for (int i = 0; i < MAX_FRAMES; i++) {
+		struct unwind_rule rule;
+		uint64_t sp = regs.of[UNWIND_RSP];
+		enum unwind_end end;
+
+		if (!find_rule(t, unwind_look_up_at(&regs), &rule))
+			return;
+		t->n_reads = 0;
+		end = unwind_step(&regs, rule, read_stack, t);
+		require(t->n_reads <= 17 && end <= UNWIND_END_DEPTH);
+		if (end)
+			return;
+		require(regs.pc || regs.is_exact);
+		require(unwind_is_known(&regs, UNWIND_RSP));
+		if ((rule.how & 15) != UNWIND_PC_IN && regs.of[UNWIND_RSP] <= sp)
+			n_down++;
+		require(n_down <= UNWIND_MAX_TURNS);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct unwind_regs regs = { .known = UNWIND_ALL_KNOWN, .is_exact = 1 };
+	struct table t = {};
+	size_t head = sizeof(regs.of) + 2;
+
+	if (size < head)
+		return 0;
+	memcpy(regs.of, data, sizeof(regs.of));
+	regs.pc = regs.of[UNWIND_RAX];
+	t.n_rules = data[head - 2] % 32 + 1;
+	t.n_pages = data[head - 1] % 8 + 2;
+	t.rules = data + head;
+	t.pages = t.rules + 8UL * t.n_rules;
+	head += 8UL * t.n_rules + 4UL * t.n_pages;
+	if (size < head)
+		return 0;
+	t.n_entries = (uint32_t)((size - head) / 8);
+	t.entries = data + head;
+	t.stack = t.entries + 4UL * t.n_entries;
+	t.n_stack = size - head - 4UL * t.n_entries;
+	walk(&t, regs);
+	return 0;
+}
