@@ -29,11 +29,11 @@ $(BENCH_DIR)/load-many: bench/load.c bench/many.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -o $@ $^
 
-$(BENCH_DIR)/budget: bench/budget.c $(filter-out %/tool/main.o,$(OBJS))
+$(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS))
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget tables)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -27,6 +27,7 @@ import events  # noqa: E402
 import functions  # noqa: E402
 import lifetime  # noqa: E402
 import snoop  # noqa: E402
+import tables  # noqa: E402
 from table import Table  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[1]
@@ -104,6 +105,7 @@ PARTS = {
     "libc": lifetime.user_functions,
     "size": lifetime.size,
     "stacksnoop": snoop.stacksnoop,
+    "tables": tables.tables,
 }
 
 
