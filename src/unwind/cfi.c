@@ -139,8 +139,10 @@ static bool next_entry(const struct reader *r, struct cursor *c, struct entry *r
 	}
 	ret->id_offset = (size_t)(c->at - r->section.data);
 	body = cursor_skip(c, length);
-	if (!body || length < id_bytes)
+	if (!body || length < id_bytes) {
+		c->is_spent = true;
 		return false;
+	}
 	ret->body = (struct cursor){ .at = body, .end = body + length };
 	ret->id = cursor_uint(&ret->body, id_bytes);
 	if (r->is_debug && id_bytes == 4 && ret->id == UINT32_MAX)

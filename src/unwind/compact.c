@@ -210,7 +210,7 @@ struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
 	struct unwind_table table = *t;
 	uint16_t number;
 
-	if (vaddr < t->base || page >= t->n_pages ||
+	if (page >= t->n_pages || /* or before the base */
 	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, entry_at, &table,
 			 &number) ||
 	    number >= t->n_rules)

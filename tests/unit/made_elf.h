@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 
 #define MADE_VADDR 0x100000ULL
-#define MADE_FAR 0x300000000ULL
+#define MADE_FAR (MADE_VADDR + (1ULL << 32))
 #define MADE_HEAD (sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr)) /* .eh_frame begins behind it */
 
 struct made_section {

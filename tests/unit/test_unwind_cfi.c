@@ -93,6 +93,8 @@ static void put_fde(struct section *s, size_t cie, uint64_t start, uint64_t size
 	end_entry(s, at);
 }
 
+static size_t made_bytes; /* of the file that was made last */
+
 static struct image *open_made(const struct made_section *sections, size_t n)
 {
 	size_t size;
@@ -101,6 +103,7 @@ static struct image *open_made(const struct made_section *sections, size_t n)
 	struct error e;
 
 	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	made_bytes = size;
 	return im;
 }
 
@@ -194,6 +197,11 @@ static const struct program programs[] = {
 	P("rsp by val_offset_sf", "\x15\x07\x00", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
 	P("rbp in a register", "\x09\x06\x0b", NO_RULE(UNFIT_RBP)),
 	P("rbp at the CFA", "\x86\x00", NO_RULE(UNFIT_RBP)),
+	P("rbp misaligned", "\x10\x06\x02\x76\x04", NO_RULE(UNFIT_RBP)),
+	P("return address in rdi, CFA by rbp", "\x0c\x06\x08\x09\x10\x05",
+	  NO_RULE(UNFIT_RETURN_ADDRESS)),
+	P("rbx too far above", "\x11\x03\xff\x7e",
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_BX_LOST)),
 	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE(UNFIT_RBP)),
 	P("rbx too far", "\x83\x80\x01", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_BX_LOST)),
 	P("rbx just not too far", "\x83\x7f", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, -127)),
@@ -308,7 +316,10 @@ static void unsorted_overlapping_double_empty_and_outside(void **state)
 	expect_offset(&t, CODE + 0xff, 0);
 	expect_offset(&t, CODE + 0x100, 16);
 	expect_offset(&t, CODE + 0x110, 64);
-	expect_offset(&t, CODE + N_CODE + 0x10000, 0);
+	expect_offset(&t, MADE_VADDR + made_bytes - 1, 64);
+	expect_offset(&t, MADE_VADDR + made_bytes, 0);
+	/* The one before all, five rules, a gap, and the end. */
+	assert_int_equal(t.n_entries, 1 + 2 + 1 + 2 + 1);
 	assert_int_equal(t.counts.cfi.n_entries, 4);
 	assert_int_equal(t.counts.cfi.n_overlap, 2);
 	assert_int_equal(t.counts.cfi.n_outside, 2);
@@ -372,6 +383,63 @@ static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
 		expect_offset(&t, CODE + 0x20, 24);
 		assert_int_equal(t.counts.cfi.n_bad, 1);
 	}
+}
+
+/* An entry that is too short for one ends the reading; that is counted. */
+static void what_stands_behind_nonsense_is_not_read(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	put_offset_fde(&s, cie, CODE, 0x10, 16);
+	put_number(&s, 0, 8); /* but zeros are passed over */
+	put_offset_fde(&s, cie, CODE + 0x10, 0x10, 24);
+	put_number(&s, 3, 4);
+	put_number(&s, 1, 3);
+	put_offset_fde(&s, cie, CODE + 0x20, 0x10, 32);
+	make_table(&s, &t);
+	expect_offset(&t, CODE, 16);
+	expect_offset(&t, CODE + 0x10, 24);
+	expect_offset(&t, CODE + 0x20, 0);
+	assert_int_equal(t.counts.cfi.n_bad, 1);
+}
+
+/* Lengths of 64 bits: in .eh_frame references stay at 4 bytes, in .debug_frame they have 8. */
+static void entries_in_the_64_bit_format(void **state)
+{
+	cleanup(section_fini) struct section s = {}, debug = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	struct error e;
+
+	(void)state;
+	put(&s,
+	    "\xff\xff\xff\xff\x10\0\0\0\0\0\0\0\0\0\0\0\x01\0\x01\x78\x10\x0c\x07\x08"
+	    "\x90\x01\0\0",
+	    28);
+	put(&s, "\xff\xff\xff\xff\x18\0\0\0\0\0\0\0\x28\0\0\0", 16);
+	put_number(&s, CODE, 8);
+	put_number(&s, 0x10, 8);
+	put(&s, "\x0e\x10\0\0", 4);
+	put(&debug,
+	    "\xff\xff\xff\xff\x14\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff"
+	    "\x01\0\x01\x78\x10\x0c\x07\x08\x90\x01\0\0",
+	    32);
+	put(&debug, "\xff\xff\xff\xff\x1c\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+	put_number(&debug, CODE + 0x10, 8);
+	put_number(&debug, 0x10, 8);
+	put(&debug, "\x0e\x18\0\0", 4);
+
+	const struct made_section sections[] = { { ".eh_frame", s.data, s.n },
+						 { ".debug_frame", debug.data, debug.n } };
+	struct image *im = open_made(sections, 2);
+
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	image_close(im);
+	expect_offset(&t, CODE, 16);
+	expect_offset(&t, CODE + 0x10, 24);
+	assert_int_equal(t.counts.cfi.n_bad, 0);
 }
 
 /* Else many entries could name CIEs that overlap, each with a program as long as the file. */
@@ -467,7 +535,13 @@ static void a_table_beyond_its_budget_is_not_made(void **state)
 	assert_int_equal(unwind_table_make(im, 12000, &t, &e), -E2BIG);
 	assert_string_equal(e.text, "its unwind table takes more than 12000 bytes");
 	assert_null(t.entries);
-	assert_int_equal(unwind_table_make(im, 12100, &t, &e), 0);
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+
+	size_t bytes = unwind_table_bytes(&t);
+
+	unwind_table_fini(&t);
+	assert_int_equal(unwind_table_make(im, bytes - 1, &t, &e), -E2BIG);
+	assert_int_equal(unwind_table_make(im, bytes, &t, &e), 0);
 	unwind_table_fini(&t);
 	image_close(im);
 }
@@ -482,7 +556,7 @@ static void code_that_is_far_apart(void **state)
 	(void)state;
 	put_offset_fde(&s, cie, CODE + 4, 0x48000, 16); /* five pages, one row */
 	put_offset_fde(&s, cie, CODE + 0x50000, 0x10, 24);
-	put_offset_fde(&s, cie, MADE_FAR + 0x10, 0x10, 32);
+	put_offset_fde(&s, cie, MADE_FAR + 0x1000, 0x10, 32); /* 4 GiB behind the first page */
 	make_table(&s, &t);
 	expect_offset(&t, CODE + 3, 0);
 	for (uint64_t at = 4; at < 0x48004; at += 0x7fc)
@@ -491,7 +565,7 @@ static void code_that_is_far_apart(void **state)
 	expect_offset(&t, CODE + 0x48004, 0);
 	expect_offset(&t, CODE + 0x50000, 24);
 	expect_offset(&t, CODE + 0x50010, 0);
-	expect_offset(&t, MADE_FAR + 0x10, 0);
+	expect_offset(&t, MADE_FAR + 0x1000, 0);
 	expect_offset(&t, 0, 0);
 	expect_offset(&t, UINT64_MAX, 0);
 	assert_int_equal(t.counts.unfit[UNFIT_FAR], 1);
@@ -513,6 +587,7 @@ static void signal_frames_are_linuxs_or_unfit(void **state)
 		if (changed < sizeof(program))
 			program[changed] ^= 8;
 		put_fde(&s, put_cie(&s, "zS", 0), CODE, 0x20, program, sizeof(program));
+		put_fde(&s, put_cie(&s, "z", 0), CODE + 0x20, 0x20, program, sizeof(program));
 		if (changed < sizeof(program))
 			program[changed] ^= 8;
 		make_table(&s, &t);
@@ -520,6 +595,7 @@ static void signal_frames_are_linuxs_or_unfit(void **state)
 			expect_rule(&t, CODE, is, "signal");
 		else
 			assert_int_not_equal(unwind_table_at(&t, CODE).how, UNWIND_SIGNAL);
+		assert_int_not_equal(unwind_table_at(&t, CODE + 0x20).how, UNWIND_SIGNAL);
 	}
 }
 
@@ -618,6 +694,8 @@ int main(void)
 		cmocka_unit_test(unsorted_overlapping_double_empty_and_outside),
 		cmocka_unit_test(addresses_in_every_encoding),
 		cmocka_unit_test(a_cie_that_cannot_be_read_takes_its_entries_with_it),
+		cmocka_unit_test(what_stands_behind_nonsense_is_not_read),
+		cmocka_unit_test(entries_in_the_64_bit_format),
 		cmocka_unit_test(an_entry_may_not_name_what_is_no_entry),
 		cmocka_unit_test(a_section_that_is_cut_anywhere),
 		cmocka_unit_test(rows_beyond_a_page_and_rules_beyond_16_bits),

@@ -51,7 +51,7 @@ struct tracee {
 	struct tracee_image *images;
 	size_t n_images, images_capacity;
 	size_t n_stops, n_frames, n_rooted, n_by_end[UNWIND_END_DEPTH + 1];
-	size_t most_frames, n_cut, n_theirs_cut, n_stubs;
+	size_t most_frames, n_cut, n_theirs_cut, n_without_cfi;
 	struct walk in_stub; /* n is 0: the last stop was in none */
 };
 
@@ -228,7 +228,7 @@ static inline bool is_same(const struct walk *ours, const struct walk *theirs)
 	return ours->n >= theirs->n;
 }
 
-/* Is there CFI at @pc? Else it is a stub. */
+/* Is there CFI at @pc? */
 static inline bool has_cfi(const struct tracee *t, uint64_t pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(t->dwfl, pc);
@@ -284,9 +284,11 @@ static inline void tracee_compare(struct tracee *t, pid_t tid, bool is_in_call)
 	walk_by_tables(t, regs, &ours);
 	count_walk(t, &ours);
 	compare_stub(t, &ours);
-	if (!is_in_call && !has_cfi(t, regs.pc)) {
-		t->in_stub = ours;
-		t->n_stubs++;
+	if (!has_cfi(t, regs.pc)) {
+		t->in_stub.n = 0;
+		if (!is_in_call)
+			t->in_stub = ours;
+		t->n_without_cfi++;
 		return;
 	}
 	theirs = (struct walk){};
