@@ -46,6 +46,7 @@ def tracers(setup, event):
         if options is not None:
             argv = [setup.stackcount, *options.split(), target]
             yield f"stackcount {options}".strip(), argv
+    yield "stackcount -U --unwind dwarf", [setup.stackcount, "-U", "--unwind", "dwarf", target]
     bcc = shutil.which("stackcount-bpfcc")
     if bcc:
         yield "bcc stackcount -K", [bcc, "-K", target]
@@ -130,6 +131,7 @@ PER_EVENT = [
     ("stackcount -K", "floor kernel", 1.05),
     ("stackcount", "floor both", 0.75),
     ("stackcount -U", "floor user", None),
+    ("stackcount -U --unwind dwarf", "floor user", 1.0),
     ("bcc stackcount -K", "floor kernel", None),
     ("bcc stackcount", "floor both", None),
     ("bpftrace kstack", "floor kernel", None),

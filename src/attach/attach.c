@@ -386,18 +386,45 @@ int attach_follower(const struct object *object, const struct features *features
 	return 0;
 }
 
-int attach_lives(const struct object *object, struct attachment **ret, struct error *e)
+static int attach_birth(const struct object *object, const struct features *features,
+			uint64_t fork_id, struct attachment *a, struct error *e)
 {
-	static const char *const events[] = { "sched_process_exec", "sched_process_exit" };
+	const struct plan plan = { .features = *features };
+	struct attaching at = {
+		.plan = &plan, .object = object, .attachment = a, .has_room = true
+	};
+	int code = tracepoint_attach_id(&at, fork_id, PROGRAM_BIRTH, 0);
+
+	return code < 0 ? error_set(e, code, "follow processes: %s",
+				    refusal_words(TARGET_TRACEPOINT, code))
+			: 0;
+}
+
+int attach_lives(const struct object *object, const struct features *features, uint64_t fork_id,
+		 struct attachment **ret, struct error *e)
+{
+	static const struct {
+		const char *event;
+		enum program program;
+	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM },
+		       { "sched_process_exit", PROGRAM_END } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
-	int prog_fd = object_program_fd(object, PROGRAM_LIFE);
 
-	for (size_t i = 0; i < ARRAY_SIZE(events) && prog_fd >= 0; i++) {
-		int link = bpf_raw_tracepoint_open(events[i], prog_fd);
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		int prog_fd = object_program_fd(object, events[i].program);
+		int link = prog_fd < 0 ? -1 : bpf_raw_tracepoint_open(events[i].event, prog_fd);
 
+		if (prog_fd < 0)
+			continue;
 		if (link < 0)
-			return error_errno(e, "follow processes: %s", events[i]);
+			return error_errno(e, "follow processes: %s", events[i].event);
 		array_push(a->links, a->n_links, a->links_capacity, link);
+	}
+	if (object_program_fd(object, PROGRAM_BIRTH) >= 0) {
+		int err = attach_birth(object, features, fork_id, a, e);
+
+		if (err)
+			return err;
 	}
 	*ret = TAKE(a);
 	return 0;

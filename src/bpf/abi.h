@@ -30,7 +30,8 @@ enum stack_mark {
 	STACK_MARK_DEPTH,      /* the kernel's or our depth limit was reached */
 	STACK_MARK_UNREADABLE, /* a stack page was not resident */
 	STACK_MARK_FAILED,     /* the kernel's walk gave an error */
-	STACK_MARK_END,
+	STACK_MARK_WALK,       /* and enum unwind_end of bpf/walk.h above it */
+	STACK_MARK_END = STACK_MARK_WALK + 16,
 };
 
 /* Why a hit could not be counted in its row. */
@@ -118,10 +119,11 @@ _Static_assert(sizeof(struct stack_chunk) == 8UL * CHUNK_WORDS, "abi");
 
 /* What is written to the 'wake' ring buffer. */
 enum notice_type {
-	NOTICE_FILLING, /* the current generation's maps fill up */
-	NOTICE_ENOUGH,  /* --events reached */
-	NOTICE_PROCESS, /* a process was seen for the first time */
-	NOTICE_EVENTS,  /* there are events, and the reader sleeps */
+	NOTICE_FILLING,  /* the current generation's maps fill up */
+	NOTICE_ENOUGH,   /* --events reached */
+	NOTICE_PROCESS,  /* a process was seen for the first time */
+	NOTICE_EVENTS,   /* there are events, and the reader sleeps */
+	NOTICE_UNMAPPED, /* what a process has mapped is not known, or not all of it */
 };
 
 struct notice {
@@ -174,9 +176,10 @@ struct trace_state {
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;
-	__u64 is_noticed; /* NOTICE_FILLING was sent */
-	__u64 is_asleep;  /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
-	__u64 pad1[9];
+	__u64 is_noticed;  /* NOTICE_FILLING was sent */
+	__u64 is_asleep;   /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
+	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent */
+	__u64 pad1[8];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
 };
@@ -235,7 +238,7 @@ struct trace_config {
 	__u32 target_by;         /* MODE_CALLS: enum target_by */
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
 	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
-	__u32 pad;
+	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 56 + 80 + MAX_CPUS / 8, "abi");

@@ -12,6 +12,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/kernel.h"
+#include "bpf/tables.h"
 
 #define NULL ((void *)0)
 
@@ -70,6 +71,12 @@ struct recent_row {
 	__u32 hot;
 };
 
+/* What a binary search is among: [low, high). */
+struct search {
+	__u32 low;
+	__u32 high;
+};
+
 struct scratch_slot {
 	__u64 busy;
 	__u64 number;  /* key in 'scratch' */
@@ -81,6 +88,12 @@ struct scratch_slot {
 	/* [0] is left free for a function to be put in front; a piece behind is for zeros. */
 	__u64 words[SIDES][1 + STACK_WORDS + CHUNK_WORDS];
 	struct window window;
+	/* Of walking by tables: what was found for the frame, and its registers. */
+	struct unwind_space space;
+	struct search search;
+	struct unwind_rule rule;
+	__u64 word;
+	struct unwind_regs regs;
 	struct recent_row recent[RECENT_ROWS];
 };
 
@@ -193,6 +206,36 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stream_event);
 } events SEC(".maps");
+
+/* See bpf/tables.h. User space maps the slabs. */
+struct slab_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SLAB_CHUNKS);
+	__type(key, __u32);
+	__type(value, struct table_chunk);
+} slab0 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, MOST_SLABS);
+	__type(key, __u32);
+	__array(values, struct slab_map);
+} slabs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct unwind_space);
+} spaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct recent_rule);
+} recent_rules SEC(".maps");
 
 /* With several -p: the processes to be counted. */
 struct {

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/tables.h"
 #include "stackcount.skel.h"
 
 /*
@@ -37,6 +38,8 @@ struct object {
 	int more_counts_fds[2]; /* the second level; -1 until it is there */
 	int more_stacks_fd;
 	struct mapped hot, rings, events, calls, lives;
+	struct mapped slabs[MOST_SLABS];
+	uint32_t n_slabs;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
@@ -57,7 +60,9 @@ static const struct {
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
 	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
-	[PROGRAM_LIFE] = { "on_life", "on_life", 0 },
+	[PROGRAM_PROGRAM] = { "on_program", "on_program", 0 },
+	[PROGRAM_END] = { "on_end", "on_end", 0 },
+	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
 };
 
 /* What libbpf said first when something failed: the reason. The rest is for --debug. */
@@ -186,6 +191,10 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.tgids, options->max_tgids, features);
 	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
+	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
+	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
+	size_array(s->maps.recent_rules,
+		   options->config.unwind ? options->n_cpus * RECENT_RULES : 1);
 }
 
 static int refuse(int err, struct error *e)
@@ -229,6 +238,10 @@ static int map_all(struct object *o, const struct trace_config *config, struct e
 
 	if (config->has_lives)
 		err = map_memory(s->maps.lives, &o->lives, e);
+	if (!err && config->unwind) {
+		err = map_memory(s->maps.slab0, &o->slabs[0], e);
+		o->n_slabs = 1;
+	}
 	if (!err && mode == MODE_STACKS)
 		err = map_memory(s->maps.hot, &o->hot, e);
 	if (!err && mode == MODE_EVENTS)
@@ -285,6 +298,8 @@ void object_free(struct object *o)
 	unmap_memory(&o->events);
 	unmap_memory(&o->calls);
 	unmap_memory(&o->lives);
+	for (uint32_t i = 0; i < o->n_slabs; i++)
+		unmap_memory(&o->slabs[i]);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -404,6 +419,64 @@ void object_add_level(struct object *o)
 struct life_count *object_lives(const struct object *o)
 {
 	return o->lives.at;
+}
+
+void *object_slab(const struct object *o, uint32_t number)
+{
+	return number < o->n_slabs ? o->slabs[number].at : NULL;
+}
+
+int object_add_slab(struct object *o, struct error *e)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(s->maps.slab0));
+	const __u32 number = o->n_slabs;
+
+	if (number == MOST_SLABS)
+		return error_set(e, -E2BIG, "no more memory for unwinding");
+
+	cleanup_close int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(__u32),
+					      TABLE_CHUNK_BYTES, SLAB_CHUNKS, &opts);
+
+	if (fd < 0)
+		return error_errno(e, "get memory for unwinding");
+
+	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return error_errno(e, "map memory for unwinding");
+	o->slabs[number] = (struct mapped){ at, SLAB_BYTES };
+	o->n_slabs++;
+	if (bpf_map_update_elem(bpf_map__fd(s->maps.slabs), &number, &fd, BPF_ANY))
+		return error_errno(e, "add memory for unwinding");
+	return 0;
+}
+
+size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+{
+	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
+	__u32 key, next, *last = NULL;
+	size_t n = 0;
+
+	while (n < most && bpf_map_get_next_key(fd, last, &next) == 0) {
+		if (bpf_map_lookup_elem(fd, &next, &to[n]) == 0)
+			n++;
+		key = next;
+		last = &key;
+	}
+	return n;
+}
+
+int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
+		     struct error *e)
+{
+	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
+	int result = space ? bpf_map_update_elem(fd, &tgid, space, BPF_ANY)
+			   : bpf_map_delete_elem(fd, &tgid);
+
+	if (result && (space || errno != ENOENT))
+		return error_errno(e, "tell what process %u has mapped", tgid);
+	return 0;
 }
 
 int object_lost_fd(const struct object *o)

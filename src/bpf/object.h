@@ -22,7 +22,9 @@ enum program {
 	PROGRAM_FORK, /* the three that follow a command's processes */
 	PROGRAM_EXEC,
 	PROGRAM_EXIT,
-	PROGRAM_LIFE, /* tells the lives of processes apart */
+	PROGRAM_PROGRAM, /* these two tell the lives of processes apart */
+	PROGRAM_END,
+	PROGRAM_BIRTH, /* a child has mapped what its parent has */
 	PROGRAM_N,
 };
 
@@ -36,6 +38,7 @@ struct object_options {
 };
 
 struct object;
+struct unwind_space;
 
 /* Errors: -EPERM names the capability or lockdown; others carry the verifier's last line. */
 must_check int object_load(const struct object_options *options, const struct features *features,
@@ -74,6 +77,25 @@ const uint64_t *object_calls(const struct object *object);
 
 /* The map 'lives', LIVES entries; NULL: they are not told apart. Lent by @object. */
 struct life_count *object_lives(const struct object *object);
+
+/*
+ * The memory for unwinding (bpf/tables.h), slab by slab; NULL: so many are not there. The first is
+ * there if config.unwind is set. Lent by @object.
+ */
+void *object_slab(const struct object *object, uint32_t number);
+
+/* One slab more. It waits for RCU: some milliseconds. Errors: -E2BIG there are MOST_SLABS. */
+must_check int object_add_slab(struct object *object, struct error *e);
+
+/*
+ * What processes are said to have mapped: up to @most into @to, how many is returned. Whatever is
+ * not dropped meanwhile is among them.
+ */
+size_t object_spaces(const struct object *object, struct unwind_space *to, size_t most);
+
+/* What process @tgid has mapped from now on; NULL: it is not known. */
+must_check int object_set_space(const struct object *object, uint32_t tgid,
+				const struct unwind_space *space, struct error *e);
 
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);

@@ -5,7 +5,7 @@
 
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
-#include "bpf/walk.bpf.h"
+#include "bpf/unwind.bpf.h"
 
 static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 {

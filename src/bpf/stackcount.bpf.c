@@ -16,7 +16,7 @@
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/row.bpf.h"
-#include "bpf/walk.bpf.h"
+#include "bpf/unwind.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -103,7 +103,7 @@ static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_n
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
-		key->flags |= walk_user(ctx, kind, is_new_kernel, slot);
+		key->flags |= walk_user(ctx, kind, is_new_kernel, tgid, slot);
 		if (n_words(&slot->walked[SIDE_USER])) {
 			key->user_stack = hash_stack(slot, SIDE_USER, is_new_kernel);
 			key->tgid = tgid;
@@ -255,6 +255,26 @@ int on_fork(void *ctx)
 	return 0;
 }
 
+/*
+ * What it has mapped is what its parent has, which is not told it in time otherwise. A thread
+ * gets an entry, too, that nobody asks for, until its exit (on_end()). Where PIDs are not those
+ * of the initial namespace, the child's is not known here.
+ */
+SEC("?tracepoint")
+int on_birth(void *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
+	struct unwind_space space;
+	__u32 child = 0;
+
+	if (!own || bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset))
+		return 0;
+	space = *own;
+	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
+	return 0;
+}
+
 /* The command begins with its exec; a thread that execs takes its leader's number. */
 SEC("?tracepoint")
 int on_exec(void *ctx)
@@ -283,20 +303,46 @@ int on_exit(void *ctx __attribute__((unused)))
 	return 0;
 }
 
-/*
- * At exec and exit, of a process's first thread: from here on it leads another life, or another
- * process that has its number. Where threads outlive the first one, they get a number more, and
- * nothing is the worse for it.
- */
-SEC("?raw_tp")
-int on_life(void *ctx __attribute__((unused)))
+/* What process @tgid has mapped is not known any more. */
+static __always_inline void forget_space(__u32 tgid)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
+	if (config.unwind)
+		bpf_map_delete_elem(&spaces, &tgid);
+}
+
+static __always_inline void raise_life(__u64 ids)
+{
 	struct life_count *life = find_life(ids >> 32);
 
-	if (!life || ids >> 32 != (__u32)ids)
-		return 0;
+	if (!life)
+		return;
 	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
 	__sync_fetch_and_add(&life->n_raised, 1);
+	forget_space(current_tgid());
+}
+
+/*
+ * At exec, and at the exit of a process's first thread: from here on it leads another life, or
+ * another process that has its number. Where threads outlive the first one, they get a number more,
+ * and nothing is the worse for it.
+ */
+SEC("?raw_tp")
+int on_program(void *ctx __attribute__((unused)))
+{
+	raise_life(bpf_get_current_pid_tgid());
+	if (config.unwind)
+		tell_unmapped(STACK_MARK_WALK + UNWIND_END_NO_MAPPING, current_tgid());
+	return 0;
+}
+
+SEC("?raw_tp")
+int on_end(void *ctx __attribute__((unused)))
+{
+	const __u64 ids = bpf_get_current_pid_tgid();
+
+	if (ids >> 32 == (__u32)ids)
+		raise_life(ids);
+	else
+		forget_space(ids);
 	return 0;
 }

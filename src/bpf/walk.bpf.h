@@ -235,30 +235,3 @@ static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *
 	finish_walk(slot, SIDE_USER, 0, n, n >= STACK_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
 	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }
-
-/* No words where there is no user stack (kernel threads). Returns KEY_* flags. */
-static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
-				       struct scratch_slot *slot)
-{
-	const struct pt_regs *regs = ctx;
-
-	slot->walked[SIDE_USER].n = 0;
-	if (!is_user_hit(kind)) {
-		if (!config.has_task_regs) {
-			walk_user_by_helper(ctx, slot);
-			return 0;
-		}
-		regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-		if (!(regs->cs & CS_RING_MASK))
-			return 0;
-	}
-	if (regs->cs != CS_USER_64)
-		walk_user_by_helper(ctx, slot);
-	else if (is_new_kernel)
-		walk_user_chain(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION);
-	else
-		walk_user_frames(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION,
-				 false);
-	/* In a system call orig_ax is its number, and ip is behind the instruction. */
-	return is_user_hit(kind) || (long)regs->orig_ax == -1 ? KEY_USER_PC_EXACT : 0;
-}

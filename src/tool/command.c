@@ -3,14 +3,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/auxvec.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,10 +152,56 @@ int command_exec(struct command *c, struct error *e)
 	return 0;
 }
 
+/* The program's own first instruction; 0: not known. */
+static uint64_t entry_of(pid_t pid)
+{
+	char path[64];
+	struct {
+		uint64_t type, value;
+	} item;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+
+	cleanup_fclose FILE *f = fopen(path, "re");
+
+	while (f && fread(&item, sizeof(item), 1, f) == 1 && item.type != AT_NULL)
+		if (item.type == AT_ENTRY)
+			return item.value;
+	return 0;
+}
+
+static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
+{
+	const size_t offset = offsetof(struct user, u_debugreg) + number * sizeof(value);
+
+	return ptrace(PTRACE_POKEUSER, pid, offset, value) == 0;
+}
+
+/* A breakpoint of the CPU's: nothing is written into the program, where there may be probes. */
+#define DR7_FIRST_ON 1
+
+void command_run_to_entry(struct command *c)
+{
+	const uint64_t entry = c->is_stopped ? entry_of(c->pid) : 0;
+
+	if (!entry || !set_debug_register(c->pid, 0, entry) ||
+	    !set_debug_register(c->pid, 7, DR7_FIRST_ON))
+		return;
+	if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0 || waitpid(c->pid, &c->status, 0) != c->pid)
+		return;
+	if (!WIFSTOPPED(c->status)) { /* it has ended */
+		c->is_stopped = false;
+		c->pid = 0;
+		return;
+	}
+	(void)set_debug_register(c->pid, 7, 0);
+	c->signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
+}
+
 void command_let_go(struct command *c)
 {
 	if (c->is_stopped)
-		(void)ptrace(PTRACE_DETACH, c->pid, NULL, NULL);
+		(void)ptrace(PTRACE_DETACH, c->pid, NULL, (uintptr_t)c->signal);
 	c->is_stopped = false;
 }
 

@@ -15,6 +15,7 @@ struct command {
 	int status;  /* of waitpid(2), once it has ended */
 	const char *name;
 	bool is_stopped; /* at its first instruction */
+	int signal;      /* that it is to be given when it is let go, 0: none */
 };
 
 #define COMMAND_NONE                                   \
@@ -30,6 +31,13 @@ must_check int command_hold(char *const *argv, struct command *ret, struct error
  * at however short it lives. Errors: its exec failed; the command has ended then.
  */
 must_check int command_exec(struct command *c, struct error *e);
+
+/*
+ * Behind command_exec(): let the dynamic linker do its work, so that all libraries that the program
+ * is linked with are mapped. It stops at the program's own first instruction, or wherever it is
+ * when anything else happens to it.
+ */
+void command_run_to_entry(struct command *c);
 
 /* Let it run. */
 void command_let_go(struct command *c);

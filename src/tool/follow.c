@@ -61,6 +61,17 @@ static void begin_life(const struct follower *f, uint32_t tgid)
 		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
 }
 
+/* What is new of a process that it gives the programs what they walk by for. */
+static void tell_unwinder(struct unwinder *u, const struct process_event *event)
+{
+	const bool is_end = event->type == PROCESS_EXIT && event->pid == event->tid;
+
+	if (u && event->type == PROCESS_FORK && event->pid != event->parent_pid)
+		unwinder_fork(u, event->parent_pid, event->pid);
+	if (u && (is_end || event->type == PROCESS_MAP))
+		unwinder_look(u, event->pid, UNWINDER_IF_KNOWN);
+}
+
 static int take_event(void *context, const struct process_event *event)
 {
 	struct follower *f = context;
@@ -70,6 +81,7 @@ static int take_event(void *context, const struct process_event *event)
 		f->has_lost = true;
 		follower_look_again(f);
 	}
+	tell_unwinder(f->run->unwinder, event);
 	if (f->run->tool->on_process(f->run, event))
 		begin_life(f, event->pid);
 	return 0;
@@ -89,6 +101,13 @@ void follower_look_again(struct follower *f)
 		f->proc = opendir("/proc");
 }
 
+static void look_at(struct run *r, uint32_t tgid)
+{
+	r->tool->on_old_process(r, tgid);
+	if (r->unwinder && !r->opt->pids.n && !r->command.pid)
+		unwinder_look(r->unwinder, tgid, UNWINDER_SOMETIME);
+}
+
 bool follower_look(struct follower *f)
 {
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -100,8 +119,7 @@ bool follower_look(struct follower *f)
 			(void)closedir(f->proc);
 			f->proc = NULL;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
-			f->run->tool->on_old_process(f->run,
-						     (uint32_t)strtoul(entry->d_name, NULL, 10));
+			look_at(f->run, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
 	return f->proc != NULL;

@@ -1,5 +1,29 @@
 #include "tool/naming.h"
 
+#include "bpf/walk.h"
+
+static const char *unwind_end_words(enum unwind_end end)
+{
+	switch (end) {
+	case UNWIND_END_NO_MAPPING:
+		return "no mapping";
+	case UNWIND_END_NO_TABLE_YET:
+		return "no table yet";
+	case UNWIND_END_NO_TABLE:
+		return "no table";
+	case UNWIND_END_NO_ROW:
+		return "no row";
+	case UNWIND_END_UNFIT:
+		return "rule not representable";
+	case UNWIND_END_UNREADABLE:
+		return "unreadable page";
+	case UNWIND_END_NOT_ADVANCING:
+		return "not advancing";
+	default:
+		return "depth";
+	}
+}
+
 static const char *mark_text(uint64_t mark)
 {
 	switch (mark) {
@@ -7,8 +31,10 @@ static const char *mark_text(uint64_t mark)
 		return "depth";
 	case STACK_MARK_UNREADABLE:
 		return "unreadable page";
-	default:
+	case STACK_MARK_FAILED:
 		return "not given by this kernel";
+	default:
+		return unwind_end_words((enum unwind_end)(mark - STACK_MARK_WALK));
 	}
 }
 

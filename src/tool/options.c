@@ -33,6 +33,14 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 	return 0;
 }
 
+static int parse_unwind(const char *text, bool *ret, struct error *e)
+{
+	*ret = strcmp(text, "dwarf") == 0;
+	if (!*ret && strcmp(text, "fp") != 0)
+		return error_set(e, -EINVAL, "--unwind: 'fp' or 'dwarf', not '%s'", text);
+	return 0;
+}
+
 static int take_value(const struct option_row *row, const char *value, struct options *o,
 		      struct error *e)
 {
@@ -63,6 +71,8 @@ static int take_value(const struct option_row *row, const char *value, struct op
 		return parse_count(what, value, 1, STACK_MAX_FRAMES, &o->max_depth, e);
 	case OPTION_MEMORY:
 		return parse_bytes(what, value, &o->max_memory, e);
+	case OPTION_UNWIND:
+		return parse_unwind(value, &o->unwind, e);
 	default:
 		return parse_backends(value, &o->avoid, e);
 	}

@@ -33,6 +33,7 @@ struct options {
 	uint64_t max_depth;  /* frames of each stack, 0: all */
 	uint64_t max_memory; /* bytes, kernel and user together */
 	unsigned avoid;      /* 1 << enum backend, an OR */
+	bool unwind;         /* user stacks by tables, frame pointers where there are none */
 	bool timestamp;      /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;

@@ -220,6 +220,16 @@ static int attach_namesakes(struct run *r, struct error *e)
 	return err ? err : attach_targets(r, e);
 }
 
+static int attach_lives_of(struct run *r, struct error *e)
+{
+	uint64_t fork_id = 0;
+	int err = 0;
+
+	if (object_program_fd(r->object, PROGRAM_BIRTH) >= 0)
+		err = host_tracepoint_id(r->host, "sched", "sched_process_fork", &fork_id, e);
+	return err ? err : attach_lives(r->object, &r->features, fork_id, &r->lives, e);
+}
+
 int probing_attach(struct run *r, struct error *e)
 {
 	int err = 0;
@@ -227,7 +237,7 @@ int probing_attach(struct run *r, struct error *e)
 	if (r->command.pid)
 		err = attach_follow(r, e);
 	if (!err)
-		err = attach_lives(r->object, &r->lives, e);
+		err = attach_lives_of(r, e);
 	if (!err)
 		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))

@@ -6,16 +6,20 @@
 
 #include "attach/warm.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/escape.h"
 #include "tool/patterns.h"
 #include "tool/probing.h"
 #include "tool/setup.h"
 
+#define UNWIND_MEMORY (128ULL << 20)
+
 static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
 	r->tool->close(r);
+	unwinder_stop(r->unwinder);
 	follower_close(r->processes);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
@@ -62,9 +66,28 @@ void run_follow(struct run *r, uint64_t until)
 		follower_read(r->processes, until);
 }
 
+/*
+ * What a new program maps comes in a row, and each of it is told of only when it is read: so it is
+ * read often for a while.
+ */
+#define MAPPING_MS 1
+#define MAPPING_NS (20 * NS_PER_S / 1000)
+
+/* It is asked again when the next hit cannot be walked. */
+static void look_at_mappings(struct run *r, uint32_t tgid)
+{
+	__atomic_store_n(&object_state(r->object)->is_unmapped, 0, __ATOMIC_RELAXED);
+	r->mapping_until = clock_ns(CLOCK_MONOTONIC) + MAPPING_NS;
+	if (r->unwinder && tgid)
+		unwinder_look(r->unwinder, tgid, UNWINDER_NOW);
+}
+
 static void take_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
+
+	if (notice->type == NOTICE_UNMAPPED)
+		look_at_mappings(r, notice->tgid);
 
 	/* The life that it leads must be known, also if it began after the last reading. */
 	if (notice->type == NOTICE_PROCESS)
@@ -76,6 +99,9 @@ static void take_notice(void *context, const struct notice *notice)
 static int patience_ms(const struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
+
+	if (r->mapping_until > clock_ns(CLOCK_MONOTONIC))
+		return MAPPING_MS;
 
 	if (r->processes && follower_look(r->processes))
 		return 0;
@@ -139,12 +165,24 @@ static int finish(struct run *r, struct error *e)
 
 	if (r->opt->debug)
 		object_describe(r->object);
+	if (r->opt->debug && r->unwinder)
+		unwinder_describe(r->unwinder);
 	tell_command(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
 	waiter_release_signals(&r->waiter);
 	attachment_freep(&r->attachment);
 	return err;
+}
+
+/* Its tables are there before it begins, and those of the libraries before its own code does. */
+static void unwind_command(struct run *r)
+{
+	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
+	unwinder_wait(r->unwinder);
+	command_run_to_entry(&r->command);
+	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
+	unwinder_wait(r->unwinder);
 }
 
 static int run_command(struct run *r, struct error *e)
@@ -158,6 +196,8 @@ static int run_command(struct run *r, struct error *e)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
 	r->tool->on_notice(r, &notice);
+	if (r->unwinder)
+		unwind_command(r);
 	command_let_go(&r->command);
 	return 0;
 }
@@ -183,6 +223,24 @@ static int follow(struct run *r, struct error *e)
 	return 0;
 }
 
+/* Tables of the processes that were asked for are there before the first hit. */
+static int start_unwinder(struct run *r, struct error *e)
+{
+	const struct options *opt = r->opt;
+
+	if (!object_slab(r->object, 0))
+		return 0;
+
+	int err = unwinder_start(r->object, UNWIND_MEMORY, &r->unwinder, e);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < opt->pids.n; i++)
+		unwinder_look(r->unwinder, opt->pids.numbers[i], UNWINDER_NOW);
+	unwinder_wait(r->unwinder);
+	return 0;
+}
+
 static int start(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -194,6 +252,8 @@ static int start(struct run *r, struct error *e)
 	r->output.halt = halt;
 	r->output.context = r;
 	err = follow(r, e);
+	if (!err)
+		err = start_unwinder(r, e);
 	if (!err)
 		err = r->tool->open(r, e);
 	if (!err)

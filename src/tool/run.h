@@ -24,6 +24,7 @@
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/wait.h"
+#include "tables/unwinder.h"
 
 struct run;
 
@@ -82,6 +83,8 @@ struct run {
 	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
 	struct notices *notices;
 	struct follower *processes; /* NULL: they are not followed */
+	struct unwinder *unwinder;  /* NULL: stacks are not walked by tables */
+	uint64_t mapping_until;     /* ns: until then programs are likely to map more */
 	struct waiter waiter;
 	struct output output;
 	bool is_enough; /* the programs, or the tool, say that --events is reached */

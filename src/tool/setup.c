@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/log.h"
+
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
 
@@ -98,6 +100,30 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 	return err;
 }
 
+/*
+ * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
+ * known, and the record of their birth may be read.
+ */
+static void set_unwinding(struct object_options *o, const struct setup *setup, struct host *host)
+{
+	const struct features *features = setup->features;
+	const char *lockdown = host_lockdown();
+	struct error none;
+
+	if (!setup->options->unwind)
+		return;
+	if (!features->loop || !features->task_regs) {
+		log_warn("user stacks are walked by frame pointers: unwind tables need Linux 5.17 "
+			 "and its BTF");
+		return;
+	}
+	o->config.unwind = 1;
+	if (!o->config.has_pidns && !(lockdown && strcmp(lockdown, "confidentiality") == 0) &&
+	    host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
+				  &o->config.fork_child_offset, &none) == 0)
+		o->programs |= 1U << PROGRAM_BIRTH;
+}
+
 int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,
 		 struct error *e)
 {
@@ -116,7 +142,8 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 
 	if (config->max_user_frames) {
 		config->has_lives = 1;
-		ret->programs |= 1U << PROGRAM_LIFE;
+		set_unwinding(ret, setup, host);
+		ret->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
 	}
 
 	if (!err && setup->command_tgid)

@@ -138,6 +138,11 @@ raise SystemExit(not is_open and ctypes.get_errno() in (1, 13))
 """
 
 
+def has_unwinding():
+    """bpf_loop(), Linux 5.17."""
+    return version() >= (5, 17)
+
+
 def _may_open(wrap, *type_and_config):
     command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, type_and_config)]
     return subprocess.run([*wrap, *command]).returncode == 0
@@ -183,6 +188,8 @@ NEEDS = {
     "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
     "speed": has_speed,
+    "unwinding": has_unwinding,
+    "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
 }
 

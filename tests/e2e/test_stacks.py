@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from text import parse_text
@@ -48,8 +49,11 @@ def large_maps(pid):
     """Entries of the hash maps behind the first level, once each is in place."""
     sizes = []
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{fd}") as info:
-            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", info.read(), re.M)
+        try:
+            text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
+        except FileNotFoundError:
+            continue  # closed meanwhile
+        found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
         sizes.append(int(found[1]) if found else 0)
     is_settled = len(os.listdir(f"/proc/{pid}/task")) == 1  # no thread is still at it
     return [size for size in sizes if size > 100_000] if is_settled else []

@@ -525,14 +525,14 @@ def wakeups(pid):
 @pytest.mark.needs("machine")
 def test_sleeps_while_nothing_happens(workload):
     work = workload("syscalls", "getppid", 30, 0)
-    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+    with snoop("-K", "-f", "-p", work.pid, GETPPID) as tool:  # with -U it follows what all others do
         tool.wait_live()
         work.run()
         tool.wait_idle()
         before, begin = wakeups(tool.pid), time.monotonic()
         time.sleep(2)
         assert wakeups(tool.pid) - before <= 10 * (time.monotonic() - begin)
-        assert folded_chains(tool.end().ok().out)[1] == 30
+        assert len(tool.end().ok().out.splitlines()) == 30
 
 
 BAD = [

@@ -1,4 +1,4 @@
-/* rooms: base spec elf host match bpf attach store symbolize report tool */
+/* rooms: tables unwind base spec elf host match bpf attach store symbolize report tool */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -10,7 +10,8 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 .PHONY: workload
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
-	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two
+	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls usdt deep distinct dl tcp files)
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -46,6 +47,13 @@ $(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
 $(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+
+# As distributions build theirs: optimized, without frame pointers.
+$(WORKLOAD_DIR)/%-nofp: tests/workload/%.c tests/workload/work.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS -fPIE -pie -rdynamic -o $@ $< \
+		tests/workload/work.c $(filter %_gated.c,$^) -pthread -ldl
+$(WORKLOAD_DIR)/usdt-nofp: tests/workload/usdt_gated.c
 
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o

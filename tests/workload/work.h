@@ -26,7 +26,11 @@
  * and, by asking for it, the frame of a function that calls nothing: gcc leaves
  * that out in spite of -fno-omit-frame-pointer.
  */
+#ifndef NO_FRAME_POINTERS
 #define STAY() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
+#else
+#define STAY() __asm__ volatile("" : : : "memory")
+#endif
 
 /* Parse the common options; @argv[0] to the first argument that is the program's own. */
 char **work_begin(int argc, char **argv, int n_wanted, const char *usage);

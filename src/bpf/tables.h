@@ -1,0 +1,77 @@
+/*
+ * bpf/tables.h - where the programs find what they walk by (bpf/walk.h says what it means).
+ *
+ *	process -> space -> mapping at an address -> table of its image -> rule
+ *
+ * All but the spaces lies in one memory of slabs, written by user space, read by the programs.
+ * What is found in it by a place that somebody else wrote is only ever a wrong rule: places are
+ * bounded, and each use checks what it reads.
+ */
+#pragma once
+
+#include "bpf/abi.h"
+#include "bpf/walk.h"
+
+/* A place is a number of bytes from the first slab's beginning. */
+#define TABLE_CHUNK_BYTES 4096U
+#define SLAB_CHUNKS 1024U /* of one slab: 4 MiB */
+#define SLAB_BYTES 0x400000U
+#define MOST_SLABS 256U
+_Static_assert(SLAB_BYTES == SLAB_CHUNKS * TABLE_CHUNK_BYTES, "abi");
+
+struct table_chunk {
+	__u64 words[TABLE_CHUNK_BYTES / 8];
+};
+
+/* What a process has mapped: an entry of the map 'spaces', by its number in our PID namespace. */
+struct unwind_space {
+	__u32 mappings; /* place of @n struct unwind_mapping, by rising address, none overlapping */
+	__u32 n;
+	__u32 number; /* another one whenever anything is different; not 0 */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct unwind_space) == 16, "abi");
+
+#define MOST_SPACES 32768
+#define MOST_MAPPINGS 65536
+#define MAPPING_STEPS 17 /* to find one among so many */
+
+enum unwind_how {
+	UNWIND_BY_TABLE,
+	UNWIND_BY_FRAME_POINTERS, /* no file, or one without unwind tables */
+	UNWIND_NOT_YET,           /* its table is being made */
+	UNWIND_NOT_AT_ALL,
+};
+
+struct unwind_mapping {
+	__u64 start;
+	__u64 end;   /* exclusive */
+	__u64 bias;  /* address - vaddr in its image */
+	__u32 image; /* place of its struct unwind_image */
+	__u32 how;   /* enum unwind_how */
+};
+_Static_assert(sizeof(struct unwind_mapping) == 32, "abi"); /* never across chunks */
+
+struct unwind_image {
+	__u64 base; /* vaddr of the first page */
+	__u32 n_pages;
+	__u32 n_rules;
+	__u32 pages;   /* place of n_pages + 1 numbers of entries, 4 bytes each */
+	__u32 entries; /* place of struct unwind_entry */
+	__u32 rules;   /* place of struct unwind_rule */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct unwind_image) == 32, "abi");
+
+/*
+ * Rules that were found lately, on each CPU: a stack's return addresses come again and again. User
+ * probes can be preempted in the midst of writing one, so each word is checked against the rule:
+ * what two of them have mixed up is no entry.
+ */
+#define RECENT_RULES 2048
+
+struct recent_rule {
+	__u64 pc;    /* XOR the rule */
+	__u64 space; /* its number, XOR the rule */
+	__u64 rule;  /* struct unwind_rule */
+};

@@ -1,0 +1,359 @@
+/*
+ * bpf/unwind.bpf.h - a user's stack walked by tables (bpf/tables.h), frame by frame, with
+ * the step of bpf/walk.h.
+ *
+ * What changes in a loop is kept in the slot: see struct walked. Functions that are called
+ * from several places, or have loops, are global, so that the verifier looks at each once.
+ */
+#pragma once
+
+#include "bpf/filter.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/tables.h"
+#include "bpf/walk.bpf.h"
+
+/*
+ * The eight bytes around @place into slot->word; false: there are none. A global function, so
+ * that the verifier does not follow each of the ways here at each place that asks.
+ */
+__noinline int load_word(struct scratch_slot *slot, __u32 place)
+{
+	const __u32 slab_number = place / SLAB_BYTES;
+	const __u32 i = place / TABLE_CHUNK_BYTES % SLAB_CHUNKS;
+	const struct table_chunk *chunk = NULL;
+	void *slab;
+
+	if (!slot)
+		return 0;
+	if (!slab_number) {
+		chunk = bpf_map_lookup_elem(&slab0, &i);
+	} else {
+		slab = bpf_map_lookup_elem(&slabs, &slab_number);
+		if (slab)
+			chunk = bpf_map_lookup_elem(slab, &i);
+	}
+	if (!chunk)
+		return 0;
+	slot->word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
+	return 1;
+}
+
+/* The number that lies at @place, 4 bytes; 0 if there is none. */
+static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
+{
+	if (!load_word(slot, place))
+		return 0;
+	return (__u32)(slot->word >> (place % 8 * 8));
+}
+
+#define PLACE(at, type, i, member) \
+	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
+
+/*
+ * The mapping of @addr: slot->search.low is its number and 1, or 0 if all begin behind @addr. A
+ * global function, as is the next one: each has a loop.
+ */
+__noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
+{
+	if (!slot)
+		return 0;
+	slot->search.low = 0;
+	slot->search.high = slot->space.n;
+	for (__u32 step = 0; step < MAPPING_STEPS; step++) {
+		const __u32 low = *(volatile __u32 *)&slot->search.low;
+		const __u32 high = *(volatile __u32 *)&slot->search.high;
+		const __u32 middle = low + (high - low) / 2;
+
+		if (low >= high)
+			break;
+		if (!load_word(slot, PLACE(slot->space.mappings, unwind_mapping, middle, start)))
+			return 0;
+		if (slot->word <= addr)
+			slot->search.low = middle + 1;
+		else
+			slot->search.high = middle;
+	}
+	return 0;
+}
+
+/*
+ * The entry of the address @low of a page, among those from slot->search.low up to high: that one
+ * is behind it then.
+ */
+__noinline int find_entry(struct scratch_slot *slot, __u32 entries, __u32 low)
+{
+	if (!slot)
+		return 0;
+	for (__u32 step = 0; step < UNWIND_PAGE_STEPS; step++) {
+		const __u32 first = *(volatile __u32 *)&slot->search.low;
+		const __u32 last = *(volatile __u32 *)&slot->search.high;
+		const __u32 middle = first + (last - first) / 2;
+
+		if (first >= last)
+			break;
+		if ((number_at(slot, entries + middle * 4) & 0xffff) <= low)
+			slot->search.low = middle + 1;
+		else
+			slot->search.high = middle;
+	}
+	return 0;
+}
+
+/* By the table of the image at @image, into slot->rule: zeros (UNWIND_NO_ROW) if it has none. */
+__noinline int find_in_table(struct scratch_slot *slot, __u32 image, __u64 vaddr)
+{
+	__u32 page, place, number;
+
+	if (!slot)
+		return 0;
+	slot->rule = (struct unwind_rule){};
+	if (!load_word(slot, PLACE(image, unwind_image, 0, base)))
+		return 0;
+	vaddr -= slot->word;
+	if (vaddr >> UNWIND_PAGE_BITS >= number_at(slot, PLACE(image, unwind_image, 0, n_pages)))
+		return 0;
+	page = (__u32)(vaddr >> UNWIND_PAGE_BITS);
+	place = number_at(slot, PLACE(image, unwind_image, 0, pages)) + page * 4;
+	slot->search.low = number_at(slot, place);
+	slot->search.high = number_at(slot, place + 4);
+	place = number_at(slot, PLACE(image, unwind_image, 0, entries));
+	find_entry(slot, place, (__u16)vaddr);
+	number = number_at(slot, place + (slot->search.low - 1) * 4) >> 16;
+	if (number >= number_at(slot, PLACE(image, unwind_image, 0, n_rules)))
+		return 0;
+	place = number_at(slot, PLACE(image, unwind_image, 0, rules));
+	if (load_word(slot, place + number * (__u32)sizeof(struct unwind_rule)))
+		*(__u64 *)&slot->rule = slot->word;
+	return 0;
+}
+
+/* The rule at @addr into slot->rule. Returns why there is none, or UNWIND_GOES_ON. */
+__noinline int find_rule(struct scratch_slot *slot, __u64 addr)
+{
+	const __u32 mappings = slot ? slot->space.mappings : 0;
+	__u32 number, how;
+	__u64 bias;
+
+	if (!slot)
+		return UNWIND_END_NO_MAPPING;
+	find_mapping(slot, addr);
+	number = slot->search.low - 1;
+	if (number >= MOST_MAPPINGS ||
+	    !load_word(slot, PLACE(mappings, unwind_mapping, number, end)) || addr >= slot->word)
+		return UNWIND_END_NO_MAPPING;
+	how = number_at(slot, PLACE(mappings, unwind_mapping, number, how));
+	if (how == UNWIND_NOT_YET)
+		return UNWIND_END_NO_TABLE_YET;
+	if (how == UNWIND_NOT_AT_ALL)
+		return UNWIND_END_NO_TABLE;
+	if (how == UNWIND_BY_FRAME_POINTERS) {
+		slot->rule = UNWIND_FRAME_POINTERS;
+		return UNWIND_GOES_ON;
+	}
+	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
+	find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
+		      addr - bias);
+	return UNWIND_GOES_ON;
+}
+
+static __always_inline __u64 rule_word(const struct unwind_rule *rule)
+{
+	return *(const __u64 *)rule;
+}
+
+static __always_inline struct recent_rule *recent_rule(__u64 addr, __u32 space)
+{
+	const __u64 hash = (addr ^ (__u64)space << 40) * 0x9e3779b97f4a7c15ULL >> 32;
+	const __u32 i = bpf_get_smp_processor_id() * RECENT_RULES + (__u32)hash % RECENT_RULES;
+
+	return bpf_map_lookup_elem(&recent_rules, &i);
+}
+
+/* As find_rule(), which is asked only if the rule is not a recent one. */
+static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
+{
+	struct recent_rule *recent = recent_rule(addr, slot->space.number);
+	__u64 rule;
+	int end;
+
+	if (!recent)
+		return UNWIND_END_NO_TABLE;
+	rule = *(volatile __u64 *)&recent->rule;
+	if ((recent->pc ^ rule) == addr && (recent->space ^ rule) == slot->space.number) {
+		*(__u64 *)&slot->rule = rule;
+		return UNWIND_GOES_ON;
+	}
+	end = find_rule(slot, addr);
+	if (end)
+		return end;
+	rule = rule_word(&slot->rule);
+	recent->rule = rule;
+	recent->pc = addr ^ rule;
+	recent->space = slot->space.number ^ rule;
+	return UNWIND_GOES_ON;
+}
+
+/*
+ * The word at @at into slot->word, from the window on the stack if it is there. Windows begin at
+ * the frame's own end: what it saved, and what its callers did, lies behind that.
+ */
+__noinline int read_word(struct scratch_slot *slot, __u64 at)
+{
+	struct window *w;
+	__u64 sp;
+
+	if (!slot)
+		return 0;
+	w = &slot->window;
+	if (at - w->base >= w->n_valid) {
+		sp = slot->regs.of[UNWIND_RSP];
+		if (at - sp >= WINDOW_BYTES - sizeof(__u64) || !read_window(w, sp) ||
+		    at - w->base >= w->n_valid)
+			return bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)at) ==
+			       0;
+	}
+	sp = at - w->base;
+	if (sp > WINDOW_BYTES - sizeof(__u64))
+		return 0;
+	slot->word = *(__u64 *)((void *)w->words + sp);
+	return 1;
+}
+
+static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
+{
+	struct scratch_slot *slot = from;
+	_Bool is_read = read_word(slot, at); /* without a branch: there would be 2 ^ 17 ways */
+
+	*ret = slot->word;
+	return is_read;
+}
+
+/* To the caller, whose address is put behind the others. Returns 1 at the end. */
+__noinline int unwind_frame(struct scratch_slot *slot)
+{
+	struct walked *walked;
+	__u32 n;
+	int end;
+
+	if (!slot)
+		return 1;
+	walked = &slot->walked[SIDE_USER];
+	end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	if (!end)
+		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
+	n = *(volatile __u32 *)&walked->n;
+	if (!end && n >= STACK_MAX_FRAMES)
+		end = UNWIND_END_DEPTH;
+	if (end) {
+		walked->mark = end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
+		return 1;
+	}
+	slot->words[SIDE_USER][n & (STACK_WORDS - 1)] = slot->regs.pc;
+	walked->n = n + 1;
+	return walked->n >= config.max_user_frames && config.max_user_frames < STACK_MAX_FRAMES;
+}
+
+static long unwind_callback(__u64 step, struct scratch_slot **slot)
+{
+	(void)step;
+	return unwind_frame(*slot) != 0;
+}
+
+static __always_inline void take_registers(struct unwind_regs *to, const struct pt_regs *regs,
+					   bool is_exact)
+{
+	to->of[UNWIND_RAX] = regs->ax;
+	to->of[UNWIND_RDX] = regs->dx;
+	to->of[UNWIND_RCX] = regs->cx;
+	to->of[UNWIND_RBX] = regs->bx;
+	to->of[UNWIND_RSI] = regs->si;
+	to->of[UNWIND_RDI] = regs->di;
+	to->of[UNWIND_RBP] = regs->bp;
+	to->of[UNWIND_RSP] = regs->sp;
+	to->of[8] = regs->r8;
+	to->of[9] = regs->r9;
+	to->of[10] = regs->r10;
+	to->of[11] = regs->r11;
+	to->of[12] = regs->r12;
+	to->of[13] = regs->r13;
+	to->of[14] = regs->r14;
+	to->of[15] = regs->r15;
+	to->pc = regs->ip;
+	to->known = UNWIND_ALL_KNOWN;
+	to->is_exact = is_exact;
+	to->n_turns = 0;
+}
+
+/* User space is told of one at a time: it then looks at what else has happened, too. */
+static __always_inline void tell_unmapped(__u32 mark, __u32 tgid)
+{
+	if (mark != STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
+	    mark != STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET)
+		return;
+	if (*(volatile __u64 *)&trace_state.is_unmapped)
+		return;
+	*(volatile __u64 *)&trace_state.is_unmapped = 1;
+	send_notice(NOTICE_UNMAPPED, (__u64)tgid << 32);
+}
+
+static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
+{
+	const struct unwind_space *space = bpf_map_lookup_elem(&spaces, &tgid);
+	struct walked *walked = &slot->walked[SIDE_USER];
+
+	*walked = (struct walked){ .n = 1 };
+	slot->words[SIDE_USER][0] = slot->regs.pc;
+	slot->window.n_valid = 0;
+	if (space) {
+		slot->space = *space;
+		if (config.max_user_frames > 1)
+			bpf_loop(STACK_WORDS, unwind_callback, &slot, 0);
+	} else {
+		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
+	}
+	tell_unmapped(walked->mark, tgid);
+	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
+	clear_tail(slot->words[SIDE_USER], n_words(walked), HASH_GROUP);
+}
+
+/* A global function. The registers are in the slot. */
+__noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
+{
+	if (slot)
+		unwind_stack(slot, tgid);
+	return 0;
+}
+
+/* No words where there is no user stack (kernel threads). Returns KEY_* flags. */
+static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
+				       __u32 tgid, struct scratch_slot *slot)
+{
+	const struct pt_regs *regs = ctx;
+	bool is_exact;
+
+	slot->walked[SIDE_USER].n = 0;
+	if (!is_user_hit(kind)) {
+		if (!config.has_task_regs) {
+			walk_user_by_helper(ctx, slot);
+			return 0;
+		}
+		regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+		if (!(regs->cs & CS_RING_MASK))
+			return 0;
+	}
+	/* In a system call orig_ax is its number, and ip is behind the instruction. */
+	is_exact = is_user_hit(kind) || (long)regs->orig_ax == -1;
+	if (regs->cs != CS_USER_64) {
+		walk_user_by_helper(ctx, slot);
+	} else if (config.unwind && is_new_kernel) {
+		take_registers(&slot->regs, regs, is_exact);
+		unwind_user(slot, tgid);
+	} else if (is_new_kernel) {
+
+		walk_user_chain(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION);
+	} else {
+		walk_user_frames(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION,
+				 false);
+	}
+	return is_exact ? KEY_USER_PC_EXACT : 0;
+}

@@ -1,0 +1,211 @@
+#include "tables/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/tables.h"
+
+#define PIECE 32U
+/* Place 0 is nobody's. */
+#define FIRST_PLACE PIECE
+
+struct piece {
+	uint32_t place;
+	uint32_t bytes;
+};
+
+struct pieces {
+	struct piece *list;
+	size_t n, capacity;
+};
+
+struct unwind_memory {
+	struct object *object;
+	struct pieces free;    /* by place, none touching another */
+	struct pieces dropped; /* programs may still read them */
+	uint32_t n_slabs, max_slabs;
+	bool is_reclaimed; /* for this piece, as far as there was anything */
+	uint64_t used;
+};
+
+/* Sorted in, joined with what it touches. */
+static void add_free(struct pieces *free, struct piece piece)
+{
+	size_t at = free->n;
+
+	array_push(free->list, free->n, free->capacity, piece);
+	while (at > 0 && free->list[at - 1].place > piece.place) {
+		free->list[at] = free->list[at - 1];
+		at--;
+	}
+	free->list[at] = piece;
+	if (at + 1 < free->n && piece.place + piece.bytes == free->list[at + 1].place) {
+		free->list[at].bytes += free->list[at + 1].bytes;
+		memmove(&free->list[at + 1], &free->list[at + 2],
+			(--free->n - at - 1) * sizeof(piece));
+	}
+	if (at > 0 && free->list[at - 1].place + free->list[at - 1].bytes == piece.place) {
+		free->list[at - 1].bytes += free->list[at].bytes;
+		memmove(&free->list[at], &free->list[at + 1], (--free->n - at) * sizeof(piece));
+	}
+}
+
+static void note_slab(struct unwind_memory *m)
+{
+	const uint32_t start = m->n_slabs ? m->n_slabs * SLAB_BYTES : FIRST_PLACE;
+
+	m->n_slabs++;
+	add_free(&m->free, (struct piece){ start, m->n_slabs * SLAB_BYTES - start });
+}
+
+struct unwind_memory *unwind_memory_new(struct object *object, uint64_t max_bytes)
+{
+	struct unwind_memory *m = xcalloc(1, sizeof(*m));
+	const uint64_t slabs = max_bytes / SLAB_BYTES;
+
+	m->object = object;
+	m->max_slabs = slabs < 1 ? 1 : slabs < MOST_SLABS ? (uint32_t)slabs : MOST_SLABS;
+	note_slab(m);
+	return m;
+}
+
+void unwind_memory_free(struct unwind_memory *m)
+{
+	if (!m)
+		return;
+	free(m->free.list);
+	free(m->dropped.list);
+	free(m);
+}
+
+static uint32_t whole_pieces(size_t bytes)
+{
+	return ((uint32_t)bytes + PIECE - 1) / PIECE * PIECE;
+}
+
+/* The smallest free piece that is large enough. */
+static bool take(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
+{
+	struct pieces *free = &m->free;
+	struct piece *best = NULL;
+
+	for (size_t i = 0; i < free->n; i++)
+		if (free->list[i].bytes >= bytes && (!best || free->list[i].bytes < best->bytes))
+			best = &free->list[i];
+	if (!best)
+		return false;
+	*ret = best->place;
+	best->place += bytes;
+	best->bytes -= bytes;
+	if (!best->bytes)
+		memmove(best, best + 1, (size_t)(free->list + --free->n - best) * sizeof(*best));
+	m->used += bytes;
+	return true;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct unwind_space *a = left, *b = right;
+
+	return a->mappings < b->mappings ? -1 : a->mappings > b->mappings;
+}
+
+/*
+ * What was dropped can be given out again, but for what is a process's mappings still: those of its
+ * parent, that the programs gave it.
+ */
+static int reclaim(struct unwind_memory *m, struct error *e)
+{
+	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
+	const size_t n_dropped = m->dropped.n;
+	int err = object_wait_for_programs(m->object, e);
+	size_t n;
+
+	if (err)
+		return err;
+	n = object_spaces(m->object, spaces, MOST_SPACES);
+	qsort(spaces, n, sizeof(*spaces), compare_places);
+	m->dropped.n = 0;
+	for (size_t i = 0; i < n_dropped; i++) {
+		struct piece piece = m->dropped.list[i];
+		struct unwind_space key = { .mappings = piece.place };
+
+		if (bsearch(&key, spaces, n, sizeof(*spaces), compare_places))
+			m->dropped.list[m->dropped.n++] = piece;
+		else
+			add_free(&m->free, piece);
+	}
+	m->is_reclaimed = true;
+	return 0;
+}
+
+static int get(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
+{
+	int err = 0;
+
+	m->is_reclaimed = false;
+	while (!err && !take(m, bytes, ret)) {
+		if (m->dropped.n && !m->is_reclaimed) {
+			err = reclaim(m, e);
+		} else if (m->n_slabs < m->max_slabs) {
+			err = object_add_slab(m->object, e);
+			if (!err)
+				note_slab(m);
+		} else {
+			err = error_set(e, -E2BIG, "the memory for unwind tables is used up");
+		}
+	}
+	return err;
+}
+
+static void write_at(const struct unwind_memory *m, uint32_t place, const uint8_t *data,
+		     size_t bytes)
+{
+	while (bytes) {
+		uint32_t offset = place % SLAB_BYTES;
+		size_t n = SLAB_BYTES - offset < bytes ? SLAB_BYTES - offset : bytes;
+		uint8_t *slab = object_slab(m->object, place / SLAB_BYTES);
+
+		memcpy(slab + offset, data, n);
+		data += n;
+		bytes -= n;
+		place += (uint32_t)n;
+	}
+}
+
+int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, uint32_t *ret,
+		      struct error *e)
+{
+	int err;
+
+	if (bytes > m->max_slabs * (uint64_t)SLAB_BYTES)
+		return error_set(e, -E2BIG, "the memory for unwind tables is used up");
+	err = get(m, whole_pieces(bytes), ret, e);
+	if (!err)
+		write_at(m, *ret, data, bytes);
+	return err;
+}
+
+void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)
+{
+	const struct piece piece = { place, whole_pieces(bytes) };
+
+	if (!piece.bytes)
+		return;
+	array_push(m->dropped.list, m->dropped.n, m->dropped.capacity, piece);
+	m->used -= piece.bytes;
+}
+
+uint64_t unwind_memory_used(const struct unwind_memory *m)
+{
+	return m->used;
+}
+
+uint64_t unwind_memory_held(const struct unwind_memory *m)
+{
+	return m->n_slabs * (uint64_t)SLAB_BYTES;
+}

@@ -1,0 +1,31 @@
+/*
+ * tables/memory.h - the memory that the programs walk by (bpf/tables.h), given out in pieces.
+ *
+ * A piece that is given back may still be read by programs that run now. It is given out
+ * again when those have ended.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/object.h"
+
+struct unwind_memory;
+
+/* At most @max_bytes of it, in whole slabs. @object is kept. */
+struct unwind_memory *unwind_memory_new(struct object *object, uint64_t max_bytes);
+void unwind_memory_free(struct unwind_memory *m);
+
+/*
+ * A piece of @bytes, filled from @data; *@ret is its place, a multiple of 32.
+ * Errors: -E2BIG there is not so much left; others from the kernel.
+ */
+must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
+				 uint32_t *ret, struct error *e);
+void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
+
+/* In use, and what the kernel holds for it. */
+uint64_t unwind_memory_used(const struct unwind_memory *m);
+uint64_t unwind_memory_held(const struct unwind_memory *m);

@@ -1,0 +1,247 @@
+#include "tables/table_set.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "elf/image.h"
+#include "unwind/compact.h"
+
+#define MAX_TABLE_BYTES (64UL << 20)
+#define PAGE_LAST 0xfffU
+
+/* Where a mapping of the file, at a given offset, has its addresses. */
+struct anchor {
+	uint64_t offset;
+	uint64_t bias; /* of a mapping at address 0 */
+};
+
+struct entry {
+	bool is_vdso;
+	uint64_t dev, inode, size;
+	struct timespec changed;
+	uint32_t older; /* the next entry of the same hash, or NONE */
+	uint32_t place; /* of its struct unwind_image */
+	enum unwind_how how;
+	struct anchor *anchors;
+	size_t n_anchors, anchors_capacity;
+};
+
+#define NONE UINT32_MAX
+
+struct table_set {
+	struct unwind_memory *memory;
+	struct entry *entries;
+	size_t n, capacity;
+	struct u64_map newest; /* by hash of device and inode */
+	size_t n_rows, n_without;
+};
+
+struct table_set *table_set_new(struct unwind_memory *memory)
+{
+	struct table_set *t = xcalloc(1, sizeof(*t));
+
+	t->memory = memory;
+	return t;
+}
+
+void table_set_free(struct table_set *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n; i++)
+		free(t->entries[i].anchors);
+	free(t->entries);
+	u64_map_fini(&t->newest);
+	free(t);
+}
+
+/* Of what is open at @fd; the vdso is nobody's file. */
+static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struct entry *wanted)
+{
+	const uint32_t *newest = u64_map_get(&t->newest, hash);
+	uint32_t i = newest ? *newest : NONE;
+
+	for (; i != NONE; i = t->entries[i].older) {
+		const struct entry *e = &t->entries[i];
+
+		if (e->is_vdso == wanted->is_vdso && e->dev == wanted->dev &&
+		    e->inode == wanted->inode && e->size == wanted->size &&
+		    e->changed.tv_sec == wanted->changed.tv_sec &&
+		    e->changed.tv_nsec == wanted->changed.tv_nsec)
+			break;
+	}
+	return i;
+}
+
+static int put_table(struct table_set *t, const struct unwind_table *table, uint32_t *ret,
+		     struct error *e)
+{
+	struct unwind_image image = { .base = table->base,
+				      .n_pages = table->n_pages,
+				      .n_rules = table->n_rules };
+	int err =
+		unwind_memory_put(t->memory, table->pages,
+				  (table->n_pages + 1UL) * sizeof(*table->pages), &image.pages, e);
+
+	if (!err)
+		err = unwind_memory_put(t->memory, table->entries,
+					table->n_entries * sizeof(*table->entries), &image.entries,
+					e);
+	if (!err)
+		err = unwind_memory_put(t->memory, table->rules,
+					table->n_rules * sizeof(*table->rules), &image.rules, e);
+	if (!err)
+		err = unwind_memory_put(t->memory, &image, sizeof(image), ret, e);
+	return err;
+}
+
+/* Make @entry's table from @im. */
+static void make_table(struct table_set *t, const struct image *im, struct entry *entry,
+		       const char *name)
+{
+	struct unwind_table table;
+	struct error e;
+	int err = unwind_table_make(im, MAX_TABLE_BYTES, &table, &e);
+
+	entry->how = err == -ENOENT ? UNWIND_BY_FRAME_POINTERS : UNWIND_NOT_AT_ALL;
+	if (!err) {
+		err = put_table(t, &table, &entry->place, &e);
+		t->n_rows += table.n_entries;
+		entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
+		unwind_table_fini(&table);
+	}
+	t->n_without += entry->how == UNWIND_NOT_AT_ALL;
+	if (err)
+		log_debug("%s has no unwind table: %s", name, e.text);
+}
+
+/*
+ * A mapping begins with its segment's first page, of which the segment may have the end only: what
+ * is before may be of another segment. So ask for the page's end first.
+ */
+static bool find_anchor(const struct image *im, const struct mapping *m, struct anchor *ret)
+{
+	const uint64_t offsets[] = { m->offset + PAGE_LAST, m->offset };
+	uint64_t vaddr, start, end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		if (!image_offset_to_vaddr(im, offsets[i], &vaddr) ||
+		    !image_code_around(im, vaddr, &start, &end))
+			continue;
+		*ret = (struct anchor){ m->offset, offsets[i] - m->offset - vaddr };
+		return true;
+	}
+	return false;
+}
+
+static int open_vdso(const struct mapping *m, struct image **ret, struct error *e)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
+	const void *bytes = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!bytes)
+		return error_set(e, -ENOENT, "this process has no vdso");
+	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
+}
+
+static const struct anchor *known_anchor(const struct entry *entry, uint64_t offset)
+{
+	for (size_t i = 0; i < entry->n_anchors; i++)
+		if (entry->anchors[i].offset == offset)
+			return &entry->anchors[i];
+	return NULL;
+}
+
+/* Read what is not known of @entry yet. */
+static void complete(struct table_set *t, int fd, const struct mapping *m, struct entry *entry)
+{
+	struct image *im = NULL;
+	struct anchor anchor;
+	struct error e;
+	int err = entry->is_vdso ? open_vdso(m, &im, &e) : image_open_fd(fd, m->path, &im, &e);
+
+	if (err) {
+		log_debug("%s has no unwind table: %s", m->path, e.text);
+		entry->how = UNWIND_BY_FRAME_POINTERS;
+		return;
+	}
+	if (entry->how == UNWIND_NOT_YET)
+		make_table(t, im, entry, m->path);
+	if (find_anchor(im, m, &anchor))
+		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
+	image_close(im);
+}
+
+static struct entry *get_entry(struct table_set *t, const struct entry *wanted)
+{
+	uint64_t hash = hash_mix(hash_mix(wanted->dev) ^ wanted->inode);
+	uint32_t i = find_entry(t, hash, wanted);
+
+	if (i == NONE) {
+		const uint32_t *newest = u64_map_get(&t->newest, hash);
+
+		i = (uint32_t)t->n;
+		array_push(t->entries, t->n, t->capacity, *wanted);
+		t->entries[i].older = newest ? *newest : NONE;
+		t->entries[i].how = UNWIND_NOT_YET;
+		*u64_map_put(&t->newest, hash, i, NULL) = i;
+	}
+	return &t->entries[i];
+}
+
+static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry *ret)
+{
+	struct error e;
+	struct stat st;
+
+	*ret = (struct entry){ .is_vdso = !m->inode };
+	if (!m->inode)
+		return 0;
+	if (mapping_open(pid, m, fd, &e) || fstat(*fd, &st) < 0)
+		return -ENOENT;
+	ret->dev = m->dev;
+	ret->inode = m->inode;
+	ret->size = (uint64_t)st.st_size;
+	ret->changed = st.st_mtim;
+	return 0;
+}
+
+void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, bool may_make,
+		    struct unwind_mapping *ret)
+{
+	cleanup_close int fd = -1;
+	const struct anchor *anchor;
+	struct entry wanted, *entry;
+
+	ret->how = UNWIND_BY_FRAME_POINTERS;
+	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
+		return; /* a JIT compiler's */
+	if (identify(pid, m, &fd, &wanted))
+		return;
+	entry = get_entry(t, &wanted);
+	anchor = known_anchor(entry, m->offset);
+	if (may_make && !anchor && entry->how != UNWIND_BY_FRAME_POINTERS)
+		complete(t, fd, m, entry);
+	anchor = known_anchor(entry, m->offset);
+	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;
+	if (may_make && ret->how == UNWIND_NOT_YET)
+		ret->how = UNWIND_BY_FRAME_POINTERS; /* no code of the file's own */
+	ret->image = entry->place;
+	ret->bias = anchor ? m->start + anchor->bias : 0;
+}
+
+void table_set_describe(const struct table_set *t)
+{
+	log_debug("unwind tables: %zu images (%zu refused), %zu rows, %llu of %llu bytes", t->n,
+		  t->n_without, t->n_rows, (unsigned long long)unwind_memory_used(t->memory),
+		  (unsigned long long)unwind_memory_held(t->memory));
+}

@@ -1,0 +1,297 @@
+#include "tables/unwinder.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "bpf/tables.h"
+#include "tables/table_set.h"
+
+struct wish {
+	uint32_t tgid;
+	uint32_t parent; /* 0: not of a fork */
+	bool if_known;
+};
+
+/* What the programs have been told of a process. */
+struct known {
+	uint32_t tgid;
+	bool is_known;
+	struct unwind_space space; /* n 0: nothing, or what its parent has */
+};
+
+struct unwinder {
+	/* What is asked of the thread. */
+	pthread_mutex_t mutex;
+	pthread_cond_t is_changed;
+	struct wish *urgent, *others;
+	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
+	size_t n_others, others_capacity;
+	bool is_busy, is_over;
+	pthread_t thread;
+
+	/* The thread's own. */
+	struct object *object;
+	struct unwind_memory *memory;
+	struct table_set *tables;
+	struct known *known;
+	size_t n_known, known_capacity;
+	struct u64_map numbers; /* of tgids in @known */
+	uint32_t last_space;
+};
+
+/* --- in the thread --- */
+
+static struct known *known_of(struct unwinder *u, uint32_t tgid)
+{
+	bool is_new;
+	uint32_t i = *u64_map_put(&u->numbers, tgid, (uint32_t)u->n_known, &is_new);
+
+	if (is_new)
+		array_push(u->known, u->n_known, u->known_capacity, (struct known){ .tgid = tgid });
+	return &u->known[i];
+}
+
+static void drop(struct unwinder *u, const struct unwind_space *space)
+{
+	unwind_memory_drop(u->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
+}
+
+/* From now on the programs take that for what process @tgid has mapped. */
+static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list, size_t n,
+		struct error *e)
+{
+	struct known *known = known_of(u, tgid);
+	struct unwind_space space = { .n = (uint32_t)n, .number = ++u->last_space };
+	int err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
+
+	if (err)
+		return err;
+	err = object_set_space(u->object, tgid, &space, e);
+	drop(u, err ? &space : &known->space);
+	if (!err)
+		known->space = space;
+	known->is_known = true;
+	return err;
+}
+
+static void forget(struct unwinder *u, uint32_t tgid)
+{
+	struct known *known = known_of(u, tgid);
+	struct error e;
+
+	if (object_set_space(u->object, tgid, NULL, &e))
+		log_debug("%s", e.text);
+	drop(u, &known->space);
+	known->space = (struct unwind_space){};
+	known->is_known = false;
+}
+
+/* True: all tables are there. */
+static bool find_all(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+		     bool may_make, struct unwind_mapping *ret)
+{
+	bool is_complete = true;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->mappings[i];
+
+		ret[i] = (struct unwind_mapping){ .start = m->start, .end = m->end };
+		table_set_find(u->tables, tgid, m, may_make, &ret[i]);
+		is_complete = is_complete && ret[i].how != UNWIND_NOT_YET;
+	}
+	return is_complete;
+}
+
+static int look(struct unwinder *u, uint32_t tgid, struct error *e)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup_free struct unwind_mapping *mappings = NULL;
+	int err = mapping_list_read(tgid, &list, e);
+
+	if (err || !list.n) {
+		forget(u, tgid);
+		return 0;
+	}
+	if (list.n > MOST_MAPPINGS)
+		list.n = MOST_MAPPINGS;
+	mappings = xcalloc(list.n, sizeof(*mappings));
+
+	bool is_complete = find_all(u, tgid, &list, false, mappings);
+
+	err = tell(u, tgid, mappings, list.n, e);
+	if (err || is_complete)
+		return err;
+	(void)find_all(u, tgid, &list, true, mappings);
+	return tell(u, tgid, mappings, list.n, e);
+}
+
+static struct wish next_urgent(struct unwinder *u)
+{
+	struct wish wish = u->urgent[u->first_urgent++];
+
+	if (u->first_urgent == u->n_urgent)
+		u->first_urgent = u->n_urgent = 0;
+	return wish;
+}
+
+/* False: the end. */
+static bool next_wish(struct unwinder *u, struct wish *ret)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+	u->is_busy = false;
+	(void)pthread_cond_broadcast(&u->is_changed);
+	while (!u->is_over && !u->n_urgent && !u->n_others)
+		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+	u->is_busy = true;
+	if (u->n_urgent)
+		*ret = next_urgent(u);
+	else if (u->n_others)
+		*ret = u->others[--u->n_others];
+
+	bool is_over = u->is_over;
+
+	(void)pthread_mutex_unlock(&u->mutex);
+	return !is_over;
+}
+
+static bool is_known(const struct unwinder *u, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_get(&u->numbers, tgid);
+
+	return i && u->known[*i].is_known;
+}
+
+static void note_child(struct unwinder *u, const struct wish *wish)
+{
+	if (is_known(u, wish->parent))
+		known_of(u, wish->tgid)->is_known = true;
+}
+
+static void *work(void *argument)
+{
+	struct unwinder *u = argument;
+	struct wish wish = {};
+	struct error e;
+
+	while (next_wish(u, &wish)) {
+		if (wish.parent) {
+			note_child(u, &wish);
+			continue;
+		}
+		if (wish.if_known && !is_known(u, wish.tgid))
+			continue;
+		if (look(u, wish.tgid, &e))
+			log_debug("process %u is not walked by tables: %s", wish.tgid, e.text);
+	}
+	return NULL;
+}
+
+/* --- asking it --- */
+
+static int start_thread(struct unwinder *u, struct error *e)
+{
+	sigset_t all, before;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+
+	int err = pthread_create(&u->thread, NULL, work, u);
+
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err ? error_set(e, -err, "start a thread for unwind tables") : 0;
+}
+
+static void unwinder_free(struct unwinder *u)
+{
+	table_set_free(u->tables);
+	unwind_memory_free(u->memory);
+	free(u->urgent);
+	free(u->others);
+	free(u->known);
+	u64_map_fini(&u->numbers);
+	(void)pthread_mutex_destroy(&u->mutex);
+	(void)pthread_cond_destroy(&u->is_changed);
+	free(u);
+}
+
+int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **ret,
+		   struct error *e)
+{
+	struct unwinder *u = xcalloc(1, sizeof(*u));
+
+	(void)pthread_mutex_init(&u->mutex, NULL);
+	(void)pthread_cond_init(&u->is_changed, NULL);
+	u->object = object;
+	u->memory = unwind_memory_new(object, max_bytes);
+	u->tables = table_set_new(u->memory);
+
+	int err = start_thread(u, e);
+
+	if (err)
+		unwinder_free(u);
+	else
+		*ret = u;
+	return err;
+}
+
+void unwinder_stop(struct unwinder *u)
+{
+	if (!u)
+		return;
+	(void)pthread_mutex_lock(&u->mutex);
+	u->is_over = true;
+	(void)pthread_cond_broadcast(&u->is_changed);
+	(void)pthread_mutex_unlock(&u->mutex);
+	(void)pthread_join(u->thread, NULL);
+	unwinder_free(u);
+}
+
+void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
+{
+	const struct wish wish = { child, parent, false };
+
+	(void)pthread_mutex_lock(&u->mutex);
+	array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
+	(void)pthread_cond_broadcast(&u->is_changed);
+	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+/* The same again, without anything between, is one wish. */
+static bool is_asked(const struct wish *list, size_t n, const struct wish *wish)
+{
+	return n && list[n - 1].tgid == wish->tgid && !list[n - 1].parent &&
+	       list[n - 1].if_known <= wish->if_known;
+}
+
+void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
+{
+	const struct wish wish = { tgid, 0, how == UNWINDER_IF_KNOWN };
+
+	(void)pthread_mutex_lock(&u->mutex);
+	if (how == UNWINDER_SOMETIME)
+		array_push(u->others, u->n_others, u->others_capacity, wish);
+	else if (!is_asked(u->urgent, u->n_urgent, &wish))
+		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
+	(void)pthread_cond_broadcast(&u->is_changed);
+	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_wait(struct unwinder *u)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+	while (u->is_busy || u->n_urgent || u->n_others)
+		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_describe(struct unwinder *u)
+{
+	unwinder_wait(u);
+	table_set_describe(u->tables);
+}

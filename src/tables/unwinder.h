@@ -1,0 +1,40 @@
+/*
+ * tables/unwinder.h - gives the programs what they walk by: what processes have mapped, and the
+ * tables of these files. In a thread of its own, so that nothing waits for a table.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/object.h"
+
+struct unwinder;
+
+/* At most @max_bytes of tables. @object is kept. Errors: from starting the thread. */
+must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **ret,
+			      struct error *e);
+/* What is under way is given up. */
+void unwinder_stop(struct unwinder *u);
+
+enum unwinder_wish {
+	UNWINDER_NOW,      /* before all others */
+	UNWINDER_SOMETIME, /* after them */
+	UNWINDER_IF_KNOWN, /* at once, if it was looked at before */
+};
+
+/* Process @child has mapped what @parent has, and is known from now on if that is. */
+void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child);
+
+/*
+ * Look (again) at what process @tgid, of our PID namespace, has mapped. One that has gone is
+ * forgotten.
+ */
+void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
+
+/* Return when all that was asked for is done. */
+void unwinder_wait(struct unwinder *u);
+
+/* For --debug: images, tables and what they take, to standard error. */
+void unwinder_describe(struct unwinder *u);

@@ -1,0 +1,127 @@
+"""User stacks by unwind tables: whole, down to where the process or thread began, though the
+programs have no frame pointers."""
+
+import pytest
+from tool import GETPPID, STACKSNOOP, Tool, chains
+from tool import read_folded, scaled, stackcount, trace, workload_path
+
+needs_unwinding = pytest.mark.needs("unwinding")
+
+DWARF = ("--unwind", "dwarf")
+
+# Frames of libc's below a workload's own: of the process's start and of a thread's.
+BELOW = {"main": 3, "work_thread": 2}
+
+
+def users(parts):
+    return parts[: parts.index("-")] if "-" in parts else parts
+
+
+def check_whole(result, n_before=0):
+    """
+    Every stack goes down to its root, behind so many words of something else. Returns
+    {chain of the workload's own functions: hits}.
+    """
+    assert result.lost == 0, result
+    for parts, _ in read_folded(result.ok().out):
+        (root,) = [name for name in BELOW if name in parts]
+        assert users(parts).index(root) == BELOW[root] + n_before, (parts, result)
+        assert not any(part.startswith("[cut") for part in parts), (parts, result)
+    return chains(result)
+
+
+def check_known(result, expected):
+    """The same of a whole system, of a workload that was there before. Nothing is guessed."""
+    assert result.lost == 0, result
+    found = chains(result.ok())
+    assert {chain: found.get(chain) for chain in expected} == expected, result
+
+
+@needs_unwinding
+@pytest.mark.parametrize("cpus", [[0], [0, 1]])
+def test_a_system_call(workload, cpus):
+    n = scaled(200_000)
+    work = workload("syscalls-nofp", "getppid", n, n // 2, cpus=cpus)
+    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID)
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
+@pytest.mark.needs("system call stacks")
+def test_a_system_call_with_its_kernel_stack(workload):
+    work = workload("syscalls-nofp", "getppid", 1000, 500)
+    result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, GETPPID)
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
+@pytest.mark.needs("uprobes")
+def test_a_user_function(workload):
+    n = scaled(20_000)
+    work = workload("calls-nofp", n, n // 2, 100, cpus=[0, 1])
+    leaves = [f"{workload_path('calls-nofp')}:{name}" for name in ("leaf", "leaf_bare")]
+    result, expected = trace(work, *DWARF, "-f", "-p", work.pid, *leaves)
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
+@pytest.mark.needs("kprobes")
+def test_a_kernel_function(workload):
+    work = workload("syscalls-nofp", "priority", 1000, 500)
+    result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, "__x64_sys_getpriority")
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
+def test_events(workload):
+    work = workload("syscalls-nofp", "getppid", 1000, 500)
+    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID, program=STACKSNOOP)
+    assert check_whole(result, n_before=1) == expected  # the command's name
+
+
+@needs_unwinding
+def test_as_deep_as_is_kept(workload):
+    """Frames are counted from the innermost; where there is no more room it is said."""
+    work = workload("syscalls-nofp", "getppid", 100, 0)
+    result, _ = trace(work, *DWARF, "-U", "-f", "--max-depth", "3", "-p", work.pid, GETPPID)
+    assert read_folded(result.ok().out) == [(["run", "branch_a", "hit"], 100)], result
+
+
+@needs_unwinding
+def test_with_frame_pointers_it_is_the_same(workload):
+    work = workload("syscalls", "getppid", 1000, 500)
+    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID)
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
+def test_a_command_from_its_first_instruction_of_its_own():
+    command = [workload_path("calls-nofp"), "--quiet", "5", "3", "2"]
+    with Tool([*DWARF, "-f", f"{command[0]}:leaf*", "--", *command]) as tool:
+        result = tool.wait()
+    assert sum(check_whole(result).values()) == 11, result  # leafy, too
+
+
+@needs_unwinding
+def test_a_process_that_was_there_before_is_known_within_the_first_second(workload):
+    """Without -p all processes are looked at, in the background."""
+    work = workload("syscalls-nofp", "getppid", 1000, 500)
+    with Tool([*DWARF, "-U", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        tool.wait_idle()
+        expected = work.run()
+        result = tool.end()
+    check_known(result, expected)
+
+
+@pytest.mark.needs("no unwinding")
+def test_older_kernels_walk_by_frame_pointers_and_say_so(workload):
+    work = workload("syscalls", "getppid", 100, 50)
+    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID)
+    assert "unwind tables need Linux 5.17" in result.ok().err
+    assert chains(result) == expected
+
+
+def test_another_way_to_walk_is_refused():
+    result = stackcount("--unwind", "guess", GETPPID)
+    assert result.status == 2 and "--unwind: 'fp' or 'dwarf', not 'guess'" in result.err, result
