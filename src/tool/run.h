@@ -19,12 +19,12 @@
 #include "match/target.h"
 #include "store/losses.h"
 #include "store/notices.h"
+#include "tables/unwinder.h"
 #include "tool/command.h"
 #include "tool/follow.h"
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/wait.h"
-#include "tables/unwinder.h"
 
 struct run;
 
