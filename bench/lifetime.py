@@ -28,7 +28,7 @@ class Process:
         self.stdout = stdout
 
     def __enter__(self):
-        os.read(self.stdout, 100)
+        self.said = os.read(self.stdout, 100).decode()
         return self
 
     def go(self):

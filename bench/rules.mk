@@ -33,7 +33,12 @@ $(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out 
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BENCH_DIR)/images: bench/images.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer -o $@ $< -lelf
+
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget tables)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget \
+	tables images)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -5,7 +5,7 @@ Measures stackcount, programs that do the least ('floors', built from this folde
 peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
 passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
 the table is left in build/bench/table.md too. Parts: getppid udp two funccount stacksnoop start
-end budget libc size; --vm adds many kernel functions, in a guest.
+end names budget libc size; --vm adds many kernel functions, in a guest.
 """
 
 import argparse
@@ -26,6 +26,7 @@ import calls  # noqa: E402
 import events  # noqa: E402
 import functions  # noqa: E402
 import lifetime  # noqa: E402
+import names  # noqa: E402
 import snoop  # noqa: E402
 import tables  # noqa: E402
 from table import Table  # noqa: E402
@@ -106,6 +107,7 @@ PARTS = {
     "size": lifetime.size,
     "stacksnoop": snoop.stacksnoop,
     "tables": tables.tables,
+    "names": names.names,
 }
 
 

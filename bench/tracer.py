@@ -32,6 +32,41 @@ def wait_for_end(pid, timeout):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) if ended else None
 
 
+def field(pid, file, pattern):
+    """A number of /proc/PID/FILE; 0 once the process is gone."""
+    try:
+        found = re.search(pattern, Path(f"/proc/{pid}/{file}").read_text(), re.M)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(found[1]) if found else 0
+
+
+class Watch:
+    """What a process takes at most, looked at every few milliseconds until its end."""
+
+    def __init__(self, pid):
+        self.pid, self.peak, self.files, self.user, self.system = pid, 0, 0, 0, 0
+
+    def __call__(self):
+        """MiB, MiB, seconds, seconds"""
+        tick = os.sysconf("SC_CLK_TCK")
+        after_name = r"\) \S(?: \S+){%d} (\d+)"
+        self.peak = max(self.peak, field(self.pid, "status", r"^VmHWM:\s*(\d+)") / 1024)
+        self.files = max(self.files, field(self.pid, "status", r"^RssFile:\s*(\d+)") / 1024)
+        self.user = max(self.user, field(self.pid, "stat", after_name % 10) / tick)
+        self.system = max(self.system, field(self.pid, "stat", after_name % 11) / tick)
+
+    def until_end(self, timeout=120):
+        """The exit status."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            self()
+            status = wait_for_end(self.pid, 0.005)
+            if status is not None:
+                return status
+        raise Failed(f"not ended after {timeout} s")
+
+
 class Tracer:
     """with Tracer(argv, marker) as t: t.live_s is the time from exec to @marker (a regular
     expression) on standard output or error; the output goes to the file @out if given."""
