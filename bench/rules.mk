@@ -42,7 +42,7 @@ $(BENCH_DIR)/spawn $(BENCH_DIR)/nothing: $(BENCH_DIR)/%: bench/%.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -static -o $@ $<
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget images \
-	spawn nothing)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget tables \
+	images spawn nothing)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)
