@@ -88,7 +88,8 @@ unit: $(UNIT_TESTS)
 
 # Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang).
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/unwind/*.c)
+FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/unwind/*.c) \
+	src/symbolize/perf_map.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
