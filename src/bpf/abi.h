@@ -130,7 +130,7 @@ struct notice {
 	__u32 type; /* enum notice_type */
 	__u32 tgid; /* NOTICE_PROCESS; in the life that KEY_LIFE_SHIFT tells of */
 	__u32 life;
-	__u32 pad;
+	__u32 user;  /* the real one, outside of all user namespaces */
 	__u64 time;  /* ns of CLOCK_MONOTONIC */
 	__u64 since; /* struct life_count */
 	char comm[16];

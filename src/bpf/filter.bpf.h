@@ -34,6 +34,7 @@ static __always_inline void describe_process(struct notice *notice)
 	struct life_count *life = NULL;
 
 	notice->time = bpf_ktime_get_ns();
+	notice->user = (__u32)bpf_get_current_uid_gid();
 	bpf_get_current_comm(notice->comm, sizeof(notice->comm));
 	if (config.has_lives)
 		life = find_life(bpf_get_current_pid_tgid() >> 32);

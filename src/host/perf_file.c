@@ -61,7 +61,7 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret)
 	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
 	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
 	(void)take_status(text, "\nNSpid:", false, &ret->number);
-	return take_status(text, "\nUid:", true, &ret->user);
+	return take_status(text, "\nUid:", true, &ret->user) && ret->number; /* 0: just gone */
 }
 
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])

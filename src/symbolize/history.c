@@ -523,6 +523,22 @@ uint32_t life_epoch(const struct life *life, uint64_t time)
 	return n;
 }
 
+/* After lost records another life is begun, though it may be the same program. */
+uint64_t life_began(const struct life *life)
+{
+	while (!life->is_exec && life->older && life->older->exited == UINT64_MAX)
+		life = life->older;
+	return life->begin;
+}
+
+bool life_has_made_code(const struct images *images, const struct life *life)
+{
+	for (size_t i = 0; i < life->space->n; i++)
+		if (images_may_be_made(images, life->space->regions[i].image))
+			return true;
+	return false;
+}
+
 size_t history_bytes(const struct history *h)
 {
 	return h->bytes + h->cap_heads * sizeof(*h->heads) +

@@ -76,6 +76,12 @@ const struct past_region *life_region_at(const struct life *life, uint64_t addr,
  */
 uint32_t life_epoch(const struct life *life, uint64_t time);
 
+/* When its program, or without exec its process, began; 0: before it was followed. */
+uint64_t life_began(const struct life *life);
+
+/* Has it, at any time, code mapped that it may have made itself (images_may_be_made())? */
+bool life_has_made_code(const struct images *images, const struct life *life);
+
 /*
  * Process @tgid is looked at now, unless all is known of it already: it was there before it was
  * followed.

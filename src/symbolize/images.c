@@ -33,6 +33,7 @@ struct entry {
 	int fd;                   /* -1: not open */
 	bool is_opened;           /* ever: size and time are known */
 	bool is_bad;              /* no image can be made of it */
+	bool is_memory;           /* anonymous, or a file of memory */
 	struct image *image;      /* NULL: its symbols are not in memory */
 	uint64_t bytes;           /* that they take */
 	uint64_t last_used;       /* by the clock of look-ups */
@@ -176,6 +177,8 @@ static const char *module_of(const char *path)
 
 	if (path[0] == '\0')
 		return "[anon]";
+	if (strncmp(path, "/memfd:", 7) == 0)
+		return path + 1; /* there may be a slash in its name */
 	return slash && slash[1] ? slash + 1 : path;
 }
 
@@ -187,6 +190,24 @@ static enum image_kind kind_of(const struct mapping *m)
 	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
 		return IMAGE_VDSO;
 	return IMAGE_NO_FILE;
+}
+
+/*
+ * Memory that programs can write code to, anonymous or in files that are made for it: compilers map
+ * these twice, to write there and to run it. The kernel's own pages are in every process.
+ */
+static bool is_memory(const struct mapping *m)
+{
+	static const char *const files[] = { "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV" };
+	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files) && m->inode; i++)
+		if (strncmp(m->path, files[i], strlen(files[i])) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		if (strcmp(m->path, kernels[i]) == 0)
+			return false;
+	return !m->inode;
 }
 
 static bool is_same_build(const struct build_id *a, const struct build_id *b)
@@ -231,6 +252,7 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 				       .dev = m->dev,
 				       .inode = m->inode,
 				       .module = module,
+				       .is_memory = is_memory(m),
 				       .fd = -1,
 				       .root = -1 };
 
@@ -262,6 +284,11 @@ const char *images_module(const struct images *im, uint32_t image)
 bool images_has_places(const struct images *im, uint32_t image)
 {
 	return image != IMAGE_NONE && im->entries[image].kind != IMAGE_NO_FILE;
+}
+
+bool images_may_be_made(const struct images *im, uint32_t image)
+{
+	return image != IMAGE_NONE && im->entries[image].is_memory && !im->entries[image].image;
 }
 
 /* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */

@@ -48,6 +48,9 @@ const char *images_module(const struct images *im, uint32_t image);
 /* Is it a file or the vdso: is a place in it the same place in every process? */
 bool images_has_places(const struct images *im, uint32_t image);
 
+/* May what is there be code that the process has made itself: in no file, or one of memory? */
+bool images_may_be_made(const struct images *im, uint32_t image);
+
 struct image_place {
 	uint64_t vaddr;       /* of the place, as linked; where that is not known the file offset */
 	const char *function; /* as in the symbol table; NULL: none. Lent until the next call */

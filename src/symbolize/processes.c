@@ -245,6 +245,7 @@ struct process *processes_get(struct processes *ps, uint64_t id)
 		made->id = id;
 		made->tgid = (uint32_t)id;
 		made->since = UINT64_MAX;
+		made->user = USER_UNKNOWN;
 		made->last = UINT64_MAX;
 		made->period_used = ps->period;
 		array_push(ps->list, ps->n, ps->capacity, made);
@@ -299,6 +300,7 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 	struct process *p = processes_get(ps, id);
 
 	p->period_used = ps->period;
+	p->user = seen->user;
 	if (seen->time && (!p->first || seen->time < p->first)) {
 		p->first = seen->time;
 		p->since = seen->since;
@@ -333,6 +335,41 @@ uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time)
 	const struct life *life = life_of(ps, p, time);
 
 	return life ? life_epoch(life, time ? time : UINT64_MAX - 1) : 0;
+}
+
+void processes_jit(struct processes *ps, struct process *p, uint64_t time, struct jit_process *ret)
+{
+	const struct life *life = life_of(ps, p, time);
+
+	*ret = (struct jit_process){ .tgid = p->tgid,
+				     .user = p->user,
+				     .end = UINT64_MAX,
+				     .root = -1,
+				     .is_followed = ps->history != NULL };
+	if (!life) {
+		ret->life = (uint32_t)(p->id >> 32);
+		return;
+	}
+	ret->begin = life_began(life);
+	ret->end = life->exited < life->end ? life->exited : life->end;
+	ret->root = life->root;
+}
+
+bool processes_has_made_code(const struct processes *ps, const struct process *p)
+{
+	if (p->life)
+		return life_has_made_code(ps->images, p->life);
+	for (size_t i = 0; i < p->n_regions; i++)
+		if (images_may_be_made(ps->images, p->regions[i].image))
+			return true;
+	return false;
+}
+
+struct process *processes_announced(struct processes *ps, uint32_t tgid)
+{
+	const uint32_t *life = u64_map_get(&ps->newest, tgid);
+
+	return life ? processes_get(ps, (uint64_t)*life << 32 | tgid) : NULL;
 }
 
 static const struct region *find_region(const struct process *p, uint64_t addr)

@@ -15,6 +15,7 @@
 #include "base/strtab.h"
 #include "symbolize/history.h"
 #include "symbolize/images.h"
+#include "symbolize/jit.h"
 #include "symbolize/symbolize.h"
 
 struct region {
@@ -30,6 +31,7 @@ struct process {
 	uint32_t tgid;
 	uint64_t first; /* when it was seen first in this life, ns; 0: not known */
 	uint64_t since; /* history_keep() */
+	uint32_t user;  /* when it was seen, or USER_UNKNOWN */
 	uint64_t last;  /* when the next life of that number was seen; UINT64_MAX: not yet */
 	const struct life *life; /* NULL: not followed, not known, or not asked for yet */
 	struct region found;     /* what was found in it last */
@@ -70,6 +72,15 @@ const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time);
  * @p is, if it was not told that, by @time.
  */
 uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time);
+
+/* What its code without a file is named by. Asks which life @p is, by @time, as the above. */
+void processes_jit(struct processes *ps, struct process *p, uint64_t time, struct jit_process *ret);
+
+/* Has it code mapped that it may have made itself, as far as is known? */
+bool processes_has_made_code(const struct processes *ps, const struct process *p);
+
+/* The process with number @tgid that was announced last, or NULL. Lent until the next refresh. */
+struct process *processes_announced(struct processes *ps, uint32_t tgid);
 
 /*
  * The region that @addr lay in at @time, or NULL. Lent until the next call. May read the

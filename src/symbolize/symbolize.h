@@ -62,6 +62,13 @@ void symbolizer_follow(struct symbolizer *s);
  */
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
+/*
+ * Code that processes make may be named otherwise by now, and no event tells of that: looks, a few
+ * times a second at most. Returns a process in which a function is where another one was, so that
+ * another life should begin for it; 0: none (any more).
+ */
+uint32_t symbolizer_look_again(struct symbolizer *s);
+
 /* What is there already: a process that was not seen yet. */
 void symbolizer_look(struct symbolizer *s, uint32_t tgid);
 
@@ -70,6 +77,7 @@ struct sighting {
 	uint64_t time;    /* 0: not known */
 	uint64_t since;   /* when its life was counted, 0: it never was; UINT64_MAX: not known */
 	const char *comm; /* may be NULL */
+	uint32_t user;    /* the real one */
 };
 
 /*

@@ -22,6 +22,7 @@
 #include "symbolize/frames.h"
 #include "symbolize/history.h"
 #include "symbolize/images.h"
+#include "symbolize/jit.h"
 #include "symbolize/kernel.h"
 #include "symbolize/machinery.h"
 #include "symbolize/processes.h"
@@ -29,6 +30,7 @@
 /* Beside the enum frame_kind in a key. */
 #define KEY_NAMED 0x100
 #define KEY_INLINED 0x200
+#define KEY_MADE 0x400
 
 /* Deeper ones are left out: the outermost of them are shown. */
 #define MOST_CALLS 64
@@ -41,6 +43,7 @@ struct symbolizer {
 	struct u64_map kernel_seen[2]; /* [1]: of exact addresses */
 	struct images *images;
 	struct processes *processes;
+	struct jit *jit;
 	struct history *history;  /* NULL: processes are not followed */
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
 	const char **names;
@@ -57,6 +60,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->kernel.host = host;
 	s->images = images_new(s->strings, !options->no_debuginfod);
 	s->processes = processes_new(s->images, s->strings);
+	s->jit = jit_new(s->images, s->strings);
 	return s;
 }
 
@@ -65,6 +69,7 @@ void symbolizer_free(struct symbolizer *s)
 	if (!s)
 		return;
 	processes_free(s->processes);
+	jit_free(s->jit);
 	history_free(s->history);
 	images_free(s->images);
 	kernel_names_fini(&s->kernel);
@@ -88,6 +93,7 @@ void symbolizer_refresh(struct symbolizer *s)
 {
 	kernel_names_refresh(&s->kernel);
 	processes_refresh(s->processes);
+	jit_refresh(s->jit);
 	if (s->history)
 		history_refresh(s->history);
 }
@@ -99,9 +105,34 @@ void symbolizer_follow(struct symbolizer *s)
 	processes_follow(s->processes, s->history);
 }
 
+static void watch(struct symbolizer *s, struct process *p)
+{
+	struct jit_process jit;
+
+	processes_jit(s->processes, p, 0, &jit);
+	if (processes_has_made_code(s->processes, p))
+		jit_watch(s->jit, &jit);
+}
+
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
-	return s->history && history_event(s->history, event);
+	bool is_replaced = s->history && history_event(s->history, event);
+	struct process *p = NULL;
+
+	if (event->type == PROCESS_EXEC ||
+	    (event->type == PROCESS_EXIT && event->pid == event->tid))
+		jit_ended(s->jit, event->pid, event->time);
+	if (event->type == PROCESS_MAP)
+		p = processes_announced(s->processes, event->pid);
+	if (p)
+		watch(s, p);
+	return is_replaced;
+}
+
+uint32_t symbolizer_look_again(struct symbolizer *s)
+{
+	jit_look_again(s->jit);
+	return jit_take_changed(s->jit);
 }
 
 void symbolizer_look(struct symbolizer *s, uint32_t tgid)
@@ -113,6 +144,7 @@ void symbolizer_look(struct symbolizer *s, uint32_t tgid)
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
 {
 	processes_announce(s->processes, process, seen);
+	watch(s, processes_get(s->processes, process));
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
@@ -122,7 +154,12 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 
 uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 {
-	return processes_epoch(s->processes, processes_get(s->processes, process), time);
+	struct process *p = processes_get(s->processes, process);
+	const uint32_t epoch = processes_epoch(s->processes, p, time);
+	struct jit_process jit;
+
+	processes_jit(s->processes, p, time, &jit);
+	return epoch + jit_epoch(s->jit, &jit, time);
 }
 
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)
@@ -241,6 +278,7 @@ struct user_place {
 	uint64_t at; /* what was looked up */
 	bool has_places;
 	struct image_place place;
+	struct jit_function made; /* with a name: this is its code, and @place has no function */
 };
 
 static void find_place(struct symbolizer *s, const struct region *region, uint64_t addr,
@@ -270,6 +308,34 @@ static const char *source_of(struct symbolizer *s, const struct image_call *call
 	key->source = (uintptr_t)path;
 	key->line = call->line;
 	return slash ? slash + 1 : path;
+}
+
+/*
+ * Code that the process has made. A compiler puts the same function here and there, so its name
+ * says which it is, in whatever process; its place in a file is its address, as the map has it.
+ */
+static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
+{
+	const uint64_t offset = p->addr - p->made.start;
+	struct frame frame = { .kind = FRAME_USER,
+			       .name = strtab_add(s->strings, p->made.name),
+			       .module = p->made.module,
+			       .addr = p->addr,
+			       .offset = offset,
+			       .module_offset = p->addr };
+	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_MADE,
+				 .place = (uintptr_t)frame.name,
+				 .detail = detail_of(s, offset, p->addr) };
+	bool is_new;
+
+	if (s->options.identity == IDENTITY_ADDRESS)
+		key.file = (uintptr_t)frame.module; /* which is shown */
+
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new)
+		s->frames.table.frames[number] = frame;
+	return number;
 }
 
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
@@ -339,6 +405,8 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	uint32_t numbers[MOST_CALLS];
 	size_t n = 0;
 
+	if (p->made.name)
+		return made_frame(s, p);
 	if (s->options.lines && p->has_places)
 		n = images_calls(s->images, p->region->image, p->place.vaddr, calls, MOST_CALLS);
 	if (!n)
@@ -359,6 +427,19 @@ static void forget_older(struct process *p, uint32_t epoch)
 	u64_map_clear(&p->seen[1]);
 }
 
+/* What is in no file, or in one that holds no symbols, may be named by the process. */
+static void ask_process(struct symbolizer *s, struct process *p, uint64_t time,
+			struct user_place *place)
+{
+	struct jit_process jit;
+
+	if (!place->region || place->place.function ||
+	    !images_may_be_made(s->images, place->region->image))
+		return;
+	processes_jit(s->processes, p, time, &jit);
+	(void)jit_at(s->jit, &jit, place->at, time, &place->made);
+}
+
 static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 {
 	struct process *p = processes_get(s->processes, pc->process);
@@ -377,11 +458,13 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 	struct user_place place;
 
 	find_place(s, region, pc->addr, pc->is_exact, &place);
+	ask_process(s, p, pc->time, &place);
 
 	uint32_t chain = frames_of(s, &place);
 
-	/* What lies in no file now may lie in one after the next refresh. */
-	if (place.has_places && epoch == p->epoch_seen)
+	/* What lies in no file now may lie in one, or have a name, after the next refresh. */
+	if (place.has_places && !images_may_be_made(s->images, region->image) &&
+	    epoch == p->epoch_seen)
 		*u64_map_put(seen, pc->addr, chain, NULL) = chain;
 	return chain;
 }

@@ -89,8 +89,12 @@ static int take_event(void *context, const struct process_event *event)
 
 void follower_read(struct follower *f, uint64_t until)
 {
+	uint32_t tgid;
+
 	if (until >= sideband_until(f->sideband))
 		(void)sideband_read(f->sideband, false, take_event, f);
+	while ((tgid = f->run->tool->on_look(f->run)) != 0)
+		begin_life(f, tgid);
 }
 
 void follower_look_again(struct follower *f)

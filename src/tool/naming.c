@@ -103,7 +103,7 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 
 void name_process(struct symbolizer *s, const struct notice *notice)
 {
-	const struct sighting seen = { notice->time, notice->since, notice->comm };
+	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
 
 	symbolizer_process(s, process_id(notice->tgid, notice->life), &seen);
 }

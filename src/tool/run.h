@@ -48,6 +48,11 @@ struct tool_parts {
 	 * NULL: nobody wants to know.
 	 */
 	bool (*on_process)(struct run *r, const struct process_event *event);
+	/*
+	 * What no event tells of: returns a process that should begin another life, 0: none (any
+	 * more). With on_process.
+	 */
+	uint32_t (*on_look)(struct run *r);
 	/* A process was there before. With on_process. */
 	void (*on_old_process)(struct run *r, uint32_t tgid);
 	/* The programs said so (bpf/abi.h). */

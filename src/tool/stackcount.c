@@ -168,6 +168,13 @@ static bool on_process(struct run *r, const struct process_event *event)
 	return symbolizer_event(t->symbolizer, event);
 }
 
+static uint32_t on_look(struct run *r)
+{
+	const struct stackcount *t = r->own;
+
+	return symbolizer_look_again(t->symbolizer);
+}
+
 static void on_old_process(struct run *r, uint32_t tgid)
 {
 	const struct stackcount *t = r->own;
@@ -232,6 +239,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.start = start,
 		.put_header = put_header,
 		.on_process = on_process,
+		.on_look = on_look,
 		.on_old_process = on_old_process,
 		.on_notice = on_notice,
 		.on_wake = on_wake,

@@ -445,6 +445,13 @@ static bool on_process(struct run *r, const struct process_event *event)
 	return symbolizer_event(t->symbolizer, event);
 }
 
+static uint32_t on_look(struct run *r)
+{
+	const struct stacksnoop *t = r->own;
+
+	return symbolizer_look_again(t->symbolizer);
+}
+
 static void on_old_process(struct run *r, uint32_t tgid)
 {
 	const struct stacksnoop *t = r->own;
@@ -516,6 +523,7 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.patience_ms = patience_ms,
 		.on_wake = on_wake,
 		.on_process = on_process,
+		.on_look = on_look,
 		.on_old_process = on_old_process,
 		.on_notice = on_notice,
 		.stop = stop,

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -170,6 +171,10 @@ def has_strict_perf_events():
         level.write_text(before)
 
 
+def has_node():
+    return shutil.which("node") is not None
+
+
 NEEDS = {
     "system call stacks": has_syscall_stacks,
     "machine": is_machine,
@@ -191,6 +196,7 @@ NEEDS = {
     "unwinding": has_unwinding,
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
+    "node": has_node,
 }
 
 

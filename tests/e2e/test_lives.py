@@ -12,9 +12,10 @@ from pathlib import Path
 
 import kernel
 import pytest
+from contained import Contained
 from snoop import VERBOSE, folded_chains, read_json, snoop
 from text import parse_text
-from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, Tool, Workload
+from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, Tool
 from tool import chains, ending, read_folded, scaled, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
@@ -274,34 +275,6 @@ def test_a_small_name_space_whose_numbers_come_round():
 
 
 # --- roots of their own ---
-
-# A root that nothing outside of this mount name space can see.
-OWN_ROOT = """
-mount -t tmpfs own "$1"
-mkdir -p "$1/bin" "$1/dev"
-cp "$2" "$1/bin/program"
-for file in $(LD_TRACE_LOADED_OBJECTS=1 "$2" | grep -o '/[^ ]*'); do
-	mkdir -p "$1/${file%/*}"
-	cp "$file" "$1/$file"
-done
-shift 2
-root=$1; shift
-exec chroot "$root" /bin/program "$@"
-"""
-
-
-class Contained(Workload):
-    """lives-one, or another workload, with a root file system and name spaces of its own."""
-
-    def __init__(self, name, root, *args):
-        source = workload_path(name)
-        command = ["unshare", "-m", "--propagation", "private", "sh", "-ec", OWN_ROOT, "sh"]
-        command += [str(root), source, str(root), "--wait", *map(str, args)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self._buffer = b""
-        self.said = []
-        self._wait_for("ready ")
-
 
 @pytest.fixture
 def other_program(tmp_path):

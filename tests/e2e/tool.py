@@ -167,6 +167,16 @@ class Tool:
             before = now
             time.sleep(quiet_s)
 
+    def wait_looked(self):
+        """Until it has gone round a few times, and so has looked at what was done before."""
+        path = Path(f"/proc/{self.pid}/status")
+        deadline = time.monotonic() + PATIENCE_S
+        seen = set()
+        while len(seen) < 5:
+            assert time.monotonic() < deadline, "it does not look after processes"
+            seen.add(re.search(r"^voluntary_ctxt_switches:\t(\d+)", path.read_text(), re.M)[1])
+            time.sleep(0.02)
+
     def send(self, number):
         self.process.send_signal(number)
 

@@ -1,0 +1,536 @@
+/*
+ * Whose file is it? /tmp/perf-7.map may be a stranger's, or be left from another process that had
+ * number 7. It is taken if
+ *
+ * - it is the user's whose the process is, or root's (host/perf_file.h), and
+ * - it was changed after the program began, and not after it ended.
+ *
+ * The number is the process's own, in its innermost PID namespace, and the root directory its own;
+ * where there is none, the same is tried as this program sees it: the file may have been written
+ * by an agent on its behalf. The number, and the effective user, are asked of a process that lives.
+ * Of one that is over when it is first looked at, the real user is known from the hit, and its
+ * number if it has the root that we have.
+ */
+#include "symbolize/jit.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "host/perf_file.h"
+#include "symbolize/perf_map.h"
+
+#define MOST_FILE_BYTES (64LL << 20)
+#define MOST_MAPS_BYTES (256ULL << 20) /* of all together */
+#define MOST_PROGRAMS 1024
+#define MOST_FILES 64
+#define MOST_READ_BYTES (1ULL << 30) /* of a file that is written again and again */
+#define LOOK_NS 10000000             /* so long files are left alone, */
+#define IDENTIFY_NS 250000000        /* and so long what the process is */
+#define BLOCK_BYTES 65536
+#define TAIL_BYTES 64
+
+struct program {
+	struct jit_process process;
+	struct process_identity identity;
+	uint64_t identified;  /* when; 0: never */
+	uint64_t begin_real;  /* CLOCK_REALTIME; 0: not known */
+	struct perf_map *map; /* NULL: nothing was read */
+	const char *module;
+	int root;              /* where the file is, */
+	uint32_t number;       /* its number, */
+	int fd;                /* -1: closed, */
+	struct stat file;      /* and what it was when it was opened */
+	uint64_t offset;       /* that it was read up to */
+	uint64_t n_read;       /* bytes in all */
+	char tail[TAIL_BYTES]; /* the last bytes before */
+	uint64_t read_from;    /* when the last reading began: what was written before was read */
+	uint64_t read_by;      /* and when it was over */
+	uint64_t looked_at;    /* when it was looked for last */
+	uint64_t period;       /* and in which */
+	uint64_t used;
+	bool was_told; /* that the file is not taken, or not as a whole */
+	bool is_over;  /* all is read that will be */
+};
+
+struct jit {
+	struct images *images;
+	struct strtab *strings;
+	struct program **programs;
+	size_t n, capacity;
+	struct u64_map tgids; /* that have a program here */
+	struct program *last; /* frame by frame it is mostly the same again */
+	uint32_t *changed;    /* processes */
+	size_t n_changed, cap_changed;
+	size_t n_files;
+	uint64_t bytes; /* of maps */
+	uint64_t clock, period;
+	int own_root;
+};
+
+struct jit *jit_new(struct images *images, struct strtab *strings)
+{
+	struct jit *j = xcalloc(1, sizeof(*j));
+
+	j->images = images;
+	j->strings = strings;
+	j->own_root = images_root(images, (uint32_t)getpid());
+	j->period = 1;
+	return j;
+}
+
+static void close_file(struct jit *j, struct program *g)
+{
+	if (g->fd < 0)
+		return;
+	close(g->fd);
+	g->fd = -1;
+	j->n_files--;
+}
+
+static void drop_map(struct jit *j, struct program *g)
+{
+	close_file(j, g);
+	if (g->map)
+		j->bytes -= perf_map_bytes(g->map);
+	perf_map_freep(&g->map);
+	g->offset = 0;
+	g->file = (struct stat){};
+}
+
+static void program_free(struct jit *j, struct program *g)
+{
+	drop_map(j, g);
+	if (j->last == g)
+		j->last = NULL;
+	free(g);
+}
+
+void jit_free(struct jit *j)
+{
+	if (!j)
+		return;
+	for (size_t i = 0; i < j->n; i++)
+		program_free(j, j->programs[i]);
+	free(j->programs);
+	u64_map_fini(&j->tgids);
+	free(j->changed);
+	free(j);
+}
+
+void jit_refresh(struct jit *j)
+{
+	j->period++;
+}
+
+/* --- bounds --- */
+
+/* The least recently used but @keep; only of those with an open file, if that is what it is for. */
+static size_t least_used(const struct jit *j, const struct program *keep, bool with_file)
+{
+	size_t least = SIZE_MAX;
+
+	for (size_t i = 0; i < j->n; i++) {
+		const struct program *g = j->programs[i];
+
+		if (g == keep || (with_file && g->fd < 0))
+			continue;
+		if (least == SIZE_MAX || g->used < j->programs[least]->used)
+			least = i;
+	}
+	return least;
+}
+
+static void keep_bounds(struct jit *j, const struct program *keep)
+{
+	while (j->n > MOST_PROGRAMS || j->bytes > MOST_MAPS_BYTES) {
+		size_t least = least_used(j, keep, false);
+
+		if (least == SIZE_MAX)
+			return;
+		program_free(j, j->programs[least]);
+		j->programs[least] = j->programs[--j->n];
+		u64_map_clear(&j->tgids);
+		for (size_t i = 0; i < j->n; i++)
+			(void)u64_map_put(&j->tgids, j->programs[i]->process.tgid, 0, NULL);
+	}
+}
+
+/* --- times --- */
+
+/* A file's time is that of the last tick. */
+static uint64_t tick_ns(void)
+{
+	struct timespec tick = {};
+
+	(void)clock_getres(CLOCK_REALTIME_COARSE, &tick);
+	return (uint64_t)tick.tv_nsec;
+}
+
+/* So much clock @a is ahead of @b, at least and at most: we may be interrupted in between. */
+struct ahead {
+	uint64_t least, most;
+};
+
+static struct ahead ahead_of(clockid_t a, clockid_t b)
+{
+	struct ahead best = {};
+
+	for (int i = 0; i < 5; i++) {
+		const uint64_t before = clock_ns(b), now = clock_ns(a), behind = clock_ns(b);
+
+		if (i == 0 || behind - before < best.most - best.least)
+			best = (struct ahead){ now - behind, now - before };
+	}
+	return best;
+}
+
+static uint64_t changed_at(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+static bool is_too_old(const struct program *g, const struct stat *st)
+{
+	return g->begin_real && changed_at(st) + tick_ns() < g->begin_real;
+}
+
+static bool is_too_new(const struct program *g, const struct stat *st)
+{
+	return g->process.end != UINT64_MAX &&
+	       changed_at(st) >
+		       g->process.end + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most + tick_ns();
+}
+
+/* --- the file --- */
+
+static void tell_once(struct program *g, uint32_t number, const char *what, const char *why)
+{
+	char path[PERF_FILE_PATH_BYTES];
+
+	if (g->was_told)
+		return;
+	g->was_told = true;
+	perf_file_path(number, path);
+	log_warn("%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
+}
+
+/* Does @st end where the reading did, or behind that? Else it was written anew. */
+static bool goes_on(const struct program *g, int fd, const struct stat *st)
+{
+	char now[TAIL_BYTES];
+	size_t n = g->offset < TAIL_BYTES ? (size_t)g->offset : TAIL_BYTES;
+
+	if (st->st_dev != g->file.st_dev || st->st_ino != g->file.st_ino ||
+	    (uint64_t)st->st_size < g->offset)
+		return false;
+	return pread(fd, now, n, (off_t)(g->offset - n)) == (ssize_t)n &&
+	       memcmp(now, g->tail, n) == 0;
+}
+
+static void keep_tail(struct program *g, const char *text, size_t n)
+{
+	if (n >= TAIL_BYTES) {
+		memcpy(g->tail, text + n - TAIL_BYTES, TAIL_BYTES);
+		return;
+	}
+
+	size_t before = g->offset < TAIL_BYTES ? (size_t)g->offset : TAIL_BYTES;
+	size_t kept = before + n > TAIL_BYTES ? TAIL_BYTES - n : before;
+
+	memmove(g->tail, g->tail + before - kept, kept);
+	memcpy(g->tail + kept, text, n);
+}
+
+static void read_on(struct program *g)
+{
+	char block[BLOCK_BYTES];
+
+	while (g->offset < MOST_FILE_BYTES && g->n_read < MOST_READ_BYTES &&
+	       !perf_map_is_full(g->map)) {
+		size_t room = (size_t)MOST_FILE_BYTES - g->offset;
+		ssize_t n = pread(g->fd, block, room < sizeof(block) ? room : sizeof(block),
+				  (off_t)g->offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		perf_map_add(g->map, block, (size_t)n);
+		keep_tail(g, block, (size_t)n);
+		g->offset += (size_t)n;
+		g->n_read += (size_t)n;
+	}
+	tell_once(g, g->number, " to its end", "it is too large");
+}
+
+/* What is new in the open file. */
+static void read_file(struct jit *j, struct program *g, const struct stat *st)
+{
+	const uint64_t from = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t before = g->map ? perf_map_bytes(g->map) : 0;
+	const uint64_t n_garbage = g->map ? perf_map_garbage(g->map) : 0;
+
+	if (!g->map)
+		g->map = perf_map_new();
+	if (!goes_on(g, g->fd, st)) {
+		perf_map_restart(g->map);
+		g->offset = 0;
+	}
+	g->file = *st;
+	read_on(g);
+	if (perf_map_settle(g->map, g->read_from, clock_ns(CLOCK_MONOTONIC)))
+		array_push(j->changed, j->n_changed, j->cap_changed, g->process.tgid);
+	g->read_from = from;
+	g->read_by = clock_ns(CLOCK_MONOTONIC);
+	j->bytes += perf_map_bytes(g->map) - before;
+	if (perf_map_garbage(g->map) > n_garbage)
+		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
+			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
+	keep_bounds(j, g);
+}
+
+static void take_file(struct jit *j, struct program *g, int fd, int root, uint32_t number)
+{
+	char path[PERF_FILE_PATH_BYTES];
+
+	close_file(j, g);
+	if (j->n_files >= MOST_FILES) {
+		size_t least = least_used(j, g, true);
+
+		if (least != SIZE_MAX)
+			close_file(j, j->programs[least]);
+	}
+	perf_file_path(number, path);
+	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
+	g->fd = fd;
+	g->root = root;
+	g->number = number;
+	j->n_files++;
+}
+
+/* It lives, and is what it was; else nothing is changed. */
+static bool identify(struct jit *j, struct program *g)
+{
+	struct process_identity now;
+	const int root = images_root(j->images, g->process.tgid);
+
+	if (!process_identity_read(g->process.tgid, &now) ||
+	    (g->identified && now.started != g->identity.started)) {
+		g->is_over = !g->process.is_followed;
+		return false;
+	}
+	g->identity = now;
+	g->identified = clock_ns(CLOCK_MONOTONIC);
+	if (root >= 0)
+		g->process.root = root;
+	if (!g->begin_real && now.started)
+		g->begin_real = now.started + ahead_of(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
+	return true;
+}
+
+/* As perf_file_open(), and of this program, and not too large. */
+static int open_file(const struct program *g, int root, uint32_t number, struct stat *st, int *fd,
+		     struct error *e)
+{
+	const uint32_t user = g->identified ? g->identity.user : g->process.user;
+	int err = perf_file_open(root, number, user == USER_UNKNOWN ? 0 : user, fd, st, e);
+
+	if (err)
+		return err;
+	if (is_too_old(g, st))
+		return error_set(e, -ENOENT, "it was another process's");
+	if (st->st_size > MOST_FILE_BYTES &&
+	    (st->st_dev != g->file.st_dev || st->st_ino != g->file.st_ino))
+		return error_set(e, -EFBIG, "it is larger than %lld MiB", MOST_FILE_BYTES >> 20);
+	return 0;
+}
+
+/* True: there is a file, taken or not. */
+static bool try_file(struct jit *j, struct program *g, int root, uint32_t number)
+{
+	cleanup_close int fd = -1;
+	struct error e;
+	struct stat st;
+	int err;
+
+	if (root < 0)
+		return false;
+	if (g->fd >= 0 && g->root == root && g->number == number &&
+	    perf_file_is(root, number, &g->file))
+		return true;
+	err = open_file(g, root, number, &st, &fd, &e);
+	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
+	    identify(j, g)) /* it may be another user's by now */
+		err = open_file(g, root, number, &st, &fd, &e);
+	if (err == -ENOENT)
+		return false;
+	if (!err)
+		take_file(j, g, TAKE_FD(fd), root, number);
+	else if (g->identified || g->process.user != USER_UNKNOWN)
+		tell_once(g, number, "", e.text);
+	return true;
+}
+
+static void find_file(struct jit *j, struct program *g)
+{
+	const int root = g->process.root;
+
+	if (g->identified) {
+		if (!try_file(j, g, root, g->identity.number) &&
+		    (root != j->own_root || g->identity.number != g->process.tgid))
+			(void)try_file(j, g, j->own_root, g->process.tgid);
+	} else if (root < 0 || root == j->own_root) {
+		(void)try_file(j, g, j->own_root, g->process.tgid);
+	}
+}
+
+/* --- programs --- */
+
+/* It has ended, as we hear: what was seen of it since then may have been of another. */
+static void forget_seen_too_late(struct jit *j, struct program *g)
+{
+	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
+	struct stat st;
+
+	if (g->identified && g->identity.started > end_boot)
+		g->identified = 0;
+	else if (g->read_by < g->process.end || g->fd < 0 || fstat(g->fd, &st) < 0 ||
+		 !is_too_new(g, &st))
+		return;
+	drop_map(j, g);
+}
+
+static void look(struct jit *j, struct program *g)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct stat st;
+
+	if (g->is_over)
+		return;
+	g->looked_at = now;
+	g->period = j->period;
+	if (g->process.end == UINT64_MAX && (!g->identified || now - g->identified > IDENTIFY_NS))
+		(void)identify(j, g);
+	if (!g->is_over)
+		find_file(j, g);
+	if (g->fd >= 0 && fstat(g->fd, &st) == 0 && !is_too_new(g, &st))
+		read_file(j, g, &st);
+	g->is_over = g->is_over || g->process.end != UINT64_MAX;
+	if (g->is_over)
+		close_file(j, g);
+}
+
+static bool is_program(const struct program *g, const struct jit_process *p)
+{
+	return g->process.tgid == p->tgid && g->process.begin == p->begin &&
+	       g->process.life == p->life;
+}
+
+static struct program *find_program(struct jit *j, const struct jit_process *p)
+{
+	if (j->last && is_program(j->last, p))
+		return j->last;
+	if (!u64_map_get(&j->tgids, p->tgid))
+		return NULL;
+	for (size_t i = 0; i < j->n; i++)
+		if (is_program(j->programs[i], p))
+			return j->programs[i];
+	return NULL;
+}
+
+static struct program *get_program(struct jit *j, const struct jit_process *p)
+{
+	struct program *g = find_program(j, p);
+
+	if (!g) {
+		g = xcalloc(1, sizeof(*g));
+		g->process = *p;
+		g->fd = -1;
+		if (p->begin)
+			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
+		array_push(j->programs, j->n, j->capacity, g);
+		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
+		keep_bounds(j, g);
+		look(j, g);
+	}
+	j->last = g;
+	g->used = ++j->clock;
+	return g;
+}
+
+/* All that was written before @time has been read. */
+static struct program *program_at(struct jit *j, const struct jit_process *p, uint64_t time)
+{
+	struct program *g = get_program(j, p);
+
+	if (time ? time > g->looked_at : g->period != j->period)
+		look(j, g);
+	return g;
+}
+
+void jit_watch(struct jit *j, const struct jit_process *p)
+{
+	(void)get_program(j, p);
+}
+
+bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t time,
+	    struct jit_function *ret)
+{
+	const struct program *g = program_at(j, p, time);
+	struct perf_map_function function;
+
+	if (!g->map || !perf_map_at(g->map, addr, time, &function))
+		return false;
+	*ret = (struct jit_function){ function.name, g->module, function.start };
+	return true;
+}
+
+uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time)
+{
+	const struct program *g = find_program(j, p);
+
+	if (!g)
+		return 0;
+	g = program_at(j, p, time);
+	return g->map ? perf_map_epoch(g->map, time) : 0;
+}
+
+void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
+{
+	for (size_t i = 0; i < j->n && u64_map_get(&j->tgids, tgid); i++) {
+		struct program *g = j->programs[i];
+
+		if (g->process.tgid != tgid || g->process.end != UINT64_MAX ||
+		    g->process.begin >= time)
+			continue;
+		g->process.end = time;
+		forget_seen_too_late(j, g);
+		look(j, g);
+		return;
+	}
+}
+
+void jit_look_again(struct jit *j)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	for (size_t i = 0; i < j->n; i++) {
+		struct program *g = j->programs[i];
+
+		if (!g->is_over && now - g->looked_at > LOOK_NS)
+			look(j, g);
+	}
+}
+
+uint32_t jit_take_changed(struct jit *j)
+{
+	return j->n_changed ? j->changed[--j->n_changed] : 0;
+}

@@ -1,0 +1,366 @@
+"""Code that programs make as they run: named by their perf maps, and by no other file."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from contained import Contained
+from snoop import folded_chains, read_json, snoop
+from text import parse_text
+from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, stackcount, trace, workload_path
+
+JIT = workload_path("jit")
+NOBODY = 65534
+ALL_ADDRESSES = f"0 {'f' * 15}"
+SAID = r"^stackcount: /tmp/perf-{pid}\.map of process {pid} is not read: .*{words}"
+
+
+@contextmanager
+def map_at(path, make=None):
+    """A map at @path, as @make puts it there, or a process; removed in the end."""
+    path = Path(path)
+    try:
+        if make:
+            make(path)
+        yield path
+    finally:
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+
+
+def names_all(name):
+    """Makes a map by which every address is @name."""
+    return lambda path: path.write_text(f"{ALL_ADDRESSES} {name}\n")
+
+
+@pytest.fixture
+def jit(workload):
+    """jit(STEP...) starts one; its map is removed in the end."""
+    started = []
+
+    def start(*steps):
+        started.append(workload("jit", *steps))
+        return started[-1]
+
+    yield start
+    for work in started:
+        Path(f"/tmp/perf-{work.pid}.map").unlink(missing_ok=True)
+
+
+def chain(name):
+    return f"main;work_run;run;call_place;call_made;{name}"
+
+
+# --- named ---
+
+
+def test_a_function_of_a_map(jit):
+    work = jit("=0:first", "=1:second", "@0:30", "@1:20", "@2:10")
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert expected == {chain("first"): 30, chain("second"): 20, chain("[unknown]"): 10}
+    assert chains(result.ok()) == expected, result
+
+
+def test_code_in_a_memfd(jit):
+    work = jit("m", "=0:made", "@0:30")
+    result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
+
+
+@pytest.mark.parametrize("steps, module", [(["@0:3"], "[anon]"), (["m", "@0:3"], "memfd:made")])
+def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
+    work = jit(*steps)
+    result, _ = trace(work, "-U", "-v", "-p", work.pid, GETPPID)
+    ((top, *_),) = [entry.frames for entry in parse_text(result.ok().out).entries]
+    assert re.fullmatch(rf"[0-9a-f]{{12}} +\[unknown\] {re.escape(module)}\+0xb", top), result
+
+
+def test_verbose_shows_the_map_and_the_address_in_it(jit):
+    work = jit("=0:made", "@0:3")
+    result, _ = trace(work, "-U", "-v", "-s", "-p", work.pid, GETPPID)
+    ((top, *_),) = [entry.frames for entry in parse_text(result.ok().out).entries]
+    start, _, name = Path(f"/tmp/perf-{work.pid}.map").read_text().split()
+    place = int(start, 16) + 11  # behind the system call
+    assert top == f"{place:<16x} {name}+0xb perf-{work.pid}.map+0x{place:x}", result
+
+
+ODD_NAMES = {
+    "Lcom/x;::total": "Lcom/x_::total",
+    "a\033[31mb\007": r"a\x1b[31mb\x07",
+    "\udcff\udcfe": r"\xff\xfe",
+    "-": "_",
+    "_ZN3app4workEi": "_ZN3app4workEi",
+    "JS:*f /srv/a b.js:1:2": "JS:*f /srv/a b.js:1:2",
+}
+
+
+def test_names_are_shown_raw_and_break_nothing(jit):
+    work = jit(*(step for i, name in enumerate(ODD_NAMES) for step in (f"={i}:{name}", f"@{i}:{i + 1}")))
+    result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    found = {parts[-1]: n for parts, n in read_folded(result.ok().out)}
+    assert found == {shown: i + 1 for i, shown in enumerate(ODD_NAMES.values())}, result
+
+
+def test_an_event_says_which_map(jit):
+    work = jit("=0:made", "@0:3")
+    with snoop("--json", "-U", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    assert [event.chain for event in read_json(result.out)] == [chain("made")] * 3, result
+    assert f'"module":"perf-{work.pid}.map"' in result.out, result
+
+
+def test_a_map_that_grows(jit):
+    work = jit("=0:first", "@0:10", ",", "=1:second", "@1:20", "=2:third", "@2:30")
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("paused")
+        tool.wait_looked()
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    assert len(expected) == 3 and chains(result) == expected, result
+
+
+def test_a_map_that_grows_as_events(jit):
+    work = jit(*(step for i in range(9) for step in (f"={i}:made_{i}", f"@{i}:{100 + i}")))
+    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        expected = work.run()
+        result = tool.end().ok()
+    assert len(expected) == 9 and folded_chains(result.out)[0] == expected, result
+
+
+REPLACED = ("=0:first", "@0:100", ",", "=0:second", ",", "@0:50", ",", "~0:third", ",", "@0:20")
+
+
+def work_with_looks(tool, work):
+    work.go()
+    for _ in range(REPLACED.count(",")):
+        work.wait_for("paused")
+        tool.wait_looked()
+        work.go()
+    return work.finish()
+
+
+def test_a_function_in_the_place_of_another(jit):
+    """One stack of addresses, three functions: by the time of the hit."""
+    work = jit(*REPLACED)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        expected = work_with_looks(tool, work)
+        result = tool.end().ok()
+    assert expected == {chain("first"): 100, chain("second"): 50, chain("third"): 20}
+    assert chains(result) == expected, result
+
+
+def test_a_function_in_the_place_of_another_as_events(jit):
+    work = jit(*REPLACED)
+    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        expected = work_with_looks(tool, work)
+        result = tool.end().ok()
+    assert len(expected) == 3 and folded_chains(result.out)[0] == expected, result
+
+
+def test_what_was_named_in_an_interval_stays_so(jit):
+    work = jit("=0:first", "@0:10", ",", "=0:second", ",", "@0:20")
+    with Tool(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("paused")
+        tool.wait_for("stdout", rb"first 10$")
+        work.go().wait_for("paused")
+        tool.wait_looked()
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    assert chains(result) == expected == {chain("first"): 10, chain("second"): 20}, result
+
+
+# --- that end at once, or are elsewhere ---
+
+
+def test_processes_that_end_at_once():
+    """Over, most of them, when they are heard of."""
+    n = 20
+    with Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        processes = [subprocess.Popen([JIT, "--quiet", f"=0:made_{i % 2}", "@0:3"]) for i in range(n)]
+        assert [process.wait(PATIENCE_S) for process in processes] == [0] * n
+        result = tool.end().ok()
+    for process in processes:
+        os.unlink(f"/tmp/perf-{process.pid}.map")
+    found = {parts[-1]: count for parts, count in read_folded(result.out) if "call_made" in parts}
+    assert found == {"made_0": 3 * n // 2, "made_1": 3 * n // 2}, result
+
+
+@pytest.mark.parametrize("where", ["outside", "inside"])
+def test_a_container(tmp_path, where):
+    """Its own root, its own number: others' files of that number, or of its number here, are not its."""
+    with Contained("jit", tmp_path, "=0:made", "@0:30", own_pids=True) as work:
+        enter = ["nsenter", "-t", str(work.pid), "-m"] if where == "inside" else []
+        (Path(f"/proc/{work.pid}/root") / "tmp").mkdir()
+        names_all("wrong")(Path(f"/proc/{work.pid}/root/tmp/perf-{work.pid}.map"))
+        with map_at("/tmp/perf-1.map", names_all("wrong")):
+            with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")):
+                with Tool(["-U", "-f", GETPPID], wrap=enter) as tool:
+                    tool.wait_live()
+                    expected = work.run()
+                    tool.wait_looked()
+                    work.close()
+                    result = tool.end().ok()
+    found = {known: n for known, n in chains(result).items() if "call_made" in known}
+    assert found == expected == {chain("made"): 30}, result
+
+
+def test_an_agent_may_write_it_outside(tmp_path):
+    """Where the process has none, by its number here."""
+    with Contained("jit", tmp_path, "@0:30", own_pids=True) as work:
+        with map_at(f"/tmp/perf-{work.pid}.map", names_all("by_an_agent")):
+            with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+                tool.wait_live()
+                work.run()
+                result = tool.end().ok()
+    assert chains(result) == {chain("by_an_agent"): 30}, result
+
+
+# --- refused ---
+
+
+def of_another(path):
+    names_all("wrong")(path)
+    os.chown(path, 4242, 4242)
+
+
+def link(path):
+    target = path.with_name(f"{path.name}.target")
+    names_all("wrong")(target)
+    path.symlink_to(target)
+
+
+def sparse(path):
+    names_all("wrong")(path)
+    os.truncate(path, 2 << 30)
+
+
+def a_socket(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+def device(path):
+    os.mknod(path, 0o20666, os.makedev(1, 5))  # /dev/zero
+
+
+REFUSED = {
+    "user": (of_another, "it is user 4242's, and the process is user 0's"),
+    "link": (link, "there is a symbolic link"),
+    "fifo": (os.mkfifo, "it is not a regular file"),
+    "socket": (a_socket, "it is not a regular file"),
+    "folder": (Path.mkdir, "it is not a regular file"),
+    "device": (device, "it is not a regular file"),
+    "sparse": (sparse, "it is larger than 64 MiB"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
+    make, words = REFUSED[kind]
+    work = workload("jit", "@0:10", ",", "@1:5")
+    target = Path(f"/tmp/perf-{work.pid}.map.target")
+    with map_at(f"/tmp/perf-{work.pid}.map", make), Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("paused")
+        tool.wait_looked()
+        work.go()
+        work.finish()
+        result = tool.end().ok()
+    target.unlink(missing_ok=True)
+    assert chains(result) == {chain("[unknown]"): 15}, result
+    assert len(re.findall(SAID.format(pid=work.pid, words=words), result.err, re.M)) == 1, result
+
+
+@pytest.mark.parametrize("kind", ["user", "fifo", "sparse"])
+def test_what_is_refused_holds_no_events_up(workload, kind):
+    make, words = REFUSED[kind]
+    work = workload("jit", "@0:10")
+    with map_at(f"/tmp/perf-{work.pid}.map", make), snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        tool.wait_for("stdout", rb"call_made;\[unknown\] 1\n")
+        result = tool.end().ok()
+    assert folded_chains(result.out)[0] == {chain("[unknown]"): 10}, result
+    assert words in result.err, result
+
+
+def test_garbage_is_passed_over(workload):
+    work = workload("jit", "=0:made", "@0:10")
+    lines = [os.urandom(1 << 16).replace(b"\n", b""), b"x", b"1000", b"", b"0" * 100000, b"1000 0 empty"]
+    with map_at(f"/tmp/perf-{work.pid}.map", lambda path: path.write_bytes(b"\n".join([*lines, b""]))):
+        result, expected = trace(work, "-U", "-f", "--debug", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected == {chain("made"): 10}, result
+    assert f"perf-{work.pid}.map of process {work.pid}: {len(lines)} lines are not of the form" in result.err, result
+
+
+def test_a_file_left_by_another_process_of_that_number(workload):
+    work = workload("jit", "@0:10")
+    with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")) as path:
+        os.utime(path, (1, 1))
+        result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == {chain("[unknown]"): 10}, result
+
+
+@pytest.mark.parametrize("owner, name", [(NOBODY, "made"), (0, "made"), (4242, "[unknown]")])
+def test_whose_file_it_is(owner, name):
+    """Of a process that is not root's: its user's and root's are taken."""
+    command = ["setpriv", f"--reuid={NOBODY}", "--clear-groups", JIT, "--wait", "@0:10"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        with map_at(f"/tmp/perf-{process.pid}.map", names_all("made")) as path:
+            os.chown(path, owner, 0)
+            with Tool(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
+                tool.wait_live().wait_idle()
+                process.communicate(b"\n", timeout=PATIENCE_S)
+                result = tool.end().ok()
+    finally:
+        process.kill()
+        process.wait()
+    assert chains(result) == {chain(name): 10}, result
+
+
+# --- a real compiler ---
+
+
+HOT = """
+function innermost() { process.getegid(); }
+function between(n) { for (let i = 0; i < n; i++) innermost(); }
+function outermost() { for (let i = 0; i < 40; i++) between(500); }
+outermost();
+"""
+
+
+@pytest.mark.needs("uprobes", "node")
+def test_node(tmp_path):
+    program = tmp_path / "hot.js"
+    program.write_text(HOT)
+    options = ["--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining"]
+    result = stackcount("-f", "c:getegid", "--", "node", *options, program).ok()
+    for path in Path("/tmp").glob("perf-*.map"):
+        if str(program) in path.read_text(errors="replace"):
+            path.unlink()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        ours = " ".join(part for part in parts if f" {program}:" in part)
+        found[tuple(re.findall("outermost|between|innermost", ours))] += n
+    found.pop((), 0)  # node's own
+    assert found == {("outermost", "between", "innermost"): 20000}, result

@@ -1,0 +1,396 @@
+/* rooms: symbolize host elf base */
+/* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
+#include "scratch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "symbolize/jit.h"
+
+struct fixture {
+	struct strtab *strings;
+	struct images *images;
+	struct jit *jit;
+	pid_t child;
+	char map[64];
+	struct jit_process process;
+};
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_child(struct fixture *f)
+{
+	if (!f->child)
+		return;
+	(void)kill(f->child, SIGKILL);
+	assert_int_equal(waitpid(f->child, NULL, 0), f->child);
+	f->child = 0;
+}
+
+static int set_up(void **state)
+{
+	struct fixture *f = xcalloc(1, sizeof(*f));
+
+	f->strings = strtab_new();
+	f->images = images_new(f->strings, false);
+	f->jit = jit_new(f->images, f->strings);
+	f->child = start_child();
+	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
+	(void)unlink(f->map);
+	f->process = (struct jit_process){ .tgid = (uint32_t)f->child,
+					   .user = USER_UNKNOWN,
+					   .end = UINT64_MAX,
+					   .root = -1,
+					   .is_followed = true };
+	*state = f;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	end_child(f);
+	(void)unlink(f->map);
+	jit_free(f->jit);
+	images_free(f->images);
+	strtab_free(f->strings);
+	free(f);
+	return 0;
+}
+
+static void write_map(const struct fixture *f, const char *mode, const char *text)
+{
+	FILE *file = fopen(f->map, mode);
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static uint64_t now(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static void expect_at(struct fixture *f, uint64_t addr, uint64_t time, const char *name)
+{
+	struct jit_function function = { .name = "" };
+
+	if (jit_at(f->jit, &f->process, addr, time, &function))
+		assert_string_equal(function.module, strrchr(f->map, '/') + 1);
+	assert_string_equal(function.name, name);
+}
+
+static void set_changed(const struct fixture *f, int64_t seconds)
+{
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = time(NULL) + seconds } };
+
+	assert_int_equal(utimensat(AT_FDCWD, f->map, times, 0), 0);
+}
+
+static void a_hit_is_named_by_what_was_written_before(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_at(f, 0x1000, now(), "");
+	write_map(f, "w", "1000 10 a\n2000 10 b");
+	expect_at(f, 0x1008, now(), "a");
+	expect_at(f, 0x2000, now(), "");
+	write_map(f, "a", "\n3000 10 c\n");
+	expect_at(f, 0x2000, now(), "b");
+	expect_at(f, 0x3000, now(), "c");
+	expect_at(f, 0x3010, now(), "");
+}
+
+/* What is asked without a time is looked for once in each report. */
+static void where_no_time_is_known_each_report_looks_once(void **state)
+{
+	struct fixture *f = *state;
+
+	expect_at(f, 0x1000, 0, "");
+	write_map(f, "w", "1000 10 a\n");
+	expect_at(f, 0x1000, 0, "");
+	jit_refresh(f->jit);
+	expect_at(f, 0x1000, 0, "a");
+}
+
+static void a_function_in_the_place_of_another_is_told(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t first, second;
+
+	write_map(f, "w", "1000 10 a\n");
+	jit_watch(f->jit, &f->process);
+	assert_int_equal(jit_take_changed(f->jit), 0);
+	first = now();
+	expect_at(f, 0x1000, first, "a");
+	assert_int_equal(jit_epoch(f->jit, &f->process, first), 0);
+	write_map(f, "a", "1000 10 b\n");
+	second = now();
+	expect_at(f, 0x1000, second, ""); /* which of them is not known: it was read later */
+	expect_at(f, 0x1000, first, "a");
+	expect_at(f, 0x1000, now(), "b");
+	assert_int_equal(jit_take_changed(f->jit), f->process.tgid);
+	assert_int_equal(jit_take_changed(f->jit), 0);
+	assert_true(jit_epoch(f->jit, &f->process, now()) > jit_epoch(f->jit, &f->process, first));
+}
+
+/* In place and longer, in place and shorter, as another file. */
+static void a_file_that_is_written_anew_is_read_anew(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *saved = xasprintf("%s.old", f->map);
+
+	for (uint64_t way = 1; way <= 3; way++) {
+		cleanup_free char *old = xasprintf("%lu000 10 old\n%lu100 10 old_too\n", way, way);
+		cleanup_free char *new = xasprintf("%lu000 10 new\n", way);
+
+		write_map(f, "w", old);
+		expect_at(f, way << 12, now(), "old");
+		if (way == 3)
+			assert_int_equal(rename(f->map, saved), 0);
+		write_map(f, "w", new);
+		if (way == 1)
+			write_map(f, "a", "9000 10 more\n9100 10 and_more\n");
+		expect_at(f, way << 12, now(), "");
+		expect_at(f, way << 12, now(), "new");
+		expect_at(f, (way << 12) + 0x100, now(), "");
+	}
+	assert_int_equal(unlink(saved), 0);
+}
+
+/* /tmp/perf-7.map of another process that had the number. */
+static void a_file_older_than_the_process_is_not_its_own(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 another\n");
+	set_changed(f, -100);
+	expect_at(f, 0x1000, now(), "");
+	write_map(f, "w", "1000 10 own\n");
+	expect_at(f, 0x1000, now(), "own");
+}
+
+static void a_program_has_no_map_of_the_one_before(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 before\n");
+	expect_at(f, 0x1000, now(), "before");
+	jit_ended(f->jit, f->process.tgid, now());
+	f->process.begin = now() + NS_PER_S;
+	expect_at(f, 0x1000, now(), "");
+}
+
+static void what_was_read_outlives_the_process(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 a\n");
+	jit_watch(f->jit, &f->process);
+	write_map(f, "a", "2000 10 b\n");
+	end_child(f);
+	(void)unlink(f->map); /* it is open */
+	jit_ended(f->jit, f->process.tgid, now() + NS_PER_S);
+	expect_at(f, 0x1000, now(), "a");
+	expect_at(f, 0x2000, now(), "b");
+}
+
+static void what_was_written_after_the_end_is_not_taken(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 a\n");
+	jit_watch(f->jit, &f->process);
+	write_map(f, "w", "1000 10 b\n");
+	set_changed(f, 100);
+	jit_ended(f->jit, f->process.tgid, now());
+	expect_at(f, 0x1000, now(), "a");
+}
+
+/* Read when the next process was writing there: none of it is sure. */
+static void what_was_read_after_the_end_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t end = now();
+
+	write_map(f, "w", "1000 10 of_the_next\n");
+	set_changed(f, 100);
+	jit_watch(f->jit, &f->process);
+	expect_at(f, 0x1000, now(), "of_the_next");
+	jit_ended(f->jit, f->process.tgid, end);
+	expect_at(f, 0x1000, end, "");
+}
+
+static void a_process_that_has_gone_is_named_by_its_users_file(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 a\n");
+	end_child(f);
+	f->process.end = now() + NS_PER_S;
+	f->process.user = geteuid();
+	f->process.begin = now() - NS_PER_S;
+	expect_at(f, 0x1000, now(), "a");
+}
+
+static void a_process_that_has_gone_gets_no_file_from_after_its_end(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 a\n");
+	end_child(f);
+	f->process.user = geteuid();
+	f->process.end = now() - NS_PER_S;
+	f->process.begin = f->process.end - NS_PER_S;
+	expect_at(f, 0x1000, now(), "");
+}
+
+/* What is refused is said, once. */
+static void expect_refused(struct fixture *f, const char *words)
+{
+	cleanup_free char *path = scratch_path("said"), *text = NULL;
+	int saved = dup(STDERR_FILENO), fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	assert_true(saved >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+	for (int i = 0; i < 3; i++)
+		expect_at(f, 0x1000, now(), "");
+	assert_true(dup2(saved, STDERR_FILENO) >= 0);
+	text = xcalloc(1, 4096);
+	assert_true(pread(fd, text, 4095, 0) >= 0);
+	close(fd);
+	close(saved);
+	if (!strstr(text, words) || !strstr(text, f->map))
+		fail_msg("'%s' instead of '%s'", text, words);
+	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+}
+
+static void a_sparse_file_of_two_gigabytes_is_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "1000 10 a\n");
+	assert_int_equal(truncate(f->map, 2LL << 30), 0);
+	expect_refused(f, "it is larger than 64 MiB");
+}
+
+static void a_file_that_grows_too_large_is_read_in_part(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, "w", "2000 10 a\n");
+	expect_at(f, 0x2000, now(), "a");
+	assert_int_equal(truncate(f->map, 2LL << 30), 0);
+	expect_refused(f, "is not read to its end: it is too large");
+	expect_at(f, 0x2000, now(), "a");
+}
+
+static void a_fifo_is_refused_and_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(mkfifo(f->map, 0666), 0);
+	expect_refused(f, "is not read: it is not a regular file");
+}
+
+static void a_link_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *target = scratch_path("target");
+
+	scratch_write("target", "1000 10 a\n");
+	assert_int_equal(symlink(target, f->map), 0);
+	expect_refused(f, "is not read: there is a symbolic link");
+}
+
+static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
+{
+	const struct mapping m = {
+		.start = 0x1000, .end = 0x2000, .dev = inode ? 1 : 0, .inode = inode, .path = path
+	};
+
+	return images_may_be_made(f->images,
+				  images_add(f->images, 0x7000000, -1, &m, &(struct build_id){}));
+}
+
+/* Every process has the kernel's pages: they are no reason to look for a map. */
+static void what_is_no_file_may_be_made_by_the_process(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(may_be_made(f, "", 0));
+	assert_true(may_be_made(f, "[anon:v8]", 0));
+	assert_true(may_be_made(f, "[heap]", 0));
+	assert_true(may_be_made(f, "/memfd:doublemapper", 7));
+	assert_true(may_be_made(f, "/dev/zero", 8));
+	assert_false(may_be_made(f, "/usr/bin/memfd:", 9));
+	assert_false(may_be_made(f, "[vdso]", 0));
+	assert_false(may_be_made(f, "[vsyscall]", 0));
+	assert_false(may_be_made(f, "[uprobes]", 0));
+	assert_string_equal(
+		images_module(
+			f->images,
+			images_add(f->images, 0x7000000, -1,
+				   &(struct mapping){
+					   .end = 1, .dev = 1, .inode = 10, .path = "/memfd:a/b" },
+				   &(struct build_id){})),
+		"memfd:a/b");
+}
+
+static void many_programs_take_bounded_memory(void **state)
+{
+	struct fixture *f = *state;
+	struct jit_process other = f->process;
+
+	write_map(f, "w", "1000 10 a\n");
+	for (uint32_t i = 0; i < 3000; i++) {
+		other.tgid = 0x7000000 + i;
+		jit_watch(f->jit, &other);
+		jit_ended(f->jit, other.tgid, now());
+		if (i % 500 == 0)
+			expect_at(f, 0x1000, now(), "a");
+	}
+	end_child(f);
+	expect_at(f, 0x1000, now(), "a");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_hit_is_named_by_what_was_written_before),
+		TEST(where_no_time_is_known_each_report_looks_once),
+		TEST(a_function_in_the_place_of_another_is_told),
+		TEST(a_file_that_is_written_anew_is_read_anew),
+		TEST(a_file_older_than_the_process_is_not_its_own),
+		TEST(a_program_has_no_map_of_the_one_before),
+		TEST(what_was_read_outlives_the_process),
+		TEST(what_was_written_after_the_end_is_not_taken),
+		TEST(what_was_read_after_the_end_is_forgotten),
+		TEST(a_process_that_has_gone_is_named_by_its_users_file),
+		TEST(a_process_that_has_gone_gets_no_file_from_after_its_end),
+		TEST(a_sparse_file_of_two_gigabytes_is_refused),
+		TEST(a_file_that_grows_too_large_is_read_in_part),
+		TEST(a_fifo_is_refused_and_not_waited_for),
+		TEST(a_link_is_refused),
+		TEST(what_is_no_file_may_be_made_by_the_process),
+		TEST(many_programs_take_bounded_memory),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
