@@ -338,7 +338,7 @@ def test_whose_file_it_is(owner, name):
     assert chains(result) == {chain(name): 10}, result
 
 
-# --- a real compiler ---
+# --- real compilers ---
 
 
 HOT = """
@@ -354,7 +354,7 @@ def test_node(tmp_path):
     program = tmp_path / "hot.js"
     program.write_text(HOT)
     options = ["--perf-basic-prof", "--interpreted-frames-native-stack", "--no-turbo-inlining"]
-    result = stackcount("-f", "c:getegid", "--", "node", *options, program).ok()
+    result = stackcount("-f", "c:getegid", "--", "node", *options, program, cwd=tmp_path).ok()
     for path in Path("/tmp").glob("perf-*.map"):
         if str(program) in path.read_text(errors="replace"):
             path.unlink()
@@ -363,4 +363,51 @@ def test_node(tmp_path):
         ours = " ".join(part for part in parts if f" {program}:" in part)
         found[tuple(re.findall("outermost|between|innermost", ours))] += n
     found.pop((), 0)  # node's own
+    assert found == {("outermost", "between", "innermost"): 20000}, result
+
+
+HOT_CLASS = """
+public class Hot {
+	static void innermost() { Thread.yield(); }
+	static void between(int n) { for (int i = 0; i < n; i++) innermost(); }
+	static void outermost() { for (int i = 0; i < 40; i++) between(500); }
+	public static void main(String[] arguments) throws Exception {
+		outermost(); // what it calls is known from here on
+		System.out.println("ready");
+		System.in.read();
+		outermost();
+		System.out.println("done");
+		System.in.read();
+		System.in.read();
+	}
+}
+"""
+
+
+@pytest.mark.needs("uprobes", "a JDK")
+def test_java(tmp_path):
+    """Its map is written as a whole, when it is asked for: after the hits."""
+    (tmp_path / "Hot.java").write_text(HOT_CLASS)
+    subprocess.run(["javac", "Hot.java"], cwd=tmp_path, check=True)
+    options = ["-Xcomp", "-XX:-Inline", "-XX:CompileCommand=compileonly,Hot::*", "-XX:+PreserveFramePointer"]
+    java = subprocess.Popen(
+        ["java", *options, "Hot"], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+    )
+    try:
+        while java.stdout.readline() != b"ready\n":
+            assert java.poll() is None
+        maps = Path(f"/proc/{java.pid}/maps").read_text()
+        (library,) = set(re.findall(r"/\S*/libjvm\.so$", maps, re.M))
+        with map_at(f"/tmp/perf-{java.pid}.map"), Tool(["-f", "-p", java.pid, f"{library}:JVM_Yield"]) as tool:
+            tool.wait_live()
+            java.stdin.write(b"\n")
+            assert java.stdout.readline() == b"done\n"
+            subprocess.run(["jcmd", str(java.pid), "Compiler.perfmap"], check=True, capture_output=True)
+            result = tool.end().ok()
+    finally:
+        java.kill()
+        java.communicate()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        found[tuple(re.findall(r"Hot\.(outermost|between|innermost)\(", ";".join(parts)))] += n
     assert found == {("outermost", "between", "innermost"): 20000}, result
