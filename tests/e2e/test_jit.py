@@ -189,12 +189,13 @@ def test_what_was_named_in_an_interval_stays_so(jit):
 # --- that end at once, or are elsewhere ---
 
 
-def test_processes_that_end_at_once():
-    """Over, most of them, when they are heard of."""
+@pytest.mark.parametrize("wrap", [[], ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]], ids=["root", "nobody"])
+def test_processes_that_end_at_once(wrap):
+    """Over, most of them, when they are heard of: their user is known from the hit."""
     n = 20
     with Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
-        processes = [subprocess.Popen([JIT, "--quiet", f"=0:made_{i % 2}", "@0:3"]) for i in range(n)]
+        processes = [subprocess.Popen([*wrap, JIT, "--quiet", f"=0:made_{i % 2}", "@0:3"]) for i in range(n)]
         assert [process.wait(PATIENCE_S) for process in processes] == [0] * n
         result = tool.end().ok()
     for process in processes:
@@ -349,7 +350,7 @@ outermost();
 """
 
 
-@pytest.mark.needs("uprobes", "node")
+@pytest.mark.needs("machine", "uprobes", "node")
 def test_node(tmp_path):
     program = tmp_path / "hot.js"
     program.write_text(HOT)
@@ -384,7 +385,7 @@ public class Hot {
 """
 
 
-@pytest.mark.needs("uprobes", "a JDK")
+@pytest.mark.needs("machine", "uprobes", "a JDK")
 def test_java(tmp_path):
     """Its map is written as a whole, when it is asked for: after the hits."""
     (tmp_path / "Hot.java").write_text(HOT_CLASS)
