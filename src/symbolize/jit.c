@@ -56,8 +56,9 @@ struct program {
 	uint64_t looked_at;    /* when it was looked for last */
 	uint64_t period;       /* and in which */
 	uint64_t used;
-	bool was_told; /* that the file is not taken, or not as a whole */
-	bool is_over;  /* all is read that will be */
+	uint32_t n_grown; /* readings that brought something */
+	bool was_told;    /* that the file is not taken, or not as a whole */
+	bool is_over;     /* all is read that will be */
 };
 
 struct jit {
@@ -276,6 +277,7 @@ static void read_file(struct jit *j, struct program *g, const struct stat *st)
 {
 	const uint64_t from = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t before = g->map ? perf_map_bytes(g->map) : 0;
+	const uint64_t n_before = g->n_read;
 	const uint64_t n_garbage = g->map ? perf_map_garbage(g->map) : 0;
 
 	if (!g->map)
@@ -288,6 +290,7 @@ static void read_file(struct jit *j, struct program *g, const struct stat *st)
 	read_on(g);
 	if (perf_map_settle(g->map, g->read_from, clock_ns(CLOCK_MONOTONIC)))
 		array_push(j->changed, j->n_changed, j->cap_changed, g->process.tgid);
+	g->n_grown += g->n_read != n_before;
 	g->read_from = from;
 	g->read_by = clock_ns(CLOCK_MONOTONIC);
 	j->bytes += perf_map_bytes(g->map) - before;
@@ -503,6 +506,11 @@ uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time)
 	return g->map ? perf_map_epoch(g->map, time) : 0;
 }
 
+uint32_t jit_growth(struct jit *j, const struct jit_process *p, uint64_t time)
+{
+	return find_program(j, p) ? program_at(j, p, time)->n_grown : 0;
+}
+
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 {
 	for (size_t i = 0; i < j->n && u64_map_get(&j->tgids, tgid); i++) {
@@ -514,7 +522,6 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 		g->process.end = time;
 		forget_seen_too_late(j, g);
 		look(j, g);
-		return;
 	}
 }
 

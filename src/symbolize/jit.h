@@ -47,6 +47,9 @@ bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t 
 /* perf_map_epoch() of the map of @p, which is read up to @time. */
 uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time);
 
+/* How often that map has grown: what it did not name it may name now. */
+uint32_t jit_growth(struct jit *j, const struct jit_process *p, uint64_t time);
+
 /* What process @tgid ran ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);
 

@@ -93,6 +93,9 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 /* Between two times for which this is the same, addresses of the process mean the same. */
 uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
 
+/* While this is the same, what the process calls its code is, too: what had no name has none. */
+uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
+
 /*
  * The number of the frame at @addr. @is_exact: not a return address. Never fails:
  * what cannot be named is a frame without a name.

@@ -3,9 +3,10 @@
  *
  *	address --seen?--> number                                  nearly always
  *	        --region--> image + offset --symbols--> function --key--> number
+ *	                    no file --perf map--> function --key--> number
  *
  * Which addresses are the same frame is what the key says; what has no name and
- * lies in no file (JIT code, addresses that a broken stack gave) has no place that
+ * lies in no file (JIT code without a map, addresses that a broken stack gave) has no place that
  * two processes could share, and is one frame unless addresses are shown: its
  * lines all read "[unknown]", and random addresses would split equal stacks.
  */
@@ -160,6 +161,14 @@ uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 
 	processes_jit(s->processes, p, time, &jit);
 	return epoch + jit_epoch(s->jit, &jit, time);
+}
+
+uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)
+{
+	struct jit_process jit;
+
+	processes_jit(s->processes, processes_get(s->processes, process), time, &jit);
+	return jit_growth(s->jit, &jit, time);
 }
 
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)

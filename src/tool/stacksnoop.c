@@ -31,8 +31,9 @@ struct template
 {
 	size_t at; /* in the text of all */
 	uint32_t n;
-	bool is_unsure; /* has a frame without a name, which may get one */
-	uint64_t made;  /* ns */
+	bool is_unsure;  /* has a frame without a name, which may get one */
+	uint64_t made;   /* ns */
+	uint32_t growth; /* symbolizer_growth() then */
 };
 
 struct stacksnoop {
@@ -142,6 +143,13 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 		!is_named(table, kernel, stacks.n_kernel) || !is_named(table, user, stacks.n_user);
 }
 
+static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)
+{
+	return symbolizer_growth(t->symbolizer,
+				 process_id(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+				 event->time);
+}
+
 static uint64_t template_key(struct stacksnoop *t, const struct stream_event *event)
 {
 	uint64_t process = (uint64_t)event->tgid << 32 | event->flags, epoch = 0;
@@ -165,8 +173,11 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || (template->is_unsure && t->now - template->made > NS_PER_S))
+	if (is_new || (template->is_unsure && (t->now - template->made > NS_PER_S ||
+					       growth_at(t, event) != template->growth))) {
 		make_template(t, opt, event, template);
+		template->growth = template->is_unsure ? growth_at(t, event) : 0;
+	}
 	return template;
 }
 

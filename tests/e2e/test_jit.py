@@ -140,6 +140,18 @@ def test_a_map_that_grows_as_events(jit):
     assert len(expected) == 9 and folded_chains(result.out)[0] == expected, result
 
 
+def test_a_name_that_is_told_late(jit):
+    """What had none has it with the next event."""
+    work = jit("@0:5", ",", "=0:late", "@0:5")
+    with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.go()
+        tool.wait_for("stdout", rb"(.*call_made;\[unknown\] 1\n){5}")
+        work.go().finish()
+        result = tool.end().ok()
+    assert folded_chains(result.out)[0] == {chain("[unknown]"): 5, chain("late"): 5}, result
+
+
 REPLACED = ("=0:first", "@0:100", ",", "=0:second", ",", "@0:50", ",", "~0:third", ",", "@0:20")
 
 

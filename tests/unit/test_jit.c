@@ -117,6 +117,20 @@ static void a_hit_is_named_by_what_was_written_before(void **state)
 	expect_at(f, 0x3010, now(), "");
 }
 
+static void a_map_that_grows_says_so(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t before;
+
+	assert_int_equal(jit_growth(f->jit, &f->process, now()), 0);
+	write_map(f, "w", "1000 10 a\n");
+	expect_at(f, 0x1000, now(), "a");
+	before = jit_growth(f->jit, &f->process, now());
+	assert_int_equal(jit_growth(f->jit, &f->process, now()), before);
+	write_map(f, "a", "2000 10 b\n");
+	assert_int_equal(jit_growth(f->jit, &f->process, now()), before + 1);
+}
+
 /* What is asked without a time is looked for once in each report. */
 static void where_no_time_is_known_each_report_looks_once(void **state)
 {
@@ -374,6 +388,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_hit_is_named_by_what_was_written_before),
+		TEST(a_map_that_grows_says_so),
 		TEST(where_no_time_is_known_each_report_looks_once),
 		TEST(a_function_in_the_place_of_another_is_told),
 		TEST(a_file_that_is_written_anew_is_read_anew),
