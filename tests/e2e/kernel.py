@@ -175,10 +175,6 @@ def has_node():
     return shutil.which("node") is not None
 
 
-def has_jdk():
-    return all(map(shutil.which, ("java", "javac", "jcmd")))
-
-
 NEEDS = {
     "system call stacks": has_syscall_stacks,
     "machine": is_machine,
@@ -201,7 +197,6 @@ NEEDS = {
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
-    "a JDK": has_jdk,
 }
 
 

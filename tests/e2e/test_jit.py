@@ -397,7 +397,7 @@ public class Hot {
 """
 
 
-@pytest.mark.needs("machine", "uprobes", "a JDK")
+@pytest.mark.needs("machine", "uprobes")
 def test_java(tmp_path):
     """Its map is written as a whole, when it is asked for: after the hits."""
     (tmp_path / "Hot.java").write_text(HOT_CLASS)
