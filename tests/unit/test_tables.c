@@ -1,0 +1,463 @@
+/* rooms: tables unwind elf host base */
+/*
+ * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
+ * processes have mapped, found as the programs find it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "bpf/object.h"
+#include "bpf/tables.h"
+#include "host/mappings.h"
+#include "tables/memory.h"
+#include "tables/unwinder.h"
+
+#define N_SLABS 4
+#define N_SPACES 64
+
+struct told {
+	uint32_t tgid; /* 0: none */
+	struct unwind_space space;
+};
+
+/* Stands in for bpf/object.c. */
+struct object {
+	uint8_t *slabs[N_SLABS];
+	uint32_t n_slabs;
+	unsigned n_waits;
+	struct told told[N_SPACES];
+	pthread_mutex_t mutex;
+};
+
+void *object_slab(const struct object *o, uint32_t number)
+{
+	return number < o->n_slabs ? o->slabs[number] : NULL;
+}
+
+int object_add_slab(struct object *o, struct error *e)
+{
+	if (o->n_slabs == N_SLABS)
+		return error_set(e, -ENOMEM, "no more slabs");
+	o->slabs[o->n_slabs++] = xcalloc(1, SLAB_BYTES);
+	return 0;
+}
+
+int object_wait_for_programs(const struct object *o, struct error *e)
+{
+	(void)e;
+	((struct object *)o)->n_waits++;
+	return 0;
+}
+
+size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_SPACES && n < most; i++)
+		if (o->told[i].tgid)
+			to[n++] = o->told[i].space;
+	return n;
+}
+
+static struct told *told_of(struct object *o, uint32_t tgid)
+{
+	for (size_t i = 0; i < N_SPACES; i++)
+		if (o->told[i].tgid == tgid)
+			return &o->told[i];
+	return NULL;
+}
+
+int object_set_space(const struct object *object, uint32_t tgid, const struct unwind_space *space,
+		     struct error *e)
+{
+	struct object *o = (struct object *)object;
+
+	(void)pthread_mutex_lock(&o->mutex);
+
+	struct told *told = told_of(o, tgid);
+
+	if (!told && space)
+		told = told_of(o, 0);
+	if (told)
+		*told = space ? (struct told){ tgid, *space } : (struct told){};
+	(void)pthread_mutex_unlock(&o->mutex);
+	return told || !space ? 0 : error_set(e, -E2BIG, "too many processes");
+}
+
+static int make_object(void **state)
+{
+	struct object *o = xcalloc(1, sizeof(*o));
+	struct error e;
+
+	(void)pthread_mutex_init(&o->mutex, NULL);
+	*state = o;
+	return object_add_slab(o, &e);
+}
+
+static int free_object(void **state)
+{
+	struct object *o = *state;
+
+	for (uint32_t i = 0; i < o->n_slabs; i++)
+		free(o->slabs[i]);
+	(void)pthread_mutex_destroy(&o->mutex);
+	free(o);
+	return 0;
+}
+
+/* --- memory --- */
+
+static void read_at(const struct object *o, uint32_t place, void *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++, place++)
+		((uint8_t *)to)[i] = o->slabs[place / SLAB_BYTES][place % SLAB_BYTES];
+}
+
+static bool has(const struct object *o, uint32_t place, uint8_t byte, size_t n)
+{
+	for (; n; n--, place++)
+		if (o->slabs[place / SLAB_BYTES][place % SLAB_BYTES] != byte)
+			return false;
+	return true;
+}
+
+static int put(struct unwind_memory *m, uint8_t byte, size_t n, uint32_t *ret)
+{
+	cleanup_free uint8_t *data = xmalloc(n);
+	struct error e;
+
+	memset(data, byte, n);
+	return unwind_memory_put(m, data, n, ret, &e);
+}
+
+struct given {
+	uint32_t place;
+	size_t n;
+	uint8_t byte;
+};
+
+/* Pieces come and go: each that is in use has what was put there, over slabs' ends, too. */
+static void what_was_put_stays_until_it_is_dropped(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, N_SLABS * (uint64_t)SLAB_BYTES);
+	struct given given[64] = {};
+	uint64_t used = 0;
+
+	srand(1);
+	for (unsigned turn = 0; turn < 3000; turn++) {
+		struct given *g = &given[(unsigned)rand() % ARRAY_SIZE(given)];
+
+		if (g->n) {
+			assert_true(has(o, g->place, g->byte, g->n));
+			unwind_memory_drop(m, g->place, g->n);
+			used -= (g->n + 31) / 32 * 32;
+			g->n = 0;
+		} else {
+			g->n = 1 + (size_t)rand() % (turn % 8 ? 5000 : 700000);
+			g->byte = (uint8_t)(turn % 255 + 1);
+			if (put(m, g->byte, g->n, &g->place)) {
+				g->n = 0;
+				continue;
+			}
+			assert_int_equal(g->place % 32, 0);
+			assert_int_not_equal(g->place, 0);
+			used += (g->n + 31) / 32 * 32;
+		}
+		assert_true(unwind_memory_used(m) == used);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++)
+		assert_true(!given[i].n || has(o, given[i].place, given[i].byte, given[i].n));
+	assert_true(unwind_memory_held(m) <= N_SLABS * (uint64_t)SLAB_BYTES);
+	unwind_memory_free(m);
+}
+
+/* Programs may still read it: nothing else comes there before those that run have ended. */
+static void a_place_is_used_again_only_behind_a_wait(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
+	uint32_t first, second;
+
+	assert_int_equal(put(m, 1, SLAB_BYTES / 2, &first), 0);
+	unwind_memory_drop(m, first, SLAB_BYTES / 2);
+	assert_int_equal(put(m, 2, SLAB_BYTES / 4, &second), 0);
+	assert_int_equal(o->n_waits, 0);
+	assert_true(has(o, first, 1, SLAB_BYTES / 2));
+	assert_int_equal(put(m, 3, SLAB_BYTES / 2, &second), 0);
+	assert_int_equal(o->n_waits, 1);
+	assert_int_equal(second, first);
+	unwind_memory_free(m);
+}
+
+static void what_does_not_fit_is_refused_and_costs_nothing(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	uint32_t place, other;
+
+	assert_int_equal(put(m, 1, 2 * SLAB_BYTES + 1UL, &place), -E2BIG);
+	assert_int_equal(put(m, 1, SLAB_BYTES + 4096, &place), 0);
+	assert_int_equal(put(m, 2, SLAB_BYTES, &other), -E2BIG);
+	assert_int_equal(o->n_slabs, 2);
+	assert_true(unwind_memory_used(m) == SLAB_BYTES + 4096);
+	unwind_memory_drop(m, place, SLAB_BYTES + 4096);
+	assert_int_equal(put(m, 2, SLAB_BYTES, &other), 0);
+	assert_true(has(o, other, 2, SLAB_BYTES));
+	unwind_memory_free(m);
+}
+
+/* A child has its parent's list, which the parent may have given back. */
+static void what_a_process_has_mapped_is_not_used_again(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
+	uint32_t list, other;
+
+	assert_int_equal(put(m, 7, SLAB_BYTES / 2, &list), 0);
+	o->told[0] = (struct told){ 99, { .mappings = list, .n = 1, .number = 1 } };
+	unwind_memory_drop(m, list, SLAB_BYTES / 2);
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), -E2BIG);
+	assert_true(has(o, list, 7, SLAB_BYTES / 2));
+	o->told[0] = (struct told){};
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), 0);
+	assert_int_equal(other, list);
+	unwind_memory_free(m);
+}
+
+/* --- the unwinder --- */
+
+/* As find_rule() of bpf/unwind.bpf.h, but for its steps. */
+static bool find_mapping(const struct object *o, const struct unwind_space *space, uint64_t addr,
+			 struct unwind_mapping *ret)
+{
+	uint64_t before = 0;
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < space->n; i++) {
+		struct unwind_mapping m;
+
+		read_at(o, space->mappings + i * (uint32_t)sizeof(m), &m, sizeof(m));
+		assert_true(m.start >= before && m.end > m.start);
+		before = m.end;
+		if (addr < m.start || addr >= m.end)
+			continue;
+		*ret = m;
+		is_found = true;
+	}
+	return is_found;
+}
+
+struct table_here {
+	const struct object *o;
+	uint32_t entries;
+};
+
+static _Bool entry_here(void *from, uint32_t i, struct unwind_entry *ret)
+{
+	const struct table_here *t = from;
+
+	read_at(t->o, t->entries + i * (uint32_t)sizeof(*ret), ret, sizeof(*ret));
+	return true;
+}
+
+static struct unwind_rule rule_here(const struct object *o, const struct unwind_mapping *m,
+				    uint64_t addr)
+{
+	struct unwind_image image;
+	struct unwind_rule rule = {};
+	struct table_here table = { .o = o };
+	uint64_t offset;
+	uint32_t pages[2];
+	uint16_t number;
+
+	read_at(o, m->image, &image, sizeof(image));
+	offset = addr - m->bias - image.base;
+	assert_true(offset >> UNWIND_PAGE_BITS < image.n_pages);
+	read_at(o, image.pages + (uint32_t)(offset >> UNWIND_PAGE_BITS) * 4, pages, sizeof(pages));
+	table.entries = image.entries;
+	assert_true(unwind_find(pages[0], pages[1], (uint16_t)offset, entry_here, &table, &number));
+	assert_true(number < image.n_rules);
+	read_at(o, image.rules + number * (uint32_t)sizeof(rule), &rule, sizeof(rule));
+	return rule;
+}
+
+static struct unwinder *start(struct object *o)
+{
+	struct unwinder *u = NULL;
+	struct error e;
+
+	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, &u, &e), 0);
+	return u;
+}
+
+static bool is_known(struct object *o, pid_t pid)
+{
+	(void)pthread_mutex_lock(&o->mutex);
+
+	bool is = told_of(o, (uint32_t)pid);
+
+	(void)pthread_mutex_unlock(&o->mutex);
+	return is;
+}
+
+/* At the entry of any function: CFA = rsp + 8, and rbp is the caller's. */
+static void expect_entry(const struct object *o, uint32_t tgid, uintptr_t function)
+{
+	const struct told *told = told_of((struct object *)o, tgid);
+	struct unwind_mapping m = {};
+
+	assert_non_null(told);
+	assert_true(find_mapping(o, &told->space, function, &m));
+	assert_int_equal(m.how, UNWIND_BY_TABLE);
+
+	struct unwind_rule rule = rule_here(o, &m, function);
+
+	assert_int_equal(rule.how, UNWIND_HOW(UNWIND_IS, UNWIND_RSP));
+	assert_int_equal(rule.offset, 8);
+	assert_int_equal(rule.bp, 0);
+}
+
+static void own_functions_and_libraries_have_rules(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const uint32_t own = (uint32_t)getpid();
+
+	unwinder_look(u, own, UNWINDER_NOW);
+	unwinder_wait(u);
+	expect_entry(o, own, (uintptr_t)own_functions_and_libraries_have_rules);
+	expect_entry(o, own, (uintptr_t)expect_entry);
+	expect_entry(o, own, (uintptr_t)_cmocka_run_group_tests);
+	unwinder_stop(u);
+}
+
+static void code_in_no_file_is_walked_by_frame_pointers(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct unwind_mapping m = {};
+
+	assert_true(code != MAP_FAILED);
+	unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
+	unwinder_wait(u);
+	assert_true(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
+	assert_int_equal(m.how, UNWIND_BY_FRAME_POINTERS);
+	(void)munmap(code, 4096);
+
+	const uint32_t number = told_of(o, (uint32_t)getpid())->space.number;
+
+	unwinder_look(u, (uint32_t)getpid(), UNWINDER_IF_KNOWN);
+	unwinder_wait(u);
+	assert_false(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
+	assert_int_not_equal(told_of(o, (uint32_t)getpid())->space.number, number);
+	unwinder_stop(u);
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void only_who_is_known_is_looked_at_again(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	pid_t pid = start_child();
+
+	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_wait(u);
+	assert_false(is_known(o, pid));
+	unwinder_look(u, (uint32_t)getpid(), UNWINDER_SOMETIME);
+	unwinder_wait(u);
+	unwinder_fork(u, (uint32_t)getpid(), (uint32_t)pid);
+	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_wait(u);
+	assert_true(is_known(o, pid));
+	end_child(pid);
+	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_wait(u);
+	assert_false(is_known(o, pid));
+	unwinder_stop(u);
+}
+
+/* Memory does not grow with how often a process is looked at, nor with how many there were. */
+static void what_is_replaced_is_given_back(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+
+	for (unsigned i = 0; i < 3000; i++) {
+		unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
+		if (i % 64 == 0)
+			unwinder_wait(u);
+	}
+	unwinder_wait(u);
+	for (unsigned i = 0; i < 100; i++) {
+		pid_t pid = start_child();
+
+		unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
+		unwinder_wait(u);
+		end_child(pid);
+		unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	}
+	unwinder_wait(u);
+	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
+	assert_true(o->n_slabs <= 2);
+	unwinder_stop(u);
+}
+
+static void it_can_be_stopped_with_work_to_do(void **state)
+{
+	struct unwinder *u = start(*state);
+
+	for (uint32_t tgid = 1; tgid < 5000; tgid++)
+		unwinder_look(u, tgid, UNWINDER_SOMETIME);
+	unwinder_stop(u);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_object, free_object)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_was_put_stays_until_it_is_dropped),
+		TEST(a_place_is_used_again_only_behind_a_wait),
+		TEST(what_does_not_fit_is_refused_and_costs_nothing),
+		TEST(what_a_process_has_mapped_is_not_used_again),
+		TEST(own_functions_and_libraries_have_rules),
+		TEST(code_in_no_file_is_walked_by_frame_pointers),
+		TEST(only_who_is_known_is_looked_at_again),
+		TEST(what_is_replaced_is_given_back),
+		TEST(it_can_be_stopped_with_work_to_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
