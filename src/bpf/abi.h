@@ -12,6 +12,9 @@
 #include <linux/types.h>
 #endif
 
+/* In a user's stack: not a return address, execution stood there when a signal came. */
+#define STACK_WORD_EXACT (1ULL << 63)
+
 #define STACK_MAX_FRAMES 127 /* the deepest that the kernel's own walk gives */
 #define STACK_WORDS 128      /* with room for the mark */
 #define CHUNK_WORDS 16

@@ -248,7 +248,8 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		walked->mark = end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
 		return 1;
 	}
-	slot->words[SIDE_USER][n & (STACK_WORDS - 1)] = slot->regs.pc;
+	slot->words[SIDE_USER][n & (STACK_WORDS - 1)] =
+		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
 	walked->n = n + 1;
 	return walked->n >= config.max_user_frames && config.max_user_frames < STACK_MAX_FRAMES;
 }

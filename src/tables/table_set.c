@@ -43,6 +43,7 @@ struct table_set {
 	size_t n, capacity;
 	struct u64_map newest; /* by hash of device and inode */
 	size_t n_rows, n_without;
+	bool was_full_told;
 };
 
 struct table_set *table_set_new(struct unwind_memory *memory)
@@ -120,6 +121,9 @@ static void make_table(struct table_set *t, const struct image *im, struct entry
 		unwind_table_fini(&table);
 	}
 	t->n_without += entry->how == UNWIND_NOT_AT_ALL;
+	if (err == -E2BIG && !t->was_full_told)
+		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name, e.text);
+	t->was_full_told = t->was_full_told || err == -E2BIG;
 	if (err)
 		log_debug("%s has no unwind table: %s", name, e.text);
 }

@@ -12,6 +12,7 @@
 #include "tool/option_table.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
+#define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define MOST_ROWS 64
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
@@ -71,6 +72,8 @@ static int take_value(const struct option_row *row, const char *value, struct op
 		return parse_count(what, value, 1, STACK_MAX_FRAMES, &o->max_depth, e);
 	case OPTION_MEMORY:
 		return parse_bytes(what, value, &o->max_memory, e);
+	case OPTION_UNWIND_MEMORY:
+		return parse_bytes(what, value, &o->unwind_memory, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	default:
@@ -198,7 +201,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	int end = find_command(argc, argv);
 	int err = 0;
 
-	*ret = (struct options){ .tool = tool_called(argv[0]), .max_memory = DEFAULT_MEMORY };
+	*ret = (struct options){ .tool = tool_called(argv[0]), .max_memory = DEFAULT_MEMORY,
+				 .unwind_memory = DEFAULT_UNWIND_MEMORY };
 	make_tables(ret->tool, &tables);
 	if (end + 1 == argc)
 		return error_set(e, -EINVAL, "which command? (nothing follows --)");

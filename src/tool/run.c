@@ -13,7 +13,6 @@
 #include "tool/probing.h"
 #include "tool/setup.h"
 
-#define UNWIND_MEMORY (128ULL << 20)
 
 static void run_fini(struct run *r)
 {
@@ -231,7 +230,7 @@ static int start_unwinder(struct run *r, struct error *e)
 	if (!object_slab(r->object, 0))
 		return 0;
 
-	int err = unwinder_start(r->object, UNWIND_MEMORY, &r->unwinder, e);
+	int err = unwinder_start(r->object, opt->unwind_memory, &r->unwinder, e);
 
 	if (err)
 		return err;

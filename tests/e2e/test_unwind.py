@@ -1,6 +1,8 @@
 """User stacks by unwind tables: whole, down to where the process or thread began, though the
 programs have no frame pointers."""
 
+import re
+
 import pytest
 from tool import GETPPID, STACKSNOOP, Tool, chains
 from tool import read_folded, scaled, stackcount, trace, workload_path
@@ -80,6 +82,16 @@ def test_events(workload):
 
 
 @needs_unwinding
+def test_through_the_frames_of_signals(workload):
+    """Also from another stack, that may lie above the one that was interrupted."""
+    work = workload("signals-nofp", 100, 50)
+    result, expected = trace(work, *DWARF, "-U", "-f", "-p", work.pid, GETPPID)
+    found = check_whole(result)
+    without_return = {re.sub(r";[^;]*;on_signal", ";on_signal", chain): n for chain, n in found.items()}
+    assert without_return == expected, result
+
+
+@needs_unwinding
 def test_as_deep_as_is_kept(workload):
     """Frames are counted from the innermost; where there is no more room it is said."""
     work = workload("syscalls-nofp", "getppid", 100, 0)
@@ -112,6 +124,16 @@ def test_a_process_that_was_there_before_is_known_within_the_first_second(worklo
         expected = work.run()
         result = tool.end()
     check_known(result, expected)
+
+
+@pytest.mark.needs("machine")
+def test_tables_for_which_there_is_no_memory_are_told_of():
+    """clang's libraries take more than the one slab that there is at least."""
+    command = ["--", "clang", "--version"]
+    with Tool([*DWARF, "--unwind-memory", "1M", "-f", "t:syscalls:sys_enter_write", *command]) as tool:
+        result = tool.wait().ok()
+    assert re.search("^stackcount: .* has no unwind table, and others: .*--unwind-memory", result.err, re.M), result
+    assert "[cut: no table]" in result.out, result
 
 
 @pytest.mark.needs("no unwinding")
