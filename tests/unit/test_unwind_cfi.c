@@ -186,6 +186,12 @@ static const struct program programs[] = {
 	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0)),
 	P("stubs with endbr64", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x39\x2a\x33\x24\x22",
 	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0)),
+	P("more than a stub", "\x0f\x0c\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22\x96",
+	  NO_RULE(UNFIT_CFA)),
+	P("a sum", "\x0f\x04\x77\x08\x23\x08", RULE(UNWIND_IS, UNWIND_RSP, 16, 0, 0)),
+	P("deref + 2^32 + 8",
+	  "\x0f\x11\x77\x38\x06\x23\xff\xff\xff\xff\x07\x23\xff\xff\xff\xff\x07\x23\x0a",
+	  NO_RULE(UNFIT_CFA)),
 	P("nearly a stub", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2b\x33\x24\x22",
 	  NO_RULE(UNFIT_CFA)),
 	P("return address in rdi", "\x0e\x00\x09\x10\x05", RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0)),
@@ -300,7 +306,7 @@ static void unsorted_overlapping_double_empty_and_outside(void **state)
 
 	(void)state;
 	put_offset_fde(&s, cie, CODE + 0x100, 0x10, 16);
-	put_offset_fde(&s, cie, CODE, 0x80, 24); /* reaches into the next */
+	put_fde(&s, cie, CODE, 0x80, "\x0e\x18\x02\x60\x0e\x48", 6); /* reaches into the next */
 	put_offset_fde(&s, cie, CODE + 0x40, 0x10, 32);
 	put_offset_fde(&s, cie, CODE + 0x40, 0x20, 40);        /* begins there too */
 	put_offset_fde(&s, cie, CODE + 0x50, 0, 48);           /* about nothing */
@@ -366,7 +372,8 @@ static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
 	} rows[] = { { 8, 2 },   /* version */
 		     { 9, 'e' }, /* augmentation */
 		     { 10, 'X' },
-		     { 13, 15 } /* the return address's register */ };
+		     { 13, 15 }, /* the return address's register */
+		     { 18, 0x41 } /* an advance in its program */ };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
