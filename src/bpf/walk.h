@@ -80,8 +80,10 @@ _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
 
 /*
  * For code that has frame pointers and no CFI (Go, JIT): what "push %rbp; mov %rsp,%rbp" left. In
- * the outermost frame rbp is 0.
+ * the outermost frame rbp is 0. Where it is nothing that could be one, the code may use it for
+ * other things, which is told (UNWIND_END_CHAIN).
  */
+#define UNWIND_LIKELY_STACK_BYTES (64UL << 20)
 #define UNWIND_FRAME_POINTERS  \
 	((struct unwind_rule){ \
 		.offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_FRAMES, UNWIND_RBP) })
@@ -107,6 +109,7 @@ enum unwind_end {
 	UNWIND_END_UNFIT,      /* also: a register that is not known in this frame */
 	UNWIND_END_UNREADABLE, /* a page of the stack is not there */
 	UNWIND_END_NOT_ADVANCING,
+	UNWIND_END_CHAIN, /* of frame pointers: rbp is not one */
 	UNWIND_END_DEPTH,
 };
 
@@ -301,6 +304,24 @@ unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	return pc ? UNWIND_GOES_ON : UNWIND_END_ROOT;
 }
 
+static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_regs *regs,
+							       struct unwind_rule rule,
+							       unwind_read *read, void *from)
+{
+	__u64 bp = regs->of[UNWIND_RBP];
+	__u64 sp = regs->of[UNWIND_RSP];
+	enum unwind_end end;
+
+	if (unwind_is_known(regs, UNWIND_RBP) && !bp)
+		return UNWIND_END_ROOT;
+	if (bp % 8)
+		return UNWIND_END_CHAIN;
+	end = unwind_call(regs, rule, read, from);
+	return end == UNWIND_END_UNREADABLE && bp - sp >= UNWIND_LIKELY_STACK_BYTES
+		       ? UNWIND_END_CHAIN
+		       : end;
+}
+
 /*
  * Code without CFI that calls: by the ABI rbp is 0 in the outermost frame, and what starts programs
  * sees to that (ld.so's _dl_start_user: "xor %ebp, %ebp", before it calls constructors).
@@ -326,9 +347,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
 	case UNWIND_FRAMES:
-		if (unwind_is_known(regs, UNWIND_RBP) && !regs->of[UNWIND_RBP])
-			return UNWIND_END_ROOT;
-		return unwind_call(regs, rule, read, from);
+		return unwind_by_frame_pointer(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
 	case UNWIND_IS:

@@ -53,7 +53,12 @@ void unwind_table_fini(struct unwind_table *t);
 /* What the table takes in the kernel. */
 size_t unwind_table_bytes(const struct unwind_table *t);
 
-/* The rule at @vaddr, as the programs find it. */
+/*
+ * The rule at @vaddr, as the programs find it. Of a mapped address that is
+ * image_offset_to_vaddr() of its own offset in the file: a mapping's first page may begin with
+ * the end of another segment (lld), so where the mapping begins does not say by how much it was
+ * moved.
+ */
 struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr);
 
 /* The rule that says what @row does; UNWIND_UNFIT with the reason if none can. */

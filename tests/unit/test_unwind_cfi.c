@@ -306,7 +306,8 @@ static void unsorted_overlapping_double_empty_and_outside(void **state)
 
 	(void)state;
 	put_offset_fde(&s, cie, CODE + 0x100, 0x10, 16);
-	put_fde(&s, cie, CODE, 0x80, "\x0e\x18\x02\x60\x0e\x48", 6); /* reaches into the next */
+	put_fde(&s, cie, CODE, 0x80, "\x0e\x18\x02\x60\x0e\x48\x41\x0e\x50",
+		9); /* reaches into the next */
 	put_offset_fde(&s, cie, CODE + 0x40, 0x10, 32);
 	put_offset_fde(&s, cie, CODE + 0x40, 0x20, 40);        /* begins there too */
 	put_offset_fde(&s, cie, CODE + 0x50, 0, 48);           /* about nothing */
@@ -373,7 +374,7 @@ static void a_cie_that_cannot_be_read_takes_its_entries_with_it(void **state)
 		     { 9, 'e' }, /* augmentation */
 		     { 10, 'X' },
 		     { 13, 15 }, /* the return address's register */
-		     { 18, 0x41 } /* an advance in its program */ };
+		     { 15, 0x41 } /* an advance in its program */ };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {

@@ -209,6 +209,7 @@ static size_t compare_image(const char *name, const struct image *im, Elf *elf)
 	assert_int_equal(c.n_wrong, 0);
 	assert_true(c.n_rows > 0 && c.n_unfit * 1000 < c.n_rows);
 	assert_int_equal(table.counts.cfi.n_bad, 0);
+	assert_int_equal(table.counts.cfi.n_overlap, 0); /* none has, so no entry was made twice */
 	/* All in: 8 bytes a row, however few, and no entry for nothing. */
 	assert_true(unwind_table_bytes(&table) <= 8 * table.counts.cfi.n_rows + 256);
 	unwind_table_fini(&table);

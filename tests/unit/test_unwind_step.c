@@ -158,6 +158,37 @@ static void code_without_rows_ends_at_the_root_where_rbp_is_0(void **state)
 	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
 }
 
+static void a_chain_of_frame_pointers_ends_where_rbp_is_none(void **state)
+{
+	static const struct {
+		uint64_t bp;
+		enum unwind_end end;
+	} rows[] = {
+		{ STACK + 8UL * 10, UNWIND_GOES_ON },
+		{ STACK + 8UL * 10 + 4, UNWIND_END_CHAIN },
+		{ 0, UNWIND_END_ROOT },
+		{ 8, UNWIND_END_CHAIN },
+		{ STACK + 8UL * 4 + UNWIND_LIKELY_STACK_BYTES, UNWIND_END_CHAIN },
+		{ STACK + 8UL * 4 + UNWIND_LIKELY_STACK_BYTES - 8, UNWIND_END_UNREADABLE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct memory m = make_memory();
+		struct unwind_regs regs = make_regs();
+
+		regs.of[UNWIND_RBP] = rows[i].bp;
+		assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), rows[i].end);
+	}
+
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	regs.known = 1 << UNWIND_RSP;
+	regs.of[UNWIND_RBP] = 0;
+	assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), UNWIND_END_UNFIT);
+}
+
 static void a_callers_registers_are_known_only_where_calls_keep_them(void **state)
 {
 	struct memory m = make_memory();
@@ -341,6 +372,7 @@ int main(void)
 		cmocka_unit_test(each_kind_of_rule),
 		cmocka_unit_test(why_a_walk_ends),
 		cmocka_unit_test(code_without_rows_ends_at_the_root_where_rbp_is_0),
+		cmocka_unit_test(a_chain_of_frame_pointers_ends_where_rbp_is_none),
 		cmocka_unit_test(a_callers_registers_are_known_only_where_calls_keep_them),
 		cmocka_unit_test(what_is_lost_or_unreadable_is_not_known),
 		cmocka_unit_test(a_stack_may_lead_down_a_few_times),

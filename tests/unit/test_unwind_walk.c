@@ -3,6 +3,11 @@
  * Threads of real processes, built without frame pointers, are stopped at instruction after
  * instruction and at every system call; each time the walk by tables gives the frames that
  * libdwfl gives.
+ *
+ * With a program and its arguments, that is walked at its system calls, with frame pointers where
+ * tables say nothing, and nothing is compared:
+ *
+ *	build/unit/test_unwind_walk node -e 'console.log(1)'
  */
 #include "scratch.h"
 #include "tracee.h"
@@ -188,28 +193,49 @@ static void each_instruction_of_code_with_debug_frame_only(void **state)
 	walk_each_instruction("debug_frame", NULL);
 }
 
-/* At the entry and at the exit of each system call, from the program's first on. */
-static void walk_each_system_call(char *const argv[])
+/* Stopped with @status: compare where that is at a system call. Returns the signal to go on with.
+ */
+static long handle_call(struct tracee *t, pid_t tid, int status)
 {
-	static struct tracee t;
+	int signal = WSTOPSIG(status);
+
+	if (signal == (SIGTRAP | 0x80)) {
+		tracee_look(t);
+		tracee_compare(t, tid, true);
+		return 0;
+	}
+	/* Events, and a new thread's first stop. */
+	return signal == SIGTRAP || signal == SIGSTOP ? 0 : signal;
+}
+
+/* At the entry and at the exit of each system call of each thread, from the first on. */
+static void walk_each_system_call(struct tracee *t, char *const argv[])
+{
 	int status;
+	pid_t tid = t->pid;
 	long signal = 0;
 
-	tracee_begin(&t, start(argv));
 	for (;;) {
-		assert_int_equal(ptrace(PTRACE_SYSCALL, t.pid, NULL, signal), 0);
-		assert_int_equal(waitpid(t.pid, &status, __WALL), t.pid);
+		/* One that is not there any more is told by waitpid(). */
+		(void)ptrace(PTRACE_SYSCALL, tid, NULL, signal);
+		do {
+			tid = waitpid(-1, &status, __WALL);
+			assert_true(tid > 0);
+		} while (!WIFSTOPPED(status) && tid != t->pid);
 		if (!WIFSTOPPED(status))
 			break;
-		signal = WSTOPSIG(status);
-		if (signal == (SIGTRAP | 0x80)) {
-			signal = 0;
-			tracee_look(&t);
-			tracee_compare(&t, t.pid, true);
-		}
+		signal = handle_call(t, tid, status);
 	}
 	assert_int_equal(status, 0);
-	say(&t, argv[0]);
+	say(t, argv[0]);
+}
+
+static void walk_installed(char *const argv[])
+{
+	static struct tracee t;
+
+	tracee_begin(&t, start(argv));
+	walk_each_system_call(&t, argv);
 	assert_true(t.n_stops > 20 && t.n_without_cfi * 10 < t.n_stops);
 	assert_int_equal(t.n_by_end[UNWIND_END_ROOT], t.n_stops);
 	tracee_end(&t);
@@ -222,12 +248,12 @@ static void each_system_call_of_programs_that_are_installed(void **state)
 	char *const python[] = { "/usr/bin/python3", "-c", "import json; json.dumps([1])", NULL };
 
 	(void)state;
-	walk_each_system_call(bash);
-	walk_each_system_call(perl);
-	walk_each_system_call(python);
+	walk_installed(bash);
+	walk_installed(perl);
+	walk_installed(python);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_instruction_of_a_program),
@@ -237,5 +263,14 @@ int main(void)
 		cmocka_unit_test(each_system_call_of_programs_that_are_installed),
 	};
 
+	if (argc > 1) {
+		static struct tracee t;
+
+		tracee_begin(&t, start(argv + 1));
+		t.is_mixed = true;
+		walk_each_system_call(&t, argv + 1);
+		tracee_end(&t);
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, build, scratch_remove);
 }

@@ -45,13 +45,14 @@ struct walk {
 
 struct tracee {
 	pid_t pid;
-	int memory; /* /proc/PID/mem */
+	bool is_mixed; /* frame pointers where there is no rule; not compared */
+	int memory;    /* /proc/PID/mem */
 	Dwfl *dwfl;
 	struct mapping_list mappings;
 	struct tracee_image *images;
 	size_t n_images, images_capacity;
 	size_t n_stops, n_frames, n_rooted, n_by_end[UNWIND_END_DEPTH + 1];
-	size_t most_frames, n_cut, n_theirs_cut, n_without_cfi;
+	size_t most_frames, n_theirs_cut, n_without_cfi;
 	struct walk in_stub; /* n is 0: the last stop was in none */
 };
 
@@ -114,9 +115,11 @@ static inline bool tracee_rule(struct tracee *t, uint64_t addr, struct unwind_ru
 	*ret_end = m ? UNWIND_END_NO_TABLE : UNWIND_END_NO_MAPPING;
 	if (!image || !image->im)
 		return false;
-	if (!image_offset_to_vaddr(image->im, m->offset, &vaddr))
+	/* Not by @m's own offset: its first page may begin with the end of another segment (lld).
+	 */
+	if (!image_offset_to_vaddr(image->im, addr - m->start + m->offset, &vaddr))
 		return false;
-	*ret = unwind_table_at(&image->table, addr - m->start + vaddr);
+	*ret = unwind_table_at(&image->table, vaddr);
 	return true;
 }
 
@@ -127,8 +130,13 @@ static inline void walk_by_tables(struct tracee *t, struct unwind_regs regs, str
 		struct unwind_rule rule;
 
 		ret->pcs[ret->n++] = regs.pc;
-		if (!tracee_rule(t, unwind_look_up_at(&regs), &rule, &ret->end))
-			return;
+		if (!tracee_rule(t, unwind_look_up_at(&regs), &rule, &ret->end)) {
+			if (!t->is_mixed)
+				return;
+			rule = UNWIND_FRAME_POINTERS;
+		}
+		if (t->is_mixed && rule.how == UNWIND_NO_ROW)
+			rule = UNWIND_FRAME_POINTERS;
 		if (rule.how >> 4 == UNWIND_RBX && !ret->n_before_rbx)
 			ret->n_before_rbx = ret->n;
 		ret->end = unwind_step(&regs, rule, tracee_read, t);
@@ -154,13 +162,20 @@ static inline void tracee_begin(struct tracee *t, pid_t pid)
 {
 	static const Dwfl_Callbacks callbacks = { .find_elf = dwfl_linux_proc_find_elf,
 						  .find_debuginfo = no_debuginfo };
-	cleanup_free char *path = xasprintf("/proc/%d/mem", pid);
 
-	*t = (struct tracee){ .pid = pid };
-	t->memory = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(t->memory >= 0);
+	*t = (struct tracee){ .pid = pid, .memory = -1 };
 	t->dwfl = dwfl_begin(&callbacks);
 	assert_non_null(t->dwfl);
+}
+
+/* The descriptor is of the program that ran when it was opened: another one may have been run. */
+static inline void open_memory(struct tracee *t)
+{
+	cleanup_free char *path = xasprintf("/proc/%d/mem", t->pid);
+
+	cleanup_close_fd(&t->memory);
+	t->memory = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(t->memory >= 0);
 }
 
 /* What is mapped has changed. */
@@ -168,6 +183,7 @@ static inline void tracee_look(struct tracee *t)
 {
 	struct error e;
 
+	open_memory(t);
 	mapping_list_fini(&t->mappings);
 	t->mappings = (struct mapping_list){};
 	if (mapping_list_read((uint32_t)t->pid, &t->mappings, &e) != 0)
@@ -188,7 +204,7 @@ static inline void tracee_end(struct tracee *t)
 	free(t->images);
 	mapping_list_fini(&t->mappings);
 	dwfl_end(t->dwfl);
-	close(t->memory);
+	cleanup_close_fd(&t->memory);
 }
 
 static inline struct unwind_regs regs_of(pid_t tid)
@@ -265,8 +281,8 @@ static inline void count_walk(struct tracee *t, const struct walk *walk)
 	t->n_by_end[walk->end]++;
 	if (walk->n > t->most_frames)
 		t->most_frames = walk->n;
-	if (walk->end != UNWIND_END_ROOT && t->n_cut++ == 0)
-		put_walk(t, "the first that does not end at the root", walk);
+	if (walk->end != UNWIND_END_ROOT && t->n_by_end[walk->end] == 1)
+		put_walk(t, "the first that ends so", walk);
 }
 
 /*
@@ -283,6 +299,8 @@ static inline void tracee_compare(struct tracee *t, pid_t tid, bool is_in_call)
 	regs.is_exact = !is_in_call;
 	walk_by_tables(t, regs, &ours);
 	count_walk(t, &ours);
+	if (t->is_mixed)
+		return;
 	compare_stub(t, &ours);
 	if (!has_cfi(t, regs.pc)) {
 		t->in_stub.n = 0;
