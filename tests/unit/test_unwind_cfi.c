@@ -186,6 +186,8 @@ static const struct program programs[] = {
 	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 11, 0)),
 	P("stubs with endbr64", "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x39\x2a\x33\x24\x22",
 	  RULE(UNWIND_PLT, UNWIND_RSP, 8, 9, 0)),
+	P("a stub that saves rbp", "\x86\x02\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
+	  NO_RULE(UNFIT_CFA)),
 	P("more than a stub", "\x0f\x0c\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22\x96",
 	  NO_RULE(UNFIT_CFA)),
 	P("a sum", "\x0f\x04\x77\x08\x23\x08", RULE(UNWIND_IS, UNWIND_RSP, 16, 0, 0)),
