@@ -188,16 +188,17 @@ bool image_section(const struct image *im, const char *name, struct image_sectio
 	return false;
 }
 
-bool image_code_around(const struct image *im, uint64_t vaddr, uint64_t *ret_start,
-		       uint64_t *ret_end)
+size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max)
 {
-	const struct segment *s = segment_of(im, vaddr);
+	size_t n = 0;
 
-	if (!s || !s->is_executable)
-		return false;
-	*ret_start = s->vaddr;
-	*ret_end = s->vaddr + s->file_bytes;
-	return true;
+	for (size_t i = 0; i < im->n_segments && n < max; i++) {
+		const struct segment *s = &im->segments[i];
+
+		if (s->is_executable)
+			ret[n++] = (struct code_range){ s->vaddr, s->vaddr + s->file_bytes };
+	}
+	return n;
 }
 
 bool image_is_64_bit(const struct image *im)

@@ -85,9 +85,14 @@ struct image_section {
 /* False: there is none, or not one that can be read where it lies (empty, compressed). */
 bool image_section(const struct image *im, const char *name, struct image_section *ret);
 
-/* The executable segment that @vaddr lies in: [*ret_start, *ret_end). False: none. */
-bool image_code_around(const struct image *im, uint64_t vaddr, uint64_t *ret_start,
-		       uint64_t *ret_end);
+/* Executable segments, as the file holds them: [@start, @end). */
+struct code_range {
+	uint64_t start;
+	uint64_t end;
+};
+
+/* The first @max of them; returns how many. */
+size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max);
 
 /*
  * A place in code, behind the instructions that lie from @entry to it. @owner is the

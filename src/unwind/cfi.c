@@ -16,7 +16,6 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "elf/image.h"
 #include "unwind/program.h"
 
@@ -36,8 +35,13 @@ enum {
 	PE_FORM = 0x0f,
 };
 
+#define MAX_ENTRIES (1U << 22) /* libLLVM has 98,256 */
+#define MAX_CIES (1U << 18)
+#define MAX_RANGES 16
+
 /* What a CIE says of its FDEs. */
 struct common {
+	size_t offset; /* in its section */
 	struct cfi_cie cie;
 	uint8_t encoding;      /* of addresses: PE_* */
 	bool has_augmentation; /* FDEs have data of their own, whose length stands first */
@@ -48,19 +52,16 @@ struct reader {
 	const struct image *im;
 	struct image_section section;
 	bool is_debug; /* that is .debug_frame */
+	bool is_any;   /* the file has one of the two */
 	struct common *cies;
 	size_t n_cies, cies_capacity;
-	struct u64_map numbers; /* by cie_key() */
+	size_t first_cie; /* of this section; they lie by rising offset */
 	struct cfi_fde *fdes;
 	size_t n_fdes, fdes_capacity;
-	uint64_t code_start, code_end; /* of the segment that was looked at last */
+	struct code_range code[MAX_RANGES];
+	size_t n_code;
 	struct cfi_stats *stats;
 };
-
-static uint64_t cie_key(const struct reader *r, uint64_t offset)
-{
-	return offset << 1 | r->is_debug;
-}
 
 /* A CIE or FDE: what stands behind @id. */
 struct entry {
@@ -74,7 +75,6 @@ static void reader_fini(struct reader *r)
 {
 	free(r->cies);
 	free(r->fdes);
-	u64_map_fini(&r->numbers);
 }
 
 static uint64_t vaddr_of(const struct reader *r, const uint8_t *at)
@@ -238,50 +238,67 @@ static void collect_cies(struct reader *r)
 	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
 	struct entry entry;
 
-	while (next_entry(r, &c, &entry)) {
-		struct common common = {};
+	r->first_cie = r->n_cies;
+	while (r->n_cies < MAX_CIES && next_entry(r, &c, &entry)) {
+		struct common common = { .offset = entry.offset };
 
 		if (!is_cie(r, &entry))
 			continue;
 		common.is_bad = !read_cie(r, entry.body, &common);
-		(void)u64_map_put(&r->numbers, cie_key(r, entry.offset), (uint32_t)r->n_cies, NULL);
 		array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	}
 }
 
-static const uint32_t *find_cie(const struct reader *r, const struct entry *entry)
+/* The number of @entry's CIE; that of none if it has none. */
+static size_t find_cie(const struct reader *r, const struct entry *entry)
 {
 	uint64_t offset = r->is_debug ? entry->id : entry->id_offset - entry->id;
+	size_t low = r->first_cie, high = r->n_cies;
 
-	return u64_map_get(&r->numbers, cie_key(r, offset));
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->cies[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->n_cies && r->cies[low].offset == offset ? low : r->n_cies;
 }
 
-/* Cut @fde to the segment that it begins in. False: that holds no code. */
-static bool cut_to_code(struct reader *r, struct cfi_fde *fde)
+/*
+ * Cut @fde to the segment that it begins in. False: that holds no code, or the function was left
+ * out by the linker, which leaves 0 in .debug_frame.
+ */
+static bool cut_to_code(const struct reader *r, struct cfi_fde *fde)
 {
-	if (fde->end <= fde->start)
+	if (fde->end <= fde->start || !fde->start)
 		return false;
-	if ((fde->start < r->code_start || fde->start >= r->code_end) &&
-	    !image_code_around(r->im, fde->start, &r->code_start, &r->code_end))
-		return false;
-	if (fde->end > r->code_end)
-		fde->end = r->code_end;
-	return true;
+	for (size_t i = 0; i < r->n_code; i++) {
+		const struct code_range *range = &r->code[i];
+
+		if (fde->start < range->start || fde->start >= range->end)
+			continue;
+		if (fde->end > range->end)
+			fde->end = range->end;
+		return true;
+	}
+	return false;
 }
 
 /* False: it cannot be read. */
 static bool read_fde(const struct reader *r, const struct entry *entry, struct cfi_fde *ret)
 {
-	const uint32_t *number = find_cie(r, entry);
+	size_t number = find_cie(r, entry);
 	struct cursor c = entry->body;
 
-	if (!number || r->cies[*number].is_bad)
+	if (number == r->n_cies || r->cies[number].is_bad)
 		return false;
 
-	const struct common *common = &r->cies[*number];
+	const struct common *common = &r->cies[number];
 	uint64_t bytes;
 
-	ret->cie = *number;
+	ret->cie = (uint32_t)number;
 	ret->start = read_address(r, &c, common->encoding);
 	bytes = read_form(&c, common->encoding & PE_FORM);
 	if (common->has_augmentation)
@@ -293,7 +310,7 @@ static bool read_fde(const struct reader *r, const struct entry *entry, struct c
 	return !c.is_spent && cursor_left(&c) <= UINT32_MAX;
 }
 
-static void collect_fdes(struct reader *r)
+static int collect_fdes(struct reader *r, struct error *e)
 {
 	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
 	struct entry entry;
@@ -303,6 +320,9 @@ static void collect_fdes(struct reader *r)
 
 		if (is_cie(r, &entry))
 			continue;
+		if (r->n_fdes == MAX_ENTRIES)
+			return error_set(e, -E2BIG, "unwind information of more than %u functions",
+					 MAX_ENTRIES);
 		if (!read_fde(r, &entry, &fde))
 			r->stats->n_bad++;
 		else if (!cut_to_code(r, &fde))
@@ -312,6 +332,7 @@ static void collect_fdes(struct reader *r)
 	}
 	if (c.is_spent)
 		r->stats->n_bad++;
+	return 0;
 }
 
 /* Does any entry begin in the section, or reach into it? */
@@ -413,29 +434,32 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 	return 0;
 }
 
-/* False: there is no such section. */
-static bool collect(struct reader *r, const char *name, bool is_debug)
+static int collect(struct reader *r, const char *name, bool is_debug, struct error *e)
 {
-	r->is_debug = is_debug;
 	if (!image_section(r->im, name, &r->section))
-		return false;
+		return 0;
+	r->is_any = true;
+	r->is_debug = is_debug;
 	collect_cies(r);
-	collect_fdes(r);
-	return true;
+	return collect_fdes(r, e);
 }
 
 int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct cfi_stats *ret,
 		 struct error *e)
 {
 	cleanup(reader_fini) struct reader r = { .im = im, .stats = ret };
-	bool is_any;
+	int err;
 
 	*ret = (struct cfi_stats){};
 	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
-	is_any = collect(&r, ".eh_frame", false);
-	is_any |= collect(&r, ".debug_frame", true);
-	if (!is_any)
+	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
+	err = collect(&r, ".eh_frame", false, e);
+	if (!err)
+		err = collect(&r, ".debug_frame", true, e);
+	if (err)
+		return err;
+	if (!r.is_any)
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	add_stubs(&r);
 	sort_fdes(&r);

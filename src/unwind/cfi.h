@@ -82,6 +82,7 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  *
  * Errors: -ENOENT   the file has none
  *         -ENOEXEC  it is not for x86-64
+ *         -E2BIG    it is about more than four million functions
  */
 must_check int cfi_each_row(const struct image *im, cfi_visit *visit, void *context,
 			    struct cfi_stats *ret, struct error *e);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -15,7 +16,8 @@
 struct maker {
 	struct unwind_table table;
 	size_t pages_capacity, entries_capacity, rules_capacity;
-	struct u64_map numbers; /* of rules, by their bits */
+	struct u64_map numbers; /* of rules, by key_of() */
+	uint64_t seed;          /* so that no file can be made whose keys collide */
 	uint64_t last_bits;     /* of the rule of the last entry */
 	uint16_t last_number;
 	bool is_started;
@@ -38,6 +40,12 @@ static uint64_t bits_of(struct unwind_rule rule)
 	return bits;
 }
 
+/* As different as the bits are. */
+static uint64_t key_of(const struct maker *m, uint64_t bits)
+{
+	return hash_mix(bits ^ m->seed);
+}
+
 static enum unwind_kind kind_of(struct unwind_rule rule)
 {
 	return rule.how & 15;
@@ -47,7 +55,7 @@ static enum unwind_kind kind_of(struct unwind_rule rule)
 static bool has_number(const struct maker *m, struct unwind_rule rule)
 {
 	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of(rule) == UNWIND_UNFIT ||
-	       u64_map_get(&m->numbers, bits_of(rule));
+	       u64_map_get(&m->numbers, key_of(m, bits_of(rule)));
 }
 
 /* The number of @rule, which is made where it is new. */
@@ -60,7 +68,7 @@ static uint16_t number_of(struct maker *m, struct unwind_rule rule)
 	if (t->n_entries && bits == m->last_bits)
 		return m->last_number;
 	m->last_bits = bits;
-	m->last_number = (uint16_t)*u64_map_put(&m->numbers, bits, t->n_rules, &is_new);
+	m->last_number = (uint16_t)*u64_map_put(&m->numbers, key_of(m, bits), t->n_rules, &is_new);
 	if (is_new)
 		array_push(t->rules, t->n_rules, m->rules_capacity, rule);
 	return m->last_number;
@@ -167,6 +175,8 @@ int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_ta
 	int err;
 
 	*ret = (struct unwind_table){};
+	if (getentropy(&m.seed, sizeof(m.seed)) != 0)
+		return error_errno(e, "random numbers");
 	number_of(&m, (struct unwind_rule){});
 	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
 	err = take_rows(&m, im);
