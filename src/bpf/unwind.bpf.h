@@ -239,6 +239,12 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
 	end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	if (end == UNWIND_END_NO_MAPPING && (slot->rule.how & 15) == UNWIND_FRAMES) {
+		/* Code without a table that has no frame pointers either: that was no return
+		 * address. */
+		walked->n--;
+		end = UNWIND_END_NO_TABLE;
+	}
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
 	n = *(volatile __u32 *)&walked->n;
@@ -305,6 +311,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	*walked = (struct walked){ .n = 1 };
 	slot->words[SIDE_USER][0] = slot->regs.pc;
 	slot->window.n_valid = 0;
+	slot->rule = (struct unwind_rule){};
 	if (space) {
 		slot->space = *space;
 		if (config.max_user_frames > 1)

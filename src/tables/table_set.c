@@ -17,6 +17,7 @@
 
 #define MAX_TABLE_BYTES (64UL << 20)
 #define PAGE_LAST 0xfffU
+#define MAX_RANGES 64
 
 /* Where a mapping of the file, at a given offset, has its addresses. */
 struct anchor {
@@ -106,8 +107,7 @@ static int put_table(struct table_set *t, const struct unwind_table *table, uint
 }
 
 /* Make @entry's table from @im. */
-static void make_table(struct table_set *t, const struct image *im, struct entry *entry,
-		       const char *name)
+static void make_table(struct table_set *t, struct image *im, struct entry *entry, const char *name)
 {
 	struct unwind_table table;
 	struct error e;
@@ -122,10 +122,22 @@ static void make_table(struct table_set *t, const struct image *im, struct entry
 	}
 	t->n_without += entry->how == UNWIND_NOT_AT_ALL;
 	if (err == -E2BIG && !t->was_full_told)
-		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name, e.text);
+		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
+			 e.text);
 	t->was_full_told = t->was_full_told || err == -E2BIG;
 	if (err)
 		log_debug("%s has no unwind table: %s", name, e.text);
+}
+
+static bool is_code(const struct image *im, uint64_t vaddr)
+{
+	struct code_range ranges[MAX_RANGES];
+	size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
+
+	for (size_t i = 0; i < n; i++)
+		if (vaddr >= ranges[i].start && vaddr < ranges[i].end)
+			return true;
+	return false;
 }
 
 /*
@@ -135,11 +147,10 @@ static void make_table(struct table_set *t, const struct image *im, struct entry
 static bool find_anchor(const struct image *im, const struct mapping *m, struct anchor *ret)
 {
 	const uint64_t offsets[] = { m->offset + PAGE_LAST, m->offset };
-	uint64_t vaddr, start, end;
+	uint64_t vaddr;
 
 	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
-		if (!image_offset_to_vaddr(im, offsets[i], &vaddr) ||
-		    !image_code_around(im, vaddr, &start, &end))
+		if (!image_offset_to_vaddr(im, offsets[i], &vaddr) || !is_code(im, vaddr))
 			continue;
 		*ret = (struct anchor){ m->offset, offsets[i] - m->offset - vaddr };
 		return true;

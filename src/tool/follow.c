@@ -62,10 +62,13 @@ static void begin_life(const struct follower *f, uint32_t tgid)
 }
 
 /* What is new of a process that it gives the programs what they walk by for. */
-static void tell_unwinder(struct unwinder *u, const struct process_event *event)
+static void tell_unwinder(struct run *r, const struct process_event *event)
 {
+	struct unwinder *u = r->unwinder;
 	const bool is_end = event->type == PROCESS_EXIT && event->pid == event->tid;
 
+	if (event->type == PROCESS_MAP)
+		run_has_mapped(r);
 	if (u && event->type == PROCESS_FORK && event->pid != event->parent_pid)
 		unwinder_fork(u, event->parent_pid, event->pid);
 	if (u && (is_end || event->type == PROCESS_MAP))
@@ -81,7 +84,7 @@ static int take_event(void *context, const struct process_event *event)
 		f->has_lost = true;
 		follower_look_again(f);
 	}
-	tell_unwinder(f->run->unwinder, event);
+	tell_unwinder(f->run, event);
 	if (f->run->tool->on_process(f->run, event))
 		begin_life(f, event->pid);
 	return 0;

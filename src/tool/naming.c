@@ -92,8 +92,7 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 
 	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
 		pc.addr = words[i] & ~STACK_WORD_EXACT;
-		pc.is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT
-				     : words[i] != pc.addr;
+		pc.is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] != pc.addr;
 		if (words[i] < STACK_MARK_END)
 			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else

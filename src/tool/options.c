@@ -201,7 +201,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	int end = find_command(argc, argv);
 	int err = 0;
 
-	*ret = (struct options){ .tool = tool_called(argv[0]), .max_memory = DEFAULT_MEMORY,
+	*ret = (struct options){ .tool = tool_called(argv[0]),
+				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY };
 	make_tables(ret->tool, &tables);
 	if (end + 1 == argc)

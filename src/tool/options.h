@@ -29,13 +29,13 @@ struct options {
 	uint64_t duration_ns; /* 0: until a signal */
 	uint64_t max_events;  /* 0: any number */
 	uint64_t min_count;
-	uint64_t top;        /* 0: all */
-	uint64_t max_depth;  /* frames of each stack, 0: all */
-	uint64_t max_memory; /* bytes, kernel and user together */
+	uint64_t top;           /* 0: all */
+	uint64_t max_depth;     /* frames of each stack, 0: all */
+	uint64_t max_memory;    /* bytes, kernel and user together */
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
-	unsigned avoid;      /* 1 << enum backend, an OR */
-	bool unwind;         /* user stacks by tables, frame pointers where there are none */
-	bool timestamp;      /* of stacksnoop's events: the time of day */
+	unsigned avoid;         /* 1 << enum backend, an OR */
+	bool unwind;            /* user stacks by tables, frame pointers where there are none */
+	bool timestamp;         /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;
 	bool per_process;

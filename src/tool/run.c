@@ -13,7 +13,6 @@
 #include "tool/probing.h"
 #include "tool/setup.h"
 
-
 static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
@@ -72,11 +71,32 @@ void run_follow(struct run *r, uint64_t until)
 #define MAPPING_MS 1
 #define MAPPING_NS (20 * NS_PER_S / 1000)
 
-/* It is asked again when the next hit cannot be walked. */
+/* The programs tell of the next hit that cannot be walked, but not of each where that is no news.
+ */
+#define LEAST_UNMAPPED_NS (NS_PER_S / 1000)
+#define MOST_UNMAPPED_NS (NS_PER_S / 8)
+
+static void ask_for_unmapped(struct run *r)
+{
+	if (!r->ask_again || clock_ns(CLOCK_MONOTONIC) < r->ask_again)
+		return;
+	r->ask_again = 0;
+	__atomic_store_n(&object_state(r->object)->is_unmapped, 0, __ATOMIC_RELAXED);
+}
+
+void run_has_mapped(struct run *r)
+{
+	r->unmapped_ns = LEAST_UNMAPPED_NS;
+}
+
 static void look_at_mappings(struct run *r, uint32_t tgid)
 {
-	__atomic_store_n(&object_state(r->object)->is_unmapped, 0, __ATOMIC_RELAXED);
-	r->mapping_until = clock_ns(CLOCK_MONOTONIC) + MAPPING_NS;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	r->mapping_until = now + MAPPING_NS;
+	r->ask_again = now + r->unmapped_ns;
+	if (r->unmapped_ns < MOST_UNMAPPED_NS)
+		r->unmapped_ns *= 2;
 	if (r->unwinder && tgid)
 		unwinder_look(r->unwinder, tgid, UNWINDER_NOW);
 }
@@ -119,6 +139,7 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE)
 		notices_read(r->notices, take_notice, r);
+	ask_for_unmapped(r);
 	r->output.must_end = occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
 						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
@@ -326,6 +347,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.host = host_new(),
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
+		.unmapped_ns = LEAST_UNMAPPED_NS,
 	};
 	int err = prepare(&r, e);
 

@@ -90,6 +90,8 @@ struct run {
 	struct follower *processes; /* NULL: they are not followed */
 	struct unwinder *unwinder;  /* NULL: stacks are not walked by tables */
 	uint64_t mapping_until;     /* ns: until then programs are likely to map more */
+	uint64_t ask_again;   /* ns: then, to be told of a hit that cannot be walked; 0: not */
+	uint64_t unmapped_ns; /* how long not, the next time */
 	struct waiter waiter;
 	struct output output;
 	bool is_enough; /* the programs, or the tool, say that --events is reached */
@@ -101,6 +103,9 @@ must_check int run_tool(const struct tool_parts *tool, void *own, const struct o
 
 /* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
+
+/* A process has mapped something: what could not be walked may be now. */
+void run_has_mapped(struct run *r);
 
 /* What processes have done is told to the tool: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);

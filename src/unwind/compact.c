@@ -12,6 +12,7 @@
 
 #define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
 #define MAX_RULES 0x10000U
+#define LARGE_GAP 0x10000U /* bytes of code without CFI */
 
 struct maker {
 	struct unwind_table table;
@@ -22,6 +23,10 @@ struct maker {
 	uint16_t last_number;
 	bool is_started;
 	struct unwind_rule gap_rule; /* of code without CFI */
+	uint64_t gap_start;          /* of the last row, if that is a gap */
+	bool is_in_gap;
+	uint32_t *large_gaps; /* numbers of entries */
+	size_t n_large_gaps, large_gaps_capacity;
 	size_t max_bytes;
 	struct error *e;
 };
@@ -30,6 +35,7 @@ static void maker_fini(struct maker *m)
 {
 	unwind_table_fini(&m->table);
 	u64_map_fini(&m->numbers);
+	free(m->large_gaps);
 }
 
 static uint64_t bits_of(struct unwind_rule rule)
@@ -104,6 +110,16 @@ static bool begin_pages(struct maker *m, uint64_t vaddr)
 	return true;
 }
 
+/* Before @row comes in: is what it ends a gap of so many functions? */
+static void note_gap(struct maker *m, const struct cfi_row *row)
+{
+	if (m->is_in_gap && row->vaddr - m->gap_start >= LARGE_GAP)
+		array_push(m->large_gaps, m->n_large_gaps, m->large_gaps_capacity,
+			   m->table.n_entries - 1);
+	m->is_in_gap = row->kind == CFI_GAP;
+	m->gap_start = row->vaddr;
+}
+
 static int take_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
@@ -112,6 +128,7 @@ static int take_row(void *context, const struct cfi_row *row)
 	uint16_t before = t->entries[t->n_entries - 1].rule;
 	uint16_t number;
 
+	note_gap(m, row);
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
 	if (!has_number(m, rule))
@@ -146,6 +163,29 @@ static bool is_go(const struct image *im, struct image_section *ret_text)
 	       image_section(im, ".text", ret_text);
 }
 
+static int is_of_v8(void *context, const struct image_symbol *symbol)
+{
+	(void)context;
+	return strcmp(symbol->name, "_ZNK2v88internal7Isolate18embedded_blob_codeEv") == 0;
+}
+
+/*
+ * V8's builtins, compiled by V8 itself into the file's code (1.6 MiB of node's), have frame
+ * pointers like what it compiles later.
+ */
+static void fill_large_gaps(struct maker *m, struct image *im)
+{
+	uint16_t number;
+
+	if (!m->n_large_gaps || !has_number(m, UNWIND_FRAME_POINTERS) ||
+	    !image_each_function(im, is_of_v8, NULL))
+		return;
+	number = number_of(m, UNWIND_FRAME_POINTERS);
+	for (size_t i = 0; i < m->n_large_gaps; i++)
+		if (!m->table.entries[m->large_gaps[i]].rule)
+			m->table.entries[m->large_gaps[i]].rule = number;
+}
+
 static int take_rows(struct maker *m, const struct image *im)
 {
 	const struct image_section none = {};
@@ -167,8 +207,7 @@ static int take_rows(struct maker *m, const struct image *im)
 	return err;
 }
 
-int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_table *ret,
-		      struct error *e)
+int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)
 {
 	cleanup(maker_fini) struct maker m = { .max_bytes = max_bytes, .e = e };
 	struct unwind_table *t = &m.table;
@@ -182,6 +221,7 @@ int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_ta
 	err = take_rows(&m, im);
 	if (err)
 		return err;
+	fill_large_gaps(&m, im);
 	array_push(t->pages, t->n_pages, m.pages_capacity, t->n_entries);
 	t->n_pages--;
 	*ret = m.table;

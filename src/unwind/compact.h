@@ -46,7 +46,7 @@ struct unwind_table {
  * Go's programs UNWIND_FRAME_POINTERS.
  * Errors: those of cfi_each_row(); -E2BIG it would be larger. @ret is then empty.
  */
-must_check int unwind_table_make(const struct image *im, size_t max_bytes, struct unwind_table *ret,
+must_check int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret,
 				 struct error *e);
 void unwind_table_fini(struct unwind_table *t);
 

@@ -126,6 +126,24 @@ def test_a_process_that_was_there_before_is_known_within_the_first_second(worklo
     check_known(result, expected)
 
 
+INTERPRETERS = [
+    ("/usr/bin/python3", "-c", "import os\nfor i in range(1000): os.getppid()"),
+    ("perl", "-e", "getppid() for 1 .. 1000"),
+    ("node", "-e", "for (let i = 0; i < 1000; i++) process.ppid"),
+]
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("command", INTERPRETERS, ids=[name for name, *_ in INTERPRETERS])
+def test_interpreters_as_they_are_installed(command):
+    """Through what they compile themselves, too (node's, which has frame pointers and no tables)."""
+    with Tool([*DWARF, "-U", "-f", GETPPID, "--", *command]) as tool:
+        result = tool.wait().ok()
+    lines = read_folded(result.out)
+    assert sum(n for _, n in lines) == 1000 and result.lost == 0, result
+    assert all(len(parts) >= 8 and not parts[0].startswith("[cut") for parts, _ in lines), result
+
+
 @pytest.mark.needs("machine")
 def test_tables_for_which_there_is_no_memory_are_told_of():
     """clang's libraries take more than the one slab that there is at least."""
