@@ -80,7 +80,7 @@ static void check_table(const struct unwind_table *t, const struct rows *r)
 	require(unwind_table_bytes(t) <= 12 * (r->n + 4) + 4UL * 65536);
 }
 
-static void read_image(const struct image *im, size_t size, size_t file_bytes)
+static void read_image(struct image *im, size_t size, size_t file_bytes)
 {
 	struct rows rows = {};
 	struct cfi_stats stats;

@@ -190,7 +190,7 @@ static void say(const struct compared *c)
 }
 
 /* Returns the number of rows for which libdw knows no CFA. */
-static size_t compare_image(const char *name, const struct image *im, Elf *elf)
+static size_t compare_image(const char *name, struct image *im, Elf *elf)
 {
 	struct unwind_table table;
 	struct compared c = { .name = name, .table = &table };

@@ -48,8 +48,8 @@ int main(int argc, char **argv)
 
 	n_a = work_number(arguments[0]);
 	n_b = work_number(arguments[1]);
-	other.ss_sp = mmap(NULL, other.ss_size, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	other.ss_sp = mmap(NULL, other.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
 	if (other.ss_sp == MAP_FAILED || sigaltstack(&other, NULL) < 0)
 		return 1;
 	(void)sigaction(SIGUSR1, &action, NULL);
