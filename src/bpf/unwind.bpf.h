@@ -243,7 +243,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		/* Code without a table that has no frame pointers either: that was no return
 		 * address. */
 		walked->n--;
-		end = UNWIND_END_NO_TABLE;
+		end = UNWIND_END_CHAIN;
 	}
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);

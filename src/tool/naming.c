@@ -17,6 +17,8 @@ static const char *unwind_end_words(enum unwind_end end)
 		return "rule not representable";
 	case UNWIND_END_UNREADABLE:
 		return "unreadable page";
+	case UNWIND_END_CHAIN:
+		return "no frame pointer";
 	case UNWIND_END_NOT_ADVANCING:
 		return "not advancing";
 	default:

@@ -120,6 +120,14 @@ static void note_gap(struct maker *m, const struct cfi_row *row)
 	m->gap_start = row->vaddr;
 }
 
+static int check_size(const struct maker *m)
+{
+	if (unwind_table_bytes(&m->table) > m->max_bytes)
+		return error_set(m->e, -E2BIG, "its unwind table takes more than %zu bytes",
+				 m->max_bytes);
+	return 0;
+}
+
 static int take_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
@@ -131,22 +139,18 @@ static int take_row(void *context, const struct cfi_row *row)
 	note_gap(m, row);
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
-	if (!has_number(m, rule))
-		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
-	count_row(&t->counts, rule);
-	number = number_of(m, rule);
-	if (number == before)
-		return 0;
 	if (!begin_pages(m, row->vaddr)) {
 		t->counts.unfit[UNFIT_FAR] += kind_of(rule) != UNWIND_NO_ROW;
 		return 0;
 	}
-	array_push(t->entries, t->n_entries, m->entries_capacity,
-		   ((struct unwind_entry){ (uint16_t)row->vaddr, number }));
-	if (unwind_table_bytes(t) > m->max_bytes)
-		return error_set(m->e, -E2BIG, "its unwind table takes more than %zu bytes",
-				 m->max_bytes);
-	return 0;
+	if (!has_number(m, rule))
+		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
+	count_row(&t->counts, rule);
+	number = number_of(m, rule);
+	if (number != before)
+		array_push(t->entries, t->n_entries, m->entries_capacity,
+			   ((struct unwind_entry){ (uint16_t)row->vaddr, number }));
+	return check_size(m);
 }
 
 /*
@@ -202,7 +206,7 @@ static int take_rows(struct maker *m, const struct image *im)
 		err = cfi_each_row(im, take_row, m, &m->table.counts.cfi, m->e);
 	if (text.size && (!err || err == -ENOENT)) {
 		(void)begin_pages(m, text.vaddr + text.size - 1);
-		err = 0;
+		err = check_size(m);
 	}
 	return err;
 }

@@ -556,6 +556,23 @@ static void a_table_beyond_its_budget_is_not_made(void **state)
 	image_close(im);
 }
 
+/* Nor is anything kept of what is too far. */
+static void a_table_holds_to_its_budget_far_away_too(void **state)
+{
+	cleanup(section_fini) struct section s = {};
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	size_t cie = put_cie(&s, "z", 0);
+
+	(void)state;
+	put_offset_fde(&s, cie, CODE, 0x10, 8);
+	for (uint64_t i = 0; i < 100; i++)
+		put_offset_fde(&s, cie, MADE_FAR + 0x1000 + 0x10 * i, 0x10, (uint8_t)i);
+	make_table(&s, &t);
+	assert_int_equal(t.counts.unfit[UNFIT_FAR], 100);
+	assert_int_equal(t.n_rules, 2);
+	assert_int_equal(t.n_entries, 3);
+}
+
 /* Pages without an entry of their own; addresses that are too far from the first. */
 static void code_that_is_far_apart(void **state)
 {
@@ -710,6 +727,7 @@ int main(void)
 		cmocka_unit_test(a_section_that_is_cut_anywhere),
 		cmocka_unit_test(rows_beyond_a_page_and_rules_beyond_16_bits),
 		cmocka_unit_test(a_table_beyond_its_budget_is_not_made),
+		cmocka_unit_test(a_table_holds_to_its_budget_far_away_too),
 		cmocka_unit_test(code_that_is_far_apart),
 		cmocka_unit_test(signal_frames_are_linuxs_or_unfit),
 		cmocka_unit_test(both_sections_and_stubs_without_cfi),
