@@ -8,13 +8,41 @@
 
 void stacks_fini(struct stacks *s)
 {
+	stacks_drop_old(s);
 	tree_fini(&s->tree);
 	u64_map_fini(&s->known);
 }
 
+static size_t part_bytes(const struct tree *tree, const struct u64_map *known)
+{
+	return tree_bytes(tree) + known->n_slots * sizeof(*known->slots);
+}
+
 size_t stacks_bytes(const struct stacks *s)
 {
-	return tree_bytes(&s->tree) + s->known.n_slots * sizeof(*s->known.slots);
+	return part_bytes(&s->tree, &s->known) + part_bytes(&s->old_tree, &s->old_known);
+}
+
+void stacks_age(struct stacks *s)
+{
+	stacks_drop_old(s);
+	s->old_tree = s->tree;
+	s->old_known = s->known;
+	s->tree = (struct tree){};
+	s->known = (struct u64_map){};
+}
+
+bool stacks_has_old(const struct stacks *s)
+{
+	return s->old_known.n_slots;
+}
+
+void stacks_drop_old(struct stacks *s)
+{
+	tree_fini(&s->old_tree);
+	u64_map_fini(&s->old_known);
+	s->old_tree = (struct tree){};
+	s->old_known = (struct u64_map){};
 }
 
 /* Read piece @key of a stack; false where the kernel does not have it. */
@@ -57,9 +85,13 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 		*ret = *known;
 		return true;
 	}
-	if (!has_room)
+	const uint32_t *old = stacks_has_old(s) ? u64_map_get(&s->old_known, hash) : NULL;
+	size_t n;
+
+	if (!old && !has_room)
 		return false;
-	*ret = tree_add(&s->tree, words, stacks_read(s, hash, words));
+	n = old ? tree_words(&s->old_tree, *old, words, STACK_WORDS) : stacks_read(s, hash, words);
+	*ret = tree_add(&s->tree, words, n);
 	(void)u64_map_put(&s->known, hash, *ret, NULL);
 	return true;
 }
@@ -83,7 +115,8 @@ static void delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, 
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	if (!hash || u64_map_get(&s->known, hash))
+	if (!hash || u64_map_get(&s->known, hash) ||
+	    (stacks_has_old(s) && u64_map_get(&s->old_known, hash)))
 		return;
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
 		for (unsigned level = 0; level < LEVELS; level++)

@@ -21,6 +21,9 @@ struct stacks {
 	uint32_t max_chunks; /* that the kernel has room for */
 	struct tree tree;
 	struct u64_map known; /* hash -> number in the tree */
+	/* See stacks_age(). */
+	struct tree old_tree;
+	struct u64_map old_known;
 };
 
 void stacks_fini(struct stacks *s);
@@ -39,6 +42,15 @@ size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STAC
 
 /* There is no room for this stack here; let it not take the kernel's, either. */
 void stacks_drop(const struct stacks *s, uint64_t hash);
+
+/*
+ * What is known becomes old: numbers are not valid any more, and a stack that is asked for gets a
+ * new one. The rest is forgotten by stacks_drop_old(): not before nothing in the kernel refers to
+ * what may be known here only.
+ */
+void stacks_age(struct stacks *s);
+bool stacks_has_old(const struct stacks *s);
+void stacks_drop_old(struct stacks *s);
 
 /* Are the kernel's maps half full? */
 bool stacks_are_many(const struct stacks *s);

@@ -35,6 +35,7 @@ struct store {
 	size_t n_settled; /* rows of these that are worked in */
 
 	struct stacks stacks;
+	uint32_t aged; /* the turn in which stacks_age() was called */
 
 	struct store_row *rows;
 	size_t n_rows, cap_rows;
@@ -319,6 +320,10 @@ static int settle(struct store *s, bool is_counting, struct error *e)
 	}
 	s->n_raw = 0;
 	s->n_settled = 0;
+	/* What was counted in that turn is worked in: later rows have their stacks in the kernel.
+	 */
+	if (!err && stacks_has_old(&s->stacks) && s->turn != s->aged)
+		stacks_drop_old(&s->stacks);
 	return err;
 }
 
@@ -365,10 +370,31 @@ struct losses *store_losses(struct store *s)
 	return &s->losses;
 }
 
+static void free_rows(struct store *s)
+{
+	free(s->rows);
+	free(s->index);
+	s->rows = NULL;
+	s->index = NULL;
+	s->cap_rows = s->n_index = 0;
+}
+
+/*
+ * Stacks stay known, since most come again; but not those of all processes that ever were. From
+ * half of the budget on, those go that are not asked for in the next interval.
+ */
 void store_clear(struct store *s)
 {
 	s->n_rows = 0;
-	if (s->index)
-		memset(s->index, 0, s->n_index * sizeof(*s->index));
 	losses_told(&s->losses);
+	if (settled_bytes(s) <= s->budget.user_bytes / 2) {
+		if (s->index)
+			memset(s->index, 0, s->n_index * sizeof(*s->index));
+		return;
+	}
+	free_rows(s);
+	if (stacks_bytes(&s->stacks) > s->budget.user_bytes / 4) {
+		stacks_age(&s->stacks);
+		s->aged = s->turn;
+	}
 }

@@ -348,6 +348,47 @@ static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **
 	close_object(&o);
 }
 
+static void delete_stack(struct object *o, uint64_t hash)
+{
+	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
+		for (unsigned level = 0; level < LEVELS; level++)
+			(void)bpf_map_delete_elem(o->stacks[level], &key);
+}
+
+/* Processes come and go, each with addresses of its own: what is not hit any more makes room. */
+static void intervals_of_ever_new_stacks_lose_none(void **state)
+{
+	struct store_budget budget = ample;
+	uint64_t losses[LOSS_N], kept, next = 2;
+	struct object o;
+	size_t n;
+	(void)state;
+
+	budget.user_bytes = 256 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	kept = put_stack(&o, 1, 3);
+	put_row(&o, 0, kept, 1, 0);
+	for (unsigned interval = 0; interval < 60; interval++) {
+		for (unsigned i = 0; i < 200; i++, next++)
+			put_row(&o, 0, put_stack(&o, next, 4), 1, 0);
+		rotate(s);
+		put_row(&o, 0, kept, interval + 1, 0); /* while the report is made */
+		(void)store_rows(s, &n);
+		delete_stack(&o, kept); /* it is known here */
+		assert_int_equal(n, 201);
+		assert_int_equal(count_of(s, kept, 3), interval ? interval : 1);
+		assert_int_equal(count_of(s, STACK_HASH((next - 1) << 8), 4), 1);
+		assert_true(store_bytes(s) <= budget.user_bytes);
+		losses_read(store_losses(s), losses);
+		assert_int_equal(losses[LOSS_BUDGET], 0);
+		store_clear(s);
+	}
+	close_object(&o);
+}
+
 static void losses_are_told_once(void **state)
 {
 	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
@@ -402,6 +443,7 @@ int main(void)
 		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
 		cmocka_unit_test(known_stacks_make_room_and_stay_known),
 		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
+		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
 	};
