@@ -14,6 +14,8 @@
 
 /* In a user's stack: not a return address, execution stood there when a signal came. */
 #define STACK_WORD_EXACT (1ULL << 63)
+/* Likewise: not a mark, though it is as small as one. */
+#define STACK_WORD_PLAIN (1ULL << 62)
 
 #define STACK_MAX_FRAMES 127 /* the deepest that the kernel's own walk gives */
 #define STACK_WORDS 128      /* with room for the mark */

@@ -248,6 +248,9 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
 	n = *(volatile __u32 *)&walked->n;
+	if (!end && slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
+		end = (slot->rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT
+							     : UNWIND_END_NO_MAPPING;
 	if (!end && n >= STACK_MAX_FRAMES)
 		end = UNWIND_END_DEPTH;
 	if (end) {
@@ -309,7 +312,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	struct walked *walked = &slot->walked[SIDE_USER];
 
 	*walked = (struct walked){ .n = 1 };
-	slot->words[SIDE_USER][0] = slot->regs.pc;
+	slot->words[SIDE_USER][0] = first_word_of(slot->regs.pc);
 	slot->window.n_valid = 0;
 	slot->rule = (struct unwind_rule){};
 	if (space) {

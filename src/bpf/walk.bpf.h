@@ -101,6 +101,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
  * cut when a likely one cannot be read: page faults are off. Alternate signal stacks
  * may lead back down, but not again and again.
  */
+#define LEAST_CODE 4096 /* nothing is mapped below, and marks are numbers there */
 #define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
 #define FIRST_STEPS 8 /* frames that most stacks are done with */
@@ -154,7 +155,7 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
 		    bp % sizeof(__u64))
 			break;
 		frame = (void *)w->words + offset;
-		if (!frame->return_address)
+		if (frame->return_address < LEAST_CODE)
 			return 1;
 		barrier_var(
 			n); /* or the compiler steps a pointer, of which the verifier knows less */
@@ -190,6 +191,12 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 	}
 }
 
+/* Where execution stands may be anywhere, after a jump through a bad pointer. */
+static __always_inline __u64 first_word_of(__u64 ip)
+{
+	return ip < LEAST_CODE ? ip | STACK_WORD_PLAIN : ip;
+}
+
 static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip, __u64 sp,
 					     __u64 bp, bool at_entry, bool is_new_kernel)
 {
@@ -197,14 +204,14 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 	__u64 *words = slot->words[SIDE_USER];
 
 	*walked = (struct walked){ .n = 1 };
-	words[0] = ip;
+	words[0] = first_word_of(ip);
 	slot->chain.sp = sp;
 	slot->chain.bp = bp < sp ? 0 : bp;
 	slot->window.n_valid = 0;
 	if (at_entry && config.max_user_frames > 1) {
 		if (read_window(&slot->window, sp)) {
 			words[1] = slot->window.words[0]; /* the call has just put it there */
-			walked->n = 2;
+			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
 			walked->mark = STACK_MARK_UNREADABLE;
 			slot->chain.bp = 0;
@@ -232,6 +239,10 @@ static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *
 		bpf_get_stack(ctx, words, config.max_user_frames * sizeof(__u64), BPF_F_USER_STACK);
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) : 0;
 
+	if (n > 1 && n <= STACK_MAX_FRAMES && words[n - 1] < LEAST_CODE)
+		n--; /* the number of arguments, behind _start */
+	if (n)
+		words[0] = first_word_of(words[0]);
 	finish_walk(slot, SIDE_USER, 0, n, n >= STACK_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
 	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }

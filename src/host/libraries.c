@@ -218,7 +218,7 @@ static int in_process(const char *wanted, uint32_t pid, char **ret, struct error
 	const struct mapping *m = find_mapping(&list, wanted);
 
 	if (!m && wanted[0] == '/')
-		return below_root(pid, wanted, ret, e);
+		return below_root(list.tid, wanted, ret, e);
 	if (!m)
 		return error_set(e, -ENOENT,
 				 "process %u has mapped no library or program '%s' (looked in "
@@ -230,17 +230,17 @@ static int in_process(const char *wanted, uint32_t pid, char **ret, struct error
 	struct mapping mapped = *m;
 	char path[4096 + 64];
 
-	err = mapping_open(pid, m, &fd, e);
+	err = mapping_open(list.tid, m, &fd, e);
 	if (err)
 		return err;
-	mapping_path(pid, m, path, sizeof(path));
+	mapping_path(list.tid, m, path, sizeof(path));
 
 	struct stat by_fd, st;
 
 	if (fstat(fd, &by_fd) < 0 || stat(path, &st) < 0 || st.st_ino != by_fd.st_ino ||
 	    st.st_dev != by_fd.st_dev) {
 		mapped.is_deleted = true;
-		mapping_path(pid, &mapped, path, sizeof(path));
+		mapping_path(list.tid, &mapped, path, sizeof(path));
 	}
 	*ret = xstrdup(path);
 	return 0;

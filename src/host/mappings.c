@@ -9,6 +9,7 @@
  */
 #include "host/mappings.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -91,19 +92,20 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
-int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)
+static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%u/maps", tid);
 
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
-		return error_set(e, -ESRCH, "no process %u", pid);
+		return error_set(e, -ESRCH, "no process %u", tid);
 	if (fd < 0)
 		return error_errno(e, "open %s", path);
 
-	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new() };
+	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
+								      .tid = tid };
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, path);
 
@@ -119,12 +121,44 @@ int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)
 			array_push(list.mappings, list.n, list.capacity, m);
 	}
 	if (more == -ESRCH)
-		return error_set(e, -ESRCH, "no process %u", pid);
+		return error_set(e, -ESRCH, "no process %u", tid);
 	if (more < 0)
 		return more;
 	*ret = list;
 	memset(&list, 0, sizeof(list)); /* the caller's now; the guard sees none */
 	return 0;
+}
+
+/* A process whose first thread has ended has nothing mapped by that one's account. */
+static void read_other_threads(uint32_t pid, struct mapping_list *ret)
+{
+	char path[64];
+	struct error none;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+
+	DIR *tasks = opendir(path);
+
+	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+		struct mapping_list list = {};
+
+		if (!tid || tid == pid || read_maps(tid, &list, &none))
+			continue;
+		mapping_list_fini(ret);
+		*ret = list;
+	}
+	if (tasks)
+		(void)closedir(tasks);
+}
+
+int mapping_list_read(uint32_t pid, struct mapping_list *ret, struct error *e)
+{
+	int err = read_maps(pid, ret, e);
+
+	if (!err && !ret->n)
+		read_other_threads(pid, ret);
+	return err;
 }
 
 void mapping_list_fini(struct mapping_list *list)

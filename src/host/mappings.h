@@ -25,6 +25,11 @@ struct mapping_list {
 	size_t n;
 	size_t capacity;
 	struct strtab *strings;
+	/*
+	 * By whose number what it has mapped can be reached in /proc: the process's, or that of
+	 * another of its threads where the first has ended.
+	 */
+	uint32_t tid;
 };
 
 /* Errors: -ESRCH no such process (any more); -EACCES; others from reading. */

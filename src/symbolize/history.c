@@ -9,6 +9,7 @@
  */
 #include "symbolize/history.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +36,6 @@ struct space {
 
 struct history {
 	struct images *images;
-	struct strtab *strings;
 	struct u64_map newest; /* tgid -> index in @heads */
 	struct life **heads;   /* the newest life of each process */
 	size_t n_heads, cap_heads;
@@ -45,12 +45,11 @@ struct history {
 	int own_root;
 };
 
-struct history *history_new(struct images *images, struct strtab *strings)
+struct history *history_new(struct images *images)
 {
 	struct history *h = xcalloc(1, sizeof(*h));
 
 	h->images = images;
-	h->strings = strings;
 	h->own_root = images_root(h->images, (uint32_t)getpid());
 	h->period = 1;
 	return h;
@@ -204,7 +203,7 @@ static void forget_look(struct history *h, struct life *life)
 		return;
 	life->looked_at = 0;
 	life->is_whole = false;
-	life->comm = NULL;
+	life->comm[0] = '\0';
 	space = own_space(h, life);
 	for (size_t i = 0; i < space->n; i++)
 		if (space->regions[i].from)
@@ -323,6 +322,11 @@ static int root_of(struct history *h, uint32_t pid, int before)
 	return before >= 0 ? before : h->own_root;
 }
 
+static void set_comm(struct life *life, const char *comm)
+{
+	(void)snprintf(life->comm, sizeof(life->comm), "%s", comm);
+}
+
 static void on_fork(struct history *h, const struct process_event *event)
 {
 	if (event->pid == event->parent_pid)
@@ -337,7 +341,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 	child->root = parent->root;
 	child->is_whole = parent->is_whole;
 	if (event->parent_tid == event->parent_pid) /* else it has a thread's name */
-		child->comm = parent->comm;
+		memcpy(child->comm, parent->comm, sizeof(child->comm));
 	forget_ended(h, event->time);
 }
 
@@ -347,7 +351,7 @@ static void on_exec(struct history *h, const struct process_event *event)
 	struct life *life = begin_life(h, event->pid, event->time, space_new(h));
 
 	life->root = root;
-	life->comm = strtab_add(h->strings, event->comm);
+	set_comm(life, event->comm);
 	life->is_exec = true;
 	life->is_whole = true;
 }
@@ -407,7 +411,7 @@ static void on_first_thread(struct history *h, const struct process_event *event
 	if (event->type == PROCESS_EXIT)
 		life->exited = event->time;
 	else
-		life->comm = strtab_add(h->strings, event->comm);
+		set_comm(life, event->comm);
 }
 
 bool history_event(struct history *h, const struct process_event *event)
@@ -439,15 +443,14 @@ static void add_if_free(struct history *h, struct life *life, const struct past_
 	space_add(h, space, region);
 }
 
-static void look_at_comm(struct history *h, struct life *life)
+static void look_at_comm(struct life *life)
 {
 	char comm[32] = "";
 
-	if (life->comm)
+	if (life->comm[0])
 		return;
 	host_pid_comm(life->tgid, comm, sizeof(comm));
-	if (comm[0])
-		life->comm = strtab_add(h->strings, comm);
+	set_comm(life, comm);
 }
 
 void history_look(struct history *h, uint32_t tgid)
@@ -462,19 +465,19 @@ void history_look(struct history *h, uint32_t tgid)
 	if (mapping_list_read(tgid, &list, &e) || !list.n)
 		return;
 	life = current_life(h, tgid);
-	life->root = images_root(h->images, tgid);
+	life->root = images_root(h->images, list.tid);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 		struct past_region region = { .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
-					      .image = images_add(h->images, tgid, life->root, m,
+					      .image = images_add(h->images, list.tid, life->root, m,
 								  &(struct build_id){}),
 					      .until = UINT64_MAX };
 
 		add_if_free(h, life, &region);
 	}
-	look_at_comm(h, life);
+	look_at_comm(life);
 	life->is_whole = true;
 	life->looked_at = clock_ns(CLOCK_MONOTONIC);
 }

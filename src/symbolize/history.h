@@ -11,14 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strtab.h"
 #include "host/sideband.h"
 #include "symbolize/images.h"
 
 struct history;
 
-/* Both are kept. */
-struct history *history_new(struct images *images, struct strtab *strings);
+/* @images is kept. */
+struct history *history_new(struct images *images);
 void history_free(struct history *h);
 
 /*
@@ -46,7 +45,7 @@ struct life {
 	uint64_t exited;    /* when its first thread did; UINT64_MAX: it has not */
 	uint64_t looked_at; /* when it was read from /proc; 0: it was not */
 	uint64_t kept;      /* the period in which it was asked for; 0: it was not */
-	const char *comm;   /* NULL: not known. Lent by the strtab */
+	char comm[16];      /* empty: not known */
 	struct life *older; /* the one before, of the same number */
 	struct space *space;
 	int root; /* its root directory (host/roots.h); -1: not known */

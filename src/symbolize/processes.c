@@ -196,14 +196,14 @@ static void read_maps(struct processes *ps, struct process *p)
 	if (err || list.n == 0)
 		return; /* ended, or a zombie: what was known is all there will be */
 
-	const int root = images_root(ps->images, p->tgid);
+	const int root = images_root(ps->images, list.tid);
 
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 		struct region region = { .start = m->start,
 					 .end = m->end,
 					 .offset = m->offset,
-					 .image = images_add(ps->images, p->tgid, root, m,
+					 .image = images_add(ps->images, list.tid, root, m,
 							     &(struct build_id){}) };
 
 		array_push(regions, n, capacity, region);
@@ -323,8 +323,8 @@ const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time)
 	struct process *p = processes_get(ps, id);
 	const struct life *life = life_of(ps, p, time);
 
-	if (life && life->comm)
-		return life->comm;
+	if (life && life->comm[0])
+		return strtab_add(ps->strings, life->comm);
 	if (is_current(ps, p) && (!p->comm || ps->history))
 		ask_comm(ps, p, p->comm);
 	return p->comm ? p->comm : "";

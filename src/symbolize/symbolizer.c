@@ -102,7 +102,7 @@ void symbolizer_refresh(struct symbolizer *s)
 void symbolizer_follow(struct symbolizer *s)
 {
 	if (!s->history)
-		s->history = history_new(s->images, s->strings);
+		s->history = history_new(s->images);
 	processes_follow(s->processes, s->history);
 }
 

@@ -93,8 +93,8 @@ static void forget(struct unwinder *u, uint32_t tgid)
 }
 
 /* True: all tables are there. */
-static bool find_all(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
-		     bool may_make, struct unwind_mapping *ret)
+static bool find_all(struct unwinder *u, const struct mapping_list *list, bool may_make,
+		     struct unwind_mapping *ret)
 {
 	bool is_complete = true;
 
@@ -102,7 +102,7 @@ static bool find_all(struct unwinder *u, uint32_t tgid, const struct mapping_lis
 		const struct mapping *m = &list->mappings[i];
 
 		ret[i] = (struct unwind_mapping){ .start = m->start, .end = m->end };
-		table_set_find(u->tables, tgid, m, may_make, &ret[i]);
+		table_set_find(u->tables, list->tid, m, may_make, &ret[i]);
 		is_complete = is_complete && ret[i].how != UNWIND_NOT_YET;
 	}
 	return is_complete;
@@ -122,12 +122,12 @@ static int look(struct unwinder *u, uint32_t tgid, struct error *e)
 		list.n = MOST_MAPPINGS;
 	mappings = xcalloc(list.n, sizeof(*mappings));
 
-	bool is_complete = find_all(u, tgid, &list, false, mappings);
+	bool is_complete = find_all(u, &list, false, mappings);
 
 	err = tell(u, tgid, mappings, list.n, e);
 	if (err || is_complete)
 		return err;
-	(void)find_all(u, tgid, &list, true, mappings);
+	(void)find_all(u, &list, true, mappings);
 	return tell(u, tgid, mappings, list.n, e);
 }
 

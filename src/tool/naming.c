@@ -75,7 +75,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 	for (size_t i = 0; i < stack->n; i++) {
 		bool is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
 
-		if (words[i] < STACK_MARK_END)
+		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
 			frames[i] = symbolize_cut(s, mark_text(words[i]));
 		else
 			frames[i] = symbolize_kernel(s, words[i], is_exact);
@@ -93,9 +93,9 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
-		pc.addr = words[i] & ~STACK_WORD_EXACT;
-		pc.is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] != pc.addr;
-		if (words[i] < STACK_MARK_END)
+		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
+		pc.is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
+		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
 			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else
 			n += (uint32_t)symbolize_user_all(s, &pc, frames + n, USER_FRAMES - n);

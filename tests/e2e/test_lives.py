@@ -429,6 +429,32 @@ def test_equal_names_in_different_files_stay_apart(tmp_path):
     assert [n for parts, n in read_folded(result.out) if parts[-1] == "leaf"] == [6, 6], result
 
 
+WALKS = [
+    pytest.param("leader", (), id="fp"),
+    pytest.param("leader-nofp", ("--unwind", "dwarf"), id="dwarf", marks=pytest.mark.needs("unwinding")),
+]
+
+
+@pytest.mark.parametrize("program, walk", WALKS)
+@pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
+def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late):
+    """/proc knows what it has mapped by its other threads."""
+    work = workload(program, 100, 900)
+    if is_late:
+        work.go().wait_for("ended")
+    with Tool([*walk, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        if not is_late:
+            work.go().wait_for("ended")
+            tool.wait_idle()
+        work.run()
+        result = tool.end().ok()
+    expected = {"work_thread;after;hit": 900}
+    if not is_late:
+        expected["work_thread;before;hit"] = 100
+    assert chains(result) == expected, result
+
+
 # --- losses, and where nothing is followed ---
 
 

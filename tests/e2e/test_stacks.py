@@ -273,3 +273,12 @@ def test_raw_names_are_those_of_the_symbol_table(workload):
     names = {part for parts, _ in read_folded(result.ok().out) for part in parts}
     assert {"_ZN4shop5priceEd", "_ZN4shop5priceEi"} <= names, result
     assert not any("::" in name for name in names), result
+
+
+def test_addresses_as_small_as_marks_are_addresses(workload):
+    """After a jump through a bad pointer: 20 places, each of which is no cut."""
+    work = workload("wild", 20)
+    result, _ = trace(work, "-U", "-f", "t:signal:signal_generate")
+    wild = [(parts, n) for parts, n in read_folded(result.ok().out) if "run" in parts and parts[-1] == "[unknown]"]
+    assert sum(n for _, n in wild) == 20, result
+    assert not any(part.startswith("[cut") for parts, _ in wild for part in parts), result

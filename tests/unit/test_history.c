@@ -27,7 +27,7 @@ static int make_past(void **state)
 
 	p->strings = strtab_new();
 	p->images = images_new(p->strings, false);
-	p->history = history_new(p->images, p->strings);
+	p->history = history_new(p->images);
 	*state = p;
 	return 0;
 }
@@ -117,7 +117,7 @@ static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
 {
 	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
 
-	return life && life->comm ? life->comm : "";
+	return life ? life->comm : "";
 }
 
 static void a_child_has_what_its_parent_had_when_it_was_made(void **state)

@@ -1,0 +1,36 @@
+/* wild N - N children, each of which jumps to an address where nothing is: 0, 1, 2 ... */
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "work.h"
+
+static uint64_t n_children;
+
+FRAME static void jump_to(uint64_t address)
+{
+	((void (*)(void))(uintptr_t)address)();
+	STAY();
+}
+
+FRAME static void run(void)
+{
+	for (uint64_t i = 0; i < n_children; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			jump_to(i);
+			_exit(0);
+		}
+		(void)waitpid(pid, NULL, 0);
+	}
+	STAY();
+}
+
+int main(int argc, char **argv)
+{
+	argv = work_begin(argc, argv, 1, "N");
+	n_children = work_number(argv[0]);
+	work_run(run);
+	return 0;
+}
