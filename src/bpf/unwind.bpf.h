@@ -248,7 +248,8 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
 	n = *(volatile __u32 *)&walked->n;
-	if (!end && slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
+	if (!end &&
+	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
 		end = (slot->rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT
 							     : UNWIND_END_NO_MAPPING;
 	if (!end && n >= STACK_MAX_FRAMES)

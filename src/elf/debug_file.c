@@ -31,6 +31,8 @@
 
 /* Sections are compared with each other; no linker makes so many of code. */
 #define MOST_SECTIONS 1024
+/* A checksum takes seconds for each gigabyte, and a file can be long without taking any room. */
+#define MAX_CRC_BYTES (1UL << 30)
 
 struct search {
 	const struct image *im;
@@ -92,7 +94,8 @@ static bool belongs(const struct search *s, const struct image *debug)
 
 	if (image_build_id(s->im, &id) && image_build_id(debug, &id))
 		return image_is_same_build(s->im, debug);
-	return s->link && lzma_crc32(debug->data, debug->size, 0) == s->crc;
+	return s->link && debug->size <= MAX_CRC_BYTES &&
+	       lzma_crc32(debug->data, debug->size, 0) == s->crc;
 }
 
 /* Is the debug file at @path? The path is freed. */

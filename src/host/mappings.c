@@ -105,7 +105,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 		return error_errno(e, "open %s", path);
 
 	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
-								      .tid = tid };
+								.tid = tid };
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, path);
 

@@ -24,7 +24,7 @@
 #define MOST_RING_BYTES (512u << 10)
 #define FEWEST_RING_BYTES (16u << 10)
 #define MOST_BYTES (32ull << 20)
-#define WAKEUP_BYTES (64u << 10)
+#define WAKEUP_BYTES 4096
 
 #define CHECK_CPUS_NS NS_PER_S
 

@@ -324,7 +324,7 @@ static int root_of(struct history *h, uint32_t pid, int before)
 
 static void set_comm(struct life *life, const char *comm)
 {
-	(void)snprintf(life->comm, sizeof(life->comm), "%s", comm);
+	(void)snprintf(life->comm, sizeof(life->comm), "%.15s", comm);
 }
 
 static void on_fork(struct history *h, const struct process_event *event)
@@ -359,7 +359,7 @@ static void on_exec(struct history *h, const struct process_event *event)
 static bool on_map(struct history *h, const struct process_event *event)
 {
 	struct life *life = current_life(h, event->pid);
-	struct build_id id = { .n = event->n_build_id };
+	struct build_id id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
 		memcpy(id.bytes, event->build_id, id.n);
@@ -471,8 +471,8 @@ void history_look(struct history *h, uint32_t tgid)
 		struct past_region region = { .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
-					      .image = images_add(h->images, list.tid, life->root, m,
-								  &(struct build_id){}),
+					      .image = images_add(h->images, list.tid, life->root,
+								  m, &(struct build_id){}),
 					      .until = UINT64_MAX };
 
 		add_if_free(h, life, &region);

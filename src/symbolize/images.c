@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
@@ -16,7 +17,7 @@
 #include "host/roots.h"
 #include "symbolize/debug_symbols.h"
 
-#define MAX_FILES 512
+#define MAX_FILES 4096
 #define MAX_IMAGES 256
 #define MAX_IMAGE_BYTES (256ULL << 20)
 
@@ -41,6 +42,8 @@ struct entry {
 	int root;                 /* that it had, or -1 */
 	struct mapping where;     /* and where; its path is lent by the strtab */
 	struct build_id build_id; /* as the kernel told it; empty: not */
+	uint64_t mapped_at;       /* ns of CLOCK_MONOTONIC; 0: not known */
+	bool is_newer;            /* what was found was written later than that */
 };
 
 struct images {
@@ -127,6 +130,19 @@ static bool same_state(const struct entry *entry, const struct stat *st)
 	       entry->changed.tv_nsec == st->st_mtim.tv_nsec;
 }
 
+/*
+ * Was the file written over after it was mapped? Where there is a build ID that says it better: see
+ * check_build().
+ */
+static bool was_written_since(const struct entry *entry, const struct stat *st)
+{
+	const uint64_t written =
+		(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - entry->mapped_at;
+
+	return entry->mapped_at && !entry->build_id.n && written > clock_ns(CLOCK_REALTIME) - age;
+}
+
 /* Hold the entry's file by a descriptor, if it can be had and is still the same. */
 static bool open_file(struct images *im, struct entry *entry)
 {
@@ -154,6 +170,9 @@ static bool open_file(struct images *im, struct entry *entry)
 		return false;
 	}
 	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
+		return false;
+	entry->is_newer = was_written_since(entry, &st);
+	if (entry->is_newer)
 		return false;
 	entry->size = st.st_size;
 	entry->changed = st.st_mtim;
@@ -246,7 +265,8 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, id, module))
 		number = im->entries[number].older;
 
-	if (number == IMAGE_NONE || is_stale(&im->entries[number])) {
+	if (number == IMAGE_NONE || is_stale(&im->entries[number]) ||
+	    im->entries[number].is_newer) {
 		struct entry entry = { .kind = kind,
 				       .older = newest ? *newest : IMAGE_NONE,
 				       .dev = m->dev,
@@ -265,6 +285,8 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 
 	if (id->n)
 		entry->build_id = *id;
+	if (entry->fd < 0 && !entry->is_opened)
+		entry->mapped_at = id->mapped_at;
 	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
 		where.path = strtab_add(im->strings, m->path);
 		entry->where = where;
@@ -336,6 +358,11 @@ static bool open_image(struct images *im, struct entry *entry)
 		return true;
 	if (entry->is_bad || entry->kind == IMAGE_NO_FILE)
 		return false;
+	if (is_stale(entry)) { /* there is another file in its place now */
+		entry->is_bad = true;
+		close_file(im, entry);
+		return false;
+	}
 	if (entry->kind == IMAGE_VDSO)
 		err = open_vdso(&entry->image, &e);
 	else if (open_file(im, entry))

@@ -29,6 +29,7 @@ void images_free(struct images *im);
 struct build_id {
 	uint8_t bytes[20];
 	size_t n;
+	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC: when; 0: not known */
 };
 
 /* See roots_of(). */

@@ -135,10 +135,13 @@ bool follower_look(struct follower *f)
 void follower_tell_losses(struct follower *f)
 {
 	if (f->has_lost && f->n_lost)
-		log_warn("%" PRIu64 " records of processes were lost: some frames may have no name",
-			 f->n_lost);
+		log_warn(
+			"%" PRIu64
+			" records of processes were lost: some frames, and processes, may have no name",
+			f->n_lost);
 	else if (f->has_lost)
-		log_warn("records of processes were lost: some frames may have no name");
+		log_warn(
+			"records of processes were lost: some frames, and processes, may have no name");
 	f->n_lost = 0;
 	f->has_lost = false;
 }

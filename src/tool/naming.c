@@ -94,7 +94,8 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 
 	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
 		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
-		pc.is_exact = i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
+		pc.is_exact =
+			i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
 		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
 			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else

@@ -393,6 +393,26 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
     }, result
 
 
+def test_programs_without_build_id_in_one_file(tmp_path):
+    """One written over the other: a name is right, or there is none."""
+    programs = [tmp_path / "one", tmp_path / "two"]
+    for program, of in zip(programs, (ONE, TWO)):
+        subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", of, program], check=True)
+    one_file = tmp_path / "program"
+    script = 'for i in 1 2 3 4 5; do for p in "$2" "$3"; do cat "$p" >"$1"; chmod +x "$1"; "$1" --quiet 4; done; done'
+    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        subprocess.run(["sh", "-c", script, "sh", one_file, *programs], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    sums = Counter()
+    for parts, n in read_folded(result.out):
+        if parts[0].startswith("program"):
+            sums[parts[-1]] += n
+    assert sum(sums.values()) == 40, result
+    assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
+    assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
+
+
 def test_code_that_is_in_no_file(workload):
     work = workload("nofile", 10)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -486,6 +506,6 @@ def test_records_that_were_lost_are_told_of(workload):
         run_shell(REPEAT, 20, "/bin/true")  # older kernels tell with the next record
         expected = work.run()
         result = tool.end().ok()
-    said = re.findall(r"^stackcount: (\d+) records of processes were lost: some frames may have no name$", result.err, re.M)
+    said = re.findall(r"^stackcount: (\d+) records of processes were lost: some frames, and processes, may have no name$", result.err, re.M)
     assert len(said) == 1 and int(said[0]) > 0, result
     assert known(result, expected) == expected, result

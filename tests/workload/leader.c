@@ -11,6 +11,7 @@
 
 static uint64_t n_a, n_b;
 static pthread_t first;
+static pthread_barrier_t barrier;
 
 FRAME static void hit(void)
 {
@@ -34,6 +35,7 @@ FRAME static void *work_thread(void *unused)
 {
 	for (uint64_t i = 0; i < n_a; i++)
 		before();
+	(void)pthread_barrier_wait(&barrier);
 	(void)pthread_join(first, NULL);
 	(void)puts("ended");
 	work_pause();
@@ -52,7 +54,9 @@ int main(int argc, char **argv)
 	n_a = work_number(argv[0]);
 	n_b = work_number(argv[1]);
 	first = pthread_self();
+	(void)pthread_barrier_init(&barrier, NULL, 2);
 	if (pthread_create(&thread, NULL, work_thread, NULL) != 0)
 		return 1;
+	(void)pthread_barrier_wait(&barrier);
 	pthread_exit(NULL);
 }
