@@ -460,7 +460,7 @@ void history_look(struct history *h, uint32_t tgid)
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct error e;
 
-	if (life && (life->is_whole || life->exited != UINT64_MAX))
+	if (life && life->is_whole)
 		return;
 	if (mapping_list_read(tgid, &list, &e) || !list.n)
 		return;

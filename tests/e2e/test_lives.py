@@ -393,6 +393,7 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
     }, result
 
 
+@pytest.mark.needs("machine")
 def test_programs_without_build_id_in_one_file(tmp_path):
     """One written over the other: a name is right, or there is none."""
     programs = [tmp_path / "one", tmp_path / "two"]
