@@ -75,6 +75,7 @@ def test_code_in_a_memfd(jit):
     assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("steps, module", [(["@0:3"], "[anon]"), (["m", "@0:3"], "memfd:made")])
 def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
     work = jit(*steps)
@@ -83,6 +84,7 @@ def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
     assert re.fullmatch(rf"[0-9a-f]{{12}} +\[unknown\] {re.escape(module)}\+0xb", top), result
 
 
+@pytest.mark.needs("machine")
 def test_verbose_shows_the_map_and_the_address_in_it(jit):
     work = jit("=0:made", "@0:3")
     result, _ = trace(work, "-U", "-v", "-s", "-p", work.pid, GETPPID)
@@ -102,6 +104,7 @@ ODD_NAMES = {
 }
 
 
+@pytest.mark.needs("machine")
 def test_names_are_shown_raw_and_break_nothing(jit):
     work = jit(*(step for i, name in enumerate(ODD_NAMES) for step in (f"={i}:{name}", f"@{i}:{i + 1}")))
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -119,6 +122,7 @@ def test_an_event_says_which_map(jit):
     assert f'"module":"perf-{work.pid}.map"' in result.out, result
 
 
+@pytest.mark.needs("machine")
 def test_a_map_that_grows(jit):
     work = jit("=0:first", "@0:10", ",", "=1:second", "@1:20", "=2:third", "@2:30")
     with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
@@ -184,6 +188,7 @@ def test_a_function_in_the_place_of_another_as_events(jit):
     assert len(expected) == 3 and folded_chains(result.out)[0] == expected, result
 
 
+@pytest.mark.needs("machine")
 def test_what_was_named_in_an_interval_stays_so(jit):
     work = jit("=0:first", "@0:10", ",", "=0:second", ",", "@0:20")
     with Tool(["-U", "-f", "-i", "0.5", "-p", work.pid, GETPPID]) as tool:
@@ -235,6 +240,7 @@ def test_a_container(tmp_path, where):
     assert found == expected == {chain("made"): 30}, result
 
 
+@pytest.mark.needs("machine")
 def test_an_agent_may_write_it_outside(tmp_path):
     """Where the process has none, by its number here."""
     with Contained("jit", tmp_path, "@0:30", own_pids=True) as work:
@@ -285,6 +291,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("kind", REFUSED)
 def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     make, words = REFUSED[kind]
@@ -302,6 +309,7 @@ def test_what_is_refused_is_said_once_and_blocks_nothing(workload, kind):
     assert len(re.findall(SAID.format(pid=work.pid, words=words), result.err, re.M)) == 1, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("kind", ["user", "fifo", "sparse"])
 def test_what_is_refused_holds_no_events_up(workload, kind):
     make, words = REFUSED[kind]
@@ -315,6 +323,7 @@ def test_what_is_refused_holds_no_events_up(workload, kind):
     assert words in result.err, result
 
 
+@pytest.mark.needs("machine")
 def test_garbage_is_passed_over(workload):
     work = workload("jit", "=0:made", "@0:10")
     lines = [os.urandom(1 << 16).replace(b"\n", b""), b"x", b"1000", b"", b"0" * 100000, b"1000 0 empty"]
@@ -324,6 +333,7 @@ def test_garbage_is_passed_over(workload):
     assert f"perf-{work.pid}.map of process {work.pid}: {len(lines)} lines are not of the form" in result.err, result
 
 
+@pytest.mark.needs("machine")
 def test_a_file_left_by_another_process_of_that_number(workload):
     work = workload("jit", "@0:10")
     with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")) as path:
@@ -332,6 +342,7 @@ def test_a_file_left_by_another_process_of_that_number(workload):
     assert chains(result.ok()) == {chain("[unknown]"): 10}, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("owner, name", [(NOBODY, "made"), (0, "made"), (4242, "[unknown]")])
 def test_whose_file_it_is(owner, name):
     """Of a process that is not root's: its user's and root's are taken."""
