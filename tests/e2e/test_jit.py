@@ -206,6 +206,7 @@ def test_what_was_named_in_an_interval_stays_so(jit):
 # --- that end at once, or are elsewhere ---
 
 
+@pytest.mark.needs("machine")  # emulation is too slow to look at each in time
 @pytest.mark.parametrize("wrap", [[], ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]], ids=["root", "nobody"])
 def test_processes_that_end_at_once(wrap):
     """Over, most of them, when they are heard of: their user is known from the hit."""
