@@ -330,11 +330,6 @@ def test_defect_31_library_is_looked_up_where_the_process_sees_it(tmp_path, work
         process.stdout.close()
 
 
-def open_perf_events(pid):
-    targets = [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
-    return sum("perf_event" in target for target in targets)
-
-
 THOUSANDS = [
     pytest.param("c:*", marks=pytest.mark.needs("uprobe.multi"), id="user functions"),
     pytest.param("s*", marks=pytest.mark.needs("kprobe.multi"), id="kernel functions"),
@@ -346,7 +341,7 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
     work = workload("calls", 1, 0, 0)  # c: is what this process has mapped
     with Tool(["-p", work.pid, pattern]) as tool:
         tool.wait_live(120)
-        n_events = open_perf_events(tool.pid)
+        n_events = tool.n_perf_events()
         result = tool.end(timeout_s=120).ok()
     assert parse_text(result.out).n_functions > 1000
     assert n_events <= 2 * os.cpu_count()  # those that follow processes

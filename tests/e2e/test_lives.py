@@ -479,18 +479,13 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
 # --- losses, and where nothing is followed ---
 
 
-def perf_events_of(tool):
-    links = Path(f"/proc/{tool.pid}/fd")
-    return sum("perf_event" in os.readlink(link) for link in links.iterdir())
-
-
 def test_without_user_stacks_nothing_is_followed():
     with Tool(["-K", "-f", GETPPID]) as tool:
         tool.wait_live()
-        alone = perf_events_of(tool)
+        alone = tool.n_perf_events()
     with Tool(["-f", GETPPID]) as tool:
         tool.wait_live()
-        followed = perf_events_of(tool)
+        followed = tool.n_perf_events()
     for_each_cpu = 2 if kernel.version() >= (5, 12) else 1  # the second tells build IDs
     assert followed == alone + for_each_cpu * os.cpu_count() and alone <= os.cpu_count()
 

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 from folded import parse_line
@@ -176,6 +177,14 @@ class Tool:
             assert time.monotonic() < deadline, "it does not look after processes"
             seen.add(re.search(r"^voluntary_ctxt_switches:\t(\d+)", path.read_text(), re.M)[1])
             time.sleep(0.02)
+
+    def n_perf_events(self):
+        """That it holds open now; other descriptors come and go meanwhile."""
+        count = 0
+        for link in Path(f"/proc/{self.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                count += "perf_event" in os.readlink(link)
+        return count
 
     def send(self, number):
         self.process.send_signal(number)
