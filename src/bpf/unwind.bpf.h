@@ -361,7 +361,6 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 		take_registers(&slot->regs, regs, is_exact);
 		unwind_user(slot, tgid);
 	} else if (is_new_kernel) {
-
 		walk_user_chain(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION);
 	} else {
 		walk_user_frames(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION,

@@ -359,7 +359,7 @@ static void on_exec(struct history *h, const struct process_event *event)
 static bool on_map(struct history *h, const struct process_event *event)
 {
 	struct life *life = current_life(h, event->pid);
-	struct build_id id = { .n = event->n_build_id, .mapped_at = event->time };
+	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
 		memcpy(id.bytes, event->build_id, id.n);
@@ -472,7 +472,7 @@ void history_look(struct history *h, uint32_t tgid)
 					      .end = m->end,
 					      .offset = m->offset,
 					      .image = images_add(h->images, list.tid, life->root,
-								  m, &(struct build_id){}),
+								  m, &(struct file_stamp){}),
 					      .until = UINT64_MAX };
 
 		add_if_free(h, life, &region);

@@ -31,19 +31,18 @@ struct entry {
 	uint64_t size; /* with the time: when it was opened */
 	struct timespec changed;
 	const char *module;
-	int fd;                   /* -1: not open */
-	bool is_opened;           /* ever: size and time are known */
-	bool is_bad;              /* no image can be made of it */
-	bool is_memory;           /* anonymous, or a file of memory */
-	struct image *image;      /* NULL: its symbols are not in memory */
-	uint64_t bytes;           /* that they take */
-	uint64_t last_used;       /* by the clock of look-ups */
-	uint32_t pid;             /* a process that has it mapped */
-	int root;                 /* that it had, or -1 */
-	struct mapping where;     /* and where; its path is lent by the strtab */
-	struct build_id build_id; /* as the kernel told it; empty: not */
-	uint64_t mapped_at;       /* ns of CLOCK_MONOTONIC; 0: not known */
-	bool is_newer;            /* what was found was written later than that */
+	int fd;               /* -1: not open */
+	bool is_opened;       /* ever: size and time are known */
+	bool is_bad;          /* no image can be made of it */
+	bool is_memory;       /* anonymous, or a file of memory */
+	struct image *image;  /* NULL: its symbols are not in memory */
+	uint64_t bytes;       /* that they take */
+	uint64_t last_used;   /* by the clock of look-ups */
+	uint32_t pid;         /* a process that has it mapped */
+	int root;             /* that it had, or -1 */
+	struct mapping where; /* and where; its path is lent by the strtab */
+	struct file_stamp stamp;
+	bool is_newer; /* what was found was written later than that */
 };
 
 struct images {
@@ -138,9 +137,10 @@ static bool was_written_since(const struct entry *entry, const struct stat *st)
 {
 	const uint64_t written =
 		(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
-	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - entry->mapped_at;
+	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - entry->stamp.mapped_at;
 
-	return entry->mapped_at && !entry->build_id.n && written > clock_ns(CLOCK_REALTIME) - age;
+	return entry->stamp.mapped_at && !entry->stamp.n &&
+	       written > clock_ns(CLOCK_REALTIME) - age;
 }
 
 /* Hold the entry's file by a descriptor, if it can be had and is still the same. */
@@ -229,21 +229,21 @@ static bool is_memory(const struct mapping *m)
 	return !m->inode;
 }
 
-static bool is_same_build(const struct build_id *a, const struct build_id *b)
+static bool is_same_build(const struct file_stamp *a, const struct file_stamp *b)
 {
 	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
 }
 
 /* The kernel gives an inode's number to another file at once. */
 static bool is_entry_of(const struct entry *entry, enum image_kind kind, const struct mapping *m,
-			const struct build_id *id, const char *module)
+			const struct file_stamp *id, const char *module)
 {
 	if (entry->kind != kind)
 		return false;
 	if (kind != IMAGE_FILE)
 		return entry->module == module;
 	return entry->dev == m->dev && entry->inode == m->inode &&
-	       (!id->n || !entry->build_id.n || is_same_build(&entry->build_id, id));
+	       (!id->n || !entry->stamp.n || is_same_build(&entry->stamp, id));
 }
 
 int images_root(struct images *im, uint32_t pid)
@@ -252,7 +252,7 @@ int images_root(struct images *im, uint32_t pid)
 }
 
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
-		    const struct build_id *id)
+		    const struct file_stamp *stamp)
 {
 	enum image_kind kind = kind_of(m);
 	const char *module = strtab_add(im->strings, module_of(m->path));
@@ -262,7 +262,7 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 	uint32_t number = newest ? *newest : IMAGE_NONE;
 	struct mapping where = *m;
 
-	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, id, module))
+	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, stamp, module))
 		number = im->entries[number].older;
 
 	if (number == IMAGE_NONE || is_stale(&im->entries[number]) ||
@@ -283,10 +283,8 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 
 	struct entry *entry = &im->entries[number];
 
-	if (id->n)
-		entry->build_id = *id;
-	if (entry->fd < 0 && !entry->is_opened)
-		entry->mapped_at = id->mapped_at;
+	if (stamp->n || (!entry->stamp.n && entry->fd < 0 && !entry->is_opened))
+		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
 		where.path = strtab_add(im->strings, m->path);
 		entry->where = where;
@@ -337,14 +335,14 @@ static int open_vdso(struct image **ret, struct error *e)
 static int check_build(const struct entry *entry, struct error *e)
 {
 	const uint8_t *bytes;
-	struct build_id id = {};
+	struct file_stamp id = {};
 
-	if (!entry->build_id.n)
+	if (!entry->stamp.n)
 		return 0;
 	id.n = image_build_id(entry->image, &bytes);
 	if (id.n && id.n <= sizeof(id.bytes))
 		memcpy(id.bytes, bytes, id.n);
-	if (is_same_build(&id, &entry->build_id))
+	if (is_same_build(&id, &entry->stamp))
 		return 0;
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
 }

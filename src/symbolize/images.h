@@ -25,23 +25,23 @@ struct images;
 struct images *images_new(struct strtab *strings, bool asks_servers);
 void images_free(struct images *im);
 
-/* As the kernel tells it of a mapping; 0 bytes where it does not. */
-struct build_id {
-	uint8_t bytes[20];
+/* What the kernel told of a mapped file besides device and inode. */
+struct file_stamp {
+	uint8_t bytes[20]; /* its build ID, of @n bytes; 0: not told */
 	size_t n;
-	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC: when; 0: not known */
+	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC; 0: not known */
 };
 
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);
 
 /*
- * The image that @m of process @pid maps, a file of build @id; numbers stay what they are. If the
+ * The image that @m of process @pid maps, a file with @stamp; numbers stay what they are. If the
  * process has gone, the file is looked for below @root (images_root(); -1: nowhere), and so are its
  * symbols.
  */
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
-		    const struct build_id *id);
+		    const struct file_stamp *stamp);
 
 /* "libc.so.6", "[vdso]", "[anon]". Lent by the strtab. */
 const char *images_module(const struct images *im, uint32_t image);

@@ -204,7 +204,7 @@ static void read_maps(struct processes *ps, struct process *p)
 					 .end = m->end,
 					 .offset = m->offset,
 					 .image = images_add(ps->images, list.tid, root, m,
-							     &(struct build_id){}) };
+							     &(struct file_stamp){}) };
 
 		array_push(regions, n, capacity, region);
 	}

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -180,6 +181,36 @@ static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
 /* A breakpoint of the CPU's: nothing is written into the program, where there may be probes. */
 #define DR7_FIRST_ON 1
 
+/* Constructors may do anything, wait for input too: then it goes on from wherever it is. */
+#define MOST_WAITS 1000 /* of 1 ms */
+
+/* Until it has stopped or ended; false: neither in time. */
+static bool wait_for_stop(struct command *c)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	pid_t pid = 0;
+
+	for (int i = 0; i < MOST_WAITS && !pid; i++) {
+		pid = waitpid(c->pid, &c->status, WNOHANG);
+		if (!pid)
+			(void)nanosleep(&pause, NULL);
+	}
+	return pid == c->pid;
+}
+
+/* What else stops it before our signal does is given to it. */
+static void stop_now(struct command *c)
+{
+	(void)kill(c->pid, SIGSTOP);
+	while (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status) &&
+	       WSTOPSIG(c->status) != SIGSTOP) {
+		uintptr_t signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
+
+		(void)set_debug_register(c->pid, 7, 0);
+		(void)ptrace(PTRACE_CONT, c->pid, NULL, signal);
+	}
+}
+
 void command_run_to_entry(struct command *c)
 {
 	const uint64_t entry = c->is_stopped ? entry_of(c->pid) : 0;
@@ -187,15 +218,21 @@ void command_run_to_entry(struct command *c)
 	if (!entry || !set_debug_register(c->pid, 0, entry) ||
 	    !set_debug_register(c->pid, 7, DR7_FIRST_ON))
 		return;
-	if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0 || waitpid(c->pid, &c->status, 0) != c->pid)
+	if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0)
 		return;
+
+	const bool is_in_time = wait_for_stop(c);
+
+	if (!is_in_time)
+		stop_now(c);
 	if (!WIFSTOPPED(c->status)) { /* it has ended */
 		c->is_stopped = false;
 		c->pid = 0;
 		return;
 	}
 	(void)set_debug_register(c->pid, 7, 0);
-	c->signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
+	if (is_in_time && WSTOPSIG(c->status) != SIGTRAP)
+		c->signal = WSTOPSIG(c->status);
 }
 
 void command_let_go(struct command *c)

@@ -54,6 +54,11 @@ int follower_fd(const struct follower *f)
 	return sideband_fd(f->sideband);
 }
 
+static struct symbolizer *names_of(const struct follower *f)
+{
+	return f->run->tool->names(f->run);
+}
+
 /* Hits from here on are of another life, though the program is the same. */
 static void begin_life(const struct follower *f, uint32_t tgid)
 {
@@ -85,7 +90,7 @@ static int take_event(void *context, const struct process_event *event)
 		follower_look_again(f);
 	}
 	tell_unwinder(f->run, event);
-	if (f->run->tool->on_process(f->run, event))
+	if (symbolizer_event(names_of(f), event))
 		begin_life(f, event->pid);
 	return 0;
 }
@@ -96,7 +101,7 @@ void follower_read(struct follower *f, uint64_t until)
 
 	if (until >= sideband_until(f->sideband))
 		(void)sideband_read(f->sideband, false, take_event, f);
-	while ((tgid = f->run->tool->on_look(f->run)) != 0)
+	while ((tgid = symbolizer_look_again(names_of(f))) != 0)
 		begin_life(f, tgid);
 }
 
@@ -108,11 +113,15 @@ void follower_look_again(struct follower *f)
 		f->proc = opendir("/proc");
 }
 
-static void look_at(struct run *r, uint32_t tgid)
+/* With -p and a command those are known that matter; what they map may have been lost. */
+static void look_at(const struct follower *f, uint32_t tgid)
 {
-	r->tool->on_old_process(r, tgid);
-	if (r->unwinder && !r->opt->pids.n && !r->command.pid)
-		unwinder_look(r->unwinder, tgid, UNWINDER_SOMETIME);
+	const struct run *r = f->run;
+	const bool is_chosen = r->opt->pids.n || r->opt->command;
+
+	symbolizer_look(names_of(f), tgid);
+	if (r->unwinder)
+		unwinder_look(r->unwinder, tgid, is_chosen ? UNWINDER_IF_KNOWN : UNWINDER_SOMETIME);
 }
 
 bool follower_look(struct follower *f)
@@ -126,7 +135,7 @@ bool follower_look(struct follower *f)
 			(void)closedir(f->proc);
 			f->proc = NULL;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
-			look_at(f->run, (uint32_t)strtoul(entry->d_name, NULL, 10));
+			look_at(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
 	return f->proc != NULL;

@@ -26,7 +26,7 @@ void output_init(struct output *o, struct waiter *waiter);
 
 /*
  * Write all. A closed pipe is no error. A render_write of report/render.h, @output being the
- * context. Returns 0, or a negative errno; -EINTR: a signal asked for the end, and nobody read.
+ * context. Returns 0, or a negative errno; -EINTR: a second signal came while nobody read.
  */
 int output_write(void *output, const char *bytes, size_t n);
 

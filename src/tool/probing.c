@@ -71,6 +71,7 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
+	setup_following(&setup, r->host, &options);
 	err = object_load(&options, &r->features, &r->object, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "report/escape.h"
+#include "tool/naming.h"
 #include "tool/patterns.h"
 #include "tool/probing.h"
 #include "tool/setup.h"
@@ -107,10 +108,11 @@ static void take_notice(void *context, const struct notice *notice)
 
 	if (notice->type == NOTICE_UNMAPPED)
 		look_at_mappings(r, notice->tgid);
-
-	/* The life that it leads must be known, also if it began after the last reading. */
-	if (notice->type == NOTICE_PROCESS)
+	if (notice->type == NOTICE_PROCESS && r->tool->names) {
+		/* The life that it leads must be known, also if it began since the last reading. */
 		run_follow(r, notice->time);
+		name_process(r->tool->names(r), notice);
+	}
 	r->is_enough = r->is_enough || notice->type == NOTICE_ENOUGH;
 	r->tool->on_notice(r, notice);
 }
@@ -121,7 +123,6 @@ static int patience_ms(const struct run *r)
 
 	if (r->mapping_until > clock_ns(CLOCK_MONOTONIC))
 		return MAPPING_MS;
-
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	return r->processes && (ms < 0 || ms > FOLLOW_MS) ? FOLLOW_MS : ms;
@@ -215,7 +216,7 @@ static int run_command(struct run *r, struct error *e)
 	if (err)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
-	r->tool->on_notice(r, &notice);
+	take_notice(r, &notice);
 	if (r->unwinder)
 		unwind_command(r);
 	command_let_go(&r->command);
@@ -234,7 +235,7 @@ static int follow(struct run *r, struct error *e)
 {
 	int err;
 
-	if (r->opt->kernel_only || !r->tool->on_process)
+	if (r->opt->kernel_only || !r->tool->names)
 		return 0;
 	err = follower_open(r, &r->processes, e);
 	if (!err)

@@ -15,10 +15,10 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "host/host.h"
-#include "host/sideband.h"
 #include "match/target.h"
 #include "store/losses.h"
 #include "store/notices.h"
+#include "symbolize/symbolize.h"
 #include "tables/unwinder.h"
 #include "tool/command.h"
 #include "tool/follow.h"
@@ -43,19 +43,9 @@ struct tool_parts {
 	int (*patience_ms)(const struct run *r);
 	/* Has slept that long, or something has happened. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
-	/*
-	 * A process does something: true if it should begin another life (symbolize/symbolize.h).
-	 * NULL: nobody wants to know.
-	 */
-	bool (*on_process)(struct run *r, const struct process_event *event);
-	/*
-	 * What no event tells of: returns a process that should begin another life, 0: none (any
-	 * more). With on_process.
-	 */
-	uint32_t (*on_look)(struct run *r);
-	/* A process was there before. With on_process. */
-	void (*on_old_process)(struct run *r, uint32_t tgid);
-	/* The programs said so (bpf/abi.h). */
+	/* Who is told what processes do, from open() on. NULL: nobody wants to know. */
+	struct symbolizer *(*names)(const struct run *r);
+	/* The programs said so (bpf/abi.h), and it is not about processes. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
 	/* --interval is over: report. May be NULL. */
 	int (*on_interval)(struct run *r, struct error *e);

@@ -124,6 +124,15 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
+void setup_following(const struct setup *setup, struct host *host, struct object_options *o)
+{
+	if (!o->config.max_user_frames)
+		return;
+	o->config.has_lives = 1;
+	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
+	set_unwinding(o, setup, host);
+}
+
 int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,
 		 struct error *e)
 {
@@ -139,12 +148,6 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 	set_filters(config, opt);
 
 	int err = set_seeds(config, e);
-
-	if (config->max_user_frames) {
-		config->has_lives = 1;
-		set_unwinding(ret, setup, host);
-		ret->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	}
 
 	if (!err && setup->command_tgid)
 		err = follow(ret, host, setup->command_tgid, e);

@@ -161,33 +161,17 @@ static int put_header(struct run *r, struct error *e)
 	return run_put_header(r, r->opt->folded, e);
 }
 
-static bool on_process(struct run *r, const struct process_event *event)
+static struct symbolizer *names(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 
-	return symbolizer_event(t->symbolizer, event);
-}
-
-static uint32_t on_look(struct run *r)
-{
-	const struct stackcount *t = r->own;
-
-	return symbolizer_look_again(t->symbolizer);
-}
-
-static void on_old_process(struct run *r, uint32_t tgid)
-{
-	const struct stackcount *t = r->own;
-
-	symbolizer_look(t->symbolizer, tgid);
+	return t->symbolizer;
 }
 
 static void on_notice(struct run *r, const struct notice *notice)
 {
 	struct stackcount *t = r->own;
 
-	if (notice->type == NOTICE_PROCESS)
-		name_process(t->symbolizer, notice);
 	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
 }
 
@@ -238,9 +222,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.open = open_store,
 		.start = start,
 		.put_header = put_header,
-		.on_process = on_process,
-		.on_look = on_look,
-		.on_old_process = on_old_process,
+		.names = names,
 		.on_notice = on_notice,
 		.on_wake = on_wake,
 		.on_interval = on_interval,

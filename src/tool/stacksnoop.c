@@ -449,33 +449,17 @@ static int patience_ms(const struct run *r)
 	return t->is_awake ? READ_MS : -1;
 }
 
-static bool on_process(struct run *r, const struct process_event *event)
+static struct symbolizer *names(const struct run *r)
 {
 	const struct stacksnoop *t = r->own;
 
-	return symbolizer_event(t->symbolizer, event);
-}
-
-static uint32_t on_look(struct run *r)
-{
-	const struct stacksnoop *t = r->own;
-
-	return symbolizer_look_again(t->symbolizer);
-}
-
-static void on_old_process(struct run *r, uint32_t tgid)
-{
-	const struct stacksnoop *t = r->own;
-
-	symbolizer_look(t->symbolizer, tgid);
+	return t->symbolizer;
 }
 
 static void on_notice(struct run *r, const struct notice *notice)
 {
 	struct stacksnoop *t = r->own;
 
-	if (notice->type == NOTICE_PROCESS)
-		name_process(t->symbolizer, notice);
 	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
 	t->is_awake = t->is_awake || notice->type == NOTICE_EVENTS;
 }
@@ -533,9 +517,7 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.put_header = put_header,
 		.patience_ms = patience_ms,
 		.on_wake = on_wake,
-		.on_process = on_process,
-		.on_look = on_look,
-		.on_old_process = on_old_process,
+		.names = names,
 		.on_notice = on_notice,
 		.stop = stop,
 		.report = report,

@@ -1,6 +1,7 @@
 """User stacks by unwind tables: whole, down to where the process or thread began, though the
 programs have no frame pointers."""
 
+import os
 import re
 
 import pytest
@@ -124,6 +125,20 @@ def test_a_process_that_was_there_before_is_known_within_the_first_second(worklo
         expected = work.run()
         result = tool.end()
     check_known(result, expected)
+
+
+@needs_unwinding
+def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
+    """The tool does not wait for the program's own first instruction for ever."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = [workload_path("early"), fifo, "10"]
+    with Tool([*DWARF, "-U", "-T", "-i", "0.1", GETPPID, "--", *command]) as tool:
+        tool.wait_for("stdout", rb"^\d\d:\d\d:\d\d$")
+        fifo.write_bytes(b"x")
+        result = tool.wait().ok()
+    assert sum(map(int, re.findall(r"^    (\d+)$", result.out, re.M))) == 10, result
+    assert "exited with status 0" in result.err, result
 
 
 INTERPRETERS = [

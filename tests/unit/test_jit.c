@@ -339,7 +339,7 @@ static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
 	};
 
 	return images_may_be_made(f->images,
-				  images_add(f->images, 0x7000000, -1, &m, &(struct build_id){}));
+				  images_add(f->images, 0x7000000, -1, &m, &(struct file_stamp){}));
 }
 
 /* Every process has the kernel's pages: they are no reason to look for a map. */
@@ -362,7 +362,7 @@ static void what_is_no_file_may_be_made_by_the_process(void **state)
 			images_add(f->images, 0x7000000, -1,
 				   &(struct mapping){
 					   .end = 1, .dev = 1, .inode = 10, .path = "/memfd:a/b" },
-				   &(struct build_id){})),
+				   &(struct file_stamp){})),
 		"memfd:a/b");
 }
 
