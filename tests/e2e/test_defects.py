@@ -215,8 +215,7 @@ def test_defect_24_patterns_match_rust_and_d_names(name):
     assert len(listed.splitlines()) == 1, listed
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_defect_25_glob_is_a_glob(workload):
     work = workload("calls", 5, 0, 7)
     for pattern, names in (
@@ -244,16 +243,14 @@ def test_defect_26_colons_in_names_are_no_separators(workload):
     assert len(listed.splitlines()) == 2, listed
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_defect_27_globs_match_whole_names_for_every_kind():
     assert stackcount("-l", f"{CALLS}:lea").status == 1
     assert stackcount("-l", "t:sched:sched_swit").status == 1
     assert stackcount("-l", f"u:{workload_path('usdt')}:tic").status == 1
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_defect_27_regexps_are_unanchored_for_every_kind():
     assert "sched_switch" in stackcount("-l", "-r", "t:sched:swit").ok().out
     assert "leaf_bare" in stackcount("-l", "-r", f"{CALLS}:af_ba").ok().out
@@ -266,15 +263,13 @@ def test_defect_27_regexps_are_unanchored_for_kernel_functions():
     assert stackcount("-l", "fs_rea").status == 1
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_defect_28_patterns_match_names_as_people_write_them():
     listed = stackcount("-l", f"{workload_path('cxx')}:shop::price*").ok().out
     assert len(listed.splitlines()) == 2, listed
 
 
-@pytest.mark.needs("machine")
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_defect_28_mangled_names_still_match():
     listed = stackcount("-l", f"{workload_path('cxx')}:_ZN4shop5priceEd").ok().out
     assert len(listed.splitlines()) == 1, listed

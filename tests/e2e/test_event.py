@@ -124,6 +124,7 @@ def test_a_refused_function_does_not_cost_the_others():
     assert parse_text(result.out).n_functions == backends(result)["uprobe.event"] - 1 > 20
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("name", ["a b", "#no", "new\nline", "\u00a0", "%return", "(0x10)"])
 def test_a_path_that_no_definition_can_hold(name, tmp_path):
     folder = tmp_path / name

@@ -127,6 +127,7 @@ def test_several_patterns_in_one_run(workload):
     check(result, ending(expected, "leaf", "leaf_bare"))
 
 
+@pytest.mark.needs("machine")
 def test_intervals_add_up(workload):
     """No hit twice, none between, while maps are swapped under the load."""
     seconds, n = (8, 8_000) if IN_GUEST else (4, 400_000)

@@ -117,6 +117,7 @@ def test_kernel_without_kprobes_says_so_and_what_works():
     refused(result, FAILED, "kprobe|kernel function", "tracepoint")
 
 
+@pytest.mark.needs("machine")
 def test_pid_that_ends_while_traced_is_no_error(workload):
     work = workload("syscalls", "getppid", 30, 0)
     with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
@@ -280,6 +281,7 @@ def test_kptr_restrict(sysctl):
     assert "[unknown]" in result.out and "schedule" not in result.out
 
 
+@pytest.mark.needs("machine")
 def test_closed_standard_output_ends_the_run(workload):
     """stackcount -i 0.1 ... | head -1"""
     read_end, write_end = os.pipe()
@@ -302,6 +304,7 @@ def test_closed_standard_output_ends_the_run(workload):
     assert len(err.splitlines()) <= 1, err
 
 
+@pytest.mark.needs("machine")
 def test_full_disk_is_told():
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -376,6 +379,7 @@ def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     assert process.returncode == 1 and b"nobody read it" in err, err
 
 
+@pytest.mark.needs("machine")
 def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
     work = workload("distinct", 5_000, 2)
     with unread("-U", "-f", "-i", "0.2", "-p", work.pid, GETPPID) as (process, read_end):
@@ -424,6 +428,7 @@ def test_many_single_events_are_told_beforehand():
     assert re.search(r"^stackcount: \d{3} probes need an event each: the kernel may take \d+ s", result.err, re.M)
 
 
+@pytest.mark.needs("machine")
 def test_second_interrupt_is_obeyed():
     with Tool(["c:str*"]) as tool:
         tool.wait_live()

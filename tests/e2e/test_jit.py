@@ -112,6 +112,7 @@ def test_names_are_shown_raw_and_break_nothing(jit):
     assert found == {shown: i + 1 for i, shown in enumerate(ODD_NAMES.values())}, result
 
 
+@pytest.mark.needs("machine")
 def test_an_event_says_which_map(jit):
     work = jit("=0:made", "@0:3")
     with snoop("--json", "-U", "-p", work.pid, GETPPID) as tool:
@@ -135,6 +136,7 @@ def test_a_map_that_grows(jit):
     assert len(expected) == 3 and chains(result) == expected, result
 
 
+@pytest.mark.needs("machine")
 def test_a_map_that_grows_as_events(jit):
     work = jit(*(step for i in range(9) for step in (f"={i}:made_{i}", f"@{i}:{100 + i}")))
     with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
@@ -144,6 +146,7 @@ def test_a_map_that_grows_as_events(jit):
     assert len(expected) == 9 and folded_chains(result.out)[0] == expected, result
 
 
+@pytest.mark.needs("machine")
 def test_a_name_that_is_told_late(jit):
     """What had none has it with the next event."""
     work = jit("@0:5", ",", "=0:late", "@0:5")
@@ -168,6 +171,7 @@ def work_with_looks(tool, work):
     return work.finish()
 
 
+@pytest.mark.needs("machine")
 def test_a_function_in_the_place_of_another(jit):
     """One stack of addresses, three functions: by the time of the hit."""
     work = jit(*REPLACED)
@@ -179,6 +183,7 @@ def test_a_function_in_the_place_of_another(jit):
     assert chains(result) == expected, result
 
 
+@pytest.mark.needs("machine")
 def test_a_function_in_the_place_of_another_as_events(jit):
     work = jit(*REPLACED)
     with snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:

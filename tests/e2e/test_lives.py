@@ -252,7 +252,7 @@ while [ $i -lt $1 ]; do i=$((i + 1)); "$2" 3; "$3" 5; /bin/true; done
 """
 
 
-@pytest.mark.needs("pid_max of a name space")
+@pytest.mark.needs("machine", "pid_max of a name space")
 def test_a_small_name_space_whose_numbers_come_round():
     """Linux 6.14 has a pid_max for each name space."""
     n = scaled(400, least=300)

@@ -101,6 +101,7 @@ def test_pid_holds_for_user_functions_and_usdt(workload):
         assert sum(count for _, count in read_folded(result.out)) == 100, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", short_and_long("-c", "--cpu"))
 @pytest.mark.parametrize("cpu", [0, 1])
 def test_cpu(workload, option, cpu):
@@ -158,7 +159,7 @@ def test_regexp(workload, option):
     assert chains(result.ok()) == ending(expected, "leaf", "leaf_bare"), result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_regexp_is_not_anchored(workload):
     work = workload("calls", 10, 20, 30)
     result, expected = trace(work, "-f", "-r", f"{workload_path('calls')}:eaf")
@@ -166,6 +167,7 @@ def test_regexp_is_not_anchored(workload):
     assert found == ending(expected, "leaf", "leaf_bare"), result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", short_and_long("-n", "--events"))
 def test_events_ends_after_so_many_hits(workload, option):
     work = workload("syscalls", "getppid", 5000, 5000)
@@ -176,6 +178,7 @@ def test_events_ends_after_so_many_hits(workload, option):
     assert sum(count for _, count in read_folded(result.out)) == 700, result
 
 
+@pytest.mark.needs("machine")
 def test_top_shows_the_most_frequent(workload):
     work = workload("syscalls", "getppid", 40, 2)
     result, _ = trace(work, "-U", "-f", "--top", 1, "-p", work.pid, GETPPID)
@@ -189,6 +192,7 @@ def test_min_leaves_out_what_is_rare(workload):
     assert [count for _, count in read_folded(result.ok().out)] == [40], result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", ["-l", "--list"])
 def test_list_prints_what_matches_and_attaches_nothing(option):
     result = stackcount(option, "t:sched:sched_switch").ok()
@@ -203,7 +207,7 @@ def test_list_of_a_wildcard():
     assert "getppid" in result.out and "getpid" in result.out
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_list_of_user_functions_and_probes():
     functions = stackcount("-l", f"{workload_path('calls')}:leaf*").ok().out
     assert len(functions.splitlines()) == 3, functions
@@ -295,6 +299,7 @@ def test_command_that_does_not_exist():
     assert "/no/such/command" in result.err and result.stdout == b""
 
 
+@pytest.mark.needs("machine")
 def test_perpid_names_the_process(workload):
     work = workload("syscalls", "getppid", 40, 2)
     result, _ = trace(work, "-P", "-U", GETPPID)
@@ -303,6 +308,7 @@ def test_perpid_names_the_process(workload):
     assert {entry.comm for entry in ours} == {"syscalls"}
 
 
+@pytest.mark.needs("machine")
 def test_several_pids_are_told_apart(workload):
     works = [workload("syscalls", "getppid", n, 0) for n in (10, 20)]
     with Tool(["-U", "-p", ",".join(str(work.pid) for work in works), GETPPID]) as tool:
@@ -314,6 +320,7 @@ def test_several_pids_are_told_apart(workload):
     assert found == {works[0].pid: 10, works[1].pid: 20}, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_the_report(workload, number):
     work = workload("syscalls", "getppid", 40, 2)

@@ -142,6 +142,7 @@ def check_times(events, before, after):
     assert before <= times[0] and times[-1] <= after, (before, times[0], times[-1], after)
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("form,read", [("-U", read_text), ("--json", read_json)])
 def test_events_are_in_the_order_of_their_times_across_cpus(workload, form, read):
     n = scaled(20_000)
@@ -169,6 +170,7 @@ def test_both_cpus_are_in_one_order(workload):
     assert times == sorted(times)
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("form", ["-T", "--timestamp"])
 def test_time_of_day(workload, form):
     work = workload("syscalls", "getppid", 30, 0)
@@ -197,6 +199,7 @@ def test_time_of_day_of_another_time_zone(workload):
     assert round((clocks[0] - clocks[1]) / 60e9) % 1440 == 330
 
 
+@pytest.mark.needs("machine")
 def test_time_of_day_for_programs_is_in_order_too(workload):
     n = scaled(20_000)
     work = workload("syscalls", "getppid", n, n, 1, cpus=[0, 1])
@@ -312,6 +315,7 @@ def test_defect_65_odd_commands(comm, text, folded):
 # --- the end ---
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", ["-n", "--events"])
 def test_ends_after_so_many_events(workload, option):
     work = workload("syscalls", "getppid", 5000, 5000)
@@ -322,6 +326,7 @@ def test_ends_after_so_many_events(workload, option):
     assert len(read_text(result.out)) == 700 and result.lost == 0, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", ["-D", "--duration"])
 def test_ends_after_so_long(workload, option):
     work = workload("syscalls", "getppid", 30, 0)
@@ -333,6 +338,7 @@ def test_ends_after_so_long(workload, option):
     assert len(read_text(result.out)) == 30
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_with_all_events_so_far(workload, number):
     work = workload("syscalls", "getppid", FEW, FEW, cpus=[0, 1])
@@ -361,6 +367,7 @@ def test_command_and_its_children_alone(workload):
     assert other.pid not in {event.pid for event in read_json(result.out)}
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("form", ["-v", "-f", "--json"])
 def test_reader_that_goes_ends_the_run(workload, form):
     """stacksnoop ... | head -1"""
@@ -433,7 +440,7 @@ def test_pids_and_cpus(workload):
     assert sorted(event.pid for event in events) == sorted(100 * [work.pid for work in works[:3]])
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_offsets(workload):
     work = workload("calls", 5, 0, 0)
     result, _ = trace(work, "-s", f"{CALLS}:leaf")
@@ -454,6 +461,7 @@ def test_verbose_says_where_a_frame_without_a_name_is(workload):
         assert re.fullmatch(r"\[unknown\] calls-stripped\+0x[0-9a-f]+", event.user[1]), event
 
 
+@pytest.mark.needs("machine")
 def test_depth(workload):
     work = workload("deep", 60, 30)
     result, _ = trace(work, "-U", "--max-depth", 7, "-p", work.pid, GETPPID)
@@ -464,7 +472,7 @@ def test_depth(workload):
     assert event_chains(read_text(result.ok().out)) == expected
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_regular_expression(workload):
     work = workload("calls", 10, 20, 30)
     result, expected = trace(work, "-f", "-r", f"{CALLS}:^leaf(_bare)?$")
@@ -483,6 +491,7 @@ def test_folded_lines_are_command_user_kernel(workload):
         assert parts[at + 1].startswith("entry_SYSCALL_64") and "do_syscall_64" in parts
 
 
+@pytest.mark.needs("machine")
 def test_all_forms_say_the_same(workload):
     """Of the same events, at the same time."""
     work = workload("syscalls", "getppid", 30, 20)

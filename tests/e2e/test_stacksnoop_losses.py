@@ -61,6 +61,7 @@ def trace_in_parts(works, *args):
 MORE_THAN_FITS = 40_000  # into pipe, buffer and rings of 4 MiB in all
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("form", ["-f", "--json"])
 def test_slow_reader_loses_events_and_is_told(workload, form):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
@@ -78,6 +79,7 @@ def test_slow_reader_loses_events_and_is_told(workload, form):
     assert re.search(r"Lost \d+ hits: .*came faster than they could be printed", result.err), result.err
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("by_signal", [True, False])
 def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(workload, by_signal):
     works = [workload("syscalls", "getppid", n, 0) for n in (20_000, 7)]
@@ -97,6 +99,7 @@ def test_nothing_that_comes_after_the_end_is_printed_however_slow_the_reader(wor
     check_sum(result, found, expected)
 
 
+@pytest.mark.needs("machine")
 def test_what_is_not_printed_in_the_end_is_told(workload):
     n = 20_000
     work = workload("syscalls", "getppid", n, 0)
@@ -115,6 +118,7 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
     assert n <= result.out.count("\n") + result.lost + unprinted <= n + 65536 // 20
 
 
+@pytest.mark.needs("machine")
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     """The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
@@ -129,6 +133,7 @@ def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
     check_sum(result, folded_chains(result.out)[0], expected)
 
 
+@pytest.mark.needs("machine")
 def test_times_stay_right_across_what_was_lost(workload):
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0, cpus=[0, 1])
     args = ("--json", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
@@ -186,7 +191,7 @@ def test_more_stacks_than_the_kernel_has_room_for(workload):
     assert 2 * sum(sums.values()) > MOST_PIECES
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_everything_is_forgotten_where_memory_ends(workload):
     """The text of each process's 200 stacks is 0.4 MB, and all together may take 1 MiB."""
     works = [workload("distinct", 200, 3) for _ in range(6)]
@@ -197,6 +202,7 @@ def test_everything_is_forgotten_where_memory_ends(workload):
     assert len(sums) == 200, "what was seen again later has no stack any more"
 
 
+@pytest.mark.needs("machine")
 def test_slow_reader_of_many_stacks(workload):
     n_stacks = 10_000
     work = workload("distinct", n_stacks, 3)
