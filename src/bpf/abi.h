@@ -216,6 +216,22 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 	return cpu * per_cpu + target;
 }
 
+/*
+ * Where the kernel's structures have what tells which file is mapped at an address, in bytes from
+ * the beginning of each. From the kernel's BTF: they differ between versions.
+ */
+struct vma_offsets {
+	__u32 is_known;
+	__u32 vm_pgoff; /* struct vm_area_struct */
+	__u32 vm_file;
+	__u32 f_inode; /* struct file */
+	__u32 i_sb;    /* struct inode */
+	__u32 i_ino;
+	__u32 i_mtime; /* its seconds */
+	__u32 s_dev;   /* struct super_block */
+};
+_Static_assert(sizeof(struct vma_offsets) == 32, "abi");
+
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
 	__u64 hash_seed[2];   /* random, odd */
@@ -244,6 +260,7 @@ struct trace_config {
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
 	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
 	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
+	struct vma_offsets vma;  /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 80 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 80 + 32 + MAX_CPUS / 8, "abi");

@@ -1,6 +1,6 @@
 /*
  * bpf/kernel.h - the few things of the kernel that the BPF programs read. Fixed by
- * ABI, so nothing is relocated and no BTF of the kernel is parsed at start-up.
+ * ABI, so nothing is relocated and libbpf parses no BTF of the kernel at start-up.
  */
 #pragma once
 
@@ -23,4 +23,11 @@ struct user_frame {
 	unsigned long return_address;
 };
 
+#define PAGE_SHIFT 12
+
 struct task_struct;
+
+/* Its first members, in every kernel; where others are is told by struct vma_offsets. */
+struct vm_area_struct {
+	unsigned long vm_start, vm_end;
+};

@@ -77,6 +77,13 @@ struct search {
 	__u32 high;
 };
 
+/* What the kernel has mapped at an address. */
+struct found_file {
+	struct unwind_file_key key; /* inode 0: no file */
+	__u64 start;                /* of the mapping */
+	__u64 n_asked;              /* since user space was told of one */
+};
+
 struct scratch_slot {
 	__u64 busy;
 	__u64 number;  /* key in 'scratch' */
@@ -90,6 +97,7 @@ struct scratch_slot {
 	struct window window;
 	/* Of walking by tables: what was found for the frame, and its registers. */
 	struct unwind_space space;
+	struct found_file file;
 	struct search search;
 	struct unwind_rule rule;
 	__u64 word;
@@ -229,6 +237,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct unwind_space);
 } spaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, struct unwind_file_key);
+	__type(value, struct unwind_file);
+} files SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -192,6 +192,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
+	size_map(s->maps.files, options->config.vma.is_known ? MOST_FILES : 0, features);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.recent_rules,
 		   options->config.unwind ? options->n_cpus * RECENT_RULES : 1);
@@ -476,6 +477,18 @@ int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_
 
 	if (result && (space || errno != ENOENT))
 		return error_errno(e, "tell what process %u has mapped", tgid);
+	return 0;
+}
+
+int object_set_file(const struct object *o, const struct unwind_file_key *key,
+		    const struct unwind_file *file, struct error *e)
+{
+	const int fd = bpf_map__fd(o->skeleton->maps.files);
+
+	if (!o->skeleton->rodata->config.vma.is_known)
+		return 0;
+	if (file ? bpf_map_update_elem(fd, key, file, BPF_ANY) : bpf_map_delete_elem(fd, key))
+		return error_errno(e, "tell what a file's code is walked by");
 	return 0;
 }
 

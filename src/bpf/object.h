@@ -38,6 +38,8 @@ struct object_options {
 };
 
 struct object;
+struct unwind_file;
+struct unwind_file_key;
 struct unwind_space;
 
 /* Errors: -EPERM names the capability or lockdown; others carry the verifier's last line. */
@@ -96,6 +98,10 @@ size_t object_spaces(const struct object *object, struct unwind_space *to, size_
 /* What process @tgid has mapped from now on; NULL: it is not known. */
 must_check int object_set_space(const struct object *object, uint32_t tgid,
 				const struct unwind_space *space, struct error *e);
+
+/* What files are walked by, whoever maps them; NULL: not known any more. */
+must_check int object_set_file(const struct object *object, const struct unwind_file_key *key,
+			       const struct unwind_file *file, struct error *e);
 
 int object_lost_fd(const struct object *object);
 int object_wake_fd(const struct object *object);

@@ -330,8 +330,8 @@ SEC("?raw_tp")
 int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
-	if (config.unwind)
-		tell_unmapped(STACK_MARK_WALK + UNWIND_END_NO_MAPPING, current_tgid());
+	if (config.unwind && !config.vma.is_known)
+		tell_unmapped(current_tgid());
 	return 0;
 }
 

@@ -2,6 +2,10 @@
  * bpf/tables.h - where the programs find what they walk by (bpf/walk.h says what it means).
  *
  *	process -> space -> mapping at an address -> table of its image -> rule
+ *	           the kernel's own mapping -> file ---^
+ *
+ * The second way is dearer, and serves what user space has not looked at yet: processes that have
+ * just begun, and libraries that have just been loaded.
  *
  * All but the spaces lies in one memory of slabs, written by user space, read by the programs.
  * What is found in it by a place that somebody else wrote is only ever a wrong rule: places are
@@ -62,6 +66,28 @@ struct unwind_image {
 	__u32 pad;
 };
 _Static_assert(sizeof(struct unwind_image) == 32, "abi");
+
+/* What is known of a file's code, by where in it a mapping begins: an entry of the map 'files'. */
+struct unwind_file_key {
+	__u64 inode;
+	__u64 offset;  /* bytes */
+	__u64 changed; /* its contents, last: seconds */
+	__u32 dev;     /* FILE_DEV() */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct unwind_file_key) == 32, "abi");
+
+/* The kernel's own dev_t (include/linux/kdev_t.h). */
+#define FILE_DEV(major, minor) ((__u32)(major) << 20 | (__u32)(minor))
+
+struct unwind_file {
+	__u64 bias;  /* of a mapping at address 0 */
+	__u32 image; /* place of its struct unwind_image */
+	__u32 how;   /* enum unwind_how */
+};
+_Static_assert(sizeof(struct unwind_file) == 16, "abi");
+
+#define MOST_FILES 32768
 
 /*
  * Rules that were found lately, on each CPU: a stack's return addresses come again and again. User

@@ -127,6 +127,72 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 image, __u64 vaddr
 	return 0;
 }
 
+/* Frames whose mapping the kernel was asked for, until user space is told of the process. */
+#define LOOK_AFTER 64
+
+static __always_inline const void *member(const void *of, __u32 offset)
+{
+	return of + offset;
+}
+
+/*
+ * Which file is mapped. Loads through a struct vm_area_struct of the kernel's are what the
+ * verifier knows the type of: each offset must be that of a member. Where a pointer is NULL, the
+ * kernel gives zeros.
+ */
+static long note_file(struct task_struct *task, struct vm_area_struct *vma,
+		      struct scratch_slot **at)
+{
+	struct found_file *found = &(*at)->file;
+	const void *file, *inode, *sb;
+
+	(void)task;
+	file = *(const void **)member(vma, config.vma.vm_file);
+	if (!file)
+		return 0;
+	inode = *(const void **)member(file, config.vma.f_inode);
+	if (!inode)
+		return 0;
+	sb = *(const void **)member(inode, config.vma.i_sb);
+	if (!sb)
+		return 0;
+	found->start = vma->vm_start;
+	found->key.offset = *(const __u64 *)member(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
+	found->key.inode = *(const __u64 *)member(inode, config.vma.i_ino);
+	found->key.changed = *(const __u64 *)member(inode, config.vma.i_mtime);
+	found->key.dev = *(const __u32 *)member(sb, config.vma.s_dev);
+	return 0;
+}
+
+/* As find_rule(), by what the kernel itself has mapped there. */
+__noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
+{
+	const struct unwind_file *file;
+	struct unwind_file_key key; /* 6.1's maps take none from a pointer argument */
+
+	if (!slot || !config.vma.is_known)
+		return UNWIND_END_NO_MAPPING;
+	slot->file.n_asked++;
+	slot->file.key = (struct unwind_file_key){};
+	/* It is not told where the process's memory map is being changed. */
+	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0) ||
+	    !slot->file.key.inode)
+		goto unknown;
+	key = slot->file.key;
+	file = bpf_map_lookup_elem(&files, &key);
+	if (!file)
+		goto unknown;
+	if (file->how == UNWIND_NOT_AT_ALL)
+		return UNWIND_END_NO_TABLE;
+	if (file->how == UNWIND_BY_FRAME_POINTERS)
+		slot->rule = UNWIND_FRAME_POINTERS;
+	else
+		find_in_table(slot, file->image, addr - slot->file.start - file->bias);
+	return UNWIND_GOES_ON;
+unknown:
+	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
+}
+
 /* The rule at @addr into slot->rule. Returns why there is none, or UNWIND_GOES_ON. */
 __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 {
@@ -184,6 +250,8 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_GOES_ON;
 	}
 	end = find_rule(slot, addr);
+	if (end == UNWIND_END_NO_MAPPING && config.vma.is_known)
+		return find_by_file(slot, addr); /* at the next hit it may be another one */
 	if (end)
 		return end;
 	rule = rule_word(&slot->rule);
@@ -296,15 +364,27 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 }
 
 /* User space is told of one at a time: it then looks at what else has happened, too. */
-static __always_inline void tell_unmapped(__u32 mark, __u32 tgid)
+static __always_inline void tell_unmapped(__u32 tgid)
 {
-	if (mark != STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
-	    mark != STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET)
-		return;
 	if (*(volatile __u64 *)&trace_state.is_unmapped)
 		return;
 	*(volatile __u64 *)&trace_state.is_unmapped = 1;
 	send_notice(NOTICE_UNMAPPED, (__u64)tgid << 32);
+}
+
+/*
+ * To be told: what could not be walked; and now and then what could by the kernel's own mappings, so
+ * that a process that lives long enough to be worth it is looked at.
+ */
+static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 mark)
+{
+	if (mark == STACK_MARK_WALK + UNWIND_END_NO_MAPPING ||
+	    mark == STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET)
+		return true;
+	if (slot->file.n_asked < LOOK_AFTER)
+		return false;
+	slot->file.n_asked = 0;
+	return true;
 }
 
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
@@ -316,14 +396,13 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->words[SIDE_USER][0] = first_word_of(slot->regs.pc);
 	slot->window.n_valid = 0;
 	slot->rule = (struct unwind_rule){};
-	if (space) {
-		slot->space = *space;
-		if (config.max_user_frames > 1)
-			bpf_loop(STACK_WORDS, unwind_callback, &slot, 0);
-	} else {
+	slot->space = space ? *space : (struct unwind_space){};
+	if (!space && !config.vma.is_known)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
-	}
-	tell_unmapped(walked->mark, tgid);
+	else if (config.max_user_frames > 1)
+		bpf_loop(STACK_WORDS, unwind_callback, &slot, 0);
+	if (is_worth_telling(slot, walked->mark))
+		tell_unmapped(tgid);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(slot->words[SIDE_USER], n_words(walked), HASH_GROUP);
 }

@@ -1,10 +1,12 @@
 #include "tables/table_set.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -40,6 +42,7 @@ struct entry {
 
 struct table_set {
 	struct unwind_memory *memory;
+	struct object *object;
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest; /* by hash of device and inode */
@@ -47,11 +50,12 @@ struct table_set {
 	bool was_full_told;
 };
 
-struct table_set *table_set_new(struct unwind_memory *memory)
+struct table_set *table_set_new(struct unwind_memory *memory, struct object *object)
 {
 	struct table_set *t = xcalloc(1, sizeof(*t));
 
 	t->memory = memory;
+	t->object = object;
 	return t;
 }
 
@@ -176,6 +180,23 @@ static const struct anchor *known_anchor(const struct entry *entry, uint64_t off
 	return NULL;
 }
 
+/* Whoever maps @entry's file as @m does is walked by it from now on. */
+static void tell(const struct table_set *t, const struct mapping *m, const struct entry *entry,
+		 uint64_t bias)
+{
+	const struct unwind_file_key key = {
+		.inode = entry->inode,
+		.offset = m->offset,
+		.changed = (uint64_t)entry->changed.tv_sec,
+		.dev = FILE_DEV(major(entry->dev), minor(entry->dev)),
+	};
+	const struct unwind_file file = { .bias = bias, .image = entry->place, .how = entry->how };
+	struct error e;
+
+	if (entry->inode && object_set_file(t->object, &key, &file, &e))
+		log_debug("%s: %s", m->path, e.text);
+}
+
 /* Read what is not known of @entry yet. */
 static void complete(struct table_set *t, int fd, const struct mapping *m, struct entry *entry)
 {
@@ -191,8 +212,10 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, struc
 	}
 	if (entry->how == UNWIND_NOT_YET)
 		make_table(t, im, entry, m->path);
-	if (find_anchor(im, m, &anchor))
+	if (find_anchor(im, m, &anchor)) {
 		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
+		tell(t, m, entry, anchor.bias);
+	}
 	image_close(im);
 }
 
@@ -213,15 +236,26 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted)
 	return &t->entries[i];
 }
 
+/* A process that has gone had its file most likely where there is one for us, too. */
+static int open_file(uint32_t pid, const struct mapping *m, int *fd)
+{
+	cleanup_close int root = -1;
+	struct error e;
+
+	if (mapping_open(pid, m, fd, &e) == 0)
+		return 0;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root < 0 ? -ENOENT : mapping_open_in(root, m, fd, &e);
+}
+
 static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry *ret)
 {
-	struct error e;
 	struct stat st;
 
 	*ret = (struct entry){ .is_vdso = !m->inode };
 	if (!m->inode)
 		return 0;
-	if (mapping_open(pid, m, fd, &e) || fstat(*fd, &st) < 0)
+	if (open_file(pid, m, fd) || fstat(*fd, &st) < 0)
 		return -ENOENT;
 	ret->dev = m->dev;
 	ret->inode = m->inode;

@@ -9,7 +9,8 @@
 
 struct table_set;
 
-struct table_set *table_set_new(struct unwind_memory *memory);
+/* Both are kept; @object is told of what was made. */
+struct table_set *table_set_new(struct unwind_memory *memory, struct object *object);
 void table_set_free(struct table_set *t);
 
 /*

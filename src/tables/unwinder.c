@@ -3,25 +3,38 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "bpf/tables.h"
 #include "tables/table_set.h"
 
+enum wish_kind {
+	WISH_LOOK,
+	WISH_LOOK_IF_KNOWN,
+	WISH_FORK,
+	WISH_EXEC,
+	WISH_FILE,
+};
+
 struct wish {
+	enum wish_kind kind;
 	uint32_t tgid;
-	uint32_t parent; /* 0: not of a fork */
-	bool if_known;
+	uint32_t parent;      /* FORK */
+	uint64_t time;        /* EXEC: ns of CLOCK_MONOTONIC */
+	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
 };
 
 /* What the programs have been told of a process. */
 struct known {
 	uint32_t tgid;
 	bool is_known;
+	uint64_t looked;           /* ns of CLOCK_MONOTONIC */
 	struct unwind_space space; /* n 0: nothing, or what its parent has */
 };
 
@@ -34,6 +47,10 @@ struct unwinder {
 	size_t n_others, others_capacity;
 	bool is_busy, is_over;
 	pthread_t thread;
+
+	/* The asker's own: files that were asked for. */
+	struct u64_map files;
+	size_t n_files;
 
 	/* The thread's own. */
 	struct object *object;
@@ -112,6 +129,7 @@ static int look(struct unwinder *u, uint32_t tgid, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_free struct unwind_mapping *mappings = NULL;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	int err = mapping_list_read(tgid, &list, e);
 
 	if (err || !list.n) {
@@ -120,6 +138,7 @@ static int look(struct unwinder *u, uint32_t tgid, struct error *e)
 	}
 	if (list.n > MOST_MAPPINGS)
 		list.n = MOST_MAPPINGS;
+	known_of(u, tgid)->looked = now;
 	mappings = xcalloc(list.n, sizeof(*mappings));
 
 	bool is_complete = find_all(u, &list, false, mappings);
@@ -173,22 +192,47 @@ static void note_child(struct unwinder *u, const struct wish *wish)
 		known_of(u, wish->tgid)->is_known = true;
 }
 
+/* What was mapped before is not any more; the programs know it. */
+static void note_exec(struct unwinder *u, const struct wish *wish)
+{
+	if (is_known(u, wish->tgid) && known_of(u, wish->tgid)->looked < wish->time)
+		forget(u, wish->tgid);
+}
+
+static void fulfil(struct unwinder *u, const struct wish *wish)
+{
+	struct unwind_mapping unused = {};
+	struct error e;
+
+	switch (wish->kind) {
+	case WISH_LOOK_IF_KNOWN:
+		if (!is_known(u, wish->tgid))
+			break;
+		/* fall through */
+	case WISH_LOOK:
+		if (look(u, wish->tgid, &e))
+			log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
+		break;
+	case WISH_FORK:
+		note_child(u, wish);
+		break;
+	case WISH_EXEC:
+		note_exec(u, wish);
+		break;
+	case WISH_FILE:
+		table_set_find(u->tables, wish->tgid, wish->file, true, &unused);
+		free(wish->file);
+		break;
+	}
+}
+
 static void *work(void *argument)
 {
 	struct unwinder *u = argument;
 	struct wish wish = {};
-	struct error e;
 
-	while (next_wish(u, &wish)) {
-		if (wish.parent) {
-			note_child(u, &wish);
-			continue;
-		}
-		if (wish.if_known && !is_known(u, wish.tgid))
-			continue;
-		if (look(u, wish.tgid, &e))
-			log_debug("process %u is not walked by tables: %s", wish.tgid, e.text);
-	}
+	while (next_wish(u, &wish))
+		fulfil(u, &wish);
 	return NULL;
 }
 
@@ -211,6 +255,9 @@ static void unwinder_free(struct unwinder *u)
 {
 	table_set_free(u->tables);
 	unwind_memory_free(u->memory);
+	for (size_t i = u->first_urgent; i < u->n_urgent; i++)
+		free(u->urgent[i].file);
+	u64_map_fini(&u->files);
 	free(u->urgent);
 	free(u->others);
 	free(u->known);
@@ -229,7 +276,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **
 	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->object = object;
 	u->memory = unwind_memory_new(object, max_bytes);
-	u->tables = table_set_new(u->memory);
+	u->tables = table_set_new(u->memory, object);
 
 	int err = start_thread(u, e);
 
@@ -252,26 +299,64 @@ void unwinder_stop(struct unwinder *u)
 	unwinder_free(u);
 }
 
-void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
+static void ask(struct unwinder *u, const struct wish *wish)
 {
-	const struct wish wish = { child, parent, false };
-
 	(void)pthread_mutex_lock(&u->mutex);
-	array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
+	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
+{
+	ask(u, &(struct wish){ .kind = WISH_FORK, .tgid = child, .parent = parent });
+}
+
+void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time)
+{
+	ask(u, &(struct wish){ .kind = WISH_EXEC, .tgid = tgid, .time = time });
+}
+
+static struct mapping *copy(const struct mapping *m)
+{
+	const size_t bytes = strlen(m->path) + 1;
+	struct mapping *ret = xcalloc(1, sizeof(*ret) + bytes);
+
+	*ret = *m;
+	ret->path = memcpy(ret + 1, m->path, bytes);
+	return ret;
+}
+
+void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
+{
+	const uint64_t key = hash_mix(hash_mix(hash_mix(m->dev) ^ m->inode) ^ m->offset);
+	bool is_new;
+
+	if (!m->inode)
+		return;
+	if (u->n_files == MOST_FILES) {
+		u64_map_fini(&u->files);
+		u->files = (struct u64_map){};
+		u->n_files = 0;
+	}
+	(void)u64_map_put(&u->files, key, 0, &is_new);
+	u->n_files += is_new;
+	if (is_new)
+		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
 }
 
 /* The same again, without anything between, is one wish. */
 static bool is_asked(const struct wish *list, size_t n, const struct wish *wish)
 {
-	return n && list[n - 1].tgid == wish->tgid && !list[n - 1].parent &&
-	       list[n - 1].if_known <= wish->if_known;
+	return n && list[n - 1].tgid == wish->tgid && list[n - 1].kind <= wish->kind &&
+	       wish->kind <= WISH_LOOK_IF_KNOWN;
 }
 
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 {
-	const struct wish wish = { tgid, 0, how == UNWINDER_IF_KNOWN };
+	const struct wish wish = { .kind = how == UNWINDER_IF_KNOWN ? WISH_LOOK_IF_KNOWN
+								    : WISH_LOOK,
+				   .tgid = tgid };
 
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)

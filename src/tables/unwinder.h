@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "bpf/object.h"
+#include "host/mappings.h"
 
 struct unwinder;
 
@@ -26,6 +27,15 @@ enum unwinder_wish {
 
 /* Process @child has mapped what @parent has, and is known from now on if that is. */
 void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child);
+
+/* Process @tgid began another program at @time, ns of CLOCK_MONOTONIC: not known from then on. */
+void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time);
+
+/*
+ * Process @tgid has mapped a file as in @m: whoever does so is walked by its table before all that
+ * the process has mapped is known. Nothing is done for the same again.
+ */
+void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m);
 
 /*
  * Look (again) at what process @tgid, of our PID namespace, has mapped. One that has gone is

@@ -76,6 +76,10 @@ static void tell_unwinder(struct run *r, const struct process_event *event)
 		run_has_mapped(r);
 	if (u && event->type == PROCESS_FORK && event->pid != event->parent_pid)
 		unwinder_fork(u, event->parent_pid, event->pid);
+	if (u && event->type == PROCESS_EXEC)
+		unwinder_exec(u, event->pid, event->time);
+	if (u && event->type == PROCESS_MAP)
+		unwinder_file(u, event->pid, &event->map);
 	if (u && (is_end || event->type == PROCESS_MAP))
 		unwinder_look(u, event->pid, UNWINDER_IF_KNOWN);
 }

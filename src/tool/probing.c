@@ -73,6 +73,11 @@ int probing_load(struct run *r, struct error *e)
 		return err;
 	setup_following(&setup, r->host, &options);
 	err = object_load(&options, &r->features, &r->object, e);
+	if (err && options.config.vma.is_known) {
+		log_debug("once more without the kernel's mappings: %s", e->text);
+		options.config.vma = (struct vma_offsets){};
+		err = object_load(&options, &r->features, &r->object, e);
+	}
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
 	if (r->opt->pids.n > 1)

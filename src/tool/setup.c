@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "host/kernel_types.h"
 
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16
@@ -100,6 +101,37 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 	return err;
 }
 
+/* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
+static void find_members(struct vma_offsets *ret)
+{
+	enum { PGOFF, FILE_OF, INODE, SB, INO, MTIME, MTIME_6_6, MTIME_6_11, DEV, N };
+	static const struct kernel_member members[N] = {
+		[PGOFF] = { "vm_area_struct", "vm_pgoff" },
+		[FILE_OF] = { "vm_area_struct", "vm_file" },
+		[INODE] = { "file", "f_inode" },
+		[SB] = { "inode", "i_sb" },
+		[INO] = { "inode", "i_ino" },
+		[MTIME] = { "inode", "i_mtime" },
+		[MTIME_6_6] = { "inode", "__i_mtime" },    /* Linux commit 12cd44023651 */
+		[MTIME_6_11] = { "inode", "i_mtime_sec" }, /* 3aa63a569c64 */
+		[DEV] = { "super_block", "s_dev" },
+	};
+	uint32_t at[N];
+	struct error e;
+
+	if (kernel_types_read(KERNEL_BTF, members, N, at, &e)) {
+		log_debug("what is mapped is not asked of the kernel: %s", e.text);
+		return;
+	}
+	if (at[MTIME] == NO_MEMBER)
+		at[MTIME] = at[MTIME_6_6] != NO_MEMBER ? at[MTIME_6_6] : at[MTIME_6_11];
+	*ret = (struct vma_offsets){ 1,      at[PGOFF], at[FILE_OF], at[INODE],
+				     at[SB], at[INO],   at[MTIME],   at[DEV] };
+	for (size_t i = 0; i < N; i++)
+		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
+			ret->is_known = 0;
+}
+
 /*
  * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
  * known, and the record of their birth may be read.
@@ -118,6 +150,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 		return;
 	}
 	o->config.unwind = 1;
+	find_members(&o->config.vma);
 	if (!o->config.has_pidns && !(lockdown && strcmp(lockdown, "confidentiality") == 0) &&
 	    host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
 				  &o->config.fork_child_offset, &none) == 0)

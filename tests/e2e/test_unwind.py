@@ -3,9 +3,12 @@ programs have no frame pointers."""
 
 import os
 import re
+import subprocess
+import time
 
 import pytest
-from tool import GETPPID, STACKSNOOP, Tool, chains
+from snoop import snoop
+from tool import GETPPID, PATIENCE_S, STACKSNOOP, Tool, chains
 from tool import read_folded, scaled, stackcount, trace, workload_path
 
 needs_unwinding = pytest.mark.needs("unwinding")
@@ -125,6 +128,28 @@ def test_a_process_that_was_there_before_is_known_within_the_first_second(worklo
         expected = work.run()
         result = tool.end()
     check_known(result, expected)
+
+
+EXIT_GROUP = "t:syscalls:sys_enter_exit_group"
+WHOLE = r"true;(?!\[cut).*;_[eE]xit 1"
+
+
+@needs_unwinding
+def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
+    """By the kernel's own mappings: the tool is too late to look at any of them."""
+    n = scaled(500, least=50)
+    deadline = time.monotonic() + PATIENCE_S
+    with snoop(*DWARF, "-U", "-f", EXIT_GROUP) as tool:
+        tool.wait_live()
+        while not re.search(rf"^{WHOLE}$".encode(), tool.bytes("stdout"), re.M):
+            assert time.monotonic() < deadline, tool.so_far()
+            subprocess.run(["/bin/true"], check=True)
+        for _ in range(n):
+            subprocess.run(["/bin/true"], check=True)
+        result = tool.end().ok()
+    is_whole = [bool(re.fullmatch(WHOLE, line)) for line in result.out.splitlines() if line.startswith("true;")]
+    since = is_whole[is_whole.index(True) :]
+    assert len(since) > n and all(since), result
 
 
 @needs_unwinding

@@ -1,0 +1,102 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+
+#include "base/array.h"
+#include "host/kernel_types.h"
+
+static const struct kernel_member members[] = {
+	{ "vm_area_struct", "vm_file" },
+	{ "vm_area_struct", "vm_pgoff" },
+	{ "file", "f_inode" },
+	{ "inode", "i_sb" },
+	{ "inode", "i_ino" },
+	{ "super_block", "s_dev" },
+	{ "task_struct", "comm" },
+	{ "task_struct", "tgid" },
+	{ "inode", "no_such_member" },
+	{ "no_such_structure", "i_ino" },
+};
+
+static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wanted)
+{
+	const struct btf_type *t = btf__type_by_id(
+		btf, (unsigned)btf__find_by_name_kind(btf, wanted->type, BTF_KIND_STRUCT));
+
+	for (unsigned i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), wanted->name) == 0)
+			return btf_member_bit_offset(t, i) / 8;
+	return NO_MEMBER;
+}
+
+static void members_are_where_libbpf_finds_them(void **state)
+{
+	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	(void)state;
+	assert_non_null(btf);
+	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		assert_int_equal(found[i], by_libbpf(btf, &members[i]));
+	assert_int_not_equal(found[0], NO_MEMBER);
+	assert_int_equal(found[8], NO_MEMBER);
+	assert_int_equal(found[9], NO_MEMBER);
+	btf__free(btf);
+}
+
+/* Each length of the real file's beginning: an error or less found, nothing else. */
+static void what_is_cut_off_is_not_found(void **state)
+{
+	static char bytes[300000];
+	FILE *f = fopen(KERNEL_BTF, "re");
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	(void)state;
+	assert_non_null(f);
+	assert_int_equal(fread(bytes, 1, sizeof(bytes), f), sizeof(bytes));
+	(void)fclose(f);
+	for (size_t n = 0; n < sizeof(bytes); n += n < 100 ? 1 : 65521) {
+		char path[] = "/tmp/test_kernel_types.XXXXXX";
+		int fd = mkstemp(path);
+
+		assert_int_equal(write(fd, bytes, n), n);
+		(void)close(fd);
+
+		int err = kernel_types_read(path, members, ARRAY_SIZE(members), found, &e);
+
+		(void)unlink(path);
+		assert_true(err == 0 || err == -EINVAL);
+		for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+			assert_int_equal(found[i], NO_MEMBER); /* the names are at the end */
+	}
+}
+
+static void what_is_no_btf_is_refused(void **state)
+{
+	uint32_t found[ARRAY_SIZE(members)];
+	struct error e;
+
+	(void)state;
+	assert_int_equal(
+		kernel_types_read("/proc/self/exe", members, ARRAY_SIZE(members), found, &e),
+		-EINVAL);
+	assert_int_equal(kernel_types_read("/no/such", members, ARRAY_SIZE(members), found, &e),
+			 -ENOENT);
+	assert_string_equal(e.text, "open '/no/such': No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(members_are_where_libbpf_finds_them),
+		cmocka_unit_test(what_is_cut_off_is_not_found),
+		cmocka_unit_test(what_is_no_btf_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
