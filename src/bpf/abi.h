@@ -222,7 +222,9 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
  */
 struct vma_offsets {
 	__u32 is_known;
-	__u32 vm_pgoff; /* struct vm_area_struct */
+	__u32 vm_flags; /* struct vm_area_struct */
+	__u32 vm_ops;
+	__u32 vm_pgoff;
 	__u32 vm_file;
 	__u32 f_inode; /* struct file */
 	__u32 i_sb;    /* struct inode */
@@ -230,7 +232,7 @@ struct vma_offsets {
 	__u32 i_mtime; /* its seconds */
 	__u32 s_dev;   /* struct super_block */
 };
-_Static_assert(sizeof(struct vma_offsets) == 32, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 40, "abi");
 
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
@@ -263,4 +265,4 @@ struct trace_config {
 	struct vma_offsets vma;  /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 80 + 32 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 56 + 80 + 40 + MAX_CPUS / 8, "abi");

@@ -24,6 +24,7 @@ struct user_frame {
 };
 
 #define PAGE_SHIFT 12
+#define VM_EXEC 4 /* include/linux/mm.h */
 
 struct task_struct;
 

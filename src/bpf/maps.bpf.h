@@ -81,6 +81,7 @@ struct search {
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
 	__u64 start;                /* of the mapping */
+	__u64 is_made;              /* code in no file, and not the kernel's: a JIT compiler's */
 	__u64 n_asked;              /* since user space was told of one */
 };
 
@@ -100,6 +101,8 @@ struct scratch_slot {
 	struct found_file file;
 	struct search search;
 	struct unwind_rule rule;
+	__u64 is_at_entry; /* of a function: the call has just put its return address on the stack
+			    */
 	__u64 word;
 	struct unwind_regs regs;
 	struct recent_row recent[RECENT_ROWS];

@@ -148,8 +148,11 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 
 	(void)task;
 	file = *(const void **)member(vma, config.vma.vm_file);
-	if (!file)
+	if (!file) {
+		found->is_made = *(const __u64 *)member(vma, config.vma.vm_flags) & VM_EXEC &&
+				 !*(const void **)member(vma, config.vma.vm_ops);
 		return 0;
+	}
 	inode = *(const void **)member(file, config.vma.f_inode);
 	if (!inode)
 		return 0;
@@ -174,9 +177,15 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_MAPPING;
 	slot->file.n_asked++;
 	slot->file.key = (struct unwind_file_key){};
+	slot->file.is_made = 0;
 	/* It is not told where the process's memory map is being changed. */
-	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0) ||
-	    !slot->file.key.inode)
+	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
+		goto unknown;
+	if (slot->file.is_made) {
+		slot->rule = UNWIND_FRAME_POINTERS;
+		return UNWIND_GOES_ON;
+	}
+	if (!slot->file.key.inode)
 		goto unknown;
 	key = slot->file.key;
 	file = bpf_map_lookup_elem(&files, &key);
@@ -306,7 +315,13 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
-	end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	if (slot->is_at_entry) {
+		slot->is_at_entry = 0;
+		slot->rule = UNWIND_AT_ENTRY;
+		end = UNWIND_GOES_ON;
+	} else {
+		end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	}
 	if (end == UNWIND_END_NO_MAPPING && (slot->rule.how & 15) == UNWIND_FRAMES) {
 		/* Code without a table that has no frame pointers either: that was no return
 		 * address. */
@@ -373,8 +388,8 @@ static __always_inline void tell_unmapped(__u32 tgid)
 }
 
 /*
- * To be told: what could not be walked; and now and then what could by the kernel's own mappings, so
- * that a process that lives long enough to be worth it is looked at.
+ * To be told: what could not be walked; and now and then what could by the kernel's own mappings,
+ * so that a process that lives long enough to be worth it is looked at.
  */
 static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 mark)
 {
@@ -438,6 +453,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 		walk_user_by_helper(ctx, slot);
 	} else if (config.unwind && is_new_kernel) {
 		take_registers(&slot->regs, regs, is_exact);
+		slot->is_at_entry = kind == HIT_USER_FUNCTION;
 		unwind_user(slot, tgid);
 	} else if (is_new_kernel) {
 		walk_user_chain(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION);

@@ -88,6 +88,10 @@ _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
 	((struct unwind_rule){ \
 		.offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_FRAMES, UNWIND_RBP) })
 
+/* At a function's first instruction, whatever is known of it. */
+#define UNWIND_AT_ENTRY \
+	((struct unwind_rule){ .offset = 8, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) })
+
 /* Of the entries of an image, those of 64 KiB of addresses make a page. */
 #define UNWIND_PAGE_BITS 16
 #define UNWIND_PAGE_STEPS 17 /* to find one among as many as a page can have */

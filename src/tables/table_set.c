@@ -208,6 +208,7 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, struc
 	if (err) {
 		log_debug("%s has no unwind table: %s", m->path, e.text);
 		entry->how = UNWIND_BY_FRAME_POINTERS;
+		tell(t, m, entry, 0);
 		return;
 	}
 	if (entry->how == UNWIND_NOT_YET)

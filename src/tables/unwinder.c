@@ -248,6 +248,8 @@ static int start_thread(struct unwinder *u, struct error *e)
 	int err = pthread_create(&u->thread, NULL, work, u);
 
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!err)
+		(void)pthread_setname_np(u->thread, "unwind tables");
 	return err ? error_set(e, -err, "start a thread for unwind tables") : 0;
 }
 

@@ -34,12 +34,19 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 	return 0;
 }
 
-static int parse_unwind(const char *text, bool *ret, struct error *e)
+static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
 {
-	*ret = strcmp(text, "dwarf") == 0;
-	if (!*ret && strcmp(text, "fp") != 0)
-		return error_set(e, -EINVAL, "--unwind: 'fp' or 'dwarf', not '%s'", text);
-	return 0;
+	static const char *const names[] = {
+		[UNWIND_AUTO] = "auto", [UNWIND_FP] = "fp", [UNWIND_DWARF] = "dwarf"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = (enum unwind_mode)i;
+			return 0;
+		}
+	}
+	return error_set(e, -EINVAL, "--unwind: 'auto', 'fp' or 'dwarf', not '%s'", text);
 }
 
 static int take_value(const struct option_row *row, const char *value, struct options *o,

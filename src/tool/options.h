@@ -17,6 +17,13 @@ const char *tool_name(enum tool tool); /* "stacksnoop" */
 /* Which tool is meant by argv[0], by its last component; stackcount if none, or NULL. */
 enum tool tool_called(const char *path);
 
+/* How user stacks are walked. */
+enum unwind_mode {
+	UNWIND_AUTO,  /* as DWARF, where the kernel can; else as FP */
+	UNWIND_FP,    /* by frame pointers alone */
+	UNWIND_DWARF, /* by tables, and by frame pointers what has none */
+};
+
 /* Strings are those of argv. What a tool has no option for is zero. */
 struct options {
 	enum tool tool;
@@ -34,7 +41,7 @@ struct options {
 	uint64_t max_memory;    /* bytes, kernel and user together */
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
 	unsigned avoid;         /* 1 << enum backend, an OR */
-	bool unwind;            /* user stacks by tables, frame pointers where there are none */
+	enum unwind_mode unwind;
 	bool timestamp;         /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;

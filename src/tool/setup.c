@@ -104,8 +104,10 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 /* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
 static void find_members(struct vma_offsets *ret)
 {
-	enum { PGOFF, FILE_OF, INODE, SB, INO, MTIME, MTIME_6_6, MTIME_6_11, DEV, N };
+	enum { PROT, OPS, PGOFF, FILE_OF, INODE, SB, INO, MTIME, MTIME_6_6, MTIME_6_11, DEV, N };
 	static const struct kernel_member members[N] = {
+		[PROT] = { "vm_area_struct", "vm_page_prot" },
+		[OPS] = { "vm_area_struct", "vm_ops" },
 		[PGOFF] = { "vm_area_struct", "vm_pgoff" },
 		[FILE_OF] = { "vm_area_struct", "vm_file" },
 		[INODE] = { "file", "f_inode" },
@@ -125,8 +127,18 @@ static void find_members(struct vma_offsets *ret)
 	}
 	if (at[MTIME] == NO_MEMBER)
 		at[MTIME] = at[MTIME_6_6] != NO_MEMBER ? at[MTIME_6_6] : at[MTIME_6_11];
-	*ret = (struct vma_offsets){ 1,      at[PGOFF], at[FILE_OF], at[INODE],
-				     at[SB], at[INO],   at[MTIME],   at[DEV] };
+	*ret = (struct vma_offsets){
+		.is_known = 1,
+		.vm_flags = at[PROT] + 8, /* behind it, since Linux 6.3 in a union (1c71222e5f23) */
+		.vm_ops = at[OPS],
+		.vm_pgoff = at[PGOFF],
+		.vm_file = at[FILE_OF],
+		.f_inode = at[INODE],
+		.i_sb = at[SB],
+		.i_ino = at[INO],
+		.i_mtime = at[MTIME],
+		.s_dev = at[DEV],
+	};
 	for (size_t i = 0; i < N; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
 			ret->is_known = 0;
@@ -142,7 +154,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 	const char *lockdown = host_lockdown();
 	struct error none;
 
-	if (!setup->options->unwind)
+	if (setup->options->unwind == UNWIND_FP)
 		return;
 	if (!features->loop || !features->task_regs) {
 		log_warn("user stacks are walked by frame pointers: unwind tables need Linux 5.17 "

@@ -14,9 +14,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tool import BUILD, Tool
+from tool import FUNCCOUNT, Tool
 
-FUNCCOUNT = str(BUILD / "funccount")
 HEADER = re.compile(r'Tracing (\d+) functions for (.*)\.\.\. Hit Ctrl-C to end\.')
 LINE_HEAD = "FUNC                                    COUNT"
 TIME = re.compile(r"\d\d:\d\d:\d\d")

@@ -12,13 +12,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kernel as kernel_module  # noqa: E402
-from tool import PATIENCE_S, STACKCOUNT, Workload  # noqa: E402
+from tool import PATIENCE_S, STACKCOUNT, Tool, Workload  # noqa: E402
 
 left_out = Counter()
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): names in kernel.NEEDS; left out where absent")
+    config.addinivalue_line("markers", "walk(how): --unwind where it is not given")
     if os.geteuid() != 0:
         pytest.exit("end-to-end tests need root", returncode=1)
     if not os.access(STACKCOUNT, os.X_OK):
@@ -52,6 +53,14 @@ def pytest_report_header():
 def pytest_terminal_summary(terminalreporter):
     for what, n in sorted(left_out.items()):
         terminalreporter.write_line(f"not for this kernel: {n} tests need {what}")
+
+
+@pytest.fixture(autouse=True)
+def walk(request, monkeypatch):
+    """Frame pointers reach what they reach at once; of tables a program's first hits may be ahead."""
+    mark = request.node.get_closest_marker("walk")
+    if mark:
+        monkeypatch.setattr(Tool, "walk", ("--unwind", *mark.args))
 
 
 @pytest.fixture

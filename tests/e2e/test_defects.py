@@ -188,6 +188,7 @@ def test_defect_21_modules_loaded_later_have_names(tmp_path):
 
 
 @pytest.mark.needs("uprobes")
+@pytest.mark.walk("fp")
 def test_defect_22_libraries_loaded_later_have_names(workload):
     work = workload("dl", workload_path("liblate.so"), 10)
     with Tool(["-U", "-f", "-i", "0.3", "-p", work.pid, GETPPID]) as tool:

@@ -69,12 +69,14 @@ def test_a_function_of_a_map(jit):
     assert chains(result.ok()) == expected, result
 
 
+@pytest.mark.walk("fp")
 def test_code_in_a_memfd(jit):
     work = jit("m", "=0:made", "@0:30")
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert expected == {chain("made"): 30} and chains(result.ok()) == expected, result
 
 
+@pytest.mark.walk("fp")
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("steps, module", [(["@0:3"], "[anon]"), (["m", "@0:3"], "memfd:made")])
 def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
@@ -211,6 +213,7 @@ def test_what_was_named_in_an_interval_stays_so(jit):
 # --- that end at once, or are elsewhere ---
 
 
+@pytest.mark.walk("fp")
 @pytest.mark.needs("machine")  # emulation is too slow to look at each in time
 @pytest.mark.parametrize("wrap", [[], ["setpriv", f"--reuid={NOBODY}", "--clear-groups"]], ids=["root", "nobody"])
 def test_processes_that_end_at_once(wrap):

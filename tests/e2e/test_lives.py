@@ -24,6 +24,8 @@ MANY = scaled(1000, least=40)
 OURS = ("lives-one", "lives-two", "calls")
 PATIENCE_MANY_S = 240 if IN_GUEST else 60
 
+pytestmark = pytest.mark.walk("fp")  # named from the first hit on: test_unwind.py has the tables
+
 
 def run_shell(script, *arguments, wrap=()):
     subprocess.run([*wrap, "sh", "-ec", script, "sh", *map(str, arguments)], check=True, timeout=PATIENCE_MANY_S)

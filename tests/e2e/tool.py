@@ -17,6 +17,7 @@ TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 STACKCOUNT = str(BUILD / "stackcount")
 STACKSNOOP = str(BUILD / "stacksnoop")
+FUNCCOUNT = str(BUILD / "funccount")
 
 # In a guest everything takes ten times as long, and counts are divided.
 IN_GUEST = "STACKCOUNT_GUEST" in os.environ
@@ -72,8 +73,12 @@ class Tool:
     With reads_later nobody reads its standard output until read_now().
     """
 
+    walk = ()  # how user stacks are walked where it is not said: @pytest.mark.walk("fp")
+
     def __init__(self, args, program=STACKCOUNT, wrap=(), reads_later=False, **popen):
         self.args = [str(arg) for arg in args]
+        if program != FUNCCOUNT and "--unwind" not in self.args:
+            self.args = [*self.walk, *self.args]
         self.name = os.path.basename(program)
         self._may_read = {"stdout": threading.Event(), "stderr": threading.Event()}
         self._may_read["stderr"].set()
@@ -149,15 +154,40 @@ class Tool:
         return Result(command, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
 
     def wait_live(self, timeout_s=PATIENCE_S):
-        """Until the header says that every probe is in place."""
+        """Until the header says that every probe is in place, and what runs is known."""
         deadline = time.monotonic() + timeout_s
         while True:
             if LIVE.search(self.bytes("stdout")) or LIVE.search(self.bytes("stderr")):
+                self.wait_tables(deadline)
                 return self
             assert self.process.poll() is None or self._draining(), f"ended before it was live: {self.so_far()!r}"
             assert time.monotonic() < deadline, f"not live in {timeout_s} s: {self.so_far()!r}"
             with self._seen:
                 self._seen.wait(0.02)
+
+    def wait_tables(self, deadline):
+        """Until every process that was there has been looked at, and its tables are made."""
+        before = None
+        while self._is_scanning() or not (now := self._rest()) or now != before:
+            assert time.monotonic() < deadline, "the unwind tables are not ready"
+            before = None if self._is_scanning() else self._rest()
+            time.sleep(0.001)
+
+    def _is_scanning(self):
+        for fd in Path(f"/proc/{self.pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                if os.readlink(fd) == "/proc":
+                    return True
+        return False
+
+    def _rest(self):
+        """How often the thread that makes tables has gone to sleep; None: it is at work."""
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            status = (task / "status").read_text()
+            if "\nName:\tunwind tables\n" in "\n" + status:
+                n = re.search(r"^voluntary_ctxt_switches:\t(\d+)", status, re.M)[1]
+                return n if re.search(r"^State:\tS", status, re.M) else None
+        return "none"
 
     def wait_idle(self, quiet_s=0.3, timeout_s=PATIENCE_S):
         """Until it has worked in what it was told of: it takes no CPU time any more."""
