@@ -82,6 +82,9 @@ struct shift {
 	bool is_known; /* else the section is no part of the file that the debug file is for */
 };
 
+/* Is each section of code of @debug one of @im, by name and size? */
+bool image_has_code_of(const struct image *im, const struct image *debug);
+
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);
 

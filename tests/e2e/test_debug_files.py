@@ -87,6 +87,16 @@ def test_symbols_packed_into_the_program(workload, stripped):
     assert expected and found == expected
 
 
+def test_symbols_of_another_build_packed_into_the_program(workload, stripped):
+    program, debug = stripped
+    sh("objcopy --only-keep-debug {f} {d}; xz -k {d}", f=workload_path("deep"), d=debug)
+    sh("objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100), "--debug")
+    assert expected and set(found).isdisjoint(expected)
+    assert "[unknown]" in result.out
+    assert re.search(r"prog: .gnu_debugdata is of another build", result.err)
+
+
 @pytest.fixture
 def container(tmp_path, stripped):
     """A root directory with the program, its libraries, and its debug file by build ID."""
