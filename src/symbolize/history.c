@@ -462,7 +462,11 @@ void history_look(struct history *h, uint32_t tgid)
 
 	if (life && life->is_whole)
 		return;
-	if (mapping_list_read(tgid, &list, &e) || !list.n)
+
+	const int err = mapping_list_read(tgid, &list, &e);
+
+	images_note_error(h->images, err);
+	if (err || !list.n)
 		return;
 	life = current_life(h, tgid);
 	life->root = images_root(h->images, list.tid);

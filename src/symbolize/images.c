@@ -1,6 +1,8 @@
 #include "symbolize/images.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,6 +20,8 @@
 #include "symbolize/debug_symbols.h"
 
 #define MAX_FILES 4096
+/* Left to what is opened for a moment: /proc, debug files, perf maps. */
+#define SPARE_FILES 8
 #define MAX_IMAGES 256
 #define MAX_IMAGE_BYTES (256ULL << 20)
 
@@ -33,6 +37,7 @@ struct entry {
 	const char *module;
 	int fd;               /* -1: not open */
 	bool is_opened;       /* ever: size and time are known */
+	bool is_closed;       /* to make room for others */
 	bool is_bad;          /* no image can be made of it */
 	bool is_memory;       /* anonymous, or a file of memory */
 	struct image *image;  /* NULL: its symbols are not in memory */
@@ -54,6 +59,8 @@ struct images {
 	struct u64_map newest; /* by hash of device and inode, or of the name */
 	uint64_t clock;
 	size_t n_files, max_files;
+	int most_descriptors;
+	bool has_told; /* that these are too few */
 	size_t n_images;
 	uint64_t bytes;
 };
@@ -67,9 +74,12 @@ struct images *images_new(struct strtab *strings, bool asks_servers)
 	im->debug = debug_symbols_new(asks_servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
+	im->most_descriptors = INT_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
+		im->most_descriptors = (int)limit.rlim_cur;
 	/* Half of what we may open: probes and maps take descriptors too. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
-		im->max_files = limit.rlim_cur / 2;
+	if ((size_t)im->most_descriptors / 2 < im->max_files)
+		im->max_files = (size_t)im->most_descriptors / 2;
 	return im;
 }
 
@@ -143,6 +153,60 @@ static bool was_written_since(const struct entry *entry, const struct stat *st)
 	       written > clock_ns(CLOCK_REALTIME) - age;
 }
 
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+static void tell_shortage(struct images *im)
+{
+	if (im->has_told)
+		return;
+	im->has_told = true;
+	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
+		 im->max_files, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
+}
+
+void images_note_error(struct images *im, int err)
+{
+	if (is_shortage(err))
+		tell_shortage(im);
+}
+
+static bool close_least_used(struct images *im, const struct entry *keep)
+{
+	struct entry *least = least_used(im, false, keep);
+
+	if (!least)
+		return false;
+	least->is_closed = true;
+	close_file(im, least);
+	return true;
+}
+
+/* The lowest number that is free is given first: so many are left above @fd at most. */
+static void keep_spare(struct images *im, const struct entry *entry, int *fd)
+{
+	int lower;
+
+	if (*fd < im->most_descriptors - SPARE_FILES || !close_least_used(im, entry))
+		return;
+	lower = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	if (lower < 0)
+		return;
+	close(*fd);
+	*fd = lower;
+}
+
+static int find_file(const struct entry *entry, int *fd, struct error *e)
+{
+	int err = mapping_open(entry->pid, &entry->where, fd, e);
+
+	if (err && entry->root >= 0)
+		err = mapping_open_in(entry->root, &entry->where, fd, e);
+	return err;
+}
+
 /* Hold the entry's file by a descriptor, if it can be had and is still the same. */
 static bool open_file(struct images *im, struct entry *entry)
 {
@@ -150,25 +214,22 @@ static bool open_file(struct images *im, struct entry *entry)
 		return true;
 	if (entry->is_bad || entry->kind != IMAGE_FILE)
 		return false;
-	if (im->n_files >= im->max_files) {
-		struct entry *least = least_used(im, false, entry);
-
-		if (least)
-			close_file(im, least);
-	}
+	if (im->n_files >= im->max_files)
+		(void)close_least_used(im, entry);
 
 	cleanup_close int fd = -1;
 	struct error e;
 	struct stat st;
-	int err = mapping_open(entry->pid, &entry->where, &fd, &e);
+	int err = find_file(entry, &fd, &e);
 
-	if (err && entry->root >= 0)
-		err = mapping_open_in(entry->root, &entry->where, &fd, &e);
-
+	while (is_shortage(err) && close_least_used(im, entry))
+		err = find_file(entry, &fd, &e);
 	if (err) {
+		images_note_error(im, err);
 		log_debug("%s has no names now: %s", entry->where.path, e.text);
 		return false;
 	}
+	keep_spare(im, entry, &fd);
 	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
 		return false;
 	entry->is_newer = was_written_since(entry, &st);
@@ -347,6 +408,14 @@ static int check_build(const struct entry *entry, struct error *e)
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
 }
 
+/* Its descriptor was closed to make room, and there is none to be had any more. */
+static bool lost_file(struct images *im, const struct entry *entry)
+{
+	if (entry->is_closed)
+		tell_shortage(im);
+	return false;
+}
+
 static bool open_image(struct images *im, struct entry *entry)
 {
 	struct error e;
@@ -366,7 +435,7 @@ static bool open_image(struct images *im, struct entry *entry)
 	else if (open_file(im, entry))
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else
-		return false;
+		return lost_file(im, entry);
 	if (!err)
 		err = check_build(entry, &e);
 	if (err) {

@@ -191,6 +191,7 @@ static void read_maps(struct processes *ps, struct process *p)
 
 	p->has_maps = true;
 	p->period_read = err || list.n == 0 ? ps->period : p->period_read;
+	images_note_error(ps->images, err);
 	if (err)
 		log_debug("process %u: %s", p->tgid, e.text);
 	if (err || list.n == 0)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -44,6 +45,29 @@ def known(result, expected):
 
 
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
+
+
+COPIES = 'for i in $(seq "$3"); do cp "$1" "$2/p$i"; "$2/p$i" 3; rm "$2/p$i"; done'
+
+
+def few_files(limit):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+@pytest.mark.parametrize("limit", [64, 1024])
+def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit):
+    """Each program is a file of its own, and gone when names are asked for."""
+    with Tool(["-U", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
+        tool.wait_live()
+        run_shell(COPIES, ONE, tmp_path, 60)
+        result = tool.end().ok()
+    named = chains(result).get("main;one_run;one_hit", 0)
+    if limit == 64:
+        assert 0 < named < 180
+        assert re.findall(r"only 32 files are kept open \(see ulimit -Hn\): some frames have no name", result.err)
+        assert result.err.count("kept open") == 1
+    else:
+        assert named == 180 and "kept open" not in result.err
 
 
 # --- many that live a few milliseconds ---
