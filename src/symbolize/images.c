@@ -47,7 +47,8 @@ struct entry {
 	int root;             /* that it had, or -1 */
 	struct mapping where; /* and where; its path is lent by the strtab */
 	struct file_stamp stamp;
-	bool is_newer; /* what was found was written later than that */
+	bool is_newer;  /* what was found was written later than that */
+	size_t n_asked; /* entries when another file of its build was looked for in vain */
 };
 
 struct images {
@@ -198,6 +199,15 @@ static void keep_spare(struct images *im, const struct entry *entry, int *fd)
 	*fd = lower;
 }
 
+static void hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
+{
+	entry->size = st->st_size;
+	entry->changed = st->st_mtim;
+	entry->is_opened = true;
+	entry->fd = fd;
+	im->n_files++;
+}
+
 static int find_file(const struct entry *entry, int *fd, struct error *e)
 {
 	int err = mapping_open(entry->pid, &entry->where, fd, e);
@@ -235,11 +245,7 @@ static bool open_file(struct images *im, struct entry *entry)
 	entry->is_newer = was_written_since(entry, &st);
 	if (entry->is_newer)
 		return false;
-	entry->size = st.st_size;
-	entry->changed = st.st_mtim;
-	entry->is_opened = true;
-	entry->fd = TAKE_FD(fd);
-	im->n_files++;
+	hold_file(im, entry, TAKE_FD(fd), &st);
 	return true;
 }
 
@@ -392,23 +398,71 @@ static int open_vdso(struct image **ret, struct error *e)
 	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
+static bool has_build(const struct image *image, const struct file_stamp *stamp)
+{
+	const uint8_t *bytes;
+
+	return image_build_id(image, &bytes) == stamp->n &&
+	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
+}
+
 /* What was found at the path is of the build that the process had mapped, if that is known. */
 static int check_build(const struct entry *entry, struct error *e)
 {
-	const uint8_t *bytes;
-	struct file_stamp id = {};
-
-	if (!entry->stamp.n)
-		return 0;
-	id.n = image_build_id(entry->image, &bytes);
-	if (id.n && id.n <= sizeof(id.bytes))
-		memcpy(id.bytes, bytes, id.n);
-	if (is_same_build(&id, &entry->stamp))
+	if (!entry->stamp.n || has_build(entry->image, &entry->stamp))
 		return 0;
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
 }
 
-/* Its descriptor was closed to make room, and there is none to be had any more. */
+/* Is the open file @fd of the build that @entry is of? */
+static bool take_twin(struct images *im, struct entry *entry, int fd)
+{
+	cleanup_close int own = fd;
+	cleanup(image_freep) struct image *image = NULL;
+	struct error e;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || image_open_fd(fd, entry->module, &image, &e) != 0 ||
+	    !has_build(image, &entry->stamp))
+		return false;
+	hold_file(im, entry, TAKE_FD(own), &st);
+	log_debug("%s is gone: another file of its build is taken", entry->where.path);
+	return true;
+}
+
+/* Was only the other one's build not told, its name must be the same. */
+static bool may_be_twin(const struct entry *entry, const struct entry *other)
+{
+	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
+		return false;
+	return other->stamp.n ? is_same_build(&other->stamp, &entry->stamp)
+			      : other->module == entry->module;
+}
+
+/*
+ * The file is gone with its process, or was never to be reached: a container's, on a file system of
+ * its own. Another file of the same build has the same names: one that other processes have mapped,
+ * or what is at its path here.
+ */
+static bool find_twin(struct images *im, struct entry *entry)
+{
+	struct error e;
+	int fd = -1;
+
+	if (entry->kind != IMAGE_FILE || !entry->stamp.n || entry->n_asked == im->n)
+		return false;
+	for (size_t i = im->n; i-- > entry->n_asked;)
+		if (may_be_twin(entry, &im->entries[i]) &&
+		    take_twin(im, entry, fcntl(im->entries[i].fd, F_DUPFD_CLOEXEC, 0)))
+			return true;
+	if (!entry->n_asked && mapping_open_ours(&entry->where, &fd, &e) == 0 &&
+	    take_twin(im, entry, fd))
+		return true;
+	entry->n_asked = im->n;
+	return false;
+}
+
+/* Its descriptor may have been closed to make room. */
 static bool lost_file(struct images *im, const struct entry *entry)
 {
 	if (entry->is_closed)
@@ -432,7 +486,7 @@ static bool open_image(struct images *im, struct entry *entry)
 	}
 	if (entry->kind == IMAGE_VDSO)
 		err = open_vdso(&entry->image, &e);
-	else if (open_file(im, entry))
+	else if (open_file(im, entry) || find_twin(im, entry))
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else
 		return lost_file(im, entry);

@@ -35,7 +35,8 @@ struct file_stamp {
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);
 
-/* What could not be looked at: the user is told once where @err says that descriptors are too few. */
+/* What could not be looked at: the user is told once where @err says that descriptors are too few.
+ */
 void images_note_error(struct images *im, int err);
 
 /*

@@ -438,6 +438,34 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
 
 
+# A file system that is gone with the process: "$1" is where it is, "$2" the program.
+ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
+ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program" --quiet 7'
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("known_by", ["another process", "its path", None])
+def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
+    """Its build tells which other file has its names. The tool only looks when all is over."""
+    if known_by == "its path":
+        shutil.copy(ONE, tmp_path / "program")
+    if known_by is None:
+        shutil.copy(CALLS, tmp_path / "program")
+    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        tool.send(signal.SIGSTOP)
+        subprocess.run([*ALONE, ON_OWN_TMPFS, "sh", tmp_path, ONE], check=True, timeout=PATIENCE_S)
+        if known_by == "another process":
+            subprocess.run([ONE, "--quiet", "3"], check=True, timeout=PATIENCE_S)
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        if parts[0].startswith("program"):
+            found[parts[-1]] += n
+    assert found == {"one_hit" if known_by else "[unknown]": 7}, result
+
+
 def test_code_that_is_in_no_file(workload):
     work = workload("nofile", 10)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
