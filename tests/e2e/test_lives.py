@@ -386,6 +386,20 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
     assert known(result, expected) == expected, result
 
 
+@pytest.mark.needs("machine")
+def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload):
+    with workload("sharer", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        work.go().wait_for("made")
+        wait_until_read(tool)
+        work.go()
+        expected = work.finish()
+        work.close()
+        result = tool.end().ok()
+    found = {";".join(parts[parts.index("child") :]): n for parts, n in read_folded(result.out) if "child" in parts}
+    assert found == expected and len(expected) == 1, result
+
+
 @pytest.mark.parametrize("change", ["delete", "replace"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
