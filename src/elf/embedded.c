@@ -14,7 +14,7 @@
 #include "elf/internal.h"
 
 #define SECTION ".gnu_debugdata"
-#define MOST_BYTES ((size_t)128 << 20)
+#define MOST_BYTES ((size_t)64 << 20)
 /* xz -9 needs 65 MiB to unpack. */
 #define MOST_DECODER_BYTES (80 << 20)
 
@@ -29,8 +29,10 @@ static struct slice find_data(const struct image *im)
 static int explain(const struct image *im, lzma_ret code, struct error *e)
 {
 	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
-		return error_set(e, -E2BIG, "%s: " SECTION " takes too much memory to unpack",
-				 im->name);
+		return error_set(e, -E2BIG,
+				 "%s: " SECTION
+				 " takes too much memory to unpack (more than %zu MiB)",
+				 im->name, MOST_BYTES >> 20);
 	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
 }
 

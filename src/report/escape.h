@@ -16,6 +16,6 @@
  *
  * All other text stays as it is, so that "\x" and two digits are always a byte, and any other '\'
  * is itself (App\User, /a\.b/): the text can be had back. With @is_folded a ';' and a newline,
- *which would end a frame and a line, become '_'.
+ * which would end a frame and a line, become '_'.
  */
 void escape_put(struct strbuf *to, const char *text, bool is_folded);

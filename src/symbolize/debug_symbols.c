@@ -78,7 +78,9 @@ void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, con
 		err = debug_file_find(im, -1, path, &debug, &e);
 	if (err)
 		err = image_open_embedded(im, &debug, &e);
-	if (err && err != -ENOENT)
+	if (err == -E2BIG)
+		log_warn_once("%s", e.text);
+	else if (err && err != -ENOENT)
 		log_debug("not taken: %s", e.text);
 	if (err && ds->servers)
 		err = ask_servers(ds, im, name, &debug, &e);

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -97,6 +98,35 @@ def test_symbols_of_another_build_packed_into_the_program(workload, stripped):
     assert expected and set(found).isdisjoint(expected)
     assert "[unknown]" in result.out
     assert re.search(r"prog: .gnu_debugdata is of another build", result.err)
+
+
+def grow_symtab(path, size):
+    """Its .symtab is so long from here on, and takes no room on disk."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        (headers,) = struct.unpack_from("<Q", data, 40)
+        (n,) = struct.unpack_from("<H", data, 60)
+        (at,) = (at for at in range(headers, headers + 64 * n, 64) if data[at + 4] == 2)
+        file.seek(at + 24)
+        file.write(struct.pack("<QQ", len(data), size))
+        file.truncate(len(data) + size)
+
+
+def test_a_symbol_table_of_gigabytes_is_told_and_not_read(workload, tmp_path):
+    program = tmp_path / "prog"
+    shutil.copy(workload_path("syscalls"), program)
+    grow_symtab(program, 2 << 30)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100))
+    assert result.err.count("prog: .symtab is not read: more than 4194304 symbols") == 1, result
+    assert len(found) == len(expected) == 2
+    assert all(stack.startswith("main;work_run;[unknown]") for stack in found), "what is exported has its names"
+
+
+def test_symbols_that_unpack_to_too_much_are_told_and_not_taken(workload, stripped, tmp_path):
+    program, _ = stripped
+    sh("head -c 100M /dev/zero | xz -0 >{d}; objcopy --add-section .gnu_debugdata={d} {p}", d=tmp_path / "d", p=program)
+    _, _, result = trace(workload(str(program), "getppid", 200, 100))
+    assert result.err.count("prog: .gnu_debugdata takes too much memory to unpack (more than 64 MiB)") == 1, result
 
 
 @pytest.fixture
