@@ -86,7 +86,8 @@ $(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_rule,$(t))))
 unit: $(UNIT_TESTS)
 	@for t in $^; do $$t || exit 1; done
 
-# Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang).
+# Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang), from there
+# and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/unwind/*.c) \
 	src/symbolize/perf_map.c
@@ -104,9 +105,10 @@ fuzz-replay: $(FUZZ:%=$(BUILD)/fuzz/replay_%)
 	@n=0; for f in $(FUZZ); do $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f/* || \
 		{ echo "$$n passed, 1 failed"; exit 1; }; n=$$((n + 1)); done; echo "$$n passed, 0 failed"
 fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
-	@for f in $(FUZZ); do mkdir -p $(BUILD)/fuzz/new_$$f && $(BUILD)/fuzz/fuzz_$$f \
-		-max_total_time=$(FUZZ_TIME) -timeout=5 -max_len=8192 $(BUILD)/fuzz/new_$$f \
-		tests/fuzz/corpus/$$f || exit 1; done
+	@tests/fuzz/make_real $(BUILD)/fuzz/real
+	@for f in $(FUZZ); do mkdir -p $(BUILD)/fuzz/new_$$f $(BUILD)/fuzz/real/$$f && \
+		$(BUILD)/fuzz/fuzz_$$f -max_total_time=$(FUZZ_TIME) -timeout=5 -max_len=32768 \
+		$(BUILD)/fuzz/new_$$f tests/fuzz/corpus/$$f $(BUILD)/fuzz/real/$$f || exit 1; done
 
 include scripts/completions/rules.mk
 include tests/workload/rules.mk

@@ -1,13 +1,19 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
 
 /* The one mutable global of the program. */
 static struct {
 	const char *name;
 	enum log_level level;
-} setup = { "stackcount", LOG_WARN };
+	uint64_t told[64]; /* hashes of what is told once */
+	size_t n_told;
+} setup = { .name = "stackcount", .level = LOG_WARN };
 
 void log_setup(const char *name, enum log_level level)
 {
@@ -47,6 +53,24 @@ void log_warn(const char *format, ...)
 	va_start(args, format);
 	put(format, args);
 	va_end(args);
+}
+
+void log_warn_once(const char *format, ...)
+{
+	const size_t most = sizeof(setup.told) / sizeof(setup.told[0]);
+	char line[1024];
+	va_list args;
+	uint64_t hash;
+
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	hash = hash_bytes(line, strlen(line));
+	for (size_t i = 0; i < setup.n_told && i < most; i++)
+		if (setup.told[i] == hash)
+			return;
+	setup.told[setup.n_told++ % most] = hash;
+	log_warn("%s", line);
 }
 
 void log_debug(const char *format, ...)

@@ -8,4 +8,6 @@ void log_setup(const char *name, enum log_level level);
 enum log_level log_level(void);
 
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
+/* The same text once, as far as is remembered. */
+__attribute__((format(printf, 1, 2))) void log_warn_once(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);

@@ -22,8 +22,8 @@ bool image_has_symtab(const struct image *im);
 
 /*
  * Unpack .gnu_debugdata.
- * Errors: -ENOENT it has none; -EBADMSG it makes no sense; -E2BIG it would take too much memory;
- * those of image_open_memory().
+ * Errors: -ENOENT it has none; -EBADMSG it makes no sense, or is of another build; -E2BIG it would
+ * take too much memory; those of image_open_memory().
  */
 must_check int image_open_embedded(const struct image *im, struct image **ret, struct error *e);
 

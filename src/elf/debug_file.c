@@ -205,6 +205,19 @@ static struct shift find_shift(const struct image *im, const struct section *s)
 	return found;
 }
 
+bool image_has_code_of(const struct image *im, const struct image *debug)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < debug->n_sections; i++) {
+		const struct section *s = &debug->sections[i];
+
+		if (is_code(s) && (++n > MOST_SECTIONS || !find_shift(im, s).is_known))
+			return false;
+	}
+	return true;
+}
+
 void image_set_debug(struct image *im, struct image *debug)
 {
 	size_t n = 0;

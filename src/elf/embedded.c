@@ -14,7 +14,7 @@
 #include "elf/internal.h"
 
 #define SECTION ".gnu_debugdata"
-#define MOST_BYTES ((size_t)128 << 20)
+#define MOST_BYTES ((size_t)64 << 20)
 /* xz -9 needs 65 MiB to unpack. */
 #define MOST_DECODER_BYTES (80 << 20)
 
@@ -29,8 +29,10 @@ static struct slice find_data(const struct image *im)
 static int explain(const struct image *im, lzma_ret code, struct error *e)
 {
 	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
-		return error_set(e, -E2BIG, "%s: " SECTION " takes too much memory to unpack",
-				 im->name);
+		return error_set(e, -E2BIG,
+				 "%s: " SECTION
+				 " takes too much memory to unpack (more than %zu MiB)",
+				 im->name, MOST_BYTES >> 20);
 	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
 }
 
@@ -57,10 +59,29 @@ static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint
 	return code == LZMA_STREAM_END ? 0 : explain(im, code, e);
 }
 
+/*
+ * Sections may be copied from one file to another. Who made these symbols need not have kept the
+ * build ID; then the code must be the same by what sections tell of it.
+ */
+static int check_build(const struct image *im, const struct image *debug, struct error *e)
+{
+	const uint8_t *id;
+
+	if (image_build_id(im, &id) && image_build_id(debug, &id)) {
+		if (!image_is_same_build(im, debug))
+			return error_set(e, -EBADMSG, "%s: " SECTION " is of another build",
+					 im->name);
+	} else if (!image_has_code_of(im, debug)) {
+		return error_set(e, -EBADMSG, "%s: " SECTION " is of other code", im->name);
+	}
+	return 0;
+}
+
 int image_open_embedded(const struct image *im, struct image **ret, struct error *e)
 {
 	struct slice in = find_data(im);
 	cleanup_free uint8_t *data = NULL;
+	cleanup(image_freep) struct image *debug = NULL;
 	lzma_stream xz = LZMA_STREAM_INIT;
 
 	if (!in.size)
@@ -70,5 +91,11 @@ int image_open_embedded(const struct image *im, struct image **ret, struct error
 	size_t size = xz.total_out;
 
 	lzma_end(&xz);
-	return err ? err : image_open_memory(data, size, SECTION, ret, e);
+	if (!err)
+		err = image_open_memory(data, size, SECTION, &debug, e);
+	if (!err)
+		err = check_build(im, debug, e);
+	if (!err)
+		*ret = TAKE(debug);
+	return err;
 }

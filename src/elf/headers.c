@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "elf/internal.h"
 
 #if defined(__x86_64__)
@@ -143,6 +144,21 @@ static void read_sections(struct image *im, Elf *elf)
 			im->sections[i].name = (const char *)names.data + name_offsets[i];
 }
 
+/* Once for a file: it may be opened again and again. */
+static void tell_too_many(const struct image *im)
+{
+	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+
+	for (size_t i = 0; i < im->n_sections; i++) {
+		const struct section *s = &im->sections[i];
+
+		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) &&
+		    section_bytes(im, s).size / bytes > MOST_SYMBOLS)
+			log_warn_once("%s: %s is not read: more than %u symbols", im->name, s->name,
+				      MOST_SYMBOLS);
+	}
+}
+
 int image_read_headers(struct image *im, struct error *e)
 {
 	int err = check_start(im, e);
@@ -167,6 +183,7 @@ int image_read_headers(struct image *im, struct error *e)
 	im->has_64_bit_code = header.e_machine == MACHINE_64;
 	read_segments(im, elf);
 	read_sections(im, elf);
+	tell_too_many(im);
 	return 0;
 }
 
@@ -186,7 +203,8 @@ struct slice section_strings(const struct image *im, const struct section *secti
 	struct slice strings = section_bytes(im, section);
 
 	if (strings.size) {
-		const uint8_t *last = memrchr(strings.data, '\0', strings.size);
+		const size_t n = strings.size < MAX_NAME ? strings.size : MAX_NAME;
+		const uint8_t *last = memrchr(strings.data + strings.size - n, '\0', n);
 
 		strings.size = last ? (size_t)(last - strings.data) + 1 : 0;
 	}

@@ -51,7 +51,7 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
  * image_each_function() visits these are stubs of a procedure linkage table: "puts@plt".
  * Past a function's end there is no answer, never the neighbour. Among aliases the
  * one that a person would write: global before local, fewer leading underscores,
- * then shorter, then by the alphabet.
+ * then shorter, then fewer capitals, then by the alphabet.
  */
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
 

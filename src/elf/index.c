@@ -73,6 +73,16 @@ static bool is_label(const struct range *r)
 	return r->symbol & LABEL;
 }
 
+/* Of "_exit" and "_Exit" the first is what people write. */
+static size_t count_capitals(const char *name, size_t n)
+{
+	size_t capitals = 0;
+
+	for (size_t i = 0; i < n; i++)
+		capitals += name[i] >= 'A' && name[i] <= 'Z';
+	return capitals;
+}
+
 /* Would a person rather write @a? The version is no part of the name. */
 static bool is_better(const struct function *a, const struct function *b)
 {
@@ -90,6 +100,8 @@ static bool is_better(const struct function *a, const struct function *b)
 		return underscores_a < underscores_b;
 	if (n_a != n_b)
 		return n_a < n_b;
+	if (count_capitals(name_a, n_a) != count_capitals(name_b, n_b))
+		return count_capitals(name_a, n_a) < count_capitals(name_b, n_b);
 	return memcmp(name_a, name_b, n_a) < 0;
 }
 

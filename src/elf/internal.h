@@ -15,6 +15,14 @@
 
 #include "elf/image.h"
 
+/*
+ * More symbols than any file has are not read: a table can be gigabytes long without taking any
+ * room on disk, and an index of it takes 20 bytes for each.
+ */
+#define MOST_SYMBOLS (1U << 22)
+/* No compiler makes longer names; a file whose names overlap can take their sum to its square. */
+#define MAX_NAME ((size_t)65536)
+
 struct lines;
 struct plt;
 struct strtab;
@@ -73,7 +81,10 @@ must_check int image_read_headers(struct image *im, struct error *e);
 /* The part of @section that the file holds; empty where it is none or lies outside. */
 struct slice section_bytes(const struct image *im, const struct section *section);
 
-/* The same, cut behind its last NUL: a string that begins inside also ends inside. */
+/*
+ * The same, cut behind its last NUL: a string that begins inside also ends inside. Empty where
+ * there is none in the last MAX_NAME bytes: strings are not looked through from end to end.
+ */
 struct slice section_strings(const struct image *im, const struct section *section);
 
 /* What is to be added to addresses in a section of a debug file. */
@@ -81,6 +92,9 @@ struct shift {
 	uint64_t by;
 	bool is_known; /* else the section is no part of the file that the debug file is for */
 };
+
+/* Is each section of code of @debug one of @im, by name and size? */
+bool image_has_code_of(const struct image *im, const struct image *debug);
 
 void symbol_index_free(struct symbol_index *index);
 size_t symbol_index_bytes(const struct symbol_index *index);

@@ -10,9 +10,6 @@
 #include "base/strtab.h"
 #include "elf/symbols.h"
 
-/* No compiler makes longer names; a file whose names overlap can take their sum to its square. */
-#define MAX_NAME ((size_t)65536)
-
 static size_t symbol_bytes(const struct image *im)
 {
 	return im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -29,7 +26,7 @@ struct table table_of(const struct image *im, const struct section *s)
 
 	size_t n = table.symbols.size / symbol_bytes(im);
 
-	table.n = n <= TABLE_MOST ? (uint32_t)n : 0;
+	table.n = n <= MOST_SYMBOLS ? (uint32_t)n : 0;
 	return table;
 }
 

@@ -10,6 +10,8 @@
 /* Symbols are named by table and number in 32 bits; two are for the table, one is a mark. */
 #define TABLE_MOST ((1U << 29) - 1)
 
+_Static_assert(MOST_SYMBOLS <= TABLE_MOST, "every symbol that is read has a number");
+
 /* Lent by its image. */
 struct table {
 	const struct image *of;

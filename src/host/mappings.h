@@ -62,6 +62,12 @@ must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, 
  */
 must_check int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e);
 
+/*
+ * What is at the path of @m as this program sees it: any other regular file, or the same. Who asks
+ * compares build IDs.
+ */
+must_check int mapping_open_ours(const struct mapping *m, int *ret_fd, struct error *e);
+
 /* A path through which mapping @m's file can be opened while @pid lives ("/proc/7/root/usr/bin/x").
  */
 void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size);

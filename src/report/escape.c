@@ -16,6 +16,12 @@ static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
 	}
 }
 
+/* What begins like an escape but is the text's own. */
+static bool is_like_escape(const unsigned char *at)
+{
+	return at[0] == '\\' && at[1] == 'x';
+}
+
 void escape_put(struct strbuf *to, const char *text, bool is_folded)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -26,7 +32,7 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 
 		if (is_folded && (*at == ';' || *at == '\n'))
 			strbuf_putc(to, '_');
-		else if (n == 0 || utf8_is_active(c))
+		else if (n == 0 || utf8_is_active(c) || is_like_escape(at))
 			put_hex(to, at, n ? n : 1);
 		else
 			strbuf_put(to, (const char *)at, n);

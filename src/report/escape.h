@@ -12,8 +12,10 @@
  *	line and paragraph separators,
  *	marks that turn writing around     \xe2\x80\xae
  *	what is not valid UTF-8            \xff
+ *	a '\' before an 'x'                \x5c
  *
- * All other text stays as it is. With @is_folded a ';' and a newline, which
- * would end a frame and a line, become '_'.
+ * All other text stays as it is, so that "\x" and two digits are always a byte, and any other '\'
+ * is itself (App\User, /a\.b/): the text can be had back. With @is_folded a ';' and a newline,
+ * which would end a frame and a line, become '_'.
  */
 void escape_put(struct strbuf *to, const char *text, bool is_folded);

@@ -46,6 +46,8 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 			strbuf_puts(to, " [inlined]");
 		else if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
+		if (style->form == EVENT_TEXT && frame->kind == FRAME_USER)
+			put_place(to, style, frame); /* the kernel's has none */
 	} else {
 		strbuf_puts(to, UNKNOWN);
 		put_place(to, style, frame);

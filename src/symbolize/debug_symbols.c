@@ -5,12 +5,14 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
 #include "symbolize/debuginfod.h"
 
 struct debug_symbols {
 	struct debuginfod *servers; /* NULL: not asked */
+	struct u64_map wrong;       /* build IDs for which they sent something else, by hash */
 };
 
 struct debug_symbols *debug_symbols_new(bool asks_servers)
@@ -26,7 +28,19 @@ void debug_symbols_free(struct debug_symbols *ds)
 	if (!ds)
 		return;
 	debuginfod_free(ds->servers);
+	u64_map_fini(&ds->wrong);
 	free(ds);
+}
+
+/* Once: the same is asked for again where an image is closed and opened. */
+static void tell_wrong(struct debug_symbols *ds, const uint8_t *id, size_t n, const struct error *e)
+{
+	bool is_new;
+
+	(void)u64_map_put(&ds->wrong, hash_bytes(id, n), 0, &is_new);
+	if (is_new)
+		log_warn("debuginfod: %s is not taken: %s", debuginfod_source(ds->servers),
+			 e->text);
 }
 
 /* A server may send anything. */
@@ -38,12 +52,15 @@ static int ask_servers(struct debug_symbols *ds, const struct image *im, const c
 	size_t n = image_build_id(im, &id);
 	int err = debuginfod_get(ds->servers, id, n, name, &fd, e);
 
-	if (!err)
-		err = image_open_fd(fd, name, ret, e);
+	if (err)
+		return err;
+	err = image_open_fd(fd, name, ret, e);
 	if (!err && !image_is_same_build(im, *ret)) {
 		image_freep(ret);
-		err = error_set(e, -ENOENT, "%s: debuginfod gave what is of another build", name);
+		err = error_set(e, -ENOENT, "%s: of another build", name);
 	}
+	if (err)
+		tell_wrong(ds, id, n, e);
 	return err;
 }
 
@@ -61,6 +78,10 @@ void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, con
 		err = debug_file_find(im, -1, path, &debug, &e);
 	if (err)
 		err = image_open_embedded(im, &debug, &e);
+	if (err == -E2BIG)
+		log_warn_once("%s", e.text);
+	else if (err && err != -ENOENT)
+		log_debug("not taken: %s", e.text);
 	if (err && ds->servers)
 		err = ask_servers(ds, im, name, &debug, &e);
 	if (err)

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -20,6 +21,8 @@
 #define MOST_SECONDS 60
 #define MOST_SECONDS_IN_ALL 180
 #define TELL_SECONDS 5
+/* For one file. The largest debug files of a distribution have less. */
+#define MOST_BYTES (2LL << 30)
 
 #define LIBRARY "libdebuginfod.so.1"
 
@@ -31,6 +34,7 @@ struct library {
 	void (*set_progress)(void *client, int (*function)(void *client, long done, long all));
 	void (*set_data)(void *client, void *data);
 	void *(*get_data)(void *client);
+	const char *(*get_url)(void *client);
 };
 
 static const struct {
@@ -43,6 +47,7 @@ static const struct {
 	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
 	{ "debuginfod_set_user_data", offsetof(struct library, set_data) },
 	{ "debuginfod_get_user_data", offsetof(struct library, get_data) },
+	{ "debuginfod_get_url", offsetof(struct library, get_url) },
 };
 
 struct debuginfod {
@@ -52,7 +57,9 @@ struct debuginfod {
 	const char *module; /* that is asked for */
 	double began, told; /* then, and when the user was told last */
 	double spent;       /* in all, before */
-	bool is_late;
+	bool is_late, is_large;
+	char *path;        /* of the last answer */
+	rlim_t most_bytes; /* that a file may have */
 };
 
 struct debuginfod *debuginfod_new(void)
@@ -66,6 +73,7 @@ void debuginfod_free(struct debuginfod *d)
 		return;
 	if (d->client)
 		d->library.end(d->client);
+	free(d->path);
 	free(d);
 }
 
@@ -129,7 +137,8 @@ static int on_progress(void *client, long done, long all)
 		tell(d, done, all);
 		d->told = t;
 	}
-	return d->is_late;
+	d->is_large = done > MOST_BYTES || all > MOST_BYTES;
+	return d->is_late || d->is_large;
 }
 
 static void open_client(struct debuginfod *d)
@@ -151,6 +160,43 @@ static void open_client(struct debuginfod *d)
 	d->library.set_progress(d->client, on_progress);
 }
 
+/*
+ * What a server says of the size need not be true, and what comes may be compressed: so the kernel
+ * is told how long a file may be.
+ */
+static int find(struct debuginfod *d, const uint8_t *build_id, size_t n)
+{
+	struct rlimit before, bounded;
+	sigset_t too_long, mask;
+
+	(void)sigemptyset(&too_long);
+	(void)sigaddset(&too_long, SIGXFSZ);
+	(void)pthread_sigmask(SIG_BLOCK, &too_long, &mask);
+	(void)getrlimit(RLIMIT_FSIZE, &before);
+	bounded = before;
+	if (bounded.rlim_cur > MOST_BYTES)
+		bounded.rlim_cur = MOST_BYTES;
+	d->most_bytes = bounded.rlim_cur;
+	(void)setrlimit(RLIMIT_FSIZE, &bounded);
+
+	int fd = d->library.find(d->client, build_id, (int)n, &d->path);
+
+	(void)setrlimit(RLIMIT_FSIZE, &before);
+	if (sigtimedwait(&too_long, NULL, &(struct timespec){}) == SIGXFSZ)
+		d->is_large = true;
+	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	return fd;
+}
+
+const char *debuginfod_source(const struct debuginfod *d)
+{
+	const char *url = d->client ? d->library.get_url(d->client) : NULL;
+
+	if (url)
+		return url;
+	return d->path ? d->path : "";
+}
+
 int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
 		   int *ret_fd, struct error *e)
 {
@@ -163,14 +209,22 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 	d->module = module;
 	d->began = now();
 	d->told = 0;
-	d->is_late = false;
+	d->is_late = d->is_large = false;
+	free(d->path);
+	d->path = NULL;
 
-	int fd = d->library.find(d->client, build_id, (int)n, NULL);
+	int fd = find(d, build_id, n);
 
 	d->spent += now() - d->began;
 	if (d->is_late) {
 		log_warn("debuginfod: the symbols of %s did not come in time", module);
 		return error_set(e, -ETIME, "%s: debuginfod takes too long", module);
+	}
+	if (d->is_large) {
+		cleanup_close_fd(&fd);
+		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB", module,
+			 (unsigned long long)d->most_bytes >> 20);
+		return error_set(e, -EFBIG, "%s: debuginfod sends too much", module);
 	}
 	if (fd < 0)
 		return error_set(e, -ENOENT, "%s: debuginfod: %s", module, strerror(-fd));

@@ -20,7 +20,11 @@ void debuginfod_free(struct debuginfod *d);
 /*
  * The debug file for a build ID of @n bytes, to close. @module is for messages: what takes more
  * than a second is told on standard error. A signal that ends the run ends the waiting too.
- * Errors: -ENOENT nobody has it; -ETIME it took too long; -ENOTSUP there is nobody to ask.
+ * Errors: -ENOENT nobody has it; -ETIME it took too long; -EFBIG it is too large (both are told);
+ * -ENOTSUP there is nobody to ask.
  */
 must_check int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n,
 			      const char *module, int *ret_fd, struct error *e);
+
+/* Where the last answer came from: a URL, or a file of the cache. Lent until the next question. */
+const char *debuginfod_source(const struct debuginfod *d);

@@ -9,9 +9,11 @@
  */
 #include "symbolize/history.h"
 
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -21,26 +23,18 @@
 #include "base/hash.h"
 #include "host/host.h"
 
-/* What is mapped; shared by a process and its children until one of them maps more. */
-struct space {
-	uint32_t n_users;
-	uint32_t n_replaced; /* times that an address got another meaning */
-	struct past_region *regions;
-	size_t n, capacity;
-};
-
 /* Lives that are over are forgotten when there are so many more than at the last time, */
 #define MANY_LIVES 4096
 /* and not before a hit of theirs must have been told of. */
 #define FORGET_NS (5 * NS_PER_S)
 
 struct history {
-	struct images *images;
+	struct memories memories;
 	struct u64_map newest; /* tgid -> index in @heads */
 	struct life **heads;   /* the newest life of each process */
 	size_t n_heads, cap_heads;
 	size_t n_lives, n_last_lives;
-	size_t bytes; /* of lives and spaces */
+	size_t bytes; /* of lives */
 	uint64_t period;
 	int own_root;
 };
@@ -49,8 +43,8 @@ struct history *history_new(struct images *images)
 {
 	struct history *h = xcalloc(1, sizeof(*h));
 
-	h->images = images;
-	h->own_root = images_root(h->images, (uint32_t)getpid());
+	h->memories.images = images;
+	h->own_root = images_root(h->memories.images, (uint32_t)getpid());
 	h->period = 1;
 	return h;
 }
@@ -58,127 +52,6 @@ struct history *history_new(struct images *images)
 void history_refresh(struct history *h)
 {
 	h->period++;
-}
-
-/* --- spaces --- */
-
-static struct space *space_new(struct history *h)
-{
-	struct space *s = xcalloc(1, sizeof(*s));
-
-	s->n_users = 1;
-	h->bytes += sizeof(*s);
-	return s;
-}
-
-static struct space *space_share(struct space *s)
-{
-	s->n_users++;
-	return s;
-}
-
-static void space_drop(struct history *h, struct space *s)
-{
-	if (--s->n_users > 0)
-		return;
-	h->bytes -= sizeof(*s) + s->capacity * sizeof(*s->regions);
-	free(s->regions);
-	free(s);
-}
-
-static void space_add(struct history *h, struct space *s, const struct past_region *region)
-{
-	size_t before = s->capacity;
-
-	array_push(s->regions, s->n, s->capacity, *region);
-	h->bytes += (s->capacity - before) * sizeof(*s->regions);
-}
-
-/* For writing: not shared any more. */
-static struct space *own_space(struct history *h, struct life *life)
-{
-	struct space *shared = life->space;
-
-	if (shared->n_users == 1)
-		return shared;
-	life->space = space_new(h);
-	life->space->n_replaced = shared->n_replaced;
-	for (size_t i = 0; i < shared->n; i++)
-		space_add(h, life->space, &shared->regions[i]);
-	space_drop(h, shared);
-	return life->space;
-}
-
-static bool is_same_place(const struct past_region *a, const struct past_region *b)
-{
-	return a->image == b->image && a->offset - a->start == b->offset - b->start;
-}
-
-static bool overlap(const struct past_region *a, const struct past_region *b)
-{
-	return a->start < b->end && b->start < a->end;
-}
-
-/* What @region leaves of @old, on both sides. */
-static void add_rests(struct history *h, struct space *s, struct past_region old,
-		      const struct past_region *region)
-{
-	struct past_region rest = old;
-
-	rest.from = region->from;
-	rest.until = UINT64_MAX;
-	if (old.start < region->start) {
-		rest.end = region->start;
-		space_add(h, s, &rest);
-	}
-	if (old.end > region->end) {
-		rest.start = region->end;
-		rest.end = old.end;
-		rest.offset = old.offset + (region->end - old.start);
-		space_add(h, s, &rest);
-	}
-}
-
-/* End what @region takes the place of. True: that was something else. */
-static bool end_overlapped(struct history *h, struct space *s, const struct past_region *region)
-{
-	const size_t n = s->n;
-	bool is_replaced = false;
-
-	for (size_t i = 0; i < n; i++) {
-		struct past_region old = s->regions[i];
-
-		if (old.until != UINT64_MAX || !overlap(&old, region))
-			continue;
-		s->regions[i].until = region->from;
-		is_replaced = is_replaced || !is_same_place(&old, region);
-		add_rests(h, s, old, region);
-	}
-	return is_replaced;
-}
-
-/*
- * Nothing new? A JIT compiler changes its pages' protection again and again, each time with an
- * event: pages without a file are one region as far as they touch each other.
- */
-static bool is_known(const struct history *h, struct space *s, const struct past_region *region)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		struct past_region *old = &s->regions[i];
-
-		if (old->until != UINT64_MAX || old->image != region->image)
-			continue;
-		if (images_has_places(h->images, region->image)) {
-			if (is_same_place(old, region) && old->start <= region->start &&
-			    old->end >= region->end)
-				return true;
-		} else if (region->start <= old->end && old->start <= region->end) {
-			old->start = region->start < old->start ? region->start : old->start;
-			old->end = region->end > old->end ? region->end : old->end;
-			return true;
-		}
-	}
-	return false;
 }
 
 /* --- lives --- */
@@ -196,22 +69,16 @@ static struct life **head_of(struct history *h, uint32_t tgid)
 /* What was read of it came after its end: it was of the next one. */
 static void forget_look(struct history *h, struct life *life)
 {
-	struct space *space;
-	size_t n = 0;
-
 	if (life->looked_at < life->end)
 		return;
 	life->looked_at = 0;
 	life->is_whole = false;
 	life->comm[0] = '\0';
-	space = own_space(h, life);
-	for (size_t i = 0; i < space->n; i++)
-		if (space->regions[i].from)
-			space->regions[n++] = space->regions[i];
-	space->n = n;
+	memory_forget_first(&h->memories, life->memory);
 }
 
-static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time, struct space *space)
+static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time,
+			       struct memory *memory)
 {
 	struct life **link = head_of(h, tgid);
 	struct life *life = xcalloc(1, sizeof(*life));
@@ -219,7 +86,7 @@ static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time, 
 	*life = (struct life){
 		.tgid = tgid, .begin = time, .end = UINT64_MAX, .exited = UINT64_MAX, .root = -1
 	};
-	life->space = space;
+	life->memory = memory;
 	while (*link && (*link)->begin > time) {
 		life->end = (*link)->begin;
 		link = &(*link)->older;
@@ -239,7 +106,7 @@ static void life_free(struct history *h, struct life *life)
 {
 	h->n_lives--;
 	h->bytes -= sizeof(*life);
-	space_drop(h, life->space);
+	memory_drop(&h->memories, life->memory);
 	free(life);
 }
 
@@ -307,7 +174,7 @@ static struct life *current_life(struct history *h, uint32_t tgid)
 {
 	struct life *life = *head_of(h, tgid);
 
-	return life ? life : begin_life(h, tgid, 0, space_new(h));
+	return life ? life : begin_life(h, tgid, 0, memory_new(&h->memories));
 }
 
 /* --- events --- */
@@ -315,7 +182,7 @@ static struct life *current_life(struct history *h, uint32_t tgid)
 /* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
 static int root_of(struct history *h, uint32_t pid, int before)
 {
-	const int root = images_root(h->images, pid);
+	const int root = images_root(h->memories.images, pid);
 
 	if (root >= 0)
 		return root;
@@ -327,6 +194,22 @@ static void set_comm(struct life *life, const char *comm)
 	(void)snprintf(life->comm, sizeof(life->comm), "%.15s", comm);
 }
 
+/*
+ * No record says so. A memory that is shared now was so from the beginning; a child that has ended,
+ * or runs another program by now, had little time to use what its parent mapped meanwhile.
+ */
+static bool shares_memory(const struct process_event *event)
+{
+	return syscall(SYS_kcmp, event->parent_pid, event->pid, KCMP_VM, 0, 0) == 0;
+}
+
+static struct memory *memory_of_child(struct history *h, struct life *parent,
+				      const struct process_event *event)
+{
+	return shares_memory(event) ? memory_share(parent->memory)
+				    : memory_copy(&h->memories, parent->memory);
+}
+
 static void on_fork(struct history *h, const struct process_event *event)
 {
 	if (event->pid == event->parent_pid)
@@ -334,7 +217,8 @@ static void on_fork(struct history *h, const struct process_event *event)
 	history_look(h, event->parent_pid);
 
 	struct life *parent = current_life(h, event->parent_pid);
-	struct life *child = begin_life(h, event->pid, event->time, space_share(parent->space));
+	struct life *child =
+		begin_life(h, event->pid, event->time, memory_of_child(h, parent, event));
 
 	if (parent->root < 0)
 		parent->root = root_of(h, parent->tgid, -1);
@@ -348,7 +232,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 static void on_exec(struct history *h, const struct process_event *event)
 {
 	const int root = root_of(h, event->pid, current_life(h, event->pid)->root);
-	struct life *life = begin_life(h, event->pid, event->time, space_new(h));
+	struct life *life = begin_life(h, event->pid, event->time, memory_new(&h->memories));
 
 	life->root = root;
 	set_comm(life, event->comm);
@@ -368,20 +252,11 @@ static bool on_map(struct history *h, const struct process_event *event)
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(h->images, event->pid, life->root, &event->map, &id),
+		.image = images_add(h->memories.images, event->pid, life->root, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	struct space *space = own_space(h, life);
-
-	if (is_known(h, space, &region))
-		return false;
-
-	bool is_replaced = end_overlapped(h, space, &region);
-
-	space_add(h, space, &region);
-	space->n_replaced += is_replaced;
-	return is_replaced;
+	return memory_map(&h->memories, life->memory, &region);
 }
 
 /*
@@ -397,9 +272,10 @@ static void on_lost(struct history *h, const struct process_event *event)
 			life->is_whole = false;
 			continue;
 		}
-		if (life->exited != UINT64_MAX || (!life->is_whole && !life->space->n))
+		if (life->exited != UINT64_MAX ||
+		    (!life->is_whole && memory_is_empty(life->memory)))
 			continue;
-		life = begin_life(h, life->tgid, event->since, space_new(h));
+		life = begin_life(h, life->tgid, event->since, memory_new(&h->memories));
 		life->root = life->older ? life->older->root : -1;
 	}
 }
@@ -433,16 +309,6 @@ bool history_event(struct history *h, const struct process_event *event)
 
 /* --- what is there already --- */
 
-static void add_if_free(struct history *h, struct life *life, const struct past_region *region)
-{
-	struct space *space = own_space(h, life);
-
-	for (size_t i = 0; i < space->n; i++)
-		if (overlap(&space->regions[i], region))
-			return;
-	space_add(h, space, region);
-}
-
 static void look_at_comm(struct life *life)
 {
 	char comm[32] = "";
@@ -462,20 +328,26 @@ void history_look(struct history *h, uint32_t tgid)
 
 	if (life && life->is_whole)
 		return;
-	if (mapping_list_read(tgid, &list, &e) || !list.n)
+
+	const int err = mapping_list_read(tgid, &list, &e);
+
+	images_note_error(h->memories.images, err);
+	if (err || !list.n)
 		return;
 	life = current_life(h, tgid);
-	life->root = images_root(h->images, list.tid);
+	life->root = images_root(h->memories.images, list.tid);
+	memory_part(&h->memories, &life->memory);
 	for (size_t i = 0; i < list.n; i++) {
 		const struct mapping *m = &list.mappings[i];
 		struct past_region region = { .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
-					      .image = images_add(h->images, list.tid, life->root,
-								  m, &(struct file_stamp){}),
+					      .image = images_add(h->memories.images, list.tid,
+								  life->root, m,
+								  &(struct file_stamp){}),
 					      .until = UINT64_MAX };
 
-		add_if_free(h, life, &region);
+		memory_add_if_free(&h->memories, life->memory, &region);
 	}
 	look_at_comm(life);
 	life->is_whole = true;
@@ -498,34 +370,6 @@ const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time,
 	return life;
 }
 
-static bool covers(const struct past_region *r, uint64_t addr, uint64_t time)
-{
-	return addr >= r->start && addr < r->end && r->from <= time && time < r->until;
-}
-
-const struct past_region *life_region_at(const struct life *life, uint64_t addr, uint64_t time)
-{
-	const struct space *s = life->space;
-
-	/* Where nothing was replaced, what is there now was there from the beginning. */
-	if (!time || !s->n_replaced)
-		time = UINT64_MAX - 1;
-	for (size_t i = s->n; i-- > 0;)
-		if (covers(&s->regions[i], addr, time))
-			return &s->regions[i];
-	return NULL;
-}
-
-uint32_t life_epoch(const struct life *life, uint64_t time)
-{
-	const struct space *s = life->space;
-	uint32_t n = 0;
-
-	for (size_t i = 0; i < s->n && s->n_replaced; i++)
-		n += s->regions[i].until <= time;
-	return n;
-}
-
 /* After lost records another life is begun, though it may be the same program. */
 uint64_t life_began(const struct life *life)
 {
@@ -534,16 +378,8 @@ uint64_t life_began(const struct life *life)
 	return life->begin;
 }
 
-bool life_has_made_code(const struct images *images, const struct life *life)
-{
-	for (size_t i = 0; i < life->space->n; i++)
-		if (images_may_be_made(images, life->space->regions[i].image))
-			return true;
-	return false;
-}
-
 size_t history_bytes(const struct history *h)
 {
-	return h->bytes + h->cap_heads * sizeof(*h->heads) +
+	return h->bytes + h->memories.bytes + h->cap_heads * sizeof(*h->heads) +
 	       h->newest.n_slots * sizeof(*h->newest.slots);
 }

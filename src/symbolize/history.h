@@ -13,6 +13,7 @@
 
 #include "host/sideband.h"
 #include "symbolize/images.h"
+#include "symbolize/memory.h"
 
 struct history;
 
@@ -26,29 +27,19 @@ void history_free(struct history *h);
  */
 bool history_event(struct history *h, const struct process_event *event);
 
-/* One executable mapping, for as long as it was there. */
-struct past_region {
-	uint64_t start;
-	uint64_t end;    /* exclusive */
-	uint64_t offset; /* in the image's file */
-	uint32_t image;
-	uint64_t from;  /* ns of CLOCK_MONOTONIC; 0: it was there when it was looked at */
-	uint64_t until; /* exclusive; UINT64_MAX: it is there still */
-};
-
 struct life {
 	uint32_t tgid;
-	bool is_exec;       /* it began with a program's start */
-	bool is_whole;      /* nothing was mapped that is not in it */
-	uint64_t begin;     /* ns of CLOCK_MONOTONIC; 0: before it was followed */
-	uint64_t end;       /* when another program or process followed; UINT64_MAX: none has */
-	uint64_t exited;    /* when its first thread did; UINT64_MAX: it has not */
-	uint64_t looked_at; /* when it was read from /proc; 0: it was not */
-	uint64_t kept;      /* the period in which it was asked for; 0: it was not */
-	char comm[16];      /* empty: not known */
-	struct life *older; /* the one before, of the same number */
-	struct space *space;
-	int root; /* its root directory (host/roots.h); -1: not known */
+	bool is_exec;          /* it began with a program's start */
+	bool is_whole;         /* nothing was mapped that is not in it */
+	uint64_t begin;        /* ns of CLOCK_MONOTONIC; 0: before it was followed */
+	uint64_t end;          /* when another program or process followed; UINT64_MAX: none has */
+	uint64_t exited;       /* when its first thread did; UINT64_MAX: it has not */
+	uint64_t looked_at;    /* when it was read from /proc; 0: it was not */
+	uint64_t kept;         /* the period in which it was asked for; 0: it was not */
+	char comm[16];         /* empty: not known */
+	struct life *older;    /* the one before, of the same number */
+	struct memory *memory; /* lent by the history */
+	int root;              /* its root directory (host/roots.h); -1: not known */
 };
 
 /*
@@ -64,22 +55,8 @@ const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time,
  */
 void history_refresh(struct history *h);
 
-/* What @addr is in: at @time, if that makes a difference. NULL: not known. Lent until the next
- * event.
- */
-const struct past_region *life_region_at(const struct life *life, uint64_t addr, uint64_t time);
-
-/*
- * How often the meaning of addresses has changed up to @time: between two times for which this is
- * the same, each means the same.
- */
-uint32_t life_epoch(const struct life *life, uint64_t time);
-
 /* When its program, or without exec its process, began; 0: before it was followed. */
 uint64_t life_began(const struct life *life);
-
-/* Has it, at any time, code mapped that it may have made itself (images_may_be_made())? */
-bool life_has_made_code(const struct images *images, const struct life *life);
 
 /*
  * Process @tgid is looked at now, unless all is known of it already: it was there before it was

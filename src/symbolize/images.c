@@ -1,6 +1,8 @@
 #include "symbolize/images.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -18,6 +20,8 @@
 #include "symbolize/debug_symbols.h"
 
 #define MAX_FILES 4096
+/* Left to what is opened for a moment: /proc, debug files, perf maps. */
+#define SPARE_FILES 8
 #define MAX_IMAGES 256
 #define MAX_IMAGE_BYTES (256ULL << 20)
 
@@ -33,6 +37,7 @@ struct entry {
 	const char *module;
 	int fd;               /* -1: not open */
 	bool is_opened;       /* ever: size and time are known */
+	bool is_closed;       /* to make room for others */
 	bool is_bad;          /* no image can be made of it */
 	bool is_memory;       /* anonymous, or a file of memory */
 	struct image *image;  /* NULL: its symbols are not in memory */
@@ -42,7 +47,8 @@ struct entry {
 	int root;             /* that it had, or -1 */
 	struct mapping where; /* and where; its path is lent by the strtab */
 	struct file_stamp stamp;
-	bool is_newer; /* what was found was written later than that */
+	bool is_newer;  /* what was found was written later than that */
+	size_t n_asked; /* entries when another file of its build was looked for in vain */
 };
 
 struct images {
@@ -54,6 +60,8 @@ struct images {
 	struct u64_map newest; /* by hash of device and inode, or of the name */
 	uint64_t clock;
 	size_t n_files, max_files;
+	int most_descriptors;
+	bool has_told; /* that these are too few */
 	size_t n_images;
 	uint64_t bytes;
 };
@@ -67,9 +75,12 @@ struct images *images_new(struct strtab *strings, bool asks_servers)
 	im->debug = debug_symbols_new(asks_servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
+	im->most_descriptors = INT_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
+		im->most_descriptors = (int)limit.rlim_cur;
 	/* Half of what we may open: probes and maps take descriptors too. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
-		im->max_files = limit.rlim_cur / 2;
+	if ((size_t)im->most_descriptors / 2 < im->max_files)
+		im->max_files = (size_t)im->most_descriptors / 2;
 	return im;
 }
 
@@ -143,6 +154,69 @@ static bool was_written_since(const struct entry *entry, const struct stat *st)
 	       written > clock_ns(CLOCK_REALTIME) - age;
 }
 
+static bool is_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE;
+}
+
+static void tell_shortage(struct images *im)
+{
+	if (im->has_told)
+		return;
+	im->has_told = true;
+	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
+		 im->max_files, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
+}
+
+void images_note_error(struct images *im, int err)
+{
+	if (is_shortage(err))
+		tell_shortage(im);
+}
+
+static bool close_least_used(struct images *im, const struct entry *keep)
+{
+	struct entry *least = least_used(im, false, keep);
+
+	if (!least)
+		return false;
+	least->is_closed = true;
+	close_file(im, least);
+	return true;
+}
+
+/* The lowest number that is free is given first: so many are left above @fd at most. */
+static void keep_spare(struct images *im, const struct entry *entry, int *fd)
+{
+	int lower;
+
+	if (*fd < im->most_descriptors - SPARE_FILES || !close_least_used(im, entry))
+		return;
+	lower = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+	if (lower < 0)
+		return;
+	close(*fd);
+	*fd = lower;
+}
+
+static void hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
+{
+	entry->size = st->st_size;
+	entry->changed = st->st_mtim;
+	entry->is_opened = true;
+	entry->fd = fd;
+	im->n_files++;
+}
+
+static int find_file(const struct entry *entry, int *fd, struct error *e)
+{
+	int err = mapping_open(entry->pid, &entry->where, fd, e);
+
+	if (err && entry->root >= 0)
+		err = mapping_open_in(entry->root, &entry->where, fd, e);
+	return err;
+}
+
 /* Hold the entry's file by a descriptor, if it can be had and is still the same. */
 static bool open_file(struct images *im, struct entry *entry)
 {
@@ -150,35 +224,28 @@ static bool open_file(struct images *im, struct entry *entry)
 		return true;
 	if (entry->is_bad || entry->kind != IMAGE_FILE)
 		return false;
-	if (im->n_files >= im->max_files) {
-		struct entry *least = least_used(im, false, entry);
-
-		if (least)
-			close_file(im, least);
-	}
+	if (im->n_files >= im->max_files)
+		(void)close_least_used(im, entry);
 
 	cleanup_close int fd = -1;
 	struct error e;
 	struct stat st;
-	int err = mapping_open(entry->pid, &entry->where, &fd, &e);
+	int err = find_file(entry, &fd, &e);
 
-	if (err && entry->root >= 0)
-		err = mapping_open_in(entry->root, &entry->where, &fd, &e);
-
+	while (is_shortage(err) && close_least_used(im, entry))
+		err = find_file(entry, &fd, &e);
 	if (err) {
+		images_note_error(im, err);
 		log_debug("%s has no names now: %s", entry->where.path, e.text);
 		return false;
 	}
+	keep_spare(im, entry, &fd);
 	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
 		return false;
 	entry->is_newer = was_written_since(entry, &st);
 	if (entry->is_newer)
 		return false;
-	entry->size = st.st_size;
-	entry->changed = st.st_mtim;
-	entry->is_opened = true;
-	entry->fd = TAKE_FD(fd);
-	im->n_files++;
+	hold_file(im, entry, TAKE_FD(fd), &st);
 	return true;
 }
 
@@ -331,20 +398,76 @@ static int open_vdso(struct image **ret, struct error *e)
 	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
+static bool has_build(const struct image *image, const struct file_stamp *stamp)
+{
+	const uint8_t *bytes;
+
+	return image_build_id(image, &bytes) == stamp->n &&
+	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
+}
+
 /* What was found at the path is of the build that the process had mapped, if that is known. */
 static int check_build(const struct entry *entry, struct error *e)
 {
-	const uint8_t *bytes;
-	struct file_stamp id = {};
-
-	if (!entry->stamp.n)
-		return 0;
-	id.n = image_build_id(entry->image, &bytes);
-	if (id.n && id.n <= sizeof(id.bytes))
-		memcpy(id.bytes, bytes, id.n);
-	if (is_same_build(&id, &entry->stamp))
+	if (!entry->stamp.n || has_build(entry->image, &entry->stamp))
 		return 0;
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
+}
+
+/* Is the open file @fd of the build that @entry is of? */
+static bool take_twin(struct images *im, struct entry *entry, int fd)
+{
+	cleanup_close int own = fd;
+	cleanup(image_freep) struct image *image = NULL;
+	struct error e;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || image_open_fd(fd, entry->module, &image, &e) != 0 ||
+	    !has_build(image, &entry->stamp))
+		return false;
+	hold_file(im, entry, TAKE_FD(own), &st);
+	log_debug("%s is gone: another file of its build is taken", entry->where.path);
+	return true;
+}
+
+/* Was only the other one's build not told, its name must be the same. */
+static bool may_be_twin(const struct entry *entry, const struct entry *other)
+{
+	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
+		return false;
+	return other->stamp.n ? is_same_build(&other->stamp, &entry->stamp)
+			      : other->module == entry->module;
+}
+
+/*
+ * The file is gone with its process, or was never to be reached: a container's, on a file system of
+ * its own. Another file of the same build has the same names: one that other processes have mapped,
+ * or what is at its path here.
+ */
+static bool find_twin(struct images *im, struct entry *entry)
+{
+	struct error e;
+	int fd = -1;
+
+	if (entry->kind != IMAGE_FILE || !entry->stamp.n || entry->n_asked == im->n)
+		return false;
+	for (size_t i = im->n; i-- > entry->n_asked;)
+		if (may_be_twin(entry, &im->entries[i]) &&
+		    take_twin(im, entry, fcntl(im->entries[i].fd, F_DUPFD_CLOEXEC, 0)))
+			return true;
+	if (!entry->n_asked && mapping_open_ours(&entry->where, &fd, &e) == 0 &&
+	    take_twin(im, entry, fd))
+		return true;
+	entry->n_asked = im->n;
+	return false;
+}
+
+/* Its descriptor may have been closed to make room. */
+static bool lost_file(struct images *im, const struct entry *entry)
+{
+	if (entry->is_closed)
+		tell_shortage(im);
+	return false;
 }
 
 static bool open_image(struct images *im, struct entry *entry)
@@ -363,10 +486,10 @@ static bool open_image(struct images *im, struct entry *entry)
 	}
 	if (entry->kind == IMAGE_VDSO)
 		err = open_vdso(&entry->image, &e);
-	else if (open_file(im, entry))
+	else if (open_file(im, entry) || find_twin(im, entry))
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else
-		return false;
+		return lost_file(im, entry);
 	if (!err)
 		err = check_build(entry, &e);
 	if (err) {

@@ -35,6 +35,10 @@ struct file_stamp {
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);
 
+/* What could not be looked at: the user is told once where @err says that descriptors are too few.
+ */
+void images_note_error(struct images *im, int err);
+
 /*
  * The image that @m of process @pid maps, a file with @stamp; numbers stay what they are. If the
  * process has gone, the file is looked for below @root (images_root(); -1: nowhere), and so are its

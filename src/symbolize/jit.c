@@ -297,6 +297,8 @@ static void read_file(struct jit *j, struct program *g, const struct stat *st)
 	if (perf_map_garbage(g->map) > n_garbage)
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
+	if (perf_map_is_garbage(g->map))
+		tell_once(g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
 	keep_bounds(j, g);
 }
 

@@ -111,6 +111,11 @@ uint64_t perf_map_garbage(const struct perf_map *m)
 	return m->n_garbage;
 }
 
+bool perf_map_is_garbage(const struct perf_map *m)
+{
+	return (m->n_garbage || m->is_skipping) && !m->n_lines && !m->now.n && !m->n_past;
+}
+
 /* --- text to lines --- */
 
 static const char *behind_blanks(const char *at)

@@ -50,5 +50,8 @@ bool perf_map_is_full(const struct perf_map *m);
 /* Lines that were not of the form. */
 uint64_t perf_map_garbage(const struct perf_map *m);
 
+/* Something was added, and no line of it was of the form. */
+bool perf_map_is_garbage(const struct perf_map *m);
+
 /* Memory held, in bytes. */
 size_t perf_map_bytes(const struct perf_map *m);

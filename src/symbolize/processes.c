@@ -191,6 +191,7 @@ static void read_maps(struct processes *ps, struct process *p)
 
 	p->has_maps = true;
 	p->period_read = err || list.n == 0 ? ps->period : p->period_read;
+	images_note_error(ps->images, err);
 	if (err)
 		log_debug("process %u: %s", p->tgid, e.text);
 	if (err || list.n == 0)
@@ -334,7 +335,7 @@ uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time)
 {
 	const struct life *life = life_of(ps, p, time);
 
-	return life ? life_epoch(life, time ? time : UINT64_MAX - 1) : 0;
+	return life ? memory_epoch(life->memory, time ? time : UINT64_MAX - 1) : 0;
 }
 
 void processes_jit(struct processes *ps, struct process *p, uint64_t time, struct jit_process *ret)
@@ -358,7 +359,7 @@ void processes_jit(struct processes *ps, struct process *p, uint64_t time, struc
 bool processes_has_made_code(const struct processes *ps, const struct process *p)
 {
 	if (p->life)
-		return life_has_made_code(ps->images, p->life);
+		return memory_has_made_code(ps->images, p->life->memory);
 	for (size_t i = 0; i < p->n_regions; i++)
 		if (images_may_be_made(ps->images, p->regions[i].image))
 			return true;
@@ -382,7 +383,8 @@ static const struct region *find_region(const struct process *p, uint64_t addr)
 /* By what it had mapped. */
 static const struct region *find_past_region(struct process *p, uint64_t addr, uint64_t time)
 {
-	const struct past_region *past = p->life ? life_region_at(p->life, addr, time) : NULL;
+	const struct past_region *past =
+		p->life ? memory_region_at(p->life->memory, addr, time) : NULL;
 
 	if (!past)
 		return NULL;

@@ -68,7 +68,7 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time);
 
 /*
- * life_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which life
+ * memory_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which life
  * @p is, if it was not told that, by @time.
  */
 uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "report/escape.h"
 
 /*
  * What the child tells: NOT_TRACED before its exec, the errno if that failed; end of file
@@ -68,7 +69,7 @@ static bool is_program(const char *path)
 	return !S_ISDIR(st.st_mode);
 }
 
-static int check_program(const char *name, struct error *e)
+static int check_program(const char *name, const char *shown, struct error *e)
 {
 	const char *path = getenv("PATH");
 	int why = ENOENT;
@@ -76,7 +77,7 @@ static int check_program(const char *name, struct error *e)
 	if (strchr(name, '/')) {
 		if (is_program(name))
 			return 0;
-		return error_errno(e, "command '%s'", name);
+		return error_errno(e, "command '%s'", shown);
 	}
 	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
 		char file[PATH_MAX];
@@ -90,15 +91,26 @@ static int check_program(const char *name, struct error *e)
 		path += n;
 	}
 	errno = why;
-	return error_errno(e, "command '%s'", name);
+	return error_errno(e, "command '%s'", shown);
+}
+
+static char *make_visible(const char *name)
+{
+	struct strbuf text = {};
+
+	strbuf_puts(&text, "");
+	escape_put(&text, name, false);
+	return text.text;
 }
 
 int command_hold(char *const *argv, struct command *ret, struct error *e)
 {
 	int gate[2], trouble[2];
-	int err = check_program(argv[0], e);
+	int err;
 
 	*ret = (struct command)COMMAND_NONE;
+	ret->shown = make_visible(argv[0]);
+	err = check_program(argv[0], ret->shown, e);
 	if (err)
 		return err;
 	if (pipe2(gate, O_CLOEXEC) < 0)
@@ -117,7 +129,7 @@ int command_hold(char *const *argv, struct command *ret, struct error *e)
 	ret->pid = fork();
 	if (ret->pid < 0) {
 		ret->pid = 0;
-		return error_errno(e, "start '%s'", argv[0]);
+		return error_errno(e, "start '%s'", ret->shown);
 	}
 	if (ret->pid == 0) {
 		close(ret->gate); /* or it would wait for itself when we end */
@@ -133,7 +145,7 @@ int command_exec(struct command *c, struct error *e)
 	int said;
 
 	if (write(c->gate, "", 1) != 1)
-		return error_errno(e, "start '%s'", c->name);
+		return error_errno(e, "start '%s'", c->shown);
 	close(TAKE_FD(c->gate));
 	while (read(c->trouble, &said, sizeof(said)) == sizeof(said)) {
 		is_traced = is_traced && said != NOT_TRACED;
@@ -142,7 +154,7 @@ int command_exec(struct command *c, struct error *e)
 		(void)waitpid(c->pid, &c->status, 0);
 		c->pid = 0;
 		errno = said;
-		return error_errno(e, "start '%s'", c->name);
+		return error_errno(e, "start '%s'", c->shown);
 	}
 	if (!is_traced)
 		return 0;
@@ -252,12 +264,12 @@ bool command_has_ended(struct command *c)
 void command_describe(const struct command *c, struct strbuf *to)
 {
 	if (c->pid)
-		strbuf_printf(to, "'%s' still runs", c->name);
+		strbuf_printf(to, "'%s' still runs", c->shown);
 	else if (WIFSIGNALED(c->status))
-		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->name, WTERMSIG(c->status),
+		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->shown, WTERMSIG(c->status),
 			      strsignal(WTERMSIG(c->status)));
 	else
-		strbuf_printf(to, "'%s' exited with status %d", c->name, WEXITSTATUS(c->status));
+		strbuf_printf(to, "'%s' exited with status %d", c->shown, WEXITSTATUS(c->status));
 }
 
 void command_fini(struct command *c)
@@ -265,6 +277,8 @@ void command_fini(struct command *c)
 	bool was_held = c->gate >= 0;
 
 	command_let_go(c);
+	free(c->shown);
+	c->shown = NULL;
 	cleanup_close_fd(&c->gate);
 	cleanup_close_fd(&c->trouble);
 	cleanup_close_fd(&c->pidfd);

@@ -14,6 +14,7 @@ struct command {
 	int pidfd;   /* readable when it has ended; -1 if the kernel has none */
 	int status;  /* of waitpid(2), once it has ended */
 	const char *name;
+	char *shown;     /* the name made safe to show */
 	bool is_stopped; /* at its first instruction */
 	int signal;      /* that it is to be given when it is let go, 0: none */
 };

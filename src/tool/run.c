@@ -240,7 +240,11 @@ static int follow(struct run *r, struct error *e)
 	err = follower_open(r, &r->processes, e);
 	if (!err)
 		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
-	log_debug("processes are not followed: %s", e->text);
+	if (err == -EMFILE || err == -ENFILE)
+		log_warn("%s (see ulimit -Hn): what processes ran that have ended has no name",
+			 e->text);
+	else
+		log_debug("processes are not followed: %s", e->text);
 	return 0;
 }
 

@@ -1,10 +1,13 @@
 """Names of stripped programs: from debug files and from what is packed into them."""
 
+import gzip
 import http.server
 import os
 import re
+import resource
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 import time
@@ -87,6 +90,45 @@ def test_symbols_packed_into_the_program(workload, stripped):
     assert expected and found == expected
 
 
+def test_symbols_of_another_build_packed_into_the_program(workload, stripped):
+    program, debug = stripped
+    sh("objcopy --only-keep-debug {f} {d}; xz -k {d}", f=workload_path("deep"), d=debug)
+    sh("objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100), "--debug")
+    assert expected and set(found).isdisjoint(expected)
+    assert "[unknown]" in result.out
+    assert re.search(r"prog: .gnu_debugdata is of another build", result.err)
+
+
+def grow_symtab(path, size):
+    """Its .symtab is so long from here on, and takes no room on disk."""
+    with open(path, "r+b") as file:
+        data = file.read()
+        (headers,) = struct.unpack_from("<Q", data, 40)
+        (n,) = struct.unpack_from("<H", data, 60)
+        (at,) = (at for at in range(headers, headers + 64 * n, 64) if data[at + 4] == 2)
+        file.seek(at + 24)
+        file.write(struct.pack("<QQ", len(data), size))
+        file.truncate(len(data) + size)
+
+
+def test_a_symbol_table_of_gigabytes_is_told_and_not_read(workload, tmp_path):
+    program = tmp_path / "prog"
+    shutil.copy(workload_path("syscalls"), program)
+    grow_symtab(program, 2 << 30)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100))
+    assert result.err.count("prog: .symtab is not read: more than 4194304 symbols") == 1, result
+    assert len(found) == len(expected) == 2
+    assert all(stack.startswith("main;work_run;[unknown]") for stack in found), "what is exported has its names"
+
+
+def test_symbols_that_unpack_to_too_much_are_told_and_not_taken(workload, stripped, tmp_path):
+    program, _ = stripped
+    sh("head -c 100M /dev/zero | xz -0 >{d}; objcopy --add-section .gnu_debugdata={d} {p}", d=tmp_path / "d", p=program)
+    _, _, result = trace(workload(str(program), "getppid", 200, 100))
+    assert result.err.count("prog: .gnu_debugdata takes too much memory to unpack (more than 64 MiB)") == 1, result
+
+
 @pytest.fixture
 def container(tmp_path, stripped):
     """A root directory with the program, its libraries, and its debug file by build ID."""
@@ -123,6 +165,7 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.asked = files, []
+        self.claims, self.encoding = None, None
         self.may_answer = threading.Event()
         self.may_answer.set()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
@@ -147,7 +190,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         file = self.server.files.get(name)
         self.send_response(200 if file else 404)
         data = file.read_bytes() if file else b""
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Length", str(self.server.claims or len(data)))
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
         self.end_headers()
         try:
             self.wfile.write(data)
@@ -187,12 +232,38 @@ def test_no_debuginfod_asks_nobody(workload, stripped, server, tmp_path):
     assert expected and set(found).isdisjoint(expected) and not server.asked
 
 
-def test_what_a_server_sends_of_another_build_is_not_taken(workload, stripped, server, tmp_path):
+@pytest.mark.parametrize("what, why", [(workload_path("deep"), "of another build"), (__file__, "not an ELF file")])
+def test_what_a_server_sends_wrongly_is_not_taken(workload, stripped, server, tmp_path, what, why):
     program, _ = stripped
-    server.files[build_id(program)] = Path(workload_path("deep"))
-    found, expected, _ = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    server.files[build_id(program)] = Path(what)
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
     assert expected and set(found).isdisjoint(expected)
     assert build_id(program) in server.asked
+    url = f"http://127.0.0.1:{server.server_address[1]}/buildid/{build_id(program)}/debuginfo"
+    assert result.err.count(f"stackcount: debuginfod: {url} is not taken: prog: {why}") == 1
+
+
+def test_what_is_too_large_is_left_where_it_is(workload, stripped, server, tmp_path):
+    program, _ = stripped
+    server.claims = 3 << 30
+    found, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and set(found).isdisjoint(expected)
+    assert result.err.count("debuginfod: the symbols of prog are not taken: more than 2048 MiB") == 1
+
+
+def bounded_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+
+def test_what_unpacks_to_too_much_is_not_taken(workload, stripped, server, tmp_path):
+    program, debug = stripped
+    debug.write_bytes(gzip.compress(bytes(64 << 20)))
+    server.encoding = "gzip"
+    environment = server.environment(tmp_path)
+    work = workload(str(program), "getppid", 200, 100)
+    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files)
+    assert expected and set(found).isdisjoint(expected)
+    assert result.err.count("debuginfod: the symbols of prog are not taken: more than 1 MiB") == 1
 
 
 def ask_slow_server(tool, work):

@@ -85,6 +85,14 @@ def test_a_command_and_its_children_are_counted():
     assert "'sh' exited with status 0" in result.err
 
 
+def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
+    program = tmp_path / "a\nb\x1b\\x41"
+    program.symlink_to("/bin/true")
+    result = funccount(GETPPID, "--", program).ok()
+    assert f"'{tmp_path}/a\\x0ab\\x1b\\x5cx41' exited with status 0\n" in result.err
+    assert "a\\x0ab' " in funccount(GETPPID, "--", f"{tmp_path}/a\nb").err.replace(":", " ")
+
+
 def test_two_processes_of_three(workload):
     works = [workload("syscalls", "getppid", n, n) for n in (100, 1_000, 10_000)]
     pids = f"{works[0].pid},{works[2].pid}"

@@ -343,6 +343,17 @@ def test_garbage_is_passed_over(workload):
 
 
 @pytest.mark.needs("machine")
+@pytest.mark.parametrize("text", [b"<html>\n<p>\n", b"\0" * 100000], ids=["lines", "no line"])
+def test_nothing_but_garbage_is_told(workload, text):
+    work = workload("jit", "@0:10")
+    with map_at(f"/tmp/perf-{work.pid}.map", lambda path: path.write_bytes(text)):
+        result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == {chain("[unknown]"): 10}, result
+    said = re.findall(SAID.format(pid=work.pid, words="no line of it is START SIZE NAME"), result.err, re.M)
+    assert len(said) == 1, result
+
+
+@pytest.mark.needs("machine")
 def test_a_file_left_by_another_process_of_that_number(workload):
     work = workload("jit", "@0:10")
     with map_at(f"/tmp/perf-{work.pid}.map", names_all("wrong")) as path:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -46,6 +47,29 @@ def known(result, expected):
 
 
 REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
+
+
+COPIES = 'for i in $(seq "$3"); do cp "$1" "$2/p$i"; "$2/p$i" 3; rm "$2/p$i"; done'
+
+
+def few_files(limit):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+@pytest.mark.parametrize("limit", [64, 1024])
+def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit):
+    """Each program is a file of its own, and gone when names are asked for."""
+    with Tool(["-U", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
+        tool.wait_live()
+        run_shell(COPIES, ONE, tmp_path, 60)
+        result = tool.end().ok()
+    named = chains(result).get("main;one_run;one_hit", 0)
+    if limit == 64:
+        assert 0 < named < 180
+        assert re.findall(r"only 32 files are kept open \(see ulimit -Hn\): some frames have no name", result.err)
+        assert result.err.count("kept open") == 1
+    else:
+        assert named == 180 and "kept open" not in result.err
 
 
 # --- many that live a few milliseconds ---
@@ -364,6 +388,20 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
     assert known(result, expected) == expected, result
 
 
+@pytest.mark.needs("machine")
+def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workload):
+    with workload("sharer", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        work.go().wait_for("made")
+        wait_until_read(tool)
+        work.go()
+        expected = work.finish()
+        work.close()
+        result = tool.end().ok()
+    found = {";".join(parts[parts.index("child") :]): n for parts, n in read_folded(result.out) if "child" in parts}
+    assert found == expected and len(expected) == 1, result
+
+
 @pytest.mark.parametrize("change", ["delete", "replace"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
@@ -414,6 +452,34 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
     assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
+
+
+# A file system that is gone with the process: "$1" is where it is, "$2" the program.
+ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
+ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program" --quiet 7'
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("known_by", ["another process", "its path", None])
+def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
+    """Its build tells which other file has its names. The tool only looks when all is over."""
+    if known_by == "its path":
+        shutil.copy(ONE, tmp_path / "program")
+    if known_by is None:
+        shutil.copy(CALLS, tmp_path / "program")
+    with Tool(["-U", "-P", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        tool.send(signal.SIGSTOP)
+        subprocess.run([*ALONE, ON_OWN_TMPFS, "sh", tmp_path, ONE], check=True, timeout=PATIENCE_S)
+        if known_by == "another process":
+            subprocess.run([ONE, "--quiet", "3"], check=True, timeout=PATIENCE_S)
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        if parts[0].startswith("program"):
+            found[parts[-1]] += n
+    assert found == {"one_hit" if known_by else "[unknown]": 7}, result
 
 
 def test_code_that_is_in_no_file(workload):

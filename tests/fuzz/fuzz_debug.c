@@ -11,7 +11,7 @@
 
 #include "elf/debug.h"
 
-#define MOST_UNPACKED ((size_t)128 << 20)
+#define MOST_UNPACKED ((size_t)64 << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

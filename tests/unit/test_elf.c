@@ -26,6 +26,8 @@ static const char functions_source[] =
 	".set __GI_malloc, malloc; .type __GI_malloc, @function; .size __GI_malloc, 0x40\n"
 	".set a, malloc; .type a, @function; .size a, 0x40\n" /* local, though short */
 	".set malloc_unsized, malloc; .globl malloc_unsized; .type malloc_unsized, @function\n"
+	"function _Exit 0x280 0x20\n"
+	".set _exit, _Exit; .globl _exit; .type _exit, @function; .size _exit, 0x20\n"
 	"function outer 0x300 0x80\n"
 	"function inner 0x320 8\n"
 	"function unsized_inside 0x360 0\n"
@@ -204,6 +206,7 @@ static void of_aliases_the_one_a_person_writes_is_named(void **state)
 	check_at(im, 0x200, "malloc 0/0x40");
 	check_at(im, 0x23f, "malloc 0x3f/0x40");
 	check_at(im, 0x240, "");
+	check_at(im, 0x280, "_exit 0/0x20");
 	image_close(im);
 }
 

@@ -1,9 +1,11 @@
 /* rooms: symbolize host elf base */
 #include "scratch.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -108,7 +110,7 @@ static void lose_at(struct past *p, uint64_t time)
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
 	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
-	const struct past_region *region = life ? life_region_at(life, addr, time) : NULL;
+	const struct past_region *region = life ? memory_region_at(life->memory, addr, time) : NULL;
 
 	return region ? images_module(p->images, region->image) : "";
 }
@@ -152,6 +154,46 @@ static void a_child_outlives_its_parent_in_what_they_share(void **state)
 	assert_string_equal(module_at(p, PID + 1, 0x1800, 50), "a");
 	map_at(p, 60, PID + 1, 0x2000, FILE_B);
 	assert_string_equal(module_at(p, PID + 1, 0x2800, 70), "b");
+}
+
+static char child_stack[4096] __attribute__((aligned(16)));
+
+static __attribute__((no_sanitize("address", "undefined"))) int wait_for_end(void *unused)
+{
+	(void)unused;
+	(void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)syscall(SYS_pause);
+	return 0;
+}
+
+/* As vfork(2) and posix_spawn(3) make them, and a plain one. */
+static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
+{
+	struct past *p = *state;
+	const uint32_t parent = (uint32_t)getpid();
+	pid_t shares =
+		clone(wait_for_end, child_stack + sizeof(child_stack), CLONE_VM | SIGCHLD, NULL);
+	pid_t has_own = clone(wait_for_end, child_stack + sizeof(child_stack), SIGCHLD, NULL);
+
+	assert_true(shares > 0 && has_own > 0);
+	fork_at(p, 20, parent, (uint32_t)shares);
+	fork_at(p, 21, parent, (uint32_t)has_own);
+	map_at(p, 30, parent, 0x2000, FILE_B);
+	map_at(p, 40, (uint32_t)shares, 0x4000, FILE_A);
+	assert_string_equal(module_at(p, (uint32_t)shares, 0x2800, 50), "b");
+	assert_string_equal(module_at(p, (uint32_t)has_own, 0x2800, 50), "");
+	assert_string_equal(module_at(p, parent, 0x4800, 50), "a");
+	exec_at(p, 60, (uint32_t)shares, "another");
+	map_at(p, 70, (uint32_t)shares, 0x6000, FILE_A);
+	assert_string_equal(module_at(p, (uint32_t)shares, 0x2800, 80), "");
+	assert_string_equal(module_at(p, parent, 0x6800, 80), "");
+	for (int i = 0; i < 2; i++) {
+		const pid_t pid = i ? shares : has_own;
+
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
 }
 
 static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
@@ -217,8 +259,8 @@ static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **sta
 	assert_string_equal(module_at(p, PID, 0x5800, 15), "a");
 	assert_string_equal(module_at(p, PID, 0x5800, 25), "a");
 	life = history_keep(p->history, PID, 0, UINT64_MAX);
-	assert_int_equal(life_epoch(life, 11), life_epoch(life, 19));
-	assert_int_not_equal(life_epoch(life, 19), life_epoch(life, 20));
+	assert_int_equal(memory_epoch(life->memory, 11), memory_epoch(life->memory, 19));
+	assert_int_not_equal(memory_epoch(life->memory, 19), memory_epoch(life->memory, 20));
 }
 
 static void what_a_mapping_does_not_cover_of_another_stays(void **state)
@@ -238,7 +280,8 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	assert_string_equal(module_at(p, PID, 0x15000, 30), "a");
 	assert_string_equal(module_at(p, PID, 0x20000, 30), "");
 	assert_string_equal(module_at(p, PID, 0x14000, 15), "a");
-	region = life_region_at(history_keep(p->history, PID, 30, UINT64_MAX), 0x15000, 30);
+	region = memory_region_at(history_keep(p->history, PID, 30, UINT64_MAX)->memory, 0x15000,
+				  30);
 	assert_int_equal(region->offset, 0x5000);
 	assert_int_equal(region->start, 0x15000);
 }
@@ -504,6 +547,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_has_what_its_parent_had_when_it_was_made),
 		TEST(a_child_outlives_its_parent_in_what_they_share),
+		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
 		TEST(exec_begins_with_nothing_and_what_was_stays_known),
 		TEST(a_hit_within_an_exec_is_of_the_program_before),
 		TEST(a_number_that_comes_round_is_another_process),

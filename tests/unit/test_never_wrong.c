@@ -544,6 +544,23 @@ static void bad_minidebuginfo_is_refused_with_the_reason(void **state)
 	assert_int_equal(open_with_data("echo text | xz --lzma2=dict=512MiB", &e), -E2BIG);
 }
 
+/* Sections are copied from one program to another; the build ID, or else the code, tells. */
+static void minidebuginfo_of_another_build_is_refused(void **state)
+{
+	struct error e;
+
+	(void)state;
+	assert_int_equal(open_with_data("xz <plain.debug", &e), 0);
+	assert_int_equal(open_with_data("xz <static.debug", &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "another build"));
+	assert_int_equal(run("objcopy -R .note.gnu.build-id plain.debug no_id && "
+			     "objcopy -R .note.gnu.build-id static.debug other_no_id"),
+			 0);
+	assert_int_equal(open_with_data("xz <no_id", &e), 0);
+	assert_int_equal(open_with_data("xz <other_no_id", &e), -EBADMSG);
+	assert_non_null(strstr(e.text, "other code"));
+}
+
 /* Stubs: "0000000000001030 <abort@plt>:" of objdump. */
 static size_t check_stubs(const char *name)
 {
@@ -664,6 +681,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_regular_file_does_not_block),
 		cmocka_unit_test(in_another_root_links_stay_inside),
 		cmocka_unit_test(bad_minidebuginfo_is_refused_with_the_reason),
+		cmocka_unit_test(minidebuginfo_of_another_build_is_refused),
 		cmocka_unit_test(stubs_have_the_names_that_objdump_gives_them),
 		cmocka_unit_test(stubs_of_static_programs_are_named_by_the_resolver),
 		cmocka_unit_test(of_aliases_in_a_debug_file_the_plain_one_is_named),

@@ -258,6 +258,8 @@ static void what_could_drive_a_terminal_is_made_visible(void **state)
 		       "b\\xe2\\x80\\xa8",
 		       false);
 	expect_escaped("a;b\nc", "a;b\\x0ac", false);
+	expect_escaped("App\\User \\\\ \\", "App\\User \\\\ \\", false);
+	expect_escaped("\\x1b \x1b \\\x1b", "\\x5cx1b \\x1b \\\\x1b", false);
 }
 
 static void valid_utf8_stays_and_the_rest_is_made_visible(void **state)
