@@ -146,8 +146,10 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_TABLE_YET;
 	if (how == UNWIND_NOT_AT_ALL)
 		return UNWIND_END_NO_TABLE;
-	if (how == UNWIND_BY_FRAME_POINTERS) {
+	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
 		slot->rule = UNWIND_FRAME_POINTERS;
+		if (how == UNWIND_MADE_CODE)
+			slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;
 	}
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
@@ -228,6 +230,11 @@ static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
+static __always_inline _Bool is_by_frames(struct unwind_rule rule)
+{
+	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
+}
+
 /* To the caller, whose address is put behind the others. Returns 1 at the end. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
@@ -239,7 +246,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
 	end = known_rule(slot, unwind_look_up_at(&slot->regs));
-	if (end == UNWIND_END_NO_MAPPING && (slot->rule.how & 15) == UNWIND_FRAMES) {
+	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
 		/* Code without a table that has no frame pointers either: that was no return
 		 * address. */
 		walked->n--;
@@ -250,8 +257,8 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	n = *(volatile __u32 *)&walked->n;
 	if (!end &&
 	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
-		end = (slot->rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT
-							     : UNWIND_END_NO_MAPPING;
+		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
+					       : UNWIND_END_NO_MAPPING;
 	if (!end && n >= STACK_MAX_FRAMES)
 		end = UNWIND_END_DEPTH;
 	if (end) {

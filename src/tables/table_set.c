@@ -186,7 +186,7 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, struc
 
 	if (err) {
 		log_debug("%s has no unwind table: %s", m->path, e.text);
-		entry->how = UNWIND_BY_FRAME_POINTERS;
+		entry->how = UNWIND_MADE_CODE; /* into a memfd, say */
 		return;
 	}
 	if (entry->how == UNWIND_NOT_YET)
@@ -237,14 +237,15 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, 
 	const struct anchor *anchor;
 	struct entry wanted, *entry;
 
-	ret->how = UNWIND_BY_FRAME_POINTERS;
+	ret->how = UNWIND_MADE_CODE;
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return; /* a JIT compiler's */
+	ret->how = UNWIND_BY_FRAME_POINTERS;
 	if (identify(pid, m, &fd, &wanted))
 		return;
 	entry = get_entry(t, &wanted);
 	anchor = known_anchor(entry, m->offset);
-	if (may_make && !anchor && entry->how != UNWIND_BY_FRAME_POINTERS)
+	if (may_make && !anchor && (entry->how == UNWIND_NOT_YET || entry->how == UNWIND_BY_TABLE))
 		complete(t, fd, m, entry);
 	anchor = known_anchor(entry, m->offset);
 	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;
