@@ -144,7 +144,7 @@ def node_with_a_map(folder):
 def java(folder, *options):
     (folder / "Work.java").write_text(JAVA)
     subprocess.run(["javac", "Work.java"], cwd=folder, check=True)
-    return alone(["java", "-XX:+UseSerialGC", *options, "Work"], 2, cwd=folder)
+    return alone(["java", "-XX:+UseSerialGC", *options, "Work"], 1, cwd=folder)
 
 
 def java_with_frame_pointers(folder):
@@ -171,17 +171,9 @@ def c_source(folder):
     return folder / "long.c"
 
 
-def compiler(name, folder):
-    program = subprocess.check_output(["g++", f"-print-prog-name={name}"], text=True).strip()
-    return alone([program, "-quiet", "-O2", c_source(folder), "-o", "/dev/null"])
-
-
 def cc1(folder):
-    return compiler("cc1", folder)
-
-
-def cc1plus(folder):
-    return compiler("cc1plus", folder)
+    program = subprocess.check_output(["gcc", "-print-prog-name=cc1"], text=True).strip()
+    return alone([program, "-quiet", "-O2", c_source(folder), "-o", "/dev/null"])
 
 
 def clang(folder):

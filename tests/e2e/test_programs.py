@@ -52,12 +52,11 @@ PROGRAMS = {
     programs.sqlite3: SEVERAL,
     programs.git: SEVERAL,
     programs.cc1: COMPILER,
-    programs.cc1plus: COMPILER,
     programs.clang: COMPILER,
     programs.fd: SEVERAL,
     programs.openssl: {},
     programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
-    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{POSTGRES}:transaction__start": 2000},
+    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{POSTGRES}:transaction__start": 500},
 }
 
 # Java's own code, without -XX:+PreserveFramePointer: there is nothing to find its caller by.
@@ -202,7 +201,7 @@ def check_agreement(pid, n):
 
 
 # elfutils reads all DWARF that there is: node's takes it more than a second.
-STOPPED = {programs.bash: 10, programs.perl: 10, programs.python3: 10, programs.node: 4, programs.cc1: 10, programs.fd: 10}
+STOPPED = {programs.bash: 5, programs.perl: 5, programs.python3: 5, programs.node: 3, programs.cc1: 5, programs.fd: 5}
 
 
 @pytest.mark.needs("machine")
