@@ -146,6 +146,8 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_TABLE_YET;
 	if (how == UNWIND_NOT_AT_ALL)
 		return UNWIND_END_NO_TABLE;
+	if (how == UNWIND_PROBED)
+		return UNWIND_END_PROBED;
 	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
 		slot->rule = UNWIND_FRAME_POINTERS;
 		if (how == UNWIND_MADE_CODE)
@@ -235,6 +237,31 @@ static __always_inline _Bool is_by_frames(struct unwind_rule rule)
 	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
 }
 
+/*
+ * A return address at which a mapping or, with rows, a function begins: no call is before it. It
+ * was put there, by the kernel for a return probe, or by makecontext() for its function to return
+ * to: nobody called that.
+ */
+static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
+{
+	int at_pc = known_rule(slot, slot->regs.pc);
+
+	if (end)
+		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
+	return at_pc || slot->rule.how == UNWIND_NO_ROW ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+}
+
+static __always_inline int next_rule(struct scratch_slot *slot)
+{
+	int end = known_rule(slot, unwind_look_up_at(&slot->regs));
+
+	if (slot->regs.is_exact)
+		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
+	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
+		return end_at_beginning(slot, end);
+	return end;
+}
+
 /* To the caller, whose address is put behind the others. Returns 1 at the end. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
@@ -245,13 +272,15 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
-	end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	end = next_rule(slot);
 	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
 		/* Code without a table that has no frame pointers either: that was no return
 		 * address. */
 		walked->n--;
 		end = UNWIND_END_CHAIN;
 	}
+	if (end == UNWIND_END_PROBED)
+		walked->n--; /* the trampoline, which nobody called */
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
 	n = *(volatile __u32 *)&walked->n;

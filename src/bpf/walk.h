@@ -110,7 +110,8 @@ enum unwind_end {
 	UNWIND_END_UNFIT,      /* also: a register that is not known in this frame */
 	UNWIND_END_UNREADABLE, /* a page of the stack is not there */
 	UNWIND_END_NOT_ADVANCING,
-	UNWIND_END_CHAIN, /* of frame pointers: rbp is not one */
+	UNWIND_END_CHAIN,  /* of frame pointers: rbp is not one */
+	UNWIND_END_PROBED, /* where it returns to was replaced by a return probe's trampoline */
 	UNWIND_END_DEPTH,
 };
 

@@ -230,6 +230,15 @@ static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry
 	return 0;
 }
 
+/*
+ * What has no file. Into "[uprobes]" those functions return whose return somebody else probes; to
+ * where they would have, only the kernel knows.
+ */
+static enum unwind_how how_without_file(const struct mapping *m)
+{
+	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
+}
+
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, bool may_make,
 		    struct unwind_mapping *ret)
 {
@@ -237,9 +246,9 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, 
 	const struct anchor *anchor;
 	struct entry wanted, *entry;
 
-	ret->how = UNWIND_MADE_CODE;
+	ret->how = how_without_file(m);
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
-		return; /* a JIT compiler's */
+		return;
 	ret->how = UNWIND_BY_FRAME_POINTERS;
 	if (identify(pid, m, &fd, &wanted))
 		return;
