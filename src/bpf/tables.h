@@ -42,9 +42,11 @@ _Static_assert(sizeof(struct unwind_space) == 16, "abi");
 
 enum unwind_how {
 	UNWIND_BY_TABLE,
-	UNWIND_BY_FRAME_POINTERS, /* no file, or one without unwind tables */
-	UNWIND_NOT_YET,           /* its table is being made */
+	UNWIND_BY_FRAME_POINTERS, /* a file without unwind tables */
+	UNWIND_MADE_CODE, /* no file, or no ELF file: a JIT compiler's; see UNWIND_MADE_FRAMES */
+	UNWIND_NOT_YET,   /* its table is being made */
 	UNWIND_NOT_AT_ALL,
+	UNWIND_PROBED, /* UNWIND_END_PROBED */
 };
 
 struct unwind_mapping {

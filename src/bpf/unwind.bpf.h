@@ -182,7 +182,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
 		goto unknown;
 	if (slot->file.is_made) {
-		slot->rule = UNWIND_FRAME_POINTERS;
+		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;
 	}
 	if (!slot->file.key.inode)
@@ -195,6 +195,8 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_TABLE;
 	if (file->how == UNWIND_BY_FRAME_POINTERS)
 		slot->rule = UNWIND_FRAME_POINTERS;
+	else if (file->how == UNWIND_MADE_CODE)
+		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	else
 		find_in_table(slot, file->image, addr - slot->file.start - file->bias);
 	return UNWIND_GOES_ON;
@@ -221,8 +223,12 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_TABLE_YET;
 	if (how == UNWIND_NOT_AT_ALL)
 		return UNWIND_END_NO_TABLE;
-	if (how == UNWIND_BY_FRAME_POINTERS) {
+	if (how == UNWIND_PROBED)
+		return UNWIND_END_PROBED;
+	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
 		slot->rule = UNWIND_FRAME_POINTERS;
+		if (how == UNWIND_MADE_CODE)
+			slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;
 	}
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
@@ -305,6 +311,42 @@ static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
+static __always_inline _Bool is_by_frames(struct unwind_rule rule)
+{
+	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
+}
+
+/*
+ * A return address at which a mapping or, with rows, a function begins: no call is before it. It
+ * was put there, by the kernel for a return probe, or by makecontext() for its function to return
+ * to: nobody called that.
+ */
+static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
+{
+	int at_pc = known_rule(slot, slot->regs.pc);
+
+	if (end)
+		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
+	return at_pc || slot->rule.how == UNWIND_NO_ROW ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+}
+
+static __always_inline int next_rule(struct scratch_slot *slot)
+{
+	int end;
+
+	if (slot->is_at_entry) {
+		slot->is_at_entry = 0;
+		slot->rule = UNWIND_AT_ENTRY;
+		return UNWIND_GOES_ON;
+	}
+	end = known_rule(slot, unwind_look_up_at(&slot->regs));
+	if (slot->regs.is_exact)
+		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
+	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
+		return end_at_beginning(slot, end);
+	return end;
+}
+
 /* To the caller, whose address is put behind the others. Returns 1 at the end. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
@@ -315,26 +357,22 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	if (!slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
-	if (slot->is_at_entry) {
-		slot->is_at_entry = 0;
-		slot->rule = UNWIND_AT_ENTRY;
-		end = UNWIND_GOES_ON;
-	} else {
-		end = known_rule(slot, unwind_look_up_at(&slot->regs));
-	}
-	if (end == UNWIND_END_NO_MAPPING && (slot->rule.how & 15) == UNWIND_FRAMES) {
+	end = next_rule(slot);
+	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
 		/* Code without a table that has no frame pointers either: that was no return
 		 * address. */
 		walked->n--;
 		end = UNWIND_END_CHAIN;
 	}
+	if (end == UNWIND_END_PROBED)
+		walked->n--; /* the trampoline, which nobody called */
 	if (!end)
 		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
 	n = *(volatile __u32 *)&walked->n;
 	if (!end &&
 	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
-		end = (slot->rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT
-							     : UNWIND_END_NO_MAPPING;
+		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
+					       : UNWIND_END_NO_MAPPING;
 	if (!end && n >= STACK_MAX_FRAMES)
 		end = UNWIND_END_DEPTH;
 	if (end) {

@@ -51,6 +51,7 @@ enum unwind_kind {
 	UNWIND_PLT,    /* CFA = reg + offset + ((pc & 15) >= @bp ? 8 : 0); rbp, rbx as they are */
 	UNWIND_PC_IN,  /* CFA = rsp + offset, the return address is in reg: vfork */
 	UNWIND_FRAMES, /* see UNWIND_FRAME_POINTERS */
+	UNWIND_MADE_FRAMES, /* the same of what a JIT compiler made: see unwind_end_of_chain() */
 };
 
 /* Why a row has no rule. */
@@ -84,9 +85,9 @@ _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
  * other things, which is told (UNWIND_END_CHAIN).
  */
 #define UNWIND_LIKELY_STACK_BYTES (64UL << 20)
-#define UNWIND_FRAME_POINTERS  \
-	((struct unwind_rule){ \
-		.offset = 16, .bp = -2, .how = UNWIND_HOW(UNWIND_FRAMES, UNWIND_RBP) })
+#define UNWIND_BY_FRAMES(kind) \
+	((struct unwind_rule){ .offset = 16, .bp = -2, .how = UNWIND_HOW(kind, UNWIND_RBP) })
+#define UNWIND_FRAME_POINTERS UNWIND_BY_FRAMES(UNWIND_FRAMES)
 
 /* At a function's first instruction, whatever is known of it. */
 #define UNWIND_AT_ENTRY \
@@ -113,7 +114,8 @@ enum unwind_end {
 	UNWIND_END_UNFIT,      /* also: a register that is not known in this frame */
 	UNWIND_END_UNREADABLE, /* a page of the stack is not there */
 	UNWIND_END_NOT_ADVANCING,
-	UNWIND_END_CHAIN, /* of frame pointers: rbp is not one */
+	UNWIND_END_CHAIN,  /* of frame pointers: rbp is not one */
+	UNWIND_END_PROBED, /* where it returns to was replaced by a return probe's trampoline */
 	UNWIND_END_DEPTH,
 };
 
@@ -308,6 +310,16 @@ unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	return pc ? UNWIND_GOES_ON : UNWIND_END_ROOT;
 }
 
+/*
+ * By the ABI rbp is 0 in the outermost frame, and so it is where an assembler's _start calls, or Go
+ * begins. But what a compiler made at run time was called by what made it: there, rbp is 0 because
+ * the code uses it for something else (Java without -XX:+PreserveFramePointer).
+ */
+static __always_inline enum unwind_end unwind_end_of_chain(struct unwind_rule rule)
+{
+	return (rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT : UNWIND_END_CHAIN;
+}
+
 static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_regs *regs,
 							       struct unwind_rule rule,
 							       unwind_read *read, void *from)
@@ -317,10 +329,12 @@ static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_reg
 	enum unwind_end end;
 
 	if (unwind_is_known(regs, UNWIND_RBP) && !bp)
-		return UNWIND_END_ROOT;
+		return unwind_end_of_chain(rule);
 	if (bp % 8)
 		return UNWIND_END_CHAIN;
 	end = unwind_call(regs, rule, read, from);
+	if (end == UNWIND_END_ROOT)
+		return unwind_end_of_chain(rule);
 	return end == UNWIND_END_UNREADABLE && bp - sp >= UNWIND_LIKELY_STACK_BYTES
 		       ? UNWIND_END_CHAIN
 		       : end;
@@ -351,6 +365,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
 	case UNWIND_FRAMES:
+	case UNWIND_MADE_FRAMES:
 		return unwind_by_frame_pointer(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);

@@ -207,7 +207,7 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, struc
 
 	if (err) {
 		log_debug("%s has no unwind table: %s", m->path, e.text);
-		entry->how = UNWIND_BY_FRAME_POINTERS;
+		entry->how = UNWIND_MADE_CODE; /* into a memfd, say */
 		tell(t, m, entry, 0);
 		return;
 	}
@@ -265,6 +265,15 @@ static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry
 	return 0;
 }
 
+/*
+ * What has no file. Into "[uprobes]" those functions return whose return somebody else probes; to
+ * where they would have, only the kernel knows.
+ */
+static enum unwind_how how_without_file(const struct mapping *m)
+{
+	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
+}
+
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, bool may_make,
 		    struct unwind_mapping *ret)
 {
@@ -272,14 +281,15 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, 
 	const struct anchor *anchor;
 	struct entry wanted, *entry;
 
-	ret->how = UNWIND_BY_FRAME_POINTERS;
+	ret->how = how_without_file(m);
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
-		return; /* a JIT compiler's */
+		return;
+	ret->how = UNWIND_BY_FRAME_POINTERS;
 	if (identify(pid, m, &fd, &wanted))
 		return;
 	entry = get_entry(t, &wanted);
 	anchor = known_anchor(entry, m->offset);
-	if (may_make && !anchor && entry->how != UNWIND_BY_FRAME_POINTERS)
+	if (may_make && !anchor && (entry->how == UNWIND_NOT_YET || entry->how == UNWIND_BY_TABLE))
 		complete(t, fd, m, entry);
 	anchor = known_anchor(entry, m->offset);
 	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;

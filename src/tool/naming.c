@@ -19,6 +19,8 @@ static const char *unwind_end_words(enum unwind_end end)
 		return "unreadable page";
 	case UNWIND_END_CHAIN:
 		return "no frame pointer";
+	case UNWIND_END_PROBED:
+		return "return probe of another tool";
 	case UNWIND_END_NOT_ADVANCING:
 		return "not advancing";
 	default:

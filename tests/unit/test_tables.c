@@ -358,7 +358,7 @@ static void code_in_no_file_is_walked_by_frame_pointers(void **state)
 	unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
 	unwinder_wait(u);
 	assert_true(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
-	assert_int_equal(m.how, UNWIND_BY_FRAME_POINTERS);
+	assert_int_equal(m.how, UNWIND_MADE_CODE);
 	(void)munmap(code, 4096);
 
 	const uint32_t number = told_of(o, (uint32_t)getpid())->space.number;

@@ -92,6 +92,7 @@ static void each_kind_of_rule(void **state)
 		{ RULE(UNWIND_IS, UNWIND_RSP, 40, -2, -4), 1008, 9, 1007, 1005, 3 },
 		{ RULE(UNWIND_IS, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
+		{ RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_IS_BY_BP, UNWIND_RBP, 32, 0, -1), 1013, 14, 1010, 1009, 3 },
 		{ RULE(UNWIND_AT, UNWIND_RSP, 16, -4, 0), 1029, 30, 1026, same_bx, 3 },
 		{ RULE(UNWIND_AT_8, UNWIND_RSP, 16, 0, 0), 1030, 31, same_bp, same_bx, 2 },
@@ -121,7 +122,7 @@ static void why_a_walk_ends(void **state)
 	} rows[] = {
 		{ {}, UNWIND_END_NO_ROW },
 		{ { .how = UNWIND_UNFIT }, UNWIND_END_UNFIT },
-		{ { .how = UNWIND_FRAMES + 1 }, UNWIND_END_UNFIT },
+		{ { .how = UNWIND_MADE_FRAMES + 1 }, UNWIND_END_UNFIT },
 		{ { .how = 15 }, UNWIND_END_UNFIT },
 		{ { .how = UNWIND_OUTERMOST }, UNWIND_END_ROOT },
 		{ RULE(UNWIND_IS, UNWIND_RSP, 8 * 61, 0, 0), UNWIND_END_UNREADABLE },
@@ -156,6 +157,22 @@ static void code_without_rows_ends_at_the_root_where_rbp_is_0(void **state)
 	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_ROOT);
 	regs.known &= ~(1U << UNWIND_RBP);
 	assert_int_equal(step(&regs, (struct unwind_rule){}, &m), UNWIND_END_NO_ROW);
+}
+
+static void what_was_made_at_run_time_is_never_outermost(void **state)
+{
+	const struct unwind_rule made = RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0);
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	m.words[11] = 0; /* the return address */
+	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
+	regs = make_regs();
+	assert_int_equal(step(&regs, UNWIND_FRAME_POINTERS, &m), UNWIND_END_ROOT);
+	regs = make_regs();
+	regs.of[UNWIND_RBP] = 0;
+	assert_int_equal(step(&regs, made, &m), UNWIND_END_CHAIN);
 }
 
 static void a_chain_of_frame_pointers_ends_where_rbp_is_none(void **state)
@@ -372,6 +389,7 @@ int main(void)
 		cmocka_unit_test(each_kind_of_rule),
 		cmocka_unit_test(why_a_walk_ends),
 		cmocka_unit_test(code_without_rows_ends_at_the_root_where_rbp_is_0),
+		cmocka_unit_test(what_was_made_at_run_time_is_never_outermost),
 		cmocka_unit_test(a_chain_of_frame_pointers_ends_where_rbp_is_none),
 		cmocka_unit_test(a_callers_registers_are_known_only_where_calls_keep_them),
 		cmocka_unit_test(what_is_lost_or_unreadable_is_not_known),

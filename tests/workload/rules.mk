@@ -11,7 +11,8 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader)
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap) \
+	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie musl) $(WORKLOAD_DIR)/bits32
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -49,9 +50,10 @@ $(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
 	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
 # As distributions build theirs: optimized, without frame pointers.
+NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS
 $(WORKLOAD_DIR)/%-nofp: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
-	$(WORK_CC) -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS -fPIE -pie -rdynamic -o $@ $< \
+	$(WORK_CC) $(NOFP) -fPIE -pie -rdynamic -o $@ $< \
 		tests/workload/work.c $(filter %_gated.c,$^) -pthread -ldl
 $(WORKLOAD_DIR)/usdt-nofp: tests/workload/usdt_gated.c
 
@@ -65,3 +67,13 @@ $(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o
 	objcopy --redefine-sym "odd_semicolon=odd;semi colon" \
 		--redefine-sym "$$(printf 'odd_bytes=odd\033\377bytes')" $@.plain $@
 	rm $@.plain
+
+# Without a dynamic linker, at fixed addresses or at any; and with another libc.
+$(WORKLOAD_DIR)/ways-%: tests/workload/ways.c tests/workload/work.c tests/workload/work.h
+	$(WORK_CC) $(NOFP) -fPIE -$* -o $@ $< tests/workload/work.c -pthread
+$(WORKLOAD_DIR)/ways-musl: tests/workload/ways.c tests/workload/work.c tests/workload/work.h
+	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
+
+# No library: there may be none for 32 bits.
+$(WORKLOAD_DIR)/bits32: tests/workload/bits32.c
+	$(WORK_CC) -m32 -ffreestanding -nostdlib -static -o $@ $<

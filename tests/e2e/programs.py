@@ -1,0 +1,271 @@
+"""Programs as distributions build them, at work without an end: started, and asked nothing."""
+
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from tool import BUILD, IN_GUEST, PATIENCE_S
+
+# Servers, whose installation would start them, are unpacked here: see scripts/deps.
+UNPACKED = BUILD / "programs"
+POSTGRES = UNPACKED / "usr/lib/postgresql/15/bin"
+
+
+def cpu_time_s(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(is_so):
+    """What @is_so() gives, as soon as that is something."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (what := is_so()):
+        assert time.monotonic() < deadline, "nothing happens"
+        time.sleep(0.01)
+    return what
+
+
+def wait_at_work(pid, for_s):
+    """Until it has worked for so long: it is behind its start then."""
+    wait_until(lambda: cpu_time_s(pid) >= for_s * (10 if IN_GUEST else 1))
+
+
+@contextmanager
+def running(command, at_work_s=0.1, **popen):
+    """A process of @command: it is ended in the end."""
+    popen = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **popen}
+    process = subprocess.Popen([*map(str, command)], **popen)
+    try:
+        if at_work_s:
+            wait_at_work(process.pid, at_work_s)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def alone(command, at_work_s=0.1, **popen):
+    with running(command, at_work_s, **popen) as process:
+        yield process.pid
+
+
+@contextmanager
+def fed(command, line, **popen):
+    """With @line again and again for its standard input."""
+    with running(["yes", line], 0, stdout=subprocess.PIPE) as source:
+        with alone(command, stdin=source.stdout, **popen) as pid:
+            source.stdout.close()
+            yield pid
+
+
+# --- programs: each is given a folder of its own, and is a PID ---
+
+
+BASH = 'while :; do x=$((x + 1)); y="${x}abc"; echo "${y%c}"; read -t 0 </dev/null; done'
+
+PERL = """
+while (1) {
+	my @words = map { "x$_" } 1 .. 100;
+	open(my $file, "<", "/dev/null"); close $file;
+	(my $text = join ",", sort @words) =~ s/x(\\d+)/y$1/g;
+}
+"""
+
+PYTHON = """
+import json, os, re, threading
+def work():
+    while True:
+        json.dumps([{"a": str(i)} for i in range(50)])
+        re.sub("a", "b", "abc")
+        open("/dev/null").close()
+threading.Thread(target=work).start()
+work()
+"""
+
+NODE = """
+const fs = require("fs"), zlib = require("zlib");
+function work(n) { let s = ""; for (let i = 0; i < n; i++) s += JSON.stringify({ a: i, b: [i] }); return s.length; }
+function loop() {
+	for (let i = 0; i < 100; i++) { work(50); fs.statSync("/"); }
+	zlib.gzip("x".repeat(10000), () => {});
+	fs.stat("/", () => setImmediate(loop));
+}
+loop();
+"""
+
+JAVA = """
+import java.nio.file.*;
+import java.util.*;
+public class Work {
+	static long work(int n) {
+		Map<String, Integer> map = new HashMap<>();
+		for (int i = 0; i < n; i++) map.put("k" + i, i);
+		long sum = 0;
+		for (String key : map.keySet()) sum += key.hashCode();
+		return sum;
+	}
+	static void loop() { while (true) { work(200); Files.exists(Path.of("/none")); } }
+	public static void main(String[] arguments) { new Thread(Work::loop).start(); loop(); }
+}
+"""
+
+
+def bash(folder):
+    return alone(["bash", "-c", BASH])
+
+
+def perl(folder):
+    return alone(["perl", "-e", PERL])
+
+
+def python3(folder):
+    return alone(["/usr/bin/python3", "-c", PYTHON])
+
+
+def node(folder):
+    return alone(["node", "-e", NODE], 1)
+
+
+@contextmanager
+def node_with_a_map(folder):
+    with alone(["node", "--perf-basic-prof", "-e", NODE], 1, cwd=folder) as pid:
+        try:
+            yield pid
+        finally:
+            Path(f"/tmp/perf-{pid}.map").unlink(missing_ok=True)
+
+
+def java(folder, *options):
+    (folder / "Work.java").write_text(JAVA)
+    subprocess.run(["javac", "Work.java"], cwd=folder, check=True)
+    return alone(["java", "-XX:+UseSerialGC", *options, "Work"], 1, cwd=folder)
+
+
+def java_with_frame_pointers(folder):
+    return java(folder, "-XX:+PreserveFramePointer")
+
+
+def sqlite3(folder):
+    settings = "pragma synchronous = off; create table t (a)"
+    return fed(["sqlite3", "-cmd", settings, folder / "db"], "insert into t values (hex(randomblob(50))); delete from t;")
+
+
+def git(folder):
+    run = ["git", "-C", folder, "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*run, "init", "-q"], check=True)
+    subprocess.run([*run, "commit", "-q", "--allow-empty", "-m", "one"], check=True)
+    return fed(["git", "-C", folder, "cat-file", "--batch"], "HEAD")
+
+
+def c_source(folder):
+    """That takes a compiler long."""
+    lines = [f"int f{i}(int n) {{ int s = {i}; for (int i = 0; i < n; i++) s += i * {i} ^ n; return s; }}\n"
+             for i in range(40_000)]
+    (folder / "long.c").write_text("".join(lines))
+    return folder / "long.c"
+
+
+def cc1(folder):
+    program = subprocess.check_output(["gcc", "-print-prog-name=cc1"], text=True).strip()
+    return alone([program, "-quiet", "-O2", c_source(folder), "-o", "/dev/null"])
+
+
+def clang(folder):
+    return alone(["clang", "-cc1", "-O2", "-emit-obj", c_source(folder), "-o", "/dev/null"], 0.5)
+
+
+def fd(folder):
+    return alone(["fdfind", "-j", "2", ".", *["/usr"] * 100])
+
+
+def fzf(folder):
+    return fed(["fzf", "-f", "12", "--no-sort"], "123abc")
+
+
+def openssl(folder):
+    return alone(["openssl", "speed", "-seconds", "60", "sha256", "aes-128-cbc"])
+
+
+NGINX = """
+daemon off; master_process off; pid nginx.pid; error_log stderr;
+events {}
+http {
+	client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+	uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+	access_log access.log; gzip on; gzip_min_length 1; gzip_types *; keepalive_requests 100;
+	server { listen unix:FOLDER/socket; root .; }
+}
+"""
+
+
+def ask(address, is_over):
+    """A client of a web server: eight files by each connection."""
+    request = b"GET /nginx.conf HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n"
+    while not is_over.is_set():
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(PATIENCE_S)
+            client.connect(address)
+            client.sendall(7 * (request + b"\r\n") + request + b"Connection: close\r\n\r\n")
+            while client.recv(1 << 16):
+                pass
+
+
+@contextmanager
+def nginx(folder):
+    (folder / "nginx.conf").write_text(NGINX.replace("FOLDER", str(folder)))
+    command = [UNPACKED / "usr/sbin/nginx", "-p", f"{folder}/", "-c", "nginx.conf", "-e", "stderr"]
+    is_over = threading.Event()
+    client = threading.Thread(target=ask, args=(str(folder / "socket"), is_over))
+    with ExitStack() as at_end:
+        process = at_end.enter_context(running(command, 0))
+        at_end.callback(client.join)
+        at_end.callback(is_over.set)
+        client.start()
+        wait_at_work(process.pid, 0.1)
+        yield process.pid
+
+
+# It refuses to be root, and so is somebody else in a user name space.
+AS_SOMEBODY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+
+SQL = """
+create table if not exists t (a int, b text);
+insert into t select 1, 'abc' || generate_series(1, 20);
+select count(*) from t where b like '%9';
+select md5(string_agg(b, ',' order by b)) from t;
+truncate t;
+"""
+
+
+@contextmanager
+def postgres(folder):
+    """The process behind one connection."""
+    data, script = folder / "data", folder / "script"
+    script.write_text(SQL)
+    subprocess.run([*AS_SOMEBODY, POSTGRES / "initdb", "-D", data, "-A", "trust", "-U", "root", "-N"],
+                   check=True, stdout=subprocess.DEVNULL)
+    options = ["-c", "listen_addresses=", "-c", "fsync=off", "-k", folder]
+    with running([*AS_SOMEBODY, POSTGRES / "postgres", "-D", data, *options], 0) as server:
+        state = data / "postmaster.pid"
+        wait_until(lambda: state.exists() and "ready" in state.read_text())
+        with running([POSTGRES / "pgbench", "-n", "-T", PATIENCE_S, "-f", script, "-h", folder, "postgres"], 0):
+            pid = wait_until(lambda: child_of(server.pid, b"[local]"))
+            wait_at_work(pid, 0.1)
+            yield pid
+        server.send_signal(signal.SIGQUIT)
+        server.wait(PATIENCE_S)
+
+
+def child_of(pid, words):
+    """Whose command line has these @words; None: there is none yet."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError):
+            if words in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+    return None

@@ -1,0 +1,161 @@
+"""
+By unwind tables through what is not a plain call in a plain program; and where a walk has to end
+before the root, that is said, and nothing is made up.
+"""
+
+import ctypes
+import os
+import re
+import struct
+import subprocess
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import programs
+import pytest
+from kernel import DEVICES
+from tool import GETPPID, Tool, Workload, chains, read_folded, trace, workload_path
+
+pytestmark = pytest.mark.needs("unwinding")
+
+DWARF = ("--unwind", "dwarf", "-U", "-f")
+LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+# --- ways to a frame ---
+
+FROM_MAIN = ["realigned", "realigned_far", "forked", "tail"]
+OWN_STACK = ["in_coroutine", "in_clone"]
+
+
+def ways(result):
+    """{(the words before, what follows them): hits}"""
+    found = Counter()
+    for parts, n in read_folded(result.ok().out):
+        at = next(i for i, part in enumerate(parts) if part in ("main", *OWN_STACK))
+        before = parts[0] if parts[0].startswith("[cut") else at
+        found[before, ";".join(parts[at:])] += n
+    return found
+
+
+def check_ways(how, expected):
+    with Tool([*DWARF, GETPPID, "--", workload_path(f"ways-{how}"), "--quiet", 50]) as tool:
+        result = tool.wait()
+    assert result.lost == 0 and ways(result) == expected, result
+
+
+@pytest.mark.parametrize("how", ["nofp", "static", "static-pie"])
+def test_each_way(how):
+    """Its root is behind three frames of libc's; of a stack of its own, behind one."""
+    expected = {(3, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
+    expected |= {(1, f"{name};hit"): 50 for name in OWN_STACK}
+    check_ways(how, expected)
+
+
+def test_each_way_with_a_libc_without_unwind_tables():
+    """musl has some for assembly alone, and so for what begins threads."""
+    expected = {("[cut: no row]", f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
+    check_ways("musl", expected | {(1, "in_clone;hit"): 50})
+
+
+# --- what comes and goes ---
+
+
+def test_a_library_in_the_place_of_another(workload):
+    """Hits before its table is known are marked, and their innermost frames are right."""
+    work = workload("swap-nofp", LATE, NEXT, 100)
+    with Tool([*DWARF, "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        tool.wait_idle()
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    first, second = sorted(expected, key=lambda chain: "next" in chain)
+    lines = read_folded(result.out)
+    early = {"[cut: no mapping]", "[cut: no table yet]"}
+    marked = sum(n for parts, n in lines if parts[0] in early and parts[-1] == "late_hit")
+    found = chains(result)
+    assert found.get(first, 0) + marked == 100 and found[second] == 100, result
+    assert sum(n for _, n in lines) == 200, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("change", ["delete", "replace"])
+def test_a_program_whose_file_is_not_there_any_more(tmp_path, change):
+    path, other = tmp_path / "program", tmp_path / "other"
+    for at, name in ((path, "syscalls-nofp"), (other, "lives-one")):
+        at.write_bytes(Path(workload_path(name)).read_bytes())
+        at.chmod(0o755)
+    with Workload(path, "getppid", 100, 50) as work:
+        if change == "delete":
+            path.unlink()
+        else:
+            other.rename(path)
+        result, expected = trace(work, *DWARF, "-p", work.pid, GETPPID)
+    assert chains(result.ok()) == expected, result
+    assert all(parts.index("main") == 3 for parts, _ in read_folded(result.out)), result
+
+
+# --- another tool's return probe waits for the frame's end ---
+
+
+@contextmanager
+def return_probe(pid, path, vaddr):
+    """As perf's: at a function of @path, where addresses are offsets, too."""
+    kind = int((DEVICES / "uprobe/type").read_text())
+    name = ctypes.create_string_buffer(str(path).encode())
+    # struct perf_event_attr: type, size, config (1: of returns) ...; config1, config2
+    attributes = struct.pack("IIQ40xQQ40x", kind, 112, 1, ctypes.addressof(name), vaddr)
+    fd = LIBC.syscall(298, attributes, pid, -1, -1, 0)
+    assert fd >= 0, os.strerror(ctypes.get_errno())
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def address_of(path, function):
+    symbols = subprocess.check_output(["nm", "-D", path], text=True)
+    return int(re.search(rf"^(\w+) . {function}(@.*)?$", symbols, re.M)[1], 16)
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_below_a_return_probe_of_another_tool(tmp_path):
+    """It has replaced the return address. That is said, and no caller made up."""
+    with programs.bash(tmp_path) as pid:
+        maps = Path(f"/proc/{pid}/maps")
+        libc = re.search(r" (/\S*/libc\.so\.6)$", maps.read_text(), re.M)[1]
+        with return_probe(pid, libc, address_of(libc, "write")):
+            programs.wait_until(lambda: "[uprobes]" in maps.read_text())
+            with Tool([*DWARF, "-v", "-n", 100, "-p", pid, "t:syscalls:sys_enter_write"]) as tool:
+                result = tool.wait()
+    found = {tuple(parts): n for parts, n in read_folded(result.ok().out)}
+    assert found == {("[cut: return probe of another tool]", "write"): 100}, result
+
+
+# --- other programs ---
+
+
+@pytest.mark.needs("machine")
+def test_a_32_bit_program():
+    """By its frame pointers."""
+    with Tool([*DWARF, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
+        result = tool.wait().ok()
+    found = {tuple(parts): n for parts, n in read_folded(result.out)}
+    assert found == {("[unknown]", "begin"): 1, ("[unknown]", "begin", "run", "branch", "hit"): 50}, result
+
+
+@pytest.mark.needs("machine")
+def test_go(tmp_path):
+    """By its frame pointers; in its scheduler, on a stack of its own, these may lead nowhere."""
+    with programs.fzf(tmp_path) as pid:
+        with Tool([*DWARF, "-n", 5000, "-p", pid, "t:raw_syscalls:sys_enter"]) as tool:
+            result = tool.wait().ok()
+    ends = Counter()
+    for parts, n in read_folded(result.out):
+        ends[parts[0]] += n
+    assert set(ends) <= {"[unknown]", "[cut: no frame pointer]"}, f"{ends}: {result}"
+    assert ends["[unknown]"] >= 4750, f"{ends}: {result}"

@@ -1,0 +1,230 @@
+"""
+Stacks of programs as distributions build them, without frame pointers: 999 of 1,000 go down to
+where the process or thread began, and the others say why not.
+"""
+
+import ctypes
+import json
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import programs
+import pytest
+from programs import cpu_time_s, running, wait_at_work, wait_until
+from tool import STACKSNOOP, Tool, read_folded, scaled
+
+LIBC = ctypes.CDLL(None)
+DWARF = ("--unwind", "dwarf")
+LEAST_WHOLE = 0.999
+
+# LLVM's CFI is wrong for some instructions of LLVM: what it moved in between "add $8, %rsp" and the
+# row that tells of it.
+LEAST_OF_CLANG = 0.99
+
+# With -v what has no name says where it lies: the _start of a program without symbols, and what
+# libc starts a thread with, where its debug file is not installed.
+UNNAMED = r"\[unknown\] [^ ;]+\+0x[0-9a-f]+"
+IN_LIBC = r"\[unknown\] libc\.so\.6\+0x[0-9a-f]+"
+ROOT = re.compile(rf"_start;|{UNNAMED};__libc_start_main;|(clone3|{IN_LIBC});(start_thread|{IN_LIBC});")
+CUT = re.compile(r"\[cut: (.*?)\]")
+
+SYSCALL, SWITCH, MALLOC = "t:raw_syscalls:sys_enter", "t:sched:sched_switch", "c:malloc"
+JAVA_NATIVE = f"{os.path.realpath('/usr/bin/java').rpartition('/bin/')[0]}/lib/libnio.so:*exists0"
+POSTGRES = programs.POSTGRES / "postgres"
+
+# The program, and what it comes to again and again; compilers do not call the system often.
+SEVERAL = {SYSCALL: 2000, MALLOC: 2000}
+COMPILER = {SYSCALL: 20, MALLOC: 2000}
+JAVA = {SYSCALL: 2000, JAVA_NATIVE: 2000}
+PROGRAMS = {
+    programs.bash: SEVERAL,
+    programs.perl: SEVERAL,
+    programs.python3: SEVERAL,
+    programs.node: SEVERAL,
+    programs.node_with_a_map: SEVERAL,
+    programs.java: JAVA,
+    programs.java_with_frame_pointers: JAVA,
+    programs.sqlite3: SEVERAL,
+    programs.git: SEVERAL,
+    programs.cc1: COMPILER,
+    programs.clang: COMPILER,
+    programs.fd: SEVERAL,
+    programs.openssl: {},
+    programs.nginx: {SYSCALL: 2000, "c:writev": 2000},
+    programs.postgres: {SYSCALL: 2000, "c:recv": 2000, f"u:{POSTGRES}:transaction__start": 500},
+}
+
+# Java's own code, without -XX:+PreserveFramePointer: there is nothing to find its caller by.
+NO_FRAME_POINTERS = {programs.java: "no frame pointer, in [anon]"}
+
+PACER = """
+import os, sys, time
+os.sched_setaffinity(0, [int(sys.argv[1])])
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+while True:
+    time.sleep(0.00005)
+"""
+
+
+def pin(pid, cpu):
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        os.sched_setaffinity(int(thread.name), [cpu])
+
+
+@pytest.fixture
+def pacer():
+    """pacer(PID): that process is preempted some thousand times a second, wherever it stands."""
+    with ExitStack() as at_end:
+
+        def start(pid):
+            cpu = max(os.sched_getaffinity(0))
+            pin(pid, cpu)
+            at_end.enter_context(running(["/usr/bin/python3", "-c", PACER, cpu]))
+
+        yield start
+
+
+def name_of(program):
+    return program.__name__
+
+
+@pytest.fixture(scope="module", params=PROGRAMS, ids=name_of)
+def program(request, tmp_path_factory):
+    """(what it is, PID)"""
+    with request.param(tmp_path_factory.mktemp(request.param.__name__)) as pid:
+        yield request.param, pid
+
+
+def how_they_end(result):
+    """{"root", the reason of a cut, or a function where nothing begins: hits}"""
+    ends = Counter()
+    for parts, n in read_folded(result.ok().out):
+        stack = ";".join([*parts, ""])
+        cut = CUT.match(stack)
+        reason = cut and cut[1] + (", in [anon]" if parts[1].startswith("[unknown] [anon]") else "")
+        ends["root" if ROOT.match(stack) else reason or "in " + parts[0]] += n
+    return ends
+
+
+def check_event(program, event, n):
+    """@n hits of @event."""
+    what, pid = program
+    with Tool([*DWARF, "-U", "-f", "-v", "-n", n, "-p", pid, event]) as tool:
+        result = tool.wait()
+    ends = how_they_end(result)
+    least = LEAST_OF_CLANG if what == programs.clang else LEAST_WHOLE
+    print(f"{what.__name__}: {event}: {dict(ends)}")
+    assert sum(ends.values()) >= n and result.lost == 0, result
+    assert ends["root"] + ends[NO_FRAME_POINTERS.get(what)] >= least * n, f"{dict(ends)}: {result}"
+    assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_system_calls_and_functions_and_probes(program):
+    for event, n in PROGRAMS[program[0]].items():
+        check_event(program, event, n)
+
+
+@pytest.mark.needs("machine")
+def test_wherever_it_is_preempted(program, pacer):
+    pacer(program[1])
+    check_event(program, SWITCH, 1000)
+
+
+@pytest.mark.needs("kprobes", "unwinding")
+@pytest.mark.parametrize("start, function", [
+    (programs.bash, "vfs_write"), (programs.perl, "do_sys_openat2"), (programs.python3, "do_sys_openat2"),
+])
+def test_kernel_functions(start, function, tmp_path):
+    with start(tmp_path) as pid:
+        check_event((start, pid), function, scaled(2000, least=200))
+
+
+# --- what elfutils says of the same thread, stopped where it was counted ---
+
+
+def stacks_by_elfutils(pid):
+    """{thread: (addresses from the innermost on, does it say that they are not all?)}"""
+    environment = {**os.environ, "DEBUGINFOD_URLS": ""}
+    run = subprocess.run(["eu-stack", "-n", "0", "-p", str(pid)], capture_output=True, text=True, env=environment)
+    stacks = {}
+    for part in re.split(r"^TID ", run.stdout, flags=re.M)[1:]:
+        tid = int(part.partition(":")[0])
+        addresses = [int(address, 16) for address in re.findall(r"^#\d+ +0x([0-9a-f]+)", part, re.M)]
+        stacks[tid] = addresses, f"tid {tid} " in run.stderr
+    return stacks
+
+
+def stop(pid, tid):
+    """The signal is delivered to that thread, which stops all."""
+    assert LIBC.tgkill(pid, tid, signal.SIGSTOP) == 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        wait_until(lambda: (thread / "stat").read_text().rpartition(")")[2].split()[0] in "Tt")
+
+
+def read_stacks(result):
+    """[(thread, addresses, cut)] of stacksnoop's --json."""
+    stacks = []
+    for line in result.ok().out.splitlines():
+        event = json.loads(line)
+        frames = event["user"]
+        cut = frames.pop()["cut"] if "cut" in frames[-1] else None
+        stacks.append((event["tid"], [int(frame["addr"], 16) for frame in frames], cut))
+    return stacks
+
+
+def stop_some_times(pid, n):
+    """Each time as both say it: [((thread, addresses, cut), the same by elfutils)]."""
+    theirs = []
+    with Tool([*DWARF, "-U", "--json", "-p", pid, "t:signal:signal_deliver"], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        for i in range(n):
+            tids = sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())
+            tid = tids[i % len(tids)]
+            stop(pid, tid)
+            theirs.append((tid, *stacks_by_elfutils(pid)[tid]))
+            os.kill(pid, signal.SIGCONT)
+            if i + 1 < n:
+                wait_at_work(pid, cpu_time_s(pid) + 0.01)
+        result = tool.end()
+    return list(zip(read_stacks(result), theirs, strict=True))
+
+
+def check_agreement(pid, n):
+    for (tid, ours, cut), other in stop_some_times(pid, n):
+        assert (tid, ours, cut is not None) == other, cut
+
+
+# elfutils reads all DWARF that there is: node's takes it more than a second.
+STOPPED = {programs.bash: 5, programs.perl: 5, programs.python3: 5, programs.node: 3, programs.cc1: 5, programs.fd: 5}
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("program", STOPPED, indirect=True, ids=name_of)
+def test_a_thread_stopped_at_work(program):
+    what, pid = program
+    check_agreement(pid, STOPPED[what])
+
+
+READ, NANOSLEEP, EPOLL = "0", "230", "281"
+ASLEEP = {
+    "bash": (READ, "-c", "f() { read x; echo; }; f"),
+    "perl": (NANOSLEEP, "-e", "sub f { sleep 1000; } f()"),
+    "/usr/bin/python3": (NANOSLEEP, "-c", "import time\nsorted([1, 2], key=lambda n: time.sleep(1000))"),
+    "node": (EPOLL, "-e", "process.stdin.resume()"),
+}
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("name", ASLEEP, ids=lambda name: name.rpartition("/")[2])
+def test_a_thread_stopped_in_a_system_call(name):
+    number, *arguments = ASLEEP[name]
+    with programs.running([name, *arguments], 0, stdin=subprocess.PIPE) as process:
+        call = Path(f"/proc/{process.pid}/syscall")
+        wait_until(lambda: call.read_text().split()[0] == number)
+        check_agreement(process.pid, 1)

@@ -1,0 +1,44 @@
+/*
+ * bits32 N - a 32-bit program, which needs no library: getppid() N times. Its frame pointers are
+ * all that there is to walk it by.
+ */
+#define FRAME __attribute__((noipa))
+#define STAY() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
+
+FRAME static void hit(void)
+{
+	int number = 64, parent;
+
+	__asm__ volatile("int $0x80" : "=a"(parent) : "a"(number) : "memory");
+	STAY();
+}
+
+FRAME static void branch(void)
+{
+	hit();
+	STAY();
+}
+
+FRAME static void run(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		branch();
+	STAY();
+}
+
+/* The kernel left argc, then the arguments, on the stack. */
+FRAME __attribute__((used)) static void begin(char *const *at)
+{
+	unsigned n = 0;
+
+	for (const char *digit = at[2]; *digit; digit++)
+		n = n * 10 + (unsigned)(*digit - '0');
+	run(n);
+	__asm__ volatile("int $0x80" : : "a"(1), "b"(0));
+	STAY();
+}
+
+__asm__(".globl _start\n"
+	"_start: xor %ebp, %ebp\n"
+	"	push %esp\n"
+	"	call begin\n");
