@@ -138,9 +138,12 @@ struct notice {
 	__u32 user;  /* the real one, outside of all user namespaces */
 	__u64 time;  /* ns of CLOCK_MONOTONIC */
 	__u64 since; /* struct life_count */
+	__u64 inode; /* NOTICE_UNMAPPED: the file that the kernel has mapped there; 0: not known */
+	__u32 dev;   /* FILE_DEV() */
+	__u32 pad;
 	char comm[16];
 };
-_Static_assert(sizeof(struct notice) == 48, "abi");
+_Static_assert(sizeof(struct notice) == 64, "abi");
 
 /*
  * The rings of MODE_EVENTS: entry @cpu of the map 'rings', and @ring_events entries from
@@ -176,8 +179,9 @@ _Static_assert(sizeof(struct stream_event) == 64, "abi");
 #define FIRST_TURN 2 /* then one more each time that the generation changes */
 
 struct trace_state {
-	__u32 turn;      /* count into generation turn % 2 */
-	__u32 pad0[31];  /* what is written on new rows is kept off the line that every hit reads */
+	__u32 turn;       /* count into generation turn % 2 */
+	__u32 table_turn; /* of unwind tables' use: see struct unwind_image */
+	__u32 pad0[30];  /* what is written on new rows is kept off the line that every hit reads */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;

@@ -98,6 +98,7 @@ struct scratch_slot {
 	struct window window;
 	/* Of walking by tables: what was found for the frame, and its registers. */
 	struct unwind_space space;
+	__u64 space_id; /* its number, and trace_state.table_turn */
 	struct found_file file;
 	struct search search;
 	struct unwind_rule rule;

@@ -331,7 +331,7 @@ int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
 	if (config.unwind && !config.vma.is_known)
-		tell_unmapped(current_tgid());
+		tell_unmapped(current_tgid(), 0, 0);
 	return 0;
 }
 

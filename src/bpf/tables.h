@@ -58,14 +58,19 @@ struct unwind_mapping {
 };
 _Static_assert(sizeof(struct unwind_mapping) == 32, "abi"); /* never across chunks */
 
+/*
+ * @turn is trace_state.table_turn when it was last looked into: each program writes that which
+ * finds another one there. Recent rules are of one turn, so that what is in use is looked into now
+ * and then.
+ */
 struct unwind_image {
-	__u64 base; /* vaddr of the first page */
-	__u32 n_pages;
+	__u64 base;    /* vaddr of the first page */
+	__u32 n_pages; /* 0: its table was given up */
 	__u32 n_rules;
 	__u32 pages;   /* place of n_pages + 1 numbers of entries, 4 bytes each */
 	__u32 entries; /* place of struct unwind_entry */
 	__u32 rules;   /* place of struct unwind_rule */
-	__u32 pad;
+	__u32 turn;
 };
 _Static_assert(sizeof(struct unwind_image) == 32, "abi");
 
@@ -100,6 +105,6 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 
 struct recent_rule {
 	__u64 pc;    /* XOR the rule */
-	__u64 space; /* its number, XOR the rule */
+	__u64 space; /* its number, and trace_state.table_turn << 32, XOR the rule */
 	__u64 rule;  /* struct unwind_rule */
 };

@@ -12,26 +12,26 @@
 #include "bpf/tables.h"
 #include "bpf/walk.bpf.h"
 
+static __always_inline struct table_chunk *find_chunk(__u32 place)
+{
+	const __u32 slab_number = place / SLAB_BYTES;
+	const __u32 i = place / TABLE_CHUNK_BYTES % SLAB_CHUNKS;
+	void *slab;
+
+	if (!slab_number)
+		return bpf_map_lookup_elem(&slab0, &i);
+	slab = bpf_map_lookup_elem(&slabs, &slab_number);
+	return slab ? bpf_map_lookup_elem(slab, &i) : NULL;
+}
+
 /*
  * The eight bytes around @place into slot->word; false: there are none. A global function, so
  * that the verifier does not follow each of the ways here at each place that asks.
  */
 __noinline int load_word(struct scratch_slot *slot, __u32 place)
 {
-	const __u32 slab_number = place / SLAB_BYTES;
-	const __u32 i = place / TABLE_CHUNK_BYTES % SLAB_CHUNKS;
-	const struct table_chunk *chunk = NULL;
-	void *slab;
+	const struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
 
-	if (!slot)
-		return 0;
-	if (!slab_number) {
-		chunk = bpf_map_lookup_elem(&slab0, &i);
-	} else {
-		slab = bpf_map_lookup_elem(&slabs, &slab_number);
-		if (slab)
-			chunk = bpf_map_lookup_elem(slab, &i);
-	}
 	if (!chunk)
 		return 0;
 	slot->word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
@@ -99,19 +99,38 @@ __noinline int find_entry(struct scratch_slot *slot, __u32 entries, __u32 low)
 	return 0;
 }
 
-/* By the table of the image at @image, into slot->rule: zeros (UNWIND_NO_ROW) if it has none. */
+/* The image at @image is in use. */
+__noinline int note_use(struct scratch_slot *slot, __u32 image)
+{
+	const __u32 place = PLACE(image, unwind_image, 0, turn);
+	struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
+
+	if (chunk)
+		*(volatile __u32 *)((void *)chunk + (place % TABLE_CHUNK_BYTES & ~3U)) =
+			trace_state.table_turn;
+	return 0;
+}
+
+/*
+ * By the table of the image at @image, into slot->rule: zeros (UNWIND_NO_ROW) if it has none.
+ * Returns why there is no table, or UNWIND_GOES_ON.
+ */
 __noinline int find_in_table(struct scratch_slot *slot, __u32 image, __u64 vaddr)
 {
-	__u32 page, place, number;
+	__u32 page, n_pages, place, number;
 
 	if (!slot)
-		return 0;
+		return UNWIND_END_NO_TABLE_YET;
 	slot->rule = (struct unwind_rule){};
-	if (!load_word(slot, PLACE(image, unwind_image, 0, base)))
-		return 0;
+	n_pages = number_at(slot, PLACE(image, unwind_image, 0, n_pages));
+	if (!n_pages || !load_word(slot, PLACE(image, unwind_image, 0, base)))
+		return UNWIND_END_NO_TABLE_YET;
 	vaddr -= slot->word;
-	if (vaddr >> UNWIND_PAGE_BITS >= number_at(slot, PLACE(image, unwind_image, 0, n_pages)))
-		return 0;
+	if (number_at(slot, PLACE(image, unwind_image, 0, turn)) !=
+	    *(volatile __u32 *)&trace_state.table_turn)
+		note_use(slot, image);
+	if (vaddr >> UNWIND_PAGE_BITS >= n_pages)
+		return UNWIND_GOES_ON;
 	page = (__u32)(vaddr >> UNWIND_PAGE_BITS);
 	place = number_at(slot, PLACE(image, unwind_image, 0, pages)) + page * 4;
 	slot->search.low = number_at(slot, place);
@@ -120,11 +139,11 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 image, __u64 vaddr
 	find_entry(slot, place, (__u16)vaddr);
 	number = number_at(slot, place + (slot->search.low - 1) * 4) >> 16;
 	if (number >= number_at(slot, PLACE(image, unwind_image, 0, n_rules)))
-		return 0;
+		return UNWIND_GOES_ON;
 	place = number_at(slot, PLACE(image, unwind_image, 0, rules));
 	if (load_word(slot, place + number * (__u32)sizeof(struct unwind_rule)))
 		*(__u64 *)&slot->rule = slot->word;
-	return 0;
+	return UNWIND_GOES_ON;
 }
 
 /* Frames whose mapping the kernel was asked for, until user space is told of the process. */
@@ -198,7 +217,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	else if (file->how == UNWIND_MADE_CODE)
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	else
-		find_in_table(slot, file->image, addr - slot->file.start - file->bias);
+		return find_in_table(slot, file->image, addr - slot->file.start - file->bias);
 	return UNWIND_GOES_ON;
 unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
@@ -232,9 +251,8 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_GOES_ON;
 	}
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
-	find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
-		      addr - bias);
-	return UNWIND_GOES_ON;
+	return find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
+			     addr - bias);
 }
 
 static __always_inline __u64 rule_word(const struct unwind_rule *rule)
@@ -260,7 +278,7 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 	if (!recent)
 		return UNWIND_END_NO_TABLE;
 	rule = *(volatile __u64 *)&recent->rule;
-	if ((recent->pc ^ rule) == addr && (recent->space ^ rule) == slot->space.number) {
+	if ((recent->pc ^ rule) == addr && (recent->space ^ rule) == slot->space_id) {
 		*(__u64 *)&slot->rule = rule;
 		return UNWIND_GOES_ON;
 	}
@@ -272,7 +290,7 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 	rule = rule_word(&slot->rule);
 	recent->rule = rule;
 	recent->pc = addr ^ rule;
-	recent->space = slot->space.number ^ rule;
+	recent->space = slot->space_id ^ rule;
 	return UNWIND_GOES_ON;
 }
 
@@ -417,12 +435,16 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 }
 
 /* User space is told of one at a time: it then looks at what else has happened, too. */
-static __always_inline void tell_unmapped(__u32 tgid)
+static __always_inline void tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
 {
+	struct notice notice = {
+		.type = NOTICE_UNMAPPED, .tgid = tgid, .inode = inode, .dev = dev
+	};
+
 	if (*(volatile __u64 *)&trace_state.is_unmapped)
 		return;
 	*(volatile __u64 *)&trace_state.is_unmapped = 1;
-	send_notice(NOTICE_UNMAPPED, (__u64)tgid << 32);
+	(void)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
 /*
@@ -431,8 +453,8 @@ static __always_inline void tell_unmapped(__u32 tgid)
  */
 static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 mark)
 {
-	if (mark == STACK_MARK_WALK + UNWIND_END_NO_MAPPING ||
-	    mark == STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET)
+	if (mark >= STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
+	    mark <= STACK_MARK_WALK + UNWIND_END_NO_TABLE)
 		return true;
 	if (slot->file.n_asked < LOOK_AFTER)
 		return false;
@@ -450,12 +472,15 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->window.n_valid = 0;
 	slot->rule = (struct unwind_rule){};
 	slot->space = space ? *space : (struct unwind_space){};
+	slot->file.key.inode = 0;
+	slot->space_id = *(volatile __u32 *)&trace_state.table_turn;
+	slot->space_id = slot->space_id << 32 | slot->space.number;
 	if (!space && !config.vma.is_known)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 	else if (config.max_user_frames > 1)
 		bpf_loop(STACK_WORDS, unwind_callback, &slot, 0);
 	if (is_worth_telling(slot, walked->mark))
-		tell_unmapped(tgid);
+		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(slot->words[SIDE_USER], n_words(walked), HASH_GROUP);
 }

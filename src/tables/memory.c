@@ -190,6 +190,19 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 	return err;
 }
 
+void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
+			 size_t bytes)
+{
+	write_at(m, place, data, bytes);
+}
+
+uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place)
+{
+	uint8_t *slab = object_slab(m->object, place / SLAB_BYTES);
+
+	return (uint32_t *)(slab + place % SLAB_BYTES);
+}
+
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)
 {
 	const struct piece piece = { place, whole_pieces(bytes) };

@@ -24,6 +24,11 @@ void unwind_memory_free(struct unwind_memory *m);
  */
 must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
 				 uint32_t *ret, struct error *e);
+/* Write over what was put at @place. Programs may see part of it. */
+void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
+			 size_t bytes);
+/* The number of 4 bytes at @place, a multiple of 4. Lent by @m. */
+uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
 /* In use, and what the kernel holds for it. */

@@ -27,13 +27,26 @@ struct anchor {
 	uint64_t bias; /* of a mapping at address 0 */
 };
 
+/* Part of a table, in the memory that the programs see. */
+struct part {
+	uint32_t place;
+	size_t bytes;
+};
+
+enum { PAGES, ENTRIES, RULES, PARTS };
+
 struct entry {
 	bool is_vdso;
 	uint64_t dev, inode, size;
 	struct timespec changed;
 	uint32_t older; /* the next entry of the same hash, or NONE */
-	uint32_t place; /* of its struct unwind_image */
+	uint32_t place; /* of its struct unwind_image, for good; 0: none yet */
+	struct part parts[PARTS];
+	size_t n_rows;
 	enum unwind_how how;
+	bool is_refused;  /* there was no room, in: */
+	uint32_t refused; /* turn */
+	char *path;       /* as the process saw it that had it first */
 	struct anchor *anchors;
 	size_t n_anchors, anchors_capacity;
 };
@@ -46,9 +59,15 @@ struct table_set {
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest; /* by hash of device and inode */
-	size_t n_rows, n_without;
+	size_t n_rows, n_given_up;
+	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	bool was_full_told;
 };
+
+/* So long a turn lasts, at least. */
+#define TURN_NS 1000000000ULL
+/* What was looked into in this turn or the one before is in use. */
+#define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object)
 {
@@ -56,6 +75,7 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 
 	t->memory = memory;
 	t->object = object;
+	object_state(object)->table_turn = TURNS_IN_USE;
 	return t;
 }
 
@@ -65,6 +85,8 @@ void table_set_free(struct table_set *t)
 		return;
 	for (size_t i = 0; i < t->n; i++)
 		free(t->entries[i].anchors);
+	for (size_t i = 0; i < t->n; i++)
+		free(t->entries[i].path);
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
@@ -88,30 +110,140 @@ static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struc
 	return i;
 }
 
-static int put_table(struct table_set *t, const struct unwind_table *table, uint32_t *ret,
-		     struct error *e)
+void table_set_turn(struct table_set *t, uint64_t now)
 {
-	struct unwind_image image = { .base = table->base,
-				      .n_pages = table->n_pages,
-				      .n_rules = table->n_rules };
-	int err =
-		unwind_memory_put(t->memory, table->pages,
-				  (table->n_pages + 1UL) * sizeof(*table->pages), &image.pages, e);
+	if (now - t->turned < TURN_NS)
+		return;
+	t->turned = now;
+	(void)__atomic_fetch_add(&object_state(t->object)->table_turn, 1, __ATOMIC_RELAXED);
+}
 
-	if (!err)
-		err = unwind_memory_put(t->memory, table->entries,
-					table->n_entries * sizeof(*table->entries), &image.entries,
-					e);
-	if (!err)
-		err = unwind_memory_put(t->memory, table->rules,
-					table->n_rules * sizeof(*table->rules), &image.rules, e);
-	if (!err)
-		err = unwind_memory_put(t->memory, &image, sizeof(image), ret, e);
+static uint32_t *image_number(const struct table_set *t, const struct entry *entry, size_t member)
+{
+	return unwind_memory_number(t->memory, entry->place + (uint32_t)member);
+}
+
+/* Since when its image has not been looked into, in turns. */
+static uint32_t turns_unused(const struct table_set *t, const struct entry *entry)
+{
+	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
+
+	return object_state(t->object)->table_turn - __atomic_load_n(turn, __ATOMIC_RELAXED);
+}
+
+static void drop_parts(struct table_set *t, struct entry *entry)
+{
+	for (int i = 0; i < PARTS; i++)
+		unwind_memory_drop(t->memory, entry->parts[i].place, entry->parts[i].bytes);
+	memset(entry->parts, 0, sizeof(entry->parts));
+}
+
+bool table_set_make_room(struct table_set *t)
+{
+	struct entry *oldest = NULL;
+
+	for (size_t i = 0; i < t->n; i++) {
+		struct entry *entry = &t->entries[i];
+
+		if (entry->how == UNWIND_BY_TABLE && turns_unused(t, entry) >= TURNS_IN_USE &&
+		    (!oldest || turns_unused(t, entry) > turns_unused(t, oldest)))
+			oldest = entry;
+	}
+	if (!oldest)
+		return false;
+	__atomic_store_n(image_number(t, oldest, offsetof(struct unwind_image, n_pages)), 0,
+			 __ATOMIC_RELEASE);
+	drop_parts(t, oldest);
+	oldest->how = UNWIND_NOT_YET;
+	t->n_rows -= oldest->n_rows;
+	if (!t->n_given_up++)
+		log_warn("tables of files that were not used lately make room for others: the "
+			 "memory for unwind tables is used up (see --unwind-memory)");
+	return true;
+}
+
+static int put(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
+	       struct part *ret, struct error *e)
+{
+	int err;
+
+	do
+		err = unwind_memory_put(t->memory, data, bytes, &ret->place, e);
+	while (err == -E2BIG && may_give_up && table_set_make_room(t));
+	ret->bytes = err ? 0 : bytes;
 	return err;
 }
 
-/* Make @entry's table from @im. */
-static void make_table(struct table_set *t, struct image *im, struct entry *entry, const char *name)
+static int put_parts(struct table_set *t, bool may_give_up, const struct unwind_table *table,
+		     struct entry *entry, struct error *e)
+{
+	const struct {
+		const void *data;
+		size_t bytes;
+	} parts[PARTS] = {
+		[PAGES] = { table->pages, (table->n_pages + 1UL) * sizeof(*table->pages) },
+		[ENTRIES] = { table->entries, table->n_entries * sizeof(*table->entries) },
+		[RULES] = { table->rules, table->n_rules * sizeof(*table->rules) },
+	};
+	int err = 0;
+
+	for (int i = 0; i < PARTS && !err; i++)
+		err = put(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
+	return err;
+}
+
+/* Its image stays where it is, since processes' mappings say so; no program reads the old one. */
+static int put_image(struct table_set *t, const struct unwind_table *table, bool is_used,
+		     struct entry *entry, struct error *e)
+{
+	const uint32_t turn = object_state(t->object)->table_turn;
+	const struct unwind_image image = {
+		.base = table->base,
+		.n_rules = table->n_rules,
+		.pages = entry->parts[PAGES].place,
+		.entries = entry->parts[ENTRIES].place,
+		.rules = entry->parts[RULES].place,
+		.turn = is_used ? turn : turn - TURNS_IN_USE,
+	};
+	int err = 0;
+
+	if (entry->place) {
+		err = object_wait_for_programs(t->object, e);
+		if (!err)
+			unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
+	} else {
+		err = unwind_memory_put(t->memory, &image, sizeof(image), &entry->place, e);
+	}
+	if (!err)
+		__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)),
+				 table->n_pages, __ATOMIC_RELEASE);
+	return err;
+}
+
+static int put_table(struct table_set *t, bool may_give_up, const struct unwind_table *table,
+		     struct entry *entry, struct error *e)
+{
+	int err = put_parts(t, may_give_up, table, entry, e);
+
+	if (!err)
+		err = put_image(t, table, may_give_up, entry, e);
+	if (err)
+		drop_parts(t, entry);
+	return err;
+}
+
+static void tell_refused(struct table_set *t, const char *name, int err, const struct error *e)
+{
+	if (err == -E2BIG && !t->was_full_told)
+		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
+			 e->text);
+	t->was_full_told = t->was_full_told || err == -E2BIG;
+	log_debug("%s has no unwind table: %s", name, e->text);
+}
+
+/* Make @entry's table from @im. What is not used yet takes no room from others. */
+static void make_table(struct table_set *t, struct image *im, bool is_used, struct entry *entry,
+		       const char *name)
 {
 	struct unwind_table table;
 	struct error e;
@@ -119,18 +251,20 @@ static void make_table(struct table_set *t, struct image *im, struct entry *entr
 
 	entry->how = err == -ENOENT ? UNWIND_BY_FRAME_POINTERS : UNWIND_NOT_AT_ALL;
 	if (!err) {
-		err = put_table(t, &table, &entry->place, &e);
-		t->n_rows += table.n_entries;
-		entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
+		err = put_table(t, is_used, &table, entry, &e);
+		entry->n_rows = table.n_entries;
 		unwind_table_fini(&table);
+		if (err == -E2BIG && !is_used) {
+			entry->how = UNWIND_NOT_YET;
+			return;
+		}
+		entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
+		entry->is_refused = err == -E2BIG;
+		entry->refused = object_state(t->object)->table_turn;
+		t->n_rows += err ? 0 : entry->n_rows;
 	}
-	t->n_without += entry->how == UNWIND_NOT_AT_ALL;
-	if (err == -E2BIG && !t->was_full_told)
-		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
-			 e.text);
-	t->was_full_told = t->was_full_told || err == -E2BIG;
 	if (err)
-		log_debug("%s has no unwind table: %s", name, e.text);
+		tell_refused(t, name, err, &e);
 }
 
 static bool is_code(const struct image *im, uint64_t vaddr)
@@ -198,7 +332,8 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 }
 
 /* Read what is not known of @entry yet. */
-static void complete(struct table_set *t, int fd, const struct mapping *m, struct entry *entry)
+static void complete(struct table_set *t, int fd, const struct mapping *m, bool is_used,
+		     struct entry *entry)
 {
 	struct image *im = NULL;
 	struct anchor anchor;
@@ -211,16 +346,26 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, struc
 		tell(t, m, entry, 0);
 		return;
 	}
-	if (entry->how == UNWIND_NOT_YET)
-		make_table(t, im, entry, m->path);
-	if (find_anchor(im, m, &anchor)) {
-		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
+	if (entry->how != UNWIND_BY_TABLE)
+		make_table(t, im, is_used, entry, m->path);
+	if (find_anchor(im, m, &anchor) && entry->how != UNWIND_NOT_YET) {
+		if (!known_anchor(entry, m->offset))
+			array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity,
+				   anchor);
 		tell(t, m, entry, anchor.bias);
 	}
 	image_close(im);
 }
 
-static struct entry *get_entry(struct table_set *t, const struct entry *wanted)
+/* There may be room for it now. */
+static bool may_try_again(const struct table_set *t, const struct entry *entry)
+{
+	return entry->how == UNWIND_NOT_YET ||
+	       (entry->how == UNWIND_NOT_AT_ALL && entry->is_refused &&
+		object_state(t->object)->table_turn - entry->refused > TURNS_IN_USE);
+}
+
+static struct entry *get_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
 	uint64_t hash = hash_mix(hash_mix(wanted->dev) ^ wanted->inode);
 	uint32_t i = find_entry(t, hash, wanted);
@@ -231,6 +376,7 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted)
 		i = (uint32_t)t->n;
 		array_push(t->entries, t->n, t->capacity, *wanted);
 		t->entries[i].older = newest ? *newest : NONE;
+		t->entries[i].path = xstrdup(path);
 		t->entries[i].how = UNWIND_NOT_YET;
 		*u64_map_put(&t->newest, hash, i, NULL) = i;
 	}
@@ -274,8 +420,8 @@ static enum unwind_how how_without_file(const struct mapping *m)
 	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
 }
 
-void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, bool may_make,
-		    struct unwind_mapping *ret)
+void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
+		    enum table_wish wish, struct unwind_mapping *ret)
 {
 	cleanup_close int fd = -1;
 	const struct anchor *anchor;
@@ -287,21 +433,48 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, 
 	ret->how = UNWIND_BY_FRAME_POINTERS;
 	if (identify(pid, m, &fd, &wanted))
 		return;
-	entry = get_entry(t, &wanted);
+	entry = get_entry(t, &wanted, m->path);
 	anchor = known_anchor(entry, m->offset);
-	if (may_make && !anchor && (entry->how == UNWIND_NOT_YET || entry->how == UNWIND_BY_TABLE))
-		complete(t, fd, m, entry);
+	if (wish != TABLE_AS_IS &&
+	    (may_try_again(t, entry) || (!anchor && entry->how == UNWIND_BY_TABLE)))
+		complete(t, fd, m, wish == TABLE_IN_USE, entry);
 	anchor = known_anchor(entry, m->offset);
 	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;
-	if (may_make && ret->how == UNWIND_NOT_YET)
+	if (wish == TABLE_AS_IS && may_try_again(t, entry))
+		ret->how = UNWIND_NOT_YET;
+	if (wish != TABLE_AS_IS && !anchor && entry->how == UNWIND_BY_TABLE)
 		ret->how = UNWIND_BY_FRAME_POINTERS; /* no code of the file's own */
 	ret->image = entry->place;
 	ret->bias = anchor ? m->start + anchor->bias : 0;
 }
 
+void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev)
+{
+	struct unwind_mapping unused;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct entry *entry = &t->entries[i];
+		const struct mapping m = { .dev = entry->dev,
+					   .inode = entry->inode,
+					   .path = entry->path,
+					   .offset = entry->n_anchors ? entry->anchors[0].offset
+								      : 0 };
+
+		if (entry->inode == inode && may_try_again(t, entry) &&
+		    FILE_DEV(major(entry->dev), minor(entry->dev)) == dev)
+			table_set_find(t, 0, &m, TABLE_IN_USE, &unused);
+	}
+}
+
 void table_set_describe(const struct table_set *t)
 {
-	log_debug("unwind tables: %zu images (%zu refused), %zu rows, %llu of %llu bytes", t->n,
-		  t->n_without, t->n_rows, (unsigned long long)unwind_memory_used(t->memory),
+	size_t n_without = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		n_without += t->entries[i].how == UNWIND_NOT_AT_ALL;
+	log_debug("unwind tables: %zu images (%zu without, %zu given up), %zu rows, %llu of %llu "
+		  "bytes",
+		  t->n, n_without, t->n_given_up, t->n_rows,
+		  (unsigned long long)unwind_memory_used(t->memory),
 		  (unsigned long long)unwind_memory_held(t->memory));
 }

@@ -13,13 +13,30 @@ struct table_set;
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object);
 void table_set_free(struct table_set *t);
 
+/* From time to time, so that it is known what is in use. @now: ns of CLOCK_MONOTONIC. */
+void table_set_turn(struct table_set *t, uint64_t now);
+
+enum table_wish {
+	TABLE_AS_IS,  /* what is not made is UNWIND_NOT_YET */
+	TABLE_AHEAD,  /* made, up to seconds, if there is room; else UNWIND_NOT_YET */
+	TABLE_IN_USE, /* made; tables that were not used lately make room */
+};
+
 /*
- * What is to be walked by where process @pid maps @m: @ret has its image, bias and how. @may_make:
- * its table may be made now, which takes up to seconds; else what is not there is UNWIND_NOT_YET.
- * Never fails: for what has no table there are frame pointers.
+ * What is to be walked by where process @pid maps @m: @ret has its image, bias and how. Never
+ * fails: for what has no table there are frame pointers.
  */
-void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m, bool may_make,
-		    struct unwind_mapping *ret);
+void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
+		    enum table_wish wish, struct unwind_mapping *ret);
+
+/* The table that was not used for the longest time is given up. False: all are in use. */
+bool table_set_make_room(struct table_set *t);
+
+/*
+ * The file of @inode on @dev (FILE_DEV()) was missed by a process that may have gone: if its table
+ * was given up, it is made again.
+ */
+void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev);
 
 /* For --debug. */
 void table_set_describe(const struct table_set *t);

@@ -1,5 +1,6 @@
 #include "tables/unwinder.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,8 +16,9 @@
 #include "tables/table_set.h"
 
 enum wish_kind {
-	WISH_LOOK,
+	WISH_LOOK, /* it was hit */
 	WISH_LOOK_IF_KNOWN,
+	WISH_LOOK_AHEAD,
 	WISH_FORK,
 	WISH_EXEC,
 	WISH_FILE,
@@ -27,6 +29,8 @@ struct wish {
 	uint32_t tgid;
 	uint32_t parent;      /* FORK */
 	uint64_t time;        /* EXEC: ns of CLOCK_MONOTONIC */
+	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
+	uint32_t dev;         /* FILE_DEV() */
 	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
 };
 
@@ -37,6 +41,9 @@ struct known {
 	uint64_t looked;           /* ns of CLOCK_MONOTONIC */
 	struct unwind_space space; /* n 0: nothing, or what its parent has */
 };
+
+/* Entries of processes, until it is seen which of them have gone. */
+#define LEAST_TO_COMPACT 1024
 
 struct unwinder {
 	/* What is asked of the thread. */
@@ -58,16 +65,39 @@ struct unwinder {
 	struct table_set *tables;
 	struct known *known;
 	size_t n_known, known_capacity;
+	size_t n_to_compact;
 	struct u64_map numbers; /* of tgids in @known */
 	uint32_t last_space;
 };
 
 /* --- in the thread --- */
 
+/* Processes that have gone are left out. */
+static void compact(struct unwinder *u)
+{
+	size_t n = 0;
+
+	u64_map_clear(&u->numbers);
+	for (size_t i = 0; i < u->n_known; i++) {
+		if (!u->known[i].is_known && !u->known[i].space.n)
+			continue;
+		u->known[n] = u->known[i];
+		(void)u64_map_put(&u->numbers, u->known[n].tgid, (uint32_t)n, NULL);
+		n++;
+	}
+	u->n_known = n;
+	u->n_to_compact = n < LEAST_TO_COMPACT / 2 ? LEAST_TO_COMPACT : 2 * n;
+}
+
+/* Lent until the next call. */
 static struct known *known_of(struct unwinder *u, uint32_t tgid)
 {
 	bool is_new;
-	uint32_t i = *u64_map_put(&u->numbers, tgid, (uint32_t)u->n_known, &is_new);
+	uint32_t i;
+
+	if (u->n_known >= u->n_to_compact)
+		compact(u);
+	i = *u64_map_put(&u->numbers, tgid, (uint32_t)u->n_known, &is_new);
 
 	if (is_new)
 		array_push(u->known, u->n_known, u->known_capacity, (struct known){ .tgid = tgid });
@@ -85,8 +115,11 @@ static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *
 {
 	struct known *known = known_of(u, tgid);
 	struct unwind_space space = { .n = (uint32_t)n, .number = ++u->last_space };
-	int err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
+	int err;
 
+	do
+		err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
+	while (err == -E2BIG && table_set_make_room(u->tables));
 	if (err)
 		return err;
 	err = object_set_space(u->object, tgid, &space, e);
@@ -110,7 +143,7 @@ static void forget(struct unwinder *u, uint32_t tgid)
 }
 
 /* True: all tables are there. */
-static bool find_all(struct unwinder *u, const struct mapping_list *list, bool may_make,
+static bool find_all(struct unwinder *u, const struct mapping_list *list, enum table_wish wish,
 		     struct unwind_mapping *ret)
 {
 	bool is_complete = true;
@@ -119,13 +152,13 @@ static bool find_all(struct unwinder *u, const struct mapping_list *list, bool m
 		const struct mapping *m = &list->mappings[i];
 
 		ret[i] = (struct unwind_mapping){ .start = m->start, .end = m->end };
-		table_set_find(u->tables, list->tid, m, may_make, &ret[i]);
+		table_set_find(u->tables, list->tid, m, wish, &ret[i]);
 		is_complete = is_complete && ret[i].how != UNWIND_NOT_YET;
 	}
 	return is_complete;
 }
 
-static int look(struct unwinder *u, uint32_t tgid, struct error *e)
+static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	cleanup_free struct unwind_mapping *mappings = NULL;
@@ -141,12 +174,12 @@ static int look(struct unwinder *u, uint32_t tgid, struct error *e)
 	known_of(u, tgid)->looked = now;
 	mappings = xcalloc(list.n, sizeof(*mappings));
 
-	bool is_complete = find_all(u, &list, false, mappings);
+	bool is_complete = find_all(u, &list, TABLE_AS_IS, mappings);
 
 	err = tell(u, tgid, mappings, list.n, e);
 	if (err || is_complete)
 		return err;
-	(void)find_all(u, &list, true, mappings);
+	(void)find_all(u, &list, wish, mappings);
 	return tell(u, tgid, mappings, list.n, e);
 }
 
@@ -204,14 +237,18 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 	struct unwind_mapping unused = {};
 	struct error e;
 
+	table_set_turn(u->tables, clock_ns(CLOCK_MONOTONIC));
 	switch (wish->kind) {
 	case WISH_LOOK_IF_KNOWN:
 		if (!is_known(u, wish->tgid))
 			break;
 		/* fall through */
 	case WISH_LOOK:
-		if (look(u, wish->tgid, &e))
+	case WISH_LOOK_AHEAD:
+		if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e))
 			log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
+		if (wish->inode)
+			table_set_again(u->tables, wish->inode, wish->dev);
 		break;
 	case WISH_FORK:
 		note_child(u, wish);
@@ -220,7 +257,7 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 		note_exec(u, wish);
 		break;
 	case WISH_FILE:
-		table_set_find(u->tables, wish->tgid, wish->file, true, &unused);
+		table_set_find(u->tables, wish->tgid, wish->file, TABLE_AHEAD, &unused);
 		free(wish->file);
 		break;
 	}
@@ -277,6 +314,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **
 	(void)pthread_mutex_init(&u->mutex, NULL);
 	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->object = object;
+	u->n_to_compact = LEAST_TO_COMPACT;
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->tables = table_set_new(u->memory, object);
 
@@ -367,6 +405,11 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
+{
+	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
 }
 
 void unwinder_wait(struct unwinder *u)

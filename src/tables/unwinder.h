@@ -43,6 +43,13 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m);
  */
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
 
+/*
+ * Process @tgid was hit, and not all that it has mapped could be walked by: of the file of @inode
+ * on
+ * @dev (FILE_DEV()), if @inode is not 0. Looked at at once.
+ */
+void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev);
+
 /* Return when all that was asked for is done. */
 void unwinder_wait(struct unwinder *u);
 

@@ -90,7 +90,7 @@ void run_has_mapped(struct run *r)
 	r->unmapped_ns = LEAST_UNMAPPED_NS;
 }
 
-static void look_at_mappings(struct run *r, uint32_t tgid)
+static void look_at_mappings(struct run *r, const struct notice *notice)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -98,8 +98,8 @@ static void look_at_mappings(struct run *r, uint32_t tgid)
 	r->ask_again = now + r->unmapped_ns;
 	if (r->unmapped_ns < MOST_UNMAPPED_NS)
 		r->unmapped_ns *= 2;
-	if (r->unwinder && tgid)
-		unwinder_look(r->unwinder, tgid, UNWINDER_NOW);
+	if (r->unwinder && notice && notice->tgid)
+		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
 }
 
 static void take_notice(void *context, const struct notice *notice)
@@ -107,7 +107,7 @@ static void take_notice(void *context, const struct notice *notice)
 	struct run *r = context;
 
 	if (notice->type == NOTICE_UNMAPPED)
-		look_at_mappings(r, notice->tgid);
+		look_at_mappings(r, notice);
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {
 		/* The life that it leads must be known, also if it began since the last reading. */
 		run_follow(r, notice->time);

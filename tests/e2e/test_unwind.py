@@ -194,6 +194,31 @@ def test_tables_for_which_there_is_no_memory_are_told_of():
     assert "[cut: no table]" in result.out, result
 
 
+@pytest.mark.needs("machine")
+def test_tables_that_are_not_used_make_room():
+    """node's and clang's together take more than there is: who comes later has its own."""
+    whole = rb"^node;(?!\[cut).* 1$"
+    deadline = time.monotonic() + PATIENCE_S
+    with snoop(*DWARF, "--unwind-memory", "8M", "-U", "-f", EXIT_GROUP) as tool:
+        tool.wait_live()
+
+        def run_until(is_seen, *command):
+            while not is_seen():
+                assert time.monotonic() < deadline, tool.so_far()
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+        def n_whole():
+            return len(re.findall(whole, tool.bytes("stdout"), re.M))
+
+        run_until(n_whole, "node", "-e", "")
+        run_until(lambda: b" make room for others" in tool.bytes("stderr"), "clang", "--version")
+        n_before = n_whole()
+        run_until(lambda: n_whole() > n_before, "node", "-e", "")
+        result = tool.end().ok()
+    assert result.err.count(" make room for others") == 1, result
+    assert result.lost == 0, result
+
+
 @pytest.mark.needs("no unwinding")
 def test_older_kernels_walk_by_frame_pointers_and_say_so(workload):
     work = workload("syscalls", "getppid", 100, 50)

@@ -42,6 +42,7 @@ struct object {
 	unsigned n_waits;
 	struct told told[N_SPACES];
 	pthread_mutex_t mutex;
+	struct trace_state state;
 };
 
 void *object_slab(const struct object *o, uint32_t number)
@@ -97,6 +98,21 @@ int object_set_space(const struct object *object, uint32_t tgid, const struct un
 		*told = space ? (struct told){ tgid, *space } : (struct told){};
 	(void)pthread_mutex_unlock(&o->mutex);
 	return told || !space ? 0 : error_set(e, -E2BIG, "too many processes");
+}
+
+int object_set_file(const struct object *o, const struct unwind_file_key *key,
+		    const struct unwind_file *file, struct error *e)
+{
+	(void)o;
+	(void)key;
+	(void)file;
+	(void)e;
+	return 0;
+}
+
+struct trace_state *object_state(const struct object *o)
+{
+	return &((struct object *)o)->state;
 }
 
 static int make_object(void **state)
