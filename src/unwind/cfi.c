@@ -387,6 +387,25 @@ static void sort_fdes(struct reader *r)
 	}
 }
 
+/* Entries are sorted, before and after. */
+static void add_signal_return(struct reader *r)
+{
+	struct cfi_stubs place;
+	struct common common = {};
+
+	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, &place))
+		return;
+
+	struct cfi_fde fde = { place.start, place.end, place.program, 0, (uint32_t)r->n_cies };
+
+	if (!cut_to_code(r, &fde))
+		return;
+	cfi_signal_cie(&common.cie);
+	array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	sort_fdes(r);
+}
+
 struct counted {
 	cfi_visit *visit;
 	void *context;
@@ -463,5 +482,6 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	add_stubs(&r);
 	sort_fdes(&r);
+	add_signal_return(&r);
 	return run_fdes(&r, visit, context);
 }

@@ -58,3 +58,13 @@ size_t cfi_find_stubs(const struct image *im, struct cfi_stubs ret[CFI_MAX_STUBS
 
 /* The CIE of their programs. */
 void cfi_stubs_cie(struct cfi_cie *ret);
+
+/*
+ * Where handlers of signals return to, if none of the entries @fdes, which are sorted, is about
+ * it. False: there is no such place in the code that has no entries.
+ */
+bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
+			    struct cfi_stubs *ret);
+
+/* Its CIE. */
+void cfi_signal_cie(struct cfi_cie *ret);

@@ -7,7 +7,13 @@
  *.plt             or so, with indirect branch tracking
  *
  * They are given the programs that ld writes for its own.
+ *
+ * And what handlers of signals return to, of which musl and Go say nothing:
+ *
+ *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
  */
+#include <string.h>
+
 #include "base/array.h"
 #include "elf/image.h"
 #include "unwind/program.h"
@@ -54,4 +60,65 @@ void cfi_stubs_cie(struct cfi_cie *ret)
 {
 	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8 };
 	(void)cfi_run_initial(ret, initial, sizeof(initial));
+}
+
+static const uint8_t signal_return[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+
+/* def_cfa_expression *(rsp + 160); expression: rbx at rsp + 128, rbp 120, rsp 160, rip 168 */
+static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x10, 0x03,
+					  0x03, 0x77, 0x80, 0x01, 0x10, 0x06, 0x03, 0x77,
+					  0xf8, 0x00, 0x10, 0x07, 0x03, 0x77, 0xa0, 0x01,
+					  0x10, 0x10, 0x03, 0x77, 0xa8, 0x01 };
+
+/*
+ * Code is not read for this where it need not be: not what lies between functions that have
+ * entries, and not all of Go's large programs, which have the place among their first code.
+ */
+#define LEAST_GAP_BYTES 64
+#define MAX_SEARCHED_BYTES (16UL << 20)
+
+/*
+ * In [@start, @end) of @text. What returns there is looked up by the byte before, so that is taken
+ * for a part of it; libcs have a nop there, or what aligns it.
+ */
+static bool find_in(const struct image_section *text, uint64_t start, uint64_t end,
+		    struct cfi_stubs *ret)
+{
+	const uint8_t *at;
+
+	if (start >= end || end - start < LEAST_GAP_BYTES)
+		return false;
+	at = memmem(text->data + (start - text->vaddr) + 1, end - start - 1, signal_return,
+		    sizeof(signal_return));
+	if (!at)
+		return false;
+	*ret = (struct cfi_stubs){ .program = signal_initial };
+	ret->start = text->vaddr + (uint64_t)(at - text->data) - 1;
+	ret->end = ret->start + 1 + sizeof(signal_return);
+	return true;
+}
+
+bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
+			    struct cfi_stubs *ret)
+{
+	struct image_section text;
+	uint64_t at, end;
+	bool is_found = false;
+
+	if (!image_section(im, ".text", &text))
+		return false;
+	at = text.vaddr;
+	end = at + (text.size < MAX_SEARCHED_BYTES ? text.size : MAX_SEARCHED_BYTES);
+	for (size_t i = 0; i < n && !is_found && at < end; i++) {
+		is_found = find_in(&text, at, fdes[i].start < end ? fdes[i].start : end, ret);
+		if (fdes[i].end > at)
+			at = fdes[i].end;
+	}
+	return is_found || find_in(&text, at, end, ret);
+}
+
+void cfi_signal_cie(struct cfi_cie *ret)
+{
+	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8, .is_signal = true };
+	(void)cfi_run_initial(ret, signal_initial, sizeof(signal_initial));
 }

@@ -255,17 +255,15 @@ def postgres(folder):
         state = data / "postmaster.pid"
         wait_until(lambda: state.exists() and "ready" in state.read_text())
         with running([POSTGRES / "pgbench", "-n", "-T", PATIENCE_S, "-f", script, "-h", folder, "postgres"], 0):
-            pid = wait_until(lambda: child_of(server.pid, b"[local]"))
-            wait_at_work(pid, 0.1)
-            yield pid
+            yield wait_until(lambda: child_at_work(server.pid, b"[local]", 0.1))
         server.send_signal(signal.SIGQUIT)
         server.wait(PATIENCE_S)
 
 
-def child_of(pid, words):
-    """Whose command line has these @words; None: there is none yet."""
+def child_at_work(pid, words, for_s):
+    """Whose command line has these @words; None: there is none yet that has worked so long."""
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        with suppress(FileNotFoundError):
-            if words in Path(f"/proc/{child}/cmdline").read_bytes():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if words in Path(f"/proc/{child}/cmdline").read_bytes() and cpu_time_s(child) >= for_s:
                 return int(child)
     return None

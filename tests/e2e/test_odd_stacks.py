@@ -46,7 +46,10 @@ def check_ways(how, expected):
     assert result.lost == 0 and ways(result) == expected, result
 
 
-@pytest.mark.parametrize("how", ["nofp", "static", "static-pie"])
+machine = pytest.mark.needs("machine")
+
+
+@pytest.mark.parametrize("how", ["nofp", *(pytest.param(how, marks=machine) for how in ("static", "static-pie"))])
 def test_each_way(how):
     """Its root is behind three frames of libc's; of a stack of its own, behind one."""
     expected = {(3, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
@@ -54,10 +57,19 @@ def test_each_way(how):
     check_ways(how, expected)
 
 
+@machine
 def test_each_way_with_a_libc_without_unwind_tables():
     """musl has some for assembly alone, and so for what begins threads."""
     expected = {("[cut: no row]", f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
     check_ways("musl", expected | {(1, "in_clone;hit"): 50})
+
+
+@machine
+def test_through_signals_of_a_libc_without_unwind_tables(workload):
+    work = workload("signals-musl", 100, 50)
+    result, expected = trace(work, *DWARF, "-p", work.pid, GETPPID)
+    found = {re.sub(r";[^;]*;on_signal", ";on_signal", chain): n for chain, n in chains(result.ok()).items()}
+    assert found == expected, result
 
 
 # --- what comes and goes ---
@@ -82,7 +94,7 @@ def test_a_library_in_the_place_of_another(workload):
     assert sum(n for _, n in lines) == 200, result
 
 
-@pytest.mark.needs("machine")
+@machine
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_a_program_whose_file_is_not_there_any_more(tmp_path, change):
     path, other = tmp_path / "program", tmp_path / "other"
@@ -139,7 +151,7 @@ def test_below_a_return_probe_of_another_tool(tmp_path):
 # --- other programs ---
 
 
-@pytest.mark.needs("machine")
+@machine
 def test_a_32_bit_program():
     """By its frame pointers."""
     with Tool([*DWARF, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
@@ -148,7 +160,7 @@ def test_a_32_bit_program():
     assert found == {("[unknown]", "begin"): 1, ("[unknown]", "begin", "run", "branch", "hit"): 50}, result
 
 
-@pytest.mark.needs("machine")
+@machine
 def test_go(tmp_path):
     """By its frame pointers; in its scheduler, on a stack of its own, these may lead nowhere."""
     with programs.fzf(tmp_path) as pid:

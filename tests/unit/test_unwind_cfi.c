@@ -698,6 +698,47 @@ static void gos_code_has_frame_pointers(void **state)
 	expect_rule(&without, CODE, UNWIND_FRAME_POINTERS, "Go without C");
 }
 
+/* The table of 128 bytes of code with the place at 33, of which an entry is about @n_covered. */
+static void make_with_signal_return(uint64_t n_covered, struct unwind_table *ret)
+{
+	cleanup(section_fini) struct section s = {};
+	uint8_t text[128] = {};
+	struct error e;
+
+	memcpy(text + 33, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
+	put_offset_fde(&s, put_cie(&s, "z", 0), MADE_VADDR + MADE_HEAD, n_covered, 16);
+
+	const struct made_section sections[] = { { ".text", text, sizeof(text) },
+						 { ".eh_frame", s.data, s.n } };
+	struct image *im = open_made(sections, 2);
+
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	image_close(im);
+}
+
+static void signals_return_where_nothing_is_said_of_it(void **state)
+{
+	const struct unwind_rule signal = { .how = UNWIND_SIGNAL };
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+
+	(void)state;
+	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+
+		make_with_signal_return(n_covered, &t);
+		expect_offset(&t, at + n_covered - 1, 16);
+		if (n_covered > 32) {
+			expect_offset(&t, at + 33, 16);
+			continue;
+		}
+		if (n_covered < 32)
+			expect_rule(&t, at + 31, (struct unwind_rule){}, "before");
+		expect_rule(&t, at + 32, signal, "by which it is looked up");
+		expect_rule(&t, at + 41, signal, "its end");
+		expect_rule(&t, at + 42, (struct unwind_rule){}, "behind");
+	}
+}
+
 static void files_without_cfi_are_refused(void **state)
 {
 	const struct made_section section = { ".text", "", 1 };
@@ -732,6 +773,7 @@ int main(void)
 		cmocka_unit_test(signal_frames_are_linuxs_or_unfit),
 		cmocka_unit_test(both_sections_and_stubs_without_cfi),
 		cmocka_unit_test(gos_code_has_frame_pointers),
+		cmocka_unit_test(signals_return_where_nothing_is_said_of_it),
 		cmocka_unit_test(files_without_cfi_are_refused),
 	};
 

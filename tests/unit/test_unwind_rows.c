@@ -126,7 +126,7 @@ static Dwarf_Frame *frame_at(const struct compared *c, uint64_t vaddr)
 	return NULL;
 }
 
-/* A stub of a PLT: of those without CFI the table knows more than libdw. */
+/* A stub of a PLT: of those without CFI the table knows more than libdw, as of signals' returns. */
 static bool is_stub(const struct compared *c, uint64_t vaddr)
 {
 	static const char *const names[] = { ".plt", ".plt.sec", ".plt.got", ".iplt" };
@@ -153,7 +153,8 @@ static uint64_t compare_row(struct compared *c, uint64_t vaddr, uint64_t segment
 	bool is_signal;
 
 	if (!frame) {
-		if ((rule.how & 15) != UNWIND_FRAMES && !is_stub(c, vaddr))
+		if ((rule.how & 15) != UNWIND_FRAMES && (rule.how & 15) != UNWIND_SIGNAL &&
+		    !is_stub(c, vaddr))
 			compare(c, vaddr, "the kind of rule", rule.how & 15, UNWIND_NO_ROW);
 		return vaddr + 1;
 	}
