@@ -28,13 +28,18 @@
 /* and not before a hit of theirs must have been told of. */
 #define FORGET_NS (5 * NS_PER_S)
 
+/* So much may all take before lives that are over are forgotten though they were hit. */
+#define MOST_BYTES ((size_t)128 << 20)
+
 struct history {
 	struct memories memories;
 	struct u64_map newest; /* tgid -> index in @heads */
 	struct life **heads;   /* the newest life of each process */
 	size_t n_heads, cap_heads;
 	size_t n_lives, n_last_lives;
-	size_t bytes; /* of lives */
+	size_t n_last_drop; /* lives, when the oldest were dropped last */
+	uint64_t n_dropped; /* lives that were hit */
+	size_t bytes;       /* of lives */
 	uint64_t period;
 	int own_root;
 };
@@ -125,20 +130,24 @@ void history_free(struct history *h)
 	free(h);
 }
 
-static bool is_forgettable(const struct history *h, const struct life *life, uint64_t before)
+static bool is_kept(const struct history *h, const struct life *life)
 {
-	if (life->kept && life->kept + 2 > h->period)
-		return false;
-	return life->end < before || life->exited < before;
+	return life->kept && life->kept + 2 > h->period;
 }
 
-static struct life *without_forgotten(struct history *h, struct life *life, uint64_t before)
+/* When it was over; UINT64_MAX: it is not. */
+static uint64_t over_at(const struct life *life)
+{
+	return life->end < life->exited ? life->end : life->exited;
+}
+
+static struct life *without_forgotten(struct history *h, struct life *life)
 {
 	struct life *first = NULL, **link = &first;
 
 	for (struct life *older; life; life = older) {
 		older = life->older;
-		if (is_forgettable(h, life, before)) {
+		if (life->is_forgotten) {
 			life_free(h, life);
 			continue;
 		}
@@ -149,16 +158,13 @@ static struct life *without_forgotten(struct history *h, struct life *life, uint
 	return first;
 }
 
-static void forget_ended(struct history *h, uint64_t now)
+static void forget_marked(struct history *h)
 {
-	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
 	size_t n = 0;
 
-	if (h->n_lives < h->n_last_lives + MANY_LIVES)
-		return;
 	u64_map_clear(&h->newest);
 	for (size_t i = 0; i < h->n_heads; i++) {
-		struct life *head = without_forgotten(h, h->heads[i], before);
+		struct life *head = without_forgotten(h, h->heads[i]);
 
 		if (!head)
 			continue;
@@ -166,7 +172,66 @@ static void forget_ended(struct history *h, uint64_t now)
 		h->heads[n++] = head;
 	}
 	h->n_heads = n;
+}
+
+static void forget_ended(struct history *h, uint64_t now)
+{
+	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
+
+	if (h->n_lives < h->n_last_lives + h->n_last_lives / 2 + MANY_LIVES)
+		return;
+	for (size_t i = 0; i < h->n_heads; i++)
+		for (struct life *life = h->heads[i]; life; life = life->older)
+			life->is_forgotten = over_at(life) < before && !is_kept(h, life);
+	forget_marked(h);
 	h->n_last_lives = h->n_lives;
+}
+
+/* Those that were not hit go first, and of either the oldest. */
+struct candidate {
+	struct life *life;
+	bool is_kept;
+	uint64_t over_at;
+};
+
+static int by_worth(const void *left, const void *right)
+{
+	const struct candidate *a = left, *b = right;
+
+	if (a->is_kept != b->is_kept)
+		return a->is_kept ? 1 : -1;
+	return a->over_at < b->over_at ? -1 : a->over_at > b->over_at;
+}
+
+static void drop_oldest(struct history *h)
+{
+	struct candidate *all = NULL;
+	size_t n = 0, capacity = 0;
+
+	if (history_bytes(h) <= MOST_BYTES || h->n_lives < h->n_last_drop + MANY_LIVES / 4)
+		return;
+	for (size_t i = 0; i < h->n_heads; i++) {
+		for (struct life *life = h->heads[i]; life; life = life->older) {
+			const struct candidate one = { life, is_kept(h, life), over_at(life) };
+
+			if (one.over_at != UINT64_MAX)
+				array_push(all, n, capacity, one);
+		}
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_worth);
+	for (size_t i = 0; i < n / 2; i++) {
+		all[i].life->is_forgotten = true;
+		h->n_dropped += all[i].is_kept;
+	}
+	free(all);
+	forget_marked(h);
+	h->n_last_drop = h->n_lives;
+}
+
+uint64_t history_dropped(const struct history *h)
+{
+	return h->n_dropped;
 }
 
 /* The newest life; one of which nothing is known where there is none. */
@@ -227,6 +292,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 	if (event->parent_tid == event->parent_pid) /* else it has a thread's name */
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 	forget_ended(h, event->time);
+	drop_oldest(h);
 }
 
 static void on_exec(struct history *h, const struct process_event *event)

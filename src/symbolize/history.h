@@ -30,6 +30,7 @@ bool history_event(struct history *h, const struct process_event *event);
 struct life {
 	uint32_t tgid;
 	bool is_exec;          /* it began with a program's start */
+	bool is_forgotten;     /* soon */
 	bool is_whole;         /* nothing was mapped that is not in it */
 	uint64_t begin;        /* ns of CLOCK_MONOTONIC; 0: before it was followed */
 	uint64_t end;          /* when another program or process followed; UINT64_MAX: none has */
@@ -63,6 +64,12 @@ uint64_t life_began(const struct life *life);
  * followed.
  */
 void history_look(struct history *h, uint32_t tgid);
+
+/*
+ * So many lives that history_keep() gave were forgotten before their time, since all took more than
+ * 128 MiB: whoever has kept one is to ask again when this has changed.
+ */
+uint64_t history_dropped(const struct history *h);
 
 /* Memory held, in bytes. */
 size_t history_bytes(const struct history *h);

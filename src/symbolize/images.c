@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -18,23 +18,30 @@
 #include "elf/image.h"
 #include "host/roots.h"
 #include "symbolize/debug_symbols.h"
+#include "symbolize/mapped.h"
 
 #define MAX_FILES 4096
 /* Left to what is opened for a moment: /proc, debug files, perf maps. */
 #define SPARE_FILES 8
 #define MAX_IMAGES 256
 #define MAX_IMAGE_BYTES (256ULL << 20)
-
-enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
+/* Files that nobody refers to are forgotten when there are so many more than twice the last time.
+ */
+#define MANY_ENTRIES 1024
 
 struct entry {
 	enum image_kind kind;
-	uint32_t older; /* the next entry of the same hash, or IMAGE_NONE */
+	bool is_free;     /* its number may be another's */
+	uint32_t n_users; /* images_hold() */
+	uint32_t older;   /* the next entry of the same hash, or IMAGE_NONE */
+	uint64_t serial;
+	uint64_t hash;
 	uint64_t dev;
 	uint64_t inode;
 	uint64_t size; /* with the time: when it was opened */
 	struct timespec changed;
-	const char *module;
+	char *path;           /* where a process has it */
+	const char *module;   /* within that */
 	int fd;               /* -1: not open */
 	bool is_opened;       /* ever: size and time are known */
 	bool is_closed;       /* to make room for others */
@@ -45,19 +52,21 @@ struct entry {
 	uint64_t last_used;   /* by the clock of look-ups */
 	uint32_t pid;         /* a process that has it mapped */
 	int root;             /* that it had, or -1 */
-	struct mapping where; /* and where; its path is lent by the strtab */
+	struct mapping where; /* and where */
 	struct file_stamp stamp;
-	bool is_newer;  /* what was found was written later than that */
-	size_t n_asked; /* entries when another file of its build was looked for in vain */
+	bool is_newer;    /* what was found was written later than that */
+	uint64_t n_asked; /* entries made when another file of its build was looked for in vain */
 };
 
 struct images {
-	struct strtab *strings;
 	struct entry *entries;
 	size_t n, capacity;
 	struct debug_symbols *debug;
 	struct roots *roots;
 	struct u64_map newest; /* by hash of device and inode, or of the name */
+	uint64_t n_made;       /* entries, in all */
+	size_t free_from;      /* none before this one is free */
+	size_t n_used, n_last; /* entries that are not free, now and when that was looked at last */
 	uint64_t clock;
 	size_t n_files, max_files;
 	int most_descriptors;
@@ -66,12 +75,11 @@ struct images {
 	uint64_t bytes;
 };
 
-struct images *images_new(struct strtab *strings, bool asks_servers)
+struct images *images_new(bool asks_servers)
 {
 	struct images *im = xcalloc(1, sizeof(*im));
 	struct rlimit limit;
 
-	im->strings = strings;
 	im->debug = debug_symbols_new(asks_servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
@@ -91,6 +99,7 @@ void images_free(struct images *im)
 	for (size_t i = 0; i < im->n; i++) {
 		image_close(im->entries[i].image);
 		cleanup_close_fd(&im->entries[i].fd);
+		free(im->entries[i].path);
 	}
 	free(im->entries);
 	debug_symbols_free(im->debug);
@@ -257,48 +266,88 @@ static bool is_stale(const struct entry *entry)
 	return entry->fd >= 0 && fstat(entry->fd, &st) == 0 && !same_state(entry, &st);
 }
 
-static const char *module_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	if (path[0] == '\0')
-		return "[anon]";
-	if (strncmp(path, "/memfd:", 7) == 0)
-		return path + 1; /* there may be a slash in its name */
-	return slash && slash[1] ? slash + 1 : path;
-}
-
-static enum image_kind kind_of(const struct mapping *m)
-{
-	if (m->inode)
-		return IMAGE_FILE;
-	/* Ours serves for all, but for 32-bit processes: those have another one. */
-	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
-		return IMAGE_VDSO;
-	return IMAGE_NO_FILE;
-}
-
-/*
- * Memory that programs can write code to, anonymous or in files that are made for it: compilers map
- * these twice, to write there and to run it. The kernel's own pages are in every process.
- */
-static bool is_memory(const struct mapping *m)
-{
-	static const char *const files[] = { "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV" };
-	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(files) && m->inode; i++)
-		if (strncmp(m->path, files[i], strlen(files[i])) == 0)
-			return true;
-	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
-		if (strcmp(m->path, kernels[i]) == 0)
-			return false;
-	return !m->inode;
-}
-
 static bool is_same_build(const struct file_stamp *a, const struct file_stamp *b)
 {
 	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+/* --- entries --- */
+
+void images_hold(struct images *im, uint32_t image)
+{
+	if (image != IMAGE_NONE)
+		im->entries[image].n_users++;
+}
+
+void images_release(struct images *im, uint32_t image)
+{
+	if (image != IMAGE_NONE)
+		im->entries[image].n_users--;
+}
+
+uint64_t images_serial(const struct images *im, uint32_t image)
+{
+	return image == IMAGE_NONE ? 0 : im->entries[image].serial;
+}
+
+size_t images_count(const struct images *im)
+{
+	return im->n_used;
+}
+
+static void forget_entry(struct images *im, struct entry *entry)
+{
+	close_image(im, entry);
+	close_file(im, entry);
+	free(entry->path);
+	*entry = (struct entry){ .is_free = true, .fd = -1, .root = -1 };
+	im->n_used--;
+}
+
+/* Of one hash the newest goes first. */
+static void link_entry(struct images *im, uint32_t number)
+{
+	struct entry *entry = &im->entries[number];
+	bool is_new;
+	uint32_t *link = u64_map_put(&im->newest, entry->hash, number, &is_new);
+
+	entry->older = IMAGE_NONE;
+	if (is_new)
+		return;
+	while (*link != IMAGE_NONE && im->entries[*link].serial > entry->serial)
+		link = &im->entries[*link].older;
+	entry->older = *link;
+	*link = number;
+}
+
+/*
+ * No process has these mapped, and no history tells that one had. Their numbers are used again;
+ * what must not be mistaken has the serial number.
+ */
+static void forget_unused(struct images *im)
+{
+	if (im->n_used < 2 * im->n_last + MANY_ENTRIES)
+		return;
+	u64_map_clear(&im->newest);
+	for (size_t i = 0; i < im->n; i++) {
+		struct entry *entry = &im->entries[i];
+
+		if (!entry->is_free && !entry->n_users)
+			forget_entry(im, entry);
+		if (!entry->is_free)
+			link_entry(im, (uint32_t)i);
+	}
+	im->n_last = im->n_used;
+	im->free_from = 0;
+}
+
+static uint32_t free_number(struct images *im)
+{
+	while (im->free_from < im->n && !im->entries[im->free_from].is_free)
+		im->free_from++;
+	if (im->free_from == im->n)
+		array_push(im->entries, im->n, im->capacity, (struct entry){ .is_free = true });
+	return (uint32_t)im->free_from;
 }
 
 /* The kernel gives an inode's number to another file at once. */
@@ -308,7 +357,7 @@ static bool is_entry_of(const struct entry *entry, enum image_kind kind, const s
 	if (entry->kind != kind)
 		return false;
 	if (kind != IMAGE_FILE)
-		return entry->module == module;
+		return strcmp(entry->module, module) == 0;
 	return entry->dev == m->dev && entry->inode == m->inode &&
 	       (!id->n || !entry->stamp.n || is_same_build(&entry->stamp, id));
 }
@@ -318,45 +367,64 @@ int images_root(struct images *im, uint32_t pid)
 	return roots_of(im->roots, pid);
 }
 
+static uint32_t add_entry(struct images *im, enum image_kind kind, const struct mapping *m,
+			  uint64_t hash)
+{
+	uint32_t number = free_number(im);
+	struct entry *entry = &im->entries[number];
+
+	*entry = (struct entry){ .kind = kind,
+				 .serial = ++im->n_made,
+				 .hash = hash,
+				 .dev = m->dev,
+				 .inode = m->inode,
+				 .path = xstrdup(m->path),
+				 .is_memory = mapped_is_memory(m),
+				 .fd = -1,
+				 .root = -1 };
+	entry->module = mapped_module(entry->path);
+	im->n_used++;
+	link_entry(im, number);
+	return number;
+}
+
+static void set_place(struct entry *entry, uint32_t pid, int root, const struct mapping *m)
+{
+	if (strcmp(entry->path, m->path) != 0) {
+		free(entry->path);
+		entry->path = xstrdup(m->path);
+		entry->module = mapped_module(entry->path);
+	}
+	entry->where = *m;
+	entry->where.path = entry->path;
+	entry->pid = pid;
+	entry->root = root;
+}
+
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
 		    const struct file_stamp *stamp)
 {
-	enum image_kind kind = kind_of(m);
-	const char *module = strtab_add(im->strings, module_of(m->path));
+	enum image_kind kind = mapped_kind(m);
+	const char *module = mapped_module(m->path);
 	uint64_t hash = kind == IMAGE_FILE ? hash_mix(hash_mix(m->dev) ^ m->inode)
-					   : hash_mix(kind ^ (uintptr_t)module);
+					   : hash_mix(kind ^ hash_bytes(module, strlen(module)));
+
+	forget_unused(im);
+
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
 	uint32_t number = newest ? *newest : IMAGE_NONE;
-	struct mapping where = *m;
 
 	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, stamp, module))
 		number = im->entries[number].older;
-
-	if (number == IMAGE_NONE || is_stale(&im->entries[number]) ||
-	    im->entries[number].is_newer) {
-		struct entry entry = { .kind = kind,
-				       .older = newest ? *newest : IMAGE_NONE,
-				       .dev = m->dev,
-				       .inode = m->inode,
-				       .module = module,
-				       .is_memory = is_memory(m),
-				       .fd = -1,
-				       .root = -1 };
-
-		number = im->n;
-		array_push(im->entries, im->n, im->capacity, entry);
-		*u64_map_put(&im->newest, hash, number, NULL) = number;
-	}
+	if (number == IMAGE_NONE || is_stale(&im->entries[number]) || im->entries[number].is_newer)
+		number = add_entry(im, kind, m, hash);
 
 	struct entry *entry = &im->entries[number];
 
 	if (stamp->n || (!entry->stamp.n && entry->fd < 0 && !entry->is_opened))
 		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
-		where.path = strtab_add(im->strings, m->path);
-		entry->where = where;
-		entry->pid = pid;
-		entry->root = root;
+		set_place(entry, pid, root, m);
 		if (!entry->image && open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -376,26 +444,6 @@ bool images_has_places(const struct images *im, uint32_t image)
 bool images_may_be_made(const struct images *im, uint32_t image)
 {
 	return image != IMAGE_NONE && im->entries[image].is_memory && !im->entries[image].image;
-}
-
-/* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
-static int open_vdso(struct image **ret, struct error *e)
-{
-	uintptr_t start = getauxval(AT_SYSINFO_EHDR);
-	cleanup(mapping_list_fini) struct mapping_list own = {};
-	int err = mapping_list_read(getpid(), &own, e);
-
-	if (err)
-		return err;
-
-	const struct mapping *m = start ? mapping_list_at(&own, start) : NULL;
-
-	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
-		return error_set(e, -ENOENT, "this process has no vdso");
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
-	const void *bytes = (const void *)start;
-
-	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
 }
 
 static bool has_build(const struct image *image, const struct file_stamp *stamp)
@@ -449,16 +497,16 @@ static bool find_twin(struct images *im, struct entry *entry)
 	struct error e;
 	int fd = -1;
 
-	if (entry->kind != IMAGE_FILE || !entry->stamp.n || entry->n_asked == im->n)
+	if (entry->kind != IMAGE_FILE || !entry->stamp.n || entry->n_asked == im->n_made)
 		return false;
-	for (size_t i = im->n; i-- > entry->n_asked;)
-		if (may_be_twin(entry, &im->entries[i]) &&
+	for (size_t i = im->n; i-- > 0;)
+		if (im->entries[i].serial > entry->n_asked && may_be_twin(entry, &im->entries[i]) &&
 		    take_twin(im, entry, fcntl(im->entries[i].fd, F_DUPFD_CLOEXEC, 0)))
 			return true;
 	if (!entry->n_asked && mapping_open_ours(&entry->where, &fd, &e) == 0 &&
 	    take_twin(im, entry, fd))
 		return true;
-	entry->n_asked = im->n;
+	entry->n_asked = im->n_made;
 	return false;
 }
 
@@ -485,7 +533,7 @@ static bool open_image(struct images *im, struct entry *entry)
 		return false;
 	}
 	if (entry->kind == IMAGE_VDSO)
-		err = open_vdso(&entry->image, &e);
+		err = mapped_open_vdso(&entry->image, &e);
 	else if (open_file(im, entry) || find_twin(im, entry))
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/strtab.h"
 #include "elf/lines.h"
 #include "host/mappings.h"
 
@@ -21,8 +20,8 @@ struct images;
 /* A number that is no image's. */
 #define IMAGE_NONE UINT32_MAX
 
-/* @strings is kept; it lends the names. @asks_servers: for symbols that are not on this machine. */
-struct images *images_new(struct strtab *strings, bool asks_servers);
+/* @asks_servers: for symbols that are not on this machine. */
+struct images *images_new(bool asks_servers);
 void images_free(struct images *im);
 
 /* What the kernel told of a mapped file besides device and inode. */
@@ -47,7 +46,20 @@ void images_note_error(struct images *im, int err);
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
 		    const struct file_stamp *stamp);
 
-/* "libc.so.6", "[vdso]", "[anon]". Lent by the strtab. */
+/*
+ * A number is the image's while it is held; what is not may be forgotten by images_add(), and its
+ * number given to another.
+ */
+void images_hold(struct images *im, uint32_t image);
+void images_release(struct images *im, uint32_t image);
+
+/* Never another one's; 0 of IMAGE_NONE. */
+uint64_t images_serial(const struct images *im, uint32_t image);
+
+/* How many are known. */
+size_t images_count(const struct images *im);
+
+/* "libc.so.6", "[vdso]", "[anon]". Lent until images_add(). */
 const char *images_module(const struct images *im, uint32_t image);
 
 /* Is it a file or the vdso: is a place in it the same place in every process? */

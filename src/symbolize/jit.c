@@ -156,6 +156,11 @@ static void keep_bounds(struct jit *j, const struct program *keep)
 
 		if (least == SIZE_MAX)
 			return;
+		if (j->programs[least]->map)
+			log_warn_once(
+				"perf maps take more than %llu MiB, or are more than %d: some "
+				"were forgotten, and what they name may have no name",
+				MOST_MAPS_BYTES >> 20, MOST_PROGRAMS);
 		program_free(j, j->programs[least]);
 		j->programs[least] = j->programs[--j->n];
 		u64_map_clear(&j->tgids);

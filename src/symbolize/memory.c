@@ -37,15 +37,32 @@ static void space_drop(struct memories *all, struct space *s)
 {
 	if (--s->n_users > 0)
 		return;
+	for (size_t i = 0; i < s->n; i++)
+		images_release(all->images, s->regions[i].image);
 	all->bytes -= sizeof(*s) + s->capacity * sizeof(*s->regions);
 	free(s->regions);
 	free(s);
+}
+
+/* Of what is over, what was mapped last is kept: a quarter of all. */
+static void forget_past(struct memories *all, struct space *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->regions[i].until == UINT64_MAX || i >= s->n - s->n / 4)
+			s->regions[n++] = s->regions[i];
+		else
+			images_release(all->images, s->regions[i].image);
+	}
+	s->n = n;
 }
 
 static void space_add(struct memories *all, struct space *s, const struct past_region *region)
 {
 	size_t before = s->capacity;
 
+	images_hold(all->images, region->image);
 	array_push(s->regions, s->n, s->capacity, *region);
 	all->bytes += (s->capacity - before) * sizeof(*s->regions);
 }
@@ -182,12 +199,19 @@ static bool is_known(const struct images *images, struct space *s, const struct 
 	return false;
 }
 
+/* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
+#define MOST_REGIONS 131072U
+
 bool memory_map(struct memories *all, struct memory *m, const struct past_region *region)
 {
 	struct space *s = own_space(all, m);
 	bool is_replaced;
 
 	if (is_known(all->images, s, region))
+		return false;
+	if (s->n >= MOST_REGIONS)
+		forget_past(all, s);
+	if (s->n >= MOST_REGIONS)
 		return false;
 	is_replaced = end_overlapped(all, s, region);
 	space_add(all, s, region);
@@ -210,9 +234,12 @@ void memory_forget_first(struct memories *all, struct memory *m)
 	struct space *s = own_space(all, m);
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		if (s->regions[i].from)
 			s->regions[n++] = s->regions[i];
+		else
+			images_release(all->images, s->regions[i].image);
+	}
 	s->n = n;
 }
 

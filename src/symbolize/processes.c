@@ -42,8 +42,10 @@ void processes_follow(struct processes *ps, struct history *history)
 	ps->history = history;
 }
 
-static void process_free(struct process *p)
+static void process_free(struct processes *ps, struct process *p)
 {
+	for (size_t i = 0; i < p->n_regions; i++)
+		images_release(ps->images, p->regions[i].image);
 	u64_map_fini(&p->seen[0]);
 	u64_map_fini(&p->seen[1]);
 	free(p->regions);
@@ -55,7 +57,7 @@ void processes_free(struct processes *ps)
 	if (!ps)
 		return;
 	for (size_t i = 0; i < ps->n; i++)
-		process_free(ps->list[i]);
+		process_free(ps, ps->list[i]);
 	free(ps->list);
 	u64_map_fini(&ps->by_id);
 	u64_map_fini(&ps->newest);
@@ -66,6 +68,12 @@ void processes_free(struct processes *ps)
 static bool is_needed(const struct processes *ps, const struct process *p)
 {
 	return p->period_used + 2 > ps->period || (!ps->history && host_pid_exists(p->tgid));
+}
+
+void processes_forget_lives(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->n; i++)
+		ps->list[i]->life = NULL;
 }
 
 /* What was announced or used since the last refresh is about to be reported: it is kept. */
@@ -83,7 +91,7 @@ void processes_refresh(struct processes *ps)
 
 		p->life = NULL; /* may be forgotten */
 		if (are_many && !is_needed(ps, p)) {
-			process_free(p);
+			process_free(ps, p);
 			continue;
 		}
 		if (are_many)
@@ -169,8 +177,10 @@ static bool replace_regions(struct processes *ps, struct process *p, struct regi
 		} else if (images_has_places(ps->images, old.image) &&
 			   (!old.is_former || p->period_read == ps->period)) {
 			old.is_former = true;
+			images_hold(ps->images, old.image);
 			array_push(fresh, n, capacity, old);
 		}
+		images_release(ps->images, old.image);
 	}
 	if (n > n_fresh)
 		qsort(fresh, n, sizeof(*fresh), compare_regions);
@@ -207,6 +217,7 @@ static void read_maps(struct processes *ps, struct process *p)
 					 .image = images_add(ps->images, list.tid, root, m,
 							     &(struct file_stamp){}) };
 
+		images_hold(ps->images, region.image);
 		array_push(regions, n, capacity, region);
 	}
 	if (replace_regions(ps, p, regions, n, capacity)) {

@@ -58,6 +58,9 @@ void processes_follow(struct processes *ps, struct history *history);
 
 void processes_refresh(struct processes *ps);
 
+/* Lives of the history are asked for again: some were forgotten. */
+void processes_forget_lives(struct processes *ps);
+
 /* The process with @id (process_id()), made where absent. Lent until the next refresh. */
 struct process *processes_get(struct processes *ps, uint64_t id);
 

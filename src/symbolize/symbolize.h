@@ -62,6 +62,9 @@ void symbolizer_follow(struct symbolizer *s);
  */
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
+/* So many processes that were hit, and have ended, were forgotten to bound memory. */
+uint64_t symbolizer_forgotten(const struct symbolizer *s);
+
 /*
  * Code that processes make may be named otherwise by now, and no event tells of that: looks, a few
  * times a second at most. Returns a process in which a function is where another one was, so that

@@ -59,7 +59,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->options = *options;
 	s->strings = strtab_new();
 	s->kernel.host = host;
-	s->images = images_new(s->strings, !options->no_debuginfod);
+	s->images = images_new(!options->no_debuginfod);
 	s->processes = processes_new(s->images, s->strings);
 	s->jit = jit_new(s->images, s->strings);
 	return s;
@@ -115,10 +115,19 @@ static void watch(struct symbolizer *s, struct process *p)
 		jit_watch(s->jit, &jit);
 }
 
+uint64_t symbolizer_forgotten(const struct symbolizer *s)
+{
+	return s->history ? history_dropped(s->history) : 0;
+}
+
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
+	const uint64_t n_forgotten = symbolizer_forgotten(s);
 	bool is_replaced = s->history && history_event(s->history, event);
 	struct process *p = NULL;
+
+	if (symbolizer_forgotten(s) != n_forgotten)
+		processes_forget_lives(s->processes);
 
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
@@ -347,12 +356,19 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 	return number;
 }
 
+static const char *module_of(struct symbolizer *s, uint32_t image)
+{
+	const char *module = images_module(s->images, image);
+
+	return module ? strtab_add(s->strings, module) : NULL;
+}
+
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 			   const struct image_call *call)
 {
 	uint32_t image = p->region ? p->region->image : IMAGE_NONE;
 	struct frame frame = { .kind = FRAME_USER, .addr = p->addr, .line = call->line };
-	struct frame_key key = { .kind = FRAME_USER, .file = image };
+	struct frame_key key = { .kind = FRAME_USER, .file = images_serial(s->images, image) };
 	bool is_new;
 
 	if (p->has_places)
@@ -374,7 +390,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 
 	if (is_new) {
 		frame.name = p->place.function ? name_of(s, p->place.function) : NULL;
-		frame.module = images_module(s->images, image);
+		frame.module = module_of(s, image);
 		s->frames.table.frames[number] = frame;
 	}
 	return number;
@@ -388,12 +404,12 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	struct frame frame = { .kind = FRAME_USER,
 			       .is_inlined = true,
 			       .name = name_of(s, call->name),
-			       .module = images_module(s->images, p->region->image),
+			       .module = module_of(s, p->region->image),
 			       .addr = p->addr,
 			       .module_offset = module_offset,
 			       .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
-				 .file = p->region->image,
+				 .file = images_serial(s->images, p->region->image),
 				 .place = (uintptr_t)frame.name,
 				 .detail = detail_of(s, module_offset, p->addr) };
 	bool is_new;

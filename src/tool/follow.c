@@ -18,6 +18,7 @@ struct follower {
 	DIR *proc;                /* NULL: all that were there have been looked at */
 	struct life_count *lives; /* NULL: their numbers are not those of our PID namespace */
 	uint64_t n_lost;          /* records, not told yet */
+	uint64_t n_forgotten;     /* processes, told already */
 	bool has_lost;            /* so many, or an unknown number */
 };
 
@@ -145,6 +146,17 @@ bool follower_look(struct follower *f)
 	return f->proc != NULL;
 }
 
+static void tell_forgotten(struct follower *f)
+{
+	const uint64_t n = symbolizer_forgotten(names_of(f));
+
+	if (n > f->n_forgotten)
+		log_warn("%" PRIu64 " processes that have ended were forgotten, as they took "
+			 "too much memory: their frames may have no name",
+			 n - f->n_forgotten);
+	f->n_forgotten = n;
+}
+
 void follower_tell_losses(struct follower *f)
 {
 	if (f->has_lost && f->n_lost)
@@ -157,4 +169,5 @@ void follower_tell_losses(struct follower *f)
 			"records of processes were lost: some frames, and processes, may have no name");
 	f->n_lost = 0;
 	f->has_lost = false;
+	tell_forgotten(f);
 }

@@ -18,7 +18,6 @@
 #define FILE_B 2
 
 struct past {
-	struct strtab *strings;
 	struct images *images;
 	struct history *history;
 };
@@ -27,8 +26,7 @@ static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->strings = strtab_new();
-	p->images = images_new(p->strings, false);
+	p->images = images_new(false);
 	p->history = history_new(p->images);
 	*state = p;
 	return 0;
@@ -40,7 +38,6 @@ static int free_past(void **state)
 
 	history_free(p->history);
 	images_free(p->images);
-	strtab_free(p->strings);
 	free(p);
 	return 0;
 }
@@ -284,6 +281,53 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 				  30);
 	assert_int_equal(region->offset, 0x5000);
 	assert_int_equal(region->start, 0x15000);
+}
+
+static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t file)
+{
+	fork_at(p, time, PID - 1, pid);
+	exec_at(p, time + 1, pid, "program");
+	map_at(p, time + 2, pid, 0x1000, file);
+	exit_at(p, time + 4, pid);
+}
+
+static void files_that_no_process_has_any_more_are_forgotten(void **state)
+{
+	struct past *p = *state;
+	const uint32_t n = 20000;
+
+	exec_at(p, 1, PID - 1, "shell");
+	map_at(p, 2, PID - 1, 0x1000, FILE_A);
+	for (uint32_t i = 0; i < n; i++)
+		run_program(p, 1000 + i * (NS_PER_S / 100), PID + i, 1000 + i);
+	assert_true(images_count(p->images) < n / 2);
+	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
+	assert_string_equal(module_at(p, PID + n - 1, 0x1000, 0), "b");
+}
+
+/* Each was hit: without reports none of these would be forgotten. */
+static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
+{
+	struct past *p = *state;
+	struct mapping code = { .path = "" };
+	const uint32_t n = 60000;
+
+	exec_at(p, 1, PID - 1, "shell");
+	map_at(p, 2, PID - 1, 0x1000, FILE_A);
+	for (uint32_t i = 0; i < n; i++) {
+		run_program(p, 10 + 10 * i, PID + i, FILE_B);
+		for (uint64_t part = 1; part < 64; part++) {
+			code.start = part << 32;
+			code.end = code.start + 0x1000;
+			map_part(p, 12 + 10 * i, PID + i, &code);
+		}
+		assert_non_null(history_keep(p->history, PID + i, 13 + 10 * i, UINT64_MAX));
+	}
+	assert_true(history_dropped(p->history) > 0 && history_dropped(p->history) < n);
+	assert_true(history_bytes(p->history) < 150 << 20);
+	assert_string_equal(module_at(p, PID, 0x1000, 0), "");
+	assert_string_equal(module_at(p, PID + n - 1, 0x1000, 0), "b");
+	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
 }
 
 /* As a JIT compiler does, which makes its pages writable and executable in turn. */
@@ -553,6 +597,8 @@ int main(void)
 		TEST(a_number_that_comes_round_is_another_process),
 		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
 		TEST(what_a_mapping_does_not_cover_of_another_stays),
+		TEST(files_that_no_process_has_any_more_are_forgotten),
+		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
 		TEST(the_same_again_takes_no_room_and_changes_nothing),
 		TEST(a_fork_that_comes_late_is_put_where_it_belongs),
 		TEST(after_a_loss_nothing_old_is_taken_for_what_runs),

@@ -1,0 +1,63 @@
+#include "symbolize/mapped.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+const char *mapped_module(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (path[0] == '\0')
+		return "[anon]";
+	if (strncmp(path, "/memfd:", 7) == 0)
+		return path + 1; /* there may be a slash in its name */
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+enum image_kind mapped_kind(const struct mapping *m)
+{
+	if (m->inode)
+		return IMAGE_FILE;
+	/* Ours serves for all, but for 32-bit processes: those have another one. */
+	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
+		return IMAGE_VDSO;
+	return IMAGE_NO_FILE;
+}
+
+bool mapped_is_memory(const struct mapping *m)
+{
+	static const char *const files[] = { "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV" };
+	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files) && m->inode; i++)
+		if (strncmp(m->path, files[i], strlen(files[i])) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++)
+		if (strcmp(m->path, kernels[i]) == 0)
+			return false;
+	return !m->inode;
+}
+
+int mapped_open_vdso(struct image **ret, struct error *e)
+{
+	uintptr_t start = getauxval(AT_SYSINFO_EHDR);
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	int err = mapping_list_read(getpid(), &own, e);
+
+	if (err)
+		return err;
+
+	const struct mapping *m = start ? mapping_list_at(&own, start) : NULL;
+
+	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
+		return error_set(e, -ENOENT, "this process has no vdso");
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
+	const void *bytes = (const void *)start;
+
+	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
+}
