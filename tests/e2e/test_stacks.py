@@ -45,7 +45,7 @@ def test_200_000_distinct_stacks_each_counted(workload):
     assert sum(counts.values()) == sum(expected.values())
 
 
-def large_maps(pid):
+def large_maps(pid, n_threads):
     """Entries of the hash maps behind the first level, once each is in place."""
     sizes = []
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
@@ -55,8 +55,14 @@ def large_maps(pid):
             continue  # closed meanwhile
         found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
         sizes.append(int(found[1]) if found else 0)
-    is_settled = len(os.listdir(f"/proc/{pid}/task")) == 1  # no thread is still at it
+    is_settled = len(os.listdir(f"/proc/{pid}/task")) == n_threads  # none is still at it
     return [size for size in sizes if size > 100_000] if is_settled else []
+
+
+def wait_for_large_maps(tool, n_threads=1):
+    deadline = time.monotonic() + PATIENCE_S
+    while len(large_maps(tool.pid, n_threads)) < 3:
+        assert time.monotonic() < deadline, "the second level of the maps is not there"
 
 
 @pytest.mark.needs("machine")
@@ -66,9 +72,7 @@ def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     work = workload("distinct", n, 1)
     with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
-        deadline = time.monotonic() + PATIENCE_S
-        while len(large_maps(tool.pid)) < 3:
-            assert time.monotonic() < deadline, "the second level of the maps is not there"
+        wait_for_large_maps(tool)
         tool.send(signal.SIGSTOP)
         expected = work.run()
         tool.send(signal.SIGCONT)
@@ -144,7 +148,7 @@ def test_deep_stack_is_whole_up_to_the_limit(workload):
 
 
 def test_stack_that_was_cut_says_so(workload):
-    work = workload("deep", 400, 50)
+    work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     lines = read_folded(result.ok().out)
     assert sum(count for _, count in lines) == 50
@@ -154,7 +158,7 @@ def test_stack_that_was_cut_says_so(workload):
 
 
 def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
-    work = workload("deep", 400, 50)
+    work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-p", work.pid, GETPPID)
     for entry in parse_text(result.ok().out).entries:
         assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]
