@@ -17,10 +17,13 @@
 /* Likewise: not a mark, though it is as small as one. */
 #define STACK_WORD_PLAIN (1ULL << 62)
 
-#define STACK_MAX_FRAMES 127 /* the deepest that the kernel's own walk gives */
-#define STACK_WORDS 128      /* with room for the mark */
+#define STACK_MAX_FRAMES 1024 /* of a user's stack, which programs walk by themselves */
+#define SHORT_MAX_FRAMES 127  /* the deepest that the kernel's own walk gives */
+#define STACK_WORDS 1040      /* with room for the mark, in whole pieces */
+#define SHORT_WORDS 128
 #define CHUNK_WORDS 16
 #define CHUNKS_PER_STACK (STACK_WORDS / CHUNK_WORDS)
+#define SHORT_CHUNKS (SHORT_WORDS / CHUNK_WORDS)
 
 /* What is done with a hit. */
 enum trace_mode {
@@ -112,7 +115,7 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
  * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits
  * are free for it, and the number of the piece.
  */
-#define CHUNK_NUMBERS 7ULL
+#define CHUNK_NUMBERS 127ULL
 #define STACK_HASH(bits) ((bits) & ~CHUNK_NUMBERS ? (bits) & ~CHUNK_NUMBERS : CHUNK_NUMBERS + 1)
 
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
@@ -244,6 +247,7 @@ struct trace_config {
 	__u64 max_events;     /* 0: no limit */
 	__u64 rows_to_notice; /* rows in a generation from which on that is told */
 	__u64 chunks_to_notice;
+	__u64 max_chunks;
 	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
 	__u64 pidns_ino;
 	__u32 max_kernel_frames; /* 0: no kernel stacks */
@@ -269,4 +273,4 @@ struct trace_config {
 	struct vma_offsets vma;  /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 56 + 80 + 40 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 64 + 80 + 40 + MAX_CPUS / 8, "abi");

@@ -85,6 +85,13 @@ struct found_file {
 	__u64 n_asked;              /* since user space was told of one */
 };
 
+/*
+ * Words of a slot. The first is left free for a function to be put in front; a piece behind is
+ * for zeros.
+ */
+#define KERNEL_ROOM (1 + SHORT_WORDS + CHUNK_WORDS)
+#define USER_ROOM (1 + STACK_WORDS + CHUNK_WORDS)
+
 struct scratch_slot {
 	__u64 busy;
 	__u64 number;  /* key in 'scratch' */
@@ -93,8 +100,6 @@ struct scratch_slot {
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
-	/* [0] is left free for a function to be put in front; a piece behind is for zeros. */
-	__u64 words[SIDES][1 + STACK_WORDS + CHUNK_WORDS];
 	struct window window;
 	/* Of walking by tables: what was found for the frame, and its registers. */
 	struct unwind_space space;
@@ -107,6 +112,8 @@ struct scratch_slot {
 	__u64 word;
 	struct unwind_regs regs;
 	struct recent_row recent[RECENT_ROWS];
+	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
+	__u64 words[KERNEL_ROOM + USER_ROOM];
 };
 
 /* One entry a slot: one look-up each, and the verifier takes them for the same. */

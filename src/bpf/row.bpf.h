@@ -9,7 +9,25 @@
 
 static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 {
-	return &slot->words[side & 1][slot->walked[side & 1].start & 1];
+	return &words_of(slot, side)[slot->walked[side & 1].start & 1];
+}
+
+/*
+ * The words of piece number @piece; of one that no stack has, those of the first. As the verifier
+ * sees it: a compiler may compare one register and use another, of which Linux 6.1 does not learn
+ * by that, or make one number of both offsets by an OR, of which 5.10 knows nothing. What is
+ * likely comes first, since the verifier then finds that it has seen the other.
+ */
+static __always_inline __u64 *piece_of(struct scratch_slot *slot, __u32 side, __u64 piece)
+{
+	__u64 *words = first_word(slot, side);
+
+	__asm__ volatile("if %[piece] >= %[n] goto +1\n\t"
+			 "goto +1\n\t"
+			 "%[piece] = 0"
+			 : [piece] "+r"(piece), [words] "+r"(words)
+			 : [n] "i"(CHUNKS_PER_STACK));
+	return words + piece * CHUNK_WORDS;
 }
 
 /*
@@ -20,9 +38,8 @@ static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, __u32 piece,
 					__u64 before)
 {
-	const __u32 first = (piece & CHUNK_NUMBERS) * CHUNK_WORDS;
-	const __u64 *words = first_word(slot, side) + first;
-	const __u32 n = n_words(&slot->walked[side & 1]) - first;
+	const __u64 *words = piece_of(slot, side, piece);
+	const __u32 n = n_words(&slot->walked[side & 1]) - piece * CHUNK_WORDS;
 	__u64 a = before, b = config.hash_seed[1] ^ before, c = ~a, d = ~b;
 
 	for (__u32 i = 0; i < CHUNK_WORDS; i += HASH_GROUP) {
@@ -49,13 +66,38 @@ __noinline __u64 hash_piece(struct scratch_slot *slot, __u32 side, __u32 piece, 
 	return slot ? hash_words(slot, side, piece, before) : 0;
 }
 
+struct hashing {
+	struct scratch_slot *slot;
+	__u64 hash; /* of all pieces before */
+};
+
+static long hash_next(__u64 step, struct hashing *h)
+{
+	if ((__u32)step * CHUNK_WORDS >= n_words(&h->slot->walked[SIDE_USER]))
+		return 1;
+	h->hash = hash_piece(h->slot, SIDE_USER, (__u32)step, h->hash);
+	return 0;
+}
+
+/* A user's stack that is longer than short ones. A global function. */
+__noinline __u64 hash_long(struct scratch_slot *slot)
+{
+	struct hashing h = { slot, config.hash_seed[0] };
+
+	if (slot)
+		bpf_loop(CHUNKS_PER_STACK, hash_next, &h, 0);
+	return h.hash;
+}
+
 static __always_inline __u64 hash_stack(struct scratch_slot *slot, enum side side,
 					bool is_new_kernel)
 {
 	const __u32 n = n_words(&slot->walked[side]);
 	__u64 hash = config.hash_seed[0];
 
-	for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n; i++)
+	if (is_new_kernel && side == SIDE_USER && n > SHORT_WORDS)
+		return STACK_HASH(hash_long(slot));
+	for (__u32 i = 0; i < SHORT_CHUNKS && i * CHUNK_WORDS < n; i++)
 		hash = is_new_kernel ? hash_piece(slot, side, i, hash)
 				     : hash_words(slot, side, i, hash);
 	return STACK_HASH(hash);
@@ -92,8 +134,8 @@ static __always_inline void *second_stacks(void)
 /* Piece @i of a stack, in the first level or the second. Returns 0, also when it is there. */
 static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
 {
-	const __u64 *words = first_word(slot, side) + (i & CHUNK_NUMBERS) * CHUNK_WORDS;
-	const __u64 key = hash_of(slot, side) | (i & CHUNK_NUMBERS);
+	const __u64 *words = piece_of(slot, side, i);
+	const __u64 key = hash_of(slot, side) | i;
 	void *more = second_stacks();
 	int err = add_to_map(&stacks, &key, words);
 
@@ -112,6 +154,31 @@ __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 	return slot ? store_words(slot, side, i) : 0;
 }
 
+struct storing {
+	struct scratch_slot *slot;
+	__u32 side;
+	int err;
+};
+
+static long store_next(__u64 step, struct storing *s)
+{
+	if ((__u32)step * CHUNK_WORDS >= n_words(&s->slot->walked[s->side & 1]))
+		return 1;
+	s->err = store_piece(s->slot->number, s->side, (__u32)step);
+	return s->err != 0;
+}
+
+/*
+ * Of a stack that has room in part pieces would stay that nobody asks for. User space may have
+ * deleted, and taken from the number, what a program is about to add to it.
+ */
+static __always_inline bool has_room_for(__u32 n)
+{
+	const __s64 n_chunks = *(volatile __s64 *)&trace_state.n_chunks;
+
+	return n_chunks + (n - 1) / CHUNK_WORDS < (__s64)config.max_chunks;
+}
+
 /*
  * Keep a stack's frames, once. The last piece is written last: where it is, all
  * are, or user space has taken them. Returns 0 or a negative errno.
@@ -121,19 +188,21 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 	const __u32 n = n_words(&slot->walked[side & 1]);
 	const __u64 last = hash_of(slot, side) | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
 	void *more = second_stacks();
+	struct storing storing = { slot, side, 0 };
 	int err = 0;
 
 	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)))
 		return 0;
+	if (!has_room_for(n))
+		return -E2BIG;
 	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
 	if (is_new_kernel) {
-		for (__u32 i = 0; i < CHUNKS_PER_STACK && i * CHUNK_WORDS < n && !err; i++)
-			err = store_piece(slot->number, side, i);
-		return err;
+		bpf_loop(CHUNKS_PER_STACK, store_next, &storing, 0);
+		return storing.err;
 	}
 #pragma unroll /* old kernels take a loop that goes back behind a call for one without end */
-	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
+	for (__u32 i = 0; i < SHORT_CHUNKS; i++)
 		if (i * CHUNK_WORDS < n && !err)
 			err = store_words(slot, side, i);
 	return err;

@@ -397,7 +397,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		walked->mark = end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
 		return 1;
 	}
-	slot->words[SIDE_USER][n & (STACK_WORDS - 1)] =
+	words_of(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
 		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
 	walked->n = n + 1;
 	return walked->n >= config.max_user_frames && config.max_user_frames < STACK_MAX_FRAMES;
@@ -468,7 +468,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	struct walked *walked = &slot->walked[SIDE_USER];
 
 	*walked = (struct walked){ .n = 1 };
-	slot->words[SIDE_USER][0] = first_word_of(slot->regs.pc);
+	words_of(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
 	slot->window.n_valid = 0;
 	slot->rule = (struct unwind_rule){};
 	slot->space = space ? *space : (struct unwind_space){};
@@ -482,7 +482,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	if (is_worth_telling(slot, walked->mark))
 		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
-	clear_tail(slot->words[SIDE_USER], n_words(walked), HASH_GROUP);
+	clear_tail(words_of(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 }
 
 /* A global function. The registers are in the slot. */

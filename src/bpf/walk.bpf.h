@@ -22,6 +22,12 @@ static __always_inline bool is_user_hit(enum hit_kind kind)
 	return kind == HIT_USER_FUNCTION || kind == HIT_USER_PLACE;
 }
 
+/* A stack's words. What n_words() allows for is behind the beginning of either. */
+static __always_inline __u64 *words_of(struct scratch_slot *slot, __u32 side)
+{
+	return &slot->words[(side & 1) * KERNEL_ROOM];
+}
+
 static __always_inline __u32 n_words(const struct walked *w)
 {
 	__u32 n = *(const volatile __u32 *)&w->n;
@@ -34,19 +40,23 @@ static __always_inline __u32 n_words(const struct walked *w)
 
 static __always_inline void clear_tail(__u64 *words, __u32 n, int n_zeros)
 {
+	words += n;
+	barrier_var(words); /* or each address is reckoned by itself */
 #pragma unroll
 	for (int i = 0; i < n_zeros; i++)
-		*(volatile __u64 *)&words[n + i] = 0; /* volatile: or it becomes a call of memset */
+		*(volatile __u64 *)&words[i] = 0; /* volatile: or it becomes a call of memset */
 }
 
 /* The walk gave @n addresses from @start on; add the mark, if there is one. */
 static __always_inline void finish_walk(struct scratch_slot *slot, enum side side, __u32 start,
 					__u32 n, __u32 mark)
 {
-	if (n > STACK_MAX_FRAMES)
-		n = STACK_MAX_FRAMES;
+	const __u32 most = side == SIDE_USER ? STACK_MAX_FRAMES : SHORT_MAX_FRAMES;
+
+	if (n > most)
+		n = most;
 	if (mark)
-		slot->words[side][(start & 1) + n++] = mark;
+		words_of(slot, side)[(start & 1) + n++] = mark;
 	slot->walked[side].start = start;
 	slot->walked[side].n = n;
 }
@@ -59,7 +69,7 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
  */
 static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct scratch_slot *slot)
 {
-	__u64 *words = slot->words[SIDE_KERNEL];
+	__u64 *words = words_of(slot, SIDE_KERNEL);
 	const __u32 bytes = config.max_kernel_frames * sizeof(__u64);
 	long got = bpf_get_stack(ctx, &words[1], bytes, 0);
 	__u32 mark = STACK_MARK_NONE;
@@ -73,7 +83,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	 */
 	if (got <= 0 && kind == HIT_TRACEPOINT && config.has_task_regs)
 		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[1], bytes, 0);
-	n = got > 0 ? (__u32)got / sizeof(__u64) : 0;
+	n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 	if (got <= 0)
 		mark = STACK_MARK_FAILED;
 	else if (config.kernel_limit && n >= config.kernel_limit)
@@ -130,11 +140,13 @@ static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64
 }
 
 /*
- * Go up to @n_steps frames along the chain, within one window. Returns 1 when the chain has
- * ended. Where it stands is kept in the slot between calls: see struct walked.
+ * Go up to @n_steps frames along the chain, within one window; @most frames are what there is room
+ * for. Returns 1 when the chain has ended. Where it stands is kept in the slot between calls: see
+ * struct walked.
  */
-static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
+static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __u32 most)
 {
+	__u64 *words = words_of(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	struct window *w = &slot->window;
 	__u64 bp = slot->chain.bp;
@@ -159,12 +171,12 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
 			return 1;
 		barrier_var(
 			n); /* or the compiler steps a pointer, of which the verifier knows less */
-		if (n >= config.max_user_frames || n >= STACK_MAX_FRAMES) {
-			if (n >= STACK_MAX_FRAMES)
+		if (n >= config.max_user_frames || n >= most) {
+			if (n >= most)
 				walked->mark = STACK_MARK_DEPTH;
 			return 1;
 		}
-		slot->words[SIDE_USER][n++] = frame->return_address;
+		words[n++] = frame->return_address;
 		walked->n = n;
 		if (!is_way_on(slot, bp, frame->next))
 			return 1;
@@ -177,16 +189,16 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps)
 static long walk_on_callback(__u64 step, struct scratch_slot **slot)
 {
 	(void)step;
-	return walk_on(*slot, MORE_STEPS);
+	return walk_on(*slot, MORE_STEPS, STACK_MAX_FRAMES);
 }
 
 static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_kernel)
 {
 	if (!is_new_kernel) {
-		for (__u32 i = 0; i < STACK_WORDS; i++)
-			if (walk_on(slot, 1))
+		for (__u32 i = 0; i < SHORT_WORDS; i++)
+			if (walk_on(slot, 1, SHORT_MAX_FRAMES))
 				break;
-	} else if (!walk_on(slot, FIRST_STEPS)) {
+	} else if (!walk_on(slot, FIRST_STEPS, STACK_MAX_FRAMES)) {
 		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
 	}
 }
@@ -201,7 +213,7 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 					     __u64 bp, bool at_entry, bool is_new_kernel)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
-	__u64 *words = slot->words[SIDE_USER];
+	__u64 *words = words_of(slot, SIDE_USER);
 
 	*walked = (struct walked){ .n = 1 };
 	words[0] = first_word_of(ip);
@@ -231,18 +243,22 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
 	return 0;
 }
 
-/* By the kernel's helper: 32-bit programs, and kernels that do not give us the registers. */
+/*
+ * By the kernel's helper: 32-bit programs, and kernels that do not give us the registers. It
+ * clears what it does not fill, so it is not given more than it can.
+ */
 static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot)
 {
-	__u64 *words = slot->words[SIDE_USER];
-	long got =
-		bpf_get_stack(ctx, words, config.max_user_frames * sizeof(__u64), BPF_F_USER_STACK);
-	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) : 0;
+	__u64 *words = words_of(slot, SIDE_USER);
+	const __u32 most = config.max_user_frames < SHORT_MAX_FRAMES ? config.max_user_frames
+								     : SHORT_MAX_FRAMES;
+	long got = bpf_get_stack(ctx, words, most * sizeof(__u64), BPF_F_USER_STACK);
+	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 
-	if (n > 1 && n <= STACK_MAX_FRAMES && words[n - 1] < LEAST_CODE)
+	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
 		n--; /* the number of arguments, behind _start */
 	if (n)
 		words[0] = first_word_of(words[0]);
-	finish_walk(slot, SIDE_USER, 0, n, n >= STACK_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
+	finish_walk(slot, SIDE_USER, 0, n, n >= SHORT_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
 	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }

@@ -106,11 +106,22 @@ static void add_to_chunks(const struct stacks *s, int64_t n)
 	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
 }
 
-/* In one call, which stops at one that is not there; only we delete. */
-static void delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
+/* In one call, which stops at one that is not there; only we delete. Returns how many were. */
+static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
 {
-	if (n && fd >= 0 && (!bpf_map_delete_batch(fd, keys, &n, NULL) || errno == ENOENT))
-		add_to_chunks(s, -(int64_t)n);
+	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
+		return 0;
+	add_to_chunks(s, -(int64_t)n);
+	return n;
+}
+
+static bool drop_chunk(const struct stacks *s, uint64_t key)
+{
+	uint32_t n = 0;
+
+	for (unsigned level = 0; level < LEVELS; level++)
+		n += delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
+	return n > 0;
 }
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
@@ -118,9 +129,8 @@ void stacks_drop(const struct stacks *s, uint64_t hash)
 	if (!hash || u64_map_get(&s->known, hash) ||
 	    (stacks_has_old(s) && u64_map_get(&s->old_known, hash)))
 		return;
-	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK; key++)
-		for (unsigned level = 0; level < LEVELS; level++)
-			delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
+	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
+		;
 }
 
 bool stacks_are_many(const struct stacks *s)
@@ -139,12 +149,12 @@ static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 	for (uint32_t i = 0; i < n; i++)
 		if (u64_map_get(&s->known, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
-	delete_chunks(s, fd, keys, n_known);
+	(void)delete_chunks(s, fd, keys, n_known);
 }
 
 static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
 {
-	delete_chunks(context, fd, b->keys, n);
+	(void)delete_chunks(context, fd, b->keys, n);
 }
 
 static int forget(struct stacks *s, batch_take *take, struct error *e)

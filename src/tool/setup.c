@@ -60,10 +60,10 @@ static void set_depths(struct trace_config *config, const struct options *opt,
 	uint32_t limit = host_max_stack();
 
 	if (!opt->user_only) {
-		config->max_kernel_frames = depth + MOST_MACHINERY < STACK_MAX_FRAMES
+		config->max_kernel_frames = depth + MOST_MACHINERY < SHORT_MAX_FRAMES
 						    ? depth + MOST_MACHINERY
-						    : STACK_MAX_FRAMES;
-		config->kernel_limit = limit < STACK_MAX_FRAMES ? limit : STACK_MAX_FRAMES;
+						    : SHORT_MAX_FRAMES;
+		config->kernel_limit = limit < SHORT_MAX_FRAMES ? limit : SHORT_MAX_FRAMES;
 	}
 	if (!opt->kernel_only)
 		config->max_user_frames = depth;

@@ -125,6 +125,7 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 	config->rows_to_notice = t->budget.max_rows / 8;
 	if (!r->features.on_demand_maps && config->rows_to_notice > EARLY_ROWS)
 		config->rows_to_notice = EARLY_ROWS;
+	config->max_chunks = t->budget.max_chunks;
 	config->chunks_to_notice = t->budget.max_chunks / 2;
 	return 0;
 }

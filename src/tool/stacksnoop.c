@@ -398,6 +398,7 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 	config->ring_events = t->budget.ring_events;
 	config->n_hot_rows = 1;
 	config->rows_to_notice = UINT64_MAX;
+	config->max_chunks = t->budget.max_chunks;
 	config->chunks_to_notice = t->budget.max_chunks / 2;
 	return 0;
 }

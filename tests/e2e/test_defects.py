@@ -134,7 +134,7 @@ def test_defect_16_batches_neither_skip_nor_repeat(workload):
 
 
 def test_defect_17_truncation_is_marked(workload):
-    work = workload("deep", 300, 5)
+    work = workload("deep", 2000, 5)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert all(parts[0].startswith("[cut") for parts, _ in read_folded(result.ok().out))
 

@@ -64,6 +64,7 @@ BAD = [
     (["--top", "x", GETPPID], USAGE, ["--top"], 1),
     (["--max-memory", "10", GETPPID], USAGE, ["--max-memory"], 1),
     (["--max-depth", "0", GETPPID], USAGE, ["--max-depth"], 1),
+    (["--max-depth", "1025", GETPPID], USAGE, ["--max-depth", "1024"], 1),
     (["-K", "-U", GETPPID], USAGE, ["-K", "-U"], 1),
     ([], USAGE, ["event|PATTERN|pattern"], None),
     (["--no-such-option", GETPPID], USAGE, ["--no-such-option"], 1),

@@ -60,6 +60,12 @@ def large_maps(pid):
     return [size for size in sizes if size > 100_000] if is_settled else []
 
 
+def wait_for_large_maps(tool):
+    deadline = time.monotonic() + PATIENCE_S
+    while len(large_maps(tool.pid)) < 3:
+        assert time.monotonic() < deadline, "the second level of the maps is not there"
+
+
 @pytest.mark.needs("machine")
 def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     """However busy the machine: here the tool does not run at all meanwhile."""
@@ -67,9 +73,7 @@ def test_the_kernel_alone_has_room_for_200_000_distinct_stacks(workload):
     work = workload("distinct", n, 1)
     with Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
-        deadline = time.monotonic() + PATIENCE_S
-        while len(large_maps(tool.pid)) < 3:
-            assert time.monotonic() < deadline, "the second level of the maps is not there"
+        wait_for_large_maps(tool)
         tool.send(signal.SIGSTOP)
         expected = work.run()
         tool.send(signal.SIGCONT)
@@ -145,7 +149,7 @@ def test_deep_stack_is_whole_up_to_the_limit(workload):
 
 
 def test_stack_that_was_cut_says_so(workload):
-    work = workload("deep", 400, 50)
+    work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     lines = read_folded(result.ok().out)
     assert sum(count for _, count in lines) == 50
@@ -155,7 +159,7 @@ def test_stack_that_was_cut_says_so(workload):
 
 
 def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
-    work = workload("deep", 400, 50)
+    work = workload("deep", 2000, 50)
     result, _ = trace(work, "-U", "-p", work.pid, GETPPID)
     for entry in parse_text(result.ok().out).entries:
         assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]

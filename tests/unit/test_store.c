@@ -194,7 +194,8 @@ static uint64_t count_of(struct store *s, uint64_t hash, size_t n)
 	for (size_t i = 0; i < n_rows; i++) {
 		if (store_stack(s, rows[i].user_stack, words) != n || words[0] != 0x1000 + hash)
 			continue;
-		assert_int_equal(words[n - 1], 0x1000 * n + hash);
+		for (size_t w = 0; w < n; w++)
+			assert_int_equal(words[w], 0x1000 * (w + 1) + hash);
 		assert_int_equal(count, 0);
 		count = rows[i].count;
 	}
@@ -269,7 +270,11 @@ static void the_longest_stack_and_pieces_that_are_full_are_whole(void **state)
 
 	make_object(&o);
 	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
-	const size_t lengths[] = { 1, CHUNK_WORDS - 1, CHUNK_WORDS, CHUNK_WORDS + 1, STACK_WORDS };
+	const size_t lengths[] = {
+		1,           CHUNK_WORDS - 1, CHUNK_WORDS,      CHUNK_WORDS + 1,
+		SHORT_WORDS, SHORT_WORDS + 1, STACK_MAX_FRAMES, STACK_MAX_FRAMES + 1 /* the mark */,
+		STACK_WORDS,
+	};
 
 	store_start(s);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
@@ -345,6 +350,34 @@ static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **
 	assert_int_equal(counted + losses[LOSS_BUDGET], 1000);
 	assert_int_equal(count_of(s, known, 3), 2);
 	assert_in_range(o.state.n_chunks, n, n + 1); /* what is lost takes no room there */
+	close_object(&o);
+}
+
+static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
+{
+	const struct store_budget none = { .max_rows = 1024, .n_hot_rows = 1, .max_chunks = 4096 };
+	uint64_t losses[LOSS_N];
+	struct object o;
+	size_t n;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &none, N_CPUS);
+
+	store_start(s);
+	put_row(&o, 0, put_stack(&o, 1, 2), 1, 0); /* takes what is there without being asked */
+	rotate(s);
+	(void)store_rows(s, &n);
+	assert_int_equal(o.state.n_chunks, 1);
+	put_row(&o, put_stack(&o, 2, SHORT_WORDS), put_stack(&o, 3, STACK_MAX_FRAMES + 1), 7, 0);
+	assert_int_equal(o.state.n_chunks, 1 + SHORT_CHUNKS + CHUNKS_PER_STACK);
+	rotate(s);
+	(void)store_rows(s, &n);
+	losses_read(store_losses(s), losses);
+	assert_true(losses[LOSS_BUDGET] >= 7);
+	assert_int_equal(o.state.n_chunks, 1);
+	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
+		assert_false(has_chunk(&o, STACK_HASH(3 << 8) | i));
 	close_object(&o);
 }
 
@@ -443,6 +476,7 @@ int main(void)
 		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
 		cmocka_unit_test(known_stacks_make_room_and_stay_known),
 		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
+		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),

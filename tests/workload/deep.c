@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	argv = work_begin(argc, argv, 2, "DEPTH N");
 	depth = work_number(argv[0]);
 	n = work_number(argv[1]);
-	if (depth == 0 || depth > 1000)
+	if (depth == 0 || depth > 10000)
 		exit(2);
 	work_run(run);
 	chain = calloc(depth + 1, sizeof("recurse;"));

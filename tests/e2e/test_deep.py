@@ -1,0 +1,230 @@
+"""User stacks of any depth: whole up to 1,024 frames, each of them the right one, and marked
+where more are missing. Kernels without bpf_loop() keep 127."""
+
+import re
+import signal
+from collections import Counter
+
+import pytest
+from kernel import has_unwinding, version
+from test_stacks import wait_for_large_maps
+from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
+
+FEW = 1000  # deep stacks, for which the maps' first level has room
+LEVELS = 16  # of tests/workload/ladder.c that tell its stacks apart
+MASK = (1 << 64) - 1
+MOST = 1024 if has_unwinding() else 127
+CUT = "[cut: depth]"
+
+needs_deep = pytest.mark.needs("unwinding")
+
+WALKS = [
+    pytest.param(("ladder",), id="fp"),
+    pytest.param(("ladder-nofp", "--unwind", "dwarf"), id="dwarf", marks=needs_deep),
+]
+OWN = ["main", "work_run", "run"]
+N_OWN = len(OWN) + 1  # and hit()
+
+
+def bit_of(number, level):
+    """bit_of() of the workload."""
+    if level < LEVELS:
+        return number >> level & 1
+    x = level * 0x9E3779B97F4A7C15 & MASK
+    x ^= x >> 32
+    return (x * 0xD6E8FEB86659FD93 & MASK) >> 63
+
+
+OUTER = [("zero", "one")[bit_of(0, level)] for level in range(LEVELS, 4000)]
+
+
+def frames_of(depth, number=0):
+    """The workload's own, outermost first."""
+    inner = [("zero", "one")[bit_of(number, level)] for level in range(LEVELS)]
+    return [*OWN, *reversed(inner + OUTER[: depth - LEVELS]), "hit"]
+
+
+def number_of(parts):
+    inner = parts[-1 - LEVELS : -1]
+    return sum(1 << level for level, name in enumerate(reversed(inner)) if name == "one")
+
+
+def run(workload, walk, depth, times=1, stacks=1, options=(), program=None, target=GETPPID):
+    """Folded lines of @times hits of each of the stacks, without what is before the user's."""
+    work = workload(walk[0], depth, stacks, times)
+    arguments = [*walk[1:], *options, "-U", "-f", "-p", work.pid, target]
+    result, _ = trace(work, *arguments, **({"program": program} if program else {}))
+    assert result.ok().lost == 0, result.err
+    lines = read_folded(result.out)
+    return [(parts[1:], n) for parts, n in lines] if program else lines
+
+
+@pytest.fixture(scope="module")
+def below():
+    """Frames of libc below main(), by walk."""
+    return {}
+
+
+def frames_below(below, workload, walk):
+    if walk not in below:
+        ((parts, n),) = run(workload, walk, LEVELS)
+        below[walk] = parts[: parts.index("main")]
+        assert n == 1 and parts == below[walk] + frames_of(LEVELS), parts
+        assert CUT not in parts and len(below[walk]) <= 3, parts
+    return below[walk]
+
+
+def kept(frames, most=MOST, mark=(CUT,)):
+    """Linux 5.10 walks by itself, and does not say whether the last frame was the last."""
+    is_whole = len(frames) < most or (len(frames) == most and version() >= (5, 15))
+    return frames if is_whole else [*mark, *frames[-most:]]
+
+
+def check(lines, frames, n):
+    assert lines == [(frames, n)], [(len(parts), parts[:2], count) for parts, count in lines]
+
+
+# --- whole, or marked ---
+
+
+@pytest.mark.parametrize("total", [126, 127, 128, 129, 500, 1023, 1024, 1025, 3000])
+@pytest.mark.parametrize("walk", WALKS)
+def test_each_frame_of_a_stack(workload, below, walk, total):
+    outer = frames_below(below, workload, walk)
+    depth = total - len(outer) - N_OWN
+    frames = outer + frames_of(depth)
+    assert len(frames) == total
+    check(run(workload, walk, depth, times=50), kept(frames), 50)
+
+
+@needs_deep
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("total", [1024, 1025])
+@pytest.mark.parametrize("walk", WALKS)
+def test_at_a_function_of_its_own(workload, below, walk, total):
+    """At the entry the frame pointer is the caller's."""
+    outer = frames_below(below, workload, walk)
+    depth = total - len(outer) - N_OWN
+    lines = run(workload, walk, depth, times=20, target=f"{workload_path(walk[0])}:hit")
+    check(lines, kept(outer + frames_of(depth)), 20)
+
+
+@needs_deep
+@pytest.mark.needs("system call stacks")
+@pytest.mark.parametrize("walk", WALKS)
+def test_below_the_frames_of_the_kernel(workload, below, walk):
+    outer = frames_below(below, workload, walk)
+    work = workload(walk[0], 1000, 1, 20)
+    result, _ = trace(work, *walk[1:], "-d", "-f", "-p", work.pid, GETPPID)
+    ((parts, n),) = read_folded(result.ok().out)
+    at = parts.index("-")
+    assert (parts[:at], n) == (outer + frames_of(1000), 20)
+    assert "do_syscall_64" in parts[at:]
+
+
+# --- --max-depth ---
+
+
+@pytest.mark.parametrize("depth", [500, 3000])
+@pytest.mark.parametrize("most", [1, 126, 127])
+@pytest.mark.parametrize("walk", WALKS)
+def test_the_innermost_of_a_deep_stack(workload, walk, most, depth):
+    lines = run(workload, walk, depth, times=5, options=["--max-depth", most])
+    check(lines, frames_of(depth)[-most:], 5)
+
+
+@needs_deep
+@pytest.mark.parametrize("most", [128, 200, 1023, 1024])
+@pytest.mark.parametrize("walk", WALKS)
+def test_many_of_the_innermost(workload, below, walk, most):
+    outer = frames_below(below, workload, walk)
+    for depth in (150, 3000):
+        lines = run(workload, walk, depth, times=5, options=["--max-depth", most])
+        check(lines, kept(outer + frames_of(depth), most, mark=()), 5)
+
+
+@pytest.mark.needs("no unwinding")
+def test_an_old_kernel_says_that_it_keeps_fewer_than_asked_for(workload):
+    lines = run(workload, ("ladder",), 500, times=5, options=["--max-depth", 200])
+    check(lines, kept(frames_of(500), 127), 5)
+
+
+# --- events ---
+
+
+@pytest.mark.parametrize("total", [127, 128, 1024, 1025])
+@pytest.mark.parametrize("walk", WALKS)
+def test_each_frame_of_an_event(workload, below, walk, total):
+    outer = frames_below(below, workload, walk)
+    depth = total - len(outer) - N_OWN
+    lines = run(workload, walk, depth, times=30, program=STACKSNOOP)
+    assert lines == [(kept(outer + frames_of(depth)), 1)] * 30
+
+
+@needs_deep
+@pytest.mark.parametrize("walk", WALKS)
+def test_events_of_distinct_deep_stacks(workload, below, walk):
+    outer = frames_below(below, workload, walk)
+    lines = run(workload, walk, 1000, stacks=300, program=STACKSNOOP)
+    assert [parts for parts, _ in lines] == [outer + frames_of(1000, i) for i in range(300)]
+
+
+# --- many ---
+
+
+def check_each(lines, outer, depth):
+    """Each line is of one stack, and it is as the workload made it. Returns {number: hits}."""
+    counts = Counter()
+    rest = [*outer, *frames_of(depth)[: -1 - LEVELS]]
+    for parts, n in lines:
+        assert parts[: -1 - LEVELS] == rest and parts[-1] == "hit", parts[:3]
+        counts[number_of(parts)] += n
+    assert len(counts) == len(lines), "stacks merged or split"
+    return counts
+
+
+@needs_deep
+@pytest.mark.parametrize("walk", WALKS)
+def test_thousands_of_deep_stacks_each_counted(workload, below, walk):
+    outer = frames_below(below, workload, walk)
+    n, times = scaled(4000, least=200), 2
+    work = workload(walk[0], 1000, n, times)
+    with Tool([*walk[1:], "-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        if n > FEW:
+            wait_for_large_maps(tool)
+        work.run()
+        result = tool.end().ok()
+    assert result.lost == 0, result.err
+    counts = check_each(read_folded(result.out), outer, 1000)
+    assert counts == dict.fromkeys(range(n), times)
+
+
+@needs_deep
+@pytest.mark.parametrize("walk", WALKS)
+def test_deep_stacks_without_end_are_counted_or_lost(workload, below, walk):
+    outer = frames_below(below, workload, walk)
+    n = scaled(10_000, least=1000)
+    work = workload(walk[0], 1000, n, 1)
+    result, _ = trace(work, *walk[1:], "-U", "-f", "-p", work.pid, GETPPID)
+    counts = check_each(read_folded(result.ok().out), outer, 1000)
+    assert set(counts.values()) == {1} and set(counts) <= set(range(n))
+    assert sum(counts.values()) + result.lost == n, result.err
+
+
+@needs_deep
+@pytest.mark.parametrize("walk", WALKS)
+def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
+    """The tool does not run meanwhile. 8,192 pieces of 16 words are 130 of these stacks."""
+    outer = frames_below(below, workload, walk)
+    n = 1000
+    work = workload(walk[0], 1000, n, 1)
+    with Tool([*walk[1:], "--max-memory", "4M", "-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        tool.send(signal.SIGSTOP)
+        work.run()
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    counts = check_each(read_folded(result.out), outer, 1000)
+    assert counts == dict.fromkeys(range(130), 1), result.err
+    assert re.search(rf"Lost {n - 130} hits: {n - 130} no room in the kernel", result.err), result.err
