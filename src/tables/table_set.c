@@ -338,7 +338,9 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, bool 
 	struct image *im = NULL;
 	struct anchor anchor;
 	struct error e;
-	int err = entry->is_vdso ? open_vdso(m, &im, &e) : image_open_fd(fd, m->path, &im, &e);
+	const char *slash = strrchr(m->path, '/');
+	const char *name = slash ? slash + 1 : m->path; /* as in what else is said of it */
+	int err = entry->is_vdso ? open_vdso(m, &im, &e) : image_open_fd(fd, name, &im, &e);
 
 	if (err) {
 		log_debug("%s has no unwind table: %s", m->path, e.text);

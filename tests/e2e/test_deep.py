@@ -19,7 +19,7 @@ CUT = "[cut: depth]"
 needs_deep = pytest.mark.needs("unwinding")
 
 WALKS = [
-    pytest.param(("ladder",), id="fp"),
+    pytest.param(("ladder", "--unwind", "fp"), id="fp"),
     pytest.param(("ladder-nofp", "--unwind", "dwarf"), id="dwarf", marks=needs_deep),
 ]
 OWN = ["main", "work_run", "run"]

@@ -162,7 +162,7 @@ def test_a_32_bit_program():
 
 @machine
 def test_go(tmp_path):
-    """By its frame pointers; in its scheduler, on a stack of its own, these may lead nowhere."""
+    """By its frame pointers; behind what begins its threads (runtime.mstart) there are none."""
     with programs.fzf(tmp_path) as pid:
         with Tool([*DWARF, "-n", 5000, "-p", pid, "t:raw_syscalls:sys_enter"]) as tool:
             result = tool.wait().ok()
