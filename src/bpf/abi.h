@@ -38,6 +38,7 @@ enum stack_mark {
 	STACK_MARK_DEPTH,      /* the kernel's or our depth limit was reached */
 	STACK_MARK_UNREADABLE, /* a stack page was not resident */
 	STACK_MARK_FAILED,     /* the kernel's walk gave an error */
+	STACK_MARK_TORN,       /* pieces of it were deleted while it was stored: user space's */
 	STACK_MARK_WALK,       /* and enum unwind_end of bpf/walk.h above it */
 	STACK_MARK_END = STACK_MARK_WALK + 16,
 };
@@ -113,12 +114,14 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 
 /*
  * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits
- * are free for it, and the number of the piece.
+ * are free for it, and the number of the piece. The last one ends with a zero at least: so what
+ * is missing before is missed.
  */
 #define CHUNK_NUMBERS 127ULL
 #define STACK_HASH(bits) ((bits) & ~CHUNK_NUMBERS ? (bits) & ~CHUNK_NUMBERS : CHUNK_NUMBERS + 1)
 
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
+_Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* the mark, and a zero */
 
 struct stack_chunk {
 	__u64 words[CHUNK_WORDS];

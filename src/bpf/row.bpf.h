@@ -162,7 +162,7 @@ struct storing {
 
 static long store_next(__u64 step, struct storing *s)
 {
-	if ((__u32)step * CHUNK_WORDS >= n_words(&s->slot->walked[s->side & 1]))
+	if ((__u32)step * CHUNK_WORDS > n_words(&s->slot->walked[s->side & 1]))
 		return 1;
 	s->err = store_piece(s->slot->number, s->side, (__u32)step);
 	return s->err != 0;
@@ -176,7 +176,7 @@ static __always_inline bool has_room_for(__u32 n)
 {
 	const __s64 n_chunks = *(volatile __s64 *)&trace_state.n_chunks;
 
-	return n_chunks + (n - 1) / CHUNK_WORDS < (__s64)config.max_chunks;
+	return n_chunks + n / CHUNK_WORDS < (__s64)config.max_chunks;
 }
 
 /*
@@ -186,7 +186,7 @@ static __always_inline bool has_room_for(__u32 n)
 static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bool is_new_kernel)
 {
 	const __u32 n = n_words(&slot->walked[side & 1]);
-	const __u64 last = hash_of(slot, side) | ((n - 1) / CHUNK_WORDS & CHUNK_NUMBERS);
+	const __u64 last = hash_of(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
 	void *more = second_stacks();
 	struct storing storing = { slot, side, 0 };
 	int err = 0;
@@ -202,8 +202,8 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 		return storing.err;
 	}
 #pragma unroll /* old kernels take a loop that goes back behind a call for one without end */
-	for (__u32 i = 0; i < SHORT_CHUNKS; i++)
-		if (i * CHUNK_WORDS < n && !err)
+	for (__u32 i = 0; i <= SHORT_CHUNKS; i++)
+		if (i * CHUNK_WORDS <= n && !err)
 			err = store_words(slot, side, i);
 	return err;
 }

@@ -57,13 +57,48 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
+static void add_to_chunks(const struct stacks *s, int64_t n)
+{
+	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+/* In one call, which stops at one that is not there; only we delete. Returns how many were. */
+static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
+{
+	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
+		return 0;
+	add_to_chunks(s, -(int64_t)n);
+	return n;
+}
+
+static bool drop_chunk(const struct stacks *s, uint64_t key)
+{
+	uint32_t n = 0;
+
+	for (unsigned level = 0; level < LEVELS; level++)
+		n += delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
+	return n > 0;
+}
+
+/*
+ * Pieces are deleted one by one, while programs may store the same stack again: its last piece may
+ * stay without one before. Then it goes, too, so that the next hit stores all of them.
+ */
+static size_t tear(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t n)
+{
+	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
+		(void)drop_chunk(s, hash | i);
+	words[n] = STACK_MARK_TORN;
+	return n + 1;
+}
+
 size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {
 	size_t n = 0;
 
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
 		if (!read_chunk(s, hash | i, words + n))
-			break;
+			return tear(s, hash, words, n);
 		for (size_t w = 0; w < CHUNK_WORDS; w++, n++)
 			if (!words[n])
 				return n;
@@ -99,29 +134,6 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
 {
 	return tree_words(&s->tree, number, words, STACK_WORDS);
-}
-
-static void add_to_chunks(const struct stacks *s, int64_t n)
-{
-	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
-}
-
-/* In one call, which stops at one that is not there; only we delete. Returns how many were. */
-static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
-{
-	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
-		return 0;
-	add_to_chunks(s, -(int64_t)n);
-	return n;
-}
-
-static bool drop_chunk(const struct stacks *s, uint64_t key)
-{
-	uint32_t n = 0;
-
-	for (unsigned level = 0; level < LEVELS; level++)
-		n += delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
-	return n > 0;
 }
 
 void stacks_drop(const struct stacks *s, uint64_t hash)

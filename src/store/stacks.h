@@ -61,7 +61,10 @@ bool stacks_are_many(const struct stacks *s);
  */
 must_check int stacks_forget(struct stacks *s, struct error *e);
 
-/* The words of the stack with @hash out of the kernel, and it is not kept here. */
+/*
+ * The words of the stack with @hash out of the kernel, and it is not kept here. Where a piece is
+ * missing it ends with STACK_MARK_TORN.
+ */
 size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS]);
 
 /* Know nothing any more, here and there. No program may be running. Errors: as stacks_forget(). */

@@ -37,6 +37,8 @@ static const char *mark_text(uint64_t mark)
 		return "unreadable page";
 	case STACK_MARK_FAILED:
 		return "not given by this kernel";
+	case STACK_MARK_TORN:
+		return "forgotten";
 	default:
 		return unwind_end_words((enum unwind_end)(mark - STACK_MARK_WALK));
 	}

@@ -148,7 +148,7 @@ static uint64_t put_stack(struct object *o, uint64_t hash, size_t n)
 	hash = STACK_HASH(hash << 8);
 	for (size_t i = 0; i < n; i++)
 		words[i] = 0x1000 * (i + 1) + hash;
-	for (uint64_t i = 0; i * CHUNK_WORDS < n; i++) {
+	for (uint64_t i = 0; i * CHUNK_WORDS <= n; i++) {
 		const uint64_t key = hash | i;
 
 		put(o->stacks, &key, &words[i * CHUNK_WORDS]);
@@ -273,7 +273,6 @@ static void the_longest_stack_and_pieces_that_are_full_are_whole(void **state)
 	const size_t lengths[] = {
 		1,           CHUNK_WORDS - 1, CHUNK_WORDS,      CHUNK_WORDS + 1,
 		SHORT_WORDS, SHORT_WORDS + 1, STACK_MAX_FRAMES, STACK_MAX_FRAMES + 1 /* the mark */,
-		STACK_WORDS,
 	};
 
 	store_start(s);
@@ -370,7 +369,7 @@ static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
 	(void)store_rows(s, &n);
 	assert_int_equal(o.state.n_chunks, 1);
 	put_row(&o, put_stack(&o, 2, SHORT_WORDS), put_stack(&o, 3, STACK_MAX_FRAMES + 1), 7, 0);
-	assert_int_equal(o.state.n_chunks, 1 + SHORT_CHUNKS + CHUNKS_PER_STACK);
+	assert_int_equal(o.state.n_chunks, 1 + SHORT_CHUNKS + 1 + CHUNKS_PER_STACK);
 	rotate(s);
 	(void)store_rows(s, &n);
 	losses_read(store_losses(s), losses);
@@ -378,6 +377,34 @@ static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
 	assert_int_equal(o.state.n_chunks, 1);
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
 		assert_false(has_chunk(&o, STACK_HASH(3 << 8) | i));
+	close_object(&o);
+}
+
+/* A piece of it was deleted, and those behind it were stored again by a program. */
+static void a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole(void **state)
+{
+	uint64_t words[STACK_WORDS];
+	struct object o;
+	size_t n;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	const uint64_t hash = put_stack(&o, 1, 5 * CHUNK_WORDS);
+	const uint64_t missing = hash | 2;
+
+	assert_int_equal(bpf_map_delete_elem(o.stacks[0], &missing), 0);
+	put_row(&o, 0, hash, 3, 0);
+	rotate(s);
+	const struct store_row *rows = store_rows(s, &n);
+
+	assert_int_equal(n, 1);
+	assert_int_equal(rows->count, 3);
+	assert_int_equal(store_stack(s, rows->user_stack, words), 2 * CHUNK_WORDS + 1);
+	assert_int_equal(words[2 * CHUNK_WORDS], STACK_MARK_TORN);
+	assert_false(has_chunk(&o, hash | 3) || has_chunk(&o, hash | 4));
 	close_object(&o);
 }
 
@@ -477,6 +504,7 @@ int main(void)
 		cmocka_unit_test(known_stacks_make_room_and_stay_known),
 		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
 		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
+		cmocka_unit_test(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole),
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
