@@ -16,8 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "bpf/tables.h"
-#include "stackcount.skel.h"
+#include "bpf/object_internal.h"
 
 /*
  * Entries in the first level of the maps. They are there for as long as the second level
@@ -25,24 +24,6 @@
  */
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
-
-struct mapped {
-	void *at; /* NULL: is not */
-	size_t bytes;
-};
-
-struct object {
-	struct stackcount_bpf *skeleton;
-	uint32_t more_rows; /* of one generation, in the second level; 0: there is none */
-	uint32_t more_chunks;
-	int more_counts_fds[2]; /* the second level; -1 until it is there */
-	int more_stacks_fd;
-	struct mapped hot, rings, events, calls, lives;
-	struct mapped slabs[MOST_SLABS];
-	uint32_t n_slabs;
-	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
-	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
-};
 
 /* Kernels before Linux 5.17 have their own, see stackcount.bpf.c; NULL: what cannot be there. */
 static const struct {
@@ -233,24 +214,25 @@ static void unmap_memory(struct mapped *m)
 
 static int map_all(struct object *o, const struct trace_config *config, struct error *e)
 {
-	struct stackcount_bpf *s = o->skeleton;
-	const enum trace_mode mode = config->mode;
+	const struct stackcount_bpf *s = o->skeleton;
+	const struct {
+		bool is_wanted;
+		const struct bpf_map *map;
+		struct mapped *ret;
+	} all[] = {
+		{ config->has_lives, s->maps.lives, &o->lives },
+		{ config->unwind, s->maps.slab0, &o->slabs[0] },
+		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
+		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
+		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
+		{ config->mode == MODE_CALLS, s->maps.calls, &o->calls },
+	};
 	int err = 0;
 
-	if (config->has_lives)
-		err = map_memory(s->maps.lives, &o->lives, e);
-	if (!err && config->unwind) {
-		err = map_memory(s->maps.slab0, &o->slabs[0], e);
-		o->n_slabs = 1;
-	}
-	if (!err && mode == MODE_STACKS)
-		err = map_memory(s->maps.hot, &o->hot, e);
-	if (!err && mode == MODE_EVENTS)
-		err = map_memory(s->maps.rings, &o->rings, e);
-	if (!err && mode == MODE_EVENTS)
-		err = map_memory(s->maps.events, &o->events, e);
-	if (!err && mode == MODE_CALLS)
-		err = map_memory(s->maps.calls, &o->calls, e);
+	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
+		if (all[i].is_wanted)
+			err = map_memory(all[i].map, all[i].ret, e);
+	o->n_slabs = !err && config->unwind;
 	return err;
 }
 
@@ -420,76 +402,6 @@ void object_add_level(struct object *o)
 struct life_count *object_lives(const struct object *o)
 {
 	return o->lives.at;
-}
-
-void *object_slab(const struct object *o, uint32_t number)
-{
-	return number < o->n_slabs ? o->slabs[number].at : NULL;
-}
-
-int object_add_slab(struct object *o, struct error *e)
-{
-	const struct stackcount_bpf *s = o->skeleton;
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(s->maps.slab0));
-	const __u32 number = o->n_slabs;
-
-	if (number == MOST_SLABS)
-		return error_set(e, -E2BIG, "no more memory for unwinding");
-
-	cleanup_close int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(__u32),
-					      TABLE_CHUNK_BYTES, SLAB_CHUNKS, &opts);
-
-	if (fd < 0)
-		return error_errno(e, "get memory for unwinding");
-
-	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	if (at == MAP_FAILED)
-		return error_errno(e, "map memory for unwinding");
-	o->slabs[number] = (struct mapped){ at, SLAB_BYTES };
-	o->n_slabs++;
-	if (bpf_map_update_elem(bpf_map__fd(s->maps.slabs), &number, &fd, BPF_ANY))
-		return error_errno(e, "add memory for unwinding");
-	return 0;
-}
-
-size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
-{
-	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
-	__u32 key, next, *last = NULL;
-	size_t n = 0;
-
-	while (n < most && bpf_map_get_next_key(fd, last, &next) == 0) {
-		if (bpf_map_lookup_elem(fd, &next, &to[n]) == 0)
-			n++;
-		key = next;
-		last = &key;
-	}
-	return n;
-}
-
-int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
-		     struct error *e)
-{
-	const int fd = bpf_map__fd(o->skeleton->maps.spaces);
-	int result = space ? bpf_map_update_elem(fd, &tgid, space, BPF_ANY)
-			   : bpf_map_delete_elem(fd, &tgid);
-
-	if (result && (space || errno != ENOENT))
-		return error_errno(e, "tell what process %u has mapped", tgid);
-	return 0;
-}
-
-int object_set_file(const struct object *o, const struct unwind_file_key *key,
-		    const struct unwind_file *file, struct error *e)
-{
-	const int fd = bpf_map__fd(o->skeleton->maps.files);
-
-	if (!o->skeleton->rodata->config.vma.is_known)
-		return 0;
-	if (file ? bpf_map_update_elem(fd, key, file, BPF_ANY) : bpf_map_delete_elem(fd, key))
-		return error_errno(e, "tell what a file's code is walked by");
-	return 0;
 }
 
 int object_lost_fd(const struct object *o)

@@ -1,5 +1,5 @@
 /*
- * bpf/object.h - the BPF programs and maps, loaded. The only file that knows the skeleton.
+ * bpf/object.h - the BPF programs and maps, loaded. Nobody else knows the skeleton.
  */
 #pragma once
 

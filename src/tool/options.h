@@ -42,7 +42,7 @@ struct options {
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
 	unsigned avoid;         /* 1 << enum backend, an OR */
 	enum unwind_mode unwind;
-	bool timestamp;         /* of stacksnoop's events: the time of day */
+	bool timestamp; /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;
 	bool per_process;

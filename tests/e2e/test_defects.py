@@ -340,7 +340,7 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
         n_events = tool.n_perf_events()
         result = tool.end(timeout_s=120).ok()
     assert parse_text(result.out).n_functions > 1000
-    assert n_events <= 2 * os.cpu_count()  # those that follow processes
+    assert n_events <= 2 * os.cpu_count() + 1  # those that follow processes
 
 
 @pytest.mark.needs("uprobes")

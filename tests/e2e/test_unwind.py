@@ -197,9 +197,9 @@ def test_tables_for_which_there_is_no_memory_are_told_of():
 @pytest.mark.needs("machine")
 def test_tables_that_are_not_used_make_room():
     """node's and clang's together take more than there is: who comes later has its own."""
-    whole = rb"^node;(?!\[cut).* 1$"
+    whole = rb"^node;(?!\[cut).*;node::.* 1$"
     deadline = time.monotonic() + PATIENCE_S
-    with snoop(*DWARF, "--unwind-memory", "8M", "-U", "-f", EXIT_GROUP) as tool:
+    with snoop(*DWARF, "--unwind-memory", "8M", "-U", "-f", "t:syscalls:sys_enter_brk") as tool:
         tool.wait_live()
 
         def run_until(is_seen, *command):
