@@ -81,6 +81,7 @@ struct search {
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
 	__u64 start;                /* of the mapping */
+	struct unwind_file found;   /* what the file's code is walked by */
 	__u64 is_made;              /* code in no file, and not the kernel's: a JIT compiler's */
 	__u64 n_asked;              /* since user space was told of one */
 };

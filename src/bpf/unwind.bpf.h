@@ -186,38 +186,53 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
+/*
+ * What the code of slot->file is walked by, into slot->file.found. A function of its own for the
+ * key: 6.1's maps take none from a pointer argument, and calls may have 512 bytes of stack
+ * together.
+ */
+__noinline int find_file(struct scratch_slot *slot)
+{
+	const struct unwind_file *file;
+	struct unwind_file_key key;
+
+	if (!slot || !config.vma.is_known)
+		return 0;
+	key = slot->file.key;
+	file = bpf_map_lookup_elem(&files, &key);
+	if (file)
+		slot->file.found = *file;
+	return file != NULL;
+}
+
 /* As find_rule(), by what the kernel itself has mapped there. */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
-	const struct unwind_file *file;
-	struct unwind_file_key key; /* 6.1's maps take none from a pointer argument */
+	struct found_file *file;
 
 	if (!slot || !config.vma.is_known)
 		return UNWIND_END_NO_MAPPING;
-	slot->file.n_asked++;
-	slot->file.key = (struct unwind_file_key){};
-	slot->file.is_made = 0;
+	file = &slot->file;
+	file->n_asked++;
+	file->key = (struct unwind_file_key){};
+	file->is_made = 0;
 	/* It is not told where the process's memory map is being changed. */
 	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
 		goto unknown;
-	if (slot->file.is_made) {
+	if (file->is_made) {
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;
 	}
-	if (!slot->file.key.inode)
+	if (!file->key.inode || !find_file(slot))
 		goto unknown;
-	key = slot->file.key;
-	file = bpf_map_lookup_elem(&files, &key);
-	if (!file)
-		goto unknown;
-	if (file->how == UNWIND_NOT_AT_ALL)
+	if (file->found.how == UNWIND_NOT_AT_ALL)
 		return UNWIND_END_NO_TABLE;
-	if (file->how == UNWIND_BY_FRAME_POINTERS)
-		slot->rule = UNWIND_FRAME_POINTERS;
-	else if (file->how == UNWIND_MADE_CODE)
+	if (file->found.how == UNWIND_BY_TABLE)
+		return find_in_table(slot, file->found.image,
+				     addr - file->start - file->found.bias);
+	slot->rule = UNWIND_FRAME_POINTERS;
+	if (file->found.how == UNWIND_MADE_CODE)
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-	else
-		return find_in_table(slot, file->image, addr - slot->file.start - file->bias);
 	return UNWIND_GOES_ON;
 unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
@@ -435,16 +450,16 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 }
 
 /* User space is told of one at a time: it then looks at what else has happened, too. */
-static __always_inline void tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
+__noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
 {
 	struct notice notice = {
 		.type = NOTICE_UNMAPPED, .tgid = tgid, .inode = inode, .dev = dev
 	};
 
 	if (*(volatile __u64 *)&trace_state.is_unmapped)
-		return;
+		return 0;
 	*(volatile __u64 *)&trace_state.is_unmapped = 1;
-	(void)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
+	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
 /*
