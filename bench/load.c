@@ -1,7 +1,7 @@
 /*
- * load getppid|udp|call COUNT [CPU] - make COUNT events below five user frames with frame
- * pointers, and print the nanoseconds that one took: the median of many slices, in CPU time
- * of this thread, so that other programs on the machine disturb little.
+ * load getppid|udp|call COUNT [CPU [MORE]] - make COUNT events below five user frames, and MORE,
+ * with frame pointers (load-nofp: without), and print the nanoseconds that one took: the median of
+ * many slices, in CPU time of this thread, so that other programs on the machine disturb little.
  * load paced RATE SECONDS CPU - make RATE getppid() events a second, a part of them each
  * millisecond; print how many there were and how long it took.
  * load wait ... - the same as without, after saying "ready" and a byte on standard input.
@@ -82,6 +82,15 @@ __attribute__((noinline)) static void a(enum kind kind)
 	__asm__ volatile("");
 }
 
+__attribute__((noinline)) static void deeper(enum kind kind, int more)
+{
+	if (more)
+		deeper(kind, more - 1);
+	else
+		a(kind);
+	__asm__ volatile("");
+}
+
 static void open_udp(void)
 {
 	struct sockaddr_in self = { .sin_family = AF_INET,
@@ -112,7 +121,7 @@ static int compare(const void *left, const void *right)
 	return (*l > *r) - (*l < *r);
 }
 
-static double measure(enum kind kind, long n)
+static double measure(enum kind kind, long n, int more)
 {
 	double slices[SLICES];
 
@@ -120,7 +129,7 @@ static double measure(enum kind kind, long n)
 		uint64_t start = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		for (long i = 0; i < n / SLICES; i++)
-			a(kind);
+			more ? deeper(kind, more - 1) : a(kind);
 		slices[s] =
 			(double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)(n / SLICES);
 	}
@@ -208,6 +217,6 @@ int main(int argc, char **argv)
 		open_udp();
 	for (long i = 0; i < n / 10; i++)
 		a(kind);
-	(void)printf("ns %.1f\n", measure(kind, n));
+	(void)printf("ns %.1f\n", measure(kind, n, argc > 4 ? atoi(argv[4]) : 0));
 	return 0;
 }

@@ -39,7 +39,7 @@ def images_run(setup, kind, files):
     argv = [setup.bench / "images", kind, N_STACKS, N_IMAGES, *files]
     with Process(*argv) as work:
         n_images, n_functions = map(int, work.said.split()[1:3])
-        with Tracer([str(setup.stackcount), "-p", str(work.pid), GETPPID], out=str(out)) as tracer:
+        with Tracer([str(setup.stackcount), "--unwind", "fp", "-p", str(work.pid), GETPPID], out=str(out)) as tracer:
             work.go()
             while not work.has_said(1):
                 pass

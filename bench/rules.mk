@@ -24,6 +24,15 @@ $(BENCH_DIR)/load: bench/load.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -o $@ $<
 
+$(BENCH_DIR)/load-nofp: bench/load.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fomit-frame-pointer \
+		-fno-optimize-sibling-calls -o $@ $<
+
+$(BENCH_DIR)/libs: bench/libs.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -o $@ $<
+
 $(BENCH_DIR)/load-many: bench/load.c bench/many.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
@@ -42,7 +51,7 @@ $(BENCH_DIR)/spawn $(BENCH_DIR)/nothing: $(BENCH_DIR)/%: bench/%.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -static -o $@ $<
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-many budget tables \
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-nofp load-many libs budget tables \
 	images spawn nothing)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -183,10 +183,11 @@ class Tool:
     def _rest(self):
         """How often the thread that makes tables has gone to sleep; None: it is at work."""
         for task in Path(f"/proc/{self.pid}/task").iterdir():
-            status = (task / "status").read_text()
-            if "\nName:\tunwind tables\n" in "\n" + status:
-                n = re.search(r"^voluntary_ctxt_switches:\t(\d+)", status, re.M)[1]
-                return n if re.search(r"^State:\tS", status, re.M) else None
+            with suppress(FileNotFoundError, ProcessLookupError):  # other threads end
+                status = (task / "status").read_text()
+                if status.startswith("Name:\tunwind tables\n"):
+                    n = re.search(r"^voluntary_ctxt_switches:\t(\d+)", status, re.M)[1]
+                    return n if re.search(r"^State:\tS", status, re.M) else None
         return "none"
 
     def wait_idle(self, quiet_s=0.3, timeout_s=PATIENCE_S):

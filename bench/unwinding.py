@@ -1,0 +1,144 @@
+"""Walking by unwind tables: per event, start, memory, and perf's copies of the stack."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from events import GETPPID, Loads, attempt, held, in_turn
+from lifetime import Process, live_then_stop
+from table import middle, ratios, shown
+from tracer import DEVNULL, Failed, Tracer, field
+
+TARGET = f"t:{GETPPID[0]}:{GETPPID[1]}"
+OWN = 5  # frames of load's own above those that are asked for
+LIBRARIES = 50
+PROCESSES, FILES, FILES_EACH = 300, 200, 4
+SAMPLES = 20000
+
+
+class Deep(Loads):
+    """load with more frames."""
+
+    def __init__(self, setup, n_events, more, program):
+        super().__init__(setup, "getppid", n_events, program)
+        self.more = more
+
+    def argv(self, cpu):
+        return [*super().argv(cpu), str(self.more)]
+
+
+def per_depth(setup, table, frames):
+    """A walk by tables of code without frame pointers, against the kernel's of code with them."""
+    more = frames - OWN
+    jobs = [
+        ("floor user", "load", [setup.bench / "floor", "user", *GETPPID]),
+        ("stackcount -U --unwind fp", "load", [setup.stackcount, "-U", "--unwind", "fp", TARGET]),
+        ("stackcount -U", "load", [setup.stackcount, "-U", TARGET]),
+        ("stackcount -U, without frame pointers", "load-nofp", [setup.stackcount, "-U", TARGET]),
+    ]
+    costs = {name: [] for name, _, _ in jobs}
+    for r in range(setup.rounds):
+        setup.progress(f"{frames} frames: round {r + 1} of {setup.rounds}")
+        for name, program, argv in in_turn(jobs, r):
+            loads = Deep(setup, setup.events, more, program)
+            before = loads.run([1])
+            figure = attempt(setup, name, lambda: held(loads, name, argv, [1]))
+            costs[name].append(None if figure is None else figure - (before + loads.run([1])) / 2)
+    for name, _, _ in jobs:
+        ratio = ratios(costs[name], costs["floor user"])
+        goal = ("ratio", 1.0, ratio) if name.endswith("without frame pointers") else None
+        table.add(f"{frames} frames: {name}", shown(middle(costs[name]), "ns"), ratio, "floor user", goal)
+
+
+def libraries(n):
+    """Of those that every machine has, of ordinary size, each once."""
+    found = {}
+    for path in sorted(Path("/usr/lib/x86_64-linux-gnu").glob("*.so*")):
+        if path.is_file() and 20_000 < path.stat().st_size < 4_000_000 and "san" not in path.name:
+            found.setdefault(os.path.realpath(path), path)
+    return list(found)[:n]
+
+
+def start(setup, table):
+    with Process(setup.bench / "libs", *libraries(2 * LIBRARIES)[:LIBRARIES]) as work:
+        n = int(work.said.split()[1])
+        live = [attempt(setup, "start", lambda: live_then_stop([setup.stackcount, "-p", work.pid, TARGET]))
+                for _ in range(setup.rounds)]
+    ms = middle([seconds * 1000 for seconds, _ in live])
+    table.add(f"-p of a process with {n} libraries: exec to live, tables made", shown(ms, "ms", 1), None, "",
+              ("value", 150, ms))
+
+
+def scanned(pid):
+    """Has it gone through all processes, and rests?"""
+    links = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(fd))
+    names = {path.parent: path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/comm")}
+    (thread,) = [path for path, name in names.items() if name == "unwind tables\n"]
+    return "/proc" not in links and " S " in (thread / "stat").read_text()
+
+
+def whole_machine(setup, table):
+    files = libraries(FILES)
+    with contextlib.ExitStack() as all_of_them:
+        for i in range(PROCESSES):
+            mine = [files[(i * FILES_EACH + k) % len(files)] for k in range(FILES_EACH)]
+            all_of_them.enter_context(Process(setup.bench / "libs", *mine))
+        with Tracer([str(setup.stackcount), "--debug", TARGET]) as tracer:
+            begin = time.monotonic()
+            while not scanned(tracer.pid):
+                time.sleep(0.005)
+            seconds = time.monotonic() - begin
+            rss = field(tracer.pid, "status", r"^VmRSS:\s*(\d+)") / 1024
+            anonymous = field(tracer.pid, "status", r"^RssAnon:\s*(\d+)") / 1024
+            tracer.stop()
+    said = re.search(rb"unwind tables: (\d+) images .* (\d+) rows, (\d+) of (\d+) bytes", tracer.text)
+    cut = sum(int(n) for n in re.findall(rb"\[cut: [^\n]*\n    (\d+)$", tracer.text, re.M))
+    hits = sum(int(n) for n in re.findall(rb"^    (\d+)$", tracer.text, re.M))
+    images, rows, used, kept = map(int, said.groups())
+    what = f"{PROCESSES} processes, {images} images, {rows} rows"
+    table.add(f"{what}: all looked at, after it is live", shown(seconds, "s", 2), None, "", ("value", 1, seconds))
+    table.add("kernel memory for tables: used, held", f"{used / (1 << 20):.1f}, {kept / (1 << 20):.0f} MiB")
+    table.add("RSS (tables in it, mapped), anonymous", f"{rss:.1f}, {anonymous:.1f} MiB")
+    table.add("hits before their table was there", f"{cut} of {hits}")
+
+
+def is_whole(frames):
+    return bool(frames) and frames[-1].split()[1].split("+")[0] in ("_start", "__libc_start_main", "__libc_start_call_main")
+
+
+def by_perf(setup, table, n_bytes):
+    perf, data = shutil.which("perf"), setup.tmp / "perf.data"
+    load = [setup.bench / "load-nofp", "getppid", SAMPLES, 1, 3]
+    argv = [perf, "record", "-q", "--call-graph", f"dwarf,{n_bytes}", "-m", "4096", "-o", data,
+            "-e", ":".join(GETPPID), "--", *load]
+    done = subprocess.run([str(a) for a in argv], stdin=DEVNULL, capture_output=True, text=True)
+    found = re.search(r"^ns (\S+)", done.stdout, re.M)
+    if not found:
+        raise Failed((done.stderr.strip().splitlines() or ["no words"])[-1])
+    bare = float(subprocess.run([str(a) for a in load], capture_output=True, text=True).stdout.split()[1])
+    script = subprocess.run([perf, "script", "-i", data, "-F", "ip,sym"], capture_output=True, text=True)
+    stacks = [sample.splitlines() for sample in script.stdout.split("\n\n") if sample.strip()]
+    n = SAMPLES + SAMPLES // 10
+    whole = sum(map(is_whole, stacks))
+    table.add(f"perf record --call-graph dwarf,{n_bytes}", shown(float(found[1]) - bare, "ns"))
+    table.add(f"... whole stacks, of {n} events", f"{whole} ({100 * whole / n:.0f} %)")
+    table.add("... bytes written for each", shown(data.stat().st_size / n, "").strip())
+    data.unlink()
+
+
+def unwinding(setup, table):
+    table.title("Walking by unwind tables, t:syscalls:sys_enter_getppid")
+    for frames in (8, 30):
+        per_depth(setup, table, frames)
+    start(setup, table)
+    whole_machine(setup, table)
+    if shutil.which("perf"):
+        for n_bytes in (8192, 65528):
+            attempt(setup, "perf record", lambda n=n_bytes: by_perf(setup, table, n))
