@@ -168,9 +168,13 @@ class Tool:
     def wait_tables(self, deadline):
         """Until every process that was there has been looked at, and its tables are made."""
         before = None
-        while self._is_scanning() or not (now := self._rest()) or now != before:
+        while self.process.poll() is None:
+            with suppress(FileNotFoundError, ProcessLookupError):  # it ends
+                now = None if self._is_scanning() else self._rest()
+                if now and now == before:
+                    return
+                before = now
             assert time.monotonic() < deadline, "the unwind tables are not ready"
-            before = None if self._is_scanning() else self._rest()
             time.sleep(0.001)
 
     def _is_scanning(self):
