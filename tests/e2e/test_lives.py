@@ -56,6 +56,7 @@ def few_files(limit):
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit", [64, 1024])
 def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit):
     """Each program is a file of its own, and gone when names are asked for."""
