@@ -420,12 +420,9 @@ int attach_lives(const struct object *object, const struct features *features, u
 			return error_errno(e, "follow processes: %s", events[i].event);
 		array_push(a->links, a->n_links, a->links_capacity, link);
 	}
-	if (object_program_fd(object, PROGRAM_BIRTH) >= 0) {
-		int err = attach_birth(object, features, fork_id, a, e);
-
-		if (err)
-			return err;
-	}
+	/* Without it a child's mappings are asked of the kernel, or read. */
+	if (fork_id && attach_birth(object, features, fork_id, a, e))
+		log_debug("children are not followed from their first hit on: %s", e->text);
 	*ret = TAKE(a);
 	return 0;
 }

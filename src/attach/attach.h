@@ -39,7 +39,8 @@ must_check int attach_follower(const struct object *object, const struct feature
 
 /*
  * Attach the programs that tell the lives of processes apart, as far as they are loaded. @fork_id
- * is tracepoint sched:sched_process_fork's. Errors: any refusal.
+ * is tracepoint sched:sched_process_fork's; 0: it is not followed, as if it had been refused.
+ * Errors: any other refusal.
  */
 must_check int attach_lives(const struct object *object, const struct features *features,
 			    uint64_t fork_id, struct attachment **ret, struct error *e);

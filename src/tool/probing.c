@@ -229,11 +229,11 @@ static int attach_namesakes(struct run *r, struct error *e)
 static int attach_lives_of(struct run *r, struct error *e)
 {
 	uint64_t fork_id = 0;
-	int err = 0;
 
-	if (object_program_fd(r->object, PROGRAM_BIRTH) >= 0)
-		err = host_tracepoint_id(r->host, "sched", "sched_process_fork", &fork_id, e);
-	return err ? err : attach_lives(r->object, &r->features, fork_id, &r->lives, e);
+	if (object_program_fd(r->object, PROGRAM_BIRTH) >= 0 &&
+	    host_tracepoint_id(r->host, "sched", "sched_process_fork", &fork_id, e))
+		fork_id = 0;
+	return attach_lives(r->object, &r->features, fork_id, &r->lives, e);
 }
 
 int probing_attach(struct run *r, struct error *e)
