@@ -264,6 +264,14 @@ struct {
 	__type(value, struct recent_rule);
 } recent_rules SEC(".maps");
 
+/* See keep_own_stack(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} no_programs SEC(".maps");
+
 /* With several -p: the processes to be counted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -163,6 +163,24 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	return 0;
 }
 
+/*
+ * User probes' programs can be preempted by another of them on the same CPU. Since Linux 6.13
+ * (a76ab5731e32) a program's stack is one for each CPU if it is not small, which nobody else may
+ * use meanwhile: what the two of them keep there would be mixed up, up to pointers. Programs with
+ * tail calls are given none. This one is never made: @never is 0.
+ */
+static __always_inline void keep_own_stack(void *ctx)
+{
+	if (config.never)
+		bpf_tail_call(ctx, &no_programs, 0);
+}
+
+static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
+{
+	keep_own_stack(ctx);
+	return on_hit(ctx, kind, true);
+}
+
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
@@ -184,25 +202,25 @@ int on_kprobe_multi(struct pt_regs *ctx)
 SEC("?kprobe/count")
 int on_uprobe(struct pt_regs *ctx)
 {
-	return on_hit(ctx, HIT_USER_FUNCTION, true);
+	return on_user_hit(ctx, HIT_USER_FUNCTION);
 }
 
 SEC("?kprobe/count")
 int on_uprobe_multi(struct pt_regs *ctx)
 {
-	return on_hit(ctx, HIT_USER_FUNCTION, true);
+	return on_user_hit(ctx, HIT_USER_FUNCTION);
 }
 
 SEC("?kprobe/count")
 int on_usdt(struct pt_regs *ctx)
 {
-	return on_hit(ctx, HIT_USER_PLACE, true);
+	return on_user_hit(ctx, HIT_USER_PLACE);
 }
 
 SEC("?kprobe/count")
 int on_usdt_multi(struct pt_regs *ctx)
 {
-	return on_hit(ctx, HIT_USER_PLACE, true);
+	return on_user_hit(ctx, HIT_USER_PLACE);
 }
 
 /* The same for old kernels. */
