@@ -14,6 +14,7 @@ from table import middle, ratios, shown
 from tracer import DEVNULL, Failed, Tracer, field
 
 TARGET = f"t:{GETPPID[0]}:{GETPPID[1]}"
+AUTO = ("--unwind", "auto")
 OWN = 5  # frames of load's own above those that are asked for
 LIBRARIES = 50
 PROCESSES, FILES, FILES_EACH = 300, 200, 4
@@ -36,9 +37,9 @@ def per_depth(setup, table, frames):
     more = frames - OWN
     jobs = [
         ("floor user", "load", [setup.bench / "floor", "user", *GETPPID]),
-        ("stackcount -U --unwind fp", "load", [setup.stackcount, "-U", "--unwind", "fp", TARGET]),
         ("stackcount -U", "load", [setup.stackcount, "-U", TARGET]),
-        ("stackcount -U, without frame pointers", "load-nofp", [setup.stackcount, "-U", TARGET]),
+        ("stackcount -U --unwind auto", "load", [setup.stackcount, *AUTO, "-U", TARGET]),
+        ("the same, without frame pointers", "load-nofp", [setup.stackcount, *AUTO, "-U", TARGET]),
     ]
     costs = {name: [] for name, _, _ in jobs}
     for r in range(setup.rounds):
@@ -66,7 +67,7 @@ def libraries(n):
 def start(setup, table):
     with Process(setup.bench / "libs", *libraries(2 * LIBRARIES)[:LIBRARIES]) as work:
         n = int(work.said.split()[1])
-        live = [attempt(setup, "start", lambda: live_then_stop([setup.stackcount, "-p", work.pid, TARGET]))
+        live = [attempt(setup, "start", lambda: live_then_stop([setup.stackcount, *AUTO, "-p", work.pid, TARGET]))
                 for _ in range(setup.rounds)]
     ms = middle([seconds * 1000 for seconds, _ in live])
     table.add(f"-p of a process with {n} libraries: exec to live, tables made", shown(ms, "ms", 1), None, "",
@@ -90,7 +91,7 @@ def whole_machine(setup, table):
         for i in range(PROCESSES):
             mine = [files[(i * FILES_EACH + k) % len(files)] for k in range(FILES_EACH)]
             all_of_them.enter_context(Process(setup.bench / "libs", *mine))
-        with Tracer([str(setup.stackcount), "--debug", TARGET]) as tracer:
+        with Tracer([str(setup.stackcount), *AUTO, "--debug", TARGET]) as tracer:
             begin = time.monotonic()
             while not scanned(tracer.pid):
                 time.sleep(0.005)

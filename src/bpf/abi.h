@@ -239,10 +239,12 @@ struct vma_offsets {
 	__u32 f_inode; /* struct file */
 	__u32 i_sb;    /* struct inode */
 	__u32 i_ino;
+	__u32 i_size;
 	__u32 i_mtime; /* its seconds */
-	__u32 s_dev;   /* struct super_block */
+	__u32 i_mtime_ns;
+	__u32 s_dev; /* struct super_block */
 };
-_Static_assert(sizeof(struct vma_offsets) == 40, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 48, "abi");
 
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
@@ -278,4 +280,4 @@ struct trace_config {
 	struct vma_offsets vma; /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 80 + 40 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 80 + 48 + MAX_CPUS / 8, "abi");

@@ -78,11 +78,12 @@ _Static_assert(sizeof(struct unwind_image) == 32, "abi");
 struct unwind_file_key {
 	__u64 inode;
 	__u64 offset;  /* bytes */
+	__u64 size;    /* bytes */
 	__u64 changed; /* its contents, last: seconds */
-	__u32 dev;     /* FILE_DEV() */
-	__u32 pad;
+	__u32 changed_ns;
+	__u32 dev; /* FILE_DEV() */
 };
-_Static_assert(sizeof(struct unwind_file_key) == 32, "abi");
+_Static_assert(sizeof(struct unwind_file_key) == 40, "abi");
 
 /* The kernel's own dev_t (include/linux/kdev_t.h). */
 #define FILE_DEV(major, minor) ((__u32)(major) << 20 | (__u32)(minor))

@@ -181,7 +181,9 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	found->start = vma->vm_start;
 	found->key.offset = *(const __u64 *)member(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
 	found->key.inode = *(const __u64 *)member(inode, config.vma.i_ino);
+	found->key.size = *(const __u64 *)member(inode, config.vma.i_size);
 	found->key.changed = *(const __u64 *)member(inode, config.vma.i_mtime);
+	found->key.changed_ns = *(const __u32 *)member(inode, config.vma.i_mtime_ns);
 	found->key.dev = *(const __u32 *)member(sb, config.vma.s_dev);
 	return 0;
 }

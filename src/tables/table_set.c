@@ -321,7 +321,9 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 	const struct unwind_file_key key = {
 		.inode = entry->inode,
 		.offset = m->offset,
+		.size = entry->size,
 		.changed = (uint64_t)entry->changed.tv_sec,
+		.changed_ns = (uint32_t)entry->changed.tv_nsec,
 		.dev = FILE_DEV(major(entry->dev), minor(entry->dev)),
 	};
 	const struct unwind_file file = { .bias = bias, .image = entry->place, .how = entry->how };
@@ -432,9 +434,9 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	ret->how = how_without_file(m);
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
-	ret->how = UNWIND_BY_FRAME_POINTERS;
+	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
 	if (identify(pid, m, &fd, &wanted))
-		return;
+		return; /* it may have tables, which cannot be had */
 	entry = get_entry(t, &wanted, m->path);
 	anchor = known_anchor(entry, m->offset);
 	if (wish != TABLE_AS_IS &&

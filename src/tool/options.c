@@ -37,7 +37,7 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
 {
 	static const char *const names[] = {
-		[UNWIND_AUTO] = "auto", [UNWIND_FP] = "fp", [UNWIND_DWARF] = "dwarf"
+		[UNWIND_FP] = "fp", [UNWIND_AUTO] = "auto", [UNWIND_DWARF] = "dwarf"
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -19,8 +19,8 @@ enum tool tool_called(const char *path);
 
 /* How user stacks are walked. */
 enum unwind_mode {
-	UNWIND_AUTO,  /* as DWARF, where the kernel can; else as FP */
 	UNWIND_FP,    /* by frame pointers alone */
+	UNWIND_AUTO,  /* as DWARF, where the kernel can; else as FP */
 	UNWIND_DWARF, /* by tables, and by frame pointers what has none */
 };
 

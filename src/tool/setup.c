@@ -104,7 +104,22 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 /* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
 static void find_members(struct vma_offsets *ret)
 {
-	enum { PROT, OPS, PGOFF, FILE_OF, INODE, SB, INO, MTIME, MTIME_6_6, MTIME_6_11, DEV, N };
+	enum {
+		PROT,
+		OPS,
+		PGOFF,
+		FILE_OF,
+		INODE,
+		SB,
+		INO,
+		MTIME,
+		MTIME_6_6,
+		MTIME_6_11,
+		NS_6_11,
+		SIZE,
+		DEV,
+		N
+	};
 	static const struct kernel_member members[N] = {
 		[PROT] = { "vm_area_struct", "vm_page_prot" },
 		[OPS] = { "vm_area_struct", "vm_ops" },
@@ -116,6 +131,8 @@ static void find_members(struct vma_offsets *ret)
 		[MTIME] = { "inode", "i_mtime" },
 		[MTIME_6_6] = { "inode", "__i_mtime" },    /* Linux commit 12cd44023651 */
 		[MTIME_6_11] = { "inode", "i_mtime_sec" }, /* 3aa63a569c64 */
+		[NS_6_11] = { "inode", "i_mtime_nsec" },
+		[SIZE] = { "inode", "i_size" },
 		[DEV] = { "super_block", "s_dev" },
 	};
 	uint32_t at[N];
@@ -126,7 +143,11 @@ static void find_members(struct vma_offsets *ret)
 		return;
 	}
 	if (at[MTIME] == NO_MEMBER)
-		at[MTIME] = at[MTIME_6_6] != NO_MEMBER ? at[MTIME_6_6] : at[MTIME_6_11];
+		at[MTIME] = at[MTIME_6_6];
+	if (at[MTIME] == NO_MEMBER)
+		at[MTIME] = at[MTIME_6_11];
+	else
+		at[NS_6_11] = at[MTIME] + 8; /* struct timespec64 */
 	*ret = (struct vma_offsets){
 		.is_known = 1,
 		.vm_flags = at[PROT] + 8, /* behind it, since Linux 6.3 in a union (1c71222e5f23) */
@@ -136,7 +157,9 @@ static void find_members(struct vma_offsets *ret)
 		.f_inode = at[INODE],
 		.i_sb = at[SB],
 		.i_ino = at[INO],
+		.i_size = at[SIZE],
 		.i_mtime = at[MTIME],
+		.i_mtime_ns = at[NS_6_11],
 		.s_dev = at[DEV],
 	};
 	for (size_t i = 0; i < N; i++)

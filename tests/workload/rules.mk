@@ -70,7 +70,7 @@ $(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o
 	rm $@.plain
 
 # Without a dynamic linker, at fixed addresses or at any; and with another libc.
-$(WORKLOAD_DIR)/ways-%: tests/workload/ways.c tests/workload/work.c tests/workload/work.h
+$(WORKLOAD_DIR)/ways-static $(WORKLOAD_DIR)/ways-static-pie: $(WORKLOAD_DIR)/ways-%: tests/workload/ways.c tests/workload/work.c tests/workload/work.h
 	$(WORK_CC) $(NOFP) -fPIE -$* -o $@ $< tests/workload/work.c -pthread
 $(WORKLOAD_DIR)/%-musl: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
