@@ -101,44 +101,47 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 	return err;
 }
 
+/* Where the kernel has what tells which file is mapped. */
+enum {
+	PROT,
+	OPS,
+	PGOFF,
+	FILE_OF,
+	INODE,
+	SB,
+	INO,
+	MTIME,
+	MTIME_6_6,
+	MTIME_6_11,
+	NS_6_11,
+	SIZE,
+	DEV,
+	MEMBERS
+};
+
+static const struct kernel_member members[MEMBERS] = {
+	[PROT] = { "vm_area_struct", "vm_page_prot" },
+	[OPS] = { "vm_area_struct", "vm_ops" },
+	[PGOFF] = { "vm_area_struct", "vm_pgoff" },
+	[FILE_OF] = { "vm_area_struct", "vm_file" },
+	[INODE] = { "file", "f_inode" },
+	[SB] = { "inode", "i_sb" },
+	[INO] = { "inode", "i_ino" },
+	[MTIME] = { "inode", "i_mtime" },
+	[MTIME_6_6] = { "inode", "__i_mtime" },    /* Linux commit 12cd44023651 */
+	[MTIME_6_11] = { "inode", "i_mtime_sec" }, /* 3aa63a569c64 */
+	[NS_6_11] = { "inode", "i_mtime_nsec" },
+	[SIZE] = { "inode", "i_size" },
+	[DEV] = { "super_block", "s_dev" },
+};
+
 /* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
 static void find_members(struct vma_offsets *ret)
 {
-	enum {
-		PROT,
-		OPS,
-		PGOFF,
-		FILE_OF,
-		INODE,
-		SB,
-		INO,
-		MTIME,
-		MTIME_6_6,
-		MTIME_6_11,
-		NS_6_11,
-		SIZE,
-		DEV,
-		N
-	};
-	static const struct kernel_member members[N] = {
-		[PROT] = { "vm_area_struct", "vm_page_prot" },
-		[OPS] = { "vm_area_struct", "vm_ops" },
-		[PGOFF] = { "vm_area_struct", "vm_pgoff" },
-		[FILE_OF] = { "vm_area_struct", "vm_file" },
-		[INODE] = { "file", "f_inode" },
-		[SB] = { "inode", "i_sb" },
-		[INO] = { "inode", "i_ino" },
-		[MTIME] = { "inode", "i_mtime" },
-		[MTIME_6_6] = { "inode", "__i_mtime" },    /* Linux commit 12cd44023651 */
-		[MTIME_6_11] = { "inode", "i_mtime_sec" }, /* 3aa63a569c64 */
-		[NS_6_11] = { "inode", "i_mtime_nsec" },
-		[SIZE] = { "inode", "i_size" },
-		[DEV] = { "super_block", "s_dev" },
-	};
-	uint32_t at[N];
+	uint32_t at[MEMBERS];
 	struct error e;
 
-	if (kernel_types_read(KERNEL_BTF, members, N, at, &e)) {
+	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, at, &e)) {
 		log_debug("what is mapped is not asked of the kernel: %s", e.text);
 		return;
 	}
@@ -162,7 +165,7 @@ static void find_members(struct vma_offsets *ret)
 		.i_mtime_ns = at[NS_6_11],
 		.s_dev = at[DEV],
 	};
-	for (size_t i = 0; i < N; i++)
+	for (size_t i = 0; i < MEMBERS; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
 			ret->is_known = 0;
 }
