@@ -119,7 +119,9 @@ def check_event(program, event, n):
     ends = how_they_end(result)
     least = LEAST_OF_CLANG if what == programs.clang else LEAST_WHOLE
     print(f"{what.__name__}: {event}: {dict(ends)}")
-    assert sum(ends.values()) >= n and result.lost == 0, result
+    # A preemptible kernel skips hits while another program runs on the CPU, and that is said.
+    skipped = re.search(r"(\d+) another BPF program was running", result.err)
+    assert sum(ends.values()) >= n and result.lost == int(skipped[1] if skipped else 0), result
     assert ends["root"] + ends[NO_FRAME_POINTERS.get(what)] >= least * n, f"{dict(ends)}: {result}"
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
 
