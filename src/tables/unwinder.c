@@ -201,12 +201,13 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	while (!u->is_over && !u->n_urgent && !u->n_others)
 		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
 	u->is_busy = true;
-	if (u->n_urgent)
-		*ret = next_urgent(u);
-	else if (u->n_others)
-		*ret = u->others[--u->n_others];
 
 	bool is_over = u->is_over;
+
+	if (!is_over && u->n_urgent)
+		*ret = next_urgent(u);
+	else if (!is_over)
+		*ret = u->others[--u->n_others];
 
 	(void)pthread_mutex_unlock(&u->mutex);
 	return !is_over;
@@ -394,9 +395,10 @@ static bool is_asked(const struct wish *list, size_t n, const struct wish *wish)
 
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 {
-	const struct wish wish = { .kind = how == UNWINDER_IF_KNOWN ? WISH_LOOK_IF_KNOWN
-								    : WISH_LOOK,
-				   .tgid = tgid };
+	static const enum wish_kind kinds[] = { [UNWINDER_NOW] = WISH_LOOK,
+						[UNWINDER_SOMETIME] = WISH_LOOK_AHEAD,
+						[UNWINDER_IF_KNOWN] = WISH_LOOK_IF_KNOWN };
+	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
 
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)

@@ -67,6 +67,17 @@ static void begin_life(const struct follower *f, uint32_t tgid)
 		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
 }
 
+/* A command's children are known by the kernel alone. */
+static bool is_wanted(const struct run *r, uint32_t tgid)
+{
+	const struct number_list *pids = &r->opt->pids;
+
+	for (size_t i = 0; i < pids->n; i++)
+		if (pids->numbers[i] == tgid)
+			return true;
+	return !pids->n;
+}
+
 /* What is new of a process that it gives the programs what they walk by for. */
 static void tell_unwinder(struct run *r, const struct process_event *event)
 {
@@ -79,7 +90,7 @@ static void tell_unwinder(struct run *r, const struct process_event *event)
 		unwinder_fork(u, event->parent_pid, event->pid);
 	if (u && event->type == PROCESS_EXEC)
 		unwinder_exec(u, event->pid, event->time);
-	if (u && event->type == PROCESS_MAP)
+	if (u && event->type == PROCESS_MAP && is_wanted(r, event->pid))
 		unwinder_file(u, event->pid, &event->map);
 	if (u && (is_end || event->type == PROCESS_MAP))
 		unwinder_look(u, event->pid, UNWINDER_IF_KNOWN);
