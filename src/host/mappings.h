@@ -47,6 +47,9 @@ void mapping_list_fini(struct mapping_list *list);
 /* NULL where nothing executable is mapped. Lent by @list. */
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr);
 
+/* The kernel's pages of code in this process, *@ret_bytes of them; NULL: there are none. */
+const void *own_vdso(size_t *ret_bytes);
+
 /*
  * Open the file that @m maps in process @pid, through the process's own root
  * and never something else: device and inode must be those of the mapping, or

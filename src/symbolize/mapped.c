@@ -2,11 +2,8 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <unistd.h>
 
 #include "base/array.h"
-#include "base/cleanup.h"
 
 const char *mapped_module(const char *path)
 {
@@ -45,19 +42,10 @@ bool mapped_is_memory(const struct mapping *m)
 
 int mapped_open_vdso(struct image **ret, struct error *e)
 {
-	uintptr_t start = getauxval(AT_SYSINFO_EHDR);
-	cleanup(mapping_list_fini) struct mapping_list own = {};
-	int err = mapping_list_read(getpid(), &own, e);
+	size_t bytes = 0;
+	const void *vdso = own_vdso(&bytes);
 
-	if (err)
-		return err;
-
-	const struct mapping *m = start ? mapping_list_at(&own, start) : NULL;
-
-	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
+	if (!vdso)
 		return error_set(e, -ENOENT, "this process has no vdso");
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
-	const void *bytes = (const void *)start;
-
-	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
+	return image_open_memory(vdso, bytes, "[vdso]", ret, e);
 }

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -296,14 +295,15 @@ static bool find_anchor(const struct image *im, const struct mapping *m, struct 
 	return false;
 }
 
-static int open_vdso(const struct mapping *m, struct image **ret, struct error *e)
+/* Ours serves for all: 32-bit programs are not walked by tables. */
+static int open_vdso(struct image **ret, struct error *e)
 {
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
-	const void *bytes = (const void *)getauxval(AT_SYSINFO_EHDR);
+	size_t bytes = 0;
+	const void *vdso = own_vdso(&bytes);
 
-	if (!bytes)
+	if (!vdso)
 		return error_set(e, -ENOENT, "this process has no vdso");
-	return image_open_memory(bytes, m->end - m->start, "[vdso]", ret, e);
+	return image_open_memory(vdso, bytes, "[vdso]", ret, e);
 }
 
 static const struct anchor *known_anchor(const struct entry *entry, uint64_t offset)
@@ -342,7 +342,7 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, bool 
 	struct error e;
 	const char *slash = strrchr(m->path, '/');
 	const char *name = slash ? slash + 1 : m->path; /* as in what else is said of it */
-	int err = entry->is_vdso ? open_vdso(m, &im, &e) : image_open_fd(fd, name, &im, &e);
+	int err = entry->is_vdso ? open_vdso(&im, &e) : image_open_fd(fd, name, &im, &e);
 
 	if (err) {
 		log_debug("%s has no unwind table: %s", m->path, e.text);
