@@ -407,7 +407,8 @@ int attach_lives(const struct object *object, const struct features *features, u
 		const char *event;
 		enum program program;
 	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM },
-		       { "sched_process_exit", PROGRAM_END } };
+		       { "sched_process_exit", PROGRAM_END },
+		       { "vm_unmapped_area", PROGRAM_RESERVED } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {

@@ -197,8 +197,16 @@ struct trace_state {
 	__u64 pad1[8];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
+	/* With unwind tables: places found for new mappings, by process: reservations_of(). */
+	__u64 n_reserved[64];
 };
-_Static_assert(sizeof(struct trace_state) == 384, "abi");
+_Static_assert(sizeof(struct trace_state) == 896, "abi");
+
+/* Of process @tgid, and of those that share its number's low bits. */
+static inline __u32 reservations_of(__u32 tgid)
+{
+	return tgid % 64;
+}
 
 #define MAX_CPUS 4096
 

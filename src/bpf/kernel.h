@@ -17,6 +17,14 @@ struct pt_regs {
 #define CS_USER_64 0x33 /* __USER_CS; __USER32_CS is 0x23, and 0 is a kernel thread's */
 #define CS_RING_MASK 3
 
+/* include/linux/mm.h: what mmap() looks for a free place by. The same since Linux 3.7. */
+struct vm_unmapped_area_info {
+	unsigned long flags;
+	unsigned long length; /* bytes */
+};
+
+#define LAST_ERROR 4095 /* include/linux/err.h: addresses of so many last bytes are errors */
+
 /* What a function with a frame pointer leaves at (rbp). */
 struct user_frame {
 	unsigned long next;

@@ -44,6 +44,7 @@ static const struct {
 	[PROGRAM_PROGRAM] = { "on_program", "on_program", 0 },
 	[PROGRAM_END] = { "on_end", "on_end", 0 },
 	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
+	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
 };
 
 /* What libbpf said first when something failed: the reason. The rest is for --debug. */
@@ -155,8 +156,8 @@ static void size_maps(struct object *o, const struct object_options *options,
 	const uint32_t rows = least(options->max_rows, FIRST_ROWS);
 	const uint32_t chunks = least(options->max_chunks, FIRST_CHUNKS);
 
-	o->more_rows = options->max_rows - rows;
-	o->more_chunks = options->max_chunks - chunks;
+	o->level[LEVEL_STACKS].n = options->max_chunks - chunks;
+	o->level[LEVEL_COUNTS0].n = o->level[LEVEL_COUNTS1].n = options->max_rows - rows;
 	size_map(s->maps.counts0, rows, features);
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
@@ -242,7 +243,6 @@ int object_load(const struct object_options *options, const struct features *fea
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
 	o->outer_fd = -1;
-	o->more_counts_fds[0] = o->more_counts_fds[1] = o->more_stacks_fd = -1;
 	first_words.text[0] = '\0';
 	(void)libbpf_set_print(keep_first_words);
 
@@ -253,6 +253,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
 		return refuse(errno ? -errno : -EINVAL, e);
+	object_init_level(o);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
 	choose_programs(o, options, features);
@@ -273,9 +274,7 @@ void object_free(struct object *o)
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
-	cleanup_close_fd(&o->more_counts_fds[0]);
-	cleanup_close_fd(&o->more_counts_fds[1]);
-	cleanup_close_fd(&o->more_stacks_fd);
+	object_close_level(o);
 	unmap_memory(&o->hot);
 	unmap_memory(&o->rings);
 	unmap_memory(&o->events);
@@ -317,18 +316,6 @@ int object_program_for(const struct object *o, enum program program, uint32_t ta
 	return fd < 0 ? -errno : fd;
 }
 
-int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
-{
-	if (level)
-		return o->more_counts_fds[generation];
-	return bpf_map__fd(generation ? o->skeleton->maps.counts1 : o->skeleton->maps.counts0);
-}
-
-int object_stacks_fd(const struct object *o, unsigned level)
-{
-	return level ? o->more_stacks_fd : bpf_map__fd(o->skeleton->maps.stacks);
-}
-
 uint64_t *object_hot(const struct object *o)
 {
 	return o->hot.at;
@@ -347,56 +334,6 @@ const struct stream_event *object_events(const struct object *o)
 const uint64_t *object_calls(const struct object *o)
 {
 	return o->calls.at;
-}
-
-/* A map of the second level: as @like, with @n entries, and then entry @at of @outer. */
-struct level_map {
-	const struct bpf_map *like, *outer;
-	uint32_t n;
-	__u32 at;
-	int *fd; /* -1 until it is there */
-	pthread_t thread;
-};
-
-static void *add_map(void *argument)
-{
-	struct level_map *m = argument;
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(m->like));
-	int fd = bpf_map_create(bpf_map__type(m->like), "more", bpf_map__key_size(m->like),
-				bpf_map__value_size(m->like), m->n, &opts);
-
-	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY)) {
-		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
-			  strerror(errno));
-		cleanup_close_fd(&fd);
-	}
-	*m->fd = fd;
-	return NULL;
-}
-
-/*
- * Side by side: each such update waits for RCU behind it, for longer than what the first
- * level has room for.
- */
-void object_add_level(struct object *o)
-{
-	const struct stackcount_bpf *s = o->skeleton;
-	struct level_map maps[] = {
-		{ s->maps.stacks, s->maps.more_stacks, o->more_chunks, 0, &o->more_stacks_fd, 0 },
-		{ s->maps.counts0, s->maps.more_counts, o->more_rows, 0, &o->more_counts_fds[0],
-		  0 },
-		{ s->maps.counts1, s->maps.more_counts, o->more_rows, 1, &o->more_counts_fds[1],
-		  0 },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
-		if (maps[i].n && pthread_create(&maps[i].thread, NULL, add_map, &maps[i]) != 0)
-			maps[i].thread = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
-		if (maps[i].n && maps[i].thread)
-			(void)pthread_join(maps[i].thread, NULL);
-	o->more_rows = 0;
-	o->more_chunks = 0;
 }
 
 struct life_count *object_lives(const struct object *o)

@@ -25,6 +25,7 @@ enum program {
 	PROGRAM_PROGRAM, /* these two tell the lives of processes apart */
 	PROGRAM_END,
 	PROGRAM_BIRTH, /* a child has mapped what its parent has */
+	PROGRAM_RESERVED, /* what was mapped at a place has gone */
 	PROGRAM_N,
 };
 
@@ -62,9 +63,12 @@ int object_counts_fd(const struct object *object, unsigned generation, unsigned 
 int object_stacks_fd(const struct object *object, unsigned level);
 
 /*
- * Put the second level behind the maps, unless it is there or not needed. Without it the room is
- * smaller; so what fails is told to --debug alone.
+ * Begin to put the second level behind the maps, unless it is there or not needed: that waits for
+ * RCU, some milliseconds. Without it the room is smaller; so what fails is told to --debug alone.
  */
+void object_begin_level(struct object *object);
+
+/* The same, and wait until it is there. */
 void object_add_level(struct object *object);
 
 /* The map 'hot', by hot_index(). Lent by @object. */

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <bpf/libbpf.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,15 +16,28 @@ struct mapped {
 	size_t bytes;
 };
 
+/* A map of the second level. */
+struct level_map {
+	const struct bpf_map *like, *outer;
+	uint32_t n;       /* entries; 0: there is none */
+	__u32 at;         /* its entry in @outer */
+	int fd;           /* -1 until it is there */
+	pthread_t thread; /* that makes it; 0: none */
+};
+
+enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS };
+
 struct object {
 	struct stackcount_bpf *skeleton;
-	uint32_t more_rows; /* of one generation, in the second level; 0: there is none */
-	uint32_t more_chunks;
-	int more_counts_fds[2]; /* the second level; -1 until it is there */
-	int more_stacks_fd;
+	struct level_map level[LEVEL_MAPS];
+	bool has_begun_level;
 	struct mapped hot, rings, events, calls, lives;
 	struct mapped slabs[MOST_SLABS];
 	uint32_t n_slabs;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
+
+/* object_level.c: before anything else, the skeleton being there; and at the end. */
+void object_init_level(struct object *object);
+void object_close_level(struct object *object);

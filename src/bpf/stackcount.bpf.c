@@ -364,3 +364,48 @@ int on_end(void *ctx __attribute__((unused)))
 		forget_space(ids);
 	return 0;
 }
+
+/* Does what the space in @slot says lie in [@start, @end)? */
+static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
+{
+	const __u32 mappings = slot->space.mappings;
+
+	find_mapping(slot, end - 1);
+	return slot->search.low &&
+	       load_word(slot, PLACE(mappings, unwind_mapping, slot->search.low - 1, end)) &&
+	       slot->word > start;
+}
+
+/*
+ * The kernel has found a free place for a mapping of this process. What is said to be mapped there
+ * has gone, and something else will be there before user space knows: from now on the kernel itself
+ * is asked. (A library that is loaded has such a place for all its segments.) In the tracepoint the
+ * memory map is locked: before this is over, no thread has code there.
+ */
+SEC("?raw_tp")
+int on_reserved(struct bpf_raw_tracepoint_args *ctx)
+{
+	const __u64 start = ctx->args[0];
+	const __u32 tgid = current_tgid();
+	struct vm_unmapped_area_info info = {};
+	const struct unwind_space *space;
+	struct scratch_slot *slot;
+	bool is_there = true;
+
+	if (start > ~0ULL - LAST_ERROR)
+		return 0;
+	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
+	space = bpf_map_lookup_elem(&spaces, &tgid);
+	if (!space)
+		return 0;
+	slot = claim_scratch(HIT_TRACEPOINT, true);
+	if (slot && bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]) == 0) {
+		slot->space = *space;
+		is_there = is_mapped_between(slot, start, start + info.length);
+	}
+	if (slot)
+		release_scratch(slot);
+	if (is_there)
+		forget_space(tgid);
+	return 0;
+}

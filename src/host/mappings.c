@@ -179,6 +179,21 @@ const void *own_vdso(size_t *ret_bytes)
 	return (const void *)start;
 }
 
+static bool is_equal(const struct mapping *a, const struct mapping *b)
+{
+	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
+	       a->dev == b->dev && a->inode == b->inode && strcmp(a->path, b->path) == 0;
+}
+
+bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_list *b)
+{
+	bool ret = a->n == b->n;
+
+	for (size_t i = 0; ret && i < a->n; i++)
+		ret = is_equal(&a->mappings[i], &b->mappings[i]);
+	return ret;
+}
+
 void mapping_list_fini(struct mapping_list *list)
 {
 	free(list->mappings);

@@ -44,6 +44,8 @@ bool mapping_cut_deleted(const char *path, size_t *n);
 
 void mapping_list_fini(struct mapping_list *list);
 
+bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_list *b);
+
 /* NULL where nothing executable is mapped. Lent by @list. */
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr);
 

@@ -130,7 +130,8 @@ static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *
 	return err;
 }
 
-static void forget(struct unwinder *u, uint32_t tgid)
+/* What it has mapped has changed: the kernel is asked until it has been looked at again. */
+static void retract(struct unwinder *u, uint32_t tgid)
 {
 	struct known *known = known_of(u, tgid);
 	struct error e;
@@ -139,16 +140,21 @@ static void forget(struct unwinder *u, uint32_t tgid)
 		log_debug("%s", e.text);
 	drop(u, &known->space);
 	known->space = (struct unwind_space){};
-	known->is_known = false;
 }
 
-/* True: all tables are there. */
-static bool find_all(struct unwinder *u, const struct mapping_list *list, enum table_wish wish,
-		     struct unwind_mapping *ret)
+static void forget(struct unwinder *u, uint32_t tgid)
+{
+	retract(u, tgid);
+	known_of(u, tgid)->is_known = false;
+}
+
+/* Of the first @n of @list. True: all tables are there. */
+static bool find_all(struct unwinder *u, const struct mapping_list *list, size_t n,
+		     enum table_wish wish, struct unwind_mapping *ret)
 {
 	bool is_complete = true;
 
-	for (size_t i = 0; i < list->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		const struct mapping *m = &list->mappings[i];
 
 		ret[i] = (struct unwind_mapping){ .start = m->start, .end = m->end };
@@ -158,29 +164,62 @@ static bool find_all(struct unwinder *u, const struct mapping_list *list, enum t
 	return is_complete;
 }
 
+static uint64_t n_reserved(const struct unwinder *u, uint32_t tgid)
+{
+	return __atomic_load_n(&object_state(u->object)->n_reserved[reservations_of(tgid)],
+			       __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Is @list what it still has mapped? Where nothing was mapped anew since @before, nothing took the
+ * place of anything. The programs take a place's change for their own business only if they have
+ * been told what was there: so ask when that is done.
+ */
+static bool is_still(const struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+		     uint64_t before)
+{
+	cleanup(mapping_list_fini) struct mapping_list now = {};
+	struct error e;
+
+	if (n_reserved(u, tgid) == before)
+		return true;
+	return mapping_list_read(tgid, &now, &e) == 0 && mapping_list_is_equal(list, &now);
+}
+
+/* Tell the programs of @list, by tables that are there, or that are made first if @wish is so. */
+static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+		   enum table_wish wish, uint64_t before, bool *ret_is_complete, struct error *e)
+{
+	const size_t n = list->n < MOST_MAPPINGS ? list->n : MOST_MAPPINGS;
+	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
+	bool is_still_so;
+	int err;
+
+	*ret_is_complete = find_all(u, list, n, wish, mappings);
+	is_still_so = is_still(u, tgid, list, before);
+	err = is_still_so ? tell(u, tgid, mappings, n, e) : 0;
+	if (!err && !(is_still_so && is_still(u, tgid, list, before)))
+		retract(u, tgid);
+	return err;
+}
+
 static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_free struct unwind_mapping *mappings = NULL;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t before = n_reserved(u, tgid);
+	bool is_complete;
 	int err = mapping_list_read(tgid, &list, e);
 
 	if (err || !list.n) {
 		forget(u, tgid);
 		return 0;
 	}
-	if (list.n > MOST_MAPPINGS)
-		list.n = MOST_MAPPINGS;
 	known_of(u, tgid)->looked = now;
-	mappings = xcalloc(list.n, sizeof(*mappings));
-
-	bool is_complete = find_all(u, &list, TABLE_AS_IS, mappings);
-
-	err = tell(u, tgid, mappings, list.n, e);
-	if (err || is_complete)
-		return err;
-	(void)find_all(u, &list, wish, mappings);
-	return tell(u, tgid, mappings, list.n, e);
+	err = tell_of(u, tgid, &list, TABLE_AS_IS, before, &is_complete, e);
+	if (!err && !is_complete)
+		err = tell_of(u, tgid, &list, wish, before, &is_complete, e);
+	return err;
 }
 
 static struct wish next_urgent(struct unwinder *u)

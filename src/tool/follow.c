@@ -33,7 +33,8 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 		return err;
 	}
 	f->run = r;
-	f->proc = opendir("/proc");
+	/* Of what a command starts, nothing is there yet. */
+	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
 		f->lives = object_lives(r->object);
 	*ret = f;
@@ -135,6 +136,8 @@ static void look_at(const struct follower *f, uint32_t tgid)
 	const struct run *r = f->run;
 	const bool is_chosen = r->opt->pids.n || r->opt->command;
 
+	if (!is_wanted(r, tgid))
+		return;
 	symbolizer_look(names_of(f), tgid);
 	if (r->unwinder)
 		unwinder_look(r->unwinder, tgid, is_chosen ? UNWINDER_IF_KNOWN : UNWINDER_SOMETIME);

@@ -288,10 +288,10 @@ static int start(struct run *r, struct error *e)
 		err = r->tool->start(r, e);
 	if (!err)
 		err = r->tool->put_header(r, e);
+	if (!err && r->features.on_demand_maps)
+		object_begin_level(r->object);
 	if (!err && r->command.pid)
 		err = run_command(r, e);
-	if (!err && r->features.on_demand_maps)
-		object_add_level(r->object);
 	return err;
 }
 

@@ -178,6 +178,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 {
 	const struct features *features = setup->features;
 	const char *lockdown = host_lockdown();
+	const bool may_read = !lockdown || strcmp(lockdown, "confidentiality") != 0;
 	struct error none;
 
 	if (setup->options->unwind == UNWIND_FP)
@@ -189,7 +190,9 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 	}
 	o->config.unwind = 1;
 	find_members(&o->config.vma);
-	if (!o->config.has_pidns && !(lockdown && strcmp(lockdown, "confidentiality") == 0) &&
+	if (may_read)
+		o->programs |= 1U << PROGRAM_RESERVED;
+	if (!o->config.has_pidns && may_read &&
 	    host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
 				  &o->config.fork_child_offset, &none) == 0)
 		o->programs |= 1U << PROGRAM_BIRTH;

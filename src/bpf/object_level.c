@@ -1,0 +1,82 @@
+/* The second level of the maps for rows and stacks: larger, and made while the first fills. */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "bpf/object_internal.h"
+
+int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
+{
+	const struct level_map *more = &o->level[generation ? LEVEL_COUNTS1 : LEVEL_COUNTS0];
+
+	return level ? __atomic_load_n(&more->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(more->like);
+}
+
+int object_stacks_fd(const struct object *o, unsigned level)
+{
+	const struct level_map *more = &o->level[LEVEL_STACKS];
+
+	return level ? __atomic_load_n(&more->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(more->like);
+}
+
+void object_init_level(struct object *o)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+
+	o->level[LEVEL_STACKS] = (struct level_map){ s->maps.stacks, s->maps.more_stacks, .fd = -1 };
+	o->level[LEVEL_COUNTS0] =
+		(struct level_map){ s->maps.counts0, s->maps.more_counts, .at = 0, .fd = -1 };
+	o->level[LEVEL_COUNTS1] =
+		(struct level_map){ s->maps.counts1, s->maps.more_counts, .at = 1, .fd = -1 };
+}
+
+/* User space knows of a map before the programs do: what they put into it is read. */
+static void *add_map(void *argument)
+{
+	struct level_map *m = argument;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(m->like));
+	const int fd = bpf_map_create(bpf_map__type(m->like), "more", bpf_map__key_size(m->like),
+				      bpf_map__value_size(m->like), m->n, &opts);
+
+	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))
+		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
+			  strerror(errno));
+	return NULL;
+}
+
+/*
+ * Side by side: each such update waits for RCU behind it, for longer than what the first level has
+ * room for.
+ */
+void object_begin_level(struct object *o)
+{
+	if (o->has_begun_level)
+		return;
+	o->has_begun_level = true;
+	for (size_t i = 0; i < ARRAY_SIZE(o->level); i++)
+		if (o->level[i].n &&
+		    pthread_create(&o->level[i].thread, NULL, add_map, &o->level[i]) != 0)
+			o->level[i].thread = 0;
+}
+
+void object_add_level(struct object *o)
+{
+	object_begin_level(o);
+	for (size_t i = 0; i < ARRAY_SIZE(o->level); i++)
+		if (o->level[i].thread)
+			(void)pthread_join(o->level[i].thread, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(o->level); i++)
+		o->level[i].thread = 0;
+}
+
+void object_close_level(struct object *o)
+{
+	if (o->has_begun_level)
+		object_add_level(o);
+	for (size_t i = 0; o->skeleton && i < ARRAY_SIZE(o->level); i++)
+		cleanup_close_fd(&o->level[i].fd);
+}
