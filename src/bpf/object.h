@@ -103,6 +103,10 @@ size_t object_spaces(const struct object *object, struct unwind_space *to, size_
 must_check int object_set_space(const struct object *object, uint32_t tgid,
 				const struct unwind_space *space, struct error *e);
 
+/* The same of one that is there. False: the programs have taken it away. */
+bool object_replace_space(const struct object *object, uint32_t tgid,
+			  const struct unwind_space *space);
+
 /* What files are walked by, whoever maps them; NULL: not known any more. */
 must_check int object_set_file(const struct object *object, const struct unwind_file_key *key,
 			       const struct unwind_file *file, struct error *e);

@@ -70,6 +70,12 @@ int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_
 	return 0;
 }
 
+bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
+{
+	return bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.spaces), &tgid, space,
+				   BPF_EXIST) == 0;
+}
+
 int object_set_file(const struct object *o, const struct unwind_file_key *key,
 		    const struct unwind_file *file, struct error *e)
 {

@@ -32,9 +32,19 @@ struct unwind_space {
 	__u32 mappings; /* place of @n struct unwind_mapping, by rising address, none overlapping */
 	__u32 n;
 	__u32 number; /* another one whenever anything is different; not 0 */
-	__u32 pad;
+	__u32 unsure; /* 0, or space_unsure(): not what is mapped, if more was reserved since */
 };
 _Static_assert(sizeof(struct unwind_space) == 16, "abi");
+
+/*
+ * User space says what was mapped a moment ago. From then on the programs take a space away where
+ * something else comes to a place in it; what came before is to be seen in trace_state.n_reserved,
+ * @n_reserved of which had been counted before user space looked.
+ */
+static inline __u32 space_unsure(__u64 n_reserved)
+{
+	return (__u32)n_reserved | 1U << 31;
+}
 
 #define MOST_SPACES 32768
 #define MOST_MAPPINGS 65536

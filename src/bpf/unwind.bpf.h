@@ -479,9 +479,19 @@ static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 ma
 	return true;
 }
 
+static __always_inline const struct unwind_space *find_space(__u32 tgid)
+{
+	const __u64 *n_reserved = &trace_state.n_reserved[reservations_of(tgid)];
+	const struct unwind_space *space = bpf_map_lookup_elem(&spaces, &tgid);
+
+	if (space && space->unsure && space->unsure != space_unsure(*(volatile __u64 *)n_reserved))
+		return NULL;
+	return space;
+}
+
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
-	const struct unwind_space *space = bpf_map_lookup_elem(&spaces, &tgid);
+	const struct unwind_space *space = find_space(tgid);
 	struct walked *walked = &slot->walked[SIDE_USER];
 
 	*walked = (struct walked){ .n = 1 };

@@ -109,12 +109,17 @@ static void drop(struct unwinder *u, const struct unwind_space *space)
 	unwind_memory_drop(u->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
 }
 
-/* From now on the programs take that for what process @tgid has mapped. */
+/*
+ * The programs take that for what process @tgid has mapped, unless more was mapped than the
+ * @n_reserved times that had been counted before it was looked at.
+ */
 static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list, size_t n,
-		struct error *e)
+		uint64_t n_reserved, struct error *e)
 {
 	struct known *known = known_of(u, tgid);
-	struct unwind_space space = { .n = (uint32_t)n, .number = ++u->last_space };
+	struct unwind_space space = { .n = (uint32_t)n,
+				      .number = ++u->last_space,
+				      .unsure = space_unsure(n_reserved) };
 	int err;
 
 	do
@@ -164,42 +169,49 @@ static bool find_all(struct unwinder *u, const struct mapping_list *list, size_t
 	return is_complete;
 }
 
-static uint64_t n_reserved(const struct unwinder *u, uint32_t tgid)
+static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
 {
 	return __atomic_load_n(&object_state(u->object)->n_reserved[reservations_of(tgid)],
 			       __ATOMIC_ACQUIRE);
 }
 
-/*
- * Is @list what it still has mapped? Where nothing was mapped anew since @before, nothing took the
- * place of anything. The programs take a place's change for their own business only if they have
- * been told what was there: so ask when that is done.
- */
+/* Is @list what it still has mapped? Where nothing was mapped since, nothing took any place. */
 static bool is_still(const struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
-		     uint64_t before)
+		     uint64_t n_reserved)
 {
 	cleanup(mapping_list_fini) struct mapping_list now = {};
 	struct error e;
 
-	if (n_reserved(u, tgid) == before)
+	if (count_reserved(u, tgid) == n_reserved)
 		return true;
 	return mapping_list_read(tgid, &now, &e) == 0 && mapping_list_is_equal(list, &now);
 }
 
+/* What was told is so: what came since is in @list, or the programs have seen it come. */
+static void confirm(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+		    uint64_t n_reserved)
+{
+	struct known *known = known_of(u, tgid);
+
+	known->space.unsure = 0;
+	if (!is_still(u, tgid, list, n_reserved) ||
+	    !object_replace_space(u->object, tgid, &known->space))
+		retract(u, tgid);
+}
+
 /* Tell the programs of @list, by tables that are there, or that are made first if @wish is so. */
 static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
-		   enum table_wish wish, uint64_t before, bool *ret_is_complete, struct error *e)
+		   enum table_wish wish, uint64_t n_reserved, bool *ret_is_complete,
+		   struct error *e)
 {
 	const size_t n = list->n < MOST_MAPPINGS ? list->n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
-	bool is_still_so;
 	int err;
 
 	*ret_is_complete = find_all(u, list, n, wish, mappings);
-	is_still_so = is_still(u, tgid, list, before);
-	err = is_still_so ? tell(u, tgid, mappings, n, e) : 0;
-	if (!err && !(is_still_so && is_still(u, tgid, list, before)))
-		retract(u, tgid);
+	err = tell(u, tgid, mappings, n, n_reserved, e);
+	if (!err)
+		confirm(u, tgid, list, n_reserved);
 	return err;
 }
 
@@ -207,7 +219,7 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	const uint64_t before = n_reserved(u, tgid);
+	const uint64_t n_reserved = count_reserved(u, tgid);
 	bool is_complete;
 	int err = mapping_list_read(tgid, &list, e);
 
@@ -216,9 +228,9 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 		return 0;
 	}
 	known_of(u, tgid)->looked = now;
-	err = tell_of(u, tgid, &list, TABLE_AS_IS, before, &is_complete, e);
+	err = tell_of(u, tgid, &list, TABLE_AS_IS, n_reserved, &is_complete, e);
 	if (!err && !is_complete)
-		err = tell_of(u, tgid, &list, wish, before, &is_complete, e);
+		err = tell_of(u, tgid, &list, wish, n_reserved, &is_complete, e);
 	return err;
 }
 

@@ -358,7 +358,7 @@ LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
 
 
 def test_a_library_in_the_place_of_another(workload):
-    with workload("swap", LATE, NEXT, 100) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+    with workload("swap", LATE, NEXT, 100, 0) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("swapped")
         wait_until_read(tool)
@@ -369,7 +369,7 @@ def test_a_library_in_the_place_of_another(workload):
 
 
 def test_a_library_in_the_place_of_another_as_events(workload):
-    with workload("swap", LATE, NEXT, 100) as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+    with workload("swap", LATE, NEXT, 100, 0) as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         tool.wait_live()
         work.go().wait_for("swapped")
         work.go()

@@ -15,12 +15,13 @@ from pathlib import Path
 import programs
 import pytest
 from kernel import DEVICES
+from snoop import snoop
 from tool import GETPPID, Tool, Workload, chains, read_folded, trace, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 
 DWARF = ("--unwind", "dwarf", "-U", "-f")
-LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
+LATE, NEXT = workload_path("liblate-nofp.so"), workload_path("libnext-nofp.so")
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -77,7 +78,7 @@ def test_through_signals_of_a_libc_without_unwind_tables(workload):
 
 def test_a_library_in_the_place_of_another(workload):
     """Hits before its table is known are marked, and their innermost frames are right."""
-    work = workload("swap-nofp", LATE, NEXT, 100)
+    work = workload("swap-nofp", LATE, NEXT, 100, 0)
     with Tool([*DWARF, "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("swapped")
@@ -92,6 +93,26 @@ def test_a_library_in_the_place_of_another(workload):
     found = chains(result)
     assert found.get(first, 0) + marked == 100 and found[second] == 100, result
     assert sum(n for _, n in lines) == 200, result
+
+
+def test_libraries_that_take_turns_at_one_place(workload):
+    """However fast: none is walked by the table of the one before. Once both are known, all are whole."""
+    work = workload("swap-nofp", LATE, NEXT, 5, 1000)
+    with snoop(*DWARF, "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        tool.wait_idle()
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    found = Counter()
+    for (_, *parts), n in read_folded(result.out):
+        assert parts[0].startswith("[cut: no ") or parts[-3] == "run", (parts, result)
+        found[parts[0].startswith("[cut"), parts[-1]] += n
+    for name in ("late_hit", "next_hit"):
+        total = sum(n for chain, n in expected.items() if chain.endswith(name))
+        assert found[False, name] + found[True, name] == total, (found, result)
+        assert found[False, name] >= total - 10, (found, result)
 
 
 @machine

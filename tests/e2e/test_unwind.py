@@ -195,26 +195,33 @@ def test_tables_for_which_there_is_no_memory_are_told_of():
 
 
 @pytest.mark.needs("machine")
-def test_tables_that_are_not_used_make_room():
+def test_tables_that_are_not_used_make_room(tmp_path):
     """node's and clang's together take more than there is: who comes later has its own."""
     whole = rb"^node;(?!\[cut).*;node::.* 1$"
+    asked, done = tmp_path / "asked", tmp_path / "done"
+    os.mkfifo(asked)
+    done.touch()
+    shell = ["--", "sh", "-c", f"while read -r line; do $line >&2; echo >> {done}; done < {asked}"]
     deadline = time.monotonic() + PATIENCE_S
-    with snoop(*DWARF, "--unwind-memory", "8M", "-U", "-f", "t:syscalls:sys_enter_brk") as tool:
-        tool.wait_live()
+    with snoop(*DWARF, "--unwind-memory", "8M", "-U", "-f", "t:syscalls:sys_enter_brk", *shell) as tool:
+        with asked.open("w", buffering=1, encoding="ascii") as line:
 
-        def run_until(is_seen, *command):
-            while not is_seen():
-                assert time.monotonic() < deadline, tool.so_far()
-                subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            def run_until(is_seen, command):
+                while not is_seen():
+                    n_done = done.stat().st_size
+                    line.write(command + "\n")
+                    while done.stat().st_size == n_done:
+                        assert time.monotonic() < deadline, tool.so_far()
+                        time.sleep(0.01)
 
-        def n_whole():
-            return len(re.findall(whole, tool.bytes("stdout"), re.M))
+            def n_whole():
+                return len(re.findall(whole, tool.bytes("stdout"), re.M))
 
-        run_until(n_whole, "node", "-e", "")
-        run_until(lambda: b" make room for others" in tool.bytes("stderr"), "clang", "--version")
-        n_before = n_whole()
-        run_until(lambda: n_whole() > n_before, "node", "-e", "")
-        result = tool.end().ok()
+            run_until(n_whole, "node -e 0")
+            run_until(lambda: b" make room for others" in tool.bytes("stderr"), "clang --version")
+            n_before = n_whole()
+            run_until(lambda: n_whole() > n_before, "node -e 0")
+        result = tool.wait().ok()
     assert result.err.count(" make room for others") == 1, result
     assert result.lost == 0, result
 

@@ -10,6 +10,7 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 .PHONY: workload
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
+	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder) \
 	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
@@ -49,6 +50,15 @@ $(WORKLOAD_DIR)/liblate.so: tests/workload/late.c tests/workload/work.h
 $(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+
+# Frames of other sizes than the two above.
+$(WORKLOAD_DIR)/liblate-nofp.so: tests/workload/late.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) $(NOFP) -fPIC -shared -o $@ $<
+
+$(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) $(NOFP) -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
 # As distributions build theirs: optimized, without frame pointers.
 NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS
