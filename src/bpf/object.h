@@ -24,7 +24,7 @@ enum program {
 	PROGRAM_EXIT,
 	PROGRAM_PROGRAM, /* these two tell the lives of processes apart */
 	PROGRAM_END,
-	PROGRAM_BIRTH, /* a child has mapped what its parent has */
+	PROGRAM_BIRTH,    /* a child has mapped what its parent has */
 	PROGRAM_RESERVED, /* what was mapped at a place has gone */
 	PROGRAM_N,
 };

@@ -26,7 +26,8 @@ void object_init_level(struct object *o)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 
-	o->level[LEVEL_STACKS] = (struct level_map){ s->maps.stacks, s->maps.more_stacks, .fd = -1 };
+	o->level[LEVEL_STACKS] =
+		(struct level_map){ s->maps.stacks, s->maps.more_stacks, .fd = -1 };
 	o->level[LEVEL_COUNTS0] =
 		(struct level_map){ s->maps.counts0, s->maps.more_counts, .at = 0, .fd = -1 };
 	o->level[LEVEL_COUNTS1] =

@@ -286,7 +286,8 @@ int on_birth(void *ctx)
 	struct unwind_space space;
 	__u32 child = 0;
 
-	if (!own || own->unsure || bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset))
+	if (!own || own->unsure ||
+	    bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset))
 		return 0;
 	space = *own;
 	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);

@@ -341,17 +341,6 @@ static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_reg
 }
 
 /*
- * Code without CFI that calls: by the ABI rbp is 0 in the outermost frame, and what starts programs
- * sees to that (ld.so's _dl_start_user: "xor %ebp, %ebp", before it calls constructors).
- */
-static __always_inline enum unwind_end unwind_end_of_rows(const struct unwind_regs *regs)
-{
-	return unwind_is_known(regs, UNWIND_RBP) && !regs->is_exact && !regs->of[UNWIND_RBP]
-		       ? UNWIND_END_ROOT
-		       : UNWIND_END_NO_ROW;
-}
-
-/*
  * One step. @regs become the caller's; if the walk does not go on, they are of no use. @read is
  * given
  * @from, and called at most 17 times.
@@ -361,7 +350,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 {
 	switch (rule.how & 15) {
 	case UNWIND_NO_ROW:
-		return unwind_end_of_rows(regs);
+		return UNWIND_END_NO_ROW;
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
 	case UNWIND_FRAMES:

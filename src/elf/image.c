@@ -201,6 +201,11 @@ size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t 
 	return n;
 }
 
+uint64_t image_entry(const struct image *im)
+{
+	return im->entry;
+}
+
 bool image_is_64_bit(const struct image *im)
 {
 	return im->is_64_bit;

@@ -72,6 +72,9 @@ typedef int image_usdt_visit(void *context, const struct image_usdt *probe);
 must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context,
 			       struct error *e);
 
+/* Where a program begins, as the file's header says; of a library it may be anything. */
+uint64_t image_entry(const struct image *im);
+
 /* The first @n bytes of machine code at @vaddr; returns how many the file holds there (0: none). */
 size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
 

@@ -60,6 +60,7 @@ struct image {
 	void *memory;   /* the same as @data, to release */
 	bool is_mapped; /* else on the heap */
 	bool is_64_bit;
+	uint64_t entry; /* vaddr, as its header says */
 	bool has_64_bit_code;
 	struct segment *segments;
 	size_t n_segments;

@@ -387,22 +387,33 @@ static void sort_fdes(struct reader *r)
 	}
 }
 
-/* Entries are sorted, before and after. */
-static void add_signal_return(struct reader *r)
+/* Code that has no entry gets one, of the last CIE. */
+static void add_place(struct reader *r, const struct cfi_stubs *place)
 {
-	struct cfi_stubs place;
+	struct cfi_fde fde = { place->start, place->end, place->program, 0,
+			       (uint32_t)r->n_cies - 1 };
+
+	if (cut_to_code(r, &fde))
+		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
+}
+
+/* Entries are sorted, before and after. */
+static void add_places(struct reader *r)
+{
+	struct cfi_stubs places[CFI_MAX_ROOTS];
 	struct common common = {};
+	size_t n = cfi_find_roots(r->im, r->fdes, r->n_fdes, places);
 
-	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, &place))
-		return;
-
-	struct cfi_fde fde = { place.start, place.end, place.program, 0, (uint32_t)r->n_cies };
-
-	if (!cut_to_code(r, &fde))
+	cfi_roots_cie(&common.cie);
+	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	for (size_t i = 0; i < n; i++)
+		add_place(r, &places[i]);
+	sort_fdes(r);
+	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return;
 	cfi_signal_cie(&common.cie);
-	array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	add_place(r, places);
 	sort_fdes(r);
 }
 
@@ -482,6 +493,6 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	add_stubs(&r);
 	sort_fdes(&r);
-	add_signal_return(&r);
+	add_places(&r);
 	return run_fdes(&r, visit, context);
 }

@@ -11,6 +11,12 @@
  * And what handlers of signals return to, of which musl and Go say nothing:
  *
  *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
+ *
+ * And where all begins, of which the loaders of glibc and musl, and musl's clone(), say nothing. A
+ * program's entry point; in a library it may be any code, so it must look like one:
+ *
+ *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
+ *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
  */
 #include <string.h>
 
@@ -62,7 +68,10 @@ void cfi_stubs_cie(struct cfi_cie *ret)
 	(void)cfi_run_initial(ret, initial, sizeof(initial));
 }
 
-static const uint8_t signal_return[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+struct code {
+	const char *bytes;
+	size_t n;
+};
 
 /* def_cfa_expression *(rsp + 160); expression: rbx at rsp + 128, rbp 120, rsp 160, rip 168 */
 static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x10, 0x03,
@@ -78,28 +87,26 @@ static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x
 #define MAX_SEARCHED_BYTES (16UL << 20)
 
 /*
- * In [@start, @end) of @text. What returns there is looked up by the byte before, so that is taken
- * for a part of it; libcs have a nop there, or what aligns it.
+ * @code in [@start, @end) of @text. What returns to its beginning is looked up by the byte before,
+ * so that is taken for a part of it; libcs have a nop there, or what aligns it.
  */
 static bool find_in(const struct image_section *text, uint64_t start, uint64_t end,
-		    struct cfi_stubs *ret)
+		    const struct code *code, struct cfi_stubs *ret)
 {
 	const uint8_t *at;
 
 	if (start >= end || end - start < LEAST_GAP_BYTES)
 		return false;
-	at = memmem(text->data + (start - text->vaddr) + 1, end - start - 1, signal_return,
-		    sizeof(signal_return));
+	at = memmem(text->data + (start - text->vaddr) + 1, end - start - 1, code->bytes, code->n);
 	if (!at)
 		return false;
-	*ret = (struct cfi_stubs){ .program = signal_initial };
 	ret->start = text->vaddr + (uint64_t)(at - text->data) - 1;
-	ret->end = ret->start + 1 + sizeof(signal_return);
+	ret->end = ret->start + 1 + code->n;
 	return true;
 }
 
-bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
-			    struct cfi_stubs *ret)
+static bool find_in_gaps(const struct image *im, const struct cfi_fde *fdes, size_t n,
+			 const struct code *code, struct cfi_stubs *ret)
 {
 	struct image_section text;
 	uint64_t at, end;
@@ -110,15 +117,74 @@ bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, 
 	at = text.vaddr;
 	end = at + (text.size < MAX_SEARCHED_BYTES ? text.size : MAX_SEARCHED_BYTES);
 	for (size_t i = 0; i < n && !is_found && at < end; i++) {
-		is_found = find_in(&text, at, fdes[i].start < end ? fdes[i].start : end, ret);
+		is_found = find_in(&text, at, fdes[i].start < end ? fdes[i].start : end, code, ret);
 		if (fdes[i].end > at)
 			at = fdes[i].end;
 	}
-	return is_found || find_in(&text, at, end, ret);
+	return is_found || find_in(&text, at, end, code, ret);
+}
+
+bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
+			    struct cfi_stubs *ret)
+{
+	static const struct code code = { "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9 };
+
+	*ret = (struct cfi_stubs){ .program = signal_initial };
+	return find_in_gaps(im, fdes, n, &code, ret);
 }
 
 void cfi_signal_cie(struct cfi_cie *ret)
 {
 	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8, .is_signal = true };
 	(void)cfi_run_initial(ret, signal_initial, sizeof(signal_initial));
+}
+
+#define MAX_ENTRY_BYTES 256 /* of code from the entry point on */
+
+static bool looks_like_entry(const uint8_t *code, size_t n)
+{
+	return memmem(code, n, "\x31\xed", 2) || memmem(code, n, "\x48\x89\xe7", 3);
+}
+
+/* Up to the next entry; false: there is one about it. */
+static bool find_entry(const struct image *im, const struct cfi_fde *fdes, size_t n,
+		       struct cfi_stubs *ret)
+{
+	uint8_t code[8];
+
+	ret->start = image_entry(im);
+	ret->end = ret->start + MAX_ENTRY_BYTES;
+	if (!looks_like_entry(code, image_code_at(im, ret->start, code, sizeof(code))))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (fdes[i].start <= ret->start && fdes[i].end > ret->start)
+			return false;
+		if (fdes[i].start > ret->start && fdes[i].start < ret->end)
+			ret->end = fdes[i].start;
+	}
+	return true;
+}
+
+/* undefined 16 */
+static const uint8_t root_initial[] = { 0x07, 0x10 };
+
+size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t n,
+		      struct cfi_stubs ret[CFI_MAX_ROOTS])
+{
+	static const struct code thread = { "\x31\xed\x5f\x41\xff\xd1", 6 };
+	size_t n_found = 0;
+
+	n_found += find_entry(im, fdes, n, &ret[n_found]);
+	n_found += find_in_gaps(im, fdes, n, &thread, &ret[n_found]);
+	for (size_t i = 0; i < n_found; i++) {
+		ret[i].program = root_initial;
+		ret[i].program_bytes = 0;
+	}
+	return n_found;
+}
+
+void cfi_roots_cie(struct cfi_cie *ret)
+{
+	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8 };
+	(void)cfi_run_initial(ret, root_initial, sizeof(root_initial));
 }

@@ -47,6 +47,7 @@ static inline void *made_elf(const struct made_section *sections, size_t n, size
 	head->e_type = ET_DYN;
 	head->e_machine = EM_X86_64;
 	head->e_version = EV_CURRENT;
+	head->e_entry = MADE_VADDR + MADE_HEAD; /* where the first section begins */
 	head->e_ehsize = sizeof(*head);
 	head->e_phoff = sizeof(*head);
 	head->e_phentsize = sizeof(*segments);

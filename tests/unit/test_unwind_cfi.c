@@ -698,15 +698,19 @@ static void gos_code_has_frame_pointers(void **state)
 	expect_rule(&without, CODE, UNWIND_FRAME_POINTERS, "Go without C");
 }
 
-/* The table of 128 bytes of code with the place at 33, of which an entry is about @n_covered. */
-static void make_with_signal_return(uint64_t n_covered, struct unwind_table *ret)
+/*
+ * The table of 512 bytes of code with @n bytes of @code at @where, of which an entry is about
+ * @n_covered from @covered on.
+ */
+static void make_with_code(uint64_t where, const char *code, size_t n, uint64_t covered,
+			   uint64_t n_covered, struct unwind_table *ret)
 {
 	cleanup(section_fini) struct section s = {};
-	uint8_t text[128] = {};
+	uint8_t text[512] = {};
 	struct error e;
 
-	memcpy(text + 33, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9);
-	put_offset_fde(&s, put_cie(&s, "z", 0), MADE_VADDR + MADE_HEAD, n_covered, 16);
+	memcpy(text + where, code, n);
+	put_offset_fde(&s, put_cie(&s, "z", 0), MADE_VADDR + MADE_HEAD + covered, n_covered, 16);
 
 	const struct made_section sections[] = { { ".text", text, sizeof(text) },
 						 { ".eh_frame", s.data, s.n } };
@@ -725,7 +729,7 @@ static void signals_return_where_nothing_is_said_of_it(void **state)
 	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
 		cleanup(unwind_table_fini) struct unwind_table t = {};
 
-		make_with_signal_return(n_covered, &t);
+		make_with_code(33, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9, 0, n_covered, &t);
 		expect_offset(&t, at + n_covered - 1, 16);
 		if (n_covered > 32) {
 			expect_offset(&t, at + 33, 16);
@@ -736,6 +740,60 @@ static void signals_return_where_nothing_is_said_of_it(void **state)
 		expect_rule(&t, at + 32, signal, "by which it is looked up");
 		expect_rule(&t, at + 41, signal, "its end");
 		expect_rule(&t, at + 42, (struct unwind_rule){}, "behind");
+	}
+}
+
+/* "xor %ebp, %ebp; pop %rdi; call *%r9", and what lies around it. */
+static void threads_begin_where_nothing_is_said_of_it(void **state)
+{
+	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+
+	(void)state;
+	for (uint64_t n_covered = 8; n_covered <= 128; n_covered += 8) {
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+
+		make_with_code(101, "\x31\xed\x5f\x41\xff\xd1", 6, 0, n_covered, &t);
+		expect_offset(&t, at + n_covered - 1, 16);
+		if (n_covered <= 100)
+			expect_rule(&t, at + 106, root, "by which a return to it is looked up");
+		if (n_covered <= 107)
+			expect_rule(&t, at + 107, (struct unwind_rule){}, "behind");
+	}
+}
+
+static void a_program_begins_at_its_entry_point(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t n;
+		uint64_t covered, n_covered, n_root;
+	} cases[] = {
+		{ "\x31\xed", 2, 300, 10, 256 },
+		{ "\x48\x31\xed\x48\x89\xe7", 6, 300, 10, 256 },
+		{ "\x48\x89\xe7", 3, 80, 10, 80 },    /* up to the next entry */
+		{ "\x48\x89\xe7", 3, 0, 10, 0 },      /* which is about it */
+		{ "\xf3\x0f\x1e\xfa", 4, 80, 10, 0 }, /* any function of a library */
+	};
+	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+
+		make_with_code(0, cases[i].code, cases[i].n, cases[i].covered, cases[i].n_covered,
+			       &t);
+		for (uint64_t k = 0; k < 512; k++) {
+			const bool is_covered = k - cases[i].covered < cases[i].n_covered;
+
+			if (is_covered)
+				expect_offset(&t, at + k, 16);
+			else
+				expect_rule(&t, at + k,
+					    k < cases[i].n_root ? root : (struct unwind_rule){},
+					    cases[i].code);
+		}
 	}
 }
 
@@ -774,6 +832,8 @@ int main(void)
 		cmocka_unit_test(both_sections_and_stubs_without_cfi),
 		cmocka_unit_test(gos_code_has_frame_pointers),
 		cmocka_unit_test(signals_return_where_nothing_is_said_of_it),
+		cmocka_unit_test(threads_begin_where_nothing_is_said_of_it),
+		cmocka_unit_test(a_program_begins_at_its_entry_point),
 		cmocka_unit_test(files_without_cfi_are_refused),
 	};
 
