@@ -386,28 +386,14 @@ int attach_follower(const struct object *object, const struct features *features
 	return 0;
 }
 
-static int attach_birth(const struct object *object, const struct features *features,
-			uint64_t fork_id, struct attachment *a, struct error *e)
-{
-	const struct plan plan = { .features = *features };
-	struct attaching at = {
-		.plan = &plan, .object = object, .attachment = a, .has_room = true
-	};
-	int code = tracepoint_attach_id(&at, fork_id, PROGRAM_BIRTH, 0);
-
-	return code < 0 ? error_set(e, code, "follow processes: %s",
-				    refusal_words(TARGET_TRACEPOINT, code))
-			: 0;
-}
-
-int attach_lives(const struct object *object, const struct features *features, uint64_t fork_id,
-		 struct attachment **ret, struct error *e)
+int attach_lives(const struct object *object, struct attachment **ret, struct error *e)
 {
 	static const struct {
 		const char *event;
 		enum program program;
 	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM },
 		       { "sched_process_exit", PROGRAM_END },
+		       { "sched_process_fork", PROGRAM_BIRTH },
 		       { "vm_unmapped_area", PROGRAM_RESERVED } };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 
@@ -421,9 +407,6 @@ int attach_lives(const struct object *object, const struct features *features, u
 			return error_errno(e, "follow processes: %s", events[i].event);
 		array_push(a->links, a->n_links, a->links_capacity, link);
 	}
-	/* Without it a child's mappings are asked of the kernel, or read. */
-	if (fork_id && attach_birth(object, features, fork_id, a, e))
-		log_debug("children are not followed from their first hit on: %s", e->text);
 	*ret = TAKE(a);
 	return 0;
 }

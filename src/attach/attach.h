@@ -38,12 +38,10 @@ must_check int attach_follower(const struct object *object, const struct feature
 			       const uint64_t ids[3], struct attachment **ret, struct error *e);
 
 /*
- * Attach the programs that tell the lives of processes apart, as far as they are loaded. @fork_id
- * is tracepoint sched:sched_process_fork's; 0: it is not followed, as if it had been refused.
- * Errors: any other refusal.
+ * Attach the programs that tell what becomes of processes, as far as they are loaded. Errors: any
+ * refusal.
  */
-must_check int attach_lives(const struct object *object, const struct features *features,
-			    uint64_t fork_id, struct attachment **ret, struct error *e);
+must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
 
 /*
  * Take every probe away and free. Quick however many there are: where the kernel would take

@@ -7,7 +7,9 @@
 
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -15,6 +17,13 @@
 
 #include "attach/link.h"
 #include "base/cleanup.h"
+
+/*
+ * To take it away takes the kernel long, and holds up who attaches to tracepoints, or reads their
+ * formats (event_mutex): it comes when all is done.
+ */
+static sem_t is_warm;
+static bool is_warming;
 
 static void *put_and_take(void *argument)
 {
@@ -30,7 +39,8 @@ static void *put_and_take(void *argument)
 
 	cleanup_close int event = link_open_event(&attr, -1);
 
-	(void)event;
+	while (sem_wait(&is_warm) != 0)
+		;
 	return NULL;
 }
 
@@ -39,6 +49,7 @@ void warm_uprobes(uint32_t pmu)
 	pthread_t thread;
 	sigset_t all, before;
 
+	is_warming = sem_init(&is_warm, 0, 0) == 0;
 	/* Signals are for the thread that waits for them. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -46,4 +57,10 @@ void warm_uprobes(uint32_t pmu)
 	if (pthread_create(&thread, NULL, put_and_take, (void *)(uintptr_t)pmu) == 0)
 		(void)pthread_detach(thread);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void warm_end(void)
+{
+	if (is_warming)
+		(void)sem_post(&is_warm);
 }

@@ -235,8 +235,9 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 }
 
 /*
- * Where the kernel's structures have what tells which file is mapped at an address, in bytes from
- * the beginning of each. From the kernel's BTF: they differ between versions.
+ * Where the kernel's structures have what tells which file is mapped at an address, and which
+ * process a task is of, in bytes from the beginning of each. From the kernel's BTF: they differ
+ * between versions.
  */
 struct vma_offsets {
 	__u32 is_known;
@@ -251,8 +252,10 @@ struct vma_offsets {
 	__u32 i_mtime; /* its seconds */
 	__u32 i_mtime_ns;
 	__u32 s_dev; /* struct super_block */
+	__u32 tgid;  /* struct task_struct */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct vma_offsets) == 48, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 56, "abi");
 
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
@@ -288,4 +291,4 @@ struct trace_config {
 	struct vma_offsets vma; /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 80 + 48 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 80 + 56 + MAX_CPUS / 8, "abi");

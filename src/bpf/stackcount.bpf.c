@@ -273,27 +273,6 @@ int on_fork(void *ctx)
 	return 0;
 }
 
-/*
- * What it has mapped is what its parent has, which is not told it in time otherwise. A thread
- * gets an entry, too, that nobody asks for, until its exit (on_end()). Where PIDs are not those
- * of the initial namespace, the child's is not known here.
- */
-SEC("?tracepoint")
-int on_birth(void *ctx)
-{
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
-	struct unwind_space space;
-	__u32 child = 0;
-
-	if (!own || own->unsure ||
-	    bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset))
-		return 0;
-	space = *own;
-	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
-	return 0;
-}
-
 /* The command begins with its exec; a thread that execs takes its leader's number. */
 SEC("?tracepoint")
 int on_exec(void *ctx)
@@ -341,6 +320,28 @@ static __always_inline void raise_life(__u64 ids)
 }
 
 /*
+ * What a child has mapped is what its parent has, which is not told it in time otherwise. Where
+ * PIDs are not those of the initial namespace, the child's is not known here.
+ */
+SEC("?raw_tp")
+int on_birth(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	const struct unwind_space *own = bpf_map_lookup_elem(&spaces, &tgid);
+	const void *child_task = (const void *)ctx->args[1];
+	struct unwind_space space;
+	__u32 child = 0;
+
+	if (!own || own->unsure ||
+	    bpf_probe_read_kernel(&child, sizeof(child), child_task + config.vma.tgid) ||
+	    child == tgid)
+		return 0;
+	space = *own;
+	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
+	return 0;
+}
+
+/*
  * At exec, and at the exit of a process's first thread: from here on it leads another life, or
  * another process that has its number. Where threads outlive the first one, they get a number more,
  * and nothing is the worse for it.
@@ -361,8 +362,6 @@ int on_end(void *ctx __attribute__((unused)))
 
 	if (ids >> 32 == (__u32)ids)
 		raise_life(ids);
-	else
-		forget_space(ids);
 	return 0;
 }
 

@@ -71,7 +71,7 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
-	setup_following(&setup, r->host, &options);
+	setup_following(&setup, &options);
 	err = object_load(&options, &r->features, &r->object, e);
 	if (err && options.config.vma.is_known) {
 		log_debug("once more without the kernel's mappings: %s", e->text);
@@ -226,16 +226,6 @@ static int attach_namesakes(struct run *r, struct error *e)
 	return err ? err : attach_targets(r, e);
 }
 
-static int attach_lives_of(struct run *r, struct error *e)
-{
-	uint64_t fork_id = 0;
-
-	if (object_program_fd(r->object, PROGRAM_BIRTH) >= 0 &&
-	    host_tracepoint_id(r->host, "sched", "sched_process_fork", &fork_id, e))
-		fork_id = 0;
-	return attach_lives(r->object, &r->features, fork_id, &r->lives, e);
-}
-
 int probing_attach(struct run *r, struct error *e)
 {
 	int err = 0;
@@ -243,7 +233,7 @@ int probing_attach(struct run *r, struct error *e)
 	if (r->command.pid)
 		err = attach_follow(r, e);
 	if (!err)
-		err = attach_lives_of(r, e);
+		err = attach_lives(r->object, &r->lives, e);
 	if (!err)
 		err = attach_targets(r, e);
 	if (is_ambiguous(r, err))

@@ -288,6 +288,7 @@ static int start(struct run *r, struct error *e)
 		err = r->tool->start(r, e);
 	if (!err)
 		err = r->tool->put_header(r, e);
+	warm_end();
 	if (!err && r->features.on_demand_maps)
 		object_begin_level(r->object);
 	if (!err && r->command.pid)

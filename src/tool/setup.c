@@ -116,6 +116,7 @@ enum {
 	NS_6_11,
 	SIZE,
 	DEV,
+	TGID,
 	MEMBERS
 };
 
@@ -133,6 +134,7 @@ static const struct kernel_member members[MEMBERS] = {
 	[NS_6_11] = { "inode", "i_mtime_nsec" },
 	[SIZE] = { "inode", "i_size" },
 	[DEV] = { "super_block", "s_dev" },
+	[TGID] = { "task_struct", "tgid" },
 };
 
 /* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
@@ -164,6 +166,7 @@ static void find_members(struct vma_offsets *ret)
 		.i_mtime = at[MTIME],
 		.i_mtime_ns = at[NS_6_11],
 		.s_dev = at[DEV],
+		.tgid = at[TGID],
 	};
 	for (size_t i = 0; i < MEMBERS; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
@@ -172,14 +175,13 @@ static void find_members(struct vma_offsets *ret)
 
 /*
  * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
- * known, and the record of their birth may be read.
+ * known, and the kernel's memory may be read.
  */
-static void set_unwinding(struct object_options *o, const struct setup *setup, struct host *host)
+static void set_unwinding(struct object_options *o, const struct setup *setup)
 {
 	const struct features *features = setup->features;
 	const char *lockdown = host_lockdown();
 	const bool may_read = !lockdown || strcmp(lockdown, "confidentiality") != 0;
-	struct error none;
 
 	if (setup->options->unwind == UNWIND_FP)
 		return;
@@ -192,19 +194,17 @@ static void set_unwinding(struct object_options *o, const struct setup *setup, s
 	find_members(&o->config.vma);
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
-	if (!o->config.has_pidns && may_read &&
-	    host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
-				  &o->config.fork_child_offset, &none) == 0)
+	if (may_read && o->config.vma.is_known && !o->config.has_pidns)
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
-void setup_following(const struct setup *setup, struct host *host, struct object_options *o)
+void setup_following(const struct setup *setup, struct object_options *o)
 {
 	if (!o->config.max_user_frames)
 		return;
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	set_unwinding(o, setup, host);
+	set_unwinding(o, setup);
 }
 
 int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,

@@ -24,7 +24,7 @@ must_check int setup_object(const struct setup *setup, struct host *host,
 			    struct object_options *ret, struct error *e);
 
 /* And what tells processes apart, and user stacks' tables; when the tool has said what it takes. */
-void setup_following(const struct setup *setup, struct host *host, struct object_options *o);
+void setup_following(const struct setup *setup, struct object_options *o);
 
 /* What -p and -c name must be there. Errors: -ESRCH, -EINVAL. */
 must_check int setup_check(const struct options *opt, struct error *e);
