@@ -25,6 +25,7 @@
 #include "bpf/tables.h"
 #include "host/mappings.h"
 #include "tables/memory.h"
+#include "tables/table_set.h"
 #include "tables/unwinder.h"
 
 #define N_SLABS 4
@@ -43,6 +44,7 @@ struct object {
 	struct told told[N_SPACES];
 	pthread_mutex_t mutex;
 	struct trace_state state;
+	void (*when_told)(struct object *o, uint32_t tgid);
 };
 
 void *object_slab(const struct object *o, uint32_t number)
@@ -97,7 +99,24 @@ int object_set_space(const struct object *object, uint32_t tgid, const struct un
 	if (told)
 		*told = space ? (struct told){ tgid, *space } : (struct told){};
 	(void)pthread_mutex_unlock(&o->mutex);
+	if (space && o->when_told)
+		o->when_told(o, tgid);
 	return told || !space ? 0 : error_set(e, -E2BIG, "too many processes");
+}
+
+bool object_replace_space(const struct object *object, uint32_t tgid,
+			  const struct unwind_space *space)
+{
+	struct object *o = (struct object *)object;
+
+	(void)pthread_mutex_lock(&o->mutex);
+
+	struct told *told = told_of(o, tgid);
+
+	if (told)
+		told->space = *space;
+	(void)pthread_mutex_unlock(&o->mutex);
+	return told;
 }
 
 int object_set_file(const struct object *o, const struct unwind_file_key *key,
@@ -386,6 +405,52 @@ static void code_in_no_file_is_walked_by_frame_pointers(void **state)
 	unwinder_stop(u);
 }
 
+static void reserve(struct object *o, uint32_t tgid)
+{
+	o->state.n_reserved[reservations_of(tgid)]++;
+}
+
+static void map_more(struct object *o, uint32_t tgid)
+{
+	reserve(o, tgid);
+	assert_true(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
+		    MAP_FAILED);
+}
+
+static void take_away(struct object *o, uint32_t tgid)
+{
+	struct error e;
+
+	assert_int_equal(object_set_space(o, tgid, NULL, &e), 0);
+}
+
+/* What is told is what is mapped, or it is not told: code is mapped while it is. */
+static void what_changes_while_it_is_told_is_not_told(void **state)
+{
+	static const struct {
+		void (*when_told)(struct object *o, uint32_t tgid);
+		bool is_known;
+	} cases[] = {
+		{ NULL, true }, { reserve, true }, { map_more, false }, { take_away, false }
+	};
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const uint32_t own = (uint32_t)getpid();
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		o->when_told = cases[i].when_told;
+		unwinder_look(u, own, UNWINDER_NOW);
+		unwinder_wait(u);
+		assert_int_equal(is_known(o, (pid_t)own), cases[i].is_known);
+		o->when_told = NULL;
+		unwinder_look(u, own, UNWINDER_IF_KNOWN);
+		unwinder_wait(u);
+		assert_true(is_known(o, (pid_t)own));
+		assert_int_equal(told_of(o, own)->space.unsure, 0);
+	}
+	unwinder_stop(u);
+}
+
 static pid_t start_child(void)
 {
 	pid_t pid = fork();
@@ -450,6 +515,65 @@ static void what_is_replaced_is_given_back(void **state)
 	unwinder_stop(u);
 }
 
+/* --- tables --- */
+
+static const struct mapping *mapping_of(const struct mapping_list *list, const void *function)
+{
+	const struct mapping *m = mapping_list_at(list, (uintptr_t)function);
+
+	assert_non_null(m);
+	return m;
+}
+
+static enum unwind_how how_now(struct table_set *t, const struct mapping *m, enum table_wish wish)
+{
+	struct unwind_mapping found = { .start = m->start, .end = m->end };
+
+	table_set_find(t, (uint32_t)getpid(), m, wish, &found);
+	return found.how;
+}
+
+/* Pieces of all sizes, until nothing fits any more. */
+static void fill(struct unwind_memory *memory)
+{
+	uint32_t place;
+
+	for (size_t n = SLAB_BYTES / 2; n >= 32; n /= 2)
+		while (put(memory, 1, n, &place) == 0)
+			;
+}
+
+static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o);
+	const struct mapping *libc, *own;
+	struct error e;
+	uint64_t now = 1;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	own = mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	table_set_turn(t, now);
+	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	fill(memory);
+	for (int turn = 0; turn < 4; turn++, now += 2000000000) {
+		table_set_turn(t, now);
+		assert_int_not_equal(how_now(t, own, TABLE_AHEAD), UNWIND_BY_TABLE);
+		assert_int_equal(how_now(t, libc, TABLE_AS_IS), UNWIND_BY_TABLE);
+		if (turn == 0)
+			assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	}
+	for (int turn = 0; turn < 4; turn++, now += 2000000000)
+		table_set_turn(t, now);
+	assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_int_equal(how_now(t, libc, TABLE_AS_IS), UNWIND_NOT_YET);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
 static void it_can_be_stopped_with_work_to_do(void **state)
 {
 	struct unwinder *u = start(*state);
@@ -470,8 +594,10 @@ int main(void)
 		TEST(what_a_process_has_mapped_is_not_used_again),
 		TEST(own_functions_and_libraries_have_rules),
 		TEST(code_in_no_file_is_walked_by_frame_pointers),
+		TEST(what_changes_while_it_is_told_is_not_told),
 		TEST(only_who_is_known_is_looked_at_again),
 		TEST(what_is_replaced_is_given_back),
+		TEST(only_what_is_in_use_takes_room_from_what_is_not),
 		TEST(it_can_be_stopped_with_work_to_do),
 	};
 
