@@ -47,8 +47,8 @@ def tracers(setup, event):
             argv = [setup.stackcount, *options.split(), target]
             yield f"stackcount {options}".strip(), argv
         if program in ("both", "user"):
-            argv = [setup.stackcount, *options.split(), "--unwind", "auto", target]
-            yield " ".join(["stackcount", *options.split(), "--unwind auto"]), argv
+            argv = [setup.stackcount, *options.split(), "--unwind", "fp", target]
+            yield " ".join(["stackcount", *options.split(), "--unwind fp"]), argv
     bcc = shutil.which("stackcount-bpfcc")
     if bcc:
         yield "bcc stackcount -K", [bcc, "-K", target]
@@ -131,10 +131,10 @@ PER_EVENT = [
     ("floor user", None, None),
     ("floor both", None, None),
     ("stackcount -K", "floor kernel", 1.05),
-    ("stackcount", "floor both", 0.75),
-    ("stackcount --unwind auto", "floor both", None),
-    ("stackcount -U", "floor user", None),
-    ("stackcount -U --unwind auto", "floor user", 1.0),
+    ("stackcount", "floor both", None),
+    ("stackcount --unwind fp", "floor both", 0.75),
+    ("stackcount -U", "floor user", 1.0),
+    ("stackcount -U --unwind fp", "floor user", None),
     ("bcc stackcount -K", "floor kernel", None),
     ("bcc stackcount", "floor both", None),
     ("bpftrace kstack", "floor kernel", None),

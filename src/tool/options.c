@@ -210,7 +210,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .max_memory = DEFAULT_MEMORY,
-				 .unwind_memory = DEFAULT_UNWIND_MEMORY };
+				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
+				 .unwind = UNWIND_AUTO };
 	make_tables(ret->tool, &tables);
 	if (end + 1 == argc)
 		return error_set(e, -EINVAL, "which command? (nothing follows --)");

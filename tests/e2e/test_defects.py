@@ -477,6 +477,7 @@ def test_defect_42_fractions_of_seconds(workload):
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.walk("fp")  # live at once
 def test_defect_43_duration_is_kept_whatever_the_interval_is():
     with Tool(["-D", "1", "-i", "0.7", GETPPID]) as tool:
         tool.wait_live()

@@ -119,6 +119,7 @@ def test_cpu_takes_a_list(workload, cpus):
 
 
 @pytest.mark.needs("machine")
+@pytest.mark.walk("fp")  # live at once
 @pytest.mark.parametrize("option", ["-D", "--duration"])
 def test_duration(option):
     with Tool([option, "1", GETPPID]) as tool:
@@ -131,6 +132,7 @@ def test_duration(option):
 
 
 @pytest.mark.needs("speed")
+@pytest.mark.walk("fp")  # live at once
 def test_duration_is_exact_whatever_the_interval_is():
     with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
         tool.wait_live()
