@@ -199,20 +199,22 @@ static void confirm(struct unwinder *u, uint32_t tgid, const struct mapping_list
 		retract(u, tgid);
 }
 
-/* Tell the programs of @list, by tables that are there, or that are made first if @wish is so. */
+/*
+ * Tell the programs of @list, by tables that are there, or that are made first if @wish is so.
+ * Returns whether all are there, or an error.
+ */
 static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
-		   enum table_wish wish, uint64_t n_reserved, bool *ret_is_complete,
-		   struct error *e)
+		   enum table_wish wish, uint64_t n_reserved, struct error *e)
 {
 	const size_t n = list->n < MOST_MAPPINGS ? list->n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
-	int err;
+	const bool is_complete = find_all(u, list, n, wish, mappings);
+	int err = tell(u, tgid, mappings, n, n_reserved, e);
 
-	*ret_is_complete = find_all(u, list, n, wish, mappings);
-	err = tell(u, tgid, mappings, n, n_reserved, e);
-	if (!err)
-		confirm(u, tgid, list, n_reserved);
-	return err;
+	if (err)
+		return err;
+	confirm(u, tgid, list, n_reserved);
+	return is_complete;
 }
 
 static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
@@ -220,18 +222,17 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t n_reserved = count_reserved(u, tgid);
-	bool is_complete;
-	int err = mapping_list_read(tgid, &list, e);
+	int result = mapping_list_read(tgid, &list, e);
 
-	if (err || !list.n) {
+	if (result || !list.n) {
 		forget(u, tgid);
 		return 0;
 	}
 	known_of(u, tgid)->looked = now;
-	err = tell_of(u, tgid, &list, TABLE_AS_IS, n_reserved, &is_complete, e);
-	if (!err && !is_complete)
-		err = tell_of(u, tgid, &list, wish, n_reserved, &is_complete, e);
-	return err;
+	result = tell_of(u, tgid, &list, TABLE_AS_IS, n_reserved, e);
+	if (!result)
+		result = tell_of(u, tgid, &list, wish, n_reserved, e);
+	return result < 0 ? result : 0;
 }
 
 static struct wish next_urgent(struct unwinder *u)

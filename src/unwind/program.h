@@ -71,7 +71,8 @@ void cfi_signal_cie(struct cfi_cie *ret);
 
 #define CFI_MAX_ROOTS 2
 
-/* Where a program or a thread begins, if no entry is about it. Returns how many places there are. */
+/* Where a program or a thread begins, if no entry is about it. Returns how many places there are.
+ */
 size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t n,
 		      struct cfi_stubs ret[CFI_MAX_ROOTS]);
 
