@@ -1,0 +1,70 @@
+"""Each program is taken by the kernel's verifier, in no more steps than verifier.txt allows it."""
+
+import re
+from pathlib import Path
+
+import kernel
+import pytest
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, stackcount, workload_path
+
+BUDGET = {
+    program: int(steps)
+    for program, steps in re.findall(r"^(\w+) +(\d+)$", Path(__file__).with_name("verifier.txt").read_text(), re.M)
+}
+CALLS = f"{workload_path('calls')}:leaf"
+USDT = f"u:{workload_path('usdt')}:alpha:tick"
+
+machine = pytest.mark.needs("machine")
+uprobes = pytest.mark.needs("uprobes")
+kprobes = pytest.mark.needs("kprobes")
+
+EVENTS = [
+    pytest.param([GETPPID], id="tracepoint"),
+    pytest.param(["vfs_*"], marks=kprobes, id="kprobe.multi"),
+    pytest.param(["--without", "kprobe.multi", "vfs_read"], marks=kprobes, id="kprobe"),
+    pytest.param([CALLS], marks=uprobes, id="uprobe.multi"),
+    pytest.param(["--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
+    pytest.param([USDT], marks=uprobes, id="usdt.multi"),
+    pytest.param(["--without", "uprobe.multi", USDT], marks=uprobes, id="usdt"),
+]
+
+
+def check_steps(result):
+    steps = {name: int(n) for name, n in re.findall(r"program (\w+): verified in (\d+) steps", result.err)}
+    assert steps or kernel.version() < (5, 16), result  # since then the kernel tells
+    assert {name: n for name, n in steps.items() if n > BUDGET.get(name, 0)} == {}, result
+
+
+def check(program, *options):
+    with Tool(["--debug", *options], program=program) as tool:
+        tool.wait_live()
+        check_steps(tool.end().ok())
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_largest(event):
+    check(STACKCOUNT, *event)
+
+
+@machine
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("options", [["-d"], ["--unwind", "fp"]], ids=" ".join)
+def test_of_events(event, options):
+    check(STACKSNOOP, *options, *event)
+
+
+@machine
+@pytest.mark.parametrize("event", EVENTS)
+def test_of_calls(event):
+    check(FUNCCOUNT, *event)
+
+
+@machine
+@pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "5"]], ids=" ".join)
+def test_with_options(options):
+    check(STACKCOUNT, *options, GETPPID)
+
+
+@machine
+def test_of_a_commands_processes():
+    check_steps(stackcount("--debug", GETPPID, "--", "true").ok())
