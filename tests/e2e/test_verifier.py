@@ -48,7 +48,7 @@ def test_the_largest(event):
 
 @machine
 @pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("options", [["-d"], ["--unwind", "fp"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["--unwind", "auto"], ["--unwind", "fp"]], ids=" ".join)
 def test_of_events(event, options):
     check(STACKSNOOP, *options, *event)
 
