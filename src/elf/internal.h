@@ -108,6 +108,9 @@ const char *image_cut_version(struct image *im, const char *name, const char *su
  */
 uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
 
+/* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
+uint64_t frame_end_of(const struct image *im, uint64_t vaddr);
+
 void lines_free(struct lines *lines);
 
 /* The stub of a procedure linkage table at @vaddr, by the name of what it leads to. */
