@@ -69,6 +69,7 @@ struct images {
 	size_t n_used, n_last; /* entries that are not free, now and when that was looked at last */
 	uint64_t clock;
 	size_t n_files, max_files;
+	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
 	int most_descriptors;
 	bool has_told; /* that these are too few */
 	size_t n_images;
@@ -174,7 +175,7 @@ static void tell_shortage(struct images *im)
 		return;
 	im->has_told = true;
 	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
-		 im->max_files, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
+		 im->n_kept, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
 }
 
 void images_note_error(struct images *im, int err)
@@ -189,6 +190,8 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 
 	if (!least)
 		return false;
+	if (!im->n_kept)
+		im->n_kept = im->n_files;
 	least->is_closed = true;
 	close_file(im, least);
 	return true;
