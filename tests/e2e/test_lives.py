@@ -386,6 +386,7 @@ def test_a_root_of_its_own_at_a_tracepoint(other_program):
 
 
 LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
+FAR = workload_path("libfar.so")
 
 
 def test_a_library_in_the_place_of_another(workload):
@@ -407,6 +408,17 @@ def test_a_library_in_the_place_of_another_as_events(workload):
         expected = work.finish()
         result = tool.end().ok()
     assert folded_chains(result.out)[0] == expected and len(expected) == 2, result
+
+
+@pytest.mark.parametrize("n", [1, 300])
+def test_libraries_that_replace_each_other_within_microseconds(workload, n):
+    """The first hit in each is told apart from what was mapped just before and just behind."""
+    with workload("flip", LATE, FAR, n) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    assert chains(result) == expected and len(expected) == 2, result
 
 
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
