@@ -26,7 +26,9 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
 	uint64_t dev, ino;
-	int err = sideband_open(&(struct sideband_options){}, &f->sideband, e);
+	/* Processes that were chosen by number live on: what all others do need not wake us. */
+	const struct sideband_options options = { .is_patient = r->opt->pids.n > 0 };
+	int err = sideband_open(&options, &f->sideband, e);
 
 	if (err) {
 		free(f);
