@@ -77,7 +77,7 @@ def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, progra
     assert len(told) == 1
     assert told[0][1] == "(see ulimit -Hn): some frames have no name, since theirs are gone"
     assert 0 < int(told[0][0]) <= min(limit // 2, limit - 36 - 8), "probes and maps have theirs, and some are spare"
-    assert 3 * least <= named <= 3 * int(told[0][0]), "what is kept open is used"
+    assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
 
 
 @pytest.mark.needs("machine")
