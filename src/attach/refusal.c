@@ -49,7 +49,7 @@ static const struct {
 	{ ENOENT, TRACEPOINT, "no such tracepoint" },
 	{ E2BIG, TRACEPOINT, "too many programs are attached to it" },
 
-	{ EMFILE, ANY, "too many open files (see ulimit -n)" },
+	{ EMFILE, ANY, "too many open files (see ulimit -Hn)" },
 	{ ENFILE, ANY, "too many open files in the system" },
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };

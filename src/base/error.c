@@ -40,6 +40,15 @@ int error_set(struct error *e, int code, const char *format, ...)
 	return code;
 }
 
+const char *error_words(int code)
+{
+	if (code == -EMFILE)
+		return "too many open files (see ulimit -Hn)";
+	if (code == -ENFILE)
+		return "too many open files in the system";
+	return strerror(-code);
+}
+
 int error_errno(struct error *e, const char *format, ...)
 {
 	int code = errno ? -errno : -EIO;
@@ -52,7 +61,7 @@ int error_errno(struct error *e, const char *format, ...)
 	put_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
 
-	append(e, strerror(-code));
+	append(e, error_words(code));
 	return code;
 }
 

@@ -20,7 +20,10 @@ struct error {
 /* Record the failure and return @code, which must be negative. @e may be NULL. */
 must_check printf_like(3, 4) int error_set(struct error *e, int code, const char *format, ...);
 
-/* The same with code -errno and ": " strerror(errno) behind the text. */
+/* What negative errno @code means. Lent until the next call. */
+const char *error_words(int code);
+
+/* As error_set(), with code -errno and ": " and its words behind the text. */
 must_check printf_like(2, 3) int error_errno(struct error *e, const char *format, ...);
 
 /* Put "context: " before the text of a failure that is being passed on; returns e->code. */

@@ -62,16 +62,16 @@ enum lost_reason {
  */
 struct stack_row {
 	__u64 count;
-	__u32 hot;   /* number of its counters, 0: none */
-	__u32 first; /* its first hit: ROW_TIME() of ns of CLOCK_MONOTONIC */
+	__u32 first_low;  /* its first hit: the low bits of ns of CLOCK_MONOTONIC, */
+	__u16 first_high; /* which go round in 78 hours */
+	__u16 hot;        /* number of its counters, 0: none */
 };
 _Static_assert(sizeof(struct stack_row) == 16, "abi");
 
 #define HITS_TO_HOT 64
+#define MOST_HOT_ROWS 1024
 
-/* In units of 65 us, of which 32 bits go round in 78 hours. */
-#define ROW_TIME_SHIFT 16
-#define ROW_TIME(ns) ((__u32)((ns) >> ROW_TIME_SHIFT))
+#define ROW_TIME_MASK ((1ULL << 48) - 1)
 
 /* A CPU's counters lie together: no cache line belongs to two CPUs. @hot: from 1. */
 static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_hot_rows)

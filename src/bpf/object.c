@@ -52,20 +52,30 @@ static struct {
 	char text[256];
 } first_words;
 
+/* A map that is made a second time without BTF is no reason: what failed then is told next. */
+static bool is_reason(const char *words)
+{
+	return *words && !strstr(words, "Retrying without BTF");
+}
+
 static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char *text;
+	cleanup_free char *text = NULL;
+	char *rest, *line;
 
 	if (level == LIBBPF_DEBUG)
 		return 0;
-	if (vasprintf(&text, format, args) < 0)
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
 		return 0;
-	if (log_level() >= LOG_DEBUG)
-		(void)fputs(text, stderr);
-	text[strcspn(text, "\n")] = '\0';
-	if (!first_words.text[0])
-		(void)snprintf(first_words.text, sizeof(first_words.text), "%.255s", text);
-	free(text);
+	}
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (*line)
+			log_debug("%s", line);
+		if (is_reason(line) && !first_words.text[0])
+			(void)snprintf(first_words.text, sizeof(first_words.text), "%.255s", line);
+	}
 	return 0;
 }
 
@@ -192,7 +202,11 @@ static int refuse(int err, struct error *e)
 				 "ulimit -l unlimited)");
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
-	return error_set(e, err, "load the BPF programs: %s%s%s", strerror(-err),
+	if (strstr(words, strerror(EMFILE)))
+		err = -EMFILE; /* what libbpf looked for first is taken for missing then */
+	if (err == -EMFILE || err == -ENFILE)
+		words = "";
+	return error_set(e, err, "load the BPF programs: %s%s%s", error_words(err),
 			 words[0] ? ": " : "", words);
 }
 

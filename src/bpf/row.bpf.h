@@ -247,7 +247,7 @@ static __always_inline void give_counters(struct stack_row *row, __u32 g)
 	__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
 
 	if (hot <= config.n_hot_rows)
-		*(volatile __u32 *)&row->hot = hot;
+		*(volatile __u16 *)&row->hot = (__u16)hot;
 }
 
 /*
@@ -272,7 +272,7 @@ static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptibl
 static __always_inline __u32 count_in(struct stack_row *row, __u32 g, bool is_preemptible,
 				      bool is_new_kernel)
 {
-	__u32 hot_row = *(volatile __u32 *)&row->hot;
+	__u32 hot_row = *(volatile __u16 *)&row->hot;
 
 	if (!is_new_kernel) {
 		__sync_fetch_and_add(&row->count, 1);
@@ -319,7 +319,10 @@ static __always_inline void tell_if_filling(__u32 g)
 static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
-	const struct stack_row new_row = { .count = 1, .first = ROW_TIME(bpf_ktime_get_ns()) };
+	const __u64 now = bpf_ktime_get_ns();
+	const struct stack_row new_row = { .count = 1,
+					   .first_low = (__u32)now,
+					   .first_high = (__u16)(now >> 32) };
 	int err = add_to_map(counts, key, &new_row);
 
 	if (err == -E2BIG && more)

@@ -142,3 +142,20 @@ uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end)
 		end = next;
 	return own_end > vaddr && own_end < end ? own_end : end;
 }
+
+uint64_t frame_end_of(const struct image *im, uint64_t vaddr)
+{
+	struct frame_table table;
+
+	if (!find_frames(im, &table))
+		return 0;
+
+	uint32_t n = count_until(&table, vaddr);
+
+	if (!n || row_value(&table, n - 1, 0) != vaddr)
+		return 0;
+
+	uint64_t end = entry_end(im, row_value(&table, n - 1, 4));
+
+	return end > vaddr ? end : 0;
+}

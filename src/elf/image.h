@@ -33,7 +33,7 @@ bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret
 struct image_symbol {
 	const char *name;
 	uint64_t vaddr;
-	uint64_t size;    /* 0 is taken up to the next symbol or the section's end in look-ups */
+	uint64_t size;    /* of one that says 0, look-ups find out what is surely its */
 	bool is_indirect; /* STT_GNU_IFUNC: the code at vaddr is the resolver */
 	bool is_global;
 };

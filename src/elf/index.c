@@ -12,12 +12,18 @@
  * A size that is not said is the trap: up to the next symbol there may be functions
  * that this table does not have. So .eh_frame is asked, and labels without a type end
  * such a function too. They name nothing: what they are is not known.
+ *
+ * Where there is no .symtab at all, what lies behind such a function may be any number of static
+ * ones: musl exports memset, written in assembly, and has clone behind it. There only .eh_frame
+ * says how long it is, if it has an entry that begins with it; else its first byte alone is
+ * surely its.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "elf/debug.h"
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
@@ -41,6 +47,7 @@ struct symbol_index {
 	/* Of each range the nearest one before it that ends later, or NONE. */
 	uint32_t *outer;
 	size_t n;
+	bool has_static; /* one of the tables is a .symtab, of all functions */
 };
 
 void symbol_index_free(struct symbol_index *index)
@@ -216,6 +223,16 @@ static uint64_t next_start(const struct symbol_index *index, uint32_t i, const c
 	return end;
 }
 
+/* What is surely part of the function at @start, where functions between symbols are not known. */
+static uint64_t sure_end(const struct image *im, uint64_t start, uint64_t end)
+{
+	const uint64_t frame = frame_end_of(im, start);
+
+	if (frame == 0)
+		return start + 1;
+	return frame < end ? frame : end;
+}
+
 /*
  * What says no size goes on to its section's end, the next one's start, the outer one's end, or
  * as far as .eh_frame says.
@@ -229,7 +246,7 @@ static void bound(const struct image *im, struct symbol_index *index, uint32_t i
 	if (outer != NONE && range_end(&index->ranges[outer]) < end)
 		end = range_end(&index->ranges[outer]);
 	end = next_start(index, i, f.symbol.name, end);
-	end = frame_end(im, r->start, end);
+	end = index->has_static ? frame_end(im, r->start, end) : sure_end(im, r->start, end);
 	r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
 }
 
@@ -252,6 +269,7 @@ static struct symbol_index *build_index(const struct image *im)
 	struct symbol_index *index = xcalloc(1, sizeof(*index));
 
 	index->tables = tables_find(im);
+	index->has_static = image_has_symtab(im) || (im->debug && image_has_symtab(im->debug));
 	collect(index);
 	merge_aliases(index);
 	find_outer(im, index);

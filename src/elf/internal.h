@@ -3,9 +3,10 @@
  *
  * The file is mapped, not read: names and tables are used where they lie. (A file
  * that is cut short while it is mapped raises SIGBUS. Programs and libraries are
- * replaced by renaming; one that is overwritten in place takes its own processes
- * down in the same way.) libelf reads the two header tables; what they say is
- * checked against the file's size here, once, and kept in the plain structs below.
+ * replaced by renaming; where one may be overwritten in place, who looks it up again
+ * sees first whether it was: symbolize/images.c.) libelf reads the two header tables;
+ * what they say is checked against the file's size here, once, and kept in the plain
+ * structs below.
  */
 #pragma once
 
@@ -108,6 +109,9 @@ const char *image_cut_version(struct image *im, const char *name, const char *su
  * it or of the next; @end where it tells nothing, and never more.
  */
 uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
+
+/* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
+uint64_t frame_end_of(const struct image *im, uint64_t vaddr);
 
 void lines_free(struct lines *lines);
 

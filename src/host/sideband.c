@@ -40,10 +40,20 @@ struct sideband {
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
+/* The ring's size may have been lowered. */
+static uint32_t wakeup_bytes(const struct sideband_options *options)
+{
+	if (options->wakeup_bytes)
+		return options->wakeup_bytes;
+	return options->is_patient ? options->ring_bytes / 4 : WAKEUP_BYTES;
+}
+
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
+	const struct sideband_options options = { .ring_bytes = s->options.ring_bytes,
+						  .wakeup_bytes = wakeup_bytes(&s->options) };
 	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
-	int err = sideband_cpu_open(cpu, &s->options, &c, e);
+	int err = sideband_cpu_open(cpu, &options, &c, e);
 
 	if (err)
 		return err;
@@ -123,8 +133,9 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret,
 {
 	cleanup(sideband_closep) struct sideband *s = xcalloc(1, sizeof(*s));
 
-	s->options.ring_bytes = options->ring_bytes ? options->ring_bytes : default_ring_bytes();
-	s->options.wakeup_bytes = options->wakeup_bytes ? options->wakeup_bytes : WAKEUP_BYTES;
+	s->options = *options;
+	if (!s->options.ring_bytes)
+		s->options.ring_bytes = default_ring_bytes();
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return error_errno(e, "follow processes: epoll");

@@ -69,7 +69,7 @@ static int cannot_open(struct error *e)
 		words = "this kernel has no perf events";
 	else if (code == -EACCES || code == -EPERM)
 		words = host_missing_capability() ? "needs CAP_PERFMON" : host_no_perf_events();
-	return error_set(e, code, "follow processes: %s", words ? words : strerror(-code));
+	return error_set(e, code, "follow processes: %s", words ? words : error_words(code));
 }
 
 /* -ENOMEM also for memory that the user may not lock. */

@@ -57,7 +57,6 @@ struct store {
 #define BUCKET_BYTES 16ULL
 #define CHUNKS_PER_ROW 2ULL
 #define FEWEST_ROWS 64
-#define MOST_HOT_ROWS 1024
 
 _Static_assert(48 + sizeof(struct stack_key) + sizeof(struct stack_row) + 8 <= ROW_BYTES, "slab");
 _Static_assert(48 + sizeof(uint64_t) + sizeof(struct stack_chunk) + 8 <= CHUNK_BYTES, "slab");
@@ -200,12 +199,12 @@ static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
 	return sum;
 }
 
-/* The last time before now that is @first, at its end. */
-static uint64_t first_hit(const struct store *s, uint32_t first)
+/* The last time before now that has these low bits. */
+static uint64_t first_hit(const struct store *s, const struct stack_row *row)
 {
-	const uint64_t age = ROW_TIME(s->now) - first;
+	const uint64_t first = (uint64_t)row->first_high << 32 | row->first_low;
 
-	return (((s->now >> ROW_TIME_SHIFT) - age + 1) << ROW_TIME_SHIFT) - 1;
+	return s->now - ((s->now - first) & ROW_TIME_MASK);
 }
 
 static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
@@ -218,7 +217,7 @@ static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
 	(void)fd;
 	for (uint32_t i = 0; i < n; i++) {
 		struct raw_row row = { keys[i], rows[i].count + hot_count(s, g, rows[i].hot),
-				       first_hit(s, rows[i].first) };
+				       first_hit(s, &rows[i]) };
 
 		array_push(s->raw, s->n_raw, s->cap_raw, row);
 	}

@@ -19,7 +19,7 @@ struct store;
 
 struct store_row {
 	uint64_t count;
-	uint64_t first;        /* hit, or a little later: ns of CLOCK_MONOTONIC */
+	uint64_t first;        /* hit: ns of CLOCK_MONOTONIC */
 	uint32_t kernel_stack; /* numbers for store_stack(); 0: none */
 	uint32_t user_stack;
 	uint32_t tgid;

@@ -31,6 +31,9 @@
 /* So much may all take before lives that are over are forgotten though they were hit. */
 #define MOST_BYTES ((size_t)128 << 20)
 
+/* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
+#define MOST_REGIONS 131072U
+
 struct history {
 	struct memories memories;
 	struct u64_map newest; /* tgid -> index in @heads */
@@ -48,7 +51,7 @@ struct history *history_new(struct images *images)
 {
 	struct history *h = xcalloc(1, sizeof(*h));
 
-	h->memories.images = images;
+	h->memories = (struct memories){ .images = images, .most_regions = MOST_REGIONS };
 	h->own_root = images_root(h->memories.images, (uint32_t)getpid());
 	h->period = 1;
 	return h;
@@ -232,6 +235,11 @@ static void drop_oldest(struct history *h)
 uint64_t history_dropped(const struct history *h)
 {
 	return h->n_dropped;
+}
+
+uint64_t history_dropped_regions(const struct history *h)
+{
+	return h->memories.n_forgotten;
 }
 
 /* The newest life; one of which nothing is known where there is none. */

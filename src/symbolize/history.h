@@ -71,5 +71,8 @@ void history_look(struct history *h, uint32_t tgid);
  */
 uint64_t history_dropped(const struct history *h);
 
+/* So many mappings of the past had no room, since a process had more of them than a life holds. */
+uint64_t history_dropped_regions(const struct history *h);
+
 /* Memory held, in bytes. */
 size_t history_bytes(const struct history *h);

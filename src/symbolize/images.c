@@ -11,10 +11,8 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "elf/debug.h"
 #include "elf/image.h"
 #include "host/roots.h"
 #include "symbolize/debug_symbols.h"
@@ -69,6 +67,7 @@ struct images {
 	size_t n_used, n_last; /* entries that are not free, now and when that was looked at last */
 	uint64_t clock;
 	size_t n_files, max_files;
+	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
 	int most_descriptors;
 	bool has_told; /* that these are too few */
 	size_t n_images;
@@ -149,20 +148,6 @@ static bool same_state(const struct entry *entry, const struct stat *st)
 	       entry->changed.tv_nsec == st->st_mtim.tv_nsec;
 }
 
-/*
- * Was the file written over after it was mapped? Where there is a build ID that says it better: see
- * check_build().
- */
-static bool was_written_since(const struct entry *entry, const struct stat *st)
-{
-	const uint64_t written =
-		(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
-	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - entry->stamp.mapped_at;
-
-	return entry->stamp.mapped_at && !entry->stamp.n &&
-	       written > clock_ns(CLOCK_REALTIME) - age;
-}
-
 static bool is_shortage(int err)
 {
 	return err == -EMFILE || err == -ENFILE;
@@ -174,7 +159,7 @@ static void tell_shortage(struct images *im)
 		return;
 	im->has_told = true;
 	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
-		 im->max_files, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
+		 im->n_kept, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
 }
 
 void images_note_error(struct images *im, int err)
@@ -189,6 +174,8 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 
 	if (!least)
 		return false;
+	if (!im->n_kept)
+		im->n_kept = im->n_files;
 	least->is_closed = true;
 	close_file(im, least);
 	return true;
@@ -251,7 +238,7 @@ static bool open_file(struct images *im, struct entry *entry)
 	keep_spare(im, entry, &fd);
 	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
 		return false;
-	entry->is_newer = was_written_since(entry, &st);
+	entry->is_newer = stamp_is_before(&entry->stamp, &st);
 	if (entry->is_newer)
 		return false;
 	hold_file(im, entry, TAKE_FD(fd), &st);
@@ -264,11 +251,6 @@ static bool is_stale(const struct entry *entry)
 	struct stat st;
 
 	return entry->fd >= 0 && fstat(entry->fd, &st) == 0 && !same_state(entry, &st);
-}
-
-static bool is_same_build(const struct file_stamp *a, const struct file_stamp *b)
-{
-	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
 }
 
 /* --- entries --- */
@@ -359,7 +341,7 @@ static bool is_entry_of(const struct entry *entry, enum image_kind kind, const s
 	if (kind != IMAGE_FILE)
 		return strcmp(entry->module, module) == 0;
 	return entry->dev == m->dev && entry->inode == m->inode &&
-	       (!id->n || !entry->stamp.n || is_same_build(&entry->stamp, id));
+	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id));
 }
 
 int images_root(struct images *im, uint32_t pid)
@@ -446,18 +428,10 @@ bool images_may_be_made(const struct images *im, uint32_t image)
 	return image != IMAGE_NONE && im->entries[image].is_memory && !im->entries[image].image;
 }
 
-static bool has_build(const struct image *image, const struct file_stamp *stamp)
-{
-	const uint8_t *bytes;
-
-	return image_build_id(image, &bytes) == stamp->n &&
-	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
-}
-
 /* What was found at the path is of the build that the process had mapped, if that is known. */
 static int check_build(const struct entry *entry, struct error *e)
 {
-	if (!entry->stamp.n || has_build(entry->image, &entry->stamp))
+	if (!entry->stamp.n || stamp_is_of(&entry->stamp, entry->image))
 		return 0;
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
 }
@@ -471,7 +445,7 @@ static bool take_twin(struct images *im, struct entry *entry, int fd)
 	struct stat st;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || image_open_fd(fd, entry->module, &image, &e) != 0 ||
-	    !has_build(image, &entry->stamp))
+	    !stamp_is_of(&entry->stamp, image))
 		return false;
 	hold_file(im, entry, TAKE_FD(own), &st);
 	log_debug("%s is gone: another file of its build is taken", entry->where.path);
@@ -483,7 +457,7 @@ static bool may_be_twin(const struct entry *entry, const struct entry *other)
 {
 	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
 		return false;
-	return other->stamp.n ? is_same_build(&other->stamp, &entry->stamp)
+	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
 			      : other->module == entry->module;
 }
 
@@ -518,20 +492,33 @@ static bool lost_file(struct images *im, const struct entry *entry)
 	return false;
 }
 
+/*
+ * It was written over in place: what was mapped of it is not known any more, and its symbols, which
+ * are read where they lie, are others now, or were cut off. Who maps it from here on has a new
+ * entry.
+ */
+static void give_up(struct images *im, struct entry *entry)
+{
+	log_debug("%s was written over: it has no names any more", entry->where.path);
+	entry->is_bad = true;
+	entry->is_newer = true;
+	close_image(im, entry);
+	close_file(im, entry);
+}
+
 static bool open_image(struct images *im, struct entry *entry)
 {
 	struct error e;
 	int err;
 
+	if (is_stale(entry)) {
+		give_up(im, entry);
+		return false;
+	}
 	if (entry->image)
 		return true;
 	if (entry->is_bad || entry->kind == IMAGE_NO_FILE)
 		return false;
-	if (is_stale(entry)) { /* there is another file in its place now */
-		entry->is_bad = true;
-		close_file(im, entry);
-		return false;
-	}
 	if (entry->kind == IMAGE_VDSO)
 		err = mapped_open_vdso(&entry->image, &e);
 	else if (open_file(im, entry) || find_twin(im, entry))

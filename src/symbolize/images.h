@@ -14,6 +14,7 @@
 
 #include "elf/lines.h"
 #include "host/mappings.h"
+#include "symbolize/stamp.h"
 
 struct images;
 
@@ -23,13 +24,6 @@ struct images;
 /* @asks_servers: for symbols that are not on this machine. */
 struct images *images_new(bool asks_servers);
 void images_free(struct images *im);
-
-/* What the kernel told of a mapped file besides device and inode. */
-struct file_stamp {
-	uint8_t bytes[20]; /* its build ID, of @n bytes; 0: not told */
-	size_t n;
-	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC; 0: not known */
-};
 
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);

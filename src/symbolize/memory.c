@@ -14,6 +14,8 @@ struct memory {
 struct space {
 	uint32_t n_users;
 	uint32_t n_replaced; /* times that an address got another meaning */
+	uint32_t n_over;     /* regions of the past that were forgotten, */
+	uint64_t over_at;    /* and were over then */
 	struct past_region *regions;
 	size_t n, capacity;
 };
@@ -50,11 +52,18 @@ static void forget_past(struct memories *all, struct space *s)
 	size_t n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		if (s->regions[i].until == UINT64_MAX || i >= s->n - s->n / 4)
-			s->regions[n++] = s->regions[i];
-		else
-			images_release(all->images, s->regions[i].image);
+		const struct past_region *r = &s->regions[i];
+
+		if (r->until == UINT64_MAX || i >= s->n - s->n / 4) {
+			s->regions[n++] = *r;
+			continue;
+		}
+		images_release(all->images, r->image);
+		if (r->until > s->over_at)
+			s->over_at = r->until;
 	}
+	s->n_over += (uint32_t)(s->n - n);
+	all->n_forgotten += s->n - n;
 	s->n = n;
 }
 
@@ -121,10 +130,21 @@ static struct space *own_space(struct memories *all, struct memory *m)
 		return shared;
 	own = m->space = space_new(all);
 	own->n_replaced = shared->n_replaced;
+	own->n_over = shared->n_over;
+	own->over_at = shared->over_at;
 	for (size_t i = 0; i < shared->n; i++)
 		space_add(all, own, &shared->regions[i]);
 	space_drop(all, shared);
 	return own;
+}
+
+static void space_add_bounded(struct memories *all, struct space *s,
+			      const struct past_region *region)
+{
+	if (s->n < all->most_regions)
+		space_add(all, s, region);
+	else
+		all->n_forgotten++;
 }
 
 static bool is_same_place(const struct past_region *a, const struct past_region *b)
@@ -137,7 +157,7 @@ static bool overlap(const struct past_region *a, const struct past_region *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* What @region leaves of @old, on both sides. */
+/* What @region leaves of @old, on both sides; where there is no room for that, nothing is known. */
 static void add_rests(struct memories *all, struct space *s, struct past_region old,
 		      const struct past_region *region)
 {
@@ -147,13 +167,13 @@ static void add_rests(struct memories *all, struct space *s, struct past_region 
 	rest.until = UINT64_MAX;
 	if (old.start < region->start) {
 		rest.end = region->start;
-		space_add(all, s, &rest);
+		space_add_bounded(all, s, &rest);
 	}
 	if (old.end > region->end) {
 		rest.start = region->end;
 		rest.end = old.end;
 		rest.offset = old.offset + (region->end - old.start);
-		space_add(all, s, &rest);
+		space_add_bounded(all, s, &rest);
 	}
 }
 
@@ -199,9 +219,6 @@ static bool is_known(const struct images *images, struct space *s, const struct 
 	return false;
 }
 
-/* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
-#define MOST_REGIONS 131072U
-
 bool memory_map(struct memories *all, struct memory *m, const struct past_region *region)
 {
 	struct space *s = own_space(all, m);
@@ -209,12 +226,10 @@ bool memory_map(struct memories *all, struct memory *m, const struct past_region
 
 	if (is_known(all->images, s, region))
 		return false;
-	if (s->n >= MOST_REGIONS)
+	if (s->n >= all->most_regions)
 		forget_past(all, s);
-	if (s->n >= MOST_REGIONS)
-		return false;
 	is_replaced = end_overlapped(all, s, region);
-	space_add(all, s, region);
+	space_add_bounded(all, s, region);
 	s->n_replaced += is_replaced;
 	return is_replaced;
 }
@@ -269,8 +284,10 @@ const struct past_region *memory_region_at(const struct memory *m, uint64_t addr
 uint32_t memory_epoch(const struct memory *m, uint64_t time)
 {
 	const struct space *s = m->space;
-	uint32_t n = 0;
+	uint32_t n = s->n_over;
 
+	if (time < s->over_at)
+		return 0;
 	for (size_t i = 0; i < s->n && s->n_replaced; i++)
 		n += s->regions[i].until <= time;
 	return n;

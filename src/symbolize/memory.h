@@ -28,7 +28,9 @@ struct memory;
 /* What they have in common. */
 struct memories {
 	struct images *images;
-	size_t bytes; /* that all take */
+	size_t most_regions; /* of each; as many as are there at once go before those of the past */
+	size_t bytes;        /* that all take */
+	uint64_t n_forgotten; /* regions for which there was no room */
 };
 
 /* Empty, with one user. */

@@ -62,8 +62,13 @@ void symbolizer_follow(struct symbolizer *s);
  */
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
-/* So many processes that were hit, and have ended, were forgotten to bound memory. */
-uint64_t symbolizer_forgotten(const struct symbolizer *s);
+/* What was forgotten to bound memory: frames of then may have no name. */
+struct forgotten {
+	uint64_t processes; /* that were hit, and have ended */
+	uint64_t mappings;  /* most of them in the place of which there are others now */
+};
+
+struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*
  * Code that processes make may be named otherwise by now, and no event tells of that: looks, a few

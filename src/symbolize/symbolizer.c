@@ -115,18 +115,21 @@ static void watch(struct symbolizer *s, struct process *p)
 		jit_watch(s->jit, &jit);
 }
 
-uint64_t symbolizer_forgotten(const struct symbolizer *s)
+struct forgotten symbolizer_forgotten(const struct symbolizer *s)
 {
-	return s->history ? history_dropped(s->history) : 0;
+	if (!s->history)
+		return (struct forgotten){};
+	return (struct forgotten){ history_dropped(s->history),
+				   history_dropped_regions(s->history) };
 }
 
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
-	const uint64_t n_forgotten = symbolizer_forgotten(s);
+	const uint64_t n_forgotten = symbolizer_forgotten(s).processes;
 	bool is_replaced = s->history && history_event(s->history, event);
 	struct process *p = NULL;
 
-	if (symbolizer_forgotten(s) != n_forgotten)
+	if (symbolizer_forgotten(s).processes != n_forgotten)
 		processes_forget_lives(s->processes);
 
 	if (event->type == PROCESS_EXEC ||

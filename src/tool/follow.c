@@ -18,15 +18,17 @@ struct follower {
 	DIR *proc;                /* NULL: all that were there have been looked at */
 	struct life_count *lives; /* NULL: their numbers are not those of our PID namespace */
 	uint64_t n_lost;          /* records, not told yet */
-	uint64_t n_forgotten;     /* processes, told already */
-	bool has_lost;            /* so many, or an unknown number */
+	struct forgotten told;
+	bool has_lost; /* so many, or an unknown number */
 };
 
 int follower_open(struct run *r, struct follower **ret, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
 	uint64_t dev, ino;
-	int err = sideband_open(&(struct sideband_options){}, &f->sideband, e);
+	/* Processes that were chosen by number live on: what all others do need not wake us. */
+	const struct sideband_options options = { .is_patient = r->opt->pids.n > 0 };
+	int err = sideband_open(&options, &f->sideband, e);
 
 	if (err) {
 		free(f);
@@ -162,13 +164,17 @@ bool follower_look(struct follower *f)
 
 static void tell_forgotten(struct follower *f)
 {
-	const uint64_t n = symbolizer_forgotten(names_of(f));
+	const struct forgotten now = symbolizer_forgotten(names_of(f));
 
-	if (n > f->n_forgotten)
+	if (now.processes > f->told.processes)
 		log_warn("%" PRIu64 " processes that have ended were forgotten, as they took "
 			 "too much memory: their frames may have no name",
-			 n - f->n_forgotten);
-	f->n_forgotten = n;
+			 now.processes - f->told.processes);
+	if (now.mappings > f->told.mappings)
+		log_warn("%" PRIu64 " mappings of a process that maps without end were forgotten: "
+			 "frames in what was there before may have no name",
+			 now.mappings - f->told.mappings);
+	f->told = now;
 }
 
 void follower_tell_losses(struct follower *f)

@@ -241,8 +241,7 @@ static int follow(struct run *r, struct error *e)
 	if (!err)
 		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
 	if (err == -EMFILE || err == -ENFILE)
-		log_warn("%s (see ulimit -Hn): what processes ran that have ended has no name",
-			 e->text);
+		log_warn("%s: what processes ran that have ended has no name", e->text);
 	else
 		log_debug("processes are not followed: %s", e->text);
 	return 0;
@@ -344,6 +343,20 @@ static void ask_for_resources(void)
 	(void)setpriority(PRIO_PROCESS, 0, -20);
 }
 
+/* The programs' maps alone are so many descriptors. */
+#define FEWEST_FILES 36
+
+static int check_resources(struct error *e)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FEWEST_FILES)
+		return 0;
+	return error_set(e, -EMFILE,
+			 "only %llu files may be open, and %d are the least (see ulimit -Hn)",
+			 (unsigned long long)files.rlim_max, FEWEST_FILES);
+}
+
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
@@ -355,8 +368,10 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.waiter = WAITER_NONE,
 		.unmapped_ns = LEAST_UNMAPPED_NS,
 	};
-	int err = prepare(&r, e);
+	int err = check_resources(e);
 
+	if (!err)
+		err = prepare(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, &r.command, e);
 	ask_for_resources();

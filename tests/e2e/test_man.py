@@ -52,6 +52,38 @@ def test_page_has_all_sections_in_order(name):
         assert section(text, title.replace("\0", " ")).strip()
 
 
+def marks():
+    """What a stack may end with, as the source has it, and what else stands in brackets."""
+    naming = (TOP / "src/tool/naming.c").read_text()
+    words = re.findall(r'return "([^"]+)";', naming)
+    assert len(words) >= 12
+    return [f"[cut: {word}]" for word in words] + ["[unknown]", "[no stack]", "[inlined]", "[anon]"]
+
+
+def losses():
+    reasons = re.findall(r'\[LOSS_\w+\] = "([^"(]+)', (TOP / "src/store/losses.c").read_text())
+    assert len(reasons) >= 10
+    return [reason.strip() for reason in reasons if "new row" not in reason]  # "a new stack / row"
+
+
+def test_every_mark_and_loss_is_in_the_readme():
+    lost = re.search(r"^## What was lost\n(.*?)^## ", (TOP / "README.md").read_text(), re.M | re.S)[1]
+    assert [mark for mark in marks() if f"`{mark}`" not in lost] == []
+    assert [loss for loss in losses() if loss not in lost] == []
+
+
+@pytest.mark.parametrize("name", ["stackcount", "stacksnoop"])
+def test_page_has_every_mark(name):
+    text = " ".join(re.sub(r"\u2010\n\s*", "", man(name)[0]).split())
+    only = {"stacksnoop": {"[no stack]", "[inlined]", "[anon]"}}.get(name, set())
+    assert [mark for mark in marks() if mark not in text and mark not in only] == []
+
+
+def test_pages_have_every_loss():
+    text = " ".join(" ".join(man(name)[0].split()) for name in ("stackcount", "stacksnoop"))
+    assert [loss for loss in losses() if loss not in text] == []
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_page_is_found_by_its_name(name):
     said = subprocess.run(["lexgrog", page(name)], capture_output=True, text=True, check=True).stdout

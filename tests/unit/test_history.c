@@ -103,6 +103,13 @@ static void lose_at(struct past *p, uint64_t time)
 	assert_false(history_event(p->history, &event));
 }
 
+static uint32_t image_of(struct past *p, uint64_t file)
+{
+	const struct mapping m = { .end = 0x1000, .dev = 1, .inode = file, .path = "/none/x" };
+
+	return images_add(p->images, PID, -1, &m, &(struct file_stamp){});
+}
+
 /* The module that @addr of @pid is in at @time, "" for none. */
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
@@ -289,6 +296,61 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 	exec_at(p, time + 1, pid, "program");
 	map_at(p, time + 2, pid, 0x1000, file);
 	exit_at(p, time + 4, pid);
+}
+
+/* What is over goes first; what it had there before is not taken for what is there now. */
+static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
+{
+	struct past *p = *state;
+	struct memories all = { .images = p->images, .most_regions = 40 };
+	struct memory *m = memory_new(&all);
+	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
+	uint32_t epoch = 0;
+
+	for (uint64_t i = 0; i < 200; i++) {
+		struct past_region r = { .start = 0x1000,
+					 .end = 0x2000,
+					 .image = i % 2 ? a : b,
+					 .from = 10 * i + 10,
+					 .until = UINT64_MAX };
+
+		assert_true(memory_map(&all, m, &r) == (i > 0));
+		assert_true(memory_epoch(m, r.from) > epoch || i == 0);
+		epoch = memory_epoch(m, r.from);
+	}
+	assert_true(all.n_forgotten >= 160 && all.n_forgotten < 200);
+	assert_int_equal(memory_region_at(m, 0x1800, 2005)->image, a);
+	assert_int_equal(memory_region_at(m, 0x1800, 1995)->image, b);
+	assert_null(memory_region_at(m, 0x1800, 15));
+	memory_drop(&all, m);
+	assert_int_equal(all.bytes, 0);
+}
+
+/* All are there at once: where a new one has no room, the one that was there has no place left. */
+static void a_mapping_without_room_does_not_leave_the_one_before(void **state)
+{
+	struct past *p = *state;
+	struct memories all = { .images = p->images, .most_regions = 40 };
+	struct memory *m = memory_new(&all);
+	struct past_region r = { .image = image_of(p, FILE_A), .from = 10, .until = UINT64_MAX };
+
+	for (r.start = 0x1000; r.start <= 40 * 0x10000; r.start += 0x10000) {
+		r.end = r.start + 0x8000;
+		(void)memory_map(&all, m, &r);
+	}
+	assert_int_equal(all.n_forgotten, 0);
+	assert_non_null(memory_region_at(m, 0x2800, 30));
+	r = (struct past_region){ .start = 0x2000,
+				  .end = 0x3000,
+				  .image = image_of(p, FILE_B),
+				  .from = 20,
+				  .until = UINT64_MAX };
+	assert_true(memory_map(&all, m, &r));
+	assert_true(all.n_forgotten > 0);
+	assert_non_null(memory_region_at(m, 0x2800, 15));
+	assert_null(memory_region_at(m, 0x2800, 30));
+	assert_non_null(memory_region_at(m, 0x12800, 30));
+	memory_drop(&all, m);
 }
 
 static void files_that_no_process_has_any_more_are_forgotten(void **state)
@@ -598,6 +660,8 @@ int main(void)
 		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
 		TEST(what_a_mapping_does_not_cover_of_another_stays),
 		TEST(files_that_no_process_has_any_more_are_forgotten),
+		TEST(mappings_are_bounded_and_what_is_forgotten_is_counted),
+		TEST(a_mapping_without_room_does_not_leave_the_one_before),
 		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
 		TEST(the_same_again_takes_no_room_and_changes_nothing),
 		TEST(a_fork_that_comes_late_is_put_where_it_belongs),

@@ -275,20 +275,33 @@ static void a_process_that_has_gone_gets_no_file_from_after_its_end(void **state
 	expect_at(f, 0x1000, now(), "");
 }
 
-/* What is refused is said, once. */
-static void expect_refused(struct fixture *f, const char *words)
+/* What @does prints on standard error, to free(). */
+static char *said_by(void (*does)(struct fixture *f), struct fixture *f)
 {
-	cleanup_free char *path = scratch_path("said"), *text = NULL;
+	cleanup_free char *path = scratch_path("said");
 	int saved = dup(STDERR_FILENO), fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *text = xcalloc(1, 4096);
 
 	assert_true(saved >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
-	for (int i = 0; i < 3; i++)
-		expect_at(f, 0x1000, now(), "");
+	does(f);
 	assert_true(dup2(saved, STDERR_FILENO) >= 0);
-	text = xcalloc(1, 4096);
 	assert_true(pread(fd, text, 4095, 0) >= 0);
 	close(fd);
 	close(saved);
+	return text;
+}
+
+static void ask_three_times(struct fixture *f)
+{
+	for (int i = 0; i < 3; i++)
+		expect_at(f, 0x1000, now(), "");
+}
+
+/* What is refused is said, once. */
+static void expect_refused(struct fixture *f, const char *words)
+{
+	cleanup_free char *text = said_by(ask_three_times, f);
+
 	if (!strstr(text, words) || !strstr(text, f->map))
 		fail_msg("'%s' instead of '%s'", text, words);
 	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
@@ -383,6 +396,33 @@ static void many_programs_take_bounded_memory(void **state)
 	expect_at(f, 0x1000, now(), "a");
 }
 
+static void watch_many(struct fixture *f)
+{
+	struct jit_process other = f->process;
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		other.tgid = 0x7000000 + i;
+		jit_watch(f->jit, &other);
+		jit_ended(f->jit, other.tgid, now());
+	}
+}
+
+/* Programs without one are forgotten in silence. */
+static void that_a_map_was_forgotten_is_said_once(void **state)
+{
+	struct fixture *f = *state;
+	cleanup_free char *none = said_by(watch_many, f);
+
+	assert_string_equal(none, "");
+	write_map(f, "w", "1000 10 a\n");
+	expect_at(f, 0x1000, now(), "a");
+
+	cleanup_free char *text = said_by(watch_many, f);
+
+	assert_non_null(strstr(text, "some were forgotten, and what they name may have no name"));
+	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -405,6 +445,7 @@ int main(void)
 		TEST(a_link_is_refused),
 		TEST(what_is_no_file_may_be_made_by_the_process),
 		TEST(many_programs_take_bounded_memory),
+		TEST(that_a_map_was_forgotten_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

@@ -452,6 +452,32 @@ static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
 	sideband_close(s);
 }
 
+static void who_is_patient_is_not_woken_for_a_few_processes(void **state)
+{
+	const struct sideband_options options = { .ring_bytes = 1u << 20, .is_patient = true };
+	cleanup(log_fini) struct log log = {};
+	struct sideband *s;
+	struct error e;
+	int n = 0;
+
+	(void)state;
+	assert_ok(sideband_open(&options, &s, &e), e);
+
+	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
+
+	assert_int_equal(sideband_read(s, false, note, &log), 0);
+	for (; n < 20; n++)
+		(void)run_shell();
+	assert_int_equal(poll(&wait, 1, 0), 0);
+	while (n < 3000 && poll(&wait, 1, 0) == 0) /* once, it says so */
+		n += run_shell() > 0;
+	assert_in_range(n, 20, 2999);
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	assert_int_equal(log.n_lost, 0);
+	assert_int_equal(poll(&wait, 1, 0), 0);
+	sideband_close(s);
+}
+
 static int stop_at_second(void *n, const struct process_event *event)
 {
 	(void)event;
@@ -571,6 +597,7 @@ int main(void)
 		cmocka_unit_test(exec_by_another_thread_is_one_of_the_process),
 		cmocka_unit_test(what_a_full_ring_has_no_room_for_is_counted),
 		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
+		cmocka_unit_test(who_is_patient_is_not_woken_for_a_few_processes),
 		cmocka_unit_test(a_visitor_can_end_the_reading),
 		cmocka_unit_test(pids_are_those_of_our_namespace),
 		cmocka_unit_test(a_missing_permission_is_named),

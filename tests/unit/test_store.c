@@ -14,6 +14,7 @@
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "bpf/object.h"
 #include "store/store.h"
 
@@ -161,7 +162,7 @@ static void put_row(struct object *o, uint64_t kernel, uint64_t user, uint64_t c
 {
 	const unsigned g = o->state.turn % 2;
 	const struct stack_key key = { .kernel_stack = kernel, .user_stack = user, .tgid = 9 };
-	const struct stack_row row = { .count = count, .hot = hot };
+	const struct stack_row row = { .count = count, .hot = (uint16_t)hot };
 
 	put(o->counts[g], &key, &row);
 	o->state.n_rows[g]++;
@@ -233,6 +234,33 @@ static void rows_of_both_levels_and_all_counters_are_added_up(void **state)
 			assert_int_equal(o.hot[hot_index(cpu, 0, hot, N_HOT)], 0);
 			assert_int_equal(o.hot[hot_index(cpu, 1, hot, N_HOT)], 5);
 		}
+	close_object(&o);
+}
+
+/* To the nanosecond: what the process had mapped may change at once behind it. */
+static void a_row_says_when_it_was_hit_first(void **state)
+{
+	struct object o;
+	const uint64_t first = clock_ns(CLOCK_MONOTONIC) - 12345;
+	const struct stack_key key = { .kernel_stack = 0, .tgid = 9 };
+	const struct stack_row row = { .count = 1,
+				       .first_low = (uint32_t)first,
+				       .first_high = (uint16_t)(first >> 32) };
+	size_t n;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	put(o.counts[o.state.turn % 2], &key, &row);
+	o.state.n_rows[o.state.turn % 2]++;
+	rotate(s);
+
+	const struct store_row *rows = store_rows(s, &n);
+
+	assert_int_equal(n, 1);
+	assert_int_equal(rows[0].first, first);
 	close_object(&o);
 }
 
@@ -499,6 +527,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_of_both_levels_and_all_counters_are_added_up),
+		cmocka_unit_test(a_row_says_when_it_was_hit_first),
 		cmocka_unit_test(rows_of_two_generations_are_one),
 		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
 		cmocka_unit_test(known_stacks_make_room_and_stay_known),

@@ -506,6 +506,40 @@ static void a_file_that_was_written_over_is_another_image(void **state)
 	(void)unlink(COPY);
 }
 
+/* Its symbols are read where they lie: what was cut off must not be touched. */
+static void a_file_that_is_written_over_in_place_names_nothing_any_more(void **state)
+{
+	struct symbolizer *s = of(state);
+	void *library = dlopen("libresolv.so.2", RTLD_NOW);
+	struct link_map *map = library;
+	struct stat st;
+
+	assert_non_null(library);
+	(void)unlink(COPY);
+
+	cleanup_free char *command = xasprintf("cp '%s' '%s'", map->l_name, COPY);
+
+	assert_int_equal(system(command), 0);
+
+	cleanup_close int fd = open(COPY, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(fstat(fd, &st), 0);
+
+	void *at = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	const uintptr_t moved = (uintptr_t)at - map->l_addr;
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	announce(s, (uint32_t)getpid(), NULL);
+	expect_name(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get16") + moved, true),
+		    "ns_get16");
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_null(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32") + moved, true)->name);
+	expect_name(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32"), true), "ns_get32");
+	(void)munmap(at, (size_t)st.st_size);
+	(void)dlclose(library);
+	(void)unlink(COPY);
+}
+
 static void a_library_that_is_loaded_later_has_names(void **state)
 {
 	struct symbolizer *s = of(state);
@@ -771,6 +805,7 @@ int main(int argc, char **argv)
 		TEST(equal_places_of_two_processes_are_one_frame),
 		TEST(after_exec_both_programs_have_their_names),
 		TEST(a_file_that_was_written_over_is_another_image),
+		TEST(a_file_that_is_written_over_in_place_names_nothing_any_more),
 		TEST(a_library_that_is_loaded_later_has_names),
 		TEST(maps_are_read_again_once_per_refresh_only),
 		TEST(the_name_of_a_process_is_its_own_else_the_given_one_else_empty),

@@ -1,7 +1,7 @@
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
-	vector strings names inlined swap nofile signals leader wild early jit sharer ladder
+	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
@@ -11,6 +11,7 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
+	$(WORKLOAD_DIR)/libfar.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder) \
 	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
@@ -59,6 +60,11 @@ $(WORKLOAD_DIR)/liblate-nofp.so: tests/workload/late.c tests/workload/work.h
 $(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+
+# The same at other places.
+$(WORKLOAD_DIR)/libfar.so: tests/workload/late.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) -DFAR -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
 # As distributions build theirs: optimized, without frame pointers.
 NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS

@@ -1,0 +1,28 @@
+#include "symbolize/stamp.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "elf/debug.h"
+
+bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
+}
+
+bool stamp_is_of(const struct file_stamp *stamp, const struct image *image)
+{
+	const uint8_t *bytes;
+
+	return image_build_id(image, &bytes) == stamp->n &&
+	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
+}
+
+bool stamp_is_before(const struct file_stamp *stamp, const struct stat *st)
+{
+	const uint64_t written =
+		(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - stamp->mapped_at;
+
+	return stamp->mapped_at && !stamp->n && written > clock_ns(CLOCK_REALTIME) - age;
+}
