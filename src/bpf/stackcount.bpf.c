@@ -398,7 +398,7 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
 		return 0;
-	slot = claim_scratch(HIT_TRACEPOINT, true);
+	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
 	if (slot && bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]) == 0) {
 		slot->space = *space;
 		is_there = is_mapped_between(slot, start, start + info.length);
