@@ -123,7 +123,7 @@ demo: deps
 	@scripts/demo
 check: test-deps
 	@scripts/check
-lint:
+lint: $(SKELETON)
 	@tests/lint/run
 vm: all workload
 	@tests/vm/run.py

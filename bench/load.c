@@ -2,6 +2,7 @@
  * load getppid|udp|call COUNT [CPU [MORE]] - make COUNT events below five user frames, and MORE,
  * with frame pointers (load-nofp: without), and print the nanoseconds that one took: the median of
  * many slices, in CPU time of this thread, so that other programs on the machine disturb little.
+ * load-paths[-nofp] paths COUNT [CPU] - the same, getppid() below eight frames of many (paths.c).
  * load paced RATE SECONDS CPU - make RATE getppid() events a second, a part of them each
  * millisecond; print how many there were and how long it took.
  * load wait ... - the same as without, after saying "ready" and a byte on standard input.
@@ -47,7 +48,14 @@ __attribute__((noinline, weak)) void function_0000(void)
 	__asm__ volatile("");
 }
 
-enum kind { GETPPID, UDP, CALL };
+/* In load-paths it makes a getppid() below eight functions of 10,000 (paths.c). */
+__attribute__((noinline, weak)) void follow_path(long turn)
+{
+	(void)turn;
+	abort();
+}
+
+enum kind { GETPPID, UDP, CALL, PATHS };
 
 __attribute__((noinline)) static void event(enum kind kind)
 {
@@ -121,6 +129,16 @@ static int compare(const void *left, const void *right)
 	return (*l > *r) - (*l < *r);
 }
 
+static void make(enum kind kind, long turn, int more)
+{
+	if (kind == PATHS)
+		follow_path(turn);
+	else if (more)
+		deeper(kind, more - 1);
+	else
+		a(kind);
+}
+
 static double measure(enum kind kind, long n, int more)
 {
 	double slices[SLICES];
@@ -129,7 +147,7 @@ static double measure(enum kind kind, long n, int more)
 		uint64_t start = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 		for (long i = 0; i < n / SLICES; i++)
-			more ? deeper(kind, more - 1) : a(kind);
+			make(kind, i, more);
 		slices[s] =
 			(double)(time_ns(CLOCK_THREAD_CPUTIME_ID) - start) / (double)(n / SLICES);
 	}
@@ -187,6 +205,16 @@ static int wait_for_end(void)
 	return 0;
 }
 
+static enum kind kind_called(const char *name)
+{
+	static const char *const names[] = { "getppid", "udp", "call", "paths" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(name, names[i]))
+			return (enum kind)i;
+	return GETPPID;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "wait")) {
@@ -206,7 +234,7 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 
-	enum kind kind = !strcmp(argv[1], "udp") ? UDP : !strcmp(argv[1], "call") ? CALL : GETPPID;
+	enum kind kind = kind_called(argv[1]);
 	long n = atol(argv[2]);
 
 	if (n < SLICES)
@@ -216,7 +244,7 @@ int main(int argc, char **argv)
 	if (kind == UDP)
 		open_udp();
 	for (long i = 0; i < n / 10; i++)
-		a(kind);
+		make(kind, i, 0);
 	(void)printf("ns %.1f\n", measure(kind, n, argc > 4 ? atoi(argv[4]) : 0));
 	return 0;
 }

@@ -38,6 +38,12 @@ $(BENCH_DIR)/load-many: bench/load.c bench/many.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -fno-omit-frame-pointer \
 		-fno-optimize-sibling-calls -o $@ $^
 
+$(BENCH_DIR)/load-paths: PATHS_FLAGS := -fno-omit-frame-pointer
+$(BENCH_DIR)/load-paths-nofp: PATHS_FLAGS := -fomit-frame-pointer
+$(BENCH_DIR)/load-paths $(BENCH_DIR)/load-paths-nofp: bench/load.c bench/paths.c
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 $(PATHS_FLAGS) -fno-optimize-sibling-calls -o $@ $^
+
 $(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS))
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -51,7 +57,7 @@ $(BENCH_DIR)/spawn $(BENCH_DIR)/nothing: $(BENCH_DIR)/%: bench/%.c
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 -static -o $@ $<
 
 .PHONY: bench bench-programs
-bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-nofp load-many libs budget tables \
-	images spawn nothing)
+bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-nofp load-many \
+	load-paths load-paths-nofp libs budget tables images spawn nothing)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

@@ -5,7 +5,7 @@ Measures stackcount, programs that do the least ('floors', built from this folde
 peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
 passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
 the table is left in build/bench/table.md too. Parts: getppid udp two funccount stacksnoop start
-end names following named unwinding budget libc size; --vm adds many kernel functions, in a guest.
+end names following named walking unwinding budget libc size; --vm adds many kernel functions, in a guest.
 """
 
 import argparse
@@ -113,6 +113,7 @@ PARTS = {
     "names": names.names,
     "following": following.following,
     "named": named.named,
+    "walking": unwinding.walking,
     "unwinding": unwinding.unwinding,
 }
 

@@ -15,6 +15,7 @@ from tracer import DEVNULL, Failed, Tracer, field
 
 TARGET = f"t:{GETPPID[0]}:{GETPPID[1]}"
 AUTO = ("--unwind", "auto")
+LOOKED_UP = ("--without", "rules.recent")
 OWN = 5  # frames of load's own above those that are asked for
 LIBRARIES = 50
 PROCESSES, FILES, FILES_EACH = 300, 200, 4
@@ -24,35 +25,43 @@ SAMPLES = 20000
 class Deep(Loads):
     """load with more frames."""
 
-    def __init__(self, setup, n_events, more, program):
-        super().__init__(setup, "getppid", n_events, program)
+    def __init__(self, setup, kind, n_events, more, program):
+        super().__init__(setup, kind, n_events, program)
         self.more = more
 
     def argv(self, cpu):
         return [*super().argv(cpu), str(self.more)]
 
 
-def per_depth(setup, table, frames):
+def walked(setup, table, what, program, kind, more=0):
     """A walk by tables of code without frame pointers, against the kernel's of code with them."""
-    more = frames - OWN
+    nofp = f"{program}-nofp"
     jobs = [
-        ("floor user", "load", [setup.bench / "floor", "user", *GETPPID]),
-        ("stackcount -U", "load", [setup.stackcount, "-U", TARGET]),
-        ("stackcount -U --unwind auto", "load", [setup.stackcount, *AUTO, "-U", TARGET]),
-        ("the same, without frame pointers", "load-nofp", [setup.stackcount, *AUTO, "-U", TARGET]),
+        ("floor user", program, [setup.bench / "floor", "user", *GETPPID]),
+        ("stackcount -U --unwind fp", program, [setup.stackcount, "--unwind", "fp", "-U", TARGET]),
+        ("stackcount -U", program, [setup.stackcount, *AUTO, "-U", TARGET]),
+        ("the same, without frame pointers", nofp, [setup.stackcount, *AUTO, "-U", TARGET]),
+        ("... no rule kept as recent", nofp, [setup.stackcount, *AUTO, *LOOKED_UP, "-U", TARGET]),
     ]
     costs = {name: [] for name, _, _ in jobs}
     for r in range(setup.rounds):
-        setup.progress(f"{frames} frames: round {r + 1} of {setup.rounds}")
-        for name, program, argv in in_turn(jobs, r):
-            loads = Deep(setup, setup.events, more, program)
+        setup.progress(f"{what}: round {r + 1} of {setup.rounds}")
+        for name, load, argv in in_turn(jobs, r):
+            loads = Deep(setup, kind, setup.events, more, load)
             before = loads.run([1])
             figure = attempt(setup, name, lambda: held(loads, name, argv, [1]))
             costs[name].append(None if figure is None else figure - (before + loads.run([1])) / 2)
     for name, _, _ in jobs:
         ratio = ratios(costs[name], costs["floor user"])
         goal = ("ratio", 1.0, ratio) if name.endswith("without frame pointers") else None
-        table.add(f"{frames} frames: {name}", shown(middle(costs[name]), "ns"), ratio, "floor user", goal)
+        table.add(f"{what}: {name}", shown(middle(costs[name]), "ns"), ratio, "floor user", goal)
+
+
+def walking(setup, table):
+    table.title("A user stack walked by unwind tables, t:syscalls:sys_enter_getppid")
+    for frames in (8, 30):
+        walked(setup, table, f"{frames} frames", "load", "getppid", frames - OWN)
+    walked(setup, table, "8 of 10,000", "load-paths", "paths")
 
 
 def libraries(n):
@@ -135,9 +144,7 @@ def by_perf(setup, table, n_bytes):
 
 
 def unwinding(setup, table):
-    table.title("Walking by unwind tables, t:syscalls:sys_enter_getppid")
-    for frames in (8, 30):
-        per_depth(setup, table, frames)
+    table.title("Unwind tables of processes, t:syscalls:sys_enter_getppid")
     start(setup, table)
     whole_machine(setup, table)
     if shutil.which("perf"):

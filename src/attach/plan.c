@@ -147,7 +147,7 @@ static enum backend choose(enum target_kind kind, const struct features *feature
 /* "tracepoints (t:...), user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" */
 static void put_offers(struct strbuf *b, const struct features *features, unsigned avoid)
 {
-	const char *has[ARRAY_SIZE(offers)];
+	const char *has[ARRAY_SIZE(offers)] = {};
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(offers); i++) {

@@ -288,10 +288,15 @@ static __always_inline struct recent_rule *recent_rule(__u64 addr, __u32 space)
 /* As find_rule(), which is asked only if the rule is not a recent one. */
 static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 {
-	struct recent_rule *recent = recent_rule(addr, slot->space.number);
+	struct recent_rule *recent;
 	__u64 rule;
 	int end;
 
+	if (config.no_recent_rules) {
+		end = find_rule(slot, addr);
+		return end == UNWIND_END_NO_MAPPING ? find_by_file(slot, addr) : end;
+	}
+	recent = recent_rule(addr, slot->space.number);
 	if (!recent)
 		return UNWIND_END_NO_TABLE;
 	rule = *(volatile __u64 *)&recent->rule;

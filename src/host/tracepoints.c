@@ -172,7 +172,7 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 
 	if (!err)
 		err = open_directory(dir, "events", &categories, e);
-	if (err)
+	if (!categories)
 		return err;
 	while ((category = next_directory(categories))) {
 		cleanup_directory DIR *events = NULL;

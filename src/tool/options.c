@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach/plan.h"
 #include "base/array.h"
 #include "bpf/abi.h"
 #include "tool/option_table.h"
@@ -16,6 +15,12 @@
 #define MOST_ROWS 64
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
+/* What can be done without, by its bit. Behind the backends: what is for measuring only. */
+static const char *avoided_name(int bit)
+{
+	return bit < BACKEND_N ? backend_name(bit) : "rules.recent";
+}
+
 /* "kprobe.multi,uprobe" */
 static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 {
@@ -23,10 +28,10 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 		size_t n = strcspn(text, ",");
 		int b = 0;
 
-		while (b < BACKEND_N &&
-		       (strlen(backend_name(b)) != n || strncmp(backend_name(b), text, n) != 0))
+		while (b <= BACKEND_N &&
+		       (strlen(avoided_name(b)) != n || strncmp(avoided_name(b), text, n) != 0))
 			b++;
-		if (b == BACKEND_N)
+		if (b > BACKEND_N)
 			return error_set(e, -EINVAL, "--without: no backend '%.*s'", (int)n, text);
 		*avoid |= 1U << b;
 		text += n + (text[n] == ',');

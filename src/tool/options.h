@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "attach/plan.h"
 #include "base/error.h"
 #include "spec/numbers.h"
 
@@ -24,6 +25,9 @@ enum unwind_mode {
 	UNWIND_DWARF, /* by tables, and by frame pointers what has none */
 };
 
+/* In struct options: each frame's rule is looked up, as if none was a recent one. */
+#define AVOID_RECENT_RULES (1U << BACKEND_N)
+
 /* Strings are those of argv. What a tool has no option for is zero. */
 struct options {
 	enum tool tool;
@@ -40,7 +44,7 @@ struct options {
 	uint64_t max_depth;     /* frames of each stack, 0: all */
 	uint64_t max_memory;    /* bytes, kernel and user together */
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
-	unsigned avoid;         /* 1 << enum backend, an OR */
+	unsigned avoid;         /* 1 << enum backend, and AVOID_RECENT_RULES, an OR */
 	enum unwind_mode unwind;
 	bool timestamp; /* of stacksnoop's events: the time of day */
 	bool regexp;

@@ -191,6 +191,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 		return;
 	}
 	o->config.unwind = 1;
+	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
 	find_members(&o->config.vma);
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;

@@ -53,6 +53,14 @@ def test_a_system_call(workload, cpus):
 
 
 @needs_unwinding
+def test_a_system_call_when_each_rule_is_looked_up(workload):
+    work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
+    looked_up = ("--without", "rules.recent")
+    result, expected = trace(work, *DWARF, *looked_up, "-U", "-f", "-p", work.pid, GETPPID)
+    assert check_whole(result) == expected
+
+
+@needs_unwinding
 @pytest.mark.needs("system call stacks")
 def test_a_system_call_with_its_kernel_stack(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500)
