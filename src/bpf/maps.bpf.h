@@ -104,7 +104,7 @@ struct scratch_slot {
 	struct window window;
 	/* Of walking by tables: what was found for the frame, and its registers. */
 	struct unwind_space space;
-	__u64 space_id; /* its number, and trace_state.table_turn */
+	__u64 space_key; /* its number, and trace_state.table_turn, mixed: no address */
 	struct found_file file;
 	struct search search;
 	struct unwind_rule rule;
@@ -257,11 +257,13 @@ struct {
 	__type(value, struct unwind_file);
 } files SEC(".maps");
 
+/* To be mapped, for the sake of its place: a set is not in two cache lines. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1); /* set before loading */
 	__type(key, __u32);
-	__type(value, struct recent_rule);
+	__type(value, struct recent_set);
 } recent_rules SEC(".maps");
 
 /* See keep_own_stack(). */

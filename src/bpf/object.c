@@ -186,8 +186,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
 	size_map(s->maps.files, options->config.vma.is_known ? MOST_FILES : 0, features);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
-	size_array(s->maps.recent_rules,
-		   options->config.unwind ? options->n_cpus * RECENT_RULES : 1);
+	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }
 
 static int refuse(int err, struct error *e)

@@ -108,14 +108,20 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 #define MOST_FILES 32768
 
 /*
- * Rules that were found lately, on each CPU: a stack's return addresses come again and again. User
- * probes can be preempted in the midst of writing one, so each word is checked against the rule:
- * what two of them have mixed up is no entry.
+ * Rules that were found lately: a stack's return addresses come again and again. Those of all CPUs
+ * lie together, in sets of one cache line, the last one first. Nobody waits for anybody: what two
+ * programs have mixed up is no entry, since each key is checked against its rule.
  */
-#define RECENT_RULES 2048
+#define RECENT_SET_BITS 13
+#define RECENT_SETS (1U << RECENT_SET_BITS)
+#define RECENT_WAYS 4
 
 struct recent_rule {
-	__u64 pc;    /* XOR the rule */
-	__u64 space; /* its number, and trace_state.table_turn << 32, XOR the rule */
-	__u64 rule;  /* struct unwind_rule */
+	__u64 key;  /* the address XOR struct scratch_slot's space_key, XOR the rule */
+	__u64 rule; /* struct unwind_rule */
 };
+
+struct recent_set {
+	struct recent_rule ways[RECENT_WAYS];
+};
+_Static_assert(sizeof(struct recent_set) == 64, "abi");

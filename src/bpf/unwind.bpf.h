@@ -277,43 +277,55 @@ static __always_inline __u64 rule_word(const struct unwind_rule *rule)
 	return *(const __u64 *)rule;
 }
 
-static __always_inline struct recent_rule *recent_rule(__u64 addr, __u32 space)
+static __always_inline struct recent_set *recent_set(__u64 key)
 {
-	const __u64 hash = (addr ^ (__u64)space << 40) * 0x9e3779b97f4a7c15ULL >> 32;
-	const __u32 i = bpf_get_smp_processor_id() * RECENT_RULES + (__u32)hash % RECENT_RULES;
+	const __u32 i = key * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_SET_BITS);
 
 	return bpf_map_lookup_elem(&recent_rules, &i);
+}
+
+/* False: it is none of @set. */
+static __always_inline bool take_recent(struct scratch_slot *slot, const struct recent_set *set,
+					__u64 key)
+{
+	for (__u32 i = 0; i < RECENT_WAYS; i++) {
+		const __u64 rule = *(volatile __u64 *)&set->ways[i].rule;
+
+		if ((*(volatile __u64 *)&set->ways[i].key ^ rule) != key)
+			continue;
+		*(__u64 *)&slot->rule = rule;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void keep_recent(const struct scratch_slot *slot, struct recent_set *set,
+					__u64 key)
+{
+	const __u64 rule = rule_word(&slot->rule);
+
+	for (__u32 i = RECENT_WAYS - 1; i; i--)
+		set->ways[i] = set->ways[i - 1];
+	set->ways[0] = (struct recent_rule){ key ^ rule, rule };
 }
 
 /* As find_rule(), which is asked only if the rule is not a recent one. */
 static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 {
-	struct recent_rule *recent;
-	__u64 rule;
+	const __u64 key = addr ^ slot->space_key;
+	struct recent_set *set = recent_set(key);
 	int end;
 
-	if (config.no_recent_rules) {
-		end = find_rule(slot, addr);
-		return end == UNWIND_END_NO_MAPPING ? find_by_file(slot, addr) : end;
-	}
-	recent = recent_rule(addr, slot->space.number);
-	if (!recent)
+	if (!set)
 		return UNWIND_END_NO_TABLE;
-	rule = *(volatile __u64 *)&recent->rule;
-	if ((recent->pc ^ rule) == addr && (recent->space ^ rule) == slot->space_id) {
-		*(__u64 *)&slot->rule = rule;
+	if (!config.no_recent_rules && take_recent(slot, set, key))
 		return UNWIND_GOES_ON;
-	}
 	end = find_rule(slot, addr);
 	if (end == UNWIND_END_NO_MAPPING && config.vma.is_known)
 		return find_by_file(slot, addr); /* at the next hit it may be another one */
-	if (end)
-		return end;
-	rule = rule_word(&slot->rule);
-	recent->rule = rule;
-	recent->pc = addr ^ rule;
-	recent->space = slot->space_id ^ rule;
-	return UNWIND_GOES_ON;
+	if (!end && !config.no_recent_rules)
+		keep_recent(slot, set, key);
+	return end;
 }
 
 /*
@@ -505,8 +517,8 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->rule = (struct unwind_rule){};
 	slot->space = space ? *space : (struct unwind_space){};
 	slot->file.key.inode = 0;
-	slot->space_id = *(volatile __u32 *)&trace_state.table_turn;
-	slot->space_id = slot->space_id << 32 | slot->space.number;
+	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
+	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
 	if (!space && !config.vma.is_known)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 	else if (config.max_user_frames > 1)
