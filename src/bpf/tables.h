@@ -48,7 +48,8 @@ static inline __u32 space_unsure(__u64 n_reserved)
 
 #define MOST_SPACES 32768
 #define MOST_MAPPINGS 65536
-#define MAPPING_STEPS 17 /* to find one among so many */
+#define MAPPING_STEPS 17     /* to find one among so many */
+#define CHUNK_ENTRY_STEPS 11 /* to find one of a table's entries, among those of a chunk */
 
 enum unwind_how {
 	UNWIND_BY_TABLE,

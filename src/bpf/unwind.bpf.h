@@ -49,6 +49,26 @@ static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
 #define PLACE(at, type, i, member) \
 	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
 
+static __always_inline __u32 search_middle(const struct scratch_slot *slot)
+{
+	const __u32 low = *(volatile __u32 *)&slot->search.low;
+
+	return low + (*(volatile __u32 *)&slot->search.high - low) / 2;
+}
+
+static __always_inline bool is_found(const struct scratch_slot *slot)
+{
+	return *(volatile __u32 *)&slot->search.low >= *(volatile __u32 *)&slot->search.high;
+}
+
+static __always_inline void search_step(struct scratch_slot *slot, __u32 middle, bool is_behind)
+{
+	if (is_behind)
+		slot->search.low = middle + 1;
+	else
+		slot->search.high = middle;
+}
+
 /*
  * The mapping of @addr: slot->search.low is its number and 1, or 0 if all begin behind @addr. A
  * global function, as is the next one: each has a loop.
@@ -60,43 +80,65 @@ __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 	slot->search.low = 0;
 	slot->search.high = slot->space.n;
 	for (__u32 step = 0; step < MAPPING_STEPS; step++) {
-		const __u32 low = *(volatile __u32 *)&slot->search.low;
-		const __u32 high = *(volatile __u32 *)&slot->search.high;
-		const __u32 middle = low + (high - low) / 2;
+		const __u32 middle = search_middle(slot);
 
-		if (low >= high)
+		if (is_found(slot))
 			break;
 		if (!load_word(slot, PLACE(slot->space.mappings, unwind_mapping, middle, start)))
 			return 0;
-		if (slot->word <= addr)
-			slot->search.low = middle + 1;
-		else
-			slot->search.high = middle;
+		search_step(slot, middle, slot->word <= addr);
 	}
 	return 0;
 }
 
+/* Is all that is searched, of entries from @place on, in one chunk? */
+static __always_inline bool is_in_chunk(const struct scratch_slot *slot, __u32 place)
+{
+	const __u32 low = *(volatile __u32 *)&slot->search.low;
+	const __u32 high = *(volatile __u32 *)&slot->search.high;
+
+	return low >= high || (place + low * 4) / TABLE_CHUNK_BYTES ==
+				      (place + (high - 1) * 4) / TABLE_CHUNK_BYTES;
+}
+
 /*
  * The entry of the address @low of a page, among those from slot->search.low up to high: that one
- * is behind it then.
+ * is behind it then. The last steps are in one chunk, which is found once.
  */
 __noinline int find_entry(struct scratch_slot *slot, __u32 entries, __u32 low)
 {
+	const struct table_chunk *chunk;
+
 	if (!slot)
 		return 0;
 	for (__u32 step = 0; step < UNWIND_PAGE_STEPS; step++) {
-		const __u32 first = *(volatile __u32 *)&slot->search.low;
-		const __u32 last = *(volatile __u32 *)&slot->search.high;
-		const __u32 middle = first + (last - first) / 2;
+		const __u32 middle = search_middle(slot);
 
-		if (first >= last)
+		if (is_in_chunk(slot, entries))
 			break;
-		if ((number_at(slot, entries + middle * 4) & 0xffff) <= low)
-			slot->search.low = middle + 1;
-		else
-			slot->search.high = middle;
+		search_step(slot, middle, (number_at(slot, entries + middle * 4) & 0xffff) <= low);
+	}
+	chunk = find_chunk(entries + slot->search.low * 4);
+	if (!chunk)
+		return 0;
+	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS; step++) {
+		const __u32 middle = search_middle(slot);
+		const __u32 place = entries + middle * 4;
+		const __u64 word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
+
+		if (is_found(slot))
+			break;
+		search_step(slot, middle, (__u16)(word >> (place % 8 * 8)) <= low);
 	}
 	return 0;
+}
+
+/* It lies in one chunk, as all that is as large and no larger (tables/memory.c). */
+static __always_inline const struct unwind_image *find_image(__u32 place)
+{
+	const void *chunk = find_chunk(place);
+
+	return chunk ? chunk + (place % TABLE_CHUNK_BYTES & ~31U) : NULL;
 }
 
 /* The image at @image is in use. */
@@ -112,36 +154,33 @@ __noinline int note_use(struct scratch_slot *slot, __u32 image)
 }
 
 /*
- * By the table of the image at @image, into slot->rule: zeros (UNWIND_NO_ROW) if it has none.
+ * By the table of the image at @place, into slot->rule: zeros (UNWIND_NO_ROW) if it has none.
  * Returns why there is no table, or UNWIND_GOES_ON.
  */
-__noinline int find_in_table(struct scratch_slot *slot, __u32 image, __u64 vaddr)
+__noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr)
 {
-	__u32 page, n_pages, place, number;
+	const struct unwind_image *image;
+	__u32 page, number;
 
 	if (!slot)
 		return UNWIND_END_NO_TABLE_YET;
 	slot->rule = (struct unwind_rule){};
-	n_pages = number_at(slot, PLACE(image, unwind_image, 0, n_pages));
-	if (!n_pages || !load_word(slot, PLACE(image, unwind_image, 0, base)))
+	image = find_image(place);
+	if (!image || !image->n_pages)
 		return UNWIND_END_NO_TABLE_YET;
-	vaddr -= slot->word;
-	if (number_at(slot, PLACE(image, unwind_image, 0, turn)) !=
-	    *(volatile __u32 *)&trace_state.table_turn)
-		note_use(slot, image);
-	if (vaddr >> UNWIND_PAGE_BITS >= n_pages)
+	vaddr -= image->base;
+	if (image->turn != *(volatile __u32 *)&trace_state.table_turn)
+		note_use(slot, place);
+	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
 		return UNWIND_GOES_ON;
-	page = (__u32)(vaddr >> UNWIND_PAGE_BITS);
-	place = number_at(slot, PLACE(image, unwind_image, 0, pages)) + page * 4;
-	slot->search.low = number_at(slot, place);
-	slot->search.high = number_at(slot, place + 4);
-	place = number_at(slot, PLACE(image, unwind_image, 0, entries));
-	find_entry(slot, place, (__u16)vaddr);
-	number = number_at(slot, place + (slot->search.low - 1) * 4) >> 16;
-	if (number >= number_at(slot, PLACE(image, unwind_image, 0, n_rules)))
+	page = image->pages + (__u32)(vaddr >> UNWIND_PAGE_BITS) * 4;
+	slot->search.low = number_at(slot, page);
+	slot->search.high = number_at(slot, page + 4);
+	find_entry(slot, image->entries, (__u16)vaddr);
+	number = number_at(slot, image->entries + (slot->search.low - 1) * 4) >> 16;
+	if (number >= image->n_rules)
 		return UNWIND_GOES_ON;
-	place = number_at(slot, PLACE(image, unwind_image, 0, rules));
-	if (load_word(slot, place + number * (__u32)sizeof(struct unwind_rule)))
+	if (load_word(slot, image->rules + number * (__u32)sizeof(struct unwind_rule)))
 		*(__u64 *)&slot->rule = slot->word;
 	return UNWIND_GOES_ON;
 }
