@@ -266,30 +266,30 @@ static void make_table(struct table_set *t, struct image *im, bool is_used, stru
 		tell_refused(t, name, err, &e);
 }
 
-static bool is_code(const struct image *im, uint64_t vaddr)
+/*
+ * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its segment's
+ * first page, of which the segment may have any part: what is before and behind may be of others.
+ * Part of a segment is mapped by itself where its protection was changed.
+ */
+static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
 {
-	struct code_range ranges[MAX_RANGES];
-	size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
-
-	for (size_t i = 0; i < n; i++)
-		if (vaddr >= ranges[i].start && vaddr < ranges[i].end)
-			return true;
-	return false;
+	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
+			: m->offset >= offset && m->offset - offset < bytes;
 }
 
-/*
- * A mapping begins with its segment's first page, of which the segment may have the end only: what
- * is before may be of another segment. So ask for the page's end first.
- */
 static bool find_anchor(const struct image *im, const struct mapping *m, struct anchor *ret)
 {
-	const uint64_t offsets[] = { m->offset + PAGE_LAST, m->offset };
-	uint64_t vaddr;
+	struct code_range ranges[MAX_RANGES];
+	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
+	uint64_t offset;
 
-	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
-		if (!image_offset_to_vaddr(im, offsets[i], &vaddr) || !is_code(im, vaddr))
+	for (size_t i = 0; i < 2 * n; i++) {
+		const struct code_range *range = &ranges[i % n];
+
+		if (!image_vaddr_to_offset(im, range->start, &offset) ||
+		    !is_mapped_by(m, offset, range->end - range->start, i < n))
 			continue;
-		*ret = (struct anchor){ m->offset, offsets[i] - m->offset - vaddr };
+		*ret = (struct anchor){ m->offset, offset - m->offset - range->start };
 		return true;
 	}
 	return false;

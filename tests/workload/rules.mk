@@ -52,14 +52,15 @@ $(WORKLOAD_DIR)/libnext.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
-# Frames of other sizes than the two above.
+# Frames of other sizes than the two above. By lld the segment of code lies within one page of the
+# file, in which others end and begin.
 $(WORKLOAD_DIR)/liblate-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
-	$(WORK_CC) $(NOFP) -fPIC -shared -o $@ $<
+	$(WORK_CC) $(NOFP) -fuse-ld=lld -fPIC -shared -o $@ $<
 
 $(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
-	$(WORK_CC) $(NOFP) -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+	$(WORK_CC) $(NOFP) -fuse-ld=lld -DROOM=200 -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
 
 # The same at other places.
 $(WORKLOAD_DIR)/libfar.so: tests/workload/late.c tests/workload/work.h
