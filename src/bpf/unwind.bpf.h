@@ -407,18 +407,40 @@ static __always_inline _Bool is_by_frames(struct unwind_rule rule)
 	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
 }
 
+/* May the instruction before the address that @bytes end at be a call? x86's forms of it. */
+__noinline int may_be_call(__u64 bytes)
+{
+	const __u8 *b = (const __u8 *)&bytes;
+	bool is = b[3] == 0xe8;
+
+	/* call *operand, of 2, 3, 4, 6 or 7 bytes */
+	is |= b[6] == 0xff && (b[7] & 0x38) == 0x10;
+	is |= b[5] == 0xff && (b[6] & 0x38) == 0x10;
+	is |= b[4] == 0xff && (b[5] & 0x38) == 0x10;
+	is |= b[2] == 0xff && (b[3] & 0x38) == 0x10;
+	is |= b[1] == 0xff && (b[2] & 0x38) == 0x10;
+	return is;
+}
+
 /*
- * A return address at which a mapping or, with rows, a function begins: no call is before it. It
- * was put there, by the kernel for a return probe, or by makecontext() for its function to return
- * to: nobody called that.
+ * A return address at which a mapping or, with rows, a function begins, and before which there is
+ * no call. It was put there, by the kernel for a return probe, or by makecontext() for its function
+ * to return to: nobody called that. (Behind a call that never returns a function may end.)
  */
 static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 {
 	int at_pc = known_rule(slot, slot->regs.pc);
+	__u64 before = 0;
 
 	if (end)
 		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
-	return at_pc || slot->rule.how == UNWIND_NO_ROW ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+	if (at_pc || slot->rule.how == UNWIND_NO_ROW)
+		return UNWIND_GOES_ON;
+	if (bpf_probe_read_user(&before, sizeof(before),
+				(void *)(slot->regs.pc - sizeof(before))) ||
+	    may_be_call(before))
+		return UNWIND_END_NO_ROW;
+	return UNWIND_END_ROOT;
 }
 
 static __always_inline int next_rule(struct scratch_slot *slot)
@@ -576,6 +598,17 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 	return 0;
 }
 
+/*
+ * In a system call orig_ax is its number, and ip is behind the instruction; but behind an exec that
+ * is over and has not returned yet, it is where the new program begins.
+ */
+static __always_inline bool is_pc_exact(const struct pt_regs *regs)
+{
+	const bool is_exec = regs->orig_ax == NR_EXECVE || regs->orig_ax == NR_EXECVEAT;
+
+	return (long)regs->orig_ax == -1 || (is_exec && !regs->ax);
+}
+
 /* No words where there is no user stack (kernel threads). Returns KEY_* flags. */
 static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
 				       __u32 tgid, struct scratch_slot *slot)
@@ -593,8 +626,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 		if (!(regs->cs & CS_RING_MASK))
 			return 0;
 	}
-	/* In a system call orig_ax is its number, and ip is behind the instruction. */
-	is_exact = is_user_hit(kind) || (long)regs->orig_ax == -1;
+	is_exact = is_user_hit(kind) || is_pc_exact(regs);
 	if (regs->cs != CS_USER_64) {
 		walk_user_by_helper(ctx, slot);
 	} else if (config.unwind && is_new_kernel) {

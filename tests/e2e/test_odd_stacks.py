@@ -73,6 +73,24 @@ def test_through_signals_of_a_libc_without_unwind_tables(workload):
     assert found == expected, result
 
 
+@machine
+def test_a_program_that_has_just_begun_is_at_its_entry_point():
+    """It is where an exec leads to, not behind a call of what lies before it."""
+    shell = ["--", "sh", "-c", f"{workload_path('ways-static')} --quiet 1"]
+    with Tool([*DWARF, "t:syscalls:sys_exit_execve", *shell]) as tool:
+        result = tool.wait().ok()
+    assert [parts[-1] for parts, _ in read_folded(result.out)].count("_start") == 1, result
+
+
+def test_behind_a_call_that_never_returns_no_function_begins():
+    """Where the next one does, and code that nothing is said of has called: that is not the root."""
+    with Tool([*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5]) as tool:
+        result = tool.wait().ok()
+    assert [(parts[0], parts[-3:], n) for parts, n in read_folded(result.out)] == [
+        ("[cut: no row]", ["said_nothing_of", "stop", "hit"], 5)
+    ], result
+
+
 # --- what comes and goes ---
 
 
