@@ -271,9 +271,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	if (file->found.how == UNWIND_BY_TABLE)
 		return find_in_table(slot, file->found.image,
 				     addr - file->start - file->found.bias);
-	slot->rule = UNWIND_FRAME_POINTERS;
-	if (file->found.how == UNWIND_MADE_CODE)
-		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 	return UNWIND_GOES_ON;
 unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
@@ -301,9 +299,7 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 	if (how == UNWIND_PROBED)
 		return UNWIND_END_PROBED;
 	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
-		slot->rule = UNWIND_FRAME_POINTERS;
-		if (how == UNWIND_MADE_CODE)
-			slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;
 	}
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;

@@ -397,8 +397,8 @@ static void add_place(struct reader *r, const struct cfi_stubs *place)
 		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 }
 
-/* Entries are sorted, before and after. */
-static void add_places(struct reader *r)
+/* Entries are sorted, before and after. Returns in how many of them programs or threads begin. */
+static size_t add_places(struct reader *r)
 {
 	struct cfi_stubs places[CFI_MAX_ROOTS];
 	struct common common = {};
@@ -410,11 +410,12 @@ static void add_places(struct reader *r)
 		add_place(r, &places[i]);
 	sort_fdes(r);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
-		return;
+		return n;
 	cfi_signal_cie(&common.cie);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	add_place(r, places);
 	sort_fdes(r);
+	return n;
 }
 
 struct counted {
@@ -489,10 +490,10 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 		err = collect(&r, ".debug_frame", true, e);
 	if (err)
 		return err;
-	if (!r.is_any)
-		return error_set(e, -ENOENT, "no unwind information in the file");
 	add_stubs(&r);
 	sort_fdes(&r);
-	add_places(&r);
+	ret->n_roots = add_places(&r);
+	if (!r.is_any && !ret->n_roots)
+		return error_set(e, -ENOENT, "no unwind information in the file");
 	return run_fdes(&r, visit, context);
 }

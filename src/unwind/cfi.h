@@ -70,6 +70,7 @@ struct cfi_stats {
 	size_t n_outside; /* entries not about the file's code, or about none */
 	size_t n_overlap; /* entries that reach into the next, and were cut there */
 	size_t n_stubs;   /* entries made for PLTs that had none */
+	size_t n_roots;   /* and where programs and threads begin, of which none was */
 };
 
 /* A non-zero result ends the reading and is returned. */
@@ -80,7 +81,7 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  * the one that begins later holds from there on; of several that begin at one place, the first in
  * the file. Time and memory are in proportion to the section's size, whatever it holds.
  *
- * Errors: -ENOENT   the file has none
+ * Errors: -ENOENT   the file has none, and nothing of it is known otherwise
  *         -ENOEXEC  it is not for x86-64
  *         -E2BIG    it is about more than four million functions
  */

@@ -12,6 +12,7 @@
 
 #define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
 #define MAX_RULES 0x10000U
+#define MAX_RANGES 64
 #define LARGE_GAP 0x10000U /* bytes of code without CFI */
 
 struct maker {
@@ -190,22 +191,42 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 			m->table.entries[m->large_gaps[i]].rule = number;
 }
 
+/*
+ * Code that nothing is said of may have frame pointers; but rbp being 0 does not say that nobody
+ * called it (unwind_end_of_chain()).
+ */
+static bool says_nothing(const struct image *im, struct image_section *ret_code)
+{
+	struct code_range ranges[MAX_RANGES];
+	struct image_section section;
+	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
+
+	if (!n || image_section(im, ".eh_frame", &section) ||
+	    image_section(im, ".debug_frame", &section))
+		return false;
+	*ret_code = (struct image_section){ .vaddr = ranges[0].start,
+					    .size = ranges[n - 1].end - ranges[0].start };
+	return true;
+}
+
 static int take_rows(struct maker *m, const struct image *im)
 {
-	const struct image_section none = {};
-	struct image_section text = none;
+	struct image_section code = {};
 	struct cfi_row first = { .kind = CFI_GAP };
+	const bool is_gos = is_go(im, &code);
 	int err = 0;
 
-	if (is_go(im, &text)) {
+	if (is_gos)
 		m->gap_rule = UNWIND_FRAME_POINTERS;
-		first.vaddr = text.vaddr;
+	else if (says_nothing(im, &code))
+		m->gap_rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	first.vaddr = code.vaddr;
+	if (code.size)
 		err = take_row(m, &first);
-	}
 	if (!err)
 		err = cfi_each_row(im, take_row, m, &m->table.counts.cfi, m->e);
-	if (text.size && (!err || err == -ENOENT)) {
-		(void)begin_pages(m, text.vaddr + text.size - 1);
+	if (code.size && (!err || (is_gos && err == -ENOENT))) {
+		(void)begin_pages(m, code.vaddr + code.size - 1);
 		err = check_size(m);
 	}
 	return err;

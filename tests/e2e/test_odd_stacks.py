@@ -91,6 +91,18 @@ def test_behind_a_call_that_never_returns_no_function_begins():
     ], result
 
 
+def test_code_that_nothing_is_said_of_is_no_root(workload):
+    """Though rbp is 0 in it, as in the outermost frame."""
+    work = workload("dl", workload_path("libbare.so"), 5)
+    with Tool([*DWARF, "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().go()
+        work.finish()
+        result = tool.end().ok()
+    bare = [(parts, n) for parts, n in read_folded(result.out) if parts[-1] == "late_hit"]
+    assert sum(n for _, n in bare) == 5 and all(parts[0].startswith("[cut: no ") for parts, _ in bare), result
+
+
 # --- what comes and goes ---
 
 

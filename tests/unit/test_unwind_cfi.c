@@ -797,6 +797,28 @@ static void a_program_begins_at_its_entry_point(void **state)
 	}
 }
 
+/* But for its entry point: there may be frame pointers, and no root. */
+static void a_program_without_cfi_begins_at_its_entry_point(void **state)
+{
+	const struct unwind_rule made = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+	const char text[512] = "\x31\xed";
+	const struct made_section section = { ".text", text, sizeof(text) };
+	struct image *im = open_made(&section, 1);
+	struct error e;
+
+	(void)state;
+	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+	image_close(im);
+	expect_rule(&t, at - 1, made, "before");
+	expect_rule(&t, at, root, "entry");
+	expect_rule(&t, at + 255, root, "entry");
+	expect_rule(&t, at + 256, made, "behind");
+	expect_rule(&t, at + 0x1000, made, "far behind");
+}
+
 static void files_without_cfi_are_refused(void **state)
 {
 	const struct made_section section = { ".text", "", 1 };
@@ -834,6 +856,7 @@ int main(void)
 		cmocka_unit_test(signals_return_where_nothing_is_said_of_it),
 		cmocka_unit_test(threads_begin_where_nothing_is_said_of_it),
 		cmocka_unit_test(a_program_begins_at_its_entry_point),
+		cmocka_unit_test(a_program_without_cfi_begins_at_its_entry_point),
 		cmocka_unit_test(files_without_cfi_are_refused),
 	};
 

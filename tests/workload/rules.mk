@@ -11,7 +11,7 @@ WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
-	$(WORKLOAD_DIR)/libfar.so \
+	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow) \
 	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
@@ -66,6 +66,10 @@ $(WORKLOAD_DIR)/libnext-nofp.so: tests/workload/late.c tests/workload/work.h
 $(WORKLOAD_DIR)/libfar.so: tests/workload/late.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -DFAR -Dlate_hit=next_hit -Dlate_entry=next_entry -fPIC -shared -o $@ $<
+
+$(WORKLOAD_DIR)/libbare.so: tests/workload/bare.S
+	@mkdir -p $(@D)
+	$(CC) -nostdlib -shared -o $@ $<
 
 # As distributions build theirs: optimized, without frame pointers.
 NOFP := -O2 -fomit-frame-pointer -DNO_FRAME_POINTERS
