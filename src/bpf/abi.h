@@ -253,7 +253,7 @@ struct vma_offsets {
 	__u32 i_mtime_ns;
 	__u32 s_dev; /* struct super_block */
 	__u32 tgid;  /* struct task_struct */
-	__u32 pad;
+	__u32 mm;
 };
 _Static_assert(sizeof(struct vma_offsets) == 56, "abi");
 

@@ -250,6 +250,14 @@ struct {
 	__type(value, struct unwind_space);
 } spaces SEC(".maps");
 
+/* Processes that share their memory: of one the other, by their numbers. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, __u32);
+} sharers SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */

@@ -308,6 +308,21 @@ static __always_inline void forget_space(__u32 tgid)
 		bpf_map_delete_elem(&spaces, &tgid);
 }
 
+/* The memory of process @tgid is its own from now on, or is no more. */
+static __always_inline void share_no_more(__u32 tgid)
+{
+	const __u32 *at = config.unwind ? bpf_map_lookup_elem(&sharers, &tgid) : NULL;
+	__u32 other;
+
+	if (!at)
+		return;
+	other = *at;
+	bpf_map_delete_elem(&sharers, &tgid);
+	at = bpf_map_lookup_elem(&sharers, &other);
+	if (at && *at == tgid)
+		bpf_map_delete_elem(&sharers, &other);
+}
+
 static __always_inline void raise_life(__u64 ids)
 {
 	struct life_count *life = find_life(ids >> 32);
@@ -317,11 +332,23 @@ static __always_inline void raise_life(__u64 ids)
 	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
 	__sync_fetch_and_add(&life->n_raised, 1);
 	forget_space(current_tgid());
+	share_no_more(current_tgid());
+}
+
+/* The memory of @task; NULL: it is not known. */
+static __always_inline const void *memory_of(const void *task)
+{
+	const void *mm = NULL;
+
+	if (bpf_probe_read_kernel(&mm, sizeof(mm), task + config.vma.mm))
+		return NULL;
+	return mm;
 }
 
 /*
- * What a child has mapped is what its parent has, which is not told it in time otherwise. Where
- * PIDs are not those of the initial namespace, the child's is not known here.
+ * What a child has mapped is what its parent has, which is not told it in time otherwise; and if
+ * they share their memory (clone(CLONE_VM), vfork()), what the one maps is there for the other.
+ * Where PIDs are not those of the initial namespace, the child's is not known here.
  */
 SEC("?raw_tp")
 int on_birth(struct bpf_raw_tracepoint_args *ctx)
@@ -332,9 +359,14 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 	struct unwind_space space;
 	__u32 child = 0;
 
-	if (!own || own->unsure ||
-	    bpf_probe_read_kernel(&child, sizeof(child), child_task + config.vma.tgid) ||
+	if (bpf_probe_read_kernel(&child, sizeof(child), child_task + config.vma.tgid) ||
 	    child == tgid)
+		return 0;
+	if (memory_of(child_task) == memory_of((const void *)ctx->args[0])) {
+		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
+		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
+	}
+	if (!own || own->unsure)
 		return 0;
 	space = *own;
 	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
@@ -376,6 +408,30 @@ static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 s
 	       slot->word > start;
 }
 
+/* Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. */
+static __always_inline void take_place(__u32 tgid, __u64 start, __u64 end)
+{
+	const struct unwind_space *space;
+	struct scratch_slot *slot;
+	bool is_there = true;
+
+	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
+	space = bpf_map_lookup_elem(&spaces, &tgid);
+	if (!space)
+		return;
+	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
+	if (slot && end) {
+		slot->space = *space;
+		is_there = is_mapped_between(slot, start, end);
+	}
+	if (slot)
+		release_scratch(slot);
+	if (is_there)
+		forget_space(tgid);
+}
+
+#define MOST_SHARERS 3
+
 /*
  * The kernel has found a free place for a mapping of this process. What is said to be mapped there
  * has gone, and something else will be there before user space knows: from now on the kernel itself
@@ -386,26 +442,21 @@ SEC("?raw_tp")
 int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 {
 	const __u64 start = ctx->args[0];
-	const __u32 tgid = current_tgid();
+	const __u32 first = current_tgid();
 	struct vm_unmapped_area_info info = {};
-	const struct unwind_space *space;
-	struct scratch_slot *slot;
-	bool is_there = true;
+	__u32 tgid = first;
 
 	if (start > ~0ULL - LAST_ERROR)
 		return 0;
-	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
-	space = bpf_map_lookup_elem(&spaces, &tgid);
-	if (!space)
-		return 0;
-	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
-	if (slot && bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]) == 0) {
-		slot->space = *space;
-		is_there = is_mapped_between(slot, start, start + info.length);
+	bpf_probe_read_kernel(&info, sizeof(info), (void *)ctx->args[1]);
+	for (__u32 i = 0; i < MOST_SHARERS; i++) {
+		const __u32 *other;
+
+		take_place(tgid, start, info.length ? start + info.length : 0);
+		other = bpf_map_lookup_elem(&sharers, &tgid);
+		if (!other || *other == first)
+			break;
+		tgid = *other;
 	}
-	if (slot)
-		release_scratch(slot);
-	if (is_there)
-		forget_space(tgid);
 	return 0;
 }

@@ -117,6 +117,7 @@ enum {
 	SIZE,
 	DEV,
 	TGID,
+	MM,
 	MEMBERS
 };
 
@@ -135,6 +136,7 @@ static const struct kernel_member members[MEMBERS] = {
 	[SIZE] = { "inode", "i_size" },
 	[DEV] = { "super_block", "s_dev" },
 	[TGID] = { "task_struct", "tgid" },
+	[MM] = { "task_struct", "mm" },
 };
 
 /* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
@@ -167,6 +169,7 @@ static void find_members(struct vma_offsets *ret)
 		.i_mtime_ns = at[NS_6_11],
 		.s_dev = at[DEV],
 		.tgid = at[TGID],
+		.mm = at[MM],
 	};
 	for (size_t i = 0; i < MEMBERS; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)

@@ -390,7 +390,7 @@ FAR = workload_path("libfar.so")
 
 
 def test_a_library_in_the_place_of_another(workload):
-    with workload("swap", LATE, NEXT, 100, 0) as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
+    with workload("swap", LATE, NEXT, 100, 0, "self") as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
         work.go().wait_for("swapped")
         wait_until_read(tool)
@@ -401,7 +401,7 @@ def test_a_library_in_the_place_of_another(workload):
 
 
 def test_a_library_in_the_place_of_another_as_events(workload):
-    with workload("swap", LATE, NEXT, 100, 0) as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
+    with workload("swap", LATE, NEXT, 100, 0, "self") as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         tool.wait_live()
         work.go().wait_for("swapped")
         work.go()

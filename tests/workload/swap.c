@@ -1,17 +1,24 @@
 /*
- * swap FIRST SECOND N ROUNDS - getppid() N times from library FIRST; it is unloaded, and SECOND
+ * swap FIRST SECOND N ROUNDS WHO - getppid() N times from library FIRST; it is unloaded, and SECOND
  * loaded in its place; a line on standard input; then N times from that. Then ROUNDS times more the
- * other one in the place of the one, and N times from it.
+ * other one in the place of the one, and N times from it. WHO unloads and loads: "self", or a "child"
+ * that has the same memory.
  */
 #include <dlfcn.h>
 #include <link.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "work.h"
 
 static char **libraries;
 static uint64_t n, n_rounds;
+static _Bool is_by_child;
 
 FRAME static void *load(unsigned which, void (**call)(void))
 {
@@ -26,19 +33,41 @@ FRAME static void *load(unsigned which, void (**call)(void))
 	return map;
 }
 
-/* Library @which comes to where @before was: that has gone. */
-FRAME static void *put(unsigned which, struct link_map *before, void (**call)(void))
-{
-	const uintptr_t at = before->l_addr;
-	struct link_map *map;
+struct put {
+	unsigned which;
+	struct link_map *map; /* before, and after */
+	void (**call)(void);
+};
 
-	dlclose(before);
-	map = load(which, call);
-	if (map->l_addr != at) {
+/* The library comes to where the one before was: that has gone. */
+static int put(void *argument)
+{
+	struct put *p = argument;
+	const uintptr_t at = p->map->l_addr;
+
+	dlclose(p->map);
+	p->map = load(p->which, p->call);
+	if (p->map->l_addr != at) {
 		fprintf(stderr, "the libraries are at different addresses\n");
 		exit(1);
 	}
-	return map;
+	return 0;
+}
+
+#define STACK_BYTES (1 << 16)
+
+static struct link_map *change(unsigned which, struct link_map *map, void (**call)(void))
+{
+	static char stack[STACK_BYTES] __attribute__((aligned(16)));
+	struct put p = { which, map, call };
+	int status = 0;
+
+	if (!is_by_child)
+		put(&p);
+	else if (waitpid(clone(put, stack + STACK_BYTES, CLONE_VM | SIGCHLD, &p), &status, 0) < 0 ||
+		 status)
+		exit(1);
+	return p.map;
 }
 
 FRAME static void run(void)
@@ -48,13 +77,13 @@ FRAME static void run(void)
 
 	for (uint64_t i = 0; i < n; i++)
 		call();
-	map = put(1, map, &call);
+	map = change(1, map, &call);
 	printf("swapped\n");
 	work_pause();
 	for (uint64_t i = 0; i < n; i++)
 		call();
 	for (uint64_t round = 0; round < n_rounds; round++) {
-		map = put(round % 2, map, &call);
+		map = change(round % 2, map, &call);
 		for (uint64_t i = 0; i < n; i++)
 			call();
 	}
@@ -63,10 +92,11 @@ FRAME static void run(void)
 
 int main(int argc, char **argv)
 {
-	argv = work_begin(argc, argv, 4, "FIRST SECOND N ROUNDS");
+	argv = work_begin(argc, argv, 5, "FIRST SECOND N ROUNDS WHO");
 	libraries = argv;
 	n = work_number(argv[2]);
 	n_rounds = work_number(argv[3]);
+	is_by_child = strcmp(argv[4], "child") == 0;
 	work_run(run);
 	work_expect("late_entry;late_hit", n * (1 + (n_rounds + 1) / 2));
 	work_expect("next_entry;next_hit", n * (1 + n_rounds / 2));
