@@ -197,7 +197,8 @@ struct trace_state {
 	__u64 pad1[8];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
-	/* With unwind tables: places found for new mappings, by process: reservations_of(). */
+	/* With unwind tables: how often places for mappings were found, or all has gone (exec), by
+	 * process: reservations_of(). */
 	__u64 n_reserved[64];
 };
 _Static_assert(sizeof(struct trace_state) == 896, "abi");

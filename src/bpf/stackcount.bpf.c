@@ -301,11 +301,14 @@ int on_exit(void *ctx __attribute__((unused)))
 	return 0;
 }
 
-/* What process @tgid has mapped is not known any more. */
+/* What process @tgid has mapped is not known any more, nor what user space has read of it lately.
+ */
 static __always_inline void forget_space(__u32 tgid)
 {
-	if (config.unwind)
-		bpf_map_delete_elem(&spaces, &tgid);
+	if (!config.unwind)
+		return;
+	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
+	bpf_map_delete_elem(&spaces, &tgid);
 }
 
 /* The memory of process @tgid is its own from now on, or is no more. */
