@@ -58,6 +58,7 @@ struct table_set {
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest; /* by hash of device and inode */
+	uint32_t images, n_images; /* the block for the next images, and how many are in it */
 	size_t n_rows, n_given_up;
 	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	bool was_full_told;
@@ -191,6 +192,24 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct unwind_
 	return err;
 }
 
+/*
+ * A place for an image. They stay for good, and so lie together: scattered among tables that come and
+ * go they would leave no room for large ones.
+ */
+#define BLOCK_IMAGES 128U
+
+static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
+{
+	static const struct unwind_image none[BLOCK_IMAGES];
+	int err = 0;
+
+	if (t->n_images % BLOCK_IMAGES == 0)
+		err = unwind_memory_put(t->memory, none, sizeof(none), &t->images, e);
+	if (!err)
+		*ret = t->images + t->n_images++ % BLOCK_IMAGES * (uint32_t)sizeof(*none);
+	return err;
+}
+
 /* Its image stays where it is, since processes' mappings say so; no program reads the old one. */
 static int put_image(struct table_set *t, const struct unwind_table *table, bool is_used,
 		     struct entry *entry, struct error *e)
@@ -204,15 +223,11 @@ static int put_image(struct table_set *t, const struct unwind_table *table, bool
 		.rules = entry->parts[RULES].place,
 		.turn = is_used ? turn : turn - TURNS_IN_USE,
 	};
-	int err = 0;
+	int err = entry->place ? object_wait_for_programs(t->object, e)
+			       : take_image_place(t, &entry->place, e);
 
-	if (entry->place) {
-		err = object_wait_for_programs(t->object, e);
-		if (!err)
-			unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
-	} else {
-		err = unwind_memory_put(t->memory, &image, sizeof(image), &entry->place, e);
-	}
+	if (!err)
+		unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
 	if (!err)
 		__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)),
 				 table->n_pages, __ATOMIC_RELEASE);
