@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/auxvec.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "report/escape.h"
+#include "tool/breakpoints.h"
 
 /*
  * What the child tells: NOT_TRACED before its exec, the errno if that failed; end of file
@@ -165,24 +165,6 @@ int command_exec(struct command *c, struct error *e)
 	return 0;
 }
 
-/* The program's own first instruction; 0: not known. */
-static uint64_t entry_of(pid_t pid)
-{
-	char path[64];
-	struct {
-		uint64_t type, value;
-	} item;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-
-	cleanup_fclose FILE *f = fopen(path, "re");
-
-	while (f && fread(&item, sizeof(item), 1, f) == 1 && item.type != AT_NULL)
-		if (item.type == AT_ENTRY)
-			return item.value;
-	return 0;
-}
-
 static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
 {
 	const size_t offset = offsetof(struct user, u_debugreg) + number * sizeof(value);
@@ -190,22 +172,42 @@ static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
 	return ptrace(PTRACE_POKEUSER, pid, offset, value) == 0;
 }
 
-/* A breakpoint of the CPU's: nothing is written into the program, where there may be probes. */
-#define DR7_FIRST_ON 1
+/* Breakpoints of the CPU's: nothing is written into the program, where there may be probes. */
+#define DR7_ON(number) (UINT64_C(1) << (2 * (number)))
+
+static bool set_breakpoints(const struct command *c, const uint64_t *places, size_t n)
+{
+	uint64_t on = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (set_debug_register(c->pid, i, places[i]))
+			on |= DR7_ON(i);
+	return on & DR7_ON(0) &&
+	       (set_debug_register(c->pid, 7, on) || set_debug_register(c->pid, 7, DR7_ON(0)));
+}
+
+static uint64_t ip_of(const struct command *c)
+{
+	return (uint64_t)ptrace(PTRACE_PEEKUSER, c->pid, offsetof(struct user, regs.rip), NULL);
+}
 
 /* Constructors may do anything, wait for input too: then it goes on from wherever it is. */
-#define MOST_WAITS 1000 /* of 1 ms */
+#define PATIENCE_NS 1000000000
+#define SHORTEST_PAUSE_NS 20000
+#define LONGEST_PAUSE_NS 1000000
 
-/* Until it has stopped or ended; false: neither in time. */
-static bool wait_for_stop(struct command *c)
+/* Until it has stopped or ended; false: neither in time, of which it takes from @patience_ns. */
+static bool wait_for_stop(struct command *c, long *patience_ns)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	pid_t pid = 0;
+	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
+	pid_t pid = waitpid(c->pid, &c->status, WNOHANG);
 
-	for (int i = 0; i < MOST_WAITS && !pid; i++) {
+	while (!pid && *patience_ns > 0) {
+		(void)nanosleep(&pause, NULL);
+		*patience_ns -= pause.tv_nsec;
+		if (pause.tv_nsec < LONGEST_PAUSE_NS)
+			pause.tv_nsec *= 2;
 		pid = waitpid(c->pid, &c->status, WNOHANG);
-		if (!pid)
-			(void)nanosleep(&pause, NULL);
 	}
 	return pid == c->pid;
 }
@@ -223,17 +225,52 @@ static void stop_now(struct command *c)
 	}
 }
 
-void command_run_to_entry(struct command *c)
+/* Is it in the dynamic linker, at one of our breakpoints? */
+static bool is_on_its_way(const struct command *c, const uint64_t *places, size_t n)
 {
-	const uint64_t entry = c->is_stopped ? entry_of(c->pid) : 0;
+	if (!WIFSTOPPED(c->status) || WSTOPSIG(c->status) != SIGTRAP)
+		return false;
 
-	if (!entry || !set_debug_register(c->pid, 0, entry) ||
-	    !set_debug_register(c->pid, 7, DR7_FIRST_ON))
-		return;
-	if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0)
+	const uint64_t ip = ip_of(c);
+
+	for (size_t i = 1; i < n; i++)
+		if (places[i] == ip)
+			return true;
+	return false;
+}
+
+/* Constructors may load what they want: from then on it is not stopped for that any more. */
+#define MOST_STOPS 8
+
+/* True: it has stopped or ended. */
+static bool run_to_entry(struct command *c, const uint64_t *places, size_t n, void (*look)(void *),
+			 void *context)
+{
+	long patience_ns = PATIENCE_NS;
+
+	for (int i = 0; i <= MOST_STOPS; i++) {
+		if (i == MOST_STOPS)
+			(void)set_debug_register(c->pid, 7, DR7_ON(0));
+		if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0)
+			return true; /* it was killed */
+		if (!wait_for_stop(c, &patience_ns))
+			return false;
+		if (!is_on_its_way(c, places, n))
+			return true;
+		look(context);
+	}
+	return true;
+}
+
+void command_run_to_entry(struct command *c, void (*look)(void *), void *context)
+{
+	uint64_t places[MOST_BREAKPOINTS];
+	const size_t n = c->is_stopped ? breakpoints_find(c->pid, ip_of(c), places) : 0;
+
+	if (!n || !set_breakpoints(c, places, n))
 		return;
 
-	const bool is_in_time = wait_for_stop(c);
+	const bool is_in_time = run_to_entry(c, places, n, look, context);
 
 	if (!is_in_time)
 		stop_now(c);

@@ -35,10 +35,11 @@ must_check int command_exec(struct command *c, struct error *e);
 
 /*
  * Behind command_exec(): let the dynamic linker do its work, so that all libraries that the program
- * is linked with are mapped. It stops at the program's own first instruction, or wherever it is
- * when anything else happens to it.
+ * is linked with are mapped. @look is called meanwhile, at most a few times, while the command is
+ * stopped: more may be mapped then, of which nothing has run. In the end it is stopped at the
+ * program's own first instruction, or wherever it is when anything else happens to it.
  */
-void command_run_to_entry(struct command *c);
+void command_run_to_entry(struct command *c, void (*look)(void *context), void *context);
 
 /* Let it run. */
 void command_let_go(struct command *c);

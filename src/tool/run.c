@@ -196,14 +196,20 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
-/* Its tables are there before it begins, and those of the libraries before its own code does. */
+static void look_at_command(void *context)
+{
+	const struct run *r = context;
+
+	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
+	unwinder_wait(r->unwinder);
+}
+
+/* Tables are there before it begins, and those of libraries before any code of these does. */
 static void unwind_command(struct run *r)
 {
-	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
-	unwinder_wait(r->unwinder);
-	command_run_to_entry(&r->command);
-	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
-	unwinder_wait(r->unwinder);
+	look_at_command(r);
+	command_run_to_entry(&r->command, look_at_command, r);
+	look_at_command(r);
 }
 
 static int run_command(struct run *r, struct error *e)

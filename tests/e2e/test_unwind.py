@@ -174,6 +174,17 @@ def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
     assert "exited with status 0" in result.err, result
 
 
+@needs_unwinding
+def test_constructors_of_libraries():
+    """They run before the program's own first instruction, and what they are walked by is there."""
+    with Tool([*DWARF, "-U", "-f", GETPPID, "--", workload_path("first")]) as tool:
+        result = tool.wait().ok()
+    ((parts, n),) = read_folded(result.out)
+    assert n == 10 and result.lost == 0 and "exited with status 0" in result.err, result
+    assert parts[-2:] == ["first_constructor", "first_hit"], result
+    assert len(parts) >= 4 and not parts[0].startswith("[cut"), result  # the dynamic linker's, below
+
+
 INTERPRETERS = [
     ("/usr/bin/python3", "-c", "import os\nfor i in range(1000): os.getppid()"),
     ("perl", "-e", "getppid() for 1 .. 1000"),

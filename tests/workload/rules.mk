@@ -15,7 +15,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow) \
 	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
-	$(WORKLOAD_DIR)/bits32
+	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -78,6 +78,13 @@ $(WORKLOAD_DIR)/%-nofp: tests/workload/%.c tests/workload/work.c tests/workload/
 	$(WORK_CC) $(NOFP) -fPIE -pie -rdynamic -o $@ $< \
 		tests/workload/work.c $(filter %_gated.c,$^) -pthread -ldl
 $(WORKLOAD_DIR)/usdt-nofp: tests/workload/usdt_gated.c
+
+# A program, and a library that does something before it.
+$(WORKLOAD_DIR)/libfirst.so: tests/workload/first_library.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) $(NOFP) -fPIC -shared -o $@ $<
+$(WORKLOAD_DIR)/first: tests/workload/first.c $(WORKLOAD_DIR)/libfirst.so
+	$(WORK_CC) $(NOFP) -fPIE -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN'
 
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o

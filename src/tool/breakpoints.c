@@ -1,0 +1,117 @@
+/*
+ * The first code of a library that runs is a constructor, or what libc does before these. So a
+ * command is stopped when its dynamic linker calls one of two functions that it exports. What
+ * glibc's does:
+ *
+ *	_dl_debug_state()                    RT_ADD: only the program
+ *	maps libraries                       each is open(), read(), mmap()
+ *	_dl_allocate_tls_init()              all libraries, relocated; nothing has run
+ *	__libc_early_init()                  libc's, calls getrlimit()
+ *	_dl_debug_state()                    RT_CONSISTENT
+ *	constructors                         which may dlopen(): _dl_debug_state() twice each
+ *	the program's first instruction
+ *
+ * Debuggers stop at the first of them, so it keeps its name. musl has it too, but calls
+ * constructors from the program's own first function. Functions for indirect symbols
+ * (STT_GNU_IFUNC) run before all this, while libraries are relocated: they only ask what the CPU
+ * can do.
+ */
+#include "tool/breakpoints.h"
+
+#include <linux/auxvec.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "host/mappings.h"
+
+static const char *const functions[] = { "_dl_debug_state", "_dl_allocate_tls_init" };
+
+/* 0: not known. */
+static uint64_t entry_of(pid_t pid)
+{
+	char path[64];
+	struct {
+		uint64_t type, value;
+	} item;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+
+	cleanup_fclose FILE *f = fopen(path, "re");
+
+	while (f && fread(&item, sizeof(item), 1, f) == 1 && item.type != AT_NULL)
+		if (item.type == AT_ENTRY)
+			return item.value;
+	return 0;
+}
+
+struct search {
+	const struct image *linker;
+	const struct mapping *m;
+	uint64_t *places;
+	size_t n;
+};
+
+static bool is_wanted(const struct image_symbol *symbol)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		if (!symbol->is_indirect && strcmp(symbol->name, functions[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A function is there twice, if the file has .symtab besides .dynsym. */
+static void add_place(struct search *s, uint64_t place)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->places[i] == place)
+			return;
+	if (s->n < MOST_BREAKPOINTS)
+		s->places[s->n++] = place;
+}
+
+static int take_function(void *context, const struct image_symbol *symbol)
+{
+	struct search *s = context;
+	const struct mapping *m = s->m;
+	uint64_t offset;
+
+	if (is_wanted(symbol) && image_vaddr_to_offset(s->linker, symbol->vaddr, &offset) &&
+	    offset >= m->offset && offset - m->offset < m->end - m->start)
+		add_place(s, m->start + (offset - m->offset));
+	return 0;
+}
+
+static void find_functions(pid_t pid, struct search *s)
+{
+	cleanup(image_freep) struct image *linker = NULL;
+	cleanup_close int fd = -1;
+	struct error e;
+
+	if (mapping_open((uint32_t)pid, s->m, &fd, &e) ||
+	    image_open_fd(fd, "the dynamic linker", &linker, &e))
+		return;
+	s->linker = linker;
+	(void)image_each_function(linker, take_function, s);
+}
+
+size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct error e;
+
+	ret[0] = entry_of(pid);
+	if (!ret[0])
+		return 0;
+	if (ret[0] == ip || mapping_list_read((uint32_t)pid, &list, &e))
+		return 1; /* nothing comes before it */
+
+	struct search s = { .m = mapping_list_at(&list, ip), .places = ret, .n = 1 };
+
+	if (s.m)
+		find_functions(pid, &s);
+	return s.n;
+}
