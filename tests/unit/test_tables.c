@@ -277,7 +277,7 @@ static void what_a_process_has_mapped_is_not_used_again(void **state)
 
 /* --- the unwinder --- */
 
-/* As find_rule() of bpf/unwind.bpf.h, but for its steps. */
+/* As find_rule() of bpf/rule.bpf.h, but for its steps. */
 static bool find_mapping(const struct object *o, const struct unwind_space *space, uint64_t addr,
 			 struct unwind_mapping *ret)
 {

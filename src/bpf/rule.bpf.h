@@ -1,0 +1,360 @@
+/*
+ * bpf/rule.bpf.h - by which rule of walk.h a caller is found, for an address of a process: in the
+ * tables of bpf/tables.h, or among the rules that were found lately.
+ *
+ * Functions that are called from several places, or have loops, are global, so that the verifier
+ * looks at each once.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+#include "bpf/tables.h"
+#include "bpf/walk.h"
+
+static __always_inline struct table_chunk *find_chunk(__u32 place)
+{
+	const __u32 slab_number = place / SLAB_BYTES;
+	const __u32 i = place / TABLE_CHUNK_BYTES % SLAB_CHUNKS;
+	void *slab;
+
+	if (!slab_number)
+		return bpf_map_lookup_elem(&slab0, &i);
+	slab = bpf_map_lookup_elem(&slabs, &slab_number);
+	return slab ? bpf_map_lookup_elem(slab, &i) : NULL;
+}
+
+/*
+ * The eight bytes around @place into slot->word; false: there are none. A global function, so
+ * that the verifier does not follow each of the ways here at each place that asks.
+ */
+__noinline int load_word(struct scratch_slot *slot, __u32 place)
+{
+	const struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
+
+	if (!chunk)
+		return 0;
+	slot->word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
+	return 1;
+}
+
+/* The number that lies at @place, 4 bytes; 0 if there is none. */
+static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
+{
+	if (!load_word(slot, place))
+		return 0;
+	return (__u32)(slot->word >> (place % 8 * 8));
+}
+
+#define PLACE(at, type, i, member) \
+	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
+
+static __always_inline __u32 search_middle(const struct scratch_slot *slot)
+{
+	const __u32 low = *(volatile __u32 *)&slot->search.low;
+
+	return low + (*(volatile __u32 *)&slot->search.high - low) / 2;
+}
+
+static __always_inline bool is_found(const struct scratch_slot *slot)
+{
+	return *(volatile __u32 *)&slot->search.low >= *(volatile __u32 *)&slot->search.high;
+}
+
+static __always_inline void search_step(struct scratch_slot *slot, __u32 middle, bool is_behind)
+{
+	if (is_behind)
+		slot->search.low = middle + 1;
+	else
+		slot->search.high = middle;
+}
+
+/*
+ * The mapping of @addr: slot->search.low is its number and 1, or 0 if all begin behind @addr. A
+ * global function, as is the next one: each has a loop.
+ */
+__noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
+{
+	if (!slot)
+		return 0;
+	slot->search.low = 0;
+	slot->search.high = slot->space.n;
+	for (__u32 step = 0; step < MAPPING_STEPS; step++) {
+		const __u32 middle = search_middle(slot);
+
+		if (is_found(slot))
+			break;
+		if (!load_word(slot, PLACE(slot->space.mappings, unwind_mapping, middle, start)))
+			return 0;
+		search_step(slot, middle, slot->word <= addr);
+	}
+	return 0;
+}
+
+/* Is all that is searched, of entries from @place on, in one chunk? */
+static __always_inline bool is_in_chunk(const struct scratch_slot *slot, __u32 place)
+{
+	const __u32 low = *(volatile __u32 *)&slot->search.low;
+	const __u32 high = *(volatile __u32 *)&slot->search.high;
+
+	return low >= high || (place + low * 4) / TABLE_CHUNK_BYTES ==
+				      (place + (high - 1) * 4) / TABLE_CHUNK_BYTES;
+}
+
+/*
+ * The entry of the address @low of a page, among those from slot->search.low up to high: that one
+ * is behind it then. The last steps are in one chunk, which is found once.
+ */
+__noinline int find_entry(struct scratch_slot *slot, __u32 entries, __u32 low)
+{
+	const struct table_chunk *chunk;
+
+	if (!slot)
+		return 0;
+	for (__u32 step = 0; step < UNWIND_PAGE_STEPS; step++) {
+		const __u32 middle = search_middle(slot);
+
+		if (is_in_chunk(slot, entries))
+			break;
+		search_step(slot, middle, (number_at(slot, entries + middle * 4) & 0xffff) <= low);
+	}
+	chunk = find_chunk(entries + slot->search.low * 4);
+	if (!chunk)
+		return 0;
+	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS; step++) {
+		const __u32 middle = search_middle(slot);
+		const __u32 place = entries + middle * 4;
+		const __u64 word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
+
+		if (is_found(slot))
+			break;
+		search_step(slot, middle, (__u16)(word >> (place % 8 * 8)) <= low);
+	}
+	return 0;
+}
+
+/* It lies in one chunk, as all that is as large and no larger (tables/memory.c). */
+static __always_inline const struct unwind_image *find_image(__u32 place)
+{
+	const void *chunk = find_chunk(place);
+
+	return chunk ? chunk + (place % TABLE_CHUNK_BYTES & ~31U) : NULL;
+}
+
+/* The image at @image is in use. */
+__noinline int note_use(struct scratch_slot *slot, __u32 image)
+{
+	const __u32 place = PLACE(image, unwind_image, 0, turn);
+	struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
+
+	if (chunk)
+		*(volatile __u32 *)((void *)chunk + (place % TABLE_CHUNK_BYTES & ~3U)) =
+			trace_state.table_turn;
+	return 0;
+}
+
+/*
+ * By the table of the image at @place, into slot->rule: zeros (UNWIND_NO_ROW) if it has none.
+ * Returns why there is no table, or UNWIND_GOES_ON.
+ */
+__noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr)
+{
+	const struct unwind_image *image;
+	__u32 page, number;
+
+	if (!slot)
+		return UNWIND_END_NO_TABLE_YET;
+	slot->rule = (struct unwind_rule){};
+	image = find_image(place);
+	if (!image || !image->n_pages)
+		return UNWIND_END_NO_TABLE_YET;
+	vaddr -= image->base;
+	if (image->turn != *(volatile __u32 *)&trace_state.table_turn)
+		note_use(slot, place);
+	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
+		return UNWIND_GOES_ON;
+	page = image->pages + (__u32)(vaddr >> UNWIND_PAGE_BITS) * 4;
+	slot->search.low = number_at(slot, page);
+	slot->search.high = number_at(slot, page + 4);
+	find_entry(slot, image->entries, (__u16)vaddr);
+	number = number_at(slot, image->entries + (slot->search.low - 1) * 4) >> 16;
+	if (number >= image->n_rules)
+		return UNWIND_GOES_ON;
+	if (load_word(slot, image->rules + number * (__u32)sizeof(struct unwind_rule)))
+		*(__u64 *)&slot->rule = slot->word;
+	return UNWIND_GOES_ON;
+}
+
+static __always_inline const void *member(const void *of, __u32 offset)
+{
+	return of + offset;
+}
+
+/*
+ * Which file is mapped. Loads through a struct vm_area_struct of the kernel's are what the
+ * verifier knows the type of: each offset must be that of a member. Where a pointer is NULL, the
+ * kernel gives zeros.
+ */
+static long note_file(struct task_struct *task, struct vm_area_struct *vma,
+		      struct scratch_slot **at)
+{
+	struct found_file *found = &(*at)->file;
+	const void *file, *inode, *sb;
+
+	(void)task;
+	file = *(const void **)member(vma, config.vma.vm_file);
+	if (!file) {
+		found->is_made = *(const __u64 *)member(vma, config.vma.vm_flags) & VM_EXEC &&
+				 !*(const void **)member(vma, config.vma.vm_ops);
+		return 0;
+	}
+	inode = *(const void **)member(file, config.vma.f_inode);
+	if (!inode)
+		return 0;
+	sb = *(const void **)member(inode, config.vma.i_sb);
+	if (!sb)
+		return 0;
+	found->start = vma->vm_start;
+	found->key.offset = *(const __u64 *)member(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
+	found->key.inode = *(const __u64 *)member(inode, config.vma.i_ino);
+	found->key.size = *(const __u64 *)member(inode, config.vma.i_size);
+	found->key.changed = *(const __u64 *)member(inode, config.vma.i_mtime);
+	found->key.changed_ns = *(const __u32 *)member(inode, config.vma.i_mtime_ns);
+	found->key.dev = *(const __u32 *)member(sb, config.vma.s_dev);
+	return 0;
+}
+
+/*
+ * What the code of slot->file is walked by, into slot->file.found. A function of its own for the
+ * key: 6.1's maps take none from a pointer argument, and calls may have 512 bytes of stack
+ * together.
+ */
+__noinline int find_file(struct scratch_slot *slot)
+{
+	const struct unwind_file *file;
+	struct unwind_file_key key;
+
+	if (!slot || !config.vma.is_known)
+		return 0;
+	key = slot->file.key;
+	file = bpf_map_lookup_elem(&files, &key);
+	if (file)
+		slot->file.found = *file;
+	return file != NULL;
+}
+
+/* As find_rule(), by what the kernel itself has mapped there. */
+__noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
+{
+	struct found_file *file;
+
+	if (!slot || !config.vma.is_known)
+		return UNWIND_END_NO_MAPPING;
+	file = &slot->file;
+	file->n_asked++;
+	file->key = (struct unwind_file_key){};
+	file->is_made = 0;
+	/* It is not told where the process's memory map is being changed. */
+	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
+		goto unknown;
+	if (file->is_made) {
+		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+		return UNWIND_GOES_ON;
+	}
+	if (!file->key.inode || !find_file(slot))
+		goto unknown;
+	if (file->found.how == UNWIND_NOT_AT_ALL)
+		return UNWIND_END_NO_TABLE;
+	if (file->found.how == UNWIND_BY_TABLE)
+		return find_in_table(slot, file->found.image,
+				     addr - file->start - file->found.bias);
+	slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	return UNWIND_GOES_ON;
+unknown:
+	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
+}
+
+/* The rule at @addr into slot->rule. Returns why there is none, or UNWIND_GOES_ON. */
+__noinline int find_rule(struct scratch_slot *slot, __u64 addr)
+{
+	const __u32 mappings = slot ? slot->space.mappings : 0;
+	__u32 number, how;
+	__u64 bias;
+
+	if (!slot)
+		return UNWIND_END_NO_MAPPING;
+	find_mapping(slot, addr);
+	number = slot->search.low - 1;
+	if (number >= MOST_MAPPINGS ||
+	    !load_word(slot, PLACE(mappings, unwind_mapping, number, end)) || addr >= slot->word)
+		return UNWIND_END_NO_MAPPING;
+	how = number_at(slot, PLACE(mappings, unwind_mapping, number, how));
+	if (how == UNWIND_NOT_YET)
+		return UNWIND_END_NO_TABLE_YET;
+	if (how == UNWIND_NOT_AT_ALL)
+		return UNWIND_END_NO_TABLE;
+	if (how == UNWIND_PROBED)
+		return UNWIND_END_PROBED;
+	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
+		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+		return UNWIND_GOES_ON;
+	}
+	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
+	return find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
+			     addr - bias);
+}
+
+static __always_inline __u64 rule_word(const struct unwind_rule *rule)
+{
+	return *(const __u64 *)rule;
+}
+
+static __always_inline struct recent_set *recent_set(__u64 key)
+{
+	const __u32 i = key * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_SET_BITS);
+
+	return bpf_map_lookup_elem(&recent_rules, &i);
+}
+
+/* False: it is none of @set. */
+static __always_inline bool take_recent(struct scratch_slot *slot, const struct recent_set *set,
+					__u64 key)
+{
+	for (__u32 i = 0; i < RECENT_WAYS; i++) {
+		const __u64 rule = *(volatile __u64 *)&set->ways[i].rule;
+
+		if ((*(volatile __u64 *)&set->ways[i].key ^ rule) != key)
+			continue;
+		*(__u64 *)&slot->rule = rule;
+		return true;
+	}
+	return false;
+}
+
+static __always_inline void keep_recent(const struct scratch_slot *slot, struct recent_set *set,
+					__u64 key)
+{
+	const __u64 rule = rule_word(&slot->rule);
+
+	for (__u32 i = RECENT_WAYS - 1; i; i--)
+		set->ways[i] = set->ways[i - 1];
+	set->ways[0] = (struct recent_rule){ key ^ rule, rule };
+}
+
+/* As find_rule(), which is asked only if the rule is not a recent one. */
+static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
+{
+	const __u64 key = addr ^ slot->space_key;
+	struct recent_set *set = recent_set(key);
+	int end;
+
+	if (!set)
+		return UNWIND_END_NO_TABLE;
+	if (!config.no_recent_rules && take_recent(slot, set, key))
+		return UNWIND_GOES_ON;
+	end = find_rule(slot, addr);
+	if (end == UNWIND_END_NO_MAPPING && config.vma.is_known)
+		return find_by_file(slot, addr); /* at the next hit it may be another one */
+	if (!end && !config.no_recent_rules)
+		keep_recent(slot, set, key);
+	return end;
+}
