@@ -1,6 +1,6 @@
 /*
- * norow N - getppid() N times below a function without unwind information, which calls one that does
- * not return, and behind which the next function begins.
+ * norow N - getppid() N times below a function without unwind information, which calls one that
+ * does not return, and behind which the next function begins.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /*
  * swap FIRST SECOND N ROUNDS WHO - getppid() N times from library FIRST; it is unloaded, and SECOND
  * loaded in its place; a line on standard input; then N times from that. Then ROUNDS times more the
- * other one in the place of the one, and N times from it. WHO unloads and loads: "self", or a "child"
- * that has the same memory.
+ * other one in the place of the one, and N times from it. WHO unloads and loads: "self", or a
+ * "child" that has the same memory.
  */
 #include <dlfcn.h>
 #include <link.h>
