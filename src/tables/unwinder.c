@@ -34,6 +34,9 @@ struct wish {
 	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
 };
 
+/* A look that waits does for all that are asked for behind it, until the process is another one. */
+enum look_asked { NOT_ASKED, ASKED_IF_KNOWN, ASKED_NOW };
+
 /* What the programs have been told of a process. */
 struct known {
 	uint32_t tgid;
@@ -51,6 +54,7 @@ struct unwinder {
 	pthread_cond_t is_changed;
 	struct wish *urgent, *others;
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
+	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
 	size_t n_others, others_capacity;
 	bool is_busy, is_over;
 	pthread_t thread;
@@ -238,9 +242,14 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 static struct wish next_urgent(struct unwinder *u)
 {
 	struct wish wish = u->urgent[u->first_urgent++];
+	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
 
-	if (u->first_urgent == u->n_urgent)
+	if (asked && wish.kind <= WISH_LOOK_IF_KNOWN)
+		*asked = NOT_ASKED;
+	if (u->first_urgent == u->n_urgent) {
 		u->first_urgent = u->n_urgent = 0;
+		u64_map_clear(&u->asked);
+	}
 	return wish;
 }
 
@@ -350,6 +359,7 @@ static void unwinder_free(struct unwinder *u)
 	for (size_t i = u->first_urgent; i < u->n_urgent; i++)
 		free(u->urgent[i].file);
 	u64_map_fini(&u->files);
+	u64_map_fini(&u->asked);
 	free(u->urgent);
 	free(u->others);
 	free(u->known);
@@ -395,6 +405,11 @@ void unwinder_stop(struct unwinder *u)
 static void ask(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
+
+	uint32_t *asked = u64_map_get(&u->asked, wish->tgid);
+
+	if (asked && (wish->kind == WISH_FORK || wish->kind == WISH_EXEC))
+		*asked = NOT_ASKED;
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
@@ -438,11 +453,16 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
 }
 
-/* The same again, without anything between, is one wish. */
-static bool is_asked(const struct wish *list, size_t n, const struct wish *wish)
+/* Is there one already that does for it? */
+static bool is_asked(struct unwinder *u, const struct wish *wish)
 {
-	return n && list[n - 1].tgid == wish->tgid && list[n - 1].kind <= wish->kind &&
-	       wish->kind <= WISH_LOOK_IF_KNOWN;
+	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_IF_KNOWN;
+	uint32_t *asked = u64_map_put(&u->asked, wish->tgid, NOT_ASKED, NULL);
+	const bool is = *asked >= wanted;
+
+	if (!is)
+		*asked = wanted;
+	return is;
 }
 
 void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
@@ -455,7 +475,7 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
-	else if (!is_asked(u->urgent, u->n_urgent, &wish))
+	else if (!is_asked(u, &wish))
 		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
