@@ -144,6 +144,16 @@ static bool same_rule(struct unwind_rule a, struct unwind_rule b)
 	return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
+/* Of a program, near its entry point, or of a thread of musl's: "xor %ebp, %ebp; pop %rdi; call
+ * *%r9". */
+static bool is_beginning(const struct compared *c, uint64_t vaddr)
+{
+	uint8_t code[16];
+	const size_t n = image_code_at(c->im, vaddr - 6, code, sizeof(code));
+
+	return vaddr - image_entry(c->im) < 256 || memmem(code, n, "\x31\xed\x5f\x41\xff\xd1", 6);
+}
+
 /* The row at @vaddr by libdw; returns where the next begins. */
 static uint64_t compare_row(struct compared *c, uint64_t vaddr, uint64_t segment_end)
 {
@@ -154,6 +164,7 @@ static uint64_t compare_row(struct compared *c, uint64_t vaddr, uint64_t segment
 
 	if (!frame) {
 		if ((rule.how & 15) != UNWIND_FRAMES && (rule.how & 15) != UNWIND_SIGNAL &&
+		    !((rule.how & 15) == UNWIND_OUTERMOST && is_beginning(c, vaddr)) &&
 		    !is_stub(c, vaddr))
 			compare(c, vaddr, "the kind of rule", rule.how & 15, UNWIND_NO_ROW);
 		return vaddr + 1;
