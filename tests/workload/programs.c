@@ -1,11 +1,12 @@
 /*
- * programs N - for each I below N: load a BPF program late_I, take its name, run it I + 1 times, and
- * unload it; with "slowly" a line on standard input before that. The last one is kept.
+ * programs N - for each I below N: load a BPF program late_I, take its name, run it I + 1 times,
+ * and unload it; with "slowly" a line on standard input before that. The last one is kept.
  *
  * A run makes one hit of bpf_trace:bpf_trace_printk. The programs are the same but for their names,
  * so that each is likely to lie where the one before it was.
  */
 #include <linux/bpf.h>
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,14 @@ static void test_run(int program)
 	(void)sys_bpf(BPF_PROG_TEST_RUN, &attr);
 }
 
+/* Its memory is free when all CPUs have left what they were in. */
+static void unload(int program)
+{
+	(void)close(program);
+	for (int i = 0; i < 3; i++)
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+}
+
 FRAME static void run(void)
 {
 	char name[16];
@@ -75,7 +84,7 @@ FRAME static void run(void)
 		if (is_slow)
 			work_pause();
 		if (i + 1 < n)
-			(void)close(program);
+			unload(program);
 	}
 }
 
