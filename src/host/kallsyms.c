@@ -20,15 +20,18 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "host/modules.h"
 #include "host/read.h"
 
 /*
- * Where nothing follows, a function is not taken to be longer than this. The
- * largest function of a kernel has some 100 KiB; a BPF program is as long as its
- * author likes, but what follows it unnamed is free memory of its pack.
+ * A function is not taken to be longer than this. The largest of a kernel has some 100 KiB. Where
+ * no other function of the same module follows, what does may be far off, and in between may have
+ * been code that is gone by now: an address there is nobody's. A BPF program is as long as its
+ * author likes (host/programs.h knows), ftrace's and BPF's trampolines have at most a page.
  */
 #define MAX_FUNCTION_BYTES (1u << 20)
-#define MAX_PROGRAM_BYTES (256u << 10)
+#define MAX_LAST_BYTES (4u << 10)
 
 #define NO_NAME UINT32_MAX
 #define NO_MODULE 0
@@ -39,6 +42,7 @@ struct symbol {
 	uint32_t size;
 	uint16_t module; /* in modules */
 	bool is_global;
+	bool is_code;
 };
 
 struct module {
@@ -54,6 +58,7 @@ struct kallsyms {
 	size_t n_names, cap_names;
 	struct module *modules; /* [0] is the kernel itself */
 	size_t n_modules, cap_modules;
+	uint64_t modules_hash, read_at;
 };
 
 void kallsyms_free(struct kallsyms *k)
@@ -173,7 +178,8 @@ static bool add_line(struct kallsyms *k, const char *line, size_t length, uint16
 	char kind = (char)(type | 0x20);
 
 	s.is_global = type == 'T';
-	if ((kind == 't' || kind == 'w') && !is_mark(name, n))
+	s.is_code = kind == 't' || kind == 'w';
+	if (s.is_code && !is_mark(name, n))
 		s.name = add_name(k, name, n);
 	array_push(k->symbols, k->n, k->capacity, s);
 	return true;
@@ -208,31 +214,19 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 	return 0;
 }
 
-/* "ext4 917504 1 - Live 0xffffffffc0401000": name, size, uses, users, state, address. */
 static void add_module_line(struct kallsyms *k, const char *line)
 {
-	size_t n = strcspn(line, " ");
-	const char *at = line + n;
-	uint64_t size, start;
+	struct module_line m;
 
-	if (n == 0 || *at++ != ' ' || !take_decimal(&at, &size))
+	if (!module_line_parse(line, &m))
 		return;
-	for (int skip = 0; skip < 4; skip++) {
-		at = strchr(at, ' ');
-		if (!at)
-			return;
-		at++;
-	}
-	if (at[0] == '0' && at[1] == 'x')
-		at += 2;
-	if (!take_hex(&at, &start) || start == 0 || start + size < start)
-		return;
+	k->modules_hash = module_line_hash(k->modules_hash, &m);
 
-	uint16_t module = module_number(k, NO_MODULE, line, n);
+	uint16_t module = module_number(k, NO_MODULE, m.name, m.n);
 
 	if (module != NO_MODULE) {
-		k->modules[module].start = start;
-		k->modules[module].end = start + size;
+		k->modules[module].start = m.start;
+		k->modules[module].end = m.end;
 	}
 }
 
@@ -324,13 +318,16 @@ static void sort_symbols(struct kallsyms *k)
 		qsort(s + from, k->n - from, sizeof(*s), compare_addr);
 }
 
-static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, uint64_t next)
+/* @next: the first symbol behind; NULL: there is none. */
+static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const struct symbol *next)
 {
 	const struct module *m = &k->modules[s->module];
-	uint64_t size = m->is_program ? MAX_PROGRAM_BYTES : MAX_FUNCTION_BYTES;
+	const bool is_followed = !m->is_program && next && next->module == s->module &&
+				 (s->module == NO_MODULE || next->is_code);
+	uint64_t size = is_followed ? MAX_FUNCTION_BYTES : MAX_LAST_BYTES;
 
-	if (next > s->addr && next - s->addr < size)
-		size = next - s->addr;
+	if (next && next->addr - s->addr < size)
+		size = next->addr - s->addr;
 	/* Since Linux 6.4 a module is in several places; /proc/modules tells of its code's. */
 	if (s->addr >= m->start && s->addr < m->end && m->end - s->addr < size)
 		size = m->end - s->addr;
@@ -351,11 +348,11 @@ static void finish(struct kallsyms *k)
 		if (next > i + 1)
 			qsort_r(s + i, next - i, sizeof(*s), compare_alias, k->names);
 
-		uint64_t end = next < k->n ? s[next].addr : 0;
+		const struct symbol *behind = next < k->n ? &s[next] : NULL;
 
 		for (size_t j = i; j < next && s[j].name != NO_NAME; j++) {
 			s[n_kept] = s[j];
-			s[n_kept].size = size_of(k, &s[n_kept], end);
+			s[n_kept].size = size_of(k, &s[n_kept], behind);
 			n_kept++;
 		}
 	}
@@ -373,15 +370,27 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 	int err;
 
 	array_push(k->modules, k->n_modules, k->cap_modules, kernel);
-	err = read_symbols(k, symbols_path, e);
-	if (err)
-		return err;
+	/* First: a module that comes meanwhile is then one more at the next look. */
 	err = read_modules(k, modules_path, e);
 	if (err)
 		return err;
+	err = read_symbols(k, symbols_path, e);
+	if (err)
+		return err;
 	finish(k);
+	k->read_at = clock_ns(CLOCK_MONOTONIC);
 	*ret = TAKE(k);
 	return 0;
+}
+
+uint64_t kallsyms_read_at(const struct kallsyms *k)
+{
+	return k->read_at;
+}
+
+uint64_t kallsyms_modules(const struct kallsyms *k)
+{
+	return k->modules_hash;
 }
 
 size_t kallsyms_n(const struct kallsyms *k)

@@ -6,8 +6,9 @@
  *
  * kallsyms tells no sizes. A function is taken to end where the next symbol of
  * any type begins (data and section marks included), or where its module ends
- * (/proc/modules), so that an address behind the last function has no name
- * instead of a neighbour's.
+ * (/proc/modules), and a page from its begin at the latest where no function of
+ * the same module follows, so that an address behind the last function, where a
+ * module may have been that is gone, has no name instead of a neighbour's.
  */
 #pragma once
 
@@ -39,6 +40,12 @@ void kallsyms_freep(struct kallsyms **k);
 
 /* The function that @addr lies in. Among aliases the one that a person would write. */
 bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret);
+
+/* When all was read, ns of CLOCK_MONOTONIC. */
+uint64_t kallsyms_read_at(const struct kallsyms *k);
+
+/* Which modules were where then, as the one number of host/modules.h. */
+uint64_t kallsyms_modules(const struct kallsyms *k);
 
 /* Functions (types t, T, w, W) by rising address, for walking: i from 0 to kallsyms_n() - 1. */
 size_t kallsyms_n(const struct kallsyms *k);

@@ -1,20 +1,46 @@
+/*
+ * Who says what is where, and since when:
+ *
+ *	the kernel itself     kallsyms      always
+ *	a module              kallsyms      always, or where another was, since it was seen
+ *	a BPF program         bpf(2)        since its load, up to when it was there still
+ *	a trampoline of BPF   kallsyms      since it was seen: programs may have been there before
+ *	one of ftrace         kallsyms      always: pages of their own
+ *
+ * What is not sure has no name.
+ */
 #include "symbolize/kernel.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
+#include "base/array.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 
 #define SYMBOLS "/proc/kallsyms"
 #define MODULES "/proc/modules"
 
+/* How long after a hit in a module, or at an address without a name, the next one is taken for the
+ * same. */
+#define MODULE_NS NS_PER_S
+#define NAMELESS_NS 10000000
+
+void kernel_names_init(struct kernel_names *k, struct host *host)
+{
+	*k = (struct kernel_names){ .host = host };
+	k->programs = programs_new();
+	modules_look(&k->modules, MODULES);
+}
+
 void kernel_names_fini(struct kernel_names *k)
 {
 	kallsyms_free(k->own);
+	modules_fini(&k->modules);
+	programs_free(k->programs);
+	free(k->trampolines);
 	free(k->trouble);
 	*k = (struct kernel_names){};
 }
@@ -25,33 +51,55 @@ void kernel_names_refresh(struct kernel_names *k)
 	k->is_reread = false;
 }
 
-/*
- * One number for which modules are where. Not of the whole text: its third
- * column counts users and changes all the time.
- *
- *	ext4 1056768 1 - Live 0xffffffffc0401000
- */
-static uint64_t modules_now(void)
+static bool is_of_bpf(const struct kernel_symbol *symbol)
 {
-	cleanup_fclose FILE *f = fopen(MODULES, "re");
+	return symbol->module && strcmp(symbol->module, "bpf") == 0;
+}
 
-	if (!f)
-		return 0;
+static bool is_of_ftrace(const struct kernel_symbol *symbol)
+{
+	return strncmp(symbol->module, "__builtin__", 11) == 0;
+}
 
-	cleanup_free char *line = NULL;
-	size_t capacity = 0;
-	uint64_t all = 0;
+static bool is_program(const struct kernel_symbol *symbol)
+{
+	return is_of_bpf(symbol) && strncmp(symbol->name, "bpf_prog_", 9) == 0;
+}
 
-	while (getline(&line, &capacity, f) > 0) {
-		const char *name_end = strchr(line, ' ');
-		const char *address = strrchr(line, ' ');
+/* 0: never. */
+static uint64_t seen_since(const struct kernel_names *k, const struct kernel_symbol *symbol)
+{
+	const uint64_t name = hash_bytes(symbol->name, strlen(symbol->name));
 
-		if (!name_end)
+	for (size_t i = 0; i < k->n_trampolines; i++)
+		if (k->trampolines[i].addr == symbol->addr && k->trampolines[i].name == name)
+			return k->trampolines[i].since;
+	return 0;
+}
+
+static void note_trampolines(struct kernel_names *k)
+{
+	struct trampoline *list = NULL;
+	size_t n = 0, capacity = 0;
+	struct kernel_symbol symbol;
+
+	for (size_t i = 0; i < kallsyms_n(k->symbols); i++) {
+		kallsyms_nth(k->symbols, i, &symbol);
+		if (!is_of_bpf(&symbol) || is_program(&symbol))
 			continue;
-		all = hash_mix(all ^ hash_bytes(line, name_end - line));
-		all = hash_mix(all ^ hash_bytes(address, strlen(address)));
+
+		const uint64_t since = seen_since(k, &symbol);
+		const struct trampoline one = {
+			.addr = symbol.addr,
+			.name = hash_bytes(symbol.name, strlen(symbol.name)),
+			.since = since ? since : kallsyms_read_at(k->symbols),
+		};
+
+		array_push(list, n, capacity, one);
 	}
-	return all;
+	free(k->trampolines);
+	k->trampolines = list;
+	k->n_trampolines = n;
 }
 
 static void read_first(struct kernel_names *k)
@@ -59,9 +107,11 @@ static void read_first(struct kernel_names *k)
 	struct error e;
 
 	k->is_read = true;
-	k->modules = modules_now();
-	if (host_kallsyms(k->host, &k->symbols, &e) == 0)
+	programs_look(k->programs); /* some are gone when all the symbols have been read */
+	if (host_kallsyms(k->host, &k->symbols, &e) == 0) {
+		note_trampolines(k);
 		return;
+	}
 	k->symbols = NULL;
 	k->trouble = xstrdup(e.text);
 }
@@ -73,7 +123,6 @@ static bool read_again(struct kernel_names *k)
 	struct error e;
 
 	k->is_reread = true;
-	k->modules = modules_now();
 	if (kallsyms_read(SYMBOLS, MODULES, &fresh, &e) != 0) {
 		log_debug("names of newly loaded modules are missing: %s", e.text);
 		return false;
@@ -81,36 +130,87 @@ static bool read_again(struct kernel_names *k)
 	kallsyms_free(k->own);
 	k->own = fresh;
 	k->symbols = fresh;
+	note_trampolines(k);
 	return true;
 }
 
 bool kernel_names_update(struct kernel_names *k)
 {
+	bool is_first = !k->is_read;
+
 	if (k->is_checked)
 		return false;
 	k->is_checked = true;
-	if (!k->is_read) {
+	modules_look(&k->modules, MODULES);
+	if (is_first)
 		read_first(k);
-		return true;
-	}
-	return k->symbols && modules_now() != k->modules && read_again(k);
+	if (k->symbols && k->modules.now != kallsyms_modules(k->symbols))
+		return read_again(k) || is_first;
+	return is_first;
 }
 
-/*
- * That no module was loaded does not say that nothing is new: BPF programs and
- * trampolines are listed in kallsyms only. Ours may be among them, when the
- * symbols were read before it was loaded.
- */
-bool kernel_names_at(struct kernel_names *k, uint64_t addr, struct kernel_symbol *ret,
-		     bool *is_changed)
+static void set_program(const struct program_symbol *program, struct kernel_answer *ret)
 {
-	*is_changed = false;
+	ret->is_found = true;
+	ret->symbol = (struct kernel_symbol){ .name = program->name,
+					      .module = "bpf",
+					      .addr = program->start,
+					      .size = program->size };
+	ret->is_lasting = program->until == UINT64_MAX;
+	ret->from = program->from;
+	ret->until = program->until;
+}
+
+static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+			 struct kernel_answer *ret)
+{
+	struct program_symbol program;
+
+	if (!programs_at(k->programs, addr, when->first, when->last, &program))
+		return false;
+	set_program(&program, ret);
+	return true;
+}
+
+/* What kallsyms has at @addr now: was it there then? */
+static void ask_symbols(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+			struct kernel_answer *ret)
+{
+	uint64_t since = 0;
+
+	if (!kallsyms_at(k->symbols, addr, &ret->symbol) || is_program(&ret->symbol))
+		return;
+	if (is_of_bpf(&ret->symbol))
+		since = seen_since(k, &ret->symbol);
+	else if (!is_of_ftrace(&ret->symbol))
+		since = modules_since(&k->modules, ret->symbol.module);
+	ret->is_lasting = is_of_ftrace(&ret->symbol);
+	ret->is_found = when->first >= since;
+	ret->from = ret->is_found ? since : 0;
+	ret->until = ret->is_found ? when->last + MODULE_NS : when->last;
+}
+
+static bool is_of_kernel(const struct kernel_names *k, uint64_t addr, struct kernel_symbol *ret)
+{
+	return kallsyms_at(k->symbols, addr, ret) && !ret->module;
+}
+
+void kernel_names_at(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+		     struct kernel_answer *ret)
+{
+	*ret = (struct kernel_answer){ .until = when->last + NAMELESS_NS };
 	if (!k->symbols)
-		return false;
-	if (kallsyms_at(k->symbols, addr, ret))
-		return true;
-	if (k->is_reread)
-		return false;
-	*is_changed = read_again(k);
-	return *is_changed && kallsyms_at(k->symbols, addr, ret);
+		return;
+	if (is_of_kernel(k, addr, &ret->symbol)) {
+		ret->is_found = ret->is_lasting = true;
+		return;
+	}
+	if (ask_programs(k, addr, when, ret))
+		return;
+	ask_symbols(k, addr, when, ret);
+	if (ret->is_found || k->is_reread)
+		return;
+	ret->is_changed = read_again(k);
+	if (ret->is_changed)
+		ask_symbols(k, addr, when, ret);
 }

@@ -104,11 +104,26 @@ uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 /* While this is the same, what the process calls its code is, too: what had no name has none. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
 
+/* Where the kernel was. */
+struct kernel_pc {
+	uint64_t addr;
+	uint64_t first, last; /* when it was there; ns of CLOCK_MONOTONIC, not later than now */
+	bool is_exact;        /* not a return address */
+};
+
 /*
- * The number of the frame at @addr. @is_exact: not a return address. Never fails:
- * what cannot be named is a frame without a name.
+ * The number of the frame at @pc. Never fails: what cannot be named, or was surely
+ * not the same all the time, is a frame without a name.
  */
-uint32_t symbolize_kernel(struct symbolizer *s, uint64_t addr, bool is_exact);
+uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc);
+
+/* For hits in this time, at least, the answers are the same. */
+struct kernel_validity {
+	uint64_t from, until;
+};
+
+/* That of all symbolize_kernel() since the last time that it was asked for. */
+struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s);
 
 /* Where a process was. */
 struct user_pc {

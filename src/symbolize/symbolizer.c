@@ -41,7 +41,8 @@ struct symbolizer {
 	struct strtab *strings;
 	struct frames frames;
 	struct kernel_names kernel;
-	struct u64_map kernel_seen[2]; /* [1]: of exact addresses */
+	struct u64_map kernel_seen[2]; /* what always has that name; [1]: of exact addresses */
+	struct kernel_validity kernel_validity;
 	struct images *images;
 	struct processes *processes;
 	struct jit *jit;
@@ -58,7 +59,8 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 
 	s->options = *options;
 	s->strings = strtab_new();
-	s->kernel.host = host;
+	kernel_names_init(&s->kernel, host);
+	(void)symbolizer_kernel_validity(s);
 	s->images = images_new(!options->no_debuginfod);
 	s->processes = processes_new(s->images, s->strings);
 	s->jit = jit_new(s->images, s->strings);
@@ -247,27 +249,45 @@ static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
 	return number;
 }
 
-uint32_t symbolize_kernel(struct symbolizer *s, uint64_t addr, bool is_exact)
+struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s)
 {
+	const struct kernel_validity all = s->kernel_validity;
+
+	s->kernel_validity = (struct kernel_validity){ .until = UINT64_MAX };
+	return all;
+}
+
+static void narrow(struct kernel_validity *v, const struct kernel_answer *answer)
+{
+	if (answer->from > v->from)
+		v->from = answer->from;
+	if (answer->until < v->until)
+		v->until = answer->until;
+}
+
+uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
+{
+	struct u64_map *seen = &s->kernel_seen[pc->is_exact];
+	const struct kernel_time when = { pc->first, pc->last };
+	struct kernel_answer answer;
+
 	if (kernel_names_update(&s->kernel))
 		forget_kernel_answers(s);
 
-	const uint32_t *seen = u64_map_get(&s->kernel_seen[is_exact], addr);
+	const uint32_t *known = u64_map_get(seen, pc->addr);
 
-	if (seen)
-		return *seen;
-
-	struct kernel_symbol symbol;
-	bool is_changed;
-	bool is_found =
-		kernel_names_at(&s->kernel, look_up_at(addr, is_exact), &symbol, &is_changed);
-
-	if (is_changed)
+	if (known)
+		return *known;
+	kernel_names_at(&s->kernel, look_up_at(pc->addr, pc->is_exact), &when, &answer);
+	if (answer.is_changed)
 		forget_kernel_answers(s);
 
-	uint32_t number = kernel_frame(s, addr, is_found ? &symbol : NULL);
+	uint32_t number = kernel_frame(s, pc->addr, answer.is_found ? &answer.symbol : NULL);
 
-	*u64_map_put(&s->kernel_seen[is_exact], addr, number, NULL) = number;
+	if (answer.is_lasting)
+		*u64_map_put(seen, pc->addr, number, NULL) = number;
+	else
+		narrow(&s->kernel_validity, &answer);
 	return number;
 }
 

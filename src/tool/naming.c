@@ -75,14 +75,15 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			   uint32_t frames[STACK_WORDS])
 {
 	const uint64_t *words = stack->words;
+	struct kernel_pc pc = { .first = stack->time, .last = stack->last };
 
 	for (size_t i = 0; i < stack->n; i++) {
-		bool is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
-
+		pc.addr = words[i];
+		pc.is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
 		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
 			frames[i] = symbolize_cut(s, mark_text(words[i]));
 		else
-			frames[i] = symbolize_kernel(s, words[i], is_exact);
+			frames[i] = symbolize_kernel(s, &pc);
 	}
 	return cut_depth(max_depth,
 			 trim_machinery(symbolizer_frames(s), frames, (uint32_t)stack->n));

@@ -14,6 +14,7 @@ struct raw_stack {
 	uint32_t flags; /* KEY_* say what its first address is */
 	uint32_t tgid;  /* a user stack's process */
 	uint64_t time;  /* when it was taken, ns of CLOCK_MONOTONIC */
+	uint64_t last;  /* likewise, if more than once: the last time, or later */
 };
 
 /* Of a user stack; inlined functions are frames too. The outermost beyond these are left out. */

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "report/render.h"
 #include "store/store.h"
@@ -33,13 +34,14 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 {
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct store_row *row = &rows[i];
 		uint64_t words[STACK_WORDS];
 		uint32_t frames[STACK_WORDS + USER_FRAMES];
 		struct report_entry entry = { .count = row->count, .frames = frames };
-		struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first };
+		struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, now };
 
 		stack.n = store_stack(t->store, row->kernel_stack, words);
 		entry.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, frames);

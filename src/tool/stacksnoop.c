@@ -31,8 +31,9 @@ struct template
 {
 	size_t at; /* in the text of all */
 	uint32_t n;
-	bool is_unsure;  /* has a frame without a name, which may get one */
-	uint64_t made;   /* ns */
+	bool is_unsure; /* has a frame without a name, which may get one */
+	uint64_t made;  /* ns */
+	struct kernel_validity kernel;
 	uint32_t growth; /* symbolizer_growth() then */
 };
 
@@ -119,25 +120,42 @@ static bool is_named(const struct frame_table *table, const uint32_t *frames, ui
 	return true;
 }
 
+/* Most that are made anew say what they said. */
+static void put_template(struct stacksnoop *t, const struct frame_table *table,
+			 const struct event_stacks *stacks, struct template *ret)
+{
+	const size_t at = t->text.n;
+
+	event_put_template(&t->text, &t->style, table, stacks);
+
+	const uint32_t n = (uint32_t)(t->text.n - at);
+
+	if (ret->n == n && memcmp(t->text.text + ret->at, t->text.text + at, n) == 0) {
+		t->text.n = at;
+		return;
+	}
+	ret->at = at;
+	ret->n = n;
+}
+
 static void make_template(struct stacksnoop *t, const struct options *opt,
 			  const struct stream_event *event, struct template *ret)
 {
 	uint64_t words[STACK_WORDS];
 	uint32_t kernel[STACK_WORDS], user[USER_FRAMES];
-	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time };
+	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time, event->time };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
 	refresh(t);
 	stack.n = stream_stack(t->stream, event->kernel_stack, words);
 	stacks.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, kernel);
+	ret->kernel = symbolizer_kernel_validity(t->symbolizer);
 	stack.n = stream_stack(t->stream, event->user_stack, words);
 	stacks.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth, user);
 
 	const struct frame_table *table = symbolizer_frames(t->symbolizer);
 
-	ret->at = t->text.n;
-	event_put_template(&t->text, &t->style, table, &stacks);
-	ret->n = (uint32_t)(t->text.n - ret->at);
+	put_template(t, table, &stacks, ret);
 	ret->made = t->now;
 	ret->is_unsure =
 		!is_named(table, kernel, stacks.n_kernel) || !is_named(table, user, stacks.n_user);
@@ -162,6 +180,16 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }
 
+/* Would it say something else of @event? */
+static bool is_old(struct stacksnoop *t, const struct template *template,
+		   const struct stream_event *event)
+{
+	if (event->time < template->kernel.from || event->time > template->kernel.until)
+		return true;
+	return template->is_unsure &&
+	       (t->now - template->made > NS_PER_S || growth_at(t, event) != template->growth);
+}
+
 static const struct template *find_template(struct stacksnoop *t, const struct options *opt,
 					    const struct stream_event *event)
 {
@@ -173,8 +201,7 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || (template->is_unsure && (t->now - template->made > NS_PER_S ||
-					       growth_at(t, event) != template->growth))) {
+	if (is_new || is_old(t, template, event)) {
 		make_template(t, opt, event, template);
 		template->growth = template->is_unsure ? growth_at(t, event) : 0;
 	}

@@ -90,11 +90,37 @@ static void the_last_function_does_not_reach_to_the_end_of_memory(void **state)
 			no_modules);
 
 	(void)state;
-	assert_string_equal(at(k, 0xffffffff81000010), "kernel_one+10/100000");
-	assert_string_equal(at(k, 0xffffffff81100000), "-");
-	assert_string_equal(at(k, 0xffffffffc0025b90),
-			    "bpf_prog_9cdff0440ff00d25_both+8/40000 bpf");
-	assert_string_equal(at(k, 0xffffffffc0065b88), "-");
+	assert_string_equal(at(k, 0xffffffff81000010), "kernel_one+10/1000");
+	assert_string_equal(at(k, 0xffffffff81001000), "-");
+	assert_string_equal(at(k, 0xffffffffc0025b90), "bpf_prog_9cdff0440ff00d25_both+8/1000 bpf");
+	assert_string_equal(at(k, 0xffffffffc0026b88), "-");
+}
+
+/* Where "gone" was, nothing is: not even its neighbours, whatever lies behind. */
+static void what_no_module_holds_has_no_name(void **state)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k =
+		read_ok("ffffffff81000000 T kernel_one\n"
+			"ffffffff81001000 T _etext\n"
+			"ffffffffc0201000 t ftrace_trampoline\t[__builtin__ftrace]\n"
+			"ffffffffc0400000 t a_first\t[a]\n"
+			"ffffffffc0402000 t __pfx_a_second\t[a]\n"
+			"ffffffffc0402010 t a_second\t[a]\n"
+			"ffffffffc0500000 d a_data\t[a]\n"
+			"ffffffffc0600000 t b_first\t[b]\n",
+			"a 1048576 1 - Live 0xffffffffc0400000\n"
+			"b 4096 1 - Live 0xffffffffc0600000\n");
+
+	(void)state;
+	assert_string_equal(at(k, 0xffffffffc0201fff),
+			    "ftrace_trampoline+fff/1000 __builtin__ftrace");
+	assert_string_equal(at(k, 0xffffffffc0202000), "-");
+	assert_string_equal(at(k, 0xffffffffc0401fff), "a_first+1fff/2000 a");
+	assert_string_equal(at(k, 0xffffffffc040200f), "-");
+	assert_string_equal(at(k, 0xffffffffc040300f), "a_second+fff/1000 a");
+	assert_string_equal(at(k, 0xffffffffc0403010), "-");
+	assert_string_equal(at(k, 0xffffffffc0600fff), "b_first+fff/1000 b");
+	assert_string_equal(at(k, 0xffffffffc0601000), "-");
 }
 
 static void symbols_behind_each_other_in_any_order_are_sorted(void **state)
@@ -198,7 +224,7 @@ static void malformed_lines_are_left_out(void **state)
 	(void)state;
 	assert_int_equal(kallsyms_n(k), 3);
 	assert_string_equal(at(k, 0xffffffff81000000), "good+0/40");
-	assert_string_equal(at(k, 0xffffffff81000080), "last_line_without_newline+0/100000");
+	assert_string_equal(at(k, 0xffffffff81000080), "last_line_without_newline+0/1000");
 }
 
 static void hidden_addresses_are_an_error_that_names_the_sysctl(void **state)
@@ -242,7 +268,7 @@ static void many_modules_are_told_apart(void **state)
 	cleanup(kallsyms_freep) struct kallsyms *k = read_ok(text, no_modules);
 
 	assert_string_equal(at(k, 0xffffffffc0000000), "f0+0/100 module_0");
-	assert_string_equal(at(k, 0xffffffffc0000000 + 999 * 256), "f999+0/100000 module_499");
+	assert_string_equal(at(k, 0xffffffffc0000000 + 999 * 256), "f999+0/1000 module_499");
 }
 
 static void the_running_kernels_symbols_are_those_that_the_file_shows(void **state)
@@ -281,6 +307,7 @@ int main(void)
 		cmocka_unit_test(a_function_ends_where_the_next_symbol_of_any_type_begins),
 		cmocka_unit_test(a_module_function_ends_with_its_module_at_the_latest),
 		cmocka_unit_test(the_last_function_does_not_reach_to_the_end_of_memory),
+		cmocka_unit_test(what_no_module_holds_has_no_name),
 		cmocka_unit_test(symbols_behind_each_other_in_any_order_are_sorted),
 		cmocka_unit_test(among_aliases_the_name_that_one_would_write_is_taken),
 		cmocka_unit_test(marks_of_sections_and_padding_are_no_functions),

@@ -28,6 +28,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "symbolize/chains.h"
 #include "symbolize/machinery.h"
 #include "symbolize/symbolize.h"
@@ -625,11 +626,19 @@ static uint64_t kernel_address(const char *name)
 	return addr;
 }
 
+static uint32_t kernel_frame_at(struct symbolizer *s, uint64_t addr, bool is_exact)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const struct kernel_pc pc = { addr, now, now, is_exact };
+
+	return symbolize_kernel(s, &pc);
+}
+
 static void a_kernel_function_has_its_name_or_there_is_a_reason(void **state)
 {
 	struct symbolizer *s = of(state);
 	uint64_t addr = kernel_address("vfs_read");
-	uint32_t number = symbolize_kernel(s, addr ? addr + 4 : 0xffffffff81000004, false);
+	uint32_t number = kernel_frame_at(s, addr ? addr + 4 : 0xffffffff81000004, false);
 	const struct frame *frame = frame_at(s, number);
 
 	assert_int_equal(frame->kind, FRAME_KERNEL);
@@ -642,9 +651,9 @@ static void a_kernel_function_has_its_name_or_there_is_a_reason(void **state)
 	expect_name(frame, "vfs_read");
 	assert_null(frame->module);
 	assert_int_equal(frame->offset, 4);
-	assert_int_equal(symbolize_kernel(s, addr + 5, false), number);
-	assert_int_equal(symbolize_kernel(s, addr, true), number);
-	assert_int_not_equal(symbolize_kernel(s, addr, false), number);
+	assert_int_equal(kernel_frame_at(s, addr + 5, false), number);
+	assert_int_equal(kernel_frame_at(s, addr, true), number);
+	assert_int_not_equal(kernel_frame_at(s, addr, false), number);
 }
 
 static void a_kernel_address_without_function_has_no_name(void **state)
@@ -652,10 +661,10 @@ static void a_kernel_address_without_function_has_no_name(void **state)
 	struct symbolizer *s = of(state);
 
 	for (int i = 0; i < 3; i++) {
-		uint32_t number = symbolize_kernel(s, 0xffff800000000010 + i, false);
+		uint32_t number = kernel_frame_at(s, 0xffff800000000010 + i, false);
 
 		assert_null(frame_at(s, number)->name);
-		assert_int_equal(symbolize_kernel(s, 0xffff800000000010 + i, false), number);
+		assert_int_equal(kernel_frame_at(s, 0xffff800000000010 + i, false), number);
 		if (i == 1)
 			symbolizer_refresh(s);
 	}

@@ -1,0 +1,110 @@
+"""BPF programs and modules that come and go: each frame has the name of what was there at the hit."""
+
+import ctypes
+import os
+import re
+
+import pytest
+from tool import STACKSNOOP, Tool, read_folded
+
+PRINTK = "t:bpf_trace:bpf_trace_printk"
+OURS = re.compile(r"bpf_prog_[0-9a-f]{16}_(late_\d+)")
+UNKNOWN = re.compile(r"\[unknown\]( \S+)?")
+LIBC = ctypes.CDLL(None, use_errno=True)
+N = 10
+
+
+def caller(parts):
+    """Of the function that made the hit: a program, if its name is known."""
+    assert parts[-1] == "bpf_trace_printk", parts
+    return parts[-2]
+
+
+def program_of(parts):
+    """late_I, None if it has no name."""
+    found = OURS.fullmatch(caller(parts))
+    assert found or UNKNOWN.fullmatch(caller(parts)), parts
+    return found and found[1]
+
+
+def lines(result):
+    return [(parts, n) for parts, n in read_folded(result.ok().out) if parts[-1] == "bpf_trace_printk"]
+
+
+def test_events_have_the_program_that_was_there(workload):
+    """Each program waits until its last event is printed, so that each can be known."""
+    work = workload("programs", N, "slowly")
+    with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        for i in range(N):
+            work.go().wait_for(f"late_{i}")
+            tool.wait_for("stdout", rb"(?s)(^late_%d;[^\n]*\n.*){%d}" % (i, i + 1))
+        work.go().finish()
+        result = tool.end()
+    named = [(parts[0], program_of(parts)) for parts, _ in lines(result) if parts[0].startswith("late_")]
+    assert named == [(f"late_{i}", f"late_{i}") for i in range(N) for _ in range(i + 1)], result
+
+
+def test_events_of_programs_in_haste_have_no_wrong_name(workload):
+    work = workload("programs", N)
+    with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end()
+    named = [(parts[0], program_of(parts)) for parts, _ in lines(result) if parts[0].startswith("late_")]
+    assert len(named) == N * (N + 1) // 2, result
+    assert all(program in (comm, None) for comm, program in named), result
+
+
+@pytest.mark.parametrize("how", [(), ("-v",)])
+def test_rows_have_a_programs_name_where_it_is_sure(workload, how):
+    """All but the last program are gone; rows of theirs may have become rows of the last."""
+    work = workload("programs", N)
+    with Tool(["-K", "-f", *how, PRINTK]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end()
+    rows = [(OURS.search(caller(parts)), n) for parts, n in lines(result)]
+    named = [(found[1], n) for found, n in rows if found]
+    assert sum(n for _, n in rows) >= N * (N + 1) // 2, result
+    assert {name for name, _ in named} <= {f"late_{N - 1}"}, result
+    assert sum(n for _, n in named) <= N, result
+
+
+def test_rows_have_the_name_of_a_program_loaded_later(workload):
+    work = workload("programs", 1)
+    with Tool(["-K", "-f", "-i", "0.2", PRINTK, "t:sched:sched_switch"]) as tool:
+        tool.wait_live()
+        tool.wait_for("stdout", rb"__schedule")  # names were looked up before
+        work.run()
+        tool.wait_for("stdout", rb";bpf_prog_[0-9a-f]{16}_late_0;bpf_trace_printk 1$")
+        tool.end().ok()
+
+
+def delete_loop():
+    return LIBC.syscall(176, b"loop", 0)
+
+
+def insert_loop():
+    with open("/tests/modules/loop.ko", "rb") as module:
+        assert LIBC.syscall(313, module.fileno(), b"max_loop=2", 0) == 0, os.strerror(ctypes.get_errno())
+
+
+@pytest.mark.needs("modules")
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_module_that_is_gone_leaves_frames_without_names(is_gone):
+    delete_loop()
+    with Tool(["-K", "-f", "__blk_mq_alloc_disk"]) as tool:
+        tool.wait_live()
+        insert_loop()
+        if is_gone:
+            assert delete_loop() == 0
+        result = tool.end().ok()
+    stacks = [parts for parts, _ in read_folded(result.out) if "do_one_initcall" in parts]
+    assert stacks, result
+    for parts in stacks:
+        called = parts[parts.index("do_one_initcall") + 1 :]
+        assert called[-1] == "__blk_mq_alloc_disk" and len(called) == 3, result
+        assert called[1] == ("[unknown]" if is_gone else "loop_add"), result
+        assert called[0] in ("[unknown]", "loop_init"), result
+        assert not is_gone or called[0] == "[unknown]", result

@@ -1,0 +1,198 @@
+/* rooms: host base */
+#include "scratch.h"
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "host/modules.h"
+#include "host/programs.h"
+
+static void look_at(struct modules *m, const char *text)
+{
+	cleanup_free char *path = scratch_path("modules");
+
+	scratch_write("modules", text);
+	modules_look(m, path);
+}
+
+static void a_module_where_another_one_was_is_sure_since_it_was_seen(void **state)
+{
+	struct modules m = {};
+	uint64_t before;
+
+	(void)state;
+	look_at(&m, "one 8192 1 - Live 0xffffffffc0400000\n"
+		    "two 8192 1 - Live 0xffffffffc0500000\n");
+	assert_int_equal(modules_since(&m, "one"), 0);
+	before = clock_ns(CLOCK_MONOTONIC);
+	look_at(&m, "three 4096 1 - Live 0xffffffffc0401000\n"
+		    "two 8192 7 three, Live 0xffffffffc0500000\n"
+		    "four 8192 1 - Live 0xffffffffc0600000\n");
+	assert_true(modules_since(&m, "three") >= before);
+	assert_int_equal(modules_since(&m, "two"), 0);
+	assert_int_equal(modules_since(&m, "four"), 0);
+
+	const uint64_t since = modules_since(&m, "three");
+
+	look_at(&m, "three 4096 1 - Live 0xffffffffc0401000\n");
+	assert_int_equal(modules_since(&m, "three"), since);
+	modules_fini(&m);
+}
+
+/* It may be another version of it. */
+static void a_module_that_comes_again_is_another_one(void **state)
+{
+	static const char text[] = "one 8192 1 - Live 0xffffffffc0400000\n";
+	struct modules m = {};
+	uint64_t number;
+
+	(void)state;
+	look_at(&m, text);
+	number = m.now;
+	look_at(&m, "");
+	assert_int_not_equal(m.now, number);
+	look_at(&m, text);
+	assert_int_equal(m.now, number);
+	assert_int_not_equal(modules_since(&m, "one"), 0);
+	modules_fini(&m);
+}
+
+/* Since Linux 6.4 the length that is told counts data that lies elsewhere. */
+static void modules_that_seem_to_overlap_are_both_there(void **state)
+{
+	struct modules m = {};
+
+	(void)state;
+	look_at(&m, "one 65536 1 - Live 0xffffffffc0400000\n"
+		    "two 65536 1 - Live 0xffffffffc0404000\n");
+	look_at(&m, "three 65536 1 - Live 0xffffffffc0408000\n"
+		    "one 65536 1 - Live 0xffffffffc0400000\n"
+		    "two 65536 1 - Live 0xffffffffc0404000\n");
+	assert_int_equal(modules_since(&m, "one"), 0);
+	assert_int_equal(modules_since(&m, "two"), 0);
+	assert_int_equal(modules_since(&m, "three"), 0);
+	modules_fini(&m);
+}
+
+static void a_sleep_of_the_machine_never_makes_a_time_too_early(void **state)
+{
+	struct clock_steps c = {};
+
+	(void)state;
+	clock_steps_add(&c, 1000 * NS_PER_S, 10 * NS_PER_S);
+	clock_steps_add(&c, 1001 * NS_PER_S, 10 * NS_PER_S + 5); /* no step */
+	assert_int_equal(c.n, 1);
+	clock_steps_add(&c, 1100 * NS_PER_S, 60 * NS_PER_S);
+	assert_int_equal(clock_steps_monotonic(&c, 1000 * NS_PER_S), 990 * NS_PER_S);
+	assert_int_equal(clock_steps_monotonic(&c, 1099 * NS_PER_S), 1089 * NS_PER_S);
+	assert_int_equal(clock_steps_monotonic(&c, 1100 * NS_PER_S), 1040 * NS_PER_S);
+	assert_int_equal(clock_steps_monotonic(&c, 5 * NS_PER_S), 0);
+	clock_steps_fini(&c);
+}
+
+static int load(const char *name)
+{
+	const struct bpf_insn insns[] = {
+		{ BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0 },
+		{ BPF_JMP | BPF_EXIT, 0, 0, 0, 0 },
+	};
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+				.insns = (uintptr_t)insns,
+				.insn_cnt = 2,
+				.license = (uintptr_t) "GPL" };
+
+	memcpy(attr.prog_name, name, strlen(name));
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+/* Where /proc/kallsyms has the program @name, and its whole name. */
+static uint64_t address_of(const char *name, char whole[128])
+{
+	cleanup_fclose FILE *f = fopen("/proc/kallsyms", "re");
+	char line[1024];
+	unsigned long addr, found = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%lx %*c %127s", &addr, whole) == 2 && strstr(line, "\t[bpf]") &&
+		    strstr(whole, name)) {
+			found = addr;
+			break;
+		}
+	return found;
+}
+
+static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
+{
+	struct programs *p = programs_new();
+	struct program_symbol s;
+	char whole[128];
+	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+	const int fd = load("unit_first");
+	const uint64_t loaded = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t addr = fd >= 0 ? address_of("_unit_first", whole) : 0;
+
+	(void)state;
+	if (!addr) { /* no right to load one, or to see where it is */
+		programs_free(p);
+		skip();
+	}
+	assert_true(programs_at(p, addr, loaded, loaded, &s));
+	assert_string_equal(s.name, whole);
+	assert_int_equal(s.start, addr);
+	assert_true(s.size > 0 && s.from >= before && s.from <= loaded);
+	assert_int_equal(s.until, UINT64_MAX); /* it is our own */
+	assert_true(programs_at(p, addr + s.size - 1, loaded, loaded, &s));
+	assert_false(programs_at(p, addr + s.size, loaded, loaded, &s));
+	assert_false(programs_at(p, addr - 1, loaded, loaded, &s));
+	assert_false(programs_at(p, addr, before, loaded, &s));
+	(void)close(fd);
+	programs_free(p);
+}
+
+/* The looks' process holds no such program: it is another's, as far as that knows. */
+static void a_program_that_is_gone_was_there_up_to_the_last_look(void **state)
+{
+	struct programs *p = programs_new();
+	struct program_symbol s;
+	char whole[128];
+	uint64_t addr, seen;
+	int fd;
+
+	(void)state;
+	programs_look(p);
+	fd = load("unit_second");
+	addr = fd >= 0 ? address_of("_unit_second", whole) : 0;
+	seen = clock_ns(CLOCK_MONOTONIC);
+	if (!addr) {
+		programs_free(p);
+		skip();
+	}
+	if (!programs_at(p, addr, seen, seen, &s)) { /* no right to see others' */
+		programs_free(p);
+		skip();
+	}
+	assert_true(s.until >= seen && s.until != UINT64_MAX);
+	(void)close(fd);
+	while (address_of("_unit_second", whole))
+		continue; /* the kernel takes its time */
+	assert_false(programs_at(p, addr, seen, clock_ns(CLOCK_MONOTONIC), &s));
+	assert_true(programs_at(p, addr, seen, seen, &s));
+	assert_string_equal(strstr(s.name, "unit"), "unit_second");
+	programs_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_where_another_one_was_is_sure_since_it_was_seen),
+		cmocka_unit_test(a_module_that_comes_again_is_another_one),
+		cmocka_unit_test(modules_that_seem_to_overlap_are_both_there),
+		cmocka_unit_test(a_sleep_of_the_machine_never_makes_a_time_too_early),
+		cmocka_unit_test(a_program_has_its_name_for_as_long_as_it_was_there),
+		cmocka_unit_test(a_program_that_is_gone_was_there_up_to_the_last_look),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
