@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import kernel
@@ -16,7 +16,7 @@ import pytest
 from contained import Contained
 from snoop import VERBOSE, folded_chains, read_json, snoop
 from text import parse_text
-from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, Tool
+from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, TOP, Tool
 from tool import chains, ending, read_folded, scaled, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
@@ -496,6 +496,29 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
     assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("build_id", ["none", "0x12", "0x1234", "0x12345678", "0x" + 8 * "12", "0x" + 21 * "12"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_build_id_of_any_length(tmp_path, build_id, when):
+    """The kernel tells those of 1 to 20 bytes."""
+    program = tmp_path / "program"
+    sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
+    options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-D_GNU_SOURCE"]
+    make = ["gcc", *options, *sources, f"-Wl,--build-id={build_id}", "-o", program]
+    subprocess.run(make, check=True, timeout=PATIENCE_S)
+    command = [program, "--wait", "getppid", "3", "2"]
+    with ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = stack.enter_context(subprocess.Popen(command, **pipes)) if when == "before" else None
+        tool = stack.enter_context(Tool(["-U", "-f", GETPPID]))
+        tool.wait_live()
+        process = process or stack.enter_context(subprocess.Popen(command, **pipes))
+        process.communicate(b"\n", timeout=PATIENCE_S)
+        result = tool.end().ok()
+    expected = {"main;work_run;run;branch_a;hit": 3, "main;work_run;run;branch_b;middle;hit": 2}
+    assert known(result, expected) == expected, result
 
 
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.

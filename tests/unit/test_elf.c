@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 
+#include "elf/debug.h"
+
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
 /* Addresses are fixed by .org, so that the answers can be written down: text is at @text. */
@@ -337,6 +339,37 @@ static void libc_has_the_functions_that_nm_lists(void **state)
 	image_close(im);
 }
 
+/* build IDs */
+
+/* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
+static void a_build_id_is_what_the_kernel_tells(void **state)
+{
+	static const struct {
+		int bytes;
+		size_t told, own;
+	} rows[] = { { 1, 1, 0 }, { 2, 2, 0 },    { 4, 4, 0 },  { 7, 7, 0 },
+		     { 8, 8, 8 }, { 20, 20, 20 }, { 21, 0, 21 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const uint8_t *told = NULL, *own = NULL;
+		cleanup_free char *command = xasprintf(
+			"ld -shared --build-id=0x%0*d --version-script=map functions.o -o id.so",
+			2 * rows[i].bytes, 12);
+
+		assert_int_equal(run(command), 0);
+
+		struct image *im = open_image("id.so");
+		size_t n_told = image_told_build_id(im, &told);
+
+		assert_int_equal(n_told, rows[i].told);
+		assert_int_equal(image_build_id(im, &own), rows[i].own);
+		if (n_told)
+			assert_int_equal(told[n_told - 1], 0x12);
+		image_close(im);
+	}
+}
+
 /* segments */
 
 static void offsets_and_addresses_are_each_others_inverse(void **state)
@@ -394,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_visitor_can_end_the_walk),
 		cmocka_unit_test(a_32_bit_image_is_read_too),
 		cmocka_unit_test(libc_has_the_functions_that_nm_lists),
+		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
 		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
 		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
 	};
