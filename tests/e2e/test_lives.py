@@ -572,6 +572,37 @@ def test_equal_paths_merge_over_short_processes():
     assert sorted(lines) == [("main;one_run;one_hit", 20), ("main;two_run;two_hit", 20)], result
 
 
+@pytest.mark.parametrize("options", [[], ["-P"], ["-v"], ["-v", "-P"], ["-v", "-s"]], ids=" ".join)
+def test_lines_that_read_the_same_are_one(options):
+    """At addresses that differ from process to process, which folded does not show."""
+    program = workload_path("calls-pie")
+    with Tool(["-f", *options, f"{program}:leaf"]) as tool:
+        tool.wait_live()
+        for _ in range(5):
+            subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    assert [count for _, count in read_folded(result.out)] == [10], result
+
+
+def test_text_with_addresses_keeps_what_differs_apart():
+    program = workload_path("calls-pie")
+    with Tool(["-U", "-v", f"{program}:leaf"]) as tool:
+        tool.wait_live()
+        for _ in range(5):
+            subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    entries = parse_text(result.out).entries
+    assert sum(entry.count for entry in entries) == 10, result
+    assert len({tuple(entry.frames) for entry in entries}) == len(entries), result
+
+
+def test_code_in_no_file_is_told_apart_where_its_place_is_shown(workload):
+    work = workload("nofile", 10)
+    result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
+    tops = sorted(parts[-1] for parts, _ in read_folded(result.ok().out))
+    assert len(tops) == 2 and all(re.search(r"\+0x[0-9a-f]+$", top) for top in tops), result
+
+
 def test_equal_names_in_different_files_stay_apart(tmp_path):
     """Two files with the same functions, at addresses that differ from process to process."""
     copies = [tmp_path / "first", tmp_path / "second"]
