@@ -71,8 +71,10 @@ static uint64_t hash_of(const struct report_entry *entry)
 
 static bool is_same_process(const struct report_entry *a, const struct report_entry *b)
 {
-	if (a->pid || b->pid || !a->comm || !b->comm)
-		return a->pid == b->pid && (a->pid || a->comm == b->comm);
+	if (a->pid != b->pid)
+		return false;
+	if (!a->comm || !b->comm)
+		return a->pid || a->comm == b->comm;
 	return strcmp(a->comm, b->comm) == 0;
 }
 

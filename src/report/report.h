@@ -24,8 +24,8 @@ void report_free(struct report *r);
 void report_freep(struct report **r);
 
 /*
- * Add @entry's count to the entry with equal frames and pid (of pid 0: and comm), made where
- * absent. Frames are copied.
+ * Add @entry's count to the entry with equal frames, pid and comm, made where absent. A process's
+ * comm that is NULL is any of its. Frames are copied.
  */
 void report_add(struct report *r, const struct report_entry *entry);
 

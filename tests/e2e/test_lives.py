@@ -559,6 +559,36 @@ def test_code_that_is_in_no_file(workload):
     assert len(tops) == 2 and "[anon]" in tops[0] and "memfd:code" in tops[1], result
 
 
+# Each hit is at a place of its own: its row has a time of its own.
+RENAMES = """
+#include <sys/prctl.h>
+#include "work.h"
+#define AS(name) prctl(PR_SET_NAME, name); GETPPID(); GETPPID(); GETPPID()
+int main(void) { AS("one"); AS("two;x"); AS(""); AS("four"); }
+"""
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("form, second", [([], "two;x"), (["-f"], "two_x")], ids=["text", "folded"])
+def test_a_process_that_names_itself_otherwise(tmp_path, form, second):
+    """A hit is of the name that the process had then; an empty one reads as if it were not known."""
+    source = tmp_path / "renames.c"
+    source.write_text(RENAMES)
+    program = tmp_path / "renames"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{TOP}/tests/workload", source, "-o", program], check=True, timeout=PATIENCE_S)
+    with Tool(["-P", "-U", *form, GETPPID, "--", program]) as tool:
+        result = tool.wait().ok()
+    found = Counter()
+    if form:
+        for parts, n in read_folded(result.out):
+            found[parts[0]] += n
+    else:
+        for entry in parse_text(result.out).entries:
+            found[entry.comm] += entry.count
+    for name in ("one", second, "[unknown]", "four"):
+        assert found[name] == 3, result
+
+
 # --- merging ---
 
 
