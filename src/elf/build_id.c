@@ -9,16 +9,20 @@
 #include "elf/debug.h"
 #include "elf/internal.h"
 
-/* Fewer bytes would not tell files apart; more are no hash. */
+/* Fewer bytes would not tell all the files of a machine apart; more are no hash. */
 #define LEAST_BYTES 8
 #define MOST_BYTES 64
+/* What lib/buildid.c of the kernel takes; it passes over others (BUILD_ID_SIZE_MAX). */
+#define LEAST_TOLD_BYTES 1
+#define MOST_TOLD_BYTES 20
 
 static size_t padded(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
 
-static size_t find_in_notes(struct slice notes, const uint8_t **ret)
+/* The first build ID of @least to @most bytes. */
+static size_t find_in_notes(struct slice notes, size_t least, size_t most, const uint8_t **ret)
 {
 	size_t at = 0;
 	Elf64_Nhdr h; /* the same in 32-bit files */
@@ -33,7 +37,7 @@ static size_t find_in_notes(struct slice notes, const uint8_t **ret)
 			return 0;
 		if (h.n_type == NT_GNU_BUILD_ID && h.n_namesz == sizeof(ELF_NOTE_GNU) &&
 		    memcmp(notes.data + at, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
-		    h.n_descsz >= LEAST_BYTES && h.n_descsz <= MOST_BYTES) {
+		    h.n_descsz >= least && h.n_descsz <= most) {
 			*ret = notes.data + at + n_name;
 			return h.n_descsz;
 		}
@@ -51,9 +55,19 @@ size_t image_build_id(const struct image *im, const uint8_t **ret)
 	/* Sections first: in a debug file segments may say places that are not in it. */
 	for (size_t i = 0; i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
-			n = find_in_notes(section_bytes(im, &im->sections[i]), ret);
+			n = find_in_notes(section_bytes(im, &im->sections[i]), LEAST_BYTES,
+					  MOST_BYTES, ret);
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_in_notes(im->notes[i], ret);
+		n = find_in_notes(im->notes[i], LEAST_BYTES, MOST_BYTES, ret);
+	return n;
+}
+
+size_t image_told_build_id(const struct image *im, const uint8_t **ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < im->n_notes && !n; i++)
+		n = find_in_notes(im->notes[i], LEAST_TOLD_BYTES, MOST_TOLD_BYTES, ret);
 	return n;
 }
 

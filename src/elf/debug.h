@@ -17,6 +17,13 @@
 /* The bytes of its build ID, lent by @im; 0 where it has none that could be told apart. */
 size_t image_build_id(const struct image *im, const uint8_t **ret);
 
+/*
+ * The one that the kernel tells of it where it is mapped: it looks through segments only, and takes
+ * what is as short as a byte ("ld --build-id=0x12"), but none of more than 20. For comparing with
+ * what it told; 0 where it tells none.
+ */
+size_t image_told_build_id(const struct image *im, const uint8_t **ret);
+
 /* Has it functions in a .symtab of its own? Then no other is needed. */
 bool image_has_symtab(const struct image *im);
 

@@ -79,10 +79,17 @@ static void take_segment(struct image *im, const GElf_Phdr *h)
 							   .is_executable = h->p_flags & PF_X };
 }
 
-static void take_notes(struct image *im, const GElf_Phdr *h)
+static void take_other(struct image *im, const GElf_Phdr *h)
 {
-	if (h->p_offset <= im->size && h->p_filesz <= im->size - h->p_offset)
-		im->notes[im->n_notes++] = (struct slice){ im->data + h->p_offset, h->p_filesz };
+	if (h->p_offset > im->size || h->p_filesz > im->size - h->p_offset)
+		return;
+
+	const struct slice bytes = { im->data + h->p_offset, h->p_filesz };
+
+	if (h->p_type == PT_NOTE)
+		im->notes[im->n_notes++] = bytes;
+	else if (h->p_type == PT_DYNAMIC)
+		im->dynamic = bytes;
 }
 
 static void read_segments(struct image *im, Elf *elf)
@@ -95,10 +102,8 @@ static void read_segments(struct image *im, Elf *elf)
 	im->segments = xcalloc(n, sizeof(*im->segments));
 	im->notes = xcalloc(n, sizeof(*im->notes));
 	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++) {
-		if (h.p_type == PT_NOTE)
-			take_notes(im, &h);
-		else
-			take_segment(im, &h);
+		take_segment(im, &h);
+		take_other(im, &h);
 	}
 }
 
@@ -201,8 +206,11 @@ struct slice section_bytes(const struct image *im, const struct section *section
 
 struct slice section_strings(const struct image *im, const struct section *section)
 {
-	struct slice strings = section_bytes(im, section);
+	return whole_strings(section_bytes(im, section));
+}
 
+struct slice whole_strings(struct slice strings)
+{
 	if (strings.size) {
 		const size_t n = strings.size < MAX_NAME ? strings.size : MAX_NAME;
 		const uint8_t *last = memrchr(strings.data + strings.size - n, '\0', n);

@@ -134,7 +134,7 @@ bool image_offset_to_vaddr(const struct image *im, uint64_t offset, uint64_t *re
 	return true;
 }
 
-static const struct segment *segment_of(const struct image *im, uint64_t vaddr)
+const struct segment *image_segment_of(const struct image *im, uint64_t vaddr)
 {
 	const struct segment *found = NULL;
 
@@ -149,7 +149,7 @@ static const struct segment *segment_of(const struct image *im, uint64_t vaddr)
 
 bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret_offset)
 {
-	const struct segment *s = segment_of(im, vaddr);
+	const struct segment *s = image_segment_of(im, vaddr);
 
 	if (!s)
 		return false;
@@ -159,7 +159,7 @@ bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret
 
 size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n)
 {
-	const struct segment *s = segment_of(im, vaddr);
+	const struct segment *s = image_segment_of(im, vaddr);
 
 	if (!s || !s->is_executable)
 		return 0;

@@ -69,6 +69,7 @@ struct image {
 	size_t n_sections;
 	struct slice *notes; /* segments of them */
 	size_t n_notes;
+	struct slice dynamic;       /* what the dynamic linker is told; empty where there is none */
 	struct symbol_index *index; /* NULL until the first look-up */
 	struct lines *lines;        /* NULL until source lines are asked for */
 	struct plt *plt;            /* NULL until an address in a PLT is looked up */
@@ -88,6 +89,10 @@ struct slice section_bytes(const struct image *im, const struct section *section
  * there is none in the last MAX_NAME bytes: strings are not looked through from end to end.
  */
 struct slice section_strings(const struct image *im, const struct section *section);
+struct slice whole_strings(struct slice strings);
+
+/* The one that holds @vaddr, of several one with code; NULL: none does. Lent by @im. */
+const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
 
 /* What is to be added to addresses in a section of a debug file. */
 struct shift {

@@ -10,6 +10,9 @@
 #include "base/strtab.h"
 #include "elf/symbols.h"
 
+/* Each symbol of a foreign file may be in none of them. */
+#define MOST_SEGMENTS 64
+
 static size_t symbol_bytes(const struct image *im)
 {
 	return im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -38,10 +41,19 @@ static struct table table_find(const struct image *im, uint32_t type)
 	return (struct table){ .of = im };
 }
 
+static struct table find_dynamic(const struct image *im)
+{
+	struct table table = im->n_sections ? table_find(im, SHT_DYNSYM) : dynamic_table(im);
+
+	table.is_by_address = true;
+	return table;
+}
+
 struct tables tables_find(const struct image *im)
 {
-	struct tables tables = { { [TABLE_SYMTAB] = table_find(im, SHT_SYMTAB),
-				   [TABLE_DYNSYM] = table_find(im, SHT_DYNSYM) } };
+	struct tables tables = {
+		{ [TABLE_SYMTAB] = table_find(im, SHT_SYMTAB), [TABLE_DYNSYM] = find_dynamic(im) }
+	};
 
 	if (im->debug) {
 		tables.all[TABLE_DEBUG] = table_find(im->debug, SHT_SYMTAB);
@@ -87,33 +99,65 @@ static bool is_code(unsigned type, const char *name)
 	       (type == STT_NOTYPE && name[0] != '$' && name[0] != '.');
 }
 
+/* Where the code that @entry is in ends, by its section, and what to add to its addresses. */
+static bool find_section(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end,
+			 uint64_t *ret_shift)
+{
+	const struct image *im = table->of;
+
+	if (entry->st_shndx >= im->n_sections)
+		return false;
+
+	const struct section *section = &im->sections[entry->st_shndx];
+	const struct shift none = { .is_known = true };
+	const struct shift *shift = table->shifts ? &table->shifts[entry->st_shndx] : &none;
+
+	*ret_end = section->vaddr + section->size;
+	*ret_shift = shift->by;
+	return (section->flags & SHF_EXECINSTR) && entry->st_value >= section->vaddr &&
+	       entry->st_value < *ret_end && shift->is_known;
+}
+
+/* The same by its address. Of segments there are few: more are not looked through. */
+static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
+{
+	const struct image *im = table->of;
+
+	if (entry->st_shndx == SHN_UNDEF ||
+	    (entry->st_shndx >= SHN_LORESERVE && entry->st_shndx != SHN_XINDEX))
+		return false;
+	for (size_t i = 0; i < im->n_segments && i < MOST_SEGMENTS; i++) {
+		const struct segment *s = &im->segments[i];
+
+		*ret_end = s->vaddr + s->file_bytes;
+		if (s->is_executable && entry->st_value >= s->vaddr && entry->st_value < *ret_end)
+			return true;
+	}
+	return false;
+}
+
 bool table_function(const struct table *table, uint32_t i, struct function *ret)
 {
 	Elf64_Sym entry = table_entry(table, i);
 	unsigned type = ELF64_ST_TYPE(entry.st_info);
-	const struct image *im = table->of;
+	uint64_t end, shift;
 
-	if (entry.st_shndx >= im->n_sections)
-		return false;
-
-	const struct section *section = &im->sections[entry.st_shndx];
-	const struct shift none = { .is_known = true };
-	const struct shift *shift = table->shifts ? &table->shifts[entry.st_shndx] : &none;
-
-	if (!(section->flags & SHF_EXECINSTR) || entry.st_value < section->vaddr ||
-	    entry.st_value - section->vaddr >= section->size || !shift->is_known)
-		return false;
+	if (!find_section(table, &entry, &end, &shift)) {
+		shift = 0;
+		if (!table->is_by_address || !find_segment(table, &entry, &end))
+			return false;
+	}
 
 	const char *name = table_name(table, &entry);
-	uint64_t most = section->size - (entry.st_value - section->vaddr);
+	uint64_t most = end - entry.st_value;
 
 	if (!name || !is_code(type, name))
 		return false;
 	ret->is_label = type == STT_NOTYPE;
-	ret->section_end = section->vaddr + section->size + shift->by;
+	ret->section_end = end + shift;
 	ret->symbol = (struct image_symbol){
 		.name = name,
-		.vaddr = entry.st_value + shift->by,
+		.vaddr = entry.st_value + shift,
 		.size = entry.st_size < most ? entry.st_size : most,
 		.is_indirect = type == STT_GNU_IFUNC,
 		.is_global = ELF64_ST_BIND(entry.st_info) != STB_LOCAL,

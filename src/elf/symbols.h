@@ -19,6 +19,11 @@ struct table {
 	struct slice symbols;
 	struct slice strings;
 	uint32_t n;
+	/*
+	 * Of .dynsym, which tools leave as it was when they take sections away ("objcopy -R") and
+	 * so number the others anew: the address says whether a symbol is code, not its section.
+	 */
+	bool is_by_address;
 };
 
 enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_N };
@@ -32,13 +37,16 @@ struct tables tables_find(const struct image *im);
 /* The table that @section is; n is 0 where that makes no sense. */
 struct table table_of(const struct image *im, const struct section *section);
 
+/* The symbols that the dynamic linker is led to: for a file without section headers. */
+struct table dynamic_table(const struct image *im);
+
 /* @i is below n. */
 Elf64_Sym table_entry(const struct table *table, uint32_t i);
 
 /* NULL where it has none, or one too long. Its version is not cut. */
 const char *table_name(const struct table *table, const Elf64_Sym *entry);
 
-/* A function with its version, and where its section ends. */
+/* A function with its version, and where its section (or else segment) ends. */
 struct function {
 	struct image_symbol symbol;
 	uint64_t section_end;

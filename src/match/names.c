@@ -177,8 +177,13 @@ bool names_match(const struct name_pattern *np, const char *symbol)
 
 	const char *bare = behind_type(name);
 
-	return (open && pattern_matches(pattern, name)) ||
-	       (bare != name && pattern_matches(pattern, bare));
+	if ((open && pattern_matches(pattern, name)) ||
+	    (bare != name && pattern_matches(pattern, bare)))
+		return true;
+	if (!open || bare == name)
+		return false;
+	*open = '('; /* a template's name has a return type, which nobody writes */
+	return pattern_matches(pattern, bare);
 }
 
 char *names_written(const char *symbol)

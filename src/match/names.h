@@ -22,7 +22,7 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern);
 
 /*
  * Compare the pattern with @symbol itself and, where it is mangled, with the name
- * as written: whole, without parameters ("ns::f"), and without return type too.
+ * as written: with or without parameters ("ns::f"), and with or without return type.
  */
 bool names_match(const struct name_pattern *np, const char *symbol);
 

@@ -64,12 +64,23 @@ static uint64_t hash_of(const struct report_entry *entry)
 	size_t n = n_frames_of(entry);
 	uint64_t h = n ? hash_bytes(entry->frames, n * sizeof(*entry->frames)) : 0;
 
+	if (entry->pid == 0 && entry->comm)
+		h = hash_mix(h) ^ hash_bytes(entry->comm, strlen(entry->comm));
 	return hash_mix(h ^ (((uint64_t)entry->pid << 32) + entry->n_kernel));
+}
+
+static bool is_same_process(const struct report_entry *a, const struct report_entry *b)
+{
+	if (a->pid != b->pid)
+		return false;
+	if (!a->comm || !b->comm)
+		return a->pid || a->comm == b->comm;
+	return strcmp(a->comm, b->comm) == 0;
 }
 
 static bool is_same(const struct report_entry *a, const struct report_entry *b)
 {
-	if (a->pid != b->pid || a->n_kernel != b->n_kernel || a->n_user != b->n_user)
+	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user)
 		return false;
 
 	size_t n = n_frames_of(a);

@@ -15,7 +15,7 @@ struct report_entry {
 	const uint32_t *frames; /* @n_kernel, then @n_user of them. Lent by the report */
 	uint32_t n_kernel;
 	uint32_t n_user;
-	uint32_t pid;     /* 0 unless per process */
+	uint32_t pid;     /* 0 unless per process; 0 with @comm: per name of processes */
 	const char *comm; /* NULL unless per process; lent by who added it */
 };
 
@@ -23,7 +23,9 @@ struct report *report_new(void);
 void report_free(struct report *r);
 void report_freep(struct report **r);
 
-/* Add @entry's count to the entry with equal frames and pid, made where absent. Frames are copied.
+/*
+ * Add @entry's count to the entry with equal frames, pid and comm, made where absent. A process's
+ * comm that is NULL is any of its. Frames are copied.
  */
 void report_add(struct report *r, const struct report_entry *entry);
 

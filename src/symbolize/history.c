@@ -82,6 +82,7 @@ static void forget_look(struct history *h, struct life *life)
 	life->looked_at = 0;
 	life->is_whole = false;
 	life->comm[0] = '\0';
+	life->named_at = 0;
 	memory_forget_first(&h->memories, life->memory);
 }
 
@@ -114,6 +115,8 @@ static void life_free(struct history *h, struct life *life)
 {
 	h->n_lives--;
 	h->bytes -= sizeof(*life);
+	h->bytes -= life->former.capacity * sizeof(*life->former.list);
+	former_comms_fini(&life->former);
 	memory_drop(&h->memories, life->memory);
 	free(life);
 }
@@ -297,8 +300,10 @@ static void on_fork(struct history *h, const struct process_event *event)
 		parent->root = root_of(h, parent->tgid, -1);
 	child->root = parent->root;
 	child->is_whole = parent->is_whole;
-	if (event->parent_tid == event->parent_pid) /* else it has a thread's name */
+	if (event->parent_tid == event->parent_pid) { /* else it has a thread's name */
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
+		child->is_named = parent->is_named;
+	}
 	forget_ended(h, event->time);
 	drop_oldest(h);
 }
@@ -310,6 +315,7 @@ static void on_exec(struct history *h, const struct process_event *event)
 
 	life->root = root;
 	set_comm(life, event->comm);
+	life->is_named = true;
 	life->is_exec = true;
 	life->is_whole = true;
 }
@@ -354,6 +360,20 @@ static void on_lost(struct history *h, const struct process_event *event)
 	}
 }
 
+/* What /proc said may be this name already, or a later one; then the one before is not known. */
+static void on_comm(struct history *h, struct life *life, const struct process_event *event)
+{
+	const size_t capacity = life->former.capacity;
+
+	if ((life->comm[0] || life->is_named) && life->named_at < event->time)
+		former_comms_add(&life->former, life->comm, event->time);
+	else
+		former_comms_forget(&life->former, event->time);
+	h->bytes += (life->former.capacity - capacity) * sizeof(*life->former.list);
+	set_comm(life, event->comm);
+	life->is_named = true;
+}
+
 static void on_first_thread(struct history *h, const struct process_event *event)
 {
 	struct life *life = current_life(h, event->pid);
@@ -361,7 +381,7 @@ static void on_first_thread(struct history *h, const struct process_event *event
 	if (event->type == PROCESS_EXIT)
 		life->exited = event->time;
 	else
-		set_comm(life, event->comm);
+		on_comm(h, life, event);
 }
 
 bool history_event(struct history *h, const struct process_event *event)
@@ -387,8 +407,9 @@ static void look_at_comm(struct life *life)
 {
 	char comm[32] = "";
 
-	if (life->comm[0])
+	if (life->comm[0] || life->is_named)
 		return;
+	life->named_at = clock_ns(CLOCK_MONOTONIC);
 	host_pid_comm(life->tgid, comm, sizeof(comm));
 	set_comm(life, comm);
 }
@@ -442,6 +463,21 @@ const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time,
 	if (life)
 		life->kept = h->period;
 	return life;
+}
+
+const char *life_comm(const struct life *life, uint64_t time)
+{
+	const char *former = NULL;
+
+	switch (former_comms_at(&life->former, time ? time : UINT64_MAX, &former)) {
+	case COMM_FORMER:
+		return former;
+	case COMM_NOT_KNOWN:
+		return NULL;
+	case COMM_LATER:
+		break;
+	}
+	return life->comm[0] || life->is_named ? life->comm : NULL;
 }
 
 /* After lost records another life is begun, though it may be the same program. */

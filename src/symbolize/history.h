@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "host/sideband.h"
+#include "symbolize/comms.h"
 #include "symbolize/images.h"
 #include "symbolize/memory.h"
 
@@ -37,7 +38,10 @@ struct life {
 	uint64_t exited;       /* when its first thread did; UINT64_MAX: it has not */
 	uint64_t looked_at;    /* when it was read from /proc; 0: it was not */
 	uint64_t kept;         /* the period in which it was asked for; 0: it was not */
-	char comm[16];         /* empty: not known */
+	char comm[COMM_BYTES]; /* the last one; empty: not known, unless @is_named */
+	bool is_named;         /* an event told it */
+	uint64_t named_at;     /* when /proc did; 0: it did not */
+	struct former_comms former;
 	struct life *older;    /* the one before, of the same number */
 	struct memory *memory; /* lent by the history */
 	int root;              /* its root directory (host/roots.h); -1: not known */
@@ -55,6 +59,9 @@ const struct life *history_keep(struct history *h, uint32_t tgid, uint64_t time,
  * there are many such.
  */
 void history_refresh(struct history *h);
+
+/* The process's name at @time (0: the last); NULL: not known. Lent by @life. */
+const char *life_comm(const struct life *life, uint64_t time);
 
 /* When its program, or without exec its process, began; 0: before it was followed. */
 uint64_t life_began(const struct life *life);

@@ -334,10 +334,11 @@ const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time)
 {
 	struct process *p = processes_get(ps, id);
 	const struct life *life = life_of(ps, p, time);
+	const char *comm = life ? life_comm(life, time) : NULL;
 
-	if (life && life->comm[0])
-		return strtab_add(ps->strings, life->comm);
-	if (is_current(ps, p) && (!p->comm || ps->history))
+	if (comm)
+		return strtab_add(ps->strings, comm);
+	if (is_current(ps, p) && (!p->comm || (ps->history && !(life && life->is_named))))
 		ask_comm(ps, p, p->comm);
 	return p->comm ? p->comm : "";
 }

@@ -14,7 +14,7 @@ bool stamp_is_of(const struct file_stamp *stamp, const struct image *image)
 {
 	const uint8_t *bytes;
 
-	return image_build_id(image, &bytes) == stamp->n &&
+	return image_told_build_id(image, &bytes) == stamp->n &&
 	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
 }
 

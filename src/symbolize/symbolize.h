@@ -21,11 +21,12 @@ struct symbolizer;
 enum frame_identity {
 	IDENTITY_FUNCTION, /* same function of the same file; unnamed: same place in the file */
 	IDENTITY_OFFSET,   /* and same offset in it (-s) */
-	IDENTITY_ADDRESS,  /* same address (-v) */
+	IDENTITY_ADDRESS,  /* same address (-v, where it is shown: not in folded) */
 };
 
 struct symbolizer_options {
 	enum frame_identity identity;
+	bool places;        /* are shown of what has no name, also where it is in no file */
 	bool raw_names;     /* as in the symbol table */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */

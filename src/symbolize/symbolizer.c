@@ -7,7 +7,7 @@
  *
  * Which addresses are the same frame is what the key says; what has no name and
  * lies in no file (JIT code without a map, addresses that a broken stack gave) has no place that
- * two processes could share, and is one frame unless addresses are shown: its
+ * two processes could share, and is one frame unless addresses or places are shown: its
  * lines all read "[unknown]", and random addresses would split equal stacks.
  */
 #include "symbolize/symbolize.h"
@@ -404,7 +404,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 		key.place = p->place.start;
 		key.detail = detail_of(s, frame.offset, p->addr);
 	} else {
-		key.place = p->has_places ? frame.module_offset : 0;
+		key.place = p->has_places || s->options.places ? frame.module_offset : 0;
 		key.detail = detail_of(s, 0, p->addr);
 	}
 	frame.file = source_of(s, call, &key);

@@ -49,7 +49,7 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 		entry.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth,
 					       frames + entry.n_kernel);
 		if (is_per_process(opt)) {
-			entry.pid = row->tgid;
+			entry.pid = opt->folded ? 0 : row->tgid; /* which folded does not show */
 			entry.comm = symbolizer_comm(
 				t->symbolizer, process_id(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 				row->first);
@@ -135,9 +135,11 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const struct symbolizer_options names = { .identity = r->opt->verbose  ? IDENTITY_ADDRESS
+	const bool shows_addresses = r->opt->verbose && !r->opt->folded;
+	const struct symbolizer_options names = { .identity = shows_addresses  ? IDENTITY_ADDRESS
 							      : r->opt->offset ? IDENTITY_OFFSET
 									       : IDENTITY_FUNCTION,
+						  .places = r->opt->verbose,
 						  .raw_names = r->opt->no_demangle,
 						  .lines = r->opt->lines,
 						  .no_debuginfod = r->opt->no_debuginfod };

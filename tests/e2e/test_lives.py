@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import kernel
@@ -16,7 +16,7 @@ import pytest
 from contained import Contained
 from snoop import VERBOSE, folded_chains, read_json, snoop
 from text import parse_text
-from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, Tool
+from tool import GETPPID, IN_GUEST, PATIENCE_S, STACKSNOOP, TOP, Tool
 from tool import chains, ending, read_folded, scaled, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
@@ -498,6 +498,29 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
 
 
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("build_id", ["none", "0x12", "0x1234", "0x12345678", "0x" + 8 * "12", "0x" + 21 * "12"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_build_id_of_any_length(tmp_path, build_id, when):
+    """The kernel tells those of 1 to 20 bytes."""
+    program = tmp_path / "program"
+    sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
+    options = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-D_GNU_SOURCE"]
+    make = ["gcc", *options, *sources, f"-Wl,--build-id={build_id}", "-o", program]
+    subprocess.run(make, check=True, timeout=PATIENCE_S)
+    command = [program, "--wait", "getppid", "3", "2"]
+    with ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        process = stack.enter_context(subprocess.Popen(command, **pipes)) if when == "before" else None
+        tool = stack.enter_context(Tool(["-U", "-f", GETPPID]))
+        tool.wait_live()
+        process = process or stack.enter_context(subprocess.Popen(command, **pipes))
+        process.communicate(b"\n", timeout=PATIENCE_S)
+        result = tool.end().ok()
+    expected = {"main;work_run;run;branch_a;hit": 3, "main;work_run;run;branch_b;middle;hit": 2}
+    assert known(result, expected) == expected, result
+
+
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.
 ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
 ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program" --quiet 7'
@@ -536,6 +559,36 @@ def test_code_that_is_in_no_file(workload):
     assert len(tops) == 2 and "[anon]" in tops[0] and "memfd:code" in tops[1], result
 
 
+# Each hit is at a place of its own: its row has a time of its own.
+RENAMES = """
+#include <sys/prctl.h>
+#include "work.h"
+#define AS(name) prctl(PR_SET_NAME, name); GETPPID(); GETPPID(); GETPPID()
+int main(void) { AS("one"); AS("two;x"); AS(""); AS("four"); }
+"""
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("form, second", [([], "two;x"), (["-f"], "two_x")], ids=["text", "folded"])
+def test_a_process_that_names_itself_otherwise(tmp_path, form, second):
+    """A hit is of the name that the process had then; an empty one reads as if it were not known."""
+    source = tmp_path / "renames.c"
+    source.write_text(RENAMES)
+    program = tmp_path / "renames"
+    subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{TOP}/tests/workload", source, "-o", program], check=True, timeout=PATIENCE_S)
+    with Tool(["-P", "-U", *form, GETPPID, "--", program]) as tool:
+        result = tool.wait().ok()
+    found = Counter()
+    if form:
+        for parts, n in read_folded(result.out):
+            found[parts[0]] += n
+    else:
+        for entry in parse_text(result.out).entries:
+            found[entry.comm] += entry.count
+    for name in ("one", second, "[unknown]", "four"):
+        assert found[name] == 3, result
+
+
 # --- merging ---
 
 
@@ -547,6 +600,37 @@ def test_equal_paths_merge_over_short_processes():
         result = tool.end().ok()
     lines = [(user_chain(parts), n) for parts, n in read_folded(result.out) if {"one_hit", "two_hit"} & {*parts}]
     assert sorted(lines) == [("main;one_run;one_hit", 20), ("main;two_run;two_hit", 20)], result
+
+
+@pytest.mark.parametrize("options", [[], ["-P"], ["-v"], ["-v", "-P"], ["-v", "-s"]], ids=" ".join)
+def test_lines_that_read_the_same_are_one(options):
+    """At addresses that differ from process to process, which folded does not show."""
+    program = workload_path("calls-pie")
+    with Tool(["-f", *options, f"{program}:leaf"]) as tool:
+        tool.wait_live()
+        for _ in range(5):
+            subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    assert [count for _, count in read_folded(result.out)] == [10], result
+
+
+def test_text_with_addresses_keeps_what_differs_apart():
+    program = workload_path("calls-pie")
+    with Tool(["-U", "-v", f"{program}:leaf"]) as tool:
+        tool.wait_live()
+        for _ in range(5):
+            subprocess.run([program, "--quiet", "2", "0", "0"], check=True, timeout=PATIENCE_S)
+        result = tool.end().ok()
+    entries = parse_text(result.out).entries
+    assert sum(entry.count for entry in entries) == 10, result
+    assert len({tuple(entry.frames) for entry in entries}) == len(entries), result
+
+
+def test_code_in_no_file_is_told_apart_where_its_place_is_shown(workload):
+    work = workload("nofile", 10)
+    result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
+    tops = sorted(parts[-1] for parts, _ in read_folded(result.ok().out))
+    assert len(tops) == 2 and all(re.search(r"\+0x[0-9a-f]+$", top) for top in tops), result
 
 
 def test_equal_names_in_different_files_stay_apart(tmp_path):

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/auxv.h>
 
+#include "elf/debug.h"
+
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
 /* Addresses are fixed by .org, so that the answers can be written down: text is at @text. */
@@ -337,6 +339,155 @@ static void libc_has_the_functions_that_nm_lists(void **state)
 	image_close(im);
 }
 
+/* .dynsym without what sections tell */
+
+/* "objcopy -R" numbers the sections behind anew, but not in .dynsym. */
+static void symbols_whose_sections_were_moved_are_found_by_address(void **state)
+{
+	(void)state;
+	assert_int_equal(run("ld -shared --build-id --version-script=map functions.o -o id.so && "
+			     "objcopy --strip-all id.so stripped.so && "
+			     "objcopy -R .note.gnu.build-id stripped.so moved.so"),
+			 0);
+
+	struct image *im = open_image("moved.so");
+	struct wanted plain = find(im, "plain");
+	struct image_symbol s;
+
+	assert_int_equal(plain.n_seen, 1);
+	assert_true(image_function_at(im, plain.symbol.vaddr + 0x3f, &s));
+	assert_string_equal(s.name, "plain");
+	assert_false(image_function_at(im, plain.symbol.vaddr + 0x40, &s));
+	assert_int_equal(find(im, "data_function").n_seen, 0);
+	image_close(im);
+}
+
+/* The file @name without section headers, to free(). */
+static uint8_t *without_sections(const char *name, size_t *ret_size)
+{
+	uint8_t *data = read_file(name, ret_size);
+
+	if (data[EI_CLASS] == ELFCLASS64) {
+		Elf64_Ehdr *head = (Elf64_Ehdr *)data;
+
+		head->e_shoff = head->e_shnum = head->e_shstrndx = 0;
+	} else {
+		Elf32_Ehdr *head = (Elf32_Ehdr *)data;
+
+		head->e_shoff = head->e_shnum = head->e_shstrndx = 0;
+	}
+	return data;
+}
+
+static void link_with_hash(const char *style)
+{
+	cleanup_free char *command = xasprintf(
+		"ld -shared --hash-style=%s --version-script=map functions.o -o hash64 && "
+		"ld -m elf_i386 -shared --hash-style=%s narrow.o -o hash32",
+		style, style);
+
+	assert_int_equal(run(command), 0);
+}
+
+static void without_section_headers_symbols_are_found_as_the_linker_does(void **state)
+{
+	static const struct {
+		const char *style, *file, *function;
+		uint64_t bytes;
+	} rows[] = { { "sysv", "hash64", "plain", 0x40 },
+		     { "gnu", "hash64", "plain", 0x40 },
+		     { "both", "hash64", "plain", 0x40 },
+		     { "sysv", "hash32", "f", 0x20 },
+		     { "gnu", "hash32", "f", 0x20 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct image *im = NULL, *whole;
+		struct error e;
+		struct image_symbol s;
+		size_t size;
+
+		link_with_hash(rows[i].style);
+		whole = open_image(rows[i].file);
+
+		cleanup_free uint8_t *data = without_sections(rows[i].file, &size);
+
+		assert_int_equal(image_open_memory(data, size, "x", &im, &e), 0);
+
+		struct wanted w = find(im, rows[i].function);
+
+		assert_int_equal(w.n_seen, 1);
+		assert_int_equal(w.symbol.vaddr, find(whole, rows[i].function).symbol.vaddr);
+		assert_int_equal(w.symbol.size, rows[i].bytes);
+		assert_true(image_function_at(im, w.symbol.vaddr, &s));
+		assert_string_equal(s.name, rows[i].function);
+		assert_false(image_function_at(im, w.symbol.vaddr + s.size, &s));
+		image_close(im);
+		image_close(whole);
+	}
+}
+
+/* Whatever the tables say: sanitizers see a step outside. */
+static void hash_tables_that_make_no_sense_do_no_harm(void **state)
+{
+	static const uint8_t bytes[] = { 0, 1, 0x7f, 0x80, 0xff };
+	static const char *const styles[] = { "sysv", "gnu" };
+	size_t size, n_refused = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(styles) * ARRAY_SIZE(bytes); i++) {
+		link_with_hash(styles[i % ARRAY_SIZE(styles)]);
+
+		cleanup_free uint8_t *data = without_sections("hash64", &size);
+
+		for (size_t at = sizeof(Elf64_Ehdr); at < size; at += 1 + at % 3) {
+			const uint8_t before = data[at];
+			struct image *im = NULL;
+			struct error e;
+			struct image_symbol s;
+
+			data[at] = bytes[i / ARRAY_SIZE(styles)];
+			assert_int_equal(image_open_memory(data, size, "x", &im, &e), 0);
+			n_refused += find(im, "plain").n_seen != 1;
+			(void)image_function_at(im, 0x1100, &s);
+			image_close(im);
+			data[at] = before;
+		}
+	}
+	assert_true(n_refused > 0);
+}
+
+/* build IDs */
+
+/* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
+static void a_build_id_is_what_the_kernel_tells(void **state)
+{
+	static const struct {
+		int bytes;
+		size_t told, own;
+	} rows[] = { { 1, 1, 0 }, { 2, 2, 0 },    { 4, 4, 0 },  { 7, 7, 0 },
+		     { 8, 8, 8 }, { 20, 20, 20 }, { 21, 0, 21 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const uint8_t *told = NULL, *own = NULL;
+		cleanup_free char *command = xasprintf(
+			"ld -shared --build-id=0x%0*d --version-script=map functions.o -o id.so",
+			2 * rows[i].bytes, 12);
+
+		assert_int_equal(run(command), 0);
+
+		struct image *im = open_image("id.so");
+		size_t n_told = image_told_build_id(im, &told);
+
+		assert_int_equal(n_told, rows[i].told);
+		assert_int_equal(image_build_id(im, &own), rows[i].own);
+		if (n_told)
+			assert_int_equal(told[n_told - 1], 0x12);
+		image_close(im);
+	}
+}
+
 /* segments */
 
 static void offsets_and_addresses_are_each_others_inverse(void **state)
@@ -394,6 +545,10 @@ int main(void)
 		cmocka_unit_test(a_visitor_can_end_the_walk),
 		cmocka_unit_test(a_32_bit_image_is_read_too),
 		cmocka_unit_test(libc_has_the_functions_that_nm_lists),
+		cmocka_unit_test(symbols_whose_sections_were_moved_are_found_by_address),
+		cmocka_unit_test(without_section_headers_symbols_are_found_as_the_linker_does),
+		cmocka_unit_test(hash_tables_that_make_no_sense_do_no_harm),
+		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
 		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
 		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
 	};

@@ -122,8 +122,9 @@ static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64
 static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
 {
 	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
+	const char *comm = life ? life_comm(life, time) : NULL;
 
-	return life ? life->comm : "";
+	return comm ? comm : "";
 }
 
 static void a_child_has_what_its_parent_had_when_it_was_made(void **state)
@@ -462,6 +463,52 @@ static void what_is_of_no_process_of_ours_is_not_kept(void **state)
 	assert_null(history_keep(p->history, 0, 0, UINT64_MAX));
 }
 
+static void a_process_has_the_name_that_it_had_then(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "program");
+	named_at(p, PROCESS_COMM, 20, PID, "a;b");
+	named_at(p, PROCESS_COMM, 30, PID, "");
+	fork_at(p, 35, PID, PID + 1);
+	named_at(p, PROCESS_COMM, 40, PID, "last");
+	assert_string_equal(comm_at(p, PID, 19), "program");
+	assert_string_equal(comm_at(p, PID, 20), "a;b");
+	assert_string_equal(comm_at(p, PID, 29), "a;b");
+	assert_string_equal(comm_at(p, PID, 39), "");
+	assert_string_equal(comm_at(p, PID, 40), "last");
+	assert_string_equal(comm_at(p, PID, 0), "last");
+	assert_non_null(life_comm(history_keep(p->history, PID, 35, UINT64_MAX), 35));
+	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
+	assert_string_equal(comm_at(p, PID + 1, 49), "");
+	assert_string_equal(comm_at(p, PID + 1, 50), "child");
+
+	/* Which name it had before it is known to be called so is not known. */
+	named_at(p, PROCESS_COMM, 20, PID + 2, "known");
+	assert_null(life_comm(history_keep(p->history, PID + 2, 19, UINT64_MAX), 19));
+	assert_string_equal(comm_at(p, PID + 2, 20), "known");
+}
+
+static void names_that_follow_each_other_without_end_are_bounded(void **state)
+{
+	struct past *p = *state;
+	const uint64_t n = 1000;
+	size_t bytes;
+
+	exec_at(p, 10, PID, "0");
+	bytes = history_bytes(p->history);
+	for (uint64_t i = 1; i <= n; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "%d", (int)i);
+		named_at(p, PROCESS_COMM, 10 + 10 * i, PID, name);
+	}
+	assert_true(history_bytes(p->history) - bytes < 4096);
+	assert_string_equal(comm_at(p, PID, 10 * n + 5), "999");
+	assert_string_equal(comm_at(p, PID, 10 * n - 300), "969");
+	assert_null(life_comm(history_keep(p->history, PID, 500, UINT64_MAX), 500));
+}
+
 static void threads_begin_no_life_and_end_none(void **state)
 {
 	struct past *p = *state;
@@ -656,6 +703,8 @@ int main(void)
 		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
 		TEST(exec_begins_with_nothing_and_what_was_stays_known),
 		TEST(a_hit_within_an_exec_is_of_the_program_before),
+		TEST(a_process_has_the_name_that_it_had_then),
+		TEST(names_that_follow_each_other_without_end_are_bounded),
 		TEST(a_number_that_comes_round_is_another_process),
 		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
 		TEST(what_a_mapping_does_not_cover_of_another_stays),

@@ -74,6 +74,47 @@ static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
 	report_free(r);
 }
 
+static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
+{
+	static const char *const names[] = { "sh", "true", "sh", NULL };
+	struct report *r = report_new();
+	char copy[] = "sh";
+	uint32_t frames[] = { 4, 9 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct report_entry entry = { .count = 1, .frames = frames, .n_user = 2 };
+
+		entry.comm = i == 2 ? copy : names[i];
+		report_add(r, &entry);
+	}
+	report_finish(r, 0, 0);
+	assert_int_equal(report_n(r), 3);
+	assert_string_equal(report_entry_at(r, 2)->comm, "sh");
+	assert_int_equal(report_entry_at(r, 2)->count, 2);
+	report_free(r);
+}
+
+static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **state)
+{
+	static const char *const names[] = { "before", "after", "before", "" };
+	struct report *r = report_new();
+	uint32_t frames[] = { 4, 9 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct report_entry entry = { .count = 1, .frames = frames, .n_user = 2, .pid = 7 };
+
+		entry.comm = names[i];
+		report_add(r, &entry);
+	}
+	report_finish(r, 0, 0);
+	assert_int_equal(report_n(r), 3);
+	assert_string_equal(report_entry_at(r, 2)->comm, "before");
+	assert_int_equal(report_entry_at(r, 2)->count, 2);
+	report_free(r);
+}
+
 static void frames_are_copied(void **state)
 {
 	(void)state;
@@ -241,6 +282,8 @@ int main(void)
 		cmocka_unit_test(an_empty_report_has_nothing),
 		cmocka_unit_test(equal_frames_of_one_process_are_one_entry),
 		cmocka_unit_test(entries_differ_by_pid_and_by_where_user_frames_begin),
+		cmocka_unit_test(without_pids_entries_differ_by_the_name_of_the_process),
+		cmocka_unit_test(a_process_that_names_itself_otherwise_is_told_apart_by_name),
 		cmocka_unit_test(frames_are_copied),
 		cmocka_unit_test(the_name_of_a_process_is_kept_once_it_is_known),
 		cmocka_unit_test(equal_counts_stay_in_the_order_in_which_they_were_added),

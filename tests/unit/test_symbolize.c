@@ -310,6 +310,22 @@ static void with_addresses_unnamed_code_is_told_apart(void **state)
 	assert_int_equal(number_at(s, getpid(), 16, false), number_at(s, getpid(), 16, false));
 }
 
+/* Folded shows "[anon]+0x20", and no address. */
+static void with_places_unnamed_code_is_told_apart_by_these(void **state)
+{
+	const struct symbolizer_options options = { .places = true };
+	struct symbolizer *s = symbolizer_new(((struct fixture *)*state)->host, &options);
+	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const uint64_t addr = (uintptr_t)a;
+	uint32_t number = number_at(s, getpid(), addr + 16, true);
+
+	assert_int_not_equal(number_at(s, getpid(), addr + 32, true), number);
+	assert_int_equal(number_at(s, getpid(), addr + 16, true), number);
+	assert_int_equal(number_at(s, getpid(), 16, true), number_at(s, getpid(), 32, true));
+	munmap(a, 4096);
+	symbolizer_free(s);
+}
+
 static void a_function_is_one_frame(void **state)
 {
 	struct symbolizer *s = of(state);
@@ -804,6 +820,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(with_lines_a_frame_has_its_place_in_the_source),
 		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
 		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
+		TEST(with_places_unnamed_code_is_told_apart_by_these),
 		cmocka_unit_test_setup_teardown(with_addresses_unnamed_code_is_told_apart,
 						set_up_address, tear_down),
 		TEST(a_function_is_one_frame),

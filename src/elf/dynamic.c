@@ -1,0 +1,140 @@
+/*
+ * The dynamic symbols of a file without section headers, as the dynamic linker finds them:
+ *
+ *	PT_DYNAMIC   DT_SYMTAB 0x288   DT_STRTAB 0x330   DT_STRSZ 0x5f   DT_GNU_HASH 0x260
+ *
+ * These are addresses, of which segments say where they lie in the file. How many symbols there
+ * are only a hash table tells: the older kind says it, in the other the last chain ends with the
+ * last symbol.
+ */
+#include <string.h>
+
+#include "elf/symbols.h"
+
+struct places {
+	uint64_t symbols, strings, strings_size, symbol_size, hash, gnu_hash;
+};
+
+static uint64_t word_at(const uint8_t *at, size_t size)
+{
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (size == sizeof(wide)) {
+		memcpy(&wide, at, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, at, sizeof(narrow));
+	return narrow;
+}
+
+static uint32_t u32_at(struct slice s, uint64_t i)
+{
+	return (uint32_t)word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
+}
+
+static uint64_t *place_of(struct places *p, uint64_t tag)
+{
+	switch (tag) {
+	case DT_SYMTAB:
+		return &p->symbols;
+	case DT_STRTAB:
+		return &p->strings;
+	case DT_STRSZ:
+		return &p->strings_size;
+	case DT_SYMENT:
+		return &p->symbol_size;
+	case DT_HASH:
+		return &p->hash;
+	case DT_GNU_HASH:
+		return &p->gnu_hash;
+	}
+	return NULL;
+}
+
+static struct places find_places(const struct image *im)
+{
+	const size_t word = im->is_64_bit ? 8 : 4;
+	const size_t n = im->dynamic.size / (2 * word);
+	struct places places = {};
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at = im->dynamic.data + 2 * word * i;
+		const uint64_t tag = word_at(at, word);
+		uint64_t *place = place_of(&places, tag);
+
+		if (tag == DT_NULL)
+			break;
+		if (place)
+			*place = word_at(at + word, word);
+	}
+	return places;
+}
+
+/* What the file holds from @vaddr to the end of the segment; empty where that is nothing. */
+static struct slice bytes_from(const struct image *im, uint64_t vaddr)
+{
+	const struct segment *s = vaddr ? image_segment_of(im, vaddr) : NULL;
+
+	if (!s)
+		return (struct slice){};
+
+	const uint64_t skip = vaddr - s->vaddr;
+
+	return (struct slice){ im->data + s->offset + skip, s->file_bytes - skip };
+}
+
+/* u32 n_buckets, n_chains; each symbol is in a chain. */
+static uint64_t count_by_hash(struct slice table)
+{
+	return table.size >= 8 ? u32_at(table, 1) : 0;
+}
+
+/*
+ * u32 n_buckets, first_symbol, n_words, shift; words of a Bloom filter; u32 buckets[], each the
+ * first symbol of its chain or 0; u32 chains[], from the first symbol on: odd at a chain's end.
+ */
+static uint64_t count_by_gnu_hash(struct slice table, size_t word)
+{
+	uint64_t last = 0;
+
+	if (table.size < 16)
+		return 0;
+
+	const uint64_t n_all = table.size / 4;
+	const uint32_t n_buckets = u32_at(table, 0), first = u32_at(table, 1);
+	const uint64_t buckets = 4 + (uint64_t)u32_at(table, 2) * (word / 4);
+	const uint64_t chains = buckets + n_buckets;
+
+	if (chains > n_all)
+		return 0;
+	for (uint32_t i = 0; i < n_buckets; i++)
+		if (u32_at(table, buckets + i) > last)
+			last = u32_at(table, buckets + i);
+	if (last < first)
+		return first; /* what is not defined here is in no chain */
+	for (; last - first < n_all - chains; last++)
+		if (u32_at(table, chains + (last - first)) & 1)
+			return last + 1;
+	return 0;
+}
+
+struct table dynamic_table(const struct image *im)
+{
+	const struct places p = find_places(im);
+	const size_t word = im->is_64_bit ? 8 : 4;
+	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+	struct table table = { .of = im, .symbols = bytes_from(im, p.symbols) };
+	struct slice strings = bytes_from(im, p.strings);
+	uint64_t n = count_by_hash(bytes_from(im, p.hash));
+
+	if (!n)
+		n = count_by_gnu_hash(bytes_from(im, p.gnu_hash), word);
+	if (p.symbol_size != bytes || n > table.symbols.size / bytes || n > MOST_SYMBOLS)
+		return table;
+	if (strings.size > p.strings_size)
+		strings.size = p.strings_size;
+	table.strings = whole_strings(strings);
+	table.n = (uint32_t)n;
+	return table;
+}
