@@ -57,7 +57,7 @@ struct table_set {
 	struct object *object;
 	struct entry *entries;
 	size_t n, capacity;
-	struct u64_map newest; /* by hash of device and inode */
+	struct u64_map newest;     /* by hash of device and inode */
 	uint32_t images, n_images; /* the block for the next images, and how many are in it */
 	size_t n_rows, n_given_up;
 	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
@@ -193,8 +193,8 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct unwind_
 }
 
 /*
- * A place for an image. They stay for good, and so lie together: scattered among tables that come and
- * go they would leave no room for large ones.
+ * A place for an image. They stay for good, and so lie together: scattered among tables that come
+ * and go they would leave no room for large ones.
  */
 #define BLOCK_IMAGES 128U
 
@@ -282,9 +282,9 @@ static void make_table(struct table_set *t, struct image *im, bool is_used, stru
 }
 
 /*
- * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its segment's
- * first page, of which the segment may have any part: what is before and behind may be of others.
- * Part of a segment is mapped by itself where its protection was changed.
+ * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its
+ * segment's first page, of which the segment may have any part: what is before and behind may be of
+ * others. Part of a segment is mapped by itself where its protection was changed.
  */
 static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
 {
