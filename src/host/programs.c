@@ -9,8 +9,6 @@
  */
 #include "host/programs.h"
 
-#include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -21,12 +19,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "host/program_info.h"
 
 /* Those that have gone are forgotten beyond so many functions. */
 #define MOST_PAST 4096
-
-/* More functions than the verifier allows. */
-#define MOST_FUNCTIONS 1024
 
 /* No sleep of the machine is as short. */
 #define STEP_NS 1000000
@@ -94,59 +90,6 @@ static void look_at_clocks(struct programs *p)
 
 /* --- one program --- */
 
-struct details {
-	struct bpf_prog_info info;
-	uint64_t starts[MOST_FUNCTIONS];
-	uint32_t lengths[MOST_FUNCTIONS];
-	uint8_t tags[MOST_FUNCTIONS][BPF_TAG_SIZE];
-	struct bpf_func_info functions[MOST_FUNCTIONS];
-};
-
-static uint32_t at_most(uint32_t n)
-{
-	return n < MOST_FUNCTIONS ? n : MOST_FUNCTIONS;
-}
-
-static bool read_details(int fd, struct details *d)
-{
-	struct bpf_prog_info *i = &d->info, counts = {};
-	uint32_t size = sizeof(counts);
-
-	if (bpf_obj_get_info_by_fd(fd, &counts, &size) != 0)
-		return false;
-	*d = (struct details){};
-	i->nr_jited_ksyms = at_most(counts.nr_jited_ksyms);
-	i->jited_ksyms = (uintptr_t)d->starts;
-	i->nr_jited_func_lens = at_most(counts.nr_jited_func_lens);
-	i->jited_func_lens = (uintptr_t)d->lengths;
-	i->nr_prog_tags = at_most(counts.nr_prog_tags);
-	i->prog_tags = (uintptr_t)d->tags;
-	i->nr_func_info = at_most(counts.nr_func_info);
-	i->func_info = (uintptr_t)d->functions;
-	i->func_info_rec_size = sizeof(d->functions[0]);
-	size = sizeof(*i);
-	return bpf_obj_get_info_by_fd(fd, i, &size) == 0;
-}
-
-/* As the kernel makes it, in bpf_get_prog_name(). */
-static char *name_of(const struct details *d, uint32_t i, const struct btf *btf)
-{
-	const struct bpf_prog_info *info = &d->info;
-	const uint8_t *tag = i < info->nr_prog_tags ? d->tags[i] : info->tag;
-	const char *own = i ? "F" : info->name;
-	const struct btf_type *type = NULL;
-	char hex[2 * BPF_TAG_SIZE + 1];
-
-	for (size_t byte = 0; byte < BPF_TAG_SIZE; byte++)
-		(void)snprintf(hex + 2 * byte, 3, "%02x", tag[byte]);
-	if (btf && i < info->nr_func_info)
-		type = btf__type_by_id(btf, d->functions[i].type_id);
-	if (type)
-		own = btf__name_by_offset(btf, type->name_off);
-	return own && own[0] ? xasprintf("bpf_prog_%s_%s", hex, own)
-			     : xasprintf("bpf_prog_%s", hex);
-}
-
 /* The pieces of @id, which is there now; false: there are none. */
 static bool mark(struct programs *p, uint32_t id, uint64_t now)
 {
@@ -166,27 +109,28 @@ static bool mark(struct programs *p, uint32_t id, uint64_t now)
 
 static void add_pieces(struct programs *p, int fd, bool is_own, uint64_t now)
 {
-	cleanup_free struct details *d = xcalloc(1, sizeof(*d));
-	struct btf *btf = NULL;
+	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
+	struct program_names names;
 
-	if (!read_details(fd, d) || mark(p, d->info.id, now))
+	if (!program_read(fd, program) || mark(p, program->info.id, now))
 		return;
-	if (d->info.btf_id && d->info.nr_func_info)
-		btf = btf__load_from_kernel_by_id(d->info.btf_id);
-	for (uint32_t i = 0; i < d->info.nr_jited_ksyms && i < d->info.nr_jited_func_lens; i++) {
-		struct piece piece = { .start = d->starts[i],
-				       .end = d->starts[i] + d->lengths[i],
-				       .from = clock_steps_monotonic(&p->clocks, d->info.load_time),
-				       .until = is_own ? UINT64_MAX : now,
-				       .id = d->info.id,
-				       .is_seen = true };
+	program_names_init(&names, program);
+	for (uint32_t i = 0; i < program_n_functions(program); i++) {
+		struct piece piece = {
+			.start = program->starts[i],
+			.end = program->starts[i] + program->lengths[i],
+			.from = clock_steps_monotonic(&p->clocks, program->info.load_time),
+			.until = is_own ? UINT64_MAX : now,
+			.id = program->info.id,
+			.is_seen = true,
+		};
 
 		if (!piece.start || piece.end <= piece.start)
-			continue;
-		piece.name = name_of(d, i, btf);
+			continue; /* hidden */
+		piece.name = program_name(program, i, &names);
 		array_push(p->present, p->n_present, p->cap_present, piece);
 	}
-	btf__free(btf);
+	program_names_fini(&names);
 }
 
 /* --- all --- */
@@ -274,11 +218,11 @@ static void look_at_all(struct programs *p, uint64_t now)
 	uint32_t id = 0;
 	int err;
 
-	while ((err = bpf_prog_get_next_id(id, &id)) == 0) {
+	while ((err = program_next(&id)) == 0) {
 		if (mark(p, id, now))
 			continue;
 
-		cleanup_close int fd = bpf_prog_get_fd_by_id(id);
+		cleanup_close int fd = program_open(id);
 
 		if (fd >= 0)
 			add_pieces(p, fd, false, now);
@@ -324,7 +268,7 @@ static struct piece *present_at(struct programs *p, uint64_t addr)
 static bool is_there(struct programs *p, const struct piece *piece)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	cleanup_close int fd = bpf_prog_get_fd_by_id(piece->id);
+	cleanup_close int fd = program_open(piece->id);
 
 	return fd >= 0 && mark(p, piece->id, now);
 }

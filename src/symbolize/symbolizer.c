@@ -223,9 +223,20 @@ static void forget_kernel_answers(struct symbolizer *s)
 	u64_map_clear(&s->kernel_seen[1]);
 }
 
-static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
-			     const struct kernel_symbol *symbol)
+/* Of the programs, ours are what traces; others may be what is traced, or stand above that. */
+static bool is_machinery(const struct kernel_answer *answer)
 {
+	const struct kernel_symbol *symbol = &answer->symbol;
+
+	return machinery_is(symbol->name, symbol->module) &&
+	       (answer->is_lasting || !symbol->module ||
+		strncmp(symbol->name, "bpf_prog_", 9) != 0);
+}
+
+static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
+			     const struct kernel_answer *answer)
+{
+	const struct kernel_symbol *symbol = answer->is_found ? &answer->symbol : NULL;
 	struct frame_key key = { .kind = FRAME_KERNEL, .place = addr };
 	struct frame frame = { .kind = FRAME_KERNEL, .addr = addr };
 	bool is_new;
@@ -243,7 +254,7 @@ static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
-		frame.is_machinery = symbol && machinery_is(frame.name, frame.module);
+		frame.is_machinery = symbol && is_machinery(answer);
 		s->frames.table.frames[number] = frame;
 	}
 	return number;
@@ -282,7 +293,7 @@ uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 	if (answer.is_changed)
 		forget_kernel_answers(s);
 
-	uint32_t number = kernel_frame(s, pc->addr, answer.is_found ? &answer.symbol : NULL);
+	uint32_t number = kernel_frame(s, pc->addr, &answer);
 
 	if (answer.is_lasting)
 		*u64_map_put(seen, pc->addr, number, NULL) = number;
