@@ -22,11 +22,14 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
 #include "host/read.h"
+
+#define DELETED " (deleted)"
 
 static const char *add_path(const char *path, size_t n, struct strtab *strings)
 {
@@ -66,10 +69,9 @@ static const char *parse_numbers(const char *at, struct mapping *m, bool *is_exe
 
 bool mapping_cut_deleted(const char *path, size_t *n)
 {
-	static const char deleted[] = " (deleted)";
-	const size_t n_deleted = sizeof(deleted) - 1;
+	const size_t n_deleted = sizeof(DELETED) - 1;
 
-	if (*n <= n_deleted || memcmp(path + *n - n_deleted, deleted, n_deleted) != 0)
+	if (*n <= n_deleted || memcmp(path + *n - n_deleted, DELETED, n_deleted) != 0)
 		return false;
 	*n -= n_deleted;
 	return true;
@@ -362,10 +364,12 @@ int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error
 	cleanup_close int fd = -1;
 	struct stat st = {};
 
-	if (m->inode == 0 || m->is_deleted || m->path[0] != '/')
+	if (m->inode == 0 || m->path[0] != '/')
 		return error_set(e, -ENOENT, "%s: not there any more", m->path);
 
-	cleanup_close int handle = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
+	/* It may be there after all, and be called so. */
+	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
+	cleanup_close int handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	int err = open_handle(handle, m->path, &fd, &st, e);
 
 	if (err)

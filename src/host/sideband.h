@@ -35,7 +35,7 @@ struct process_event {
 	uint64_t time;                   /* ns of CLOCK_MONOTONIC, as bpf_ktime_get_ns() */
 	const char *comm;                /* EXEC, COMM */
 
-	/* MAP. "" is also the path of a file whose path the kernel could not make (too long). */
+	/* MAP. A file whose path the kernel could not make is "[path too long]", with no inode. */
 	struct mapping map;
 	uint64_t
 		inode_generation; /* of the file system's: another for a new file with its number */

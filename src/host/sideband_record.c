@@ -96,15 +96,17 @@ static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct pro
 	return ret->comm ? RECORD_EVENT : RECORD_MALFORMED;
 }
 
-/* "//anon", "//enomem" and "//toolong" stand for a path that there is not. */
-static bool is_no_path(const char *path)
+/* What stands for a path that there is not; with these the kernel tells no inode either. */
+static const char *real_path(const char *path)
 {
-	static const char *const texts[] = { "//anon", "//enomem", "//toolong" };
+	static const char *const texts[][2] = { { "//anon", "" },
+						{ "//enomem", "[path not known]" },
+						{ "//toolong", "[path too long]" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (strcmp(path, texts[i]) == 0)
-			return true;
-	return false;
+		if (strcmp(path, texts[i][0]) == 0)
+			return texts[i][1];
+	return path;
 }
 
 static bool set_path(char *path, struct mapping *m)
@@ -116,7 +118,7 @@ static bool set_path(char *path, struct mapping *m)
 
 	m->is_deleted = mapping_cut_deleted(path, &n);
 	path[n] = '\0';
-	m->path = is_no_path(path) ? "" : path;
+	m->path = real_path(path);
 	return true;
 }
 

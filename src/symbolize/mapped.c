@@ -29,7 +29,8 @@ enum image_kind mapped_kind(const struct mapping *m)
 bool mapped_is_memory(const struct mapping *m)
 {
 	static const char *const files[] = { "/memfd:", "/dev/zero", "/dev/shm/", "/SYSV" };
-	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]" };
+	static const char *const kernels[] = { "[vdso]", "[vsyscall]", "[uprobes]",
+					       "[path too long]", "[path not known]" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(files) && m->inode; i++)
 		if (strncmp(m->path, files[i], strlen(files[i])) == 0)

@@ -521,6 +521,35 @@ def test_a_build_id_of_any_length(tmp_path, build_id, when):
     assert known(result, expected) == expected, result
 
 
+@pytest.mark.needs("machine")
+def test_a_file_that_is_called_deleted_and_is_not(tmp_path):
+    """The tool only looks when its process has ended."""
+    program = tmp_path / "q (deleted)"
+    subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", ONE, program], check=True)
+    with Tool(["-U", "-f", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        tool.send(signal.SIGSTOP)
+        subprocess.run([program, "--quiet", "7"], check=True, timeout=PATIENCE_S)
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    assert chains(result).get("main;one_run;one_hit") == 7, result
+
+
+@pytest.mark.needs("machine")
+def test_a_path_that_is_too_long_is_no_anonymous_memory(tmp_path):
+    script = 'cd "$1"; n=0; d=$(printf %0200d 0); while [ $n -lt 22 ]; do mkdir $d; cd -P $d; n=$((n + 1)); done'
+    run_it = f'{script}; cp "$2" program; ./program --quiet 7'
+    with Tool(["-U", "-f", "-v", GETPPID]) as tool:
+        tool.wait_live().wait_idle()
+        tool.send(signal.SIGSTOP)
+        subprocess.run(["bash", "-ec", run_it, "bash", tmp_path, ONE], check=True, timeout=PATIENCE_S)
+        tool.send(signal.SIGCONT)
+        result = tool.end().ok()
+    shutil.rmtree(tmp_path / ("0" * 200), ignore_errors=True)
+    found = [n for parts, n in read_folded(result.out) if parts[-1].startswith("[unknown] [path too long]+0x")]
+    assert found == [7], result
+
+
 # A file system that is gone with the process: "$1" is where it is, "$2" the program.
 ALONE = ["unshare", "-m", "--propagation", "private", "sh", "-ec"]
 ON_OWN_TMPFS = 'mount -t tmpfs own "$1"; cp "$2" "$1/program"; exec "$1/program" --quiet 7'
