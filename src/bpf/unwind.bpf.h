@@ -80,8 +80,9 @@ static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
 	if (at_pc || slot->rule.how == UNWIND_NO_ROW)
 		return UNWIND_GOES_ON;
+	/* What cannot be read has not been run. */
 	if (bpf_probe_read_user(&before, sizeof(before),
-				(void *)(slot->regs.pc - sizeof(before))) ||
+				(void *)(slot->regs.pc - sizeof(before))) == 0 &&
 	    may_be_call(before))
 		return UNWIND_END_NO_ROW;
 	return UNWIND_END_ROOT;
