@@ -114,6 +114,11 @@ def version():
     return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
 
 
+def has_nested_programs():
+    """Before Linux 5.17 a CPU runs one tracing program at a time: what another one does is not hit."""
+    return version() >= (5, 17)
+
+
 def has_syscall_stacks():
     """Kernel stacks at system call tracepoints: Linux 5.10 hands the user's registers to the walk,
     which then gives nothing. 6.1 is the next one that was tried."""
@@ -177,6 +182,7 @@ def has_node():
 
 NEEDS = {
     "system call stacks": has_syscall_stacks,
+    "nested programs": has_nested_programs,
     "machine": is_machine,
     "guest": is_guest,
     "locked list": has_locked_list,

@@ -141,7 +141,8 @@ def test_libraries_that_take_turns_at_one_place(workload, who):
         assert parts[0].startswith("[cut: no ") or parts[-3] == "run", (parts, result)
         is_cut[parts[0].startswith("[cut")] += n
         names[parts[-1]] += n
-    assert is_cut.total() == sum(expected.values()) and is_cut[True] <= 10, (is_cut, result)
+    total = sum(expected.values())
+    assert is_cut.total() == total and is_cut[True] <= (10 if who == "self" else total // 10), (is_cut, result)
     if who == "self":
         assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
