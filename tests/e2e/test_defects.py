@@ -18,6 +18,7 @@ def counts(result):
     return [count for _, count in read_folded(result.ok().out)]
 
 
+@pytest.mark.needs("machine")
 def test_defect_01_cpu_0_can_be_selected(workload):
     work = workload("syscalls", "getppid", 100, 0, cpus=[0, 1])
     result, _ = trace(work, "-U", "-f", "-c", "0", "-p", work.pid, GETPPID)
@@ -71,6 +72,7 @@ def test_defect_07_store_is_emptied_between_intervals(workload):
     assert sum(counts(result)) == sum(expected.values()) and result.lost == 0
 
 
+@pytest.mark.needs("machine")
 def test_defect_08_no_blank_entries(workload):
     work = workload("distinct", scaled(10_000, least=1000), 1)
     result, _ = trace(work, "-p", work.pid, GETPPID)
@@ -84,6 +86,7 @@ def test_defect_09_counts_do_not_drop_when_full(workload):
     assert sum(counts(result)) + result.lost == 2 * n
 
 
+@pytest.mark.needs("machine")
 def test_defect_10_user_frames_have_names_by_default(workload):
     work = workload("syscalls", "getppid", 10, 0)
     result, expected = trace(work, "-f", "-d", GETPPID)
@@ -101,6 +104,7 @@ def test_defect_11_aslr_does_not_split_equal_paths(workload):
     assert counts(result) == [10], result
 
 
+@pytest.mark.needs("machine")
 def test_defect_12_thread_names_do_not_split_a_process(workload):
     work = workload("syscalls", "getppid", 50, 0, cpus=[0, 1], options=["--rename"])
     result, _ = trace(work, "-P", "-U", "-p", work.pid, GETPPID)
@@ -108,6 +112,7 @@ def test_defect_12_thread_names_do_not_split_a_process(workload):
     assert [(entry.comm, entry.pid, entry.count) for entry in entries] == [("syscalls", work.pid, 100)]
 
 
+@pytest.mark.needs("machine")
 def test_defect_13_entries_told_apart_by_process_say_which(workload):
     works = [workload("syscalls", "getppid", 5, 0) for _ in range(2)]
     with Tool(["-U", "-p", f"{works[0].pid},{works[1].pid}", GETPPID]) as tool:
@@ -133,6 +138,7 @@ def test_defect_16_batches_neither_skip_nor_repeat(workload):
     assert counts(result) == [2] * n
 
 
+@pytest.mark.needs("machine")
 def test_defect_17_truncation_is_marked(workload):
     work = workload("deep", 2000, 5)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -146,12 +152,14 @@ def test_defect_18_lowered_max_stack_is_no_failure(workload, sysctl):
     assert sum(counts(result)) == 5
 
 
+@pytest.mark.needs("machine")
 def test_defect_19_last_call_of_a_function_names_that_function(workload):
     work = workload("noreturn", 20)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert chains(result.ok()) == expected, result
 
 
+@pytest.mark.needs("machine")
 def test_defect_20_no_name_beyond_a_functions_end():
     """Kernel stacks end where they do: nothing stands outside of what began the thread."""
     with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
@@ -401,6 +409,7 @@ def test_defect_35_functions_that_ftrace_cannot_trace(workload):
     assert sum(counts(result)) == 10
 
 
+@pytest.mark.needs("machine")
 def test_defect_36_several_patterns(workload):
     work = workload("syscalls", "getppid", 10, 0)
     patterns = [GETPPID, "t:syscalls:sys_exit_getppid"]
@@ -465,6 +474,7 @@ def test_defect_42_bad_intervals_are_refused_before_attaching(interval):
     assert result.status == 2 and result.stdout == b"" and "-i" in result.err, result
 
 
+@pytest.mark.needs("machine")
 def test_defect_42_fractions_of_seconds(workload):
     work = workload("syscalls", "getppid", 10, 0)
     with Tool(["-U", "-i", "0.2", "-D", "1.1", "-p", work.pid, GETPPID]) as tool:
@@ -488,6 +498,7 @@ def test_defect_43_duration_is_kept_whatever_the_interval_is():
     assert 0.9 <= took <= 1.4, f"{took:.2f} s"
 
 
+@pytest.mark.needs("machine")
 def test_defect_44_sigterm_prints_the_counts(workload):
     import signal
 

@@ -62,6 +62,7 @@ def test_help(option):
         assert long in result.out
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option", short_and_long("-p", "--pid"))
 def test_pid(workload, option):
     ours, other = (workload("syscalls", "getppid", 500, 300) for _ in range(2))
@@ -74,6 +75,7 @@ def test_pid(workload, option):
     assert sum(count for _, count in read_folded(result.out)) == 800
 
 
+@pytest.mark.needs("machine")
 def test_pid_takes_a_list_and_repeats(workload):
     works = [workload("syscalls", "getppid", 100, 0) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"
@@ -261,6 +263,7 @@ def test_command_with_short_lived_children(how):
     assert sum(count for _, count in read_folded(result.out)) == 4000, result
 
 
+@pytest.mark.needs("machine")
 def test_command_s_frames_have_names():
     command = [workload_path("syscalls"), "--quiet", "getppid", "3000", "0"]
     result = stackcount("-U", "-f", GETPPID, "--", *command).ok()
