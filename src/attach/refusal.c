@@ -7,6 +7,7 @@
 
 #include "attach/backend.h"
 #include "base/array.h"
+#include "base/error.h"
 #include "bpf/uapi.h"
 
 #define KERNEL (1u << TARGET_KERNEL_FUNCTION)
@@ -49,8 +50,6 @@ static const struct {
 	{ ENOENT, TRACEPOINT, "no such tracepoint" },
 	{ E2BIG, TRACEPOINT, "too many programs are attached to it" },
 
-	{ EMFILE, ANY, "too many open files (see ulimit -Hn)" },
-	{ ENFILE, ANY, "too many open files in the system" },
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };
 
@@ -75,6 +74,8 @@ const char *refusal_words(enum target_kind kind, int code)
 		if (refusals[i].code == -code && refusals[i].kinds & 1u << kind)
 			return refusals[i].words;
 	}
+	if (code == -EMFILE || code == -ENFILE)
+		return error_words(code);
 
 	const char *words = strerrordesc_np(-code);
 	return words ? words : "refused by the kernel";

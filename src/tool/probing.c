@@ -76,6 +76,7 @@ int probing_load(struct run *r, struct error *e)
 	if (err && options.config.vma.is_known) {
 		log_debug("once more without the kernel's mappings: %s", e->text);
 		options.config.vma = (struct vma_offsets){};
+		options.programs &= ~(1U << PROGRAM_BIRTH); /* it reads by these offsets, too */
 		err = object_load(&options, &r->features, &r->object, e);
 	}
 	if (err)
