@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tool import (
     chains,
     read_folded,
     scaled,
+    thread_names,
     trace,
     user_chain,
     workload_path,
@@ -49,14 +51,11 @@ def large_maps(pid):
     """Entries of the hash maps behind the first level, once each is in place."""
     sizes = []
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
-        try:
+        with suppress(FileNotFoundError):  # closed meanwhile
             text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text()
-        except FileNotFoundError:
-            continue  # closed meanwhile
-        found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
-        sizes.append(int(found[1]) if found else 0)
-    names = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/comm")]
-    is_settled = len(names) - names.count("unwind tables\n") == 1  # no thread is still at it
+            found = re.search(r"^map_type:\t1\n(?:.*\n)*?max_entries:\t(\d+)", text, re.M)
+            sizes.append(int(found[1]) if found else 0)
+    is_settled = [name for name in thread_names(pid) if name != "unwind tables"] == ["stackcount"]
     return [size for size in sizes if size > 100_000] if is_settled else []
 
 

@@ -326,6 +326,15 @@ class Workload:
         self.process.stdout.close()
 
 
+def thread_names(pid):
+    """Of its threads that are alive."""
+    names = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends: before open(), before read()
+            names.append((task / "comm").read_text().rstrip("\n"))
+    return names
+
+
 def read_folded(text):
     """[(parts, count)] of folded output, line by line; nothing but stack lines may be there."""
     assert text == "" or text.endswith("\n"), f"the last line is cut: {text[-80:]!r}"
