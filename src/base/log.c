@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,23 +28,25 @@ enum log_level log_level(void)
 }
 
 /* Names of files and symbols are foreign: nothing that drives a terminal. */
-static void put_visible(unsigned char c)
+static size_t put_visible(char *to, size_t room, unsigned char c)
 {
-	if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
-		(void)fprintf(stderr, "\\x%02x", c);
-	else
-		(void)fputc(c, stderr);
+	const bool is_plain = (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t';
+
+	return (size_t)snprintf(to, room, is_plain ? "%c" : "\\x%02x", c);
 }
 
+/* Each line in one piece, whoever else writes to the same terminal or file. */
 static void put(const char *format, va_list args)
 {
-	char line[1024];
+	char line[1024], out[64 + 4 * sizeof(line)];
+	size_t n;
 
 	(void)vsnprintf(line, sizeof(line), format, args);
-	(void)fprintf(stderr, "%s: ", setup.name);
+	n = (size_t)snprintf(out, 64, "%.60s: ", setup.name);
 	for (const char *c = line; *c; c++)
-		put_visible((unsigned char)*c);
-	(void)fputc('\n', stderr);
+		n += put_visible(out + n, sizeof(out) - n, (unsigned char)*c);
+	out[n++] = '\n';
+	(void)fwrite(out, 1, n, stderr);
 }
 
 void log_warn(const char *format, ...)

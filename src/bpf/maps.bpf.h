@@ -71,12 +71,6 @@ struct recent_row {
 	__u32 hot;
 };
 
-/* What a binary search is among: [low, high). */
-struct search {
-	__u32 low;
-	__u32 high;
-};
-
 /* What the kernel has mapped at an address. */
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
@@ -106,7 +100,6 @@ struct scratch_slot {
 	struct unwind_space space;
 	__u64 space_key; /* its number, and trace_state.table_turn, mixed: no address */
 	struct found_file file;
-	struct search search;
 	struct unwind_rule rule;
 	__u64 is_at_entry; /* of a function: the call has just put its return address on the stack
 			    */

@@ -34,13 +34,28 @@ void object_init_level(struct object *o)
 		(struct level_map){ s->maps.counts1, s->maps.more_counts, .at = 1, .fd = -1 };
 }
 
+/*
+ * One at a time: while it lays out a map's buckets, 3 ms, the kernel gives the CPU to nobody else,
+ * and the machine may have no more than two.
+ */
+static int create_map(const struct bpf_map *like, uint32_t n)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+	int fd;
+
+	(void)pthread_mutex_lock(&one_at_a_time);
+	fd = bpf_map_create(bpf_map__type(like), "more", bpf_map__key_size(like),
+			    bpf_map__value_size(like), n, &opts);
+	(void)pthread_mutex_unlock(&one_at_a_time);
+	return fd;
+}
+
 /* User space knows of a map before the programs do: what they put into it is read. */
 static void *add_map(void *argument)
 {
 	struct level_map *m = argument;
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(m->like));
-	const int fd = bpf_map_create(bpf_map__type(m->like), "more", bpf_map__key_size(m->like),
-				      bpf_map__value_size(m->like), m->n, &opts);
+	const int fd = create_map(m->like, m->n);
 
 	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
 	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))

@@ -24,112 +24,83 @@ static __always_inline struct table_chunk *find_chunk(__u32 place)
 }
 
 /*
- * The eight bytes around @place into slot->word; false: there are none. A global function, so
- * that the verifier does not follow each of the ways here at each place that asks.
+ * The eight bytes around @place into slot->word; false: there are none, and zeros. A global
+ * function, so that the verifier does not follow each of the ways here at each place that asks.
  */
 __noinline int load_word(struct scratch_slot *slot, __u32 place)
 {
 	const struct table_chunk *chunk = slot ? find_chunk(place) : NULL;
 
-	if (!chunk)
+	if (!slot)
 		return 0;
-	slot->word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
-	return 1;
+	slot->word = chunk ? chunk->words[place % TABLE_CHUNK_BYTES / 8] : 0;
+	return chunk != NULL;
+}
+
+static __always_inline __u32 number_in(__u64 word, __u32 place)
+{
+	return (__u32)(word >> (place % 8 * 8));
 }
 
 /* The number that lies at @place, 4 bytes; 0 if there is none. */
 static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
 {
-	if (!load_word(slot, place))
-		return 0;
-	return (__u32)(slot->word >> (place % 8 * 8));
+	load_word(slot, place);
+	return number_in(slot->word, place);
 }
 
 #define PLACE(at, type, i, member) \
 	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
 
-static __always_inline __u32 search_middle(const struct scratch_slot *slot)
-{
-	const __u32 low = *(volatile __u32 *)&slot->search.low;
-
-	return low + (*(volatile __u32 *)&slot->search.high - low) / 2;
-}
-
-static __always_inline bool is_found(const struct scratch_slot *slot)
-{
-	return *(volatile __u32 *)&slot->search.low >= *(volatile __u32 *)&slot->search.high;
-}
-
-static __always_inline void search_step(struct scratch_slot *slot, __u32 middle, bool is_behind)
-{
-	if (is_behind)
-		slot->search.low = middle + 1;
-	else
-		slot->search.high = middle;
-}
-
 /*
- * The mapping of @addr: slot->search.low is its number and 1, or 0 if all begin behind @addr. A
- * global function, as is the next one: each has a loop.
+ * How many mappings of the slot's space begin at @addr or before: all begin with a page. A global
+ * function, as is the next one: each has a loop.
  */
 __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 {
+	struct search s = {};
+
 	if (!slot)
 		return 0;
-	slot->search.low = 0;
-	slot->search.high = slot->space.n;
-	for (__u32 step = 0; step < MAPPING_STEPS; step++) {
-		const __u32 middle = search_middle(slot);
+	s.n = slot->space.n;
+	for (__u32 step = 0; step < MAPPING_STEPS && s.n; step++) {
+		const __u64 middle = s.low + s.n / 2;
 
-		if (is_found(slot))
-			break;
-		if (!load_word(slot, PLACE(slot->space.mappings, unwind_mapping, middle, start)))
-			return 0;
-		search_step(slot, middle, slot->word <= addr);
+		load_word(slot, PLACE(slot->space.mappings, unwind_mapping, (__u32)middle, start));
+		search_step(&s, middle, slot->word >> PAGE_SHIFT, addr >> PAGE_SHIFT);
 	}
-	return 0;
-}
-
-/* Is all that is searched, of entries from @place on, in one chunk? */
-static __always_inline bool is_in_chunk(const struct scratch_slot *slot, __u32 place)
-{
-	const __u32 low = *(volatile __u32 *)&slot->search.low;
-	const __u32 high = *(volatile __u32 *)&slot->search.high;
-
-	return low >= high || (place + low * 4) / TABLE_CHUNK_BYTES ==
-				      (place + (high - 1) * 4) / TABLE_CHUNK_BYTES;
+	return (int)s.low;
 }
 
 /*
- * The entry of the address @low of a page, among those from slot->search.low up to high: that one
- * is behind it then. The last steps are in one chunk, which is found once.
+ * Entries from place @first on, @n of them, of which each is of the address in its lower half: the
+ * place of the first one that is behind the address @low. One step for each two chunks, and the
+ * last ones in the one chunk that is left, which is found once.
  */
-__noinline int find_entry(struct scratch_slot *slot, __u32 entries, __u32 low)
+__noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
+	struct search s = { .low = first / 4, .n = n };
 	const struct table_chunk *chunk;
 
 	if (!slot)
 		return 0;
-	for (__u32 step = 0; step < UNWIND_PAGE_STEPS; step++) {
-		const __u32 middle = search_middle(slot);
+	for (__u32 step = 0; step < PAGE_CHUNK_STEPS; step++) {
+		const __u64 middle = search_middle_chunk(&s);
 
-		if (is_in_chunk(slot, entries))
+		if (!middle)
 			break;
-		search_step(slot, middle, (number_at(slot, entries + middle * 4) & 0xffff) <= low);
+		search_step(&s, middle, (__u16)number_at(slot, (__u32)middle * 4), low);
 	}
-	chunk = find_chunk(entries + slot->search.low * 4);
+	chunk = find_chunk((__u32)s.low * 4);
 	if (!chunk)
 		return 0;
-	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS; step++) {
-		const __u32 middle = search_middle(slot);
-		const __u32 place = entries + middle * 4;
-		const __u64 word = chunk->words[place % TABLE_CHUNK_BYTES / 8];
+	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS && s.n; step++) {
+		const __u64 middle = s.low + s.n / 2;
+		const __u64 word = chunk->words[middle % CHUNK_ENTRIES / 2];
 
-		if (is_found(slot))
-			break;
-		search_step(slot, middle, (__u16)(word >> (place % 8 * 8)) <= low);
+		search_step(&s, middle, (__u16)(word >> (middle % 2 * 32)), low);
 	}
-	return 0;
+	return (int)s.low * 4;
 }
 
 /* It lies in one chunk, as all that is as large and no larger (tables/memory.c). */
@@ -159,7 +130,7 @@ __noinline int note_use(struct scratch_slot *slot, __u32 image)
 __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr)
 {
 	const struct unwind_image *image;
-	__u32 page, number;
+	__u32 page, first, n, entry, number;
 
 	if (!slot)
 		return UNWIND_END_NO_TABLE_YET;
@@ -173,10 +144,10 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
 		return UNWIND_GOES_ON;
 	page = image->pages + (__u32)(vaddr >> UNWIND_PAGE_BITS) * 4;
-	slot->search.low = number_at(slot, page);
-	slot->search.high = number_at(slot, page + 4);
-	find_entry(slot, image->entries, (__u16)vaddr);
-	number = number_at(slot, image->entries + (slot->search.low - 1) * 4) >> 16;
+	first = number_at(slot, page);
+	n = number_at(slot, page + 4) - first;
+	entry = find_entry(slot, image->entries + first * 4, n, (__u16)vaddr) - 4;
+	number = number_at(slot, entry) >> 16;
 	if (number >= image->n_rules)
 		return UNWIND_GOES_ON;
 	if (load_word(slot, image->rules + number * (__u32)sizeof(struct unwind_rule)))
@@ -282,8 +253,7 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 
 	if (!slot)
 		return UNWIND_END_NO_MAPPING;
-	find_mapping(slot, addr);
-	number = slot->search.low - 1;
+	number = find_mapping(slot, addr) - 1;
 	if (number >= MOST_MAPPINGS ||
 	    !load_word(slot, PLACE(mappings, unwind_mapping, number, end)) || addr >= slot->word)
 		return UNWIND_END_NO_MAPPING;

@@ -404,11 +404,10 @@ int on_end(void *ctx __attribute__((unused)))
 static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
 {
 	const __u32 mappings = slot->space.mappings;
+	const __u32 number = find_mapping(slot, end - 1) - 1;
 
-	find_mapping(slot, end - 1);
-	return slot->search.low &&
-	       load_word(slot, PLACE(mappings, unwind_mapping, slot->search.low - 1, end)) &&
-	       slot->word > start;
+	return number < MOST_MAPPINGS &&
+	       load_word(slot, PLACE(mappings, unwind_mapping, number, end)) && slot->word > start;
 }
 
 /* Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. */

@@ -49,7 +49,38 @@ static inline __u32 space_unsure(__u64 n_reserved)
 #define MOST_SPACES 32768
 #define MOST_MAPPINGS 65536
 #define MAPPING_STEPS 17     /* to find one among so many */
-#define CHUNK_ENTRY_STEPS 11 /* to find one of a table's entries, among those of a chunk */
+#define CHUNK_ENTRIES 1024U  /* of a table, in a chunk */
+#define CHUNK_ENTRY_STEPS 11 /* to find one among those */
+#define PAGE_CHUNK_STEPS 7   /* to find the chunk, among those that a page's entries lie in */
+
+/* What a binary search is among: entry @low, and @n - 1 behind it. */
+struct search {
+	__u64 low;
+	__u64 n;
+};
+
+/*
+ * Entry @middle of them begins at @start, and what is looked for is at @addr, both less than 2^63.
+ * Without a branch: for the verifier, each would double the ways through the rest of the search.
+ */
+static __always_inline void search_step(struct search *s, __u64 middle, __u64 start, __u64 addr)
+{
+	const __u64 before = middle - s->low;
+	__u64 is_behind = (__s64)(start - addr - 1) >> 63; /* all ones, or none */
+
+	__asm__("" : "+r"(is_behind)); /* else compilers make one of it */
+	s->n = before + ((s->n - 2 * before - 1) & is_behind);
+	s->low += (before + 1) & is_behind;
+}
+
+/* Where the middle one begins of the chunks that hold them; 0: they are in one chunk. */
+static __always_inline __u64 search_middle_chunk(const struct search *s)
+{
+	const __u64 n_before = s->low % CHUNK_ENTRIES;
+	const __u64 n_chunks = (n_before + s->n + CHUNK_ENTRIES - 1) / CHUNK_ENTRIES;
+
+	return n_chunks < 2 ? 0 : s->low - n_before + n_chunks / 2 * CHUNK_ENTRIES;
+}
 
 enum unwind_how {
 	UNWIND_BY_TABLE,
