@@ -108,9 +108,12 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 struct life_count {
 	__u64 since; /* when a program raised it last, ns of CLOCK_MONOTONIC; 0: never */
 	__u32 n_raised;
-	__u32 pad;
+	__u32 rows; /* enum life_rows: which ones have been made since */
 };
 _Static_assert(sizeof(struct life_count) == 16, "abi");
+
+/* Rows with user stacks, of code that user space had told of; or of some that it had not. */
+enum life_rows { LIFE_NO_ROWS, LIFE_TOLD_ROWS, LIFE_UNTOLD_ROWS };
 
 /*
  * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits

@@ -78,6 +78,7 @@ struct found_file {
 	struct unwind_file found;   /* what the file's code is walked by */
 	__u64 is_made;              /* code in no file, and not the kernel's: a JIT compiler's */
 	__u64 n_asked;              /* since user space was told of one */
+	__u64 is_asked;             /* of this stack: not all of its code is in the slot's space */
 };
 
 /*

@@ -315,6 +315,20 @@ static __always_inline void tell_if_filling(__u32 g)
 	}
 }
 
+/* Should other code come to where this row's is now, what is hit then is to be another row. */
+static __always_inline void note_row(const struct scratch_slot *slot)
+{
+	struct life_count *life;
+
+	if (!config.unwind || !slot->key.tgid)
+		return;
+	life = find_life(bpf_get_current_pid_tgid() >> 32);
+	if (life && slot->file.is_asked)
+		*(volatile __u32 *)&life->rows = LIFE_UNTOLD_ROWS;
+	else if (life && !life->rows)
+		*(volatile __u32 *)&life->rows = LIFE_TOLD_ROWS;
+}
+
 /* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */
 static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
@@ -357,8 +371,10 @@ static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is
 		return;
 	}
 	err = add_row(key, more, g);
-	if (!err)
+	if (!err) {
+		note_row(slot);
 		return;
+	}
 	row = bpf_map_lookup_elem(counts, key);
 	if (!row && more)
 		row = bpf_map_lookup_elem(more, key);

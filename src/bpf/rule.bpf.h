@@ -222,6 +222,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_MAPPING;
 	file = &slot->file;
 	file->n_asked++;
+	file->is_asked = 1;
 	file->key = (struct unwind_file_key){};
 	file->is_made = 0;
 	/* It is not told where the process's memory map is being changed. */

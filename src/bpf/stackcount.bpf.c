@@ -410,8 +410,25 @@ static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 s
 	       load_word(slot, PLACE(mappings, unwind_mapping, number, end)) && slot->word > start;
 }
 
-/* Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. */
-static __always_inline void take_place(__u32 tgid, __u64 start, __u64 end)
+/*
+ * What process @pid hits from now on may be of other code at the same addresses: it has rows of its
+ * own. @is_known: it is code that was told of that goes.
+ */
+static __always_inline void divide_rows(__u32 pid, bool is_known)
+{
+	struct life_count *life = config.mode == MODE_STACKS ? find_life(pid) : NULL;
+
+	if (!life || life->rows < (is_known ? LIFE_TOLD_ROWS : LIFE_UNTOLD_ROWS))
+		return;
+	*(volatile __u32 *)&life->rows = LIFE_NO_ROWS;
+	__sync_fetch_and_add(&life->n_raised, 1);
+}
+
+/*
+ * Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. Is
+ * something there that was told of?
+ */
+static __always_inline bool take_place(__u32 tgid, __u64 start, __u64 end)
 {
 	const struct unwind_space *space;
 	struct scratch_slot *slot;
@@ -420,7 +437,7 @@ static __always_inline void take_place(__u32 tgid, __u64 start, __u64 end)
 	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
-		return;
+		return false;
 	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
 	if (slot && end) {
 		slot->space = *space;
@@ -430,6 +447,7 @@ static __always_inline void take_place(__u32 tgid, __u64 start, __u64 end)
 		release_scratch(slot);
 	if (is_there)
 		forget_space(tgid);
+	return is_there;
 }
 
 #define MOST_SHARERS 3
@@ -446,6 +464,7 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	const __u64 start = ctx->args[0];
 	const __u32 first = current_tgid();
 	struct vm_unmapped_area_info info = {};
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	__u32 tgid = first;
 
 	if (start > ~0ULL - LAST_ERROR)
@@ -454,11 +473,11 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	for (__u32 i = 0; i < MOST_SHARERS; i++) {
 		const __u32 *other;
 
-		take_place(tgid, start, info.length ? start + info.length : 0);
+		divide_rows(pid, take_place(tgid, start, info.length ? start + info.length : 0));
 		other = bpf_map_lookup_elem(&sharers, &tgid);
 		if (!other || *other == first)
 			break;
-		tgid = *other;
+		pid = tgid = *other;
 	}
 	return 0;
 }

@@ -226,6 +226,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->rule = (struct unwind_rule){};
 	slot->space = space ? *space : (struct unwind_space){};
 	slot->file.key.inode = 0;
+	slot->file.is_asked = !space;
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
 	if (!space && !config.vma.is_known)
@@ -265,6 +266,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	bool is_exact;
 
 	slot->walked[SIDE_USER].n = 0;
+	slot->file.is_asked = 0;
 	if (!is_user_hit(kind)) {
 		if (!config.has_task_regs) {
 			walk_user_by_helper(ctx, slot);

@@ -147,6 +147,22 @@ def test_libraries_that_take_turns_at_one_place(workload, who):
         assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
 
+def test_rows_of_libraries_that_take_turns_are_named_apart(workload):
+    """Their functions are at the same addresses, so that the stacks are the same but for their names."""
+    late, following = (workload_path(name) for name in ("liblate.so", "libnext.so"))
+    work = workload("swap", late, following, 100, 300, "self")
+    with Tool(["-U", "-f", "--unwind", "auto", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    names = Counter()
+    for parts, n in read_folded(result.out):
+        names[parts[-1]] += n
+    assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
+
+
 @machine
 @pytest.mark.parametrize("change", ["delete", "replace"])
 def test_a_program_whose_file_is_not_there_any_more(tmp_path, change):
