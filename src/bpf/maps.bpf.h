@@ -40,19 +40,6 @@ struct walked {
  */
 #define SCRATCH_SLOTS 4
 
-/*
- * Part of the user's stack, read at once: reading a word costs as much as reading all of
- * these (each read disables page faults, opens user memory and, on many CPUs, fences).
- */
-#define WINDOW_WORDS 128
-#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
-
-struct window {
-	__u64 base;    /* user address of the first word */
-	__u64 n_valid; /* offsets below this have a frame behind them, in bytes */
-	__u64 words[WINDOW_WORDS];
-};
-
 /* Where the walk along a user's chain of frame pointers stands. */
 struct chain {
 	__u64 sp; /* at the hit */
@@ -96,7 +83,7 @@ struct scratch_slot {
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
-	struct window window;
+	struct unwind_window window;
 	/* Of walking by tables: what was found for the frame, and its registers. */
 	struct unwind_space space;
 	__u64 space_key; /* its number, and trace_state.table_turn, mixed: no address */

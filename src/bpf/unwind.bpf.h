@@ -17,7 +17,7 @@
  */
 __noinline int read_word(struct scratch_slot *slot, __u64 at)
 {
-	struct window *w;
+	struct unwind_window *w;
 	__u64 sp;
 
 	if (!slot)
@@ -105,6 +105,12 @@ static __always_inline int next_rule(struct scratch_slot *slot)
 	return end;
 }
 
+/* A step by the slot's rule, whatever it is. */
+__noinline int unwind_by_rule(struct scratch_slot *slot)
+{
+	return slot ? unwind_step(&slot->regs, slot->rule, read_user_word, slot) : UNWIND_END_UNFIT;
+}
+
 /* To the caller, whose address is put behind the others. Returns 1 at the end. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
@@ -124,8 +130,8 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	}
 	if (end == UNWIND_END_PROBED)
 		walked->n--; /* the trampoline, which nobody called */
-	if (!end)
-		end = unwind_step(&slot->regs, slot->rule, read_user_word, slot);
+	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window))
+		end = unwind_by_rule(slot);
 	n = *(volatile __u32 *)&walked->n;
 	if (!end &&
 	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
@@ -143,10 +149,15 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	return walked->n >= config.max_user_frames && config.max_user_frames < STACK_MAX_FRAMES;
 }
 
-static long unwind_callback(__u64 step, struct scratch_slot **slot)
+#define FRAMES_IN_TURN 4 /* of bpf_loop() */
+
+static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 {
-	(void)step;
-	return unwind_frame(*slot) != 0;
+	(void)turn;
+	for (int i = 0; i < FRAMES_IN_TURN; i++)
+		if (unwind_frame(*slot))
+			return 1;
+	return 0;
 }
 
 static __always_inline void take_registers(struct unwind_regs *to, const struct pt_regs *regs,
@@ -232,7 +243,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	if (!space && !config.vma.is_known)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 	else if (config.max_user_frames > 1)
-		bpf_loop(STACK_WORDS, unwind_callback, &slot, 0);
+		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
 	if (is_worth_telling(slot, walked->mark))
 		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);

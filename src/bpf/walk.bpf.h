@@ -118,7 +118,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 #define MORE_STEPS 4  /* frames in a step of bpf_loop() */
 
 /* Read what stands at user address @at, and as much behind it as there is. False: nothing. */
-static __always_inline bool read_window(struct window *w, __u64 at)
+static __always_inline bool read_window(struct unwind_window *w, __u64 at)
 {
 	w->base = at;
 	w->n_valid = WINDOW_BYTES - sizeof(__u64);
@@ -148,7 +148,7 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __
 {
 	__u64 *words = words_of(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
-	struct window *w = &slot->window;
+	struct unwind_window *w = &slot->window;
 	__u64 bp = slot->chain.bp;
 	__u32 n = walked->n;
 

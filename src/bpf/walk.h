@@ -128,6 +128,19 @@ struct unwind_regs {
 };
 
 /*
+ * Part of a stack, read at once: reading a word of a user's memory costs as much as reading all of
+ * these (each read disables page faults, opens user memory and, on many CPUs, fences).
+ */
+#define WINDOW_WORDS 128
+#define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
+
+struct unwind_window {
+	__u64 base;    /* user address of the first word */
+	__u64 n_valid; /* offsets below this have a frame behind them, in bytes */
+	__u64 words[WINDOW_WORDS];
+};
+
+/*
  * Stacks grow down, so a caller's is further up. A signal's alternate stack, coroutines and code
  * that goes on on a larger stack may lead back down, but not again and again.
  */
@@ -369,4 +382,48 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	default:
 		return UNWIND_END_UNFIT;
 	}
+}
+
+/* The word at @at, aligned as those of the window; false: it is not there. */
+static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u64 at, __u64 *ret)
+{
+	at -= w->base;
+	if (at >= w->n_valid || at > WINDOW_BYTES - sizeof(*ret))
+		return 0;
+	*ret = *(const __u64 *)((const char *)w->words + at);
+	return 1;
+}
+
+/*
+ * The same step for what nearly all frames are: their CFA is a register's value and a number, and
+ * what they saved is in @w. False: it is not so, and @regs are as they were.
+ */
+static __always_inline _Bool unwind_quickly(struct unwind_regs *regs, struct unwind_rule rule,
+					    const struct unwind_window *w)
+{
+	const __u32 reg = rule.how >> 4;
+	const __u64 cfa = regs->of[reg] + (__u64)rule.offset;
+	__u64 bp = regs->of[UNWIND_RBP], bx = regs->of[UNWIND_RBX], pc;
+	__u32 known = regs->known;
+
+	if ((rule.how & 15) != UNWIND_IS || cfa <= regs->of[UNWIND_RSP] || (cfa - w->base) % 8 ||
+	    !unwind_is_known(regs, reg) || !unwind_in_window(w, cfa - 8, &pc) || !pc)
+		return 0;
+	if (rule.bp) {
+		if (!unwind_in_window(w, cfa + 8 * (__u64)rule.bp, &bp))
+			return 0;
+		known |= 1U << UNWIND_RBP;
+	}
+	if (rule.bx) {
+		if (!unwind_in_window(w, cfa + 8 * (__u64)rule.bx, &bx))
+			return 0;
+		known |= 1U << UNWIND_RBX;
+	}
+	regs->of[UNWIND_RSP] = cfa;
+	regs->of[UNWIND_RBP] = bp;
+	regs->of[UNWIND_RBX] = bx;
+	regs->known = (known & (1U << UNWIND_RBP | 1U << UNWIND_RBX)) | 1U << UNWIND_RSP;
+	regs->pc = pc;
+	regs->is_exact = 0;
+	return 1;
 }

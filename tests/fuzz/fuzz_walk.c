@@ -1,6 +1,7 @@
 /*
  * Any table over any memory from any registers: a walk ends, asks for words and entries a bounded
- * number of times, and goes down the stack only as often as it may.
+ * number of times, and goes down the stack only as often as it may. The quick step is the same
+ *step.
  *
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
@@ -67,6 +68,35 @@ static _Bool find_rule(struct table *t, uint64_t vaddr, struct unwind_rule *ret)
 	return 1;
 }
 
+/* What there is of the stack from @at on, as the programs read it. */
+static void read_window(const struct table *t, uint64_t at, struct unwind_window *ret)
+{
+	const uint64_t offset = at - STACK;
+
+	*ret = (struct unwind_window){ .base = at };
+	if (at < STACK || offset > t->n_stack)
+		return;
+	ret->n_valid = t->n_stack - offset < WINDOW_BYTES ? t->n_stack - offset : WINDOW_BYTES;
+	memcpy(ret->words, t->stack + offset, ret->n_valid);
+	ret->n_valid -= ret->n_valid < sizeof(uint64_t) ? ret->n_valid : sizeof(uint64_t) - 1;
+}
+
+/* Where the quick step does anything, it is the same. */
+static enum unwind_end step(struct table *t, struct unwind_regs *regs, struct unwind_rule rule)
+{
+	static struct unwind_window window;
+	struct unwind_regs quick = *regs;
+	enum unwind_end end;
+	_Bool is_quick;
+
+	read_window(t, regs->of[UNWIND_RSP], &window);
+	is_quick = unwind_quickly(&quick, rule, &window);
+	require(is_quick || memcmp(&quick, regs, sizeof(quick)) == 0);
+	end = unwind_step(regs, rule, read_stack, t);
+	require(!is_quick || (!end && memcmp(&quick, regs, sizeof(quick)) == 0));
+	return end;
+}
+
 static void walk(struct table *t, struct unwind_regs regs)
 {
 	unsigned n_down = 0;
@@ -79,7 +109,7 @@ static void walk(struct table *t, struct unwind_regs regs)
 		if (!find_rule(t, unwind_look_up_at(&regs), &rule))
 			return;
 		t->n_reads = 0;
-		end = unwind_step(&regs, rule, read_stack, t);
+		end = step(t, &regs, rule);
 		require(t->n_reads <= 17 && end <= UNWIND_END_DEPTH);
 		if (end)
 			return;

@@ -114,6 +114,78 @@ static void each_kind_of_rule(void **state)
 	}
 }
 
+/* A window on the words from @first on, @n of them. */
+static struct unwind_window make_window(const struct memory *m, size_t first, size_t n)
+{
+	struct unwind_window w = { .base = STACK + 8 * first, .n_valid = 8 * n };
+
+	memcpy(w.words, m->words + first, n * sizeof(w.words[0]));
+	return w;
+}
+
+/* Any rule that is likely, some that are not, and what no CFI says. */
+static struct unwind_rule any_rule(unsigned *seed)
+{
+	const uint8_t kind = rand_r(seed) % 8 ? UNWIND_IS : rand_r(seed) % 13;
+	const uint8_t reg = rand_r(seed) % 8 ? UNWIND_RSP : rand_r(seed) % 16;
+	const int32_t offset = rand_r(seed) % 16 ? rand_r(seed) % 30 * 8 : rand_r(seed) - (1 << 30);
+	const int16_t bp = rand_r(seed) % 2 ? 0 : (int16_t)(rand_r(seed) % 24 - 20);
+	const int8_t bx = rand_r(seed) % 2 ? 0 : (int8_t)(rand_r(seed) % 24 - 20);
+
+	return RULE(kind, reg, offset, rand_r(seed) % 16 ? bp : UNWIND_BP_LOST,
+		    rand_r(seed) % 16 ? bx : UNWIND_BX_LOST);
+}
+
+/* Where it does anything at all. */
+static void the_quick_step_does_what_the_step_does(void **state)
+{
+	unsigned seed = 1, n_quick = 0;
+
+	(void)state;
+	for (int i = 0; i < 200000; i++) {
+		const struct unwind_rule rule = any_rule(&seed);
+		struct memory m = make_memory();
+		struct unwind_regs quick = make_regs(), slow;
+		size_t first = (size_t)rand_r(&seed) % 8;
+		struct unwind_window w;
+
+		m.words[(size_t)rand_r(&seed) % N_WORDS] = 0;
+		w = make_window(&m, first, (size_t)rand_r(&seed) % (N_WORDS - first));
+		if (rand_r(&seed) % 16 == 0)
+			quick.of[UNWIND_RSP] -= (uint64_t)rand_r(&seed) % 1000;
+		if (rand_r(&seed) % 8 == 0)
+			quick.known = (uint32_t)rand_r(&seed) & UNWIND_ALL_KNOWN;
+		slow = quick;
+		if (unwind_quickly(&quick, rule, &w)) {
+			n_quick++;
+			assert_int_equal(step(&slow, rule, &m), UNWIND_GOES_ON);
+		}
+		assert_memory_equal(&quick, &slow, sizeof(quick));
+	}
+	assert_true(n_quick > 20000);
+}
+
+/* What is not in it is read one by one, and may be missing. */
+static void the_quick_step_stays_within_the_window(void **state)
+{
+	struct memory m = make_memory();
+	struct unwind_window w = make_window(&m, 4, 8);
+
+	(void)state;
+	for (int16_t words = -12; words < 12; words++)
+		for (int32_t offset = 0; offset < 120; offset++) {
+			struct unwind_regs regs = make_regs();
+			const int32_t pc_at = offset - 8, bp_at = offset + 8 * words;
+			const _Bool is_in = offset % 8 == 0 && pc_at >= 0 && pc_at < 64 &&
+					    (!words || (bp_at >= 0 && bp_at < 64));
+
+			assert_int_equal(
+				unwind_quickly(&regs, RULE(UNWIND_IS, UNWIND_RSP, offset, words, 0),
+					       &w),
+				is_in);
+		}
+}
+
 static void why_a_walk_ends(void **state)
 {
 	const struct {
@@ -385,6 +457,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_kind_of_rule),
+		cmocka_unit_test(the_quick_step_does_what_the_step_does),
+		cmocka_unit_test(the_quick_step_stays_within_the_window),
 		cmocka_unit_test(why_a_walk_ends),
 		cmocka_unit_test(code_without_rows_is_no_root),
 		cmocka_unit_test(what_was_made_at_run_time_is_never_outermost),
