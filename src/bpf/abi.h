@@ -290,9 +290,11 @@ struct trace_config {
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
 	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
 	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
+	__u32 has_loop;          /* bpf_loop() exists */
+	__u32 asks_kernel;       /* with @unwind: what is mapped is found by bpf_find_vma() */
 	__u32 never;             /* 0 */
 	__u32 no_recent_rules;   /* each frame's rule is looked up: what they bring is measured */
 	struct vma_offsets vma;  /* with @unwind: files that are mapped are found by these */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 80 + 56 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 88 + 56 + MAX_CPUS / 8, "abi");

@@ -25,7 +25,8 @@
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-/* Kernels before Linux 5.17 have their own, see stackcount.bpf.c; NULL: what cannot be there. */
+/* Kernels before Linux 5.17 may have their own, see stackcount.bpf.c; NULL: what cannot be there.
+ */
 static const struct {
 	const char *name;
 	const char *old_name;
@@ -122,8 +123,10 @@ static int register_sections(struct error *e)
 static void choose_programs(struct object *o, const struct object_options *options,
 			    const struct features *features)
 {
+	const bool is_new = features->loop || options->config.unwind;
+
 	for (int i = 0; i < PROGRAM_N; i++) {
-		const char *name = features->loop ? entry_points[i].name : entry_points[i].old_name;
+		const char *name = is_new ? entry_points[i].name : entry_points[i].old_name;
 
 		if (!(options->programs & 1U << i) || !name)
 			continue;
@@ -184,7 +187,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	(void)bpf_map__set_max_entries(s->maps.lives, options->config.has_lives ? LIVES : 1);
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
-	size_map(s->maps.files, options->config.vma.is_known ? MOST_FILES : 0, features);
+	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }

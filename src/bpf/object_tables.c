@@ -79,7 +79,7 @@ bool object_replace_space(const struct object *o, uint32_t tgid, const struct un
 int object_set_file(const struct object *o, const struct unwind_file_key *key,
 		    const struct unwind_file *file, struct error *e)
 {
-	if (o->skeleton->rodata->config.vma.is_known &&
+	if (o->skeleton->rodata->config.asks_kernel &&
 	    set_entry(o->skeleton->maps.files, key, file))
 		return error_errno(e, "tell what a file's code is walked by");
 	return 0;

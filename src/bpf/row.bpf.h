@@ -84,8 +84,16 @@ __noinline __u64 hash_long(struct scratch_slot *slot)
 {
 	struct hashing h = { slot, config.hash_seed[0] };
 
-	if (slot)
+	if (!slot)
+		return 0;
+	if (config.has_loop) {
 		bpf_loop(CHUNKS_PER_STACK, hash_next, &h, 0);
+		return h.hash;
+	}
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
+		if (hash_next(i, &h))
+			break;
 	return h.hash;
 }
 
@@ -197,8 +205,15 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 	if (!has_room_for(n))
 		return -E2BIG;
 	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
-	if (is_new_kernel) {
+	if (is_new_kernel && config.has_loop) {
 		bpf_loop(CHUNKS_PER_STACK, store_next, &storing, 0);
+		return storing.err;
+	}
+	if (is_new_kernel) {
+#pragma clang loop unroll(disable)
+		for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
+			if (store_next(i, &storing))
+				break;
 		return storing.err;
 	}
 #pragma unroll /* old kernels take a loop that goes back behind a call for one without end */

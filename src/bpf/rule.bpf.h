@@ -204,7 +204,7 @@ __noinline int find_file(struct scratch_slot *slot)
 	const struct unwind_file *file;
 	struct unwind_file_key key;
 
-	if (!slot || !config.vma.is_known)
+	if (!slot || !config.asks_kernel)
 		return 0;
 	key = slot->file.key;
 	file = bpf_map_lookup_elem(&files, &key);
@@ -218,7 +218,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
 	struct found_file *file;
 
-	if (!slot || !config.vma.is_known)
+	if (!slot || !config.asks_kernel)
 		return UNWIND_END_NO_MAPPING;
 	file = &slot->file;
 	file->n_asked++;
@@ -323,7 +323,7 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 	if (!config.no_recent_rules && take_recent(slot, set, key))
 		return UNWIND_GOES_ON;
 	end = find_rule(slot, addr);
-	if (end == UNWIND_END_NO_MAPPING && config.vma.is_known)
+	if (end == UNWIND_END_NO_MAPPING && config.asks_kernel)
 		return find_by_file(slot, addr); /* at the next hit it may be another one */
 	if (!end && !config.no_recent_rules)
 		keep_recent(slot, set, key);

@@ -385,7 +385,7 @@ SEC("?raw_tp")
 int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
-	if (config.unwind && !config.vma.is_known)
+	if (config.unwind && !config.asks_kernel)
 		tell_unmapped(current_tgid(), 0, 0);
 	return 0;
 }

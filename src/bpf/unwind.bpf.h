@@ -226,6 +226,20 @@ static __always_inline const struct unwind_space *find_space(__u32 tgid)
 	return space;
 }
 
+/* The verifier follows each turn of a loop of our own: of few instructions, as what it calls is
+ * global. */
+static __always_inline void unwind_frames(struct scratch_slot *slot)
+{
+	if (config.has_loop) {
+		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
+		return;
+	}
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_WORDS; i++)
+		if (unwind_frame(slot))
+			break;
+}
+
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
 	const struct unwind_space *space = find_space(tgid);
@@ -240,10 +254,10 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->file.is_asked = !space;
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
-	if (!space && !config.vma.is_known)
+	if (!space && !config.asks_kernel)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 	else if (config.max_user_frames > 1)
-		bpf_loop(STACK_WORDS / FRAMES_IN_TURN, unwind_callback, &slot, 0);
+		unwind_frames(slot);
 	if (is_worth_telling(slot, walked->mark))
 		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);

@@ -186,10 +186,28 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __
 	return 0;
 }
 
+/* A global function. */
+__noinline int walk_on_more(struct scratch_slot *slot)
+{
+	return slot ? (int)walk_on(slot, MORE_STEPS, STACK_MAX_FRAMES) : 1;
+}
+
 static long walk_on_callback(__u64 step, struct scratch_slot **slot)
 {
 	(void)step;
 	return walk_on(*slot, MORE_STEPS, STACK_MAX_FRAMES);
+}
+
+static __always_inline void walk_on_to_end(struct scratch_slot *slot)
+{
+	if (config.has_loop) {
+		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
+		return;
+	}
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < STACK_WORDS; i++)
+		if (walk_on_more(slot))
+			break;
 }
 
 static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_kernel)
@@ -199,7 +217,7 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 			if (walk_on(slot, 1, SHORT_MAX_FRAMES))
 				break;
 	} else if (!walk_on(slot, FIRST_STEPS, STACK_MAX_FRAMES)) {
-		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
+		walk_on_to_end(slot);
 	}
 }
 

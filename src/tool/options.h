@@ -27,6 +27,8 @@ enum unwind_mode {
 
 /* In struct options: each frame's rule is looked up, as if none was a recent one. */
 #define AVOID_RECENT_RULES (1U << BACKEND_N)
+/* Likewise: as on kernels before Linux 5.17. */
+#define AVOID_LOOP (2U << BACKEND_N)
 
 /* Strings are those of argv. What a tool has no option for is zero. */
 struct options {
@@ -44,7 +46,7 @@ struct options {
 	uint64_t max_depth;     /* frames of each stack, 0: all */
 	uint64_t max_memory;    /* bytes, kernel and user together */
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
-	unsigned avoid;         /* 1 << enum backend, and AVOID_RECENT_RULES, an OR */
+	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
 	bool timestamp; /* of stacksnoop's events: the time of day */
 	bool regexp;

@@ -37,6 +37,8 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 int probing_plan(struct run *r, struct error *e)
 {
 	setup_features(&r->features, r->host, FEATURES_ALWAYS | plan_needs_features(&r->targets));
+	if (r->opt->avoid & AVOID_LOOP)
+		r->features.loop = false;
 
 	int err = make_plan(r, 0, e);
 
@@ -49,6 +51,30 @@ int probing_plan(struct run *r, struct error *e)
 			return err;
 	}
 	return plan_again(r, MATCH_NAMESAKES, 0, e);
+}
+
+/*
+ * What the verifier does not take is done without, as far as it can be. Of the kernels that have no
+ * bpf_loop() the programs that walk by tables know none.
+ */
+static int load(struct run *r, struct object_options *o, struct error *e)
+{
+	int err = object_load(o, &r->features, &r->object, e);
+
+	if (err && o->config.asks_kernel) {
+		log_debug("once more without the kernel's mappings: %s", e->text);
+		o->config.asks_kernel = 0;
+		o->config.vma = (struct vma_offsets){};
+		o->programs &= ~(1U << PROGRAM_BIRTH); /* it reads by these offsets, too */
+		err = object_load(o, &r->features, &r->object, e);
+	}
+	if (err && o->config.unwind && !r->features.loop) {
+		log_warn("user stacks are walked by frame pointers: %s", e->text);
+		o->config.unwind = 0;
+		o->programs &= ~(1U << PROGRAM_RESERVED | 1U << PROGRAM_BIRTH);
+		err = object_load(o, &r->features, &r->object, e);
+	}
+	return err;
 }
 
 int probing_load(struct run *r, struct error *e)
@@ -72,13 +98,7 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	setup_following(&setup, &options);
-	err = object_load(&options, &r->features, &r->object, e);
-	if (err && options.config.vma.is_known) {
-		log_debug("once more without the kernel's mappings: %s", e->text);
-		options.config.vma = (struct vma_offsets){};
-		options.programs &= ~(1U << PROGRAM_BIRTH); /* it reads by these offsets, too */
-		err = object_load(&options, &r->features, &r->object, e);
-	}
+	err = load(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
 	if (r->opt->pids.n > 1)

@@ -68,6 +68,7 @@ static void set_depths(struct trace_config *config, const struct options *opt,
 	if (!opt->kernel_only)
 		config->max_user_frames = depth;
 	config->has_task_regs = features->task_regs;
+	config->has_loop = features->loop;
 }
 
 static void set_filters(struct trace_config *config, const struct options *opt)
@@ -188,14 +189,15 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 
 	if (setup->options->unwind == UNWIND_FP)
 		return;
-	if (!features->loop || !features->task_regs) {
-		log_warn("user stacks are walked by frame pointers: unwind tables need Linux 5.17 "
+	if (!features->task_regs) {
+		log_warn("user stacks are walked by frame pointers: unwind tables need Linux 5.15 "
 			 "and its BTF");
 		return;
 	}
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
 	find_members(&o->config.vma);
+	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* as old as that */
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && o->config.vma.is_known && !o->config.has_pidns)

@@ -1,0 +1,98 @@
+"""As on Linux 5.15 and 5.16, which have neither bpf_loop() nor bpf_find_vma(): stacks are walked by
+tables all the same, as soon as user space has looked at what a process has mapped."""
+
+import re
+
+import pytest
+from test_deep import check_each, frames_below, frames_of, here, kept
+from test_unwind import check_whole
+from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
+
+OLDER = ("--without", "bpf_loop", "--unwind", "dwarf", "-U", "-f")
+WALK = ("ladder-nofp", *OLDER[:4])
+MOST_STEPS = 54_000  # of a program, for the verifier: Linux 6.1 needs 47,115, and a seventh more
+
+pytestmark = pytest.mark.needs("unwinding")
+machine = pytest.mark.needs("machine", "uprobes")
+
+
+@pytest.fixture(scope="module")
+def below():
+    """Frames of libc below main(), by walk."""
+    return {}
+
+
+def test_stacks_are_whole(workload):
+    work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
+    result, expected = trace(work, *OLDER, "-p", work.pid, GETPPID)
+    assert check_whole(result) == expected
+
+
+@machine
+def test_at_a_function(workload):
+    work = workload("calls-nofp", 200, 100, 3)
+    result, expected = trace(work, *OLDER, "-p", work.pid, f"{workload_path('calls-nofp')}:leaf")
+    assert check_whole(result) == {chain: n for chain, n in expected.items() if chain.endswith(";leaf")}
+
+
+@pytest.mark.parametrize("total", [1024, *here(5, 127, 128, 1025)])
+@pytest.mark.parametrize("program", [None, STACKSNOOP], ids=["rows", "events"])
+def test_of_any_depth(workload, below, program, total):
+    outer = frames_below(below, workload, WALK)
+    depth = max(total - len(outer) - 4, 16)
+    work = workload("ladder-nofp", depth, 1, 10)
+    result, _ = trace(work, *OLDER, "-p", work.pid, GETPPID, **({"program": program} if program else {}))
+    assert result.ok().lost == 0, result
+    lines = [(parts[1:] if program else parts, n) for parts, n in read_folded(result.out)]
+    assert lines == [(kept(outer + frames_of(depth)), 1 if program else 10)] * (10 if program else 1)
+
+
+@machine
+def test_many_deep_ones(workload, below):
+    outer = frames_below(below, workload, WALK)
+    n = scaled(1000, least=200)
+    work = workload("ladder-nofp", 1000, n, 2)
+    result, _ = trace(work, *OLDER, "-p", work.pid, GETPPID)
+    assert result.ok().lost == 0, result
+    assert check_each(read_folded(result.out), outer, 1000) == dict.fromkeys(range(n), 2)
+
+
+@machine
+def test_a_command_from_its_first_instruction():
+    with Tool([*OLDER, GETPPID, "--", workload_path("ways-nofp"), "--quiet", 20]) as tool:
+        result = tool.wait().ok()
+    lines = [parts for parts, n in read_folded(result.out) if n == 20 and "main" in parts]  # its children are others
+    assert len(lines) > 3 and all(parts[:1] == ["_start"] for parts in lines), result
+
+
+@machine
+def test_no_frame_is_made_up_where_libraries_take_turns(workload):
+    """Most are marked here: nobody can be asked what has come, until user space has looked."""
+    late, following = (workload_path(name) for name in ("liblate-nofp.so", "libnext-nofp.so"))
+    work = workload("swap-nofp", late, following, 5, 300, "child")
+    with Tool([*OLDER, "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go().wait_for("swapped")
+        work.go()
+        expected = work.finish()
+        result = tool.end().ok()
+    lines = read_folded(result.out)
+    assert sum(n for _, n in lines) == sum(expected.values()) and result.lost == 0, result
+    assert all(parts[0].startswith("[cut: no ") or parts[-3] == "run" for parts, _ in lines), result
+
+
+@pytest.mark.parametrize("program", ["stackcount", "stacksnoop"])
+def test_the_verifier_takes_it(program):
+    with Tool(["--debug", *OLDER[:5], GETPPID], program=workload_path("../" + program)) as tool:
+        tool.wait_live()
+        result = tool.end().ok()
+    steps = [int(n) for n in re.findall(r"program on_\w+: verified in (\d+) steps", result.err)]
+    assert len(steps) > 3 and max(steps) < MOST_STEPS, result
+
+
+@machine
+def test_by_frame_pointers_if_that_is_asked_for(workload):
+    work = workload("syscalls", "getppid", 1000, 500)
+    result, expected = trace(work, *OLDER[:2], "--unwind", "fp", "--debug", "-U", "-f", "-p", work.pid, GETPPID)
+    assert "program old_tracepoint: " in result.err, result
+    assert sum(n for parts, n in read_folded(result.out)) == sum(expected.values())
