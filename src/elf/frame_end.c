@@ -12,6 +12,7 @@
  *
  * if the CIE's augmentation ("zR", "zPLR") says 0x1b for 'R'.
  */
+#include <elf.h>
 #include <string.h>
 
 #include "elf/internal.h"
@@ -32,18 +33,10 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-static const struct section *find_section(const struct image *im, const char *name)
-{
-	for (size_t i = 0; i < im->n_sections; i++)
-		if (strcmp(im->sections[i].name, name) == 0)
-			return &im->sections[i];
-	return NULL;
-}
-
 static bool find_frames(const struct image *im, struct frame_table *ret)
 {
 	static const uint8_t usual[] = { 1, PC_RELATIVE_4, 0x03, 0x3b };
-	const struct section *header = find_section(im, ".eh_frame_hdr");
+	const struct section *header = section_named(im, ".eh_frame_hdr");
 	struct slice bytes = {};
 
 	if (header)
@@ -111,7 +104,7 @@ static bool is_usual_cie(struct slice frames, size_t at)
 /* The end of the function that the entry at @vaddr of .eh_frame is of; 0: cannot be told. */
 static uint64_t entry_end(const struct image *im, uint64_t vaddr)
 {
-	const struct section *section = find_section(im, ".eh_frame");
+	const struct section *section = section_named(im, ".eh_frame");
 	struct slice frames = section ? section_bytes(im, section) : (struct slice){};
 
 	if (!frames.size || vaddr < section->vaddr || vaddr - section->vaddr > frames.size ||
@@ -158,4 +151,55 @@ uint64_t frame_end_of(const struct image *im, uint64_t vaddr)
 	uint64_t end = entry_end(im, row_value(&table, n - 1, 4));
 
 	return end > vaddr ? end : 0;
+}
+
+/* Bytes in @frames, which begin at @vaddr, up to where the last entry ends that the header tells
+ * of. */
+static size_t count_bytes(const struct frame_table *t, struct slice frames, uint64_t vaddr)
+{
+	uint64_t last = vaddr, length;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (row_value(t, i, 4) > last)
+			last = row_value(t, i, 4);
+	if (last - vaddr > frames.size || frames.size - (last - vaddr) < 4)
+		return 0;
+	length = read_u32(frames.data + (last - vaddr));
+	last += 4;
+	return length > frames.size - (last - vaddr) ? 0 : last - vaddr + length;
+}
+
+static void find_entries(struct image *im, const struct frame_table *t)
+{
+	const struct segment *h = &im->frame_header;
+	const uint64_t vaddr = h->vaddr + 4 + (uint64_t)(int32_t)read_u32(im->data + h->offset + 4);
+	const struct segment *s = image_segment_of(im, vaddr);
+
+	if (!s)
+		return;
+
+	const uint64_t skip = vaddr - s->vaddr;
+	const struct slice bytes = { im->data + s->offset + skip, s->file_bytes - skip };
+
+	im->frames[1] = (struct section){ .name = ".eh_frame",
+					  .vaddr = vaddr,
+					  .offset = s->offset + skip,
+					  .size = count_bytes(t, bytes, vaddr),
+					  .type = SHT_PROGBITS };
+}
+
+void frames_find_sections(struct image *im)
+{
+	const struct segment *h = &im->frame_header;
+	struct frame_table table;
+
+	if (im->n_sections || !h->file_bytes)
+		return;
+	im->frames[0] = (struct section){ .name = ".eh_frame_hdr",
+					  .vaddr = h->vaddr,
+					  .offset = h->offset,
+					  .size = h->file_bytes,
+					  .type = SHT_PROGBITS };
+	if (find_frames(im, &table))
+		find_entries(im, &table);
 }

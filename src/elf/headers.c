@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/internal.h"
@@ -81,7 +82,10 @@ static void take_segment(struct image *im, const GElf_Phdr *h)
 
 static void take_other(struct image *im, const GElf_Phdr *h)
 {
-	if (h->p_offset > im->size || h->p_filesz > im->size - h->p_offset)
+	uint64_t end;
+
+	if (h->p_offset > im->size || h->p_filesz > im->size - h->p_offset ||
+	    __builtin_add_overflow(h->p_vaddr, h->p_filesz, &end))
 		return;
 
 	const struct slice bytes = { im->data + h->p_offset, h->p_filesz };
@@ -90,6 +94,8 @@ static void take_other(struct image *im, const GElf_Phdr *h)
 		im->notes[im->n_notes++] = bytes;
 	else if (h->p_type == PT_DYNAMIC)
 		im->dynamic = bytes;
+	else if (h->p_type == PT_GNU_EH_FRAME)
+		im->frame_header = (struct segment){ h->p_offset, h->p_vaddr, h->p_filesz, false };
 }
 
 static void read_segments(struct image *im, Elf *elf)
@@ -189,8 +195,20 @@ int image_read_headers(struct image *im, struct error *e)
 	im->entry = header.e_entry;
 	read_segments(im, elf);
 	read_sections(im, elf);
+	frames_find_sections(im);
 	tell_too_many(im);
 	return 0;
+}
+
+const struct section *section_named(const struct image *im, const char *name)
+{
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, name) == 0)
+			return &im->sections[i];
+	for (size_t i = 0; i < ARRAY_SIZE(im->frames); i++)
+		if (im->frames[i].name && strcmp(im->frames[i].name, name) == 0)
+			return &im->frames[i];
+	return NULL;
 }
 
 struct slice section_bytes(const struct image *im, const struct section *section)

@@ -174,18 +174,15 @@ size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t
 
 bool image_section(const struct image *im, const char *name, struct image_section *ret)
 {
-	for (size_t i = 0; i < im->n_sections; i++) {
-		const struct section *s = &im->sections[i];
+	const struct section *s = section_named(im, name);
 
-		if (strcmp(s->name, name) != 0)
-			continue;
+	if (!s)
+		return false;
 
-		struct slice bytes = section_bytes(im, s);
+	struct slice bytes = section_bytes(im, s);
 
-		*ret = (struct image_section){ bytes.data, bytes.size, s->vaddr };
-		return bytes.size > 0;
-	}
-	return false;
+	*ret = (struct image_section){ bytes.data, bytes.size, s->vaddr };
+	return bytes.size > 0;
 }
 
 size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max)

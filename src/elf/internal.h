@@ -69,6 +69,8 @@ struct image {
 	size_t n_sections;
 	struct slice *notes; /* segments of them */
 	size_t n_notes;
+	struct segment frame_header; /* PT_GNU_EH_FRAME; no bytes where there is none */
+	struct section frames[2];    /* of a file without section headers: by that segment */
 	struct slice dynamic;       /* what the dynamic linker is told; empty where there is none */
 	struct symbol_index *index; /* NULL until the first look-up */
 	struct lines *lines;        /* NULL until source lines are asked for */
@@ -80,6 +82,9 @@ struct image {
 
 /* Fill @im's segments and sections from its data. Errors: -ENOEXEC. */
 must_check int image_read_headers(struct image *im, struct error *e);
+
+/* The first one of that name; NULL: there is none. Without section headers, see image.frames. */
+const struct section *section_named(const struct image *im, const char *name);
 
 /* The part of @section that the file holds; empty where it is none or lies outside. */
 struct slice section_bytes(const struct image *im, const struct section *section);
@@ -114,6 +119,9 @@ const char *image_cut_version(struct image *im, const char *name, const char *su
  * it or of the next; @end where it tells nothing, and never more.
  */
 uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
+
+/* Without section headers, .eh_frame_hdr and .eh_frame are where a segment says. */
+void frames_find_sections(struct image *im);
 
 /* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
 uint64_t frame_end_of(const struct image *im, uint64_t vaddr);

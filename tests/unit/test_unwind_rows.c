@@ -298,6 +298,56 @@ static void every_row_of_the_vdso_is_as_libdw_says(void **state)
 	image_close(im);
 }
 
+static struct image *open_without_sections(const char *path)
+{
+	static uint8_t data[16 << 20];
+	Elf64_Ehdr *head = (Elf64_Ehdr *)data;
+	struct image *im = NULL;
+	FILE *f = fopen(path, "r");
+	struct error e = {};
+	size_t n = f ? fread(data, 1, sizeof(data), f) : 0;
+
+	assert_in_range(n, sizeof(*head), sizeof(data) - 1);
+	fclose(f);
+	head->e_shoff = head->e_shnum = head->e_shstrndx = 0;
+	assert_int_equal(image_open_memory(data, n, path, &im, &e), 0);
+	return im;
+}
+
+/* Of stubs of PLTs some have no CFI: they are found by their sections. */
+static void expect_the_same_rules(const char *path, struct image *whole, struct image *bare)
+{
+	const struct compared c = { .name = path, .im = whole };
+	struct unwind_table table, same;
+	struct code_range code[8];
+	struct error e = {};
+	size_t n = image_code_ranges(whole, code, ARRAY_SIZE(code));
+
+	assert_int_equal(unwind_table_make(whole, BUDGET, &table, &e), 0);
+	assert_int_equal(unwind_table_make(bare, BUDGET, &same, &e), 0);
+	for (size_t i = 0; i < n; i++)
+		for (uint64_t at = code[i].start; at < code[i].end; at++)
+			if (!same_rule(unwind_table_at(&table, at), unwind_table_at(&same, at)) &&
+			    !is_stub(&c, at))
+				fail_msg("%s: at %#lx another rule", path, at);
+	unwind_table_fini(&table);
+	unwind_table_fini(&same);
+}
+
+static void without_section_headers_a_segment_says_where_rows_are(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(usual); i++) {
+		struct image *bare = open_without_sections(usual[i]), *whole = NULL;
+		struct error e = {};
+
+		assert_int_equal(image_open(usual[i], &whole, &e), 0);
+		expect_the_same_rules(usual[i], whole, bare);
+		image_close(whole);
+		image_close(bare);
+	}
+}
+
 /* What the budgets of speed and memory are reckoned with. */
 static void libc_takes_less_than_256_KiB(void **state)
 {
@@ -318,6 +368,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_row_of_usual_files_is_as_libdw_says),
 		cmocka_unit_test(every_row_of_the_vdso_is_as_libdw_says),
+		cmocka_unit_test(without_section_headers_a_segment_says_where_rows_are),
 		cmocka_unit_test(libc_takes_less_than_256_KiB),
 	};
 
