@@ -5,6 +5,7 @@
 BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang
+LLVM_OBJCOPY ?= llvm-objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKG     ?= pkg-config
 PREFIX  ?= /usr/local
@@ -53,9 +54,11 @@ $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
 		-Isrc $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) -c -o $@ $<
 
-# Linking a file alone leaves out its DWARF, half of it; BTF stays.
+# Linking a file alone leaves out its DWARF, half of it; BTF stays. A seventh of the rest are names of
+# labels that nobody asks for.
 $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o
-	$(BPFTOOL) gen object $@ $<
+	$(BPFTOOL) gen object $@.tmp $<
+	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp
 
 $(SKELETON): $(BUILD)/gen/linked.bpf.o
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@

@@ -245,6 +245,7 @@ def test_defect_58_an_event_without_a_stack_is_an_event(workload):
     with snoop("-U", "-v", "t:sched:sched_switch") as tool:
         tool.wait_live()
         work.run()
+        tool.wait_for("stdout", rb"swapper/\d")  # however busy the machine
         events = read_text(tool.end().ok().out, is_verbose=True)
     idle = [event for event in events if event.pid == 0]
     assert idle and all(event.user == [] and re.fullmatch(r"swapper/\d+", event.comm) for event in idle)
