@@ -28,6 +28,7 @@ static struct image *image_new(const char *name)
 	struct image *im = xcalloc(1, sizeof(*im));
 
 	im->name = xstrdup(name);
+	im->guard = GUARD_NONE;
 	return im;
 }
 
@@ -49,6 +50,7 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	im->data = im->memory = data;
 	im->size = (size_t)st.st_size;
 	im->is_mapped = true;
+	im->guard = guard_add(data, im->size);
 
 	int err = image_read_headers(im, e);
 	if (err)
@@ -75,8 +77,14 @@ int image_open_memory(const void *data, size_t size, const char *name, struct im
 	return 0;
 }
 
+bool image_is_damaged(const struct image *im)
+{
+	return guard_is_hit(im->guard) || (im->debug && guard_is_hit(im->debug->guard));
+}
+
 static void release(struct image *im)
 {
+	guard_remove(im->guard);
 	if (im->is_mapped)
 		(void)munmap(im->memory, im->size);
 	else

@@ -22,6 +22,8 @@ must_check int image_open_fd(int fd, const char *name, struct image **ret, struc
 /* An image in memory, as the vdso is. @data is copied. */
 must_check int image_open_memory(const void *data, size_t size, const char *name,
 				 struct image **ret, struct error *e);
+/* Was part of its file, or of its debug file, missing when it was read (elf/guard.h)? */
+bool image_is_damaged(const struct image *im);
 void image_close(struct image *im);
 void image_freep(struct image **im);
 

@@ -1,8 +1,8 @@
 /*
  * elf/internal.h - what an image is made of. For elf/ only.
  *
- * The file is mapped, not read: names and tables are used where they lie. (A file
- * that is cut short while it is mapped raises SIGBUS. Programs and libraries are
+ * The file is mapped, not read: names and tables are used where they lie. (Of a file
+ * that is cut short while it is mapped, zeros are read: elf/guard.h. Programs and libraries are
  * replaced by renaming; where one may be overwritten in place, who looks it up again
  * sees first whether it was: symbolize/images.c.) libelf reads the two header tables;
  * what they say is checked against the file's size here, once, and kept in the plain
@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/guard.h"
 #include "elf/image.h"
 
 /*
@@ -60,6 +61,7 @@ struct image {
 	size_t size;
 	void *memory;   /* the same as @data, to release */
 	bool is_mapped; /* else on the heap */
+	uint32_t guard; /* GUARD_NONE: not mapped, or not guarded */
 	bool is_64_bit;
 	uint64_t entry; /* vaddr, as its header says */
 	bool has_64_bit_code;

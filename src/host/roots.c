@@ -69,3 +69,18 @@ int roots_of(struct roots *r, uint32_t pid)
 		r->roots[r->n++] = asked;
 	return asked.fd;
 }
+
+static const struct root *find(const struct roots *r, int fd)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->roots[i].fd == fd)
+			return &r->roots[i];
+	return NULL;
+}
+
+bool roots_is_one(const struct roots *r, int a, int b)
+{
+	const struct root *one = find(r, a), *other = find(r, b);
+
+	return a == b || (one && other && one->dev == other->dev && one->inode == other->inode);
+}

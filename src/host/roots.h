@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct roots;
@@ -16,3 +17,6 @@ void roots_free(struct roots *r);
  * for all that have the same. -1: the process has gone, or there are too many.
  */
 int roots_of(struct roots *r, uint32_t pid);
+
+/* Are two of these one directory, as those of services that see other mounts below it? */
+bool roots_is_one(const struct roots *r, int a, int b);

@@ -16,6 +16,7 @@
 #include "elf/image.h"
 #include "host/roots.h"
 #include "symbolize/debug_symbols.h"
+#include "symbolize/images_internal.h"
 #include "symbolize/mapped.h"
 
 #define MAX_FILES 4096
@@ -26,53 +27,6 @@
 /* Files that nobody refers to are forgotten when there are so many more than twice the last time.
  */
 #define MANY_ENTRIES 1024
-
-struct entry {
-	enum image_kind kind;
-	bool is_free;     /* its number may be another's */
-	uint32_t n_users; /* images_hold() */
-	uint32_t older;   /* the next entry of the same hash, or IMAGE_NONE */
-	uint64_t serial;
-	uint64_t hash;
-	uint64_t dev;
-	uint64_t inode;
-	uint64_t size; /* with the time: when it was opened */
-	struct timespec changed;
-	char *path;           /* where a process has it */
-	const char *module;   /* within that */
-	int fd;               /* -1: not open */
-	bool is_opened;       /* ever: size and time are known */
-	bool is_closed;       /* to make room for others */
-	bool is_bad;          /* no image can be made of it */
-	bool is_memory;       /* anonymous, or a file of memory */
-	struct image *image;  /* NULL: its symbols are not in memory */
-	uint64_t bytes;       /* that they take */
-	uint64_t last_used;   /* by the clock of look-ups */
-	uint32_t pid;         /* a process that has it mapped */
-	int root;             /* that it had, or -1 */
-	struct mapping where; /* and where */
-	struct file_stamp stamp;
-	bool is_newer;    /* what was found was written later than that */
-	uint64_t n_asked; /* entries made when another file of its build was looked for in vain */
-};
-
-struct images {
-	struct entry *entries;
-	size_t n, capacity;
-	struct debug_symbols *debug;
-	struct roots *roots;
-	struct u64_map newest; /* by hash of device and inode, or of the name */
-	uint64_t n_made;       /* entries, in all */
-	size_t free_from;      /* none before this one is free */
-	size_t n_used, n_last; /* entries that are not free, now and when that was looked at last */
-	uint64_t clock;
-	size_t n_files, max_files;
-	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
-	int most_descriptors;
-	bool has_told; /* that these are too few */
-	size_t n_images;
-	uint64_t bytes;
-};
 
 struct images *images_new(bool asks_servers)
 {
@@ -195,7 +149,7 @@ static void keep_spare(struct images *im, const struct entry *entry, int *fd)
 	*fd = lower;
 }
 
-static void hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
+void images_hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
 {
 	entry->size = st->st_size;
 	entry->changed = st->st_mtim;
@@ -241,12 +195,11 @@ static bool open_file(struct images *im, struct entry *entry)
 	entry->is_newer = stamp_is_before(&entry->stamp, &st);
 	if (entry->is_newer)
 		return false;
-	hold_file(im, entry, TAKE_FD(fd), &st);
+	images_hold_file(im, entry, TAKE_FD(fd), &st);
 	return true;
 }
 
-/* Was the file written over since it was opened? Its old symbols would be wrong names. */
-static bool is_stale(const struct entry *entry)
+bool images_is_stale(const struct entry *entry)
 {
 	struct stat st;
 
@@ -332,21 +285,28 @@ static uint32_t free_number(struct images *im)
 	return (uint32_t)im->free_from;
 }
 
-/* The kernel gives an inode's number to another file at once. */
-static bool is_entry_of(const struct entry *entry, enum image_kind kind, const struct mapping *m,
-			const struct file_stamp *id, const char *module)
+/*
+ * The kernel gives an inode's number to another file at once; and debug files are those of a
+ * process's own root.
+ */
+static bool is_same_file(const struct images *im, const struct entry *entry,
+			 const struct mapping *m, const struct file_stamp *id, int root)
 {
-	if (entry->kind != kind)
-		return false;
-	if (kind != IMAGE_FILE)
-		return strcmp(entry->module, module) == 0;
-	return entry->dev == m->dev && entry->inode == m->inode &&
-	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id));
+	return entry->kind == IMAGE_FILE && entry->dev == m->dev && entry->inode == m->inode &&
+	       (!id->n || !entry->stamp.n || stamp_is_same(&entry->stamp, id)) &&
+	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
 int images_root(struct images *im, uint32_t pid)
 {
 	return roots_of(im->roots, pid);
+}
+
+static void set_path(struct entry *entry, const char *path)
+{
+	free(entry->path);
+	entry->path = xstrdup(path);
+	entry->module = mapped_module(entry->path);
 }
 
 static uint32_t add_entry(struct images *im, enum image_kind kind, const struct mapping *m,
@@ -360,11 +320,10 @@ static uint32_t add_entry(struct images *im, enum image_kind kind, const struct 
 				 .hash = hash,
 				 .dev = m->dev,
 				 .inode = m->inode,
-				 .path = xstrdup(m->path),
 				 .is_memory = mapped_is_memory(m),
 				 .fd = -1,
 				 .root = -1 };
-	entry->module = mapped_module(entry->path);
+	set_path(entry, m->path);
 	im->n_used++;
 	link_entry(im, number);
 	return number;
@@ -372,11 +331,8 @@ static uint32_t add_entry(struct images *im, enum image_kind kind, const struct 
 
 static void set_place(struct entry *entry, uint32_t pid, int root, const struct mapping *m)
 {
-	if (strcmp(entry->path, m->path) != 0) {
-		free(entry->path);
-		entry->path = xstrdup(m->path);
-		entry->module = mapped_module(entry->path);
-	}
+	if (strcmp(entry->path, m->path) != 0)
+		set_path(entry, m->path);
 	entry->where = *m;
 	entry->where.path = entry->path;
 	entry->pid = pid;
@@ -396,9 +352,15 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
 	uint32_t number = newest ? *newest : IMAGE_NONE;
 
-	while (number != IMAGE_NONE && !is_entry_of(&im->entries[number], kind, m, stamp, module))
-		number = im->entries[number].older;
-	if (number == IMAGE_NONE || is_stale(&im->entries[number]) || im->entries[number].is_newer)
+	for (; number != IMAGE_NONE; number = im->entries[number].older) {
+		struct entry *entry = &im->entries[number];
+
+		if (kind == IMAGE_FILE ? is_same_file(im, entry, m, stamp, root)
+				       : entry->kind == kind && !strcmp(entry->module, module))
+			break;
+	}
+	if (number == IMAGE_NONE || images_is_stale(&im->entries[number]) ||
+	    im->entries[number].is_newer)
 		number = add_entry(im, kind, m, hash);
 
 	struct entry *entry = &im->entries[number];
@@ -436,54 +398,6 @@ static int check_build(const struct entry *entry, struct error *e)
 	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
 }
 
-/* Is the open file @fd of the build that @entry is of? */
-static bool take_twin(struct images *im, struct entry *entry, int fd)
-{
-	cleanup_close int own = fd;
-	cleanup(image_freep) struct image *image = NULL;
-	struct error e;
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || image_open_fd(fd, entry->module, &image, &e) != 0 ||
-	    !stamp_is_of(&entry->stamp, image))
-		return false;
-	hold_file(im, entry, TAKE_FD(own), &st);
-	log_debug("%s is gone: another file of its build is taken", entry->where.path);
-	return true;
-}
-
-/* Was only the other one's build not told, its name must be the same. */
-static bool may_be_twin(const struct entry *entry, const struct entry *other)
-{
-	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
-		return false;
-	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
-			      : other->module == entry->module;
-}
-
-/*
- * The file is gone with its process, or was never to be reached: a container's, on a file system of
- * its own. Another file of the same build has the same names: one that other processes have mapped,
- * or what is at its path here.
- */
-static bool find_twin(struct images *im, struct entry *entry)
-{
-	struct error e;
-	int fd = -1;
-
-	if (entry->kind != IMAGE_FILE || !entry->stamp.n || entry->n_asked == im->n_made)
-		return false;
-	for (size_t i = im->n; i-- > 0;)
-		if (im->entries[i].serial > entry->n_asked && may_be_twin(entry, &im->entries[i]) &&
-		    take_twin(im, entry, fcntl(im->entries[i].fd, F_DUPFD_CLOEXEC, 0)))
-			return true;
-	if (!entry->n_asked && mapping_open_ours(&entry->where, &fd, &e) == 0 &&
-	    take_twin(im, entry, fd))
-		return true;
-	entry->n_asked = im->n_made;
-	return false;
-}
-
 /* Its descriptor may have been closed to make room. */
 static bool lost_file(struct images *im, const struct entry *entry)
 {
@@ -502,6 +416,7 @@ static void give_up(struct images *im, struct entry *entry)
 	log_debug("%s was written over: it has no names any more", entry->where.path);
 	entry->is_bad = true;
 	entry->is_newer = true;
+	im->n_given_up++;
 	close_image(im, entry);
 	close_file(im, entry);
 }
@@ -511,7 +426,7 @@ static bool open_image(struct images *im, struct entry *entry)
 	struct error e;
 	int err;
 
-	if (is_stale(entry)) {
+	if (images_is_stale(entry) || (entry->image && image_is_damaged(entry->image))) {
 		give_up(im, entry);
 		return false;
 	}
@@ -521,7 +436,7 @@ static bool open_image(struct images *im, struct entry *entry)
 		return false;
 	if (entry->kind == IMAGE_VDSO)
 		err = mapped_open_vdso(&entry->image, &e);
-	else if (open_file(im, entry) || find_twin(im, entry))
+	else if (open_file(im, entry) || images_find_twin(im, entry))
 		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
 	else
 		return lost_file(im, entry);
@@ -574,7 +489,24 @@ void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct i
 		ret->function = symbol.name;
 		ret->start = symbol.vaddr;
 	}
+	if (image_is_damaged(entry->image)) {
+		*ret = (struct image_place){ .vaddr = ret->vaddr };
+		give_up(im, entry);
+		return;
+	}
 	keep_bounds(im, entry);
+}
+
+void images_refresh(struct images *im)
+{
+	for (size_t i = 0; i < im->n; i++)
+		if (im->entries[i].last_used && images_is_stale(&im->entries[i]))
+			give_up(im, &im->entries[i]);
+}
+
+uint64_t images_given_up(const struct images *im)
+{
+	return im->n_given_up;
 }
 
 size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,

@@ -68,6 +68,11 @@ struct image_place {
 	uint64_t start;       /* the function's vaddr */
 };
 
+/* Names of files that were written over since the last time are not given any more. */
+void images_refresh(struct images *im);
+/* How many files were, in all: what was found before may not be so. */
+uint64_t images_given_up(const struct images *im);
+
 /*
  * The source of what is at @vaddr, which images_look_up() gave: see image_calls_at(). Strings
  * are lent until the next call.

@@ -45,6 +45,7 @@ struct process {
 	uint64_t period_reread; /* because of an address that was in no file */
 	struct u64_map seen[2]; /* the owner's: frames of addresses; [1] of exact ones */
 	uint32_t epoch_seen;    /* and of that epoch */
+	uint64_t n_given_up;    /* and with so many files given up: images_given_up() */
 };
 
 struct processes;

@@ -96,6 +96,7 @@ void symbolizer_refresh(struct symbolizer *s)
 {
 	kernel_names_refresh(&s->kernel);
 	processes_refresh(s->processes);
+	images_refresh(s->images);
 	jit_refresh(s->jit);
 	if (s->history)
 		history_refresh(s->history);
@@ -476,12 +477,14 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	return chains_add(&s->chains, numbers, n);
 }
 
-/* What addresses of @p mean at @epoch: the newest is remembered. */
-static void forget_older(struct process *p, uint32_t epoch)
+/* What addresses of @p mean at @epoch: the newest is remembered, of files that have their names. */
+static void forget_older(struct process *p, uint32_t epoch, uint64_t n_given_up)
 {
-	if (epoch <= p->epoch_seen)
+	if (epoch <= p->epoch_seen && n_given_up == p->n_given_up)
 		return;
-	p->epoch_seen = epoch;
+	if (epoch > p->epoch_seen)
+		p->epoch_seen = epoch;
+	p->n_given_up = n_given_up;
 	u64_map_clear(&p->seen[0]);
 	u64_map_clear(&p->seen[1]);
 }
@@ -506,7 +509,7 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 	const uint32_t epoch = processes_epoch(s->processes, p, pc->time);
 	const uint32_t *known;
 
-	forget_older(p, epoch);
+	forget_older(p, epoch, images_given_up(s->images));
 	known = epoch == p->epoch_seen ? u64_map_get(seen, pc->addr) : NULL;
 
 	if (known)

@@ -263,6 +263,10 @@ static void make_table(struct table_set *t, struct image *im, bool is_used, stru
 	struct error e;
 	int err = unwind_table_make(im, MAX_TABLE_BYTES, &table, &e);
 
+	if (!err && image_is_damaged(im)) {
+		unwind_table_fini(&table);
+		err = error_set(&e, -ESTALE, "it was cut short meanwhile");
+	}
 	entry->how = err == -ENOENT ? UNWIND_BY_FRAME_POINTERS : UNWIND_NOT_AT_ALL;
 	if (!err) {
 		err = put_table(t, is_used, &table, entry, &e);

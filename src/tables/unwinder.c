@@ -342,6 +342,7 @@ static int start_thread(struct unwinder *u, struct error *e)
 	sigset_t all, before;
 
 	(void)sigfillset(&all);
+	(void)sigdelset(&all, SIGBUS); /* elf/guard.h */
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 
 	int err = pthread_create(&u->thread, NULL, work, u);

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "elf/guard.h"
 #include "tool/funccount.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
 	}
 	if (opt.debug)
 		log_setup(name, LOG_DEBUG);
+	guard_begin();
 	if (run(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_FAILED;

@@ -75,6 +75,29 @@ def test_debug_file_by_link(workload, stripped):
     assert expected and found == expected
 
 
+def test_a_debug_file_names_what_has_its_root(workload, stripped, tmp_path):
+    """The same file, in two root directories: one of them has a debug file for it."""
+    (program, debug), root, script = stripped, tmp_path / "root", tmp_path / "enter"
+    number = build_id(program)
+    folder = root / "usr/lib/debug/.build-id" / number[:2]
+    folder.mkdir(parents=True)
+    shutil.move(debug, folder / f"{number[2:]}.debug")
+    os.link(program, root / "prog")
+    sh("for f in $(LD_TRACE_LOADED_OBJECTS=1 {p} | grep -o '/[^ ]*'); do mkdir -p {r}${{f%/*}}; cp $f {r}$f; done",
+       p=program, r=root)
+    script.write_text(f'#!/bin/sh\nexec chroot {root} /prog "$@"\n')
+    script.chmod(0o755)
+    inside, outside = workload(str(script), "getppid", 200, 100), workload(str(program), "getppid", 200, 100)
+    with Tool(["-U", "-f", "-p", f"{inside.pid},{outside.pid}", GETPPID]) as tool:
+        tool.wait_live()
+        expected = inside.run()
+        outside.run()
+        result = tool.end().ok()
+    named = {chain: n for chain, n in chains(result).items() if "[unknown]" not in chain}
+    assert expected and named == expected, result
+    assert sum(n for _, n in read_folded(result.out)) == 2 * sum(expected.values()), result
+
+
 def test_debug_file_of_another_build_is_not_taken(workload, stripped):
     program, debug = stripped
     sh("objcopy --add-gnu-debuglink={d} {p}", d=debug, p=program)

@@ -551,6 +551,8 @@ static void a_file_that_is_written_over_in_place_names_nothing_any_more(void **s
 		    "ns_get16");
 	assert_int_equal(ftruncate(fd, 0), 0);
 	assert_null(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32") + moved, true)->name);
+	symbolizer_refresh(s); /* what was found before is asked for again */
+	assert_null(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get16") + moved, true)->name);
 	expect_name(user(s, getpid(), (uintptr_t)dlsym(library, "ns_get32"), true), "ns_get32");
 	(void)munmap(at, (size_t)st.st_size);
 	(void)dlclose(library);

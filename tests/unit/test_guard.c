@@ -1,0 +1,108 @@
+/* rooms: elf base */
+/* Files that are cut short while they are mapped: nothing ends, and what was read is no answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "elf/guard.h"
+#include "elf/image.h"
+
+#define LIBM "/usr/lib/x86_64-linux-gnu/libm.so.6"
+
+static char path[] = "/tmp/guard.XXXXXX";
+
+/* A library of its own, open. */
+static struct image *open_copy(void)
+{
+	static char data[4 << 20];
+	FILE *from = fopen(LIBM, "r"), *to = fopen(path, "w");
+	size_t n = from ? fread(data, 1, sizeof(data), from) : 0;
+	struct image *im = NULL;
+	struct error e;
+
+	assert_true(to && n > 100000 && n < sizeof(data));
+	assert_int_equal(fwrite(data, 1, n, to), n);
+	fclose(from);
+	fclose(to);
+	assert_int_equal(image_open(path, &im, &e), 0);
+	return im;
+}
+
+static uint64_t some_code(const struct image *im)
+{
+	struct code_range range;
+
+	assert_int_equal(image_code_ranges(im, &range, 1), 1);
+	return range.start + (range.end - range.start) / 2;
+}
+
+static void what_was_cut_off_is_told(void **state)
+{
+	struct image *im = open_copy(), *other = open_copy();
+	const uint64_t at = some_code(im);
+	struct image_symbol symbol;
+
+	(void)state;
+	guard_begin(); /* here: cmocka has a handler of its own for each test */
+	assert_true(image_function_at(other, at, &symbol));
+	assert_false(image_is_damaged(other));
+	image_close(other);
+
+	assert_int_equal(truncate(path, 4096), 0);
+	(void)image_function_at(im, at, &symbol);
+	assert_true(image_is_damaged(im));
+	image_close(im);
+}
+
+static void the_next_one_is_not_damaged(void **state)
+{
+	struct image *im = open_copy();
+	struct image_symbol symbol;
+
+	(void)state;
+	assert_true(image_function_at(im, some_code(im), &symbol));
+	assert_false(image_is_damaged(im));
+	image_close(im);
+}
+
+static void files_beyond_those_that_are_guarded_are_read_all_the_same(void **state)
+{
+	enum { MANY = 5000 };
+	static uint32_t guards[MANY];
+	static const char byte = 1;
+	size_t n = 0;
+
+	(void)state;
+	while (n < MANY && (guards[n] = guard_add(&byte, 1)) != GUARD_NONE)
+		n++;
+	assert_in_range(n, 1000, MANY - 1);
+	the_next_one_is_not_damaged(state);
+	while (n--)
+		guard_remove(guards[n]);
+	guard_remove(GUARD_NONE);
+	assert_int_not_equal(guard_add(&byte, 1), GUARD_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_cut_off_is_told),
+		cmocka_unit_test(the_next_one_is_not_damaged),
+		cmocka_unit_test(files_beyond_those_that_are_guarded_are_read_all_the_same),
+	};
+	int fd = mkstemp(path);
+	int failed;
+
+	failed = fd < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+	(void)close(fd);
+	(void)unlink(path);
+	return failed;
+}
