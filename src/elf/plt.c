@@ -237,7 +237,7 @@ static struct plt *build_plt(const struct image *im)
 	return plt;
 }
 
-static bool is_in_plt(const struct image *im, uint64_t vaddr)
+bool plt_holds(const struct image *im, uint64_t vaddr)
 {
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *s = &im->sections[i];
@@ -260,7 +260,7 @@ static int holds(const void *vaddr, const void *stub)
 
 bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
-	if (!im->plt && !is_in_plt(im, vaddr))
+	if (!im->plt && !plt_holds(im, vaddr))
 		return false;
 	if (!im->plt)
 		im->plt = build_plt(im);
@@ -276,7 +276,7 @@ bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 	const char *name = stub->name;
 
 	/* A resolver that lies in a PLT itself would lead in circles. */
-	if (!name && stub->resolver && !is_in_plt(im, stub->resolver) &&
+	if (!name && stub->resolver && !plt_holds(im, stub->resolver) &&
 	    image_function_at(im, stub->resolver, &resolver) && resolver.vaddr == stub->resolver)
 		name = resolver.name;
 	if (!name)

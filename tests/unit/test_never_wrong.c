@@ -310,6 +310,8 @@ static int make_files(void **state)
 		"$cc -shared -fPIC -DLIBRARY $here all.c -o before && "
 		"$cc -shared -fPIC -DLIBRARY $here all.c -Wl,-Ttext-segment=0x21371000 -o moved && "
 		"strip moved && "
+		"for f in plain library; do "
+		"  strip -s -K exported -K bare -K framed -o $f.some $f.full || exit 1; done && "
 		"mkdir .debug && cp link.debug .debug/ && "
 		"objcopy --add-gnu-debuglink=link.debug link");
 }
@@ -452,6 +454,22 @@ static void code_without_a_size_ends_at_the_next_symbol_or_frame(void **state)
 	assert_true(image_function_at(im, bare2 + 14, &s) && strcmp(s.name, "bare2") == 0);
 	assert_true(image_function_at(im, framed + 1, &s) && strcmp(s.name, "framed") == 0);
 	assert_false(image_function_at(im, framed + 2, &s)); /* as .eh_frame says */
+}
+
+/* "strip -K": a .symtab, but what is behind a function in it is not known any better. */
+static void of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("plain.some");
+	uint64_t bare = find(im, "bare").symbol.vaddr;
+	uint64_t framed = find(im, "framed").symbol.vaddr;
+	struct image_symbol s;
+
+	assert_true(image_has_symtab(im) && !has_name(im, "ends"));
+	assert_true(image_function_at(im, bare, &s) && strcmp(s.name, "bare") == 0);
+	assert_false(image_function_at(im, bare + 1, &s));
+	assert_true(image_function_at(im, framed + 1, &s) && strcmp(s.name, "framed") == 0);
+	assert_false(image_function_at(im, framed + 2, &s));
 }
 
 /* Where debug files are looked for, and which are taken. */
@@ -710,6 +728,7 @@ int main(void)
 		cmocka_unit_test(unstripped_files_are_right_by_themselves),
 		cmocka_unit_test(a_file_that_was_moved_is_named_where_it_is_now),
 		cmocka_unit_test(code_without_a_size_ends_at_the_next_symbol_or_frame),
+		cmocka_unit_test(of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure),
 		cmocka_unit_test(by_debuglink_a_file_of_that_checksum_is_taken),
 		cmocka_unit_test(a_debug_file_of_another_build_is_not_taken),
 		cmocka_unit_test(what_is_no_regular_file_does_not_block),
