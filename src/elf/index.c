@@ -128,20 +128,18 @@ static int by_start(const void *a, const void *b)
 
 static void collect_table(enum table_number number, struct symbol_index *index, size_t *capacity)
 {
-	const struct table *table = &index->tables.all[number];
+	struct table_walk walk = { .table = &index->tables.all[number] };
+	struct function f;
 
-	for (uint32_t i = 0; i < table->n; i++) {
-		struct function f;
-
-		if (!table_function(table, i, &f))
-			continue;
+	while (table_next(&walk, &f)) {
 		array_reserve(index->ranges, index->n, *capacity);
 		index->ranges[index->n++] = (struct range){
 			.start = f.symbol.vaddr,
 			.size = f.is_label                   ? 0
 				: f.symbol.size < UINT32_MAX ? (uint32_t)f.symbol.size
 							     : UINT32_MAX,
-			.symbol = i | (uint32_t)number << TABLE_SHIFT | (f.is_label ? LABEL : 0),
+			.symbol = (walk.n - 1) | (uint32_t)number << TABLE_SHIFT |
+				  (f.is_label ? LABEL : 0),
 		};
 	}
 }

@@ -51,6 +51,7 @@ struct slots {
 	} * list;
 	size_t n, capacity;
 	size_t left; /* bytes to read: sections may overlap, and together be longer than the file */
+	size_t name_bytes; /* of names that were looked at */
 };
 
 static bool is_plt(const struct section *s)
@@ -108,10 +109,10 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 
 		if (!is_of_slot(im, r.type))
 			continue;
-		if (r.symbol && r.symbol < table.n) {
+		if (r.symbol && r.symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
 			Elf64_Sym entry = table_entry(&table, r.symbol);
 
-			slot.name = table_name(&table, &entry);
+			slot.name = table_name(&table, &entry, &slots->name_bytes);
 		}
 		array_push(slots->list, slots->n, slots->capacity, slot);
 	}
