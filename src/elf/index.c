@@ -11,7 +11,9 @@
  *
  * A size that is not said is the trap: up to the next symbol there may be functions
  * that this table does not have. So .eh_frame is asked, and labels without a type end
- * such a function too. They name nothing: what they are is not known.
+ * such a function too. They name nothing: what they are is not known. But one at which .eh_frame
+ * says that a function begins is that function: assembly without ".type", but with
+ *".cfi_startproc".
  *
  * Where there is no .symtab at all, or one with some functions alone ("strip -s -K main"), what
  *lies behind such a function may be any number of static ones: musl exports memset, written in
@@ -188,6 +190,42 @@ static void merge_aliases(struct symbol_index *index)
 		index->ranges = xreallocarray(r, n, sizeof(*r));
 }
 
+/* Of sections and of all code: linkers put them where the first function begins. */
+static bool is_mark(const char *name)
+{
+	static const char *const marks[] = {
+		"_text", "_stext", "_ftext", "etext", "_etext", "__etext", "__executable_start"
+	};
+
+	if (strncmp(name, "__start_", 8) == 0 || strncmp(name, "__stop_", 7) == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strcmp(name, marks[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Make functions of those labels that .eh_frame knows as such. No other symbol is at their start.
+ */
+static void find_untyped(struct symbol_index *index)
+{
+	for (size_t i = 0; i < index->n; i++) {
+		struct range *r = &index->ranges[i];
+		uint64_t end = is_label(r) ? frame_end_of(&index->frames, r->start) : 0;
+
+		if (end == 0)
+			continue;
+
+		const struct function f = function_of(index, r);
+
+		if (is_mark(f.symbol.name))
+			continue;
+		end = end < f.section_end ? end : f.section_end;
+		r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
+		r->symbol &= ~LABEL;
+	}
+}
+
 static uint64_t range_end(const struct range *r)
 {
 	return r->start + r->size;
@@ -300,6 +338,7 @@ static struct symbol_index *build_index(const struct image *im)
 	index->frames = frames_of(im);
 	collect(index);
 	merge_aliases(index);
+	find_untyped(index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
 			 has_symbols_of_frames(im, index);
 	find_outer(index);
