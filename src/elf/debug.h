@@ -24,7 +24,7 @@ size_t image_build_id(const struct image *im, const uint8_t **ret);
  */
 size_t image_told_build_id(const struct image *im, const uint8_t **ret);
 
-/* Has it functions in a .symtab of its own? Then no other is needed. */
+/* Has it functions in a .symtab of its own? It may not have all of them. */
 bool image_has_symtab(const struct image *im);
 
 /*

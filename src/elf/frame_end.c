@@ -19,12 +19,6 @@
 
 #define PC_RELATIVE_4 0x1b
 
-struct frame_table {
-	const struct section *header;
-	const uint8_t *rows;
-	uint32_t n;
-};
-
 static uint32_t read_u32(const uint8_t *at)
 {
 	uint32_t value;
@@ -33,7 +27,7 @@ static uint32_t read_u32(const uint8_t *at)
 	return value;
 }
 
-static bool find_frames(const struct image *im, struct frame_table *ret)
+struct frames frames_of(const struct image *im)
 {
 	static const uint8_t usual[] = { 1, PC_RELATIVE_4, 0x03, 0x3b };
 	const struct section *header = section_named(im, ".eh_frame_hdr");
@@ -42,19 +36,30 @@ static bool find_frames(const struct image *im, struct frame_table *ret)
 	if (header)
 		bytes = section_bytes(im, header);
 	if (bytes.size < 12 || memcmp(bytes.data, usual, sizeof(usual)) != 0)
-		return false;
-	*ret = (struct frame_table){ header, bytes.data + 12, read_u32(bytes.data + 8) };
-	return ret->n <= (bytes.size - 12) / 8;
+		return (struct frames){};
+
+	const uint32_t n = read_u32(bytes.data + 8);
+	const struct section *section = section_named(im, ".eh_frame");
+
+	if (n > (bytes.size - 12) / 8)
+		return (struct frames){};
+	return (struct frames){
+		.vaddr = header->vaddr,
+		.rows = bytes.data + 12,
+		.n = n,
+		.entries = section ? section_bytes(im, section) : (struct slice){},
+		.entries_vaddr = section ? section->vaddr : 0,
+	};
 }
 
 /* An address relative to the header. */
-static uint64_t row_value(const struct frame_table *t, uint32_t i, size_t column)
+static uint64_t row_value(const struct frames *t, uint32_t i, size_t column)
 {
-	return t->header->vaddr + (uint64_t)(int32_t)read_u32(t->rows + 8 * (size_t)i + column);
+	return t->vaddr + (uint64_t)(int32_t)read_u32(t->rows + 8 * (size_t)i + column);
 }
 
 /* How many functions begin at @vaddr or before. */
-static uint32_t count_until(const struct frame_table *t, uint64_t vaddr)
+static uint32_t count_until(const struct frames *t, uint64_t vaddr)
 {
 	uint32_t low = 0, high = t->n;
 
@@ -101,61 +106,59 @@ static bool is_usual_cie(struct slice frames, size_t at)
 	return false;
 }
 
-/* The end of the function that the entry at @vaddr of .eh_frame is of; 0: cannot be told. */
-static uint64_t entry_end(const struct image *im, uint64_t vaddr)
+/* The end of the function that row @i is of; 0: cannot be told. */
+static uint64_t row_end(const struct frames *t, uint32_t i)
 {
-	const struct section *section = section_named(im, ".eh_frame");
-	struct slice frames = section ? section_bytes(im, section) : (struct slice){};
+	const uint64_t vaddr = row_value(t, i, 4);
+	const uint64_t at = vaddr - t->entries_vaddr;
+	const size_t size = t->entries.size;
 
-	if (!frames.size || vaddr < section->vaddr || vaddr - section->vaddr > frames.size ||
-	    frames.size - (vaddr - section->vaddr) < 16)
+	if (!size || vaddr < t->entries_vaddr || at > size || size - at < 16)
 		return 0;
 
-	size_t at = vaddr - section->vaddr;
-	uint32_t back = read_u32(frames.data + at + 4);
+	const uint8_t *entry = t->entries.data + at;
+	uint32_t back = read_u32(entry + 4);
 
-	if (back > at + 4 || !is_usual_cie(frames, at + 4 - back))
+	if (back > at + 4 || !is_usual_cie(t->entries, at + 4 - back))
 		return 0;
-	return vaddr + 8 + (uint64_t)(int32_t)read_u32(frames.data + at + 8) +
-	       read_u32(frames.data + at + 12);
+	return vaddr + 8 + (uint64_t)(int32_t)read_u32(entry + 8) + read_u32(entry + 12);
 }
 
-uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end)
+uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end)
 {
-	struct frame_table table;
+	const uint64_t start = row_value(t, i, 0);
+	const uint64_t end = row_end(t, i);
 
-	if (!find_frames(im, &table))
-		return end;
+	*ret_end = end > start ? end : start + 1;
+	return start;
+}
 
-	uint32_t n = count_until(&table, vaddr);
-	uint64_t own_end = n ? entry_end(im, row_value(&table, n - 1, 4)) : 0;
-	uint64_t next = n < table.n ? row_value(&table, n, 0) : end;
+uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end)
+{
+	uint32_t n = count_until(t, vaddr);
+	uint64_t own_end = n ? row_end(t, n - 1) : 0;
+	uint64_t next = n < t->n ? row_value(t, n, 0) : end;
 
 	if (next > vaddr && next < end)
 		end = next;
 	return own_end > vaddr && own_end < end ? own_end : end;
 }
 
-uint64_t frame_end_of(const struct image *im, uint64_t vaddr)
+uint64_t frame_end_of(const struct frames *t, uint64_t vaddr)
 {
-	struct frame_table table;
+	uint32_t n = count_until(t, vaddr);
 
-	if (!find_frames(im, &table))
+	if (!n || row_value(t, n - 1, 0) != vaddr)
 		return 0;
 
-	uint32_t n = count_until(&table, vaddr);
-
-	if (!n || row_value(&table, n - 1, 0) != vaddr)
-		return 0;
-
-	uint64_t end = entry_end(im, row_value(&table, n - 1, 4));
+	uint64_t end = row_end(t, n - 1);
 
 	return end > vaddr ? end : 0;
 }
 
 /* Bytes in @frames, which begin at @vaddr, up to where the last entry ends that the header tells
  * of. */
-static size_t count_bytes(const struct frame_table *t, struct slice frames, uint64_t vaddr)
+static size_t count_bytes(const struct frames *t, struct slice frames, uint64_t vaddr)
 {
 	uint64_t last = vaddr, length;
 
@@ -169,7 +172,7 @@ static size_t count_bytes(const struct frame_table *t, struct slice frames, uint
 	return length > frames.size - (last - vaddr) ? 0 : last - vaddr + length;
 }
 
-static void find_entries(struct image *im, const struct frame_table *t)
+static void find_entries(struct image *im, const struct frames *t)
 {
 	const struct segment *h = &im->frame_header;
 	const uint64_t vaddr = h->vaddr + 4 + (uint64_t)(int32_t)read_u32(im->data + h->offset + 4);
@@ -191,7 +194,7 @@ static void find_entries(struct image *im, const struct frame_table *t)
 void frames_find_sections(struct image *im)
 {
 	const struct segment *h = &im->frame_header;
-	struct frame_table table;
+	struct frames found;
 
 	if (im->n_sections || !h->file_bytes)
 		return;
@@ -200,6 +203,7 @@ void frames_find_sections(struct image *im)
 					  .offset = h->offset,
 					  .size = h->file_bytes,
 					  .type = SHT_PROGBITS };
-	if (find_frames(im, &table))
-		find_entries(im, &table);
+	found = frames_of(im);
+	if (found.rows)
+		find_entries(im, &found);
 }

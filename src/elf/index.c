@@ -11,12 +11,14 @@
  *
  * A size that is not said is the trap: up to the next symbol there may be functions
  * that this table does not have. So .eh_frame is asked, and labels without a type end
- * such a function too. They name nothing: what they are is not known.
+ * such a function too. They name nothing: what they are is not known. But one at which .eh_frame
+ * says that a function begins is that function: assembly without ".type", but with
+ *".cfi_startproc".
  *
- * Where there is no .symtab at all, what lies behind such a function may be any number of static
- * ones: musl exports memset, written in assembly, and has clone behind it. There only .eh_frame
- * says how long it is, if it has an entry that begins with it; else its first byte alone is
- * surely its.
+ * Where there is no .symtab at all, or one with some functions alone ("strip -s -K main"), what
+ *lies behind such a function may be any number of static ones: musl exports memset, written in
+ *assembly, and has clone behind it. There only .eh_frame says how long it is, if it has an entry
+ *that begins with it; else its first byte alone is surely its.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,8 @@
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
+/* Of tables of stubs only these many parts are known to .eh_frame: .plt, .plt.got, .plt.sec. */
+#define MOST_STUB_FRAMES 16
 /* A reference: the table's number in the upper two bits, then LABEL, then the symbol's. */
 #define TABLE_SHIFT 30
 #define LABEL (1U << 29)
@@ -47,7 +51,8 @@ struct symbol_index {
 	/* Of each range the nearest one before it that ends later, or NONE. */
 	uint32_t *outer;
 	size_t n;
-	bool has_static; /* one of the tables is a .symtab, of all functions */
+	struct frames frames;
+	bool has_all; /* the tables have every function, as far as can be told */
 };
 
 void symbol_index_free(struct symbol_index *index)
@@ -125,20 +130,18 @@ static int by_start(const void *a, const void *b)
 
 static void collect_table(enum table_number number, struct symbol_index *index, size_t *capacity)
 {
-	const struct table *table = &index->tables.all[number];
+	struct table_walk walk = { .table = &index->tables.all[number] };
+	struct function f;
 
-	for (uint32_t i = 0; i < table->n; i++) {
-		struct function f;
-
-		if (!table_function(table, i, &f))
-			continue;
+	while (table_next(&walk, &f)) {
 		array_reserve(index->ranges, index->n, *capacity);
 		index->ranges[index->n++] = (struct range){
 			.start = f.symbol.vaddr,
 			.size = f.is_label                   ? 0
 				: f.symbol.size < UINT32_MAX ? (uint32_t)f.symbol.size
 							     : UINT32_MAX,
-			.symbol = i | (uint32_t)number << TABLE_SHIFT | (f.is_label ? LABEL : 0),
+			.symbol = (walk.n - 1) | (uint32_t)number << TABLE_SHIFT |
+				  (f.is_label ? LABEL : 0),
 		};
 	}
 }
@@ -187,6 +190,42 @@ static void merge_aliases(struct symbol_index *index)
 		index->ranges = xreallocarray(r, n, sizeof(*r));
 }
 
+/* Of sections and of all code: linkers put them where the first function begins. */
+static bool is_mark(const char *name)
+{
+	static const char *const marks[] = {
+		"_text", "_stext", "_ftext", "etext", "_etext", "__etext", "__executable_start"
+	};
+
+	if (strncmp(name, "__start_", 8) == 0 || strncmp(name, "__stop_", 7) == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strcmp(name, marks[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Make functions of those labels that .eh_frame knows as such. No other symbol is at their start.
+ */
+static void find_untyped(struct symbol_index *index)
+{
+	for (size_t i = 0; i < index->n; i++) {
+		struct range *r = &index->ranges[i];
+		uint64_t end = is_label(r) ? frame_end_of(&index->frames, r->start) : 0;
+
+		if (end == 0)
+			continue;
+
+		const struct function f = function_of(index, r);
+
+		if (is_mark(f.symbol.name))
+			continue;
+		end = end < f.section_end ? end : f.section_end;
+		r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
+		r->symbol &= ~LABEL;
+	}
+}
+
 static uint64_t range_end(const struct range *r)
 {
 	return r->start + r->size;
@@ -224,9 +263,9 @@ static uint64_t next_start(const struct symbol_index *index, uint32_t i, const c
 }
 
 /* What is surely part of the function at @start, where functions between symbols are not known. */
-static uint64_t sure_end(const struct image *im, uint64_t start, uint64_t end)
+static uint64_t sure_end(const struct frames *frames, uint64_t start, uint64_t end)
 {
-	const uint64_t frame = frame_end_of(im, start);
+	const uint64_t frame = frame_end_of(frames, start);
 
 	if (frame == 0)
 		return start + 1;
@@ -237,7 +276,7 @@ static uint64_t sure_end(const struct image *im, uint64_t start, uint64_t end)
  * What says no size goes on to its section's end, the next one's start, the outer one's end, or
  * as far as .eh_frame says.
  */
-static void bound(const struct image *im, struct symbol_index *index, uint32_t i, uint32_t outer)
+static void bound(struct symbol_index *index, uint32_t i, uint32_t outer)
 {
 	struct range *r = &index->ranges[i];
 	struct function f = function_of(index, r);
@@ -246,12 +285,13 @@ static void bound(const struct image *im, struct symbol_index *index, uint32_t i
 	if (outer != NONE && range_end(&index->ranges[outer]) < end)
 		end = range_end(&index->ranges[outer]);
 	end = next_start(index, i, f.symbol.name, end);
-	end = index->has_static ? frame_end(im, r->start, end) : sure_end(im, r->start, end);
+	end = index->has_all ? frame_end(&index->frames, r->start, end)
+			     : sure_end(&index->frames, r->start, end);
 	r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
 }
 
 /* Each range is passed over by one later range at most, so this takes linear time. */
-static void find_outer(const struct image *im, struct symbol_index *index)
+static void find_outer(struct symbol_index *index)
 {
 	index->outer = xcalloc(index->n, sizeof(*index->outer));
 	for (uint32_t i = 0; i < index->n; i++) {
@@ -259,9 +299,35 @@ static void find_outer(const struct image *im, struct symbol_index *index)
 		uint32_t outer = reaching(index, i ? i - 1 : NONE, r->start);
 
 		if (r->size == 0 && !is_label(r))
-			bound(im, index, i, outer);
+			bound(index, i, outer);
 		index->outer[i] = reaching(index, outer, range_end(r));
 	}
+}
+
+/*
+ * Has every function that .eh_frame tells of a symbol? One that has none was left out of the
+ * tables, so others may have been, of which .eh_frame tells nothing. Stubs never have any.
+ */
+static bool has_symbols_of_frames(const struct image *im, const struct symbol_index *index)
+{
+	uint64_t furthest = 0, end;
+	size_t at = 0, n_stubs = 0;
+
+	for (uint32_t i = 0; i < index->frames.n; i++) {
+		uint64_t start = frames_start(&index->frames, i, &end);
+
+		for (; at < index->n && index->ranges[at].start < end; at++) {
+			const struct range *r = &index->ranges[at];
+			const uint64_t behind = r->start + (r->size ? r->size : 1);
+
+			furthest = behind > furthest ? behind : furthest;
+		}
+		if (furthest > start)
+			continue;
+		if (++n_stubs > MOST_STUB_FRAMES || !plt_holds(im, start))
+			return false;
+	}
+	return true;
 }
 
 static struct symbol_index *build_index(const struct image *im)
@@ -269,10 +335,13 @@ static struct symbol_index *build_index(const struct image *im)
 	struct symbol_index *index = xcalloc(1, sizeof(*index));
 
 	index->tables = tables_find(im);
-	index->has_static = image_has_symtab(im) || (im->debug && image_has_symtab(im->debug));
+	index->frames = frames_of(im);
 	collect(index);
 	merge_aliases(index);
-	find_outer(im, index);
+	find_untyped(index);
+	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
+			 has_symbols_of_frames(im, index);
+	find_outer(index);
 	return index;
 }
 

@@ -116,21 +116,36 @@ size_t symbol_index_bytes(const struct symbol_index *index);
 /* @name without "@VERSION", or with @suffix in its place. Lent by @im. */
 const char *image_cut_version(struct image *im, const char *name, const char *suffix);
 
-/*
- * Where the code ends that begins at @vaddr and says no size itself, by what .eh_frame tells of
- * it or of the next; @end where it tells nothing, and never more.
- */
-uint64_t frame_end(const struct image *im, uint64_t vaddr, uint64_t end);
+/* What .eh_frame_hdr and .eh_frame tell of functions; no rows where they tell nothing. Lent. */
+struct frames {
+	uint64_t vaddr; /* of .eh_frame_hdr */
+	const uint8_t *rows;
+	uint32_t n;
+	struct slice entries;
+	uint64_t entries_vaddr;
+};
+
+struct frames frames_of(const struct image *im);
 
 /* Without section headers, .eh_frame_hdr and .eh_frame are where a segment says. */
 void frames_find_sections(struct image *im);
 
+/* Where function @i begins, of those by rising address, and ends: one byte on if not told. */
+uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end);
+
+/*
+ * Where the code ends that begins at @vaddr and says no size itself, by what .eh_frame tells of
+ * it or of the next; @end where it tells nothing, and never more.
+ */
+uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
+
 /* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
-uint64_t frame_end_of(const struct image *im, uint64_t vaddr);
+uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
 
 void lines_free(struct lines *lines);
 
 /* The stub of a procedure linkage table at @vaddr, by the name of what it leads to. */
 bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
+bool plt_holds(const struct image *im, uint64_t vaddr);
 void plt_free(struct plt *plt);
 size_t plt_bytes(const struct plt *plt);

@@ -51,6 +51,7 @@ struct slots {
 	} * list;
 	size_t n, capacity;
 	size_t left; /* bytes to read: sections may overlap, and together be longer than the file */
+	size_t name_bytes; /* of names that were looked at */
 };
 
 static bool is_plt(const struct section *s)
@@ -108,10 +109,10 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 
 		if (!is_of_slot(im, r.type))
 			continue;
-		if (r.symbol && r.symbol < table.n) {
+		if (r.symbol && r.symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
 			Elf64_Sym entry = table_entry(&table, r.symbol);
 
-			slot.name = table_name(&table, &entry);
+			slot.name = table_name(&table, &entry, &slots->name_bytes);
 		}
 		array_push(slots->list, slots->n, slots->capacity, slot);
 	}
@@ -237,7 +238,7 @@ static struct plt *build_plt(const struct image *im)
 	return plt;
 }
 
-static bool is_in_plt(const struct image *im, uint64_t vaddr)
+bool plt_holds(const struct image *im, uint64_t vaddr)
 {
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *s = &im->sections[i];
@@ -260,7 +261,7 @@ static int holds(const void *vaddr, const void *stub)
 
 bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
-	if (!im->plt && !is_in_plt(im, vaddr))
+	if (!im->plt && !plt_holds(im, vaddr))
 		return false;
 	if (!im->plt)
 		im->plt = build_plt(im);
@@ -276,7 +277,7 @@ bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 	const char *name = stub->name;
 
 	/* A resolver that lies in a PLT itself would lead in circles. */
-	if (!name && stub->resolver && !is_in_plt(im, stub->resolver) &&
+	if (!name && stub->resolver && !plt_holds(im, stub->resolver) &&
 	    image_function_at(im, stub->resolver, &resolver) && resolver.vaddr == stub->resolver)
 		name = resolver.name;
 	if (!name)

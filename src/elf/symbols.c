@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/strtab.h"
 #include "elf/symbols.h"
 
@@ -80,16 +81,20 @@ Elf64_Sym table_entry(const struct table *table, uint32_t i)
 			    .st_size = narrow.st_size };
 }
 
-const char *table_name(const struct table *table, const Elf64_Sym *entry)
+const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes)
 {
 	if (entry->st_name >= table->strings.size)
 		return NULL;
 
 	const char *name = (const char *)table->strings.data + entry->st_name;
 
-	if (!name[0] || name[0] == '@' || strnlen(name, MAX_NAME) == MAX_NAME)
+	if (!name[0] || name[0] == '@')
 		return NULL;
-	return name;
+
+	const size_t n = strnlen(name, MAX_NAME);
+
+	*bytes += n;
+	return n == MAX_NAME ? NULL : name;
 }
 
 /* Of labels: "$x" and ".annobin_x" are marks of tools. */
@@ -136,7 +141,8 @@ static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint
 	return false;
 }
 
-bool table_function(const struct table *table, uint32_t i, struct function *ret)
+static bool measure_function(const struct table *table, uint32_t i, struct function *ret,
+			     size_t *bytes)
 {
 	Elf64_Sym entry = table_entry(table, i);
 	unsigned type = ELF64_ST_TYPE(entry.st_info);
@@ -148,7 +154,7 @@ bool table_function(const struct table *table, uint32_t i, struct function *ret)
 			return false;
 	}
 
-	const char *name = table_name(table, &entry);
+	const char *name = table_name(table, &entry, bytes);
 	uint64_t most = end - entry.st_value;
 
 	if (!name || !is_code(type, name))
@@ -163,6 +169,26 @@ bool table_function(const struct table *table, uint32_t i, struct function *ret)
 		.is_global = ELF64_ST_BIND(entry.st_info) != STB_LOCAL,
 	};
 	return true;
+}
+
+bool table_function(const struct table *table, uint32_t i, struct function *ret)
+{
+	size_t bytes = 0;
+
+	return measure_function(table, i, ret, &bytes);
+}
+
+bool table_next(struct table_walk *walk, struct function *ret)
+{
+	const struct table *table = walk->table;
+
+	while (walk->n < table->n && walk->name_bytes < MOST_NAME_BYTES)
+		if (measure_function(table, walk->n++, ret, &walk->name_bytes))
+			return true;
+	if (walk->n < table->n)
+		log_warn_once("%s: not all symbols are read: names of more than %zu MiB",
+			      table->of->name, MOST_NAME_BYTES >> 20);
+	return false;
 }
 
 /* "memcpy" of "memcpy@@GLIBC_2.14". Copies take at most as much memory as the files have bytes. */
@@ -189,11 +215,12 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 {
 	struct tables tables = tables_find(im);
 
-	for (size_t t = 0; t < ARRAY_SIZE(tables.all); t++)
-		for (uint32_t i = 0; i < tables.all[t].n; i++) {
-			struct function f;
+	for (size_t t = 0; t < ARRAY_SIZE(tables.all); t++) {
+		struct table_walk walk = { .table = &tables.all[t] };
+		struct function f;
 
-			if (!table_function(&tables.all[t], i, &f) || f.is_label)
+		while (table_next(&walk, &f)) {
+			if (f.is_label)
 				continue;
 			f.symbol.name = image_cut_version(im, f.symbol.name, "");
 
@@ -201,16 +228,18 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 			if (result)
 				return result;
 		}
+	}
 	return 0;
 }
 
 bool image_has_symtab(const struct image *im)
 {
 	struct table table = table_find(im, SHT_SYMTAB);
+	struct table_walk walk = { .table = &table };
 	struct function f;
 
-	for (uint32_t i = 0; i < table.n; i++)
-		if (table_function(&table, i, &f) && !f.is_label)
+	while (table_next(&walk, &f))
+		if (!f.is_label)
 			return true;
 	return false;
 }

@@ -12,6 +12,12 @@
 
 _Static_assert(MOST_SYMBOLS <= TABLE_MOST, "every symbol that is read has a number");
 
+/*
+ * The names of a table may all be one that is as long as can be: bytes of names are looked at as
+ * many as the most symbols have at 64 each, more than those of browsers with all their templates.
+ */
+#define MOST_NAME_BYTES ((size_t)64 * MOST_SYMBOLS)
+
 /* Lent by its image. */
 struct table {
 	const struct image *of;
@@ -43,8 +49,11 @@ struct table dynamic_table(const struct image *im);
 /* @i is below n. */
 Elf64_Sym table_entry(const struct table *table, uint32_t i);
 
-/* NULL where it has none, or one too long. Its version is not cut. */
-const char *table_name(const struct table *table, const Elf64_Sym *entry);
+/*
+ * NULL where it has none, or one too long. Its version is not cut. *@bytes: how many were looked
+ * at is added.
+ */
+const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t *bytes);
 
 /* A function with its version, and where its section (or else segment) ends. */
 struct function {
@@ -55,3 +64,13 @@ struct function {
 
 /* Symbol @i; false: not a function or label that is defined here, in code, with a name. */
 bool table_function(const struct table *table, uint32_t i, struct function *ret);
+
+/* All of a table, from { .table }. */
+struct table_walk {
+	const struct table *table;
+	uint32_t n;        /* the number of the last one given, and 1 */
+	size_t name_bytes; /* of names that were looked at */
+};
+
+/* The next function or label; false: no more. Too many bytes of names end it, which is told. */
+bool table_next(struct table_walk *walk, struct function *ret);

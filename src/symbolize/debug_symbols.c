@@ -71,8 +71,6 @@ void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, con
 	struct error e;
 	int err;
 
-	if (image_has_symtab(im))
-		return;
 	err = debug_file_find(im, root, path, &debug, &e);
 	if (err && root >= 0)
 		err = debug_file_find(im, -1, path, &debug, &e);
@@ -82,10 +80,12 @@ void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, con
 		log_warn_once("%s", e.text);
 	else if (err && err != -ENOENT)
 		log_debug("not taken: %s", e.text);
-	if (err && ds->servers)
+	/* A .symtab may have been stripped in part, but most have all: that is not worth waiting.
+	 */
+	if (err && ds->servers && !image_has_symtab(im))
 		err = ask_servers(ds, im, name, &debug, &e);
 	if (err)
-		log_debug("exported functions only: %s", e.text);
+		log_debug("no symbols but its own: %s", e.text);
 	else
 		image_set_debug(im, debug);
 }

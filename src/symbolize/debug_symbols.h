@@ -1,7 +1,7 @@
 /*
- * symbolize/debug_symbols.h - where the symbols of a stripped file are looked for: in its debug
- * file, as the process sees the file system, then as we do; in the file itself
- * (.gnu_debugdata); then on servers.
+ * symbolize/debug_symbols.h - where the symbols of a file are looked for that was stripped, wholly
+ * or in part: in its debug file, as the process sees the file system, then as we do; in the file
+ * itself (.gnu_debugdata); then on servers, if it has no .symtab.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct debug_symbols *debug_symbols_new(bool asks_servers);
 void debug_symbols_free(struct debug_symbols *ds);
 
 /*
- * Give @im what there is of symbols for it, unless it has them itself. @path is where processes
+ * Give @im what there is of symbols for it beside its own. @path is where processes
  * of @root have it, a directory's descriptor that is kept (-1: our own); @name is for messages. Not
  * having found any is no error.
  */

@@ -113,6 +113,14 @@ def test_symbols_packed_into_the_program(workload, stripped):
     assert expected and found == expected
 
 
+def test_symbols_packed_into_a_program_with_some_symbols(workload, stripped):
+    program, debug = stripped
+    sh("strip -s -K main -o {p} {f}; xz -k {d}", f=workload_path("syscalls"), p=program, d=debug)
+    sh("objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
+    found, expected, _ = trace(workload(str(program), "getppid", 200, 100))
+    assert expected and found == expected
+
+
 def test_symbols_of_another_build_packed_into_the_program(workload, stripped):
     program, debug = stripped
     sh("objcopy --only-keep-debug {f} {d}; xz -k {d}", f=workload_path("deep"), d=debug)
@@ -246,6 +254,14 @@ def test_servers_are_not_asked_for_what_is_here(workload, stripped, server, tmp_
     sh("xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)
     found, expected, _ = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
     assert expected and found == expected
+    assert build_id(program) not in server.asked
+
+
+def test_servers_are_not_asked_for_a_program_with_some_symbols(workload, stripped, server, tmp_path):
+    program, _ = stripped
+    sh("strip -s -K main -o {p} {f}", f=workload_path("syscalls"), p=program)
+    _, expected, result = trace(workload(str(program), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and "main" in result.out
     assert build_id(program) not in server.asked
 
 

@@ -460,6 +460,77 @@ static void hash_tables_that_make_no_sense_do_no_harm(void **state)
 /* build IDs */
 
 /* The kernel tells each of 1 to 20 bytes; files that it does not tell apart have no debug file. */
+#define N_LONG 5000
+#define LONG_BYTES 65530
+
+struct long_names {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[4];
+	Elf64_Sym symbols[N_LONG];
+	char name[LONG_BYTES + 1];
+};
+
+/* Its functions, one at each byte of its code, have all the same long name. */
+static struct image *open_long_names(void)
+{
+	static struct long_names file;
+	struct image *im = NULL;
+
+	file.header = (Elf64_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+						 ELFDATA2LSB, EV_CURRENT },
+				    .e_type = ET_DYN,
+				    .e_machine = EM_X86_64,
+				    .e_version = EV_CURRENT,
+				    .e_shoff = offsetof(struct long_names, sections),
+				    .e_ehsize = sizeof(Elf64_Ehdr),
+				    .e_shentsize = sizeof(Elf64_Shdr),
+				    .e_shnum = 4 };
+	file.sections[1] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
+					 .sh_flags = SHF_EXECINSTR | SHF_ALLOC,
+					 .sh_addr = 0x1000,
+					 .sh_size = N_LONG };
+	file.sections[2] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+					 .sh_offset = offsetof(struct long_names, symbols),
+					 .sh_size = sizeof(file.symbols),
+					 .sh_entsize = sizeof(Elf64_Sym),
+					 .sh_link = 3 };
+	file.sections[3] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+					 .sh_offset = offsetof(struct long_names, name),
+					 .sh_size = sizeof(file.name) };
+	memset(file.name, 'a', LONG_BYTES);
+	for (size_t i = 0; i < N_LONG; i++)
+		file.symbols[i] = (Elf64_Sym){ .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+					       .st_shndx = 1,
+					       .st_value = 0x1000 + i };
+	assert_int_equal(image_open_memory((const uint8_t *)&file, sizeof(file), "x", &im, NULL),
+			 0);
+	return im;
+}
+
+static int count(void *context, const struct image_symbol *symbol)
+{
+	(void)symbol;
+	++*(size_t *)context;
+	return 0;
+}
+
+/* A file of no great size could else say names of any number of bytes. */
+static void names_without_end_are_not_all_read(void **state)
+{
+	(void)state;
+	const size_t most = ((size_t)256 << 20) / LONG_BYTES + 1;
+	cleanup(image_freep) struct image *im = open_long_names();
+	struct image_symbol s;
+	size_t n = 0;
+
+	assert_int_equal(image_each_function(im, count, &n), 0);
+	assert_int_equal(n, most);
+	assert_true(image_function_at(im, 0x1000 + most - 2, &s));
+	assert_int_equal(s.vaddr, 0x1000 + most - 2);
+	assert_true(!image_function_at(im, 0x1000 + N_LONG - 1, &s) ||
+		    s.vaddr == 0x1000 + most - 1);
+}
+
 static void a_build_id_is_what_the_kernel_tells(void **state)
 {
 	static const struct {
@@ -548,6 +619,7 @@ int main(void)
 		cmocka_unit_test(symbols_whose_sections_were_moved_are_found_by_address),
 		cmocka_unit_test(without_section_headers_symbols_are_found_as_the_linker_does),
 		cmocka_unit_test(hash_tables_that_make_no_sense_do_no_harm),
+		cmocka_unit_test(names_without_end_are_not_all_read),
 		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
 		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
 		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),

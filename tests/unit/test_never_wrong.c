@@ -268,7 +268,12 @@ static const char source[] =
 	"        \".type behind2, @function; behind2: nop; nop; ret; .size behind2, 3\\n\"\n"
 	"        \".cfi_startproc; nop; .globl inside_out; .type inside_out, @function\\n\"\n"
 	"        \"inside_out: nop; ret; .type behind3, @function; behind3: nop; ret\\n\"\n"
-	"        \".size behind3, 2; .cfi_endproc\\n\");\n"
+	"        \".size behind3, 2; .cfi_endproc; .skip 9, 0xcc\\n\"\n"
+	"        \".globl untyped; untyped: .cfi_startproc; nop; nop; ret; .cfi_endproc\\n\"\n"
+	"        \"nop; ret; .skip 9, 0xcc\\n\");\n"
+	"extern const char __start_marked[];\n"
+	"__attribute__((section(\"marked\"), used)) static int first(void) { return 7; }\n"
+	"KEEP const void *mark(void) { return __start_marked; }\n"
 	"KEEP int exported(int n) { if (n > 9999) ends(); return apart(n) + apart_too(n); }\n"
 	"#ifndef LIBRARY\n"
 	"int main(int n, char **v) { (void)v; return exported(n) == 77; }\n"
@@ -310,6 +315,8 @@ static int make_files(void **state)
 		"$cc -shared -fPIC -DLIBRARY $here all.c -o before && "
 		"$cc -shared -fPIC -DLIBRARY $here all.c -Wl,-Ttext-segment=0x21371000 -o moved && "
 		"strip moved && "
+		"for f in plain library; do "
+		"  strip -s -K exported -K bare -K framed -o $f.some $f.full || exit 1; done && "
 		"mkdir .debug && cp link.debug .debug/ && "
 		"objcopy --add-gnu-debuglink=link.debug link");
 }
@@ -332,6 +339,20 @@ static bool has_name(struct image *im, const char *name)
 static void set_debug_file(struct image *im, const char *name)
 {
 	image_set_debug(im, open_image(name));
+}
+
+/* That readelf lists: any symbol's. */
+static uint64_t address_of(const char *file, const char *name)
+{
+	cleanup(oracle_fini) struct oracle o = {};
+	cleanup_free char *path = in_folder(file);
+
+	list_symbols(&o, path);
+	for (size_t i = 0; i < o.n; i++)
+		if (strcmp(o.list[i].name, name) == 0)
+			return o.list[i].start;
+	fail_msg("%s has no %s", file, name);
+	return 0;
 }
 
 static const char *const made[] = { "plain", "static", "library", "segments", "link" };
@@ -452,6 +473,46 @@ static void code_without_a_size_ends_at_the_next_symbol_or_frame(void **state)
 	assert_true(image_function_at(im, bare2 + 14, &s) && strcmp(s.name, "bare2") == 0);
 	assert_true(image_function_at(im, framed + 1, &s) && strcmp(s.name, "framed") == 0);
 	assert_false(image_function_at(im, framed + 2, &s)); /* as .eh_frame says */
+}
+
+/* "strip -K": a .symtab, but what is behind a function in it is not known any better. */
+static void of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("plain.some");
+	uint64_t bare = find(im, "bare").symbol.vaddr;
+	uint64_t framed = find(im, "framed").symbol.vaddr;
+	struct image_symbol s;
+
+	assert_true(image_has_symtab(im) && !has_name(im, "ends"));
+	assert_true(image_function_at(im, bare, &s) && strcmp(s.name, "bare") == 0);
+	assert_false(image_function_at(im, bare + 1, &s));
+	assert_true(image_function_at(im, framed + 1, &s) && strcmp(s.name, "framed") == 0);
+	assert_false(image_function_at(im, framed + 2, &s));
+}
+
+static void a_label_is_a_function_where_frames_say_so(void **state)
+{
+	static const char *const names[] = { "library", "library.full" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup(image_freep) struct image *im = open_image(names[i]);
+		cleanup(image_freep) struct image *full = open_image("library.full");
+		/* From readelf, as what is no function is not listed. */
+		uint64_t untyped = address_of("library.full", "untyped");
+		uint64_t label = address_of("library.full", "label");
+		uint64_t first = find(full, "first").symbol.vaddr;
+		struct image_symbol s;
+
+		assert_true(image_function_at(im, untyped + 2, &s));
+		assert_string_equal(s.name, "untyped");
+		assert_true(s.vaddr == untyped && s.size == 3);
+		assert_false(image_function_at(im, untyped + 3, &s));
+		assert_false(image_function_at(im, label, &s));
+		assert_true(address_of(names[i], "__start_marked") == first);
+		assert_int_equal(image_function_at(im, first, &s), i == 1);
+	}
 }
 
 /* Where debug files are looked for, and which are taken. */
@@ -710,6 +771,8 @@ int main(void)
 		cmocka_unit_test(unstripped_files_are_right_by_themselves),
 		cmocka_unit_test(a_file_that_was_moved_is_named_where_it_is_now),
 		cmocka_unit_test(code_without_a_size_ends_at_the_next_symbol_or_frame),
+		cmocka_unit_test(a_label_is_a_function_where_frames_say_so),
+		cmocka_unit_test(of_a_file_with_some_symbols_code_without_a_size_is_what_is_sure),
 		cmocka_unit_test(by_debuglink_a_file_of_that_checksum_is_taken),
 		cmocka_unit_test(a_debug_file_of_another_build_is_not_taken),
 		cmocka_unit_test(what_is_no_regular_file_does_not_block),
