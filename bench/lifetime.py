@@ -105,6 +105,7 @@ def start(setup, table):
         for r in range(3 * setup.rounds):
             setup.progress(f"start: round {r + 1} of {3 * setup.rounds}")
             for name, _, job in jobs:
+                time.sleep(0.3)  # or each waits for RCU, behind what the one before has taken away
                 got[name].append(attempt(setup, name, job) or (None, None))
     for name, most, _ in jobs:
         live = middle([seconds for seconds, _ in got[name]])
