@@ -14,10 +14,6 @@ struct pt_regs {
 	unsigned long ip, cs, flags, sp, ss;
 };
 
-/* arch/x86/entry/syscalls/syscall_64.tbl */
-#define NR_EXECVE 59
-#define NR_EXECVEAT 322
-
 #define CS_USER_64 0x33 /* __USER_CS; __USER32_CS is 0x23, and 0 is a kernel thread's */
 #define CS_RING_MASK 3
 

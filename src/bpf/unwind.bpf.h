@@ -90,14 +90,16 @@ static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 
 static __always_inline int next_rule(struct scratch_slot *slot)
 {
-	int end;
+	const bool is_at_entry = slot->is_at_entry;
+	int end = known_rule(slot, unwind_look_up_at(&slot->regs));
 
-	if (slot->is_at_entry) {
+	if (is_at_entry) {
+		/* A function that is jumped to (FUNC.cold) has a row that knows better. */
 		slot->is_at_entry = 0;
-		slot->rule = UNWIND_AT_ENTRY;
+		if (end || slot->rule.how == UNWIND_NO_ROW || is_by_frames(slot->rule))
+			slot->rule = UNWIND_AT_ENTRY;
 		return UNWIND_GOES_ON;
 	}
-	end = known_rule(slot, unwind_look_up_at(&slot->regs));
 	if (slot->regs.is_exact)
 		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
 	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
@@ -273,14 +275,13 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 }
 
 /*
- * In a system call orig_ax is its number, and ip is behind the instruction; but behind an exec that
- * is over and has not returned yet, it is where the new program begins.
+ * In a system call orig_ax is its number, and ip is behind the instruction, which has put it into
+ * rcx, too. Not so where the program goes on elsewhere: where a new program begins, at a signal's
+ * handler, at the instruction once more.
  */
 static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 {
-	const bool is_exec = regs->orig_ax == NR_EXECVE || regs->orig_ax == NR_EXECVEAT;
-
-	return (long)regs->orig_ax == -1 || (is_exec && !regs->ax);
+	return (long)regs->orig_ax == -1 || regs->cx != regs->ip;
 }
 
 /* No words where there is no user stack (kernel threads). Returns KEY_* flags. */

@@ -194,9 +194,10 @@ static void find_entries(struct image *im, const struct frames *t)
 void frames_find_sections(struct image *im)
 {
 	const struct segment *h = &im->frame_header;
+	const struct section *own = section_named(im, ".eh_frame");
 	struct frames found;
 
-	if (im->n_sections || !h->file_bytes)
+	if ((own && section_bytes(im, own).size) || !h->file_bytes)
 		return;
 	im->frames[0] = (struct section){ .name = ".eh_frame_hdr",
 					  .vaddr = h->vaddr,

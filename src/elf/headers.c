@@ -202,12 +202,12 @@ int image_read_headers(struct image *im, struct error *e)
 
 const struct section *section_named(const struct image *im, const char *name)
 {
-	for (size_t i = 0; i < im->n_sections; i++)
-		if (strcmp(im->sections[i].name, name) == 0)
-			return &im->sections[i];
 	for (size_t i = 0; i < ARRAY_SIZE(im->frames); i++)
 		if (im->frames[i].name && strcmp(im->frames[i].name, name) == 0)
 			return &im->frames[i];
+	for (size_t i = 0; i < im->n_sections; i++)
+		if (strcmp(im->sections[i].name, name) == 0)
+			return &im->sections[i];
 	return NULL;
 }
 

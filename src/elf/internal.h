@@ -72,8 +72,9 @@ struct image {
 	struct slice *notes; /* segments of them */
 	size_t n_notes;
 	struct segment frame_header; /* PT_GNU_EH_FRAME; no bytes where there is none */
-	struct section frames[2];    /* of a file without section headers: by that segment */
-	struct slice dynamic;       /* what the dynamic linker is told; empty where there is none */
+	struct section
+		frames[2];    /* by that segment, of a file whose section headers tell of none */
+	struct slice dynamic; /* what the dynamic linker is told; empty where there is none */
 	struct symbol_index *index; /* NULL until the first look-up */
 	struct lines *lines;        /* NULL until source lines are asked for */
 	struct plt *plt;            /* NULL until an address in a PLT is looked up */

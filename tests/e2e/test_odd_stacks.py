@@ -103,6 +103,35 @@ def test_code_that_nothing_is_said_of_is_no_root(workload):
     assert sum(n for _, n in bare) == 5 and all(parts[0].startswith("[cut: no ") for parts, _ in bare), result
 
 
+# --- where nobody has called ---
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_a_part_of_a_function_that_is_jumped_to(workload):
+    """Its frame was made before: what lies on top of the stack is no return address."""
+    work = workload("entries-nofp", 20)
+    with Tool([*DWARF, "-p", work.pid, f"{workload_path('entries-nofp')}:cold_part"]) as tool:
+        tool.wait_live()
+        work.run()
+        ((parts, n),) = read_folded(tool.end().ok().out)
+    assert n == 20 and parts[0] == "_start" and parts[-4:] == ["main", "work_run", "run", "cold_part"], parts
+
+
+def test_a_signal_at_the_end_of_a_system_call(workload):
+    """The second of two finds the program at the first one's handler, which has not begun."""
+    work = workload("entries-nofp", 20)
+    with snoop(*DWARF, "-p", work.pid, "t:signal:signal_deliver") as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    lines = [parts[1:] for parts, n in read_folded(result.out) for _ in range(n)]
+    first = [parts for parts in lines if "on_signal" not in parts]
+    second = [parts for parts in lines if parts[-1] == "on_signal"]
+    assert len(first) == len(second) == 20 and len(lines) == 40, result
+    assert all(parts[0] == "_start" and parts[-1 - parts[::-1].index("run")] == "run" for parts in lines), result
+    assert all("two_at_once" in parts for parts in second), result
+
+
 # --- what comes and goes ---
 
 

@@ -13,7 +13,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow entries) \
 	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
 	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first
 
