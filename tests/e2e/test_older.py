@@ -22,6 +22,7 @@ def below():
     return {}
 
 
+@machine
 def test_stacks_are_whole(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
     result, expected = trace(work, *OLDER, "-p", work.pid, GETPPID)
@@ -36,7 +37,7 @@ def test_at_a_function(workload):
 
 
 @pytest.mark.parametrize("total", [1024, *here(5, 127, 128, 1025)])
-@pytest.mark.parametrize("program", [None, STACKSNOOP], ids=["rows", "events"])
+@pytest.mark.parametrize("program", [None, *here(STACKSNOOP)], ids=["rows", "events"])
 def test_of_any_depth(workload, below, program, total):
     outer = frames_below(below, workload, WALK)
     depth = max(total - len(outer) - 4, 16)
@@ -81,7 +82,7 @@ def test_no_frame_is_made_up_where_libraries_take_turns(workload):
     assert all(parts[0].startswith("[cut: no ") or parts[-3] == "run" for parts, _ in lines), result
 
 
-@pytest.mark.parametrize("program", ["stackcount", "stacksnoop"])
+@pytest.mark.parametrize("program", ["stackcount", *here("stacksnoop")])
 def test_the_verifier_takes_it(program):
     with Tool(["--debug", *OLDER[:5], GETPPID], program=workload_path("../" + program)) as tool:
         tool.wait_live()

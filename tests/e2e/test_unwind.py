@@ -250,7 +250,7 @@ def test_tables_that_are_not_used_make_room(tmp_path):
 def test_older_kernels_walk_by_frame_pointers_and_say_so(workload, how):
     work = workload("syscalls", "getppid", 100, 50)
     result, expected = trace(work, "--unwind", how, "-U", "-f", "-p", work.pid, GETPPID)
-    assert result.ok().err.count("unwind tables need Linux 5.17") == 1
+    assert result.ok().err.count("unwind tables need Linux 5.15") == 1
     assert chains(result) == expected
 
 
