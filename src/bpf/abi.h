@@ -294,7 +294,7 @@ struct trace_config {
 	__u32 asks_kernel;       /* with @unwind: what is mapped is found by bpf_find_vma() */
 	__u32 never;             /* 0 */
 	__u32 no_recent_rules;   /* each frame's rule is looked up: what they bring is measured */
-	struct vma_offsets vma;  /* with @unwind: files that are mapped are found by these */
+	struct vma_offsets vma;  /* with @unwind: where the kernel has what it is asked for */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 72 + 88 + 56 + MAX_CPUS / 8, "abi");

@@ -37,16 +37,11 @@ __noinline int load_word(struct scratch_slot *slot, __u32 place)
 	return chunk != NULL;
 }
 
-static __always_inline __u32 number_in(__u64 word, __u32 place)
-{
-	return (__u32)(word >> (place % 8 * 8));
-}
-
 /* The number that lies at @place, 4 bytes; 0 if there is none. */
 static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
 {
 	load_word(slot, place);
-	return number_in(slot->word, place);
+	return (__u32)(slot->word >> (place % 8 * 8));
 }
 
 #define PLACE(at, type, i, member) \

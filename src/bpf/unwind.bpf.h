@@ -277,11 +277,11 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 /*
  * In a system call orig_ax is its number, and ip is behind the instruction, which has put it into
  * rcx, too. Not so where the program goes on elsewhere: where a new program begins, at a signal's
- * handler, at the instruction once more.
+ * handler, at the instruction once more. (What 32-bit programs call by leaves their ecx alone.)
  */
 static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 {
-	return (long)regs->orig_ax == -1 || regs->cx != regs->ip;
+	return (long)regs->orig_ax == -1 || (regs->cs == CS_USER_64 && regs->cx != regs->ip);
 }
 
 /* No words where there is no user stack (kernel threads). Returns KEY_* flags. */

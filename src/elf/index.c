@@ -12,13 +12,12 @@
  * A size that is not said is the trap: up to the next symbol there may be functions
  * that this table does not have. So .eh_frame is asked, and labels without a type end
  * such a function too. They name nothing: what they are is not known. But one at which .eh_frame
- * says that a function begins is that function: assembly without ".type", but with
- *".cfi_startproc".
+ * says that a function begins is that function: assembly with ".cfi_startproc", and no ".type".
  *
- * Where there is no .symtab at all, or one with some functions alone ("strip -s -K main"), what
- *lies behind such a function may be any number of static ones: musl exports memset, written in
- *assembly, and has clone behind it. There only .eh_frame says how long it is, if it has an entry
- *that begins with it; else its first byte alone is surely its.
+ * Where there is no .symtab at all, or one with some functions alone ("strip -s -K main"),
+ * behind such a function there may be any number of static ones: musl exports memset, written in
+ * assembly, and has clone behind it. There only .eh_frame says how long it is, if it has an
+ * entry that begins with it; else its first byte alone is surely its.
  */
 #include <stdlib.h>
 #include <string.h>

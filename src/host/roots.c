@@ -80,7 +80,11 @@ static const struct root *find(const struct roots *r, int fd)
 
 bool roots_is_one(const struct roots *r, int a, int b)
 {
-	const struct root *one = find(r, a), *other = find(r, b);
+	const struct root *one, *other;
 
-	return a == b || (one && other && one->dev == other->dev && one->inode == other->inode);
+	if (a == b)
+		return true;
+	one = find(r, a);
+	other = find(r, b);
+	return one && other && one->dev == other->dev && one->inode == other->inode;
 }

@@ -255,7 +255,7 @@ def test_a_32_bit_program():
     with Tool([*DWARF, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
         result = tool.wait().ok()
     found = {tuple(parts): n for parts, n in read_folded(result.out)}
-    assert found == {("[unknown]", "begin"): 1, ("[unknown]", "begin", "run", "branch", "hit"): 50}, result
+    assert found == {("[unknown]", "leave"): 1, ("[unknown]", "begin", "run", "branch", "hit"): 50}, result
 
 
 @machine
