@@ -51,7 +51,8 @@ static uint32_t wakeup_bytes(const struct sideband_options *options)
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 {
 	const struct sideband_options options = { .ring_bytes = s->options.ring_bytes,
-						  .wakeup_bytes = wakeup_bytes(&s->options) };
+						  .wakeup_bytes = wakeup_bytes(&s->options),
+						  .birth = s->options.birth };
 	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
 	int err = sideband_cpu_open(cpu, &options, &c, e);
 

@@ -12,12 +12,13 @@
 #include "host/mappings.h"
 
 enum process_event_type {
-	PROCESS_FORK, /* a new process; a new thread of it when @pid is @parent_pid */
-	PROCESS_EXEC, /* another program: nothing of what was mapped is left */
-	PROCESS_COMM, /* thread @tid has named itself */
-	PROCESS_MAP,  /* mapped executable, or made executable: replaces what it overlaps */
-	PROCESS_EXIT, /* thread @tid has ended */
-	PROCESS_LOST, /* events are missing */
+	PROCESS_FORK,  /* a new process; a new thread of it when @pid is @parent_pid */
+	PROCESS_SHARE, /* the process that thread @tid made last has the memory of its maker */
+	PROCESS_EXEC,  /* another program: nothing of what was mapped is left */
+	PROCESS_COMM,  /* thread @tid has named itself */
+	PROCESS_MAP,   /* mapped executable, or made executable: replaces what it overlaps */
+	PROCESS_EXIT,  /* thread @tid has ended */
+	PROCESS_LOST,  /* events are missing */
 };
 
 /*
@@ -32,8 +33,9 @@ struct process_event {
 	enum process_event_type type;
 	uint32_t pid, tid;
 	uint32_t parent_pid, parent_tid; /* FORK */
-	uint64_t time;                   /* ns of CLOCK_MONOTONIC, as bpf_ktime_get_ns() */
-	const char *comm;                /* EXEC, COMM */
+	bool is_share_told; /* FORK: if it has its parent's memory (CLONE_VM), SHARE comes next */
+	uint64_t time;      /* ns of CLOCK_MONOTONIC, as bpf_ktime_get_ns() */
+	const char *comm;   /* EXEC, COMM */
 
 	/* MAP. A file whose path the kernel could not make is "[path too long]", with no inode. */
 	struct mapping map;
@@ -53,6 +55,7 @@ struct sideband_options {
 	uint32_t ring_bytes;   /* of each CPU, a power of two; 0: by the number of CPUs */
 	uint32_t wakeup_bytes; /* in one CPU's ring until the descriptor is readable; 0: 4096, */
 	bool is_patient;       /* or then, who reads now and then anyway, a quarter of the ring */
+	uint64_t birth;        /* the id of tracepoint task:task_newtask, for SHARE; 0: not known */
 };
 
 struct sideband;
@@ -60,7 +63,7 @@ struct sideband;
 /*
  * Follow all processes, from now on. Rings are made smaller where the user may not lock so much.
  * Errors: -EACCES/-EPERM, the message says what is missing; -ENOMEM not even the smallest rings
- * may be locked; -EMFILE (two descriptors for each CPU); others from opening.
+ * may be locked; -EMFILE (three descriptors for each CPU); others from opening.
  */
 must_check int sideband_open(const struct sideband_options *options, struct sideband **ret,
 			     struct error *e);

@@ -1,12 +1,19 @@
 /*
- * Each CPU has two events, which write into one ring: what a CPU's tasks do is told by that CPU.
+ * Each CPU has three events, which write into one ring: what a CPU's tasks do is told by that CPU.
+ *
  * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
  * its build ID. The kernel asks the event that was opened last first, so a build ID comes before
  * the record that it is of.
+ *
+ * The third one is a tracepoint, for what a FORK record does not say: that parent and child have
+ * one memory. The kernel writes that record, and comes to the tracepoint then, before the child
+ * runs. Few are made so (vfork(2), posix_spawn(3)), and a filter leaves all others out.
  */
 #include "host/sideband_cpu.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -49,6 +56,7 @@ void sideband_cpu_free(struct sideband_cpu *c)
 		return;
 	if (c->memory)
 		(void)munmap(c->memory, c->n_bytes);
+	cleanup_close_fd(&c->birth_fd);
 	cleanup_close_fd(&c->build_id_fd);
 	cleanup_close_fd(&c->fd); /* and so it leaves the epoll set */
 	free(c);
@@ -104,13 +112,48 @@ static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 	}
 }
 
+/* A sample that ends as all other records do: with its time, and whose it is. */
+static int open_births(uint32_t cpu, const struct sideband_options *options)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = options->birth,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
+		.sample_id_all = 1,
+		.watermark = 1,
+		.wakeup_watermark = options->wakeup_bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Without, who is told of a child asks for its memory in time, or does not know. */
+static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
+{
+	char filter[80];
+
+	c->birth_fd = options->birth ? open_births(c->cpu, options) : -1;
+	if (c->birth_fd < 0)
+		return;
+	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
+		       CLONE_VM, CLONE_THREAD);
+	c->ring.tells_shares = ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0 &&
+			       ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) == 0;
+	if (!c->ring.tells_shares)
+		cleanup_close_fd(&c->birth_fd);
+}
+
 int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 		      struct sideband_cpu **ret, struct error *e)
 {
 	cleanup(sideband_cpu_freep) struct sideband_cpu *c = xcalloc(1, sizeof(*c));
 
 	c->cpu = cpu;
-	c->build_id_fd = -1;
+	c->build_id_fd = c->birth_fd = -1;
 	c->fd = open_event(cpu, options->wakeup_bytes, false);
 	if (c->fd < 0)
 		return cannot_open(e);
@@ -120,6 +163,7 @@ int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 	if (err)
 		return err;
 	add_build_ids(c, options->wakeup_bytes);
+	add_births(c, options);
 	*ret = TAKE(c);
 	return 0;
 }

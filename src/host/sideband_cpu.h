@@ -5,7 +5,7 @@
 
 struct sideband_cpu {
 	uint32_t cpu;
-	int fd, build_id_fd; /* -1: none */
+	int fd, build_id_fd, birth_fd; /* -1: none */
 	void *memory;
 	size_t n_bytes;
 	bool has_gone; /* the owner's: offline */

@@ -8,6 +8,7 @@
  *	        the 24 bytes: u32 maj, min; u64 ino, ino_generation
  *	        or, for an event with attr.build_id: u8 size, 3 unused; u8 build_id[20]
  *	LOST    u64 id, lost
+ *	SAMPLE  u32 pid, tid
  *	trailer u64 time, id
  *
  * PERF_RECORD_MISC_MMAP_BUILD_ID says that it is a build ID. But the kernel sets it and never
@@ -176,6 +177,13 @@ static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct pro
 	return RECORD_EVENT;
 }
 
+/* Of the tracepoint: no other event samples. */
+static enum record_meaning parse_sample(struct bytes *b, uint16_t misc, struct process_event *ret)
+{
+	(void)misc;
+	return take_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
+}
+
 static const struct {
 	uint32_t record;
 	enum process_event_type type;
@@ -186,6 +194,7 @@ static const struct {
 	{ PERF_RECORD_MMAP2, PROCESS_MAP, parse_map },
 	{ PERF_RECORD_EXIT, PROCESS_EXIT, parse_task },
 	{ PERF_RECORD_LOST, PROCESS_LOST, parse_lost },
+	{ PERF_RECORD_SAMPLE, PROCESS_SHARE, parse_sample },
 };
 
 /* Of an event that is there for build IDs: it also tells of tasks, unasked. */

@@ -40,9 +40,10 @@ struct history {
 	struct life **heads;   /* the newest life of each process */
 	size_t n_heads, cap_heads;
 	size_t n_lives, n_last_lives;
-	size_t n_last_drop; /* lives, when the oldest were dropped last */
-	uint64_t n_dropped; /* lives that were hit */
-	size_t bytes;       /* of lives */
+	size_t n_last_drop;  /* lives, when the oldest were dropped last */
+	uint64_t n_dropped;  /* lives that were hit */
+	size_t bytes;        /* of lives */
+	struct u64_map made; /* of threads: the process that each made last */
 	uint64_t period;
 	int own_root;
 };
@@ -133,6 +134,7 @@ void history_free(struct history *h)
 	}
 	free(h->heads);
 	u64_map_fini(&h->newest);
+	u64_map_fini(&h->made);
 	free(h);
 }
 
@@ -271,12 +273,13 @@ static void set_comm(struct life *life, const char *comm)
 }
 
 /*
- * No record says so. A memory that is shared now was so from the beginning; a child that has ended,
- * or runs another program by now, had little time to use what its parent mapped meanwhile.
+ * Where no record says so. A memory that is shared now was so from the beginning; a child that has
+ * ended, or runs another program by now, cannot be asked for.
  */
 static bool shares_memory(const struct process_event *event)
 {
-	return syscall(SYS_kcmp, event->parent_pid, event->pid, KCMP_VM, 0, 0) == 0;
+	return !event->is_share_told &&
+	       syscall(SYS_kcmp, event->parent_pid, event->pid, KCMP_VM, 0, 0) == 0;
 }
 
 static struct memory *memory_of_child(struct history *h, struct life *parent,
@@ -284,6 +287,26 @@ static struct memory *memory_of_child(struct history *h, struct life *parent,
 {
 	return shares_memory(event) ? memory_share(parent->memory)
 				    : memory_copy(&h->memories, parent->memory);
+}
+
+/* A SHARE follows at once, or never. */
+static void note_maker(struct history *h, const struct process_event *event)
+{
+	if (h->made.n >= MANY_LIVES)
+		u64_map_clear(&h->made);
+	*u64_map_put(&h->made, event->parent_tid, 0, NULL) = event->pid;
+}
+
+/* The child has not run yet. */
+static void on_share(struct history *h, const struct process_event *event)
+{
+	const uint32_t *made = u64_map_get(&h->made, event->tid);
+	struct life *child = made ? *head_of(h, *made) : NULL;
+
+	if (!child || child->is_exec)
+		return;
+	memory_drop(&h->memories, child->memory);
+	child->memory = memory_share(current_life(h, event->pid)->memory);
 }
 
 static void on_fork(struct history *h, const struct process_event *event)
@@ -304,6 +327,8 @@ static void on_fork(struct history *h, const struct process_event *event)
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->is_named = parent->is_named;
 	}
+	if (event->is_share_told)
+		note_maker(h, event);
 	forget_ended(h, event->time);
 	drop_oldest(h);
 }
@@ -345,6 +370,7 @@ static bool on_map(struct history *h, const struct process_event *event)
  */
 static void on_lost(struct history *h, const struct process_event *event)
 {
+	u64_map_clear(&h->made);
 	for (size_t i = 0; i < h->n_heads; i++) {
 		struct life *life = h->heads[i];
 
@@ -392,6 +418,8 @@ bool history_event(struct history *h, const struct process_event *event)
 		return false; /* not of our PID namespace */
 	if (event->type == PROCESS_FORK)
 		on_fork(h, event);
+	else if (event->type == PROCESS_SHARE)
+		on_share(h, event);
 	else if (event->type == PROCESS_EXEC)
 		on_exec(h, event);
 	else if (event->type == PROCESS_MAP)

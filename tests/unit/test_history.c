@@ -201,6 +201,71 @@ static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
 	}
 }
 
+/* A child, by thread @tid, of a kernel that says who shares. */
+static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
+{
+	const struct process_event event = { .type = PROCESS_FORK,
+					     .pid = pid,
+					     .tid = pid,
+					     .parent_pid = parent,
+					     .parent_tid = tid,
+					     .is_share_told = true,
+					     .time = time };
+
+	assert_false(history_event(p->history, &event));
+}
+
+static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid)
+{
+	const struct process_event event = {
+		.type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time
+	};
+
+	assert_false(history_event(p->history, &event));
+}
+
+/* None of them is there any more. Two threads make a child each at the same time. */
+static void a_child_that_is_told_to_share_needs_not_be_there(void **state)
+{
+	struct past *p = *state;
+	const uint32_t copy = PID + 10, sharer = PID + 11, grandchild = PID + 12;
+
+	exec_at(p, 10, PID, "parent");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	child_at(p, 20, PID, PID, copy);
+	child_at(p, 21, PID, PID + 1, sharer);
+	share_at(p, 22, PID, PID + 1);
+	child_at(p, 23, sharer, sharer, grandchild);
+	share_at(p, 24, sharer, sharer);
+	assert_true(map_at(p, 30, copy, 0x1000, FILE_B));
+	assert_string_equal(module_at(p, PID, 0x1800, 31), "a");
+	assert_true(map_at(p, 40, grandchild, 0x1000, FILE_B));
+	exit_at(p, 45, grandchild);
+	exit_at(p, 46, sharer);
+	assert_string_equal(module_at(p, PID, 0x1800, 39), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, 40), "b");
+	assert_string_equal(module_at(p, sharer, 0x1800, 40), "b");
+	assert_true(map_at(p, 50, PID, 0x1000, FILE_A));
+	assert_string_equal(module_at(p, PID, 0x1800, 49), "b");
+	assert_string_equal(module_at(p, PID, 0x1800, 50), "a");
+	assert_string_equal(module_at(p, copy, 0x1800, 50), "b");
+}
+
+/* Its record was lost: whose child shares is not known. */
+static void a_share_behind_a_loss_is_of_no_child(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 10, PID, "parent");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	child_at(p, 20, PID, PID, PID + 10);
+	lose_at(p, 15);
+	share_at(p, 22, PID, PID);
+	map_at(p, 30, PID + 10, 0x2000, FILE_B);
+	assert_string_equal(module_at(p, PID + 10, 0x2800, 40), "b");
+	assert_string_equal(module_at(p, PID, 0x2800, 40), "");
+}
+
 static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
 {
 	struct past *p = *state;
@@ -701,6 +766,8 @@ int main(void)
 		TEST(a_child_has_what_its_parent_had_when_it_was_made),
 		TEST(a_child_outlives_its_parent_in_what_they_share),
 		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
+		TEST(a_child_that_is_told_to_share_needs_not_be_there),
+		TEST(a_share_behind_a_loss_is_of_no_child),
 		TEST(exec_begins_with_nothing_and_what_was_stays_known),
 		TEST(a_hit_within_an_exec_is_of_the_program_before),
 		TEST(a_process_has_the_name_that_it_had_then),

@@ -153,6 +153,28 @@ static void a_fork_names_parent_and_child(void **state)
 	assert_true(event.pid == 20 && event.tid == 21 && event.parent_pid == 0);
 }
 
+static void make_sample(struct made *m, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	begin(m, PERF_RECORD_SAMPLE, 0);
+	put_u32(m, pid);
+	put_u32(m, tid);
+	end(m, time, 3);
+}
+
+static void a_sample_says_that_memory_is_shared(void **state)
+{
+	struct process_event event;
+	struct made m;
+
+	(void)state;
+	make_sample(&m, 10, 11, 1234);
+	free(parse(&m, RECORD_EVENT, &event));
+	assert_int_equal(event.type, PROCESS_SHARE);
+	assert_true(event.pid == 10 && event.tid == 11 && event.time == 1234);
+	make_sample(&m, 0, 0, 1234);
+	free(parse(&m, RECORD_OTHER, &event));
+}
+
 static void processes_of_other_namespaces_are_left_out(void **state)
 {
 	const uint32_t outside[4] = { 0, 0, 0, 0 }, gone[4] = { -1, -1, -1, -1 },
@@ -403,6 +425,24 @@ static void records_go_round_the_ring(void **state)
 	}
 }
 
+static void a_fork_says_whether_shares_are_told(void **state)
+{
+	const uint32_t ids[4] = { 20, 10, 21, 11 };
+	struct sideband_ring ring = make_ring(0);
+	struct process_event event;
+	struct made m;
+
+	(void)state;
+	for (int told = 0; told < 2; told++) {
+		ring.tells_shares = told;
+		make_task(&m, PERF_RECORD_FORK, ids, 60);
+		write_record(&ring, &m);
+		assert_true(sideband_ring_take(&ring, buffer, &event));
+		assert_int_equal(event.is_share_told, told);
+	}
+	free(ring.page);
+}
+
 static void write_map(struct sideband_ring *ring, uint16_t misc, const uint8_t file[24],
 		      uint64_t time, uint64_t event)
 {
@@ -489,6 +529,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_fork_names_parent_and_child),
+		cmocka_unit_test(a_sample_says_that_memory_is_shared),
 		cmocka_unit_test(processes_of_other_namespaces_are_left_out),
 		cmocka_unit_test(a_command_is_a_name_or_an_exec),
 		cmocka_unit_test(a_mapping_has_its_file),
@@ -498,6 +539,7 @@ int main(void)
 		cmocka_unit_test(records_that_end_early_are_refused),
 		cmocka_unit_test(build_ids_are_those_of_their_event),
 		cmocka_unit_test(records_go_round_the_ring),
+		cmocka_unit_test(a_fork_says_whether_shares_are_told),
 		cmocka_unit_test(a_mapping_gets_the_build_id_told_before),
 		cmocka_unit_test(a_build_id_is_not_kept_over_a_loss),
 		cmocka_unit_test(what_is_no_record_is_a_loss),

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
+#include "host/host.h"
 #include "host/sideband.h"
 
 extern char **environ;
@@ -361,6 +362,90 @@ static void threads_are_told_with_their_names(void **state)
 	assert_true(event && event->tid == tid);
 }
 
+static char child_stack[4096] __attribute__((aligned(16)));
+
+static __attribute__((no_sanitize("address", "undefined"))) int end_at_once(void *unused)
+{
+	(void)unused;
+	(void)syscall(SYS_exit, 0);
+	return 0;
+}
+
+/* True: a SHARE was told, behind its fork and before all else that it did. */
+static bool is_told_to_share(const struct log *log, uint32_t pid)
+{
+	size_t at = 0, behind;
+	const struct process_event *event = next(log, &at, pid, PROCESS_FORK);
+
+	assert_non_null(event);
+	assert_true(event->is_share_told);
+
+	const uint32_t tid = event->parent_tid;
+
+	for (behind = at; behind < log->n; behind++) {
+		event = &log->events[behind];
+		if (event->pid == pid || (event->type == PROCESS_FORK && event->parent_tid == tid))
+			return false;
+		if (event->type == PROCESS_SHARE && event->tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static void who_shares_its_makers_memory_is_told(void **state)
+{
+	struct sideband_options options = { .ring_bytes = AMPLE };
+	cleanup(log_fini) struct log log = {};
+	cleanup(host_freep) struct host *host = host_new();
+	struct sideband *s;
+	pthread_t thread;
+	uint32_t tid = 0;
+	struct error e;
+
+	(void)state;
+	assert_ok(host_tracepoint_id(host, "task", "task_newtask", &options.birth, &e), e);
+	assert_ok(sideband_open(&options, &s, &e), e);
+	for (int i = 0; i < 20; i++) {
+		const pid_t spawned = run_shell();
+		const pid_t copy =
+			clone(end_at_once, child_stack + sizeof(child_stack), SIGCHLD, NULL);
+		const pid_t sharer = clone(end_at_once, child_stack + sizeof(child_stack),
+					   CLONE_VM | SIGCHLD, NULL);
+
+		assert_true(copy > 0 && waitpid(copy, NULL, 0) == copy);
+		assert_true(sharer > 0 && waitpid(sharer, NULL, 0) == sharer);
+		assert_int_equal(pthread_create(&thread, NULL, rename_and_end, &tid), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(sideband_read(s, true, note, &log), 0);
+		assert_true(is_told_to_share(&log, (uint32_t)spawned));
+		assert_false(is_told_to_share(&log, (uint32_t)copy));
+		assert_true(is_told_to_share(&log, (uint32_t)sharer));
+	}
+	sideband_close(s);
+	for (size_t i = 0, n = 0; i < log.n; i++) {
+		n += log.events[i].type == PROCESS_SHARE && log.events[i].pid == (uint32_t)getpid();
+		assert_true(n <= 40);
+	}
+}
+
+/* As where tracefs cannot be read. */
+static void without_its_tracepoint_sharing_is_not_told(void **state)
+{
+	struct sideband *s = follow(AMPLE);
+	cleanup(log_fini) struct log log = {};
+	size_t at = 0;
+
+	(void)state;
+
+	const pid_t pid = run_shell();
+
+	assert_int_equal(sideband_read(s, true, note, &log), 0);
+	sideband_close(s);
+	assert_false(next(&log, &at, (uint32_t)pid, PROCESS_FORK)->is_share_told);
+	for (size_t i = 0; i < log.n; i++)
+		assert_int_not_equal(log.events[i].type, PROCESS_SHARE);
+}
+
 static void *exec_true(void *unused)
 {
 	(void)unused;
@@ -594,6 +679,8 @@ int main(void)
 		cmocka_unit_test(mappings_have_the_build_id_of_their_file),
 		cmocka_unit_test(what_is_mapped_later_is_told),
 		cmocka_unit_test(threads_are_told_with_their_names),
+		cmocka_unit_test(who_shares_its_makers_memory_is_told),
+		cmocka_unit_test(without_its_tracepoint_sharing_is_not_told),
 		cmocka_unit_test(exec_by_another_thread_is_one_of_the_process),
 		cmocka_unit_test(what_a_full_ring_has_no_room_for_is_counted),
 		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
