@@ -9,11 +9,9 @@
  */
 #include "symbolize/history.h"
 
-#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -22,6 +20,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "host/host.h"
+#include "symbolize/history_internal.h"
 
 /* Lives that are over are forgotten when there are so many more than at the last time, */
 #define MANY_LIVES 4096
@@ -33,20 +32,6 @@
 
 /* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
 #define MOST_REGIONS 131072U
-
-struct history {
-	struct memories memories;
-	struct u64_map newest; /* tgid -> index in @heads */
-	struct life **heads;   /* the newest life of each process */
-	size_t n_heads, cap_heads;
-	size_t n_lives, n_last_lives;
-	size_t n_last_drop;  /* lives, when the oldest were dropped last */
-	uint64_t n_dropped;  /* lives that were hit */
-	size_t bytes;        /* of lives */
-	struct u64_map made; /* of threads: the process that each made last */
-	uint64_t period;
-	int own_root;
-};
 
 struct history *history_new(struct images *images)
 {
@@ -65,7 +50,7 @@ void history_refresh(struct history *h)
 
 /* --- lives --- */
 
-static struct life **head_of(struct history *h, uint32_t tgid)
+struct life **history_head(struct history *h, uint32_t tgid)
 {
 	bool is_new;
 	uint32_t i = *u64_map_put(&h->newest, tgid, (uint32_t)h->n_heads, &is_new);
@@ -90,7 +75,7 @@ static void forget_look(struct history *h, struct life *life)
 static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time,
 			       struct memory *memory)
 {
-	struct life **link = head_of(h, tgid);
+	struct life **link = history_head(h, tgid);
 	struct life *life = xcalloc(1, sizeof(*life));
 
 	*life = (struct life){
@@ -132,7 +117,9 @@ void history_free(struct history *h)
 			life_free(h, life);
 		}
 	}
+	doubts_fini(&h->doubts, &h->memories);
 	free(h->heads);
+	free(h->changed);
 	u64_map_fini(&h->newest);
 	u64_map_fini(&h->made);
 	free(h);
@@ -250,7 +237,7 @@ uint64_t history_dropped_regions(const struct history *h)
 /* The newest life; one of which nothing is known where there is none. */
 static struct life *current_life(struct history *h, uint32_t tgid)
 {
-	struct life *life = *head_of(h, tgid);
+	struct life *life = *history_head(h, tgid);
 
 	return life ? life : begin_life(h, tgid, 0, memory_new(&h->memories));
 }
@@ -272,23 +259,6 @@ static void set_comm(struct life *life, const char *comm)
 	(void)snprintf(life->comm, sizeof(life->comm), "%.15s", comm);
 }
 
-/*
- * Where no record says so. A memory that is shared now was so from the beginning; a child that has
- * ended, or runs another program by now, cannot be asked for.
- */
-static bool shares_memory(const struct process_event *event)
-{
-	return !event->is_share_told &&
-	       syscall(SYS_kcmp, event->parent_pid, event->pid, KCMP_VM, 0, 0) == 0;
-}
-
-static struct memory *memory_of_child(struct history *h, struct life *parent,
-				      const struct process_event *event)
-{
-	return shares_memory(event) ? memory_share(parent->memory)
-				    : memory_copy(&h->memories, parent->memory);
-}
-
 /* A SHARE follows at once, or never. */
 static void note_maker(struct history *h, const struct process_event *event)
 {
@@ -301,7 +271,7 @@ static void note_maker(struct history *h, const struct process_event *event)
 static void on_share(struct history *h, const struct process_event *event)
 {
 	const uint32_t *made = u64_map_get(&h->made, event->tid);
-	struct life *child = made ? *head_of(h, *made) : NULL;
+	struct life *child = made ? *history_head(h, *made) : NULL;
 
 	if (!child || child->is_exec)
 		return;
@@ -317,7 +287,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 
 	struct life *parent = current_life(h, event->parent_pid);
 	struct life *child =
-		begin_life(h, event->pid, event->time, memory_of_child(h, parent, event));
+		begin_life(h, event->pid, event->time, history_child_memory(h, parent, event));
 
 	if (parent->root < 0)
 		parent->root = root_of(h, parent->tgid, -1);
@@ -335,7 +305,11 @@ static void on_fork(struct history *h, const struct process_event *event)
 
 static void on_exec(struct history *h, const struct process_event *event)
 {
-	const int root = root_of(h, event->pid, current_life(h, event->pid)->root);
+	struct life *former = current_life(h, event->pid);
+	const int root = root_of(h, event->pid, former->root);
+
+	doubts_end(&h->doubts, &h->memories, former->memory);
+
 	struct life *life = begin_life(h, event->pid, event->time, memory_new(&h->memories));
 
 	life->root = root;
@@ -361,7 +335,7 @@ static bool on_map(struct history *h, const struct process_event *event)
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	return memory_map(&h->memories, life->memory, &region);
+	return history_map(h, life, &region);
 }
 
 /*
@@ -404,10 +378,12 @@ static void on_first_thread(struct history *h, const struct process_event *event
 {
 	struct life *life = current_life(h, event->pid);
 
-	if (event->type == PROCESS_EXIT)
+	if (event->type == PROCESS_EXIT) {
 		life->exited = event->time;
-	else
+		doubts_end(&h->doubts, &h->memories, life->memory);
+	} else {
 		on_comm(h, life, event);
+	}
 }
 
 bool history_event(struct history *h, const struct process_event *event)

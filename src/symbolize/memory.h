@@ -54,10 +54,19 @@ bool memory_map(struct memories *all, struct memory *m, const struct past_region
 /* The same, only where nothing was. */
 void memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region);
 
+/*
+ * From @region's beginning on nothing is known to be where it is, but for what is the same as it.
+ * True: something else was.
+ */
+bool memory_end(struct memories *all, struct memory *m, const struct past_region *region);
+
 /* Forget what was there when it was looked at. */
 void memory_forget_first(struct memories *all, struct memory *m);
 
 bool memory_is_empty(const struct memory *m);
+
+/* Has it more than one user? */
+bool memory_is_shared(const struct memory *m);
 
 /* What @addr is in at @time; 0: it is not known. Lent until something is mapped. */
 const struct past_region *memory_region_at(const struct memory *m, uint64_t addr, uint64_t time);

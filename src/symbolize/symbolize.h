@@ -72,9 +72,10 @@ struct forgotten {
 struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*
- * Code that processes make may be named otherwise by now, and no event tells of that: looks, a few
- * times a second at most. Returns a process in which a function is where another one was, so that
- * another life should begin for it; 0: none (any more).
+ * What symbolizer_event() says of the event's process may be so of others that have the same
+ * memory. And code that processes make may be named otherwise by now, and no event tells of that:
+ * looks, a few times a second at most. Returns a process in which something is where something else
+ * was, so that another life should begin for it; 0: none (any more).
  */
 uint32_t symbolizer_look_again(struct symbolizer *s);
 

@@ -147,6 +147,10 @@ bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 
 uint32_t symbolizer_look_again(struct symbolizer *s)
 {
+	const uint32_t changed = s->history ? history_changed(s->history) : 0;
+
+	if (changed)
+		return changed;
 	jit_look_again(s->jit);
 	return jit_take_changed(s->jit);
 }

@@ -242,6 +242,9 @@ static void a_child_that_is_told_to_share_needs_not_be_there(void **state)
 	assert_true(map_at(p, 40, grandchild, 0x1000, FILE_B));
 	exit_at(p, 45, grandchild);
 	exit_at(p, 46, sharer);
+	assert_int_not_equal(history_changed(p->history), 0);
+	assert_int_not_equal(history_changed(p->history), 0);
+	assert_int_equal(history_changed(p->history), 0);
 	assert_string_equal(module_at(p, PID, 0x1800, 39), "a");
 	assert_string_equal(module_at(p, PID, 0x1800, 40), "b");
 	assert_string_equal(module_at(p, sharer, 0x1800, 40), "b");
@@ -264,6 +267,112 @@ static void a_share_behind_a_loss_is_of_no_child(void **state)
 	map_at(p, 30, PID + 10, 0x2000, FILE_B);
 	assert_string_equal(module_at(p, PID + 10, 0x2800, 40), "b");
 	assert_string_equal(module_at(p, PID, 0x2800, 40), "");
+}
+
+/* Where no record says who shares; all that is told is over, and the time is the real one. */
+static uint64_t past_time(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) - NS_PER_S;
+}
+
+static void map_file(struct past *p, uint64_t time, uint32_t pid, uint64_t addr, bool is_other)
+{
+	struct mapping m = { .start = addr & ~0xfffUL,
+			     .end = (addr & ~0xfffUL) + 0x1000,
+			     .dev = 1,
+			     .inode = is_other ? FILE_B : FILE_A,
+			     .path = is_other ? "/none/b" : "/none/a" };
+
+	(void)map_part(p, time, pid, &m);
+}
+
+static void a_child_that_has_gone_may_have_mapped_for_its_parent(void **state)
+{
+	struct past *p = *state;
+	const uint64_t t = past_time();
+
+	exec_at(p, t, PID, "parent");
+	map_file(p, t + 1, PID, 0x1000, false);
+	map_file(p, t + 1, PID, 0x5000, false);
+	fork_at(p, t + 10, PID, PID + 1);
+	fork_at(p, t + 11, PID + 1, PID + 2);
+	exit_at(p, t + 12, PID + 1);
+	map_file(p, t + 20, PID + 2, 0x1000, true);
+	/* As it was until then; nobody can say what is there now, or of what it maps besides. */
+	assert_string_equal(module_at(p, PID, 0x1800, t + 19), "a");
+	assert_string_equal(module_at(p, PID, 0x1800, t + 20), "");
+	assert_int_equal(history_changed(p->history), PID);
+	assert_int_equal(history_changed(p->history), 0);
+	assert_string_equal(module_at(p, PID, 0x5800, t + 20), "a");
+	assert_string_equal(module_at(p, PID + 2, 0x1800, t + 20), "b");
+	/* The same again is nothing new; and its next program has a memory of its own. */
+	map_file(p, t + 21, PID + 2, 0x5000, false);
+	exec_at(p, t + 30, PID + 2, "program");
+	map_file(p, t + 31, PID + 2, 0x5000, true);
+	assert_string_equal(module_at(p, PID, 0x5800, t + 40), "a");
+	assert_int_equal(history_changed(p->history), 0);
+}
+
+static void what_a_parent_maps_may_be_there_for_a_child_that_has_gone(void **state)
+{
+	struct past *p = *state;
+	const uint64_t t = past_time();
+
+	exec_at(p, t, PID, "parent");
+	map_file(p, t + 1, PID, 0x1000, false);
+	fork_at(p, t + 10, PID, PID + 1);
+	fork_at(p, t + 11, PID, PID + 2);
+	map_file(p, t + 20, PID, 0x1000, true);
+	assert_string_equal(module_at(p, PID, 0x1800, t + 20), "b");
+	assert_string_equal(module_at(p, PID + 1, 0x1800, t + 19), "a");
+	assert_string_equal(module_at(p, PID + 1, 0x1800, t + 20), "");
+	assert_string_equal(module_at(p, PID + 2, 0x1800, t + 20), "");
+}
+
+/* This process is the parent, and is looked at: it has what it has, whatever the child did. */
+static void what_a_parent_has_now_is_known_from_now_on(void **state)
+{
+	struct past *p = *state;
+	const uint32_t parent = (uint32_t)getpid();
+	const uint64_t addr = (uintptr_t)past_time, t = past_time();
+
+	history_look(p->history, parent);
+	assert_string_equal(module_at(p, parent, addr, t), "test_history");
+	fork_at(p, t + 10, parent, PID + 1);
+	map_file(p, t + 20, PID + 1, addr, true);
+	assert_string_equal(module_at(p, PID + 1, addr, t + 20), "b");
+	assert_string_equal(module_at(p, parent, addr, t + 19), "test_history");
+	assert_string_equal(module_at(p, parent, addr, t + 20), "");
+	assert_string_equal(module_at(p, parent, addr, clock_ns(CLOCK_MONOTONIC)), "test_history");
+	assert_string_equal(module_at(p, parent, addr ^ 0x1000, t + 20), "test_history");
+	/* Another one's was in the way of the first look's result; now it is that. */
+	fork_at(p, t + 30, parent, PID + 2);
+	map_file(p, t + 40, PID + 2, addr, true);
+	assert_string_equal(module_at(p, parent, addr, clock_ns(CLOCK_MONOTONIC)), "test_history");
+}
+
+/* It was there when it was asked for, behind all that is told: so a copy has what is its own. */
+static void what_a_child_maps_later_than_it_was_asked_for_is_its_own(void **state)
+{
+	struct past *p = *state;
+	const uint32_t parent = (uint32_t)getpid();
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		for (;;)
+			(void)pause();
+
+	const uint64_t t = past_time();
+
+	exec_at(p, t, parent, "parent");
+	map_file(p, t + 1, parent, 0x1000, false);
+	fork_at(p, t + 2, parent, (uint32_t)pid);
+	map_file(p, clock_ns(CLOCK_MONOTONIC), (uint32_t)pid, 0x1000, true);
+	assert_string_equal(module_at(p, parent, 0x1800, UINT64_MAX - 1), "a");
+	assert_string_equal(module_at(p, (uint32_t)pid, 0x1800, UINT64_MAX - 1), "b");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
@@ -768,6 +877,10 @@ int main(void)
 		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
 		TEST(a_child_that_is_told_to_share_needs_not_be_there),
 		TEST(a_share_behind_a_loss_is_of_no_child),
+		TEST(a_child_that_has_gone_may_have_mapped_for_its_parent),
+		TEST(what_a_parent_maps_may_be_there_for_a_child_that_has_gone),
+		TEST(what_a_parent_has_now_is_known_from_now_on),
+		TEST(what_a_child_maps_later_than_it_was_asked_for_is_its_own),
 		TEST(exec_begins_with_nothing_and_what_was_stays_known),
 		TEST(a_hit_within_an_exec_is_of_the_program_before),
 		TEST(a_process_has_the_name_that_it_had_then),
