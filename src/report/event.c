@@ -41,7 +41,7 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 		escape_put(to, is_named(frame->name) ? frame->name : "unknown", is_folded);
 		strbuf_putc(to, ']');
 	} else if (is_named(frame->name)) {
-		escape_put(to, frame->name, is_folded);
+		escape_put_name(to, frame->name, is_folded);
 		if (frame->is_inlined)
 			strbuf_puts(to, " [inlined]");
 		else if (style->offsets)
@@ -249,7 +249,10 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 	strbuf_clear(own);
 	switch (style->form) {
 	case EVENT_FOLDED:
-		escape_put(own, is_named(head->comm) ? head->comm : UNKNOWN, true);
+		if (is_named(head->comm))
+			escape_put_name(own, head->comm, true);
+		else
+			strbuf_puts(own, UNKNOWN);
 		break;
 	case EVENT_JSON:
 		put_members(own, head);

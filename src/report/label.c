@@ -37,7 +37,7 @@ static void put_name(struct strbuf *to, const char *name, enum label_form form)
 {
 	if (form == LABEL_FOLDED && strcmp(name, "-") == 0)
 		name = "_";
-	escape_put(to, name, form == LABEL_FOLDED);
+	escape_put_name(to, name, form == LABEL_FOLDED);
 }
 
 /* " libc.so.6+0x1234" */
