@@ -259,6 +259,16 @@ def test_a_32_bit_program():
 
 
 @machine
+def test_the_innermost_of_a_32_bit_program():
+    """What is no deeper has no mark."""
+    options = [*DWARF, "--max-depth", 2, "t:raw_syscalls:sys_enter"]
+    with Tool([*options, "--", workload_path("bits32"), 50]) as tool:
+        result = tool.wait().ok()
+    found = {tuple(parts): n for parts, n in read_folded(result.out)}
+    assert found == {("[unknown]", "leave"): 1, ("[cut: depth]", "branch", "hit"): 50}, result
+
+
+@machine
 def test_go(tmp_path):
     """By its frame pointers; behind what begins its threads (runtime.mstart) there are none."""
     with programs.fzf(tmp_path) as pid:
