@@ -231,7 +231,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 	const struct go_bytes table = find_table(im, &vaddr);
 	struct go_table t = { .format = format_of(table) };
 
-	if (!t.format || !im->is_64_bit || !im->has_64_bit_code)
+	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
 		return false;
 	n = number_at(table.data + HEAD_BYTES, 8);
 	divide(&t, table);
