@@ -17,8 +17,8 @@
  *
  * What goes on on another stack is left to the frame pointer, which leads from systemstack() and
  * asmcgocall() to their caller's caller. But mcall() and morestack() leave for good: the goroutine
- * may meanwhile run elsewhere, and its stack hold anything. There and in functions that the table
- * says are the first of a stack, the walk is over.
+ * may meanwhile run elsewhere, and its stack hold anything. There, in the thread that clone() made,
+ * and in functions that the table says are the first of a stack, the walk is over.
  */
 #include "unwind/go.h"
 
@@ -57,19 +57,43 @@ static bool is_signal_handler(const struct go_function *f)
 	return is_named(f, names, ARRAY_SIZE(names));
 }
 
-static bool is_first(const struct go_table *t, const struct go_function *f)
+static bool is_first(const struct go_rows *r, const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
 
-	return t->has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
-			    : is_named(f, names, ARRAY_SIZE(names));
+	if (f->start == image_entry(r->im) || strcmp(f->name, "_rt0_amd64") == 0)
+		return true;
+	return r->table.has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
+				  : is_named(f, names, ARRAY_SIZE(names));
 }
 
-static bool leaves_for_good(const struct go_function *f)
+/* Handlers of signals return to it, with rsp at the kernel's frame. */
+static bool is_signal_return(const struct go_function *f)
 {
-	static const char *const names[] = { "runtime.mcall", "runtime.morestack" };
+	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
 
 	return is_named(f, names, ARRAY_SIZE(names));
+}
+
+/*
+ * Where @f goes on on another stack and does not come back. 0: it does no such thing. The new
+ * thread that clone() makes begins with "mov %rsi,%rsp".
+ */
+static uint64_t leaves_at(const struct image *im, const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.mcall", "runtime.morestack" };
+	uint8_t code[256];
+	size_t n;
+	const uint8_t *at;
+
+	if (is_named(f, names, ARRAY_SIZE(names)))
+		return f->start +
+		       1; /* where exactly is not told; at its beginning it has not yet */
+	if (strcmp(f->name, "runtime.clone") != 0)
+		return 0;
+	n = image_code_at(im, f->start, code, sizeof(code));
+	at = memmem(code, n, "\x48\x89\xf4", 3);
+	return at ? f->start + (uint64_t)(at - code) : 0;
 }
 
 /* Before Go 1.17 the table does not say which these are: in the runtime there are some. */
@@ -121,6 +145,20 @@ static struct cfi_row first_row_at(uint64_t vaddr)
 	return row;
 }
 
+/* As is_linux_signal() wants it. */
+static struct cfi_row signal_row_at(uint64_t vaddr)
+{
+	return (struct cfi_row){
+		.vaddr = vaddr,
+		.is_signal = true,
+		.cfa = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
+		.bx = { .how = CFI_AT, .reg = CFI_RSP, .offset = 128 },
+		.bp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 120 },
+		.sp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
+		.pc = { .how = CFI_AT, .reg = CFI_RSP, .offset = 168 },
+	};
+}
+
 /*
  * Behind "pop %r9" and its like, which syscall.rawVforkSyscall keeps its return address in. False:
  * it is none of these.
@@ -168,24 +206,30 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 	return err;
 }
 
+static int give_two(struct giver *g, const struct cfi_row *first, const struct cfi_row *second)
+{
+	const int err = give(g, first);
+
+	return err ? err : give(g, second);
+}
+
 static int give_function(const struct go_rows *r, uint32_t i, struct giver *g)
 {
 	struct go_function f;
-	struct cfi_row row;
-	int err;
+	struct cfi_row row, next;
 
 	if (!go_function_at(&r->table, i, &f))
 		return f.start == f.end ? 0 : give_gap(g, f.start);
-	if (is_first(&r->table, &f)) {
-		row = first_row_at(f.start);
+
+	const uint64_t leaves = leaves_at(r->im, &f);
+
+	row = row_at(f.start, 0, false);
+	next = first_row_at(leaves);
+	if (leaves)
+		return give_two(g, &row, &next);
+	row = is_signal_return(&f) ? signal_row_at(f.start) : first_row_at(f.start);
+	if (is_signal_return(&f) || is_first(r, &f))
 		return give(g, &row);
-	}
-	if (leaves_for_good(&f)) {
-		row = row_at(f.start, 0, false); /* has not yet */
-		err = give(g, &row);
-		row = first_row_at(f.start + 1);
-		return err ? err : give(g, &row);
-	}
 	return writes_sp(&r->table, &f) ? give_gap(g, f.start) : give_steps(r, &f, g);
 }
 
