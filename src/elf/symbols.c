@@ -159,7 +159,7 @@ static bool measure_go(const struct go_table *table, uint32_t i, struct function
 		.symbol = { .name = f.name, .vaddr = f.start, .size = f.end - f.start },
 		.section_end = f.end,
 	};
-	return n && n < MAX_NAME;
+	return n && n < MAX_NAME && f.name[0] != '@'; /* which would be cut */
 }
 
 static bool measure_function(const struct table *table, uint32_t i, struct function *ret,
