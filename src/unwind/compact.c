@@ -29,8 +29,8 @@ struct maker {
 	bool is_in_gap;
 	uint32_t *large_gaps; /* numbers of entries */
 	size_t n_large_gaps, large_gaps_capacity;
-	struct go_rows go;        /* what gaps are filled with, in Go's programs */
-	struct cfi_row go_before; /* a gap that is not filled yet, or what came last */
+	struct go_rows go;        /* of Go's programs, what their own table says */
+	struct cfi_row go_before; /* the last row, which is not taken yet */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -180,19 +180,16 @@ static bool is_go(struct maker *m, const struct image *im, struct code_range *re
 	return false;
 }
 
-/* A gap is filled once it is known where it ends. */
+/* What a row is about is known once the next one comes. */
 static int take_row_of_go(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
 	const struct cfi_row before = m->go_before;
-	int err = 0;
 
 	m->go_before = *row;
-	if (before.kind == CFI_GAP && m->go.table.n)
-		err = go_rows_between(&m->go, before.vaddr, row->vaddr, take_row, m);
-	else if (before.kind == CFI_GAP && before.vaddr < row->vaddr)
-		err = take_row(m, &before);
-	return err || row->kind == CFI_GAP ? err : take_row(m, row);
+	if (m->go.table.n)
+		return go_rows_between(&m->go, &before, row->vaddr, take_row, m);
+	return before.vaddr < row->vaddr ? take_row(m, &before) : 0;
 }
 
 static int is_of_v8(void *context, const struct image_symbol *symbol)

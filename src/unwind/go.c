@@ -29,6 +29,7 @@
 
 /* Rows on their way: the last one waits, for another one may begin where it does. */
 struct giver {
+	const struct cfi_row *otherwise;
 	struct cfi_row last;
 	uint64_t to;
 	cfi_visit *visit;
@@ -82,16 +83,17 @@ static bool is_signal_return(const struct go_function *f)
 static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.mcall", "runtime.morestack" };
+	const uint64_t size = f->end - f->start;
 	uint8_t code[256];
 	size_t n;
 	const uint8_t *at;
 
-	if (is_named(f, names, ARRAY_SIZE(names)))
+	if (is_named(f, names, ARRAY_SIZE(names)) && size > 1)
 		return f->start +
 		       1; /* where exactly is not told; at its beginning it has not yet */
 	if (strcmp(f->name, "runtime.clone") != 0)
 		return 0;
-	n = image_code_at(im, f->start, code, sizeof(code));
+	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
 	at = memmem(code, n, "\x48\x89\xf4", 3);
 	return at ? f->start + (uint64_t)(at - code) : 0;
 }
@@ -107,8 +109,6 @@ static int give(struct giver *g, const struct cfi_row *row)
 	const uint64_t from = g->last.vaddr;
 	int err = 0;
 
-	if (row->vaddr >= g->to)
-		return 0;
 	if (row->vaddr > from)
 		err = g->visit(g->context, &g->last);
 	g->last = *row;
@@ -120,6 +120,15 @@ static int give(struct giver *g, const struct cfi_row *row)
 static int give_gap(struct giver *g, uint64_t vaddr)
 {
 	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP });
+}
+
+/* What is known without Go's table. */
+static int give_other(struct giver *g, uint64_t vaddr)
+{
+	struct cfi_row row = *g->otherwise;
+
+	row.vaddr = vaddr;
+	return vaddr < g->to ? give(g, &row) : 0;
 }
 
 static struct cfi_row row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
@@ -190,7 +199,7 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&r->table, f);
 	bool is_framed = is_compiled, is_moved = false;
-	int err = give_gap(g, f->start);
+	int err = 0;
 
 	while (!err && go_next_step(&s)) {
 		struct cfi_row row;
@@ -213,42 +222,62 @@ static int give_two(struct giver *g, const struct cfi_row *first, const struct c
 	return err ? err : give(g, second);
 }
 
-static int give_function(const struct go_rows *r, uint32_t i, struct giver *g)
+static int give_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
-	struct go_function f;
-	struct cfi_row row, next;
+	const uint64_t leaves = leaves_at(r->im, f);
+	struct cfi_row row = row_at(f->start, 0, false);
+	const struct cfi_row next = first_row_at(leaves);
 
-	if (!go_function_at(&r->table, i, &f))
-		return f.start == f.end ? 0 : give_gap(g, f.start);
-
-	const uint64_t leaves = leaves_at(r->im, &f);
-
-	row = row_at(f.start, 0, false);
-	next = first_row_at(leaves);
 	if (leaves)
 		return give_two(g, &row, &next);
-	row = is_signal_return(&f) ? signal_row_at(f.start) : first_row_at(f.start);
-	if (is_signal_return(&f) || is_first(r, &f))
+	row = is_signal_return(f) ? signal_row_at(f->start) : first_row_at(f->start);
+	if (is_signal_return(f) || is_first(r, f))
 		return give(g, &row);
-	return writes_sp(&r->table, &f) ? give_gap(g, f.start) : give_steps(r, &f, g);
+	return writes_sp(&r->table, f) ? give_gap(g, f->start) : give_steps(r, f, g);
 }
 
-int go_rows_between(struct go_rows *r, uint64_t from, uint64_t to, cfi_visit *visit, void *context)
+static bool says_something(const struct go_table *t, const struct go_function *f)
+{
+	struct go_steps s = go_steps_of(t, f);
+
+	return go_next_step(&s);
+}
+
+/* What aligns the next function is left to this one, where nothing else is known of it. */
+static int give_function(struct go_rows *r, uint32_t i, struct giver *g)
+{
+	struct go_function f;
+	int err;
+
+	if (!go_function_at(&r->table, i, &f))
+		return f.start == f.end ? 0 : give_other(g, f.start);
+	if (!says_something(&r->table, &f))
+		return give_other(g, f.start);
+	if (f.end <= g->last.vaddr)
+		return 0;
+	err = give_rows(r, &f, g);
+	r->given = f.end;
+	return err || g->otherwise->kind == CFI_GAP ? err : give_other(g, f.end);
+}
+
+int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to, cfi_visit *visit,
+		    void *context)
 {
 	const struct go_table *t = &r->table;
-	struct giver g = { .last = { .vaddr = from, .kind = CFI_GAP },
-			   .to = to,
-			   .visit = visit,
-			   .context = context };
+	const uint64_t from = before->vaddr > r->given ? before->vaddr : r->given;
+	struct giver g = { before, *before, to, visit, context };
 	int err = 0;
 
 	if (from >= to)
 		return 0;
+	g.last.vaddr = from;
 	while (r->next < t->n && go_function_start(t, r->next + 1) <= from)
 		r->next++;
 	for (uint32_t i = r->next; i < t->n && go_function_start(t, i) < to && !err; i++)
 		err = give_function(r, i, &g);
 	if (!err && go_function_start(t, t->n) > from)
-		err = give_gap(&g, go_function_start(t, t->n));
+		err = give_other(&g, go_function_start(t, t->n));
+	if (r->given < to)
+		r->given = to;
 	return err ? err : visit(context, &g.last);
 }

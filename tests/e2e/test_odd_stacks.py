@@ -290,7 +290,8 @@ def test_go(tmp_path):
         ends[parts[0]] += n
     assert set(ends) <= GO_ROOTS, ends
     assert ends.total() >= 5000 and ends["runtime.goexit"] >= 4750, ends
-    assert not any("[unknown]" in parts for parts, _ in stacks), stacks
+    unknown = [parts for parts, _ in stacks if "[unknown]" in parts and "runtime.sigtrampgo" not in parts]
+    assert not unknown, unknown  # but libc's place that handlers of signals return to, which has no symbol
 
 
 @machine

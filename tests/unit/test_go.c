@@ -437,32 +437,61 @@ static void rows_of_every_format(void **state)
 	}
 }
 
-/* Of C code that is linked to it: a function of 32 bytes, in the middle of a Go function's. */
-static void entries_go_before(void **state)
+static void put_entry(uint8_t *to, uint64_t start, uint64_t size)
+{
+	put_at(to, 32, start, 8);
+	put_at(to, 40, size, 8);
+}
+
+/* An entry says "CFA = rsp + 32" of @size bytes of code from @start on. */
+static void make_with_entry(const char *section, uint64_t start, uint64_t size,
+			    struct unwind_table *ret)
 {
 	uint8_t frames[] = { 0x14, 0, 0,    0, 0,    0, 0, 0, 1, 'z',  0,  1, 0x78, 0x10, 0, 0x0c,
 			     7,    8, 0x90, 1, 0,    0, 0, 0, /* the CIE */
 			     0x1c, 0, 0,    0, 0x1c, 0, 0, 0, 0, 0,    0,  0, 0,    0,    0, 0,
-			     4,    0, 0,    0, 0,    0, 0, 0, 0, 0x0e, 32, 0, 0,    0,    0, 0 };
-	cleanup(unwind_table_fini) struct unwind_table t = {};
-	const struct unwind_rule of_c = { .offset = 32, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
+			     0,    0, 0,    0, 0,    0, 0, 0, 0, 0x0e, 32, 0, 0,    0,    0, 0 };
 	struct program p;
 	struct error e;
 
-	(void)state;
 	make(&p, GO_1_20);
-	put_at(frames, 32, vaddr_named("main.main") + 6, 8);
-	p.more[p.n_more++] = (struct made_section){ ".eh_frame", frames, sizeof(frames) };
+	put_entry(frames, start, size);
+	p.more[p.n_more++] = (struct made_section){ section, frames, sizeof(frames) };
 
 	cleanup_image struct image *im = open_program(&p);
 
-	assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
-	expect(&t, "main.main", 5, moved(24, -2));
-	expect(&t, "main.main", 6, of_c);
-	expect(&t, "main.main", 9, of_c);
-	expect(&t, "main.main", 10, moved(24, -2));
-	expect(&t, "main.main", 12, moved(8, 0));
-	expect(&t, "main.assembly", 4, moved(24, -2));
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	assert_int_equal(ret->counts.cfi.n_entries, 1);
+}
+
+static const struct unwind_rule of_c = { .offset = 32, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
+
+static void entries_are_of_c_code(void **state)
+{
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	make_with_entry(".eh_frame", vaddr_named("c_code") + 2, 4, &t);
+	expect(&t, "c_code", 1, UNWIND_FRAME_POINTERS);
+	expect(&t, "c_code", 2, of_c);
+	expect(&t, "c_code", 5, of_c);
+	expect(&t, "c_code", 6, UNWIND_FRAME_POINTERS);
+	expect_rows(&t);
+}
+
+/* As they may be in .debug_frame, which knows less of it. */
+static void entries_are_not_of_gos_own_code(void **state)
+{
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	make_with_entry(".eh_frame", vaddr_named("main.main") - 1,
+			vaddr_named("main.assembly") + 2 - vaddr_named("main.main"), &t);
+	expect_rows(&t);
+	expect(&t, "main.main", -1UL, of_c); /* between the functions */
+	expect(&t, "main.main", 13, of_c);
+	expect(&t, "main.main", 31, of_c);
+	expect(&t, "main.assembly", 13, UNWIND_FRAME_POINTERS);
 }
 
 int main(void)
@@ -477,7 +506,8 @@ int main(void)
 		cmocka_unit_test(steps_that_make_no_sense),
 		cmocka_unit_test(symbols_go_before),
 		cmocka_unit_test(rows_of_every_format),
-		cmocka_unit_test(entries_go_before),
+		cmocka_unit_test(entries_are_of_c_code),
+		cmocka_unit_test(entries_are_not_of_gos_own_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
