@@ -166,9 +166,8 @@ static void merge_alias(const struct symbol_index *index, struct range *to,
 {
 	struct function a = function_of(index, to);
 	struct function b = function_of(index, from);
-	const bool is_symbols = is_of_go(to) && !is_of_go(from);
 
-	if (is_symbols || (is_of_go(to) == is_of_go(from) && is_better(&b, &a)))
+	if (!is_of_go(from) && (is_of_go(to) || is_better(&b, &a)))
 		to->symbol = from->symbol;
 }
 

@@ -1,5 +1,5 @@
 /*
- * tests/unit/made_go.h - a Go program of twelve functions, made in memory: .text, and the table of
+ * tests/unit/made_go.h - a Go program of a few functions, made in memory: .text, and the table of
  * its functions in any of the formats (elf/gopclntab.c).
  */
 #pragma once
@@ -48,6 +48,7 @@ static const struct made_function made_functions[] = {
 	{ "runtime.clone", "\x0f\x05\x48\x89\xf4", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
 	{ "runtime.sigreturn", "", GO_LEAF, GO_ASM, 16 },
 	{ "runtime.goexit", "", GO_LEAF, GO_ASM | GO_TOP_FRAME, 16 },
+	{ "runtime.sigtramp", "\x9c", GO_FRAME, GO_ASM | GO_TOP_FRAME, 13 },
 	{ "c_code", "", "", 0, 32 },
 };
 /* clang-format on */

@@ -390,7 +390,7 @@ static void expect(const struct unwind_table *t, const char *name, uint64_t at,
 			 wanted.how >> 4, wanted.offset, wanted.bp, wanted.bx);
 }
 
-static void expect_rows(const struct unwind_table *t)
+static void expect_rows(const struct unwind_table *t, bool has_flags)
 {
 	const struct unwind_rule popped = { .bx = UNWIND_BX_LOST,
 					    .how = UNWIND_HOW(UNWIND_PC_IN, 12) };
@@ -415,6 +415,8 @@ static void expect_rows(const struct unwind_table *t)
 	expect(t, "runtime.sigreturn", 0, signal_return);
 	expect(t, "runtime.sigreturn", 15, signal_return);
 	expect(t, "runtime.goexit", 1, first);
+	expect(t, "runtime.sigtramp", 0, has_flags ? moved(8, 0) : UNWIND_FRAME_POINTERS);
+	expect(t, "runtime.sigtramp", 4, has_flags ? moved(24, 0) : UNWIND_FRAME_POINTERS);
 	expect(t, "_rt0_amd64_linux", 0, first);
 	expect(t, "c_code", 0, UNWIND_FRAME_POINTERS);
 	expect(t, "c_code", GO_FUNCTION_BYTES, UNWIND_FRAME_POINTERS); /* behind the last one */
@@ -433,7 +435,7 @@ static void rows_of_every_format(void **state)
 		cleanup_image struct image *im = open_program(&p);
 
 		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
-		expect_rows(&t);
+		expect_rows(&t, format != GO_1_2);
 	}
 }
 
@@ -476,7 +478,7 @@ static void entries_are_of_c_code(void **state)
 	expect(&t, "c_code", 2, of_c);
 	expect(&t, "c_code", 5, of_c);
 	expect(&t, "c_code", 6, UNWIND_FRAME_POINTERS);
-	expect_rows(&t);
+	expect_rows(&t, true);
 }
 
 /* As they may be in .debug_frame, which knows less of it. */
@@ -487,7 +489,7 @@ static void entries_are_not_of_gos_own_code(void **state)
 	(void)state;
 	make_with_entry(".eh_frame", vaddr_named("main.main") - 1,
 			vaddr_named("main.assembly") + 2 - vaddr_named("main.main"), &t);
-	expect_rows(&t);
+	expect_rows(&t, true);
 	expect(&t, "main.main", -1UL, of_c); /* between the functions */
 	expect(&t, "main.main", 13, of_c);
 	expect(&t, "main.main", 31, of_c);
