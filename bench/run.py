@@ -47,6 +47,8 @@ class Setup:
         self.top = TOP
         self.build = Path(os.environ.get("BUILD") or TOP / "build").resolve()
         self.bench = self.build / "bench"
+        if not (self.build / "stackcount").exists() or not (self.bench / "load").exists():
+            sys.exit(f"bench: no programs in {self.build}: 'make all bench-programs' builds them")
         self.tmp = Path(tmp)
         self.rounds, self.events = args.rounds, args.events
         # A copy: a build that goes on at the same time must not change what is measured.

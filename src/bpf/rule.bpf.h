@@ -281,6 +281,16 @@ static __always_inline struct recent_set *recent_set(__u64 key)
 	return bpf_map_lookup_elem(&recent_rules, &i);
 }
 
+/*
+ * A program on another CPU may have written half of it: then the two words do not belong together.
+ * Rules differ in few bits, and so do the keys of neighbours: multiplied by what is not known
+ * outside, one does not stand in for the other.
+ */
+static __always_inline __u64 check_of(__u64 rule)
+{
+	return rule * config.hash_seed[1];
+}
+
 /* False: it is none of @set. */
 static __always_inline bool take_recent(struct scratch_slot *slot, const struct recent_set *set,
 					__u64 key)
@@ -288,7 +298,7 @@ static __always_inline bool take_recent(struct scratch_slot *slot, const struct 
 	for (__u32 i = 0; i < RECENT_WAYS; i++) {
 		const __u64 rule = *(volatile __u64 *)&set->ways[i].rule;
 
-		if ((*(volatile __u64 *)&set->ways[i].key ^ rule) != key)
+		if ((*(volatile __u64 *)&set->ways[i].check ^ check_of(rule)) != key)
 			continue;
 		*(__u64 *)&slot->rule = rule;
 		return true;
@@ -303,7 +313,7 @@ static __always_inline void keep_recent(const struct scratch_slot *slot, struct 
 
 	for (__u32 i = RECENT_WAYS - 1; i; i--)
 		set->ways[i] = set->ways[i - 1];
-	set->ways[0] = (struct recent_rule){ key ^ rule, rule };
+	set->ways[0] = (struct recent_rule){ key ^ check_of(rule), rule };
 }
 
 /* As find_rule(), which is asked only if the rule is not a recent one. */

@@ -142,15 +142,15 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 /*
  * Rules that were found lately: a stack's return addresses come again and again. Those of all CPUs
  * lie together, in sets of one cache line, the last one first. Nobody waits for anybody: what two
- * programs have mixed up is no entry, since each key is checked against its rule.
+ * programs have mixed up is no entry, since each is checked against its rule.
  */
 #define RECENT_SET_BITS 13
 #define RECENT_SETS (1U << RECENT_SET_BITS)
 #define RECENT_WAYS 4
 
 struct recent_rule {
-	__u64 key;  /* the address XOR struct scratch_slot's space_key, XOR the rule */
-	__u64 rule; /* struct unwind_rule */
+	__u64 check; /* the address XOR struct scratch_slot's space_key, XOR check_of() the rule */
+	__u64 rule;  /* struct unwind_rule */
 };
 
 struct recent_set {

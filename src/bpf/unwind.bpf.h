@@ -139,7 +139,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
 		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
 					       : UNWIND_END_NO_MAPPING;
-	if (!end && n >= STACK_MAX_FRAMES)
+	if (!end && n >= config.max_user_frames)
 		end = UNWIND_END_DEPTH;
 	if (end) {
 		walked->mark = end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
@@ -148,7 +148,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	words_of(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
 		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
 	walked->n = n + 1;
-	return walked->n >= config.max_user_frames && config.max_user_frames < STACK_MAX_FRAMES;
+	return 0;
 }
 
 #define FRAMES_IN_TURN 4 /* of bpf_loop() */
@@ -258,7 +258,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
 	if (!space && !config.asks_kernel)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
-	else if (config.max_user_frames > 1)
+	else
 		unwind_frames(slot);
 	if (is_worth_telling(slot, walked->mark))
 		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);

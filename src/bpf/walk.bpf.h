@@ -172,8 +172,7 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __
 		barrier_var(
 			n); /* or the compiler steps a pointer, of which the verifier knows less */
 		if (n >= config.max_user_frames || n >= most) {
-			if (n >= most)
-				walked->mark = STACK_MARK_DEPTH;
+			walked->mark = STACK_MARK_DEPTH;
 			return 1;
 		}
 		words[n++] = frame->return_address;
@@ -238,8 +237,11 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 	slot->chain.sp = sp;
 	slot->chain.bp = bp < sp ? 0 : bp;
 	slot->window.n_valid = 0;
-	if (at_entry && config.max_user_frames > 1) {
-		if (read_window(&slot->window, sp)) {
+	if (at_entry) {
+		if (config.max_user_frames == 1) {
+			walked->mark = STACK_MARK_DEPTH;
+			slot->chain.bp = 0;
+		} else if (read_window(&slot->window, sp)) {
 			words[1] = slot->window.words[0]; /* the call has just put it there */
 			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
@@ -268,15 +270,18 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
 static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot)
 {
 	__u64 *words = words_of(slot, SIDE_USER);
-	const __u32 most = config.max_user_frames < SHORT_MAX_FRAMES ? config.max_user_frames
-								     : SHORT_MAX_FRAMES;
-	long got = bpf_get_stack(ctx, words, most * sizeof(__u64), BPF_F_USER_STACK);
+	const __u32 most = config.max_user_frames;
+	const __u32 asked = most < SHORT_MAX_FRAMES ? most + 1 : SHORT_MAX_FRAMES;
+	long got = bpf_get_stack(ctx, words, asked * sizeof(__u64), BPF_F_USER_STACK);
+	__u32 mark = STACK_MARK_NONE;
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 
 	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
 		n--; /* the number of arguments, behind _start */
 	if (n)
 		words[0] = first_word_of(words[0]);
-	finish_walk(slot, SIDE_USER, 0, n, n >= SHORT_MAX_FRAMES ? STACK_MARK_DEPTH : 0);
+	if (n > most || n >= SHORT_MAX_FRAMES)
+		mark = STACK_MARK_DEPTH;
+	finish_walk(slot, SIDE_USER, 0, n > most ? most : n, mark);
 	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }

@@ -80,9 +80,9 @@ _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
 #define UNWIND_BX_LOST (-128)
 
 /*
- * For code that has frame pointers and no CFI (Go, JIT): what "push %rbp; mov %rsp,%rbp" left. In
- * the outermost frame rbp is 0. Where it is nothing that could be one, the code may use it for
- * other things, which is told (UNWIND_END_CHAIN).
+ * For code that has frame pointers and no rows (JIT, some of Go's): what "push %rbp;
+ * mov %rsp,%rbp" left. In the outermost frame rbp is 0. Where it is nothing that could be one, the
+ * code may use it for other things, which is told (UNWIND_END_CHAIN).
  */
 #define UNWIND_LIKELY_STACK_BYTES (64UL << 20)
 #define UNWIND_BY_FRAMES(kind) \

@@ -42,8 +42,8 @@ struct image_symbol {
 
 /*
  * Call @visit for each function of .symtab and .dynsym (defined, in executable
- * sections; version suffixes "@..." cut). A non-zero result ends the walk and
- * is returned.
+ * sections; version suffixes "@..." cut), and where there is no .symtab for those that Go's
+ * runtime knows. A non-zero result ends the walk and is returned.
  */
 typedef int image_symbol_visit(void *context, const struct image_symbol *symbol);
 int image_each_function(struct image *im, image_symbol_visit *visit, void *context);

@@ -7,7 +7,7 @@
  *	0x9c840 300 __lll_lock_wait  0x9c860 4 a label in it     nested
  *	0x1f000   0 blend  0x1f040 0 blend.loop  (no type)       assembly
  *
- * and .dynsym says much of .symtab again.
+ * and .dynsym says much of .symtab again, as does what Go's runtime has of its functions.
  *
  * A size that is not said is the trap: up to the next symbol there may be functions
  * that this table does not have. So .eh_frame is asked, and labels without a type end
@@ -155,14 +155,19 @@ static void collect(struct symbol_index *index)
 		qsort(index->ranges, index->n, sizeof(*index->ranges), by_start);
 }
 
-/* Keep in @to the better name of the two. */
+static bool is_of_go(const struct range *r)
+{
+	return r->symbol >> TABLE_SHIFT == TABLE_GO;
+}
+
+/* Keep in @to the better name of the two: a symbol's, if there is one. */
 static void merge_alias(const struct symbol_index *index, struct range *to,
 			const struct range *from)
 {
 	struct function a = function_of(index, to);
 	struct function b = function_of(index, from);
 
-	if (is_better(&b, &a))
+	if (!is_of_go(from) && (is_of_go(to) || is_better(&b, &a)))
 		to->symbol = from->symbol;
 }
 

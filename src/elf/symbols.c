@@ -1,6 +1,6 @@
 /*
- * Symbol tables, read where they lie in the file: its own two, and .symtab of its debug
- * file (elf/debug.h).
+ * Symbol tables, read where they lie in the file: its own two, .symtab of its debug file
+ * (elf/debug.h), and what Go's runtime has of each function (elf/gopclntab.h).
  */
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strtab.h"
+#include "elf/debug.h"
 #include "elf/symbols.h"
 
 /* Each symbol of a foreign file may be in none of them. */
@@ -60,6 +61,9 @@ struct tables tables_find(const struct image *im)
 		tables.all[TABLE_DEBUG] = table_find(im->debug, SHT_SYMTAB);
 		tables.all[TABLE_DEBUG].shifts = im->shifts;
 	}
+	tables.all[TABLE_GO].of = im;
+	if (go_table_of(im, &tables.all[TABLE_GO].go))
+		tables.all[TABLE_GO].n = tables.all[TABLE_GO].go.n;
 	return tables;
 }
 
@@ -141,9 +145,29 @@ static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint
 	return false;
 }
 
+static bool measure_go(const struct go_table *table, uint32_t i, struct function *ret,
+		       size_t *bytes)
+{
+	struct go_function f;
+	size_t n;
+
+	if (!go_function_at(table, i, &f))
+		return false;
+	n = strnlen(f.name, MAX_NAME);
+	*bytes += n;
+	*ret = (struct function){
+		.symbol = { .name = f.name, .vaddr = f.start, .size = f.end - f.start },
+		.section_end = f.end,
+	};
+	return n && n < MAX_NAME && f.name[0] != '@'; /* which would be cut */
+}
+
 static bool measure_function(const struct table *table, uint32_t i, struct function *ret,
 			     size_t *bytes)
 {
+	if (table->go.n)
+		return measure_go(&table->go, i, ret, bytes);
+
 	Elf64_Sym entry = table_entry(table, i);
 	unsigned type = ELF64_ST_TYPE(entry.st_info);
 	uint64_t end, shift;
@@ -215,6 +239,8 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 {
 	struct tables tables = tables_find(im);
 
+	if (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug)))
+		tables.all[TABLE_GO] = (struct table){}; /* names them all again */
 	for (size_t t = 0; t < ARRAY_SIZE(tables.all); t++) {
 		struct table_walk walk = { .table = &tables.all[t] };
 		struct function f;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elf/gopclntab.h"
 #include "elf/internal.h"
 
 /* Symbols are named by table and number in 32 bits; two are for the table, one is a mark. */
@@ -30,9 +31,11 @@ struct table {
 	 * so number the others anew: the address says whether a symbol is code, not its section.
 	 */
 	bool is_by_address;
+	struct go_table go; /* of TABLE_GO, which has no entries: elf/gopclntab.h */
 };
 
-enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_N };
+/* Where they disagree about a function's name, the first one is right. */
+enum table_number { TABLE_SYMTAB, TABLE_DYNSYM, TABLE_DEBUG, TABLE_GO, TABLE_N };
 
 struct tables {
 	struct table all[TABLE_N]; /* n is 0 where there is none */
@@ -46,7 +49,7 @@ struct table table_of(const struct image *im, const struct section *section);
 /* The symbols that the dynamic linker is led to: for a file without section headers. */
 struct table dynamic_table(const struct image *im);
 
-/* @i is below n. */
+/* @i is below n; not of TABLE_GO. */
 Elf64_Sym table_entry(const struct table *table, uint32_t i);
 
 /*

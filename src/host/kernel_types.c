@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
+#include <linux/magic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -19,13 +23,19 @@
 #define ABI_BTF_KIND_ENUM64 19
 #define ABI_BTF_KINDS 20
 
-/* Part of the file, of which a piece is in memory. */
+/*
+ * Part of the file, of which a piece is in memory: all of it where it can be mapped (since Linux
+ * 6.16), which saves hundreds of reads of a page each.
+ */
 struct stream {
 	int fd;
+	const uint8_t *mapped; /* NULL: it is not */
+	size_t n_mapped;
 	off_t next; /* in the file: what comes behind the piece */
 	off_t end;
+	const uint8_t *piece;
 	size_t at, n; /* in the piece */
-	uint8_t piece[PIECE_BYTES];
+	uint8_t read[PIECE_BYTES];
 };
 
 struct reader {
@@ -41,11 +51,40 @@ struct reader {
 	uint32_t *ret;
 };
 
+/* The kernel's own file alone: it is as large as it says for as long as it is there. */
+static void map_file(struct stream *s)
+{
+	struct statfs fs;
+	struct stat st;
+	void *memory;
+
+	if (fstatfs(s->fd, &fs) < 0 || fs.f_type != SYSFS_MAGIC || fstat(s->fd, &st) < 0 ||
+	    st.st_size <= 0)
+		return;
+	memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, s->fd, 0);
+	if (memory == MAP_FAILED)
+		return;
+	s->mapped = memory;
+	s->n_mapped = (size_t)st.st_size;
+}
+
+static void unmap_file(const struct stream *s)
+{
+	if (s->mapped)
+		(void)munmap((void *)s->mapped, s->n_mapped);
+}
+
 static void stream_begin(struct stream *s, uint64_t offset, uint64_t bytes)
 {
 	s->next = (off_t)offset;
 	s->end = (off_t)(offset + bytes);
+	s->piece = s->read;
 	s->at = s->n = 0;
+	if (offset > s->n_mapped || bytes > s->n_mapped - offset)
+		return;
+	s->piece = s->mapped + offset;
+	s->n = bytes;
+	s->next = s->end;
 }
 
 /* As much more as there is room for, and is there. */
@@ -54,12 +93,14 @@ static void stream_fill(struct stream *s)
 	size_t left = (size_t)(s->end - s->next);
 	ssize_t got;
 
-	memmove(s->piece, s->piece + s->at, s->n - s->at);
+	if (!left)
+		return;
+	memmove(s->read, s->piece + s->at, s->n - s->at);
 	s->n -= s->at;
 	s->at = 0;
-	if (left > sizeof(s->piece) - s->n)
-		left = sizeof(s->piece) - s->n;
-	got = pread(s->fd, s->piece + s->n, left, s->next);
+	if (left > sizeof(s->read) - s->n)
+		left = sizeof(s->read) - s->n;
+	got = pread(s->fd, s->read + s->n, left, s->next);
 	if (got > 0) {
 		s->n += (size_t)got;
 		s->next += got;
@@ -84,7 +125,7 @@ static const char *take_string(struct stream *s, size_t *ret_length, uint64_t *r
 
 	if (!end) {
 		stream_fill(s);
-		end = memchr(s->piece, '\0', s->n);
+		end = memchr(s->piece + s->at, '\0', s->n - s->at);
 	}
 	if (!end)
 		return NULL;
@@ -224,11 +265,23 @@ static bool has_header(struct reader *r)
 	return true;
 }
 
+static int read_members(struct reader *r, const char *path, struct error *e)
+{
+	if (!has_header(r))
+		return error_set(e, -EINVAL, "'%s' is not BTF", path);
+	find_strings(r);
+	if (find_structures(r))
+		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
+				 path);
+	return 0;
+}
+
 int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 		      uint32_t *ret, struct error *e)
 {
 	cleanup_free struct reader *r = xcalloc(1, sizeof(*r));
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err;
 
 	if (fd < 0)
 		return error_errno(e, "open '%s'", path);
@@ -242,11 +295,8 @@ int kernel_types_read(const char *path, const struct kernel_member *members, siz
 		r->types[i] = r->names[i] = NO_STRING;
 	for (size_t i = 0; i < n; i++)
 		ret[i] = NO_MEMBER;
-	if (!has_header(r))
-		return error_set(e, -EINVAL, "'%s' is not BTF", path);
-	find_strings(r);
-	if (find_structures(r))
-		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
-				 path);
-	return 0;
+	map_file(&r->stream);
+	err = read_members(r, path, e);
+	unmap_file(&r->stream);
+	return err;
 }

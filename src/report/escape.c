@@ -2,7 +2,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "report/utf8.h"
 
 static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
@@ -38,4 +40,23 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;
 	}
+}
+
+static bool is_like_mark(const char *name)
+{
+	static const char *const marks[] = { "[unknown]", "[cut: ", "[no stack]" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strncmp(name, marks[i], strlen(marks[i])) == 0)
+			return true;
+	return false;
+}
+
+void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
+{
+	if (is_like_mark(name)) {
+		put_hex(to, (const unsigned char *)name, 1);
+		name++;
+	}
+	escape_put(to, name, is_folded);
 }

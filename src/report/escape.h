@@ -19,3 +19,9 @@
  * which would end a frame and a line, become '_'.
  */
 void escape_put(struct strbuf *to, const char *text, bool is_folded);
+
+/*
+ * The name of a function or a program: as escape_put(), and what reads like a mark of ours
+ * ("[unknown]", "[cut: depth]", "[no stack]") begins with \x5b.
+ */
+void escape_put_name(struct strbuf *to, const char *name, bool is_folded);

@@ -6,8 +6,7 @@
 #include "base/cleanup.h"
 #include "report/escape.h"
 #include "report/json.h"
-
-#define UNKNOWN "[unknown]"
+#include "report/label.h"
 
 void event_put_header(struct strbuf *to, const struct event_style *style)
 {
@@ -22,41 +21,13 @@ static bool is_named(const char *name)
 	return name && name[0];
 }
 
-/* " libc.so.6+0x1234" */
-static void put_place(struct strbuf *to, const struct event_style *style, const struct frame *frame)
-{
-	if (!style->verbose || !is_named(frame->module))
-		return;
-	strbuf_putc(to, ' ');
-	escape_put(to, frame->module, style->form == EVENT_FOLDED);
-	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
-}
-
 static void put_label(struct strbuf *to, const struct event_style *style, const struct frame *frame)
 {
-	const bool is_folded = style->form == EVENT_FOLDED;
+	const struct label_style label = { style->offsets, style->verbose,
+					   style->form == EVENT_FOLDED ? LABEL_FOLDED
+								       : LABEL_TEXT };
 
-	if (frame->kind == FRAME_CUT) {
-		strbuf_puts(to, "[cut: ");
-		escape_put(to, is_named(frame->name) ? frame->name : "unknown", is_folded);
-		strbuf_putc(to, ']');
-	} else if (is_named(frame->name)) {
-		escape_put(to, frame->name, is_folded);
-		if (frame->is_inlined)
-			strbuf_puts(to, " [inlined]");
-		else if (style->offsets)
-			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
-		if (style->form == EVENT_TEXT && frame->kind == FRAME_USER)
-			put_place(to, style, frame); /* the kernel's has none */
-	} else {
-		strbuf_puts(to, UNKNOWN);
-		put_place(to, style, frame);
-	}
-	if (frame->file) {
-		strbuf_putc(to, ' ');
-		escape_put(to, frame->file, is_folded);
-		strbuf_printf(to, ":%" PRIu32, frame->line);
-	}
+	label_put(to, &label, frame);
 }
 
 /* --- text --- */
@@ -249,7 +220,7 @@ void event_render(struct writer *w, const struct event_style *style, const struc
 	strbuf_clear(own);
 	switch (style->form) {
 	case EVENT_FOLDED:
-		escape_put(own, is_named(head->comm) ? head->comm : UNKNOWN, true);
+		label_put_comm(own, head->comm, LABEL_FOLDED);
 		break;
 	case EVENT_JSON:
 		put_members(own, head);

@@ -13,7 +13,8 @@
 void labels_init(struct labels *l, const struct frame_table *frames,
 		 const struct render_style *style, enum label_form form)
 {
-	*l = (struct labels){ .frames = frames, .style = style, .form = form };
+	*l = (struct labels){ .frames = frames,
+			      .style = { style->offsets, style->addresses, form } };
 	l->places = xcalloc(frames->n + 1, sizeof(*l->places));
 }
 
@@ -37,60 +38,59 @@ static void put_name(struct strbuf *to, const char *name, enum label_form form)
 {
 	if (form == LABEL_FOLDED && strcmp(name, "-") == 0)
 		name = "_";
-	escape_put(to, name, form == LABEL_FOLDED);
+	escape_put_name(to, name, form == LABEL_FOLDED);
 }
 
 /* " libc.so.6+0x1234" */
-static void put_place(struct labels *l, const struct frame *frame)
+static void put_place(struct strbuf *to, const struct label_style *style, const struct frame *frame)
 {
-	if (!l->style->addresses || !is_named(frame->module))
+	if (!style->places || !is_named(frame->module))
 		return;
-	strbuf_putc(&l->text, ' ');
-	escape_put(&l->text, frame->module, l->form == LABEL_FOLDED);
-	strbuf_printf(&l->text, "+0x%" PRIx64, frame->module_offset);
+	strbuf_putc(to, ' ');
+	escape_put(to, frame->module, style->form == LABEL_FOLDED);
+	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
 }
 
-/* In folded a function is one frame, wherever in it a call was; the kernel's has no place. */
-static bool shows_place(const struct labels *l, const struct frame *frame)
+static void put_cut(struct strbuf *to, const char *reason, bool is_folded)
 {
-	return l->form == LABEL_TEXT && frame->kind == FRAME_USER;
+	strbuf_puts(to, "[cut: ");
+	escape_put(to, is_named(reason) ? reason : "unknown", is_folded);
+	strbuf_putc(to, ']');
 }
 
-static void put_label(struct labels *l, const struct frame *frame)
+void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame)
 {
-	bool is_folded = l->form == LABEL_FOLDED;
+	const bool is_folded = style->form == LABEL_FOLDED;
 
 	if (frame->kind == FRAME_CUT) {
-		strbuf_puts(&l->text, "[cut: ");
-		escape_put(&l->text, is_named(frame->name) ? frame->name : "unknown", is_folded);
-		strbuf_putc(&l->text, ']');
+		put_cut(to, frame->name, is_folded);
 	} else if (is_named(frame->name)) {
-		put_name(&l->text, frame->name, l->form);
+		put_name(to, frame->name, style->form);
 		if (frame->is_inlined)
-			strbuf_puts(&l->text, " [inlined]");
-		else if (l->style->offsets)
-			strbuf_printf(&l->text, "+0x%" PRIx64, frame->offset);
-		if (shows_place(l, frame))
-			put_place(l, frame);
+			strbuf_puts(to, " [inlined]");
+		else if (style->offsets)
+			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
+		if (!is_folded && frame->kind == FRAME_USER)
+			put_place(to, style, frame);
 	} else {
-		strbuf_puts(&l->text, UNKNOWN);
-		put_place(l, frame);
+		strbuf_puts(to, UNKNOWN);
+		put_place(to, style, frame);
 	}
 	if (frame->file) {
-		strbuf_putc(&l->text, ' ');
-		escape_put(&l->text, frame->file, is_folded);
-		strbuf_printf(&l->text, ":%" PRIu32, frame->line);
+		strbuf_putc(to, ' ');
+		escape_put(to, frame->file, is_folded);
+		strbuf_printf(to, ":%" PRIu32, frame->line);
 	}
 }
 
 static void put_line(struct labels *l, const struct frame *frame)
 {
 	strbuf_puts(&l->text, "  ");
-	if (l->style->addresses && frame->kind == FRAME_CUT)
+	if (l->style.places && frame->kind == FRAME_CUT)
 		strbuf_printf(&l->text, "%-16s ", "");
-	else if (l->style->addresses)
+	else if (l->style.places)
 		strbuf_printf(&l->text, "%-16" PRIx64 " ", frame->addr);
-	put_label(l, frame);
+	label_put(&l->text, &l->style, frame);
 	strbuf_putc(&l->text, '\n');
 }
 
@@ -102,10 +102,10 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 
 	if (!place->n) {
 		place->at = l->text.n;
-		if (l->form == LABEL_TEXT)
+		if (l->style.form == LABEL_TEXT)
 			put_line(l, &l->frames->frames[number]);
 		else
-			put_label(l, &l->frames->frames[number]);
+			label_put(&l->text, &l->style, &l->frames->frames[number]);
 		place->n = l->text.n - place->at;
 	}
 	*n = place->n;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,11 +24,19 @@ enum label_form {
 	LABEL_FOLDED, /* the label */
 };
 
+struct label_style {
+	bool offsets; /* in functions */
+	bool places;  /* of what has no name; in text, of what of the user's has one, too */
+	enum label_form form;
+};
+
+/* The label alone. */
+void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame);
+
 /* Labels of the frames that were asked for, by number. */
 struct labels {
 	const struct frame_table *frames;
-	const struct render_style *style;
-	enum label_form form;
+	struct label_style style;
 	struct strbuf text; /* all labels, one behind the other */
 	struct label_place {
 		size_t at;
@@ -35,7 +44,7 @@ struct labels {
 	} * places;
 };
 
-/* Keeps @frames and @style, which are not to change meanwhile. */
+/* Keeps @frames, which are not to change meanwhile. */
 void labels_init(struct labels *l, const struct frame_table *frames,
 		 const struct render_style *style, enum label_form form);
 void labels_fini(struct labels *l);

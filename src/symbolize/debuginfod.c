@@ -226,6 +226,9 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 			 (unsigned long long)d->most_bytes >> 20);
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", module);
 	}
+	if (fd < 0 && fd != -ENOENT)
+		log_warn_once("debuginfod: no answer about the symbols of %s: %s", module,
+			      strerror(-fd));
 	if (fd < 0)
 		return error_set(e, -ENOENT, "%s: debuginfod: %s", module, strerror(-fd));
 	*ret_fd = fd;

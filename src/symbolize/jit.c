@@ -356,14 +356,14 @@ static int open_file(const struct program *g, int root, uint32_t number, struct 
 	if (err)
 		return err;
 	if (is_too_old(g, st))
-		return error_set(e, -ENOENT, "it was another process's");
+		return error_set(e, -ESTALE, "it is older than the process");
 	if (st->st_size > MOST_FILE_BYTES &&
 	    (st->st_dev != g->file.st_dev || st->st_ino != g->file.st_ino))
 		return error_set(e, -EFBIG, "it is larger than %lld MiB", MOST_FILE_BYTES >> 20);
 	return 0;
 }
 
-/* True: there is a file, taken or not. */
+/* True: there is a file of this program's, taken or not. */
 static bool try_file(struct jit *j, struct program *g, int root, uint32_t number)
 {
 	cleanup_close int fd = -1;
@@ -386,7 +386,7 @@ static bool try_file(struct jit *j, struct program *g, int root, uint32_t number
 		take_file(j, g, TAKE_FD(fd), root, number);
 	else if (g->identified || g->process.user != USER_UNKNOWN)
 		tell_once(g, number, "", e.text);
-	return true;
+	return err != -ESTALE;
 }
 
 static void find_file(struct jit *j, struct program *g)

@@ -66,9 +66,17 @@ static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames
 	return kept;
 }
 
-static uint32_t cut_depth(uint64_t max_depth, uint32_t n)
+/* The @n innermost of @frames, and a mark where more were there. Returns how many that makes. */
+static uint32_t cut_behind(struct symbolizer *s, uint32_t *frames, uint32_t n)
 {
-	return max_depth && n > max_depth ? (uint32_t)max_depth : n;
+	if (symbolizer_frames(s)->frames[frames[n]].kind != FRAME_CUT)
+		frames[n] = symbolize_cut(s, "depth");
+	return n + 1;
+}
+
+static uint32_t cut_depth(struct symbolizer *s, uint64_t max_depth, uint32_t *frames, uint32_t n)
+{
+	return max_depth && n > max_depth ? cut_behind(s, frames, (uint32_t)max_depth) : n;
 }
 
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
@@ -85,7 +93,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 		else
 			frames[i] = symbolize_kernel(s, &pc);
 	}
-	return cut_depth(max_depth,
+	return cut_depth(s, max_depth, frames,
 			 trim_machinery(symbolizer_frames(s), frames, (uint32_t)stack->n));
 }
 
@@ -97,16 +105,18 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 			      .time = stack->time };
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < stack->n && n < USER_FRAMES; i++) {
+	for (size_t i = 0; i < stack->n; i++) {
 		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
 		pc.is_exact =
 			i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
+		if (n == USER_FRAMES)
+			return cut_depth(s, max_depth ? max_depth : n - 1, frames, n);
 		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
 			frames[n++] = symbolize_cut(s, mark_text(words[i]));
 		else
 			n += (uint32_t)symbolize_user_all(s, &pc, frames + n, USER_FRAMES - n);
 	}
-	return cut_depth(max_depth, n);
+	return cut_depth(s, max_depth, frames, n);
 }
 
 void name_process(struct symbolizer *s, const struct notice *notice)

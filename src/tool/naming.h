@@ -17,7 +17,7 @@ struct raw_stack {
 	uint64_t last;  /* likewise, if more than once: the last time, or later */
 };
 
-/* Of a user stack; inlined functions are frames too. The outermost beyond these are left out. */
+/* Of a user stack; inlined functions are frames too. */
 #define USER_FRAMES (4 * STACK_WORDS)
 
 /* NOTICE_PROCESS came. */
@@ -25,7 +25,7 @@ void name_process(struct symbolizer *s, const struct notice *notice);
 
 /*
  * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
- * and, unless @max_depth is 0, at most so many.
+ * and, unless @max_depth is 0, at most so many. The last one says so where more were there.
  */
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			   uint32_t frames[STACK_WORDS]);

@@ -57,12 +57,12 @@ static void set_depths(struct trace_config *config, const struct options *opt,
 		       const struct features *features)
 {
 	uint32_t depth = opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES;
+	uint32_t kernel_depth = depth + MOST_MACHINERY + 1; /* one more: is it whole? */
 	uint32_t limit = host_max_stack();
 
 	if (!opt->user_only) {
-		config->max_kernel_frames = depth + MOST_MACHINERY < SHORT_MAX_FRAMES
-						    ? depth + MOST_MACHINERY
-						    : SHORT_MAX_FRAMES;
+		config->max_kernel_frames =
+			kernel_depth < SHORT_MAX_FRAMES ? kernel_depth : SHORT_MAX_FRAMES;
 		config->kernel_limit = limit < SHORT_MAX_FRAMES ? limit : SHORT_MAX_FRAMES;
 	}
 	if (!opt->kernel_only)

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "elf/image.h"
+#include "unwind/go.h"
 
 #define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
 #define MAX_RULES 0x10000U
@@ -28,6 +29,8 @@ struct maker {
 	bool is_in_gap;
 	uint32_t *large_gaps; /* numbers of entries */
 	size_t n_large_gaps, large_gaps_capacity;
+	struct go_rows go;        /* of Go's programs, what their own table says */
+	struct cfi_row go_before; /* the last row, which is not taken yet */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -156,16 +159,37 @@ static int take_row(void *context, const struct cfi_row *row)
 
 /*
  * Code that Go's own compiler made has frame pointers and, but for what is in .debug_frame, no
- * CFI; C code that is linked to it has. So there all that no entry is about has frame pointers.
- * False: @im is not Go's.
+ * CFI; C code that is linked to it has. So there all that no entry is about has frame pointers,
+ * as far as Go's own table does not say more. False: @im is not Go's; else its segment of code.
  */
-static bool is_go(const struct image *im, struct image_section *ret_text)
+static bool is_go(struct maker *m, const struct image *im, struct code_range *ret)
 {
-	struct image_section lines;
+	struct code_range ranges[MAX_RANGES];
+	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
+	struct image_section section, text;
 
-	return (image_section(im, ".gopclntab", &lines) ||
-		image_section(im, ".data.rel.ro.gopclntab", &lines)) &&
-	       image_section(im, ".text", ret_text);
+	if (!image_section(im, ".text", &text) ||
+	    (!go_rows_of(im, &m->go) && !image_section(im, ".gopclntab", &section) &&
+	     !image_section(im, ".data.rel.ro.gopclntab", &section)))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		*ret = ranges[i];
+		if (text.vaddr >= ret->start && text.vaddr < ret->end)
+			return true;
+	}
+	return false;
+}
+
+/* What a row is about is known once the next one comes. */
+static int take_row_of_go(void *context, const struct cfi_row *row)
+{
+	struct maker *m = context;
+	const struct cfi_row before = m->go_before;
+
+	m->go_before = *row;
+	if (m->go.table.n)
+		return go_rows_between(&m->go, &before, row->vaddr, take_row, m);
+	return before.vaddr < row->vaddr ? take_row(m, &before) : 0;
 }
 
 static int is_of_v8(void *context, const struct image_symbol *symbol)
@@ -195,7 +219,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
  * Code that nothing is said of may have frame pointers; but rbp being 0 does not say that nobody
  * called it (unwind_end_of_chain()).
  */
-static bool says_nothing(const struct image *im, struct image_section *ret_code)
+static bool says_nothing(const struct image *im, struct code_range *ret_code)
 {
 	struct code_range ranges[MAX_RANGES];
 	struct image_section section;
@@ -204,32 +228,48 @@ static bool says_nothing(const struct image *im, struct image_section *ret_code)
 	if (!n || image_section(im, ".eh_frame", &section) ||
 	    image_section(im, ".debug_frame", &section))
 		return false;
-	*ret_code = (struct image_section){ .vaddr = ranges[0].start,
-					    .size = ranges[n - 1].end - ranges[0].start };
+	*ret_code = (struct code_range){ ranges[0].start, ranges[n - 1].end };
 	return true;
+}
+
+/* The table goes on up to @end, where nothing else is said either. */
+static int fill_pages(struct maker *m, uint64_t end)
+{
+	(void)begin_pages(m, end - 1);
+	return check_size(m);
+}
+
+static int take_rows_of_go(struct maker *m, const struct image *im, const struct code_range *code)
+{
+	const struct cfi_row end = { .vaddr = code->end, .kind = CFI_GAP };
+	int err;
+
+	m->gap_rule = UNWIND_FRAME_POINTERS;
+	m->go_before = (struct cfi_row){ .vaddr = code->start, .kind = CFI_GAP };
+	err = cfi_each_row(im, take_row_of_go, m, &m->table.counts.cfi, m->e);
+	if (!err || err == -ENOENT)
+		err = take_row_of_go(m, &end);
+	return err ? err : fill_pages(m, code->end);
 }
 
 static int take_rows(struct maker *m, const struct image *im)
 {
-	struct image_section code = {};
 	struct cfi_row first = { .kind = CFI_GAP };
-	const bool is_gos = is_go(im, &code);
+	struct code_range code;
+	bool is_silent;
 	int err = 0;
 
-	if (is_gos)
-		m->gap_rule = UNWIND_FRAME_POINTERS;
-	else if (says_nothing(im, &code))
+	if (is_go(m, im, &code))
+		return take_rows_of_go(m, im, &code);
+	is_silent = says_nothing(im, &code);
+	if (is_silent) {
 		m->gap_rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-	first.vaddr = code.vaddr;
-	if (code.size)
+		first.vaddr = code.start;
 		err = take_row(m, &first);
+	}
 	if (!err)
 		err = cfi_each_row(im, take_row, m, &m->table.counts.cfi, m->e);
-	if (code.size && (!err || (is_gos && err == -ENOENT))) {
-		(void)begin_pages(m, code.vaddr + code.size - 1);
-		err = check_size(m);
-	}
-	return err;
+	return !err && is_silent ? fill_pages(m, code.end) : err;
 }
 
 int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret, struct error *e)

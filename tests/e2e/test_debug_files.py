@@ -249,6 +249,21 @@ def test_debug_file_from_a_server(workload, stripped, server, tmp_path):
     assert "debuginfod" not in result.err, "nothing is said of what is quick"
 
 
+def test_a_server_that_is_not_there_is_told_once(workload, stripped, server, tmp_path):
+    environment = server.environment(tmp_path)
+    server.close()
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=environment)
+    assert expected and set(found).isdisjoint(expected)
+    assert len(re.findall("^stackcount: debuginfod: no answer about the symbols of .*: Connection refused$", result.err, re.M)) == 1, result
+
+
+def test_what_a_server_does_not_have_is_not_told(workload, stripped, server, tmp_path):
+    server.files.clear()
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path))
+    assert expected and set(found).isdisjoint(expected)
+    assert build_id(stripped[0]) in server.asked and "debuginfod" not in result.err, result
+
+
 def test_servers_are_not_asked_for_what_is_here(workload, stripped, server, tmp_path):
     program, debug = stripped
     sh("xz -k {d}; objcopy --add-section .gnu_debugdata={d}.xz {p}", d=debug, p=program)

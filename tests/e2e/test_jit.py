@@ -289,6 +289,12 @@ def device(path):
     os.mknod(path, 0o20666, os.makedev(1, 5))  # /dev/zero
 
 
+def stale(path):
+    """As a process that had the number before has left it."""
+    Path(path).write_text("0 ffffffffffff another\n")
+    os.utime(path, (0, 0))
+
+
 REFUSED = {
     "user": (of_another, "it is user 4242's, and the process is user 0's"),
     "link": (link, "there is a symbolic link"),
@@ -297,6 +303,7 @@ REFUSED = {
     "folder": (Path.mkdir, "it is not a regular file"),
     "device": (device, "it is not a regular file"),
     "sparse": (sparse, "it is larger than 64 MiB"),
+    "stale": (stale, "it is older than the process"),
 }
 
 

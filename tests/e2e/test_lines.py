@@ -55,7 +55,7 @@ def test_addresses_offsets_and_places_go_with_them(workload):
 def test_max_depth_counts_them(workload):
     result = trace_lines(workload, "-f", "--max-depth", "2")
     ((parts, _),) = read_folded(result.out)
-    assert parts == [f"{name} {place}" for name, place in expected()[1::-1]], result
+    assert parts == ["[cut: depth]", *(f"{name} {place}" for name, place in expected()[1::-1])], result
 
 
 def test_without_the_option_there_are_none(workload):

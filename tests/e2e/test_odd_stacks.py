@@ -280,14 +280,62 @@ def test_a_32_bit_program():
     assert found == {("[unknown]", "leave"): 1, ("[unknown]", "begin", "run", "branch", "hit"): 50}, result
 
 
+# --- Go: by the table that its own runtime has ---
+
+# Where stacks begin. On a thread's own stack nobody has called mcall() and morestack(), which leave
+# a goroutine's.
+GO_ROOTS = {"runtime.goexit", "runtime.mstart", "runtime.mcall", "runtime.morestack"}
+
+
+def go_stacks(tmp_path, *what):
+    with programs.fzf(tmp_path) as pid:
+        with Tool([*DWARF, "-p", pid, *what]) as tool:
+            return read_folded(tool.wait().ok().out)
+
+
+@machine
+def test_the_innermost_of_a_32_bit_program():
+    """What is no deeper has no mark."""
+    options = [*DWARF, "--max-depth", 2, "t:raw_syscalls:sys_enter"]
+    with Tool([*options, "--", workload_path("bits32"), 50]) as tool:
+        result = tool.wait().ok()
+    found = {tuple(parts): n for parts, n in read_folded(result.out)}
+    assert found == {("[unknown]", "leave"): 1, ("[cut: depth]", "branch", "hit"): 50}, result
+
+
 @machine
 def test_go(tmp_path):
-    """By its frame pointers; behind what begins its threads (runtime.mstart) there are none."""
-    with programs.fzf(tmp_path) as pid:
-        with Tool([*DWARF, "-n", 5000, "-p", pid, "t:raw_syscalls:sys_enter"]) as tool:
-            result = tool.wait().ok()
+    """Without symbols, and without unwind tables of its own code: all have names, and a root."""
+    stacks = go_stacks(tmp_path, "-n", 5000, "t:raw_syscalls:sys_enter")
     ends = Counter()
-    for parts, n in read_folded(result.out):
+    for parts, n in stacks:
         ends[parts[0]] += n
-    assert set(ends) <= {"[unknown]", "[cut: no frame pointer]"}, f"{ends}: {result}"
-    assert ends["[unknown]"] >= 4750, f"{ends}: {result}"
+    assert set(ends) <= GO_ROOTS, ends
+    assert ends.total() >= 5000 and ends["runtime.goexit"] >= 4750, ends
+    unknown = [parts for parts, _ in stacks if "[unknown]" in parts and "runtime.sigtrampgo" not in parts]
+    assert not unknown, unknown  # but libc's place that handlers of signals return to, which has no symbol
+
+
+@machine
+def test_the_caller_of_a_function_of_gos_without_a_frame(tmp_path):
+    """The system call's stub moves neither rsp nor rbp, so that rbp is its caller's."""
+    stacks = go_stacks(tmp_path, "-n", 500, "t:syscalls:sys_enter_write")
+    stub = ["syscall.write", "syscall.Syscall", "syscall.RawSyscall6", "runtime/internal/syscall.Syscall6"]
+    written = [parts for parts, _ in stacks if "os.(*File).Write" in parts]
+    assert written and all(parts[-4:] == stub for parts in written), stacks
+
+
+@machine
+def test_go_where_a_thread_is_taken_off_its_cpu(tmp_path):
+    """In functions' beginnings and ends, too."""
+    stacks = go_stacks(tmp_path, "-n", 2000, "t:sched:sched_switch")
+    odd = [(parts, n) for parts, n in stacks if parts[0] not in GO_ROOTS]
+    assert sum(n for _, n in odd) <= 20, odd
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_a_function_of_gos_without_symbols_by_its_name(tmp_path):
+    """Nobody has moved rsp at its first instruction."""
+    stacks = go_stacks(tmp_path, "-n", 100, "fzf:syscall.Syscall")
+    assert stacks and all(parts[0] == "runtime.goexit" and parts[-1] == "syscall.Syscall" for parts, _ in stacks)
+    assert {parts[-2] for parts, _ in stacks} <= {"syscall.read", "syscall.write"}, stacks

@@ -164,15 +164,54 @@ def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
         assert entry.frames[-1].startswith("[cut"), entry.frames[-2:]
 
 
-@pytest.mark.parametrize("depth", [1, 5, 20])
-def test_max_depth_keeps_the_innermost_frames(workload, depth):
+@pytest.mark.parametrize("depth", [1, 20])
+@pytest.mark.parametrize("how", ["fp", "auto"])
+def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
     work = workload("deep", 60, 20)
-    result, _ = trace(work, "-U", "-f", "--max-depth", depth, "-p", work.pid, GETPPID)
+    args = ["-U", "-f", "--unwind", how, "--max-depth", depth]
+    result, _ = trace(work, *args, "-p", work.pid, GETPPID)
     lines = read_folded(result.ok().out)
     assert sum(count for _, count in lines) == 20
     for parts, _ in lines:
-        frames = [part for part in parts if not part.startswith("[cut")]
-        assert frames == ["recurse"] * (depth - 1) + ["hit"], parts
+        assert parts == ["[cut: depth]"] + ["recurse"] * (depth - 1) + ["hit"], parts
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("how", ["fp", "auto"])
+def test_max_depth_of_a_stack_that_is_no_deeper(workload, how):
+    """Nothing is cut, and no mark says so; one frame less, and it does."""
+    whole = None
+    for depth in (0, -1, 0):
+        work = workload("deep", 10, 20)
+        args = [] if whole is None else ["--max-depth", len(whole) + depth]
+        result, _ = trace(work, "-U", "-f", "--unwind", how, *args, "-p", work.pid, GETPPID)
+        ((parts, n),) = read_folded(result.ok().out)
+        assert n == 20, result
+        whole = whole or parts
+        assert parts == (["[cut: depth]"] + whole[-len(whole) + 1 :] if depth else whole), result
+
+
+@pytest.mark.needs("machine", "uprobes")
+@pytest.mark.parametrize("how", ["fp", "auto"])
+def test_max_depth_of_one_at_a_function(workload, how):
+    work = workload("calls", 100, 100, 100)
+    args = ["--unwind", how, "-U", "-f", "--max-depth", 1, "-p", work.pid]
+    result, _ = trace(work, *args, f"{workload_path('calls')}:leaf")
+    assert read_folded(result.ok().out) == [(["[cut: depth]", "leaf"], 200)], result
+
+
+def test_max_depth_of_kernel_stacks(workload):
+    """Of a hit that comes by one path; on some kernels there are none at a system call."""
+    paths = {}
+    for depth in (100, 1, 2):
+        work = workload("syscalls", "getppid", 30, 0)
+        result, _ = trace(work, "-K", "-f", "--max-depth", depth, "-p", work.pid, GETPPID)
+        ((paths[depth], n),) = read_folded(result.ok().out)
+        assert n == 30, result
+    whole = paths[100]
+    for depth in (1, 2):
+        is_cut = depth < len(whole)
+        assert paths[depth] == ["[cut: depth]"] * is_cut + whole[-depth:], paths
 
 
 def test_max_depth_merges_what_it_makes_equal(workload):

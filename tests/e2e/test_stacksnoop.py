@@ -466,7 +466,7 @@ def test_depth(workload):
     work = workload("deep", 60, 30)
     result, _ = trace(work, "-U", "--max-depth", 7, "-p", work.pid, GETPPID)
     for event in read_text(result.ok().out):
-        assert event.user == ["hit", *6 * ["recurse"]], event
+        assert event.user == ["hit", *6 * ["recurse"], "[cut: depth]"], event
     work = workload("deep", 60, 30)
     result, expected = trace(work, "-U", "-p", work.pid, GETPPID)
     assert event_chains(read_text(result.ok().out)) == expected

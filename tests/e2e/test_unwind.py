@@ -108,7 +108,7 @@ def test_as_deep_as_is_kept(workload):
     """Frames are counted from the innermost; where there is no more room it is said."""
     work = workload("syscalls-nofp", "getppid", 100, 0)
     result, _ = trace(work, *DWARF, "-U", "-f", "--max-depth", "3", "-p", work.pid, GETPPID)
-    assert read_folded(result.ok().out) == [(["run", "branch_a", "hit"], 100)], result
+    assert read_folded(result.ok().out) == [(["[cut: depth]", "run", "branch_a", "hit"], 100)], result
 
 
 @needs_unwinding

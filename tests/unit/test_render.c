@@ -283,6 +283,25 @@ static void folded_replaces_what_ends_a_frame_or_a_line(void **state)
 	expect_escaped("a\x1b\r", "a\\x1b\\x0d", true);
 }
 
+static void expect_escaped_name(const char *name, const char *expected)
+{
+	struct strbuf made = {};
+
+	escape_put_name(&made, name, true);
+	assert_string_equal(made.text, expected);
+	strbuf_fini(&made);
+}
+
+static void no_name_looks_like_a_mark(void **state)
+{
+	(void)state;
+	expect_escaped_name("[unknown]", "\\x5bunknown]");
+	expect_escaped_name("[cut: depth]", "\\x5bcut: depth]");
+	expect_escaped_name("[no stack]", "\\x5bno stack]");
+	expect_escaped_name("[cutter]", "[cutter]");
+	expect_escaped_name("-[Class method]", "-[Class method]");
+}
+
 /* Whatever a name is made of: as many lines as entries, as many parts as frames. */
 static void no_name_breaks_a_folded_line(void **state)
 {
@@ -495,6 +514,7 @@ int main(void)
 		cmocka_unit_test(what_could_drive_a_terminal_is_made_visible),
 		cmocka_unit_test(valid_utf8_stays_and_the_rest_is_made_visible),
 		cmocka_unit_test(folded_replaces_what_ends_a_frame_or_a_line),
+		cmocka_unit_test(no_name_looks_like_a_mark),
 		cmocka_unit_test(no_name_breaks_a_folded_line),
 		cmocka_unit_test(a_sink_that_fails_ends_rendering_with_its_result),
 		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),

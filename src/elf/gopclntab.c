@@ -1,0 +1,312 @@
+/*
+ * .gopclntab, little endian, of a machine with pointers of 8 bytes. From Go 1.18 on
+ * (src/runtime/symtab.go: pcHeader, functab; runtime2.go: _func; cmd/link/internal/ld/pcln.go):
+ *
+ *	uint32 magic  uint8 0, 0, 1, 8   uint64 n  uint64 files  uint64 text
+ *	uint64 names  uint64 units  uint64 files  uint64 steps  uint64 functions     offsets
+ *	functions:  n * { uint32 begins, behind text;  uint32 record, behind functions }  uint32 end
+ *	record:     uint32 begins  int32 name  int32 args  uint32 deferreturn
+ *	            uint32 sp, file and line steps  ...  uint8 id, flags
+ *	steps:      { difference of the value, zigzag;  difference of the address }  0
+ *
+ *	1.2    0xfffffffb   addresses and offsets of 8 bytes, offsets from the table's beginning
+ *	1.16   0xfffffffa   the header has the offsets; addresses are still whole, 8 bytes each.
+ *	                    Flags are since 1.17
+ *	1.18   0xfffffff0   as above; GO_ASM is since then
+ *	1.20   0xfffffff1   a record has startLine, before its id. Since 1.26 "text" is 0: it is in
+ *	                    runtime.firstmoduledata, that is section .go.module, behind 22 words
+ *
+ * Position-independent programs have the table in .data.rel.ro.gopclntab, which other linkers than
+ * Go's put into .data.rel.ro; there "text" is a relocation's, and 0 in the file.
+ */
+#include "elf/gopclntab.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "elf/internal.h"
+
+#define HEAD_BYTES 8
+#define MOST_HEADER_BYTES 72
+#define TABLE_ALIGNMENT 16
+#define MODULE_TEXT 176 /* of moduledata: its text */
+#define R_RELATIVE 8    /* R_X86_64_RELATIVE */
+
+struct go_format {
+	uint32_t magic;
+	uint8_t word;    /* bytes of an address, or of an offset in its place */
+	uint8_t name_at; /* in a record */
+	uint8_t steps_at;
+	uint8_t flags_at; /* 0: it has none */
+	uint8_t header; /* words of 8 bytes behind the head, before the offset of names; 0: none */
+};
+
+static const struct go_format formats[] = {
+	{ 0xfffffffb, 8, 8, 20, 0, 0 },
+	{ 0xfffffffa, 8, 8, 20, 41, 2 },
+	{ 0xfffffff0, 4, 4, 16, 37, 3 },
+	{ 0xfffffff1, 4, 4, 16, 41, 3 },
+};
+
+static uint64_t number_at(const uint8_t *at, size_t bytes)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, bytes);
+	return value;
+}
+
+static struct go_bytes behind(struct go_bytes of, uint64_t offset)
+{
+	if (offset > of.size)
+		return (struct go_bytes){};
+	return (struct go_bytes){ of.data + offset, of.size - offset };
+}
+
+static const struct go_format *format_of(struct go_bytes table)
+{
+	static const uint8_t rest[] = { 0, 0, 1, 8 }; /* what x86-64 has */
+
+	if (table.size < MOST_HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (number_at(table.data, 4) == formats[i].magic)
+			return &formats[i];
+	return NULL;
+}
+
+/* As a part of @s that begins with a table's head; no bytes: none does. */
+static struct go_bytes search_table(const struct section *s, struct slice bytes,
+				    uint64_t *ret_vaddr)
+{
+	size_t at = (size_t)(-s->vaddr % TABLE_ALIGNMENT);
+
+	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
+		const struct go_bytes table = { bytes.data + at, bytes.size - at };
+
+		if (!format_of(table))
+			continue;
+		*ret_vaddr = s->vaddr + at;
+		return table;
+	}
+	return (struct go_bytes){};
+}
+
+static struct go_bytes find_table(const struct image *im, uint64_t *ret_vaddr)
+{
+	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
+	const struct section *s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		s = section_named(im, names[i]);
+		if (!s)
+			continue;
+
+		const struct slice bytes = section_bytes(im, s);
+
+		*ret_vaddr = s->vaddr;
+		return (struct go_bytes){ bytes.data, bytes.size };
+	}
+	s = section_named(im, ".data.rel.ro");
+	if (!s || !(section_named(im, ".go.buildinfo") || section_named(im, ".note.go.buildid")))
+		return (struct go_bytes){};
+	return search_table(s, section_bytes(im, s), ret_vaddr);
+}
+
+/* What a relocation writes at @vaddr, of those that add where the file is loaded; 0: nothing. */
+static uint64_t relocated_at(const struct image *im, uint64_t vaddr)
+{
+	const struct section *s = section_named(im, ".rela.dyn");
+	const struct slice bytes = s ? section_bytes(im, s) : (struct slice){};
+	Elf64_Rela rela;
+
+	for (size_t at = 0; bytes.size - at >= sizeof(rela); at += sizeof(rela)) {
+		memcpy(&rela, bytes.data + at, sizeof(rela));
+		if (rela.r_offset == vaddr && ELF64_R_TYPE(rela.r_info) == R_RELATIVE)
+			return (uint64_t)rela.r_addend;
+	}
+	return 0;
+}
+
+static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
+{
+	const struct segment *s = image_segment_of(im, vaddr);
+	uint64_t value;
+
+	if (!s || s->file_bytes - (vaddr - s->vaddr) < sizeof(value))
+		return 0;
+	value = number_at(im->data + s->offset + (vaddr - s->vaddr), sizeof(value));
+	return value ? value : relocated_at(im, vaddr);
+}
+
+/* Where Go's code begins; C code may lie before it. 0: that is not told. */
+static uint64_t text_of(const struct image *im, uint64_t table_vaddr)
+{
+	const uint64_t told = pointer_at(im, table_vaddr + HEAD_BYTES + 16);
+	const struct section *module = section_named(im, ".go.module");
+
+	if (told || !module || pointer_at(im, module->vaddr) != table_vaddr)
+		return told;
+	return pointer_at(im, module->vaddr + MODULE_TEXT);
+}
+
+uint64_t go_function_start(const struct go_table *t, uint32_t i)
+{
+	const size_t word = t->format->word;
+
+	return t->text + number_at(t->functions.data + (size_t)i * 2 * word, word);
+}
+
+/* Do functions lie one behind the other in one segment of code? */
+static bool is_in_order(const struct image *im, const struct go_table *t)
+{
+	uint64_t end = go_function_start(t, 0);
+	const struct segment *s = image_segment_of(im, end);
+
+	for (uint32_t i = 1; i <= t->n; i++) {
+		const uint64_t start = go_function_start(t, i);
+
+		if (start < end)
+			return false;
+		end = start;
+	}
+	return s && s->is_executable && end - s->vaddr <= s->file_bytes;
+}
+
+/* What is behind a function's record, of those that it must have; NULL: it is not all there. */
+static const uint8_t *record_of(const struct go_table *t, uint32_t i)
+{
+	const size_t word = t->format->word;
+	const uint64_t offset = number_at(t->functions.data + ((size_t)i * 2 + 1) * word, word);
+	const size_t least = t->format->flags_at ? t->format->flags_at + 1U : 24;
+
+	if (offset > t->records.size || t->records.size - offset < least)
+		return NULL;
+	return t->records.data + offset;
+}
+
+static uint8_t flags_of(const struct go_table *t, uint32_t i)
+{
+	const uint8_t *record = record_of(t, i);
+
+	return record && t->format->flags_at ? record[t->format->flags_at] : 0;
+}
+
+/* Go 1.16 has 0 in the place of flags; any later one has functions that nobody calls. */
+static bool has_flags(const struct go_table *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		if (flags_of(t, i) & GO_TOP_FRAME)
+			return true;
+	return false;
+}
+
+static struct go_bytes whole_names(struct go_bytes names)
+{
+	const struct slice whole = whole_strings((struct slice){ names.data, names.size });
+
+	return (struct go_bytes){ whole.data, whole.size };
+}
+
+/* Where the parts are, by the header. */
+static void divide(struct go_table *t, struct go_bytes table)
+{
+	const uint8_t *words = table.data + HEAD_BYTES + (size_t)t->format->header * 8;
+
+	if (!t->format->header) {
+		t->functions = behind(table, HEAD_BYTES + 8);
+		t->records = t->steps = table;
+		t->names = whole_names(table);
+		return;
+	}
+	t->names = whole_names(behind(table, number_at(words, 8)));
+	t->steps = behind(table, number_at(words + 24, 8));
+	t->functions = t->records = behind(table, number_at(words + 32, 8));
+}
+
+bool go_table_of(const struct image *im, struct go_table *ret)
+{
+	uint64_t vaddr = 0, n;
+	const struct go_bytes table = find_table(im, &vaddr);
+	struct go_table t = { .format = format_of(table) };
+
+	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
+		return false;
+	n = number_at(table.data + HEAD_BYTES, 8);
+	divide(&t, table);
+	if (!n || n > MOST_SYMBOLS || t.functions.size < (2 * n + 1) * t.format->word)
+		return false;
+	t.n = (uint32_t)n;
+	t.text = t.format->word == 4 ? text_of(im, vaddr) : 0;
+	if ((t.format->word == 4 && !t.text) || !is_in_order(im, &t))
+		return false;
+	t.has_flags = has_flags(&t);
+	t.has_asm = t.format->word == 4;
+	*ret = t;
+	return true;
+}
+
+bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret)
+{
+	const uint64_t next = go_function_start(t, i + 1);
+	const uint8_t *record = record_of(t, i);
+	struct go_steps steps;
+
+	*ret = (struct go_function){ .name = "", .start = go_function_start(t, i), .end = next };
+	if (!record || ret->start == next)
+		return false;
+
+	const uint64_t name = number_at(record + t->format->name_at, 4);
+
+	if (name < t->names.size)
+		ret->name = (const char *)t->names.data + name;
+	ret->steps = (uint32_t)number_at(record + t->format->steps_at, 4);
+	ret->flags = t->has_flags ? flags_of(t, i) : 0;
+	steps = go_steps_of(t, ret);
+	while (go_next_step(&steps))
+		ret->end = steps.end;
+	return true;
+}
+
+struct go_steps go_steps_of(const struct go_table *t, const struct go_function *f)
+{
+	return (struct go_steps){ .left = f->steps ? behind(t->steps, f->steps) : t->steps,
+				  .start = f->start,
+				  .end = f->start,
+				  .limit = f->steps ? f->end : f->start,
+				  .delta = -1 };
+}
+
+/* Seven bits a byte, the lowest first. False: it is cut, or more than 32 bits. */
+static bool read_number(struct go_bytes *from, uint32_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned bits = 0; bits < 35 && from->size; bits += 7) {
+		const uint8_t byte = *from->data;
+
+		*from = behind(*from, 1);
+		value |= (uint64_t)(byte & 0x7f) << bits;
+		if (byte & 0x80)
+			continue;
+		*ret = (uint32_t)value;
+		return value <= UINT32_MAX;
+	}
+	return false;
+}
+
+/* A difference of 0 ends the table, but the first. */
+bool go_next_step(struct go_steps *s)
+{
+	const bool is_first = s->end == s->start;
+	uint32_t value, bytes;
+
+	if (s->end >= s->limit || !read_number(&s->left, &value) || (!value && !is_first) ||
+	    !read_number(&s->left, &bytes) || !bytes || bytes > s->limit - s->end)
+		return false;
+	s->start = s->end;
+	s->end += bytes;
+	s->delta = (int32_t)((uint32_t)s->delta + (value >> 1 ^ -(value & 1)));
+	return true;
+}

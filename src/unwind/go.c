@@ -1,0 +1,283 @@
+/*
+ * Go's table says how far rsp has moved at each place of a function. So
+ *
+ *	CFA = rsp + delta + 8     return address at CFA - 8     caller's rbp at CFA - 16
+ *
+ * where the last is so from a frame's beginning to its end, in all that compilers made. Up to Go
+ * 1.20 functions begin and end with
+ *
+ *	sub $n,%rsp;  mov %rbp,n-8(%rsp);  lea n-8(%rsp),%rbp
+ *	mov n-8(%rsp),%rbp;  add $n,%rsp;  ret
+ *
+ * (at the second instruction alone rbp is told wrongly), later
+ *
+ *	push %rbp;  mov %rsp,%rbp;  sub $n,%rsp        add $n,%rsp;  pop %rbp;  ret
+ *
+ * Functions written in assembly may do so, or move rsp and leave rbp alone: the instruction tells.
+ *
+ * What goes on on another stack is left to the frame pointer, which leads from systemstack() and
+ * asmcgocall() to their caller's caller. But mcall() and morestack() leave for good: the goroutine
+ * may meanwhile run elsewhere, and its stack hold anything. There, in the thread that clone() made,
+ * and in functions that the table says are the first of a stack, the walk is over.
+ */
+#include "unwind/go.h"
+
+#include <string.h>
+
+#include "base/array.h"
+#include "elf/image.h"
+
+/* Rows on their way: the last one waits, for another one may begin where it does. */
+struct giver {
+	const struct cfi_row *otherwise;
+	struct cfi_row last;
+	uint64_t to;
+	cfi_visit *visit;
+	void *context;
+};
+
+bool go_rows_of(const struct image *im, struct go_rows *ret)
+{
+	*ret = (struct go_rows){ .im = im };
+	return go_table_of(im, &ret->table);
+}
+
+static bool is_named(const struct go_function *f, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(f->name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The kernel calls these, from a frame of its own. They are the first for Go's runtime alone. */
+static bool is_signal_handler(const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.sigtramp", "runtime.cgoSigtramp" };
+
+	return is_named(f, names, ARRAY_SIZE(names));
+}
+
+static bool is_first(const struct go_rows *r, const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
+
+	if (f->start == image_entry(r->im) || strcmp(f->name, "_rt0_amd64") == 0)
+		return true;
+	return r->table.has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
+				  : is_named(f, names, ARRAY_SIZE(names));
+}
+
+/* Handlers of signals return to it, with rsp at the kernel's frame. */
+static bool is_signal_return(const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
+
+	return is_named(f, names, ARRAY_SIZE(names));
+}
+
+/*
+ * Where @f goes on on another stack and does not come back. 0: it does no such thing. The new
+ * thread that clone() makes begins with "mov %rsi,%rsp".
+ */
+static uint64_t leaves_at(const struct image *im, const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.mcall", "runtime.morestack" };
+	const uint64_t size = f->end - f->start;
+	uint8_t code[256];
+	size_t n;
+	const uint8_t *at;
+
+	if (is_named(f, names, ARRAY_SIZE(names)) && size > 1)
+		return f->start +
+		       1; /* where exactly is not told; at its beginning it has not yet */
+	if (strcmp(f->name, "runtime.clone") != 0)
+		return 0;
+	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
+	at = memmem(code, n, "\x48\x89\xf4", 3);
+	return at ? f->start + (uint64_t)(at - code) : 0;
+}
+
+/* Before Go 1.17 the table does not say which these are: in the runtime there are some. */
+static bool writes_sp(const struct go_table *t, const struct go_function *f)
+{
+	return t->has_flags ? f->flags & GO_SP_WRITE : strncmp(f->name, "runtime.", 8) == 0;
+}
+
+static int give(struct giver *g, const struct cfi_row *row)
+{
+	const uint64_t from = g->last.vaddr;
+	int err = 0;
+
+	if (row->vaddr > from)
+		err = g->visit(g->context, &g->last);
+	g->last = *row;
+	if (g->last.vaddr < from)
+		g->last.vaddr = from;
+	return err;
+}
+
+static int give_gap(struct giver *g, uint64_t vaddr)
+{
+	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP });
+}
+
+/* What is known without Go's table. */
+static int give_other(struct giver *g, uint64_t vaddr)
+{
+	struct cfi_row row = *g->otherwise;
+
+	row.vaddr = vaddr;
+	return vaddr < g->to ? give(g, &row) : 0;
+}
+
+static struct cfi_row row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
+{
+	struct cfi_row row = {
+		.vaddr = vaddr,
+		.cfa = { .how = CFI_IS, .reg = CFI_RSP, .offset = delta + 8 },
+		.bx = { .how = CFI_UNDEFINED },
+		.sp = { .how = CFI_IS_CFA },
+		.pc = { .how = CFI_AT_CFA, .offset = -8 },
+	};
+
+	if (is_bp_saved)
+		row.bp = (struct cfi_value){ .how = CFI_AT_CFA, .offset = -16 };
+	return row;
+}
+
+static struct cfi_row first_row_at(uint64_t vaddr)
+{
+	struct cfi_row row = row_at(vaddr, 0, false);
+
+	row.pc = (struct cfi_value){ .how = CFI_UNDEFINED };
+	return row;
+}
+
+/* As is_linux_signal() wants it. */
+static struct cfi_row signal_row_at(uint64_t vaddr)
+{
+	return (struct cfi_row){
+		.vaddr = vaddr,
+		.is_signal = true,
+		.cfa = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
+		.bx = { .how = CFI_AT, .reg = CFI_RSP, .offset = 128 },
+		.bp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 120 },
+		.sp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
+		.pc = { .how = CFI_AT, .reg = CFI_RSP, .offset = 168 },
+	};
+}
+
+/*
+ * Behind "pop %r9" and its like, which syscall.rawVforkSyscall keeps its return address in. False:
+ * it is none of these.
+ */
+static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *row)
+{
+	uint8_t code[2];
+
+	if (image_code_at(im, vaddr - 2, code, sizeof(code)) < sizeof(code) || code[0] != 0x41 ||
+	    (code[1] & 0xf8) != 0x58)
+		return false;
+	row->pc = (struct cfi_value){ .how = CFI_IN, .reg = 8 + (code[1] & 7) };
+	return true;
+}
+
+/* "push %rbp" before it, or "mov %rbp,n(%rsp)" there: what n is takes none, one or four bytes. */
+static bool saves_bp(const struct image *im, uint64_t vaddr)
+{
+	uint8_t code[5];
+
+	if (image_code_at(im, vaddr - 1, code, sizeof(code)) < sizeof(code))
+		return false;
+	return code[0] == 0x55 || (code[1] == 0x48 && code[2] == 0x89 && code[4] == 0x24 &&
+				   (code[3] == 0x2c || code[3] == 0x6c || code[3] == 0xac));
+}
+
+static int give_steps(const struct go_rows *r, const struct go_function *f, struct giver *g)
+{
+	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
+	struct go_steps s = go_steps_of(&r->table, f);
+	bool is_framed = is_compiled, is_moved = false;
+	int err = 0;
+
+	while (!err && go_next_step(&s)) {
+		struct cfi_row row;
+
+		if (s.delta > 0 && !is_moved && !is_compiled)
+			is_framed = saves_bp(r->im, s.start);
+		is_moved |= s.delta > 0;
+		row = row_at(s.start, s.delta, s.delta > 0 && is_framed);
+		if (s.delta % 8 || (s.delta < 0 && !is_popped(r->im, s.start, &row)))
+			row.kind = CFI_GAP;
+		err = give(g, &row);
+	}
+	return err;
+}
+
+static int give_two(struct giver *g, const struct cfi_row *first, const struct cfi_row *second)
+{
+	const int err = give(g, first);
+
+	return err ? err : give(g, second);
+}
+
+static int give_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
+{
+	const uint64_t leaves = leaves_at(r->im, f);
+	struct cfi_row row = row_at(f->start, 0, false);
+	const struct cfi_row next = first_row_at(leaves);
+
+	if (leaves)
+		return give_two(g, &row, &next);
+	row = is_signal_return(f) ? signal_row_at(f->start) : first_row_at(f->start);
+	if (is_signal_return(f) || is_first(r, f))
+		return give(g, &row);
+	return writes_sp(&r->table, f) ? give_gap(g, f->start) : give_steps(r, f, g);
+}
+
+static bool says_something(const struct go_table *t, const struct go_function *f)
+{
+	struct go_steps s = go_steps_of(t, f);
+
+	return go_next_step(&s);
+}
+
+/* What aligns the next function is left to this one, where nothing else is known of it. */
+static int give_function(struct go_rows *r, uint32_t i, struct giver *g)
+{
+	struct go_function f;
+	int err;
+
+	if (!go_function_at(&r->table, i, &f))
+		return f.start == f.end ? 0 : give_other(g, f.start);
+	if (!says_something(&r->table, &f))
+		return give_other(g, f.start);
+	if (f.end <= g->last.vaddr)
+		return 0;
+	err = give_rows(r, &f, g);
+	r->given = f.end;
+	return err || g->otherwise->kind == CFI_GAP ? err : give_other(g, f.end);
+}
+
+int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to, cfi_visit *visit,
+		    void *context)
+{
+	const struct go_table *t = &r->table;
+	const uint64_t from = before->vaddr > r->given ? before->vaddr : r->given;
+	struct giver g = { before, *before, to, visit, context };
+	int err = 0;
+
+	if (from >= to)
+		return 0;
+	g.last.vaddr = from;
+	while (r->next < t->n && go_function_start(t, r->next + 1) <= from)
+		r->next++;
+	for (uint32_t i = r->next; i < t->n && go_function_start(t, i) < to && !err; i++)
+		err = give_function(r, i, &g);
+	if (!err && go_function_start(t, t->n) > from)
+		err = give_other(&g, go_function_start(t, t->n));
+	if (r->given < to)
+		r->given = to;
+	return err ? err : visit(context, &g.last);
+}

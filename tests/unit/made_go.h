@@ -1,0 +1,121 @@
+/*
+ * tests/unit/made_go.h - a Go program of a few functions, made in memory: .text, and the table of
+ * its functions in any of the formats (elf/gopclntab.c).
+ */
+#pragma once
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "elf/gopclntab.h"
+#include "made_elf.h"
+
+#define GO_TEXT (MADE_VADDR + MADE_HEAD) /* .text is the first section */
+#define GO_TEXT_BYTES 0x200
+#define GO_TABLE (GO_TEXT + GO_TEXT_BYTES) /* and this the second */
+#define GO_TABLE_BYTES 0x1000
+#define GO_FUNCTION_BYTES 0x20 /* each begins so far behind the one before */
+#define GO_STEPS_AT 0x600
+#define GO_FUNCTIONS_AT 0x800 /* but in the first format, where they follow the header */
+#define GO_RECORDS_AT 0xa00
+#define GO_RECORD_BYTES 48
+
+enum { GO_1_2, GO_1_16, GO_1_18, GO_1_20, GO_FORMATS };
+
+struct made_function {
+	const char *name;
+	const char *code;
+	const char *steps; /* from -1 on: { zigzag, bytes }; "": none */
+	uint8_t flags;
+	uint8_t size; /* in bytes, by its steps */
+};
+
+/* 0 bytes down for 4 bytes of code, 16 for 8, 0 for 1 */
+#define GO_FRAME "\x02\x04\x20\x08\x1f\x01"
+#define GO_LEAF "\x02\x10" /* 0 for 16 */
+
+/* clang-format off */
+static const struct made_function made_functions[] = {
+	{ "_rt0_amd64_linux", "", GO_LEAF, GO_ASM, 16 },
+	{ "main.main", "\x48\x83\xec\x10\x48\x89\x6c\x24\x08", GO_FRAME, 0, 13 },
+	{ "main.assembly", "\x48\x83\xec\x10\x48\x89\xac\x24\x08", GO_FRAME, GO_ASM, 13 },
+	{ "main.pushed", "\x48\x31\xc0\x55", GO_FRAME, GO_ASM, 13 },
+	{ "main.moved", "\x48\x83\xec\x10\x90", GO_FRAME, GO_ASM, 13 },
+	{ "syscall.popped", "\x41\x5c", "\x02\x02\x0f\x02\x10\x04", GO_ASM, 8 },
+	{ "runtime.systemstack", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
+	{ "runtime.mcall", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
+	{ "runtime.clone", "\x0f\x05\x48\x89\xf4", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
+	{ "runtime.sigreturn", "", GO_LEAF, GO_ASM, 16 },
+	{ "runtime.goexit", "", GO_LEAF, GO_ASM | GO_TOP_FRAME, 16 },
+	{ "runtime.sigtramp", "\x9c", GO_FRAME, GO_ASM | GO_TOP_FRAME, 13 },
+	{ "c_code", "", "", 0, 32 },
+};
+/* clang-format on */
+
+#define GO_N ARRAY_SIZE(made_functions)
+
+static inline void put_at(uint8_t *to, size_t at, uint64_t value, size_t n)
+{
+	memcpy(to + at, &value, n);
+}
+
+static inline void make_go_text(uint8_t to[GO_TEXT_BYTES])
+{
+	for (size_t i = 0; i < GO_N; i++)
+		memcpy(to + i * GO_FUNCTION_BYTES, made_functions[i].code,
+		       strlen(made_functions[i].code));
+}
+
+static inline void make_go_header(uint8_t *to, int format, uint64_t text)
+{
+	static const uint32_t magics[] = { 0xfffffffb, 0xfffffffa, 0xfffffff0, 0xfffffff1 };
+	size_t at = 24;
+
+	put_at(to, 0, magics[format], 4);
+	put_at(to, 6, 0x0801, 2);
+	put_at(to, 8, GO_N, 8);
+	if (format == GO_1_2)
+		return;
+	if (format >= GO_1_18)
+		put_at(to, at, text, 8);
+	at += format >= GO_1_18 ? 8 : 0;
+	put_at(to, at, 0x400, 8);
+	put_at(to, at + 24, GO_STEPS_AT, 8);
+	put_at(to, at + 32, GO_FUNCTIONS_AT, 8);
+}
+
+static inline size_t made_entry_at(int format, size_t i)
+{
+	return format == GO_1_2 ? 16 + 16 * i : GO_FUNCTIONS_AT + (format == GO_1_16 ? 16 : 8) * i;
+}
+
+/* @text is what the header says of it, where it does. */
+static inline void make_go_table(uint8_t to[GO_TABLE_BYTES], int format, uint64_t text)
+{
+	const size_t word = format >= GO_1_18 ? 4 : 8;
+	const size_t base = format == GO_1_2 ? 0 : GO_FUNCTIONS_AT;
+	const uint64_t first = format >= GO_1_18 ? 0 : GO_TEXT;
+	size_t name = 0x400, steps = GO_STEPS_AT + 1;
+
+	memset(to, 0, GO_TABLE_BYTES);
+	make_go_header(to, format, text);
+	for (size_t i = 0; i < GO_N; i++) {
+		const struct made_function *f = &made_functions[i];
+		const size_t record = GO_RECORDS_AT + i * GO_RECORD_BYTES;
+		const size_t n = f->steps[0] ? strlen(f->steps) + 1 : 0;
+
+		put_at(to, made_entry_at(format, i), first + i * GO_FUNCTION_BYTES, word);
+		put_at(to, made_entry_at(format, i) + word, record - base, word);
+		put_at(to, record + word, name - (base ? 0x400 : 0), 4);
+		put_at(to, record + word + 12, n ? steps - (base ? GO_STEPS_AT : 0) : 0, 4);
+		if (format != GO_1_2)
+			to[record + (format == GO_1_18 ? 37 : 41)] =
+				format == GO_1_16 ? f->flags & ~GO_ASM : f->flags;
+		memcpy(to + name, f->name, strlen(f->name));
+		memcpy(to + steps, f->steps, n);
+		name += strlen(f->name) + 1;
+		steps += n;
+	}
+	put_at(to, made_entry_at(format, GO_N), first + GO_N * GO_FUNCTION_BYTES, word);
+}

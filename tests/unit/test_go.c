@@ -1,0 +1,516 @@
+/* rooms: unwind elf base */
+/* What a Go program's own table says of its functions, and what becomes of tables that are none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "made_go.h"
+#include "unwind/compact.h"
+
+#define BUDGET (64UL << 20)
+#define cleanup_image cleanup(image_freep)
+
+static const struct unwind_rule first = { .how = UNWIND_OUTERMOST };
+static const struct unwind_rule signal_return = { .how = UNWIND_SIGNAL };
+
+struct program {
+	uint8_t text[GO_TEXT_BYTES];
+	uint8_t table[GO_TABLE_BYTES];
+	struct made_section more[3]; /* behind them */
+	size_t n_more;
+	const char *name; /* of the table's section */
+};
+
+static void make(struct program *p, int format)
+{
+	*p = (struct program){ .name = ".gopclntab" };
+	make_go_text(p->text);
+	make_go_table(p->table, format, GO_TEXT);
+}
+
+/* The first @n_table bytes of the table are there. */
+static struct image *open_cut(const struct program *p, size_t n_table)
+{
+	struct made_section sections[5] = { { ".text", p->text, sizeof(p->text) },
+					    { p->name, p->table, n_table } };
+	struct image *im;
+	struct error e;
+	size_t size;
+
+	for (size_t i = 0; i < p->n_more; i++)
+		sections[2 + i] = p->more[i];
+
+	cleanup_free void *file = made_elf(sections, 2 + p->n_more, 64, &size);
+
+	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	return im;
+}
+
+static struct image *open_program(const struct program *p)
+{
+	return open_cut(p, sizeof(p->table));
+}
+
+static uint64_t vaddr_of(size_t i)
+{
+	return GO_TEXT + i * GO_FUNCTION_BYTES;
+}
+
+static uint64_t vaddr_named(const char *name)
+{
+	for (size_t i = 0; i < GO_N; i++)
+		if (strcmp(made_functions[i].name, name) == 0)
+			return vaddr_of(i);
+	fail_msg("no %s", name);
+	return 0;
+}
+
+static void expect_names(struct image *im)
+{
+	struct image_symbol s;
+
+	for (size_t i = 0; i < GO_N; i++) {
+		const struct made_function *f = &made_functions[i];
+
+		assert_true(image_function_at(im, vaddr_of(i), &s));
+		assert_string_equal(s.name, f->name);
+		assert_int_equal(s.vaddr, vaddr_of(i));
+		assert_int_equal(s.size, f->size);
+		assert_true(image_function_at(im, vaddr_of(i) + f->size - 1, &s));
+		if (f->size < GO_FUNCTION_BYTES)
+			assert_false(image_function_at(im, vaddr_of(i) + f->size, &s));
+	}
+	assert_false(image_function_at(im, GO_TEXT - 1, &s));
+	assert_false(image_function_at(im, vaddr_of(GO_N), &s));
+}
+
+static int count(void *context, const struct image_symbol *symbol)
+{
+	assert_string_equal(symbol->name, made_functions[(*(size_t *)context)++].name);
+	return 0;
+}
+
+static void functions_of_every_format(void **state)
+{
+	(void)state;
+	for (int format = 0; format < GO_FORMATS; format++) {
+		struct program p;
+		size_t n = 0;
+
+		make(&p, format);
+
+		cleanup_image struct image *im = open_program(&p);
+
+		expect_names(im);
+		assert_int_equal(image_each_function(im, count, &n), 0);
+		assert_int_equal(n, GO_N);
+	}
+}
+
+static void expect_none(const struct program *p, const char *what)
+{
+	cleanup_image struct image *im = open_program(p);
+	struct go_table t;
+
+	if (go_table_of(im, &t))
+		fail_msg("%s: taken", what);
+}
+
+/* --- where the code begins --- */
+
+/* In position-independent programs: a relocation says it. */
+static void text_by_a_relocation(void **state)
+{
+	const Elf64_Rela relocations[] = {
+		{ GO_TABLE + 16, ELF64_R_INFO(0, R_X86_64_RELATIVE), 1 },
+		{ GO_TABLE + 24, ELF64_R_INFO(0, R_X86_64_64), 1 },
+		{ GO_TABLE + 24, ELF64_R_INFO(0, R_X86_64_RELATIVE), GO_TEXT },
+	};
+	struct program p;
+
+	(void)state;
+	make(&p, GO_1_18);
+	make_go_table(p.table, GO_1_18, 0);
+	p.name = ".data.rel.ro.gopclntab";
+	expect_none(&p, "without a relocation");
+	p.more[p.n_more++] = (struct made_section){ ".rela.dyn", relocations, sizeof(relocations) };
+
+	cleanup_image struct image *im = open_program(&p);
+
+	expect_names(im);
+}
+
+/* From Go 1.26 on the runtime's moduledata alone does. */
+static void text_by_the_module(void **state)
+{
+	uint64_t module[24] = { GO_TABLE, [22] = GO_TEXT };
+	struct program p;
+
+	(void)state;
+	make(&p, GO_1_20);
+	make_go_table(p.table, GO_1_20, 0);
+	expect_none(&p, "without a module");
+	p.more[p.n_more++] = (struct made_section){ ".go.module", module, sizeof(module) };
+
+	cleanup_image struct image *im = open_program(&p);
+
+	expect_names(im);
+	module[0]++;
+	expect_none(&p, "another table's module");
+	module[0]--;
+	p.more[0].size = 22 * 8;
+	module[22] = 0;
+	expect_none(&p, "a module that is cut");
+}
+
+/* Linkers other than Go's put it behind other things. */
+static void a_table_within_a_section(void **state)
+{
+	uint8_t data[0x20 + GO_TABLE_BYTES] = {};
+	const uint64_t at = GO_TEXT + GO_TEXT_BYTES;
+	const size_t before = 0x10 + (size_t)(-at % 16); /* it is aligned */
+	struct program p;
+
+	(void)state;
+	make(&p, GO_1_18);
+	memcpy(data + before, p.table, sizeof(p.table));
+
+	const struct made_section sections[] = { { ".text", p.text, sizeof(p.text) },
+						 { ".data.rel.ro", data, sizeof(data) },
+						 { ".go.buildinfo", "x", 1 } };
+	struct image *im;
+	struct error e;
+	size_t size;
+	cleanup_free void *file = made_elf(sections, 3, 64, &size);
+	size_t other_size;
+	cleanup_free void *other = made_elf(sections, 2, 64, &other_size);
+	struct go_table t;
+
+	assert_int_equal(image_open_memory(other, other_size, "no Go", &im, &e), 0);
+	assert_false(go_table_of(im, &t));
+	image_close(im);
+	assert_int_equal(image_open_memory(file, size, "Go", &im, &e), 0);
+	expect_names(im);
+	image_close(im);
+}
+
+/* --- tables that make no sense --- */
+
+static void what_is_no_table_is_refused(void **state)
+{
+	static const struct {
+		const char *what;
+		size_t at;
+		uint64_t value;
+		size_t n;
+	} changes[] = {
+		{ "a format that is not known", 0, 0xfffffff2, 4 },
+		{ "not x86-64's", 6, 4, 1 },
+		{ "a machine of 32 bits", 7, 4, 1 },
+		{ "no functions", 8, 0, 8 },
+		{ "more functions than there is room for", 8, 0x1000, 8 },
+		{ "more functions than there can be", 8, UINT64_MAX / 8, 8 },
+		{ "code that is not there", 24, GO_TEXT + (1 << 20), 8 },
+		{ "functions beyond the table", 64, GO_TABLE_BYTES - 8, 8 },
+		{ "functions beyond all", 64, UINT64_MAX - 8, 8 },
+		{ "out of order", GO_FUNCTIONS_AT + 3 * 8, GO_FUNCTION_BYTES * 5, 4 },
+		{ "an end beyond the code", GO_FUNCTIONS_AT + GO_N * 8, 1 << 20, 4 },
+	};
+	struct program p;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		make(&p, GO_1_20);
+		put_at(p.table, changes[i].at, changes[i].value, changes[i].n);
+		expect_none(&p, changes[i].what);
+	}
+}
+
+static void check_functions(const struct go_table *t)
+{
+	for (uint32_t i = 0; i < t->n; i++) {
+		struct go_function f;
+
+		if (!go_function_at(t, i, &f))
+			continue;
+		assert_true(f.start >= GO_TEXT && f.start < f.end);
+		assert_true(f.end <= go_function_start(t, i + 1));
+		assert_true(strlen(f.name) < GO_TABLE_BYTES);
+
+		struct go_steps s = go_steps_of(t, &f);
+		uint64_t end = f.start;
+
+		while (go_next_step(&s)) {
+			assert_true(s.start == end && s.end > end && s.end <= f.end);
+			end = s.end;
+		}
+	}
+}
+
+/* Of the rest a sanitizer sees that nothing behind the file is read. */
+static void a_table_that_is_cut_anywhere(void **state)
+{
+	struct program p;
+	size_t n_taken = 0;
+
+	(void)state;
+	for (int format = 0; format < GO_FORMATS; format++) {
+		make(&p, format);
+		for (size_t n = 1; n < sizeof(p.table); n += n < 128 ? 1 : 7) {
+			cleanup_image struct image *im = open_cut(&p, n);
+			cleanup(unwind_table_fini) struct unwind_table table = {};
+			struct image_symbol s;
+			struct go_table t = {};
+			struct error e;
+
+			if (go_table_of(im, &t))
+				check_functions(&t);
+			n_taken += t.n > 0;
+			(void)image_function_at(im, GO_TEXT, &s);
+			assert_int_equal(unwind_table_make(im, BUDGET, &table, &e), 0);
+		}
+	}
+	assert_true(n_taken > 0);
+}
+
+/* As far as they make sense; then a function ends where the next one begins. */
+static void steps_that_make_no_sense(void **state)
+{
+	static const struct {
+		const char *steps;
+		size_t n, size;
+	} cases[] = {
+		{ "\x02\x04\x10\x00\x10\x04", 6, 4 },             /* no byte on */
+		{ "\x02\x04\x10\x7f", 4, 4 },                     /* beyond the next function */
+		{ "\x02\x04\x80\x80\x80\x80\x80\x01\x01", 9, 4 }, /* more than 32 bits */
+		{ "\x02\x04\xff\xff\xff\xff\x1f\x01", 8, 4 },
+		{ "\x02\x40", 2, GO_FUNCTION_BYTES },
+		{ "\x02\x00", 2, GO_FUNCTION_BYTES },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct image_symbol s;
+		struct program p;
+
+		make(&p, GO_1_20);
+		memset(p.table + 0x780, 0, 16);
+		memcpy(p.table + 0x780, cases[i].steps, cases[i].n);
+		put_at(p.table, GO_RECORDS_AT + GO_RECORD_BYTES + 16, 0x780 - GO_STEPS_AT, 4);
+
+		cleanup_image struct image *im = open_program(&p);
+
+		assert_true(image_function_at(im, vaddr_named("main.main"), &s));
+		assert_int_equal(s.size, cases[i].size);
+	}
+}
+
+/* --- beside symbols --- */
+
+/* Give @file's sections 3 and 4 the types of a symbol table and of its strings. */
+static void make_symtab(uint8_t *file)
+{
+	Elf64_Ehdr *head = (Elf64_Ehdr *)file;
+	Elf64_Shdr *headers = (Elf64_Shdr *)(file + head->e_shoff);
+
+	headers[1].sh_flags = SHF_EXECINSTR | SHF_ALLOC;
+	headers[3].sh_type = SHT_SYMTAB;
+	headers[3].sh_link = 4;
+	headers[4].sh_type = SHT_STRTAB;
+}
+
+static int count_all(void *context, const struct image_symbol *symbol)
+{
+	(void)symbol;
+	++*(size_t *)context;
+	return 0;
+}
+
+static void symbols_go_before(void **state)
+{
+	static const char strings[] = "\0main.main.abi0\0x";
+	const Elf64_Sym symbols[] = {
+		{},
+		{ .st_name = 1,
+		  .st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC),
+		  .st_shndx = 1,
+		  .st_value = vaddr_named("main.main"),
+		  .st_size = 13 },
+	};
+	struct program p;
+	struct image_symbol s;
+	struct image *im;
+	struct error e;
+	size_t size, n = 0;
+
+	(void)state;
+	make(&p, GO_1_18);
+
+	const struct made_section sections[] = { { ".text", p.text, sizeof(p.text) },
+						 { ".gopclntab", p.table, sizeof(p.table) },
+						 { ".symtab", symbols, sizeof(symbols) },
+						 { ".strtab", strings, sizeof(strings) } };
+	cleanup_free uint8_t *file = made_elf(sections, 4, 64, &size);
+
+	make_symtab(file);
+	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	assert_true(image_function_at(im, vaddr_named("main.main") + 12, &s));
+	assert_string_equal(s.name, "main.main.abi0");
+	assert_true(image_function_at(im, vaddr_named("main.pushed"), &s));
+	assert_string_equal(s.name, "main.pushed");
+	assert_int_equal(image_each_function(im, count_all, &n), 0);
+	assert_int_equal(n, 1); /* those that have symbols, and no other names of them */
+	image_close(im);
+}
+
+/* --- rows --- */
+
+static struct unwind_rule moved(int offset, int bp)
+{
+	return (struct unwind_rule){ .offset = offset,
+				     .bp = (__s16)bp,
+				     .bx = UNWIND_BX_LOST,
+				     .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
+}
+
+static void expect(const struct unwind_table *t, const char *name, uint64_t at,
+		   struct unwind_rule wanted)
+{
+	const struct unwind_rule is = unwind_table_at(t, vaddr_named(name) + at);
+
+	if (memcmp(&is, &wanted, sizeof(is)) != 0)
+		fail_msg("%s+%lu: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d", name,
+			 at, is.how & 15, is.how >> 4, is.offset, is.bp, is.bx, wanted.how & 15,
+			 wanted.how >> 4, wanted.offset, wanted.bp, wanted.bx);
+}
+
+static void expect_rows(const struct unwind_table *t, bool has_flags)
+{
+	const struct unwind_rule popped = { .bx = UNWIND_BX_LOST,
+					    .how = UNWIND_HOW(UNWIND_PC_IN, 12) };
+	static const char *const framed[] = { "main.main", "main.assembly", "main.pushed" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(framed); i++) {
+		expect(t, framed[i], 0, moved(8, 0));
+		expect(t, framed[i], 3, moved(8, 0));
+		expect(t, framed[i], 4, moved(24, -2));
+		expect(t, framed[i], 11, moved(24, -2));
+		expect(t, framed[i], 12, moved(8, 0));
+	}
+	expect(t, "main.moved", 4, moved(24, 0));
+	expect(t, "syscall.popped", 1, moved(8, 0));
+	expect(t, "syscall.popped", 2, popped);
+	expect(t, "syscall.popped", 4, moved(8, 0));
+	expect(t, "runtime.systemstack", 0, UNWIND_FRAME_POINTERS);
+	expect(t, "runtime.mcall", 0, moved(8, 0));
+	expect(t, "runtime.mcall", 1, first);
+	expect(t, "runtime.clone", 1, moved(8, 0));
+	expect(t, "runtime.clone", 2, first);
+	expect(t, "runtime.sigreturn", 0, signal_return);
+	expect(t, "runtime.sigreturn", 15, signal_return);
+	expect(t, "runtime.goexit", 1, first);
+	expect(t, "runtime.sigtramp", 0, has_flags ? moved(8, 0) : UNWIND_FRAME_POINTERS);
+	expect(t, "runtime.sigtramp", 4, has_flags ? moved(24, 0) : UNWIND_FRAME_POINTERS);
+	expect(t, "_rt0_amd64_linux", 0, first);
+	expect(t, "c_code", 0, UNWIND_FRAME_POINTERS);
+	expect(t, "c_code", GO_FUNCTION_BYTES, UNWIND_FRAME_POINTERS); /* behind the last one */
+}
+
+static void rows_of_every_format(void **state)
+{
+	(void)state;
+	for (int format = 0; format < GO_FORMATS; format++) {
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		struct program p;
+		struct error e;
+
+		make(&p, format);
+
+		cleanup_image struct image *im = open_program(&p);
+
+		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+		expect_rows(&t, format != GO_1_2);
+	}
+}
+
+static void put_entry(uint8_t *to, uint64_t start, uint64_t size)
+{
+	put_at(to, 32, start, 8);
+	put_at(to, 40, size, 8);
+}
+
+/* An entry says "CFA = rsp + 32" of @size bytes of code from @start on. */
+static void make_with_entry(const char *section, uint64_t start, uint64_t size,
+			    struct unwind_table *ret)
+{
+	uint8_t frames[] = { 0x14, 0, 0,    0, 0,    0, 0, 0, 1, 'z',  0,  1, 0x78, 0x10, 0, 0x0c,
+			     7,    8, 0x90, 1, 0,    0, 0, 0, /* the CIE */
+			     0x1c, 0, 0,    0, 0x1c, 0, 0, 0, 0, 0,    0,  0, 0,    0,    0, 0,
+			     0,    0, 0,    0, 0,    0, 0, 0, 0, 0x0e, 32, 0, 0,    0,    0, 0 };
+	struct program p;
+	struct error e;
+
+	make(&p, GO_1_20);
+	put_entry(frames, start, size);
+	p.more[p.n_more++] = (struct made_section){ section, frames, sizeof(frames) };
+
+	cleanup_image struct image *im = open_program(&p);
+
+	assert_int_equal(unwind_table_make(im, BUDGET, ret, &e), 0);
+	assert_int_equal(ret->counts.cfi.n_entries, 1);
+}
+
+static const struct unwind_rule of_c = { .offset = 32, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
+
+static void entries_are_of_c_code(void **state)
+{
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	make_with_entry(".eh_frame", vaddr_named("c_code") + 2, 4, &t);
+	expect(&t, "c_code", 1, UNWIND_FRAME_POINTERS);
+	expect(&t, "c_code", 2, of_c);
+	expect(&t, "c_code", 5, of_c);
+	expect(&t, "c_code", 6, UNWIND_FRAME_POINTERS);
+	expect_rows(&t, true);
+}
+
+/* As they may be in .debug_frame, which knows less of it. */
+static void entries_are_not_of_gos_own_code(void **state)
+{
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	make_with_entry(".eh_frame", vaddr_named("main.main") - 1,
+			vaddr_named("main.assembly") + 2 - vaddr_named("main.main"), &t);
+	expect_rows(&t, true);
+	expect(&t, "main.main", -1UL, of_c); /* between the functions */
+	expect(&t, "main.main", 13, of_c);
+	expect(&t, "main.main", 31, of_c);
+	expect(&t, "main.assembly", 13, UNWIND_FRAME_POINTERS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_of_every_format),
+		cmocka_unit_test(text_by_a_relocation),
+		cmocka_unit_test(text_by_the_module),
+		cmocka_unit_test(a_table_within_a_section),
+		cmocka_unit_test(what_is_no_table_is_refused),
+		cmocka_unit_test(a_table_that_is_cut_anywhere),
+		cmocka_unit_test(steps_that_make_no_sense),
+		cmocka_unit_test(symbols_go_before),
+		cmocka_unit_test(rows_of_every_format),
+		cmocka_unit_test(entries_are_of_c_code),
+		cmocka_unit_test(entries_are_not_of_gos_own_code),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
