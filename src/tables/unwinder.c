@@ -45,6 +45,9 @@ struct known {
 	struct unwind_space space; /* n 0: nothing, or what its parent has */
 };
 
+/* PID_MAX_LIMIT of the kernel (include/linux/threads.h). */
+#define MOST_TGIDS (4U << 20)
+
 /* Entries of processes, until it is seen which of them have gone. */
 #define LEAST_TO_COMPACT 1024
 
@@ -59,9 +62,10 @@ struct unwinder {
 	bool is_busy, is_over;
 	pthread_t thread;
 
-	/* The asker's own: files that were asked for. */
+	/* The asker's own: files that were asked for; a bit for each process that may be known. */
 	struct u64_map files;
 	size_t n_files;
+	uint64_t *may_be_known;
 
 	/* The thread's own. */
 	struct object *object;
@@ -281,10 +285,13 @@ static bool is_known(const struct unwinder *u, uint32_t tgid)
 	return i && u->known[*i].is_known;
 }
 
+/* What is known of a process that had the child's number is not of the child. */
 static void note_child(struct unwinder *u, const struct wish *wish)
 {
 	if (is_known(u, wish->parent))
 		known_of(u, wish->tgid)->is_known = true;
+	else if (is_known(u, wish->tgid))
+		forget(u, wish->tgid);
 }
 
 /* What was mapped before is not any more; the programs know it. */
@@ -361,6 +368,7 @@ static void unwinder_free(struct unwinder *u)
 		free(u->urgent[i].file);
 	u64_map_fini(&u->files);
 	u64_map_fini(&u->asked);
+	free(u->may_be_known);
 	free(u->urgent);
 	free(u->others);
 	free(u->known);
@@ -379,6 +387,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **
 	(void)pthread_cond_init(&u->is_changed, NULL);
 	u->object = object;
 	u->n_to_compact = LEAST_TO_COMPACT;
+	u->may_be_known = xcalloc(MOST_TGIDS / 64, sizeof(*u->may_be_known));
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->tables = table_set_new(u->memory, object);
 
@@ -412,18 +421,52 @@ static void ask(struct unwinder *u, const struct wish *wish)
 	if (asked && (wish->kind == WISH_FORK || wish->kind == WISH_EXEC))
 		*asked = NOT_ASKED;
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
-	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_begin(struct unwinder *u)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+	if (u->n_urgent)
+		(void)pthread_cond_broadcast(&u->is_changed);
+	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+/*
+ * Of most processes nothing is ever known: the thread is not to hear of what they do. They become
+ * known by being looked at, and as children of those that may be.
+ */
+static bool may_be_known(const struct unwinder *u, uint32_t tgid)
+{
+	return tgid >= MOST_TGIDS || u->may_be_known[tgid / 64] >> tgid % 64 & 1;
+}
+
+static void set_may_be_known(struct unwinder *u, uint32_t tgid, bool may_be)
+{
+	const uint64_t bit = 1ULL << tgid % 64;
+
+	if (tgid >= MOST_TGIDS)
+		return;
+	if (may_be)
+		u->may_be_known[tgid / 64] |= bit;
+	else
+		u->may_be_known[tgid / 64] &= ~bit;
 }
 
 void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
 {
+	const bool may_be = may_be_known(u, parent);
+
+	if (!may_be && !may_be_known(u, child))
+		return;
+	set_may_be_known(u, child, may_be);
 	ask(u, &(struct wish){ .kind = WISH_FORK, .tgid = child, .parent = parent });
 }
 
 void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time)
 {
-	ask(u, &(struct wish){ .kind = WISH_EXEC, .tgid = tgid, .time = time });
+	if (may_be_known(u, tgid))
+		ask(u, &(struct wish){ .kind = WISH_EXEC, .tgid = tgid, .time = time });
 }
 
 static struct mapping *copy(const struct mapping *m)
@@ -473,22 +516,29 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 						[UNWINDER_IF_KNOWN] = WISH_LOOK_IF_KNOWN };
 	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
 
+	if (how == UNWINDER_IF_KNOWN && !may_be_known(u, tgid))
+		return;
+	set_may_be_known(u, tgid, true);
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
 	else if (!is_asked(u, &wish))
 		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
-	(void)pthread_cond_broadcast(&u->is_changed);
+	if (how != UNWINDER_IF_KNOWN)
+		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
 {
+	set_may_be_known(u, tgid, true);
 	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
+	unwinder_begin(u);
 }
 
 void unwinder_wait(struct unwinder *u)
 {
+	unwinder_begin(u);
 	(void)pthread_mutex_lock(&u->mutex);
 	while (u->is_busy || u->n_urgent || u->n_others)
 		(void)pthread_cond_wait(&u->is_changed, &u->mutex);

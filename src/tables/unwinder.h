@@ -25,6 +25,13 @@ enum unwinder_wish {
 	UNWINDER_IF_KNOWN, /* at once, if it was looked at before */
 };
 
+/*
+ * What processes do comes in thousands a second, and many at a time: unwinder_fork(), _exec(),
+ * _file(), and _look() for UNWINDER_IF_KNOWN, wait until this is called, or something is asked for
+ * at once.
+ */
+void unwinder_begin(struct unwinder *u);
+
 /* Process @child has mapped what @parent has, and is known from now on if that is. */
 void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child);
 

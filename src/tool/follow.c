@@ -118,12 +118,19 @@ static int take_event(void *context, const struct process_event *event)
 	return 0;
 }
 
+static void begin_tables(const struct follower *f)
+{
+	if (f->run->unwinder)
+		unwinder_begin(f->run->unwinder);
+}
+
 void follower_read(struct follower *f, uint64_t until)
 {
 	uint32_t tgid;
 
 	if (until >= sideband_until(f->sideband))
 		(void)sideband_read(f->sideband, false, take_event, f);
+	begin_tables(f);
 	while ((tgid = symbolizer_look_again(names_of(f))) != 0)
 		begin_life(f, tgid);
 }
@@ -163,6 +170,7 @@ bool follower_look(struct follower *f)
 			look_at(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
+	begin_tables(f);
 	return f->proc != NULL;
 }
 
