@@ -108,12 +108,16 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 struct life_count {
 	__u64 since; /* when a program raised it last, ns of CLOCK_MONOTONIC; 0: never */
 	__u32 n_raised;
-	__u32 rows; /* enum life_rows: which ones have been made since */
+	__u32 rows; /* which ones have been made since: LIFE_NO_ROWS, or ... */
 };
 _Static_assert(sizeof(struct life_count) == 16, "abi");
 
-/* Rows with user stacks, of code that user space had told of; or of some that it had not. */
-enum life_rows { LIFE_NO_ROWS, LIFE_TOLD_ROWS, LIFE_UNTOLD_ROWS };
+/*
+ * Rows with user stacks: the number of the one space (struct unwind_space) that user space had told
+ * all of their code by; or, for code of several, or of none, LIFE_UNTOLD_ROWS.
+ */
+#define LIFE_NO_ROWS 0U
+#define LIFE_UNTOLD_ROWS 0xffffffffU
 
 /*
  * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits

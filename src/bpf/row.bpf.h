@@ -333,15 +333,15 @@ static __always_inline void tell_if_filling(__u32 g)
 /* Should other code come to where this row's is now, what is hit then is to be another row. */
 static __always_inline void note_row(const struct scratch_slot *slot)
 {
+	const __u32 number = slot->file.is_asked ? LIFE_UNTOLD_ROWS : slot->space.number;
 	struct life_count *life;
 
 	if (!config.unwind || !slot->key.tgid)
 		return;
 	life = find_life(bpf_get_current_pid_tgid() >> 32);
-	if (life && slot->file.is_asked)
-		*(volatile __u32 *)&life->rows = LIFE_UNTOLD_ROWS;
-	else if (life && !life->rows)
-		*(volatile __u32 *)&life->rows = LIFE_TOLD_ROWS;
+	if (life && life->rows != number)
+		*(volatile __u32 *)&life->rows =
+			life->rows == LIFE_NO_ROWS ? number : LIFE_UNTOLD_ROWS;
 }
 
 /* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */

@@ -412,42 +412,45 @@ static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 s
 
 /*
  * What process @pid hits from now on may be of other code at the same addresses: it has rows of its
- * own. @is_known: it is code that was told of that goes.
+ * own. But not if its rows are of what the space of number @clear has, which has nothing there (0:
+ * there is none such).
  */
-static __always_inline void divide_rows(__u32 pid, bool is_known)
+static __always_inline void divide_rows(__u32 pid, __u32 clear)
 {
 	struct life_count *life = config.mode == MODE_STACKS ? find_life(pid) : NULL;
 
-	if (!life || life->rows < (is_known ? LIFE_TOLD_ROWS : LIFE_UNTOLD_ROWS))
+	if (!life || life->rows == LIFE_NO_ROWS || life->rows == clear)
 		return;
 	*(volatile __u32 *)&life->rows = LIFE_NO_ROWS;
 	__sync_fetch_and_add(&life->n_raised, 1);
 }
 
 /*
- * Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. Is
- * something there that was told of?
+ * Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. Returns
+ * the number of its space if that has nothing there; else 0, and the space is forgotten.
  */
-static __always_inline bool take_place(__u32 tgid, __u64 start, __u64 end)
+static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 {
 	const struct unwind_space *space;
 	struct scratch_slot *slot;
 	bool is_there = true;
+	__u32 number = 0;
 
 	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
-		return false;
+		return 0;
 	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
 	if (slot && end) {
 		slot->space = *space;
+		number = slot->space.number;
 		is_there = is_mapped_between(slot, start, end);
 	}
 	if (slot)
 		release_scratch(slot);
 	if (is_there)
 		forget_space(tgid);
-	return is_there;
+	return is_there ? 0 : number;
 }
 
 #define MOST_SHARERS 3
