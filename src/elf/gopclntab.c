@@ -33,6 +33,12 @@
 #define MODULE_TEXT 176 /* of moduledata: its text */
 #define R_RELATIVE 8    /* R_X86_64_RELATIVE */
 
+/*
+ * Steps of all functions: Go's own compiler has 250,000. A file may have all functions use the same
+ * ones, and need not have their code.
+ */
+#define MOST_STEPS (16U << 20)
+
 struct go_format {
 	uint32_t magic;
 	uint8_t word;    /* bytes of an address, or of an offset in its place */
@@ -193,6 +199,14 @@ static uint8_t flags_of(const struct go_table *t, uint32_t i)
 	return record && t->format->flags_at ? record[t->format->flags_at] : 0;
 }
 
+/* 0: there are none. */
+static uint32_t first_step_of(const struct go_table *t, uint32_t i)
+{
+	const uint8_t *record = record_of(t, i);
+
+	return record ? (uint32_t)number_at(record + t->format->steps_at, 4) : 0;
+}
+
 /* Go 1.16 has 0 in the place of flags; any later one has functions that nobody calls. */
 static bool has_flags(const struct go_table *t)
 {
@@ -225,6 +239,23 @@ static void divide(struct go_table *t, struct go_bytes table)
 	t->functions = t->records = behind(table, number_at(words + 32, 8));
 }
 
+static bool has_few_steps(const struct go_table *t)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < t->n; i++) {
+		const struct go_function f = { .start = go_function_start(t, i),
+					       .end = go_function_start(t, i + 1),
+					       .steps = first_step_of(t, i) };
+		struct go_steps s = go_steps_of(t, &f);
+
+		while (go_next_step(&s))
+			if (n++ == MOST_STEPS)
+				return false;
+	}
+	return true;
+}
+
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;
@@ -240,6 +271,8 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 	t.n = (uint32_t)n;
 	t.text = t.format->word == 4 ? text_of(im, vaddr) : 0;
 	if ((t.format->word == 4 && !t.text) || !is_in_order(im, &t))
+		return false;
+	if (!has_few_steps(&t))
 		return false;
 	t.has_flags = has_flags(&t);
 	t.has_asm = t.format->word == 4;
@@ -261,7 +294,7 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 
 	if (name < t->names.size)
 		ret->name = (const char *)t->names.data + name;
-	ret->steps = (uint32_t)number_at(record + t->format->steps_at, 4);
+	ret->steps = first_step_of(t, i);
 	ret->flags = t->has_flags ? flags_of(t, i) : 0;
 	steps = go_steps_of(t, ret);
 	while (go_next_step(&steps))

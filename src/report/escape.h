@@ -21,7 +21,7 @@
 void escape_put(struct strbuf *to, const char *text, bool is_folded);
 
 /*
- * The name of a function or a program: as escape_put(), and what reads like a mark of ours
+ * The name of a function, program or file: as escape_put(), and what reads like a mark of ours
  * ("[unknown]", "[cut: depth]", "[no stack]") begins with \x5b.
  */
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded);

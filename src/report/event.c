@@ -144,7 +144,7 @@ static void put_column(struct strbuf *to, const char *text, size_t width)
 {
 	size_t begin = to->n;
 
-	escape_put(to, text, false);
+	escape_put_name(to, text, false);
 	while (to->n - begin < width)
 		strbuf_putc(to, ' ');
 	strbuf_putc(to, ' ');

@@ -47,7 +47,7 @@ static void put_place(struct strbuf *to, const struct label_style *style, const 
 	if (!style->places || !is_named(frame->module))
 		return;
 	strbuf_putc(to, ' ');
-	escape_put(to, frame->module, style->form == LABEL_FOLDED);
+	escape_put_name(to, frame->module, style->form == LABEL_FOLDED);
 	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
 }
 
