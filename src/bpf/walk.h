@@ -52,6 +52,8 @@ enum unwind_kind {
 	UNWIND_PC_IN,  /* CFA = rsp + offset, the return address is in reg: vfork */
 	UNWIND_FRAMES, /* see UNWIND_FRAME_POINTERS */
 	UNWIND_MADE_FRAMES, /* the same of what a JIT compiler made: see unwind_end_of_chain() */
+	UNWIND_PUSHED,      /* as _IS; a signal's handler has put it between: nobody called, and
+			       execution stood at the "return address" */
 };
 
 /* Why a row has no rule. */
@@ -319,7 +321,7 @@ unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	if (end)
 		return end;
 	regs->pc = pc;
-	regs->is_exact = 0;
+	regs->is_exact = (rule.how & 15) == UNWIND_PUSHED;
 	return pc ? UNWIND_GOES_ON : UNWIND_END_ROOT;
 }
 
@@ -378,6 +380,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	case UNWIND_AT_8:
 	case UNWIND_PLT:
 	case UNWIND_PC_IN:
+	case UNWIND_PUSHED:
 		return unwind_call(regs, rule, read, from);
 	default:
 		return UNWIND_END_UNFIT;

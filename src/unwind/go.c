@@ -68,10 +68,25 @@ static bool is_first(const struct go_rows *r, const struct go_function *f)
 				  : is_named(f, names, ARRAY_SIZE(names));
 }
 
-/* Handlers of signals return to it, with rsp at the kernel's frame. */
+/*
+ * Handlers of signals return to it, with rsp at the kernel's frame. Nobody calls it, so that its
+ * beginning is a return address: it is looked up by the byte before.
+ */
 static bool is_signal_return(const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
+
+	return is_named(f, names, ARRAY_SIZE(names));
+}
+
+/*
+ * Handlers of signals make it look as if the code that was interrupted had called these: that a
+ * goroutine is to let others run, or has read what is not there.
+ */
+static bool is_pushed(const struct go_function *f)
+{
+	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic",
+					     "runtime.sigpanic0" };
 
 	return is_named(f, names, ARRAY_SIZE(names));
 }
@@ -199,6 +214,7 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&r->table, f);
 	bool is_framed = is_compiled, is_moved = false;
+	const bool is_signal = is_pushed(f);
 	int err = 0;
 
 	while (!err && go_next_step(&s)) {
@@ -208,6 +224,7 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 			is_framed = saves_bp(r->im, s.start);
 		is_moved |= s.delta > 0;
 		row = row_at(s.start, s.delta, s.delta > 0 && is_framed);
+		row.is_signal = is_signal;
 		if (s.delta % 8 || (s.delta < 0 && !is_popped(r->im, s.start, &row)))
 			row.kind = CFI_GAP;
 		err = give(g, &row);
@@ -230,10 +247,11 @@ static int give_rows(const struct go_rows *r, const struct go_function *f, struc
 
 	if (leaves)
 		return give_two(g, &row, &next);
-	row = is_signal_return(f) ? signal_row_at(f->start) : first_row_at(f->start);
+	row = is_signal_return(f) ? signal_row_at(f->start - 1) : first_row_at(f->start);
 	if (is_signal_return(f) || is_first(r, f))
 		return give(g, &row);
-	return writes_sp(&r->table, f) ? give_gap(g, f->start) : give_steps(r, f, g);
+	return writes_sp(&r->table, f) && !is_pushed(f) ? give_gap(g, f->start)
+							: give_steps(r, f, g);
 }
 
 static bool says_something(const struct go_table *t, const struct go_function *f)

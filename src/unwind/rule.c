@@ -86,12 +86,13 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 		return row->kind == CFI_GAP ? (struct unwind_rule){} : unfit(UNFIT_MALFORMED);
 	if (row->pc.how == CFI_UNDEFINED)
 		return (struct unwind_rule){ .how = UNWIND_HOW(UNWIND_OUTERMOST, 0) };
-	if (row->is_signal)
-		return is_linux_signal(row) ? (struct unwind_rule){ .how = UNWIND_SIGNAL }
-					    : unfit(UNFIT_SIGNAL);
+	if (row->is_signal && is_linux_signal(row))
+		return (struct unwind_rule){ .how = UNWIND_SIGNAL };
+	if (row->is_signal && kind != UNWIND_IS)
+		return unfit(UNFIT_SIGNAL);
 	if (kind == UNWIND_NO_ROW || row->cfa.offset != (int32_t)row->cfa.offset)
 		return unfit(UNFIT_CFA);
-	if (is_pc_in ? kind != UNWIND_IS || reg != CFI_RSP
+	if (is_pc_in ? kind != UNWIND_IS || reg != CFI_RSP || row->is_signal
 		     : row->pc.how != CFI_AT_CFA || row->pc.offset != -8)
 		return unfit(UNFIT_RETURN_ADDRESS);
 	if (row->sp.how != CFI_IS_CFA || row->sp.offset)
@@ -105,6 +106,8 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 		bp = row->cfa.plus;
 	if (!words_of(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) || (!bx && row->bx.how != CFI_SAME))
 		bx = UNWIND_BX_LOST;
+	if (row->is_signal)
+		kind = UNWIND_PUSHED;
 	return (struct unwind_rule){
 		.offset = (__s32)row->cfa.offset,
 		.bp = (__s16)bp,

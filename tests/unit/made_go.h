@@ -49,6 +49,7 @@ static const struct made_function made_functions[] = {
 	{ "runtime.sigreturn", "", GO_LEAF, GO_ASM, 16 },
 	{ "runtime.goexit", "", GO_LEAF, GO_ASM | GO_TOP_FRAME, 16 },
 	{ "runtime.sigtramp", "\x9c", GO_FRAME, GO_ASM | GO_TOP_FRAME, 13 },
+	{ "runtime.sigpanic", "\x48\x83\xec\x10\x48\x89\x6c\x24\x08", GO_FRAME, 0, 13 },
 	{ "c_code", "", "", 0, 32 },
 };
 /* clang-format on */

@@ -379,6 +379,14 @@ static struct unwind_rule moved(int offset, int bp)
 				     .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
 }
 
+static struct unwind_rule pushed(int offset, int bp)
+{
+	struct unwind_rule rule = moved(offset, bp);
+
+	rule.how = UNWIND_HOW(UNWIND_PUSHED, UNWIND_RSP);
+	return rule;
+}
+
 static void expect(const struct unwind_table *t, const char *name, uint64_t at,
 		   struct unwind_rule wanted)
 {
@@ -412,8 +420,11 @@ static void expect_rows(const struct unwind_table *t, bool has_flags)
 	expect(t, "runtime.mcall", 1, first);
 	expect(t, "runtime.clone", 1, moved(8, 0));
 	expect(t, "runtime.clone", 2, first);
+	expect(t, "runtime.sigreturn", -1, signal_return);
 	expect(t, "runtime.sigreturn", 0, signal_return);
 	expect(t, "runtime.sigreturn", 15, signal_return);
+	expect(t, "runtime.sigpanic", 0, pushed(8, 0));
+	expect(t, "runtime.sigpanic", 4, pushed(24, -2));
 	expect(t, "runtime.goexit", 1, first);
 	expect(t, "runtime.sigtramp", 0, has_flags ? moved(8, 0) : UNWIND_FRAME_POINTERS);
 	expect(t, "runtime.sigtramp", 4, has_flags ? moved(24, 0) : UNWIND_FRAME_POINTERS);

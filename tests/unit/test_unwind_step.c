@@ -75,7 +75,6 @@ static void expect_caller(const struct unwind_regs *regs, uint64_t pc, size_t sp
 	assert_int_equal(regs->of[UNWIND_RBP], bp);
 	assert_int_equal(regs->of[UNWIND_RBX], bx);
 	assert_int_equal(regs->known, CALLERS_KNOWN);
-	assert_int_equal(regs->is_exact, 0);
 }
 
 static void each_kind_of_rule(void **state)
@@ -100,6 +99,7 @@ static void each_kind_of_rule(void **state)
 		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 4, 0), 1005, 6, same_bp, same_bx, 1 },
 		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 5, 0), 1004, 5, same_bp, same_bx, 1 },
 		{ RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0), 105, 4, same_bp, same_bx, 0 },
+		{ RULE(UNWIND_PUSHED, UNWIND_RSP, 40, -2, -4), 1008, 9, 1007, 1005, 3 },
 	};
 
 	(void)state;
@@ -110,6 +110,7 @@ static void each_kind_of_rule(void **state)
 		m.words[6] = STACK + 8UL * 30;
 		assert_int_equal(step(&regs, rows[i].rule, &m), UNWIND_GOES_ON);
 		expect_caller(&regs, rows[i].pc, rows[i].sp, rows[i].bp, rows[i].bx);
+		assert_int_equal(regs.is_exact, (rows[i].rule.how & 15) == UNWIND_PUSHED);
 		assert_int_equal(m.n_reads, rows[i].n_reads);
 	}
 }
@@ -126,7 +127,7 @@ static struct unwind_window make_window(const struct memory *m, size_t first, si
 /* Any rule that is likely, some that are not, and what no CFI says. */
 static struct unwind_rule any_rule(unsigned *seed)
 {
-	const uint8_t kind = rand_r(seed) % 8 ? UNWIND_IS : rand_r(seed) % 13;
+	const uint8_t kind = rand_r(seed) % 8 ? UNWIND_IS : rand_r(seed) % 14;
 	const uint8_t reg = rand_r(seed) % 8 ? UNWIND_RSP : rand_r(seed) % 16;
 	const int32_t offset = rand_r(seed) % 16 ? rand_r(seed) % 30 * 8 : rand_r(seed) - (1 << 30);
 	const int16_t bp = rand_r(seed) % 2 ? 0 : (int16_t)(rand_r(seed) % 24 - 20);
@@ -194,7 +195,7 @@ static void why_a_walk_ends(void **state)
 	} rows[] = {
 		{ {}, UNWIND_END_NO_ROW },
 		{ { .how = UNWIND_UNFIT }, UNWIND_END_UNFIT },
-		{ { .how = UNWIND_MADE_FRAMES + 1 }, UNWIND_END_UNFIT },
+		{ { .how = UNWIND_PUSHED + 1 }, UNWIND_END_UNFIT },
 		{ { .how = 15 }, UNWIND_END_UNFIT },
 		{ { .how = UNWIND_OUTERMOST }, UNWIND_END_ROOT },
 		{ RULE(UNWIND_IS, UNWIND_RSP, 8 * 61, 0, 0), UNWIND_END_UNREADABLE },
