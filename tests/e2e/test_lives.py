@@ -93,6 +93,7 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit):
     assert result.err == f"stackcount: only {limit} files may be open, and 36 are the least (see ulimit -Hn)\n"
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit", range(36, 52, 3))
 def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
     """In the midst of loading, attaching or following: what libbpf says of it is for --debug."""
@@ -118,7 +119,7 @@ def test_a_thousand_short_programs_at_a_tracepoint():
     assert len(ours) == MANY and set(ours.values()) == {3}, "each its own PID and count"
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_a_thousand_short_programs_at_their_own_functions():
     with Tool(["-f", f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]) as tool:
         tool.wait_live()
@@ -145,6 +146,7 @@ def test_a_thousand_short_programs_at_malloc():
     assert len({entry.pid for entry in ours}) == MANY, "each allocates for its standard output"
 
 
+@pytest.mark.needs("machine")
 def test_a_thousand_short_programs_as_events():
     with snoop("--json", "-U", GETPPID) as tool:
         tool.wait_live()
@@ -172,6 +174,7 @@ def test_programs_that_follow_each_other_in_one_process():
     }, result
 
 
+@pytest.mark.needs("machine")
 def test_programs_that_follow_each_other_as_events():
     with snoop("--json", "-U", GETPPID) as tool:
         tool.wait_live()
@@ -259,7 +262,7 @@ done
 """
 
 
-@pytest.mark.parametrize("where", ["inside", "outside"])
+@pytest.mark.parametrize("where", ["inside", pytest.param("outside", marks=pytest.mark.needs("machine"))])
 def test_a_number_that_is_used_again(where):
     times = scaled(50, least=10)
     with namespaces("--pid", "--fork", "--mount-proc", "--mount") as holder:
@@ -358,7 +361,7 @@ def wait_until_read(tool):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("where", ["outside", "inside"])
+@pytest.mark.parametrize("where", ["outside", pytest.param("inside", marks=pytest.mark.needs("machine"))])
 def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
     with Contained("calls-pie", other_program, 3, 2, 0) as work:
@@ -372,6 +375,7 @@ def test_a_root_of_its_own(other_program, where):
     assert chains(result) == ending(expected, "leaf"), result
 
 
+@pytest.mark.needs("machine")
 def test_a_root_of_its_own_at_a_tracepoint(other_program):
     with Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -446,6 +450,7 @@ def test_a_library_that_the_parent_loads_into_a_child_of_the_same_memory(workloa
     assert found == expected and len(expected) == 1, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("change", ["delete", "replace"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
@@ -621,6 +626,7 @@ def test_a_process_that_names_itself_otherwise(tmp_path, form, second):
 # --- merging ---
 
 
+@pytest.mark.needs("machine")
 def test_equal_paths_merge_over_short_processes():
     with Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -631,6 +637,7 @@ def test_equal_paths_merge_over_short_processes():
     assert sorted(lines) == [("main;one_run;one_hit", 20), ("main;two_run;two_hit", 20)], result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("options", [[], ["-P"], ["-v"], ["-v", "-P"], ["-v", "-s"]], ids=" ".join)
 def test_lines_that_read_the_same_are_one(options):
     """At addresses that differ from process to process, which folded does not show."""
