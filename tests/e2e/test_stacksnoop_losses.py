@@ -180,7 +180,7 @@ def calls_of(name, run):
 MOST_PIECES = 4096
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("machine", "uprobes")
 def test_more_stacks_than_the_kernel_has_room_for(workload):
     """What was read is forgotten there, in time."""
     works = [workload("distinct", 900, 1) for _ in range(6)]
