@@ -25,7 +25,7 @@ void name_process(struct symbolizer *s, const struct notice *notice);
 
 /*
  * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
- * and, unless @max_depth is 0, at most so many. The last one says so where more were there.
+ * and, unless @max_depth is 0, at most so many, and behind them a mark where more were there.
  */
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			   uint32_t frames[STACK_WORDS]);
