@@ -89,15 +89,15 @@ $(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_rule,$(t))))
 unit: $(UNIT_TESTS)
 	@for t in $^; do $$t || exit 1; done
 
-# Fuzz targets: replayed over their corpus in make check; searched by make fuzz (clang), from there
-# and from parts of this machine's files.
+# Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
+# by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/unwind/*.c) \
 	src/symbolize/perf_map.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
-$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
+$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -o $@ $^ $(FUZZ_LIBS)
 $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
@@ -105,8 +105,9 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
 	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)
 fuzz-replay: $(FUZZ:%=$(BUILD)/fuzz/replay_%)
-	@n=0; for f in $(FUZZ); do $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f/* || \
-		{ echo "$$n passed, 1 failed"; exit 1; }; n=$$((n + 1)); done; echo "$$n passed, 0 failed"
+	@p=0; n=0; for f in $(FUZZ); do if $(BUILD)/fuzz/replay_$$f tests/fuzz/corpus/$$f/*; then p=$$((p + 1)); \
+		else echo "fuzz target $$f failed"; n=$$((n + 1)); fi; done; \
+		echo "$$p passed, $$n failed"; [ $$n -eq 0 ]
 fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
 	@tests/fuzz/make_real $(BUILD)/fuzz/real
 	@for f in $(FUZZ); do mkdir -p $(BUILD)/fuzz/new_$$f $(BUILD)/fuzz/real/$$f && \

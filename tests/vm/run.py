@@ -2,12 +2,13 @@
 """tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
 Boot each kernel (5.10 6.1 6.12 newest; default all) and run tests/e2e in it, the same files
-as on this machine. Two guests run at once. The last line per kernel is its sum:
+as on this machine. The last line per kernel is its sum:
 
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
-What each printed, its JUnit file and its console are left in build/vm/KERNEL/. --command runs
-that in place of the tests (bash, as root, in /tests: a copy of build/ and tests/).
+What the tests that failed printed stands above it. What each printed, its JUnit file and its console
+are left in build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a
+copy of build/ and tests/). --jobs guests run at once, and one more after a SIGUSR1.
 """
 
 import argparse
@@ -19,10 +20,11 @@ import shlex
 import shutil
 import signal
 import sys
+import threading
 import time
-import xml.etree.ElementTree
 from pathlib import Path
 
+import failures
 from cache import Problem
 from fetch import KERNELS, fetch, kernel_dir
 from guest import Guest, check_host, end_all, work_dir
@@ -53,18 +55,19 @@ def stage_tests(to):
 def test_command(arguments):
     return (
         f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST=1\n"
-        "exec python3 -m pytest -p no:cacheprovider -v --junitxml=/out/junit.xml tests/e2e "
+        "exec python3 -m pytest -p no:cacheprovider -v --tb=short -o junit_logging=all --junitxml=/out/junit.xml tests/e2e "
         + shlex.join(arguments)
     )
 
 
-def count_results(path):
-    """(passed, failed) of a JUnit file."""
-    if not path.exists():
-        return 0, 1
-    suite = xml.etree.ElementTree.parse(path).getroot().find("testsuite")
-    failed = int(suite.get("failures")) + int(suite.get("errors"))
-    return int(suite.get("tests")) - failed - int(suite.get("skipped")), failed
+def tell_failures(name, out, status):
+    """What the tests that failed printed in the guest, or the guest itself where it hung."""
+    outputs = [out / "output.txt", out / "console.txt"]
+    text = failures.describe(out / "junit.xml", outputs)
+    if not text and status != 0:
+        text = "\n".join(map(failures.last_lines, outputs))
+    if text:
+        print(f"{name}: what failed:\n{text}\n{name}: end of what failed", flush=True)
 
 
 def run_kernel(name, args):
@@ -91,11 +94,13 @@ def run_kernel(name, args):
             guest.take_results(out)
             (out / "console.txt").write_text(guest.console())
     took = f"in {time.monotonic() - begin:.0f} s"
+    if not args.command:
+        tell_failures(name, out, status)
     if status is None:
         return f"vm {name} ({release}): 0 passed, 1 failed (no exit status: see {out}/console.txt) {took}", 0, 1
     if args.command:
         return f"vm {name} ({release}): exit status {status} {took}", int(status == 0), int(status != 0)
-    passed, failed = count_results(out / "junit.xml")
+    passed, failed = failures.counts(out / "junit.xml")
     if status not in (0, 1) and failed == 0:
         failed = 1
     deselected = re.search(r"(\d+) deselected", (out / "output.txt").read_text())
@@ -107,7 +112,7 @@ def parse_arguments(argv):
     parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
     parser.add_argument("kernels", nargs="*")
     parser.add_argument("--command")
-    parser.add_argument("--timeout", type=float, default=600, help="seconds per kernel")
+    parser.add_argument("--timeout", type=float, default=1500, help="seconds per kernel")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("-v", "--verbose", action="store_true")
     pytest = []
@@ -137,8 +142,15 @@ def main(argv):
         print(f"vm: {problem}", file=sys.stderr)
         return 1
     total_failed = 0
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(run_kernel, name, args) for name in kernels]
+    slots = threading.Semaphore(args.jobs)
+    signal.signal(signal.SIGUSR1, lambda *_: slots.release())
+
+    def run_in_slot(name):
+        with slots:
+            return run_kernel(name, args)
+
+    with concurrent.futures.ThreadPoolExecutor(len(kernels)) as pool:
+        jobs = [pool.submit(run_in_slot, name) for name in kernels]
         for job in jobs:
             try:
                 line, _, failed = job.result()
