@@ -416,6 +416,11 @@ size_t attachment_n_attached(const struct attachment *a)
 	return a->n_attached;
 }
 
+uint32_t attachment_helper(const struct attachment *a)
+{
+	return a->definitions ? (uint32_t)definitions_helper(a->definitions) : 0;
+}
+
 size_t attachment_n_links(const struct attachment *a)
 {
 	return a->n_links + a->n_unlinked;

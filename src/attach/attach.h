@@ -53,6 +53,9 @@ void attachment_free(struct attachment *a);
 void attachment_freep(struct attachment **a);
 
 size_t attachment_n_attached(const struct attachment *a);
+/* The PID of our helper process that lives as long as the probes; 0: there is none. */
+uint32_t attachment_helper(const struct attachment *a);
+
 size_t attachment_n_links(const struct attachment *a);
 
 struct refusal {

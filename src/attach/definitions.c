@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct definitions {
 	int ended;  /* in the other process: readable when all that we had open is closed */
 	int signal; /* ends with us */
 	char group[48];
+	pid_t remover;
 	unsigned n; /* complete; also the number of the one being defined */
 	/* The last hostile path, and the file that it led to. */
 	char *target_path;
@@ -109,9 +111,9 @@ static bool start_remover(struct definitions *d)
 	d->ended = self;
 
 	d->signal = reader;
-	bool is_started = orphan_start(kept, ARRAY_SIZE(kept), remove_rest, d, "removing");
-	d->signal = is_started ? TAKE_FD(writer) : -1;
-	return is_started;
+	d->remover = orphan_start(kept, ARRAY_SIZE(kept), remove_rest, d, "removing");
+	d->signal = d->remover ? TAKE_FD(writer) : -1;
+	return d->remover != 0;
 }
 
 struct definitions *definitions_open(int tracefs)
@@ -131,6 +133,11 @@ struct definitions *definitions_open(int tracefs)
 	}
 	(void)TAKE_FD(file);
 	return d;
+}
+
+pid_t definitions_helper(const struct definitions *d)
+{
+	return d->remover;
 }
 
 void definitions_free(struct definitions *d)

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Events of this process in tracefs' uprobe_events, one being defined at a time. However we
@@ -12,6 +13,8 @@ struct definitions;
 
 /* @tracefs: its directory; kept, lent by the caller. NULL: it takes none from us. */
 struct definitions *definitions_open(int tracefs);
+/* The process that waits, 'removing'. */
+pid_t definitions_helper(const struct definitions *d);
 /* Remove all. Their perf events are to be closed before; what others use stays. */
 void definitions_free(struct definitions *d);
 

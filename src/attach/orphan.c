@@ -1,5 +1,6 @@
 #include "attach/orphan.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -29,6 +30,11 @@ static void close_others(const int *keep, size_t n)
 	syscall(SYS_close_range, from, ~0u, 0);
 }
 
+struct orphan {
+	const char *name;
+	int told; /* write its PID here */
+};
+
 static void be_alone(const int *keep, size_t n, const char *name)
 {
 	sigset_t all;
@@ -41,26 +47,44 @@ static void be_alone(const int *keep, size_t n, const char *name)
 	close_others(keep, n);
 }
 
-bool orphan_start(const int *keep, size_t n, void (*run)(void *data), void *data, const char *name)
+/* In the child: make the process, and tell its PID. Returns the child's exit status. */
+static int start_one(const int *sorted, size_t n, void (*run)(void *data), void *data,
+		     const struct orphan *o)
+{
+	pid_t grandchild = fork();
+
+	if (grandchild == 0) {
+		be_alone(sorted, n, o->name);
+		run(data);
+		_exit(0);
+	}
+	return grandchild < 0 ||
+	       write(o->told, &grandchild, sizeof(grandchild)) != sizeof(grandchild);
+}
+
+pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *data, const char *name)
 {
 	cleanup_free int *sorted = xcalloc(n, sizeof(*sorted));
+	int pipe_fds[2];
+
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return 0;
+
+	cleanup_close int reader = pipe_fds[0];
+	cleanup_close int writer = pipe_fds[1];
 
 	memcpy(sorted, keep, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), compare_fds);
 
 	/* Twice, so that it is nobody's zombie. */
 	pid_t child = fork();
-	if (child == 0) {
-		pid_t grandchild = fork();
-
-		if (grandchild == 0) {
-			be_alone(sorted, n, name);
-			run(data);
-			_exit(0);
-		}
-		_exit(grandchild < 0);
-	}
+	if (child == 0)
+		_exit(start_one(sorted, n, run, data, &(struct orphan){ name, writer }));
 
 	int status = 1;
-	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+	pid_t orphan = 0;
+
+	if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
+		return 0;
+	return read(reader, &orphan, sizeof(orphan)) == sizeof(orphan) ? orphan : 0;
 }

@@ -45,14 +45,17 @@ enum stack_mark {
 
 /* Why a hit could not be counted in its row. */
 enum lost_reason {
-	LOST_NO_SCRATCH,   /* too many hits nested on one CPU */
-	LOST_STACKS_FULL,  /* no room for a new stack's frames */
-	LOST_COUNTS_FULL,  /* no room for a new row */
-	LOST_NO_MEMORY,    /* the kernel's allocator had none at hand */
-	LOST_NOT_FOLLOWED, /* not hits: new tasks of the command that could not be noted */
-	LOST_RING_FULL,    /* no room for a new event */
-	LOST_IN_PAUSE,     /* while stacks were being forgotten */
-	LOST_IN_KERNEL,    /* number of the above */
+	LOST_NO_SCRATCH,           /* too many hits nested on one CPU */
+	LOST_STACKS_FULL,          /* no room for a new stack's frames */
+	LOST_COUNTS_FULL,          /* no room for a new row */
+	LOST_NO_MEMORY,            /* the kernel's allocator had none at hand */
+	LOST_NOT_FOLLOWED,         /* not hits: new tasks of the command that could not be noted */
+	LOST_RING_FULL,            /* no room for a new event */
+	LOST_IN_PAUSE,             /* while stacks were being forgotten */
+	LOST_AT_REST,              /* in interrupts, while the CPU rests: struct cpu_pace */
+	LOST_IN_KERNEL,            /* number of the above */
+	OWN_HITS = LOST_IN_KERNEL, /* not lost: left out, see trace_config.own_tgid */
+	COUNTED_IN_KERNEL,
 };
 
 /*
@@ -192,9 +195,10 @@ _Static_assert(sizeof(struct stream_event) == 64, "abi");
 #define FIRST_TURN 2 /* then one more each time that the generation changes */
 
 struct trace_state {
-	__u32 turn;       /* count into generation turn % 2 */
-	__u32 table_turn; /* of unwind tables' use: see struct unwind_image */
-	__u32 pad0[30];  /* what is written on new rows is kept off the line that every hit reads */
+	__u32 turn;        /* count into generation turn % 2 */
+	__u32 table_turn;  /* of unwind tables' use: see struct unwind_image */
+	__u32 helper_tgid; /* a helper process of ours, as trace_config.own_tgid; 0: none */
+	__u32 pad0[29];  /* what is written on new rows is kept off the line that every hit reads */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;
@@ -218,6 +222,21 @@ static inline __u32 reservations_of(__u32 tgid)
 
 #define MAX_CPUS 4096
 
+/*
+ * How much of a CPU's time hits in hardware interrupts take (MODE_STACKS, MODE_EVENTS). If that is
+ * more than half of a window, they are lost for a while, which doubles from window to window: what
+ * a hit does can raise an interrupt, whose functions are hit in turn, and so on.
+ */
+struct cpu_pace {
+	__u64 since;   /* begin of the window, ns of CLOCK_MONOTONIC */
+	__u64 busy_ns; /* since then */
+	__u64 rest_until;
+	__u64 n_rests; /* in a row */
+};
+
+#define PACE_WINDOW_NS 20000000ULL
+#define MOST_RESTS 6
+
 /* With MODE_CALLS: how a program knows which target was hit. */
 enum target_by {
 	TARGET_ONLY,       /* there is one */
@@ -225,6 +244,10 @@ enum target_by {
 	TARGET_BY_PROGRAM, /* each target has a program of its own, with its number in place of: */
 };
 #define TARGET_NUMBER 0x7a26e701
+
+/* Where user space writes the BTF ID of the per-CPU variable that has the preempt_count. */
+#define PREEMPT_COUNT_ID 0x7a26e702
+#define SERVING_SOFTIRQ 0x100 /* its bit, in every kernel (include/linux/preempt.h) */
 
 /*
  * The map 'calls' has a counter for each CPU and target. A CPU's lie together, and begin with a
@@ -298,7 +321,11 @@ struct trace_config {
 	__u32 asks_kernel;       /* with @unwind: what is mapped is found by bpf_find_vma() */
 	__u32 never;             /* 0 */
 	__u32 no_recent_rules;   /* each frame's rule is looked up: what they bring is measured */
-	struct vma_offsets vma;  /* with @unwind: where the kernel has what it is asked for */
+	__u32 own_tgid;          /* leave out hits of this process, our own; 0: leave out none */
+	__u32 hardirq_mask;      /* bits of the kernel's preempt_count; 0: it cannot be read */
+	__u32 nmi_mask;
+	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
+	struct vma_offsets vma; /* with @unwind: where the kernel has what it is asked for */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 88 + 56 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 104 + 56 + MAX_CPUS / 8, "abi");

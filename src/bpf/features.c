@@ -200,3 +200,17 @@ void features_probe(struct features *features, unsigned groups)
 			*(bool *)((char *)features + probes[i].flag) = probes[i].probe();
 	}
 }
+
+/* Since Linux commit 63d9b80dcf2c ("bpf: Introducte bpf_this_cpu_ptr()") (in v5.10). */
+bool features_has_variable(uint32_t btf_id, uint32_t offset)
+{
+	const struct bpf_insn insns[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_BTF_ID, 0, (int)btf_id),
+		INSN(0, 0, 0, 0, 0), /* the second half of the load */
+		CALL(BPF_FUNC_this_cpu_ptr),
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_0, BPF_REG_0, (short)offset, 0),
+		EXIT,
+	};
+
+	return is_accepted(insns, ARRAY_SIZE(insns));
+}

@@ -40,3 +40,9 @@ enum feature_group {
  * to fill.
  */
 void features_probe(struct features *features, unsigned groups);
+
+/*
+ * May programs read 4 bytes @offset behind the beginning of the kernel's per-CPU variable of this
+ * BTF ID? The kernel must know its address, too: CONFIG_KALLSYMS_ALL.
+ */
+bool features_has_variable(uint32_t btf_id, uint32_t offset);

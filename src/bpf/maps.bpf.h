@@ -77,9 +77,10 @@ struct found_file {
 
 struct scratch_slot {
 	__u64 busy;
-	__u64 number;  /* key in 'scratch' */
-	__u64 event;   /* MODE_EVENTS: the number of the one that is being written */
-	__u64 process; /* MODE_EVENTS: announced last from here */
+	__u64 number;       /* key in 'scratch' */
+	__u64 event;        /* MODE_EVENTS: the number of the one that is being written */
+	__u64 process;      /* MODE_EVENTS: announced last from here */
+	__u64 interrupt_ns; /* when the hit began, if it is one in a hardware interrupt; else 0 */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
@@ -164,10 +165,17 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, LOST_IN_KERNEL);
+	__uint(max_entries, COUNTED_IN_KERNEL);
 	__type(key, __u32);
 	__type(value, __u64);
 } lost SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_pace);
+} pace SEC(".maps");
 
 /* Processes already announced to user space: process_id(). */
 struct {

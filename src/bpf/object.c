@@ -80,6 +80,24 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
 	return 0;
 }
 
+/* A variable's address, by its BTF ID: loaded as libbpf would, which would read all of the BTF. */
+static void put_address(struct bpf_insn *insn, uint32_t id)
+{
+	insn[0].src_reg = BPF_PSEUDO_BTF_ID;
+	insn[0].imm = (int)id;
+	insn[1].imm = 0; /* it is the kernel's own, no module's */
+}
+
+static uint32_t preempt_count_id; /* of the object that is being loaded; 0: there is none */
+
+static void put_addresses(struct bpf_insn *insns, size_t n)
+{
+	for (size_t i = 0; i + 1 < n && preempt_count_id; i++)
+		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) && !insns[i].src_reg &&
+		    insns[i].imm == PREEMPT_COUNT_ID)
+			put_address(&insns[i], preempt_count_id);
+}
+
 /*
  * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
  * (confidentiality) refuses that, it takes the kernel for one before 5.5 and calls
@@ -87,7 +105,7 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
  * user memory would have been allowed. So that is put back. Only programs that read no
  * kernel memory are in these sections.
  */
-static int read_user_memory(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
+static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
 	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
 
@@ -97,6 +115,7 @@ static int read_user_memory(struct bpf_program *prog, struct bpf_prog_load_opts 
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
+	put_addresses(insns, bpf_program__insn_cnt(prog));
 	return 0;
 }
 
@@ -110,7 +129,7 @@ static int register_sections(struct error *e)
 		{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
 	};
 	static bool is_done; /* libbpf keeps them for all objects of a process */
-	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = read_user_memory);
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare_program);
 
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !is_done; i++)
 		if (libbpf_register_prog_handler(sections[i].section, sections[i].type, 0, &opts) <
@@ -272,6 +291,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	object_init_level(o);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
+	preempt_count_id = options->config.hardirq_mask ? options->preempt_count_id : 0;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 

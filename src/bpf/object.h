@@ -36,6 +36,8 @@ struct object_options {
 	uint32_t max_rows;   /* of one generation; config.n_hot_rows of these with own counters */
 	uint32_t max_chunks; /* of both */
 	uint32_t max_tgids;  /* entries in the map 'tgids' */
+	uint32_t preempt_count_id; /* BTF ID of the kernel's variable, if config.hardirq_mask is set
+				    */
 };
 
 struct object;

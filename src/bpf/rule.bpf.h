@@ -220,6 +220,13 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	file->is_asked = 1;
 	file->key = (struct unwind_file_key){};
 	file->is_made = 0;
+	/*
+	 * Where interrupts are off the kernel unlocks the memory map in another interrupt
+	 * (irq_work). Of that one functions may be traced, too: a hit there must not ask for the
+	 * next.
+	 */
+	if (slot->interrupt_ns)
+		goto unknown;
 	/* It is not told where the process's memory map is being changed. */
 	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
 		goto unknown;

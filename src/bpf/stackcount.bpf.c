@@ -12,6 +12,7 @@
  * counted twice and none between.
  */
 #include "bpf/calls.bpf.h"
+#include "bpf/context.bpf.h"
 #include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
@@ -136,9 +137,9 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	if (turn == TURN_OFF)
 		return 0;
 	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames ||
-	    config.mode == MODE_EVENTS)
+	    config.own_tgid || config.mode == MODE_EVENTS)
 		tgid = current_tgid();
-	if (!is_wanted(tgid) || !is_below_limit(is_new_kernel))
+	if (!is_wanted(tgid) || is_own(tgid, kind) || !is_below_limit(is_new_kernel))
 		return 0;
 	if (config.mode == MODE_CALLS) {
 		count_call(ctx, is_user_hit(kind), is_new_kernel);
@@ -153,12 +154,16 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	if (config.mode == MODE_EVENTS) {
+	if (is_at_rest(slot, kind, is_new_kernel)) {
+		note_lost(LOST_AT_REST);
+	} else if (config.mode == MODE_EVENTS) {
 		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
 	} else {
 		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
 		count_row(kind, is_new_kernel, turn, slot);
 	}
+	if (slot->interrupt_ns)
+		end_in_interrupt(slot);
 	release_scratch(slot);
 	return 0;
 }

@@ -45,7 +45,7 @@ struct reader {
 	size_t n_members;
 	/* Places of the names among the strings. */
 	uint32_t types[MOST_MEMBERS], names[MOST_MEMBERS];
-	bool is_done[MOST_MEMBERS]; /* its structure has been seen */
+	bool is_done[MOST_MEMBERS]; /* its structure, or variable, has been seen */
 	/* By first character and length: those that the names have. */
 	bool may_be[256][MOST_NAME];
 	uint32_t *ret;
@@ -135,10 +135,16 @@ static const char *take_string(struct stream *s, size_t *ret_length, uint64_t *r
 	return (const char *)end - *ret_length;
 }
 
+/* A variable is looked for by its name alone. */
+static const char *type_of(const struct kernel_member *member)
+{
+	return member->type ? member->type : member->name;
+}
+
 static void note_string(struct reader *r, const char *string, uint32_t place)
 {
 	for (size_t i = 0; i < r->n_members; i++) {
-		if (strcmp(r->members[i].type, string) == 0)
+		if (strcmp(type_of(&r->members[i]), string) == 0)
 			r->types[i] = place;
 		if (strcmp(r->members[i].name, string) == 0)
 			r->names[i] = place;
@@ -158,7 +164,7 @@ static void find_strings(struct reader *r)
 	size_t length;
 
 	for (size_t i = 0; i < r->n_members; i++) {
-		expect(r, r->members[i].type);
+		expect(r, type_of(&r->members[i]));
 		expect(r, r->members[i].name);
 	}
 	stream_begin(&r->stream, begin, r->header.str_len);
@@ -181,7 +187,8 @@ static void note_member(struct reader *r, uint32_t type, const struct btf_member
 	const uint32_t bits = has_bits ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
 
 	for (size_t i = 0; i < r->n_members; i++)
-		if (!r->is_done[i] && r->types[i] == type && r->names[i] == m->name_off)
+		if (!r->is_done[i] && r->members[i].type && r->types[i] == type &&
+		    r->names[i] == m->name_off)
 			r->ret[i] = bits / 8;
 }
 
@@ -198,7 +205,7 @@ static int read_structure(struct reader *r, const struct btf_type *type)
 		note_member(r, name, m, has_bits);
 	}
 	for (size_t i = 0; i < r->n_members; i++)
-		r->is_done[i] = r->is_done[i] || r->types[i] == name;
+		r->is_done[i] = r->is_done[i] || (r->members[i].type && r->types[i] == name);
 	return 0;
 }
 
@@ -235,6 +242,16 @@ static int skip(struct stream *s, const struct btf_type *type)
 	return 0;
 }
 
+static void note_variable(struct reader *r, const struct btf_type *type, uint32_t id)
+{
+	for (size_t i = 0; i < r->n_members; i++) {
+		if (r->members[i].type || r->names[i] != type->name_off)
+			continue;
+		r->ret[i] = id;
+		r->is_done[i] = true;
+	}
+}
+
 static int find_structures(struct reader *r)
 {
 	const void *taken;
@@ -242,9 +259,12 @@ static int find_structures(struct reader *r)
 
 	stream_begin(&r->stream, (uint64_t)r->header.hdr_len + r->header.type_off,
 		     r->header.type_len);
-	while (!err && !has_all(r) && (taken = take(&r->stream, sizeof(struct btf_type)))) {
+	for (uint32_t id = 1;
+	     !err && !has_all(r) && (taken = take(&r->stream, sizeof(struct btf_type))); id++) {
 		const struct btf_type type = *(const struct btf_type *)taken;
 
+		if (BTF_INFO_KIND(type.info) == BTF_KIND_VAR)
+			note_variable(r, &type, id);
 		if (BTF_INFO_KIND(type.info) == BTF_KIND_STRUCT)
 			err = read_structure(r, &type);
 		else

@@ -9,7 +9,7 @@
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
 struct kernel_member {
-	const char *type; /* a structure's name */
+	const char *type; /* a structure's name; NULL: @name is a variable's */
 	const char *name;
 };
 
@@ -17,7 +17,8 @@ struct kernel_member {
 
 /*
  * The byte offset of each of @members, of the first structure of that name, into @ret; NO_MEMBER
- * where it has none, or only in a structure without a name within. Errors: -ENOENT there is no
+ * where it has none, or only in a structure without a name within. Of a variable, its BTF ID.
+ * Errors: -ENOENT there is no
  * @path; -EINVAL it is no BTF, or of a kind that is not known.
  *
  * Not by libbpf, which makes an index of all 120,000 types: 7 to 11 ms. Here the file is read

@@ -16,6 +16,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
 		[LOSS_RING_FULL] = "came faster than they could be printed",
 		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
+		[LOSS_AT_REST] = "in interrupts that left the CPU no time for anything else",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
@@ -24,17 +25,28 @@ const char *loss_text(enum loss loss)
 	return texts[loss];
 }
 
+/* Of all CPUs. */
+static uint64_t read_one(const struct object *object, uint32_t n_cpus, __u32 reason)
+{
+	cleanup_free uint64_t *values = xcalloc(n_cpus, sizeof(*values));
+	uint64_t sum = 0;
+
+	if (bpf_map_lookup_elem(object_lost_fd(object), &reason, values))
+		return 0;
+	for (uint32_t cpu = 0; cpu < n_cpus; cpu++)
+		sum += values[cpu];
+	return sum;
+}
+
 static void read_kernel(const struct losses *l, uint64_t sums[LOST_IN_KERNEL])
 {
-	cleanup_free uint64_t *values = xcalloc(l->n_cpus, sizeof(*values));
+	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++)
+		sums[reason] = read_one(l->object, l->n_cpus, reason);
+}
 
-	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++) {
-		sums[reason] = 0;
-		if (bpf_map_lookup_elem(object_lost_fd(l->object), &reason, values))
-			continue;
-		for (uint32_t cpu = 0; cpu < l->n_cpus; cpu++)
-			sums[reason] += values[cpu];
-	}
+uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus)
+{
+	return read_one(object, n_cpus, OWN_HITS);
 }
 
 _Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,

@@ -14,6 +14,7 @@ enum loss {
 	LOSS_NOT_FOLLOWED,
 	LOSS_RING_FULL,
 	LOSS_IN_PAUSE,
+	LOSS_AT_REST,
 	LOSS_BUDGET,    /* our own memory, --max-memory */
 	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,    /* the kernel missed the probe */
@@ -35,6 +36,9 @@ struct losses {
 
 /* Those since the last losses_told(), by enum loss; LOSS_MISSED is 0: the attachment knows. */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
+
+/* Hits of our own process, which were left out: not lost. Since the programs were loaded. */
+uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
 
 /* What losses_read() gave counts as told; what came since is given the next time. */
 void losses_told(struct losses *l);

@@ -62,6 +62,7 @@ struct options {
 	bool no_demangle;
 	bool no_debuginfod;
 	bool debug;
+	bool self; /* our own hits count, too */
 	bool list;
 	bool help;
 	bool version;

@@ -179,6 +179,15 @@ static void tell_command(struct run *r)
 	log_warn("%s", text.text);
 }
 
+static void tell_own_hits(const struct run *r)
+{
+	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
+
+	if (n)
+		log_debug("left out %llu hits of this program's own (--self: count them)",
+			  (unsigned long long)n);
+}
+
 /* The last report stands before the probes are taken away: that may take its time. */
 static int finish(struct run *r, struct error *e)
 {
@@ -188,6 +197,7 @@ static int finish(struct run *r, struct error *e)
 		object_describe(r->object);
 	if (r->opt->debug && r->unwinder)
 		unwinder_describe(r->unwinder);
+	tell_own_hits(r);
 	tell_command(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
@@ -278,6 +288,7 @@ static int start(struct run *r, struct error *e)
 
 	if (err)
 		return err;
+	object_state(r->object)->helper_tgid = attachment_helper(r->attachment);
 	output_init(&r->output, &r->waiter);
 	r->output.halt = halt;
 	r->output.context = r;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "host/kernel_types.h"
@@ -82,6 +83,8 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	for (size_t i = 0; i < opt->cpus.n; i++)
 		config->cpus[opt->cpus.numbers[i] / 64] |= 1ULL << (opt->cpus.numbers[i] % 64);
 	config->per_process = opt->per_process || opt->pids.n > 1;
+	if (!opt->self && !opt->pids.n && !opt->command)
+		config->own_tgid = (uint32_t)getpid();
 	config->max_events = opt->max_events;
 	config->has_pidns = !host_in_initial_pid_namespace(&dev, &ino);
 	config->pidns_dev = dev;
@@ -119,6 +122,10 @@ enum {
 	DEV,
 	TGID,
 	MM,
+	VMA_MEMBERS,
+	PREEMPT_COUNT = VMA_MEMBERS,
+	PREEMPT_COUNT_6_2,
+	HARDIRQ_DISABLE,
 	MEMBERS
 };
 
@@ -138,18 +145,50 @@ static const struct kernel_member members[MEMBERS] = {
 	[DEV] = { "super_block", "s_dev" },
 	[TGID] = { "task_struct", "tgid" },
 	[MM] = { "task_struct", "mm" },
+	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
+	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
+	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* counted in preempt_count */
 };
 
-/* What a process has mapped that is not known yet is asked of the kernel, hit by hit. */
-static void find_members(struct vma_offsets *ret)
+/*
+ * Where the kernel counts the interrupts that it is in: include/linux/preempt.h. The bits moved up
+ * by eight when a count of interrupts disabled came in between.
+ */
+static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
+{
+	const bool is_hot = at[PREEMPT_COUNT_6_2] != NO_MEMBER;
+	const bool is_moved = at[HARDIRQ_DISABLE] != NO_MEMBER;
+
+	const uint32_t id = is_hot ? at[PREEMPT_COUNT_6_2] : at[PREEMPT_COUNT];
+	const uint32_t offset = is_hot ? 8 : 0; /* behind current_task */
+
+	if (id == NO_MEMBER || !features_has_variable(id, offset)) {
+		log_debug("in which context a hit stands is not known: the kernel does not tell "
+			  "programs its preempt_count");
+		return;
+	}
+	o->preempt_count_id = id;
+	o->config.preempt_offset = offset;
+	o->config.hardirq_mask = is_moved ? 0x0f000000 : 0x000f0000;
+	o->config.nmi_mask = is_moved ? 0x10000000 : 0x00f00000;
+}
+
+/*
+ * What a process has mapped that is not known yet is asked of the kernel, hit by hit; and what a
+ * hit interrupted.
+ */
+static void find_members(struct object_options *o, struct vma_offsets *ret)
 {
 	uint32_t at[MEMBERS];
 	struct error e;
 
 	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, at, &e)) {
-		log_debug("what is mapped is not asked of the kernel: %s", e.text);
+		log_debug("what is mapped, and in which context a hit stands, is not asked of the "
+			  "kernel: %s",
+			  e.text);
 		return;
 	}
+	set_context(at, o);
 	if (at[MTIME] == NO_MEMBER)
 		at[MTIME] = at[MTIME_6_6];
 	if (at[MTIME] == NO_MEMBER)
@@ -172,7 +211,7 @@ static void find_members(struct vma_offsets *ret)
 		.tgid = at[TGID],
 		.mm = at[MM],
 	};
-	for (size_t i = 0; i < MEMBERS; i++)
+	for (size_t i = 0; i < VMA_MEMBERS; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
 			ret->is_known = 0;
 }
@@ -181,7 +220,8 @@ static void find_members(struct vma_offsets *ret)
  * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
  * known, and the kernel's memory may be read.
  */
-static void set_unwinding(struct object_options *o, const struct setup *setup)
+static void set_unwinding(struct object_options *o, const struct setup *setup,
+			  const struct vma_offsets *vma)
 {
 	const struct features *features = setup->features;
 	const char *lockdown = host_lockdown();
@@ -196,7 +236,7 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 	}
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	find_members(&o->config.vma);
+	o->config.vma = *vma;
 	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* as old as that */
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
@@ -204,13 +244,26 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
+/* Does it matter to programs of kernel events whether they are in an interrupt? */
+static bool wants_context(const struct object_options *o)
+{
+	const unsigned kernel =
+		1U << PROGRAM_TRACEPOINT | 1U << PROGRAM_KPROBE | 1U << PROGRAM_KPROBE_MULTI;
+
+	return o->programs & kernel && (o->config.mode != MODE_CALLS || o->config.own_tgid);
+}
+
 void setup_following(const struct setup *setup, struct object_options *o)
 {
+	struct vma_offsets vma = {};
+
+	if (wants_context(o) || (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
+		find_members(o, &vma);
 	if (!o->config.max_user_frames)
 		return;
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	set_unwinding(o, setup);
+	set_unwinding(o, setup, &vma);
 }
 
 int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,

@@ -101,6 +101,12 @@ def has_function(name):
     return name in _functions()
 
 
+def has_context():
+    """Programs can read the kernel's preempt_count: its address is known, and its type."""
+    names = {"__preempt_count", "pcpu_hot"}
+    return not names.isdisjoint(_functions()) and Path("/sys/kernel/btf/vmlinux").exists()
+
+
 def is_guest():
     return not is_machine()
 
@@ -203,6 +209,7 @@ NEEDS = {
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
+    "context": has_context,
 }
 
 

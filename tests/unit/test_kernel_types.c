@@ -18,10 +18,17 @@ static const struct kernel_member members[] = {
 	{ "task_struct", "tgid" },
 	{ "inode", "no_such_member" },
 	{ "no_such_structure", "i_ino" },
+	{ NULL, "runqueues" }, /* per-CPU variables */
+	{ NULL, "no_such_variable" },
 };
 
 static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wanted)
 {
+	const int variable = btf__find_by_name_kind(btf, wanted->name, BTF_KIND_VAR);
+
+	if (!wanted->type)
+		return variable < 0 ? NO_MEMBER : (uint32_t)variable;
+
 	const struct btf_type *t = btf__type_by_id(
 		btf, (unsigned)btf__find_by_name_kind(btf, wanted->type, BTF_KIND_STRUCT));
 
@@ -45,6 +52,7 @@ static void members_are_where_libbpf_finds_them(void **state)
 	assert_int_not_equal(found[0], NO_MEMBER);
 	assert_int_equal(found[8], NO_MEMBER);
 	assert_int_equal(found[9], NO_MEMBER);
+	assert_int_not_equal(found[10], NO_MEMBER);
 	btf__free(btf);
 }
 

@@ -1,0 +1,102 @@
+/*
+ * bpf/context.bpf.h - in which context does a hit stand? In that of our own process, which is left
+ * out; in a hardware interrupt, of which a CPU is spared if it does nothing else.
+ */
+#pragma once
+
+#include "bpf/filter.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/walk.bpf.h"
+
+/*
+ * The kernel's preempt_count of this CPU; 0 if it cannot be read. User space makes of the
+ * constant the address of a variable, of which the verifier knows the type: no helper reads kernel
+ * memory, which lockdown may refuse.
+ */
+static __always_inline __u32 preempt_count(void)
+{
+	const void *variable;
+
+	if (!config.hardirq_mask)
+		return 0;
+	asm volatile("%0 = %1 ll" : "=r"(variable) : "i"(PREEMPT_COUNT_ID));
+	variable = bpf_this_cpu_ptr(variable);
+	return *(const volatile __u32 *)(variable + config.preempt_offset);
+}
+
+/* A kprobe by a breakpoint stands in what looks like an NMI, and an interrupt besides. */
+static __always_inline bool is_interrupt(__u32 mask)
+{
+	const __u32 count = preempt_count();
+
+	return count & mask && !(count & config.nmi_mask);
+}
+
+/* Is it one of our own process? An interrupt upon that is the machine's. */
+static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
+{
+	if (!config.own_tgid ||
+	    (tgid != config.own_tgid && tgid != *(volatile __u32 *)&trace_state.helper_tgid) ||
+	    !tgid)
+		return false;
+	if (!is_user_hit(kind) && is_interrupt(config.hardirq_mask | SERVING_SOFTIRQ))
+		return false;
+	note_lost(OWN_HITS);
+	return true;
+}
+
+/* The window is over: was it too much? */
+static __always_inline void judge_pace(struct cpu_pace *p, __u64 now)
+{
+	const __u64 window = now - p->since;
+
+	p->since = now;
+	if (p->busy_ns > window / 2) {
+		if (p->n_rests < MOST_RESTS)
+			p->n_rests++;
+		p->since += window << (p->n_rests & 7);
+		p->rest_until = p->since;
+	} else if (p->n_rests) {
+		p->n_rests--;
+	}
+	p->busy_ns = 0;
+}
+
+/* A global function. Is the CPU at rest? If not, the hit begins now. */
+__noinline int begin_in_interrupt(struct scratch_slot *slot)
+{
+	const __u64 now = bpf_ktime_get_ns();
+	const __u32 zero = 0;
+	struct cpu_pace *p = bpf_map_lookup_elem(&pace, &zero);
+
+	if (!slot || !p)
+		return 0;
+	if (now < p->rest_until)
+		return 1;
+	if (now - p->since > PACE_WINDOW_NS)
+		judge_pace(p, now);
+	if (now < p->rest_until)
+		return 1;
+	slot->interrupt_ns = now;
+	return 0;
+}
+
+__noinline int end_in_interrupt(struct scratch_slot *slot)
+{
+	const __u64 now = bpf_ktime_get_ns();
+	const __u32 zero = 0;
+	struct cpu_pace *p = bpf_map_lookup_elem(&pace, &zero);
+
+	if (!slot || !p)
+		return 0;
+	p->busy_ns += now - slot->interrupt_ns;
+	return 0;
+}
+
+static __always_inline bool is_at_rest(struct scratch_slot *slot, enum hit_kind kind,
+				       bool is_new_kernel)
+{
+	slot->interrupt_ns = 0;
+	return is_new_kernel && !is_user_hit(kind) && is_interrupt(config.hardirq_mask) &&
+	       begin_in_interrupt(slot);
+}

@@ -1,0 +1,135 @@
+"""The tools leave out what they do themselves: their threads, and the processes that they leave behind."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from folded import parse_line
+from snoop import read_text
+from tool import FUNCCOUNT, PATIENCE_S, STACKCOUNT, STACKSNOOP, Tool, workload_path
+
+SYSCALLS = "t:raw_syscalls:sys_enter"
+WRITES = "t:syscalls:sys_enter_write"
+LEFT_OUT = re.compile(r"^\S+: left out (\d+) hits of this program's own", re.M)
+
+machine = pytest.mark.needs("machine")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """stackcount by a name that no other process of the machine has."""
+    path = tmp_path / "counts-itself"
+    path.symlink_to(STACKCOUNT)
+    return str(path)
+
+
+def left_out(result):
+    return sum(map(int, LEFT_OUT.findall(result.ok().err)))
+
+
+def processes(result):
+    """The names of those that folded lines are of."""
+    return {parse_line(line)[0][0] for line in result.ok().out.splitlines()}
+
+
+def run_until(tool, pattern):
+    """Until there is output, which the tool has written by system calls of its own."""
+    tool.wait_live()
+    tool.wait_for("stdout", pattern)
+    return tool.end()
+
+
+@machine
+@pytest.mark.parametrize("form", [["-K"], ["-U"], []], ids=["kernel", "user", "both"])
+def test_stackcount_leaves_itself_out(own, form):
+    with Tool(["--debug", *form, "-i", "0.1", "-f", "-P", SYSCALLS], program=own) as tool:
+        result = run_until(tool, rb"\n(.*\n){20}")
+    assert "counts-itself" not in processes(result)
+    assert left_out(result) > 0
+
+
+@machine
+def test_stackcount_counts_itself_if_asked_to(own):
+    with Tool(["--debug", "--self", "-i", "0.1", "-f", "-P", SYSCALLS], program=own) as tool:
+        result = run_until(tool, rb"^counts-itself;")
+    assert left_out(result) == 0
+
+
+@machine
+def test_stacksnoop_leaves_itself_out():
+    with Tool(["--debug", "-v", WRITES], program=STACKSNOOP) as tool:
+        result = run_until(tool, rb"\n(.*\n){20}")
+    assert tool.pid not in {event.pid for event in read_text(result.out, is_verbose=True)}
+    assert left_out(result) > 0
+
+
+@machine
+def test_stacksnoop_shows_itself_if_asked_to():
+    with Tool(["--debug", "--self", "-v", WRITES], program=STACKSNOOP) as tool:
+        result = run_until(tool, rb" stacksnoop +%d " % tool.pid)
+    assert left_out(result) == 0
+
+
+@machine
+@pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
+def test_funccount_leaves_itself_out(options):
+    with Tool(["-D", *options, "-i", "0.1", WRITES], program=FUNCCOUNT) as tool:
+        result = run_until(tool, rb"(?s)FUNC.*FUNC.*FUNC")  # each is written by the tool
+    assert (left_out(result) == 0) == bool(options), result
+
+
+def helper_of(pid):
+    """The process that waits for the end of process @pid, to remove what is left of it in tracefs."""
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if comm.read_text() == "removing\n":
+                infos = [info.read_text() for info in (comm.parent / "fdinfo").iterdir()]
+                if any(re.search(rf"^Pid:\t{pid}$", info, re.M) for info in infos):
+                    return int(comm.parent.name)
+        except OSError:
+            continue  # it ends
+    raise AssertionError(f"{pid} has no helper process")
+
+
+def end_process(pid):
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE_S
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline, f"{pid} does not end"
+        time.sleep(0.01)
+
+
+@machine
+@pytest.mark.needs("uprobe events")
+@pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
+def test_helper_processes_are_left_out(own, options):
+    events = [f"{workload_path('calls')}:*", "t:sched:sched_process_exit"]
+    args = ["--without", "uprobe.multi", *options, "-i", "0.1", "-f", "-P", *events]
+    with Tool(args, program=own) as tool:
+        tool.wait_live()
+        end_process(helper_of(tool.pid))
+        subprocess.run(["/bin/true"], check=True)
+        result = run_until(tool, rb"^true;")
+    assert ("removing" in processes(result)) == bool(options), result
+
+
+@pytest.mark.needs("kprobes")
+def test_an_idle_machine_has_no_reads_of_the_tools(own):
+    with Tool(["-i", "0.5", "-D", "3", "-f", "-P", "vfs_read"], program=own) as tool:
+        tool.wait_live()
+        result = tool.wait()
+    assert "counts-itself" not in processes(result)
+
+
+@pytest.mark.needs("context")
+def test_interrupts_upon_the_tool_count(own):
+    """The timer comes while the tool, which has much to print, is at work."""
+    args = ["-i", "0.01", "-f", "-P", "-K", "--max-depth", "1", "t:irq_vectors:local_timer_entry", SYSCALLS]
+    with Tool(args, program=own) as tool:
+        result = run_until(tool, rb"^counts-itself;")
+    rows = [line for line in result.ok().out.splitlines() if line.startswith("counts-itself;")]
+    assert rows and all("sysvec_apic_timer_interrupt" in row for row in rows), rows
