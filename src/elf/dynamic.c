@@ -33,6 +33,23 @@ static uint32_t u32_at(struct slice s, uint64_t i)
 	return (uint32_t)word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
 }
 
+bool dynamic_is_program(const struct image *im)
+{
+	const size_t word = im->is_64_bit ? 8 : 4;
+	const size_t n = im->dynamic.size / (2 * word);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at = im->dynamic.data + 2 * word * i;
+		const uint64_t tag = word_at(at, word);
+
+		if (tag == DT_NULL)
+			break;
+		if (tag == DT_FLAGS_1)
+			return word_at(at + word, word) & DF_1_PIE;
+	}
+	return false;
+}
+
 static uint64_t *place_of(struct places *p, uint64_t tag)
 {
 	switch (tag) {

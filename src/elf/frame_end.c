@@ -10,11 +10,15 @@
  *
  *	uint32 length  uint32 back to its CIE  int32 begins, from here  uint32 bytes
  *
- * if the CIE's augmentation ("zR", "zPLR") says 0x1b for 'R'.
+ * if the CIE's augmentation ("zR", "zPLR") says 0x1b for 'R'. Static programs have no such table;
+ *of these the entries are gone through, and the rows made of them.
  */
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/array.h"
 #include "elf/internal.h"
 
 #define PC_RELATIVE_4 0x1b
@@ -154,6 +158,64 @@ uint64_t frame_end_of(const struct frames *t, uint64_t vaddr)
 	uint64_t end = row_end(t, n - 1);
 
 	return end > vaddr ? end : 0;
+}
+
+bool frame_start_of(const struct frames *t, uint64_t vaddr, uint64_t *ret_start)
+{
+	const uint32_t n = count_until(t, vaddr);
+
+	if (!n || row_end(t, n - 1) <= vaddr)
+		return false;
+	*ret_start = row_value(t, n - 1, 0);
+	return *ret_start <= vaddr; /* the rows of a foreign file need not be sorted */
+}
+
+struct row {
+	int32_t start, entry; /* from where the entries begin */
+};
+
+static int compare_rows(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* The row of the entry at @at, which is one of a function's. False: it is too far away. */
+static bool make_row(struct slice entries, size_t at, struct row *ret)
+{
+	const int64_t start = (int64_t)at + 8 + (int32_t)read_u32(entries.data + at + 8);
+
+	*ret = (struct row){ (int32_t)start, (int32_t)at };
+	return start == ret->start && (int64_t)at == ret->entry;
+}
+
+void *frames_make_rows(const struct image *im, struct frames *ret)
+{
+	const struct section *section = section_named(im, ".eh_frame");
+	const struct slice entries = section ? section_bytes(im, section) : (struct slice){};
+	struct row *rows = NULL, row;
+	size_t n = 0, capacity = 0;
+
+	for (size_t at = 0; entries.size - at >= 16;) {
+		const uint32_t length = read_u32(entries.data + at);
+		const uint32_t back = read_u32(entries.data + at + 4);
+
+		if (length < 4 || length > entries.size - at - 4)
+			break;
+		if (back && back <= at + 4 && length >= 12 &&
+		    is_usual_cie(entries, at + 4 - back) && make_row(entries, at, &row))
+			array_push(rows, n, capacity, row);
+		at += 4 + (size_t)length;
+	}
+	if (n)
+		qsort(rows, n, sizeof(*rows), compare_rows);
+	*ret = (struct frames){ .vaddr = section ? section->vaddr : 0,
+				.rows = (const uint8_t *)rows,
+				.n = (uint32_t)n,
+				.entries = entries,
+				.entries_vaddr = section ? section->vaddr : 0 };
+	return rows;
 }
 
 /* Bytes in @frames, which begin at @vaddr, up to where the last entry ends that the header tells

@@ -192,6 +192,7 @@ int image_read_headers(struct image *im, struct error *e)
 
 	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
 	im->has_64_bit_code = header.e_machine == MACHINE_64;
+	im->is_fixed = header.e_type == ET_EXEC;
 	im->entry = header.e_entry;
 	read_segments(im, elf);
 	read_sections(im, elf);

@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "elf/debug.h"
+#include "elf/entry.h"
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
@@ -51,6 +52,9 @@ struct symbol_index {
 	uint32_t *outer;
 	size_t n;
 	struct frames frames;
+	struct frames all_frames; /* also where there is no .eh_frame_hdr: then of @own_rows */
+	void *own_rows;
+	struct entry_points entry;
 	bool has_all; /* the tables have every function, as far as can be told */
 };
 
@@ -60,13 +64,16 @@ void symbol_index_free(struct symbol_index *index)
 		return;
 	free(index->ranges);
 	free(index->outer);
+	free(index->own_rows);
 	free(index);
 }
 
 size_t symbol_index_bytes(const struct symbol_index *index)
 {
-	return index ? sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer))
-		     : 0;
+	if (!index)
+		return 0;
+	return sizeof(*index) + index->n * (sizeof(*index->ranges) + sizeof(*index->outer)) +
+	       (index->own_rows ? index->all_frames.n * FRAMES_ROW_BYTES : 0);
 }
 
 /* @r is one of the index's, so it was read before and is good. */
@@ -209,16 +216,28 @@ static bool is_mark(const char *name)
 	return false;
 }
 
+/* Assembly where a program begins, or the dynamic linker. How long it is, is found out as of
+ * others. */
+static bool is_untyped_start(const struct image *im, const struct symbol_index *index,
+			     const struct range *r)
+{
+	return r->start == im->entry && is_label(r) &&
+	       strcmp(function_of(index, r).symbol.name, "_start") == 0;
+}
+
 /* Make functions of those labels that .eh_frame knows as such. No other symbol is at their start.
  */
-static void find_untyped(struct symbol_index *index)
+static void find_untyped(const struct image *im, struct symbol_index *index)
 {
 	for (size_t i = 0; i < index->n; i++) {
 		struct range *r = &index->ranges[i];
 		uint64_t end = is_label(r) ? frame_end_of(&index->frames, r->start) : 0;
 
-		if (end == 0)
+		if (end == 0) {
+			if (is_untyped_start(im, index, r))
+				r->symbol &= ~LABEL;
 			continue;
+		}
 
 		const struct function f = function_of(index, r);
 
@@ -340,9 +359,13 @@ static struct symbol_index *build_index(const struct image *im)
 
 	index->tables = tables_find(im);
 	index->frames = frames_of(im);
+	index->all_frames = index->frames;
+	if (!index->frames.rows)
+		index->own_rows = frames_make_rows(im, &index->all_frames);
+	index->entry = entry_points_of(im, &index->all_frames);
 	collect(index);
 	merge_aliases(index);
-	find_untyped(index);
+	find_untyped(im, index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
 			 has_symbols_of_frames(im, index);
 	find_outer(index);
@@ -366,16 +389,26 @@ static uint32_t last_before(const struct symbol_index *index, uint64_t vaddr)
 	return low ? (uint32_t)(low - 1) : NONE;
 }
 
-bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+static const struct symbol_index *index_of(struct image *im)
 {
 	if (!im->index)
 		im->index = build_index(im);
+	return im->index;
+}
 
-	const struct symbol_index *index = im->index;
+bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
+{
+	return frame_start_of(&index_of(im)->all_frames, vaddr, ret_start);
+}
+
+bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
+{
+	const struct symbol_index *index = index_of(im);
 	uint32_t i = reaching(index, last_before(index, vaddr), vaddr);
 
 	if (i == NONE)
-		return plt_function_at(im, vaddr, ret);
+		return entry_function_at(&index->entry, vaddr, ret) ||
+		       plt_function_at(im, vaddr, ret);
 	*ret = function_of(index, &index->ranges[i]).symbol;
 	ret->name = image_cut_version(im, ret->name, "");
 	ret->size = index->ranges[i].size;

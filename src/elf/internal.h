@@ -65,6 +65,7 @@ struct image {
 	bool is_64_bit;
 	uint64_t entry; /* vaddr, as its header says */
 	bool has_64_bit_code;
+	bool is_fixed; /* a program that is mapped where it was linked to be */
 	struct segment *segments;
 	size_t n_segments;
 	struct section *sections;
@@ -88,6 +89,9 @@ must_check int image_read_headers(struct image *im, struct error *e);
 
 /* The first one of that name; NULL: there is none. Without section headers, see image.frames. */
 const struct section *section_named(const struct image *im, const char *name);
+
+/* Is it said to be a program, though it can lie anywhere? Linkers do so since 2015. */
+bool dynamic_is_program(const struct image *im);
 
 /* The part of @section that the file holds; empty where it is none or lies outside. */
 struct slice section_bytes(const struct image *im, const struct section *section);
@@ -126,7 +130,15 @@ struct frames {
 	uint64_t entries_vaddr;
 };
 
+#define FRAMES_ROW_BYTES ((size_t)8)
+
 struct frames frames_of(const struct image *im);
+
+/*
+ * The same of a file without .eh_frame_hdr, by going through .eh_frame. What is lent is the returned
+ * memory, to free().
+ */
+void *frames_make_rows(const struct image *im, struct frames *ret);
 
 /* Without section headers, .eh_frame_hdr and .eh_frame are where a segment says. */
 void frames_find_sections(struct image *im);
@@ -142,6 +154,9 @@ uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
 
 /* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
 uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
+
+/* Where the function begins, by .eh_frame, that @vaddr lies in. False: it tells of none there. */
+bool frame_start_of(const struct frames *t, uint64_t vaddr, uint64_t *ret_start);
 
 void lines_free(struct lines *lines);
 

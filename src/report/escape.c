@@ -4,7 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
 #include "report/utf8.h"
 
 static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
@@ -42,14 +43,15 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 	}
 }
 
+static bool begins_with(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* "[cut: ", or anything in brackets: marks, and functions without a name. */
 static bool is_like_mark(const char *name)
 {
-	static const char *const marks[] = { "[unknown]", "[cut: ", "[no stack]" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
-		if (strncmp(name, marks[i], strlen(marks[i])) == 0)
-			return true;
-	return false;
+	return begins_with(name, "[cut: ") || (name[0] == '[' && strchr(name, ']'));
 }
 
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
@@ -59,4 +61,32 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 		name++;
 	}
 	escape_put(to, name, is_folded);
+}
+
+/* What ends a name in brackets, or reads like where in the file a function begins. */
+static bool ends_file(const char *at)
+{
+	return *at == ']' || begins_with(at, "+0x");
+}
+
+void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
+{
+	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
+	    begins_with(name, "cut: ")) {
+		put_hex(to, (const unsigned char *)name, 1);
+		name++;
+	}
+	while (*name) {
+		const char *end = name;
+
+		while (*end && !ends_file(end))
+			end++;
+
+		cleanup_free char *part = xstrndup(name, (size_t)(end - name));
+
+		escape_put(to, part, is_folded);
+		if (*end)
+			put_hex(to, (const unsigned char *)end++, 1);
+		name = end;
+	}
 }

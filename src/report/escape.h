@@ -22,6 +22,13 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded);
 
 /*
  * The name of a function, program or file: as escape_put(), and what reads like a mark of ours
- * ("[unknown]", "[cut: depth]", "[no stack]") begins with \x5b.
+ * ("[unknown]", "[cut: depth]", "[no stack]"), or like a function without a name
+ * ("[libx.so+0x1200]"), begins with \x5b.
  */
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded);
+
+/*
+ * A file's name within the latter's brackets: no ']' or "+0x" of its own stays, and none of the
+ * marks comes of it.
+ */
+void escape_put_file(struct strbuf *to, const char *name, bool is_folded);

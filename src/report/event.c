@@ -86,7 +86,7 @@ static void put_object(struct strbuf *to, const struct frame *frame)
 		strbuf_puts(to, ",\"name\":");
 		json_put_string(to, frame->name);
 	}
-	if (is_named(frame->name) && !frame->is_inlined)
+	if ((is_named(frame->name) && !frame->is_inlined) || frame->has_start)
 		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
 	if (is_named(frame->module)) {
 		strbuf_puts(to, ",\"module\":");

@@ -47,8 +47,28 @@ static void put_place(struct strbuf *to, const struct label_style *style, const 
 	if (!style->places || !is_named(frame->module))
 		return;
 	strbuf_putc(to, ' ');
-	escape_put_name(to, frame->module, style->form == LABEL_FOLDED);
+	if (frame->is_in_file)
+		escape_put_name(to, frame->module, style->form == LABEL_FOLDED);
+	else /* "[vdso]", "[anon]" */
+		escape_put(to, frame->module, style->form == LABEL_FOLDED);
 	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
+}
+
+/* "[libx.so+0x1200]", "[libx.so]": the function of a file that has no name. */
+static void put_unnamed(struct strbuf *to, const struct label_style *style,
+			const struct frame *frame)
+{
+	if (!frame->is_in_file || !is_named(frame->module)) {
+		strbuf_puts(to, UNKNOWN);
+		return;
+	}
+	strbuf_putc(to, '[');
+	escape_put_file(to, frame->module, style->form == LABEL_FOLDED);
+	if (frame->has_start)
+		strbuf_printf(to, "+0x%" PRIx64, frame->module_offset - frame->offset);
+	strbuf_putc(to, ']');
+	if (frame->has_start && style->offsets)
+		strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 }
 
 static void put_cut(struct strbuf *to, const char *reason, bool is_folded)
@@ -73,7 +93,7 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 		if (!is_folded && frame->kind == FRAME_USER)
 			put_place(to, style, frame);
 	} else {
-		strbuf_puts(to, UNKNOWN);
+		put_unnamed(to, style, frame);
 		put_place(to, style, frame);
 	}
 	if (frame->file) {

@@ -3,8 +3,10 @@
  *
  *	vfs_read                  a name
  *	vfs_read+0x1f             with offsets
- *	[unknown]                 no name
- *	[unknown] libx.so+0x1234  with addresses: the place, for addr2line
+ *	[libx.so+0x1200]          no name: where the function begins, for addr2line
+ *	[libx.so]                 nor is that known
+ *	[unknown]                 in no file
+ *	[libx.so+0x1200] libx.so+0x1234  with addresses: the place
  *	read libc.so.6+0x1234     the same, in text and of the user's alone
  *	read [inlined] file.c:12  with source lines; it was inlined into the next frame
  *	[cut: depth]              the stack is not whole

@@ -19,6 +19,8 @@ struct frame {
 	enum frame_kind kind;
 	bool is_inlined;        /* into the next frame of its stack; has no offset of its own */
 	bool is_machinery;      /* of the tracing itself: left out at the top of a stack */
+	bool is_in_file;        /* @module is a file's */
+	bool has_start;         /* without a name, but it is known where it begins: see offset */
 	const char *name;       /* demangled; NULL: has none */
 	const char *module;     /* file or kernel module, last part of its path; NULL: not known */
 	uint64_t addr;          /* as seen first (identity may be wider) */

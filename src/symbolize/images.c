@@ -385,6 +385,18 @@ bool images_has_places(const struct images *im, uint32_t image)
 	return image != IMAGE_NONE && im->entries[image].kind != IMAGE_NO_FILE;
 }
 
+bool images_is_file(const struct images *im, uint32_t image)
+{
+	return image != IMAGE_NONE && im->entries[image].kind == IMAGE_FILE &&
+	       !images_may_be_made(im, image);
+}
+
+bool images_is_behind_call(const struct images *im, uint32_t image, uint64_t vaddr)
+{
+	return image != IMAGE_NONE && im->entries[image].image &&
+	       image_is_behind_call(im->entries[image].image, vaddr);
+}
+
 bool images_may_be_made(const struct images *im, uint32_t image)
 {
 	return image != IMAGE_NONE && im->entries[image].is_memory && !im->entries[image].image;
@@ -488,6 +500,10 @@ void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct i
 	if (image_function_at(entry->image, ret->vaddr, &symbol)) {
 		ret->function = symbol.name;
 		ret->start = symbol.vaddr;
+		ret->has_start = true;
+		ret->is_last = ret->vaddr - symbol.vaddr + 1 == symbol.size;
+	} else {
+		ret->has_start = image_function_start(entry->image, ret->vaddr, &ret->start);
 	}
 	if (image_is_damaged(entry->image)) {
 		*ret = (struct image_place){ .vaddr = ret->vaddr };

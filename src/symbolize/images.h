@@ -59,13 +59,21 @@ const char *images_module(const struct images *im, uint32_t image);
 /* Is it a file or the vdso: is a place in it the same place in every process? */
 bool images_has_places(const struct images *im, uint32_t image);
 
+/* Is it a file, but for those of memory that no symbols are read of? */
+bool images_is_file(const struct images *im, uint32_t image);
+
+/* Of a place that images_look_up() gave: see image_is_behind_call(). */
+bool images_is_behind_call(const struct images *im, uint32_t image, uint64_t vaddr);
+
 /* May what is there be code that the process has made itself: in no file, or one of memory? */
 bool images_may_be_made(const struct images *im, uint32_t image);
 
 struct image_place {
 	uint64_t vaddr;       /* of the place, as linked; where that is not known the file offset */
 	const char *function; /* as in the symbol table; NULL: none. Lent until the next call */
-	uint64_t start;       /* the function's vaddr */
+	uint64_t start;       /* the function's vaddr, also of one without a name; 0: not known */
+	bool has_start;
+	bool is_last; /* byte of the function, by its symbol */
 };
 
 /* Names of files that were written over since the last time are not given any more. */

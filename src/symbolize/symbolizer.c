@@ -5,7 +5,8 @@
  *	        --region--> image + offset --symbols--> function --key--> number
  *	                    no file --perf map--> function --key--> number
  *
- * Which addresses are the same frame is what the key says; what has no name and
+ * Which addresses are the same frame is what the key says. What has no name, in a file, is the
+ * function that .eh_frame tells of there, or all of the file of which that tells nothing. What
  * lies in no file (JIT code without a map, addresses that a broken stack gave) has no place that
  * two processes could share, and is one frame unless addresses or places are shown: its
  * lines all read "[unknown]", and random addresses would split equal stacks.
@@ -32,6 +33,7 @@
 #define KEY_NAMED 0x100
 #define KEY_INLINED 0x200
 #define KEY_MADE 0x400
+#define KEY_BEGUN 0x800 /* without a name, but it is known where it begins */
 
 /* Deeper ones are left out: the outermost of them are shown. */
 #define MOST_CALLS 64
@@ -202,7 +204,8 @@ const char *symbolizer_kernel_trouble(const struct symbolizer *s)
 
 /*
  * The one place of the "minus one": a return address is where the call ends, and
- * behind a call that does not return another function may begin.
+ * behind a call that does not return another function may begin. (Where no call ends the address
+ * was put on the stack otherwise: is_pushed().)
  */
 static uint64_t look_up_at(uint64_t addr, bool is_exact)
 {
@@ -338,18 +341,44 @@ struct user_place {
 	struct jit_function made; /* with a name: this is its code, and @place has no function */
 };
 
-static void find_place(struct symbolizer *s, const struct region *region, uint64_t addr,
-		       bool is_exact, struct user_place *ret)
+static void find_place_at(struct symbolizer *s, struct process *p, const struct user_pc *pc,
+			  bool is_exact, struct user_place *ret)
 {
+	const uint64_t at = look_up_at(pc->addr, is_exact);
+	const struct region *region = processes_region_at(s->processes, p, at, pc->time);
+
 	*ret = (struct user_place){
 		.region = region,
-		.addr = addr,
-		.at = look_up_at(addr, is_exact),
+		.addr = pc->addr,
+		.at = at,
 		.has_places = region && images_has_places(s->images, region->image),
 	};
 	if (ret->has_places)
-		images_look_up(s->images, region->image, ret->at - region->start + region->offset,
+		images_look_up(s->images, region->image, at - region->start + region->offset,
 			       &ret->place);
+}
+
+/*
+ * Is @addr, which @exact was looked up at, the first byte of a function that nobody called? A
+ * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
+ * the stack, and a new program stands at _start. The byte before is another function's, or none's.
+ */
+static bool is_pushed(struct symbolizer *s, const struct user_place *exact)
+{
+	return exact->place.function && exact->place.start == exact->place.vaddr &&
+	       !images_is_behind_call(s->images, exact->region->image, exact->place.vaddr);
+}
+
+/* Regions and names are lent until the next look-up. */
+static void find_place(struct symbolizer *s, struct process *p, const struct user_pc *pc,
+		       struct user_place *ret)
+{
+	find_place_at(s, p, pc, pc->is_exact, ret);
+	if (pc->is_exact || (ret->place.function && !ret->place.is_last))
+		return;
+	find_place_at(s, p, pc, true, ret);
+	if (!is_pushed(s, ret))
+		find_place_at(s, p, pc, false, ret);
 }
 
 /* Of a path the last part, at an address that stays. */
@@ -402,6 +431,23 @@ static const char *module_of(struct symbolizer *s, uint32_t image)
 	return module ? strtab_add(s->strings, module) : NULL;
 }
 
+/* Which of the frames without a name is it, at @module_offset? */
+static void set_unnamed(const struct symbolizer *s, const struct user_place *p, struct frame *frame,
+			struct frame_key *key)
+{
+	frame->has_start = frame->is_in_file && p->place.has_start;
+	if (frame->has_start) {
+		frame->offset = frame->module_offset - p->place.start;
+		key->kind |= KEY_BEGUN;
+		key->place = p->place.start;
+	} else if (p->has_places && !frame->is_in_file) {
+		key->place = frame->module_offset;
+	}
+	if (s->options.places)
+		key->place = frame->module_offset;
+	key->detail = detail_of(s, frame->offset, p->addr);
+}
+
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 			   const struct image_call *call)
 {
@@ -410,6 +456,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	struct frame_key key = { .kind = FRAME_USER, .file = images_serial(s->images, image) };
 	bool is_new;
 
+	frame.is_in_file = images_is_file(s->images, image);
 	if (p->has_places)
 		frame.module_offset = p->place.vaddr + (p->addr - p->at);
 	else if (p->region)
@@ -420,8 +467,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 		key.place = p->place.start;
 		key.detail = detail_of(s, frame.offset, p->addr);
 	} else {
-		key.place = p->has_places || s->options.places ? frame.module_offset : 0;
-		key.detail = detail_of(s, 0, p->addr);
+		set_unnamed(s, p, &frame, &key);
 	}
 	frame.file = source_of(s, call, &key);
 
@@ -442,6 +488,7 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
 	struct frame frame = { .kind = FRAME_USER,
 			       .is_inlined = true,
+			       .is_in_file = images_is_file(s->images, p->region->image),
 			       .name = name_of(s, call->name),
 			       .module = module_of(s, p->region->image),
 			       .addr = p->addr,
@@ -519,17 +566,15 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 	if (known)
 		return *known;
 
-	const struct region *region =
-		processes_region_at(s->processes, p, look_up_at(pc->addr, pc->is_exact), pc->time);
 	struct user_place place;
 
-	find_place(s, region, pc->addr, pc->is_exact, &place);
+	find_place(s, p, pc, &place);
 	ask_process(s, p, pc->time, &place);
 
 	uint32_t chain = frames_of(s, &place);
 
 	/* What lies in no file now may lie in one, or have a name, after the next refresh. */
-	if (place.has_places && !images_may_be_made(s->images, region->image) &&
+	if (place.has_places && !images_may_be_made(s->images, place.region->image) &&
 	    epoch == p->epoch_seen)
 		*u64_map_put(seen, pc->addr, chain, NULL) = chain;
 	return chain;

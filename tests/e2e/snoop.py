@@ -96,6 +96,14 @@ def read_text(out, is_verbose=False):
     return events
 
 
+def _unnamed(frame):
+    """As in the other forms: the function of a file that has no name."""
+    module = frame.get("module", "[")
+    if "offset" in frame:
+        return f"[{module}+{frame['module_offset'] - frame['offset']:#x}]"
+    return "[unknown]" if module.startswith(("[", "memfd:")) else f"[{module}]"
+
+
 def _read_frame(frame):
     """The name of a JSON frame, which has the documented members alone."""
     if "cut" in frame:
@@ -103,10 +111,10 @@ def _read_frame(frame):
         return f"[cut: {frame['cut']}]"
     members = {"addr"} | ({"name", "offset"} if "name" in frame else set())
     if "module" in frame:
-        members |= {"module"} | (set() if "name" in frame else {"module_offset"})
+        members |= {"module"} | (set() if "name" in frame else {"module_offset"} | ({"offset"} & set(frame)))
     assert set(frame) == members and re.fullmatch("0x[0-9a-f]+", frame["addr"]), frame
     assert all(isinstance(frame[name], int) for name in frame if name.endswith("offset")), frame
-    return frame.get("name", "[unknown]")
+    return frame.get("name") or _unnamed(frame)
 
 
 def read_json(out):

@@ -35,6 +35,9 @@ static void check_address(struct image *im, uint64_t vaddr)
 
 	if (image_function_at(im, vaddr, &s))
 		require(s.vaddr <= vaddr && vaddr - s.vaddr < s.size && s.name[0]);
+	if (image_function_start(im, vaddr, &back))
+		require(back <= vaddr);
+	(void)image_is_behind_call(im, vaddr);
 	n = image_code_at(im, vaddr, code, sizeof(code));
 	require(n <= sizeof(code));
 	if (image_vaddr_to_offset(im, vaddr, &offset))

@@ -47,7 +47,10 @@ static const struct frame known[] = {
 	  .module_offset = 0x1000 },
 	{ .kind = FRAME_USER,
 	  .module = "libstripped.so.1",
+	  .is_in_file = true,
+	  .has_start = true,
 	  .addr = 0x7f3a0e0012ab,
+	  .offset = 0xab,
 	  .module_offset = 0x12ab },
 	{ .kind = FRAME_USER, .addr = 0x1 },
 	{ .kind = FRAME_USER,
@@ -67,7 +70,11 @@ static const struct frame known[] = {
 	  .module = "na\x07me;.so",
 	  .addr = 0x7f3a30000000,
 	  .offset = 1 },
-	{ .kind = FRAME_USER, .module = "na\x07me;.so", .addr = 0x7f3a30000100 },
+	{ .kind = FRAME_USER,
+	  .module = "na\x07me;.so",
+	  .is_in_file = true,
+	  .addr = 0x7f3a30000100,
+	  .module_offset = 0x100 },
 	{ .kind = FRAME_USER, .name = "-", .module = "prog", .addr = 0x401000 },
 	{ .kind = FRAME_USER, .name = "", .addr = 0x402000 },
 };
@@ -298,8 +305,43 @@ static void no_name_looks_like_a_mark(void **state)
 	expect_escaped_name("[unknown]", "\\x5bunknown]");
 	expect_escaped_name("[cut: depth]", "\\x5bcut: depth]");
 	expect_escaped_name("[no stack]", "\\x5bno stack]");
-	expect_escaped_name("[cutter]", "[cutter]");
+	expect_escaped_name("[libx.so+0x1200]", "\\x5blibx.so+0x1200]");
+	expect_escaped_name("[libx.so]", "\\x5blibx.so]");
+	expect_escaped_name("[cut: ", "\\x5bcut: ");
+	expect_escaped_name("[cutter", "[cutter");
+	expect_escaped_name("[", "["); /* test(1)'s other name */
 	expect_escaped_name("-[Class method]", "-[Class method]");
+}
+
+static void expect_unnamed(const char *module, bool has_start, const char *expected)
+{
+	const struct label_style style = { .form = LABEL_FOLDED };
+	const struct frame frame = { .kind = FRAME_USER,
+				     .module = module,
+				     .is_in_file = true,
+				     .has_start = has_start,
+				     .offset = 0x34,
+				     .module_offset = 0x1234 };
+	struct strbuf made = {};
+
+	label_put(&made, &style, &frame);
+	assert_string_equal(made.text, expected);
+	strbuf_fini(&made);
+}
+
+static void no_file_looks_like_a_mark_or_another_ones_function(void **state)
+{
+	(void)state;
+	expect_unnamed("libx.so", true, "[libx.so+0x1200]");
+	expect_unnamed("libx.so", false, "[libx.so]");
+	expect_unnamed("libstdc++.so", true, "[libstdc++.so+0x1200]");
+	expect_unnamed("libx.so+0x10", false, "[libx.so\\x2b0x10]");
+	expect_unnamed("a];b[x\x1b", true, "[a\\x5d_b[x\\x1b+0x1200]");
+	expect_unnamed("unknown", false, "[\\x75nknown]");
+	expect_unnamed("no stack", false, "[\\x6eo stack]");
+	expect_unnamed("cut: depth", true, "[\\x63ut: depth+0x1200]");
+	expect_unnamed("", true, "[unknown]");
+	expect_unnamed(NULL, true, "[unknown]");
 }
 
 /* Whatever a name is made of: as many lines as entries, as many parts as frames. */
@@ -515,6 +557,7 @@ int main(void)
 		cmocka_unit_test(valid_utf8_stays_and_the_rest_is_made_visible),
 		cmocka_unit_test(folded_replaces_what_ends_a_frame_or_a_line),
 		cmocka_unit_test(no_name_looks_like_a_mark),
+		cmocka_unit_test(no_file_looks_like_a_mark_or_another_ones_function),
 		cmocka_unit_test(no_name_breaks_a_folded_line),
 		cmocka_unit_test(a_sink_that_fails_ends_rendering_with_its_result),
 		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),

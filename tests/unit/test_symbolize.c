@@ -54,9 +54,21 @@ __asm__(".pushsection .text\n"
 	".globl _ZN3app4workEi\n"
 	"_ZN3app4workEi:\n\tnop\n\tret\n"
 	".size _ZN3app4workEi, . - _ZN3app4workEi\n"
+	/* known to .eh_frame alone; its symbol says that it is data */
+	".hidden unnamed\n.globl unnamed\n.type unnamed, @object\n"
+	".p2align 6\nunnamed:\n.cfi_startproc\n.skip 64, 0x90\n.cfi_endproc\n"
+	".skip 16, 0xcc\n"
+	".hidden pushed\n.globl pushed\n.type pushed, @function\n"
+	"pushed:\n\tnop\n\tret\n.size pushed, . - pushed\n"
+	".hidden pushed_too\n.globl pushed_too\n.type pushed_too, @function\n"
+	"pushed_too:\n\tnop\n\tret\n.size pushed_too, . - pushed_too\n"
+	/* without a name; ends in a call */
+	".cfi_startproc\n\tnop\n\tcall abort@PLT\n.cfi_endproc\n"
+	".hidden called_before\n.globl called_before\n.type called_before, @function\n"
+	"called_before:\n\tnop\n\tret\n.size called_before, . - called_before\n"
 	".popsection\n");
 
-extern const char no_function[];
+extern const char no_function[], unnamed[], pushed[], pushed_too[], called_before[];
 extern const char cpp_function[] __asm__("_ZN3app4workEi");
 
 static uint64_t address_of_local(const char *which)
@@ -240,7 +252,7 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
-static void code_in_no_function_has_no_name_but_its_place_in_the_file(void **state)
+static void code_that_nothing_tells_of_is_one_frame_of_its_file(void **state)
 {
 	struct symbolizer *s = of(state);
 	uint64_t addr = (uintptr_t)no_function + 8, base = 0;
@@ -253,7 +265,59 @@ static void code_in_no_function_has_no_name_but_its_place_in_the_file(void **sta
 	assert_null(frame->name);
 	assert_string_equal(frame->module, own_file_name());
 	assert_int_equal(frame->module_offset, addr - base);
-	assert_int_not_equal(number_at(s, getpid(), addr + 8, false), number);
+	assert_true(frame->is_in_file);
+	assert_false(frame->has_start);
+	assert_int_equal(number_at(s, getpid(), addr + 8, false), number);
+}
+
+/* Frames of unnamed(): one, with the place where it begins. */
+static void a_function_without_a_name_is_one_frame(void **state)
+{
+	struct symbolizer *s = of(state);
+	const uint64_t addr = (uintptr_t)unnamed;
+	const uint32_t number = number_at(s, getpid(), addr + 4, false);
+	const struct frame *frame = frame_at(s, number);
+	uint64_t base = 0;
+
+	(void)dl_iterate_phdr(first_object, &base);
+	assert_null(frame->name);
+	assert_true(frame->is_in_file && frame->has_start);
+	assert_int_equal(frame->offset, 4);
+	assert_int_equal(frame->module_offset, addr + 4 - base);
+	assert_int_equal(number_at(s, getpid(), addr + 8, false), number);
+	assert_int_equal(number_at(s, getpid(), addr, true), number);
+	assert_int_not_equal(number_at(s, getpid(), addr + 0x41, false), number);
+}
+
+static void with_offsets_it_is_one_for_each(void **state)
+{
+	struct symbolizer *s = of(state);
+	const uint64_t addr = (uintptr_t)unnamed;
+
+	assert_int_not_equal(number_at(s, getpid(), addr + 4, false),
+			     number_at(s, getpid(), addr + 8, false));
+}
+
+/* As what signals' handlers return to: the byte before is none's, or another function's. */
+static void a_function_that_nobody_called_is_named_at_its_first_byte(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	expect_name(user(s, getpid(), (uintptr_t)pushed, false), "pushed");
+	assert_int_equal(user(s, getpid(), (uintptr_t)pushed, false)->offset, 0);
+	expect_name(user(s, getpid(), (uintptr_t)pushed_too, false), "pushed_too");
+	expect_name(user(s, getpid(), (uintptr_t)pushed_too + 1, false), "pushed_too");
+}
+
+static void behind_a_call_it_is_the_caller_though_that_has_no_name(void **state)
+{
+	struct symbolizer *s = of(state);
+	const struct frame *frame = user(s, getpid(), (uintptr_t)called_before, false);
+
+	assert_null(frame->name);
+	assert_true(frame->has_start);
+	assert_int_equal(frame->offset, 6);
+	expect_name(user(s, getpid(), (uintptr_t)called_before, true), "called_before");
 }
 
 static void names_are_shown_as_they_were_written(void **state)
@@ -815,7 +879,12 @@ int main(int argc, char **argv)
 		TEST(a_function_of_libc_has_the_name_that_a_person_would_write),
 		TEST(a_function_of_the_vdso_has_its_name),
 		TEST(the_caller_of_a_call_that_does_not_return_is_named),
-		TEST(code_in_no_function_has_no_name_but_its_place_in_the_file),
+		TEST(code_that_nothing_tells_of_is_one_frame_of_its_file),
+		TEST(a_function_without_a_name_is_one_frame),
+		cmocka_unit_test_setup_teardown(with_offsets_it_is_one_for_each, set_up_offset,
+						tear_down),
+		TEST(a_function_that_nobody_called_is_named_at_its_first_byte),
+		TEST(behind_a_call_it_is_the_caller_though_that_has_no_name),
 		TEST(names_are_shown_as_they_were_written),
 		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
 		cmocka_unit_test(equal_rows_of_frames_have_one_number),

@@ -1,0 +1,156 @@
+/* rooms: elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What is known of files without symbols: _start and main of programs as each C library and linker
+ * makes them, where other functions begin, and what ends at a return address.
+ */
+#include "elf_files.h"
+
+#define LENGTH(array) (sizeof(array) / sizeof(*(array)))
+
+static const char source[] =
+	"#include <stdlib.h>\n"
+	"static int n;\n"
+	"__attribute__((noinline)) static int work(int i) { return rand() + i + n; }\n"
+	"int main(void) { n = work(4); return work(n); }\n";
+
+struct way {
+	const char *name, *compiler, *options;
+};
+
+static const struct way ways[] = {
+	{ "pie", "gcc", "-pie -fPIE" },
+	{ "fixed", "gcc", "-no-pie" },
+	{ "static", "gcc", "-static" },
+	{ "static-pie", "gcc", "-static-pie -fPIE" },
+	{ "lld", "gcc", "-fuse-ld=lld -pie -fPIE" },
+	{ "lld-fixed", "gcc", "-fuse-ld=lld -no-pie" },
+	{ "unrelaxed", "gcc", "-no-pie -Wl,--no-relax" },
+	{ "musl", "musl-gcc", "" },
+	{ "musl-fixed", "musl-gcc", "-no-pie" },
+	{ "musl-static", "musl-gcc", "-static" },
+	{ "without", "gcc", "-static -fno-asynchronous-unwind-tables" },
+};
+
+static int make_files(void **state)
+{
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	write_file("prog.c", source, strlen(source));
+	for (size_t i = 0; i < LENGTH(ways); i++) {
+		const struct way *w = &ways[i];
+		cleanup_free char *command =
+			xasprintf("%s -O1 %s prog.c -o %s && strip -s %s -o %s.stripped",
+				  w->compiler, w->options, w->name, w->name, w->name);
+
+		if (run(command) != 0)
+			return -1;
+	}
+	return run("gcc -O1 -shared -fPIC prog.c -o lib.so && strip -s lib.so");
+}
+
+static const char *name_at(struct image *im, uint64_t vaddr)
+{
+	struct image_symbol s;
+
+	if (!image_function_at(im, vaddr, &s))
+		return "";
+	assert_true(s.vaddr <= vaddr && vaddr - s.vaddr < s.size);
+	return s.name;
+}
+
+static void a_stripped_program_has_its_start_and_main(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < LENGTH(ways); i++) {
+		cleanup_free char *name = xasprintf("%s.stripped", ways[i].name);
+		struct image *full = open_image(ways[i].name), *im = open_image(name);
+		const struct image_symbol main = find(full, "main").symbol;
+		const uint64_t start = image_entry(full);
+		const bool has_frames = strcmp(ways[i].name, "without") != 0;
+
+		print_message("%s\n", name);
+		assert_string_equal(name_at(im, start), "_start");
+		assert_string_not_equal(name_at(im, start - 1), "_start");
+		assert_string_equal(name_at(im, main.vaddr), "main");
+		assert_string_equal(name_at(im, main.vaddr + main.size - 1),
+				    has_frames || main.size == 1 ? "main" : "");
+		assert_string_not_equal(name_at(im, main.vaddr - 1), "main");
+		assert_string_not_equal(name_at(im, main.vaddr + main.size), "main");
+		image_close(im);
+		image_close(full);
+	}
+}
+
+static void a_library_has_neither(void **state)
+{
+	(void)state;
+	struct image *im = open_image("lib.so");
+
+	assert_string_equal(name_at(im, image_entry(im)), "");
+	image_close(im);
+}
+
+static void a_function_without_a_name_begins_where_the_frames_say(void **state)
+{
+	(void)state;
+	struct image *full = open_image("pie"), *im = open_image("pie.stripped");
+	const struct image_symbol work = find(full, "work").symbol,
+				  main = find(full, "main").symbol;
+	uint64_t start = 0;
+
+	assert_string_equal(name_at(im, work.vaddr), "");
+	for (uint64_t at = 0; at < work.size; at++) {
+		assert_true(image_function_start(im, work.vaddr + at, &start));
+		assert_int_equal(start, work.vaddr);
+	}
+	assert_true(image_function_start(im, main.vaddr, &start));
+	assert_int_equal(start, main.vaddr);
+	assert_false(image_function_start(im, 0, &start));
+	assert_false(image_function_start(im, UINT64_MAX, &start));
+	image_close(im);
+	image_close(full);
+}
+
+/* A place behind each instruction, and whether a return address can be that. */
+static void calls_are_known_from_behind(void **state)
+{
+	(void)state;
+	static const char asm_source[] =
+		".text; .globl _start; _start: .type _start, @function\n"
+		"call _start; call *%rax; call *%r12; call *(%rax); call *(%rsp); call *8(%rbp)\n"
+		"call *8(%rsp); call *_start(%rip); call *0x1000(%rax); call *0x1000(%rax,%rcx,8)\n"
+		"call *0x1000(,%rcx,8); syscall; int $0x80\n"
+		"not: nop; jmp *%rax; jmp _start; ret; push %rax; mov %rax,%rbx; lea 8(%rax),%rdx\n"
+		".nops 9; ud2; hlt; .fill 8, 1, 0xcc; .size _start, . - _start; end:\n";
+	static const uint8_t calls[] = { 5, 2, 3, 2, 3, 3, 4, 6, 6, 7, 7, 2, 2 };
+	static const uint8_t others[] = { 1, 2, 5, 1, 1, 3, 4, 9, 2, 1, 8 };
+
+	write_file("calls.s", asm_source, strlen(asm_source));
+	assert_int_equal(run("as calls.s -o calls.o && ld calls.o -o calls"), 0);
+
+	struct image *im = open_image("calls");
+	uint64_t at = image_entry(im);
+
+	assert_false(image_is_behind_call(im, at));
+	for (size_t i = 0; i < LENGTH(calls); i++)
+		assert_true(image_is_behind_call(im, at += calls[i]));
+	for (size_t i = 0; i < LENGTH(others); i++)
+		assert_false(image_is_behind_call(im, at += others[i]));
+	assert_false(image_is_behind_call(im, 0));
+	assert_false(image_is_behind_call(im, 3));
+	assert_false(image_is_behind_call(im, UINT64_MAX));
+	image_close(im);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stripped_program_has_its_start_and_main),
+		cmocka_unit_test(a_library_has_neither),
+		cmocka_unit_test(a_function_without_a_name_begins_where_the_frames_say),
+		cmocka_unit_test(calls_are_known_from_behind),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, remove_files);
+}
