@@ -112,6 +112,8 @@ static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_n
 	}
 	if (config.has_lives && key->tgid)
 		key->flags |= current_life() << KEY_LIFE_SHIFT;
+	else if (config.per_process && !key->tgid && !bpf_get_current_pid_tgid())
+		key->flags |= (bpf_get_smp_processor_id() + 1) << KEY_LIFE_SHIFT;
 }
 
 static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,

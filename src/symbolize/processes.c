@@ -330,8 +330,24 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 	read_maps(ps, p);
 }
 
+/* As the kernel calls the idle task that a row is of; see KEY_LIFE_SHIFT. NULL: it is of none. */
+static const char *idle_comm(struct processes *ps, uint64_t id)
+{
+	char comm[32];
+
+	if ((uint32_t)id || !(id >> 32))
+		return NULL;
+	(void)snprintf(comm, sizeof(comm), "swapper/%u", (uint32_t)(id >> 32) - 1);
+	return strtab_add(ps->strings, comm);
+}
+
 const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time)
 {
+	const char *idle = idle_comm(ps, id);
+
+	if (idle)
+		return idle;
+
 	struct process *p = processes_get(ps, id);
 	const struct life *life = life_of(ps, p, time);
 	const char *comm = life ? life_comm(life, time) : NULL;

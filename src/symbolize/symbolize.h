@@ -97,7 +97,7 @@ struct sighting {
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen);
 
 /* The name, its first thread's, of a process that was hit at @time (0: not known); "" if never
- * known. Lent by @s. */
+ * known. Of process 0, the idle tasks, @process has the CPU and 1 as its life. Lent by @s. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* Between two times for which this is the same, addresses of the process mean the same. */

@@ -27,6 +27,7 @@
 #include "symbolize/jit.h"
 #include "symbolize/kernel.h"
 #include "symbolize/machinery.h"
+#include "symbolize/place.h"
 #include "symbolize/processes.h"
 
 /* Beside the enum frame_kind in a key. */
@@ -202,16 +203,6 @@ const char *symbolizer_kernel_trouble(const struct symbolizer *s)
 	return s->kernel.trouble;
 }
 
-/*
- * The one place of the "minus one": a return address is where the call ends, and
- * behind a call that does not return another function may begin. (Where no call ends the address
- * was put on the stack otherwise: is_pushed().)
- */
-static uint64_t look_up_at(uint64_t addr, bool is_exact)
-{
-	return is_exact || addr == 0 ? addr : addr - 1;
-}
-
 static uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t addr)
 {
 	switch (s->options.identity) {
@@ -297,7 +288,7 @@ uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 
 	if (known)
 		return *known;
-	kernel_names_at(&s->kernel, look_up_at(pc->addr, pc->is_exact), &when, &answer);
+	kernel_names_at(&s->kernel, place_look_up_at(pc->addr, pc->is_exact), &when, &answer);
 	if (answer.is_changed)
 		forget_kernel_answers(s);
 
@@ -329,56 +320,6 @@ static const char *name_of(struct symbolizer *s, const char *symbol)
 		array_push(s->names, s->n_names, s->cap_names, name);
 	}
 	return s->names[number];
-}
-
-/* An address in a process, and what is known of it. */
-struct user_place {
-	const struct region *region; /* NULL: nothing is mapped there */
-	uint64_t addr;
-	uint64_t at; /* what was looked up */
-	bool has_places;
-	struct image_place place;
-	struct jit_function made; /* with a name: this is its code, and @place has no function */
-};
-
-static void find_place_at(struct symbolizer *s, struct process *p, const struct user_pc *pc,
-			  bool is_exact, struct user_place *ret)
-{
-	const uint64_t at = look_up_at(pc->addr, is_exact);
-	const struct region *region = processes_region_at(s->processes, p, at, pc->time);
-
-	*ret = (struct user_place){
-		.region = region,
-		.addr = pc->addr,
-		.at = at,
-		.has_places = region && images_has_places(s->images, region->image),
-	};
-	if (ret->has_places)
-		images_look_up(s->images, region->image, at - region->start + region->offset,
-			       &ret->place);
-}
-
-/*
- * Is @addr, which @exact was looked up at, the first byte of a function that nobody called? A
- * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
- * the stack, and a new program stands at _start. The byte before is another function's, or none's.
- */
-static bool is_pushed(struct symbolizer *s, const struct user_place *exact)
-{
-	return exact->place.function && exact->place.start == exact->place.vaddr &&
-	       !images_is_behind_call(s->images, exact->region->image, exact->place.vaddr);
-}
-
-/* Regions and names are lent until the next look-up. */
-static void find_place(struct symbolizer *s, struct process *p, const struct user_pc *pc,
-		       struct user_place *ret)
-{
-	find_place_at(s, p, pc, pc->is_exact, ret);
-	if (pc->is_exact || (ret->place.function && !ret->place.is_last))
-		return;
-	find_place_at(s, p, pc, true, ret);
-	if (!is_pushed(s, ret))
-		find_place_at(s, p, pc, false, ret);
 }
 
 /* Of a path the last part, at an address that stays. */
@@ -568,7 +509,7 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 
 	struct user_place place;
 
-	find_place(s, p, pc, &place);
+	place_find(s->images, s->processes, p, pc, &place);
 	ask_process(s, p, pc->time, &place);
 
 	uint32_t chain = frames_of(s, &place);

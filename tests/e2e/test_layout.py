@@ -1,5 +1,6 @@
 """The text layout and the folded lines, to the byte."""
 
+import os
 import re
 import subprocess
 
@@ -118,6 +119,14 @@ def test_text_of_everything_at_once(workload):
     result, _ = trace(work, "-PdsvT", "-p", work.pid, GETPPID)
     text = parse_text(result.ok().out)
     assert text.entries[0].pid == work.pid and text.reports[0].time
+
+
+@pytest.mark.needs("machine")
+def test_idle_tasks_have_their_names():
+    """Each CPU's is a line of its own, as bcc has it. There may be none on a busy machine."""
+    result = stackcount("-P", "-K", "-D", "0.5", "t:sched:sched_switch").ok()
+    idle = {entry.comm for entry in parse_text(result.out).entries if entry.pid == 0}
+    assert idle <= {f"swapper/{cpu}" for cpu in range(os.cpu_count())}, result
 
 
 @pytest.mark.needs("machine")

@@ -500,7 +500,7 @@ def test_programs_without_build_id_in_one_file(tmp_path):
             sums[parts[-1]] += n
     assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
-    assert set(sums) <= {"one_hit", "two_hit", "[unknown]"} and sums["two_hit"] >= 4, result
+    assert set(sums) <= {"one_hit", "two_hit", "[unknown]", "[program]"} and sums["two_hit"] >= 4, result
 
 
 @pytest.mark.needs("machine")
@@ -580,7 +580,7 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     for parts, n in read_folded(result.out):
         if parts[0].startswith("program"):
             found[parts[-1]] += n
-    assert found == {"one_hit" if known_by else "[unknown]": 7}, result
+    assert found == {"one_hit" if known_by else "[program]": 7}, result
 
 
 def test_code_that_is_in_no_file(workload):

@@ -458,7 +458,7 @@ def test_verbose_says_where_frames_are(workload):
     for event in events:
         assert (event.comm, event.pid) == ("calls-stripped"[:15], work.pid)
         assert re.fullmatch(r"leaf calls-stripped\+0x[0-9a-f]+", event.user[0]), event
-        assert re.fullmatch(r"\[unknown\] calls-stripped\+0x[0-9a-f]+", event.user[1]), event
+        assert re.fullmatch(r"\[calls-stripped\+0x[0-9a-f]+\] calls-stripped\+0x[0-9a-f]+", event.user[1]), event
 
 
 @pytest.mark.needs("machine")

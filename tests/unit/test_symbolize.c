@@ -320,6 +320,16 @@ static void behind_a_call_it_is_the_caller_though_that_has_no_name(void **state)
 	expect_name(user(s, getpid(), (uintptr_t)called_before, true), "called_before");
 }
 
+static void idle_tasks_are_called_as_the_kernel_calls_them(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	assert_string_equal(symbolizer_comm(s, process_id(0, 1), 0), "swapper/0");
+	assert_string_equal(symbolizer_comm(s, process_id(0, 512), 0), "swapper/511");
+	assert_string_equal(symbolizer_comm(s, process_id(0, 0), 0),
+			    ""); /* outside of our namespace */
+}
+
 static void names_are_shown_as_they_were_written(void **state)
 {
 	expect_name(user(of(state), getpid(), (uintptr_t)cpp_function, true), "app::work(int)");
@@ -881,6 +891,7 @@ int main(int argc, char **argv)
 		TEST(the_caller_of_a_call_that_does_not_return_is_named),
 		TEST(code_that_nothing_tells_of_is_one_frame_of_its_file),
 		TEST(a_function_without_a_name_is_one_frame),
+		TEST(idle_tasks_are_called_as_the_kernel_calls_them),
 		cmocka_unit_test_setup_teardown(with_offsets_it_is_one_for_each, set_up_offset,
 						tear_down),
 		TEST(a_function_that_nobody_called_is_named_at_its_first_byte),

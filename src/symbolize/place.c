@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symbolize/place.h"
+
+static void find_at(struct images *images, struct processes *processes, struct process *p,
+		    const struct user_pc *pc, uint64_t at, struct user_place *ret)
+{
+	const struct region *region = processes_region_at(processes, p, at, pc->time);
+
+	*ret = (struct user_place){
+		.region = region,
+		.addr = pc->addr,
+		.at = at,
+		.has_places = region && images_has_places(images, region->image),
+	};
+	if (ret->has_places)
+		images_look_up(images, region->image, at - region->start + region->offset,
+			       &ret->place);
+}
+
+/*
+ * Is the address, which was looked up itself, the first byte of a function that nobody called? A
+ * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
+ * the stack, and a new program stands at _start. The byte before is another function's, or none's.
+ */
+static bool is_pushed(const struct images *images, const struct user_place *exact)
+{
+	return exact->place.function && exact->place.start == exact->place.vaddr &&
+	       !images_is_behind_call(images, exact->region->image, exact->place.vaddr);
+}
+
+void place_find(struct images *images, struct processes *processes, struct process *p,
+		const struct user_pc *pc, struct user_place *ret)
+{
+	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
+
+	find_at(images, processes, p, pc, at, ret);
+	if (at == pc->addr || (ret->place.function && !ret->place.is_last))
+		return;
+	find_at(images, processes, p, pc, pc->addr, ret);
+	if (!is_pushed(images, ret))
+		find_at(images, processes, p, pc, at, ret);
+}

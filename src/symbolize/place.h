@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* symbolize/place.h - an address in a process, and what is known of it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "symbolize/images.h"
+#include "symbolize/jit.h"
+#include "symbolize/processes.h"
+#include "symbolize/symbolize.h"
+
+struct user_place {
+	const struct region *region; /* NULL: nothing is mapped there */
+	uint64_t addr;
+	uint64_t at; /* what was looked up */
+	bool has_places;
+	struct image_place place;
+	struct jit_function made; /* with a name: this is its code, and @place has no function */
+};
+
+/*
+ * The one place of the "minus one": a return address is where the call ends, and
+ * behind a call that does not return another function may begin. (Where no call ends the address
+ * was put on the stack otherwise; place_find() sees to that.)
+ */
+static inline uint64_t place_look_up_at(uint64_t addr, bool is_exact)
+{
+	return is_exact || addr == 0 ? addr : addr - 1;
+}
+
+/* Regions and names are lent until the next look-up. */
+void place_find(struct images *images, struct processes *processes, struct process *p,
+		const struct user_pc *pc, struct user_place *ret);
