@@ -99,7 +99,9 @@ int perf_file_open(int root, uint32_t number, uint32_t user, int *ret_fd, struct
 
 	if (handle < 0 && errno == ELOOP)
 		return error_set(e, -EPERM, "there is a symbolic link");
-	if (handle < 0 && (errno == ENOENT || errno == ENOTDIR))
+	/* ESRCH: the root directory is one of /proc, of a process that is over (browsers'
+	 * sandboxes). */
+	if (handle < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESRCH))
 		return error_set(e, -ENOENT, "there is none");
 	if (handle < 0 || fstat(handle, ret) < 0)
 		return error_set(e, -EPERM, "%s", strerror(errno));

@@ -363,6 +363,31 @@ static void what_is_no_regular_file_is_not_opened(void **state)
 	expect_refusal(geteuid(), "there is none");
 }
 
+/* As browsers' sandboxes do: they go to a directory of a process of theirs that ends then. */
+static void below_the_root_of_a_process_that_is_over_there_is_none(void **state)
+{
+	const pid_t pid = fork();
+	struct stat st;
+	struct error e;
+	char path[64];
+	int fd = -1;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo", pid);
+
+	cleanup_close int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(root >= 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(perf_file_open(root, 7, geteuid(), &fd, &st, &e), -ENOENT);
+}
+
 static void another_file_at_the_path_is_told_apart(void **state)
 {
 	cleanup_close int root = open_root();
@@ -426,6 +451,7 @@ int main(void)
 		cmocka_unit_test(a_file_of_another_user_is_refused_and_roots_is_not),
 		cmocka_unit_test(a_link_is_not_followed),
 		cmocka_unit_test(what_is_no_regular_file_is_not_opened),
+		cmocka_unit_test(below_the_root_of_a_process_that_is_over_there_is_none),
 		cmocka_unit_test(another_file_at_the_path_is_told_apart),
 		cmocka_unit_test(a_process_is_known_by_its_user_and_number),
 		cmocka_unit_test(a_process_that_has_gone_is_not_known),
