@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 
 /* The one mutable global of the program. */
 static struct {
@@ -27,12 +28,20 @@ enum log_level log_level(void)
 	return setup.level;
 }
 
-/* Names of files and symbols are foreign: nothing that drives a terminal. */
-static size_t put_visible(char *to, size_t room, unsigned char c)
+/*
+ * The character at *@at, which is passed over, in at most 16 bytes; returns how many. Names of
+ * files and symbols are foreign: nothing that drives a terminal.
+ */
+static size_t put_visible(char *to, const unsigned char **at)
 {
-	const bool is_plain = (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\t';
+	uint32_t c = 0;
+	const size_t n = utf8_at(*at, &c);
+	const bool is_plain = n && (!utf8_is_active(c) || c == '\n' || c == '\t');
+	size_t n_put = 0;
 
-	return (size_t)snprintf(to, room, is_plain ? "%c" : "\\x%02x", c);
+	for (size_t i = 0; i < (n ? n : 1); i++, ++*at)
+		n_put += (size_t)sprintf(to + n_put, is_plain ? "%c" : "\\x%02x", **at);
+	return n_put;
 }
 
 /* Each line in one piece, whoever else writes to the same terminal or file. */
@@ -43,8 +52,8 @@ static void put(const char *format, va_list args)
 
 	(void)vsnprintf(line, sizeof(line), format, args);
 	n = (size_t)snprintf(out, 64, "%.60s: ", setup.name);
-	for (const char *c = line; *c; c++)
-		n += put_visible(out + n, sizeof(out) - n, (unsigned char)*c);
+	for (const unsigned char *at = (const unsigned char *)line; *at;)
+		n += put_visible(out + n, &at);
 	out[n++] = '\n';
 	(void)fwrite(out, 1, n, stderr);
 }

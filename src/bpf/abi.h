@@ -104,8 +104,8 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
  * namespaces, have equal low bits, and of how often it was raised. Inside of a namespace, numbers
  * come round much sooner than those do: hence the entry.
  *
- * Without a tgid, where processes are told apart, the CPU and 1 of an idle task, of which each CPU has
- * its own; 0 of a process outside of our PID namespace.
+ * Without a tgid, where processes are told apart, the CPU and 1 of an idle task, of which each CPU
+ * has its own; 0 of a process outside of our PID namespace.
  */
 #define KEY_LIFE_SHIFT 2
 #define LIVES 65536 /* entries */

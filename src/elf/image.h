@@ -65,8 +65,9 @@ bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *re
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start);
 
 /*
- * Does a return address to @vaddr come from a call? False where no instruction that leaves one (call,
- * syscall) ends there: it was put on the stack otherwise, as of what a signal's handler returns to.
+ * Does a return address to @vaddr come from a call? False where no instruction that leaves one
+ * (call, syscall) ends there: it was put on the stack otherwise, as of what a signal's handler
+ * returns to.
  */
 bool image_is_behind_call(const struct image *im, uint64_t vaddr);
 

@@ -135,8 +135,8 @@ struct frames {
 struct frames frames_of(const struct image *im);
 
 /*
- * The same of a file without .eh_frame_hdr, by going through .eh_frame. What is lent is the returned
- * memory, to free().
+ * The same of a file without .eh_frame_hdr, by going through .eh_frame. What is lent is the
+ * returned memory, to free().
  */
 void *frames_make_rows(const struct image *im, struct frames *ret);
 

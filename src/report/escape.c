@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
 {

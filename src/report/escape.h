@@ -10,7 +10,8 @@
  *
  *	control characters (C0, DEL, C1)   \x1b, \xc2\x9b: byte by byte
  *	line and paragraph separators,
- *	marks that turn writing around     \xe2\x80\xae
+ *	format characters: marks that turn
+ *	writing around, what has no width  \xe2\x80\xae, \xef\xbb\xbf
  *	what is not valid UTF-8            \xff
  *	a '\' before an 'x'                \x5c
  *

@@ -1,6 +1,6 @@
 #include "report/json.h"
 
-#include "report/utf8.h"
+#include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
@@ -26,6 +26,16 @@ static char short_form(uint32_t c)
 	}
 }
 
+/* In UTF-16, which JSON's escapes are of. */
+static void put_number(struct strbuf *to, uint32_t c)
+{
+	if (c < 0x10000)
+		strbuf_printf(to, "\\u%04x", (unsigned)c);
+	else
+		strbuf_printf(to, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((c - 0x10000) >> 10)),
+			      (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
+}
+
 void json_put_string(struct strbuf *to, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -39,8 +49,8 @@ void json_put_string(struct strbuf *to, const char *text)
 			strbuf_puts(to, REPLACEMENT);
 		else if (short_form(c))
 			strbuf_printf(to, "\\%c", short_form(c));
-		else if (utf8_is_active(c)) /* all of them have four digits at most */
-			strbuf_printf(to, "\\u%04x", (unsigned)c);
+		else if (utf8_is_active(c))
+			put_number(to, c);
 		else
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;

@@ -533,6 +533,23 @@ static void a_line_names_the_program_and_details_are_for_debugging(void **state)
 	assert_string_equal(said, "tool: lost 3\ntool: shown now\n");
 }
 
+static void say_foreign(void)
+{
+	log_setup("tool", LOG_WARN);
+	log_warn("%s: \xc3\xa9\t\x1b[2J \xff \xe2\x80\xae \xef\xbb\xbf \xc2\x9b", "a\x7f");
+	_exit(0);
+}
+
+static void foreign_names_drive_no_terminal(void **state)
+{
+	(void)state;
+	char said[256];
+
+	assert_int_equal(in_child(say_foreign, said, sizeof(said)), 0);
+	assert_string_equal(said, "tool: a\\x7f: \xc3\xa9\t\\x1b[2J \\xff \\xe2\\x80\\xae "
+				  "\\xef\\xbb\\xbf \\xc2\\x9b\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -563,6 +580,7 @@ int main(void)
 		cmocka_unit_test(a_bad_regexp_is_refused_with_the_reason),
 		cmocka_unit_test(only_a_glob_without_wildcards_is_a_literal),
 		cmocka_unit_test(a_line_names_the_program_and_details_are_for_debugging),
+		cmocka_unit_test(foreign_names_drive_no_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,8 @@ static void strings_are_what_a_parser_reads_back(void **state)
 		  "1m",
 		  "\"\\u009b1m\"" },
 		{ "\xe2\x80\xa8\xe2\x80\xae", "\"\\u2028\\u202e\"" },
+		{ "\xef\xbb\xbf\xe2\x80\x8b\xc2\xad", "\"\\ufeff\\u200b\\u00ad\"" },
+		{ "\xf3\xa0\x81\x81", "\"\\udb40\\udc41\"" }, /* a tag, past 16 bits */
 	};
 
 	(void)state;

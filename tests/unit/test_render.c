@@ -264,6 +264,10 @@ static void what_could_drive_a_terminal_is_made_visible(void **state)
 		       "a\\xe2\\x80\\xae"
 		       "b\\xe2\\x80\\xa8",
 		       false);
+	expect_escaped("\xef\xbb\xbf|\xe2\x80\x8b|\xc2\xad",
+		       "\\xef\\xbb\\xbf|\\xe2\\x80\\x8b|\\xc2\\xad", false);
+	expect_escaped("\xf3\xa0\x81\x81|\xf0\x93\x90\xb0",
+		       "\\xf3\\xa0\\x81\\x81|\\xf0\\x93\\x90\\xb0", false);
 	expect_escaped("a;b\nc", "a;b\\x0ac", false);
 	expect_escaped("App\\User \\\\ \\", "App\\User \\\\ \\", false);
 	expect_escaped("\\x1b \x1b \\\x1b", "\\x5cx1b \\x1b \\\\x1b", false);

@@ -1,4 +1,4 @@
-/* report/utf8.h - text as characters. Pure. */
+/* base/utf8.h - text as characters. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,6 @@ size_t utf8_at(const unsigned char *text, uint32_t *ret);
 
 /*
  * Does it do something instead of being seen? Control characters (C0, DEL, C1), line and
- * paragraph separators, marks that turn writing around.
+ * paragraph separators, format characters: marks that turn writing around, and what has no width.
  */
 bool utf8_is_active(uint32_t c);
