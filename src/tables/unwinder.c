@@ -60,6 +60,8 @@ struct unwinder {
 	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
 	size_t n_others, others_capacity;
 	bool is_busy, is_over;
+	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
+	void *context;
 	pthread_t thread;
 
 	/* The asker's own: files that were asked for; a bit for each process that may be known. */
@@ -257,6 +259,20 @@ static struct wish next_urgent(struct unwinder *u)
 	return wish;
 }
 
+/* Nothing is asked for. False: nobody wishes to know. */
+static bool tell_rest(struct unwinder *u)
+{
+	void (*at_rest)(void *context) = u->at_rest;
+
+	if (!at_rest)
+		return false;
+	u->at_rest = NULL;
+	(void)pthread_mutex_unlock(&u->mutex);
+	at_rest(u->context);
+	(void)pthread_mutex_lock(&u->mutex);
+	return true;
+}
+
 /* False: the end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
@@ -264,7 +280,8 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	u->is_busy = false;
 	(void)pthread_cond_broadcast(&u->is_changed);
 	while (!u->is_over && !u->n_urgent && !u->n_others)
-		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+		if (!tell_rest(u))
+			(void)pthread_cond_wait(&u->is_changed, &u->mutex);
 	u->is_busy = true;
 
 	bool is_over = u->is_over;
@@ -542,6 +559,15 @@ void unwinder_wait(struct unwinder *u)
 	(void)pthread_mutex_lock(&u->mutex);
 	while (u->is_busy || u->n_urgent || u->n_others)
 		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+	u->at_rest = at_rest;
+	u->context = context;
+	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 

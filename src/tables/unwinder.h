@@ -60,5 +60,8 @@ void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t d
 /* Return when all that was asked for is done. */
 void unwinder_wait(struct unwinder *u);
 
+/* Call @at_rest once, in the thread, when all that was asked for is done. One such may wait. */
+void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context);
+
 /* For --debug: images, tables and what they take, to standard error. */
 void unwinder_describe(struct unwinder *u);

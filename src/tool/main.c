@@ -11,6 +11,7 @@
 #include "tool/funccount.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
+#include "tool/ready.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
 
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
-	if (check_patterns(&opt, &e)) {
+	if (ready_check(opt.ready_fd, &e) || check_patterns(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_USAGE;
 	}

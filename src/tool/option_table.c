@@ -77,6 +77,7 @@ static const struct option_row rows[] = {
 	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "say what was matched, how it is traced, what was refused" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "say what was matched, how it is traced, what was refused" },
 	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
+	{ ALL, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when all is ready to count" },
 	{ ALL, FLAG(version), '\0', "version", NULL, "print the version and exit" },
 	/* clang-format on */
 };

@@ -24,6 +24,7 @@ enum option_key {
 	OPTION_UNWIND,
 	OPTION_UNWIND_MEMORY,
 	OPTION_WITHOUT,
+	OPTION_READY_FD,
 };
 
 /* Tools may call one thing by different letters, and by one letter different things. */

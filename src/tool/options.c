@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,8 @@ static int take_value(const struct option_row *row, const char *value, struct op
 		return parse_bytes(what, value, &o->max_memory, e);
 	case OPTION_UNWIND_MEMORY:
 		return parse_bytes(what, value, &o->unwind_memory, e);
+	case OPTION_READY_FD:
+		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	default:

@@ -46,6 +46,7 @@ struct options {
 	uint64_t max_depth;     /* frames of each stack, 0: all */
 	uint64_t max_memory;    /* bytes, kernel and user together */
 	uint64_t unwind_memory; /* bytes of unwind tables, besides */
+	uint64_t ready_fd;      /* 0: none */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
 	bool timestamp; /* of stacksnoop's events: the time of day */

@@ -117,7 +117,7 @@ static void take_notice(void *context, const struct notice *notice)
 	r->tool->on_notice(r, notice);
 }
 
-static int patience_ms(const struct run *r)
+static int patience_ms(struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
 
@@ -125,6 +125,7 @@ static int patience_ms(const struct run *r)
 		return MAPPING_MS;
 	if (r->processes && follower_look(r->processes))
 		return 0;
+	ready_tell(&r->ready, r->unwinder);
 	return r->processes && (ms < 0 || ms > FOLLOW_MS) ? FOLLOW_MS : ms;
 }
 
@@ -307,8 +308,10 @@ static int start(struct run *r, struct error *e)
 	warm_end();
 	if (!err && r->features.on_demand_maps)
 		object_begin_level(r->object);
-	if (!err && r->command.pid)
+	if (!err && r->command.pid) {
+		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
+	}
 	return err;
 }
 
@@ -384,6 +387,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
 		.unmapped_ns = LEAST_UNMAPPED_NS,
+		.ready = { .fd = opt->ready_fd },
 	};
 	int err = check_resources(e);
 

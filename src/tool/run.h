@@ -24,6 +24,7 @@
 #include "tool/follow.h"
 #include "tool/options.h"
 #include "tool/output.h"
+#include "tool/ready.h"
 #include "tool/wait.h"
 
 struct run;
@@ -84,6 +85,7 @@ struct run {
 	uint64_t unmapped_ns; /* how long not, the next time */
 	struct waiter waiter;
 	struct output output;
+	struct ready ready;
 	bool is_enough; /* the programs, or the tool, say that --events is reached */
 };
 

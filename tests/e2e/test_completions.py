@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from tool import BUILD, workload_path
+from tool import BUILD, PATIENCE_S, workload_path
 from test_names import NAMES, help_of, help_rows, run
 
 pytestmark = pytest.mark.needs("machine")
@@ -33,7 +33,7 @@ def tab(line, name="stackcount"):
     environment = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "--norc", "-c", TAB, "bash", bash_file(name), name, f"{name} {line}"],
-        env=environment, capture_output=True, text=True, timeout=30,
+        env=environment, capture_output=True, text=True, timeout=PATIENCE_S,
     )
     assert done.stderr == "" and done.returncode == 0, done
     return [word for word in done.stdout.splitlines() if word]

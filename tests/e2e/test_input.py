@@ -26,6 +26,7 @@ from tool import (
     read_folded,
     stackcount,
     trace,
+    wait_idle,
     workload_path,
 )
 
@@ -334,15 +335,13 @@ def test_standard_error_that_is_closed_costs_no_report():
     assert done.returncode == 0 and done.stdout.endswith(b"Detaching...\n"), done
 
 
-def wait_until_full(read_end, timeout_s=PATIENCE_S):
-    """Until as much is in the pipe as it takes."""
-    deadline = time.monotonic() + timeout_s
-    before, now = -1, 0
-    while now == 0 or before != now:
+def wait_until_full(process, read_end):
+    """Until something is in the pipe, and the run waits for more room there."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]:
         assert time.monotonic() < deadline
-        before = now
-        time.sleep(0.5)
-        now = struct.unpack("i", fcntl.ioctl(read_end, termios.FIONREAD, b"0000"))[0]
+        time.sleep(0.01)
+    wait_idle(process.pid)
 
 
 @contextlib.contextmanager
@@ -370,11 +369,13 @@ def unread(*args):
 def test_signals_end_a_run_whose_reader_has_stopped_reading(number):
     """The first asks for the last report, for which there is no reader; then the second ends."""
     with unread("-s", "-v", "-i", "0.02", "t:sched:sched_switch") as (process, read_end):
-        wait_until_full(read_end)
-        process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(2)
-        process.send_signal(number)
+        wait_until_full(process, read_end)
+        deadline = time.monotonic() + PATIENCE_S
+        while process.poll() is None:  # two that come before it looks are one
+            assert time.monotonic() < deadline
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1)
         _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1 and b"nobody read it" in err, err
 
@@ -386,9 +387,9 @@ def test_slow_reader_gets_all_that_was_counted_when_a_signal_came(workload):
         while b"Hit Ctrl-C" not in process.stderr.readline():
             assert process.poll() is None
         expected = work.run()
-        wait_until_full(read_end)
+        wait_until_full(process, read_end)
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        wait_idle(process.pid)
         out = b""
         while part := os.read(read_end, 1 << 16):
             out += part

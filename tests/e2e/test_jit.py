@@ -380,7 +380,7 @@ def test_whose_file_it_is(owner, name):
         with map_at(f"/tmp/perf-{process.pid}.map", names_all("made")) as path:
             os.chown(path, owner, 0)
             with Tool(["-U", "-f", "-p", process.pid, GETPPID]) as tool:
-                tool.wait_live().wait_idle()
+                tool.wait_live()
                 process.communicate(b"\n", timeout=PATIENCE_S)
                 result = tool.end().ok()
     finally:

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from test_names import NAMES, help_of, run
-from tool import BUILD, TOP
+from tool import BUILD, PATIENCE_S, TOP
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -25,7 +25,7 @@ def man(name, width=80):
     environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANROFFSEQ": "", "MANWIDTH": str(width)}
     done = subprocess.run(
         ["man", "-l", "--warnings=w", page(name)],
-        env=environment, capture_output=True, text=True, check=True, timeout=30,
+        env=environment, capture_output=True, text=True, check=True, timeout=PATIENCE_S,
     )
     return done.stdout, done.stderr
 

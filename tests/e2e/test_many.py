@@ -1,13 +1,10 @@
-"""Thousands of functions: attached, counted and taken away in little time."""
-
-import re
-import time
+"""Thousands of functions: attached, counted and taken away."""
 
 import elf
 import pytest
 from elf import write_program
 from text import parse_text
-from tool import IN_GUEST, Tool, chains, ending, read_folded, stackcount, trace, workload_path
+from tool import Tool, chains, ending, read_folded, stackcount, trace, workload_path
 
 BACKENDS = [
     pytest.param([], id="best"),
@@ -19,23 +16,17 @@ BACKENDS = [
 
 
 def live_and_end(*args, patience_s=120):
-    """(seconds to live, seconds to end, result)"""
     with Tool(args) as tool:
         tool.wait_live(patience_s)
-        live = time.monotonic() - tool.began
-        begin = time.monotonic()
-        result = tool.end(timeout_s=patience_s)
-        return live, time.monotonic() - begin, result.ok()
+        return tool.end(timeout_s=patience_s).ok()
 
 
 @pytest.mark.needs("uprobe.multi")
 def test_all_of_libc(workload):
     """One function that the kernel refuses does not cost the others."""
     work = workload("calls", 10, 0, 0)
-    live, end, result = live_and_end("--debug", "-p", work.pid, "c:*")
+    result = live_and_end("--debug", "-p", work.pid, "c:*")
     assert parse_text(result.out).n_functions > 1000
-    assert live < (60 if IN_GUEST else 2), f"live in {live:.1f} s"
-    assert end < (60 if IN_GUEST else 2), f"ended in {end:.1f} s"
 
 
 @pytest.mark.needs("uprobes")
@@ -45,7 +36,7 @@ def test_part_of_libc_with_one_perf_event_each(workload):
     other, and until then every other perf event waits too.
     """
     work = workload("calls", 10, 0, 0)
-    live, end, result = live_and_end("--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*")
+    result = live_and_end("--without", "uprobe.multi,uprobe.event", "-p", work.pid, "c:strc*")
     assert parse_text(result.out).n_functions >= 5
 
 
@@ -152,16 +143,15 @@ def test_kernel_wildcard(workload, without):
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize("pattern,least", [("vfs_*", 40), ("tcp_*", 100)])
 def test_many_kernel_functions(pattern, least):
-    live, end, result = live_and_end("-K", pattern, patience_s=240)
+    result = live_and_end("-K", pattern, patience_s=240)
     text = parse_text(result.out)
     assert text.n_functions >= least, result
 
 
 @pytest.mark.needs("kprobe.multi")
 def test_all_of_ext4():
-    live, end, result = live_and_end("-K", "ext4_*", patience_s=120)
+    result = live_and_end("-K", "ext4_*", patience_s=120)
     assert parse_text(result.out).n_functions > 400
-    assert live < 60 and end < 60, f"live in {live:.1f} s, ended in {end:.1f} s"
 
 
 @pytest.mark.needs("kprobes")

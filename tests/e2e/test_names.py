@@ -13,7 +13,7 @@ NAMES = ("stackcount", "stacksnoop", "funccount")
 USAGE = 2
 
 # What each of them takes, by letter or, where there is none, by name.
-ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --self --without --version"
+ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --self --without --ready-fd --version"
 STACKS = f"{ALL} -D -n -s -K -U -f --max-depth --unwind --unwind-memory --lines --no-debuginfod --debug"
 OPTIONS = {
     "stackcount": f"{STACKS} -i -P -d --top --min",

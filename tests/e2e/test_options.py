@@ -3,12 +3,11 @@
 import os
 import re
 import signal
-import time
 
 import pytest
 from text import parse_text
-from tool import GETPPID, IN_GUEST, STACKCOUNT, Tool, chains, ending
-from tool import read_folded, scaled, stackcount, trace, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, ending
+from tool import read_folded, stackcount, trace, workload_path
 
 SWITCHES = [
     ("-T", "--timestamp"),
@@ -125,25 +124,17 @@ def test_cpu_takes_a_list(workload, cpus):
 @pytest.mark.parametrize("option", ["-D", "--duration"])
 def test_duration(option):
     with Tool([option, "1", GETPPID]) as tool:
-        tool.wait_live()
-        begin = time.monotonic()
-        tool.wait_for("stdout", rb"^Detaching")
-        took = time.monotonic() - begin
         tool.wait().ok()
-    assert 0.9 <= took <= 1.5, f"{took:.2f} s"
+    assert tool.took_s >= 1
 
 
-@pytest.mark.needs("speed")
-@pytest.mark.walk("fp")  # live at once
 def test_duration_is_exact_whatever_the_interval_is():
     with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
-        tool.wait_live()
-        begin = time.monotonic()
-        tool.wait_for("stdout", rb"^Detaching")
-        took = time.monotonic() - begin
         result = tool.wait().ok()
-    assert 1.4 <= took <= 1.9, f"{took:.2f} s"
-    assert len(parse_text(result.out).reports) == 2
+    assert tool.took_s >= 1.5
+    assert 1 <= len(parse_text(result.out).reports) <= 2  # one that is late is one with the end
+    with Tool(["-D", "1.5", "-i", 20 * PATIENCE_S, GETPPID]) as tool:
+        assert len(parse_text(tool.wait().ok().out).reports) == 1
 
 
 @pytest.mark.needs("machine")
@@ -151,7 +142,7 @@ def test_duration_is_exact_whatever_the_interval_is():
 def test_interval(option):
     result = stackcount(option, "0.5", "-D", "2", "-T", GETPPID).ok()
     reports = parse_text(result.out).reports
-    assert len(reports) in ((2, 3, 4, 5) if IN_GUEST else (4,)), result
+    assert 1 <= len(reports) <= 4, result  # one that is late is one with the next
     assert all(report.time for report in reports)
 
 
@@ -237,9 +228,7 @@ def test_debug_tells_how_it_is_done(workload):
 
 @pytest.mark.needs("kprobes")
 def test_debug_names_the_backend_of_a_kernel_function(kernel):
-    with Tool(["--debug", "-D", "0.2", "vfs_re*"]) as tool:
-        tool.wait_live()
-        result = tool.wait().ok()
+    result = stackcount("--debug", "-D", "0.2", "vfs_re*").ok()
     backend = r"kprobe\.multi" if kernel.has_kprobe_multi() else r"kprobe"
     assert re.search(backend, result.err), result.err
 

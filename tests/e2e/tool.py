@@ -22,7 +22,8 @@ FUNCCOUNT = str(BUILD / "funccount")
 # In a guest everything takes ten times as long, and counts are divided.
 IN_GUEST = "STACKCOUNT_GUEST" in os.environ
 SCALE = float(os.environ.get("STACKCOUNT_SCALE", "1"))
-PATIENCE_S = 60 if IN_GUEST else 30
+# How long to wait for what is sure to come, on a machine that is busy with others.
+PATIENCE_S = 120
 
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
@@ -37,6 +38,32 @@ def scaled(n, least=1000):
 
 def workload_path(name):
     return str(BUILD / "workload" / name)
+
+
+def _work(pid):
+    """(CPU time, is any at work or about to be) of its threads."""
+    times, is_busy = [], False
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ends
+            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+            times.append((task.name, *fields[11:13]))
+            is_busy = is_busy or fields[0] != "S"
+    return sorted(times), is_busy
+
+
+def wait_idle(pid, timeout_s=PATIENCE_S):
+    """
+    Until every thread sleeps whenever it is looked at, and takes no CPU time, for longer than the
+    tools sleep between looks. A thread that waits for a CPU does not sleep.
+    """
+    deadline = time.monotonic() + timeout_s
+    before, n_equal = None, 0
+    while n_equal < 8:
+        assert time.monotonic() < deadline, f"not idle in {timeout_s} s"
+        now, is_busy = _work(pid)
+        n_equal = n_equal + 1 if now == before and not is_busy else 0
+        before = now
+        time.sleep(0.05)
 
 
 class Result:
@@ -70,7 +97,8 @@ class Result:
 class Tool:
     """
     A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()
-    With reads_later nobody reads its standard output until read_now().
+    With reads_later nobody reads its standard output until read_now(). By --ready-fd it says that it
+    counts, and that the tables of what runs are made.
     """
 
     walk = ()  # how user stacks are walked where it is not said: @pytest.mark.walk("fp")
@@ -87,10 +115,15 @@ class Tool:
         self._chunks = {"stdout": [], "stderr": []}
         self._seen = threading.Condition()
         popen.setdefault("stdin", subprocess.DEVNULL)
+        self._ready, ready = os.pipe()
         self.began = time.monotonic()
-        self.process = subprocess.Popen(
-            [*wrap, program, *self.args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen
-        )
+        try:
+            self.process = subprocess.Popen(
+                [*wrap, program, "--ready-fd", str(ready), *self.args],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[ready], **popen
+            )
+        finally:
+            os.close(ready)
         self._readers = [
             threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._chunks
         ]
@@ -120,7 +153,7 @@ class Tool:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
@@ -128,6 +161,7 @@ class Tool:
             reader.join(10)
         self.process.stdout.close()
         self.process.stderr.close()
+        os.close(self._ready)
 
     @property
     def pid(self):
@@ -154,54 +188,27 @@ class Tool:
         return Result(command, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
 
     def wait_live(self, timeout_s=PATIENCE_S):
-        """Until the header says that every probe is in place, and what runs is known."""
+        """Until it says that it counts (the header), and that the tables of what runs are made."""
         deadline = time.monotonic() + timeout_s
-        while True:
-            if LIVE.search(self.bytes("stdout")) or LIVE.search(self.bytes("stderr")):
-                self.wait_tables(deadline)
-                return self
+        self.wait_for_header(timeout_s)
+        said, _, _ = select.select([self._ready], [], [], max(deadline - time.monotonic(), 0))
+        assert said, f"not ready in {timeout_s} s: {self.so_far()!r}"
+        assert os.read(self._ready, 2) == b"\n", f"ended before it was ready: {self.so_far()!r}"
+        return self
+
+    def wait_for_header(self, timeout_s=PATIENCE_S):
+        """Until it says that every probe is in place. It may still be busy with what runs."""
+        deadline = time.monotonic() + timeout_s
+        while not LIVE.search(self.bytes("stdout")) and not LIVE.search(self.bytes("stderr")):
             assert self.process.poll() is None or self._draining(), f"ended before it was live: {self.so_far()!r}"
             assert time.monotonic() < deadline, f"not live in {timeout_s} s: {self.so_far()!r}"
             with self._seen:
                 self._seen.wait(0.02)
+        return self
 
-    def wait_tables(self, deadline):
-        """Until every process that was there has been looked at, and its tables are made."""
-        before = None
-        while self.process.poll() is None:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it ends
-                now = None if self._is_scanning() else self._rest()
-                if now and now == before:
-                    return
-                before = now
-            assert time.monotonic() < deadline, "the unwind tables are not ready"
-            time.sleep(0.001)
-
-    def _is_scanning(self):
-        for fd in Path(f"/proc/{self.pid}/fd").iterdir():
-            with suppress(FileNotFoundError):
-                if os.readlink(fd) == "/proc":
-                    return True
-        return False
-
-    def _rest(self):
-        """How often the thread that makes tables has gone to sleep; None: it is at work."""
-        for task in Path(f"/proc/{self.pid}/task").iterdir():
-            with suppress(FileNotFoundError, ProcessLookupError):  # other threads end
-                status = (task / "status").read_text()
-                if status.startswith("Name:\tunwind tables\n"):
-                    n = re.search(r"^voluntary_ctxt_switches:\t(\d+)", status, re.M)[1]
-                    return n if re.search(r"^State:\tS", status, re.M) else None
-        return "none"
-
-    def wait_idle(self, quiet_s=0.3, timeout_s=PATIENCE_S):
-        """Until it has worked in what it was told of: it takes no CPU time any more."""
-        deadline = time.monotonic() + timeout_s
-        before = None
-        while (now := Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]) != before:
-            assert time.monotonic() < deadline, f"not idle in {timeout_s} s"
-            before = now
-            time.sleep(quiet_s)
+    def wait_idle(self, timeout_s=PATIENCE_S):
+        """Until it has worked in what it was told of."""
+        wait_idle(self.pid, timeout_s)
 
     def wait_looked(self):
         """Until it has gone round a few times, and so has looked at what was done before."""
@@ -319,7 +326,7 @@ class Workload:
         if self.process.poll() is None:
             self.process.stdin.close()
             try:
-                self.process.wait(10)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()

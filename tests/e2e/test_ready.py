@@ -1,0 +1,105 @@
+"""Who starts a tool is told when it counts: by the header, and by --ready-fd."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from tool import BUILD, FUNCCOUNT, GETPPID, PATIENCE_S, STACKCOUNT, STACKSNOOP, Tool
+
+pytestmark = pytest.mark.needs("machine")
+
+N = 300
+USAGE = 2
+
+FORMS = {
+    "text": (STACKCOUNT, (), r"^    (\d+)$"),
+    "folded": (STACKCOUNT, ("-f",), r" (\d+)$"),
+    "events": (STACKSNOOP, (), r"^\d+\.\d{9} +ip: "),
+    "events, folded": (STACKSNOOP, ("-f",), r" \d+$"),
+    "events, JSON": (STACKSNOOP, ("--json",), r"^\{"),
+    "calls": (FUNCCOUNT, (), r"^\S+:sys_enter_getppid +(\d+)$"),
+    "calls, JSON": (FUNCCOUNT, ("--json",), r'"count":(\d+)'),
+}
+
+
+def started(*args, program=STACKCOUNT):
+    """What is written to --ready-fd until it is closed, and the run's end."""
+    ready, write_end = os.pipe()
+    command = [program, "--ready-fd", str(write_end), *args]
+    process = subprocess.Popen(command, pass_fds=[write_end], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    with os.fdopen(ready, "rb") as said:
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return said.read(), process.returncode, out, err
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_follows_the_header_is_counted(workload, form):
+    """However soon: here nobody waits for the tables of what runs."""
+    program, options, pattern = FORMS[form]
+    work = workload("syscalls", "getppid", N, 0)
+    with Tool([*options, "-p", work.pid, GETPPID], program=program) as tool:
+        tool.wait_for_header()
+        work.run()
+        result = tool.end().ok()
+    assert result.lost == 0, result
+    found = re.findall(pattern, result.out, re.M)
+    assert (sum(map(int, found)) if "(" in pattern else len(found)) == N, result
+
+
+@pytest.mark.parametrize("name", ["stackcount", "stacksnoop", "funccount"])
+@pytest.mark.parametrize("event", [GETPPID, "u:/bin/true:none"])
+def test_a_newline_says_that_all_is_ready(name, event):
+    """And the end of the file alone that it never was; the command begins behind it and has none of it."""
+    script = 'for fd in /proc/self/fd/*; do readlink "$fd"; done'
+    said, status, out, err = started(event, "--", "sh", "-c", script, program=str(BUILD / name))
+    if event == GETPPID:
+        assert (said, status) == (b"\n", 0), (out, err)
+    else:
+        assert said == b"" and status == 1, (out, err)
+
+
+def test_the_command_inherits_no_descriptor():
+    ready, write_end = os.pipe()
+    with os.fdopen(ready), os.fdopen(write_end):
+        inode = os.fstat(write_end).st_ino
+        script = "ls -l /proc/self/fd"
+        done = subprocess.run(
+            [STACKCOUNT, "--ready-fd", str(write_end), GETPPID, "--", "sh", "-c", script],
+            pass_fds=[write_end], capture_output=True, text=True, timeout=PATIENCE_S,
+        )
+        assert done.returncode == 0 and "/proc/" in done.stdout and f"[{inode}]" not in done.stdout, done
+
+
+def test_nobody_needs_to_read_it():
+    ready, write_end = os.pipe()
+    os.close(ready)
+    with os.fdopen(write_end):
+        command = [STACKCOUNT, "--debug", "--ready-fd", str(write_end), GETPPID, "--", "true"]
+        done = subprocess.run(command, pass_fds=[write_end], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0 and f"--ready-fd: nobody reads descriptor {write_end}" in done.stderr, done
+
+
+def test_a_descriptor_that_cannot_be_written_to_is_refused():
+    with open("/dev/null", "rb") as null:
+        for fd, words in (
+            (null.fileno(), "is not open for writing"),
+            (999, "descriptor 999 is not open for writing"),
+            (2, "'2' is not a whole number from 3"),
+        ):
+            command = [STACKCOUNT, "--ready-fd", str(fd), GETPPID]
+            done = subprocess.run(command, pass_fds=[null.fileno()], capture_output=True, text=True, timeout=PATIENCE_S)
+            assert done.returncode == USAGE and "--ready-fd" in done.stderr and words in done.stderr, done
+
+
+@pytest.mark.needs("unwinding")
+def test_what_runs_then_has_its_tables(workload):
+    """A process that was there before and that nobody named: its first stack is whole."""
+    work = workload("syscalls-nofp", "getppid", 1, 0)
+    with Tool(["--unwind", "dwarf", "-U", "-P", "-f", GETPPID]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    (stack,) = [line for line in result.out.splitlines() if line.startswith("syscalls-nofp;")]
+    assert stack.startswith("syscalls-nofp;_start;__libc_start_main;") and stack.endswith("hit 1"), result
