@@ -54,6 +54,8 @@ enum unwind_kind {
 	UNWIND_MADE_FRAMES, /* the same of what a JIT compiler made: see unwind_end_of_chain() */
 	UNWIND_PUSHED,      /* as _IS; a signal's handler has put it between: nobody called, and
 			       execution stood at the "return address" */
+	UNWIND_CLONED,      /* as _IS, but the outermost where rax is 0: behind the system call
+			       of a clone(), the child is on a stack of its own */
 };
 
 /* Why a row has no rule. */
@@ -355,6 +357,14 @@ static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_reg
 		       : end;
 }
 
+static __always_inline enum unwind_end
+unwind_cloned(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+{
+	if (!unwind_is_known(regs, UNWIND_RAX))
+		return UNWIND_END_UNFIT;
+	return regs->of[UNWIND_RAX] ? unwind_call(regs, rule, read, from) : UNWIND_END_ROOT;
+}
+
 /*
  * One step. @regs become the caller's; if the walk does not go on, they are of no use. @read is
  * given
@@ -373,6 +383,8 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 		return unwind_by_frame_pointer(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
+	case UNWIND_CLONED:
+		return unwind_cloned(regs, rule, read, from);
 	case UNWIND_IS:
 	case UNWIND_IS_BY_BP:
 	case UNWIND_AT:

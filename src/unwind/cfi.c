@@ -397,6 +397,30 @@ static void add_place(struct reader *r, const struct cfi_stubs *place)
 		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 }
 
+/* The code of @fde begins where nobody called. */
+static bool is_root(const struct reader *r, const struct cfi_fde *fde)
+{
+	static const uint8_t undefined[] = { 0x07, CFI_RETURN_ADDRESS };
+
+	return r->cies[fde->cie].cie.initial.pc.how == CFI_UNDEFINED ||
+	       (fde->program_bytes >= sizeof(undefined) &&
+		memcmp(fde->program, undefined, sizeof(undefined)) == 0);
+}
+
+static void add_clones(struct reader *r)
+{
+	const size_t n = r->n_fdes;
+	struct common common = {};
+	struct cfi_stubs place;
+
+	cfi_clones_cie(&common.cie);
+	array_push(r->cies, r->n_cies, r->cies_capacity, common);
+	for (size_t i = 0; i < n; i++)
+		if (is_root(r, &r->fdes[i]) &&
+		    cfi_find_clone(r->im, i ? r->fdes[i - 1].end : 0, r->fdes[i].start, &place))
+			add_place(r, &place);
+}
+
 /* Entries are sorted, before and after. Returns in how many of them programs or threads begin. */
 static size_t add_places(struct reader *r)
 {
@@ -408,6 +432,8 @@ static size_t add_places(struct reader *r)
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	for (size_t i = 0; i < n; i++)
 		add_place(r, &places[i]);
+	sort_fdes(r);
+	add_clones(r);
 	sort_fdes(r);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return n;

@@ -56,7 +56,8 @@ struct cfi_row {
 	uint64_t vaddr; /* holds up to the next row's */
 	uint8_t kind;   /* enum cfi_row_kind; what is below matters for CFI_ROW */
 	bool is_signal; /* the frame of a signal's handler's return */
-	uint16_t pad0;
+	bool is_cloned; /* nobody called if rax is 0: a child that clone() has made */
+	uint8_t pad0;
 	uint32_t pad1;
 	struct cfi_value cfa;
 	struct cfi_value bx, bp, sp;

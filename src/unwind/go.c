@@ -17,8 +17,9 @@
  *
  * What goes on on another stack is left to the frame pointer, which leads from systemstack() and
  * asmcgocall() to their caller's caller. But mcall() and morestack() leave for good: the goroutine
- * may meanwhile run elsewhere, and its stack hold anything. There, in the thread that clone() made,
- * and in functions that the table says are the first of a stack, the walk is over.
+ * may meanwhile run elsewhere, and its stack hold anything. There, in the thread that clone() made
+ * (from its system call on, where rax tells the two apart), and in functions that the table says
+ *are the first of a stack, the walk is over.
  */
 #include "unwind/go.h"
 
@@ -111,6 +112,17 @@ static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
 	at = memmem(code, n, "\x48\x89\xf4", 3);
 	return at ? f->start + (uint64_t)(at - code) : 0;
+}
+
+/* Where clone() calls the kernel: two threads come back. @leaves: where the new one goes its way.
+ */
+static uint64_t clones_at(const struct image *im, const struct go_function *f, uint64_t leaves)
+{
+	uint8_t code[256];
+	const size_t n = image_code_at(im, f->start, code, leaves - f->start);
+	const uint8_t *at = memmem(code, n, "\x0f\x05", 2);
+
+	return at && strcmp(f->name, "runtime.clone") == 0 ? f->start + (uint64_t)(at - code) : 0;
 }
 
 /* Before Go 1.17 the table does not say which these are: in the runtime there are some. */
@@ -232,21 +244,29 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 	return err;
 }
 
-static int give_two(struct giver *g, const struct cfi_row *first, const struct cfi_row *second)
+/* Of a function that goes on elsewhere at @leaves. */
+static int give_leaver(const struct go_rows *r, const struct go_function *f, uint64_t leaves,
+		       struct giver *g)
 {
-	const int err = give(g, first);
+	const uint64_t clones = clones_at(r->im, f, leaves);
+	struct cfi_row row = row_at(f->start, 0, false);
+	int err = give(g, &row);
 
-	return err ? err : give(g, second);
+	row.vaddr = clones;
+	row.is_cloned = true;
+	if (!err && clones)
+		err = give(g, &row);
+	row = first_row_at(leaves);
+	return err ? err : give(g, &row);
 }
 
 static int give_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
 	const uint64_t leaves = leaves_at(r->im, f);
-	struct cfi_row row = row_at(f->start, 0, false);
-	const struct cfi_row next = first_row_at(leaves);
+	struct cfi_row row;
 
 	if (leaves)
-		return give_two(g, &row, &next);
+		return give_leaver(r, f, leaves, g);
 	row = is_signal_return(f) ? signal_row_at(f->start - 1) : first_row_at(f->start);
 	if (is_signal_return(f) || is_first(r, f))
 		return give(g, &row);

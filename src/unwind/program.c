@@ -273,6 +273,7 @@ static int give_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit, v
 		.vaddr = vaddr,
 		.kind = m->is_bad ? CFI_BAD : CFI_ROW,
 		.is_signal = m->cie->is_signal,
+		.is_cloned = m->cie->is_cloned,
 		.cfa = m->state.cfa,
 		.bx = m->state.bx,
 		.bp = m->state.bp,

@@ -18,6 +18,7 @@ struct cfi_cie {
 	uint64_t code_factor;
 	int64_t data_factor;
 	bool is_signal;
+	bool is_cloned;
 	struct cfi_state initial;
 };
 
@@ -78,3 +79,12 @@ size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t
 
 /* Their CIE. */
 void cfi_roots_cie(struct cfi_cie *ret);
+
+/*
+ * The system call that makes what begins at @root, where nobody called: in the code from @gap on,
+ * which no entry is about, and shortly before @root. False: it is not there.
+ */
+bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret);
+
+/* Their CIE. */
+void cfi_clones_cie(struct cfi_cie *ret);

@@ -106,8 +106,8 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 		bp = row->cfa.plus;
 	if (!words_of(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) || (!bx && row->bx.how != CFI_SAME))
 		bx = UNWIND_BX_LOST;
-	if (row->is_signal)
-		kind = UNWIND_PUSHED;
+	if (row->is_signal || row->is_cloned)
+		kind = row->is_signal ? UNWIND_PUSHED : UNWIND_CLONED;
 	return (struct unwind_rule){
 		.offset = (__s32)row->cfa.offset,
 		.bp = (__s16)bp,

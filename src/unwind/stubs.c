@@ -17,6 +17,12 @@
  *
  *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
  *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
+ *
+ * And shortly before where a thread begins, what makes it. The parent is within clone() there, the
+ * child on a stack of its own; no entry could say both, so libcs have none:
+ *
+ *	syscall;  test %rax, %rax;  jl;  je;  ret                 glibc's clone() and clone3()
+ *	syscall;  test %eax, %eax;  jne                           musl's
  */
 #include <string.h>
 
@@ -165,6 +171,17 @@ static bool find_entry(const struct image *im, const struct cfi_fde *fdes, size_
 	return true;
 }
 
+/* "mov %eax,%edi;  xor %eax,%eax;  mov $60,%al;  syscall;  hlt" behind the thread's function. */
+static void add_exit(const struct image *im, struct cfi_stubs *thread)
+{
+	static const uint8_t end[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
+	uint8_t code[sizeof(end)];
+
+	if (image_code_at(im, thread->end, code, sizeof(code)) == sizeof(end) &&
+	    memcmp(code, end, sizeof(end)) == 0)
+		thread->end += sizeof(end);
+}
+
 /* undefined 16 */
 static const uint8_t root_initial[] = { 0x07, 0x10 };
 
@@ -175,12 +192,43 @@ size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t
 	size_t n_found = 0;
 
 	n_found += find_entry(im, fdes, n, &ret[n_found]);
-	n_found += find_in_gaps(im, fdes, n, &thread, &ret[n_found]);
+	if (find_in_gaps(im, fdes, n, &thread, &ret[n_found]))
+		add_exit(im, &ret[n_found++]);
 	for (size_t i = 0; i < n_found; i++) {
 		ret[i].program = root_initial;
 		ret[i].program_bytes = 0;
 	}
 	return n_found;
+}
+
+#define MAX_CLONE_BYTES 16 /* from the system call to where the child goes on alone */
+
+bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret)
+{
+	static const struct code codes[] = { { "\x0f\x05\x48\x85\xc0", 5 },
+					     { "\x0f\x05\x85\xc0", 4 } };
+	const uint64_t start = root - gap > MAX_CLONE_BYTES ? root - MAX_CLONE_BYTES : gap;
+	uint8_t bytes[MAX_CLONE_BYTES];
+	size_t n;
+
+	if (gap >= root)
+		return false;
+	n = image_code_at(im, start, bytes, root - start);
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		const uint8_t *at = memmem(bytes, n, codes[i].bytes, codes[i].n);
+
+		if (!at)
+			continue;
+		*ret = (struct cfi_stubs){ .start = start + (uint64_t)(at - bytes), .end = root };
+		return true;
+	}
+	return false;
+}
+
+void cfi_clones_cie(struct cfi_cie *ret)
+{
+	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8, .is_cloned = true };
+	(void)cfi_run_initial(ret, initial, sizeof(initial));
 }
 
 void cfi_roots_cie(struct cfi_cie *ret)

@@ -113,6 +113,36 @@ def test_code_that_nothing_is_said_of_is_no_root(workload):
     assert sum(n for _, n in bare) == 5 and all(parts[0].startswith("[cut: no ") for parts, _ in bare), result
 
 
+# --- who makes threads and processes ---
+
+MAKERS = ("by_thread", "by_popen", "by_system", "by_spawn", "by_fork")
+MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:task_newtask", "t:sched:sched_process_fork")
+
+
+@pytest.mark.parametrize("how", ["nofp", pytest.param("static", marks=machine)])
+def test_who_makes_threads_and_processes(how):
+    """No entry of glibc's is about its clone() behind the system call: parent and child stand there."""
+    with Tool([*DWARF, *MAKING, "--", workload_path(f"makers-{how}"), "--quiet", 20]) as tool:
+        result = tool.wait().ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        at = parts.index("run")
+        assert parts[0] == "_start" and parts[at - 2 : at] == ["main", "work_run"] and len(parts) > at + 2, result
+        found[parts[at + 1]] += n
+    assert result.lost == 0 and found == dict.fromkeys(MAKERS, 3 * 20), result
+
+
+@pytest.mark.parametrize(
+    ("how", "call"), [("nofp", "clone3"), *(pytest.param(*row, marks=machine) for row in [("static", "clone3"), ("musl", "clone")])]
+)
+def test_a_child_on_a_stack_of_its_own_has_no_caller(how, call):
+    """It comes back from the system call with nothing on it; but that of fork() with all of its parent's."""
+    with Tool([*DWARF, f"t:syscalls:sys_exit_{call}", "--", workload_path(f"makers-{how}"), "--quiet", 20]) as tool:
+        result = tool.wait().ok()
+    alone = [(parts, n) for parts, n in read_folded(result.out) if len(parts) == 1]
+    assert len(alone) == 1 and alone[0][1] == 4 * 20, result
+
+
 # --- where nobody has called ---
 
 

@@ -45,7 +45,7 @@ static const struct made_function made_functions[] = {
 	{ "syscall.popped", "\x41\x5c", "\x02\x02\x0f\x02\x10\x04", GO_ASM, 8 },
 	{ "runtime.systemstack", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
 	{ "runtime.mcall", "", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
-	{ "runtime.clone", "\x0f\x05\x48\x89\xf4", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
+	{ "runtime.clone", "\xb8\x38\x90\x90\x90\x0f\x05\x48\x85\xc0\x74\x01\xc3\x48\x89\xf4", GO_LEAF, GO_ASM | GO_SP_WRITE, 16 },
 	{ "runtime.sigreturn", "", GO_LEAF, GO_ASM, 16 },
 	{ "runtime.goexit", "", GO_LEAF, GO_ASM | GO_TOP_FRAME, 16 },
 	{ "runtime.sigtramp", "\x9c", GO_FRAME, GO_ASM | GO_TOP_FRAME, 13 },

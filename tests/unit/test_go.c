@@ -387,6 +387,14 @@ static struct unwind_rule pushed(int offset, int bp)
 	return rule;
 }
 
+static struct unwind_rule cloned(int offset, int bp)
+{
+	struct unwind_rule rule = moved(offset, bp);
+
+	rule.how = UNWIND_HOW(UNWIND_CLONED, UNWIND_RSP);
+	return rule;
+}
+
 static void expect(const struct unwind_table *t, const char *name, uint64_t at,
 		   struct unwind_rule wanted)
 {
@@ -418,8 +426,10 @@ static void expect_rows(const struct unwind_table *t, bool has_flags)
 	expect(t, "runtime.systemstack", 0, UNWIND_FRAME_POINTERS);
 	expect(t, "runtime.mcall", 0, moved(8, 0));
 	expect(t, "runtime.mcall", 1, first);
-	expect(t, "runtime.clone", 1, moved(8, 0));
-	expect(t, "runtime.clone", 2, first);
+	expect(t, "runtime.clone", 4, moved(8, 0));
+	expect(t, "runtime.clone", 5, cloned(8, 0));
+	expect(t, "runtime.clone", 12, cloned(8, 0));
+	expect(t, "runtime.clone", 13, first);
 	expect(t, "runtime.sigreturn", -1, signal_return);
 	expect(t, "runtime.sigreturn", 0, signal_return);
 	expect(t, "runtime.sigreturn", 15, signal_return);

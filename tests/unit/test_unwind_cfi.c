@@ -762,6 +762,75 @@ static void threads_begin_where_nothing_is_said_of_it(void **state)
 	}
 }
 
+/* glibc's, in the gap between the entries of what it is called as and of where a thread begins. */
+static void clone_has_no_entry_behind_its_system_call(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t n; /* from the first entry to the root's */
+		int cloned_at;
+		const char *program;
+		size_t n_program;
+	} cases[] = {
+		{ "\x0f\x05\x48\x85\xc0\x7c\x13\x74\x01\xc3", 10, 0, "\x07\x10", 2 },
+		{ "\x0f\x05\x85\xc0\x75\x0f", 6, 0, "\x07\x10", 2 },
+		{ "\x90\x0f\x05\x48\x85\xc0\x74\x01\xc3", 9, 1, "\x07\x10\x41\x0e\x10", 5 },
+		{ "\x0f\x05\x48\x85\xc0\x7c\x13\x74\x01\xc3", 10, -1, "", 0 }, /* no root */
+		{ "\x0f\x05\x48\x85\xc0\x7c\x13\x74\x01\xc3", 10, -1, "\x41\x07\x10", 3 },
+		{ "\x0f\x34\x48\x85\xc0\x7c\x13\x74\x01\xc3", 10, -1, "\x07\x10", 2 },
+		{ "\x0f\x05\x48\x89\xc7\x7c\x13\x74\x01\xc3", 10, -1, "\x07\x10", 2 },
+	};
+	const struct unwind_rule cloned = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
+	const uint64_t at = MADE_VADDR + MADE_HEAD + 0x40;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		const size_t cie = put_cie(&s, "z", 0), n = cases[i].n;
+		uint8_t text[512] = {};
+		struct error e;
+
+		memcpy(text + 0x40, cases[i].code, n);
+		put_offset_fde(&s, cie, at - 0x30, 0x30, 16);
+		put_fde(&s, cie, at + n, 0x10, cases[i].program, cases[i].n_program);
+
+		const struct made_section sections[] = { { ".text", text, sizeof(text) },
+							 { ".eh_frame", s.data, s.n } };
+		struct image *im = open_made(sections, 2);
+
+		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+		image_close(im);
+		expect_offset(&t, at - 1, 16);
+		for (int k = 0; k < (int)n; k++)
+			expect_rule(&t, at + (uint64_t)k,
+				    cases[i].cloned_at >= 0 && k >= cases[i].cloned_at
+					    ? cloned
+					    : (struct unwind_rule){},
+				    "the gap");
+	}
+}
+
+/* musl's, of which nothing has entries: where its thread begins is known by its instructions. */
+static void clone_that_no_entry_is_about_at_all(void **state)
+{
+	static const char code[] = "\x0f\x05\x85\xc0\x75\x0f\x31\xed\x5f\x41\xff\xd1"
+				   "\x89\xc7\x31\xc0\xb0\x3c\x0f\x05\xf4\xc3";
+	const struct unwind_rule cloned = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
+	const struct unwind_rule root = { .how = UNWIND_OUTERMOST };
+	const uint64_t at = MADE_VADDR + MADE_HEAD + 100;
+	cleanup(unwind_table_fini) struct unwind_table t = {};
+
+	(void)state;
+	make_with_code(100, code, sizeof(code) - 1, 300, 10, &t);
+	expect_rule(&t, at - 1, (struct unwind_rule){}, "before");
+	expect_rule(&t, at, cloned, "system call");
+	expect_rule(&t, at + 4, cloned, "jump");
+	expect_rule(&t, at + 6, root, "thread");
+	expect_rule(&t, at + 20, root, "the thread's end");
+	expect_rule(&t, at + 21, (struct unwind_rule){}, "behind");
+}
+
 static void a_program_begins_at_its_entry_point(void **state)
 {
 	static const struct {
@@ -855,6 +924,8 @@ int main(void)
 		cmocka_unit_test(gos_code_has_frame_pointers),
 		cmocka_unit_test(signals_return_where_nothing_is_said_of_it),
 		cmocka_unit_test(threads_begin_where_nothing_is_said_of_it),
+		cmocka_unit_test(clone_has_no_entry_behind_its_system_call),
+		cmocka_unit_test(clone_that_no_entry_is_about_at_all),
 		cmocka_unit_test(a_program_begins_at_its_entry_point),
 		cmocka_unit_test(a_program_without_cfi_begins_at_its_entry_point),
 		cmocka_unit_test(files_without_cfi_are_refused),

@@ -145,13 +145,38 @@ static bool same_rule(struct unwind_rule a, struct unwind_rule b)
 }
 
 /* Of a program, near its entry point, or of a thread of musl's: "xor %ebp, %ebp; pop %rdi; call
- * *%r9". */
+ * *%r9", and what ends it. */
 static bool is_beginning(const struct compared *c, uint64_t vaddr)
 {
-	uint8_t code[16];
-	const size_t n = image_code_at(c->im, vaddr - 6, code, sizeof(code));
+	uint8_t code[32];
+	const size_t n = image_code_at(c->im, vaddr - 20, code, sizeof(code));
 
 	return vaddr - image_entry(c->im) < 256 || memmem(code, n, "\x31\xed\x5f\x41\xff\xd1", 6);
+}
+
+/* In clone(): from "syscall; test %rax, %rax", or "%eax, %eax", on. */
+static bool is_clone(const struct compared *c, uint64_t vaddr)
+{
+	uint8_t code[16];
+	const size_t n = image_code_at(c->im, vaddr - 9, code, sizeof(code));
+
+	return memmem(code, n, "\x0f\x05\x48\x85\xc0", 5) || memmem(code, n, "\x0f\x05\x85\xc0", 4);
+}
+
+/* Rules for what no entry is about. */
+static bool is_known_without(const struct compared *c, uint64_t vaddr, struct unwind_rule rule)
+{
+	switch (rule.how & 15) {
+	case UNWIND_FRAMES:
+	case UNWIND_SIGNAL:
+		return true;
+	case UNWIND_OUTERMOST:
+		return is_beginning(c, vaddr);
+	case UNWIND_CLONED:
+		return is_clone(c, vaddr);
+	default:
+		return is_stub(c, vaddr);
+	}
 }
 
 /* The row at @vaddr by libdw; returns where the next begins. */
@@ -163,9 +188,7 @@ static uint64_t compare_row(struct compared *c, uint64_t vaddr, uint64_t segment
 	bool is_signal;
 
 	if (!frame) {
-		if ((rule.how & 15) != UNWIND_FRAMES && (rule.how & 15) != UNWIND_SIGNAL &&
-		    !((rule.how & 15) == UNWIND_OUTERMOST && is_beginning(c, vaddr)) &&
-		    !is_stub(c, vaddr))
+		if (!is_known_without(c, vaddr, rule))
 			compare(c, vaddr, "the kind of rule", rule.how & 15, UNWIND_NO_ROW);
 		return vaddr + 1;
 	}

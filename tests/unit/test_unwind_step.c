@@ -100,6 +100,7 @@ static void each_kind_of_rule(void **state)
 		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 5, 0), 1004, 5, same_bp, same_bx, 1 },
 		{ RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0), 105, 4, same_bp, same_bx, 0 },
 		{ RULE(UNWIND_PUSHED, UNWIND_RSP, 40, -2, -4), 1008, 9, 1007, 1005, 3 },
+		{ RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0), 1004, 5, same_bp, same_bx, 1 },
 	};
 
 	(void)state;
@@ -127,7 +128,7 @@ static struct unwind_window make_window(const struct memory *m, size_t first, si
 /* Any rule that is likely, some that are not, and what no CFI says. */
 static struct unwind_rule any_rule(unsigned *seed)
 {
-	const uint8_t kind = rand_r(seed) % 8 ? UNWIND_IS : rand_r(seed) % 14;
+	const uint8_t kind = rand_r(seed) % 8 ? UNWIND_IS : rand_r(seed) % 16;
 	const uint8_t reg = rand_r(seed) % 8 ? UNWIND_RSP : rand_r(seed) % 16;
 	const int32_t offset = rand_r(seed) % 16 ? rand_r(seed) % 30 * 8 : rand_r(seed) - (1 << 30);
 	const int16_t bp = rand_r(seed) % 2 ? 0 : (int16_t)(rand_r(seed) % 24 - 20);
@@ -195,7 +196,6 @@ static void why_a_walk_ends(void **state)
 	} rows[] = {
 		{ {}, UNWIND_END_NO_ROW },
 		{ { .how = UNWIND_UNFIT }, UNWIND_END_UNFIT },
-		{ { .how = UNWIND_PUSHED + 1 }, UNWIND_END_UNFIT },
 		{ { .how = 15 }, UNWIND_END_UNFIT },
 		{ { .how = UNWIND_OUTERMOST }, UNWIND_END_ROOT },
 		{ RULE(UNWIND_IS, UNWIND_RSP, 8 * 61, 0, 0), UNWIND_END_UNREADABLE },
@@ -214,6 +214,30 @@ static void why_a_walk_ends(void **state)
 		m.words[5] = 0;
 		assert_int_equal(step(&regs, rows[i].rule, &m), rows[i].end);
 	}
+}
+
+/* What clone() returns: 0 to the child, whose stack holds anything; to the parent an error or a
+ * number. */
+static void a_child_that_was_cloned_has_no_caller(void **state)
+{
+	static const struct unwind_rule rule = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);
+	static const uint64_t to_parent[] = { 1, 4711, -38ULL };
+	struct memory m = make_memory();
+	struct unwind_regs regs = make_regs();
+
+	(void)state;
+	regs.of[UNWIND_RAX] = 0;
+	assert_int_equal(step(&regs, rule, &m), UNWIND_END_ROOT);
+	assert_int_equal(m.n_reads, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(to_parent); i++) {
+		regs = make_regs();
+		regs.of[UNWIND_RAX] = to_parent[i];
+		assert_int_equal(step(&regs, rule, &m), UNWIND_GOES_ON);
+		assert_int_equal(regs.pc, 1004);
+	}
+	regs = make_regs();
+	regs.known &= ~(1U << UNWIND_RAX); /* nothing calls from there */
+	assert_int_equal(step(&regs, rule, &m), UNWIND_END_UNFIT);
 }
 
 static void code_without_rows_is_no_root(void **state)
@@ -461,6 +485,7 @@ int main(void)
 		cmocka_unit_test(the_quick_step_does_what_the_step_does),
 		cmocka_unit_test(the_quick_step_stays_within_the_window),
 		cmocka_unit_test(why_a_walk_ends),
+		cmocka_unit_test(a_child_that_was_cloned_has_no_caller),
 		cmocka_unit_test(code_without_rows_is_no_root),
 		cmocka_unit_test(what_was_made_at_run_time_is_never_outermost),
 		cmocka_unit_test(a_chain_of_frame_pointers_ends_where_rbp_is_none),

@@ -216,7 +216,9 @@ static long handle_call(struct tracee *t, pid_t tid, int status)
 		tracee_compare(t, tid, true);
 		return 0;
 	}
-	/* Events, and a new thread's first stop. */
+	/* Events, and a new thread's first stop: behind the system call that made it. */
+	if (signal == SIGSTOP && tid != t->pid)
+		tracee_compare(t, tid, true);
 	return signal == SIGTRAP || signal == SIGSTOP ? 0 : signal;
 }
 
@@ -253,6 +255,20 @@ static void walk_installed(char *const argv[])
 	tracee_end(&t);
 }
 
+/* Also that of glibc's clone3(), of which nothing says who called. */
+static void each_system_call_of_what_makes_a_thread(void **state)
+{
+	static const char *const programs[] = { "lazy", "static" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++) {
+		cleanup_free char *path = scratch_path(programs[i]);
+		char *argv[] = { path, "thread", NULL };
+
+		walk_installed(argv);
+	}
+}
+
 static void each_system_call_of_programs_that_are_installed(void **state)
 {
 	char *const bash[] = { "bash", "-c", "x=$(echo a); cd /; echo $x >/dev/null", NULL };
@@ -272,6 +288,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_instruction_of_a_thread),
 		cmocka_unit_test(each_instruction_of_a_static_program),
 		cmocka_unit_test(each_instruction_of_code_with_debug_frame_only),
+		cmocka_unit_test(each_system_call_of_what_makes_a_thread),
 		cmocka_unit_test(each_system_call_of_programs_that_are_installed),
 	};
 

@@ -13,9 +13,9 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow entries) \
-	$(patsubst %,$(WORKLOAD_DIR)/ways-%,static static-pie) $(WORKLOAD_DIR)/ways-musl $(WORKLOAD_DIR)/signals-musl \
-	$(WORKLOAD_DIR)/signals-static \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow entries makers) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
+	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
 	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
@@ -99,10 +99,12 @@ $(WORKLOAD_DIR)/odd: $(WORKLOAD_DIR)/odd.o $(WORKLOAD_DIR)/work.o
 	rm $@.plain
 
 # Without a dynamic linker, at fixed addresses or at any; and with another libc.
-$(WORKLOAD_DIR)/ways-static $(WORKLOAD_DIR)/ways-static-pie: $(WORKLOAD_DIR)/ways-%: tests/workload/ways.c tests/workload/work.c tests/workload/work.h
-	$(WORK_CC) $(NOFP) -fPIE -$* -o $@ $< tests/workload/work.c -pthread
-$(WORKLOAD_DIR)/signals-static: tests/workload/signals.c tests/workload/work.c tests/workload/work.h
+$(WORKLOAD_DIR)/%-static: tests/workload/%.c tests/workload/work.c tests/workload/work.h
+	@mkdir -p $(@D)
 	$(WORK_CC) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
+$(WORKLOAD_DIR)/%-static-pie: tests/workload/%.c tests/workload/work.c tests/workload/work.h
+	@mkdir -p $(@D)
+	$(WORK_CC) $(NOFP) -fPIE -static-pie -o $@ $< tests/workload/work.c -pthread
 $(WORKLOAD_DIR)/%-musl: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
