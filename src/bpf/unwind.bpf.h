@@ -284,7 +284,17 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 	return (long)regs->orig_ax == -1 || (regs->cs == CS_USER_64 && regs->cx != regs->ip);
 }
 
-/* No words where there is no user stack (kernel threads). Returns KEY_* flags. */
+/*
+ * Kernel threads have none. Threads that the kernel makes for a process (io_uring's, vhost's) have
+ * a copy of their maker's registers, with two of them zeroed. Since Linux commit 50b7b6f29de3
+ * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
+ */
+static __always_inline bool has_user_stack(const struct pt_regs *regs)
+{
+	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
+}
+
+/* No words where there is no user stack. Returns KEY_* flags. */
 static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
 				       __u32 tgid, struct scratch_slot *slot)
 {
@@ -299,7 +309,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 			return 0;
 		}
 		regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-		if (!(regs->cs & CS_RING_MASK))
+		if (!has_user_stack(regs))
 			return 0;
 	}
 	is_exact = is_user_hit(kind) || is_pc_exact(regs);

@@ -143,6 +143,17 @@ def test_a_child_on_a_stack_of_its_own_has_no_caller(how, call):
     assert len(alone) == 1 and alone[0][1] == 4 * 20, result
 
 
+@pytest.mark.parametrize("how", ["dwarf", "fp"])
+def test_threads_of_the_kernels_own_have_no_user_stack(workload, how):
+    """io_uring's are of the process, and have a copy of their maker's registers."""
+    work = workload("uring", 20)
+    result, _ = trace(work, "--unwind", how, "-d", "-f", "-p", work.pid, "t:sched:sched_switch")
+    lines = read_folded(result.ok().out)
+    for function in "io_sq_thread", "io_wqe?_worker":
+        found = [parts for parts, _ in lines if any(re.fullmatch(function, part) for part in parts)]
+        assert found and all(parts[0] == "-" for parts in found), result
+
+
 # --- where nobody has called ---
 
 
