@@ -444,6 +444,49 @@ static size_t add_places(struct reader *r)
 	return n;
 }
 
+#define LEAST_ASSEMBLY_BYTES 4096 /* no compiler makes so long a function with one row */
+
+/* Ends the reading at the second one. */
+static int count_to_two(void *context, const struct cfi_row *row)
+{
+	(void)row;
+	return ++*(int *)context == 2;
+}
+
+static bool is_one_row(const struct reader *r, const struct cfi_fde *fde, uint64_t end)
+{
+	int n = 0;
+
+	if (end < fde->start + LEAST_ASSEMBLY_BYTES)
+		return false;
+	(void)cfi_run(&r->cies[fde->cie].cie, fde, end, count_to_two, &n);
+	return n == 1;
+}
+
+/* One row of an assembler's may be about more than is so. Entries are sorted, before and after. */
+static void cut_assembly(struct reader *r)
+{
+	const size_t n = r->n_fdes;
+
+	for (size_t i = 0; i < n; i++) {
+		struct cfi_fde rest = r->fdes[i];
+		struct code_range wrong;
+		uint64_t end = rest.end;
+
+		if (i + 1 < n && r->fdes[i + 1].start < end)
+			end = r->fdes[i + 1].start;
+		if (!is_one_row(r, &rest, end) ||
+		    !cfi_find_trace_exit(r->im, rest.start, end, &wrong))
+			continue;
+		r->fdes[i].end = wrong.start;
+		rest.start = wrong.end;
+		if (rest.start < rest.end)
+			array_push(r->fdes, r->n_fdes, r->fdes_capacity, rest);
+	}
+	if (r->n_fdes > n)
+		sort_fdes(r);
+}
+
 struct counted {
 	cfi_visit *visit;
 	void *context;
@@ -518,6 +561,7 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 		return err;
 	add_stubs(&r);
 	sort_fdes(&r);
+	cut_assembly(&r);
 	ret->n_roots = add_places(&r);
 	if (!r.is_any && !ret->n_roots)
 		return error_set(e, -ENOENT, "no unwind information in the file");

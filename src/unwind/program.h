@@ -1,6 +1,7 @@
 /* unwind/program.h - what an entry of .eh_frame is made of. For unwind/ only. */
 #pragma once
 
+#include "elf/image.h"
 #include "unwind/cfi.h"
 #include "unwind/cursor.h"
 
@@ -88,3 +89,10 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 
 /* Their CIE. */
 void cfi_clones_cie(struct cfi_cie *ret);
+
+/*
+ * Of the code [@start, @end), about which one row is: the part that it cannot be about. False:
+ * there is none that is known.
+ */
+bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
+			 struct code_range *ret);

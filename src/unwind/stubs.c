@@ -23,6 +23,11 @@
  *
  *	syscall;  test %rax, %rax;  jl;  je;  ret                 glibc's clone() and clone3()
  *	syscall;  test %eax, %eax;  jne                           musl's
+ *
+ * One entry is wrong: that of LuaJIT's interpreter, 16 KiB in assembly, says of all of it where rsp
+ * is. But to where its compiled code leaves, rsp is that code's, and more is pushed:
+ *
+ *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  ...  mov %rcx, %rsp
  */
 #include <string.h>
 
@@ -235,4 +240,36 @@ void cfi_roots_cie(struct cfi_cie *ret)
 {
 	*ret = (struct cfi_cie){ .code_factor = 1, .data_factor = -8 };
 	(void)cfi_run_initial(ret, root_initial, sizeof(root_initial));
+}
+
+#define MAX_EXIT_BYTES 512 /* 261 in LuaJIT 2.1 */
+
+/*
+ * From the trace's exit up to where rsp is the interpreter's again: "mov %rcx, %rsp", in either of
+ * its two forms.
+ */
+bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
+			 struct code_range *ret)
+{
+	static const struct code begin = { "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
+					   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53",
+					   22 };
+	struct image_section text;
+	const uint8_t *at, *last, *other;
+	size_t n;
+
+	if (!image_section(im, ".text", &text) || start < text.vaddr || end < start ||
+	    end - text.vaddr > text.size)
+		return false;
+	at = memmem(text.data + (start - text.vaddr), end - start, begin.bytes, begin.n);
+	if (!at)
+		return false;
+	ret->start = text.vaddr + (uint64_t)(at - text.data);
+	n = end - ret->start < MAX_EXIT_BYTES ? end - ret->start : MAX_EXIT_BYTES;
+	last = memmem(at, n, "\x48\x89\xcc", 3);
+	other = memmem(at, n, "\x48\x8b\xe1", 3);
+	if (!last || (other && other < last))
+		last = other;
+	ret->end = ret->start + (last ? (uint64_t)(last - at) + 3 : n);
+	return true;
 }

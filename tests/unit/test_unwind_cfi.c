@@ -831,6 +831,56 @@ static void clone_that_no_entry_is_about_at_all(void **state)
 	expect_rule(&t, at + 21, (struct unwind_rule){}, "behind");
 }
 
+/*
+ * LuaJIT's interpreter has one entry with one row. To where compiled code leaves, rsp is that
+ * code's.
+ */
+static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **state)
+{
+	static const char exit[] = "\x41\x55\x41\x54\x41\x53\x41\x52\x41\x51\x41\x50"
+				   "\x57\x56\x55\x48\x8d\x6c\x24\x58\x55\x53\x52\x51\x50";
+	static const struct {
+		const char *back; /* to the interpreter's rsp, 0x100 bytes behind the exit's
+				     beginning */
+		uint64_t size;    /* of the entry */
+		const char *program;
+		size_t n_program;
+		bool is_cut;
+	} cases[] = {
+		{ "\x48\x89\xcc", 0x2000, "\x0e\x50", 2, true },
+		{ "\x48\x8b\xe1", 0x2000, "\x0e\x50", 2, true },
+		{ "\x48\x89\xcc", 0x2000, "\x0e\x50\x41\x0e\x50", 5, false }, /* two rows */
+		{ "\x48\x89\xcc", 0xe00, "\x0e\x50", 2, false }, /* what a compiler may have made */
+	};
+	const uint64_t at = MADE_VADDR + MADE_HEAD;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		cleanup(section_fini) struct section s = {};
+		cleanup(unwind_table_fini) struct unwind_table t = {};
+		uint8_t text[0x2000] = {};
+		struct error e;
+
+		memcpy(text + 0x800, exit, sizeof(exit) - 1);
+		memcpy(text + 0x900, cases[i].back, 3);
+		put_fde(&s, put_cie(&s, "z", 0), at, cases[i].size, cases[i].program,
+			cases[i].n_program);
+
+		const struct made_section sections[] = { { ".text", text, sizeof(text) },
+							 { ".eh_frame", s.data, s.n } };
+		struct image *im = open_made(sections, 2);
+
+		assert_int_equal(unwind_table_make(im, BUDGET, &t, &e), 0);
+		image_close(im);
+		expect_offset(&t, at + 0x7ff, 80);
+		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
+		expect_offset(&t, at + 0x902, cases[i].is_cut ? 0 : 80);
+		expect_offset(&t, at + 0x903, 80);
+		expect_offset(&t, at + cases[i].size - 1, 80);
+		expect_offset(&t, at + cases[i].size, 0);
+	}
+}
+
 static void a_program_begins_at_its_entry_point(void **state)
 {
 	static const struct {
@@ -926,6 +976,7 @@ int main(void)
 		cmocka_unit_test(threads_begin_where_nothing_is_said_of_it),
 		cmocka_unit_test(clone_has_no_entry_behind_its_system_call),
 		cmocka_unit_test(clone_that_no_entry_is_about_at_all),
+		cmocka_unit_test(where_compiled_code_leaves_the_interpreters_row_is_wrong),
 		cmocka_unit_test(a_program_begins_at_its_entry_point),
 		cmocka_unit_test(a_program_without_cfi_begins_at_its_entry_point),
 		cmocka_unit_test(files_without_cfi_are_refused),
