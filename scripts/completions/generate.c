@@ -18,12 +18,15 @@ static const struct value {
 	enum option_key key;
 	const char *zsh;
 	const char *fish;
+	bool is_single; /* no list with commas, and not to be given again */
 } values[] = {
-	{ OPTION_PID, "_sequence -s , _pids", "__fish_complete_list , __fish_complete_pids" },
+	{ OPTION_PID, "_sequence -s , _pids", "__fish_complete_list , __fish_complete_pids",
+	  false },
 	{ OPTION_CPU, "_sequence compadd - /sys/devices/system/cpu/cpu<->(N\\:t\\:s/cpu/)",
-	  "__fish_complete_list , __@TOOL@_cpus" },
+	  "__fish_complete_list , __@TOOL@_cpus", false },
 	{ OPTION_WITHOUT, "_sequence compadd - @BACKENDS@",
-	  "__fish_complete_list , __@TOOL@_backends" },
+	  "__fish_complete_list , __@TOOL@_backends", false },
+	{ OPTION_UNWIND, "compadd - @WAYS@", "__@TOOL@_ways", true },
 };
 
 static void expand(const char *text, enum tool tool);
@@ -68,7 +71,7 @@ static void print_bash_options(enum tool tool)
 	}
 }
 
-/* A pattern of the options with @key; FLAG: of all that take a value. */
+/* A pattern of the options with @key; FLAG: of all that take a value. Without any of nothing. */
 static void print_bash_pattern(enum tool tool, enum option_key key)
 {
 	const char *between = "";
@@ -80,6 +83,8 @@ static void print_bash_pattern(enum tool tool, enum option_key key)
 		print_words(row, " | ");
 		between = " | ";
 	}
+	if (!between[0])
+		(void)fputs("''", stdout);
 }
 
 /* Only --pid, --cpu and --without may be given again. */
@@ -89,7 +94,7 @@ static void print_zsh_option(const struct option_row *row, enum tool tool)
 	const char *equals = row->argument ? "=" : "";
 
 	(void)fputs("\t'", stdout);
-	if (value->zsh)
+	if (value->zsh && !value->is_single)
 		(void)fputs("*", stdout);
 	else if (row->letter)
 		(void)printf("(-%c --%s)", row->letter, row->name);
@@ -143,9 +148,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		const char *word;
 		enum option_key key;
 	} patterns[] = {
-		{ "PID", OPTION_PID },
-		{ "CPU", OPTION_CPU },
-		{ "WITHOUT", OPTION_WITHOUT },
+		{ "PID", OPTION_PID },         { "CPU", OPTION_CPU },
+		{ "WITHOUT", OPTION_WITHOUT }, { "UNWIND", OPTION_UNWIND },
 		{ "VALUE", OPTION_FLAG },
 	};
 
@@ -159,6 +163,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		(void)fputs(tool_name(tool), stdout);
 	else if (n == 8 && strncmp(word, "BACKENDS", n) == 0)
 		(void)fputs(option_backends, stdout);
+	else if (n == 4 && strncmp(word, "WAYS", n) == 0)
+		(void)fputs(option_ways, stdout);
 	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
 		print_options(tool);
 	else

@@ -84,6 +84,8 @@ static const struct option_row rows[] = {
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
 
+const char option_ways[] = "auto dwarf fp";
+
 const struct option_row *option_rows(size_t *n)
 {
 	*n = ARRAY_SIZE(rows);

@@ -46,3 +46,5 @@ bool option_is_of(const struct option_row *row, enum tool tool);
 
 /* What --without takes, by names with spaces between. */
 extern const char option_backends[];
+/* Those of --unwind, likewise. */
+extern const char option_ways[];

@@ -66,7 +66,7 @@ def test_bash_offers_the_options_of_the_help(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bash_offers_nothing_odd_as_a_value(name):
-    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe"}
+    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf"}
     for letter, long, has_value in help_rows(name):
         for option in filter(None, (letter, long)):
             offered = tab(f"{option} ", name)
@@ -99,6 +99,17 @@ def test_backends_that_are_offered_exist(name):
     for backend in backends:
         run(name, "--without", backend, "--version").ok()
         assert re.search(rf"{re.escape(backend)}(,|$)", help_of(name), re.M)
+
+
+@pytest.mark.parametrize("name", ["stackcount", "stacksnoop"])
+def test_ways_of_unwinding_that_are_offered_exist(name):
+    """In each shell: what is offered is all that there is."""
+    ways = tab("--unwind ", name)
+    assert sorted(ways) == ["auto", "dwarf", "fp"] and tab("--unwind d", name) == ["dwarf"]
+    for way in ways:
+        run(name, "--unwind", way, "--version").ok()
+    assert "compadd - auto dwarf fp" in (BUILD / "completions" / f"_{name}").read_text()
+    assert "string split ' ' 'auto dwarf fp'" in (BUILD / "completions" / f"{name}.fish").read_text()
 
 
 def test_bash_completes_tracepoints():
