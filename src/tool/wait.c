@@ -81,6 +81,19 @@ static int watch_reader(struct waiter *w, struct error *e)
 	return watch(w, STDOUT_FILENO, 0, OCCASION_NO_READER, e);
 }
 
+int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns, struct error *e)
+{
+	int err = 0;
+
+	w->interval_ns = interval_ns;
+	w->duration_ns = duration_ns;
+	if (interval_ns)
+		err = start_timer(w, &w->interval, interval_ns, true, OCCASION_INTERVAL, e);
+	if (!err && duration_ns)
+		err = start_timer(w, &w->end, duration_ns, false, OCCASION_TIME_IS_UP, e);
+	return err;
+}
+
 int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 		 const struct notices *notices, struct command *command, struct error *e)
 {
@@ -88,10 +101,8 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 
 	w->notices = notices;
 	w->command = command;
-	if (!err && interval_ns)
-		err = start_timer(w, &w->interval, interval_ns, true, OCCASION_INTERVAL, e);
-	if (!err && duration_ns)
-		err = start_timer(w, &w->end, duration_ns, false, OCCASION_TIME_IS_UP, e);
+	if (!err)
+		err = waiter_set_timers(w, interval_ns, duration_ns, e);
 	if (!err && command->pidfd >= 0)
 		err = watch(w, command->pidfd, EPOLLIN, OCCASION_COMMAND_ENDED, e);
 	else if (!err && command->pid)
@@ -103,11 +114,24 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
  * What was readable is read, so that it is not seen again. Of a timer once: a quick one has
  * expired again by then.
  */
-static void consume_timer(int fd)
+static uint64_t consume_timer(int fd)
 {
-	uint64_t n_expired;
+	uint64_t n_expired = 0;
 
 	(void)!read(fd, &n_expired, sizeof(n_expired));
+	return n_expired;
+}
+
+/*
+ * The interval whose end is the run's is no occasion of its own: the two timers may be seen one
+ * after the other, and there would be a report of nothing behind the last one.
+ */
+static unsigned take_interval(struct waiter *w)
+{
+	w->n_intervals += consume_timer(w->interval);
+	return w->duration_ns && w->n_intervals >= (w->duration_ns - 1) / w->interval_ns + 1
+		       ? OCCASION_TIME_IS_UP
+		       : OCCASION_INTERVAL;
 }
 
 bool waiter_take_signals(struct waiter *w)
@@ -126,9 +150,9 @@ static unsigned take_occasions(struct waiter *w, unsigned occasions)
 	if (occasions & OCCASION_SIGNAL)
 		(void)waiter_take_signals(w);
 	if (occasions & OCCASION_INTERVAL)
-		consume_timer(w->interval);
+		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | take_interval(w);
 	if (w->retry >= 0)
-		consume_timer(w->retry);
+		(void)consume_timer(w->retry);
 	if (occasions & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
 		occasions &= ~(unsigned)OCCASION_COMMAND_ENDED;
 	return occasions;

@@ -28,6 +28,8 @@ struct waiter {
 	int interval;
 	int end;
 	int retry; /* looks after a command where there is no pidfd */
+	uint64_t interval_ns, duration_ns;
+	uint64_t n_intervals; /* that are over */
 	const struct notices *notices;
 	struct command *command;
 };
@@ -44,6 +46,10 @@ must_check int waiter_open(struct waiter *ret, struct error *e);
 must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 			    const struct notices *notices, struct command *command,
 			    struct error *e);
+
+/* That part of it. An interval that ends with the duration is its end, and no OCCASION_INTERVAL. */
+must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
+				 struct error *e);
 
 /* @fd is readable when processes have done something. */
 must_check int waiter_watch_processes(struct waiter *w, int fd, struct error *e);

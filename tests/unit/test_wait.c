@@ -1,0 +1,69 @@
+/* rooms: base spec elf host match bpf attach unwind tables store symbolize report tool */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What can happen while counting, and in which order it is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/timerfd.h>
+
+#include <cmocka.h>
+
+#include "tool/wait.h"
+
+#define MS 1000000ULL
+
+/* As if it were set that much later. */
+static void set_end(struct waiter *w, uint64_t ns)
+{
+	const struct itimerspec later = { .it_value = { .tv_sec = (time_t)(ns / 1000000000),
+							.tv_nsec = (long)(ns % 1000000000) } };
+
+	assert_int_equal(timerfd_settime(w->end, 0, &later, NULL), 0);
+}
+
+/* Intervals that are told of before the end is. */
+static uint64_t count_intervals(uint64_t interval_ns, uint64_t duration_ns, uint64_t end_ns)
+{
+	struct waiter w;
+	struct error e;
+	unsigned occasions = 0;
+	uint64_t n = 0;
+
+	assert_int_equal(waiter_open(&w, &e), 0);
+	assert_int_equal(waiter_set_timers(&w, interval_ns, duration_ns, &e), 0);
+	set_end(&w, end_ns);
+	while (!(occasions & OCCASION_TIME_IS_UP)) {
+		assert_int_equal(waiter_wait(&w, -1, &occasions, &e), 0);
+		n += occasions & OCCASION_INTERVAL && !(occasions & OCCASION_TIME_IS_UP);
+	}
+	waiter_close(&w);
+	return n;
+}
+
+/* Whichever timer is seen first. Fewer are told of on a busy machine, where they are seen at once.
+ */
+static void an_interval_that_ends_with_the_run_is_its_end(void **state)
+{
+	(void)state;
+	assert_in_range(count_intervals(20 * MS, 60 * MS, 3600000 * MS), 0, 2);
+	assert_in_range(count_intervals(20 * MS, 60 * MS, 60 * MS), 0, 2);
+	assert_int_equal(count_intervals(20 * MS, 20 * MS, 3600000 * MS), 0);
+}
+
+static void an_end_within_an_interval_is_told_by_its_own_timer(void **state)
+{
+	(void)state;
+	assert_in_range(count_intervals(20 * MS, 50 * MS, 50 * MS), 0, 2);
+	assert_int_equal(count_intervals(3600000 * MS, 20 * MS, 20 * MS), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_interval_that_ends_with_the_run_is_its_end),
+		cmocka_unit_test(an_end_within_an_interval_is_told_by_its_own_timer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
