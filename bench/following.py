@@ -1,27 +1,19 @@
 """What following processes costs: the tool, each process, and where nothing is followed."""
 
-import os
 import re
 import subprocess
 import time
-from pathlib import Path
 
 from events import attempt, in_turn
 from lifetime import GETPPID, live_then_stop
 from table import middle, ratios, shown
-from tracer import Tracer
+from tracer import Tracer, cpu_s, descriptors
 
 RATE = 1000
 SECONDS = 5
 MORE_SECONDS = 10
 NONE = "t:syscalls:sys_enter_sethostname"  # getppid() is the shell's, too
 EACH = "t:syscalls:sys_enter_exit_group"
-
-
-def cpu_s(pid):
-    """Of all its threads so far."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def spawn_all(setup, argv, seconds=SECONDS):
@@ -93,7 +85,7 @@ def add_following(setup, table, title, rounds, argv):
 
 def perf_events(setup, options):
     with Tracer([str(setup.stackcount), *options, GETPPID]) as tracer:
-        kinds = [os.readlink(fd) for fd in Path(f"/proc/{tracer.pid}/fd").iterdir()]
+        kinds = descriptors(tracer.pid)
         tracer.stop()
     return sum("perf_event" in kind for kind in kinds)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from events import attempt, in_turn
 from lifetime import GETPPID, Process
 from table import middle, shown
-from tracer import DEVNULL, Failed, Watch, spawn, wait_for_end
+from tracer import DEVNULL, Failed, Watch, descriptors, spawn, wait_for_end
 
 N_DISTINCT, N_EACH = 1024, 16
 N_SHORT = 200
@@ -32,10 +32,7 @@ class Traced:
         os.close(err)
 
     def _holds_event(self):
-        kinds = []
-        with contextlib.suppress(FileNotFoundError):
-            for fd in Path(f"/proc/{self.pid}/fd").iterdir():
-                kinds.append(os.readlink(fd))
+        kinds = descriptors(self.pid)
         return any("bpf_link" in kind or "perf_event" in kind for kind in kinds)
 
     def __enter__(self):

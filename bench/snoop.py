@@ -1,6 +1,5 @@
 """What single events cost: stacksnoop at high rates, on both sides."""
 
-import contextlib
 import os
 import re
 import select
@@ -8,11 +7,10 @@ import shutil
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from events import GETPPID, Loads, attempt, in_turn
 from table import middle, ratios, shown
-from tracer import DEVNULL, HEADER, Failed, Tracer, counts, spawn, wait_for_end
+from tracer import DEVNULL, HEADER, Failed, Tracer, counts, cpu_s, descriptors, spawn, wait_for_end
 
 TARGET = "t:" + ":".join(GETPPID)
 RATE, SECONDS = 300_000, 10
@@ -57,10 +55,7 @@ class Reader:
         return part
 
     def _has_link(self):
-        kinds = []
-        for fd in Path(f"/proc/{self.pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):
-                kinds.append(os.readlink(fd))
+        kinds = descriptors(self.pid)
         return any("bpf_link" in kind or "perf_event" in kind for kind in kinds)
 
     def _wait_until_live(self):
@@ -73,9 +68,7 @@ class Reader:
         time.sleep(0.3)
 
     def cpu_s(self):
-        """Of all its threads so far."""
-        tasks = Path(f"/proc/{self.pid}/task").iterdir()
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+        return cpu_s(self.pid)
 
     def wait_until_idle(self):
         """All that came is read. What polls takes a little all the time."""

@@ -5,6 +5,7 @@ import re
 import select
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 HEADER = rb"Tracing (\d+) functions for"
@@ -39,6 +40,26 @@ def field(pid, file, pattern):
     except (FileNotFoundError, ProcessLookupError):
         return 0
     return int(found[1]) if found else 0
+
+
+def descriptors(pid):
+    """What its descriptors are, as links; those that it closes meanwhile are left out."""
+    links = []
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(FileNotFoundError):
+                links.append(os.readlink(entry.path))
+    return links
+
+
+def cpu_s(pid):
+    """CPU time of all its threads so far, but for those that end meanwhile."""
+    total = 0
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for entry in os.scandir(f"/proc/{pid}/task"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                total += int(Path(entry.path, "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 class Watch:
@@ -124,13 +145,12 @@ class Tracer:
     def map_bytes(self):
         """Kernel memory of all BPF maps that the process holds."""
         total = 0
-        try:
+        with suppress(FileNotFoundError, ProcessLookupError):
             for entry in os.scandir(f"/proc/{self.pid}/fdinfo"):
-                text = Path(entry.path).read_text()
-                if "map_type" in text:
-                    total += int(re.search(r"^memlock:\s*(\d+)", text, re.M)[1])
-        except (FileNotFoundError, ProcessLookupError):
-            pass
+                with suppress(FileNotFoundError):
+                    text = Path(entry.path).read_text()
+                    if "map_type" in text:
+                        total += int(re.search(r"^memlock:\s*(\d+)", text, re.M)[1])
         return total
 
     def stop(self, timeout=60, watch=None):

@@ -11,7 +11,7 @@ from pathlib import Path
 from events import GETPPID, Loads, attempt, held, in_turn
 from lifetime import Process, live_then_stop
 from table import middle, ratios, shown
-from tracer import DEVNULL, Failed, Tracer, field
+from tracer import DEVNULL, Failed, Tracer, descriptors, field
 
 TARGET = f"t:{GETPPID[0]}:{GETPPID[1]}"
 AUTO = ("--unwind", "auto")
@@ -85,10 +85,7 @@ def start(setup, table):
 
 def scanned(pid):
     """Has it gone through all processes, and rests?"""
-    links = []
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            links.append(os.readlink(fd))
+    links = descriptors(pid)
     names = {path.parent: path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/comm")}
     (thread,) = [path for path, name in names.items() if name == "unwind tables\n"]
     return "/proc" not in links and " S " in (thread / "stat").read_text()
