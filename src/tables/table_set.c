@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/image.h"
@@ -60,6 +61,7 @@ struct table_set {
 	struct u64_map newest;     /* by hash of device and inode */
 	uint32_t images, n_images; /* the block for the next images, and how many are in it */
 	size_t n_rows, n_given_up;
+	uint64_t cost;   /* ns of CPU time: of reading files */
 	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	bool was_full_told;
 };
@@ -353,8 +355,8 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 }
 
 /* Read what is not known of @entry yet. */
-static void complete(struct table_set *t, int fd, const struct mapping *m, bool is_used,
-		     struct entry *entry)
+static void read_file(struct table_set *t, int fd, const struct mapping *m, bool is_used,
+		      struct entry *entry)
 {
 	struct image *im = NULL;
 	struct anchor anchor;
@@ -378,6 +380,20 @@ static void complete(struct table_set *t, int fd, const struct mapping *m, bool 
 		tell(t, m, entry, anchor.bias);
 	}
 	image_close(im);
+}
+
+static void complete(struct table_set *t, int fd, const struct mapping *m, bool is_used,
+		     struct entry *entry)
+{
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	read_file(t, fd, m, is_used, entry);
+	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+}
+
+uint64_t table_set_cost(const struct table_set *t)
+{
+	return t->cost;
 }
 
 /* There may be room for it now. */

@@ -38,5 +38,8 @@ bool table_set_make_room(struct table_set *t);
  */
 void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev);
 
+/* ns of CPU time that its thread has spent on reading files. */
+uint64_t table_set_cost(const struct table_set *t);
+
 /* For --debug. */
 void table_set_describe(const struct table_set *t);

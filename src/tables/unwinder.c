@@ -12,8 +12,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/pace.h"
 #include "bpf/tables.h"
+#include "tables/known.h"
 #include "tables/table_set.h"
+#include "tables/tgid_set.h"
 
 enum wish_kind {
 	WISH_LOOK, /* it was hit */
@@ -37,20 +40,6 @@ struct wish {
 /* A look that waits does for all that are asked for behind it, until the process is another one. */
 enum look_asked { NOT_ASKED, ASKED_IF_KNOWN, ASKED_NOW };
 
-/* What the programs have been told of a process. */
-struct known {
-	uint32_t tgid;
-	bool is_known;
-	uint64_t looked;           /* ns of CLOCK_MONOTONIC */
-	struct unwind_space space; /* n 0: nothing, or what its parent has */
-};
-
-/* PID_MAX_LIMIT of the kernel (include/linux/threads.h). */
-#define MOST_TGIDS (4U << 20)
-
-/* Entries of processes, until it is seen which of them have gone. */
-#define LEAST_TO_COMPACT 1024
-
 struct unwinder {
 	/* What is asked of the thread. */
 	pthread_mutex_t mutex;
@@ -67,52 +56,18 @@ struct unwinder {
 	/* The asker's own: files that were asked for; a bit for each process that may be known. */
 	struct u64_map files;
 	size_t n_files;
-	uint64_t *may_be_known;
+	struct tgid_set may_be_known;
 
 	/* The thread's own. */
 	struct object *object;
 	struct unwind_memory *memory;
 	struct table_set *tables;
-	struct known *known;
-	size_t n_known, known_capacity;
-	size_t n_to_compact;
-	struct u64_map numbers; /* of tgids in @known */
+	struct known_list known;
+	struct pace pace;
 	uint32_t last_space;
 };
 
 /* --- in the thread --- */
-
-/* Processes that have gone are left out. */
-static void compact(struct unwinder *u)
-{
-	size_t n = 0;
-
-	u64_map_clear(&u->numbers);
-	for (size_t i = 0; i < u->n_known; i++) {
-		if (!u->known[i].is_known && !u->known[i].space.n)
-			continue;
-		u->known[n] = u->known[i];
-		(void)u64_map_put(&u->numbers, u->known[n].tgid, (uint32_t)n, NULL);
-		n++;
-	}
-	u->n_known = n;
-	u->n_to_compact = n < LEAST_TO_COMPACT / 2 ? LEAST_TO_COMPACT : 2 * n;
-}
-
-/* Lent until the next call. */
-static struct known *known_of(struct unwinder *u, uint32_t tgid)
-{
-	bool is_new;
-	uint32_t i;
-
-	if (u->n_known >= u->n_to_compact)
-		compact(u);
-	i = *u64_map_put(&u->numbers, tgid, (uint32_t)u->n_known, &is_new);
-
-	if (is_new)
-		array_push(u->known, u->n_known, u->known_capacity, (struct known){ .tgid = tgid });
-	return &u->known[i];
-}
 
 static void drop(struct unwinder *u, const struct unwind_space *space)
 {
@@ -126,7 +81,7 @@ static void drop(struct unwinder *u, const struct unwind_space *space)
 static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list, size_t n,
 		uint64_t n_reserved, struct error *e)
 {
-	struct known *known = known_of(u, tgid);
+	struct known *known = known_of(&u->known, tgid);
 	struct unwind_space space = { .n = (uint32_t)n,
 				      .number = ++u->last_space,
 				      .unsure = space_unsure(n_reserved) };
@@ -148,7 +103,7 @@ static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *
 /* What it has mapped has changed: the kernel is asked until it has been looked at again. */
 static void retract(struct unwinder *u, uint32_t tgid)
 {
-	struct known *known = known_of(u, tgid);
+	struct known *known = known_of(&u->known, tgid);
 	struct error e;
 
 	if (object_set_space(u->object, tgid, NULL, &e))
@@ -160,7 +115,8 @@ static void retract(struct unwinder *u, uint32_t tgid)
 static void forget(struct unwinder *u, uint32_t tgid)
 {
 	retract(u, tgid);
-	known_of(u, tgid)->is_known = false;
+	pace_forget(&u->pace, tgid);
+	known_of(&u->known, tgid)->is_known = false;
 }
 
 /* Of the first @n of @list. True: all tables are there. */
@@ -201,7 +157,7 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, const struct mappi
 static void confirm(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
 		    uint64_t n_reserved)
 {
-	struct known *known = known_of(u, tgid);
+	struct known *known = known_of(&u->known, tgid);
 
 	known->space.unsure = 0;
 	if (!is_still(u, tgid, list, n_reserved) ||
@@ -227,7 +183,7 @@ static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list 
 	return is_complete;
 }
 
-static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
+static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -238,11 +194,23 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 		forget(u, tgid);
 		return 0;
 	}
-	known_of(u, tgid)->looked = now;
+	known_of(&u->known, tgid)->looked = now;
 	result = tell_of(u, tgid, &list, TABLE_AS_IS, n_reserved, e);
 	if (!result)
 		result = tell_of(u, tgid, &list, wish, n_reserved, e);
 	return result < 0 ? result : 0;
+}
+
+/* A table is made once, so the process that comes first does not pay for it. */
+static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
+{
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
+	const int err = read_mappings(u, tgid, wish, e);
+	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
+
+	if (known_has(&u->known, tgid))
+		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin);
+	return err;
 }
 
 static struct wish next_urgent(struct unwinder *u)
@@ -273,20 +241,47 @@ static bool tell_rest(struct unwinder *u)
 	return true;
 }
 
+/* For something that is asked for, or until a look that was put off is due. */
+static void wait_for_change(struct unwinder *u)
+{
+	const uint64_t at = pace_next_due(&u->pace);
+	const struct timespec until = { .tv_sec = (time_t)(at / NS_PER_S),
+					.tv_nsec = (long)(at % NS_PER_S) };
+
+	if (at == UINT64_MAX)
+		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+	else
+		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
+}
+
+/* Until something is asked for, or a look that was put off is due: such a process, else 0. */
+static uint32_t wait_for_wish(struct unwinder *u)
+{
+	uint32_t due = 0;
+
+	while (!u->is_over && !u->n_urgent && !u->n_others && !due) {
+		if (!tell_rest(u))
+			wait_for_change(u);
+		if (!u->n_urgent && !u->n_others)
+			due = pace_take_due(&u->pace, clock_ns(CLOCK_MONOTONIC));
+	}
+	return due;
+}
+
 /* False: the end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 	u->is_busy = false;
 	(void)pthread_cond_broadcast(&u->is_changed);
-	while (!u->is_over && !u->n_urgent && !u->n_others)
-		if (!tell_rest(u))
-			(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+
+	const uint32_t due = wait_for_wish(u);
+	const bool is_over = u->is_over;
+
 	u->is_busy = true;
-
-	bool is_over = u->is_over;
-
-	if (!is_over && u->n_urgent)
+	if (due)
+		*ret = (struct wish){ .kind = WISH_LOOK, .tgid = due };
+	else if (!is_over && u->n_urgent)
 		*ret = next_urgent(u);
 	else if (!is_over)
 		*ret = u->others[--u->n_others];
@@ -295,46 +290,54 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	return !is_over;
 }
 
-static bool is_known(const struct unwinder *u, uint32_t tgid)
-{
-	const uint32_t *i = u64_map_get(&u->numbers, tgid);
-
-	return i && u->known[*i].is_known;
-}
-
 /* What is known of a process that had the child's number is not of the child. */
 static void note_child(struct unwinder *u, const struct wish *wish)
 {
-	if (is_known(u, wish->parent))
-		known_of(u, wish->tgid)->is_known = true;
-	else if (is_known(u, wish->tgid))
+	if (known_has(&u->known, wish->parent))
+		known_of(&u->known, wish->tgid)->is_known = true;
+	else if (known_has(&u->known, wish->tgid))
 		forget(u, wish->tgid);
 }
 
 /* What was mapped before is not any more; the programs know it. */
 static void note_exec(struct unwinder *u, const struct wish *wish)
 {
-	if (is_known(u, wish->tgid) && known_of(u, wish->tgid)->looked < wish->time)
+	if (known_has(&u->known, wish->tgid) &&
+	    known_of(&u->known, wish->tgid)->looked < wish->time)
 		forget(u, wish->tgid);
+}
+
+/*
+ * Where a process's mappings changed and it is too early to read them again, the programs ask the
+ * kernel: what they know may have been replaced.
+ */
+static void look_in_time(struct unwinder *u, const struct wish *wish)
+{
+	struct error e;
+
+	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
+		if (wish->kind == WISH_LOOK_IF_KNOWN)
+			retract(u, wish->tgid);
+	} else if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
+		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
+	}
+	if (wish->inode)
+		table_set_again(u->tables, wish->inode, wish->dev);
 }
 
 static void fulfil(struct unwinder *u, const struct wish *wish)
 {
 	struct unwind_mapping unused = {};
-	struct error e;
 
 	table_set_turn(u->tables, clock_ns(CLOCK_MONOTONIC));
 	switch (wish->kind) {
 	case WISH_LOOK_IF_KNOWN:
-		if (!is_known(u, wish->tgid))
+		if (!known_has(&u->known, wish->tgid))
 			break;
 		/* fall through */
 	case WISH_LOOK:
 	case WISH_LOOK_AHEAD:
-		if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e))
-			log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
-		if (wish->inode)
-			table_set_again(u->tables, wish->inode, wish->dev);
+		look_in_time(u, wish);
 		break;
 	case WISH_FORK:
 		note_child(u, wish);
@@ -385,14 +388,24 @@ static void unwinder_free(struct unwinder *u)
 		free(u->urgent[i].file);
 	u64_map_fini(&u->files);
 	u64_map_fini(&u->asked);
-	free(u->may_be_known);
+	tgid_set_fini(&u->may_be_known);
 	free(u->urgent);
 	free(u->others);
-	free(u->known);
-	u64_map_fini(&u->numbers);
+	known_fini(&u->known);
+	pace_fini(&u->pace);
 	(void)pthread_mutex_destroy(&u->mutex);
 	(void)pthread_cond_destroy(&u->is_changed);
 	free(u);
+}
+
+static void init_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t monotonic;
+
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(condition, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
 }
 
 int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **ret,
@@ -401,10 +414,9 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **
 	struct unwinder *u = xcalloc(1, sizeof(*u));
 
 	(void)pthread_mutex_init(&u->mutex, NULL);
-	(void)pthread_cond_init(&u->is_changed, NULL);
+	init_condition(&u->is_changed);
 	u->object = object;
-	u->n_to_compact = LEAST_TO_COMPACT;
-	u->may_be_known = xcalloc(MOST_TGIDS / 64, sizeof(*u->may_be_known));
+	tgid_set_init(&u->may_be_known);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->tables = table_set_new(u->memory, object);
 
@@ -453,36 +465,19 @@ void unwinder_begin(struct unwinder *u)
  * Of most processes nothing is ever known: the thread is not to hear of what they do. They become
  * known by being looked at, and as children of those that may be.
  */
-static bool may_be_known(const struct unwinder *u, uint32_t tgid)
-{
-	return tgid >= MOST_TGIDS || u->may_be_known[tgid / 64] >> tgid % 64 & 1;
-}
-
-static void set_may_be_known(struct unwinder *u, uint32_t tgid, bool may_be)
-{
-	const uint64_t bit = 1ULL << tgid % 64;
-
-	if (tgid >= MOST_TGIDS)
-		return;
-	if (may_be)
-		u->may_be_known[tgid / 64] |= bit;
-	else
-		u->may_be_known[tgid / 64] &= ~bit;
-}
-
 void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
 {
-	const bool may_be = may_be_known(u, parent);
+	const bool may_be = tgid_set_has(&u->may_be_known, parent);
 
-	if (!may_be && !may_be_known(u, child))
+	if (!may_be && !tgid_set_has(&u->may_be_known, child))
 		return;
-	set_may_be_known(u, child, may_be);
+	tgid_set_put(&u->may_be_known, child, may_be);
 	ask(u, &(struct wish){ .kind = WISH_FORK, .tgid = child, .parent = parent });
 }
 
 void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time)
 {
-	if (may_be_known(u, tgid))
+	if (tgid_set_has(&u->may_be_known, tgid))
 		ask(u, &(struct wish){ .kind = WISH_EXEC, .tgid = tgid, .time = time });
 }
 
@@ -533,9 +528,9 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 						[UNWINDER_IF_KNOWN] = WISH_LOOK_IF_KNOWN };
 	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
 
-	if (how == UNWINDER_IF_KNOWN && !may_be_known(u, tgid))
+	if (how == UNWINDER_IF_KNOWN && !tgid_set_has(&u->may_be_known, tgid))
 		return;
-	set_may_be_known(u, tgid, true);
+	tgid_set_put(&u->may_be_known, tgid, true);
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
@@ -548,7 +543,7 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
 {
-	set_may_be_known(u, tgid, true);
+	tgid_set_put(&u->may_be_known, tgid, true);
 	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
 	unwinder_begin(u);
 }

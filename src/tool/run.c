@@ -348,11 +348,10 @@ static int prepare(struct run *r, struct error *e)
 }
 
 /*
- * Many probes are many descriptors; and on a machine that is busy with what is being
- * counted, the maps must still be emptied in time. A command was made before, so that it
- * inherits neither.
+ * Many probes are many descriptors. A command was made before, so that it does not inherit the
+ * limit. The priority stays what the user gave: the maps hold what comes while others run.
  */
-static void ask_for_resources(void)
+static void ask_for_files(void)
 {
 	struct rlimit files;
 
@@ -360,7 +359,6 @@ static void ask_for_resources(void)
 		files.rlim_cur = files.rlim_max;
 		(void)setrlimit(RLIMIT_NOFILE, &files);
 	}
-	(void)setpriority(PRIO_PROCESS, 0, -20);
 }
 
 /* The programs' maps alone are so many descriptors. */
@@ -395,7 +393,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		err = prepare(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, &r.command, e);
-	ask_for_resources();
+	ask_for_files();
 	if (!err)
 		err = waiter_open(&r.waiter, e);
 	if (!err)

@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "bpf/object.h"
 #include "bpf/tables.h"
 #include "host/mappings.h"
@@ -45,6 +46,7 @@ struct object {
 	pthread_mutex_t mutex;
 	struct trace_state state;
 	void (*when_told)(struct object *o, uint32_t tgid);
+	unsigned n_told; /* with count_told() */
 };
 
 void *object_slab(const struct object *o, uint32_t number)
@@ -496,6 +498,8 @@ static void what_is_replaced_is_given_back(void **state)
 	struct unwinder *u = start(o);
 
 	for (unsigned i = 0; i < 3000; i++) {
+		/* After an exec, a process is always looked at. */
+		unwinder_exec(u, (uint32_t)getpid(), clock_ns(CLOCK_MONOTONIC));
 		unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
 		if (i % 64 == 0)
 			unwinder_wait(u);
@@ -512,6 +516,53 @@ static void what_is_replaced_is_given_back(void **state)
 	unwinder_wait(u);
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
 	assert_true(o->n_slabs <= 2);
+	unwinder_stop(u);
+}
+
+/* Every other page of what is returned is an executable mapping. */
+static uint8_t *map_pages(size_t page, size_t n)
+{
+	uint8_t *at = mmap(NULL, n * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(at, MAP_FAILED);
+	for (size_t i = 0; i < n; i += 2)
+		assert_int_equal(mprotect(at + i * page, page, PROT_READ | PROT_EXEC), 0);
+	return at;
+}
+
+static void count_told(struct object *o, uint32_t tgid)
+{
+	(void)tgid;
+	o->n_told++;
+}
+
+/*
+ * Its mappings take long to read: it is asked for often, and read seldom. Where a mapping came
+ * meanwhile, the programs do not walk by what was there before.
+ */
+static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const uint32_t pid = (uint32_t)getpid();
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 60000;
+	uint8_t *pages = map_pages(page, n);
+
+	o->when_told = count_told;
+	for (unsigned i = 0; i < 200; i++) {
+		unwinder_look(u, pid, UNWINDER_NOW);
+		unwinder_wait(u);
+	}
+	assert_in_range(o->n_told, 1, 100);
+	assert_non_null(told_of(o, pid));
+	while (told_of(o, pid)) { /* until it is too early for another reading */
+		unwinder_look(u, pid, UNWINDER_IF_KNOWN);
+		unwinder_wait(u);
+	}
+	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++)
+		(void)usleep(10000);
+	assert_non_null(told_of(o, pid)); /* the reading that was put off */
+	(void)munmap(pages, n * page);
 	unwinder_stop(u);
 }
 
@@ -597,6 +648,7 @@ int main(void)
 		TEST(what_changes_while_it_is_told_is_not_told),
 		TEST(only_who_is_known_is_looked_at_again),
 		TEST(what_is_replaced_is_given_back),
+		TEST(a_process_that_is_dear_to_read_is_read_seldom),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
 		TEST(it_can_be_stopped_with_work_to_do),
 	};

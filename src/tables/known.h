@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tables/known.h - what the programs have been told of each process. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "bpf/tables.h"
+
+struct known {
+	uint32_t tgid;
+	bool is_known;
+	uint64_t looked;           /* ns of CLOCK_MONOTONIC */
+	struct unwind_space space; /* n 0: nothing, or what its parent has */
+};
+
+/* Zeroed: nothing was told. */
+struct known_list {
+	struct known *list;
+	size_t n, capacity;
+	size_t n_to_compact;    /* entries, until it is seen which of the processes have gone */
+	struct u64_map numbers; /* of tgids in @list */
+};
+
+void known_fini(struct known_list *k);
+
+/* The entry of process @tgid, made where there is none. Lent until the next call. */
+struct known *known_of(struct known_list *k, uint32_t tgid);
+
+bool known_has(const struct known_list *k, uint32_t tgid);
