@@ -35,7 +35,7 @@ BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount
 
-.PHONY: all clean install deps test-deps demo check unit e2e vm lint fuzz fuzz-replay bench format
+.PHONY: all clean install deps test-deps demo check unit e2e vm soak lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 $(BUILD)/stackcount: $(OBJS)
@@ -131,6 +131,8 @@ lint: $(SKELETON)
 	@tests/lint/run
 vm: all workload
 	@tests/vm/run.py
+soak: all workload
+	@tests/soak/run
 e2e: all workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 

@@ -36,6 +36,7 @@ struct store {
 
 	struct stacks stacks;
 	uint32_t aged; /* the turn in which stacks_age() was called */
+	size_t kept;   /* bytes of stacks that came again in the interval behind it */
 
 	struct store_row *rows;
 	size_t n_rows, cap_rows;
@@ -321,8 +322,10 @@ static int settle(struct store *s, bool is_counting, struct error *e)
 	s->n_settled = 0;
 	/* What was counted in that turn is worked in: later rows have their stacks in the kernel.
 	 */
-	if (!err && stacks_has_old(&s->stacks) && s->turn != s->aged)
+	if (!err && stacks_has_old(&s->stacks) && s->turn != s->aged) {
 		stacks_drop_old(&s->stacks);
+		s->kept = stacks_bytes(&s->stacks);
+	}
 	return err;
 }
 
@@ -378,21 +381,29 @@ static void free_rows(struct store *s)
 	s->cap_rows = s->n_index = 0;
 }
 
+/* Stacks of processes that ended stay known up to so many bytes more than twice what is in use. */
+#define IDLE_STACK_BYTES ((size_t)4 << 20)
+
+static bool are_stacks_many(const struct store *s)
+{
+	const size_t bytes = stacks_bytes(&s->stacks);
+
+	return bytes > 2 * s->kept + IDLE_STACK_BYTES || bytes > s->budget.user_bytes / 4;
+}
+
 /*
- * Stacks stay known, since most come again; but not those of all processes that ever were. From
- * half of the budget on, those go that are not asked for in the next interval.
+ * Stacks stay known, since most come again; but not those of all processes that ever were: where
+ * they are many, those go that are not asked for in the next interval.
  */
 void store_clear(struct store *s)
 {
 	s->n_rows = 0;
 	losses_told(&s->losses);
-	if (settled_bytes(s) <= s->budget.user_bytes / 2) {
-		if (s->index)
-			memset(s->index, 0, s->n_index * sizeof(*s->index));
-		return;
-	}
-	free_rows(s);
-	if (stacks_bytes(&s->stacks) > s->budget.user_bytes / 4) {
+	if (settled_bytes(s) > s->budget.user_bytes / 2)
+		free_rows(s);
+	else if (s->index)
+		memset(s->index, 0, s->n_index * sizeof(*s->index));
+	if (!stacks_has_old(&s->stacks) && are_stacks_many(s)) {
 		stacks_age(&s->stacks);
 		s->aged = s->turn;
 	}

@@ -13,6 +13,12 @@ void frames_fini(struct frames *f)
 	*f = (struct frames){};
 }
 
+size_t frames_bytes(const struct frames *f)
+{
+	return f->table.capacity * sizeof(*f->table.frames) + f->cap_keys * sizeof(*f->keys) +
+	       f->numbers.n_slots * sizeof(*f->numbers.slots);
+}
+
 uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_new)
 {
 	uint64_t hash = hash_bytes(key, sizeof(*key));

@@ -27,5 +27,8 @@ struct frames {
 
 void frames_fini(struct frames *f);
 
+/* Of memory. */
+size_t frames_bytes(const struct frames *f);
+
 /* The number of @key's frame. With *@is_new the caller is to fill it in. */
 uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_new);

@@ -28,7 +28,7 @@
 #define FORGET_NS (5 * NS_PER_S)
 
 /* So much may all take before lives that are over are forgotten though they were hit. */
-#define MOST_BYTES ((size_t)128 << 20)
+#define MOST_BYTES ((size_t)24 << 20)
 
 /* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
 #define MOST_REGIONS 131072U

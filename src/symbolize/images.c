@@ -19,11 +19,11 @@
 #include "symbolize/images_internal.h"
 #include "symbolize/mapped.h"
 
-#define MAX_FILES 4096
+#define MAX_FILES 512
 /* Left to what is opened for a moment: /proc, debug files, perf maps. */
 #define SPARE_FILES 8
 #define MAX_IMAGES 256
-#define MAX_IMAGE_BYTES (256ULL << 20)
+#define MAX_IMAGE_BYTES (12ULL << 20)
 /* Files that nobody refers to are forgotten when there are so many more than twice the last time.
  */
 #define MANY_ENTRIES 1024

@@ -12,8 +12,9 @@
 #include "host/host.h"
 #include "host/mappings.h"
 
-/* Processes that have ended are forgotten only where there are many. */
-#define MANY_PROCESSES 1024
+/* Processes that have ended are forgotten only where there are many, others where these are. */
+#define MANY_PROCESSES 128
+#define MANY_LIVING 1024
 
 struct processes {
 	struct images *images;
@@ -70,6 +71,34 @@ static bool is_needed(const struct processes *ps, const struct process *p)
 	return p->period_used + 2 > ps->period || (!ps->history && host_pid_exists(p->tgid));
 }
 
+static bool is_forgotten(const struct processes *ps, const struct process *p)
+{
+	return !is_needed(ps, p) && (ps->n > MANY_LIVING || !host_pid_exists(p->tgid));
+}
+
+/* Numbers of processes that have gone. */
+static void forget_newest(struct processes *ps)
+{
+	const struct u64_map all = ps->newest;
+
+	if (all.n < 2 * ps->n + MANY_LIVING)
+		return;
+	ps->newest = (struct u64_map){};
+	for (size_t i = 0; i < all.n_slots; i++)
+		if (all.slots[i].used && host_pid_exists((uint32_t)all.slots[i].key))
+			(void)u64_map_put(&ps->newest, all.slots[i].key, all.slots[i].value, NULL);
+	free(all.slots);
+}
+
+void processes_forget_names(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->n; i++) {
+		u64_map_fini(&ps->list[i]->seen[0]);
+		u64_map_fini(&ps->list[i]->seen[1]);
+		ps->list[i]->seen[0] = ps->list[i]->seen[1] = (struct u64_map){};
+	}
+}
+
 void processes_forget_lives(struct processes *ps)
 {
 	for (size_t i = 0; i < ps->n; i++)
@@ -90,7 +119,7 @@ void processes_refresh(struct processes *ps)
 		struct process *p = ps->list[i];
 
 		p->life = NULL; /* may be forgotten */
-		if (are_many && !is_needed(ps, p)) {
+		if (are_many && is_forgotten(ps, p)) {
 			process_free(ps, p);
 			continue;
 		}
@@ -99,6 +128,7 @@ void processes_refresh(struct processes *ps)
 		ps->list[n++] = p;
 	}
 	ps->n = n;
+	forget_newest(ps);
 }
 
 static void ask_comm(struct processes *ps, struct process *p, const char *otherwise)

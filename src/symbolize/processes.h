@@ -65,6 +65,9 @@ void processes_forget_lives(struct processes *ps);
 /* The process with @id (process_id()), made where absent. Lent until the next refresh. */
 struct process *processes_get(struct processes *ps, uint64_t id);
 
+/* The owner's frames have other numbers from now on. */
+void processes_forget_names(struct processes *ps);
+
 /* Read it now, as it was seen. */
 void processes_announce(struct processes *ps, uint64_t id, const struct sighting *seen);
 

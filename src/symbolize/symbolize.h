@@ -43,6 +43,12 @@ void symbolizer_freep(struct symbolizer **s);
 void symbolizer_refresh(struct symbolizer *s);
 
 /*
+ * A report is over: frames are forgotten if they take much memory, and numbers of frames are not
+ * valid any more.
+ */
+void symbolizer_trim(struct symbolizer *s);
+
+/*
  * A process in one of its lives: what @life counts (KEY_LIFE_SHIFT of bpf/abi.h) begins anew with
  * each program that it runs, and with each process that has its number.
  */

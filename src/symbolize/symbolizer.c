@@ -41,7 +41,8 @@
 
 struct symbolizer {
 	struct symbolizer_options options;
-	struct strtab *strings;
+	struct strtab *strings;         /* of frames */
+	struct strtab *process_strings; /* of processes, and of the code that they make */
 	struct frames frames;
 	struct kernel_names kernel;
 	struct u64_map kernel_seen[2]; /* what always has that name; [1]: of exact addresses */
@@ -62,11 +63,12 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 
 	s->options = *options;
 	s->strings = strtab_new();
+	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
 	s->images = images_new(!options->no_debuginfod);
-	s->processes = processes_new(s->images, s->strings);
-	s->jit = jit_new(s->images, s->strings);
+	s->processes = processes_new(s->images, s->process_strings);
+	s->jit = jit_new(s->images, s->process_strings);
 	return s;
 }
 
@@ -86,6 +88,7 @@ void symbolizer_free(struct symbolizer *s)
 	chains_fini(&s->chains);
 	frames_fini(&s->frames);
 	strtab_free(s->strings);
+	strtab_free(s->process_strings);
 	free(s);
 }
 
@@ -93,6 +96,35 @@ void symbolizer_freep(struct symbolizer **s)
 {
 	symbolizer_free(*s);
 	*s = NULL;
+}
+
+/* Of frames with their names: 50,000 functions or so. */
+#define MOST_FRAME_BYTES ((size_t)10 << 20)
+
+static size_t frame_bytes(const struct symbolizer *s)
+{
+	return frames_bytes(&s->frames) + strtab_bytes(s->strings) +
+	       s->demangled.n_slots * sizeof(*s->demangled.slots) +
+	       s->cap_names * sizeof(*s->names) + s->chains.capacity * sizeof(*s->chains.words);
+}
+
+void symbolizer_trim(struct symbolizer *s)
+{
+	if (frame_bytes(s) <= MOST_FRAME_BYTES)
+		return;
+	processes_forget_names(s->processes);
+	u64_map_fini(&s->kernel_seen[0]);
+	u64_map_fini(&s->kernel_seen[1]);
+	u64_map_fini(&s->demangled);
+	free(s->names);
+	chains_fini(&s->chains);
+	frames_fini(&s->frames);
+	strtab_free(s->strings);
+	s->kernel_seen[0] = s->kernel_seen[1] = s->demangled = (struct u64_map){};
+	s->names = NULL;
+	s->n_names = s->cap_names = 0;
+	s->chains = (struct chains){};
+	s->strings = strtab_new();
 }
 
 void symbolizer_refresh(struct symbolizer *s)

@@ -109,6 +109,7 @@ static int print_report(struct run *r, struct error *e)
 		return output_explain(err, e);
 	err = put_losses(r, e);
 	store_clear(t->store);
+	symbolizer_trim(t->symbolizer);
 	return err;
 }
 

@@ -554,7 +554,7 @@ static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
 {
 	struct past *p = *state;
 	struct mapping code = { .path = "" };
-	const uint32_t n = 60000;
+	const uint32_t n = 15000;
 
 	exec_at(p, 1, PID - 1, "shell");
 	map_at(p, 2, PID - 1, 0x1000, FILE_A);
@@ -568,7 +568,7 @@ static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
 		assert_non_null(history_keep(p->history, PID + i, 13 + 10 * i, UINT64_MAX));
 	}
 	assert_true(history_dropped(p->history) > 0 && history_dropped(p->history) < n);
-	assert_true(history_bytes(p->history) < 150 << 20);
+	assert_true(history_bytes(p->history) < 28 << 20);
 	assert_string_equal(module_at(p, PID, 0x1000, 0), "");
 	assert_string_equal(module_at(p, PID + n - 1, 0x1000, 0), "b");
 	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");

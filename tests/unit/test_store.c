@@ -345,6 +345,34 @@ static void known_stacks_make_room_and_stay_known(void **state)
 	close_object(&o);
 }
 
+/* Programs come and go, each with stacks of its own, beside one that stays. */
+static void stacks_that_do_not_come_again_take_no_memory(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	size_t most = 0;
+
+	(void)state;
+	budget.user_bytes = 1ULL << 32;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	for (uint64_t interval = 0; interval < 300; interval++) {
+		const uint64_t lasting = put_stack(&o, 1, 100);
+
+		put_row(&o, 0, lasting, 7, 0);
+		for (uint64_t i = 1; i <= 20; i++)
+			put_row(&o, 0, put_stack(&o, 1 + interval * 20 + i, 1000), 1, 0);
+		rotate(s);
+		assert_int_equal(count_of(s, lasting, 100), 7);
+		store_clear(s);
+		most = store_bytes(s) > most ? store_bytes(s) : most;
+	}
+	assert_in_range(most, 1 << 20, 16 << 20);
+	close_object(&o);
+}
+
 static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **state)
 {
 	struct store_budget budget = ample;
@@ -535,6 +563,7 @@ int main(void)
 		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
 		cmocka_unit_test(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole),
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
+		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
 	};

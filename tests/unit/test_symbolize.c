@@ -835,6 +835,26 @@ static void six_million_addresses_take_a_moment(void **state)
 	assert_true(symbolizer_frames(s)->n < 4096);
 }
 
+/* Where each address is a frame; numbers of before a report's end are not used behind it. */
+static void frames_take_bounded_memory_from_report_to_report(void **state)
+{
+	struct symbolizer *s = of(state);
+	const uint64_t exact = (uintptr_t)dlsym(RTLD_DEFAULT, "getppid");
+	size_t most = 0, n_cleared = 0;
+
+	for (uint64_t report = 0; report < 100; report++) {
+		symbolizer_refresh(s);
+		expect_name(user(s, getpid(), exact, true), "getppid");
+		for (uint64_t i = 0; i < 4000; i++)
+			(void)number_at(s, getpid(), 0x10000 + (report * 4000 + i) * 16, true);
+		most = symbolizer_frames(s)->n > most ? symbolizer_frames(s)->n : most;
+		symbolizer_trim(s);
+		n_cleared += symbolizer_frames(s)->n == 0;
+	}
+	assert_in_range(most, 4000, 100000);
+	assert_in_range(n_cleared, 2, 50);
+}
+
 static void equal_rows_of_frames_have_one_number(void **state)
 {
 	cleanup(chains_fini) struct chains c = {};
@@ -923,6 +943,8 @@ int main(int argc, char **argv)
 		TEST(machinery_is_known_by_name_whatever_the_compiler_appended),
 		TEST(what_can_be_traced_is_no_machinery),
 		TEST(six_million_addresses_take_a_moment),
+		cmocka_unit_test_setup_teardown(frames_take_bounded_memory_from_report_to_report,
+						set_up_address, tear_down),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "child") == 0)
