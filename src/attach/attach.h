@@ -32,7 +32,7 @@ must_check int attach_all(const struct target_list *targets, const struct plan *
 
 /*
  * Attach the programs that follow a command's processes. @ids: perf's numbers of the
- * tracepoints sched:sched_process_fork, _exec and _exit. Errors: any refusal.
+ * tracepoints task:task_newtask, sched:sched_process_exec and _exit. Errors: any refusal.
  */
 must_check int attach_follower(const struct object *object, const struct features *features,
 			       const uint64_t ids[3], struct attachment **ret, struct error *e);

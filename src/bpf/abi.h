@@ -310,7 +310,7 @@ struct trace_config {
 	__u32 per_process;       /* rows are told apart by process even without user stacks */
 	__u32 follow;            /* count the command's process tree only (map 'tasks') */
 	__u32 command_tgid;      /* with @follow: the command, in our PID namespace */
-	__u32 fork_child_offset; /* byte offset of child_pid in sched_process_fork's record */
+	__u32 fork_child_offset; /* byte offset of pid in task_newtask's record */
 	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
 	__u32 has_task_regs;     /* bpf_task_pt_regs() exists: user stacks are walked here */
 	__u32 n_hot_rows;        /* of a generation: rows with counters for each CPU */

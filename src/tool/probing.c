@@ -108,12 +108,13 @@ int probing_load(struct run *r, struct error *e)
 
 static int attach_follow(struct run *r, struct error *e)
 {
-	static const char *const events[] = { "sched_process_fork", "sched_process_exec",
-					      "sched_process_exit" };
+	static const char *const events[][2] = { { "task", "task_newtask" },
+						 { "sched", "sched_process_exec" },
+						 { "sched", "sched_process_exit" } };
 	uint64_t ids[ARRAY_SIZE(events)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		int err = host_tracepoint_id(r->host, "sched", events[i], &ids[i], e);
+		int err = host_tracepoint_id(r->host, events[i][0], events[i][1], &ids[i], e);
 
 		if (err)
 			return err;

@@ -91,9 +91,10 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	config->pidns_ino = ino;
 }
 
+/* Of threads that the kernel makes for a process (io_uring's) sched_process_fork does not tell. */
 static int follow(struct object_options *o, struct host *host, uint32_t tgid, struct error *e)
 {
-	int err = host_tracepoint_field(host, "sched", "sched_process_fork", "child_pid",
+	int err = host_tracepoint_field(host, "task", "task_newtask", "pid",
 					&o->config.fork_child_offset, e);
 
 	if (!err)

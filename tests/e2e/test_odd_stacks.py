@@ -154,6 +154,14 @@ def test_threads_of_the_kernels_own_have_no_user_stack(workload, how):
         assert found and all(parts[0] == "-" for parts in found), result
 
 
+def test_threads_of_the_kernels_own_are_followed():
+    """As those of a command: they are made by it, though not by fork() or its like."""
+    with Tool(["-K", "-f", "t:sched:sched_switch", "--", workload_path("uring"), "--quiet", 20]) as tool:
+        result = tool.wait().ok()
+    functions = {part for parts, _ in read_folded(result.out) for part in parts}
+    assert "io_sq_thread" in functions and functions & {"io_wq_worker", "io_wqe_worker"}, result
+
+
 # --- where nobody has called ---
 
 

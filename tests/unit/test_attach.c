@@ -575,7 +575,7 @@ static void many_events_are_gone_within_seconds(void **state)
 static void a_command_is_followed_by_three_tracepoints(void **state)
 {
 	(void)state;
-	const uint64_t ids[] = { tracepoint_id("sched", "sched_process_fork"),
+	const uint64_t ids[] = { tracepoint_id("task", "task_newtask"),
 				 tracepoint_id("sched", "sched_process_exec"),
 				 tracepoint_id("sched", "sched_process_exit") };
 	struct tracing t = {};
