@@ -3,8 +3,8 @@
  * definition of each: included by both sides.
  *
  * A stack, wherever one is kept, is a row of 64-bit words: addresses, innermost
- * first; then, when it was cut, one word below STACK_MARK_END that says why; then
- * zeros. So a cut stack never has the hash of a complete one.
+ * first; then, when it was cut or may be wrong, one word below STACK_MARK_END that says
+ * why; then zeros. So such a stack never has the hash of a complete one.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ enum trace_mode {
 	MODE_CALLS,  /* count it with its target */
 };
 
-/* Why a stack is not whole. */
+/* Why a stack is not whole; and, as bits above that, why frames of it may be wrong. */
 enum stack_mark {
 	STACK_MARK_NONE,
 	STACK_MARK_DEPTH,      /* the kernel's or our depth limit was reached */
@@ -40,8 +40,13 @@ enum stack_mark {
 	STACK_MARK_FAILED,     /* the kernel's walk gave an error */
 	STACK_MARK_TORN,       /* pieces of it were deleted while it was stored: user space's */
 	STACK_MARK_WALK,       /* and enum unwind_end of bpf/walk.h above it */
-	STACK_MARK_END = STACK_MARK_WALK + 16,
+	STACK_MARK_UNVERIFIED = 1 << 8, /* frame pointers, without proof that they are some */
+	STACK_MARK_32_BIT = 1 << 9,     /* the kernel's walk of a 32-bit program */
+	STACK_MARK_END = 1 << 10,
 };
+
+#define STACK_MARK_CUT_BITS 0xffU
+_Static_assert(STACK_MARK_WALK + 16 <= STACK_MARK_CUT_BITS, "abi");
 
 /* Why a hit could not be counted in its row. */
 enum lost_reason {

@@ -305,7 +305,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	slot->file.is_asked = 0;
 	if (!is_user_hit(kind)) {
 		if (!config.has_task_regs) {
-			walk_user_by_helper(ctx, slot);
+			walk_user_by_helper(ctx, slot, STACK_MARK_NONE);
 			return 0;
 		}
 		regs = (const struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -314,7 +314,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	}
 	is_exact = is_user_hit(kind) || is_pc_exact(regs);
 	if (regs->cs != CS_USER_64) {
-		walk_user_by_helper(ctx, slot);
+		walk_user_by_helper(ctx, slot, STACK_MARK_32_BIT);
 	} else if (config.unwind && is_new_kernel) {
 		take_registers(&slot->regs, regs, is_exact);
 		slot->is_at_entry = kind == HIT_USER_FUNCTION;

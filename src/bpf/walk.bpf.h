@@ -265,23 +265,25 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
 
 /*
  * By the kernel's helper: 32-bit programs, and kernels that do not give us the registers. It
- * clears what it does not fill, so it is not given more than it can.
+ * clears what it does not fill, so it is not given more than it can. @mark: STACK_MARK_32_BIT, or
+ * nothing.
  */
-static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot)
+static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot, __u32 mark)
 {
 	__u64 *words = words_of(slot, SIDE_USER);
 	const __u32 most = config.max_user_frames;
 	const __u32 asked = most < SHORT_MAX_FRAMES ? most + 1 : SHORT_MAX_FRAMES;
 	long got = bpf_get_stack(ctx, words, asked * sizeof(__u64), BPF_F_USER_STACK);
-	__u32 mark = STACK_MARK_NONE;
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 
 	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
 		n--; /* the number of arguments, behind _start */
 	if (n)
 		words[0] = first_word_of(words[0]);
+	if (!n)
+		mark = STACK_MARK_NONE;
 	if (n > most || n >= SHORT_MAX_FRAMES)
-		mark = STACK_MARK_DEPTH;
+		mark |= STACK_MARK_DEPTH;
 	finish_walk(slot, SIDE_USER, 0, n > most ? most : n, mark);
 	clear_tail(words, n_words(&slot->walked[SIDE_USER]), HASH_GROUP);
 }

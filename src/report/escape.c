@@ -51,7 +51,8 @@ static bool begins_with(const char *text, const char *with)
 /* "[cut: ", or anything in brackets: marks, and functions without a name. */
 static bool is_like_mark(const char *name)
 {
-	return begins_with(name, "[cut: ") || (name[0] == '[' && strchr(name, ']'));
+	return begins_with(name, "[cut: ") || begins_with(name, "[unverified: ") ||
+	       (name[0] == '[' && strchr(name, ']'));
 }
 
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded)

@@ -37,7 +37,7 @@ static void put_line(struct strbuf *to, const struct event_style *style, const c
 		     const struct frame *frame)
 {
 	strbuf_printf(to, "%s: ", what);
-	if (frame->kind == FRAME_CUT)
+	if (frame_is_mark(frame))
 		strbuf_printf(to, "%-16s ", "");
 	else
 		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
@@ -75,8 +75,8 @@ static void put_parts(struct strbuf *to, const struct event_style *style,
 
 static void put_object(struct strbuf *to, const struct frame *frame)
 {
-	if (frame->kind == FRAME_CUT) {
-		strbuf_puts(to, "{\"cut\":");
+	if (frame_is_mark(frame)) {
+		strbuf_puts(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":");
 		json_put_string(to, is_named(frame->name) ? frame->name : "unknown");
 		strbuf_putc(to, '}');
 		return;

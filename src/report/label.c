@@ -71,10 +71,10 @@ static void put_unnamed(struct strbuf *to, const struct label_style *style,
 		strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 }
 
-static void put_cut(struct strbuf *to, const char *reason, bool is_folded)
+static void put_mark(struct strbuf *to, const struct frame *mark, bool is_folded)
 {
-	strbuf_puts(to, "[cut: ");
-	escape_put(to, is_named(reason) ? reason : "unknown", is_folded);
+	strbuf_puts(to, mark->kind == FRAME_CUT ? "[cut: " : "[unverified: ");
+	escape_put(to, is_named(mark->name) ? mark->name : "unknown", is_folded);
 	strbuf_putc(to, ']');
 }
 
@@ -82,8 +82,8 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 {
 	const bool is_folded = style->form == LABEL_FOLDED;
 
-	if (frame->kind == FRAME_CUT) {
-		put_cut(to, frame->name, is_folded);
+	if (frame_is_mark(frame)) {
+		put_mark(to, frame, is_folded);
 	} else if (is_named(frame->name)) {
 		put_name(to, frame->name, style->form);
 		if (frame->is_inlined)
@@ -106,7 +106,7 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 static void put_line(struct labels *l, const struct frame *frame)
 {
 	strbuf_puts(&l->text, "  ");
-	if (l->style.places && frame->kind == FRAME_CUT)
+	if (l->style.places && frame_is_mark(frame))
 		strbuf_printf(&l->text, "%-16s ", "");
 	else if (l->style.places)
 		strbuf_printf(&l->text, "%-16" PRIx64 " ", frame->addr);

@@ -10,6 +10,7 @@
  *	read libc.so.6+0x1234     the same, in text and of the user's alone
  *	read [inlined] file.c:12  with source lines; it was inlined into the next frame
  *	[cut: depth]              the stack is not whole
+ *	[unverified: 32-bit program]  frames of the stack may be wrong or missing
  */
 #pragma once
 

@@ -11,7 +11,9 @@
 enum frame_kind {
 	FRAME_KERNEL,
 	FRAME_USER,
-	FRAME_CUT, /* no address: says why the stack is not whole; name is the reason, "depth" */
+	/* Marks, which have no address. The name is the reason. */
+	FRAME_UNVERIFIED, /* why frames of the stack may be wrong or missing: "frame pointers" */
+	FRAME_CUT,        /* why the stack is not whole: "depth" */
 };
 
 /* Strings are lent by the table's owner. Not yet escaped: they come from foreign files. */
@@ -29,6 +31,11 @@ struct frame {
 	const char *file;       /* of the source, last part of its path; NULL: not known */
 	uint32_t line;
 };
+
+static inline bool frame_is_mark(const struct frame *frame)
+{
+	return frame->kind >= FRAME_UNVERIFIED;
+}
 
 struct frame_table {
 	struct frame *frames;

@@ -152,7 +152,8 @@ uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc);
 size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
 			  size_t most);
 
-uint32_t symbolize_cut(struct symbolizer *s, const char *reason);
+/* A mark: @kind is FRAME_CUT or FRAME_UNVERIFIED. */
+uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason);
 
 /* Lent by @s; grows with every call above. */
 const struct frame_table *symbolizer_frames(const struct symbolizer *s);

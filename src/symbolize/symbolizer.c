@@ -572,14 +572,14 @@ uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc)
 	return number;
 }
 
-uint32_t symbolize_cut(struct symbolizer *s, const char *reason)
+uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason)
 {
 	const char *name = strtab_add(s->strings, reason);
-	struct frame_key key = { .kind = FRAME_CUT, .file = (uintptr_t)name };
+	struct frame_key key = { .kind = kind, .file = (uintptr_t)name };
 	bool is_new;
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new)
-		s->frames.table.frames[number] = (struct frame){ .kind = FRAME_CUT, .name = name };
+		s->frames.table.frames[number] = (struct frame){ .kind = kind, .name = name };
 	return number;
 }

@@ -66,17 +66,35 @@ static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames
 	return kept;
 }
 
-/* The @n innermost of @frames, and a mark where more were there. Returns how many that makes. */
-static uint32_t cut_behind(struct symbolizer *s, uint32_t *frames, uint32_t n)
+#define MOST_MARKS 3 /* of a stack */
+
+/* The last word, if it is a mark; else 0. */
+static uint64_t mark_of(const struct raw_stack *stack)
 {
-	if (symbolizer_frames(s)->frames[frames[n]].kind != FRAME_CUT)
-		frames[n] = symbolize_cut(s, "depth");
-	return n + 1;
+	uint64_t last = stack->n ? stack->words[stack->n - 1] : 0;
+
+	return last < STACK_MARK_END ? last : 0;
 }
 
-static uint32_t cut_depth(struct symbolizer *s, uint64_t max_depth, uint32_t *frames, uint32_t n)
+/*
+ * The @max_depth innermost of the @n @frames, if it is not 0, and what marks the stack. What may be
+ * wrong of a stack may be so of its innermost frames, too. Returns how many that makes.
+ */
+static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth, uint32_t *frames,
+			  uint32_t n)
 {
-	return max_depth && n > max_depth ? cut_behind(s, frames, (uint32_t)max_depth) : n;
+	const uint64_t cut = mark & STACK_MARK_CUT_BITS;
+	const bool is_deeper = max_depth && n > max_depth;
+
+	if (is_deeper)
+		n = (uint32_t)max_depth;
+	if (mark & STACK_MARK_UNVERIFIED)
+		frames[n++] = symbolize_mark(s, FRAME_UNVERIFIED, "frame pointers");
+	if (mark & STACK_MARK_32_BIT)
+		frames[n++] = symbolize_mark(s, FRAME_UNVERIFIED, "32-bit program");
+	if (is_deeper || cut)
+		frames[n++] = symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : mark_text(cut));
+	return n;
 }
 
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
@@ -84,17 +102,16 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 {
 	const uint64_t *words = stack->words;
 	struct kernel_pc pc = { .first = stack->time, .last = stack->last };
+	const uint64_t mark = mark_of(stack);
+	const uint32_t n = (uint32_t)stack->n - !!mark;
 
-	for (size_t i = 0; i < stack->n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		pc.addr = words[i];
 		pc.is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
-		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
-			frames[i] = symbolize_cut(s, mark_text(words[i]));
-		else
-			frames[i] = symbolize_kernel(s, &pc);
+		frames[i] = symbolize_kernel(s, &pc);
 	}
-	return cut_depth(s, max_depth, frames,
-			 trim_machinery(symbolizer_frames(s), frames, (uint32_t)stack->n));
+	return put_marks(s, mark, max_depth, frames,
+			 trim_machinery(symbolizer_frames(s), frames, n));
 }
 
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
@@ -103,20 +120,20 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 	const uint64_t *words = stack->words;
 	struct user_pc pc = { .process = process_id(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			      .time = stack->time };
+	const uint64_t mark = mark_of(stack);
+	const size_t n_words = stack->n - !!mark;
+	const uint32_t most = USER_FRAMES - MOST_MARKS;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < stack->n; i++) {
+	for (size_t i = 0; i < n_words; i++) {
 		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
 		pc.is_exact =
 			i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
-		if (n == USER_FRAMES)
-			return cut_depth(s, max_depth ? max_depth : n - 1, frames, n);
-		if (i + 1 == stack->n && words[i] < STACK_MARK_END)
-			frames[n++] = symbolize_cut(s, mark_text(words[i]));
-		else
-			n += (uint32_t)symbolize_user_all(s, &pc, frames + n, USER_FRAMES - n);
+		if (n == most)
+			return put_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
+		n += (uint32_t)symbolize_user_all(s, &pc, frames + n, most - n);
 	}
-	return cut_depth(s, max_depth, frames, n);
+	return put_marks(s, mark, max_depth, frames, n);
 }
 
 void name_process(struct symbolizer *s, const struct notice *notice)

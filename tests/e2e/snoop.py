@@ -65,7 +65,7 @@ def _read_line(line, is_verbose):
         again += comm + " " * (12 - len(comm.encode(errors="surrogateescape"))) + f" {pid:<6} {cpu:<3} "
     again += f"{what}: {address:<16} {label}" if what else ""
     assert again == line, f"{line!r} should be {again!r}"
-    assert not what or address or label.startswith("[cut: "), line
+    assert not what or address or label.startswith(("[cut: ", "[unverified: ")), line
     return time, comm, pid, cpu, what, address, label
 
 
@@ -109,6 +109,9 @@ def _read_frame(frame):
     if "cut" in frame:
         assert set(frame) == {"cut"} and isinstance(frame["cut"], str), frame
         return f"[cut: {frame['cut']}]"
+    if "unverified" in frame:
+        assert set(frame) == {"unverified"} and isinstance(frame["unverified"], str), frame
+        return f"[unverified: {frame['unverified']}]"
     members = {"addr"} | ({"name", "offset"} if "name" in frame else set())
     if "module" in frame:
         members |= {"module"} | (set() if "name" in frame else {"module_offset"} | ({"offset"} & set(frame)))

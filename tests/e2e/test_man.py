@@ -57,7 +57,10 @@ def marks():
     naming = (TOP / "src/tool/naming.c").read_text()
     words = re.findall(r'return "([^"]+)";', naming)
     assert len(words) >= 12
-    return [f"[cut: {word}]" for word in words] + ["[unknown]", "[no stack]", "[inlined]", "[anon]"]
+    unverified = re.findall(r'FRAME_UNVERIFIED, "([^"]+)"', naming)
+    assert len(unverified) == 2
+    cuts = [f"[cut: {word}]" for word in words] + [f"[unverified: {word}]" for word in unverified]
+    return cuts + ["[unknown]", "[no stack]", "[inlined]", "[anon]"]
 
 
 def losses():

@@ -330,13 +330,33 @@ def test_below_a_return_probe_of_another_tool(tmp_path):
 # --- other programs ---
 
 
+BITS32 = "[unverified: 32-bit program]"
+
+
 @machine
 def test_a_32_bit_program():
-    """By its frame pointers."""
+    """By its frame pointers, which is said: nothing tells that they are some."""
     with Tool([*DWARF, "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 50]) as tool:
         result = tool.wait().ok()
     found = {tuple(parts): n for parts, n in read_folded(result.out)}
-    assert found == {("[bits32]", "leave"): 1, ("[bits32]", "begin", "run", "branch", "hit"): 50}, result
+    called = ("begin", "run", "branch", "hit")
+    assert found == {(BITS32, "[bits32]", "leave"): 1, (BITS32, "[bits32]", *called): 50}, result
+
+
+@machine
+@pytest.mark.parametrize("option", ["-f", "-v", "-d", "--unwind=fp"])
+def test_a_32_bit_programs_stacks_are_marked_in_each_format(option):
+    with Tool([*option.split(), "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5]) as tool:
+        result = tool.wait().ok()
+    assert result.out.count(BITS32) == 2, result
+
+
+@machine
+@pytest.mark.parametrize("option", ["-v", "-f", "--json"])
+def test_a_32_bit_programs_events_are_marked_in_each_format(option):
+    with snoop(option, "-U", "t:raw_syscalls:sys_enter", "--", workload_path("bits32"), 5) as tool:
+        result = tool.wait().ok()
+    assert result.out.count("32-bit program") == 6 and result.out.count("unverified") == 6, result
 
 
 # --- Go: by the table that its own runtime has ---
@@ -354,12 +374,13 @@ def go_stacks(tmp_path, *what):
 
 @machine
 def test_the_innermost_of_a_32_bit_program():
-    """What is no deeper has no mark."""
+    """Frames may be missing among them, too. What is no deeper is not cut."""
     options = [*DWARF, "--max-depth", 2, "t:raw_syscalls:sys_enter"]
     with Tool([*options, "--", workload_path("bits32"), 50]) as tool:
         result = tool.wait().ok()
     found = {tuple(parts): n for parts, n in read_folded(result.out)}
-    assert found == {("[bits32]", "leave"): 1, ("[cut: depth]", "branch", "hit"): 50}, result
+    cut = ("[cut: depth]", BITS32, "branch", "hit")
+    assert found == {(BITS32, "[bits32]", "leave"): 1, cut: 50}, result
 
 
 @machine

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 HEADER = re.compile(r'Tracing (\d+) functions? for "(.*)"\.\.\. Hit Ctrl-C to end\.')
 TIME = re.compile(r"\d\d:\d\d:\d\d")
-FRAME = re.compile(r"  (\S.*| {17}\[cut: .*)")  # with -v a cut has blanks for its address
+FRAME = re.compile(r"  (\S.*| {17}\[(?:cut|unverified): .*)")  # with -v a mark has blanks for its address
 DELIMITER = "    --"
 PROCESS = re.compile(r"    (.+) \[(\d+)\]")
 COUNT = re.compile(r"    (\d+)")

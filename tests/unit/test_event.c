@@ -65,6 +65,7 @@ static const struct frame known[] = {
 	  .offset = UINT64_MAX,
 	  .module = "all",
 	  .module_offset = UINT64_MAX },
+	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers" },
 };
 
 static const struct frame_table table = { .frames = (struct frame *)known, .n = ARRAY_SIZE(known) };
@@ -88,6 +89,7 @@ static const struct sample samples[] = {
 	  {},
 	  { 14 } },
 	{ { "9.000000000", HOSTILE, 4194304, 4194305, 255 }, 0, 2, {}, { 12, 13 } },
+	{ { "9.000000001", "chromium", 22, 23, 1 }, 0, 3, {}, { 4, 15, 9 } },
 };
 
 static int to_strbuf(void *context, const char *bytes, size_t n)

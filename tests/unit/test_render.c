@@ -308,6 +308,7 @@ static void no_name_looks_like_a_mark(void **state)
 	(void)state;
 	expect_escaped_name("[unknown]", "\\x5bunknown]");
 	expect_escaped_name("[cut: depth]", "\\x5bcut: depth]");
+	expect_escaped_name("[unverified: frame pointers]", "\\x5bunverified: frame pointers]");
 	expect_escaped_name("[no stack]", "\\x5bno stack]");
 	expect_escaped_name("[libx.so+0x1200]", "\\x5blibx.so+0x1200]");
 	expect_escaped_name("[libx.so]", "\\x5blibx.so]");

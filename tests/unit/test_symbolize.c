@@ -690,16 +690,17 @@ static void the_name_of_a_process_is_its_own_else_the_given_one_else_empty(void 
 	assert_null(user(s, child.pid, 0x1234, false)->name);
 }
 
-static void a_reason_for_a_cut_is_one_frame(void **state)
+static void a_mark_of_one_reason_is_one_frame(void **state)
 {
 	struct symbolizer *s = of(state);
 	char depth[] = "depth";
-	uint32_t number = symbolize_cut(s, "depth");
+	uint32_t number = symbolize_mark(s, FRAME_CUT, "depth");
 
 	assert_int_equal(frame_at(s, number)->kind, FRAME_CUT);
 	expect_name(frame_at(s, number), "depth");
-	assert_int_equal(symbolize_cut(s, depth), number);
-	assert_int_not_equal(symbolize_cut(s, "page not resident"), number);
+	assert_int_equal(symbolize_mark(s, FRAME_CUT, depth), number);
+	assert_int_not_equal(symbolize_mark(s, FRAME_CUT, "page not resident"), number);
+	assert_int_not_equal(symbolize_mark(s, FRAME_UNVERIFIED, "depth"), number);
 }
 
 /* Where the kernel's function @name is, 0 if the kernel does not tell. */
@@ -937,7 +938,7 @@ int main(int argc, char **argv)
 		TEST(a_library_that_is_loaded_later_has_names),
 		TEST(maps_are_read_again_once_per_refresh_only),
 		TEST(the_name_of_a_process_is_its_own_else_the_given_one_else_empty),
-		TEST(a_reason_for_a_cut_is_one_frame),
+		TEST(a_mark_of_one_reason_is_one_frame),
 		TEST(a_kernel_function_has_its_name_or_there_is_a_reason),
 		TEST(a_kernel_address_without_function_has_no_name),
 		TEST(machinery_is_known_by_name_whatever_the_compiler_appended),
