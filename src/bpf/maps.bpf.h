@@ -11,6 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/abi.h"
+#include "bpf/checked.h"
 #include "bpf/kernel.h"
 #include "bpf/tables.h"
 
@@ -94,6 +95,11 @@ struct scratch_slot {
 			    */
 	__u64 word;
 	struct unwind_regs regs;
+	/* Of a step that is checked: the code before the pc, and what was found. */
+	__u64 code[CODE_WORDS + 1];
+	__u64 frames; /* code_frames() of word @frames_at */
+	__u32 frames_at;
+	__u32 is_hidden;
 	struct recent_row recent[RECENT_ROWS];
 	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "bpf/checked.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/rule.bpf.h"
 #include "bpf/walk.bpf.h"
@@ -51,21 +52,6 @@ static __always_inline _Bool is_by_frames(struct unwind_rule rule)
 	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
 }
 
-/* May the instruction before the address that @bytes end at be a call? x86's forms of it. */
-__noinline int may_be_call(__u64 bytes)
-{
-	const __u8 *b = (const __u8 *)&bytes;
-	bool is = b[3] == 0xe8;
-
-	/* call *operand, of 2, 3, 4, 6 or 7 bytes */
-	is |= b[6] == 0xff && (b[7] & 0x38) == 0x10;
-	is |= b[5] == 0xff && (b[6] & 0x38) == 0x10;
-	is |= b[4] == 0xff && (b[5] & 0x38) == 0x10;
-	is |= b[2] == 0xff && (b[3] & 0x38) == 0x10;
-	is |= b[1] == 0xff && (b[2] & 0x38) == 0x10;
-	return is;
-}
-
 /*
  * A return address at which a mapping or, with rows, a function begins, and before which there is
  * no call. It was put there, by the kernel for a return probe, or by makecontext() for its function
@@ -83,7 +69,7 @@ static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 	/* What cannot be read has not been run. */
 	if (bpf_probe_read_user(&before, sizeof(before),
 				(void *)(slot->regs.pc - sizeof(before))) == 0 &&
-	    may_be_call(before))
+	    code_may_be_call(before))
 		return UNWIND_END_NO_ROW;
 	return UNWIND_END_ROOT;
 }
@@ -113,11 +99,34 @@ __noinline int unwind_by_rule(struct scratch_slot *slot)
 	return slot ? unwind_step(&slot->regs, slot->rule, read_user_word, slot) : UNWIND_END_UNFIT;
 }
 
-/* To the caller, whose address is put behind the others. Returns 1 at the end. */
+/* The caller is put behind the others, unless the walk is over (@end). Returns 1 at the end. */
+static __always_inline int put_caller(struct scratch_slot *slot, int end)
+{
+	struct walked *walked = &slot->walked[SIDE_USER];
+	const __u32 n = *(volatile __u32 *)&walked->n;
+
+	if (!end &&
+	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
+		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
+					       : UNWIND_END_NO_MAPPING;
+	if (!end && n >= config.max_user_frames)
+		end = UNWIND_END_DEPTH;
+	if (end) {
+		walked->mark |= end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
+		return 1;
+	}
+	words_of(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
+		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
+	walked->n = n + 1;
+	return 0;
+}
+
+#define NO_ROW_THERE 2
+
+/* To the caller by tables. Returns 1 at the end, NO_ROW_THERE where they tell nothing. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
 	struct walked *walked;
-	__u32 n;
 	int end;
 
 	if (!slot)
@@ -134,21 +143,26 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		walked->n--; /* the trampoline, which nobody called */
 	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window))
 		end = unwind_by_rule(slot);
-	n = *(volatile __u32 *)&walked->n;
-	if (!end &&
-	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
-		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
-					       : UNWIND_END_NO_MAPPING;
-	if (!end && n >= config.max_user_frames)
-		end = UNWIND_END_DEPTH;
-	if (end) {
-		walked->mark = end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
+	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
+}
+
+/* To the caller by what is checked. Called from where unwind_frame() is: calls may be 8 deep. */
+__noinline int unwind_checked(struct scratch_slot *slot)
+{
+	int end;
+
+	if (!slot)
 		return 1;
-	}
-	words_of(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
-		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
-	walked->n = n + 1;
-	return 0;
+	end = find_checked(slot);
+	return put_caller(slot, end ? end : unwind_by_rule(slot));
+}
+
+/* Returns 1 at the end. */
+static __always_inline int unwind_on(struct scratch_slot *slot)
+{
+	int end = unwind_frame(slot);
+
+	return end == NO_ROW_THERE ? unwind_checked(slot) : end;
 }
 
 #define FRAMES_IN_TURN 4 /* of bpf_loop() */
@@ -157,7 +171,7 @@ static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 {
 	(void)turn;
 	for (int i = 0; i < FRAMES_IN_TURN; i++)
-		if (unwind_frame(*slot))
+		if (unwind_on(*slot))
 			return 1;
 	return 0;
 }
@@ -209,6 +223,7 @@ __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
  */
 static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 mark)
 {
+	mark &= STACK_MARK_CUT_BITS;
 	if (mark >= STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
 	    mark <= STACK_MARK_WALK + UNWIND_END_NO_TABLE)
 		return true;
@@ -238,7 +253,7 @@ static __always_inline void unwind_frames(struct scratch_slot *slot)
 	}
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < STACK_WORDS; i++)
-		if (unwind_frame(slot))
+		if (unwind_on(slot))
 			break;
 }
 

@@ -340,7 +340,7 @@ def test_a_32_bit_program():
         result = tool.wait().ok()
     found = {tuple(parts): n for parts, n in read_folded(result.out)}
     called = ("begin", "run", "branch", "hit")
-    assert found == {(BITS32, "[bits32]", "leave"): 1, (BITS32, "[bits32]", *called): 50}, result
+    assert found == {(BITS32, "_start", "leave"): 1, (BITS32, "_start", *called): 50}, result
 
 
 @machine
@@ -380,7 +380,7 @@ def test_the_innermost_of_a_32_bit_program():
         result = tool.wait().ok()
     found = {tuple(parts): n for parts, n in read_folded(result.out)}
     cut = ("[cut: depth]", BITS32, "branch", "hit")
-    assert found == {(BITS32, "[bits32]", "leave"): 1, cut: 50}, result
+    assert found == {(BITS32, "_start", "leave"): 1, cut: 50}, result
 
 
 @machine

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/checked.bpf.h - a step by frame pointer from code that has no row, and the checks that
+ * bpf/checked.h has for it. What passes the weaker ones only is taken, and the stack marked.
+ *
+ * None of this is run for stacks that have rows. Global functions: the verifier looks at each once.
+ */
+#pragma once
+
+#include "bpf/checked.h"
+#include "bpf/rule.bpf.h"
+#include "bpf/walk.bpf.h"
+
+int read_word(struct scratch_slot *slot, __u64 at);
+
+/* Is word @i above the slot's rsp what could be a return address? Then slot->is_hidden is set. */
+__noinline int find_hidden(struct scratch_slot *slot, __u32 i)
+{
+	__u64 word;
+
+	if (!slot)
+		return 1;
+	if (read_word(slot, slot->regs.of[UNWIND_RSP] + i * 8ULL)) {
+		word = slot->word;
+		if (!code_is_address(word, slot->regs.of[UNWIND_RSP]) ||
+		    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(word - 8)) ||
+		    !code_may_be_call(slot->word))
+			return 0;
+	}
+	slot->is_hidden = 1;
+	return 1;
+}
+
+static long hidden_callback(__u64 i, struct scratch_slot **slot)
+{
+	return find_hidden(*slot, (__u32)i) ? 1 : 0;
+}
+
+/* Could there be a return address between rsp and rbp, @n words further up? */
+__noinline int has_hidden(struct scratch_slot *slot, __u32 n)
+{
+	if (!slot || n > PROVEN_FRAME_WORDS)
+		return 1;
+	slot->is_hidden = 0;
+	if (config.has_loop) {
+		bpf_loop(n, hidden_callback, &slot, 0);
+		return (int)slot->is_hidden;
+	}
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < PROVEN_FRAME_WORDS; i++)
+		if (i >= n || find_hidden(slot, i))
+			break;
+	return (int)slot->is_hidden;
+}
+
+/*
+ * Word @i of the slot's code, the last one first. Returns 1 where it is known now whether a frame
+ * is made behind all that a function could end with: then slot->frames is not 0.
+ */
+__noinline int find_frame(struct scratch_slot *slot, __u32 i)
+{
+	__u64 ends;
+
+	if (!slot)
+		return 1;
+	i = (CODE_WORDS - 1 - i) & (CODE_WORDS - 1);
+	ends = code_ends(slot->code[i], slot->code[i + 1]);
+	slot->frames = code_frames(slot->code[i], slot->code[i + 1]);
+	slot->frames_at = i;
+	if (slot->frames > ends)
+		return 1;
+	slot->frames = 0;
+	return ends != 0;
+}
+
+static long frame_callback(__u64 i, struct scratch_slot **slot)
+{
+	return find_frame(*slot, (__u32)i) ? 1 : 0;
+}
+
+/*
+ * Is the pc in a function that has made its frame? @called is what the call before its return
+ * address leads to, 0 where that does not say.
+ */
+__noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
+{
+	__u64 start;
+
+	if (!slot)
+		return 0;
+	start = slot->regs.pc - CODE_BYTES;
+	if (bpf_probe_read_user(slot->code, CODE_BYTES, (void *)start))
+		return 0;
+	slot->code[CODE_WORDS] = 0;
+	if (!slot->regs.is_exact && (__u8)(slot->code[CODE_WORDS - 1] >> 24) == 0xe8)
+		slot->code[CODE_WORDS - 1] &= 0xffffff; /* the call's own bytes mean nothing */
+	if (config.has_loop) {
+		bpf_loop(CODE_WORDS, frame_callback, &slot, 0);
+	} else {
+#pragma clang loop unroll(disable)
+		for (__u32 i = 0; i < CODE_WORDS; i++)
+			if (find_frame(slot, i))
+				break;
+	}
+	return slot->frames && (!called || code_is_frame_of(called - start, slot->frames_at));
+}
+
+/* By the call that leads to @called. See bpf/checked.h. */
+static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
+{
+	const __u64 n_words = (slot->regs.of[UNWIND_RBP] - slot->regs.of[UNWIND_RSP]) / 8;
+
+	return n_words <= PROVEN_FRAME_WORDS && is_in_frame(slot, called) &&
+	       !has_hidden(slot, (__u32)n_words);
+}
+
+/* The call before the return address at @at of the stack into slot->word: its last 8 bytes. */
+static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64 *ret)
+{
+	int end;
+
+	if (!read_word(slot, at))
+		return false;
+	*ret = slot->word;
+	if (*ret < LEAST_CODE)
+		return false;
+	end = known_rule(slot, *ret - 1);
+	if (end && end != UNWIND_END_NO_TABLE && end != UNWIND_END_NO_TABLE_YET)
+		return false;
+	return bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(*ret - 8)) == 0 &&
+	       code_may_be_call(slot->word);
+}
+
+/* The rule of where execution stands, by its instructions. */
+static __always_inline bool find_edge(struct scratch_slot *slot)
+{
+	struct unwind_rule rule;
+	__u64 pc;
+
+	if (slot->regs.known != UNWIND_ALL_KNOWN ||
+	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(slot->regs.pc - 1)))
+		return false;
+	rule = code_edge_rule(slot->word);
+	if (rule.how == UNWIND_NO_ROW ||
+	    !find_call(slot, slot->regs.of[UNWIND_RSP] + (__u64)rule.offset - 8, &pc))
+		return false;
+	slot->rule = rule;
+	return true;
+}
+
+/* The rule for the slot's frame, of which no row tells; or why the walk ends. */
+static __always_inline int find_checked(struct scratch_slot *slot)
+{
+	__u64 bp, pc;
+
+	if (find_edge(slot))
+		return UNWIND_GOES_ON;
+	bp = slot->regs.of[UNWIND_RBP];
+	if (!unwind_is_known(&slot->regs, UNWIND_RBP) || bp % 8 ||
+	    bp - slot->regs.of[UNWIND_RSP] >= UNWIND_LIKELY_STACK_BYTES ||
+	    !find_call(slot, bp + 8, &pc))
+		return UNWIND_END_NO_ROW;
+	if (!is_proven(slot, code_called(pc, slot->word)))
+		slot->walked[SIDE_USER].mark |= STACK_MARK_UNVERIFIED;
+	slot->rule = UNWIND_BY_FRAMES(UNWIND_IS);
+	return UNWIND_GOES_ON;
+}

@@ -1,0 +1,99 @@
+"""Frame pointers in code of which no unwind table tells: a stack is whole and right, or it says that it may not be."""
+
+import re
+import subprocess
+
+import chains_source
+import pytest
+from tool import GETPPID, Tool, read_folded, workload_path
+
+pytestmark = pytest.mark.needs("unwinding")
+
+DWARF = ("--unwind", "dwarf", "-U", "-f")
+UNVERIFIED = "[unverified: frame pointers]"
+N = 20
+
+
+def unrowed():
+    with Tool([*DWARF, GETPPID, "--", workload_path("unrowed"), "--quiet", N]) as tool:
+        result = tool.wait().ok()
+    found = {}
+    for parts, n in read_folded(result.out):
+        assert n == N and (parts[0].startswith("[") or "__libc_start_main" in ";".join(parts)), result
+        found[";".join(parts[parts.index("run") :]) if "run" in parts else ";".join(parts)] = parts[0]
+    return found
+
+
+def test_a_step_that_is_proven_leads_to_a_whole_stack():
+    """By a call of the function, by one through a pointer, and where the function returns already."""
+    found = unrowed()
+    whole = {chain for chain, first in found.items() if not first.startswith("[")}
+    assert whole == {
+        "run;direct;hit",
+        "run;direct_of;direct;hit",
+        "run;pointer;direct;hit",
+        "run;edge_of;edge",
+    }, found
+
+
+def test_a_step_without_proof_is_marked():
+    """Where it happens to be right, and where it leaves a function out that keeps no frame pointer."""
+    found = unrowed()
+    marked = {chain for chain, first in found.items() if first == UNVERIFIED}
+    assert marked == {"run;jump;hit", "run;frameless;hit", "run;behind_endless;hit"}, found
+
+
+def test_what_is_no_frame_pointer_is_not_followed():
+    found = unrowed()
+    assert found.get("[cut: no row];number;hit") == "[cut: no row]", found
+
+
+# --- programs that know their own chains ---
+
+BUILDS = [(number, option) for number in (0, 1) for option in ("-O1", "-O2", "-Os")]
+
+
+def read_truth(out):
+    lines = (re.fullmatch(r"(main\S*) (\d+)", line) for line in out.splitlines())
+    return {line[1]: int(line[2]) for line in lines if line}
+
+
+def chains_of(program, turns):
+    """What the program says, and each stack that has no mark."""
+    with Tool([*DWARF, GETPPID, "--", program, turns, 7]) as tool:
+        result = tool.wait().ok()
+    truth, found, n_all = read_truth(result.out), {}, 0
+    for parts, n in read_folded("".join(re.findall(r"^(?!main).*\n", result.out, re.M))):
+        n_all += n
+        if not parts[0].startswith("["):
+            names = [name for name in parts if name not in ("getppid", "__getppid")]
+            chain = ";".join(names[names.index("main") :]) if "main" in names else ";".join(names)
+            found[chain] = found.get(chain, 0) + n
+    assert result.lost == 0 and n_all == sum(truth.values()), result
+    return truth, found
+
+
+def build(tmp_path, number, *options):
+    source = tmp_path / f"chains{number}.c"
+    source.write_text(chains_source.source(number))
+    program = source.with_suffix("")
+    subprocess.run(["gcc", *chains_source.FLAGS, *options, "-o", program, source], check=True, timeout=120)
+    return program
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("number,option", BUILDS)
+def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
+    """100,000 in all, of functions with and without frame pointers."""
+    truth, found = chains_of(build(tmp_path, number, option), 600)
+    assert sum(truth.values()) > 16000
+    assert {chain: n for chain, n in found.items() if n > truth.get(chain, 0)} == {}
+    assert option == "-O2" or sum(found.values()) > 100
+
+
+@pytest.mark.needs("machine")
+def test_the_chains_are_what_the_programs_say(tmp_path):
+    """By their tables, where they have some."""
+    tables = ("-fasynchronous-unwind-tables", "-O2")
+    truth, found = chains_of(build(tmp_path, 1, *tables), 50)
+    assert found == truth

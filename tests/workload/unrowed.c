@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * unrowed N - getppid() N times below each of some functions of which no unwind table tells, with
+ * frame pointers and without. It must be built with frame pointers.
+ */
+#include "work.h"
+
+static uint64_t n;
+
+/* FUNCTION calls NEXT. They have no CFI, but what calls them has. */
+#define BEGIN(name)                 \
+	"	.pushsection .text\n"     \
+	"	.p2align 4\n"             \
+	"	.globl " #name "\n" \
+	"	.type " #name ", @function\n" #name ":\n"
+#define END(name)                                 \
+	"	.size " #name ", . - " #name "\n" \
+	"	.popsection\n"
+#define WITH_FRAME "	push %rbp\n	mov %rsp, %rbp\n"
+#define CALL(next)                                                                  \
+	"	sub $32, %rsp\n	movq $0, (%rsp)\n	movq $0, 8(%rsp)\n	movq $0, 16(%rsp)\n" \
+	"	movq $0, 24(%rsp)\n	call " #next "\n"
+#define LEAVE "	leave\n	ret\n"
+
+__asm__(BEGIN(direct) WITH_FRAME CALL(hit) LEAVE END(direct));
+__asm__(BEGIN(direct_of) WITH_FRAME CALL(direct) LEAVE END(direct_of));
+__asm__(BEGIN(pointer) WITH_FRAME
+	"	sub $16, %rsp\n	movq $0, (%rsp)\n	movq $0, 8(%rsp)\n"
+	"	lea direct(%rip), %rax\n	call *%rax\n" LEAVE END(pointer));
+/* Execution stands before the last instruction, and rbp is the caller's. */
+__asm__(BEGIN(edge) "	mov $110, %eax\n	syscall\n	ret\n" END(edge));
+__asm__(BEGIN(edge_of) WITH_FRAME CALL(edge) LEAVE END(edge_of));
+
+/* Right, but there is no proof: a jump lies between. */
+__asm__(BEGIN(jump) WITH_FRAME "	jmp 1f\n1:\n" CALL(hit) LEAVE END(jump));
+
+/* Wrong: its caller is left out. It lies behind a function with a frame. */
+__asm__(BEGIN(frameless) CALL(hit) "	add $32, %rsp\n	ret\n" END(frameless));
+__asm__(BEGIN(frameless_of) WITH_FRAME CALL(frameless) LEAVE END(frameless_of));
+
+/* The same where nothing but a call that never returns ends the function before it. */
+__asm__(BEGIN(endless) WITH_FRAME CALL(
+	behind_endless) "	call exit\n"
+			"	.globl behind_endless\n	.type behind_endless, @function\nbehind_endless:\n" CALL(
+				hit) "	add $40, %rsp\n" LEAVE END(endless));
+
+/* No frame pointer at all. */
+__asm__(BEGIN(number) "	push %rbp\n	mov $1, %ebp\n" CALL(
+	hit) "	add $32, %rsp\n	pop %rbp\n	ret\n" END(number));
+
+FRAME void hit(void)
+{
+	GETPPID();
+	STAY();
+}
+
+#define EACH(call)                                                                             \
+	call(direct) call(direct_of) call(pointer) call(edge_of) call(jump) call(frameless_of) \
+		call(endless) call(number)
+#define DECLARE(name) void name(void);
+#define RUN(name) name();
+EACH(DECLARE)
+
+FRAME static void run(void)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		EACH(RUN)
+	}
+	STAY();
+}
+
+int main(int argc, char **argv)
+{
+	argv = work_begin(argc, argv, 1, "N");
+	n = work_number(argv[0]);
+	work_run(run);
+	work_expect("run;direct;hit", n);
+	work_expect("run;direct_of;direct;hit", n);
+	work_expect("run;pointer;direct;hit", n);
+	work_expect("run;edge_of;edge", n);
+	work_expect("run;jump;hit", n);
+	work_expect("run;frameless_of;frameless;hit", n);
+	work_expect("run;endless;behind_endless;hit", n);
+	work_expect("run;number;hit", n);
+}
