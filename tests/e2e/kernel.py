@@ -92,11 +92,6 @@ def has_modules():
     return Path("/tests/modules/loop.ko").exists()
 
 
-def has_speed():
-    """Not emulated: lengths of time mean something."""
-    return "STACKCOUNT_GUEST" not in os.environ
-
-
 def has_function(name):
     return name in _functions()
 
@@ -204,7 +199,6 @@ NEEDS = {
     "modules": has_modules,
     "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
-    "speed": has_speed,
     "unwinding": has_unwinding,
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,

@@ -544,10 +544,31 @@ static bool hits_stop_within(const struct object *o, double limit)
 	return false;
 }
 
+static double seconds_to_detach_one(void)
+{
+	struct target target = USER(second);
+	struct tracing t;
+	struct error e = {};
+
+	assert_int_equal(start(&t, &target, 1,
+			       1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE_EVENT, NULL, &e),
+			 0);
+
+	const double begin = seconds();
+
+	attachment_freep(&t.attachment);
+
+	const double took = seconds() - begin;
+
+	stop(&t);
+	return took;
+}
+
 static void many_events_are_gone_within_seconds(void **state)
 {
 	(void)state;
 	enum { N = 40 };
+	const double one = seconds_to_detach_one();
 	struct target targets[N];
 	struct tracing t;
 	struct error e = {};
@@ -561,14 +582,15 @@ static void many_events_are_gone_within_seconds(void **state)
 	first();
 	assert_int_equal(hits(&t.object), N);
 
-	double begin = seconds();
+	const double begin = seconds();
+
 	attachment_freep(&t.attachment);
-	/* One by one they take 5 s on Linux 6.18. */
-	assert_true(seconds() - begin < 2);
+	/* One by one they take 5 s on Linux 6.18; on a busy machine longer, and so does one. */
+	assert_true(seconds() - begin < 2 + one * N / 2);
 	assert_int_equal(pmu_type("/sys/kernel/rcu_expedited"), 0);
 	/* Whoever holds the rest of them is no child of ours. */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-	assert_true(hits_stop_within(&t.object, 15));
+	assert_true(hits_stop_within(&t.object, 120));
 	stop(&t);
 }
 
