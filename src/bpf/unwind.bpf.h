@@ -86,7 +86,7 @@ static __always_inline int next_rule(struct scratch_slot *slot)
 			slot->rule = UNWIND_AT_ENTRY;
 		return UNWIND_GOES_ON;
 	}
-	if (slot->regs.is_exact)
+	if (slot->regs.is_exact) /* in [uprobes], a probed instruction is executed */
 		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
 	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
 		return end_at_beginning(slot, end);
