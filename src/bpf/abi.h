@@ -240,10 +240,15 @@ struct cpu_pace {
 	__u64 busy_ns; /* since then */
 	__u64 rest_until;
 	__u64 n_rests; /* in a row */
+	/* Since asking bpf_find_vma() raised an interrupt: not again before that time. */
+	__u64 ask_after;
+	__u64 n_raised; /* how often it did, less how often it did not */
 };
 
 #define PACE_WINDOW_NS 20000000ULL
 #define MOST_RESTS 6
+#define ASK_PAUSE_NS 100000ULL /* doubled each time */
+#define MOST_RAISED 13
 
 /* With MODE_CALLS: how a program knows which target was hit. */
 enum target_by {

@@ -93,10 +93,32 @@ __noinline int end_in_interrupt(struct scratch_slot *slot)
 	return 0;
 }
 
-static __always_inline bool is_at_rest(struct scratch_slot *slot, enum hit_kind kind,
+#define FLAG_ALWAYS 2 /* x86's flags: a bit that is set wherever they are known */
+#define FLAG_INTERRUPTS 0x200
+
+/* Are interrupts off? Registers of a function are not always given as a whole. */
+static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
+{
+	__u64 flags;
+
+	if (is_user_hit(kind))
+		return ASK_FREELY;
+	if (is_interrupt(config.hardirq_mask))
+		return ASK_NEVER;
+	if (kind != HIT_KERNEL_FUNCTION)
+		return ASK_WITH_CARE;
+	flags = ((struct pt_regs *)ctx)->flags;
+	if (!(flags & FLAG_ALWAYS))
+		return ASK_WITH_CARE;
+	return flags & FLAG_INTERRUPTS ? ASK_FREELY : ASK_NEVER;
+}
+
+static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind,
 				       bool is_new_kernel)
 {
 	slot->interrupt_ns = 0;
+	if (config.asks_kernel)
+		slot->asking = asking_of(ctx, kind);
 	return is_new_kernel && !is_user_hit(kind) && is_interrupt(config.hardirq_mask) &&
 	       begin_in_interrupt(slot);
 }

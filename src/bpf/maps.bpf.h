@@ -81,6 +81,7 @@ struct scratch_slot {
 	__u64 number;       /* key in 'scratch' */
 	__u64 event;        /* MODE_EVENTS: the number of the one that is being written */
 	__u64 process;      /* MODE_EVENTS: announced last from here */
+	__u64 asking;       /* enum asking */
 	__u64 interrupt_ns; /* when the hit began, if it is one in a hardware interrupt; else 0 */
 	struct stack_key key;
 	struct walked walked[SIDES];
@@ -104,6 +105,9 @@ struct scratch_slot {
 	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];
 };
+
+/* May bpf_find_vma() be asked? See may_ask(). */
+enum asking { ASK_WITH_CARE, ASK_FREELY, ASK_NEVER };
 
 /* One entry a slot: one look-up each, and the verifier takes them for the same. */
 struct {

@@ -208,6 +208,54 @@ __noinline int find_file(struct scratch_slot *slot)
 	return file != NULL;
 }
 
+/*
+ * Where interrupts are off, bpf_find_vma() raises one (irq_work), in which the kernel unlocks the
+ * memory map. Of that interrupt functions may be traced, too: if each hit there asked, and raised
+ * the next one, the CPU would never do anything else. Where it cannot be seen whether interrupts
+ * are off, a pause follows each interrupt that was raised, which doubles.
+ */
+static __always_inline bool may_ask(const struct scratch_slot *slot)
+{
+	const __u32 zero = 0;
+	const struct cpu_pace *p;
+
+	if (slot->asking == ASK_NEVER)
+		return false;
+	if (slot->asking == ASK_FREELY)
+		return true;
+	p = bpf_map_lookup_elem(&pace, &zero);
+	return p && (!p->ask_after || bpf_ktime_get_ns() >= p->ask_after);
+}
+
+static long note_nothing(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	(void)task;
+	(void)vma;
+	(void)context;
+	return 0;
+}
+
+/* It was asked, and gave an answer. If it has raised an interrupt, it is too busy for a second. */
+__noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
+{
+	const __u32 zero = 0;
+	struct cpu_pace *p = bpf_map_lookup_elem(&pace, &zero);
+
+	if (!slot || !p || !config.asks_kernel)
+		return 0;
+	if ((int)bpf_find_vma(bpf_get_current_task_btf(), addr, note_nothing, &slot, 0) != -EBUSY) {
+		slot->asking = ASK_FREELY;
+		if (p->n_raised)
+			p->n_raised--;
+		return 0;
+	}
+	slot->asking = ASK_NEVER;
+	p->ask_after = bpf_ktime_get_ns() + (ASK_PAUSE_NS << (p->n_raised & 15));
+	if (p->n_raised < MOST_RAISED)
+		p->n_raised++;
+	return 0;
+}
+
 /* As find_rule(), by what the kernel itself has mapped there. */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
@@ -220,16 +268,13 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	file->is_asked = 1;
 	file->key = (struct unwind_file_key){};
 	file->is_made = 0;
-	/*
-	 * Where interrupts are off the kernel unlocks the memory map in another interrupt
-	 * (irq_work). Of that one functions may be traced, too: a hit there must not ask for the
-	 * next.
-	 */
-	if (slot->interrupt_ns)
+	if (!may_ask(slot))
 		goto unknown;
 	/* It is not told where the process's memory map is being changed. */
 	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
 		goto unknown;
+	if (slot->asking == ASK_WITH_CARE)
+		learn_from_asking(slot, addr);
 	if (file->is_made) {
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;

@@ -156,7 +156,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
-	if (is_at_rest(slot, kind, is_new_kernel)) {
+	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
 		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
@@ -164,7 +164,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
 		count_row(kind, is_new_kernel, turn, slot);
 	}
-	if (slot->interrupt_ns)
+	if (is_new_kernel && slot->interrupt_ns)
 		end_in_interrupt(slot);
 	release_scratch(slot);
 	return 0;
