@@ -1,0 +1,28 @@
+"""What a hit does may raise an interrupt, whose functions are hit in turn: the machine must go on all the same."""
+
+import re
+
+import pytest
+from tool import STACKCOUNT, IN_GUEST, Tool, read_folded
+
+# The functions of irq_work, of RCU, of what BPF's maps allocate by, and of the timer.
+FUNCTIONS = "|".join(
+    (
+        "irq_work_.*|__irq_work_.*|irq_(enter|exit)(_rcu)?|__irq_exit_rcu",
+        "rcu_(core|gp|sched_clock|report|segcblist|cblist|note|accelerate|qs|is)_.*|rcu_core|call_rcu.*|__call_rcu.*",
+        "bpf_mem_.*|unit_alloc|unit_free|alloc_bulk|free_bulk|kmalloc.*|__kmalloc.*|kfree|__slab_alloc.*|___slab_alloc",
+        "hrtimer_.*|__hrtimer_.*|tick_.*|update_process_times|(scheduler|sched)_tick|run_local_timers|timekeeping_.*",
+    )
+)
+PATIENCE_S = 150 if IN_GUEST else 30
+
+
+@pytest.mark.needs("kprobe.multi")
+def test_functions_of_interrupts_that_a_hit_raises():
+    """Right after an exec, user stacks are walked by what the kernel says is mapped: on 6.12 that never ended."""
+    command = ["sh", "-c", "for i in 1 2 3; do cat /proc/uptime; done"]
+    with Tool(["-f", "-r", f"^({FUNCTIONS})$", "--", *command], program=STACKCOUNT) as tool:
+        result = tool.wait(PATIENCE_S)
+    assert len(re.findall(r"^\d+\.\d+ \d+\.\d+$", result.ok().out, re.M)) == 3
+    rows = [line for line in result.out.splitlines() if not re.fullmatch(r"\d+\.\d+ \d+\.\d+", line)]
+    assert sum(n for _, n in read_folded("\n".join(rows) + "\n")) > 0
