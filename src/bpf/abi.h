@@ -141,6 +141,10 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
 _Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* the mark, and a zero */
 
+/* Pieces of the map "spare": what a thousand deep stacks lack, 3 MiB. */
+#define SPARE_CHUNKS 16384
+#define SPARE_TO_NOTICE (SPARE_CHUNKS / 4)
+
 struct stack_chunk {
 	__u64 words[CHUNK_WORDS];
 };
@@ -213,7 +217,8 @@ struct trace_state {
 	__u64 is_noticed;  /* NOTICE_FILLING was sent */
 	__u64 is_asleep;   /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
 	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent */
-	__u64 pad1[8];
+	__u64 n_spare;     /* of @n_chunks those in the map 'spare' */
+	__u64 pad1[7];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
 	/* With unwind tables: how often places for mappings were found, or all has gone (exec), by

@@ -164,6 +164,17 @@ struct {
 	__array(values, struct stacks_map);
 } more_stacks SEC(".maps");
 
+/*
+ * Pieces that are there from the beginning. With interrupts off the kernel's allocator gives what
+ * it has at hand on the CPU, 32 to 96 elements, and a deep stack has 65 pieces.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u64);
+	__type(value, struct stack_chunk);
+} spare SEC(".maps");
+
 /* Entry call_index(). User space maps it, and adds up. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

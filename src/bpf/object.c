@@ -195,6 +195,8 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.stacks, chunks, features);
 	allocate_on_demand(bpf_map__inner_map(s->maps.more_counts), features);
 	allocate_on_demand(bpf_map__inner_map(s->maps.more_stacks), features);
+	size_array(s->maps.spare,
+		   features->on_demand_maps && options->max_chunks > 1 ? SPARE_CHUNKS : 1);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
 	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
 	if (options->config.mode == MODE_CALLS)

@@ -19,6 +19,8 @@ int object_stacks_fd(const struct object *o, unsigned level)
 {
 	const struct level_map *more = &o->level[LEVEL_STACKS];
 
+	if (level == SPARE_LEVEL)
+		return bpf_map__fd(o->skeleton->maps.spare);
 	return level ? __atomic_load_n(&more->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(more->like);
 }
 

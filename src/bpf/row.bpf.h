@@ -154,12 +154,30 @@ static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __
 	return err == -EEXIST ? 0 : err;
 }
 
+/* Piece @i where the kernel's allocator had nothing at hand. As store_words(). */
+static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __u32 i)
+{
+	const __u64 *words = piece_of(slot, side, i);
+	const __u64 key = hash_of(slot, side) | i;
+	const int err = add_to_map(&spare, &key, words);
+
+	if (err)
+		return err == -EEXIST ? 0 : -ENOMEM;
+	__sync_fetch_and_add(&trace_state.n_chunks, 1);
+	__sync_fetch_and_add(&trace_state.n_spare, 1);
+	return 0;
+}
+
 /* A global function. By number: 6.1's maps take no values from a pointer argument. */
 __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+	int err;
 
-	return slot ? store_words(slot, side, i) : 0;
+	if (!slot)
+		return 0;
+	err = store_words(slot, side, i);
+	return err == -ENOMEM ? store_spare(slot, side, i) : err;
 }
 
 struct storing {
@@ -200,7 +218,8 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 	int err = 0;
 
 	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
-	    (more && bpf_map_lookup_elem(more, &last)))
+	    (more && bpf_map_lookup_elem(more, &last)) ||
+	    (is_new_kernel && bpf_map_lookup_elem(&spare, &last)))
 		return 0;
 	if (!has_room_for(n))
 		return -E2BIG;
@@ -319,7 +338,8 @@ static __always_inline bool is_recent(const struct recent_row *recent, const str
 static __always_inline bool is_filling(__u32 g)
 {
 	return *(volatile __u64 *)&trace_state.n_rows[g & 1] >= config.rows_to_notice ||
-	       *(volatile __u64 *)&trace_state.n_chunks >= config.chunks_to_notice;
+	       *(volatile __u64 *)&trace_state.n_chunks >= config.chunks_to_notice ||
+	       *(volatile __u64 *)&trace_state.n_spare >= SPARE_TO_NOTICE;
 }
 
 static __always_inline void tell_if_filling(__u32 g)

@@ -48,7 +48,7 @@ void stacks_drop_old(struct stacks *s)
 /* Read piece @key of a stack; false where the kernel does not have it. */
 static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUNK_WORDS])
 {
-	for (unsigned level = 0; level < LEVELS; level++) {
+	for (unsigned level = 0; level < STACK_LEVELS; level++) {
 		int fd = object_stacks_fd(s->object, level);
 
 		if (fd >= 0 && bpf_map_lookup_elem(fd, &key, words) == 0)
@@ -57,9 +57,13 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
-static void add_to_chunks(const struct stacks *s, int64_t n)
+static void take_from_chunks(const struct stacks *s, int fd, uint64_t n)
 {
-	(void)__atomic_fetch_add(&object_state(s->object)->n_chunks, (uint64_t)n, __ATOMIC_RELAXED);
+	struct trace_state *state = object_state(s->object);
+
+	(void)__atomic_fetch_sub(&state->n_chunks, n, __ATOMIC_RELAXED);
+	if (fd == object_stacks_fd(s->object, SPARE_LEVEL))
+		(void)__atomic_fetch_sub(&state->n_spare, n, __ATOMIC_RELAXED);
 }
 
 /* In one call, which stops at one that is not there; only we delete. Returns how many were. */
@@ -67,7 +71,7 @@ static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *ke
 {
 	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
 		return 0;
-	add_to_chunks(s, -(int64_t)n);
+	take_from_chunks(s, fd, n);
 	return n;
 }
 
@@ -75,7 +79,7 @@ static bool drop_chunk(const struct stacks *s, uint64_t key)
 {
 	uint32_t n = 0;
 
-	for (unsigned level = 0; level < LEVELS; level++)
+	for (unsigned level = 0; level < STACK_LEVELS; level++)
 		n += delete_chunks(s, object_stacks_fd(s->object, level), &key, 1);
 	return n > 0;
 }
@@ -151,6 +155,12 @@ bool stacks_are_many(const struct stacks *s)
 	       s->max_chunks / 2;
 }
 
+bool stacks_spare_is_used(const struct stacks *s)
+{
+	return __atomic_load_n(&object_state(s->object)->n_spare, __ATOMIC_RELAXED) >=
+	       SPARE_TO_NOTICE;
+}
+
 /* Delete those that are known here. */
 static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 {
@@ -169,21 +179,21 @@ static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
 	(void)delete_chunks(context, fd, b->keys, n);
 }
 
-static int forget(struct stacks *s, batch_take *take, struct error *e)
+static int forget(struct stacks *s, unsigned from_level, batch_take *take, struct error *e)
 {
 	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
 					       .value_size = sizeof(struct stack_chunk) };
 	const struct batch_walk walk = { bpf_map_lookup_batch, take, s };
 	int err = 0;
 
-	for (unsigned level = 0; level < LEVELS && !err; level++)
+	for (unsigned level = from_level; level < STACK_LEVELS && !err; level++)
 		err = batch_each(object_stacks_fd(s->object, level), &b, &walk, e);
 	return err;
 }
 
 int stacks_forget(struct stacks *s, struct error *e)
 {
-	return forget(s, forget_known, e);
+	return forget(s, stacks_are_many(s) ? 0 : SPARE_LEVEL, forget_known, e);
 }
 
 int stacks_forget_all(struct stacks *s, struct error *e)
@@ -191,5 +201,5 @@ int stacks_forget_all(struct stacks *s, struct error *e)
 	stacks_fini(s);
 	s->tree = (struct tree){};
 	s->known = (struct u64_map){};
-	return forget(s, forget_each, e);
+	return forget(s, 0, forget_each, e);
 }

@@ -329,13 +329,18 @@ static int settle(struct store *s, bool is_counting, struct error *e)
 	return err;
 }
 
+static bool must_forget(const struct store *s)
+{
+	return stacks_are_many(&s->stacks) || stacks_spare_is_used(&s->stacks);
+}
+
 int store_rotate(struct store *s, struct error *e)
 {
 	int err = turn(s, e);
 
-	if (!err && (stacks_are_many(&s->stacks) || pending_bytes(s) > s->budget.user_bytes / 2))
+	if (!err && (must_forget(s) || pending_bytes(s) > s->budget.user_bytes / 2))
 		err = settle(s, true, e);
-	if (!err && stacks_are_many(&s->stacks))
+	if (!err && must_forget(s))
 		err = stacks_forget(&s->stacks, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;

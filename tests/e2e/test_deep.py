@@ -1,6 +1,7 @@
 """User stacks of any depth: whole up to 1,024 frames, each of them the right one, and marked
 where more are missing. Kernels without bpf_loop() keep 127."""
 
+import os
 import re
 import signal
 from collections import Counter
@@ -236,3 +237,16 @@ def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
     counts = check_each(read_folded(result.out), outer, 1000)
     assert counts == dict.fromkeys(range(130), 1), result.err
     assert re.search(rf"Lost {n - 130} hits: {n - 130} no room in the kernel", result.err), result.err
+
+
+@needs_deep
+def test_deep_stacks_with_interrupts_off_have_memory():
+    """More pieces at a time than the kernel's allocator has at hand; fewer than are there from the
+    beginning."""
+    command = [workload_path("ladder"), "1000", "200", "1"]
+    arguments = ["--unwind", "fp", "-U", "-f", "t:sched:sched_switch", "--", *command]
+    with Tool(arguments, env={**os.environ, "LADDER_SLEEPS": "1"}) as tool:
+        result = tool.wait()
+    stacks = [stack for stack, _ in read_folded(result.ok().out) if stack[-1] == "hit"]
+    assert result.lost == 0
+    assert len({number_of(stack) for stack in stacks}) == 200

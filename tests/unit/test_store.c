@@ -25,7 +25,7 @@
 /* Stands in for bpf/object.c. */
 struct object {
 	struct trace_state state;
-	int counts[2][LEVELS], stacks[LEVELS], lost;
+	int counts[2][LEVELS], stacks[STACK_LEVELS], lost;
 	uint64_t hot[2 * N_CPUS * N_HOT];
 	int n_waits;
 };
@@ -121,6 +121,8 @@ static void make_object(struct object *o)
 		o->stacks[level] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
 					    sizeof(struct stack_chunk), n);
 	}
+	o->stacks[SPARE_LEVEL] = make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t),
+					  sizeof(struct stack_chunk), SPARE_CHUNKS);
 	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
 }
 
@@ -131,6 +133,7 @@ static void close_object(struct object *o)
 		cleanup_close_fd(&o->counts[1][level]);
 		cleanup_close_fd(&o->stacks[level]);
 	}
+	cleanup_close_fd(&o->stacks[SPARE_LEVEL]);
 	cleanup_close_fd(&o->lost);
 }
 
@@ -342,6 +345,57 @@ static void known_stacks_make_room_and_stay_known(void **state)
 	rotate(s);
 	assert_int_equal(count_of(s, old, 2 * CHUNK_WORDS + 1), 11);
 	assert_int_equal(count_of(s, late, 1), 20);
+	close_object(&o);
+}
+
+/* Of this stack's pieces those from @first on; the others the allocator had memory for. */
+static void move_to_spare(struct object *o, uint64_t hash, size_t n, uint64_t first)
+{
+	for (uint64_t i = first; i * CHUNK_WORDS <= n; i++) {
+		const uint64_t key = hash | i;
+		uint64_t words[CHUNK_WORDS];
+		const int level = bpf_map_lookup_elem(o->stacks[0], &key, words) ? 1 : 0;
+
+		assert_int_equal(bpf_map_lookup_elem(o->stacks[level], &key, words), 0);
+		assert_int_equal(bpf_map_delete_elem(o->stacks[level], &key), 0);
+		assert_int_equal(bpf_map_update_elem(o->stacks[SPARE_LEVEL], &key, words, BPF_ANY),
+				 0);
+		o->state.n_spare++;
+	}
+}
+
+/* Stacks that partly lie in the spare map are whole, and it is emptied before it is full. */
+static void what_had_no_memory_at_hand_is_read_and_makes_room(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+
+	(void)state;
+	budget.max_chunks = 1 << 20;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i <= 50; i++) {
+		const uint64_t hash = put_stack(&o, i, 1000);
+
+		put_row(&o, 0, hash, i, 0);
+		move_to_spare(&o, hash, 1000, i);
+	}
+	assert_in_range(o.state.n_spare, 1, SPARE_TO_NOTICE - 1);
+	rotate(s);
+	assert_true(o.state.n_spare > 0); /* there is room enough */
+	for (uint64_t i = 51; i <= 100; i++) {
+		const uint64_t hash = put_stack(&o, i, 1000);
+
+		put_row(&o, 0, hash, i, 0);
+		move_to_spare(&o, hash, 1000, 0);
+	}
+	assert_true(o.state.n_spare >= SPARE_TO_NOTICE);
+	rotate(s);
+	assert_int_equal(o.state.n_spare, 0);
+	for (uint64_t i = 1; i <= 100; i++)
+		assert_int_equal(count_of(s, STACK_HASH(i << 8), 1000), i);
 	close_object(&o);
 }
 
@@ -564,6 +618,7 @@ int main(void)
 		cmocka_unit_test(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole),
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
 		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
+		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
 	};

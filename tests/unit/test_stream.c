@@ -25,7 +25,7 @@ struct object {
 	struct trace_state state;
 	struct event_ring rings[N_CPUS];
 	struct stream_event events[N_CPUS * N_EVENTS];
-	int stacks[LEVELS], lost;
+	int stacks[STACK_LEVELS], lost;
 	void (*while_waiting)(struct object *o); /* what programs still did */
 };
 
@@ -118,7 +118,7 @@ static struct object *make_object(void)
 	assert_non_null(o);
 	o->stacks[0] =
 		make_map(BPF_MAP_TYPE_HASH, sizeof(uint64_t), sizeof(struct stack_chunk), FIRST);
-	o->stacks[1] = -1;
+	o->stacks[1] = o->stacks[SPARE_LEVEL] = -1;
 	o->lost = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, LOST_IN_KERNEL);
 	return o;
 }

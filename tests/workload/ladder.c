@@ -2,21 +2,29 @@
  * ladder DEPTH D T - getppid() below DEPTH frames, through D distinct stacks (at most 2^16), T
  * times each. Level 0 is the innermost: on the 16 lowest levels the bits of a stack's number
  * choose between zero() and one(), on the others bits that look random, by the level's number.
+ * With LADDER_SLEEPS in the environment each hit sleeps for a moment, too.
  * So a reader can tell which stack it is, and each part of it that is missing, twice there or in
  * another's place.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "work.h"
 
 enum { LEVELS = 16, DEEPEST = 10000 };
 
 static uint64_t depth, n_stacks, n_times;
+static int sleeps; /* with LADDER_SLEEPS in the environment: hit() leaves the CPU, too */
 
 FRAME static void hit(void)
 {
+	const struct timespec moment = { .tv_nsec = 1 };
+
 	GETPPID();
+	if (sleeps)
+		raw_syscall3(SYS_nanosleep, (long)&moment, 0, 0);
 	STAY();
 }
 
@@ -69,6 +77,7 @@ int main(int argc, char **argv)
 	depth = work_number(argv[0]);
 	n_stacks = work_number(argv[1]);
 	n_times = work_number(argv[2]);
+	sleeps = getenv("LADDER_SLEEPS") != NULL;
 	if (depth < LEVELS || depth > DEEPEST || n_stacks > 1U << LEVELS)
 		exit(2);
 	work_run(run);
