@@ -18,6 +18,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
 		[LOSS_AT_REST] = "in interrupts that left the CPU no time for anything else",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
+		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
 	};

@@ -16,6 +16,7 @@ enum loss {
 	LOSS_IN_PAUSE,
 	LOSS_AT_REST,
 	LOSS_BUDGET,    /* our own memory, --max-memory */
+	LOSS_UNPRINTED, /* when a signal asked for the end */
 	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,    /* the kernel missed the probe */
 	LOSS_N,
@@ -34,7 +35,8 @@ struct losses {
 	uint64_t recursion_now, recursion_before;
 };
 
-/* Those since the last losses_told(), by enum loss; LOSS_MISSED is 0: the attachment knows. */
+/* Those since the last losses_told(), by enum loss; LOSS_MISSED is 0: the attachment knows. So
+ * is LOSS_UNPRINTED, which who prints knows. */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 
 /* Hits of our own process, which were left out: not lost. Since the programs were loaded. */

@@ -43,6 +43,13 @@ static bool is_second_signal(struct output *o)
 	return was_asked;
 }
 
+bool output_must_end(struct output *o)
+{
+	if (!o->must_end)
+		(void)is_second_signal(o);
+	return o->must_end;
+}
+
 /* What poll(2) calls writable takes *@n bytes without waiting. */
 static int wait_for_reader(struct output *o, size_t *n)
 {

@@ -21,6 +21,9 @@ struct output {
 	void *context; /* of both */
 };
 
+/* For who prints for long: has a signal asked for the end by now? */
+bool output_must_end(struct output *o);
+
 /* @waiter is lent. */
 void output_init(struct output *o, struct waiter *waiter);
 

@@ -23,6 +23,12 @@
 #define READ_MS 2
 #define EMPTY_READS 16
 
+/* After so many events, and so long, a signal is looked for; from then on they are printed so long.
+ */
+#define LOOK_EACH 64
+#define LOOK_NS (NS_PER_S / 50)
+#define LAST_NS (NS_PER_S / 4)
+
 /* A smaller difference is no step of the time of day. */
 #define STEP_NS 1000000
 
@@ -57,6 +63,11 @@ struct stacksnoop {
 	uint64_t n_told;          /* losses */
 	uint64_t n_events;        /* printed, or put where that will be done from */
 	uint64_t n_written;       /* of these, surely printed */
+	unsigned n_unlooked;      /* events since we looked for a signal */
+	uint64_t looked_at;       /* when */
+	uint64_t end_by;          /* 0: none has come */
+	bool is_too_late;         /* for what is not printed yet */
+	uint64_t n_unprinted;     /* events */
 	unsigned n_empty_reads;
 	bool is_awake;
 	bool is_filling;
@@ -204,6 +215,7 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 	if (is_new || is_old(t, template, event)) {
 		make_template(t, opt, event, template);
 		template->growth = template->is_unsure ? growth_at(t, event) : 0;
+		t->n_unlooked = LOOK_EACH; /* that may have taken long */
 	}
 	return template;
 }
@@ -259,6 +271,28 @@ static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 	return at;
 }
 
+/*
+ * What has been taken may be seconds of printing and, with --lines, of reading. So signals are
+ * looked for meanwhile, and what is not printed soon after one is lost: not to be waited for.
+ */
+static bool is_too_late(struct run *r)
+{
+	struct stacksnoop *t = r->own;
+	uint64_t now;
+
+	if (t->is_too_late || ++t->n_unlooked < LOOK_EACH)
+		return t->is_too_late;
+	t->n_unlooked = 0;
+	now = clock_ns(CLOCK_MONOTONIC);
+	if (t->end_by) {
+		t->is_too_late = now > t->end_by;
+	} else if (r->output.must_end || now > t->looked_at + LOOK_NS) {
+		t->looked_at = now;
+		t->end_by = output_must_end(&r->output) ? now + LAST_NS : 0;
+	}
+	return t->is_too_late;
+}
+
 static int take_event(void *context, const struct stream_event *event, uint32_t cpu)
 {
 	struct run *r = context;
@@ -273,6 +307,10 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 	/* Old kernels may count one more on each CPU (is_below_limit() of bpf/filter.bpf.h). */
 	if (r->opt->max_events && t->n_events == r->opt->max_events)
 		return 0;
+	if (is_too_late(r)) {
+		t->n_unprinted++;
+		return 0;
+	}
 	n_before = t->writer->n;
 	t->n_events++;
 	template = find_template(t, r->opt, event);
@@ -339,6 +377,7 @@ static void give_up(struct run *r)
 		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
 	log_warn("%" PRIu64 " events are not printed, or the last of them in part", n);
 	run_losses(r, stream_losses(t->stream), losses);
+	losses[LOSS_UNPRINTED] = t->n_unprinted;
 	if (output_losses(&r->output, losses, true, &e))
 		log_warn("%s", e.text);
 }
@@ -497,7 +536,7 @@ static int on_wake(struct run *r, struct error *e)
 	struct stacksnoop *t = r->own;
 	int err = read_events(r, false, e);
 
-	if (!err)
+	if (!err && !r->output.must_end)
 		err = make_room(r, e);
 	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
 	if (t->is_awake && t->n_empty_reads > EMPTY_READS)
@@ -521,6 +560,7 @@ static int report(struct run *r, struct error *e)
 	if (err)
 		return err;
 	run_losses(r, stream_losses(t->stream), losses);
+	losses[LOSS_UNPRINTED] = t->n_unprinted;
 	return output_losses(&r->output, losses, true, e);
 }
 

@@ -2,6 +2,7 @@
 reason, and told; the traced program is never held up. And what is wrong in the classic stacksnoop, by
 its number."""
 
+import os
 import re
 import signal
 import subprocess
@@ -121,8 +122,29 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
 
 
 @pytest.mark.needs("machine")
+def test_what_a_signal_leaves_no_time_for_is_told(workload):
+    """The reader takes longer for what had come than is waited for."""
+    work = workload("syscalls", "getppid", 20_000, 0)
+    read = b""
+    with snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
+        tool.wait_live()
+        expected = work.run()
+        tool.wait_idle()  # the pipe is full, and more waits
+        tool.send(signal.SIGINT)
+        for _ in range(4):
+            read += os.read(tool.process.stdout.fileno(), 1 << 16)
+            time.sleep(0.2)
+        tool.read_now()
+        result = tool.wait()
+    found, _ = folded_chains(read.decode() + result.ok().out)
+    unprinted = re.search(r"(\d+) not printed before a signal ended the run", result.err)
+    assert unprinted and int(unprinted[1]) > 0, result
+    check_sum(result, found, expected)
+
+
+@pytest.mark.needs("machine")
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
-    """The signal comes while nobody reads."""
+    """Or it is told. The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
     with snoop(*args, reads_later=True) as tool:
