@@ -6,9 +6,10 @@ as on this machine. The last line per kernel is its sum:
 
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
-What the tests that failed printed stands above it. What each printed, its JUnit file and its console
-are left in build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a
-copy of build/ and tests/). --jobs guests run at once, and one more after a SIGUSR1.
+What the tests that failed printed stands above it. What each printed (with the second in which it
+did), its JUnit file and its console are left in build/vm/KERNEL/. --command runs that in place of the
+tests (bash, as root, in /tests: a copy of build/ and tests/). --jobs guests run at once, and one more
+after a SIGUSR1.
 """
 
 import argparse
@@ -83,7 +84,7 @@ def run_kernel(name, args):
         with Guest(name, stage) as guest, open(out / "output.txt", "w") as output:
 
             def sink(line):
-                output.write(line)
+                output.write(f"{time.monotonic() - begin:6.1f} {line}")
                 output.flush()
                 if args.command or args.verbose or re.search(r"FAILED|ERROR", line):
                     print(f"{name}: {line.rstrip()}", flush=True)
