@@ -114,9 +114,14 @@ static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 	       !has_hidden(slot, (__u32)n_words);
 }
 
-/* The call before the return address at @at of the stack into slot->word: its last 8 bytes. */
+/*
+ * The last 8 bytes of the call before the return address *@ret, at @at of the stack, into
+ * slot->word. 0: nobody called, makecontext() or what begins a fiber has put it there: see
+ * end_at_beginning().
+ */
 static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64 *ret)
 {
+	bool is_gap, is_root;
 	int end;
 
 	if (!read_word(slot, at))
@@ -127,41 +132,45 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 	end = known_rule(slot, *ret - 1);
 	if (end && end != UNWIND_END_NO_TABLE && end != UNWIND_END_NO_TABLE_YET)
 		return false;
-	return bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(*ret - 8)) == 0 &&
-	       code_may_be_call(slot->word);
+	is_gap = !end && slot->rule.how == UNWIND_NO_ROW;
+	is_root = !end && slot->rule.how == UNWIND_OUTERMOST;
+	if (bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(*ret - 8)))
+		return false;
+	if (code_may_be_call(slot->word))
+		return true;
+	is_gap = is_gap && !known_rule(slot, *ret) && slot->rule.how != UNWIND_NO_ROW;
+	slot->word = 0;
+	return is_gap || is_root;
 }
 
-/* The rule of where execution stands, by its instructions. */
-static __always_inline bool find_edge(struct scratch_slot *slot)
+/* What instructions say where execution stands; UNWIND_NO_ROW: nothing. */
+static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 {
-	struct unwind_rule rule;
-	__u64 pc;
-
 	if (slot->regs.known != UNWIND_ALL_KNOWN ||
 	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(slot->regs.pc - 1)))
-		return false;
-	rule = code_edge_rule(slot->word);
-	if (rule.how == UNWIND_NO_ROW ||
-	    !find_call(slot, slot->regs.of[UNWIND_RSP] + (__u64)rule.offset - 8, &pc))
-		return false;
-	slot->rule = rule;
-	return true;
+		return (struct unwind_rule){};
+	return code_edge_rule(slot->word);
 }
 
 /* The rule for the slot's frame, of which no row tells; or why the walk ends. */
 static __always_inline int find_checked(struct scratch_slot *slot)
 {
-	__u64 bp, pc;
+	const __u64 sp = slot->regs.of[UNWIND_RSP];
+	const __u64 bp = slot->regs.of[UNWIND_RBP];
+	struct unwind_rule rule = edge_rule(slot);
+	const bool is_edge = rule.how != UNWIND_NO_ROW;
+	__u64 pc;
 
-	if (find_edge(slot))
-		return UNWIND_GOES_ON;
-	bp = slot->regs.of[UNWIND_RBP];
-	if (!unwind_is_known(&slot->regs, UNWIND_RBP) || bp % 8 ||
-	    bp - slot->regs.of[UNWIND_RSP] >= UNWIND_LIKELY_STACK_BYTES ||
-	    !find_call(slot, bp + 8, &pc))
+	if (!is_edge) {
+		rule = UNWIND_BY_FRAMES(UNWIND_IS);
+		if (!unwind_is_known(&slot->regs, UNWIND_RBP) || bp % 8 ||
+		    bp - sp >= UNWIND_LIKELY_STACK_BYTES)
+			return UNWIND_END_NO_ROW;
+	}
+	if (!find_call(slot, (is_edge ? sp : bp) + (__u64)rule.offset - 8, &pc))
 		return UNWIND_END_NO_ROW;
-	if (!is_proven(slot, code_called(pc, slot->word)))
+	if (!is_edge && !is_proven(slot, code_called(pc, slot->word)))
 		slot->walked[SIDE_USER].mark |= STACK_MARK_UNVERIFIED;
-	slot->rule = UNWIND_BY_FRAMES(UNWIND_IS);
+	slot->rule = rule;
 	return UNWIND_GOES_ON;
 }

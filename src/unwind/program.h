@@ -71,7 +71,7 @@ bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, 
 /* Its CIE. */
 void cfi_signal_cie(struct cfi_cie *ret);
 
-#define CFI_MAX_ROOTS 2
+#define CFI_MAX_ROOTS 3
 
 /* Where a program or a thread begins, if no entry is about it. Returns how many places there are.
  */

@@ -17,6 +17,7 @@
  *
  *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
  *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
+ *	push %rbp;  jmp *%rbx;  xor %rdi, %rdi;  call             a fiber of boost's
  *
  * And shortly before where a thread begins, what makes it. The parent is within clone() there, the
  * child on a stack of its own; no entry could say both, so libcs have none:
@@ -194,11 +195,13 @@ size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t
 		      struct cfi_stubs ret[CFI_MAX_ROOTS])
 {
 	static const struct code thread = { "\x31\xed\x5f\x41\xff\xd1", 6 };
+	static const struct code fiber = { "\x55\xff\xe3\x48\x31\xff\xe8", 7 };
 	size_t n_found = 0;
 
 	n_found += find_entry(im, fdes, n, &ret[n_found]);
 	if (find_in_gaps(im, fdes, n, &thread, &ret[n_found]))
 		add_exit(im, &ret[n_found++]);
+	n_found += find_in_gaps(im, fdes, n, &fiber, &ret[n_found]);
 	for (size_t i = 0; i < n_found; i++) {
 		ret[i].program = root_initial;
 		ret[i].program_bytes = 0;

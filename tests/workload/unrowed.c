@@ -48,6 +48,18 @@ __asm__(BEGIN(endless) WITH_FRAME CALL(
 __asm__(BEGIN(number) "	push %rbp\n	mov $1, %ebp\n" CALL(
 	hit) "	add $32, %rsp\n	pop %rbp\n	ret\n" END(number));
 
+/* As boost's make_fcontext() begins a fiber, which returns to the next instruction. */
+static uint64_t room[1024] __attribute__((used));
+__asm__(BEGIN(fiber) "	.skip 64, 0x90\nfiber_jump:\n	push %rbp\n	jmp *%rbx\n"
+		     "fiber_end:\n	xor %rdi, %rdi\n	call _exit\n	hlt\n" END(fiber));
+__asm__(BEGIN(in_fiber) WITH_FRAME CALL(
+	hit) "	mov %r12, %rsp\n	pop %r12\n	pop %rbx\n	pop %rbp\n"
+	     "	ret\n" END(in_fiber));
+__asm__(BEGIN(
+	switched) "	push %rbp\n	push %rbx\n	push %r12\n	mov %rsp, %r12\n"
+		  "	lea room+8192(%rip), %rsp\n	lea fiber_end(%rip), %rbp\n	lea in_fiber(%rip), %rbx\n"
+		  "	jmp fiber_jump\n" END(switched));
+
 FRAME void hit(void)
 {
 	GETPPID();
@@ -56,7 +68,7 @@ FRAME void hit(void)
 
 #define EACH(call)                                                                             \
 	call(direct) call(direct_of) call(pointer) call(edge_of) call(jump) call(frameless_of) \
-		call(endless) call(number)
+		call(endless) call(number) call(switched)
 #define DECLARE(name) void name(void);
 #define RUN(name) name();
 EACH(DECLARE)
@@ -82,4 +94,5 @@ int main(int argc, char **argv)
 	work_expect("run;frameless_of;frameless;hit", n);
 	work_expect("run;endless;behind_endless;hit", n);
 	work_expect("run;number;hit", n);
+	work_expect_at("fiber;in_fiber;hit", n);
 }
