@@ -337,13 +337,15 @@ struct trace_config {
 	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */
 	__u32 asks_kernel;       /* with @unwind: what is mapped is found by bpf_find_vma() */
-	__u32 never;             /* 0 */
-	__u32 no_recent_rules;   /* each frame's rule is looked up: what they bring is measured */
-	__u32 own_tgid;          /* leave out hits of this process, our own; 0: leave out none */
-	__u32 hardirq_mask;      /* bits of the kernel's preempt_count; 0: it cannot be read */
+	__u32 asks_with_care;    /* tracepoints: of some, one may raise the next. See may_ask() */
+	__u32 pad;
+	__u32 never;           /* 0 */
+	__u32 no_recent_rules; /* each frame's rule is looked up: what they bring is measured */
+	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
+	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
 	struct vma_offsets vma; /* with @unwind: where the kernel has what it is asked for */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 104 + 56 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 56 + MAX_CPUS / 8, "abi");

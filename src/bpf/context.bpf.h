@@ -106,7 +106,7 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 	if (is_interrupt(config.hardirq_mask))
 		return ASK_NEVER;
 	if (kind != HIT_KERNEL_FUNCTION)
-		return ASK_WITH_CARE;
+		return config.asks_with_care ? ASK_WITH_CARE : ASK_FREELY;
 	flags = ((struct pt_regs *)ctx)->flags;
 	if (!(flags & FLAG_ALWAYS))
 		return ASK_WITH_CARE;

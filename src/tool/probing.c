@@ -77,6 +77,16 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 	return err;
 }
 
+/* Are there tracepoints in the interrupts themselves that a program can raise (irq_work)? */
+static bool has_vectors(const struct target_list *targets)
+{
+	for (size_t i = 0; i < targets->n; i++)
+		if (targets->targets[i].kind == TARGET_TRACEPOINT &&
+		    strncmp(targets->targets[i].name, "irq_vectors:", 12) == 0)
+			return true;
+	return false;
+}
+
 int probing_load(struct run *r, struct error *e)
 {
 	struct object_options options;
@@ -98,6 +108,7 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	setup_following(&setup, &options);
+	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	err = load(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
