@@ -1,8 +1,11 @@
 #include "tool/follow.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -22,6 +25,33 @@ struct follower {
 	bool has_lost; /* so many, or an unknown number */
 };
 
+/*
+ * What is opened later, timers among it, is needed; records of processes can be done without. So
+ * they are opened while as many descriptors are taken as will be, and leave these.
+ */
+#define FILES_TO_COME 10
+
+static int open_records(const struct run *r, const struct sideband_options *options,
+			struct sideband **ret, struct error *e)
+{
+	int reserve[FILES_TO_COME];
+	int n = 0, err = 0;
+
+	while (!err && n < FILES_TO_COME) {
+		reserve[n] = fcntl(r->waiter.epoll, F_DUPFD_CLOEXEC, 0);
+		if (reserve[n] < 0)
+			err = error_set(e, -EMFILE,
+					"follow processes: too many open files (see ulimit -Hn)");
+		else
+			n++;
+	}
+	if (!err)
+		err = sideband_open(options, ret, e);
+	while (n > 0)
+		(void)close(reserve[--n]);
+	return err;
+}
+
 int follower_open(struct run *r, struct follower **ret, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
@@ -32,7 +62,7 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 	if (host_tracepoint_id(r->host, "task", "task_newtask", &options.birth, e))
 		log_debug("%s", e->text);
 
-	int err = sideband_open(&options, &f->sideband, e);
+	int err = open_records(r, &options, &f->sideband, e);
 
 	if (err) {
 		free(f);

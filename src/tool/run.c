@@ -361,18 +361,24 @@ static void ask_for_files(void)
 	}
 }
 
-/* The programs' maps alone are so many descriptors. */
-#define FEWEST_FILES 36
+/*
+ * Programs, their maps, one probe and what is waited for are so many descriptors; with a command
+ * those of what follows it, too. Records of processes are left out where there are no more
+ * (follow.c).
+ */
+#define FEWEST_FILES 52
+#define FEWEST_FILES_OF_COMMAND 60
 
-static int check_resources(struct error *e)
+static int check_resources(const struct options *opt, struct error *e)
 {
+	const unsigned fewest = opt->command ? FEWEST_FILES_OF_COMMAND : FEWEST_FILES;
 	struct rlimit files;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= FEWEST_FILES)
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= fewest)
 		return 0;
 	return error_set(e, -EMFILE,
-			 "only %llu files may be open, and %d are the least (see ulimit -Hn)",
-			 (unsigned long long)files.rlim_max, FEWEST_FILES);
+			 "only %llu files may be open, and %u are the least (see ulimit -Hn)",
+			 (unsigned long long)files.rlim_max, fewest);
 }
 
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
@@ -387,7 +393,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.unmapped_ns = LEAST_UNMAPPED_NS,
 		.ready = { .fd = opt->ready_fd },
 	};
-	int err = check_resources(e);
+	int err = check_resources(opt, e);
 
 	if (!err)
 		err = prepare(&r, e);

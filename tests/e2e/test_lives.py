@@ -85,24 +85,34 @@ def test_files_that_are_kept_open_name_what_is_gone(tmp_path):
     assert trace_copies(ONE, tmp_path, 2048, 60) == (180, [])
 
 
-@pytest.mark.parametrize("limit", [6, 20, 35])
+@pytest.mark.parametrize("limit", [6, 20, 40, 51])
 def test_with_too_few_descriptors_that_is_the_one_thing_said(limit):
     with Tool(["-U", GETPPID], preexec_fn=few_files(limit)) as tool:
         result = tool.wait()
     assert result.status == 1 and result.stdout == b"", result
-    assert result.err == f"stackcount: only {limit} files may be open, and 36 are the least (see ulimit -Hn)\n"
+    assert result.err == f"stackcount: only {limit} files may be open, and 52 are the least (see ulimit -Hn)\n"
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("limit", range(36, 52, 3))
+@pytest.mark.parametrize("limit", range(52, 67, 3))
 def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
-    """In the midst of loading, attaching or following: what libbpf says of it is for --debug."""
+    """It runs all the same: records of processes can be done without."""
     with Tool(["-U", "-D", "0.1", GETPPID], preexec_fn=few_files(limit)) as tool:
         result = tool.wait()
     lines = result.err.splitlines()
-    assert result.status == 0 or "too many open files (see ulimit -Hn)" in lines[-1], result
-    assert result.status in (0, 1) and result.err.count("see ulimit -Hn") <= 2, result
+    assert result.status == 0 and result.err.count("see ulimit -Hn") <= 2, result
     assert all(line.startswith("stackcount: ") and "libbpf" not in line and "-24" not in line for line in lines), result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("limit", [59, 60, 61])
+def test_a_command_takes_some_descriptors_more(limit):
+    with Tool(["-U", GETPPID, "--", "true"], preexec_fn=few_files(limit)) as tool:
+        result = tool.wait()
+    if limit < 60:
+        assert result.status == 1 and f"only {limit} files may be open, and 60 are the least" in result.err, result
+    else:
+        assert result.status == 0 and "exited with status 0" in result.err, result
 
 
 # --- many that live a few milliseconds ---
