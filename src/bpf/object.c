@@ -193,8 +193,6 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.counts0, rows, features);
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
-	allocate_on_demand(bpf_map__inner_map(s->maps.more_counts), features);
-	allocate_on_demand(bpf_map__inner_map(s->maps.more_stacks), features);
 	size_array(s->maps.spare,
 		   features->on_demand_maps && options->max_chunks > 1 ? SPARE_CHUNKS : 1);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
@@ -297,7 +295,7 @@ int object_load(const struct object_options *options, const struct features *fea
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
-	err = stackcount_bpf__load(o->skeleton);
+	err = object_load_level(o);
 	if (err)
 		return refuse(err, e);
 	err = map_all(o, &options->config, e);

@@ -18,14 +18,16 @@ struct mapped {
 
 /* A map of the second level. */
 struct level_map {
-	const struct bpf_map *like, *outer;
+	const struct bpf_map *like;
+	struct bpf_map *outer;
 	uint32_t n;       /* entries; 0: there is none */
 	__u32 at;         /* its entry in @outer */
 	int fd;           /* -1 until it is there */
 	pthread_t thread; /* that makes it; 0: none */
 };
 
-enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS };
+/* Both of the counts are in one outer map. */
+enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS, LEVEL_OUTERS = LEVEL_COUNTS1 };
 
 struct object {
 	struct stackcount_bpf *skeleton;
@@ -41,3 +43,6 @@ struct object {
 /* object_level.c: before anything else, the skeleton being there; and at the end. */
 void object_init_level(struct object *object);
 void object_close_level(struct object *object);
+
+/* Load the skeleton, whose maps have their sizes and flags. Returns what libbpf does. */
+int object_load_level(struct object *object);

@@ -40,24 +40,46 @@ void object_init_level(struct object *o)
  * One at a time: while it lays out a map's buckets, 3 ms, the kernel gives the CPU to nobody else,
  * and the machine may have no more than two.
  */
-static int create_map(const struct bpf_map *like, uint32_t n)
+static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
 {
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
 	int fd;
 
 	(void)pthread_mutex_lock(&one_at_a_time);
-	fd = bpf_map_create(bpf_map__type(like), "more", bpf_map__key_size(like),
+	fd = bpf_map_create(bpf_map__type(like), name, bpf_map__key_size(like),
 			    bpf_map__value_size(like), n, &opts);
 	(void)pthread_mutex_unlock(&one_at_a_time);
 	return fd;
+}
+
+/*
+ * The outer map accepts only maps with the flags of the inner map that it was made with. We make
+ * the inner map as well: since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own one is a
+ * SIGSEGV. Where this fails, loading the programs fails next, and libbpf has words for that.
+ */
+int object_load_level(struct object *o)
+{
+	int inner[LEVEL_OUTERS];
+
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++) {
+		inner[i] = create_map("inner", o->level[i].like, 1);
+		if (inner[i] >= 0)
+			(void)bpf_map__set_inner_map_fd(o->level[i].outer, inner[i]);
+	}
+
+	const int err = stackcount_bpf__load(o->skeleton);
+
+	for (size_t i = 0; i < ARRAY_SIZE(inner); i++)
+		cleanup_close_fd(&inner[i]);
+	return err;
 }
 
 /* User space knows of a map before the programs do: what they put into it is read. */
 static void *add_map(void *argument)
 {
 	struct level_map *m = argument;
-	const int fd = create_map(m->like, m->n);
+	const int fd = create_map("more", m->like, m->n);
 
 	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
 	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))
