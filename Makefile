@@ -1,4 +1,5 @@
 # make            build/stackcount, its two other names, completions; installs nothing
+# make static     build/static/stackcount, which needs no library of the machine it runs on
 # make demo       everything needed, then a small workload and its stacks
 # make quick      while working: what changed, and the most of the rest in 40 s
 # make check      everything needed, then every test
@@ -7,6 +8,7 @@
 BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang
+OBJCOPY ?= objcopy
 LLVM_OBJCOPY ?= llvm-objcopy
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKG     ?= pkg-config
@@ -22,9 +24,7 @@ CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
 LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma) -ldl
 LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
-ifdef STATIC
-LIBS      = -static -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma)
-endif
+STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma)
 ifdef SANITIZE
 CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS  += -fsanitize=$(SANITIZE)
@@ -37,11 +37,18 @@ BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount
 
-.PHONY: all clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
+.PHONY: all static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 $(BUILD)/stackcount: $(OBJS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The same objects without shared libraries: one file for machines that have nothing.
+static: $(BUILD)/static/stackcount
+$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@.debug $^ $(STATIC_LIBS)
+	$(OBJCOPY) --strip-all $@.debug $@
 
 # One program under three names.
 $(BUILD)/stacksnoop $(BUILD)/funccount: $(BUILD)/stackcount
@@ -137,7 +144,7 @@ lint: $(SKELETON)
 	@tests/lint/run
 vm: all workload
 	@tests/vm/run.py
-e2e: all workload
+e2e: all static workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 
 SHARE := $(DESTDIR)$(PREFIX)/share
@@ -157,4 +164,4 @@ clean:
 format:
 	clang-format -i $(wildcard src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] scripts/*/*.[ch])
 
--include $(OBJS:.o=.d) $(wildcard $(BUILD)/uobj/*/*.d $(BUILD)/unit/*.d)
+-include $(OBJS:.o=.d) $(wildcard $(BUILD)/obj/static/*.d $(BUILD)/uobj/*/*.d $(BUILD)/unit/*.d)

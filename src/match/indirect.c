@@ -12,11 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A static build has no loader, and then nothing to ask. */
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak dlclose
-
 static bool is_file(const struct mapping *m, const struct stat *st)
 {
 	struct stat own;
@@ -30,8 +25,7 @@ static void ask(struct indirect *in)
 	struct stat st;
 
 	in->is_asked = true;
-	if (!dlopen || !dlsym || !dlclose || stat(in->path, &st) < 0 ||
-	    mapping_list_read((uint32_t)getpid(), &in->own, NULL) != 0)
+	if (stat(in->path, &st) < 0 || mapping_list_read((uint32_t)getpid(), &in->own, NULL) != 0)
 		return;
 	for (size_t i = 0; i < in->own.n && !in->file; i++)
 		if (is_file(&in->own.mappings[i], &st))
@@ -44,7 +38,7 @@ bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset
 {
 	if (!in->is_asked)
 		ask(in);
-	if (!in->library || !dlsym)
+	if (!in->library)
 		return false;
 
 	uint64_t addr = (uintptr_t)dlsym(in->library, name);

@@ -12,10 +12,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-
-/* A static build has no loader. */
-#pragma weak dlopen
-#pragma weak dlsym
+#include "symbolize/debuginfod_find.h"
 
 /* For one file, and for all. A report waits for it. */
 #define MOST_SECONDS 60
@@ -52,12 +49,13 @@ static const struct {
 
 struct debuginfod {
 	struct library library;
-	void *client; /* NULL: there is nobody to ask */
 	bool is_opened;
+	bool may_ask;
+	void *client;       /* of the library; NULL: the program is run */
 	const char *module; /* that is asked for */
 	double began, told; /* then, and when the user was told last */
 	double spent;       /* in all, before */
-	bool is_late, is_large;
+	bool is_late, is_large, may_be_full;
 	char *path;        /* of the last answer */
 	rlim_t most_bytes; /* that a file may have */
 };
@@ -108,7 +106,7 @@ static void tell(struct debuginfod *d, long done, long all)
 /* It stays loaded: it starts libcurl, which cannot be unloaded at will. */
 static bool load(struct library *ret, int flags)
 {
-	void *handle = dlopen && dlsym ? dlopen(LIBRARY, RTLD_LAZY | flags) : NULL;
+	void *handle = dlopen(LIBRARY, RTLD_LAZY | flags);
 
 	for (size_t i = 0; handle && i < ARRAY_SIZE(symbols); i++) {
 		void *function = dlsym(handle, symbols[i].name);
@@ -120,16 +118,10 @@ static bool load(struct library *ret, int flags)
 	return handle;
 }
 
-/* Called whenever something came, and every second or so. Not 0: enough. */
-static int on_progress(void *client, long done, long all)
+/* What of the file has come is @done of @all bytes, as far as that is known. */
+static bool is_enough(struct debuginfod *d, long done, long all)
 {
-	struct library library;
 	double t = now();
-
-	if (!load(&library, RTLD_NOLOAD)) /* @client is all that we get, and means nothing to us */
-		return 1;
-
-	struct debuginfod *d = library.get_data(client);
 
 	d->is_late = t - d->began > MOST_SECONDS || d->spent + t - d->began > MOST_SECONDS_IN_ALL ||
 		     is_to_end();
@@ -141,23 +133,51 @@ static int on_progress(void *client, long done, long all)
 	return d->is_late || d->is_large;
 }
 
+/* Called whenever something came, and every second or so. Not 0: enough. */
+static int on_progress(void *client, long done, long all)
+{
+	struct library library;
+
+	if (!load(&library, RTLD_NOLOAD)) /* @client is all that we get, and means nothing to us */
+		return 1;
+	return is_enough(library.get_data(client), done, all);
+}
+
+static bool on_waiting(void *argument)
+{
+	return is_enough(argument, 0, 0);
+}
+
 static void open_client(struct debuginfod *d)
 {
 	const char *urls = secure_getenv("DEBUGINFOD_URLS");
 
 	d->is_opened = true;
-	if (!urls || !urls[0])
+	d->may_ask = urls && urls[0];
+	if (!d->may_ask || !load(&d->library, 0))
 		return;
-	if (!load(&d->library, 0)) {
-		log_warn("DEBUGINFOD_URLS is set, but " LIBRARY " cannot be loaded: "
-			 "symbols are not fetched");
-		return;
-	}
 	d->client = d->library.begin();
 	if (!d->client)
 		return;
 	d->library.set_data(d->client, d);
 	d->library.set_progress(d->client, on_progress);
+}
+
+static int ask(struct debuginfod *d, const uint8_t *build_id, size_t n)
+{
+	if (d->client)
+		return d->library.find(d->client, build_id, (int)n, &d->path);
+
+	int fd = debuginfod_find(build_id, n, on_waiting, d, &d->path);
+
+	if (fd == -EFBIG)
+		d->is_large = d->may_be_full = true;
+	if (fd == -ENOSYS) {
+		log_warn("DEBUGINFOD_URLS is set, but neither " LIBRARY " nor the program "
+			 "debuginfod-find can be used: symbols are not fetched");
+		d->may_ask = false;
+	}
+	return fd;
 }
 
 /*
@@ -179,7 +199,7 @@ static int find(struct debuginfod *d, const uint8_t *build_id, size_t n)
 	d->most_bytes = bounded.rlim_cur;
 	(void)setrlimit(RLIMIT_FSIZE, &bounded);
 
-	int fd = d->library.find(d->client, build_id, (int)n, &d->path);
+	int fd = ask(d, build_id, n);
 
 	(void)setrlimit(RLIMIT_FSIZE, &before);
 	if (sigtimedwait(&too_long, NULL, &(struct timespec){}) == SIGXFSZ)
@@ -202,14 +222,14 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 {
 	if (!d->is_opened)
 		open_client(d);
-	if (!d->client || n == 0)
+	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);
 	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
 		return error_set(e, -ETIME, "%s: debuginfod is asked no more", module);
 	d->module = module;
 	d->began = now();
 	d->told = 0;
-	d->is_late = d->is_large = false;
+	d->is_late = d->is_large = d->may_be_full = false;
 	free(d->path);
 	d->path = NULL;
 
@@ -217,16 +237,18 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 
 	d->spent += now() - d->began;
 	if (d->is_late) {
+		cleanup_close_fd(&fd);
 		log_warn("debuginfod: the symbols of %s did not come in time", module);
 		return error_set(e, -ETIME, "%s: debuginfod takes too long", module);
 	}
 	if (d->is_large) {
 		cleanup_close_fd(&fd);
-		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB", module,
-			 (unsigned long long)d->most_bytes >> 20);
+		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB%s",
+			 module, (unsigned long long)d->most_bytes >> 20,
+			 d->may_be_full ? ", or no room for them" : "");
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", module);
 	}
-	if (fd < 0 && fd != -ENOENT)
+	if (fd < 0 && fd != -ENOENT && d->may_ask)
 		log_warn_once("debuginfod: no answer about the symbols of %s: %s", module,
 			      strerror(-fd));
 	if (fd < 0)

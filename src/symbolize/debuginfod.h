@@ -2,7 +2,7 @@
  * symbolize/debuginfod.h - debug files from servers, by build ID: what DEBUGINFOD_URLS names.
  *
  * The library of elfutils does it, and keeps what it fetched. It is loaded when it is first
- * needed; without it, or without DEBUGINFOD_URLS, there are none.
+ * needed. Where it cannot be loaded, its program debuginfod-find is run for each file.
  */
 #pragma once
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, read_folded, workload_path
 
 # The guests have no binutils.
 pytestmark = pytest.mark.needs("machine")
@@ -47,6 +47,10 @@ def wait_until_open(tool, name):
     folder = Path(f"/proc/{tool.pid}/fd")
     while not any(os.path.realpath(link).endswith(f"/{name}") for link in folder.iterdir()):
         assert time.monotonic() < deadline, f"{name} is not opened"
+
+
+# A static program cannot load elfutils' library: it runs debuginfod-find.
+asks = pytest.mark.parametrize("program", [STACKCOUNT, STATIC], ids=["library", "program"])
 
 
 def trace(work, *options, end_first=None, **popen):
@@ -257,24 +261,27 @@ def server(stripped):
     one.close()
 
 
-def test_debug_file_from_a_server(workload, stripped, server, tmp_path):
-    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path))
+@asks
+def test_debug_file_from_a_server(workload, stripped, server, tmp_path, program):
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path), program=program)
     assert expected and found == expected
     assert build_id(stripped[0]) in server.asked
     assert "debuginfod" not in result.err, "nothing is said of what is quick"
 
 
-def test_a_server_that_is_not_there_is_told_once(workload, stripped, server, tmp_path):
+@asks
+def test_a_server_that_is_not_there_is_told_once(workload, stripped, server, tmp_path, program):
     environment = server.environment(tmp_path)
     server.close()
-    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=environment)
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=environment, program=program)
     assert expected and set(found).isdisjoint(expected)
     assert len(re.findall("^stackcount: debuginfod: no answer about the symbols of .*: Connection refused$", result.err, re.M)) == 1, result
 
 
-def test_what_a_server_does_not_have_is_not_told(workload, stripped, server, tmp_path):
+@asks
+def test_what_a_server_does_not_have_is_not_told(workload, stripped, server, tmp_path, program):
     server.files.clear()
-    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path))
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=server.environment(tmp_path), program=program)
     assert expected and set(found).isdisjoint(expected)
     assert build_id(stripped[0]) in server.asked and "debuginfod" not in result.err, result
 
@@ -344,19 +351,21 @@ def ask_slow_server(tool, work):
     return expected
 
 
-def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path):
+@asks
+def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
     work = workload(str(stripped[0]), "getppid", 200, 100)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path)) as tool:
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path), program=program) as tool:
         expected = ask_slow_server(tool, work)
         server.may_answer.set()
         assert chains(tool.wait().ok()) == expected
 
 
-def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, server, tmp_path):
+@asks
+def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
     work = workload(str(stripped[0]), "getppid", 200, 100)
-    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path)) as tool:
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path), program=program) as tool:
         expected = ask_slow_server(tool, work)
         tool.process.send_signal(signal.SIGINT)
         result = tool.wait()
@@ -364,3 +373,69 @@ def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, serv
     assert set(chains(result)).isdisjoint(expected)
     assert sum(n for _, n in read_folded(result.out)) == sum(expected.values())
     assert "did not come in time" in result.err
+    assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
+
+
+@pytest.mark.parametrize("what, why", [(workload_path("deep"), "of another build"), (__file__, "not an ELF file")])
+def test_what_the_program_fetches_wrongly_is_not_taken(workload, stripped, server, tmp_path, what, why):
+    name = build_id(stripped[0])
+    server.files[name] = Path(what)
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    found, expected, result = trace(work, env=server.environment(tmp_path), program=STATIC)
+    assert expected and set(found).isdisjoint(expected)
+    assert result.err.count(f"debuginfod: {tmp_path}/cache/{name}/debuginfo is not taken: prog: {why}") == 1
+
+
+def test_what_the_program_unpacks_to_too_much_is_not_taken(workload, stripped, server, tmp_path):
+    program, debug = stripped
+    debug.write_bytes(gzip.compress(bytes(64 << 20)))
+    server.encoding = "gzip"
+    environment = server.environment(tmp_path)
+    work = workload(str(program), "getppid", 200, 100)
+    found, expected, result = trace(work, env=environment, preexec_fn=bounded_files, program=STATIC)
+    assert expected and set(found).isdisjoint(expected)
+    assert len(re.findall("symbols of prog are not taken: more than 1 MiB, or no room for them", result.err)) == 1
+    assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
+
+
+def with_finder(tmp_path, server, script):
+    """An environment whose debuginfod-find is that shell script."""
+    finder = tmp_path / "path" / "debuginfod-find"
+    finder.parent.mkdir()
+    if script:
+        finder.write_text(f"#!/bin/sh\n{script}\n")
+        finder.chmod(0o755)
+    return {**server.environment(tmp_path), "PATH": f"{finder.parent}:/usr/bin:/bin" if script else str(finder.parent)}
+
+
+@pytest.mark.parametrize(
+    "script, words",
+    [
+        (None, "neither libdebuginfod.so.1 nor the program debuginfod-find can be used: symbols are not fetched"),
+        ("echo", "Bad message"),
+        ("echo relative/path", "Bad message"),
+        ("echo /", "Bad message"),
+        ("echo /dev/zero", "Bad message"),
+        ("echo 'Server query failed: Permission denied' >&2; exit 1", "Permission denied"),
+        ("head -c 9000000 /dev/zero; exit 1", "Bad message"),
+        ("exec >&- 2>&-; kill -SEGV $$", "Bad message"),
+    ],
+    ids=["none", "nothing", "relative", "folder", "device", "reason", "much", "crash"],
+)
+def test_what_the_program_says_may_be_anything(workload, stripped, server, tmp_path, script, words):
+    environment = with_finder(tmp_path, server, script)
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    found, expected, result = trace(work, env=environment, program=STATIC)
+    assert expected and set(found).isdisjoint(expected)
+    assert sum(found.values()) == sum(expected.values())
+    assert result.err.count(words) >= 1, result
+
+
+def test_a_program_that_never_ends_is_ended(workload, stripped, server, tmp_path):
+    environment = with_finder(tmp_path, server, "exec >&- 2>&-; trap '' INT TERM; while :; do sleep 1; done")
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=environment, program=STATIC) as tool:
+        expected = ask_slow_server(tool, work)
+        tool.process.send_signal(signal.SIGINT)
+        result = tool.wait()
+    assert sum(n for _, n in read_folded(result.out)) == sum(expected.values())

@@ -18,6 +18,7 @@ BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 STACKCOUNT = str(BUILD / "stackcount")
 STACKSNOOP = str(BUILD / "stacksnoop")
 FUNCCOUNT = str(BUILD / "funccount")
+STATIC = str(BUILD / "static" / "stackcount")
 
 # In a guest everything takes ten times as long, and counts are divided.
 IN_GUEST = "STACKCOUNT_GUEST" in os.environ
