@@ -45,10 +45,13 @@ $(BUILD)/stackcount: $(OBJS)
 
 # The same objects without shared libraries: one file for machines that have nothing.
 static: $(BUILD)/static/stackcount
-$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@.debug $^ $(STATIC_LIBS)
+$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/static/search_tree.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@.debug $(filter %.o,$^) $(STATIC_LIBS) $(filter %.a,$^)
 	$(OBJCOPY) --strip-all $@.debug $@
+
+$(BUILD)/static/%.a: $(BUILD)/obj/static/%.o
+	@mkdir -p $(@D)
+	$(AR) rcs $@ $^
 
 # One program under three names.
 $(BUILD)/stacksnoop $(BUILD)/funccount: $(BUILD)/stackcount
