@@ -273,15 +273,18 @@ static int find_structures(struct reader *r)
 	return err;
 }
 
+/* Newer headers declare more members than the kernel's BTF may have. */
+#define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(__u32))
+
 static bool has_header(struct reader *r)
 {
 	const struct btf_header *h;
 
-	stream_begin(&r->stream, 0, sizeof(*h));
-	h = take(&r->stream, sizeof(*h));
-	if (!h || h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < sizeof(*h))
+	stream_begin(&r->stream, 0, HEADER_BYTES);
+	h = take(&r->stream, HEADER_BYTES);
+	if (!h || h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < HEADER_BYTES)
 		return false;
-	r->header = *h;
+	memcpy(&r->header, h, HEADER_BYTES);
 	return true;
 }
 
