@@ -1,5 +1,6 @@
 # make            build/stackcount, its two other names, completions; installs nothing
 # make static     build/static/stackcount, which needs no library of the machine it runs on
+# make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
 # make quick      while working: what changed, and the most of the rest in 40 s
 # make check      everything needed, then every test
@@ -37,7 +38,7 @@ BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount
 
-.PHONY: all static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
+.PHONY: all deb static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
 $(BUILD)/stackcount: $(OBJS)
@@ -52,6 +53,13 @@ $(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/sta
 $(BUILD)/static/%.a: $(BUILD)/obj/static/%.o
 	@mkdir -p $(@D)
 	$(AR) rcs $@ $^
+
+# Packages for this Debian release, with the program's debug symbols apart.
+deb:
+	@mkdir -p $(BUILD)/deb && rm -f $(BUILD)/deb/*.deb
+	dpkg-checkbuilddeps -I
+	debian/rules clean
+	DEB_BUILD_OPTIONS="parallel=$$(nproc) $$DEB_BUILD_OPTIONS" DEB_RULES_REQUIRES_ROOT=no debian/rules binary
 
 # One program under three names.
 $(BUILD)/stacksnoop $(BUILD)/funccount: $(BUILD)/stackcount
