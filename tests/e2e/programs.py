@@ -13,7 +13,7 @@ from tool import BUILD, IN_GUEST, PATIENCE_S
 
 # Servers, whose installation would start them, are unpacked here: see scripts/deps.
 UNPACKED = BUILD / "programs"
-POSTGRES = UNPACKED / "usr/lib/postgresql/15/bin"
+POSTGRES = max((UNPACKED / "usr/lib/postgresql").glob("*/bin"), default=UNPACKED)
 
 
 def cpu_time_s(pid):
