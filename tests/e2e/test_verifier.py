@@ -5,7 +5,7 @@ from pathlib import Path
 
 import kernel
 import pytest
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, stackcount, workload_path
+from tool import BUILD, FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, stackcount, workload_path
 
 BUDGET = {
     program: int(steps)
@@ -44,6 +44,21 @@ def check(program, *options):
 @pytest.mark.parametrize("event", EVENTS)
 def test_the_largest(event):
     check(STACKCOUNT, *event)
+
+
+def many(*ways):
+    """Events of several kinds in one run, as far as this kernel has them."""
+    tables = ["--unwind", "auto"] if kernel.has_unwinding() else []
+    kernels = [] if kernel.has_no_kprobes() else ["vfs_read"]
+    users = [CALLS, USDT] if kernel.has_uprobes() else []
+    return [*tables, *(word for way in ways for word in ("--without", way)), GETPPID, *kernels, *users]
+
+
+# Static programs of other compilers: tests/roots/run.py leaves them there.
+@pytest.mark.parametrize("built", sorted((BUILD / "roots" / "programs").glob("*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("ways", [[], ["kprobe.multi", "uprobe.multi"]], ids=["multi", "single"])
+def test_of_other_compilers(built, ways):
+    check(str(built), *many(*ways))
 
 
 @machine

@@ -49,6 +49,8 @@ def stage_tests(to):
             shutil.copytree(source, target)
         else:
             shutil.copy(source, target, follow_symlinks=False)
+    if (BUILD / "roots" / "programs").is_dir():
+        shutil.copytree(BUILD / "roots" / "programs", to / "build" / "roots" / "programs")
     for name in ("e2e", "workload"):
         shutil.copytree(TOP / "tests" / name, to / "tests" / name, ignore=shutil.ignore_patterns("__pycache__"))
 

@@ -1,0 +1,342 @@
+#!/usr/bin/python3
+"""tests/roots/run.py [-k TEXT] - build, package and run in root directories of Debian's releases.
+
+Debian 12, 13 and sid build the project with their own tools. What they built traces there, in each
+other's roots, and without any library in an empty root, in Debian 11's and beside musl. Needs root
+and mmdebstrap. Prints what failed; the last line is "N passed, N failed".
+
+build/roots/programs/SUITE is the static program of that release, for tests/e2e/test_verifier.py;
+build/roots/ready says that all are there.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from roots import BUILD, BUILDING, OLD, TOP, Problem, Root, root
+
+HERE = BUILD / "roots"
+PATIENCE_S = 60
+MOST_BYTES = 4 << 20
+GOALS = ["all", "static", "build/workload/calls", "build/workload/syscalls"]
+GETPPID = "t:syscalls:sys_enter_getppid"
+CALLS = ["1000", "300", "0"]
+CALLS_ANSWER = {"main;work_run;run;branch_a;leaf": 1000, "main;work_run;run;branch_b;middle;leaf": 300}
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def check(is_so, words, *shown):
+    if not is_so:
+        raise AssertionError(words + "".join(f"\n--- {text}" for text in shown))
+
+
+# --- what is built ---
+
+
+def sources():
+    command = ["git", "-c", "safe.directory=*", "-C", TOP, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, capture_output=True, text=True)
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:
+        names = [str(file.relative_to(TOP)) for file in TOP.rglob("*") if BUILD not in file.parents]
+    return {name for name in names if (TOP / name).is_file()}
+
+
+def stage(suite):
+    """A copy of the sources, for one release; what has not changed stays as it is, for make."""
+    to = HERE / suite
+    wanted = sources()
+    for old in (file for file in to.rglob("*") if file.is_file()):
+        name = str(old.relative_to(to))
+        if name not in wanted and not name.startswith("build/"):
+            old.unlink()
+    for name in wanted:
+        source, copy = TOP / name, to / name
+        if copy.exists() and copy.stat().st_mtime_ns == source.stat().st_mtime_ns:
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, copy)
+    return to
+
+
+def inside(suite, lower=None):
+    """The root of @lower (else of @suite), with the sources and the build of @suite at /src."""
+    return Root(root(lower or suite), **{"src": HERE / suite})
+
+
+@test
+def builds_without_a_warning(suite):
+    with inside(suite) as here:
+        done = here.run("make", "-s", "-C", "/src", "-j2", *GOALS, timeout=900)
+    said = done.stdout + done.stderr
+    check(done.returncode == 0 and said == "", f"make ends with status {done.returncode}", said[-6000:])
+    static = HERE / suite / "build" / "static" / "stackcount"
+    check(static.stat().st_size <= MOST_BYTES, f"the static program has {static.stat().st_size} bytes")
+    (HERE / "programs").mkdir(exist_ok=True)
+    shutil.copy(static, HERE / "programs" / suite)
+
+
+# --- what traces ---
+
+
+def chains(text):
+    """Folded lines, from main on."""
+    found = {}
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        frames = stack.split(";")
+        if count.isdigit():
+            stack = ";".join(frames[frames.index("main") :] if "main" in frames else frames)
+            found[stack] = found.get(stack, 0) + int(count)
+    return found
+
+
+def traces(here, program, folder="/src/build/workload"):
+    """A command's hits of a user function and a tracepoint are counted exactly, stacks and all."""
+    work = f"{folder}/calls"
+    done = here.run(program, "-f", "-U", f"{work}:leaf", "--", work, "--quiet", *CALLS)
+    check(done.returncode == 0 and chains(done.stdout) == CALLS_ANSWER, "wrong stacks of leaf", done.stdout, done.stderr)
+    work = [f"{folder}/syscalls", "getppid", "200", "100"]
+    expected = {stack: n for stack, n in chains(here.run(*work).stdout).items() if n}
+    done = here.run(program, "-f", "-U", GETPPID, "--", work[0], "--quiet", *work[1:])
+    check(done.returncode == 0 and chains(done.stdout) == expected, "wrong stacks of getppid", done.stdout, done.stderr)
+    check("Lost" not in done.stdout + done.stderr, "lost hits", done.stderr)
+
+
+def uses_all_of_the_kernel(here, program):
+    """Nothing that this kernel has is taken for missing: what newer headers say of it may differ."""
+    done = here.run(program, "--debug", "-D", "0.1", GETPPID)
+    check(done.returncode == 0, f"ends with status {done.returncode}", done.stdout, done.stderr)
+    check("is not BTF" not in done.stderr, "the kernel's BTF is refused", done.stderr)
+
+
+class Outside:
+    """A workload of this machine, which waits until it is let go."""
+
+    def __enter__(self):
+        path = BUILD / "workload" / "calls"
+        self.path = str(path)
+        command = [path, "--wait", "--quiet", *CALLS]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.process.stdout.readline().split()[1])
+        return self
+
+    def run(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        while self.process.stdout.readline() not in ("done\n", ""):
+            pass
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def wait_for(stream, word):
+    """What the stream says until a line with @word, and whether that came."""
+    text, deadline = "", time.monotonic() + PATIENCE_S
+    while word not in text and time.monotonic() < deadline:
+        if not select.select([stream], [], [], 1)[0]:
+            continue
+        data = stream.read1(65536).decode()
+        text += data
+        if not data:
+            break
+    return text, word in text
+
+
+def traces_another(here, program):
+    """The same of a process outside this root."""
+    with Outside() as work:
+        command = here.command(program, "-f", "-U", "-p", str(work.pid), f"{work.path}:leaf")
+        tool = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        try:
+            text, is_live = wait_for(tool.stderr, "Hit Ctrl-C")
+            check(is_live, "does not begin", text)
+            work.run()
+            tool.send_signal(signal.SIGINT)
+            out, err = tool.communicate(timeout=PATIENCE_S)
+        finally:
+            tool.kill()
+            tool.wait()
+        said = out.decode()
+        check(tool.returncode == 0 and chains(said) == CALLS_ANSWER, "wrong stacks", said, text + err.decode())
+
+
+@test
+def traces_where_it_was_built(suite):
+    with inside(suite) as here:
+        traces(here, "/src/build/stackcount")
+        uses_all_of_the_kernel(here, "/src/build/stackcount")
+
+
+@test
+def static_traces_where_it_was_built(suite):
+    with inside(suite) as here:
+        traces(here, "/src/build/static/stackcount")
+        uses_all_of_the_kernel(here, "/src/build/static/stackcount")
+
+
+@test
+def static_traces_in_an_empty_root(suite):
+    with Root(None, tool=HERE / "programs") as here:
+        traces_another(here, f"/tool/{suite}")
+
+
+def static_traces_in(suite, lower):
+    """Programs of that root, too: its shell."""
+    with Root(root(lower), tool=HERE / "programs") as here:
+        done = here.run(f"/tool/{suite}", "-f", "t:syscalls:sys_enter_exit_group", "--", "/bin/sh", "-c", "exit 0")
+        check(done.returncode == 0 and sum(chains(done.stdout).values()) == 1, "wrong count", done.stdout, done.stderr)
+        traces_another(here, f"/tool/{suite}")
+
+
+@test
+def static_traces_beside_musl(suite):
+    static_traces_in(suite, "musl")
+
+
+@test
+def static_traces_in_debian_11(suite):
+    static_traces_in(suite, OLD)
+
+
+def built_on_12_traces_in(suite):
+    with inside("bookworm", suite) as here:
+        traces(here, "/src/build/stackcount")
+
+
+# --- packages ---
+
+PACKAGED = BUILDING[:2]
+INSTALLED = [
+    *(f"/usr/sbin/{name}" for name in ("stackcount", "stacksnoop", "funccount")),
+    *(f"/usr/share/man/man8/{name}.8.gz" for name in ("stackcount", "stacksnoop", "funccount")),
+    "/usr/share/bash-completion/completions/stackcount",
+    "/usr/share/zsh/vendor-completions/_stackcount",
+    "/usr/share/fish/vendor_completions.d/stackcount.fish",
+]
+
+
+def packages(suite):
+    found = sorted((HERE / suite / "build" / "deb").glob("*.deb"))
+    check(len(found) == 2, "not two packages", found)
+    return found
+
+
+def makes_packages(suite):
+    with inside(suite) as here:
+        done = here.run("make", "-s", "-C", "/src", "deb", timeout=900)
+    check(done.returncode == 0, f"make deb ends with status {done.returncode}", (done.stdout + done.stderr)[-6000:])
+    said = subprocess.run(["lintian", "--allow-root", *packages(suite)], capture_output=True, text=True, timeout=PATIENCE_S * 5)
+    check(said.returncode == 0 and not re.search("^[EW]:", said.stdout, re.M), "lintian complains", said.stdout, said.stderr)
+
+
+def package_is_installed_and_purged(suite):
+    files = [f"/src/build/deb/{deb.name}" for deb in packages(suite)]
+    every_file = ["find", "/", "-xdev", "-name", "*stackcount*", "-not", "-path", "/src*"]
+    with inside(suite) as here:
+        before = here.run(*every_file).stdout
+        done = here.run("dpkg", "-i", *files)
+        check(done.returncode == 0, "is not installed", done.stdout, done.stderr)
+        done = here.run("ls", *INSTALLED)
+        check(done.returncode == 0, "lacks files", done.stderr)
+        traces(here, "stackcount")
+        done = here.run("funccount", "-D", "0.1", "t:sched:sched_switch")
+        check(done.returncode == 0, "funccount fails", done.stderr)
+        symbols = here.run("sh", "-c", "dpkg -L stackcount-dbgsym | grep debug$").stdout
+        check(symbols.count(".debug") == 1, "no debug symbols", symbols)
+        done = here.run("dpkg", "--purge", "stackcount-dbgsym", "stackcount")
+        check(done.returncode == 0, "is not purged", done.stdout, done.stderr)
+        left = here.run(*every_file).stdout
+        check(left == before, "leaves files", left)
+
+
+OTHERS = [
+    *((f"makes_packages[{suite}]", lambda suite=suite: makes_packages(suite)) for suite in PACKAGED),
+    *((f"package_is_installed_and_purged[{suite}]", lambda suite=suite: package_is_installed_and_purged(suite)) for suite in PACKAGED),
+    *((f"built_on_12_traces_in[{suite}]", lambda suite=suite: built_on_12_traces_in(suite)) for suite in BUILDING[1:]),
+]
+
+
+# --- the run ---
+
+
+class Runner:
+    def __init__(self, wanted):
+        self.wanted = wanted
+        self.passed = self.failed = 0
+        self.lock = threading.Lock()
+
+    def run(self, name, function, *arguments):
+        """Whether it passed."""
+        if self.wanted and self.wanted not in name:
+            return True
+        begin, problem = time.monotonic(), None
+        try:
+            function(*arguments)
+        except (AssertionError, Problem, subprocess.TimeoutExpired) as failure:
+            problem = str(failure)
+        except Exception:  # one test's failure, whatever it is, is not the others'
+            problem = traceback.format_exc()
+        took = f"{time.monotonic() - begin:.1f} s"
+        with self.lock:
+            self.passed += not problem
+            self.failed += bool(problem)
+            print(f"FAILED {name}: {problem}" if problem else f"passed {name} ({took})", flush=True)
+        return not problem
+
+
+def make_roots(runner):
+    names = [*BUILDING, OLD, "musl"]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        made = dict(zip(names, pool.map(lambda name: runner.run(f"makes_root[{name}]", root, name), names)))
+    return made
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(usage=__doc__.split("\n", 1)[0])
+    parser.add_argument("-k", default="", help="only tests whose name contains this, and all builds")
+    args = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was begun is ended
+    HERE.mkdir(parents=True, exist_ok=True)
+    ready = HERE / "ready"
+    ready.unlink(missing_ok=True)
+    shutil.rmtree(HERE / "programs", ignore_errors=True)
+
+    builder, runner = Runner(""), Runner(args.k)
+    made = make_roots(builder)
+    for suite in BUILDING:
+        if made[suite]:
+            stage(suite)
+            builder.run(f"builds_without_a_warning[{suite}]", builds_without_a_warning, suite)
+    ready.touch()
+    for function in TESTS[1:]:
+        for suite in BUILDING:
+            runner.run(f"{function.__name__}[{suite}]", function, suite)
+    for name, function in OTHERS:
+        runner.run(name, function)
+    print(f"{builder.passed + runner.passed} passed, {builder.failed + runner.failed} failed")
+    return 1 if builder.failed + runner.failed else 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main(sys.argv[1:]))
+    sys.exit(130)
