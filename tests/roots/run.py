@@ -258,7 +258,7 @@ def package_is_installed_and_purged(suite):
         done = here.run("ls", *INSTALLED)
         check(done.returncode == 0, "lacks files", done.stderr)
         traces(here, "stackcount")
-        done = here.run("funccount", "-D", "0.1", "t:sched:sched_switch")
+        done = here.run("funccount", "-d", "0.1", "t:sched:sched_switch")
         check(done.returncode == 0, "funccount fails", done.stderr)
         symbols = here.run("sh", "-c", "dpkg -L stackcount-dbgsym | grep debug$").stdout
         check(symbols.count(".debug") == 1, "no debug symbols", symbols)
