@@ -96,6 +96,11 @@ def has_function(name):
     return name in _functions()
 
 
+def has_undisturbed_maps():
+    """Who reads maps is not preempted amid that: until it goes on, the kernel skips that CPU's programs."""
+    return "PREEMPT_RT" not in os.uname().version
+
+
 def has_context():
     """Programs can read the kernel's preempt_count: its address is known, and its type."""
     names = {"__preempt_count", "pcpu_hot"}
@@ -204,6 +209,7 @@ NEEDS = {
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
     "context": has_context,
+    "undisturbed maps": has_undisturbed_maps,
 }
 
 

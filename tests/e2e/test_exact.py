@@ -139,6 +139,7 @@ def test_intervals_add_up(workload):
     assert sum(report.total for report in text.reports) == sum(expected.values())
 
 
+@pytest.mark.needs("undisturbed maps")
 def test_intervals_add_up_under_full_load(workload):
     n = scaled(500_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])

@@ -2,12 +2,13 @@
 """tests/vm/fetch.py [KERNEL...] - fetch what the guests need; does nothing twice.
 
 Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the
-mirror that this machine uses), and "root": a small root file system with Python and pytest.
+mirror that this machine uses), rt (Debian's PREEMPT_RT kernel), and "root": a small root file system with Python and pytest.
 Kept in $STACKCOUNT_CACHE (default ${XDG_CACHE_HOME:-/var/cache}/stackcount); looked up anew
 after a week, or at once with STACKCOUNT_REFRESH=1. Where the mirror cannot be reached, what
 the cache has is used.
 """
 
+import functools
 import lzma
 import os
 import re
@@ -18,10 +19,20 @@ import sys
 import time
 from pathlib import Path
 
+import initramfs
 from cache import Apt, Problem, cache_dir, host_suite, make_ext4, replace_dir, tree_megabytes, unpack
 
-SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "bookworm-backports", "newest": "sid"}
+SUITES = {
+    "rt": "bookworm-backports",
+    "5.10": "bullseye",
+    "6.1": "bookworm",
+    "6.12": "bookworm-backports",
+    "newest": "sid",
+}
 KERNELS = list(SUITES)
+
+# Of the package linux-image-FLAVOUR-amd64. Not cloud: nvme and ext4 are modules of it.
+FLAVOURS = {"rt": "rt"}
 
 # Modules that tests load: a block driver, to see names of code that came late.
 MODULES = ["loop"]
@@ -75,6 +86,26 @@ def first_file(root, *patterns):
     raise Problem(f"no {patterns[0]} in the kernel's packages")
 
 
+def make_initramfs(tree, busybox, to):
+    """Where the kernel cannot mount its root by itself."""
+    modules = {re.sub(r"\.ko.*", "", path.name).replace("-", "_"): path for path in tree.glob("**/kernel/**/*.ko*")}
+    if "nvme" not in modules:
+        return
+
+    @functools.cache
+    def read(name):
+        return plain_module(modules[name]) if name in modules else None
+
+    (to / "initramfs").write_bytes(initramfs.make(read, busybox()))
+
+
+def fetch_busybox(to):
+    to.mkdir()
+    for deb in Apt(host_suite()).download(["busybox-static"], to):
+        unpack(deb, to)
+    return first_file(to, "bin/busybox", "usr/bin/busybox").read_bytes()
+
+
 def unpack_kernel(debs, release, to):
     tree = to / "tree"
     tree.mkdir()
@@ -86,6 +117,8 @@ def unpack_kernel(debs, release, to):
     for name in MODULES:
         module = first_file(tree, f"**/kernel/**/{name}.ko*")
         (to / "modules" / f"{name}.ko").write_bytes(plain_module(module))
+    make_initramfs(tree, lambda: fetch_busybox(to / "busybox"), to)
+    shutil.rmtree(to / "busybox", ignore_errors=True)
     shutil.rmtree(tree)
     (to / "release").write_text(release + "\n")
 
@@ -97,9 +130,10 @@ def fetch_kernel(name):
         return stamp.read_text().strip()
     apt = Apt(SUITES[name])
     apt.update()
-    image = apt.depends("linux-image-cloud-amd64", r"linux-image-\d.*cloud-amd64")
+    flavour = FLAVOURS.get(name, "cloud")
+    image = apt.depends(f"linux-image-{flavour}-amd64", rf"linux-image-\d.*{flavour}-amd64")
     if not image:
-        raise Problem(f"no cloud kernel in {SUITES[name]}")
+        raise Problem(f"no {flavour} kernel in {SUITES[name]}")
     release = re.sub(r"^linux-image-|-unsigned$", "", image[0])
     if stamp.exists() and stamp.read_text().strip() == release:
         os.utime(stamp)

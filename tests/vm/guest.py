@@ -1,6 +1,6 @@
 """A kernel under QEMU's software emulation, and one command run in it.
 
-There is no initramfs and no module to load: NVMe and ext4 are built into all four kernels. One
+NVMe and ext4 are built into the four cloud kernels; the others have an initramfs that loads them. One
 controller has the disks as its name spaces; the guest's init links them as /dev/disk-N:
 
     1  the root file system; changes are thrown away
@@ -126,6 +126,9 @@ class Guest:
         args += ["-kernel", str(kernel_dir(self.kernel) / "vmlinuz"), "-append"]
         args += ["console=ttyS0 quiet panic=-1 no_timer_check "
                  f"root=PARTUUID={ROOT_SIGNATURE:08x}-01 rw rootwait init=/usr/sbin/init"]
+        initramfs = kernel_dir(self.kernel) / "initramfs"
+        if initramfs.exists():
+            args += ["-initrd", str(initramfs)]
         args += ["-device", "nvme,id=nvme,serial=guest"]
         for i, (path, how) in enumerate(disks, 1):
             args += ["-drive", f"if=none,id=d{i},file={path},format=raw,cache=unsafe{how}"]
