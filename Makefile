@@ -41,7 +41,23 @@ NAMES    := stackcount stacksnoop funccount
 .PHONY: all deb static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
 
-$(BUILD)/stackcount: $(OBJS)
+# Zydis's decoder, compiled from its sources: scripts/zydis says why, and fetches them.
+ZYDIS     ?= $(BUILD)/zydis
+ZYDIS_INC := -isystem $(ZYDIS)/include -isystem $(ZYDIS)/zycore/include -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
+	-DZYDIS_DISABLE_ENCODER -DZYDIS_DISABLE_FORMATTER
+CPPFLAGS  += $(ZYDIS_INC)
+
+$(ZYDIS)/unpacked: scripts/zydis
+	scripts/zydis $(ZYDIS)
+$(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked
+	@mkdir -p $(@D)
+	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
+$(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o DecoderData.o SharedData.o Register.o)
+	$(AR) rcs $@ $^
+OBJS_OF_ZYDIS := $(addsuffix /unwind/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
+$(OBJS_OF_ZYDIS): | $(ZYDIS)/unpacked
+
+$(BUILD)/stackcount: $(OBJS) $(BUILD)/libzydis.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The same objects without shared libraries: one file for machines that have nothing.
@@ -100,9 +116,9 @@ $(addprefix $(BUILD)/uobj/bpf/,object.o object_level.o object_tables.o): $(SKELE
 unit_rooms = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
 unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out %.bpf.c src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(wildcard src/$(r)/*.c))))
 define unit_rule
-$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c)
+$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(BUILD)/libzydis.a
 	@mkdir -p $$(@D)
-	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) -Itests -MMD -MP -o $$@ $$< $$(filter %.o,$$^) -lcmocka $$(LIBS)
+	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) -Itests -MMD -MP -o $$@ $$< $$(filter %.o %.a,$$^) -lcmocka $$(LIBS)
 endef
 $(foreach t,$(UNIT_SRCS:tests/unit/%.c=%),$(eval $(call unit_rule,$(t))))
 
@@ -117,10 +133,10 @@ FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/u
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
-$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o)
+$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(BUILD)/libzydis.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -o $@ $^ $(FUZZ_LIBS)
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS)
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(BUILD)/libzydis.a
 	@mkdir -p $(@D)
 	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)

@@ -44,7 +44,7 @@ $(BENCH_DIR)/load-paths $(BENCH_DIR)/load-paths-nofp: bench/load.c bench/paths.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 $(PATHS_FLAGS) -fno-optimize-sibling-calls -o $@ $^
 
-$(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS))
+$(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS)) $(BUILD)/libzydis.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
