@@ -17,6 +17,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
+#include "unwind/derive.h"
 #include "unwind/program.h"
 
 /* DW_EH_PE_*: how an address is written. */
@@ -49,7 +50,7 @@ struct common {
 };
 
 struct reader {
-	const struct image *im;
+	struct image *im;
 	struct image_section section;
 	bool is_debug; /* that is .debug_frame */
 	bool is_any;   /* the file has one of the two */
@@ -60,6 +61,7 @@ struct reader {
 	size_t n_fdes, fdes_capacity;
 	struct code_range code[MAX_RANGES];
 	size_t n_code;
+	struct derived *derived; /* NULL: none */
 	struct cfi_stats *stats;
 };
 
@@ -75,6 +77,7 @@ static void reader_fini(struct reader *r)
 {
 	free(r->cies);
 	free(r->fdes);
+	derived_freep(&r->derived);
 }
 
 static uint64_t vaddr_of(const struct reader *r, const uint8_t *at)
@@ -501,11 +504,33 @@ static int count_row(void *context, const struct cfi_row *row)
 	return counted->visit(counted->context, row);
 }
 
+/* From @from to @to there are no entries. */
+static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted *counted)
+{
+	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
+
+	return r->derived ? derived_rows_between(r->derived, from, to, counted->visit,
+						 counted->context)
+			  : counted->visit(counted->context, &gap);
+}
+
+/* What lies before the first entry. */
+static int give_first(struct reader *r, struct counted *counted)
+{
+	uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
+	const uint64_t end = r->n_fdes ? r->fdes[0].start : UINT64_MAX;
+
+	return first < end ? give_gap(r, first, end, counted) : 0;
+}
+
 /* Run the entries in order; each ends where the next begins. */
 static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 {
 	struct counted counted = { visit, context, r->stats };
-	struct cfi_row gap = { .kind = CFI_GAP };
+	int first_err = give_first(r, &counted);
+
+	if (first_err)
+		return first_err;
 
 	for (size_t i = 0, next; i < r->n_fdes; i = next) {
 		const struct cfi_fde *fde = &r->fdes[i];
@@ -526,8 +551,8 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 			return err;
 		if (next < r->n_fdes && r->fdes[next].start == end)
 			continue;
-		gap.vaddr = end;
-		err = visit(context, &gap);
+		err = give_gap(r, end, next < r->n_fdes ? r->fdes[next].start : UINT64_MAX,
+			       &counted);
 		if (err)
 			return err;
 	}
@@ -544,7 +569,7 @@ static int collect(struct reader *r, const char *name, bool is_debug, struct err
 	return collect_fdes(r, e);
 }
 
-int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct cfi_stats *ret,
+int cfi_each_row(struct image *im, cfi_visit *visit, void *context, struct cfi_stats *ret,
 		 struct error *e)
 {
 	cleanup(reader_fini) struct reader r = { .im = im, .stats = ret };
@@ -563,7 +588,11 @@ int cfi_each_row(const struct image *im, cfi_visit *visit, void *context, struct
 	sort_fdes(&r);
 	cut_assembly(&r);
 	ret->n_roots = add_places(&r);
-	if (!r.is_any && !ret->n_roots)
+	r.derived = derive(im, r.fdes, r.n_fdes, &r.code[0], r.n_code);
+	if (!r.is_any && !ret->n_roots && !r.derived)
 		return error_set(e, -ENOENT, "no unwind information in the file");
-	return run_fdes(&r, visit, context);
+	err = run_fdes(&r, visit, context);
+	if (r.derived)
+		derived_count(r.derived, ret);
+	return err;
 }

@@ -72,6 +72,8 @@ struct cfi_stats {
 	size_t n_overlap; /* entries that reach into the next, and were cut there */
 	size_t n_stubs;   /* entries made for PLTs that had none */
 	size_t n_roots;   /* and where programs and threads begin, of which none was */
+	size_t n_derived; /* rows of code without entries (unwind/derive.h) */
+	size_t n_functions, n_believed; /* functions of that; those that there are rows of */
 };
 
 /* A non-zero result ends the reading and is returned. */
@@ -86,5 +88,5 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  *         -ENOEXEC  it is not for x86-64
  *         -E2BIG    it is about more than four million functions
  */
-must_check int cfi_each_row(const struct image *im, cfi_visit *visit, void *context,
+must_check int cfi_each_row(struct image *im, cfi_visit *visit, void *context,
 			    struct cfi_stats *ret, struct error *e);

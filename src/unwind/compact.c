@@ -239,7 +239,7 @@ static int fill_pages(struct maker *m, uint64_t end)
 	return check_size(m);
 }
 
-static int take_rows_of_go(struct maker *m, const struct image *im, const struct code_range *code)
+static int take_rows_of_go(struct maker *m, struct image *im, const struct code_range *code)
 {
 	const struct cfi_row end = { .vaddr = code->end, .kind = CFI_GAP };
 	int err;
@@ -252,7 +252,7 @@ static int take_rows_of_go(struct maker *m, const struct image *im, const struct
 	return err ? err : fill_pages(m, code->end);
 }
 
-static int take_rows(struct maker *m, const struct image *im)
+static int take_rows(struct maker *m, struct image *im)
 {
 	struct cfi_row first = { .kind = CFI_GAP };
 	struct code_range code;

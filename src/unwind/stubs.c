@@ -34,6 +34,7 @@
 
 #include "base/array.h"
 #include "elf/image.h"
+#include "unwind/instruction.h"
 #include "unwind/program.h"
 
 /* def_cfa rsp 8; offset 16 1 (data_factor -8) */
@@ -158,6 +159,22 @@ static bool looks_like_entry(const uint8_t *code, size_t n)
 	return memmem(code, n, "\x31\xed", 2) || memmem(code, n, "\x48\x89\xe7", 3);
 }
 
+/* What it calls may lie right behind it (musl's _start_c), and is none of it. */
+static void cut_at_called(const struct image *im, struct cfi_stubs *entry)
+{
+	struct instruction i = {};
+
+	for (uint64_t at = entry->start; at < entry->end; at += i.length) {
+		uint8_t code[16];
+
+		i = instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
+		if (i.kind == INSTRUCTION_CALL && i.target > at && i.target < entry->end)
+			entry->end = i.target;
+		if (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_BAD)
+			return;
+	}
+}
+
 /* Up to the next entry; false: there is one about it. */
 static bool find_entry(const struct image *im, const struct cfi_fde *fdes, size_t n,
 		       struct cfi_stubs *ret)
@@ -174,6 +191,7 @@ static bool find_entry(const struct image *im, const struct cfi_fde *fdes, size_
 		if (fdes[i].start > ret->start && fdes[i].start < ret->end)
 			ret->end = fdes[i].start;
 	}
+	cut_at_called(im, ret);
 	return true;
 }
 

@@ -70,9 +70,44 @@ def test_what_was_put_on_the_stack_without_a_call_is_named_at_its_first_byte(wha
 
 @machine
 def test_each_way_with_a_libc_without_unwind_tables():
-    """musl has some for assembly alone, and so for what begins threads."""
-    expected = {("[cut: no row]", f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
+    """musl has some for assembly alone; rows of its C code are made from its instructions."""
+    expected = {(2, f"main;work_run;run;{name};hit"): 50 for name in FROM_MAIN}
     check_ways("musl", expected | {(1, "in_clone;hit"): 50})
+
+
+LIBC_CALLS = {
+    "getppid": ("by_getppid", "getppid"),
+    "read": ("by_read", "read"),
+    "write": ("by_write", "write"),
+    "nanosleep": ("by_nanosleep", "nanosleep"),
+    "mmap": ("by_malloc",),
+    "munmap": ("by_malloc",),
+}
+
+
+def stacks_of(how, call):
+    """{frames: hits} of the system call in this build of the workload, 20 times."""
+    work = [workload_path(f"libc-{how}"), "--quiet", 20]
+    with Tool([*DWARF, f"t:syscalls:sys_enter_{call}", "--", *work]) as tool:
+        return Counter({tuple(parts): n for parts, n in read_folded(tool.wait().ok().out)})
+
+
+@machine
+@pytest.mark.parametrize("call", LIBC_CALLS)
+def test_system_calls_of_a_libc_without_unwind_tables(call):
+    """From within musl to main() and the root; where it is stripped by as many frames."""
+    wanted = ("main", "work_run", "run", *LIBC_CALLS[call])
+    for how in ("musl", "musl-shared"):
+        found = {parts: n for parts, n in stacks_of(how, call).items() if wanted[3] in parts}
+        assert sum(found.values()) in (20, 21), (how, found)  # memory once more for malloc()'s own
+        for parts in found:
+            at = parts.index("main")
+            assert parts[at : at + len(wanted)] == wanted, (how, parts)
+            assert at == 2 and not parts[0].startswith("[cut"), (how, parts)
+    depths = Counter(len(parts) for parts in stacks_of("musl", call).elements())
+    stripped = stacks_of("musl-stripped", call)
+    assert Counter(len(parts) for parts in stripped.elements()) == depths, stripped
+    assert not any(parts[0].startswith("[cut") for parts in stripped), stripped
 
 
 @machine

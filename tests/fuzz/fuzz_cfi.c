@@ -54,8 +54,10 @@ static void check_rows(const struct rows *r, const struct cfi_stats *stats, size
 		n_gaps += r->rows[i].kind == CFI_GAP;
 	}
 	require(r->n == 0 || r->rows[r->n - 1].kind == CFI_GAP);
-	require(stats->n_rows + n_gaps == r->n);
+	require(stats->n_rows + stats->n_derived + n_gaps == r->n);
 	require(stats->n_rows <= size + 3 * N_STUBS);
+	require(stats->n_derived <= file_bytes);
+	require(stats->n_believed <= stats->n_functions);
 }
 
 /* A page beyond those of the table begins too far from the first row. */

@@ -16,7 +16,8 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
 	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow entries makers) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
-	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
+	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \
 	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
@@ -109,6 +110,12 @@ $(WORKLOAD_DIR)/%-static-pie: tests/workload/%.c tests/workload/work.c tests/wor
 $(WORKLOAD_DIR)/%-musl: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -static -o $@ $< tests/workload/work.c -pthread
+
+$(WORKLOAD_DIR)/libc-musl-stripped: $(WORKLOAD_DIR)/libc-musl
+	strip -o $@ $<
+$(WORKLOAD_DIR)/%-musl-shared: tests/workload/%.c tests/workload/work.c tests/workload/work.h
+	@mkdir -p $(@D)
+	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -fPIE -pie -o $@ $< tests/workload/work.c -pthread
 
 # No library: there may be none for 32 bits.
 $(WORKLOAD_DIR)/bits32: tests/workload/bits32.c

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Functions begin where a symbol says so, where a call leads to, and likely where an address is
+ * taken, or behind what execution does not come past (and what aligns): static functions that are
+ * called by pointers have no other sign. Those are followed last, and must not contradict the
+ * others.
+ *
+ * GHC's code is why nothing is believed that is only jumped to: its rsp is another function's, and
+ * it never returns.
+ */
+#include "unwind/derive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "elf/gopclntab.h"
+#include "elf/image.h"
+#include "unwind/flow.h"
+
+#define LEAST_GAP 64         /* bytes that are more than what aligns */
+#define LEAST_BYTES 4096     /* of such gaps: what every program gets from its compiler is less */
+#define MAX_BYTES (4U << 20) /* of all; decoding takes 0.2 s there */
+#define LEAST_SPAN 16
+#define MAX_ROUNDS 4
+#define MAX_SEEDS 8 /* rounds of likely functions */
+#define MAX_PASSES 100
+#define MAX_ROOT_STEPS 16
+#define MAX_DEAD 4 /* passes: behind one call there may be another */
+
+struct derived {
+	struct flow flow;
+	const struct cfi_fde *fdes;
+	size_t n_fdes;
+	size_t n_rows; /* that were given */
+	bool is_v8;    /* its builtins are not what compilers of C make */
+};
+
+static void add_span(struct derived *d, const struct image_section *text, uint64_t start,
+		     uint64_t end)
+{
+	struct flow *f = &d->flow;
+	const struct flow_span span = { .start = start,
+					.end = end,
+					.code = text->data + (start - text->vaddr) };
+
+	if (end - start >= LEAST_SPAN)
+		array_push(f->spans, f->n_spans, f->spans_capacity, span);
+}
+
+/* Bytes in larger gaps; all gaps become spans. */
+static uint64_t find_spans(struct derived *d, const struct image_section *text)
+{
+	const uint64_t end = text->vaddr + text->size;
+	uint64_t at = text->vaddr, sum = 0;
+
+	for (size_t i = 0; i <= d->n_fdes && at < end; i++) {
+		uint64_t to = i < d->n_fdes ? d->fdes[i].start : end;
+
+		if (to > end)
+			to = end;
+		if (to > at) {
+			add_span(d, text, at, to);
+			sum += to - at >= LEAST_GAP ? to - at : 0;
+		}
+		if (i < d->n_fdes && d->fdes[i].end > at)
+			at = d->fdes[i].end;
+	}
+	return sum;
+}
+
+static int take_symbol(void *context, const struct image_symbol *symbol)
+{
+	struct derived *d = context;
+
+	/* A function's cold part is jumped to from its middle. */
+	if (!strstr(symbol->name, ".cold"))
+		flow_add(&d->flow, symbol->vaddr, true, FLOW_ENTRY);
+	d->is_v8 |= strcmp(symbol->name, "_ZNK2v88internal7Isolate18embedded_blob_codeEv") == 0;
+	return d->is_v8;
+}
+
+/* Functions behind what execution does not come past; where all jumps are known. */
+static void add_likely(struct derived *d, const struct flow_span *s)
+{
+	struct flow *f = &d->flow;
+	bool is_behind = true, is_open = false;
+	uint64_t at = s->start;
+
+	while (at < s->end && !f->is_over) {
+		const uint8_t flags = f->flags[s->first + (at - s->start)];
+		struct instruction i;
+
+		if (flags & (FLOW_VISITED | FLOW_INSIDE)) {
+			if (flags & FLOW_ENTRY)
+				is_open = flow_group(f, f->owner_of[s->first + (at - s->start)])
+						  ->is_open;
+			is_behind = false;
+			at++;
+			continue;
+		}
+		is_behind |= (flags & FLOW_BEHIND) != 0;
+		if (!is_behind || is_open) {
+			at++;
+			continue;
+		}
+		i = flow_instruction(s, at);
+		if (i.kind == INSTRUCTION_NOP || i.kind == INSTRUCTION_STOP) {
+			at += i.length ? i.length : 1;
+			continue;
+		}
+		flow_add(f, at, false, FLOW_LIKELY);
+		flow_follow(f);
+		is_behind = false;
+		at++;
+	}
+}
+
+static void add_pointed(struct derived *d, const struct flow_span *s)
+{
+	struct flow *f = &d->flow;
+
+	for (uint64_t at = s->start; at < s->end && !f->is_over; at++) {
+		const uint8_t flags = f->flags[s->first + (at - s->start)];
+
+		if (!(flags & FLOW_POINTED) || flags & (FLOW_VISITED | FLOW_INSIDE))
+			continue;
+		flow_add(f, at, true, FLOW_LIKELY);
+		flow_follow(f);
+	}
+}
+
+static void follow_all(struct derived *d)
+{
+	struct flow *f = &d->flow;
+
+	flow_run(f);
+	f->is_weak = true;
+	for (int round = 0; round < MAX_SEEDS && !f->is_over; round++) {
+		const size_t n = f->n_functions;
+
+		for (size_t i = 0; i < f->n_spans; i++)
+			add_pointed(d, &f->spans[i]);
+		flow_run(f);
+		for (size_t i = 0; i < f->n_spans; i++)
+			add_likely(d, &f->spans[i]);
+		flow_run(f);
+		if (f->n_functions == n)
+			return;
+	}
+}
+
+/* Is @vaddr what is called, by its entry or as a stub? */
+static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
+{
+	struct cfi_stubs stubs[CFI_MAX_STUBS];
+	const size_t n = cfi_find_stubs(d->flow.im, stubs);
+	size_t low = 0, high = d->n_fdes;
+
+	for (size_t i = 0; i < n; i++)
+		if (vaddr >= stubs[i].start && vaddr < stubs[i].end)
+			return true;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (d->fdes[middle].start < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < d->n_fdes && d->fdes[low].start == vaddr;
+}
+
+/* Function @owner goes on at @target, which is where another one begins or elsewhere. */
+static void judge_tail(struct derived *d, uint32_t owner, const struct frame *frame,
+		       uint64_t target)
+{
+	struct flow *f = &d->flow;
+	const size_t place = flow_place(f, target);
+	struct flow_function *group = flow_group(f, owner);
+
+	if (place == SIZE_MAX) {
+		if (frame_is_clean(frame) && is_called_elsewhere(d, target))
+			group->is_proven = true;
+		group->is_open = true;
+	} else if (f->flags[place] & FLOW_ENTRY && frame->depth != FRAME_NOT_KNOWN) {
+		if (!frame_is_clean(frame))
+			group->is_bad = true;
+		else
+			array_push(f->edges, f->n_edges, f->edges_capacity,
+				   ((struct flow_edge){ f->owner_of[place], owner }));
+	}
+}
+
+static void judge(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+{
+	struct flow *f = &d->flow;
+	const size_t place = s->first + (vaddr - s->start);
+	const struct instruction i = flow_instruction(s, vaddr);
+	const struct frame frame = f->frames[f->frame_of[place]];
+	const uint32_t owner = f->owner_of[place];
+	struct flow_function *group = flow_group(f, owner);
+
+	switch (i.kind) {
+	case INSTRUCTION_RETURN:
+		if (frame_is_clean(&frame))
+			group->is_proven = true;
+		else if (frame.depth != FRAME_NOT_KNOWN)
+			group->is_bad = true;
+		break;
+	case INSTRUCTION_JUMP:
+	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_ABOVE:
+	case INSTRUCTION_BRANCH_UNEQUAL:
+		judge_tail(d, owner, &frame, i.target);
+		break;
+	default:
+		break;
+	}
+}
+
+/* A function that ends in calls of what does not return is not proven to be one by a return. */
+static bool is_believed(const struct flow_function *group)
+{
+	return !group->is_bad &&
+	       (group->is_proven || (group->is_named && group->has_call && !group->is_open));
+}
+
+/*
+ * What is called by what is believed was called; and what goes on in such a function returns as
+ * that does. (Edges of jumps lead backwards.)
+ */
+static void spread(struct derived *d)
+{
+	struct flow *f = &d->flow;
+	bool is_new = true;
+
+	for (int pass = 0; pass < MAX_PASSES && is_new; pass++) {
+		is_new = false;
+		for (size_t i = 0; i < f->n_edges; i++) {
+			struct flow_function *to = flow_group(f, f->edges[i].to);
+
+			if (to->is_proven || !is_believed(flow_group(f, f->edges[i].from)))
+				continue;
+			to->is_proven = true;
+			is_new = true;
+		}
+	}
+}
+
+static void judge_all(struct derived *d)
+{
+	struct flow *f = &d->flow;
+
+	for (uint32_t i = 0; i < f->n_functions; i++)
+		if (f->functions[i].is_named)
+			flow_group(f, i)->is_named = true;
+	for (size_t i = 0; i < f->n_spans; i++)
+		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
+			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
+				judge(d, &f->spans[i], at);
+	spread(d);
+}
+
+void derived_freep(struct derived **d)
+{
+	if (!*d)
+		return;
+	flow_fini(&(*d)->flow);
+	free(*d);
+	*d = NULL;
+}
+
+/* A program begins in code that has entries by now; what it calls is known by that alone. */
+static void add_called_by_root(struct derived *d)
+{
+	uint64_t at = image_entry(d->flow.im);
+
+	for (int n = 0; n < MAX_ROOT_STEPS; n++) {
+		uint8_t code[16];
+		const size_t size = image_code_at(d->flow.im, at, code, sizeof(code));
+		const struct instruction i = instruction_at(code, size, at);
+
+		if (i.kind == INSTRUCTION_CALL)
+			flow_add(&d->flow, i.target, true, FLOW_ENTRY);
+		if (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_BAD)
+			return;
+		at += i.length;
+	}
+}
+
+static bool analyse(struct derived *d, struct image *im)
+{
+	struct flow *f = &d->flow;
+
+	(void)image_each_function(im, take_symbol, d);
+	add_called_by_root(d);
+	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
+		if (round)
+			flow_again(f);
+		follow_all(d);
+		if (!f->is_late)
+			break;
+	}
+	return !f->is_over && !d->is_v8;
+}
+
+/*
+ * What contradicts itself, and comes past a call of what lies elsewhere to what aligns: that call
+ * did not return (exit()), and what lies there is another function. Returns whether there is such a
+ * call.
+ */
+static bool find_dead(struct derived *d, const struct flow_span *s)
+{
+	struct flow *f = &d->flow;
+	bool is_any = false;
+
+	for (uint64_t at = s->start; at < s->end; at++) {
+		const size_t place = s->first + (at - s->start);
+
+		if (!(f->flags[place] & FLOW_CALLED) || !(f->flags[place] & FLOW_VISITED) ||
+		    f->flags[place] & FLOW_DEAD || !flow_group(f, f->owner_of[place])->is_bad ||
+		    flow_instruction(s, at).kind != INSTRUCTION_NOP)
+			continue;
+		f->flags[place] |= FLOW_DEAD;
+		is_any = true;
+	}
+	return is_any;
+}
+
+static bool analyse_all(struct derived *d, struct image *im)
+{
+	flow_init(&d->flow);
+	for (int pass = 0; pass < MAX_DEAD; pass++) {
+		bool is_any = false;
+
+		if (pass)
+			flow_again(&d->flow);
+		if (!analyse(d, im))
+			return false;
+		judge_all(d);
+		for (size_t i = 0; i < d->flow.n_spans; i++)
+			is_any |= find_dead(d, &d->flow.spans[i]);
+		if (!is_any)
+			break;
+	}
+	return true;
+}
+
+/* The file may say of the section what it likes; rows are about what is loaded as code. */
+static bool is_code(const struct image_section *text, const struct code_range *code, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text->vaddr >= code[i].start && text->vaddr <= code[i].end &&
+		    text->size <= code[i].end - text->vaddr)
+			return true;
+	return false;
+}
+
+struct derived *derive(struct image *im, const struct cfi_fde *fdes, size_t n,
+		       const struct code_range *code, size_t n_code)
+{
+	struct derived *d = xcalloc(1, sizeof(*d));
+	struct image_section text;
+	struct go_table go;
+	uint64_t bytes;
+
+	d->fdes = fdes;
+	d->n_fdes = n;
+	d->flow.im = im;
+	if (image_section(im, ".text", &text) && is_code(&text, code, n_code)) {
+		bytes = find_spans(d, &text);
+		if (bytes >= LEAST_BYTES && bytes <= MAX_BYTES && !go_table_of(im, &go) &&
+		    analyse_all(d, im))
+			return d;
+	}
+	derived_freep(&d);
+	return NULL;
+}
+
+void derived_count(const struct derived *d, struct cfi_stats *ret)
+{
+	ret->n_derived = d->n_rows;
+	ret->n_functions = d->flow.n_functions;
+	for (uint32_t i = 0; i < d->flow.n_functions; i++)
+		ret->n_believed += is_believed(flow_group((struct flow *)&d->flow, i));
+}
+
+uint64_t derived_first(const struct derived *d)
+{
+	return d->flow.spans[0].start;
+}
+
+static struct cfi_row row_at(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+{
+	struct flow *f = &d->flow;
+	const size_t place = s->first + (vaddr - s->start);
+
+	if (f->flags[place] & FLOW_VISITED && is_believed(flow_group(f, f->owner_of[place])))
+		return frame_row(&f->frames[f->frame_of[place]], vaddr);
+	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
+}
+
+static bool is_same_row(const struct cfi_row *a, const struct cfi_row *b)
+{
+	struct cfi_row other = *b;
+
+	other.vaddr = a->vaddr;
+	return memcmp(a, &other, sizeof(other)) == 0;
+}
+
+struct giver {
+	size_t *n_rows;
+	struct cfi_row last;
+	cfi_visit *visit;
+	void *context;
+};
+
+/* Only where it differs from what holds before. */
+static int give(struct giver *g, const struct cfi_row *row)
+{
+	if (is_same_row(row, &g->last))
+		return 0;
+	g->last = *row;
+	*g->n_rows += row->kind == CFI_ROW;
+	return g->visit(g->context, row);
+}
+
+static int give_span(struct derived *d, const struct flow_span *s, uint64_t to, struct giver *g)
+{
+	const uint64_t end = s->end < to ? s->end : to;
+	int err = 0;
+
+	for (uint64_t at = s->start; at < end && !err; at++) {
+		const uint8_t flags = d->flow.flags[s->first + (at - s->start)];
+		const struct cfi_row row = row_at(d, s, at);
+
+		if (!(flags & FLOW_INSIDE) || flags & FLOW_VISITED)
+			err = give(g, &row);
+	}
+	return err || end == to ? err : give(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
+}
+
+int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visit *visit,
+			 void *context)
+{
+	const struct flow *f = &d->flow;
+	const struct flow_span *s = flow_next_span(f, from);
+	struct giver g = {
+		.n_rows = &d->n_rows, .last.kind = CFI_BAD, .visit = visit, .context = context
+	};
+	int err = 0;
+
+	if (s == f->spans + f->n_spans || s->start > from)
+		err = give(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
+	for (; s < f->spans + f->n_spans && s->start < to && !err; s++)
+		err = give_span(d, s, to, &g);
+	return err;
+}

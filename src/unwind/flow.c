@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A forward data-flow analysis. What is not known goes on as "not known", so a place is
+ * come to again a few times at most; and all has a budget.
+ *
+ * A call is only come past if what is called may return: that is so once a return was found in it,
+ * or if it is elsewhere. Else what lies behind a call of abort(), which is another function, would
+ * have its frame.
+ */
+#include "unwind/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+#define MAX_FRAMES 0xffffU
+#define MAX_FUNCTIONS 0xffffU
+#define MAX_PASSES 100 /* over calls that wait for what waits itself */
+#define VISITS 8       /* of a place, on average */
+
+void flow_init(struct flow *f)
+{
+	f->n_places = 0;
+	for (size_t i = 0; i < f->n_spans; i++) {
+		f->spans[i].first = f->n_places;
+		f->n_places += f->spans[i].end - f->spans[i].start;
+	}
+	f->frame_of = xcalloc(f->n_places + 1, sizeof(*f->frame_of));
+	f->owner_of = xcalloc(f->n_places + 1, sizeof(*f->owner_of));
+	f->flags = xcalloc(f->n_places + 1, sizeof(*f->flags));
+	f->budget = VISITS * f->n_places;
+	f->is_over = getentropy(&f->seed, sizeof(f->seed)) != 0;
+}
+
+void flow_fini(struct flow *f)
+{
+	free(f->spans);
+	free(f->frame_of);
+	free(f->owner_of);
+	free(f->flags);
+	free(f->frames);
+	u64_map_fini(&f->numbers);
+	free(f->functions);
+	free(f->items);
+	free(f->waits);
+	free(f->edges);
+	free(f->tables);
+	u64_map_fini(&f->table_numbers);
+}
+
+const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr)
+{
+	size_t low = 0, high = f->n_spans;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (f->spans[middle].end <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return &f->spans[low];
+}
+
+const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr)
+{
+	const struct flow_span *s = flow_next_span(f, vaddr);
+
+	return s < f->spans + f->n_spans && s->start <= vaddr ? s : NULL;
+}
+
+size_t flow_place(const struct flow *f, uint64_t vaddr)
+{
+	const struct flow_span *s = flow_span_of(f, vaddr);
+
+	return s ? s->first + (vaddr - s->start) : SIZE_MAX;
+}
+
+struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr)
+{
+	return instruction_at(s->code + (vaddr - s->start), s->end - vaddr, vaddr);
+}
+
+static uint32_t leader_of(struct flow *f, uint32_t number)
+{
+	struct flow_function *functions = f->functions;
+
+	while (functions[number].leader != number) {
+		functions[number].leader = functions[functions[number].leader].leader;
+		number = functions[number].leader;
+	}
+	return number;
+}
+
+struct flow_function *flow_group(struct flow *f, uint32_t number)
+{
+	return &f->functions[leader_of(f, number)];
+}
+
+static void unite(struct flow *f, uint32_t a, uint32_t b)
+{
+	struct flow_function *into = flow_group(f, a);
+	const struct flow_function *from = flow_group(f, b);
+
+	if (into == from)
+		return;
+	f->functions[from->leader].leader = into->leader;
+	into->may_return |= from->may_return;
+	into->is_bad |= from->is_bad;
+	into->is_proven |= from->is_proven;
+	into->is_open |= from->is_open;
+	into->has_call |= from->has_call;
+}
+
+static uint64_t key_of(const struct flow *f, const struct frame *frame)
+{
+	uint64_t key = f->seed;
+
+	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->depth << 32 | (uint32_t)frame->bp_depth));
+	key = hash_mix(key ^
+		       ((uint64_t)(uint32_t)frame->bp_saved << 32 | (uint32_t)frame->bx_saved));
+	key = hash_mix(key ^
+		       ((uint64_t)(uint32_t)frame->end_depth << 32 | (uint32_t)frame->bp << 24 |
+			(uint32_t)frame->bx << 16 | (uint32_t)frame->pc_reg << 8 | frame->end_reg));
+	return key;
+}
+
+static uint16_t number_of(struct flow *f, const struct frame *frame)
+{
+	bool is_new;
+	const uint32_t number =
+		*u64_map_put(&f->numbers, key_of(f, frame), (uint32_t)f->n_frames, &is_new);
+
+	if (f->n_frames == MAX_FRAMES) {
+		f->is_over = true;
+		return 0;
+	}
+	if (is_new)
+		array_push(f->frames, f->n_frames, f->frames_capacity, *frame);
+	else if (!frame_is_same(&f->frames[number], frame))
+		f->is_over = true; /* two with one key */
+	return (uint16_t)number;
+}
+
+static void push_item(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
+{
+	const struct flow_item item = { vaddr, owner, number_of(f, frame) };
+
+	array_push(f->items, f->n_items, f->items_capacity, item);
+}
+
+void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
+{
+	const size_t place = flow_place(f, vaddr);
+	const struct frame frame = frame_at_entry();
+	const uint32_t number = (uint32_t)f->n_functions;
+	const struct flow_function function = { .start = vaddr,
+						.leader = number,
+						.is_named = is_named };
+
+	if (place == SIZE_MAX || f->flags[place] & (flag | FLOW_ENTRY))
+		return;
+	if (number == MAX_FUNCTIONS) {
+		f->is_over = true;
+		return;
+	}
+	f->flags[place] |= flag;
+	f->is_late |= (f->flags[place] & (FLOW_VISITED | FLOW_INSIDE)) != 0;
+	if (!(f->flags[place] & FLOW_VISITED))
+		f->owner_of[place] = (uint16_t)number;
+	array_push(f->functions, f->n_functions, f->functions_capacity, function);
+	push_item(f, vaddr, number, &frame);
+}
+
+/* Number of the function that begins at @place, which is an entry. */
+static uint32_t function_at(const struct flow *f, size_t place)
+{
+	return f->owner_of[place];
+}
+
+/*
+ * An instruction of @length bytes at @place with @frame. False: nothing new follows from that.
+ * What a likely function comes to with another frame than what was there speaks against itself.
+ */
+static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *frame, bool is_start)
+{
+	const struct frame *was = &f->frames[f->frame_of[place]];
+	struct frame merged;
+
+	if (!(f->flags[place] & FLOW_VISITED)) {
+		f->flags[place] |= FLOW_VISITED;
+		f->owner_of[place] = (uint16_t)owner;
+		f->frame_of[place] = number_of(f, frame);
+		return true;
+	}
+	if (f->is_weak && flow_group(f, owner) != flow_group(f, f->owner_of[place]) &&
+	    !frame_is_same(was, frame)) {
+		flow_group(f, owner)->is_bad = true;
+		return false;
+	}
+	if (is_start && !frame_is_same(was, frame))
+		flow_group(f, owner)->is_bad = true;
+	unite(f, f->owner_of[place], owner);
+	merged = frame_merge(was, frame);
+	if (frame_is_same(&merged, was))
+		return false;
+	*frame = merged;
+	f->frame_of[place] = number_of(f, frame);
+	return true;
+}
+
+/* Instructions that overlap are not what a compiler made. */
+static void cover(struct flow *f, size_t place, size_t length, uint32_t owner)
+{
+	bool is_bad = f->flags[place] & FLOW_INSIDE;
+
+	for (size_t i = 1; i < length; i++) {
+		is_bad |= (f->flags[place + i] & FLOW_VISITED) != 0;
+		f->flags[place + i] |= FLOW_INSIDE;
+	}
+	if (is_bad)
+		flow_group(f, owner)->is_bad = true;
+}
+
+static bool is_entry(const struct flow *f, uint64_t vaddr)
+{
+	const size_t place = flow_place(f, vaddr);
+
+	return place != SIZE_MAX && f->flags[place] & FLOW_ENTRY;
+}
+
+struct run {
+	uint64_t vaddr;
+	uint32_t owner;
+	struct frame frame;
+	const struct flow_span *span;
+};
+
+/* A jump to where a function begins is a call at the end, unless that is a loop. */
+static void jump_to(struct flow *f, const struct run *r, uint64_t target)
+{
+	if (flow_place(f, target) == SIZE_MAX)
+		flow_group(f, r->owner)->may_return = true;
+	else if (!is_entry(f, target))
+		push_item(f, target, r->owner, &r->frame);
+	else
+		array_push(f->waits, f->n_waits, f->waits_capacity,
+			   ((struct flow_wait){ .callee = function_at(f, flow_place(f, target)),
+						.owner = r->owner }));
+}
+
+static void take_target(struct flow *f, uint64_t vaddr, void *context)
+{
+	const struct run *r = context;
+
+	jump_to(f, r, vaddr);
+}
+
+static void jump_by_pointer(struct flow *f, struct run *r, const struct instruction *i)
+{
+	struct flow_function *group = flow_group(f, r->owner);
+
+	if (flow_table(f, r->vaddr, i, take_target, r))
+		return;
+	group->may_return = true;
+	group->is_open = true;
+}
+
+static bool returns_from_elsewhere(struct flow *f, uint64_t behind)
+{
+	const size_t place = flow_place(f, behind);
+
+	if (place != SIZE_MAX)
+		f->flags[place] |= FLOW_CALLED;
+	return place != SIZE_MAX && !(f->flags[place] & FLOW_DEAD);
+}
+
+/* Returns whether execution comes past it now. */
+static bool call(struct flow *f, struct run *r, const struct instruction *i)
+{
+	const uint64_t behind = r->vaddr + i->length;
+	const size_t place = flow_place(f, i->target);
+	struct flow_wait wait = { .vaddr = behind, .owner = r->owner };
+
+	flow_group(f, r->owner)->has_call = true;
+	if (!frame_step_call(&r->frame)) {
+		flow_group(f, r->owner)->is_bad = true;
+		return false;
+	}
+	if (i->kind == INSTRUCTION_CALL_POINTER || place == SIZE_MAX)
+		return returns_from_elsewhere(f, behind);
+	if (i->target == behind) {
+		flow_group(f, r->owner)->is_bad = true;
+		return false;
+	}
+	flow_add(f, i->target, false, FLOW_ENTRY);
+	if (f->is_over)
+		return false;
+	wait.callee = function_at(f, place);
+	array_push(f->edges, f->n_edges, f->edges_capacity,
+		   ((struct flow_edge){ r->owner, wait.callee }));
+	if (flow_group(f, wait.callee)->may_return)
+		return true;
+	wait.frame = number_of(f, &r->frame);
+	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
+	return false;
+}
+
+/* Is this the end of "cmp %r11,%rsp; jne", where r11 is up to where a stack is probed? */
+static bool is_probed(const struct flow *f, const struct run *r)
+{
+	const struct instruction *before = &f->recent[(f->n_recent - 2) % FLOW_RECENT];
+
+	return f->n_recent >= 2 && before->kind == INSTRUCTION_COMPARE_SP &&
+	       before->reg == r->frame.end_reg && before->reg != REGISTER_NONE;
+}
+
+/* Returns whether execution comes past it. */
+static bool step(struct flow *f, struct run *r, const struct instruction *i)
+{
+	struct flow_function *group = flow_group(f, r->owner);
+
+	switch (i->kind) {
+	case INSTRUCTION_CALL:
+	case INSTRUCTION_CALL_POINTER:
+		return call(f, r, i);
+	case INSTRUCTION_JUMP:
+		jump_to(f, r, i->target);
+		return false;
+	case INSTRUCTION_JUMP_POINTER:
+		jump_by_pointer(f, r, i);
+		return false;
+	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_ABOVE:
+	case INSTRUCTION_BRANCH_UNEQUAL:
+		jump_to(f, r, i->target);
+		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && is_probed(f, r))
+			frame_end_probing(&r->frame);
+		return true;
+	case INSTRUCTION_RETURN:
+		group->may_return = true;
+		return false;
+	case INSTRUCTION_STOP:
+		return false;
+	default:
+		if (frame_step(&r->frame, i))
+			return true;
+		group->is_bad = true;
+		group->may_return = true;
+		return false;
+	}
+}
+
+static bool is_end(const struct instruction *i)
+{
+	return i->kind == INSTRUCTION_JUMP || i->kind == INSTRUCTION_JUMP_POINTER ||
+	       i->kind == INSTRUCTION_RETURN || i->kind == INSTRUCTION_STOP;
+}
+
+static void note(struct flow *f, const struct run *r, const struct instruction *i)
+{
+	const uint64_t behind = r->vaddr + i->length;
+
+	if (i->kind == INSTRUCTION_ADDRESS && flow_place(f, i->target) != SIZE_MAX)
+		f->flags[flow_place(f, i->target)] |= FLOW_POINTED;
+	if (is_end(i) && behind < r->span->end)
+		f->flags[flow_place(f, behind)] |= FLOW_BEHIND;
+	f->recent[f->n_recent++ % FLOW_RECENT] = *i;
+}
+
+static void follow(struct flow *f, const struct flow_item *item)
+{
+	struct run r = { .vaddr = item->vaddr, .owner = item->owner };
+	bool is_first = true;
+
+	r.frame = f->frames[item->frame];
+	r.span = flow_span_of(f, r.vaddr);
+	f->n_recent = 0;
+	while (r.span && r.vaddr < r.span->end && !f->is_over) {
+		const size_t place = r.span->first + (r.vaddr - r.span->start);
+		const bool is_start = f->flags[place] & FLOW_ENTRY;
+		struct instruction i;
+
+		if (is_start && !is_first && r.vaddr != f->functions[r.owner].start)
+			return;
+		if (!arrive(f, place, r.owner, &r.frame, is_start))
+			return;
+		if (!f->budget--)
+			f->is_over = true;
+		i = flow_instruction(r.span, r.vaddr);
+		cover(f, place, i.length, r.owner);
+		note(f, &r, &i);
+		if (!step(f, &r, &i))
+			return;
+		r.vaddr += i.length;
+		is_first = false;
+	}
+}
+
+void flow_follow(struct flow *f)
+{
+	while (f->n_items && !f->is_over) {
+		const struct flow_item item = f->items[--f->n_items];
+
+		follow(f, &item);
+	}
+}
+
+/* Come past calls of what is known to return by now. */
+static bool wake(struct flow *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_waits; i++) {
+		const struct flow_wait w = f->waits[i];
+
+		if (!flow_group(f, w.callee)->may_return)
+			f->waits[n++] = w;
+		else if (w.vaddr)
+			push_item(f, w.vaddr, w.owner, &f->frames[w.frame]);
+		else
+			flow_group(f, w.owner)->may_return = true;
+	}
+	if (n == f->n_waits)
+		return false;
+	f->n_waits = n;
+	return true;
+}
+
+void flow_run(struct flow *f)
+{
+	flow_follow(f);
+	for (int pass = 0; pass < MAX_PASSES && !f->is_over && wake(f); pass++)
+		flow_follow(f);
+}
+
+void flow_again(struct flow *f)
+{
+	const size_t n = f->n_functions;
+	struct flow_function *functions = f->functions;
+
+	f->functions = NULL;
+	f->n_functions = f->functions_capacity = 0;
+	f->n_items = f->n_waits = f->n_edges = 0;
+	f->is_weak = f->is_late = false;
+	f->budget = VISITS * f->n_places;
+	for (size_t i = 0; i < n; i++) {
+		const size_t place = flow_place(f, functions[i].start);
+
+		functions[i].is_bad = !(f->flags[place] & FLOW_ENTRY);
+	}
+	for (size_t i = 0; i < f->n_places; i++)
+		f->flags[i] &= FLOW_DEAD;
+	for (size_t i = 0; i < n; i++)
+		if (!functions[i].is_bad)
+			flow_add(f, functions[i].start, functions[i].is_named, FLOW_ENTRY);
+	free(functions);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "unwind/frame.h"
+
+#define MAX_DEPTH (1 << 28)
+
+struct frame frame_at_entry(void)
+{
+	return (struct frame){ .depth = 8, .pc_reg = REGISTER_NONE, .end_reg = REGISTER_NONE };
+}
+
+/* What lies below rsp may be written over at any time. */
+static bool set_depth(struct frame *f, int64_t depth)
+{
+	if (depth % 8 || depth > MAX_DEPTH || depth < (f->pc_reg == REGISTER_NONE ? 8 : 0))
+		return false;
+	f->depth = (int32_t)depth;
+	if (f->bp_saved > depth)
+		f->bp_saved = 0;
+	if (f->bx_saved > depth)
+		f->bx_saved = 0;
+	return true;
+}
+
+static bool move_sp(struct frame *f, int64_t by)
+{
+	if (f->depth == FRAME_NOT_KNOWN)
+		return true;
+	return by < MAX_DEPTH && by > -MAX_DEPTH && set_depth(f, f->depth - by);
+}
+
+/* How far below the CFA base + @value is. False: not known. */
+static bool depth_of(const struct frame *f, uint8_t base, int64_t value, int64_t *ret)
+{
+	int64_t depth = FRAME_NOT_KNOWN;
+
+	if (base == REGISTER_RSP)
+		depth = f->depth;
+	else if (base == REGISTER_RBP && f->bp == FRAME_POINTER)
+		depth = f->bp_depth;
+	*ret = depth - value;
+	return depth != FRAME_NOT_KNOWN && value < MAX_DEPTH && value > -MAX_DEPTH;
+}
+
+static bool write_register(struct frame *f, uint8_t reg)
+{
+	if (reg == REGISTER_RSP)
+		f->depth = FRAME_NOT_KNOWN;
+	if (reg == REGISTER_RBP)
+		f->bp = FRAME_OTHER;
+	if (reg == REGISTER_RBX)
+		f->bx = FRAME_OTHER;
+	if (reg == f->end_reg)
+		f->end_reg = REGISTER_NONE;
+	return reg != f->pc_reg;
+}
+
+static bool write_registers(struct frame *f, uint16_t mask)
+{
+	bool is_good = true;
+
+	for (uint8_t reg = 0; reg < REGISTER_NONE; reg++)
+		if (mask >> reg & 1)
+			is_good &= write_register(f, reg);
+	return is_good;
+}
+
+static bool overlaps(int64_t depth, uint32_t bytes, int32_t saved)
+{
+	return saved && depth > saved - 8 && depth < (int64_t)saved + bytes;
+}
+
+/* Compilers save a register by a push, and some by a move to where it is to lie. */
+static void save_by_store(const struct instruction *i, int64_t depth, uint8_t reg, uint8_t holds,
+			  int32_t *saved)
+{
+	const bool is_saved = i->store_reg == reg && holds == FRAME_CALLERS;
+
+	if (overlaps(depth, i->store_bytes, *saved) && !(is_saved && depth == *saved))
+		*saved = 0;
+	if (is_saved && !*saved)
+		*saved = (int32_t)depth;
+}
+
+static bool store(struct frame *f, const struct instruction *i)
+{
+	int64_t depth;
+
+	if (!i->store_bytes || !depth_of(f, i->store_base, i->store_value, &depth))
+		return true;
+	if (f->pc_reg == REGISTER_NONE && overlaps(depth, i->store_bytes, 8))
+		return false;
+	if (depth <= 8 || (f->depth != FRAME_NOT_KNOWN && depth > f->depth))
+		return true;
+	save_by_store(i, depth, REGISTER_RBP, f->bp, &f->bp_saved);
+	save_by_store(i, depth, REGISTER_RBX, f->bx, &f->bx_saved);
+	return true;
+}
+
+static bool push(struct frame *f, uint8_t reg)
+{
+	if (f->depth == FRAME_NOT_KNOWN)
+		return true;
+	if (f->pc_reg != REGISTER_NONE) {
+		if (f->depth != 0 || reg != f->pc_reg)
+			return false;
+		f->pc_reg = REGISTER_NONE;
+	}
+	if (!set_depth(f, f->depth + 8L))
+		return false;
+	if (reg == REGISTER_RBP && f->bp == FRAME_CALLERS && !f->bp_saved)
+		f->bp_saved = f->depth;
+	if (reg == REGISTER_RBX && f->bx == FRAME_CALLERS && !f->bx_saved)
+		f->bx_saved = f->depth;
+	return true;
+}
+
+/* @reg is read from @depth. */
+static bool load(struct frame *f, uint8_t reg, int64_t depth)
+{
+	if (reg == REGISTER_NONE)
+		return true;
+	if (!write_register(f, reg))
+		return false;
+	if (reg == REGISTER_RBP && f->bp_saved && depth == f->bp_saved)
+		f->bp = FRAME_CALLERS;
+	if (reg == REGISTER_RBX && f->bx_saved && depth == f->bx_saved)
+		f->bx = FRAME_CALLERS;
+	return true;
+}
+
+/* vfork() takes its return address to a register, since the child writes over the stack. */
+static bool pop(struct frame *f, uint8_t reg)
+{
+	if (f->depth == FRAME_NOT_KNOWN)
+		return reg == REGISTER_NONE || write_register(f, reg);
+	if (!load(f, reg, f->depth))
+		return false;
+	if (f->depth == 8) {
+		if (f->pc_reg != REGISTER_NONE || reg == REGISTER_NONE || reg == REGISTER_RBP ||
+		    reg == REGISTER_RBX)
+			return false;
+		f->pc_reg = reg;
+	}
+	return set_depth(f, f->depth - 8L);
+}
+
+/* @reg becomes base + value. */
+static bool assign(struct frame *f, const struct instruction *i)
+{
+	int64_t depth;
+	const bool is_known = depth_of(f, i->base, i->value, &depth) && depth < MAX_DEPTH;
+
+	if (!write_register(f, i->reg))
+		return false;
+	if (!is_known)
+		return true;
+	if (i->reg == REGISTER_RSP)
+		return set_depth(f, depth);
+	if (depth < 0)
+		return true;
+	if (i->reg == REGISTER_RBP) {
+		f->bp = FRAME_POINTER;
+		f->bp_depth = (int32_t)depth;
+	} else if (i->kind == INSTRUCTION_LEA && i->reg != REGISTER_RBX) {
+		f->end_reg = i->reg;
+		f->end_depth = (int32_t)depth;
+	}
+	return true;
+}
+
+static bool leave(struct frame *f)
+{
+	int64_t depth;
+	const bool is_known = depth_of(f, REGISTER_RBP, 0, &depth);
+
+	f->depth = FRAME_NOT_KNOWN;
+	if (is_known && !set_depth(f, depth))
+		return false;
+	return pop(f, REGISTER_RBP);
+}
+
+bool frame_step(struct frame *f, const struct instruction *i)
+{
+	int64_t depth;
+
+	if (!store(f, i))
+		return false;
+	switch (i->kind) {
+	case INSTRUCTION_PUSH:
+		return push(f, i->reg);
+	case INSTRUCTION_POP:
+		return pop(f, i->reg);
+	case INSTRUCTION_ADD:
+		return move_sp(f, i->value);
+	case INSTRUCTION_MOVE:
+	case INSTRUCTION_LEA:
+		return assign(f, i);
+	case INSTRUCTION_LOAD:
+		if (!depth_of(f, i->base, i->value, &depth))
+			depth = FRAME_NOT_KNOWN;
+		return load(f, i->reg, depth);
+	case INSTRUCTION_LEAVE:
+		return leave(f);
+	case INSTRUCTION_BAD:
+		return false;
+	default:
+		return write_registers(f, i->writes);
+	}
+}
+
+void frame_end_probing(struct frame *f)
+{
+	if (f->end_reg != REGISTER_NONE)
+		(void)set_depth(f, f->end_depth);
+}
+
+/* It keeps rsp, rbp and rbx, and may write over the others. */
+bool frame_step_call(struct frame *f)
+{
+	f->end_reg = REGISTER_NONE;
+	return f->pc_reg == REGISTER_NONE;
+}
+
+static void forget(struct frame *f)
+{
+	*f = (struct frame){ .depth = FRAME_NOT_KNOWN,
+			     .bp = FRAME_OTHER,
+			     .bx = FRAME_OTHER,
+			     .pc_reg = REGISTER_NONE,
+			     .end_reg = REGISTER_NONE };
+}
+
+struct frame frame_merge(const struct frame *a, const struct frame *b)
+{
+	struct frame f = *a;
+
+	if (a->pc_reg != b->pc_reg) {
+		forget(&f);
+		return f;
+	}
+	if (a->depth != b->depth)
+		f.depth = FRAME_NOT_KNOWN;
+	if (a->bp != b->bp || (a->bp == FRAME_POINTER && a->bp_depth != b->bp_depth))
+		f.bp = FRAME_OTHER;
+	if (a->bx != b->bx)
+		f.bx = FRAME_OTHER;
+	if (a->bp_saved != b->bp_saved)
+		f.bp_saved = 0;
+	if (a->bx_saved != b->bx_saved)
+		f.bx_saved = 0;
+	if (a->end_reg != b->end_reg || a->end_depth != b->end_depth)
+		f.end_reg = REGISTER_NONE;
+	if (f.bp != FRAME_POINTER)
+		f.bp_depth = 0;
+	if (f.end_reg == REGISTER_NONE)
+		f.end_depth = 0;
+	return f;
+}
+
+bool frame_is_same(const struct frame *a, const struct frame *b)
+{
+	return a->depth == b->depth && a->bp == b->bp && a->bx == b->bx && a->pc_reg == b->pc_reg &&
+	       a->bp_saved == b->bp_saved && a->bx_saved == b->bx_saved &&
+	       a->end_reg == b->end_reg && (a->bp != FRAME_POINTER || a->bp_depth == b->bp_depth) &&
+	       (a->end_reg == REGISTER_NONE || a->end_depth == b->end_depth);
+}
+
+bool frame_is_clean(const struct frame *f)
+{
+	return f->depth == 8 && f->bp == FRAME_CALLERS && f->bx == FRAME_CALLERS &&
+	       f->pc_reg == REGISTER_NONE;
+}
+
+static struct cfi_value where(uint8_t holds, int32_t saved)
+{
+	if (saved)
+		return (struct cfi_value){ .how = CFI_AT_CFA, .offset = -saved };
+	return (struct cfi_value){ .how = holds == FRAME_CALLERS ? CFI_SAME : CFI_UNDEFINED };
+}
+
+/* By rbp where that is the usual frame pointer, as compilers say it. */
+struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
+{
+	const bool by_bp =
+		f->bp == FRAME_POINTER && f->pc_reg == REGISTER_NONE &&
+		(f->depth == FRAME_NOT_KNOWN || (f->bp_depth == 16 && f->bp_saved == 16));
+	struct cfi_row row = {
+		.vaddr = vaddr,
+		.cfa = { .how = CFI_IS,
+			 .reg = by_bp ? CFI_RBP : CFI_RSP,
+			 .offset = by_bp ? f->bp_depth : f->depth },
+		.bx = where(f->bx, f->bx_saved),
+		.bp = where(f->bp, f->bp_saved),
+		.sp = { .how = CFI_IS_CFA },
+		.pc = { .how = CFI_AT_CFA, .offset = -8 },
+	};
+
+	if (f->pc_reg != REGISTER_NONE)
+		row.pc = (struct cfi_value){ .how = CFI_IN,
+					     .reg = instruction_dwarf_register(f->pc_reg) };
+	if (!by_bp && f->depth == FRAME_NOT_KNOWN)
+		return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
+	return row;
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Operands say nearly all: which registers are written, hidden ones too (cpuid writes rbx). What
+ * else has a meaning for the stack is a dozen mnemonics.
+ */
+#include "unwind/instruction.h"
+
+#include <Zydis/Decoder.h>
+
+struct decoded {
+	ZydisDecodedInstruction is;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	uint64_t vaddr;
+};
+
+uint8_t instruction_dwarf_register(uint8_t reg)
+{
+	static const uint8_t numbers[] = { 0, 2, 1, 3, 7, 6, 4, 5 };
+
+	return reg < sizeof(numbers) ? numbers[reg] : reg;
+}
+
+static uint8_t number_of(ZydisRegister reg)
+{
+	const ZydisRegister whole =
+		ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+
+	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15
+		       ? (uint8_t)(whole - ZYDIS_REGISTER_RAX)
+		       : REGISTER_NONE;
+}
+
+/* Of operand @i if that is a register of 64 bits. */
+static uint8_t whole_register(const struct decoded *d, unsigned i)
+{
+	const ZydisDecodedOperand *o = &d->operands[i];
+
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64 ? number_of(o->reg.value)
+								       : REGISTER_NONE;
+}
+
+static bool is_memory(const ZydisDecodedOperand *o)
+{
+	return o->type == ZYDIS_OPERAND_TYPE_MEMORY;
+}
+
+static bool is_plain_memory(const ZydisDecodedOperand *o)
+{
+	return is_memory(o) && o->mem.index == ZYDIS_REGISTER_NONE &&
+	       (o->mem.segment == ZYDIS_REGISTER_DS || o->mem.segment == ZYDIS_REGISTER_SS);
+}
+
+static uint64_t relative(const struct decoded *d, int64_t by)
+{
+	return d->vaddr + d->is.length + (uint64_t)by;
+}
+
+static void note_written(const struct decoded *d, struct instruction *ret)
+{
+	for (unsigned i = 0; i < d->is.operand_count; i++) {
+		const ZydisDecodedOperand *o = &d->operands[i];
+
+		if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+			continue;
+		if (o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    number_of(o->reg.value) != REGISTER_NONE)
+			ret->writes |= (uint16_t)(1U << number_of(o->reg.value));
+		if (i >= d->is.operand_count_visible || !is_plain_memory(o))
+			continue;
+		ret->store_base = number_of(o->mem.base);
+		ret->store_value = o->mem.disp.value;
+		ret->store_bytes = o->size / 8;
+		if (d->is.mnemonic == ZYDIS_MNEMONIC_MOV && i == 0)
+			ret->store_reg = whole_register(d, 1);
+	}
+}
+
+static uint8_t push_or_pop(const struct decoded *d, struct instruction *ret, uint8_t kind)
+{
+	ret->reg = whole_register(d, 0);
+	ret->writes &= (uint16_t) ~(1U << REGISTER_RSP);
+	if (kind == INSTRUCTION_POP && ret->reg == REGISTER_RSP)
+		return INSTRUCTION_BAD;
+	return d->is.operand_width == 64 ? kind : INSTRUCTION_BAD;
+}
+
+static uint8_t add(const struct decoded *d, struct instruction *ret, int sign)
+{
+	const ZydisDecodedOperand *by = &d->operands[1];
+
+	ret->reg = whole_register(d, 0);
+	if (ret->reg != REGISTER_RSP || by->type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return INSTRUCTION_OTHER;
+	ret->value = sign < 0 ? -by->imm.value.s : by->imm.value.s;
+	ret->writes = 0;
+	return INSTRUCTION_ADD;
+}
+
+static uint8_t lea(const struct decoded *d, struct instruction *ret)
+{
+	const ZydisDecodedOperand *o = &d->operands[1];
+
+	ret->reg = whole_register(d, 0);
+	if (ret->reg == REGISTER_NONE || o->mem.index != ZYDIS_REGISTER_NONE)
+		return INSTRUCTION_OTHER;
+	ret->value = o->mem.disp.value;
+	ret->base = number_of(o->mem.base);
+	ret->target = relative(d, ret->value);
+	if (o->mem.base == ZYDIS_REGISTER_RIP)
+		return INSTRUCTION_ADDRESS;
+	return ret->base < REGISTER_NONE ? INSTRUCTION_LEA : INSTRUCTION_OTHER;
+}
+
+/* 32 bits of an address are one in programs that lie at fixed places. */
+static uint8_t move(const struct decoded *d, struct instruction *ret)
+{
+	const ZydisDecodedOperand *from = &d->operands[1];
+
+	ret->reg = whole_register(d, 0);
+	if (from->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		ret->target = from->imm.value.u;
+		return INSTRUCTION_ADDRESS;
+	}
+	ret->base = whole_register(d, 1);
+	if (ret->reg == REGISTER_NONE)
+		return INSTRUCTION_OTHER;
+	if (ret->base != REGISTER_NONE)
+		return INSTRUCTION_MOVE;
+	if (!is_plain_memory(from))
+		return INSTRUCTION_OTHER;
+	ret->base = number_of(from->mem.base);
+	ret->value = from->mem.disp.value;
+	return INSTRUCTION_LOAD;
+}
+
+static uint8_t load_offset(const struct decoded *d, struct instruction *ret)
+{
+	const ZydisDecodedOperand *from = &d->operands[1];
+
+	ret->reg = whole_register(d, 0);
+	if (!is_memory(from) || from->mem.scale != 4 || from->mem.disp.value)
+		return INSTRUCTION_OTHER;
+	ret->base = number_of(from->mem.base);
+	return INSTRUCTION_LOAD_OFFSET;
+}
+
+static uint8_t compare(const struct decoded *d, struct instruction *ret)
+{
+	ret->reg = whole_register(d, 1);
+	if (ret->reg != REGISTER_NONE && whole_register(d, 0) == REGISTER_RSP)
+		return INSTRUCTION_COMPARE_SP;
+	if (d->operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		return INSTRUCTION_OTHER;
+	ret->value = d->operands[1].imm.value.s;
+	return INSTRUCTION_COMPARE;
+}
+
+/* @direct if it says where to, else @pointer. */
+static uint8_t go(const struct decoded *d, struct instruction *ret, uint8_t direct, uint8_t pointer)
+{
+	const ZydisDecodedOperand *to = &d->operands[0];
+
+	ret->writes = 0;
+	if (d->is.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+		return INSTRUCTION_BAD;
+	if (to->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && to->imm.is_relative) {
+		ret->target = relative(d, to->imm.value.s);
+		return direct;
+	}
+	ret->reg = whole_register(d, 0);
+	if (is_memory(to) && to->mem.base == ZYDIS_REGISTER_NONE && to->mem.scale == 8)
+		ret->target = (uint64_t)to->mem.disp.value;
+	return pointer;
+}
+
+static uint8_t kind_of(const struct decoded *d, struct instruction *ret)
+{
+	switch (d->is.mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		return push_or_pop(d, ret, INSTRUCTION_PUSH);
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_POPFQ:
+		return push_or_pop(d, ret, INSTRUCTION_POP);
+	case ZYDIS_MNEMONIC_ADD:
+		return add(d, ret, 1);
+	case ZYDIS_MNEMONIC_SUB:
+		return add(d, ret, -1);
+	case ZYDIS_MNEMONIC_LEA:
+		return lea(d, ret);
+	case ZYDIS_MNEMONIC_MOV:
+		return move(d, ret);
+	case ZYDIS_MNEMONIC_MOVSXD:
+		return load_offset(d, ret);
+	case ZYDIS_MNEMONIC_CMP:
+		return compare(d, ret);
+	case ZYDIS_MNEMONIC_LEAVE:
+		ret->writes = 0;
+		return d->is.operand_width == 64 ? INSTRUCTION_LEAVE : INSTRUCTION_BAD;
+	case ZYDIS_MNEMONIC_CALL:
+		return go(d, ret, INSTRUCTION_CALL, INSTRUCTION_CALL_POINTER);
+	case ZYDIS_MNEMONIC_JMP:
+		return go(d, ret, INSTRUCTION_JUMP, INSTRUCTION_JUMP_POINTER);
+	case ZYDIS_MNEMONIC_JNBE:
+		return go(d, ret, INSTRUCTION_BRANCH_ABOVE, INSTRUCTION_BAD);
+	case ZYDIS_MNEMONIC_JNZ:
+		return go(d, ret, INSTRUCTION_BRANCH_UNEQUAL, INSTRUCTION_BAD);
+	case ZYDIS_MNEMONIC_RET:
+		return d->is.operand_count_visible ? INSTRUCTION_BAD : INSTRUCTION_RETURN;
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+		return INSTRUCTION_STOP;
+	case ZYDIS_MNEMONIC_NOP:
+		return INSTRUCTION_NOP;
+	case ZYDIS_MNEMONIC_ENTER:
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+	case ZYDIS_MNEMONIC_SYSRET:
+	case ZYDIS_MNEMONIC_SYSEXIT:
+		return INSTRUCTION_BAD;
+	default:
+		return d->is.meta.branch_type == ZYDIS_BRANCH_TYPE_NONE
+			       ? INSTRUCTION_OTHER
+			       : go(d, ret, INSTRUCTION_BRANCH, INSTRUCTION_BAD);
+	}
+}
+
+struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
+{
+	struct instruction ret = { .kind = INSTRUCTION_BAD,
+				   .reg = REGISTER_NONE,
+				   .base = REGISTER_NONE,
+				   .store_base = REGISTER_NONE,
+				   .store_reg = REGISTER_NONE };
+	struct decoded d; /* a kilobyte, which is not made to be zero each time */
+	ZydisDecoderContext context;
+	ZydisDecoder decoder;
+
+	if (ZYAN_FAILED(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    ZYAN_FAILED(ZydisDecoderDecodeInstruction(&decoder, &context, code, n, &d.is)) ||
+	    ZYAN_FAILED(ZydisDecoderDecodeOperands(&decoder, &context, &d.is, d.operands,
+						   d.is.operand_count)))
+		return ret;
+	d.vaddr = vaddr;
+	ret.length = d.is.length;
+	note_written(&d, &ret);
+	ret.kind = kind_of(&d, &ret);
+	return ret;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Any bytes as code of which nothing is said: there is an end to it, and rows are sorted, about
+ * that code, and of nothing but the stack: rsp below the CFA, and the return address in its place.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../unit/made_elf.h"
+#include "elf/image.h"
+#include "unwind/cfi.h"
+
+#define N_TEXT 0x1400 /* code is looked at from 4 KiB on */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+struct seen {
+	uint64_t last;
+	uint64_t end;
+	size_t n;
+	bool is_gap;
+};
+
+static int take_row(void *context, const struct cfi_row *row)
+{
+	struct seen *seen = context;
+
+	require(!seen->n++ || row->vaddr > seen->last);
+	require(row->vaddr >= MADE_VADDR && row->vaddr <= seen->end);
+	seen->last = row->vaddr;
+	seen->is_gap = row->kind == CFI_GAP;
+	if (row->kind != CFI_ROW || row->is_signal || row->pc.how == CFI_UNDEFINED)
+		return 0;
+	require(row->cfa.how == CFI_IS && row->cfa.offset >= 0 && row->cfa.offset % 8 == 0);
+	require(row->cfa.reg == CFI_RSP || row->cfa.reg == CFI_RBP);
+	require((row->pc.how == CFI_AT_CFA && row->pc.offset == -8) || row->pc.how == CFI_IN);
+	require(row->bp.how != CFI_AT_CFA || row->bp.offset < -8);
+	require(row->bx.how != CFI_AT_CFA || row->bx.offset < -8);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static uint8_t text[N_TEXT];
+	const struct made_section sections[] = { { ".text", text, sizeof(text) } };
+	struct image *im = NULL;
+	struct cfi_stats stats;
+	struct error e = {};
+	struct seen seen = {};
+	size_t file_bytes;
+	void *file;
+
+	/* The same once more, and once more: the more there is that leads to each other. */
+	for (size_t at = 0; at < N_TEXT; at++)
+		text[at] = size ? data[at % size] : 0;
+	file = made_elf(sections, 1, 0, &file_bytes);
+	seen.end = MADE_VADDR + file_bytes;
+	require(image_open_memory(file, file_bytes, "made", &im, &e) == 0);
+	if (cfi_each_row(im, take_row, &seen, &stats, &e) == 0)
+		require(seen.n == 0 || seen.is_gap);
+	image_close(im);
+	free(file);
+	return 0;
+}

@@ -1,0 +1,372 @@
+/* rooms: unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Rows of code without entries: equal to what the compiler says of it in .debug_frame.
+ *
+ * With arguments, these files are compared and no others, each with and without its symbols:
+ *
+ *	build/unit/test_derive musl/lib/libc.so
+ */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "elf/image.h"
+#include "scratch.h"
+#include "unwind/cfi.h"
+#include "unwind/instruction.h"
+
+#define LEAVE 0xc9
+
+struct rows {
+	struct cfi_row *rows;
+	size_t n, capacity;
+	struct cfi_stats stats;
+};
+
+static int take_row(void *context, const struct cfi_row *row)
+{
+	struct rows *r = context;
+
+	array_push(r->rows, r->n, r->capacity, *row);
+	return 0;
+}
+
+static struct rows rows_of(struct image *im)
+{
+	struct rows r = {};
+	struct error e = {};
+
+	if (cfi_each_row(im, take_row, &r, &r.stats, &e) != 0)
+		fail_msg("%s", e.text);
+	return r;
+}
+
+/* The row that holds at @vaddr; a gap before all. */
+static const struct cfi_row *row_at(const struct rows *r, uint64_t vaddr)
+{
+	static const struct cfi_row gap = { .kind = CFI_GAP };
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->rows[middle].vaddr <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &r->rows[low - 1] : &gap;
+}
+
+struct file {
+	uint8_t *bytes;
+	size_t size;
+};
+
+static struct file read_file(const char *path)
+{
+	struct file file = {};
+	FILE *f = fopen(path, "rb");
+
+	if (!f)
+		fail_msg("%s cannot be opened", path);
+	fseek(f, 0, SEEK_END);
+	file.size = (size_t)ftell(f);
+	rewind(f);
+	file.bytes = xcalloc(1, file.size);
+	assert_int_equal(fread(file.bytes, 1, file.size, f), file.size);
+	fclose(f);
+	return file;
+}
+
+/* Make section @name one that nobody asks for. */
+static void hide(struct file *file, const char *name)
+{
+	const Elf64_Ehdr *head = (const Elf64_Ehdr *)file->bytes;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(file->bytes + head->e_shoff);
+	char *names = (char *)file->bytes + sections[head->e_shstrndx].sh_offset;
+
+	for (unsigned i = 1; i < head->e_shnum; i++) {
+		if (strcmp(names + sections[i].sh_name, name) != 0)
+			continue;
+		sections[i].sh_type = SHT_PROGBITS;
+		sections[i].sh_name = 0;
+	}
+}
+
+static struct image *open_image(const struct file *file)
+{
+	struct image *im = NULL;
+	struct error e = {};
+
+	if (image_open_memory(file->bytes, file->size, "file", &im, &e) != 0)
+		fail_msg("%s", e.text);
+	return im;
+}
+
+struct compared {
+	struct image *im;
+	const struct rows *is, *wanted;
+	size_t n_functions, n_with_rows, n_bytes, n_bytes_with_rows, n_wrong;
+};
+
+static bool is_same(const struct cfi_value *a, const struct cfi_value *b)
+{
+	return a->how == b->how && a->reg == b->reg && a->offset == b->offset;
+}
+
+static const struct cfi_value *value_of(const struct cfi_row *row, size_t offset)
+{
+	return (const struct cfi_value *)((const char *)row + offset);
+}
+
+/* The byte before @vaddr: all of "pop %rbx" and "pop %rbp". */
+static uint8_t byte_before(const struct compared *c, uint64_t vaddr)
+{
+	uint8_t byte = 0;
+
+	(void)image_code_at(c->im, vaddr - 1, &byte, 1);
+	return byte;
+}
+
+/*
+ * Compilers say nothing of a register that was popped: by then its place lies below rsp, where it
+ * still is, and so it is in the register. Rows are followed back to the pop.
+ */
+static bool is_popped(const struct compared *c, const struct cfi_row *is, size_t value, uint8_t pop)
+{
+	for (; is > c->is->rows && is->kind == CFI_ROW; is--) {
+		const struct cfi_row *before = is - 1;
+
+		if (value_of(before, value)->how == CFI_AT_CFA)
+			return byte_before(c, is->vaddr) == pop ||
+			       byte_before(c, is->vaddr) == LEAVE;
+		if (value_of(before, value)->how != CFI_SAME)
+			return false;
+	}
+	return false;
+}
+
+/* They say that registers were saved once all of them are. */
+static bool is_said_later(const struct compared *c, const struct cfi_row *wanted, size_t value,
+			  const struct cfi_value *is)
+{
+	for (; wanted < c->wanted->rows + c->wanted->n && wanted->kind == CFI_ROW; wanted++)
+		if (value_of(wanted, value)->how != CFI_SAME)
+			return is_same(value_of(wanted, value), is);
+	return false;
+}
+
+static bool is_right_value(const struct compared *c, const struct cfi_row *is,
+			   const struct cfi_row *wanted, size_t value, uint8_t pop)
+{
+	const struct cfi_value *a = value_of(is, value), *b = value_of(wanted, value);
+
+	return is_same(a, b) ||
+	       (a->how == CFI_SAME && b->how == CFI_AT_CFA && is_popped(c, is, value, pop)) ||
+	       (a->how == CFI_AT_CFA && b->how == CFI_SAME && is_said_later(c, wanted, value, a));
+}
+
+static bool is_right(const struct compared *c, const struct cfi_row *is,
+		     const struct cfi_row *wanted)
+{
+	return is->is_signal ||
+	       (is_same(&is->cfa, &wanted->cfa) && is_same(&is->pc, &wanted->pc) &&
+		is_right_value(c, is, wanted, offsetof(struct cfi_row, bp), 0x5d) &&
+		is_right_value(c, is, wanted, offsetof(struct cfi_row, bx), 0x5b));
+}
+
+/* What aligns is never executed: where it begins, or goes on. */
+static size_t padding_at(const struct compared *c, uint64_t vaddr)
+{
+	uint8_t code[16];
+
+	for (uint64_t at = vaddr; at > vaddr - 12; at--) {
+		const size_t n = image_code_at(c->im, at, code, sizeof(code));
+		const struct instruction i = instruction_at(code, n, at);
+
+		if (row_at(c->is, at)->kind != CFI_ROW && i.kind == INSTRUCTION_NOP &&
+		    at + i.length > vaddr)
+			return 1;
+	}
+	return 0;
+}
+
+static int compare_function(void *context, const struct image_symbol *symbol)
+{
+	struct compared *c = context;
+	size_t n_with_rows = 0, n_pad = 0;
+
+	if (!symbol->size || row_at(c->wanted, symbol->vaddr)->kind != CFI_ROW)
+		return 0;
+	for (uint64_t at = symbol->vaddr; at < symbol->vaddr + symbol->size; at++) {
+		const struct cfi_row *is = row_at(c->is, at);
+		const struct cfi_row *wanted = row_at(c->wanted, at);
+
+		c->n_bytes++;
+		if (is->kind != CFI_ROW) {
+			n_pad += padding_at(c, at);
+			continue;
+		}
+		n_with_rows++;
+		if (wanted->kind == CFI_ROW && is_right(c, is, wanted))
+			continue;
+		if (c->n_wrong++ < 20)
+			print_error(
+				"%s+%#lx (%#lx): cfa %u+%ld not %u+%ld, rbp %u %ld not %u %ld, rbx %u %ld not %u %ld\n",
+				symbol->name, at - symbol->vaddr, at, is->cfa.reg, is->cfa.offset,
+				wanted->cfa.reg, wanted->cfa.offset, is->bp.how, is->bp.offset,
+				wanted->bp.how, wanted->bp.offset, is->bx.how, is->bx.offset,
+				wanted->bx.how, wanted->bx.offset);
+	}
+	c->n_functions++;
+	c->n_bytes_with_rows += n_with_rows;
+	c->n_with_rows += n_with_rows + n_pad == symbol->size;
+	if (n_with_rows + n_pad < symbol->size && getenv("V"))
+		print_message("%s: %zu of %zu\n", symbol->name, n_with_rows + n_pad, symbol->size);
+	return 0;
+}
+
+static struct compared compare_file(const char *path, bool has_symbols)
+{
+	struct file file = read_file(path);
+	struct image *whole = open_image(&file), *bare;
+	struct rows wanted = rows_of(whole), is;
+	struct compared c = {};
+
+	hide(&file, ".debug_frame");
+	if (!has_symbols)
+		hide(&file, ".symtab");
+	bare = open_image(&file);
+	is = rows_of(bare);
+	c.im = whole;
+	c.is = &is;
+	c.wanted = &wanted;
+	(void)image_each_function(whole, compare_function, &c);
+	print_message(
+		"%s%s: %zu functions (%zu believed of %zu found), %zu with all rows, %zu of %zu bytes, "
+		"%zu wrong\n",
+		path, has_symbols ? "" : " without symbols", c.n_functions, is.stats.n_believed,
+		is.stats.n_functions, c.n_with_rows, c.n_bytes_with_rows, c.n_bytes, c.n_wrong);
+	image_close(whole);
+	image_close(bare);
+	free(file.bytes);
+	free(is.rows);
+	free(wanted.rows);
+	return c;
+}
+
+/* --- by compilers --- */
+
+struct flavour {
+	const char *compiler;
+	const char *flags;
+	size_t percent; /* of functions, all of whose instructions have rows */
+};
+
+static const struct flavour flavours[] = {
+	{ "gcc", "-O0", 94 },
+	{ "gcc", "-O1 -fomit-frame-pointer", 92 },
+	{ "gcc", "-O2", 92 },
+	{ "gcc", "-O2 -fno-omit-frame-pointer -fcf-protection", 92 },
+	{ "gcc", "-O3 -fstack-clash-protection -fstack-protector-strong", 92 },
+	{ "gcc", "-Os", 92 },
+	{ "clang", "-O2", 90 },
+	{ "clang", "-O2 -fno-omit-frame-pointer", 90 },
+};
+
+#define SOURCES "unit/shapes.c ../src/unwind/cfi.c ../src/unwind/go.c ../src/elf/lines.c"
+
+static void what_compilers_made_has_the_rows_that_they_tell(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(flavours); i++) {
+		const struct flavour *f = &flavours[i];
+		cleanup_free char *path = scratch_path("shapes.so");
+		cleanup_free char *command = xasprintf(
+			"cd tests && %s -std=gnu17 -w -D_GNU_SOURCE -I../src %s -g -fPIC -shared "
+			"-fno-asynchronous-unwind-tables -fno-unwind-tables -o %s " SOURCES,
+			f->compiler, f->flags, path);
+
+		assert_int_equal(system(command), 0);
+		for (int has_symbols = 0; has_symbols < 2; has_symbols++) {
+			const struct compared c = compare_file(path, has_symbols);
+
+			assert_int_equal(c.n_wrong, 0);
+			assert_true(c.n_functions > 40 &&
+				    c.n_with_rows * 100 >= c.n_functions * f->percent);
+		}
+	}
+}
+
+/* --- musl as it is installed: nothing says what is right, but how much there is can be counted ---
+ */
+
+static struct cfi_stats stats_of(const char *path, bool has_symbols)
+{
+	struct file file = read_file(path);
+	struct image *im;
+	struct rows r;
+
+	if (!has_symbols)
+		hide(&file, ".symtab");
+	im = open_image(&file);
+	r = rows_of(im);
+	print_message("%s%s: rows of %zu functions of %zu\n", path,
+		      has_symbols ? "" : " without symbols", r.stats.n_believed,
+		      r.stats.n_functions);
+	image_close(im);
+	free(file.bytes);
+	free(r.rows);
+	return r.stats;
+}
+
+static void nearly_all_functions_of_musl_have_rows(void **state)
+{
+	const struct cfi_stats shared = stats_of("/lib/ld-musl-x86_64.so.1", true);
+
+	(void)state;
+	assert_true(shared.n_functions > 1500 &&
+		    shared.n_believed * 100 >= shared.n_functions * 98);
+}
+
+static void functions_of_a_static_program_are_found_with_and_without_symbols(void **state)
+{
+	cleanup_free char *path = scratch_path("static");
+	cleanup_free char *command =
+		xasprintf("echo 'int main(void) { return printf(\"%%d\", 1); }' | "
+			  "musl-gcc -static -include stdio.h -o %s -x c -",
+			  path);
+	struct cfi_stats with, without;
+
+	(void)state;
+	assert_int_equal(system(command), 0);
+	with = stats_of(path, true);
+	without = stats_of(path, false);
+	assert_true(with.n_functions > 40 && with.n_believed * 100 >= with.n_functions * 95);
+	assert_true(without.n_believed * 100 >= with.n_believed * 75);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_compilers_made_has_the_rows_that_they_tell),
+		cmocka_unit_test(nearly_all_functions_of_musl_have_rows),
+		cmocka_unit_test(functions_of_a_static_program_are_found_with_and_without_symbols),
+	};
+
+	for (int i = 1; i < argc; i++) {
+		(void)compare_file(argv[i], true);
+		(void)compare_file(argv[i], false);
+	}
+	return argc > 1 ? 0 : cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
