@@ -62,7 +62,7 @@ $(BUILD)/stackcount: $(OBJS) $(BUILD)/libzydis.a
 
 # The same objects without shared libraries: one file for machines that have nothing.
 static: $(BUILD)/static/stackcount
-$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/static/search_tree.a
+$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/static/search_tree.a $(BUILD)/libzydis.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@.debug $(filter %.o,$^) $(STATIC_LIBS) $(filter %.a,$^)
 	$(OBJCOPY) --strip-all $@.debug $@
 
