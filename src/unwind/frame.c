@@ -58,9 +58,9 @@ static bool write_registers(struct frame *f, uint16_t mask)
 {
 	bool is_good = true;
 
-	for (uint8_t reg = 0; reg < REGISTER_NONE; reg++)
+	for (unsigned reg = 0; reg < REGISTER_NONE; reg++)
 		if (mask >> reg & 1)
-			is_good &= write_register(f, reg);
+			is_good &= write_register(f, (uint8_t)reg);
 	return is_good;
 }
 
