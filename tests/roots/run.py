@@ -72,6 +72,7 @@ def stage(suite):
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, copy)
+    shutil.copytree(BUILD / "zydis", to / "build" / "zydis", dirs_exist_ok=True)
     return to
 
 
