@@ -13,6 +13,16 @@
 
 int read_word(struct scratch_slot *slot, __u64 at);
 
+/*
+ * What a callback of bpf_loop() returns: 0 or 1. The verifier takes a global function's result for
+ * any number. clang 19 knows that ours return 0 or 1, and leaves a comparison out that says so.
+ */
+static __always_inline long loop_result(int is_over)
+{
+	asm volatile("" : "+r"(is_over));
+	return is_over != 0;
+}
+
 /* Is word @i above the slot's rsp what could be a return address? Then slot->is_hidden is set. */
 __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
@@ -33,7 +43,7 @@ __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 
 static long hidden_callback(__u64 i, struct scratch_slot **slot)
 {
-	return find_hidden(*slot, (__u32)i) ? 1 : 0;
+	return loop_result(find_hidden(*slot, (__u32)i));
 }
 
 /* Could there be a return address between rsp and rbp, @n words further up? */
@@ -75,7 +85,7 @@ __noinline int find_frame(struct scratch_slot *slot, __u32 i)
 
 static long frame_callback(__u64 i, struct scratch_slot **slot)
 {
-	return find_frame(*slot, (__u32)i) ? 1 : 0;
+	return loop_result(find_frame(*slot, (__u32)i));
 }
 
 /*

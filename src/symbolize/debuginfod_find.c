@@ -142,7 +142,7 @@ static void read_output(struct run *r)
 	}
 }
 
-/* CACHE/BUILDID/debuginfo.XXXXXX until the file is whole. */
+/* CACHE/BUILDID/debuginfo.SUFFIX, until the file is whole; the suffix is mkstemp's. */
 static void note_unfinished(struct run *r, const char *hex)
 {
 	char pattern[PATH_MAX], link[64], path[PATH_MAX];
