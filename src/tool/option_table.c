@@ -72,7 +72,7 @@ static const struct option_row rows[] = {
 	{ COUNT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
 	{ ALL, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
 	{ COUNT | SNOOP, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "ask no server of DEBUGINFOD_URLS for symbols" },
-	{ ALL, FLAG(self), '\0', "self", NULL, "do not leave out what the tool itself does" },
+	{ ALL, FLAG(self), '\0', "self", NULL, "count hits of the tool itself, too" },
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
 	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "say what was matched, how it is traced, what was refused" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "say what was matched, how it is traced, what was refused" },
