@@ -2,8 +2,8 @@
 /*
  * base/pace.h - how often a process is read again: the cost of a reading decides.
  *
- * Each reading is paid for with PACE_SHARE times its cost, in wall time. A process may owe
- * PACE_CREDIT_NS, since a program that starts maps its libraries in a burst; who owes more waits.
+ * A reading costs PACE_SHARE times its CPU time, in wall time. A process may owe PACE_CREDIT_NS,
+ * since a program that starts maps its libraries in a burst. Above that, readings have to wait.
  * Pure: the caller has the clock. Times are ns of one clock.
  */
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "base/utf8.h"
 
 #include "base/array.h"
@@ -29,8 +30,8 @@ size_t utf8_at(const unsigned char *text, uint32_t *ret)
 }
 
 /*
- * What Unicode calls format characters, and separators of lines and paragraphs (Cf, Zl, Zp; Unicode
- * 16), by rising number. A terminal shows nothing for them, or turns what is around.
+ * Format characters, line separators and paragraph separators (Cf, Zl, Zp of Unicode 16), by rising
+ * number. A terminal shows nothing for them, or reverses the text around them.
  */
 static const struct range {
 	uint32_t first, last;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/utf8.h - text as characters. Pure. */
 #pragma once
 
@@ -12,7 +13,7 @@
 size_t utf8_at(const unsigned char *text, uint32_t *ret);
 
 /*
- * Does it do something instead of being seen? Control characters (C0, DEL, C1), line and
- * paragraph separators, format characters: marks that turn writing around, and what has no width.
+ * Does the character act on a terminal instead of being visible? These do: control characters
+ * (C0, DEL, C1), line and paragraph separators, format characters (bidirectional marks, joiners).
  */
 bool utf8_is_active(uint32_t c);

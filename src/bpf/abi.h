@@ -103,14 +103,14 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 /* The same of the first kernel address. */
 #define KEY_KERNEL_PC_EXACT 2
 /*
- * In the bits above, with a tgid: which of the process's lives it is of. A process begins another
- * one when it runs another program (exec), and what has its number later is one more. LIFE() of the
- * entry of the map 'lives', which all processes share whose numbers, outside of all PID
- * namespaces, have equal low bits, and of how often it was raised. Inside of a namespace, numbers
- * come round much sooner than those do: hence the entry.
+ * The bits above, with a tgid: which life of the process the row belongs to. A process begins
+ * another life at exec, and a later process of its number has one more. LIFE() is made of the
+ * process's entry in the map 'lives', and of how often that was raised. Processes share an entry
+ * if the low bits of their numbers outside of all PID namespaces are equal. The entry is needed
+ * because numbers within a namespace are reused much sooner.
  *
- * Without a tgid, where processes are told apart, the CPU and 1 of an idle task, of which each CPU
- * has its own; 0 of a process outside of our PID namespace.
+ * Without a tgid, and with processes told apart: the CPU and 1 for an idle task, since each CPU has
+ * its own. 0 for a process outside of our PID namespace.
  */
 #define KEY_LIFE_SHIFT 2
 #define LIVES 65536 /* entries */
@@ -141,7 +141,7 @@ _Static_assert(sizeof(struct life_count) == 16, "abi");
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
 _Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* the mark, and a zero */
 
-/* Pieces of the map "spare": what a thousand deep stacks lack, 3 MiB. */
+/* Pieces of the map "spare": enough for a thousand deep stacks without the allocator, 3 MiB. */
 #define SPARE_CHUNKS 16384
 #define SPARE_TO_NOTICE (SPARE_CHUNKS / 4)
 
@@ -210,7 +210,7 @@ struct trace_state {
 	__u32 turn;        /* count into generation turn % 2 */
 	__u32 table_turn;  /* of unwind tables' use: see struct unwind_image */
 	__u32 helper_tgid; /* a helper process of ours, as trace_config.own_tgid; 0: none */
-	__u32 pad0[29];  /* what is written on new rows is kept off the line that every hit reads */
+	__u32 pad0[29]; /* new rows write behind this, every hit reads before it: own cache lines */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;
@@ -236,9 +236,9 @@ static inline __u32 reservations_of(__u32 tgid)
 #define MAX_CPUS 4096
 
 /*
- * How much of a CPU's time hits in hardware interrupts take (MODE_STACKS, MODE_EVENTS). If that is
- * more than half of a window, they are lost for a while, which doubles from window to window: what
- * a hit does can raise an interrupt, whose functions are hit in turn, and so on.
+ * The CPU time that hits in hardware interrupts take (MODE_STACKS, MODE_EVENTS). If they take more
+ * than half of a window, the next ones are lost for a while. This pause doubles from window to
+ * window. Without it a hit could raise an interrupt whose functions are hit in turn, without end.
  */
 struct cpu_pace {
 	__u64 since;   /* begin of the window, ns of CLOCK_MONOTONIC */
@@ -336,16 +336,16 @@ struct trace_config {
 	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
 	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */
-	__u32 asks_kernel;       /* with @unwind: what is mapped is found by bpf_find_vma() */
-	__u32 asks_with_care;    /* tracepoints: of some, one may raise the next. See may_ask() */
+	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
+	__u32 asks_with_care; /* tracepoints: a hit may raise the next interrupt. See may_ask() */
 	__u32 pad;
 	__u32 never;           /* 0 */
-	__u32 no_recent_rules; /* each frame's rule is looked up: what they bring is measured */
+	__u32 no_recent_rules; /* look up each frame's rule, to measure the gain of recent rules */
 	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
-	struct vma_offsets vma; /* with @unwind: where the kernel has what it is asked for */
+	struct vma_offsets vma; /* with @unwind: offsets of the kernel's members that we read */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 72 + 112 + 56 + MAX_CPUS / 8, "abi");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/checked.bpf.h - a step by frame pointer from code that has no row, and the checks that
- * bpf/checked.h has for it. What passes the weaker ones only is taken, and the stack marked.
+ * bpf/checked.bpf.h - a step by frame pointer from code without a row, with the checks of
+ * bpf/checked.h. A step that passes only the weaker checks is taken, and the stack is marked.
  *
- * None of this is run for stacks that have rows. Global functions: the verifier looks at each once.
+ * Stacks with rows run none of this. Global functions: the verifier looks at each once.
  */
 #pragma once
 
@@ -14,8 +14,9 @@
 int read_word(struct scratch_slot *slot, __u64 at);
 
 /*
- * What a callback of bpf_loop() returns: 0 or 1. The verifier takes a global function's result for
- * any number. clang 19 knows that ours return 0 or 1, and leaves a comparison out that says so.
+ * The result of bpf_loop()'s callback: 0 or 1. To the verifier a global function may return any
+ * number. clang 19 infers 0 or 1 from our code, and drops a comparison that would tell the
+ * verifier.
  */
 static __always_inline long loop_result(int is_over)
 {
@@ -23,7 +24,7 @@ static __always_inline long loop_result(int is_over)
 	return is_over != 0;
 }
 
-/* Is word @i above the slot's rsp what could be a return address? Then slot->is_hidden is set. */
+/* Could word @i above the slot's rsp be a return address? Then slot->is_hidden is set. */
 __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
 	__u64 word;
@@ -64,8 +65,8 @@ __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 }
 
 /*
- * Word @i of the slot's code, the last one first. Returns 1 where it is known now whether a frame
- * is made behind all that a function could end with: then slot->frames is not 0.
+ * Examine word @i of the slot's code, last word first. Returns 1 to stop: slot->frames is then not
+ * 0 if the last frame set-up stands behind the last byte that a function could end with.
  */
 __noinline int find_frame(struct scratch_slot *slot, __u32 i)
 {
@@ -89,8 +90,8 @@ static long frame_callback(__u64 i, struct scratch_slot **slot)
 }
 
 /*
- * Is the pc in a function that has made its frame? @called is what the call before its return
- * address leads to, 0 where that does not say.
+ * Is the pc in a function that has made its frame? @called is the callee of the call before its
+ * return address, 0 if the call is not direct.
  */
 __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 {
@@ -125,8 +126,8 @@ static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 }
 
 /*
- * The last 8 bytes of the call before the return address *@ret, at @at of the stack, into
- * slot->word. 0: nobody called, makecontext() or what begins a fiber has put it there: see
+ * Put the last 8 bytes before the return address *@ret, at @at of the stack, into slot->word. 0: no
+ * call is there. makecontext(), or the code that begins a fiber, put the address on the stack: see
  * end_at_beginning().
  */
 static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64 *ret)
@@ -153,7 +154,7 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 	return is_gap || is_root;
 }
 
-/* What instructions say where execution stands; UNWIND_NO_ROW: nothing. */
+/* The rule by the instructions at the pc; UNWIND_NO_ROW: they give none. */
 static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 {
 	if (slot->regs.known != UNWIND_ALL_KNOWN ||
@@ -162,7 +163,7 @@ static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 	return code_edge_rule(slot->word);
 }
 
-/* The rule for the slot's frame, of which no row tells; or why the walk ends. */
+/* Find the rule for the slot's frame, which no row covers; or why the walk ends. */
 static __always_inline int find_checked(struct scratch_slot *slot)
 {
 	const __u64 sp = slot->regs.of[UNWIND_RSP];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/checked.h - what code says of a step by frame pointer that no table vouches for. Pure
+ * bpf/checked.h - do the instructions prove a step by frame pointer? For code without rows. Pure
  * inline functions for both sides, as those of bpf/walk.h.
  *
- * In code without rows rbp may be a frame pointer: the function's own; or, in one that keeps none,
- * that of a function further out, whose callee would then be left out. Or it holds something else.
- * A step by it is proven where
+ * In code without rows rbp may be the function's own frame pointer. If the function keeps none, rbp
+ * may belong to one further out, and the step would leave out a caller. Or rbp holds something
+ * else. A step is proven if
  *
- *	before the pc there is                 push %rbp;  mov %rsp, %rbp
- *	and from there up to the pc            nothing that a function could end with
+ *	the code before the pc has             push %rbp;  mov %rsp, %rbp
+ *	and from there up to the pc            no byte could end a function
  *	the return address stands behind       a call; if it is  call T,  T is just before that
- *	and from rsp up to rbp there is        nothing that could be another return address
+ *	and from rsp up to rbp                 no word could be another return address
  *
- * The last is for a function that ends with a call that never returns.
+ * The last condition covers a function that ends with a call that never returns.
  */
 #pragma once
 
 #include "bpf/walk.h"
 
-#define CODE_WORDS 64U /* that are looked at, before the pc */
+#define CODE_WORDS 64U /* of code before the pc */
 #define CODE_BYTES (CODE_WORDS * 8U)
-#define PROVEN_FRAME_WORDS 128 /* likewise of a frame */
+#define PROVEN_FRAME_WORDS 128 /* largest frame that can be proven */
 #define MOST_BEFORE_FRAME 64U  /* bytes of a function */
 
 /* 1 where the bytes at @at of @bytes are "call *operand". Without a branch: see code_may_be_call().
@@ -46,7 +46,7 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 	return is;
 }
 
-/* What the call before @at leads to, whose 8 bytes are @bytes; 0: it is not a direct one. */
+/* The callee of the call before @at, whose 8 bytes are @bytes; 0: it is not a direct call. */
 static __always_inline __u64 code_called(__u64 at, __u64 bytes)
 {
 	return (__u8)(bytes >> 24) == 0xe8 ? at + (__u64)(__s64)(__s32)(bytes >> 32) : 0;
@@ -75,8 +75,8 @@ static __always_inline __u64 code_behind(__u64 word, __u64 next, __u32 n)
 }
 
 /*
- * Where among the bytes of @word, before @next, could a function end? As code_zeros(). What
- * returns, jumps, or traps; and nops, which stand between functions.
+ * Where among the bytes of @word, before @next, could a function end? As code_zeros(). It marks
+ * returns, jumps and traps, and the nops that stand between functions.
  */
 static __always_inline __u64 code_ends(__u64 word, __u64 next)
 {
@@ -116,8 +116,8 @@ static __always_inline _Bool code_is_address(__u64 word, __u64 sp)
 }
 
 /*
- * Where execution stands, in a function's first or last instructions, rbp is not its own. @bytes
- * are those at pc - 1. The rule that these say; UNWIND_NO_ROW: they say none.
+ * In a function's first or last instructions rbp is not its own. Returns the rule that the
+ * instructions give; UNWIND_NO_ROW: none. @bytes are those at pc - 1.
  */
 static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
 {

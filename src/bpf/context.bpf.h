@@ -1,6 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/context.bpf.h - in which context does a hit stand? In that of our own process, which is left
- * out; in a hardware interrupt, of which a CPU is spared if it does nothing else.
+ * bpf/context.bpf.h - the context of a hit. Hits of our own process are left out. Hits in
+ * hardware interrupts are lost if the CPU does nothing else.
  */
 #pragma once
 
@@ -9,9 +10,9 @@
 #include "bpf/walk.bpf.h"
 
 /*
- * The kernel's preempt_count of this CPU; 0 if it cannot be read. User space makes of the
- * constant the address of a variable, of which the verifier knows the type: no helper reads kernel
- * memory, which lockdown may refuse.
+ * The kernel's preempt_count of this CPU; 0 if it cannot be read. User space replaces the constant
+ * by a variable's BTF ID, so the verifier knows its type. No helper reads kernel memory, which
+ * lockdown may refuse.
  */
 static __always_inline __u32 preempt_count(void)
 {
@@ -24,7 +25,7 @@ static __always_inline __u32 preempt_count(void)
 	return *(const volatile __u32 *)(variable + config.preempt_offset);
 }
 
-/* A kprobe by a breakpoint stands in what looks like an NMI, and an interrupt besides. */
+/* A kprobe by breakpoint looks like an NMI, and like an interrupt: neither counts. */
 static __always_inline bool is_interrupt(__u32 mask)
 {
 	const __u32 count = preempt_count();
@@ -32,7 +33,7 @@ static __always_inline bool is_interrupt(__u32 mask)
 	return count & mask && !(count & config.nmi_mask);
 }
 
-/* Is it one of our own process? An interrupt upon that is the machine's. */
+/* Is the hit of our own process? Interrupts on top of it count. */
 static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
 {
 	if (!config.own_tgid ||

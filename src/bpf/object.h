@@ -61,7 +61,7 @@ int object_program_for(const struct object *object, enum program program, uint32
 
 /* The maps of a @level, below LEVELS; -1 where there is no second one. */
 #define LEVELS 2
-/* Stacks have one level more: what the kernel's allocator had no memory at hand for. */
+/* Stacks have one level more: pieces that the kernel's allocator refused. */
 #define SPARE_LEVEL LEVELS
 #define STACK_LEVELS (LEVELS + 1)
 int object_counts_fd(const struct object *object, unsigned generation, unsigned level);

@@ -209,10 +209,10 @@ __noinline int find_file(struct scratch_slot *slot)
 }
 
 /*
- * Where interrupts are off, bpf_find_vma() raises one (irq_work), in which the kernel unlocks the
- * memory map. Of that interrupt functions may be traced, too: if each hit there asked, and raised
- * the next one, the CPU would never do anything else. Where it cannot be seen whether interrupts
- * are off, a pause follows each interrupt that was raised, which doubles.
+ * With interrupts off, bpf_find_vma() raises an irq_work, in which the kernel unlocks the memory
+ * map. Functions of that interrupt may be traced, too. If each hit there called bpf_find_vma(),
+ * the CPU would do nothing else. If the program cannot see whether interrupts are off, it pauses
+ * after each interrupt that it raised. The pause doubles.
  */
 static __always_inline bool may_ask(const struct scratch_slot *slot)
 {
@@ -235,7 +235,7 @@ static long note_nothing(struct task_struct *task, struct vm_area_struct *vma, v
 	return 0;
 }
 
-/* It was asked, and gave an answer. If it has raised an interrupt, it is too busy for a second. */
+/* bpf_find_vma() has answered. If it raised an interrupt, a second call returns -EBUSY. */
 __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 zero = 0;

@@ -123,7 +123,7 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 
 #define NO_ROW_THERE 2
 
-/* To the caller by tables. Returns 1 at the end, NO_ROW_THERE where they tell nothing. */
+/* To the caller by tables. Returns 1 at the end, NO_ROW_THERE if no row covers the pc. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
 	struct walked *walked;
@@ -146,7 +146,7 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
 }
 
-/* To the caller by what is checked. Called from where unwind_frame() is: calls may be 8 deep. */
+/* To the caller by a checked step. The caller of unwind_frame() calls it: calls may be 8 deep. */
 __noinline int unwind_checked(struct scratch_slot *slot)
 {
 	int end;

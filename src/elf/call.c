@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What ends at a return address? Instructions cannot be read backwards, so each way is tried that
- * one may end there which leaves the address behind:
+ * Which instruction ends at a return address? Instructions cannot be read backwards. So this tries
+ * each form that leaves its address behind:
  *
  *	e8 d32                   call
  *	ff /2, 2 to 7 bytes      call *%rax, *8(%rax), *f@GOT(%rip)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The two functions of a stripped program that are known all the same. Its header says where _start
- * is, and _start hands main to libc:
+ * The names _start and main of a stripped program. Its header gives _start, and _start hands main
+ * to libc:
  *
  *	31 ed                  xor  %ebp,%ebp
  *	...
@@ -11,10 +11,9 @@
  *	48 c7 c7 06 11 40 00   mov  $main,%rdi            else
  *	ff 15 d4 2f 00 00      call *__libc_start_main@GOT
  *
- * musl's has its stack in rdi there, and calls _start_c, which hands on main in the same way and
- * jumps to __libc_start_main. Instructions that none of these have end the search: what begins
- * otherwise is not theirs, and its main is not known. A library's header may tell any entry, so
- *there it is _start only if it looks so.
+ * musl's _start passes its stack in rdi to _start_c, which hands on main in the same way and jumps
+ * to __libc_start_main. Any other instruction ends the search: that _start is not a known libc's,
+ * and its main has no name. A library's header may name any entry, so there _start must look so.
  */
 #include <elf.h>
 #include <string.h>
@@ -92,7 +91,7 @@ static const struct form forms[] = {
 };
 /* clang-format on */
 
-/* What is known where the instructions are followed. */
+/* The state at the instruction that is followed. */
 struct state {
 	uint64_t vaddr;
 	uint64_t rdi; /* 0: not known */
@@ -158,7 +157,7 @@ static bool follow(const struct image *im, struct state *s, uint64_t *target)
 	return false;
 }
 
-/* Where the code ends that begins at @start, if that is told; else @least. */
+/* The code from @start to its end by .eh_frame; if that is not known, to @least. */
 static struct code_range range_of(const struct frames *frames, uint64_t start, uint64_t least)
 {
 	const uint64_t end = frame_end_of(frames, start);

@@ -52,22 +52,21 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
  * The function that @vaddr lies in; a sorted index is built at the first call. Besides what
  * image_each_function() visits these are stubs of a procedure linkage table ("puts@plt"), and
  * of a stripped program _start and main (elf/entry.c).
- * Past a function's end there is no answer, never the neighbour. Among aliases the
- * one that a person would write: global before local, fewer leading underscores,
- * then shorter, then fewer capitals, then by the alphabet.
+ * Past a function's end there is no answer, never the neighbour. Among aliases it takes
+ * the name that a person would write: global before local, then fewer leading
+ * underscores, then shorter, then fewer capitals, then by the alphabet.
  */
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
 
 /*
- * Where a function without a name begins that @vaddr lies in, by .eh_frame; false where that tells
- * of none.
+ * The beginning, by .eh_frame, of the function without a symbol that @vaddr lies in. False:
+ * .eh_frame has none there.
  */
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start);
 
 /*
- * Does a return address to @vaddr come from a call? False where no instruction that leaves one
- * (call, syscall) ends there: it was put on the stack otherwise, as of what a signal's handler
- * returns to.
+ * Did a call leave the return address @vaddr? False: no call or syscall ends there. Then the kernel
+ * or a library put it on the stack, as for the return from a signal handler.
  */
 bool image_is_behind_call(const struct image *im, uint64_t vaddr);
 

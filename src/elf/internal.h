@@ -135,8 +135,8 @@ struct frames {
 struct frames frames_of(const struct image *im);
 
 /*
- * The same of a file without .eh_frame_hdr, by going through .eh_frame. What is lent is the
- * returned memory, to free().
+ * The same for a file without .eh_frame_hdr, by going through .eh_frame. @ret borrows the returned
+ * memory, which the caller frees.
  */
 void *frames_make_rows(const struct image *im, struct frames *ret);
 
@@ -155,7 +155,7 @@ uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end);
 /* Where the code ends that .eh_frame says begins at @vaddr; 0 where it says no such thing. */
 uint64_t frame_end_of(const struct frames *t, uint64_t vaddr);
 
-/* Where the function begins, by .eh_frame, that @vaddr lies in. False: it tells of none there. */
+/* The beginning, by .eh_frame, of the function that @vaddr lies in. False: none is there. */
 bool frame_start_of(const struct frames *t, uint64_t vaddr, uint64_t *ret_start);
 
 void lines_free(struct lines *lines);

@@ -135,7 +135,7 @@ static const char *take_string(struct stream *s, size_t *ret_length, uint64_t *r
 	return (const char *)end - *ret_length;
 }
 
-/* A variable is looked for by its name alone. */
+/* A variable has no type to compare: its name identifies it. */
 static const char *type_of(const struct kernel_member *member)
 {
 	return member->type ? member->type : member->name;

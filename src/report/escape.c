@@ -64,7 +64,7 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 	escape_put(to, name, is_folded);
 }
 
-/* What ends a name in brackets, or reads like where in the file a function begins. */
+/* Would this end a name in brackets, or read like a function's beginning in the file? */
 static bool ends_file(const char *at)
 {
 	return *at == ']' || begins_with(at, "+0x");

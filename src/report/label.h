@@ -1,11 +1,11 @@
 /*
- * report/label.h - how a frame is written, worked out once for each.
+ * report/label.h - the text of a frame, made once for each.
  *
  *	vfs_read                  a name
  *	vfs_read+0x1f             with offsets
- *	[libx.so+0x1200]          no name: where the function begins, for addr2line
- *	[libx.so]                 nor is that known
- *	[unknown]                 in no file
+ *	[libx.so+0x1200]          no symbol: the function's beginning, for addr2line
+ *	[libx.so]                 no symbol, and no known beginning
+ *	[unknown]                 outside of any file
  *	[libx.so+0x1200] libx.so+0x1234  with addresses: the place
  *	read libc.so.6+0x1234     the same, in text and of the user's alone
  *	read [inlined] file.c:12  with source lines; it was inlined into the next frame

@@ -55,12 +55,12 @@ void stacks_drop_old(struct stacks *s);
 /* Are the kernel's maps half full? */
 bool stacks_are_many(const struct stacks *s);
 
-/* Is a quarter of the map in use for which no memory need be at hand? */
+/* Is a quarter of the spare map in use? */
 bool stacks_spare_is_used(const struct stacks *s);
 
 /*
- * Delete in the kernel what is known here: in all maps if they are half full, else in the spare
- * one. What refers to a stack that is deleted at that moment finds it here. Errors: from reading
+ * Delete in the kernel the stacks that are known here: in all maps if they are half full, else in
+ * the spare one. A row whose stack was deleted at that moment finds it here. Errors: from reading
  * the maps.
  */
 must_check int stacks_forget(struct stacks *s, struct error *e);

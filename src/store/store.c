@@ -397,8 +397,8 @@ static bool are_stacks_many(const struct store *s)
 }
 
 /*
- * Stacks stay known, since most come again; but not those of all processes that ever were: where
- * they are many, those go that are not asked for in the next interval.
+ * Stacks stay known, since most come again. If there are too many of them, those that the next
+ * interval does not need go: processes end, and others come.
  */
 void store_clear(struct store *s)
 {

@@ -118,7 +118,7 @@ static bool load(struct library *ret, int flags)
 	return handle;
 }
 
-/* What of the file has come is @done of @all bytes, as far as that is known. */
+/* Must the fetch end? @done of @all bytes have come, as far as the library knows. */
 static bool is_enough(struct debuginfod *d, long done, long all)
 {
 	double t = now();

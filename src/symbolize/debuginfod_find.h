@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/debuginfod_find.h - elfutils' program debuginfod-find, for where its library cannot be
- * loaded: a static program has no loader.
+ * symbolize/debuginfod_find.h - elfutils' program debuginfod-find, which runs where its library
+ * cannot be loaded. A static program has no loader.
  */
 #pragma once
 
@@ -9,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Called every 50 ms while the program runs. Not false: end it. */
+/* Called every 50 ms while the program runs. True: end it. */
 typedef bool debuginfod_is_enough(void *argument);
 
 /*
- * The debug file for a build ID of @n bytes, to close, and its @path, to free. The program keeps to
- * RLIMIT_FSIZE. Ended early, it leaves no half a file in its cache.
+ * Open the debug file for a build ID of @n bytes. The caller closes it, and frees its @path. The
+ * program keeps to RLIMIT_FSIZE. If it ends early, it leaves no half a file in its cache.
+ *
  * Errors: -ENOSYS  there is no such program
  *         -ENOENT  no server has the file
  *         -EFBIG   the file is longer than the limit, or there is no room for it

@@ -13,16 +13,16 @@
 struct user_place {
 	const struct region *region; /* NULL: nothing is mapped there */
 	uint64_t addr;
-	uint64_t at; /* what was looked up */
+	uint64_t at; /* the address that was looked up */
 	bool has_places;
 	struct image_place place;
 	struct jit_function made; /* with a name: this is its code, and @place has no function */
 };
 
 /*
- * The one place of the "minus one": a return address is where the call ends, and
- * behind a call that does not return another function may begin. (Where no call ends the address
- * was put on the stack otherwise; place_find() sees to that.)
+ * The one place of the "minus one". A return address is where the call ends, and another function
+ * may begin behind a call that does not return. Without such a call the address was put on the
+ * stack otherwise, which place_find() handles.
  */
 static inline uint64_t place_look_up_at(uint64_t addr, bool is_exact)
 {

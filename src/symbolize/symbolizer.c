@@ -5,11 +5,11 @@
  *	        --region--> image + offset --symbols--> function --key--> number
  *	                    no file --perf map--> function --key--> number
  *
- * Which addresses are the same frame is what the key says. What has no name, in a file, is the
- * function that .eh_frame tells of there, or all of the file of which that tells nothing. What
- * lies in no file (JIT code without a map, addresses that a broken stack gave) has no place that
- * two processes could share, and is one frame unless addresses or places are shown: its
- * lines all read "[unknown]", and random addresses would split equal stacks.
+ * Addresses with one key are one frame. Code of a file without a symbol is the function that
+ * .eh_frame gives, or, without one, all such code of the file. Code outside of any file (JIT code
+ * without a map, addresses of a broken stack) has no place that two processes could share. It is
+ * one frame unless the report shows addresses or places: its lines all read "[unknown]", and random
+ * addresses would split equal stacks.
  */
 #include "symbolize/symbolize.h"
 
@@ -546,7 +546,7 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 
 	uint32_t chain = frames_of(s, &place);
 
-	/* What lies in no file now may lie in one, or have a name, after the next refresh. */
+	/* Code without a file now may have one, or a name, after the next refresh. */
 	if (place.has_places && !images_may_be_made(s->images, place.region->image) &&
 	    epoch == p->epoch_seen)
 		*u64_map_put(seen, pc->addr, chain, NULL) = chain;

@@ -16,7 +16,7 @@ struct known {
 	struct unwind_space space; /* n 0: nothing, or what its parent has */
 };
 
-/* Zeroed: nothing was told. */
+/* Zeroed: no process is known. */
 struct known_list {
 	struct known *list;
 	size_t n, capacity;

@@ -227,7 +227,7 @@ static struct wish next_urgent(struct unwinder *u)
 	return wish;
 }
 
-/* Nothing is asked for. False: nobody wishes to know. */
+/* No wish is left: call at_rest, if it is set. False: it is not. */
 static bool tell_rest(struct unwinder *u)
 {
 	void (*at_rest)(void *context) = u->at_rest;
@@ -241,7 +241,7 @@ static bool tell_rest(struct unwinder *u)
 	return true;
 }
 
-/* For something that is asked for, or until a look that was put off is due. */
+/* Wait for a wish, or until a reading that was put off is due. */
 static void wait_for_change(struct unwinder *u)
 {
 	const uint64_t at = pace_next_due(&u->pace);
@@ -254,7 +254,7 @@ static void wait_for_change(struct unwinder *u)
 		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
 }
 
-/* Until something is asked for, or a look that was put off is due: such a process, else 0. */
+/* Wait for a wish, or until a reading that was put off is due. Returns its process, else 0. */
 static uint32_t wait_for_wish(struct unwinder *u)
 {
 	uint32_t due = 0;
@@ -308,8 +308,8 @@ static void note_exec(struct unwinder *u, const struct wish *wish)
 }
 
 /*
- * Where a process's mappings changed and it is too early to read them again, the programs ask the
- * kernel: what they know may have been replaced.
+ * If a process's mappings changed and it is too early to read them again, withdraw its address
+ * space. The programs then ask the kernel, because their list may be out of date.
  */
 static void look_in_time(struct unwinder *u, const struct wish *wish)
 {

@@ -57,10 +57,10 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
  */
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev);
 
-/* Return when all that was asked for is done. */
+/* Return when all wishes are fulfilled. */
 void unwinder_wait(struct unwinder *u);
 
-/* Call @at_rest once, in the thread, when all that was asked for is done. One such may wait. */
+/* Call @at_rest once, in the thread, when all wishes are fulfilled. Only one can wait. */
 void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context);
 
 /* For --debug: images, tables and what they take, to standard error. */

@@ -26,8 +26,8 @@ struct follower {
 };
 
 /*
- * What is opened later, timers among it, is needed; records of processes can be done without. So
- * they are opened while as many descriptors are taken as will be, and leave these.
+ * The run needs the descriptors that it opens later, such as timers, but not records of processes.
+ * So it reserves this many descriptors while it opens the records.
  */
 #define FILES_TO_COME 10
 

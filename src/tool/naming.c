@@ -77,8 +77,8 @@ static uint64_t mark_of(const struct raw_stack *stack)
 }
 
 /*
- * The @max_depth innermost of the @n @frames, if it is not 0, and what marks the stack. What may be
- * wrong of a stack may be so of its innermost frames, too. Returns how many that makes.
+ * Keep the @max_depth innermost of the @n @frames, if it is not 0, and add the stack's marks. Where
+ * frames may be wrong, the innermost ones may be, too. Returns the number of frames.
  */
 static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth, uint32_t *frames,
 			  uint32_t n)

@@ -1,4 +1,5 @@
-/* tool/ready.h - who started the run is told when it counts: --ready-fd. */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tool/ready.h - report to the parent process that counting has begun: --ready-fd. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,19 +9,19 @@
 #include "tables/unwinder.h"
 
 struct ready {
-	uint64_t fd; /* 0: nobody is told */
+	uint64_t fd; /* 0: no descriptor was given */
 	bool is_asked;
 };
 
 /*
- * Descriptor @fd can be written to; nothing that is started inherits it. To be called before any
- * other is opened. 0: there is none. Errors: -EBADF.
+ * Check that descriptor @fd can be written to, and keep it from programs that we start. Call it
+ * before any other is opened. 0: there is none. Errors: -EBADF.
  */
 must_check int ready_check(uint64_t fd, struct error *e);
 
 /*
- * All is counted, and all processes that were there have been looked at: once @u (NULL: there is
- * none) has made their tables, the descriptor gets a newline and is closed. Does nothing twice.
- * @ready and @u are kept.
+ * Counting has begun, and all running processes were read. Once @u (NULL: there is none) has made
+ * their tables, write a newline to the descriptor and close it. A second call does nothing. Keeps
+ * @ready and @u.
  */
 void ready_tell(struct ready *ready, struct unwinder *u);

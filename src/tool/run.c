@@ -362,9 +362,9 @@ static void ask_for_files(void)
 }
 
 /*
- * Programs, their maps, one probe and what is waited for are so many descriptors; with a command
- * those of what follows it, too. Records of processes are left out where there are no more
- * (follow.c).
+ * The descriptors of programs, their maps, one probe, and the events that the run waits for. With a
+ * command, those that follow it come on top. Records of processes need more, and are left out
+ * where there are none (follow.c).
  */
 #define FEWEST_FILES 52
 #define FEWEST_FILES_OF_COMMAND 60

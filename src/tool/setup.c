@@ -175,8 +175,8 @@ static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
 }
 
 /*
- * What a process has mapped that is not known yet is asked of the kernel, hit by hit; and what a
- * hit interrupted.
+ * Find the offsets by which programs ask the kernel for a mapping that is not known yet, and for a
+ * hit's context.
  */
 static void find_members(struct object_options *o, struct vma_offsets *ret)
 {

@@ -23,8 +23,7 @@
 #define READ_MS 2
 #define EMPTY_READS 16
 
-/* After so many events, and so long, a signal is looked for; from then on they are printed so long.
- */
+/* Look for a signal after so many events, or so long. Then print for LAST_NS at most. */
 #define LOOK_EACH 64
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
@@ -66,7 +65,7 @@ struct stacksnoop {
 	unsigned n_unlooked;      /* events since we looked for a signal */
 	uint64_t looked_at;       /* when */
 	uint64_t end_by;          /* 0: none has come */
-	bool is_too_late;         /* for what is not printed yet */
+	bool is_too_late;         /* for the events that are not printed yet */
 	uint64_t n_unprinted;     /* events */
 	unsigned n_empty_reads;
 	bool is_awake;
@@ -272,8 +271,8 @@ static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 }
 
 /*
- * What has been taken may be seconds of printing and, with --lines, of reading. So signals are
- * looked for meanwhile, and what is not printed soon after one is lost: not to be waited for.
+ * The pending events may take seconds to print and, with --lines, to read. So look for signals in
+ * between, and lose the events that are not printed soon after one.
  */
 static bool is_too_late(struct run *r)
 {

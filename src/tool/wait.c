@@ -123,8 +123,8 @@ static uint64_t consume_timer(int fd)
 }
 
 /*
- * The interval whose end is the run's is no occasion of its own: the two timers may be seen one
- * after the other, and there would be a report of nothing behind the last one.
+ * The interval that ends with the run is no occasion of its own. The two timers may be seen one
+ * after the other, and the second would print an empty report behind the last one.
  */
 static unsigned take_interval(struct waiter *w)
 {

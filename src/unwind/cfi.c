@@ -514,7 +514,7 @@ static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted
 			  : counted->visit(counted->context, &gap);
 }
 
-/* What lies before the first entry. */
+/* Rows of the code before the first entry. */
 static int give_first(struct reader *r, struct counted *counted)
 {
 	uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Functions begin where a symbol says so, where a call leads to, and likely where an address is
- * taken, or behind what execution does not come past (and what aligns): static functions that are
- * called by pointers have no other sign. Those are followed last, and must not contradict the
- * others.
+ * Functions begin at symbols and at call targets. They likely begin where an instruction takes an
+ * address, and behind code that execution does not pass (and its padding). Static functions that
+ * are called by pointers have no other sign. The analysis follows these last, and they must not
+ * contradict the others.
  *
- * GHC's code is why nothing is believed that is only jumped to: its rsp is another function's, and
- * it never returns.
+ * It believes no code that is only jumped to. GHC's code is the reason: its rsp belongs to another
+ * function, and it never returns.
  */
 #include "unwind/derive.h"
 
@@ -19,8 +19,8 @@
 #include "elf/image.h"
 #include "unwind/flow.h"
 
-#define LEAST_GAP 64         /* bytes that are more than what aligns */
-#define LEAST_BYTES 4096     /* of such gaps: what every program gets from its compiler is less */
+#define LEAST_GAP 64         /* bytes of a gap; padding is shorter */
+#define LEAST_BYTES 4096     /* of such gaps in a file: start-up code of every program is less */
 #define MAX_BYTES (4U << 20) /* of all; decoding takes 0.2 s there */
 #define LEAST_SPAN 16
 #define MAX_ROUNDS 4
@@ -81,7 +81,7 @@ static int take_symbol(void *context, const struct image_symbol *symbol)
 	return d->is_v8;
 }
 
-/* Functions behind what execution does not come past; where all jumps are known. */
+/* Functions behind code that execution does not pass, where all jumps are known. */
 static void add_likely(struct derived *d, const struct flow_span *s)
 {
 	struct flow *f = &d->flow;
@@ -151,7 +151,7 @@ static void follow_all(struct derived *d)
 	}
 }
 
-/* Is @vaddr what is called, by its entry or as a stub? */
+/* Is @vaddr the beginning of an entry, or a stub? */
 static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 {
 	struct cfi_stubs stubs[CFI_MAX_STUBS];
@@ -220,7 +220,7 @@ static void judge(struct derived *d, const struct flow_span *s, uint64_t vaddr)
 	}
 }
 
-/* A function that ends in calls of what does not return is not proven to be one by a return. */
+/* A named function may end in calls that do not return: then no return proves it. */
 static bool is_believed(const struct flow_function *group)
 {
 	return !group->is_bad &&
@@ -228,8 +228,8 @@ static bool is_believed(const struct flow_function *group)
 }
 
 /*
- * What is called by what is believed was called; and what goes on in such a function returns as
- * that does. (Edges of jumps lead backwards.)
+ * A function that believed code calls is believed. Code that jumps on to a believed function
+ * returns as that one does. (Edges of jumps lead backwards.)
  */
 static void spread(struct derived *d)
 {
@@ -272,7 +272,8 @@ void derived_freep(struct derived **d)
 	*d = NULL;
 }
 
-/* A program begins in code that has entries by now; what it calls is known by that alone. */
+/* A program's first code may have entries, but its callee may have no other sign: follow the call.
+ */
 static void add_called_by_root(struct derived *d)
 {
 	uint64_t at = image_entry(d->flow.im);
@@ -307,8 +308,8 @@ static bool analyse(struct derived *d, struct image *im)
 }
 
 /*
- * What contradicts itself, and comes past a call of what lies elsewhere to what aligns: that call
- * did not return (exit()), and what lies there is another function. Returns whether there is such a
+ * A function that contradicts itself, and reaches padding behind a call to elsewhere: that call did
+ * not return (exit()), and another function lies behind it. Returns whether there is such a
  * call.
  */
 static bool find_dead(struct derived *d, const struct flow_span *s)
@@ -348,7 +349,7 @@ static bool analyse_all(struct derived *d, struct image *im)
 	return true;
 }
 
-/* The file may say of the section what it likes; rows are about what is loaded as code. */
+/* The section's flags may lie: rows only cover bytes that a segment loads as code. */
 static bool is_code(const struct image_section *text, const struct code_range *code, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -417,7 +418,7 @@ struct giver {
 	void *context;
 };
 
-/* Only where it differs from what holds before. */
+/* Only if it differs from the row before. */
 static int give(struct giver *g, const struct cfi_row *row)
 {
 	if (is_same_row(row, &g->last))

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/derive.h - rows of code that no entry is about, from its instructions: what compilers
- * make of C moves rsp by constants and saves registers by pushes, so that both can be followed
- * (musl, whose C code has no entries, and what is linked to it).
+ * unwind/derive.h - rows of code without entries, from its instructions. Compiled C moves rsp by
+ * constants and saves registers by pushes, so an analysis can follow both. musl's C code has no
+ * entries.
  *
- * Rows are right or there are none: code is believed only if it returns as what was called does,
- * with rsp, rbp and rbx as they were, or is called by such code.
+ * A row is right or absent. The analysis believes code that returns with rsp, rbp and rbx as they
+ * were, and code that believed code calls. It also believes a function with a symbol that ends in
+ * calls which do not return.
  */
 #pragma once
 
@@ -20,9 +21,8 @@
 struct derived;
 
 /*
- * NULL: what the sorted entries @fdes leave out is too little to matter, or more than 4 MiB, or not
- * what compilers of C make. @code is where the file's segments of code lie. @im and @fdes are
- * borrowed.
+ * NULL: the sorted entries @fdes leave out less than 4 KiB or more than 4 MiB, or the code is not
+ * compiled C (Go, V8's builtins). @code has the file's segments of code. Borrows @im and @fdes.
  */
 struct derived *derive(struct image *im, const struct cfi_fde *fdes, size_t n,
 		       const struct code_range *code, size_t n_code);

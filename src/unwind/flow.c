@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A forward data-flow analysis. What is not known goes on as "not known", so a place is
- * come to again a few times at most; and all has a budget.
+ * A forward data-flow analysis. Unknown values stay unknown, so the analysis comes to a place again
+ * a few times at most. Instructions have a budget.
  *
- * A call is only come past if what is called may return: that is so once a return was found in it,
- * or if it is elsewhere. Else what lies behind a call of abort(), which is another function, would
- * have its frame.
+ * Execution passes a call only if the callee may return: a return was found in it, or it lies
+ * elsewhere. Otherwise the function behind a call of abort() would get the caller's frame.
  */
 #include "unwind/flow.h"
 
@@ -18,7 +17,7 @@
 
 #define MAX_FRAMES 0xffffU
 #define MAX_FUNCTIONS 0xffffU
-#define MAX_PASSES 100 /* over calls that wait for what waits itself */
+#define MAX_PASSES 100 /* over calls whose callees wait themselves */
 #define VISITS 8       /* of a place, on average */
 
 void flow_init(struct flow *f)
@@ -183,8 +182,8 @@ static uint32_t function_at(const struct flow *f, size_t place)
 }
 
 /*
- * An instruction of @length bytes at @place with @frame. False: nothing new follows from that.
- * What a likely function comes to with another frame than what was there speaks against itself.
+ * Execution comes to @place with @frame. False: nothing new follows from that. A likely function
+ * that comes to a place with another frame than the one there contradicts itself.
  */
 static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *frame, bool is_start)
 {
@@ -410,7 +409,7 @@ void flow_follow(struct flow *f)
 	}
 }
 
-/* Come past calls of what is known to return by now. */
+/* Go on past calls whose callees are known to return by now. */
 static bool wake(struct flow *f)
 {
 	size_t n = 0;

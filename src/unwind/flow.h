@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/flow.h - where execution may go in code of which nothing is said, and with what frame it
- * comes there. For unwind/derive.c.
+ * unwind/flow.h - where execution may go in code without entries, and with which frame it comes
+ * there. For unwind/derive.c.
  *
- * Each place (byte) of that code may be the beginning of an instruction that was come to; then
- * it has a frame and an owner, the function that execution came from. Functions that share code
- * are one group, of which all is believed or nothing.
+ * Each place is a byte of that code. If the analysis came to an instruction there, the place has a
+ * frame and an owner: the function that execution came from. Functions that share code are one
+ * group. The analysis believes all of a group or nothing.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ enum flow_flag {
 	FLOW_POINTED = 8, /* an instruction takes this address */
 	FLOW_LIKELY = 16, /* or here, by less */
 	FLOW_BEHIND = 32, /* execution does not come from the instruction before */
-	FLOW_CALLED = 64, /* that calls what lies elsewhere, and may return or not */
+	FLOW_CALLED = 64, /* a call to elsewhere that may return or not ends before this */
 	FLOW_DEAD = 128,  /* it does not */
 };
 
@@ -101,9 +101,9 @@ struct flow {
 	size_t n_tables, tables_capacity;
 	struct u64_map table_numbers; /* by the jump's address */
 	uint64_t budget;              /* of instructions */
-	bool is_weak; /* what is followed began where a function is only likely to begin */
-	bool is_late; /* what was come to before is known to be an entry now */
-	bool is_over; /* too much of something: nothing of it is to be used */
+	bool is_weak;                 /* the followed code begins at a likely function */
+	bool is_late;                 /* a place that was visited turned out to be an entry */
+	bool is_over;                 /* a limit was exceeded: use nothing of it */
 	struct instruction recent[FLOW_RECENT];
 	size_t n_recent;
 };
@@ -118,10 +118,10 @@ void flow_again(struct flow *f);
 /* A function begins at @vaddr. */
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag);
 
-/* Follow all that was added; calls that wait go on waiting. */
+/* Follow all added functions. Waiting calls keep waiting. */
 void flow_follow(struct flow *f);
 
-/* And come past calls of what is found to return. */
+/* The same, and go on past calls whose callees may return. */
 void flow_run(struct flow *f);
 
 /* SIZE_MAX: in none of the spans. */
@@ -137,8 +137,8 @@ struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 struct flow_function *flow_group(struct flow *f, uint32_t number);
 
 /*
- * Call @take for each place that the table of jump @i at @vaddr leads to. False: what it leads to
- * is not known.
+ * Call @take for each place that the table of jump @i at @vaddr leads to. False: the table is
+ * not known.
  */
 typedef void flow_take(struct flow *f, uint64_t vaddr, void *context);
 bool flow_table(struct flow *f, uint64_t vaddr, const struct instruction *jump, flow_take *take,

@@ -8,7 +8,7 @@ struct frame frame_at_entry(void)
 	return (struct frame){ .depth = 8, .pc_reg = REGISTER_NONE, .end_reg = REGISTER_NONE };
 }
 
-/* What lies below rsp may be written over at any time. */
+/* A save below rsp may be overwritten at any time: forget it. */
 static bool set_depth(struct frame *f, int64_t depth)
 {
 	if (depth % 8 || depth > MAX_DEPTH || depth < (f->pc_reg == REGISTER_NONE ? 8 : 0))

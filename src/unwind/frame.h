@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/frame.h - what is known of a function's frame before an instruction, and what the
- * instruction makes of that. Pure: no code is read here.
+ * unwind/frame.h - the frame that is known before an instruction, and the change that the
+ * instruction makes. Pure: reads no code.
  */
 #pragma once
 
@@ -35,8 +35,8 @@ struct frame {
 struct frame frame_at_entry(void);
 
 /*
- * What holds behind @i, of a kind that goes on with the next one. False: the frame is not
- * one that compilers make, or @i ends the run; @f is of no use then.
+ * Change @f to the frame behind @i, which goes on with the next instruction. False: compilers do
+ * not make such a frame, or @i ends the run. Then @f is undefined.
  */
 bool frame_step(struct frame *f, const struct instruction *i);
 
@@ -47,7 +47,7 @@ void frame_end_probing(struct frame *f);
 /* Behind a call. */
 bool frame_step_call(struct frame *f);
 
-/* What holds where both may. */
+/* The frame where paths with @a and @b meet. */
 struct frame frame_merge(const struct frame *a, const struct frame *b);
 
 bool frame_is_same(const struct frame *a, const struct frame *b);

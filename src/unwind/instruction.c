@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Operands say nearly all: which registers are written, hidden ones too (cpuid writes rbx). What
- * else has a meaning for the stack is a dozen mnemonics.
+ * Operands give nearly everything: the registers that are written, hidden ones too (cpuid writes
+ * rbx). A dozen mnemonics need more.
  */
 #include "unwind/instruction.h"
 

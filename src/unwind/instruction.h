@@ -21,7 +21,7 @@ enum machine_register {
 };
 
 enum instruction_kind {
-	INSTRUCTION_OTHER,        /* what @writes says, and no more */
+	INSTRUCTION_OTHER,        /* writes registers in @writes, nothing more */
 	INSTRUCTION_NOP,          /* nothing at all: it may be there for alignment */
 	INSTRUCTION_PUSH,         /* of @reg; REGISTER_NONE: of something else */
 	INSTRUCTION_POP,          /* to @reg; likewise */
@@ -35,7 +35,7 @@ enum instruction_kind {
 	INSTRUCTION_COMPARE_SP,   /* of rsp with @reg */
 	INSTRUCTION_LEAVE,        /* rsp = rbp, pop rbp */
 	INSTRUCTION_CALL,         /* of @target */
-	INSTRUCTION_CALL_POINTER, /* of what a register or memory says */
+	INSTRUCTION_CALL_POINTER, /* through a register or memory */
 	INSTRUCTION_JUMP,         /* to @target */
 	INSTRUCTION_JUMP_POINTER, /* reg: through it; target: a table of addresses, else 0 */
 	INSTRUCTION_BRANCH,       /* to @target, or not */

@@ -82,8 +82,8 @@ size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t
 void cfi_roots_cie(struct cfi_cie *ret);
 
 /*
- * The system call that makes what begins at @root, where nobody called: in the code from @gap on,
- * which no entry is about, and shortly before @root. False: it is not there.
+ * Find the system call that makes the thread that begins at @root: in the code without entries from
+ * @gap on, shortly before @root. False: it is not there.
  */
 bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret);
 
@@ -91,8 +91,8 @@ bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct 
 void cfi_clones_cie(struct cfi_cie *ret);
 
 /*
- * Of the code [@start, @end), about which one row is: the part that it cannot be about. False:
- * there is none that is known.
+ * In the code [@start, @end), which has one row, find the part that the row is wrong for. False:
+ * no such part is known.
  */
 bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
 			 struct code_range *ret);

@@ -1,32 +1,34 @@
 /*
- * Stubs of PLTs of which the file says nothing: ld leaves out those of static programs, lld and
- *mold all. A stub jumps; those that bind lazily push a number before that:
+ * Code without entries that its instructions identify.
  *
- *	.plt    push GOT+8(%rip);  jmp *GOT+16(%rip)     16 bytes, where two words are pushed
- *already jmp *slot(%rip);   push $n;  jmp .plt    16 bytes each, and so on endbr64;  push $n;  jmp
- *.plt             or so, with indirect branch tracking
+ * Stubs of PLTs: ld leaves out entries for those of static programs, lld and mold for all. A stub
+ * jumps. A stub that binds lazily pushes a number first:
  *
- * They are given the programs that ld writes for its own.
+ *	.plt    push GOT+8(%rip);  jmp *GOT+16(%rip)     16 bytes; two words are pushed before
+ *	        jmp *slot(%rip);   push $n;  jmp .plt    16 bytes each, and so on
+ *	        endbr64;  push $n;  jmp .plt             with indirect branch tracking
  *
- * And what handlers of signals return to, of which musl and Go say nothing:
+ * They get the programs that ld writes for its own.
+ *
+ * The return of signal handlers, in musl and Go:
  *
  *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
  *
- * And where all begins, of which the loaders of glibc and musl, and musl's clone(), say nothing. A
- * program's entry point; in a library it may be any code, so it must look like one:
+ * The roots: the loaders of glibc and musl, and musl's clone(), have no entry there. A program's
+ * entry point must look like one, since a library's may be any code:
  *
  *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
  *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
  *	push %rbp;  jmp *%rbx;  xor %rdi, %rdi;  call             a fiber of boost's
  *
- * And shortly before where a thread begins, what makes it. The parent is within clone() there, the
- * child on a stack of its own; no entry could say both, so libcs have none:
+ * The system call of clone(), shortly before a thread's root. The parent is within clone() there,
+ * the child on a stack of its own. No entry could say both, so libcs have none:
  *
  *	syscall;  test %rax, %rax;  jl;  je;  ret                 glibc's clone() and clone3()
  *	syscall;  test %eax, %eax;  jne                           musl's
  *
- * One entry is wrong: that of LuaJIT's interpreter, 16 KiB in assembly, says of all of it where rsp
- * is. But to where its compiled code leaves, rsp is that code's, and more is pushed:
+ * A wrong entry: LuaJIT's interpreter is 16 KiB of assembly, and its one row gives rsp for all of
+ * it. Compiled code leaves to one part of it with an rsp of its own, and more is pushed there:
  *
  *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  ...  mov %rcx, %rsp
  */
@@ -93,15 +95,15 @@ static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x
 					  0x10, 0x10, 0x03, 0x77, 0xa8, 0x01 };
 
 /*
- * Code is not read for this where it need not be: not what lies between functions that have
- * entries, and not all of Go's large programs, which have the place among their first code.
+ * Read no more code than necessary: not the small gaps between functions with entries, and not all
+ * of Go's large programs, which have the place among their first code.
  */
 #define LEAST_GAP_BYTES 64
 #define MAX_SEARCHED_BYTES (16UL << 20)
 
 /*
- * @code in [@start, @end) of @text. What returns to its beginning is looked up by the byte before,
- * so that is taken for a part of it; libcs have a nop there, or what aligns it.
+ * Find @code in [@start, @end) of @text. A return to its beginning is looked up by the byte before,
+ * so that byte counts as part of it; libcs have a nop or padding there.
  */
 static bool find_in(const struct image_section *text, uint64_t start, uint64_t end,
 		    const struct code *code, struct cfi_stubs *ret)
@@ -159,7 +161,7 @@ static bool looks_like_entry(const uint8_t *code, size_t n)
 	return memmem(code, n, "\x31\xed", 2) || memmem(code, n, "\x48\x89\xe7", 3);
 }
 
-/* What it calls may lie right behind it (musl's _start_c), and is none of it. */
+/* End the entry's code at a callee right behind it (musl's _start_c). */
 static void cut_at_called(const struct image *im, struct cfi_stubs *entry)
 {
 	struct instruction i = {};

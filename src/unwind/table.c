@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Where a switch goes to, by the table that compilers make of it:
+ * The targets of a switch, by the table that compilers make:
  *
  *	cmp $9,%edi;  ja default
  *	lea table(%rip),%rdx;  movslq (%rdx,%rdi,4),%rax;  add %rdx,%rax;  jmp *%rax
  *	jmp *table(,%rdi,8)                                  in programs at fixed addresses
  *
- * How long it is only the comparison says; without that the table is not read.
+ * Only the comparison gives the table's length; without it the table is not read.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any bytes as code of which nothing is said: there is an end to it, and rows are sorted, about
- * that code, and of nothing but the stack: rsp below the CFA, and the return address in its place.
+ * Any bytes as code without entries: the analysis ends, and its rows are sorted and lie within that
+ * code. They use the stack alone: rsp below the CFA, and the return address in its place.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "elf/image.h"
 #include "unwind/cfi.h"
 
-#define N_TEXT 0x1400 /* code is looked at from 4 KiB on */
+#define N_TEXT 0x1400 /* derive() needs 4 KiB of gaps */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Functions whose frames compilers make in different ways. test_derive.c compiles them, with some
- * of our own sources, and holds what is derived from their code against the compiler's
- * .debug_frame.
+ * of our own sources. It compares the derived rows with the compiler's .debug_frame.
  */
 #include <alloca.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* rooms: base */
-/* What instructions say of a step by frame pointer. */
+/* Checks of a step by frame pointer on the instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

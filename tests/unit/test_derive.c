@@ -185,7 +185,7 @@ static bool is_right(const struct compared *c, const struct cfi_row *is,
 		is_right_value(c, is, wanted, offsetof(struct cfi_row, bx), 0x5b));
 }
 
-/* What aligns is never executed: where it begins, or goes on. */
+/* Padding is never executed: length of the padding that begins, or goes on, at @vaddr. */
 static size_t padding_at(const struct compared *c, uint64_t vaddr)
 {
 	uint8_t code[16];

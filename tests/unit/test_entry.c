@@ -1,8 +1,8 @@
 /* rooms: elf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What is known of files without symbols: _start and main of programs as each C library and linker
- * makes them, where other functions begin, and what ends at a return address.
+ * Files without symbols: _start and main of programs as each C library and linker makes them, where
+ * other functions begin, and which instructions end at a return address.
  */
 #include "elf_files.h"
 

@@ -519,7 +519,7 @@ static void what_is_replaced_is_given_back(void **state)
 	unwinder_stop(u);
 }
 
-/* Every other page of what is returned is an executable mapping. */
+/* In the returned memory, every other page is an executable mapping. */
 static uint8_t *map_pages(size_t page, size_t n)
 {
 	uint8_t *at = mmap(NULL, n * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -537,8 +537,8 @@ static void count_told(struct object *o, uint32_t tgid)
 }
 
 /*
- * Its mappings take long to read: it is asked for often, and read seldom. Where a mapping came
- * meanwhile, the programs do not walk by what was there before.
+ * A process whose mappings take long to read: many requests lead to few readings. If a mapping came
+ * meanwhile, the programs do not walk by the old list.
  */
 static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
 {

@@ -762,7 +762,7 @@ static void threads_begin_where_nothing_is_said_of_it(void **state)
 	}
 }
 
-/* glibc's, in the gap between the entries of what it is called as and of where a thread begins. */
+/* glibc's clone(), in the gap between its own entry and the entry where a thread begins. */
 static void clone_has_no_entry_behind_its_system_call(void **state)
 {
 	static const struct {
@@ -850,7 +850,7 @@ static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **stat
 		{ "\x48\x89\xcc", 0x2000, "\x0e\x50", 2, true },
 		{ "\x48\x8b\xe1", 0x2000, "\x0e\x50", 2, true },
 		{ "\x48\x89\xcc", 0x2000, "\x0e\x50\x41\x0e\x50", 5, false }, /* two rows */
-		{ "\x48\x89\xcc", 0xe00, "\x0e\x50", 2, false }, /* what a compiler may have made */
+		{ "\x48\x89\xcc", 0xe00, "\x0e\x50", 2, false }, /* may be a compiler's */
 	};
 	const uint64_t at = MADE_VADDR + MADE_HEAD;
 

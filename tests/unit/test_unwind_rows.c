@@ -153,8 +153,8 @@ static bool same_rule(struct unwind_rule a, struct unwind_rule b)
 	return memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-/* Of a program, near its entry point, or of a thread of musl's: "xor %ebp, %ebp; pop %rdi; call
- * *%r9", and what ends it. */
+/* Does a program begin here (near its entry point), or a thread of musl's: "xor %ebp, %ebp; pop
+ * %rdi; call *%r9"? */
 static bool is_beginning(const struct compared *c, uint64_t vaddr)
 {
 	uint8_t code[32];
@@ -172,7 +172,7 @@ static bool is_clone(const struct compared *c, uint64_t vaddr)
 	return memmem(code, n, "\x0f\x05\x48\x85\xc0", 5) || memmem(code, n, "\x0f\x05\x85\xc0", 4);
 }
 
-/* Rules for what no entry is about. */
+/* Rules of code without entries. */
 static bool is_known_without(const struct compared *c, uint64_t vaddr, struct unwind_rule rule)
 {
 	switch (rule.how & 15) {

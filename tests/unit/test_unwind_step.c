@@ -216,8 +216,8 @@ static void why_a_walk_ends(void **state)
 	}
 }
 
-/* What clone() returns: 0 to the child, whose stack holds anything; to the parent an error or a
- * number. */
+/* clone() returns 0 to the child, whose stack may hold anything. To the parent it returns an error
+ * or a number. */
 static void a_child_that_was_cloned_has_no_caller(void **state)
 {
 	static const struct unwind_rule rule = RULE(UNWIND_CLONED, UNWIND_RSP, 8, 0, 0);

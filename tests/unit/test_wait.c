@@ -1,6 +1,6 @@
 /* rooms: base spec elf host match bpf attach unwind tables store symbolize report tool */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* What can happen while counting, and in which order it is told. */
+/* Occasions while counting, and their order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void set_end(struct waiter *w, uint64_t ns)
 	assert_int_equal(timerfd_settime(w->end, 0, &later, NULL), 0);
 }
 
-/* Intervals that are told of before the end is. */
+/* Counts intervals that are reported before the end. */
 static uint64_t count_intervals(uint64_t interval_ns, uint64_t duration_ns, uint64_t end_ns)
 {
 	struct waiter w;
@@ -41,8 +41,7 @@ static uint64_t count_intervals(uint64_t interval_ns, uint64_t duration_ns, uint
 	return n;
 }
 
-/* Whichever timer is seen first. Fewer are told of on a busy machine, where they are seen at once.
- */
+/* In either order of the timers. A busy machine reports fewer, because several expire at once. */
 static void an_interval_that_ends_with_the_run_is_its_end(void **state)
 {
 	(void)state;

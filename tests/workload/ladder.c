@@ -1,7 +1,7 @@
 /*
  * ladder DEPTH D T - getppid() below DEPTH frames, through D distinct stacks (at most 2^16), T
- * times each. Level 0 is the innermost: on the 16 lowest levels the bits of a stack's number
- * choose between zero() and one(), on the others bits that look random, by the level's number.
+ * times each. Level 0 is the innermost. On the 16 lowest levels the bits of a stack's number choose
+ * between zero() and one(). On the others random-looking bits of the level's number do.
  * With LADDER_SLEEPS in the environment each hit sleeps for a moment, too.
  * So a reader can tell which stack it is, and each part of it that is missing, twice there or in
  * another's place.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * libc N - N calls each of functions of the C library that end in a system call: plain ones
- * (getppid), ones that a thread may be cancelled in (read, write, nanosleep), and memory that is
- * mapped and unmapped for it.
+ * libc N - N calls each of functions of the C library that end in a system call. There are plain
+ * ones (getppid), cancellation points (read, write, nanosleep), and ones that map and unmap memory.
  */
 #include <fcntl.h>
 #include <stdlib.h>

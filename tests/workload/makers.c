@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * makers N - in five functions, N times each: a thread by pthread_create(), processes by popen(),
  * system(), posix_spawn() and fork().

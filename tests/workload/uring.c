@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * uring N - an io_uring with a thread of the kernel's that looks for requests (SQPOLL); N requests
  * to write a byte, which another such thread carries out (ASYNC). Each comes when the first one
