@@ -2,9 +2,9 @@
 # make static     build/static/stackcount, which needs no library of the machine it runs on
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
-# make quick      while working: what changed, and the most of the rest in 40 s
+# make quick      while working: unit tests of changed rooms, 30 end-to-end tests; 40 s
 # make check      everything needed, then every test
-# make soak       what takes longer
+# make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
 BUILD   ?= build
 CC      ?= gcc

@@ -96,7 +96,7 @@ struct scratch_slot {
 			    */
 	__u64 word;
 	struct unwind_regs regs;
-	/* Of a step that is checked: the code before the pc, and what was found. */
+	/* For a checked step: the code before the pc, and the result of the search. */
 	__u64 code[CODE_WORDS + 1];
 	__u64 frames; /* code_frames() of word @frames_at */
 	__u32 frames_at;

@@ -44,5 +44,5 @@ struct object {
 void object_init_level(struct object *object);
 void object_close_level(struct object *object);
 
-/* Load the skeleton, whose maps have their sizes and flags. Returns what libbpf does. */
+/* Load the skeleton, whose maps have their sizes and flags. Returns libbpf's result. */
 int object_load_level(struct object *object);

@@ -300,8 +300,9 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 }
 
 /*
- * Kernel threads have none. Threads that the kernel makes for a process (io_uring's, vhost's) have
- * a copy of their maker's registers, with two of them zeroed. Since Linux commit 50b7b6f29de3
+ * Kernel threads have no user stack. Threads that the kernel makes for a process (io_uring's,
+ * vhost's) have a copy of their maker's registers, with two of them zeroed. Since Linux commit
+ * 50b7b6f29de3
  * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)

@@ -265,8 +265,8 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
 
 /*
  * By the kernel's helper: 32-bit programs, and kernels that do not give us the registers. It
- * clears what it does not fill, so it is not given more than it can. @mark: STACK_MARK_32_BIT, or
- * nothing.
+ * clears the words that it does not fill, so we pass no more than it can fill. @mark:
+ * STACK_MARK_32_BIT, or nothing.
  */
 static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot, __u32 mark)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* elf/entry.h - what a program begins with, without symbols. For elf/ only. */
+/* elf/entry.h - _start and main of a program without symbols. For elf/ only. */
 #pragma once
 
 #include <stdbool.h>

@@ -35,8 +35,8 @@ struct losses {
 	uint64_t recursion_now, recursion_before;
 };
 
-/* Those since the last losses_told(), by enum loss; LOSS_MISSED is 0: the attachment knows. So
- * is LOSS_UNPRINTED, which who prints knows. */
+/* Those since the last losses_told(), by enum loss; LOSS_MISSED and
+ * LOSS_UNPRINTED are 0: the attachment counts the one, stacksnoop the other. */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 
 /* Hits of our own process, which were left out: not lost. Since the programs were loaded. */

@@ -386,7 +386,7 @@ static void free_rows(struct store *s)
 	s->cap_rows = s->n_index = 0;
 }
 
-/* Stacks of processes that ended stay known up to so many bytes more than twice what is in use. */
+/* Stacks of ended processes stay known up to this, above twice the bytes in use. */
 #define IDLE_STACK_BYTES ((size_t)4 << 20)
 
 static bool are_stacks_many(const struct store *s)

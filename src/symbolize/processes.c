@@ -360,7 +360,7 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 	read_maps(ps, p);
 }
 
-/* As the kernel calls the idle task that a row is of; see KEY_LIFE_SHIFT. NULL: it is of none. */
+/* The kernel's name for the idle task of a row; see KEY_LIFE_SHIFT. NULL: it has none. */
 static const char *idle_comm(struct processes *ps, uint64_t id)
 {
 	char comm[32];

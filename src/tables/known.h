@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tables/known.h - what the programs have been told of each process. */
+/* tables/known.h - the address space that the programs have of each process. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct known {
 struct known_list {
 	struct known *list;
 	size_t n, capacity;
-	size_t n_to_compact;    /* entries, until it is seen which of the processes have gone */
+	size_t n_to_compact;    /* entries, until the list drops processes that have gone */
 	struct u64_map numbers; /* of tgids in @list */
 };
 

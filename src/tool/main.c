@@ -60,9 +60,9 @@ static int run(const struct options *opt, struct error *e)
 }
 
 /*
- * glibc raises the size from which on it maps a block by itself to that of the largest block that
- * was freed, up to 32 MiB. Large blocks then come from heaps, which keep what is freed below the
- * last block in use: 60 MiB after some hours, in one heap for each thread.
+ * glibc maps large blocks by themselves. It raises the threshold to the largest block that was
+ * freed, up to 32 MiB. Larger blocks then come from heaps, which keep freed memory below the last
+ * block in use: 60 MiB after some hours, in one heap for each thread.
  */
 #define OWN_MAPPING_BYTES (1 << 20)
 

@@ -21,7 +21,7 @@ struct output {
 	void *context; /* of both */
 };
 
-/* For who prints for long: has a signal asked for the end by now? */
+/* Has a signal asked for the end by now? For renderers that print for long. */
 bool output_must_end(struct output *o);
 
 /* @waiter is lent. */

@@ -349,7 +349,7 @@ static int prepare(struct run *r, struct error *e)
 
 /*
  * Many probes are many descriptors. A command was made before, so that it does not inherit the
- * limit. The priority stays what the user gave: the maps hold what comes while others run.
+ * limit. The priority stays as the user gave it: the maps hold hits while others run.
  */
 static void ask_for_files(void)
 {

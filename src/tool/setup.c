@@ -152,7 +152,7 @@ static const struct kernel_member members[MEMBERS] = {
 };
 
 /*
- * Where the kernel counts the interrupts that it is in: include/linux/preempt.h. The bits moved up
+ * Where the kernel counts nested interrupts: include/linux/preempt.h. The bits moved up
  * by eight when a count of interrupts disabled came in between.
  */
 static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
@@ -164,8 +164,8 @@ static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
 	const uint32_t offset = is_hot ? 8 : 0; /* behind current_task */
 
 	if (id == NO_MEMBER || !features_has_variable(id, offset)) {
-		log_debug("in which context a hit stands is not known: the kernel does not tell "
-			  "programs its preempt_count");
+		log_debug("programs cannot tell in which context a hit stands: the kernel does not "
+			  "give them its preempt_count");
 		return;
 	}
 	o->preempt_count_id = id;
@@ -184,8 +184,8 @@ static void find_members(struct object_options *o, struct vma_offsets *ret)
 	struct error e;
 
 	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, at, &e)) {
-		log_debug("what is mapped, and in which context a hit stands, is not asked of the "
-			  "kernel: %s",
+		log_debug("programs cannot ask the kernel for mappings, nor for a hit's context: "
+			  "%s",
 			  e.text);
 		return;
 	}

@@ -34,7 +34,7 @@ struct derived {
 	const struct cfi_fde *fdes;
 	size_t n_fdes;
 	size_t n_rows; /* that were given */
-	bool is_v8;    /* its builtins are not what compilers of C make */
+	bool is_v8;    /* V8's builtins are no compiled C */
 };
 
 static void add_span(struct derived *d, const struct image_section *text, uint64_t start,

@@ -212,7 +212,7 @@ static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *f
 	return true;
 }
 
-/* Instructions that overlap are not what a compiler made. */
+/* Compilers make no instructions that overlap. */
 static void cover(struct flow *f, size_t place, size_t length, uint32_t owner)
 {
 	bool is_bad = f->flags[place] & FLOW_INSIDE;

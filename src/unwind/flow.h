@@ -41,8 +41,8 @@ struct flow_function {
 	uint32_t leader; /* number of its group's first function, or of one nearer to that */
 	bool may_return; /* below: of the group, so the leader's hold */
 	bool is_bad;     /* something contradicts that compilers made it */
-	bool is_proven;  /* it is called, and returns as what was called does */
-	bool is_open;    /* a jump leads nobody knows where */
+	bool is_proven;  /* called, and returns with rsp, rbp, rbx as they were */
+	bool is_open;    /* it has a jump to an unknown place */
 	bool has_call;
 	bool is_named; /* this function's own: by a symbol, or by a pointer to it */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/instruction.h - what one instruction of x86-64 does to the stack and to the registers that
- * calls keep. Zydis decodes; this says which of its thousand mnemonics matter here.
+ * unwind/instruction.h - the effect of one instruction of x86-64 on the stack and on the registers
+ * that calls keep. Zydis decodes; this picks the few of its thousand mnemonics that matter here.
  */
 #pragma once
 

@@ -100,7 +100,7 @@ static const uint8_t *bytes_of(const struct flow *f, const struct flow_table *t)
 	return data.data + (t->vaddr - data.vaddr);
 }
 
-/* Found once; later execution may come to the jump without what says where its table is. */
+/* Cached: execution may come to the jump later without the instructions that locate its table. */
 static const struct flow_table *table_of(struct flow *f, uint64_t vaddr,
 					 const struct instruction *jump)
 {

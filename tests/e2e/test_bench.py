@@ -1,4 +1,4 @@
-"""What bench/ sees of a process that changes while it is looked at."""
+"""bench/ reads a process that changes at the same time."""
 
 import os
 import sys

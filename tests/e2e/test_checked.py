@@ -1,4 +1,4 @@
-"""Frame pointers in code of which no unwind table tells: a stack is whole and right, or it says that it may not be."""
+"""Frame pointers in code without unwind tables: a stack is whole and right, or it is marked."""
 
 import re
 import subprocess

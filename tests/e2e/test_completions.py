@@ -103,7 +103,7 @@ def test_backends_that_are_offered_exist(name):
 
 @pytest.mark.parametrize("name", ["stackcount", "stacksnoop"])
 def test_ways_of_unwinding_that_are_offered_exist(name):
-    """In each shell: what is offered is all that there is."""
+    """In each shell: completion offers all values, and no others."""
     ways = tab("--unwind ", name)
     assert sorted(ways) == ["auto", "dwarf", "fp"] and tab("--unwind d", name) == ["dwarf"]
     for way in ways:

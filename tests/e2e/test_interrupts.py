@@ -1,4 +1,4 @@
-"""What a hit does may raise an interrupt, whose functions are hit in turn: the machine must go on all the same."""
+"""A hit may raise an interrupt whose functions are hit in turn: the machine must go on all the same."""
 
 import re
 
@@ -19,7 +19,7 @@ PATIENCE_S = 150 if IN_GUEST else 30
 
 @pytest.mark.needs("kprobe.multi")
 def test_functions_of_interrupts_that_a_hit_raises():
-    """Right after an exec, user stacks are walked by what the kernel says is mapped: on 6.12 that never ended."""
+    """Right after an exec, programs walk user stacks by the kernel's own mappings: on 6.12 that never ended."""
     command = ["sh", "-c", "for i in 1 2 3; do cat /proc/uptime; done"]
     with Tool(["-f", "-r", f"^({FUNCTIONS})$", "--", *command], program=STACKCOUNT) as tool:
         result = tool.wait(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What the tool takes of the machine, beside what it counts."""
+"""The tool's own use of CPU time, memory and priority."""
 
 from pathlib import Path
 

@@ -148,7 +148,7 @@ def test_code_that_nothing_is_said_of_is_no_root(workload):
     assert sum(n for _, n in bare) == 5 and all(parts[0].startswith("[cut: no ") for parts, _ in bare), result
 
 
-# --- who makes threads and processes ---
+# --- creation of threads and processes ---
 
 MAKERS = ("by_thread", "by_popen", "by_system", "by_spawn", "by_fork")
 MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:task_newtask", "t:sched:sched_process_fork")

@@ -1,4 +1,4 @@
-"""Who starts a tool is told when it counts: by the header, and by --ready-fd."""
+"""The tool reports to its parent when it counts: by the header, and by --ready-fd."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def started(*args, program=STACKCOUNT):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_follows_the_header_is_counted(workload, form):
-    """However soon: here nobody waits for the tables of what runs."""
+    """However soon: no test here waits for the tables of running processes."""
     program, options, pattern = FORMS[form]
     work = workload("syscalls", "getppid", N, 0)
     with Tool([*options, "-p", work.pid, GETPPID], program=program) as tool:

@@ -1,4 +1,4 @@
-"""The tools leave out what they do themselves: their threads, and the processes that they leave behind."""
+"""The tools leave out their own hits: of their threads, and of the processes that they leave behind."""
 
 import os
 import re
@@ -83,7 +83,7 @@ def test_funccount_leaves_itself_out(options):
 
 
 def helper_of(pid):
-    """The process that waits for the end of process @pid, to remove what is left of it in tracefs."""
+    """The process that waits for the end of process @pid, to remove its definitions in tracefs."""
     for comm in Path("/proc").glob("[0-9]*/comm"):
         try:
             if comm.read_text() == "removing\n":

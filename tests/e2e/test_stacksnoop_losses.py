@@ -123,7 +123,7 @@ def test_what_is_not_printed_in_the_end_is_told(workload):
 
 @pytest.mark.needs("machine")
 def test_what_a_signal_leaves_no_time_for_is_told(workload):
-    """The reader takes longer for what had come than is waited for."""
+    """The reader takes longer for the pending events than the tool waits."""
     work = workload("syscalls", "getppid", 20_000, 0)
     read = b""
     with snoop("-f", "-U", "-p", work.pid, GETPPID, reads_later=True) as tool:
@@ -144,7 +144,7 @@ def test_what_a_signal_leaves_no_time_for_is_told(workload):
 
 @pytest.mark.needs("machine")
 def test_slow_reader_has_all_that_was_kept_when_a_signal_came(workload):
-    """Or it is told. The signal comes while nobody reads."""
+    """Or the tool reports them as lost. The signal comes while nobody reads."""
     work = workload("syscalls", "getppid", MORE_THAN_FITS, 0)
     args = ("-f", "-U", "--max-memory", "4M", "-p", work.pid, GETPPID)
     with snoop(*args, reads_later=True) as tool:

@@ -23,7 +23,7 @@ STATIC = str(BUILD / "static" / "stackcount")
 # In a guest everything takes ten times as long, and counts are divided.
 IN_GUEST = "STACKCOUNT_GUEST" in os.environ
 SCALE = float(os.environ.get("STACKCOUNT_SCALE", "1"))
-# How long to wait for what is sure to come, on a machine that is busy with others.
+# How long to wait for an event that must come, on a busy machine.
 PATIENCE_S = 120
 
 # What leads to a workload's run(): see tests/workload/work.h.
@@ -189,7 +189,7 @@ class Tool:
         return Result(command, self.bytes("stdout"), self.bytes("stderr"), self.process.poll())
 
     def wait_live(self, timeout_s=PATIENCE_S):
-        """Until it says that it counts (the header), and that the tables of what runs are made."""
+        """Wait until it counts (the header), and until the tables of running processes are made."""
         deadline = time.monotonic() + timeout_s
         self.wait_for_header(timeout_s)
         said, _, _ = select.select([self._ready], [], [], max(deadline - time.monotonic(), 0))
@@ -198,7 +198,7 @@ class Tool:
         return self
 
     def wait_for_header(self, timeout_s=PATIENCE_S):
-        """Until it says that every probe is in place. It may still be busy with what runs."""
+        """Wait until every probe is in place. It may still read running processes."""
         deadline = time.monotonic() + timeout_s
         while not LIVE.search(self.bytes("stdout")) and not LIVE.search(self.bytes("stderr")):
             assert self.process.poll() is None or self._draining(), f"ended before it was live: {self.so_far()!r}"
@@ -208,7 +208,7 @@ class Tool:
         return self
 
     def wait_idle(self, timeout_s=PATIENCE_S):
-        """Until it has worked in what it was told of."""
+        """Wait until it has worked on all events so far."""
         wait_idle(self.pid, timeout_s)
 
     def wait_looked(self):

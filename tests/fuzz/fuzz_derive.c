@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t file_bytes;
 	void *file;
 
-	/* The same once more, and once more: the more there is that leads to each other. */
+	/* Repeated, so that more of the code leads to other parts of it. */
 	for (size_t at = 0; at < N_TEXT; at++)
 		text[at] = size ? data[at % size] : 0;
 	file = made_elf(sections, 1, 0, &file_bytes);

@@ -121,7 +121,7 @@ def traces(here, program, folder="/src/build/workload"):
 
 
 def uses_all_of_the_kernel(here, program):
-    """Nothing that this kernel has is taken for missing: what newer headers say of it may differ."""
+    """No feature of this kernel is taken for missing: newer headers may describe it otherwise."""
     done = here.run(program, "--debug", "-D", "0.1", GETPPID)
     check(done.returncode == 0, f"ends with status {done.returncode}", done.stdout, done.stderr)
     check("is not BTF" not in done.stderr, "the kernel's BTF is refused", done.stderr)

@@ -1,7 +1,7 @@
 /* rooms: unwind elf base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Rows of code without entries: equal to what the compiler says of it in .debug_frame.
+ * Rows of code without entries: equal to the compiler's .debug_frame.
  *
  * With arguments, these files are compared and no others, each with and without its symbols:
  *
@@ -139,8 +139,8 @@ static uint8_t byte_before(const struct compared *c, uint64_t vaddr)
 }
 
 /*
- * Compilers say nothing of a register that was popped: by then its place lies below rsp, where it
- * still is, and so it is in the register. Rows are followed back to the pop.
+ * Compilers give no row for a popped register: its place then lies below rsp, where the value still
+ * is, as it is in the register. Rows are followed back to the pop.
  */
 static bool is_popped(const struct compared *c, const struct cfi_row *is, size_t value, uint8_t pop)
 {
@@ -308,8 +308,7 @@ static void what_compilers_made_has_the_rows_that_they_tell(void **state)
 	}
 }
 
-/* --- musl as it is installed: nothing says what is right, but how much there is can be counted ---
- */
+/* --- musl as installed: it has no .debug_frame to compare with, but rows can be counted --- */
 
 static struct cfi_stats stats_of(const char *path, bool has_symbols)
 {

@@ -298,7 +298,7 @@ static void with_offsets_it_is_one_for_each(void **state)
 			     number_at(s, getpid(), addr + 8, false));
 }
 
-/* As what signals' handlers return to: the byte before is none's, or another function's. */
+/* As the return of signal handlers: the byte before is another function's, or none's. */
 static void a_function_that_nobody_called_is_named_at_its_first_byte(void **state)
 {
 	struct symbolizer *s = of(state);

@@ -811,7 +811,7 @@ static void clone_has_no_entry_behind_its_system_call(void **state)
 	}
 }
 
-/* musl's, of which nothing has entries: where its thread begins is known by its instructions. */
+/* musl's clone(), without any entry: instructions show where its thread begins. */
 static void clone_that_no_entry_is_about_at_all(void **state)
 {
 	static const char code[] = "\x0f\x05\x85\xc0\x75\x0f\x31\xed\x5f\x41\xff\xd1"

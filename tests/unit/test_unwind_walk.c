@@ -255,7 +255,7 @@ static void walk_installed(char *const argv[])
 	tracee_end(&t);
 }
 
-/* Also that of glibc's clone3(), of which nothing says who called. */
+/* Also that of glibc's clone3(), which has no entry. */
 static void each_system_call_of_what_makes_a_thread(void **state)
 {
 	static const char *const programs[] = { "lazy", "static" };

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""tests/vm/failures.py JUNIT [OUTPUT...] - what the tests that failed printed, bounded.
+"""tests/vm/failures.py JUNIT [OUTPUT...] - output of the tests that failed, bounded.
 
 Each failed test of the JUnit file with its traceback and what it wrote. Where the file is not there
 (pytest, or the whole guest, did not come to its end), the last lines of each OUTPUT.
@@ -42,7 +42,7 @@ def last_lines(path):
 
 
 def describe(junit, outputs=()):
-    """Text about what failed, '' if nothing did."""
+    """Text about the failures, '' if there are none."""
     try:
         cases = xml.etree.ElementTree.parse(junit).getroot().iter("testcase")
     except (OSError, xml.etree.ElementTree.ParseError):

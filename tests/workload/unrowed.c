@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * unrowed N - getppid() N times below each of some functions of which no unwind table tells, with
- * frame pointers and without. It must be built with frame pointers.
+ * unrowed N - getppid() N times below each of some functions without unwind tables, with frame
+ * pointers and without. It must be built with frame pointers.
  */
 #include "work.h"
 
 static uint64_t n;
 
-/* FUNCTION calls NEXT. They have no CFI, but what calls them has. */
+/* FUNCTION calls NEXT. They have no CFI, but their callers have. */
 #define BEGIN(name)                 \
 	"	.pushsection .text\n"     \
 	"	.p2align 4\n"             \
