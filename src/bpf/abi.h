@@ -1,10 +1,10 @@
 /*
- * bpf/abi.h - what the BPF programs and the program in user space share. The only
- * definition of each: included by both sides.
+ * bpf/abi.h - structures shared by the BPF programs and user space. Both sides include this only
+ * definition.
  *
- * A stack, wherever one is kept, is a row of 64-bit words: addresses, innermost
- * first; then, when it was cut or may be wrong, one word below STACK_MARK_END that says
- * why; then zeros. So such a stack never has the hash of a complete one.
+ * A stack is a row of 64-bit words, wherever one is kept: addresses, innermost first, then zeros.
+ * If it was cut or may be wrong, one word below STACK_MARK_END comes between them and says why. So
+ * such a stack never has the hash of a complete one.
  */
 #pragma once
 
