@@ -63,10 +63,11 @@ struct recent_row {
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
 	__u64 start;                /* of the mapping */
-	struct unwind_file found;   /* what the file's code is walked by */
-	__u64 is_made;              /* code in no file, and not the kernel's: a JIT compiler's */
-	__u64 n_asked;              /* since user space was told of one */
-	__u64 is_asked;             /* of this stack: not all of its code is in the slot's space */
+	__u64 end;
+	struct unwind_file found; /* what the file's code is walked by */
+	__u64 is_made;            /* code in no file, and not the kernel's: a JIT compiler's */
+	__u64 n_asked;            /* since user space was told of one */
+	__u64 is_asked;           /* of this stack: not all of its code is in the slot's space */
 };
 
 /*
@@ -274,6 +275,13 @@ struct {
 	__type(key, struct unwind_file_key);
 	__type(value, struct unwind_file);
 } files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct faulted_list);
+} faulted SEC(".maps");
 
 /* To be mapped, for the sake of its place: a set is not in two cache lines. */
 struct {

@@ -46,6 +46,7 @@ static const struct {
 	[PROGRAM_END] = { "on_end", "on_end", 0 },
 	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
 	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
+	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
 };
 
 /* What libbpf said first when something failed: the reason. The rest is for --debug. */
@@ -207,6 +208,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.tasks, options->config.follow ? 65536 : 0, features);
 	size_map(s->maps.spaces, options->config.unwind ? MOST_SPACES : 0, features);
 	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
+	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }

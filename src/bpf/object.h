@@ -26,6 +26,7 @@ enum program {
 	PROGRAM_END,
 	PROGRAM_BIRTH,    /* a child has mapped what its parent has */
 	PROGRAM_RESERVED, /* what was mapped at a place has gone */
+	PROGRAM_FAULT,    /* code is run that was not run before */
 	PROGRAM_N,
 };
 

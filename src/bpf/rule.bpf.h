@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "bpf/faulted.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/tables.h"
 #include "bpf/walk.h"
@@ -180,6 +181,7 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
+	found->end = vma->vm_end;
 	found->key.offset = *(const __u64 *)member(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
 	found->key.inode = *(const __u64 *)member(inode, config.vma.i_ino);
 	found->key.size = *(const __u64 *)member(inode, config.vma.i_size);
@@ -256,25 +258,38 @@ __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 	return 0;
 }
 
-/* As find_rule(), by what the kernel itself has mapped there. */
+/*
+ * What the kernel has mapped at @addr, into slot->file. It does not tell (-EBUSY) where the memory
+ * map is being changed, nor twice where interrupts are off.
+ */
+static __always_inline int ask_kernel(struct scratch_slot *slot, __u64 addr)
+{
+	int err;
+
+	slot->file.key = (struct unwind_file_key){};
+	slot->file.is_made = 0;
+	if (!may_ask(slot))
+		return -EBUSY;
+	err = (int)bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0);
+	if (!err && slot->asking == ASK_WITH_CARE)
+		learn_from_asking(slot, addr);
+	return err;
+}
+
+/* As find_rule(), by what the kernel itself has mapped there, or had when that was run first. */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
 	struct found_file *file;
+	int err;
 
 	if (!slot || !config.asks_kernel)
 		return UNWIND_END_NO_MAPPING;
 	file = &slot->file;
 	file->n_asked++;
 	file->is_asked = 1;
-	file->key = (struct unwind_file_key){};
-	file->is_made = 0;
-	if (!may_ask(slot))
+	err = ask_kernel(slot, addr);
+	if (err && (err != -EBUSY || !find_faulted(slot, addr)))
 		goto unknown;
-	/* It is not told where the process's memory map is being changed. */
-	if (bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0))
-		goto unknown;
-	if (slot->asking == ASK_WITH_CARE)
-		learn_from_asking(slot, addr);
 	if (file->is_made) {
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		return UNWIND_GOES_ON;

@@ -343,6 +343,7 @@ static __always_inline void raise_life(__u64 ids)
 	__sync_fetch_and_add(&life->n_raised, 1);
 	forget_space(current_tgid());
 	share_no_more(current_tgid());
+	forget_faulted(ids >> 32);
 }
 
 /* The memory of @task; NULL: it is not known. */
@@ -376,6 +377,7 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);
 	}
+	inherit_faulted(tgid, child);
 	if (!own || own->unsure)
 		return 0;
 	space = *own;
@@ -483,11 +485,40 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	for (__u32 i = 0; i < MOST_SHARERS; i++) {
 		const __u32 *other;
 
+		replace_faulted(pid, start, info.length ? start + info.length : 0);
 		divide_rows(pid, take_place(tgid, start, info.length ? start + info.length : 0));
 		other = bpf_map_lookup_elem(&sharers, &tgid);
 		if (!other || *other == first)
 			break;
 		pid = tgid = *other;
 	}
+	return 0;
+}
+
+#define FAULT_OF_CODE (1 << 4) /* arch/x86/include/asm/trap_pf.h: X86_PF_INSTR */
+
+/*
+ * A process has come to code that it has not run yet, or not lately. Interrupts are off: the kernel
+ * can be asked once. Where the answer is not to be had, what was noted there does not hold.
+ */
+SEC("?raw_tp")
+int on_fault(struct bpf_raw_tracepoint_args *ctx)
+{
+	const __u64 addr = ctx->args[0];
+	struct scratch_slot *slot;
+	struct faulted_list *list;
+	__u64 life;
+
+	if (!config.asks_kernel || !(ctx->args[2] & FAULT_OF_CODE) || !is_wanted(current_tgid()))
+		return 0;
+	list = take_list(bpf_get_current_pid_tgid() >> 32);
+	slot = list ? claim_scratch(HIT_USER_PLACE, true) : NULL;
+	if (!slot)
+		return 0;
+	life = life_of(list);
+	slot->file.key = (struct unwind_file_key){};
+	(void)bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0);
+	note_faulted(slot, list, addr, life);
+	release_scratch(slot);
 	return 0;
 }

@@ -140,6 +140,30 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 #define MOST_FILES 32768
 
 /*
+ * What a process runs, noted at the page faults by which it got there: for where the kernel cannot
+ * be asked. An entry of the map 'faulted', by the low bits of the process's number outside of all
+ * PID namespaces. Nobody waits for anybody: a mapping is one of @life, or it is none.
+ */
+#define FAULTED_LISTS 1024
+#define MOST_FAULTED 16 /* mappings; the oldest ones go */
+
+struct faulted_mapping {
+	__u64 life;   /* of its list, when the kernel was asked; 0: it is being written */
+	__u64 number; /* another one each time that it is written */
+	__u64 start;
+	__u64 end; /* exclusive */
+	struct unwind_file_key key;
+};
+
+struct faulted_list {
+	__u64 pid;
+	__u64 life; /* ns of CLOCK_MONOTONIC when all was forgotten last */
+	__u64 n;    /* mappings that have been noted */
+	struct faulted_mapping mappings[MOST_FAULTED];
+};
+_Static_assert(sizeof(struct faulted_list) == 24 + MOST_FAULTED * 72, "abi");
+
+/*
  * Rules that were found lately: a stack's return addresses come again and again. Those of all CPUs
  * lie together, in sets of one cache line, the last one first. Nobody waits for anybody: what two
  * programs have mixed up is no entry, since each is checked against its rule.

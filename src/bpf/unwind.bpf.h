@@ -304,9 +304,14 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
  * vhost's) have a copy of their maker's registers, with two of them zeroed. Since Linux commit
  * 50b7b6f29de3
  * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
+ * At the end of its exit a thread has registers still, and no memory is mapped. The kernel's own
+ * walk gives nothing there, either.
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
+	if (config.asks_kernel &&
+	    !*(const void **)member(bpf_get_current_task_btf(), config.vma.mm))
+		return false;
 	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
 }
 

@@ -65,7 +65,7 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 		log_debug("once more without the kernel's mappings: %s", e->text);
 		o->config.asks_kernel = 0;
 		o->config.vma = (struct vma_offsets){};
-		o->programs &= ~(1U << PROGRAM_BIRTH); /* it reads by these offsets, too */
+		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	if (err && o->config.unwind && !r->features.loop) {
@@ -75,6 +75,19 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	return err;
+}
+
+/* Is there an event where interrupts may be off? Not if they are system calls, or user code. */
+static bool may_have_interrupts_off(const struct target_list *targets)
+{
+	for (size_t i = 0; i < targets->n; i++) {
+		const struct target *t = &targets->targets[i];
+
+		if (t->kind == TARGET_KERNEL_FUNCTION ||
+		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0))
+			return true;
+	}
+	return false;
 }
 
 /* Are there tracepoints in the interrupts themselves that a program can raise (irq_work)? */
@@ -108,6 +121,8 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	setup_following(&setup, &options);
+	if (options.config.asks_kernel && may_have_interrupts_off(&r->targets))
+		options.programs |= 1U << PROGRAM_FAULT;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	err = load(r, &options, e);
 	if (err)

@@ -101,6 +101,11 @@ def has_undisturbed_maps():
     return "PREEMPT_RT" not in os.uname().version
 
 
+def has_mappings_where_interrupts_are_off():
+    """PREEMPT_RT's bpf_find_vma() tells none there."""
+    return has_unwinding() and "PREEMPT_RT" not in os.uname().version
+
+
 def has_context():
     """Programs can read the kernel's preempt_count: its address is known, and its type."""
     names = {"__preempt_count", "pcpu_hot"}
@@ -209,6 +214,7 @@ NEEDS = {
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
     "context": has_context,
+    "mappings where interrupts are off": has_mappings_where_interrupts_are_off,
     "undisturbed maps": has_undisturbed_maps,
 }
 

@@ -3,6 +3,7 @@ programs have no frame pointers."""
 
 import os
 import re
+import shutil
 import subprocess
 import time
 
@@ -158,6 +159,28 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
     is_whole = [bool(re.fullmatch(WHOLE, line)) for line in result.out.splitlines() if line.startswith("true;")]
     since = is_whole[is_whole.index(True) :]
     assert len(since) > n and all(since), result
+
+
+@pytest.mark.needs("mappings where interrupts are off")
+def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
+    """Though the kernel tells one mapping only there. The files are known by processes that run before."""
+    sleep, cat = (shutil.copy(shutil.which(name), tmp_path / f"short-{name}") for name in ("sleep", "cat"))
+    n = scaled(300, least=30)
+    with subprocess.Popen([sleep, "1000"]) as sleeper, subprocess.Popen([cat], stdin=subprocess.PIPE) as reader:
+        try:
+            with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
+                tool.wait_live()
+                script = f'for i in $(seq {n}); do "$0" 0.001 | "$1"; done'
+                subprocess.run(["sh", "-c", script, sleep, cat], check=True, timeout=PATIENCE_S)
+                result = tool.end().ok()
+        finally:
+            sleeper.kill()
+            reader.kill()
+    lines = [(parts, hits) for (comm, *parts), hits in read_folded(result.out) if comm in ("short-sleep", "short-cat")]
+    total = sum(hits for _, hits in lines)
+    assert total > 2 * n, result  # each is taken off its CPU once at least, and once more when it ends
+    assert sum(hits for parts, hits in lines if not parts) >= 2 * n, result  # then it has no memory
+    assert sum(hits for parts, hits in lines if parts[:1] == ["[cut: no table yet]"]) <= total // 100, lines
 
 
 @needs_unwinding

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/faulted.bpf.h - which files a process runs, by its page faults: struct faulted_list.
+ *
+ * What is mapped from a file is run by a page fault first: a child does not inherit page tables of
+ * files. Each such fault asks the kernel anew, so that what has come in place of something else
+ * replaces it.
+ */
+#pragma once
+
+#include "bpf/maps.bpf.h"
+#include "bpf/tables.h"
+
+static __always_inline struct faulted_list *faulted_of(__u32 pid)
+{
+	const __u32 i = pid % FAULTED_LISTS;
+
+	return config.asks_kernel ? bpf_map_lookup_elem(&faulted, &i) : NULL;
+}
+
+static __always_inline __u64 life_of(const struct faulted_list *list)
+{
+	return *(const volatile __u64 *)&list->life;
+}
+
+static __always_inline bool is_of(const struct faulted_list *list, __u32 pid)
+{
+	return *(const volatile __u64 *)&list->pid == pid;
+}
+
+static __always_inline void forget_list(struct faulted_list *list)
+{
+	*(volatile __u64 *)&list->life = bpf_ktime_get_ns();
+}
+
+/* Process @pid runs something else, or no more. */
+static __always_inline void forget_faulted(__u32 pid)
+{
+	struct faulted_list *list = faulted_of(pid);
+
+	if (list && is_of(list, pid))
+		forget_list(list);
+}
+
+static __always_inline bool is_noted(const struct faulted_mapping *m, __u64 life, __u64 start,
+				     __u64 end)
+{
+	return *(const volatile __u64 *)&m->life == life && m->start < end && start < m->end;
+}
+
+/* Something else comes to [@start, @end) or, where @end is 0, anywhere. */
+__noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
+{
+	struct faulted_list *list = faulted_of(pid);
+	__u64 life;
+
+	if (!list || !is_of(list, pid))
+		return 0;
+	life = life_of(list);
+	for (int i = 0; i < MOST_FAULTED; i++)
+		if (is_noted(&list->mappings[i], life, start, end ? end : ~0ULL)) {
+			forget_list(list);
+			return 1;
+		}
+	return 0;
+}
+
+/* What is mapped at @addr, into slot->file. A global function for its loop. */
+__noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
+{
+	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
+	const struct faulted_list *list = faulted_of(pid);
+	const struct faulted_mapping *m;
+	__u64 life, number;
+
+	if (!slot || !list || !is_of(list, pid))
+		return 0;
+	life = life_of(list);
+	for (int i = 0; i < MOST_FAULTED; i++) {
+		m = &list->mappings[i];
+		number = *(const volatile __u64 *)&m->number;
+		if (!is_noted(m, life, addr, addr + 1))
+			continue;
+		slot->file.start = m->start;
+		slot->file.key = m->key;
+		barrier();
+		if (*(const volatile __u64 *)&m->life == life &&
+		    *(const volatile __u64 *)&m->number == number && life_of(list) == life &&
+		    is_of(list, pid))
+			return 1;
+	}
+	slot->file.key.inode = 0;
+	return 0;
+}
+
+/* The list of process @pid, which is the current one. */
+static __always_inline struct faulted_list *take_list(__u32 pid)
+{
+	struct faulted_list *list = faulted_of(pid);
+
+	if (list && !is_of(list, pid)) {
+		forget_list(list);
+		*(volatile __u64 *)&list->pid = pid;
+	}
+	return list;
+}
+
+static __always_inline void write_faulted(struct faulted_mapping *m, const struct found_file *file,
+					  __u64 life, __u64 number)
+{
+	*(volatile __u64 *)&m->life = 0;
+	*(volatile __u64 *)&m->number = number;
+	barrier();
+	m->start = file->start;
+	m->end = file->end;
+	m->key = file->key;
+	barrier();
+	*(volatile __u64 *)&m->life = life;
+}
+
+/*
+ * Of @life, slot->file is mapped, or nothing that is known (inode 0), at @addr and around: nothing
+ * else of what is noted. Returns 1 if that is noted already. A global function for its loop.
+ */
+__noinline int settle_faulted(struct scratch_slot *slot, __u64 addr, __u64 life)
+{
+	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct faulted_list *list = faulted_of(pid);
+	const struct found_file *file;
+	struct faulted_mapping *m;
+	int is_there = 0;
+
+	if (!slot || !list)
+		return 1;
+	file = &slot->file;
+	for (int i = 0; i < MOST_FAULTED; i++) {
+		m = &list->mappings[i];
+		if (!(file->key.inode ? is_noted(m, life, file->start, file->end)
+				      : is_noted(m, life, addr, addr + 1)))
+			continue;
+		if (m->start == file->start && m->end == file->end &&
+		    m->key.inode == file->key.inode && m->key.dev == file->key.dev &&
+		    m->key.offset == file->key.offset && m->key.size == file->key.size &&
+		    m->key.changed == file->key.changed &&
+		    m->key.changed_ns == file->key.changed_ns)
+			is_there = 1;
+		else
+			*(volatile __u64 *)&m->life = 0;
+	}
+	return is_there;
+}
+
+static __always_inline void note_faulted(struct scratch_slot *slot, struct faulted_list *list,
+					 __u64 addr, __u64 life)
+{
+	__u64 number;
+
+	if (settle_faulted(slot, addr, life) || !slot->file.key.inode)
+		return;
+	number = __sync_fetch_and_add(&list->n, 1);
+	write_faulted(&list->mappings[number % MOST_FAULTED], &slot->file, life, number);
+}
+
+/* A child runs what its parent has run. */
+static __always_inline void inherit_faulted(__u32 parent, __u32 child)
+{
+	const struct faulted_list *from = faulted_of(parent);
+	struct faulted_list *to = faulted_of(child);
+
+	if (!from || !to || to == from)
+		return;
+	*(volatile __u64 *)&to->pid = 0;
+	forget_list(to);
+	if (!is_of(from, parent))
+		return;
+	barrier();
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MOST_FAULTED; i++)
+		to->mappings[i] = from->mappings[i];
+	barrier();
+	*(volatile __u64 *)&to->n = from->n;
+	*(volatile __u64 *)&to->life = life_of(from);
+	*(volatile __u64 *)&to->pid = child;
+}
