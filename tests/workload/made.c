@@ -89,9 +89,9 @@ FRAME static void run(void)
 
 int main(int argc, char **argv)
 {
+	make(); /* before work_begin() waits: the tracer knows of the code when it has begun */
 	argv = work_begin(argc, argv, 1, "N");
 	n = work_number(argv[0]);
-	make();
 	work_run(run);
 	work_expect("run;of_whole;call_made;" TWO, n);
 	work_expect("run;of_stale;call_made;" TWO, n);
