@@ -338,7 +338,7 @@ def test_reports_are_flushed_when_piped(workload):
 
 
 @pytest.mark.needs("machine")
-def test_tool_is_one_file_of_at_most_a_mebibyte(tmp_path):
+def test_tool_is_one_file_of_at_most_a_mebibyte_and_a_half(tmp_path):
     import shutil
     import subprocess
 
@@ -347,4 +347,4 @@ def test_tool_is_one_file_of_at_most_a_mebibyte(tmp_path):
         return
     stripped = tmp_path / "stackcount"
     subprocess.run(["strip", "-o", stripped, STACKCOUNT], check=True)
-    assert stripped.stat().st_size <= 1 << 20
+    assert stripped.stat().st_size <= 3 << 19  # of which the decoder is 360 KiB

@@ -75,7 +75,7 @@ def test_of_calls(event):
 
 
 @machine
-@pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "5"]], ids=" ".join)
+@pytest.mark.parametrize("options", [["-K"], ["-U"], ["-P", "--max-depth", "5"], ["-c", "0", "--events", "1000000000"]], ids=" ".join)
 def test_with_options(options):
     check(STACKCOUNT, *options, GETPPID)
 

@@ -116,6 +116,7 @@ class Tool:
         self._chunks = {"stdout": [], "stderr": []}
         self._seen = threading.Condition()
         popen.setdefault("stdin", subprocess.DEVNULL)
+        self._is_ready = False
         self._ready, ready = os.pipe()
         self.began = time.monotonic()
         try:
@@ -190,11 +191,14 @@ class Tool:
 
     def wait_live(self, timeout_s=PATIENCE_S):
         """Wait until it counts (the header), and until the tables of running processes are made."""
+        if self._is_ready:
+            return self
         deadline = time.monotonic() + timeout_s
         self.wait_for_header(timeout_s)
         said, _, _ = select.select([self._ready], [], [], max(deadline - time.monotonic(), 0))
         assert said, f"not ready in {timeout_s} s: {self.so_far()!r}"
         assert os.read(self._ready, 2) == b"\n", f"ended before it was ready: {self.so_far()!r}"
+        self._is_ready = True
         return self
 
     def wait_for_header(self, timeout_s=PATIENCE_S):
