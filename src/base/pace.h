@@ -14,7 +14,7 @@
 
 /* In the long run, one process is read in at most 1 / PACE_SHARE of the time. */
 #define PACE_SHARE 25ULL
-#define PACE_CREDIT_NS 500000000ULL
+#define PACE_CREDIT_NS 10000000000ULL
 
 struct pace_debt {
 	uint32_t tgid;

@@ -52,6 +52,7 @@ def test_events_of_programs_in_haste_have_no_wrong_name(workload):
     with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:
         tool.wait_live()
         work.run()
+        tool.wait_for("stdout", rb"(?:^late_[^\n]*\n(?:(?!late_)[^\n]*\n)*){%d}" % (N * (N + 1) // 2))
         result = tool.end()
     named = [(parts[0], program_of(parts)) for parts, _ in lines(result) if parts[0].startswith("late_")]
     assert len(named) == N * (N + 1) // 2, result

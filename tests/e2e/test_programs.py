@@ -28,8 +28,8 @@ LEAST_OF_CLANG = 0.99
 
 # With -v what has no name says where it lies: the _start of a program without symbols, and what
 # libc starts a thread with, where its debug file is not installed.
-UNNAMED = r"\[unknown\] [^ ;]+\+0x[0-9a-f]+"
-IN_LIBC = r"\[unknown\] libc\.so\.6\+0x[0-9a-f]+"
+UNNAMED = r"\[[^ ;]+\] [^ ;]+\+0x[0-9a-f]+"
+IN_LIBC = r"\[libc\.so\.6(?:\+0x[0-9a-f]+)?\] libc\.so\.6\+0x[0-9a-f]+"
 ROOT = re.compile(rf"_start;|{UNNAMED};__libc_start_main;|(clone3|{IN_LIBC});(start_thread|{IN_LIBC});")
 CUT = re.compile(r"\[cut: (.*?)\]")
 

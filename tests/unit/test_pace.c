@@ -12,6 +12,7 @@
 #include "base/pace.h"
 
 #define MS 1000000ULL
+#define BURST (PACE_CREDIT_NS / PACE_SHARE)
 #define START (1000 * NS_PER_S)
 #define TGID 7
 
@@ -62,11 +63,11 @@ static void a_reading_that_is_put_off_comes_due_once(void **state)
 	struct pace p = {};
 
 	(void)state;
-	pace_pay(&p, TGID, START, 60 * MS);
+	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_int_equal(pace_next_due(&p), UINT64_MAX); /* nobody has asked */
 	assert_false(pace_may_read(&p, TGID, START + MS));
 	assert_true(pace_may_read(&p, TGID + 1, START + MS));
-	assert_int_equal(pace_next_due(&p), START + 1000 * MS); /* 25 * 60 ms, less the credit */
+	assert_int_equal(pace_next_due(&p), START + 1000 * MS); /* 25 * 40 ms */
 	assert_int_equal(pace_take_due(&p, START + 999 * MS), 0);
 	assert_int_equal(pace_take_due(&p, START + 1000 * MS), TGID);
 	assert_int_equal(pace_take_due(&p, START + 1000 * MS), 0);
@@ -79,7 +80,7 @@ static void a_process_that_ended_owes_nothing(void **state)
 	struct pace p = {};
 
 	(void)state;
-	pace_pay(&p, TGID, START, 60 * MS);
+	pace_pay(&p, TGID, START, BURST + 40 * MS);
 	assert_false(pace_may_read(&p, TGID, START + MS));
 	pace_forget(&p, TGID);
 	assert_int_equal(pace_next_due(&p), UINT64_MAX);
