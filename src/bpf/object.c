@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -213,12 +214,24 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
 }
 
+/*
+ * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf finds out when it loads a
+ * first, tiny program, or when it creates a map.
+ */
+static bool is_memlock_refusal(int err, const char *words)
+{
+	struct rlimit limit = {};
+
+	return err == -EPERM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	       limit.rlim_cur != RLIM_INFINITY &&
+	       (strstr(words, "RLIMIT_MEMLOCK") || strstr(words, "failed to create"));
+}
+
 static int refuse(int err, struct error *e)
 {
 	const char *words = first_words.text;
 
-	/* Since Linux 5.11 BPF's memory is no matter of that limit. */
-	if (err == -EPERM && strstr(words, "RLIMIT_MEMLOCK"))
+	if (is_memlock_refusal(err, words))
 		return error_set(e, err,
 				 "load the BPF programs: this kernel counts them as locked memory, "
 				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "

@@ -107,9 +107,10 @@ def has_mappings_where_interrupts_are_off():
 
 
 def has_context():
-    """Programs can read the kernel's preempt_count: its address is known, and its type."""
+    """Programs can read the kernel's preempt_count: its address is known, and its type. Those for old
+    kernels do not read it."""
     names = {"__preempt_count", "pcpu_hot"}
-    return not names.isdisjoint(_functions()) and Path("/sys/kernel/btf/vmlinux").exists()
+    return version() >= (5, 17) and not names.isdisjoint(_functions()) and Path("/sys/kernel/btf/vmlinux").exists()
 
 
 def is_guest():

@@ -1,5 +1,6 @@
 """Running the tools and the workloads, with every wait bounded and every process ended."""
 
+import contextlib
 import os
 import re
 import select
@@ -25,6 +26,7 @@ IN_GUEST = "STACKCOUNT_GUEST" in os.environ
 SCALE = float(os.environ.get("STACKCOUNT_SCALE", "1"))
 # How long to wait for an event that must come, on a busy machine.
 PATIENCE_S = 120
+DRAIN_S = 10  # where hits do not stop, it is never idle
 
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
@@ -247,6 +249,10 @@ class Tool:
         return self.so_far()
 
     def end(self, number=signal.SIGINT, timeout_s=PATIENCE_S):
+        """A signal leaves stacksnoop a moment only, however much it has to print: so that comes first."""
+        if self.name == "stacksnoop" and self.process.poll() is None:
+            with contextlib.suppress(AssertionError):
+                self.wait_idle(DRAIN_S)
         self.send(number)
         return self.wait(timeout_s)
 
