@@ -243,11 +243,12 @@ def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
 @needs_deep
 def test_deep_stacks_with_interrupts_off_have_memory():
     """More pieces at a time than the kernel's allocator has at hand; fewer than are there from the
-    beginning. Some sleep may end before the program has left the CPU: it makes no hit."""
+    beginning. Some sleep may end before the program has left the CPU: it makes no hit. A preemptible
+    kernel skips a hit while another program runs on the CPU."""
     command = [workload_path("ladder"), "1000", "200", "1"]
     arguments = ["--unwind", "fp", "-U", "-f", "t:sched:sched_switch", "--", *command]
     with Tool(arguments, env={**os.environ, "LADDER_SLEEPS": "1"}) as tool:
         result = tool.wait()
     stacks = [stack for stack, _ in read_folded(result.ok().out) if stack[-1] == "hit"]
-    assert result.lost == 0
+    assert "no memory at hand" not in result.err
     assert 100 < len({number_of(stack) for stack in stacks}) <= 200
