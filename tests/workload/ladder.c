@@ -20,7 +20,7 @@ static int sleeps; /* with LADDER_SLEEPS in the environment: hit() leaves the CP
 
 FRAME static void hit(void)
 {
-	const struct timespec moment = { .tv_nsec = 1 };
+	const struct timespec moment = { .tv_nsec = 1000000 };
 
 	GETPPID();
 	if (sleeps)
