@@ -24,28 +24,19 @@ static __always_inline long loop_result(int is_over)
 	return is_over != 0;
 }
 
-/* May what @bytes end at be a return address? */
-static __always_inline __u64 may_return_behind(__u64 bytes)
+/* Could word @i above the slot's rsp be a return address? Then slot->is_hidden is set. */
+__noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
-	return (__u64)code_may_be_call(bytes) | code_may_be_template(bytes);
-}
-
-/* Does the next word, number slot->hidden_at above rsp, look like a return address? */
-__noinline int find_hidden(struct scratch_slot *slot)
-{
-	__u64 word, sp;
+	__u64 word;
 
 	if (!slot)
 		return 1;
-	sp = slot->regs.of[UNWIND_RSP];
-	slot->hidden = 0;
-	if (read_word(slot, sp + slot->hidden_at++ * 8)) {
+	if (read_word(slot, slot->regs.of[UNWIND_RSP] + i * 8ULL)) {
 		word = slot->word;
-		if (!code_is_address(word, sp) ||
+		if (!code_is_address(word, slot->regs.of[UNWIND_RSP]) ||
 		    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(word - 8)) ||
-		    !may_return_behind(slot->word))
+		    !code_may_be_call(slot->word))
 			return 0;
-		slot->hidden = word;
 	}
 	slot->is_hidden = 1;
 	return 1;
@@ -53,11 +44,10 @@ __noinline int find_hidden(struct scratch_slot *slot)
 
 static long hidden_callback(__u64 i, struct scratch_slot **slot)
 {
-	(void)i;
-	return loop_result(find_hidden(*slot));
+	return loop_result(find_hidden(*slot, (__u32)i));
 }
 
-/* Does one of the next @n words? Then it is slot->hidden. */
+/* Could there be a return address between rsp and rbp, @n words further up? */
 __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 {
 	if (!slot || n > PROVEN_FRAME_WORDS)
@@ -69,47 +59,9 @@ __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 	}
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < PROVEN_FRAME_WORDS; i++)
-		if (i >= n || find_hidden(slot))
+		if (i >= n || find_hidden(slot, i))
 			break;
 	return (int)slot->is_hidden;
-}
-
-static long note_code(struct task_struct *task, struct vm_area_struct *vma,
-		      struct scratch_slot **at)
-{
-	(void)task;
-	(*at)->file.is_made = *(const __u64 *)member(vma, config.vma.vm_flags) & VM_EXEC;
-	return 0;
-}
-
-/* May there be code at @addr? What user space has not told of yet, is asked of the kernel. */
-static __always_inline bool may_be_code(struct scratch_slot *slot, __u64 addr)
-{
-	const __u32 number = find_mapping(slot, addr) - 1;
-
-	if (number < MOST_MAPPINGS &&
-	    load_word(slot, PLACE(slot->space.mappings, unwind_mapping, number, end)) &&
-	    addr < slot->word)
-		return true;
-	return !config.asks_kernel || slot->asking != ASK_FREELY ||
-	       bpf_find_vma(bpf_get_current_task_btf(), addr, note_code, &slot, 0) ||
-	       slot->file.is_made;
-}
-
-/* Could there be a return address between rsp and rbp, @n words further up? */
-static __always_inline bool hides_caller(struct scratch_slot *slot, __u64 n)
-{
-	slot->hidden_at = 0;
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < MOST_HIDDEN; i++) {
-		if (n > PROVEN_FRAME_WORDS || slot->hidden_at > n)
-			return true;
-		if (!has_hidden(slot, (__u32)(n - slot->hidden_at)))
-			return false;
-		if (!slot->hidden || may_be_code(slot, slot->hidden))
-			return true;
-	}
-	return true;
 }
 
 /*
@@ -170,7 +122,7 @@ static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 	const __u64 n_words = (slot->regs.of[UNWIND_RBP] - slot->regs.of[UNWIND_RSP]) / 8;
 
 	return n_words <= PROVEN_FRAME_WORDS && is_in_frame(slot, called) &&
-	       !hides_caller(slot, n_words);
+	       !has_hidden(slot, (__u32)n_words);
 }
 
 /*
@@ -232,98 +184,4 @@ static __always_inline int find_checked(struct scratch_slot *slot)
 		slot->walked[SIDE_USER].mark |= STACK_MARK_UNVERIFIED;
 	slot->rule = rule;
 	return UNWIND_GOES_ON;
-}
-
-/* Word @i of the slot's code, the last one first: is a frame made there, whatever is behind? */
-static __always_inline bool find_any_frame(struct scratch_slot *slot, __u32 i)
-{
-	i = (CODE_WORDS - 1 - i) & (CODE_WORDS - 1);
-	slot->frames = code_frames(slot->code[i], slot->code[i + 1]);
-	slot->frames_at = i;
-	return slot->frames != 0;
-}
-
-static long any_frame_callback(__u64 i, struct scratch_slot **slot)
-{
-	return loop_result(find_any_frame(*slot, (__u32)i));
-}
-
-/* The room that the frame takes which is made last before the pc, in bytes; 0: not known. */
-__noinline int find_room(struct scratch_slot *slot)
-{
-	__u64 start;
-
-	if (!slot)
-		return 0;
-	start = slot->regs.pc - CODE_BYTES;
-	if (bpf_probe_read_user(slot->code, CODE_BYTES, (void *)start))
-		return 0;
-	slot->code[CODE_WORDS] = 0;
-	if (config.has_loop) {
-		bpf_loop(CODE_WORDS, any_frame_callback, &slot, 0);
-	} else {
-#pragma clang loop unroll(disable)
-		for (__u32 i = 0; i < CODE_WORDS; i++)
-			if (find_any_frame(slot, i))
-				break;
-	}
-	start += slot->frames_at * 8ULL + code_last_frame(slot->frames) + 4;
-	if (!slot->frames || bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)start))
-		return 0;
-	return (int)code_room(slot->word);
-}
-
-/*
- * Does the code before the pc make a frame of just the room between rsp and rbp? What was found is
- * kept among the recent rules, by an address where nothing is: JIT compilers' code is large.
- */
-static __always_inline bool is_of_room(struct scratch_slot *slot, __u64 bytes)
-{
-	const __u64 key = ~slot->regs.pc ^ slot->space_key;
-	struct recent_set *set = recent_set(key);
-
-	if (!set)
-		return false;
-	if (config.no_recent_rules || !take_recent(slot, set, key)) {
-		slot->rule = (struct unwind_rule){ .offset = find_room(slot), .how = UNWIND_UNFIT };
-		keep_recent(slot, set, key);
-	}
-	return bytes && (__u64)slot->rule.offset == bytes;
-}
-
-/*
- * Is the frame that rbp points to the caller's, of what a JIT compiler made? What is left out has a
- * return address between rsp and rbp. But so may a frame of which not all was written yet.
- */
-static __always_inline bool is_made_proven(struct scratch_slot *slot)
-{
-	const __u64 bp = slot->regs.of[UNWIND_RBP];
-	const __u64 room = bp - slot->regs.of[UNWIND_RSP];
-	__u64 pc;
-
-	if (!unwind_is_known(&slot->regs, UNWIND_RBP) || bp % 8 || room > PROVEN_FRAME_WORDS * 8 ||
-	    !read_word(slot, bp + 8))
-		return false;
-	pc = slot->word;
-	if (pc < LEAST_CODE ||
-	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(pc - 8)) ||
-	    !may_return_behind(slot->word))
-		return false;
-	if (!slot->regs.is_exact &&
-	    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(slot->regs.pc - 8)) ==
-		    0 &&
-	    code_may_be_template(slot->word))
-		return true; /* in the interpreter, which keeps rbp */
-	return !hides_caller(slot, room / 8) || (!slot->regs.is_exact && is_of_room(slot, room));
-}
-
-/* The rule for what a JIT compiler made, into slot->rule. Returns whether it is proven. */
-static __always_inline bool find_made(struct scratch_slot *slot)
-{
-	const struct unwind_rule rule = edge_rule(slot);
-	const bool is_edge = rule.how != UNWIND_NO_ROW;
-	const bool is_proven = is_edge || is_made_proven(slot);
-
-	slot->rule = is_edge ? rule : UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-	return is_proven;
 }

@@ -18,10 +18,9 @@
 
 #include "bpf/walk.h"
 
-#define CODE_WORDS 128U /* of code before the pc */
+#define CODE_WORDS 64U /* of code before the pc */
 #define CODE_BYTES (CODE_WORDS * 8U)
 #define PROVEN_FRAME_WORDS 128 /* largest frame that can be proven */
-#define MOST_HIDDEN 4          /* words of it that look like return addresses and are data */
 #define MOST_BEFORE_FRAME 64U  /* bytes of a function */
 
 /* 1 where the bytes at @at of @bytes are "call *operand". Without a branch: see code_may_be_call().
@@ -47,16 +46,6 @@ static __always_inline _Bool code_may_be_call(__u64 bytes)
 	return is;
 }
 
-/*
- * May that be a return address though there is no call? The interpreter of Java's HotSpot pushes
- * the address of the template that goes on behind a call, and another template lies before: it ends
- * with jmp *(%r10,%rbx,8).
- */
-static __always_inline __u64 code_may_be_template(__u64 bytes)
-{
-	return ((bytes >> 32 ^ 0xda24ff41) - 1) >> 63;
-}
-
 /* The callee of the call before @at, whose 8 bytes are @bytes; 0: it is not a direct call. */
 static __always_inline __u64 code_called(__u64 at, __u64 bytes)
 {
@@ -64,8 +53,7 @@ static __always_inline __u64 code_called(__u64 at, __u64 bytes)
 }
 
 #define CODE_ENDBR 0xfa1e0ff3U
-#define CODE_FRAME 0xe5894855U     /* push %rbp;  mov %rsp, %rbp */
-#define CODE_FRAME_TOO 0xec8b4855U /* the same, as V8 encodes it */
+#define CODE_FRAME 0xe5894855U /* push %rbp;  mov %rsp, %rbp */
 
 #define CODE_EACH(byte) ((byte)*0x0101010101010101ULL)
 
@@ -107,12 +95,9 @@ static __always_inline __u64 code_ends(__u64 word, __u64 next)
 /* Where among them does a function make its frame? */
 static __always_inline __u64 code_frames(__u64 word, __u64 next)
 {
-	const __u64 thirds = code_behind(word, next, 2);
-	const __u64 fourths = code_behind(word, next, 3);
-
 	return code_are(word, 0x55) & code_are(code_behind(word, next, 1), 0x48) &
-	       ((code_are(thirds, 0x89) & code_are(fourths, 0xe5)) |
-		(code_are(thirds, 0x8b) & code_are(fourths, 0xec)));
+	       code_are(code_behind(word, next, 2), 0x89) &
+	       code_are(code_behind(word, next, 3), 0xe5);
 }
 
 /*
@@ -122,27 +107,6 @@ static __always_inline __u64 code_frames(__u64 word, __u64 next)
 static __always_inline _Bool code_is_frame_of(__u64 at, __u32 i)
 {
 	return i * 8ULL + 8 - at <= MOST_BEFORE_FRAME;
-}
-
-/* The frame that was made last among the bytes of which code_frames() says @frames, as a byte. */
-static __always_inline __u32 code_last_frame(__u64 frames)
-{
-	__u32 at = 0;
-
-	for (__u32 i = 1; i < 8; i++)
-		at = frames >> i * 8 ? i : at;
-	return at;
-}
-
-/*
- * How much room a function takes for its frame, by the @bytes behind "push %rbp; mov %rsp, %rbp":
- * sub $n, %rsp. 0: they say nothing of it.
- */
-static __always_inline __u32 code_room(__u64 bytes)
-{
-	if ((bytes & 0xffffff) == 0xec8348)
-		return bytes >> 24 & 0x7f;
-	return (bytes & 0xffffff) == 0xec8148 ? bytes >> 24 & 0xffff : 0;
 }
 
 /* Could @word, found on the stack that goes up from @sp, be a return address at all? */
@@ -164,11 +128,10 @@ static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
 
 	/* ret; rep ret; push %rbp; endbr64, push %rbp */
 	if ((at & 0xff) == 0xc3 || (at & 0xffff) == 0xc3f3 || (__u32)at == CODE_FRAME ||
-	    (__u32)at == CODE_FRAME_TOO ||
 	    at == ((__u64)(CODE_FRAME & 0xffffff) << 32 | CODE_ENDBR))
 		return UNWIND_AT_ENTRY;
 	/* pop %rbp, ret; push %rbp done, mov %rsp, %rbp to come */
-	if ((at & 0xffff) == 0xc35d || (__u32)bytes == CODE_FRAME || (__u32)bytes == CODE_FRAME_TOO)
+	if ((at & 0xffff) == 0xc35d || (__u32)bytes == CODE_FRAME)
 		return is_pushed;
 	return (struct unwind_rule){};
 }

@@ -102,8 +102,6 @@ struct scratch_slot {
 	__u64 frames; /* code_frames() of word @frames_at */
 	__u32 frames_at;
 	__u32 is_hidden;
-	__u64 hidden_at; /* what looks like a return address: its place, in words above rsp */
-	__u64 hidden;    /* and what it is; 0: it could not be read */
 	struct recent_row recent[RECENT_ROWS];
 	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];

@@ -122,12 +122,8 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 }
 
 #define NO_ROW_THERE 2
-#define MADE_THERE 3
 
-/*
- * To the caller by tables. Returns 1 at the end, NO_ROW_THERE if no row covers the pc, MADE_THERE
- * if a JIT compiler made the code.
- */
+/* To the caller by tables. Returns 1 at the end, NO_ROW_THERE if no row covers the pc. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
 	struct walked *walked;
@@ -145,8 +141,6 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	}
 	if (end == UNWIND_END_PROBED)
 		walked->n--; /* the trampoline, which nobody called */
-	if (!end && (slot->rule.how & 15) == UNWIND_MADE_FRAMES)
-		return MADE_THERE;
 	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window))
 		end = unwind_by_rule(slot);
 	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
@@ -163,34 +157,11 @@ __noinline int unwind_checked(struct scratch_slot *slot)
 	return put_caller(slot, end ? end : unwind_by_rule(slot));
 }
 
-/* The same of what a JIT compiler made. */
-__noinline int unwind_made(struct scratch_slot *slot)
-{
-	struct unwind_rule rule;
-	bool is_proven;
-	int end;
-
-	if (!slot)
-		return 1;
-	is_proven = find_made(slot);
-	end = unwind_by_rule(slot);
-	rule = slot->rule;
-	/* Where nothing is mapped, the next step says that this one was wrong, and ends the stack.
-	 */
-	if (!end && !is_proven &&
-	    known_rule(slot, unwind_look_up_at(&slot->regs)) != UNWIND_END_NO_MAPPING)
-		slot->walked[SIDE_USER].mark |= STACK_MARK_UNVERIFIED;
-	slot->rule = rule;
-	return put_caller(slot, end);
-}
-
 /* Returns 1 at the end. */
 static __always_inline int unwind_on(struct scratch_slot *slot)
 {
 	int end = unwind_frame(slot);
 
-	if (end == MADE_THERE)
-		return unwind_made(slot);
 	return end == NO_ROW_THERE ? unwind_checked(slot) : end;
 }
 

@@ -5,7 +5,7 @@ import subprocess
 
 import chains_source
 import pytest
-from tool import GETPPID, Tool, read_folded, trace, workload_path
+from tool import GETPPID, Tool, read_folded, workload_path
 
 pytestmark = pytest.mark.needs("unwinding")
 
@@ -101,36 +101,3 @@ def test_the_chains_are_what_the_programs_say(tmp_path):
     tables = ("-fasynchronous-unwind-tables", "-O2")
     truth, found = chains_of(build(tmp_path, 1, *tables), 50)
     assert found == truth
-
-
-# --- what a JIT compiler made ---
-
-
-def made(workload):
-    work = workload("made", N)
-    result, _ = trace(work, *DWARF, "-p", work.pid, GETPPID)
-    result.ok()
-    found = {}
-    for parts, n in read_folded(result.out):
-        assert n == N and "run" in parts and "__libc_start_main" in parts, result
-        name = parts[parts.index("run") + 1].removeprefix("of_")
-        found[name] = (parts[0] == UNVERIFIED, parts.count("[unknown]"))
-    return found
-
-
-def test_made_code_that_keeps_frame_pointers_has_no_mark(workload):
-    """Though what a call has left on the stack, or what points to data, may look like a return address."""
-    found = made(workload)
-    assert {name: found[name] for name in ("whole", "stale", "data", "edge_of")} == {
-        "whole": (False, 2),
-        "stale": (False, 2),
-        "data": (False, 2),
-        "edge_of": (False, 2),
-    }, found
-
-
-def test_made_code_without_frame_pointers_is_marked(workload):
-    """It is left out: rbp leads to the outer frame that has one. And where nothing tells that it is not."""
-    found = made(workload)
-    assert found["wrapper"][0] and found["wrapper"][1] < 3, found
-    assert found["pushed"] == (True, 2), found

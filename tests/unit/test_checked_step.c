@@ -118,35 +118,6 @@ static void a_function_makes_its_frame_soon(void **state)
 	assert_false(code_is_frame_of(24, 1)); /* behind it */
 }
 
-static void a_frame_is_made_in_either_encoding(void **state)
-{
-	(void)state;
-	assert_int_equal(code_frames(WORD("\x90\x55\x48\x8b\xec"), 0), 0x8000);
-	assert_int_equal(code_frames(WORD("\x90\x55\x48\x89\xe5"), 0), 0x8000);
-	assert_int_equal(code_frames(WORD("\x90\x55\x48\x8b\xe5"), 0), 0);
-	assert_int_equal(code_frames(WORD("\x90\x55\x48\x89\xec"), 0), 0);
-}
-
-static void the_last_frame_and_its_room(void **state)
-{
-	(void)state;
-	assert_int_equal(code_last_frame(0x80), 0);
-	assert_int_equal(code_last_frame(0x800080), 2);
-	assert_int_equal(code_last_frame(0x80ULL << 56 | 0x80), 7);
-	assert_int_equal(code_room(WORD("\x48\x83\xec\x20")), 0x20);
-	assert_int_equal(code_room(WORD("\x48\x81\xec\x20\x01\x00\x00")), 0x120);
-	assert_int_equal(code_room(WORD("\x48\x83\xc4\x20")), 0); /* add */
-	assert_int_equal(code_room(WORD("\x53")), 0);
-}
-
-static void a_template_of_hotspots_interpreter_ends_with_one_jump(void **state)
-{
-	(void)state;
-	assert_true(code_may_be_template(ENDING("\x41\xff\x24\xda")));
-	assert_false(code_may_be_template(ENDING("\x41\xff\x24\xdb")));
-	assert_false(code_may_be_call(ENDING("\x41\xff\x24\xda")));
-}
-
 static void expect_edge(const char *bytes, size_t n, int offset, int bp)
 {
 	const struct unwind_rule rule = code_edge_rule(word_of(bytes, n));
@@ -195,9 +166,6 @@ int main(void)
 		cmocka_unit_test(what_a_function_may_end_with),
 		cmocka_unit_test(a_frame_is_found_wherever_it_is_made),
 		cmocka_unit_test(a_function_makes_its_frame_soon),
-		cmocka_unit_test(a_frame_is_made_in_either_encoding),
-		cmocka_unit_test(the_last_frame_and_its_room),
-		cmocka_unit_test(a_template_of_hotspots_interpreter_ends_with_one_jump),
 		cmocka_unit_test(at_a_functions_edges_instructions_tell),
 		cmocka_unit_test(what_cannot_be_a_return_address),
 	};
