@@ -122,7 +122,9 @@ def check_event(program, event, n):
     # A preemptible kernel skips hits while another program runs on the CPU, and that is said.
     skipped = re.search(r"(\d+) another BPF program was running", result.err)
     assert sum(ends.values()) >= n and result.lost == int(skipped[1] if skipped else 0), result
-    assert ends["root"] + ends[NO_FRAME_POINTERS.get(what)] >= least * n, f"{dict(ends)}: {result}"
+    # After a mapping, user space reads the process again: how long that takes depends on the machine's load.
+    late = min(ends["no table yet"], 0.02 * n)
+    assert ends["root"] + ends[NO_FRAME_POINTERS.get(what)] + late >= least * n, f"{dict(ends)}: {result}"
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
 
 
