@@ -6,12 +6,10 @@ static void find_at(struct images *images, struct processes *processes, struct p
 {
 	const struct region *region = processes_region_at(processes, p, at, pc->time);
 
-	*ret = (struct user_place){
-		.region = region,
-		.addr = pc->addr,
-		.at = at,
-		.has_places = region && images_has_places(images, region->image),
-	};
+	*ret = (struct user_place){ .region = region, .addr = pc->addr, .at = at };
+	if (!region)
+		return;
+	ret->has_places = images_has_places(images, region->image);
 	if (ret->has_places)
 		images_look_up(images, region->image, at - region->start + region->offset,
 			       &ret->place);
