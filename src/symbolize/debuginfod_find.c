@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  *	$ debuginfod-find debuginfo 0d1e...      $ debuginfod-find debuginfo ffff...
- *	/root/.cache/debuginfod_client/0d1e.../debuginfo
+ *	CACHE/debuginfod_client/0d1e.../debuginfo
  *	                                         Server query failed: No such file or directory
  *
  * The path goes to its standard output, the reason to standard error. Both are one pipe here, and
