@@ -29,7 +29,7 @@ static __always_inline void count_call(void *ctx, bool is_preemptible, bool is_n
 	if (!own)
 		return;
 	if (is_preemptible)
-		__sync_fetch_and_add(own, 1);
+		add_atomically(own, 1);
 	else
 		*own += 1;
 }

@@ -32,7 +32,7 @@ static __always_inline struct stream_event *take_event(struct scratch_slot *slot
 	if (is_new_kernel)
 		n = __sync_fetch_and_add(&ring->head, 1);
 	else
-		__sync_fetch_and_add(&ring->head, 1);
+		add_atomically(&ring->head, 1);
 	i = cpu * config.ring_events + ((__u32)n & (config.ring_events - 1));
 	event = bpf_map_lookup_elem(&events, &i);
 	if (!event)

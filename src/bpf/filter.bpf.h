@@ -10,7 +10,7 @@ static __always_inline void note_lost(__u32 reason)
 	__u64 *n = bpf_map_lookup_elem(&lost, &reason);
 
 	if (n)
-		__sync_fetch_and_add(n, 1);
+		add_atomically(n, 1);
 }
 
 /* Which life of a process this is, by its number outside of all PID namespaces. */
@@ -120,7 +120,7 @@ static __always_inline bool is_below_limit(bool is_new_kernel)
 	}
 	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
 		return false;
-	__sync_fetch_and_add(&trace_state.n_hits, 1);
+	add_atomically(&trace_state.n_hits, 1);
 	if (*(volatile __u64 *)&trace_state.n_hits >= config.max_events)
 		send_notice(NOTICE_ENOUGH, 0);
 	return true;

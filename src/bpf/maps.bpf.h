@@ -20,6 +20,14 @@
 const volatile struct trace_config config;
 struct trace_state trace_state;
 
+/*
+ * Add without a result. Linux 5.10 knows no addition that fetches one. Clang 21 makes such an
+ * addition of __sync_fetch_and_add(), used or not, and of every order but the relaxed one.
+ * Volatile: in order with the other volatile accesses, and with helpers' calls.
+ */
+#define add_atomically(at, n) \
+	((void)__atomic_fetch_add((volatile typeof(*(at)) *)(at), n, __ATOMIC_RELAXED))
+
 /* The two stacks of a hit. */
 enum side { SIDE_KERNEL, SIDE_USER, SIDES };
 

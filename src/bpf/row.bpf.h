@@ -100,7 +100,7 @@ __noinline __u64 hash_long(struct scratch_slot *slot)
 static __always_inline __u64 hash_stack(struct scratch_slot *slot, enum side side,
 					bool is_new_kernel)
 {
-	const __u32 n = n_words(&slot->walked[side]);
+	const __u64 n = n_words(&slot->walked[side]);
 	__u64 hash = config.hash_seed[0];
 
 	if (is_new_kernel && side == SIDE_USER && n > SHORT_WORDS)
@@ -150,7 +150,7 @@ static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __
 	if (err == -E2BIG && more)
 		err = add_to_map(more, &key, words);
 	if (!err)
-		__sync_fetch_and_add(&trace_state.n_chunks, 1);
+		add_atomically(&trace_state.n_chunks, 1);
 	return err == -EEXIST ? 0 : err;
 }
 
@@ -163,8 +163,8 @@ static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __
 
 	if (err)
 		return err == -EEXIST ? 0 : -ENOMEM;
-	__sync_fetch_and_add(&trace_state.n_chunks, 1);
-	__sync_fetch_and_add(&trace_state.n_spare, 1);
+	add_atomically(&trace_state.n_chunks, 1);
+	add_atomically(&trace_state.n_spare, 1);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static __always_inline bool has_room_for(__u32 n)
  */
 static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bool is_new_kernel)
 {
-	const __u32 n = n_words(&slot->walked[side & 1]);
+	const __u64 n = n_words(&slot->walked[side & 1]);
 	const __u64 last = hash_of(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
 	void *more = second_stacks();
 	struct storing storing = { slot, side, 0 };
@@ -296,7 +296,7 @@ static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptibl
 	if (!own)
 		return false;
 	if (is_preemptible)
-		__sync_fetch_and_add(own, 1);
+		add_atomically(own, 1);
 	else
 		*own += 1;
 	return true;
@@ -309,7 +309,7 @@ static __always_inline __u32 count_in(struct stack_row *row, __u32 g, bool is_pr
 	__u32 hot_row = *(volatile __u16 *)&row->hot;
 
 	if (!is_new_kernel) {
-		__sync_fetch_and_add(&row->count, 1);
+		add_atomically(&row->count, 1);
 		return 0;
 	}
 	if (hot_row && count_hot(hot_row, g, is_preemptible))
@@ -378,7 +378,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 		err = add_to_map(more, key, &new_row);
 	if (err)
 		return err;
-	__sync_fetch_and_add(&trace_state.n_rows[g & 1], 1);
+	add_atomically(&trace_state.n_rows[g & 1], 1);
 	announce_process(process_id(key->tgid, key->flags));
 	tell_if_filling(g);
 	return 0;

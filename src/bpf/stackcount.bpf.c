@@ -314,7 +314,7 @@ static __always_inline void forget_space(__u32 tgid)
 {
 	if (!config.unwind)
 		return;
-	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
+	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
 	bpf_map_delete_elem(&spaces, &tgid);
 }
 
@@ -340,7 +340,7 @@ static __always_inline void raise_life(__u64 ids)
 	if (!life)
 		return;
 	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
-	__sync_fetch_and_add(&life->n_raised, 1);
+	add_atomically(&life->n_raised, 1);
 	forget_space(current_tgid());
 	share_no_more(current_tgid());
 	forget_faulted(ids >> 32);
@@ -431,7 +431,7 @@ static __always_inline void divide_rows(__u32 pid, __u32 clear)
 	if (!life || life->rows == LIFE_NO_ROWS || life->rows == clear)
 		return;
 	*(volatile __u32 *)&life->rows = LIFE_NO_ROWS;
-	__sync_fetch_and_add(&life->n_raised, 1);
+	add_atomically(&life->n_raised, 1);
 }
 
 /*
@@ -445,7 +445,7 @@ static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 	bool is_there = true;
 	__u32 number = 0;
 
-	__sync_fetch_and_add(&trace_state.n_reserved[reservations_of(tgid)], 1);
+	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
 		return 0;

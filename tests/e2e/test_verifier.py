@@ -54,8 +54,6 @@ def many(*ways):
     return [*tables, *(word for way in ways for word in ("--without", way)), GETPPID, *kernels, *users]
 
 
-# Programs for old kernels, compiled by clang 19 and 21, are refused by Linux 5.10 (README, limits).
-@pytest.mark.needs("unwinding")
 # Static programs of other compilers: tests/roots/run.py leaves them there.
 @pytest.mark.parametrize("built", sorted((BUILD / "roots" / "programs").glob("*")), ids=lambda path: path.name)
 @pytest.mark.parametrize("ways", [[], ["kprobe.multi", "uprobe.multi"]], ids=["multi", "single"])
