@@ -5,6 +5,7 @@
 #include <linux/btf.h>
 #include <linux/magic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,199 +15,152 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-#define PIECE_BYTES (64UL << 10)
 #define MOST_MEMBERS 32
-#define MOST_NAME 64 /* characters of a name that is looked for */
-#define NO_STRING UINT32_MAX
+
+/*
+ * Where the file cannot be mapped (before Linux 6.16): its types are read by pieces, for memory
+ * that is in the cache. No type takes more.
+ */
+#define PIECE_BYTES (128UL << 10)
 
 /* Newer than the headers that the distribution has: include/uapi/linux/btf.h of Linux 6.0. */
 #define ABI_BTF_KIND_ENUM64 19
 #define ABI_BTF_KINDS 20
 
-/*
- * Part of the file, of which a piece is in memory: all of it where it can be mapped (since Linux
- * 6.16), which saves hundreds of reads of a page each.
- */
-struct stream {
-	int fd;
-	const uint8_t *mapped; /* NULL: it is not */
-	size_t n_mapped;
-	off_t next; /* in the file: what comes behind the piece */
-	off_t end;
-	const uint8_t *piece;
-	size_t at, n; /* in the piece */
-	uint8_t read[PIECE_BYTES];
-};
-
 struct reader {
-	struct stream stream;
-	struct btf_header header;
+	int fd;
+	void *mapped; /* the whole file, or NULL */
+	size_t n_mapped;
+	char *read_strings; /* or these two: to free() */
+	uint8_t *piece;
+	/* Of the types: what is in memory, and what comes behind that in the file. */
+	const uint8_t *at, *end;
+	uint64_t next, types_end;
+	const char *strings;
+	uint32_t n_strings; /* bytes; the last one is NUL */
 	const struct kernel_member *members;
 	size_t n_members;
-	/* Places of the names among the strings. */
-	uint32_t types[MOST_MEMBERS], names[MOST_MEMBERS];
+	size_t n_done;
 	bool is_done[MOST_MEMBERS]; /* its structure, or variable, has been seen */
-	/* By first character and length: those that the names have. */
-	bool may_be[256][MOST_NAME];
+	bool may_begin[256];        /* first characters of the names that are looked for */
 	uint32_t *ret;
 };
 
+static void reader_fini(struct reader *r)
+{
+	if (r->mapped)
+		(void)munmap(r->mapped, r->n_mapped);
+	free(r->read_strings);
+	free(r->piece);
+	cleanup_close_fd(&r->fd);
+}
+
+/* As many bytes as there are, and no more than @bytes. */
+static size_t read_at(int fd, uint64_t offset, void *to, size_t bytes)
+{
+	size_t n = 0;
+	ssize_t got = 1;
+
+	for (; n < bytes && got > 0; n += got > 0 ? (size_t)got : 0)
+		got = pread(fd, (char *)to + n, bytes - n, (off_t)(offset + n));
+	return n;
+}
+
 /* The kernel's own file alone: it is as large as it says for as long as it is there. */
-static void map_file(struct stream *s)
+static void map_file(struct reader *r, size_t bytes)
 {
 	struct statfs fs;
-	struct stat st;
-	void *memory;
+	void *at;
 
-	if (fstatfs(s->fd, &fs) < 0 || fs.f_type != SYSFS_MAGIC || fstat(s->fd, &st) < 0 ||
-	    st.st_size <= 0)
+	if (fstatfs(r->fd, &fs) < 0 || fs.f_type != SYSFS_MAGIC)
 		return;
-	memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, s->fd, 0);
-	if (memory == MAP_FAILED)
+	at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
+	if (at == MAP_FAILED)
 		return;
-	s->mapped = memory;
-	s->n_mapped = (size_t)st.st_size;
+	r->mapped = at;
+	r->n_mapped = bytes;
 }
 
-static void unmap_file(const struct stream *s)
+static void fill_piece(struct reader *r)
 {
-	if (s->mapped)
-		(void)munmap((void *)s->mapped, s->n_mapped);
-}
-
-static void stream_begin(struct stream *s, uint64_t offset, uint64_t bytes)
-{
-	s->next = (off_t)offset;
-	s->end = (off_t)(offset + bytes);
-	s->piece = s->read;
-	s->at = s->n = 0;
-	if (offset > s->n_mapped || bytes > s->n_mapped - offset)
-		return;
-	s->piece = s->mapped + offset;
-	s->n = bytes;
-	s->next = s->end;
-}
-
-/* As much more as there is room for, and is there. */
-static void stream_fill(struct stream *s)
-{
-	size_t left = (size_t)(s->end - s->next);
-	ssize_t got;
+	const size_t kept = (size_t)(r->end - r->at);
+	const uint64_t left = r->types_end - r->next;
+	size_t got;
 
 	if (!left)
 		return;
-	memmove(s->read, s->piece + s->at, s->n - s->at);
-	s->n -= s->at;
-	s->at = 0;
-	if (left > sizeof(s->read) - s->n)
-		left = sizeof(s->read) - s->n;
-	got = pread(s->fd, s->read + s->n, left, s->next);
-	if (got > 0) {
-		s->n += (size_t)got;
-		s->next += got;
-	}
+	memmove(r->piece, r->at, kept);
+	got = read_at(r->fd, r->next, r->piece + kept,
+		      left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept);
+	r->at = r->piece;
+	r->end = r->piece + kept + got;
+	r->next += got;
 }
 
-/* The next @bytes, less than a piece; NULL: there are not so many. Lent until the next call. */
-static const void *take(struct stream *s, size_t bytes)
+/* The next @bytes; NULL: there are not so many. Lent until the next call. */
+static const void *take(struct reader *r, size_t bytes)
 {
-	if (s->n - s->at < bytes)
-		stream_fill(s);
-	if (s->n - s->at < bytes)
+	if ((size_t)(r->end - r->at) < bytes)
+		fill_piece(r);
+	if ((size_t)(r->end - r->at) < bytes)
 		return NULL;
-	s->at += bytes;
-	return s->piece + s->at - bytes;
+	r->at += bytes;
+	return r->at - bytes;
 }
 
-/* The next string; NULL: there is none, or it is longer than a piece. */
-static const char *take_string(struct stream *s, size_t *ret_length, uint64_t *ret_place)
+/* The string at @at if it may be one of the names that are looked for, else NULL. */
+static const char *take_name(const struct reader *r, uint32_t at)
 {
-	const uint8_t *end = memchr(s->piece + s->at, '\0', s->n - s->at);
-
-	if (!end) {
-		stream_fill(s);
-		end = memchr(s->piece + s->at, '\0', s->n - s->at);
-	}
-	if (!end)
-		return NULL;
-	*ret_length = (size_t)(end - s->piece) - s->at;
-	*ret_place = (uint64_t)s->next - (s->n - s->at);
-	s->at += *ret_length + 1;
-	return (const char *)end - *ret_length;
+	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;
 }
 
-/* A variable has no type to compare: its name identifies it. */
+/* A variable has no type: its name identifies it. */
 static const char *type_of(const struct kernel_member *member)
 {
 	return member->type ? member->type : member->name;
 }
 
-static void note_string(struct reader *r, const char *string, uint32_t place)
+static void set_done(struct reader *r, size_t i, uint32_t result)
 {
-	for (size_t i = 0; i < r->n_members; i++) {
-		if (strcmp(type_of(&r->members[i]), string) == 0)
-			r->types[i] = place;
-		if (strcmp(r->members[i].name, string) == 0)
-			r->names[i] = place;
-	}
+	r->ret[i] = result;
+	r->is_done[i] = true;
+	r->n_done++;
 }
 
-static void expect(struct reader *r, const char *name)
+/* The byte offset of the member @name among the @n of @type. */
+static uint32_t find_member(const struct reader *r, const struct btf_type *type,
+			    const struct btf_member *members, const char *name)
 {
-	r->may_be[(uint8_t)name[0]][strlen(name) % MOST_NAME] = true;
-}
-
-static void find_strings(struct reader *r)
-{
-	const uint64_t begin = (uint64_t)r->header.hdr_len + r->header.str_off;
-	const char *string;
-	uint64_t place;
-	size_t length;
-
-	for (size_t i = 0; i < r->n_members; i++) {
-		expect(r, type_of(&r->members[i]));
-		expect(r, r->members[i].name);
-	}
-	stream_begin(&r->stream, begin, r->header.str_len);
-	while ((string = take_string(&r->stream, &length, &place)) != NULL)
-		if (length < MOST_NAME && r->may_be[(uint8_t)string[0]][length])
-			note_string(r, string, (uint32_t)(place - begin));
-}
-
-/* The structures that are looked for have been seen: no other is of interest. */
-static bool has_all(const struct reader *r)
-{
-	for (size_t i = 0; i < r->n_members; i++)
-		if (!r->is_done[i] && r->types[i] != NO_STRING)
-			return false;
-	return true;
-}
-
-static void note_member(struct reader *r, uint32_t type, const struct btf_member *m, bool has_bits)
-{
-	const uint32_t bits = has_bits ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
-
-	for (size_t i = 0; i < r->n_members; i++)
-		if (!r->is_done[i] && r->members[i].type && r->types[i] == type &&
-		    r->names[i] == m->name_off)
-			r->ret[i] = bits / 8;
-}
-
-static int read_structure(struct reader *r, const struct btf_type *type)
-{
-	const uint32_t n = BTF_INFO_VLEN(type->info), name = type->name_off;
-	const bool has_bits = BTF_INFO_KFLAG(type->info);
+	const uint32_t n = BTF_INFO_VLEN(type->info);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct btf_member *m = take(&r->stream, sizeof(*m));
+		const uint32_t at = members[i].name_off, offset = members[i].offset;
 
-		if (!m)
-			return -EINVAL;
-		note_member(r, name, m, has_bits);
+		if (at < r->n_strings && strcmp(&r->strings[at], name) == 0)
+			return (BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(offset)
+							   : offset) /
+			       8;
 	}
-	for (size_t i = 0; i < r->n_members; i++)
-		r->is_done[i] = r->is_done[i] || (r->members[i].type && r->types[i] == name);
-	return 0;
+	return NO_MEMBER;
+}
+
+static void read_structure(struct reader *r, const struct btf_type *type,
+			   const struct btf_member *members)
+{
+	const char *name = take_name(r, type->name_off);
+
+	for (size_t i = 0; name && i < r->n_members; i++)
+		if (!r->is_done[i] && r->members[i].type && strcmp(r->members[i].type, name) == 0)
+			set_done(r, i, find_member(r, type, members, r->members[i].name));
+}
+
+static void read_variable(struct reader *r, const struct btf_type *type, uint32_t id)
+{
+	const char *name = take_name(r, type->name_off);
+
+	for (size_t i = 0; name && i < r->n_members; i++)
+		if (!r->is_done[i] && !r->members[i].type && strcmp(r->members[i].name, name) == 0)
+			set_done(r, i, id);
 }
 
 /* What follows a type's head, for each of its entries or once. */
@@ -225,101 +179,89 @@ static const struct {
 	[ABI_BTF_KIND_ENUM64] = { 0, 12 },
 };
 
-static int skip(struct stream *s, const struct btf_type *type)
+/* Up to the type behind which there is nothing of interest. */
+static int read_types(struct reader *r)
 {
-	const uint32_t kind = BTF_INFO_KIND(type->info);
+	const struct btf_type *taken;
 
-	if (kind >= ABI_BTF_KINDS)
-		return -EINVAL;
-	for (size_t left = sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type->info);
-	     left;) {
-		const size_t part = left < PIECE_BYTES / 2 ? left : PIECE_BYTES / 2;
+	for (uint32_t id = 1; r->n_done < r->n_members && (taken = take(r, sizeof(*taken))); id++) {
+		const struct btf_type type = *taken;
+		const uint32_t kind = BTF_INFO_KIND(type.info);
+		const void *rest;
 
-		if (!take(s, part))
+		if (kind >= ABI_BTF_KINDS)
 			return -EINVAL;
-		left -= part;
+		rest = take(r,
+			    sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type.info));
+		if (!rest)
+			return -EINVAL;
+		if (kind == BTF_KIND_STRUCT)
+			read_structure(r, &type, rest);
+		else if (kind == BTF_KIND_VAR)
+			read_variable(r, &type, id);
 	}
 	return 0;
-}
-
-static void note_variable(struct reader *r, const struct btf_type *type, uint32_t id)
-{
-	for (size_t i = 0; i < r->n_members; i++) {
-		if (r->members[i].type || r->names[i] != type->name_off)
-			continue;
-		r->ret[i] = id;
-		r->is_done[i] = true;
-	}
-}
-
-static int find_structures(struct reader *r)
-{
-	const void *taken;
-	int err = 0;
-
-	stream_begin(&r->stream, (uint64_t)r->header.hdr_len + r->header.type_off,
-		     r->header.type_len);
-	for (uint32_t id = 1;
-	     !err && !has_all(r) && (taken = take(&r->stream, sizeof(struct btf_type))); id++) {
-		const struct btf_type type = *(const struct btf_type *)taken;
-
-		if (BTF_INFO_KIND(type.info) == BTF_KIND_VAR)
-			note_variable(r, &type, id);
-		if (BTF_INFO_KIND(type.info) == BTF_KIND_STRUCT)
-			err = read_structure(r, &type);
-		else
-			err = skip(&r->stream, &type);
-	}
-	return err;
 }
 
 /* Newer headers declare more members than the kernel's BTF may have. */
 #define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(__u32))
 
-static bool has_header(struct reader *r)
+/* Lay out the parts that @h tells of, in a file of @bytes. False: they are not there. */
+static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t bytes)
 {
-	const struct btf_header *h;
+	const uint64_t types = (uint64_t)h->hdr_len + h->type_off;
+	const uint64_t strings = (uint64_t)h->hdr_len + h->str_off;
 
-	stream_begin(&r->stream, 0, HEADER_BYTES);
-	h = take(&r->stream, HEADER_BYTES);
-	if (!h || h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < HEADER_BYTES)
+	if (types + h->type_len > bytes || strings + h->str_len > bytes || types % 4 || !h->str_len)
 		return false;
-	memcpy(&r->header, h, HEADER_BYTES);
-	return true;
+	r->n_strings = h->str_len;
+	r->next = r->types_end = types + h->type_len;
+	map_file(r, bytes);
+	if (r->mapped) {
+		r->strings = (const char *)r->mapped + strings;
+		r->at = (const uint8_t *)r->mapped + types;
+		r->end = r->at + h->type_len;
+	} else {
+		r->strings = r->read_strings = xmalloc(h->str_len);
+		r->at = r->end = r->piece = xmalloc(PIECE_BYTES);
+		r->next = types;
+		if (read_at(r->fd, strings, r->read_strings, h->str_len) != h->str_len)
+			return false;
+	}
+	return r->strings[h->str_len - 1] == '\0';
 }
 
-static int read_members(struct reader *r, const char *path, struct error *e)
+/* False: it is no BTF. */
+static bool open_parts(struct reader *r)
 {
-	if (!has_header(r))
-		return error_set(e, -EINVAL, "'%s' is not BTF", path);
-	find_strings(r);
-	if (find_structures(r))
-		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
-				 path);
-	return 0;
+	struct btf_header h = {};
+	struct stat st;
+
+	return fstat(r->fd, &st) == 0 && read_at(r->fd, 0, &h, HEADER_BYTES) == HEADER_BYTES &&
+	       h.magic == BTF_MAGIC && h.version == BTF_VERSION && h.hdr_len >= HEADER_BYTES &&
+	       find_parts(r, &h, (uint64_t)st.st_size);
 }
 
 int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 		      uint32_t *ret, struct error *e)
 {
-	cleanup_free struct reader *r = xcalloc(1, sizeof(*r));
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int err;
+	cleanup(reader_fini) struct reader r = { .fd = open(path, O_RDONLY | O_CLOEXEC),
+						 .members = members,
+						 .n_members = n,
+						 .ret = ret };
 
-	if (fd < 0)
+	if (r.fd < 0)
 		return error_errno(e, "open '%s'", path);
 	if (n > MOST_MEMBERS)
 		return error_set(e, -EINVAL, "too many members are asked for");
-	r->stream.fd = fd;
-	r->members = members;
-	r->n_members = n;
-	r->ret = ret;
-	for (size_t i = 0; i < n; i++)
-		r->types[i] = r->names[i] = NO_STRING;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ret[i] = NO_MEMBER;
-	map_file(&r->stream);
-	err = read_members(r, path, e);
-	unmap_file(&r->stream);
-	return err;
+		r.may_begin[(uint8_t)type_of(&members[i])[0]] = true;
+	}
+	if (!open_parts(&r))
+		return error_set(e, -EINVAL, "'%s' is not BTF, or not whole", path);
+	if (read_types(&r))
+		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
+				 path);
+	return 0;
 }

@@ -20,8 +20,9 @@ struct kernel_member {
  * variable, put its BTF ID. NO_MEMBER: there is none, or it is within a nested structure without a
  * name. Errors: -ENOENT there is no @path; -EINVAL it is no BTF, or of an unknown kind.
  *
- * Not by libbpf, which makes an index of all 120,000 types: 7 to 11 ms. Here the file is read
- * once, and no further than needed: 1 ms.
+ * Not by libbpf, which makes an index of all 126,000 types: 7 to 11 ms. Here the types are read
+ * once, and no further than the last one that is asked for: structures alone take 0.1 ms, since
+ * they lie in front, variables 1.0.
  */
 must_check int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 				 uint32_t *ret, struct error *e);

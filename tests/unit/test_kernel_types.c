@@ -56,6 +56,21 @@ static void members_are_where_libbpf_finds_them(void **state)
 	btf__free(btf);
 }
 
+/* What cannot be mapped is read by pieces. */
+static void a_copy_says_the_same(void **state)
+{
+	uint32_t found[ARRAY_SIZE(members)], copied[ARRAY_SIZE(members)];
+	cleanup_free char *path = scratch_path("btf");
+	cleanup_free char *command = xasprintf("cat " KERNEL_BTF " >%s", path);
+	struct error e;
+
+	(void)state;
+	assert_int_equal(system(command), 0);
+	assert_int_equal(kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), found, &e), 0);
+	assert_int_equal(kernel_types_read(path, members, ARRAY_SIZE(members), copied, &e), 0);
+	assert_memory_equal(found, copied, sizeof(found));
+}
+
 /* Each length of the real file's beginning: an error or less found, nothing else. */
 static void what_is_cut_off_is_not_found(void **state)
 {
@@ -102,9 +117,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_are_where_libbpf_finds_them),
+		cmocka_unit_test(a_copy_says_the_same),
 		cmocka_unit_test(what_is_cut_off_is_not_found),
 		cmocka_unit_test(what_is_no_btf_is_refused),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
