@@ -175,21 +175,22 @@ static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
 }
 
 /*
- * Find the offsets by which programs ask the kernel for a mapping that is not known yet, and for a
- * hit's context.
+ * Find the offsets by which programs ask the kernel for a mapping that is not known yet, and, where
+ * it @has_context, for a hit's context: that lies at the end of the kernel's BTF.
  */
-static void find_members(struct object_options *o, struct vma_offsets *ret)
+static void find_members(struct object_options *o, bool has_context, struct vma_offsets *ret)
 {
 	uint32_t at[MEMBERS];
 	struct error e;
 
-	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, at, &e)) {
+	if (kernel_types_read(KERNEL_BTF, members, has_context ? MEMBERS : VMA_MEMBERS, at, &e)) {
 		log_debug("programs cannot ask the kernel for mappings, nor for a hit's context: "
 			  "%s",
 			  e.text);
 		return;
 	}
-	set_context(at, o);
+	if (has_context)
+		set_context(at, o);
 	if (at[MTIME] == NO_MEMBER)
 		at[MTIME] = at[MTIME_6_6];
 	if (at[MTIME] == NO_MEMBER)
@@ -258,8 +259,10 @@ void setup_following(const struct setup *setup, struct object_options *o)
 {
 	struct vma_offsets vma = {};
 
-	if (wants_context(o) || (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
-		find_members(o, &vma);
+	const bool has_context = wants_context(o);
+
+	if (has_context || (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
+		find_members(o, has_context, &vma);
 	if (!o->config.max_user_frames)
 		return;
 	o->config.has_lives = 1;
