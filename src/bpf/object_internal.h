@@ -44,5 +44,8 @@ struct object {
 void object_init_level(struct object *object);
 void object_close_level(struct object *object);
 
+/* object_tables.c: before loading, for the maps' sizes are set. */
+void object_make_slab0(const struct object *object);
+
 /* Load the skeleton, whose maps have their sizes and flags. Returns libbpf's result. */
 int object_load_level(struct object *object);

@@ -68,6 +68,8 @@ int object_load_level(struct object *o)
 			(void)bpf_map__set_inner_map_fd(o->level[i].outer, inner[i]);
 	}
 
+	object_make_slab0(o);
+
 	const int err = stackcount_bpf__load(o->skeleton);
 
 	for (size_t i = 0; i < ARRAY_SIZE(inner); i++)

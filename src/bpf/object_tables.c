@@ -11,17 +11,36 @@ void *object_slab(const struct object *o, uint32_t number)
 	return number < o->n_slabs ? o->slabs[number].at : NULL;
 }
 
+static int create_slab(const struct bpf_map *like, const char *name)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), TABLE_CHUNK_BYTES,
+			      bpf_map__max_entries(like), &opts);
+}
+
+/*
+ * The outer map wants an inner map to be made like. libbpf would make one of 4 MiB and close it:
+ * we give it the first slab. Where this fails, loading fails next, with libbpf's words.
+ */
+void object_make_slab0(const struct object *o)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+	cleanup_close int fd = create_slab(s->maps.slab0, "slab0");
+
+	if (fd >= 0 && bpf_map__reuse_fd(s->maps.slab0, fd) == 0)
+		(void)bpf_map__set_inner_map_fd(s->maps.slabs, bpf_map__fd(s->maps.slab0));
+}
+
 int object_add_slab(struct object *o, struct error *e)
 {
 	const struct stackcount_bpf *s = o->skeleton;
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(s->maps.slab0));
 	const __u32 number = o->n_slabs;
 
 	if (number == MOST_SLABS)
 		return error_set(e, -E2BIG, "no more memory for unwinding");
 
-	cleanup_close int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(__u32),
-					      TABLE_CHUNK_BYTES, SLAB_CHUNKS, &opts);
+	cleanup_close int fd = create_slab(s->maps.slab0, "slab");
 
 	if (fd < 0)
 		return error_errno(e, "get memory for unwinding");
