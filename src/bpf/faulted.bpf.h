@@ -15,7 +15,9 @@ static __always_inline struct faulted_list *faulted_of(__u32 pid)
 {
 	const __u32 i = pid % FAULTED_LISTS;
 
-	return config.asks_kernel ? bpf_map_lookup_elem(&faulted, &i) : NULL;
+	if (!config.asks_kernel || !config.interrupts_off)
+		return NULL;
+	return bpf_map_lookup_elem(&faulted, &i);
 }
 
 static __always_inline __u64 life_of(const struct faulted_list *list)

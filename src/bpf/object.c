@@ -182,6 +182,13 @@ static void size_array(struct bpf_map *map, uint32_t n)
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
 }
 
+/* Maps that are made as a whole have all pieces at hand. */
+static bool wants_spare(const struct object_options *options, const struct features *features)
+{
+	return features->on_demand_maps && options->config.interrupts_off &&
+	       options->max_chunks > 1;
+}
+
 static void size_maps(struct object *o, const struct object_options *options,
 		      const struct features *features)
 {
@@ -195,8 +202,7 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.counts0, rows, features);
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
-	size_array(s->maps.spare,
-		   features->on_demand_maps && options->max_chunks > 1 ? SPARE_CHUNKS : 1);
+	size_array(s->maps.spare, wants_spare(options, features) ? SPARE_CHUNKS : 1);
 	size_array(s->maps.hot, 2 * options->n_cpus * options->config.n_hot_rows);
 	size_array(s->maps.calls, options->n_cpus * options->config.calls_per_cpu);
 	if (options->config.mode == MODE_CALLS)

@@ -288,7 +288,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	file->n_asked++;
 	file->is_asked = 1;
 	err = ask_kernel(slot, addr);
-	if (err && (err != -EBUSY || !find_faulted(slot, addr)))
+	if (err && (err != -EBUSY || !config.interrupts_off || !find_faulted(slot, addr)))
 		goto unknown;
 	if (file->is_made) {
 		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);

@@ -485,7 +485,8 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	for (__u32 i = 0; i < MOST_SHARERS; i++) {
 		const __u32 *other;
 
-		replace_faulted(pid, start, info.length ? start + info.length : 0);
+		if (config.interrupts_off)
+			replace_faulted(pid, start, info.length ? start + info.length : 0);
 		divide_rows(pid, take_place(tgid, start, info.length ? start + info.length : 0));
 		other = bpf_map_lookup_elem(&sharers, &tgid);
 		if (!other || *other == first)

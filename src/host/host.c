@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -147,6 +148,13 @@ bool host_cpu_is_online(uint32_t cpu)
 	bool has;
 
 	return list_cpus("/sys/devices/system/cpu/online", cpu, &n, &has) && has;
+}
+
+bool host_is_preempt_rt(void)
+{
+	struct utsname names;
+
+	return uname(&names) == 0 && strstr(names.version, "PREEMPT_RT");
 }
 
 uint32_t host_max_stack(void)

@@ -86,6 +86,9 @@ bool host_cpu_is_online(uint32_t cpu);
  */
 bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino);
 
+/* Was this kernel built with CONFIG_PREEMPT_RT? */
+bool host_is_preempt_rt(void);
+
 /* kernel.perf_event_max_stack: the deepest stack that bpf_get_stack() gives (127 if unreadable). */
 uint32_t host_max_stack(void);
 

@@ -121,8 +121,11 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	setup_following(&setup, &options);
-	if (options.config.asks_kernel && may_have_interrupts_off(&r->targets))
+	options.config.interrupts_off = may_have_interrupts_off(&r->targets);
+	if (options.config.asks_kernel && options.config.interrupts_off)
 		options.programs |= 1U << PROGRAM_FAULT;
+	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */
+	options.config.interrupts_off |= host_is_preempt_rt();
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	err = load(r, &options, e);
 	if (err)

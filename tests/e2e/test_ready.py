@@ -103,3 +103,20 @@ def test_what_runs_then_has_its_tables(workload):
         result = tool.end().ok()
     (stack,) = [line for line in result.out.splitlines() if line.startswith("syscalls-nofp;")]
     assert stack.startswith("syscalls-nofp;_start;__libc_start_main;") and stack.endswith("hit 1"), result
+
+
+def entries_of(*event):
+    """Of each map, by its name."""
+    with Tool(["--debug", *event]) as tool:
+        tool.wait_live()
+        result = tool.end().ok()
+    return {name: int(n) for name, n in re.findall(r"map (\w+): (\d+) entries", result.err)}
+
+
+@pytest.mark.needs("uprobes")
+@pytest.mark.parametrize("event, is_off", [(GETPPID, False), ("c:malloc", False), ("t:sched:sched_switch", True)])
+def test_the_start_makes_no_large_map_without_need(workload, event, is_off):
+    """What serves only hits with interrupts off takes milliseconds to make."""
+    work = workload("calls", 1, 0, 0)
+    entries = entries_of("-p", work.pid, event)
+    assert (entries["spare"] > 1, entries["faulted"] > 1) == (is_off, is_off), entries
