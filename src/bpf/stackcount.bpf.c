@@ -130,6 +130,13 @@ static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_ne
 	put_event(event, slot, tgid);
 }
 
+/* Asked only where there are pauses: the verifier would follow both answers to the end. */
+static __always_inline bool is_pause(__u32 turn)
+{
+	barrier_var(turn); /* or newer compilers ask this before the mode */
+	return turn == TURN_PAUSE;
+}
+
 static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_kernel)
 {
 	__u32 turn = *(volatile __u32 *)&trace_state.turn;
@@ -147,7 +154,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		count_call(ctx, is_user_hit(kind), is_new_kernel);
 		return 0;
 	}
-	if (config.mode == MODE_EVENTS && turn == TURN_PAUSE) {
+	if (config.mode == MODE_EVENTS && is_pause(turn)) {
 		note_lost(LOST_IN_PAUSE);
 		return 0;
 	}
