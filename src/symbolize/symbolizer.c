@@ -72,6 +72,18 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	return s;
 }
 
+/* Frames with their names, and what was found on the way to them. */
+static void free_names(struct symbolizer *s)
+{
+	u64_map_fini(&s->kernel_seen[0]);
+	u64_map_fini(&s->kernel_seen[1]);
+	u64_map_fini(&s->demangled);
+	free(s->names);
+	chains_fini(&s->chains);
+	frames_fini(&s->frames);
+	strtab_free(s->strings);
+}
+
 void symbolizer_free(struct symbolizer *s)
 {
 	if (!s)
@@ -81,13 +93,7 @@ void symbolizer_free(struct symbolizer *s)
 	history_free(s->history);
 	images_free(s->images);
 	kernel_names_fini(&s->kernel);
-	u64_map_fini(&s->kernel_seen[0]);
-	u64_map_fini(&s->kernel_seen[1]);
-	u64_map_fini(&s->demangled);
-	free(s->names);
-	chains_fini(&s->chains);
-	frames_fini(&s->frames);
-	strtab_free(s->strings);
+	free_names(s);
 	strtab_free(s->process_strings);
 	free(s);
 }
@@ -113,13 +119,7 @@ void symbolizer_trim(struct symbolizer *s)
 	if (frame_bytes(s) <= MOST_FRAME_BYTES)
 		return;
 	processes_forget_names(s->processes);
-	u64_map_fini(&s->kernel_seen[0]);
-	u64_map_fini(&s->kernel_seen[1]);
-	u64_map_fini(&s->demangled);
-	free(s->names);
-	chains_fini(&s->chains);
-	frames_fini(&s->frames);
-	strtab_free(s->strings);
+	free_names(s);
 	s->kernel_seen[0] = s->kernel_seen[1] = s->demangled = (struct u64_map){};
 	s->names = NULL;
 	s->n_names = s->cap_names = 0;
