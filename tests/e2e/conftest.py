@@ -2,6 +2,7 @@
 and is left out at collection where that is absent. What was left out, and why, is said."""
 
 import os
+import signal
 import sys
 import time
 from collections import Counter
@@ -20,6 +21,10 @@ left_out = Counter()
 def pytest_configure(config):
     config.addinivalue_line("markers", "needs(*what): names in kernel.NEEDS; left out where absent")
     config.addinivalue_line("markers", "walk(how): --unwind where it is not given")
+    # What a shell's background job or nohup(1) ignores, each program that is started here would ignore.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
     if os.geteuid() != 0:
         pytest.exit("end-to-end tests need root", returncode=1)
     if not os.access(STACKCOUNT, os.X_OK):

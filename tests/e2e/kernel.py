@@ -122,6 +122,12 @@ def is_machine():
     return "STACKCOUNT_GUEST" not in os.environ
 
 
+def is_newest():
+    """Here, or in the guest with the newest kernel: what needs kernel functions, or more than this
+    machine allows, and no version makes a difference to."""
+    return os.environ.get("STACKCOUNT_GUEST", "newest") == "newest"
+
+
 def version():
     return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
 
@@ -196,6 +202,8 @@ NEEDS = {
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,
     "machine": is_machine,
+    "newest kernel": is_newest,
+    "machine or old programs": lambda: is_machine() or not has_unwinding(),
     "guest": is_guest,
     "locked list": has_locked_list,
     "kprobes": has_kprobes,

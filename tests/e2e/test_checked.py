@@ -43,10 +43,12 @@ def test_a_step_without_proof_is_marked():
     assert marked == {"run;jump;hit", "run;frameless;hit", "run;behind_endless;hit"}, found
 
 
+@pytest.mark.needs("machine")
 def test_a_fiber_of_boosts_begins_where_nobody_has_called():
     assert unrowed().get("fiber;in_fiber;hit") == "fiber"
 
 
+@pytest.mark.needs("machine")
 def test_what_is_no_frame_pointer_is_not_followed():
     found = unrowed()
     assert found.get("[cut: no row];number;hit") == "[cut: no row]", found

@@ -94,6 +94,7 @@ def check(lines, frames, n):
 # --- whole, or marked ---
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("total", [127, 128, 1024, 1025, *here(126, 129, 500, 1023, 3000)])
 @pytest.mark.parametrize("walk", WALKS)
 def test_each_frame_of_a_stack(workload, below, walk, total):
@@ -104,6 +105,7 @@ def test_each_frame_of_a_stack(workload, below, walk, total):
     check(run(workload, walk, depth, times=50), kept(frames), 50)
 
 
+@pytest.mark.needs("machine")
 @needs_deep
 @pytest.mark.needs("uprobes")
 @pytest.mark.parametrize("total", [1024, 1025])
@@ -116,6 +118,7 @@ def test_at_a_function_of_its_own(workload, below, walk, total):
     check(lines, kept(outer + frames_of(depth)), 20)
 
 
+@pytest.mark.needs("machine")
 @needs_deep
 @pytest.mark.needs("system call stacks")
 @pytest.mark.parametrize("walk", WALKS)
@@ -132,6 +135,7 @@ def test_below_the_frames_of_the_kernel(workload, below, walk):
 # --- --max-depth ---
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("depth", [500, *here(3000)])
 @pytest.mark.parametrize("most", [127, *here(1, 126)])
 @pytest.mark.parametrize("walk", WALKS)
@@ -160,6 +164,7 @@ def test_an_old_kernel_says_that_it_keeps_fewer_than_asked_for(workload):
 # --- events ---
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("total", [1024, *here(127, 128, 1025)])
 @pytest.mark.parametrize("walk", WALKS)
 def test_each_frame_of_an_event(workload, below, walk, total):

@@ -59,6 +59,7 @@ def test_defect_05_pid_holds_for_children_of_the_traced_process(workload):
     assert sum(counts(result)) == 0, "children were counted as the process itself"
 
 
+@pytest.mark.needs("machine")
 def test_defect_06_more_than_1024_stacks(workload):
     n = scaled(30_000, least=3000)
     work = workload("distinct", n, 1)
@@ -94,6 +95,7 @@ def test_defect_10_user_frames_have_names_by_default(workload):
     assert chains(result.ok()).get(next(iter(expected))) == 10, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_defect_11_aslr_does_not_split_equal_paths(workload):
     works = [workload("calls-pie", 5, 0, 0) for _ in range(2)]
@@ -146,6 +148,7 @@ def test_defect_17_truncation_is_marked(workload):
     assert all(parts[0].startswith("[cut") for parts, _ in read_folded(result.ok().out))
 
 
+@pytest.mark.needs("machine")
 def test_defect_18_lowered_max_stack_is_no_failure(workload, sysctl):
     sysctl("kernel.perf_event_max_stack", 20)
     work = workload("syscalls", "getppid", 5, 0)
@@ -201,6 +204,7 @@ def test_defect_21_modules_loaded_later_have_names(tmp_path):
     assert "loop_control_ioctl" in frames, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 @pytest.mark.walk("fp")
 def test_defect_22_libraries_loaded_later_have_names(workload):
@@ -246,6 +250,7 @@ def test_defect_25_glob_is_a_glob(workload):
     assert work.run()
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_defect_26_colons_in_names_are_no_separators(workload):
     program = workload_path("cxx")
@@ -272,6 +277,7 @@ def test_defect_27_regexps_are_unanchored_for_every_kind():
     assert "tick" in stackcount("-l", "-r", f"u:{workload_path('usdt')}:ic").ok().out
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_defect_27_regexps_are_unanchored_for_kernel_functions():
     assert "vfs_read" in stackcount("-l", "-r", "fs_rea").ok().out
@@ -290,6 +296,7 @@ def test_defect_28_mangled_names_still_match():
     assert len(listed.splitlines()) == 1, listed
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_defect_29_provider_can_be_given(workload):
     work = workload("usdt", 10)
@@ -304,6 +311,7 @@ def test_defect_30_semaphores_need_no_pid(workload):
     assert chains(result.ok()) == ending(expected, "fire_gated") != {}, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_defect_31_library_is_looked_up_where_the_process_sees_it(tmp_path, workload):
     """In its own mount namespace, with a root that differs from ours."""
@@ -346,6 +354,7 @@ THOUSANDS = [
 ]
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.parametrize("pattern", THOUSANDS)
 def test_defect_32_more_than_1000_functions_without_an_event_each(workload, pattern):
     work = workload("calls", 1, 0, 0)  # c: is what this process has mapped
@@ -401,6 +410,7 @@ def namesakes():
     return {name: n for name, n in traceable.items() if symbols[name] > n}
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes", "site addresses")
 def test_defect_34_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can():
     name, n = next(iter(namesakes().items()))
@@ -408,6 +418,7 @@ def test_defect_34_namesakes_that_cannot_be_traced_do_not_cost_the_one_that_can(
     assert parse_text(result.out).n_functions == n and "could not be traced" not in result.err
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_defect_35_functions_that_ftrace_cannot_trace(workload):
     work = workload("syscalls", "getppid", 10, 0)
@@ -492,6 +503,7 @@ def test_defect_42_fractions_of_seconds(workload):
     assert sum(report.total for report in reports) == 10
 
 
+@pytest.mark.needs("machine")
 def test_defect_43_duration_is_kept_whatever_the_interval_is():
     """It is over long before the first interval would be."""
     with Tool(["-D", "1", "-i", 20 * PATIENCE_S, GETPPID]) as tool:

@@ -59,6 +59,7 @@ def others():
     in_tracefs("echo 0 >events/others/place/enable; echo -:others/place >>uprobe_events")
 
 
+@pytest.mark.needs("machine")
 def test_all_of_libc(workload):
     work = workload("calls", 300, 200, 100, cpus=[0, 1])
     with Tool(["-f", "--debug", *MANY, "-p", work.pid, "c:*", f"{CALLS}:leaf"]) as tool:
@@ -92,6 +93,7 @@ def test_without_it_many_functions_get_a_perf_event_each(workload):
     assert parse_text(result.out).n_functions > 4
 
 
+@pytest.mark.needs("machine")
 def test_functions_of_several_processes_are_counted_and_no_others(workload):
     works = [workload("calls", 10 * n, n, 0) for n in (1, 2, 3)]
     pids = ",".join(str(work.pid) for work in works[:2])
@@ -103,6 +105,7 @@ def test_functions_of_several_processes_are_counted_and_no_others(workload):
     assert hits(result) == 33, result
 
 
+@pytest.mark.needs("machine")
 def test_functions_of_a_started_command_are_counted():
     result = stackcount("-f", *ALWAYS, *LEAVES, "--", CALLS, "--quiet", "30", "20", "10")
     assert hits(result) == 60, result

@@ -72,6 +72,7 @@ def test_user_function_without_a_frame_of_its_own(workload):
     check(result, ending(expected, "leaf_bare"))
 
 
+@pytest.mark.needs("machine")
 def test_user_function_of_a_stripped_program(workload):
     n = scaled(1_000, least=200)
     work = workload("calls-stripped", n, 0, 0)
@@ -80,6 +81,7 @@ def test_user_function_of_a_stripped_program(workload):
     assert total(result) == sum(ending(expected, "leaf").values()), result
 
 
+@pytest.mark.needs("machine")
 def test_library_function(workload):
     """c:getppid in a shell that we own would do; the dynamic linker's users are simpler."""
     n = scaled(2_000, least=200)
@@ -89,6 +91,7 @@ def test_library_function(workload):
     assert total(result) == 20, (result, expected)
 
 
+@pytest.mark.needs("machine")
 def test_usdt_of_one_provider(workload):
     n = scaled(20_000, least=200)
     work = workload("usdt", n, cpus=[0, 1])
@@ -111,6 +114,7 @@ def test_usdt_behind_a_semaphore(workload):
     check(result, ending(expected, "fire_gated"))
 
 
+@pytest.mark.needs("machine")
 def test_usdt_wildcard(workload):
     n = scaled(5_000, least=200)
     work = workload("usdt", n)
@@ -118,6 +122,7 @@ def test_usdt_wildcard(workload):
     check(result, ending(expected, "fire_alpha", "fire_beta", "fire_gated"))
 
 
+@pytest.mark.needs("machine")
 def test_several_patterns_in_one_run(workload):
     n = scaled(5_000, least=200)
     work = workload("calls", n, n, n)
@@ -147,6 +152,7 @@ def test_intervals_add_up_under_full_load(workload):
     check(result, expected)
 
 
+@pytest.mark.needs("machine")
 def test_two_processes_at_once(workload):
     n = scaled(50_000)
     works = [workload("syscalls", "getppid", n, n, cpus=[cpu]) for cpu in (0, 1)]
@@ -204,6 +210,7 @@ def test_kernel_function_of_a_file_system(workload):
     assert all(parts[-1] == "ext4_sync_file" for parts, _ in read_folded(result.out))
 
 
+@pytest.mark.needs("machine")
 def test_short_run_ends(workload):
     work = workload("syscalls", "getppid", 100, 100)
     with Tool(["-p", work.pid, GETPPID]) as tool:

@@ -50,6 +50,7 @@ def test_user_functions(workload, without):
     assert text.counts == {"leaf": 6 * n, "leaf_bare": 6 * n, "leafy": 2}
 
 
+@pytest.mark.needs("machine")
 @BACKENDS
 def test_user_functions_of_one_process_of_two(workload, without):
     work, other = workload("calls", 100, 20, 3), workload("calls", 500, 0, 0)
@@ -69,6 +70,7 @@ def test_the_probes_of_a_program(workload, without):
     assert text.counts == {"alpha:tick": 2 * n, "beta:tick": 2 * n, "alpha:gated": 2 * n}
 
 
+@pytest.mark.needs("machine")
 def test_kinds_of_events_side_by_side(workload):
     work = workload("usdt", 300)
     patterns = [f"u:{USDT}:alpha:tick", f"{USDT}:fire_*", "t:sched:sched_*"]
@@ -85,6 +87,7 @@ def test_a_command_and_its_children_are_counted():
     assert "'sh' exited with status 0" in result.err
 
 
+@pytest.mark.needs("machine")
 def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
     program = tmp_path / "a\nb\x1b\\x41"
     program.symlink_to("/bin/true")
@@ -93,6 +96,7 @@ def test_a_command_of_an_odd_name_is_told_on_one_line(tmp_path):
     assert "a\\x0ab' " in funccount(GETPPID, "--", f"{tmp_path}/a\nb").err.replace(":", " ")
 
 
+@pytest.mark.needs("machine")
 def test_two_processes_of_three(workload):
     works = [workload("syscalls", "getppid", n, n) for n in (100, 1_000, 10_000)]
     pids = f"{works[0].pid},{works[2].pid}"
@@ -142,6 +146,7 @@ def test_kernel_functions_under_a_wildcard(workload, without):
 OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize("others", [[], OTHERS, ["__x64_sys_getp*"]], ids=["few", "many", "wildcard"])
 def test_two_names_of_a_system_call_are_both_shown(workload, kernel, others):
@@ -158,6 +163,7 @@ def test_two_names_of_a_system_call_are_both_shown(workload, kernel, others):
 M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize(
     "patterns",
@@ -175,6 +181,7 @@ def test_defect_54_kernel_functions_of_one_name_are_counted_by_themselves(patter
     assert all(re.fullmatch(r"m_start( \[\w+\])? \[0xffffffff[0-9a-f]{8}\]", name) for name in rows), rows
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_kernel_functions_of_one_name_that_a_command_calls():
     """Programs are loaded twice where the kernel refuses the name; the command is followed by the last."""
@@ -195,6 +202,7 @@ def test_10000_kernel_functions(workload):
 # --- names ---
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "patterns,row",
     [
@@ -214,6 +222,7 @@ def test_defect_54_aliases_are_shown_as_they_were_asked_for(workload, patterns, 
     assert text.counts == {row: 40}
 
 
+@pytest.mark.needs("machine")
 def test_defect_54_functions_of_one_name_are_counted_by_themselves(workload):
     work = workload("names", 30, 20, 0)
     text = count_calls(work, f"{NAMES}:step")
@@ -222,6 +231,7 @@ def test_defect_54_functions_of_one_name_are_counted_by_themselves(workload):
     assert all(re.fullmatch(r"step \[0x[0-9a-f]+\]", name) for name in text.counts), text
 
 
+@pytest.mark.needs("machine")
 def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     pie = workload_path("calls-pie")
     works = [workload("calls", 7, 0, 0), workload("calls-pie", 5, 0, 0)]
@@ -233,6 +243,7 @@ def test_functions_of_one_name_in_several_files_are_told_apart(workload):
     assert text.counts == {"leaf [calls]": 7, "leaf [calls-pie]": 5, "leafy": 1}
 
 
+@pytest.mark.needs("machine")
 def test_names_of_a_foreign_file_are_escaped(workload):
     work = workload("odd", 30)
     text = count_calls(work, f"{workload_path('odd')}:odd*")
@@ -242,6 +253,7 @@ def test_names_of_a_foreign_file_are_escaped(workload):
 # --- options and layout ---
 
 
+@pytest.mark.needs("machine")
 def test_top_shows_the_most_frequent(workload):
     work = workload("calls", 30, 20, 10)
     text = count_calls(work, "-v", "--top", 2, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
@@ -249,6 +261,7 @@ def test_top_shows_the_most_frequent(workload):
     assert text.reports[-1].total == 50 + 10 + 1 + 30 + 20 + 10
 
 
+@pytest.mark.needs("machine")
 def test_min_leaves_out_the_rare(workload):
     work = workload("calls", 30, 20, 10)
     text = count_calls(work, "--min", 20, f"{CALLS}:leaf*", f"{CALLS}:branch_*")
@@ -256,12 +269,14 @@ def test_min_leaves_out_the_rare(workload):
     assert text.reports[-1].total is None
 
 
+@pytest.mark.needs("machine")
 def test_equal_counts_are_in_order_of_their_names(workload):
     work = workload("calls", 30, 0, 0)
     text = count_calls(work, f"{CALLS}:leaf", f"{CALLS}:branch_a", f"{CALLS}:leafy")
     assert text.reports[-1].rows == [("leafy", 1), ("branch_a", 30), ("leaf", 30)]
 
 
+@pytest.mark.needs("machine")
 def test_json_is_a_line_per_report(workload):
     work = workload("calls", 30, 20, 10)
     before = time.time()
@@ -295,12 +310,14 @@ def test_json_of_intervals(workload):
     assert times == sorted(times)
 
 
+@pytest.mark.needs("machine")
 def test_the_time_stands_before_each_report(workload):
     work = workload("calls", 5, 0, 0)
     text = count_calls(work, "-T", f"{CALLS}:leaf")
     assert text.reports[-1].time
 
 
+@pytest.mark.needs("machine")
 def test_nothing_called_is_an_empty_table():
     text = parse_calls(funccount("-d", "0.2", f"{CALLS}:leaf*").ok().out)
     assert text.n_functions == 3 and text.reports[0].rows == []
@@ -360,6 +377,7 @@ def test_defect_52_intervals_of_user_functions_add_up(workload, without):
     assert sum(report.total for report in text.reports) == 6 * n
 
 
+@pytest.mark.needs("machine")
 def test_defect_53_patterns_are_shown_as_they_were_written():
     text = parse_calls(funccount("-d", "0.1", f"{CALLS}:lea?", GETPPID).ok().out)
     assert text.patterns == f'"{CALLS}:lea?", "{GETPPID}"'
@@ -375,6 +393,7 @@ def test_defect_55_fractions_of_seconds_and_an_end_between_intervals():
         assert len(parse_calls(tool.wait().ok().out).reports) == 1
 
 
+@pytest.mark.needs("machine")
 def test_defect_56_long_names_push_the_count(workload):
     program = workload_path("cxx")
     work = workload("cxx", 20)

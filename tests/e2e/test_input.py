@@ -103,11 +103,13 @@ def test_refused(args, status, words, lines):
     refused(result, result.status, *words, lines=lines)
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_unknown_kernel_function_offers_near_names():
     refused(stackcount("vfs_reed"), FAILED, "vfs_reed", "vfs_read")
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_kernel_pattern_that_matches_nothing():
     refused(stackcount("vfs_no_such_*"), FAILED, r"vfs_no_such_\*")
@@ -130,6 +132,7 @@ def test_pid_that_ends_while_traced_is_no_error(workload):
     assert sum(count for _, count in read_folded(result.out)) == 30
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_pid_that_ends_while_its_functions_are_traced_is_no_error(workload):
     work = workload("calls", 30, 0, 0)
@@ -181,6 +184,7 @@ EVENTS = [
 ENOUGH = [("bpf", "perfmon"), ("sys_admin",)]
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.parametrize("event,_", EVENTS)
 @pytest.mark.parametrize("held,missing", [((), "CAP_BPF"), (("perfmon",), "CAP_BPF"), (("bpf",), "CAP_PERFMON")])
 def test_missing_capability_is_named(held, missing, event, _):
@@ -188,6 +192,7 @@ def test_missing_capability_is_named(held, missing, event, _):
         refused(tool.wait(), FAILED, f"{missing} is missing")
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.parametrize("event,multi", EVENTS)
 @pytest.mark.parametrize("held,level", [(ENOUGH[0], 2), (ENOUGH[0], 3), (ENOUGH[1], 3)])
 def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, multi, sysctl, kernel):
@@ -275,6 +280,7 @@ def test_lowered_max_stack(workload, sysctl):
     assert sum(count for _, count in read_folded(result.ok().out)) == 30, result
 
 
+@pytest.mark.needs("machine")
 def test_kptr_restrict(sysctl):
     sysctl("kernel.kptr_restrict", 2)
     result = stackcount("-K", "-f", "-D", "0.5", "t:sched:sched_switch").ok()

@@ -62,6 +62,7 @@ def chain(name):
 # --- named ---
 
 
+@pytest.mark.needs("machine")
 def test_a_function_of_a_map(jit):
     work = jit("=0:first", "=1:second", "@0:30", "@1:20", "@2:10")
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -230,6 +231,7 @@ def test_processes_that_end_at_once(wrap):
     assert found == {"made_0": 3 * n // 2, "made_1": 3 * n // 2}, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("where", ["outside", "inside"])
 def test_a_container(tmp_path, where):
     """Its own root, its own number: others' files of that number, or of its number here, are not its."""

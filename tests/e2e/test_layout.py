@@ -20,6 +20,7 @@ LEAF = f"{workload_path('calls')}:leaf"
 CUT = r"(?:  .*\n)*"  # what leads to main
 
 
+@pytest.mark.needs("machine")
 def test_text_is_bcc_s(work):
     result, _ = trace(work, "-p", work.pid, LEAF)
     expected = (
@@ -50,6 +51,7 @@ def test_text_with_offsets(work):
     assert frames[1] != "branch_a+0x0"
 
 
+@pytest.mark.needs("machine")
 def test_text_with_addresses(work):
     result, _ = trace(work, "-v", "-p", work.pid, LEAF)
     entry = parse_text(result.ok().out).entries[-1]
@@ -92,6 +94,7 @@ def test_verbose_leaves_kernel_frames_as_they_are(workload):
     assert frames and all(re.fullmatch(r"[0-9a-f]{16} \S+", frame) for frame in frames), frames
 
 
+@pytest.mark.needs("machine")
 def test_frame_without_a_name_is_a_place_in_its_file(workload):
     work = workload("calls-stripped", 5, 0, 0)
     result, _ = trace(work, "-p", work.pid, f"{workload_path('calls-stripped')}:leaf")
@@ -99,6 +102,7 @@ def test_frame_without_a_name_is_a_place_in_its_file(workload):
     assert frames[0] == "leaf" and re.fullmatch(r"\[calls-stripped\+0x[0-9a-f]+\]", frames[1]), result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("system call stacks")
 def test_text_with_a_delimiter(workload):
     work = workload("syscalls", "getppid", 5, 0)
@@ -114,6 +118,7 @@ def test_text_with_the_process(work):
     assert f"\n    calls [{work.pid}]\n    7\n\n" in result.ok().out, result
 
 
+@pytest.mark.needs("machine")
 def test_text_of_everything_at_once(workload):
     work = workload("syscalls", "getppid", 5, 0)
     result, _ = trace(work, "-PdsvT", "-p", work.pid, GETPPID)
@@ -153,6 +158,7 @@ def test_folded_is_nothing_but_stacks(work):
     assert re.match(r"Tracing 1 functions for ", result.err), "the header is on standard error"
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("system call stacks")
 def test_folded_with_a_delimiter_and_the_process(workload):
     work = workload("syscalls", "getppid", 5, 0)

@@ -3,8 +3,11 @@
 import json
 import re
 
+import pytest
 from tool import BUILD, GETPPID, TOP, Tool, read_folded, trace, user_chain
 from text import parse_text
+
+pytestmark = pytest.mark.needs("machine")
 
 SOURCES = TOP / "tests" / "workload"
 

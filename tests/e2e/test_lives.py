@@ -85,6 +85,7 @@ def test_files_that_are_kept_open_name_what_is_gone(tmp_path):
     assert trace_copies(ONE, tmp_path, 2048, 60) == (180, [])
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("limit", [6, 20, 40, 51])
 def test_with_too_few_descriptors_that_is_the_one_thing_said(limit):
     with Tool(["-U", GETPPID], preexec_fn=few_files(limit)) as tool:
@@ -196,6 +197,7 @@ def test_programs_that_follow_each_other_as_events():
     assert [(event.comm, event.chain) for event in events] == [one] * 300 + [two] * 500 + [one] * 700
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_programs_that_follow_each_other_at_their_functions():
     with Tool(["-P", f"{ONE}:one_*", f"{TWO}:two_*"]) as tool:
@@ -414,6 +416,7 @@ def test_a_library_in_the_place_of_another(workload):
     assert chains(result) == expected and len(expected) == 2, result
 
 
+@pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another_as_events(workload):
     with workload("swap", LATE, NEXT, 100, 0, "self") as work, snoop("-U", "-f", "-p", work.pid, GETPPID) as tool:
         tool.wait_live()
@@ -593,6 +596,7 @@ def test_a_program_that_is_gone_with_its_file_system(tmp_path, known_by):
     assert found == {"one_hit" if known_by else "[program]": 7}, result
 
 
+@pytest.mark.needs("machine")
 def test_code_that_is_in_no_file(workload):
     work = workload("nofile", 10)
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
@@ -660,6 +664,7 @@ def test_lines_that_read_the_same_are_one(options):
     assert [count for _, count in read_folded(result.out)] == [10], result
 
 
+@pytest.mark.needs("machine")
 def test_text_with_addresses_keeps_what_differs_apart():
     program = workload_path("calls-pie")
     with Tool(["-U", "-v", f"{program}:leaf"]) as tool:
@@ -672,6 +677,7 @@ def test_text_with_addresses_keeps_what_differs_apart():
     assert len({tuple(entry.frames) for entry in entries}) == len(entries), result
 
 
+@pytest.mark.needs("machine")
 def test_code_in_no_file_is_told_apart_where_its_place_is_shown(workload):
     work = workload("nofile", 10)
     result, _ = trace(work, "-U", "-f", "-v", "-p", work.pid, GETPPID)
@@ -679,6 +685,7 @@ def test_code_in_no_file_is_told_apart_where_its_place_is_shown(workload):
     assert len(tops) == 2 and all(re.search(r"\+0x[0-9a-f]+$", top) for top in tops), result
 
 
+@pytest.mark.needs("machine")
 def test_equal_names_in_different_files_stay_apart(tmp_path):
     """Two files with the same functions, at addresses that differ from process to process."""
     copies = [tmp_path / "first", tmp_path / "second"]
@@ -721,6 +728,7 @@ def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late
 # --- losses, and where nothing is followed ---
 
 
+@pytest.mark.needs("machine")
 def test_without_user_stacks_nothing_is_followed():
     with Tool(["-K", "-f", GETPPID]) as tool:
         tool.wait_live()

@@ -21,6 +21,7 @@ def live_and_end(*args, patience_s=120):
         return tool.end(timeout_s=patience_s).ok()
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
 def test_all_of_libc(workload):
     """One function that the kernel refuses does not cost the others."""
@@ -40,6 +41,7 @@ def test_part_of_libc_with_one_perf_event_each(workload):
     assert parse_text(result.out).n_functions >= 5
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_functions_under_a_wildcard_are_each_counted(workload):
     work = workload("calls", 30, 20, 10)
@@ -103,6 +105,7 @@ def test_patterns_that_pass_the_limit_together_are_refused(tmp_path):
     assert f"'{many}:*' and what stands before it match more than {LIMIT} places" in result.err
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("option,pattern", [("-l", "*"), ("-lr", ".")])
 def test_all_kernel_functions_are_listed(option, pattern):
     lines = stackcount(option, pattern).ok().out.splitlines()
@@ -140,6 +143,7 @@ def test_kernel_wildcard(workload, without):
     assert chains(result)[chain] == 50, result
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize("pattern,least", [("vfs_*", 40), ("tcp_*", 100)])
 def test_many_kernel_functions(pattern, least):
@@ -148,6 +152,7 @@ def test_many_kernel_functions(pattern, least):
     assert text.n_functions >= least, result
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobe.multi")
 def test_all_of_ext4():
     result = live_and_end("-K", "ext4_*", patience_s=120)
@@ -162,6 +167,7 @@ def test_alias_of_a_system_call_takes_a_kprobe(workload):
     assert chains(result.ok()) == {chain: n for chain, n in expected.items() if n}, result
 
 
+@pytest.mark.needs("machine")
 def test_all_tracepoints_of_a_category():
     result = stackcount("-D", "0.5", "t:sched:*").ok()
     assert parse_text(result.out).n_functions > 10

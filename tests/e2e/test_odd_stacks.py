@@ -128,6 +128,7 @@ def test_a_program_that_has_just_begun_is_at_its_entry_point():
     assert [parts[-1] for parts, _ in read_folded(result.out)].count("_start") == 2, result
 
 
+@pytest.mark.needs("machine")
 def test_behind_a_call_that_never_returns_no_function_begins():
     """Where the next one does, and code that nothing is said of has called: that is not the root."""
     with Tool([*DWARF, GETPPID, "--", workload_path("norow-nofp"), "--quiet", 5]) as tool:
@@ -137,6 +138,7 @@ def test_behind_a_call_that_never_returns_no_function_begins():
     ], result
 
 
+@pytest.mark.needs("machine")
 def test_code_that_nothing_is_said_of_is_no_root(workload):
     """Though rbp is 0 in it, as in the outermost frame."""
     work = workload("dl", workload_path("libbare.so"), 5)
@@ -168,6 +170,7 @@ def test_who_makes_threads_and_processes(how):
     assert result.lost == 0 and found == dict.fromkeys(MAKERS, 3 * 20), result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     ("how", "call"), [("nofp", "clone3"), *(pytest.param(*row, marks=machine) for row in [("static", "clone3"), ("musl", "clone")])]
 )
@@ -212,6 +215,7 @@ def test_a_part_of_a_function_that_is_jumped_to(workload):
     assert n == 20 and parts[0] == "_start" and parts[-4:] == ["main", "work_run", "run", "cold_part"], parts
 
 
+@pytest.mark.needs("machine")
 def test_a_signal_at_the_end_of_a_system_call(workload):
     """The second of two finds the program at the first one's handler, which has not begun."""
     work = workload("entries-nofp", 20)
@@ -230,6 +234,7 @@ def test_a_signal_at_the_end_of_a_system_call(workload):
 # --- what comes and goes ---
 
 
+@pytest.mark.needs("machine")
 def test_a_library_in_the_place_of_another(workload):
     """Hits before its table is known are marked, and their innermost frames are right."""
     work = workload("swap-nofp", LATE, NEXT, 100, 0, "self")
@@ -249,6 +254,7 @@ def test_a_library_in_the_place_of_another(workload):
     assert sum(n for _, n in lines) == 200, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("who", ["self", "child"])
 def test_libraries_that_take_turns_at_one_place(workload, who):
     """However fast: none is walked by the table of the one before. Once both are known, all are whole."""

@@ -86,6 +86,7 @@ def test_pid_takes_a_list_and_repeats(workload):
     assert sum(count for _, count in read_folded(result.out)) == 300, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_pid_holds_for_user_functions_and_usdt(workload):
     for program, probe in (
@@ -128,6 +129,7 @@ def test_duration(option):
     assert tool.took_s >= 1
 
 
+@pytest.mark.needs("machine")
 def test_duration_is_exact_whatever_the_interval_is():
     with Tool(["-D", "1.5", "-i", "1", "-T", GETPPID]) as tool:
         result = tool.wait().ok()
@@ -259,6 +261,7 @@ def test_command_s_frames_have_names():
     assert chains(result) == {"main;work_run;run;branch_a;hit": 3000}, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_command_and_a_user_function():
     command = [workload_path("calls"), "--quiet", "300", "200", "0"]

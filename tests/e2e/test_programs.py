@@ -140,6 +140,7 @@ def test_wherever_it_is_preempted(program, pacer):
     check_event(program, SWITCH, 1000)
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes", "unwinding")
 @pytest.mark.parametrize("start, function", [
     (programs.bash, "vfs_write"), (programs.perl, "do_sys_openat2"), (programs.python3, "do_sys_openat2"),

@@ -50,6 +50,7 @@ def test_tracepoint_with_kernel_and_user_frames(workload):
     assert all("do_syscall_64" in event.kernel for event in events)
 
 
+@pytest.mark.needs("machine")
 def test_without_a_filter(workload):
     work = workload("syscalls", "getppid", FEW, FEW)
     result, expected = trace(work, "-U", "-f", GETPPID)
@@ -66,6 +67,7 @@ def test_user_function(workload, program):
     check_all(result, folded_chains(result.out)[0], ending(expected, "leaf"))
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_usdt_of_every_provider(workload):
     n = scaled(10_000, least=200)
@@ -97,6 +99,7 @@ def test_kernel_function(workload, without):
     assert all(event.kernel[:2] == ["vfs_read", "ksys_read"] for event in ours)
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_several_patterns(workload):
     work = workload("calls", 500, 300, 200)
@@ -104,6 +107,7 @@ def test_several_patterns(workload):
     check_all(result, folded_chains(result.out)[0], ending(expected, "leaf", "leaf_bare"))
 
 
+@pytest.mark.needs("machine")
 def test_wildcard_of_tracepoints(workload):
     works = [workload("syscalls", kind, 300, 0) for kind in ("getppid", "priority")]
     pids = [str(work.pid) for work in works]
@@ -247,6 +251,7 @@ def test_processes_that_end_right_after_their_event_are_named(workload, how, com
     assert all(event.tid == event.pid for event in ours)
 
 
+@pytest.mark.needs("machine")
 def test_threads_are_told_apart(workload):
     work = workload("syscalls", "getppid", 30, 0, cpus=[0, 1], options=["--rename"])
     result, _ = trace(work, "--json", "-p", work.pid, GETPPID)
@@ -349,12 +354,14 @@ def test_signal_ends_with_all_events_so_far(workload, number):
     check_all(result, folded_chains(result.out)[0], expected)
 
 
+@pytest.mark.needs("machine")
 def test_end_of_the_command_ends_with_all_events():
     command = [workload_path("syscalls"), "--quiet", "getppid", FEW, 0]
     result = stacksnoop("-U", "-f", GETPPID, "--", *command)
     check_all(result, folded_chains(result.out)[0], {"main;work_run;run;branch_a;hit": FEW})
 
 
+@pytest.mark.needs("machine")
 def test_command_and_its_children_alone(workload):
     other = workload("syscalls", "getppid", 1000, 1000)
     script = f"sleep 1; exec {workload_path('spawn')} --quiet fork 5 200"
@@ -409,6 +416,7 @@ def test_full_disk_is_told(workload):
 # --- options ---
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("system call stacks")
 def test_kernel_stacks_only(workload):
     for option in ("-K", "--kernel-stacks-only"):
@@ -419,6 +427,7 @@ def test_kernel_stacks_only(workload):
         assert all(event.kernel and not event.user for event in events)
 
 
+@pytest.mark.needs("machine")
 def test_user_stacks_only(workload):
     for option in ("-U", "--user-stacks-only"):
         work = workload("syscalls", "getppid", 30, 20)
@@ -428,6 +437,7 @@ def test_user_stacks_only(workload):
         assert not any(event.kernel for event in events)
 
 
+@pytest.mark.needs("machine")
 def test_pids_and_cpus(workload):
     works = [workload("syscalls", "getppid", 100, 0, cpus=[0, 1]) for _ in range(4)]
     first = f"{works[0].pid},{works[1].pid}"

@@ -174,6 +174,7 @@ def test_times_stay_right_across_what_was_lost(workload):
     assert times == sorted(times) and before <= times[0] and times[-1] <= after
 
 
+@pytest.mark.needs("machine")
 def test_losses_are_silent_when_there_are_none(workload):
     work = workload("syscalls", "getppid", 500, 300)
     result, expected = trace(work, "-f", "-U", "-p", work.pid, GETPPID)
@@ -257,12 +258,14 @@ def test_memory_stays_within_its_bounds(workload):
 # --- defects of the classic tool ---
 
 
+@pytest.mark.needs("machine")
 def test_defect_57_more_than_128_stacks(workload):
     work = workload("distinct", 600, 2)
     result, _ = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert check_stacks(result, 600, 2) == {number: 2 for number in range(600)}
 
 
+@pytest.mark.needs("machine")
 def test_defect_58_an_event_without_a_stack_is_an_event(workload):
     """The idle task, which a busy machine does not come to, has no user stack, nor have the kernel's threads."""
     work = workload("syscalls", "getppid", 300, 0, 1)
@@ -292,6 +295,7 @@ def test_defect_60_every_kind_of_event_and_both_stacks(workload, form, read):
     assert all(bool(event.kernel) == event.user[0].startswith("hit") for event in events)
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 def test_defect_60_kernel_functions_under_a_wildcard(workload):
     work = workload("syscalls", "read", 50, 0)
@@ -303,6 +307,7 @@ def test_defect_60_kernel_functions_under_a_wildcard(workload):
     assert len(ours) == 50 and all(event.kernel[0] == "vfs_read" for event in ours)
 
 
+@pytest.mark.needs("machine")
 def test_defect_61_the_time_is_when_it_happened(workload):
     """Not when it was read: the reader does not run meanwhile."""
     work = workload("syscalls", "getppid", 30, 0)
@@ -319,6 +324,7 @@ def test_defect_61_the_time_is_when_it_happened(workload):
     assert len({event.ns for event in events}) > 1
 
 
+@pytest.mark.needs("machine")
 def test_defect_61_zero_is_no_start_of_the_tool(workload):
     times = []
     for _ in range(2):
@@ -352,6 +358,7 @@ def test_defect_63_cpus_take_turns_and_events_stay_in_order(workload):
     assert [event.cpu for event in events] == [0, 1, 0, 1, 0, 1]
 
 
+@pytest.mark.needs("machine")
 def test_defect_64_thread_user_stack_limits_and_time_of_day(workload):
     work = workload("syscalls", "getppid", 40, 0, cpus=[0, 1])
     with snoop("--json", "-T", "-n", 50, "-D", 60, "-p", work.pid, GETPPID) as tool:

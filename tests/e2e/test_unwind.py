@@ -277,6 +277,7 @@ def test_older_kernels_walk_by_frame_pointers_and_say_so(workload, how):
     assert chains(result) == expected
 
 
+@pytest.mark.needs("machine")
 def test_another_way_to_walk_is_refused():
     result = stackcount("--unwind", "guess", GETPPID)
     assert result.status == 2 and "--unwind: 'auto', 'fp' or 'dwarf', not 'guess'" in result.err, result

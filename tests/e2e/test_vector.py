@@ -38,6 +38,7 @@ def test_a_function_is_counted_and_still_right(workload, kind):
     assert chains(result) == wanted, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("without", BACKENDS, ids=["best", "without uprobe.multi"])
 def test_all_of_them_but_the_one_that_cannot_be(workload, without):
     n = scaled(1_000, least=200)
@@ -63,6 +64,7 @@ def test_the_probe_is_behind_the_vector_instructions(workload):
                                                       "v_four_vex", "v_four_sse"))
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "function,why",
     [
@@ -86,6 +88,7 @@ LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcsch
         "memcpy"]
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("function", some(LIBC))
 def test_library_functions_are_counted_and_still_right(workload, function):
     """The implementation's own name may not be known, so the chain is compared up to the caller."""
