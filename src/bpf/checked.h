@@ -100,6 +100,16 @@ static __always_inline __u64 code_frames(__u64 word, __u64 next)
 	       code_are(code_behind(word, next, 3), 0xe5);
 }
 
+/* The last byte of which code_zeros() and its like say @found. */
+static __always_inline __u32 code_last(__u64 found)
+{
+	__u32 at = 0;
+
+	for (__u32 i = 1; i < 8; i++)
+		at = found >> i * 8 ? i : at;
+	return at;
+}
+
 /*
  * Does a function that begins at byte @at make its frame in word @i? Compilers may put other
  * instructions before that.

@@ -110,6 +110,7 @@ struct scratch_slot {
 	__u64 frames; /* code_frames() of word @frames_at */
 	__u32 frames_at;
 	__u32 is_hidden;
+	__u64 made_at; /* the address of made code whose set-up is searched for */
 	struct recent_row recent[RECENT_ROWS];
 	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "bpf/faulted.bpf.h"
+#include "bpf/made.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/tables.h"
 #include "bpf/walk.h"
@@ -290,10 +291,8 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	err = ask_kernel(slot, addr);
 	if (err && (err != -EBUSY || !config.interrupts_off || !find_faulted(slot, addr)))
 		goto unknown;
-	if (file->is_made) {
-		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-		return UNWIND_GOES_ON;
-	}
+	if (file->is_made)
+		return find_made(slot, addr);
 	if (!file->key.inode || !find_file(slot))
 		goto unknown;
 	if (file->found.how == UNWIND_NOT_AT_ALL)
@@ -301,8 +300,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	if (file->found.how == UNWIND_BY_TABLE)
 		return find_in_table(slot, file->found.image,
 				     addr - file->start - file->found.bias);
-	slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-	return UNWIND_GOES_ON;
+	return find_made(slot, addr);
 unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
 }
@@ -327,10 +325,8 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_END_NO_TABLE;
 	if (how == UNWIND_PROBED)
 		return UNWIND_END_PROBED;
-	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE) {
-		slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
-		return UNWIND_GOES_ON;
-	}
+	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE)
+		return find_made(slot, addr);
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
 	return find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
 			     addr - bias);

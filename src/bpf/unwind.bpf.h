@@ -49,7 +49,9 @@ static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 
 static __always_inline _Bool is_by_frames(struct unwind_rule rule)
 {
-	return (rule.how & 15) == UNWIND_FRAMES || (rule.how & 15) == UNWIND_MADE_FRAMES;
+	const __u32 kind = rule.how & 15;
+
+	return kind == UNWIND_FRAMES || kind == UNWIND_MADE_FRAMES || kind == UNWIND_MADE_BARE;
 }
 
 /*
@@ -141,8 +143,11 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	}
 	if (end == UNWIND_END_PROBED)
 		walked->n--; /* the trampoline, which nobody called */
-	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window))
+	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window)) {
+		if ((slot->rule.how & 15) == UNWIND_MADE_BARE)
+			walked->mark |= STACK_MARK_UNVERIFIED;
 		end = unwind_by_rule(slot);
+	}
 	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
 }
 

@@ -56,6 +56,8 @@ enum unwind_kind {
 			       execution stood at the "return address" */
 	UNWIND_CLONED,      /* as _IS, but the outermost where rax is 0: behind the system call
 			       of a clone(), the child is on a stack of its own */
+	UNWIND_MADE_BARE,   /* as _IS, of a JIT compiler's function without a frame pointer: see
+			       bpf/made.h */
 };
 
 /* Why a row has no rule. */
@@ -357,6 +359,15 @@ static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_reg
 		       : end;
 }
 
+/* Something called what a compiler made at run time: a stack never ends there. */
+static __always_inline enum unwind_end
+unwind_bare(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+{
+	const enum unwind_end end = unwind_call(regs, rule, read, from);
+
+	return end == UNWIND_END_ROOT ? unwind_end_of_chain(rule) : end;
+}
+
 static __always_inline enum unwind_end
 unwind_cloned(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
@@ -381,6 +392,8 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	case UNWIND_FRAMES:
 	case UNWIND_MADE_FRAMES:
 		return unwind_by_frame_pointer(regs, rule, read, from);
+	case UNWIND_MADE_BARE:
+		return unwind_bare(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
 	case UNWIND_CLONED:

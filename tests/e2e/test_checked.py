@@ -103,3 +103,31 @@ def test_the_chains_are_what_the_programs_say(tmp_path):
     tables = ("-fasynchronous-unwind-tables", "-O2")
     truth, found = chains_of(build(tmp_path, 1, *tables), 50)
     assert found == truth
+
+
+# --- code of JIT compilers ---
+
+
+def made():
+    """{function: (is it marked, frames of code in no file)}"""
+    with Tool([*DWARF, GETPPID, "--", workload_path("made"), "--quiet", N]) as tool:
+        result = tool.wait().ok()
+    found = {}
+    for parts, n in read_folded(result.out):
+        assert n == N and "run" in parts and "__libc_start_main" in parts, result
+        name = parts[parts.index("run") + 1].removeprefix("of_")
+        found[name] = (parts[0] == UNVERIFIED, parts.count("[unknown]"))
+    return found
+
+
+def test_code_of_a_compiler_with_frame_pointers_has_no_mark():
+    """Also where rbp is set behind the room's taking, as by .NET."""
+    found = made()
+    assert {name: found[name] for name in ("framed", "later")} == {"framed": (False, 3), "later": (False, 3)}, found
+
+
+def test_code_of_a_compiler_without_frame_pointers_is_marked():
+    """It was left out: rbp leads from it past its caller. Its set-up says how far the caller's frame is."""
+    found = made()
+    expected = {name: (True, 3) for name in ("pushed", "saved", "aligned")}
+    assert {name: found[name] for name in expected} == expected, found

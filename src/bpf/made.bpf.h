@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/made.bpf.h - the rule for code of a JIT compiler, by the set-up of its function (bpf/made.h).
+ * It is the last one before the address. Rules are kept (rule.bpf.h), so this runs once for each
+ * address of such code.
+ */
+#pragma once
+
+#include "bpf/made.h"
+#include "bpf/maps.bpf.h"
+
+#define MADE_WORDS 512 /* of code before the address */
+
+/* By the set-up at @addr, into slot->rule. Returns 1 if that tells, to stop. */
+static __always_inline long judge_setup(struct scratch_slot *slot, __u64 addr)
+{
+	__u64 before = 0, at = 0, behind = 0;
+	struct unwind_rule rule;
+
+	bpf_probe_read_user(&before, sizeof(before), (void *)(addr - sizeof(before)));
+	bpf_probe_read_user(&at, sizeof(at), (void *)addr);
+	bpf_probe_read_user(&behind, sizeof(behind), (void *)(addr + made_length(at)));
+	rule = made_rule(addr, before, at, behind);
+	if (rule.how == UNWIND_NO_ROW)
+		return 0;
+	slot->rule = rule;
+	return 1;
+}
+
+/* The word @i further down, the one that slot->made_at lies in first. */
+static long setup_callback(__u64 i, struct scratch_slot **of)
+{
+	struct scratch_slot *slot = *of;
+	const __u64 here = (slot->made_at & ~7ULL) - i * 8;
+	const __u32 word = here % CODE_BYTES / 8;
+	__u64 setups;
+
+	if (!i || word == CODE_WORDS - 1) {
+		slot->code[CODE_WORDS] = i ? slot->code[0] : 0;
+		if (bpf_probe_read_user(slot->code, CODE_BYTES,
+					(void *)(here & ~(CODE_BYTES - 1ULL))))
+			return 1;
+	}
+	setups = made_setups(slot->code[word & (CODE_WORDS - 1)],
+			     slot->code[(word & (CODE_WORDS - 1)) + 1]);
+	if (!i)
+		setups &= (1ULL << slot->made_at % 8 * 8) - 1;
+	return setups ? judge_setup(slot, here + code_last(setups)) : 0;
+}
+
+/* The rule of the code at @addr into slot->rule. Before Linux 5.17 it is taken for framed. */
+__noinline int find_made(struct scratch_slot *slot, __u64 addr)
+{
+	if (!slot)
+		return UNWIND_END_NO_MAPPING;
+	slot->rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	slot->made_at = addr;
+	if (config.has_loop)
+		bpf_loop(MADE_WORDS, setup_callback, &slot, 0);
+	return UNWIND_GOES_ON;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/made.h - does code of a JIT compiler keep frame pointers? Pure inline functions for both
+ * sides, as those of bpf/walk.h.
+ *
+ * A function of such code tells by how it sets its frame up. With a frame pointer:
+ *
+ *	mov %rsp, %rbp                                 before the room is taken, or after
+ *	sub $n, %rsp;  lea n(%rsp), %rbp               .NET
+ *
+ * Without one, rbp is an outer function's, and a step by it leaves callers out:
+ *
+ *	push %rbp;  sub $n, %rsp                       Java's C1 and C2
+ *	sub $n, %rsp;  mov %rbp, m(%rsp)               Java's C2
+ *	sub $n, %rsp                                   mono, at an address that is aligned
+ *
+ * These three say how far the caller's frame is, if the function moves rsp no further. The step is
+ * taken so, and the stack is marked.
+ */
+#pragma once
+
+#include "bpf/checked.h"
+
+#define MADE_MOST_ROOM (1 << 20)
+
+/* Where among the bytes of @word, before @next, is an instruction of a set-up? As code_zeros(). */
+static __always_inline __u64 made_setups(__u64 word, __u64 next)
+{
+	const __u64 seconds = code_behind(word, next, 1);
+	const __u64 thirds = code_behind(word, next, 2);
+	const __u64 moves = (code_are(seconds, 0x89) & code_are(thirds, 0xe5)) |
+			    (code_are(seconds, 0x8b) & code_are(thirds, 0xec));
+	const __u64 rooms =
+		(code_are(seconds, 0x83) | code_are(seconds, 0x81)) & code_are(thirds, 0xec);
+
+	return code_are(word, 0x48) & (moves | rooms);
+}
+
+/* mov %rsp, %rbp */
+static __always_inline _Bool made_is_move(__u64 bytes)
+{
+	return (bytes & 0xffffff) == 0xe58948 || (bytes & 0xffffff) == 0xec8b48;
+}
+
+/* How many bytes has the instruction of a set-up that @bytes begin with? */
+static __always_inline __u32 made_length(__u64 bytes)
+{
+	const __u32 length = (bytes >> 8 & 0xff) == 0x81 ? 7 : 4;
+
+	return made_is_move(bytes) ? 3 : length;
+}
+
+/*
+ * Is the room for a value of an expression, by what stores it there? HotSpot's interpreter has
+ * vmovss, vmovsd, movss and movsd of %xmm0.
+ */
+static __always_inline _Bool made_is_value(__u32 behind)
+{
+	return (behind & 0xfffeff) == 0x11fac5 || (behind & 0xfffffe) == 0x110ff2;
+}
+
+/*
+ * Does a function of mono's begin with the instruction between these bytes? Padding stands before,
+ * or a register that calls keep is saved behind: mov %reg, (%rsp) or n(%rsp). (HotSpot's
+ * interpreter makes room for a value in rax and others.)
+ */
+static __always_inline _Bool made_is_first(__u64 before, __u32 behind)
+{
+	const _Bool is_store = (behind & 0xff00fffb) == 0x24008948 && (behind >> 16 & 0x87) == 4 &&
+			       (behind >> 19 & 7) >= 3;
+
+	return is_store || (before >> 32 == 0 && !made_is_value(behind));
+}
+
+static __always_inline struct unwind_rule made_bare(__s64 offset, __s64 bp)
+{
+	return (struct unwind_rule){ .offset = (__s32)offset,
+				     .bp = (__s16)bp,
+				     .how = UNWIND_HOW(UNWIND_MADE_BARE, UNWIND_RSP) };
+}
+
+/*
+ * The rule of a function with the instruction @at at @addr in its set-up, between the bytes @before
+ * and @behind it. UNWIND_NO_ROW: it tells nothing, and a set-up may stand before.
+ */
+static __always_inline struct unwind_rule made_rule(__u64 addr, __u64 before, __u64 at,
+						    __u64 behind)
+{
+	const __u64 room = made_length(at) == 4 ? at >> 24 & 0xff : at >> 24 & 0xffffffff;
+	const __u32 next = (__u32)behind;
+	const __u64 saved = next == 0x246c8948 ? behind >> 32 & 0x7f : behind >> 32;
+
+	if (made_is_move(at) || made_is_move(before >> 40) || next == 0x246c8d48 ||
+	    next == 0x24ac8d48)
+		return UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+	if (room % 8 || room > MADE_MOST_ROOM || (made_length(at) == 4 && room > 0x7f))
+		return (struct unwind_rule){};
+	if (before >> 56 == 0x55 && (before >> 48 & 0xff) != 0x41)
+		return made_bare((__s64)room + 16, -2);
+	if (next == 0x246c8948 || next == 0x24ac8948) /* BPF has no signed division */
+		return made_bare((__s64)room + 8, (__s64)(saved / 8) - (__s64)(room / 8) - 1);
+	if (addr % 16 == 0 && made_is_first(before, next))
+		return made_bare((__s64)room + 8, 0);
+	return (struct unwind_rule){};
+}
