@@ -337,9 +337,9 @@ struct trace_config {
 	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */
 	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
-	__u32 asks_with_care;  /* tracepoints: a hit may raise the next interrupt. See may_ask() */
-	__u32 interrupts_off;  /* hits may come with interrupts off: see 'spare' and 'faulted' */
-	__u32 never;           /* 0 */
+	__u32 asks_with_care; /* tracepoints: a hit may raise the next interrupt. See may_ask() */
+	__u32 anywhere; /* hits may stand where interrupts are off, or a thread has no memory */
+	__u32 never;    /* 0 */
 	__u32 no_recent_rules; /* look up each frame's rule, to measure the gain of recent rules */
 	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */

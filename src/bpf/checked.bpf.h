@@ -24,6 +24,11 @@ static __always_inline long loop_result(int is_over)
 	return is_over != 0;
 }
 
+__noinline int may_be_call(__u64 bytes)
+{
+	return code_may_be_call(bytes);
+}
+
 /* Could word @i above the slot's rsp be a return address? Then slot->is_hidden is set. */
 __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
@@ -35,7 +40,7 @@ __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 		word = slot->word;
 		if (!code_is_address(word, slot->regs.of[UNWIND_RSP]) ||
 		    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(word - 8)) ||
-		    !code_may_be_call(slot->word))
+		    !may_be_call(slot->word))
 			return 0;
 	}
 	slot->is_hidden = 1;
@@ -147,7 +152,7 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 	is_root = !end && slot->rule.how == UNWIND_OUTERMOST;
 	if (bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(*ret - 8)))
 		return false;
-	if (code_may_be_call(slot->word))
+	if (may_be_call(slot->word))
 		return true;
 	is_gap = is_gap && !known_rule(slot, *ret) && slot->rule.how != UNWIND_NO_ROW;
 	slot->word = 0;

@@ -15,7 +15,7 @@ static __always_inline struct faulted_list *faulted_of(__u32 pid)
 {
 	const __u32 i = pid % FAULTED_LISTS;
 
-	if (!config.asks_kernel || !config.interrupts_off)
+	if (!config.asks_kernel || !config.anywhere)
 		return NULL;
 	return bpf_map_lookup_elem(&faulted, &i);
 }

@@ -177,7 +177,7 @@ struct {
 /*
  * Pieces that are there from the beginning. With interrupts off the kernel's allocator gives what
  * it has at hand on the CPU, 32 to 96 elements, and a deep stack has 65 pieces. One entry unless
- * config.interrupts_off.
+ * config.anywhere.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -185,8 +185,7 @@ static void size_array(struct bpf_map *map, uint32_t n)
 /* Maps that are made as a whole have all pieces at hand. */
 static bool wants_spare(const struct object_options *options, const struct features *features)
 {
-	return features->on_demand_maps && options->config.interrupts_off &&
-	       options->max_chunks > 1;
+	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
 }
 
 static void size_maps(struct object *o, const struct object_options *options,

@@ -177,7 +177,7 @@ __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 	if (!slot)
 		return 0;
 	err = store_words(slot, side, i);
-	return err == -ENOMEM && config.interrupts_off ? store_spare(slot, side, i) : err;
+	return err == -ENOMEM && config.anywhere ? store_spare(slot, side, i) : err;
 }
 
 struct storing {
@@ -219,7 +219,7 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 
 	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)) ||
-	    (is_new_kernel && config.interrupts_off && bpf_map_lookup_elem(&spare, &last)))
+	    (is_new_kernel && config.anywhere && bpf_map_lookup_elem(&spare, &last)))
 		return 0;
 	if (!has_room_for(n))
 		return -E2BIG;

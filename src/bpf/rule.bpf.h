@@ -70,6 +70,25 @@ __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 }
 
 /*
+ * The last steps of find_entry(), in the chunk that is left. A function of its own for the
+ * verifier: it would follow the steps for chunks of the first slab, and for those of the others.
+ */
+__noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64 n, __u32 low)
+{
+	struct search s = { .low = first, .n = n };
+
+	if (!chunk)
+		return 0;
+	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS && s.n; step++) {
+		const __u64 middle = s.low + s.n / 2;
+		const __u64 word = chunk->words[middle % CHUNK_ENTRIES / 2];
+
+		search_step(&s, middle, (__u16)(word >> (middle % 2 * 32)), low);
+	}
+	return (int)s.low * 4;
+}
+
+/*
  * Entries from place @first on, @n of them, of which each is of the address in its lower half: the
  * place of the first one that is behind the address @low. One step for each two chunks, and the
  * last ones in the one chunk that is left, which is found once.
@@ -77,7 +96,6 @@ __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 __noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
 	struct search s = { .low = first / 4, .n = n };
-	const struct table_chunk *chunk;
 
 	if (!slot)
 		return 0;
@@ -88,16 +106,7 @@ __noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32
 			break;
 		search_step(&s, middle, (__u16)number_at(slot, (__u32)middle * 4), low);
 	}
-	chunk = find_chunk((__u32)s.low * 4);
-	if (!chunk)
-		return 0;
-	for (__u32 step = 0; step < CHUNK_ENTRY_STEPS && s.n; step++) {
-		const __u64 middle = s.low + s.n / 2;
-		const __u64 word = chunk->words[middle % CHUNK_ENTRIES / 2];
-
-		search_step(&s, middle, (__u16)(word >> (middle % 2 * 32)), low);
-	}
-	return (int)s.low * 4;
+	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }
 
 /* It lies in one chunk, as all that is as large and no larger (tables/memory.c). */
@@ -289,7 +298,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	file->n_asked++;
 	file->is_asked = 1;
 	err = ask_kernel(slot, addr);
-	if (err && (err != -EBUSY || !config.interrupts_off || !find_faulted(slot, addr)))
+	if (err && (err != -EBUSY || !config.anywhere || !find_faulted(slot, addr)))
 		goto unknown;
 	if (file->is_made)
 		return find_made(slot, addr);

@@ -171,7 +171,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
 		count_row(kind, is_new_kernel, turn, slot);
 	}
-	if (is_new_kernel && slot->interrupt_ns)
+	if (is_new_kernel && !is_user_hit(kind) && slot->interrupt_ns)
 		end_in_interrupt(slot);
 	release_scratch(slot);
 	return 0;
@@ -469,6 +469,18 @@ static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 	return is_there ? 0 : number;
 }
 
+/*
+ * @pid's space, under the number @tgid, has a place: see take_place(). A global function: the
+ * verifier looks at it once, not for each of those that share the memory.
+ */
+__noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
+{
+	if (config.anywhere)
+		replace_faulted(pid, start, end);
+	divide_rows(pid, take_place(tgid, start, end));
+	return 0;
+}
+
 #define MOST_SHARERS 3
 
 /*
@@ -492,9 +504,7 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	for (__u32 i = 0; i < MOST_SHARERS; i++) {
 		const __u32 *other;
 
-		if (config.interrupts_off)
-			replace_faulted(pid, start, info.length ? start + info.length : 0);
-		divide_rows(pid, take_place(tgid, start, info.length ? start + info.length : 0));
+		note_place(pid, tgid, start, info.length ? start + info.length : 0);
 		other = bpf_map_lookup_elem(&sharers, &tgid);
 		if (!other || *other == first)
 			break;

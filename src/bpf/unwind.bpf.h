@@ -71,7 +71,7 @@ static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 	/* What cannot be read has not been run. */
 	if (bpf_probe_read_user(&before, sizeof(before),
 				(void *)(slot->regs.pc - sizeof(before))) == 0 &&
-	    code_may_be_call(before))
+	    may_be_call(before))
 		return UNWIND_END_NO_ROW;
 	return UNWIND_END_ROOT;
 }
@@ -310,11 +310,12 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
  * 50b7b6f29de3
  * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
  * At the end of its exit a thread has registers still, and no memory is mapped. The kernel's own
- * walk gives nothing there, either.
+ * walk gives nothing there, either. A system call's events and user places come before that. Each
+ * such read of a task's pointer makes the verifier search all of the kernel's BTF for four names.
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
-	if (config.asks_kernel &&
+	if (config.asks_kernel && config.anywhere &&
 	    !*(const void **)member(bpf_get_current_task_btf(), config.vma.mm))
 		return false;
 	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);

@@ -77,8 +77,11 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 	return err;
 }
 
-/* Is there an event where interrupts may be off? Not if they are system calls, or user code. */
-static bool may_have_interrupts_off(const struct target_list *targets)
+/*
+ * Is there an event where interrupts may be off, or the thread's memory may have gone? Not if they
+ * are system calls, or user code.
+ */
+static bool may_be_anywhere(const struct target_list *targets)
 {
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
@@ -121,11 +124,11 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	setup_following(&setup, &options);
-	options.config.interrupts_off = may_have_interrupts_off(&r->targets);
-	if (options.config.asks_kernel && options.config.interrupts_off)
+	options.config.anywhere = may_be_anywhere(&r->targets);
+	if (options.config.asks_kernel && options.config.anywhere)
 		options.programs |= 1U << PROGRAM_FAULT;
 	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */
-	options.config.interrupts_off |= host_is_preempt_rt();
+	options.config.anywhere |= host_is_preempt_rt();
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	err = load(r, &options, e);
 	if (err)
