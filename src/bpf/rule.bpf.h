@@ -286,6 +286,15 @@ static __always_inline int ask_kernel(struct scratch_slot *slot, __u64 addr)
 	return err;
 }
 
+/* The rule at @addr into slot->rule. All code of a file without tables is a gap between entries. */
+static __always_inline int find_without_table(struct scratch_slot *slot, __u64 addr, __u32 how)
+{
+	if (how == UNWIND_MADE_CODE)
+		return find_made(slot, addr);
+	slot->rule = (struct unwind_rule){};
+	return UNWIND_GOES_ON;
+}
+
 /* As find_rule(), by what the kernel itself has mapped there, or had when that was run first. */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
@@ -309,7 +318,7 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	if (file->found.how == UNWIND_BY_TABLE)
 		return find_in_table(slot, file->found.image,
 				     addr - file->start - file->found.bias);
-	return find_made(slot, addr);
+	return find_without_table(slot, addr, file->found.how);
 unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
 }
@@ -335,7 +344,7 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 	if (how == UNWIND_PROBED)
 		return UNWIND_END_PROBED;
 	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE)
-		return find_made(slot, addr);
+		return find_without_table(slot, addr, how);
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
 	return find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
 			     addr - bias);

@@ -84,7 +84,7 @@ static __always_inline __u64 search_middle_chunk(const struct search *s)
 
 enum unwind_how {
 	UNWIND_BY_TABLE,
-	UNWIND_BY_FRAME_POINTERS, /* a file without unwind tables */
+	UNWIND_BY_FRAME_POINTERS, /* a file without unwind tables: checked steps */
 	UNWIND_MADE_CODE, /* no file, or no ELF file: a JIT compiler's; see UNWIND_MADE_FRAMES */
 	UNWIND_NOT_YET,   /* its table is being made */
 	UNWIND_NOT_AT_ALL,

@@ -131,3 +131,41 @@ def test_code_of_a_compiler_without_frame_pointers_is_marked():
     found = made()
     expected = {name: (True, 3) for name in ("pushed", "saved", "aligned")}
     assert {name: found[name] for name in expected} == expected, found
+
+
+# --- a file without any table ---
+
+BARE_LIBRARY = """
+	.globl outer
+	.text
+inner:	push %rbx
+	mov $110, %eax
+	syscall
+	pop %rbx
+	ret
+outer:	push %rbx
+	call inner
+	pop %rbx
+	ret
+	.section .note.GNU-stack
+"""
+CALLER = """
+void outer(void);
+__attribute__((noinline)) static void caller(void) { outer(); __asm__ volatile(""); }
+int main(int argc, char **argv) { for (int i = 0; i < 20; i++) caller(); return !argv[argc - 1]; }
+"""
+
+
+@pytest.mark.needs("machine")
+def test_a_file_without_tables_is_a_gap(tmp_path):
+    """Its functions keep no frame pointer, and rbp is that of who called them: two are left out."""
+    (tmp_path / "bare.s").write_text(BARE_LIBRARY)
+    (tmp_path / "caller.c").write_text(CALLER)
+    link = ["-shared", "-nostdlib", "-Wl,--no-ld-generated-unwind-info", "-o", "libbare.so", "bare.s"]
+    build_program = ["-O1", "-fno-omit-frame-pointer", "-o", "caller", "caller.c", "./libbare.so"]
+    for arguments in (link, build_program):
+        subprocess.run(["gcc", *arguments], cwd=tmp_path, check=True, timeout=120)
+    with Tool([*DWARF, GETPPID, "--", "./caller"], cwd=tmp_path) as tool:
+        result = tool.wait().ok()
+    ((parts, n),) = read_folded(result.out)
+    assert n == 20 and parts[0] == UNVERIFIED and parts[-1] == "[libbare.so]", result
