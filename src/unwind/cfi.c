@@ -482,6 +482,7 @@ static void cut_assembly(struct reader *r)
 		    !cfi_find_trace_exit(r->im, rest.start, end, &wrong))
 			continue;
 		r->fdes[i].end = wrong.start;
+		rest.end = cfi_find_called(r->im, rest.start, end, wrong.end);
 		rest.start = wrong.end;
 		if (rest.start < rest.end)
 			array_push(r->fdes, r->n_fdes, r->fdes_capacity, rest);

@@ -96,3 +96,9 @@ void cfi_clones_cie(struct cfi_cie *ret);
  */
 bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
 			 struct code_range *ret);
+
+/*
+ * The first function from @from on that the code [@start, @end) itself calls: at @end if there is
+ * none.
+ */
+uint64_t cfi_find_called(const struct image *im, uint64_t start, uint64_t end, uint64_t from);

@@ -31,6 +31,9 @@
  * it. Compiled code leaves to one part of it with an rsp of its own, and more is pushed there:
  *
  *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  ...  mov %rcx, %rsp
+ *
+ * Behind that part are functions that the interpreter calls (vm_floor, vm_mod): a return address
+ * more is on the stack there.
  */
 #include <string.h>
 
@@ -295,4 +298,23 @@ bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
 		last = other;
 	ret->end = ret->start + (last ? (uint64_t)(last - at) + 3 : n);
 	return true;
+}
+
+uint64_t cfi_find_called(const struct image *im, uint64_t start, uint64_t end, uint64_t from)
+{
+	struct image_section text;
+	uint64_t first = end;
+
+	if (!image_section(im, ".text", &text) || start < text.vaddr || end < start ||
+	    end - text.vaddr > text.size)
+		return end;
+	for (uint64_t at = start; at < end;) {
+		const struct instruction i =
+			instruction_at(text.data + (at - text.vaddr), end - at, at);
+
+		if (i.kind == INSTRUCTION_CALL && i.target >= from && i.target < first)
+			first = i.target;
+		at += i.length ? i.length : 1;
+	}
+	return first;
 }

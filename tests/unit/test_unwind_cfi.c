@@ -861,8 +861,12 @@ static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **stat
 		uint8_t text[0x2000] = {};
 		struct error e;
 
+		memset(text, 0x90, sizeof(text));
 		memcpy(text + 0x800, exit, sizeof(exit) - 1);
 		memcpy(text + 0x900, cases[i].back, 3);
+		memcpy(text + 0x20, "\xe8\xdb\x0c\0\0", 5);  /* call of 0xd00 */
+		memcpy(text + 0x30, "\xe8\xcb\x07\0\0", 5);  /* of 0x800, which is before */
+		memcpy(text + 0x9f0, "\xe8\x0b\x03\0\0", 5); /* once more of 0xd00 */
 		put_fde(&s, put_cie(&s, "z", 0), at, cases[i].size, cases[i].program,
 			cases[i].n_program);
 
@@ -876,7 +880,9 @@ static void where_compiled_code_leaves_the_interpreters_row_is_wrong(void **stat
 		expect_offset(&t, at + 0x800, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + 0x902, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + 0x903, 80);
-		expect_offset(&t, at + cases[i].size - 1, 80);
+		expect_offset(&t, at + 0xcff, 80);
+		expect_offset(&t, at + 0xd00, cases[i].is_cut ? 0 : 80);
+		expect_offset(&t, at + cases[i].size - 1, cases[i].is_cut ? 0 : 80);
 		expect_offset(&t, at + cases[i].size, 0);
 	}
 }
