@@ -339,41 +339,51 @@ static __always_inline enum unwind_end unwind_end_of_chain(struct unwind_rule ru
 	return (rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT : UNWIND_END_CHAIN;
 }
 
-static __always_inline enum unwind_end unwind_by_frame_pointer(struct unwind_regs *regs,
-							       struct unwind_rule rule,
-							       unwind_read *read, void *from)
+/* Does the walk end before the step, by the frame's registers? */
+static __always_inline enum unwind_end unwind_end_before(const struct unwind_regs *regs,
+							 struct unwind_rule rule)
 {
-	__u64 bp = regs->of[UNWIND_RBP];
-	__u64 sp = regs->of[UNWIND_RSP];
-	enum unwind_end end;
+	const __u64 bp = regs->of[UNWIND_RBP];
 
-	if (unwind_is_known(regs, UNWIND_RBP) && !bp)
-		return unwind_end_of_chain(rule);
-	if (bp % 8)
-		return UNWIND_END_CHAIN;
-	end = unwind_call(regs, rule, read, from);
-	if (end == UNWIND_END_ROOT)
-		return unwind_end_of_chain(rule);
-	return end == UNWIND_END_UNREADABLE && bp - sp >= UNWIND_LIKELY_STACK_BYTES
-		       ? UNWIND_END_CHAIN
-		       : end;
+	switch (rule.how & 15) {
+	case UNWIND_FRAMES:
+	case UNWIND_MADE_FRAMES:
+		if (unwind_is_known(regs, UNWIND_RBP) && !bp)
+			return unwind_end_of_chain(rule);
+		return bp % 8 ? UNWIND_END_CHAIN : UNWIND_GOES_ON;
+	case UNWIND_CLONED:
+		if (!unwind_is_known(regs, UNWIND_RAX))
+			return UNWIND_END_UNFIT;
+		return regs->of[UNWIND_RAX] ? UNWIND_GOES_ON : UNWIND_END_ROOT;
+	default:
+		return UNWIND_GOES_ON;
+	}
 }
 
-/* Something called what a compiler made at run time: a stack never ends there. */
-static __always_inline enum unwind_end
-unwind_bare(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+/*
+ * What a step that came to @end means for frames without rows. (Something called what a compiler
+ * made at run time: a stack never ends there.) @is_far: rbp was too far from rsp.
+ */
+static __always_inline enum unwind_end unwind_end_behind(struct unwind_rule rule,
+							 enum unwind_end end, _Bool is_far)
 {
-	const enum unwind_end end = unwind_call(regs, rule, read, from);
+	const __u32 kind = rule.how & 15;
+	const _Bool is_by_frames = kind == UNWIND_FRAMES || kind == UNWIND_MADE_FRAMES;
 
-	return end == UNWIND_END_ROOT ? unwind_end_of_chain(rule) : end;
+	if (end == UNWIND_END_ROOT && (is_by_frames || kind == UNWIND_MADE_BARE))
+		return unwind_end_of_chain(rule);
+	return end == UNWIND_END_UNREADABLE && is_by_frames && is_far ? UNWIND_END_CHAIN : end;
 }
 
+/* One place calls unwind_call(): each one more takes the verifier hundreds of steps. */
 static __always_inline enum unwind_end
-unwind_cloned(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
+unwind_to_caller(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
-	if (!unwind_is_known(regs, UNWIND_RAX))
-		return UNWIND_END_UNFIT;
-	return regs->of[UNWIND_RAX] ? unwind_call(regs, rule, read, from) : UNWIND_END_ROOT;
+	const _Bool is_far =
+		regs->of[UNWIND_RBP] - regs->of[UNWIND_RSP] >= UNWIND_LIKELY_STACK_BYTES;
+	const enum unwind_end end = unwind_end_before(regs, rule);
+
+	return end ? end : unwind_end_behind(rule, unwind_call(regs, rule, read, from), is_far);
 }
 
 /*
@@ -389,15 +399,12 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 		return UNWIND_END_NO_ROW;
 	case UNWIND_OUTERMOST:
 		return UNWIND_END_ROOT;
-	case UNWIND_FRAMES:
-	case UNWIND_MADE_FRAMES:
-		return unwind_by_frame_pointer(regs, rule, read, from);
-	case UNWIND_MADE_BARE:
-		return unwind_bare(regs, rule, read, from);
 	case UNWIND_SIGNAL:
 		return unwind_signal(regs, read, from);
+	case UNWIND_FRAMES:
+	case UNWIND_MADE_FRAMES:
+	case UNWIND_MADE_BARE:
 	case UNWIND_CLONED:
-		return unwind_cloned(regs, rule, read, from);
 	case UNWIND_IS:
 	case UNWIND_IS_BY_BP:
 	case UNWIND_AT:
@@ -406,7 +413,7 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	case UNWIND_PLT:
 	case UNWIND_PC_IN:
 	case UNWIND_PUSHED:
-		return unwind_call(regs, rule, read, from);
+		return unwind_to_caller(regs, rule, read, from);
 	default:
 		return UNWIND_END_UNFIT;
 	}
