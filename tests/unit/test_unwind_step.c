@@ -196,7 +196,7 @@ static void why_a_walk_ends(void **state)
 	} rows[] = {
 		{ {}, UNWIND_END_NO_ROW },
 		{ { .how = UNWIND_UNFIT }, UNWIND_END_UNFIT },
-		{ { .how = 15 }, UNWIND_END_UNFIT },
+		{ RULE(UNWIND_MADE_BARE, UNWIND_RSP, 16, 0, 0), UNWIND_END_CHAIN },
 		{ { .how = UNWIND_OUTERMOST }, UNWIND_END_ROOT },
 		{ RULE(UNWIND_IS, UNWIND_RSP, 8 * 61, 0, 0), UNWIND_END_UNREADABLE },
 		{ RULE(UNWIND_IS, UNWIND_RAX, 8, 0, 0), UNWIND_END_UNREADABLE },
