@@ -67,6 +67,7 @@ def test_defect_06_more_than_1024_stacks(workload):
     assert counts(result) == [1] * n
 
 
+@pytest.mark.needs("machine")
 def test_defect_07_store_is_emptied_between_intervals(workload):
     """Twice the stacks of what one generation needs, spread over many intervals."""
     work = workload("distinct", scaled(10_000, least=1000), 6)
@@ -81,6 +82,7 @@ def test_defect_08_no_blank_entries(workload):
     assert all(entry.frames for entry in parse_text(result.ok().out).entries)
 
 
+@pytest.mark.needs("machine")
 def test_defect_09_counts_do_not_drop_when_full(workload):
     n = scaled(25_000, least=12_000)
     work = workload("distinct", n, 2)
@@ -133,6 +135,7 @@ def test_defect_14_and_15_intervals_lose_nothing(workload):
     assert sum(counts(result)) == sum(expected.values())
 
 
+@pytest.mark.needs("machine")
 def test_defect_16_batches_neither_skip_nor_repeat(workload):
     """The kernel hands out rows in batches of 4,096 here, and says where the next one begins."""
     n = 3 * 4096 + 1
@@ -385,6 +388,7 @@ M_START = ["/proc/self/maps", "/proc/self/mounts", "/proc/modules"]
 OTHERS = ["vfs_open", "vfs_readv", "vfs_writev", "vfs_fsync"]
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobes")
 @pytest.mark.parametrize(
     "patterns",

@@ -190,6 +190,7 @@ def test_kernel_functions_of_one_name_that_a_command_calls():
     assert len(text.counts) == len(M_START), text
 
 
+@pytest.mark.needs("newest kernel")
 @pytest.mark.needs("kprobe.multi")
 def test_10000_kernel_functions(workload):
     """Some are called by an interrupt that comes while one is counted: those are lost, and told."""
@@ -340,6 +341,7 @@ def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
 # --- defects of bcc's funccount (the numbers are those of the list of peers' defects) ---
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
 def test_defect_51_10000_functions_are_one_program(tmp_path):
     called = [0] * 3 + [5_000] * 2 + [9_999]

@@ -48,6 +48,7 @@ def test_events_have_the_program_that_was_there(workload):
     assert named == [(f"late_{i}", f"late_{i}") for i in range(N) for _ in range(i + 1)], result
 
 
+@pytest.mark.needs("machine")
 def test_events_of_programs_in_haste_have_no_wrong_name(workload):
     work = workload("programs", N)
     with Tool(["-K", "-f", PRINTK], program=STACKSNOOP) as tool:

@@ -298,6 +298,7 @@ def test_a_number_that_is_used_again(where):
     assert len(found) == 2 * times and sum(found.values()) == 8 * times
 
 
+@pytest.mark.needs("machine")
 def test_numbers_of_the_whole_machine_that_are_used_again():
     """Outside of all name spaces, where the number itself is what the kernel counts lives by."""
     script = SAME_NUMBER.replace("999", "$4")
@@ -427,6 +428,7 @@ def test_a_library_in_the_place_of_another_as_events(workload):
     assert folded_chains(result.out)[0] == expected and len(expected) == 2, result
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("n", [1, 300])
 def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     """The first hit in each is told apart from what was mapped just before and just behind."""

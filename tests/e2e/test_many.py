@@ -77,6 +77,7 @@ def test_60000_functions_are_listed(option, pattern, tmp_path):
     assert lines == [f"{program}:{elf.name(i)}" for i in range(60_000)]
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.needs("uprobe.multi")
 def test_60000_functions_are_counted(tmp_path):
     program = write_program(tmp_path / "many", 60_000, called=[0, 30_000, 59_999])

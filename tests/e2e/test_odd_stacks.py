@@ -276,6 +276,7 @@ def test_libraries_that_take_turns_at_one_place(workload, who):
     assert names == {chain.rsplit(";", 1)[1]: n for chain, n in expected.items()}, (names, result)
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("who", ["self", "child"])
 def test_rows_of_libraries_that_take_turns_are_named_apart(workload, who):
     """Their functions are at the same addresses, so that the stacks are the same but for their names."""
