@@ -87,7 +87,8 @@ static bool may_be_anywhere(const struct target_list *targets)
 		const struct target *t = &targets->targets[i];
 
 		if (t->kind == TARGET_KERNEL_FUNCTION ||
-		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0))
+		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0 &&
+		     strncmp(t->name, "raw_syscalls:", 13) != 0))
 			return true;
 	}
 	return false;
@@ -123,8 +124,8 @@ int probing_load(struct run *r, struct error *e)
 		err = r->tool->set_up(r, &options, e);
 	if (err)
 		return err;
-	setup_following(&setup, &options);
 	options.config.anywhere = may_be_anywhere(&r->targets);
+	setup_following(&setup, &options);
 	if (options.config.asks_kernel && options.config.anywhere)
 		options.programs |= 1U << PROGRAM_FAULT;
 	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */

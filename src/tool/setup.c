@@ -246,13 +246,10 @@ static void set_unwinding(struct object_options *o, const struct setup *setup,
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
-/* Does it matter to programs of kernel events whether they are in an interrupt? */
+/* Does it matter to programs whether a hit stands in an interrupt, and may one? */
 static bool wants_context(const struct object_options *o)
 {
-	const unsigned kernel =
-		1U << PROGRAM_TRACEPOINT | 1U << PROGRAM_KPROBE | 1U << PROGRAM_KPROBE_MULTI;
-
-	return o->programs & kernel && (o->config.mode != MODE_CALLS || o->config.own_tgid);
+	return o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
 }
 
 void setup_following(const struct setup *setup, struct object_options *o)
