@@ -27,14 +27,17 @@ static __always_inline long judge_setup(struct scratch_slot *slot, __u64 addr)
 	return 1;
 }
 
-/* The word @i further down, the one that slot->made_at lies in first. */
-static long setup_callback(__u64 i, struct scratch_slot **of)
+/* The word @i further down, the one that slot->made_at lies in first. A global function: newer
+ * verifiers look at a callback once more for each turn. */
+__noinline int find_setup(struct scratch_slot *slot, __u64 i)
 {
-	struct scratch_slot *slot = *of;
-	const __u64 here = (slot->made_at & ~7ULL) - i * 8;
-	const __u32 word = here % CODE_BYTES / 8;
-	__u64 setups;
+	__u64 here, setups;
+	__u32 word;
 
+	if (!slot)
+		return 1;
+	here = (slot->made_at & ~7ULL) - i * 8;
+	word = here % CODE_BYTES / 8;
 	if (!i || word == CODE_WORDS - 1) {
 		slot->code[CODE_WORDS] = i ? slot->code[0] : 0;
 		if (bpf_probe_read_user(slot->code, CODE_BYTES,
@@ -45,7 +48,12 @@ static long setup_callback(__u64 i, struct scratch_slot **of)
 			     slot->code[(word & (CODE_WORDS - 1)) + 1]);
 	if (!i)
 		setups &= (1ULL << slot->made_at % 8 * 8) - 1;
-	return setups ? judge_setup(slot, here + code_last(setups)) : 0;
+	return setups ? (int)judge_setup(slot, here + code_last(setups)) : 0;
+}
+
+static long setup_callback(__u64 i, struct scratch_slot **of)
+{
+	return find_setup(*of, i) != 0;
 }
 
 /* The rule of the code at @addr into slot->rule. Before Linux 5.17 it is taken for framed. */
