@@ -53,7 +53,10 @@ __noinline int find_setup(struct scratch_slot *slot, __u64 i)
 
 static long setup_callback(__u64 i, struct scratch_slot **of)
 {
-	return find_setup(*of, i) != 0;
+	int is_over = find_setup(*of, i);
+
+	barrier_var(is_over); /* newer compilers know what it can be, verifiers do not */
+	return is_over != 0;
 }
 
 /* The rule of the code at @addr into slot->rule. Before Linux 5.17 it is taken for framed. */
