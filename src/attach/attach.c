@@ -44,21 +44,30 @@ struct attachment {
 	size_t n_refused, refusals_capacity;
 	size_t n_attached;
 	size_t n_unlinked; /* events that run a program, but by no link above */
+	uint64_t missed;   /* hits, at links that are closed */
 	struct definitions *definitions;
 	/* Events of definitions, and links on them: never left to another process (leftover.h). */
 	int *shared;
 	size_t n_shared, shared_capacity;
 };
 
+void attachment_detach(struct attachment *a)
+{
+	a->missed = attachment_missed(a);
+	while (a->n_shared > 0)
+		close(a->shared[--a->n_shared]);
+	definitions_free(a->definitions);
+	a->definitions = NULL;
+	detach_all(a->links, a->n_links, a->events, a->n_events);
+	a->n_links = a->n_events = 0;
+}
+
 void attachment_free(struct attachment *a)
 {
 	if (!a)
 		return;
-	for (size_t i = a->n_shared; i-- > 0;)
-		close(a->shared[i]);
-	definitions_free(a->definitions);
+	attachment_detach(a);
 	free(a->shared);
-	detach_all(a->links, a->n_links, a->events, a->n_events);
 	free(a->links);
 	free(a->events);
 	free(a->refusals);
@@ -447,7 +456,7 @@ const struct refusal *attachment_refused(const struct attachment *a, size_t i)
 
 uint64_t attachment_missed(const struct attachment *a)
 {
-	uint64_t n = 0;
+	uint64_t n = a->missed;
 
 	for (size_t i = 0; i < a->n_links; i++)
 		n += link_missed(a->links[i]);

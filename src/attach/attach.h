@@ -44,12 +44,13 @@ must_check int attach_follower(const struct object *object, const struct feature
 must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
 
 /*
- * Take every probe away and free. Quick however many there are: where the kernel would take
+ * Take every probe away. Quick however many there are: where the kernel would take
  * long for hundreds of single probes (tracepoints, kprobes, uprobes; never the multi links),
  * a process that is left behind ends with the last of them. Until then their programs may
  * run: who wants to count no more tells them so (TURN_OFF) before.
  */
-void attachment_free(struct attachment *a);
+void attachment_detach(struct attachment *a);
+void attachment_free(struct attachment *a); /* and free, NULL too */
 void attachment_freep(struct attachment **a);
 
 size_t attachment_n_attached(const struct attachment *a);

@@ -1,8 +1,11 @@
 """Every option of bcc's stackcount, short and long, and those beyond."""
 
+import fcntl
 import os
 import re
+import select
 import signal
+from pathlib import Path
 
 import pytest
 from text import parse_text
@@ -351,3 +354,26 @@ def test_tool_is_one_file_of_at_most_a_mebibyte_and_a_half(tmp_path):
     stripped = tmp_path / "stackcount"
     subprocess.run(["strip", "-o", stripped, STACKCOUNT], check=True)
     assert stripped.stat().st_size <= 3 << 19  # of which the decoder is 360 KiB
+
+
+def links_of(pid):
+    """The kinds of its BPF links."""
+    texts = [info.read_text() for info in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    return {kind for text in texts for kind in re.findall(r"^link_type:\t(\w+)", text, re.M)}
+
+
+@pytest.mark.needs("uprobe.multi")
+def test_probes_in_user_code_are_gone_before_the_report(workload):
+    """Or it runs into each that is in a library of its own. The report does not fit into the pipe."""
+    work = workload("distinct", 2000, 1)
+    probe = f"{workload_path('distinct')}:hit"
+    with Tool(["-f", "-p", work.pid, probe], reads_later=True) as tool:
+        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        tool.wait_live()
+        assert "uprobe_multi" in links_of(tool.process.pid)
+        work.run()
+        tool.process.send_signal(signal.SIGINT)
+        assert select.select([tool.process.stdout], [], [], PATIENCE_S)[0], "no report"
+        assert "uprobe_multi" not in links_of(tool.process.pid)
+        tool.read_now()
+        assert sum(n for _, n in read_folded(tool.wait().ok().out)) == 2000
