@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -305,6 +306,37 @@ static bool make_room(size_t n_events)
 	return limit.rlim_max >= wanted;
 }
 
+/*
+ * Take every free descriptor below number @n, so that events leave these to the rest of the run.
+ * Returns how many are in @held.
+ */
+static size_t hold_files(int *held, size_t n)
+{
+	size_t n_held = 0;
+	int fd;
+
+	while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && (size_t)fd < n)
+		held[n_held++] = fd;
+	if (fd >= 0)
+		close(fd);
+	return n_held;
+}
+
+static void attach_planned(struct attaching *at)
+{
+	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
+		cleanup(selection_fini) struct selection chosen = {};
+
+		select_planned(at, backend, &chosen);
+		if (backend == BACKEND_KPROBE)
+			select_left_out(at, &chosen);
+		if (backend == BACKEND_UPROBE)
+			select_undefined(at, &chosen);
+		if (chosen.n)
+			backends[backend](at, &chosen);
+	}
+}
+
 /* Sum up what the backends said. */
 static int settle(const struct attaching *at, struct error *e)
 {
@@ -352,18 +384,15 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 	};
 
 	refuse_in_advance(&at);
-	at.has_room = make_room(count_events(&at));
-	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
-		cleanup(selection_fini) struct selection chosen = {};
+	const size_t n_events = count_events(&at);
+	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
 
-		select_planned(&at, backend, &chosen);
-		if (backend == BACKEND_KPROBE)
-			select_left_out(&at, &chosen);
-		if (backend == BACKEND_UPROBE)
-			select_undefined(&at, &chosen);
-		if (chosen.n)
-			backends[backend](&at, &chosen);
-	}
+	at.has_room = make_room(n_events);
+	size_t n_held = n_events > 1 && !at.has_room ? hold_files(held, scope->n_files) : 0;
+
+	attach_planned(&at);
+	while (n_held > 0)
+		close(held[--n_held]);
 
 	int err = settle(&at, e);
 	if (err)

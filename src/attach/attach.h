@@ -16,6 +16,7 @@ struct attach_scope {
 	size_t n_pids;
 	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
 	enum target_by target_by; /* what the programs are loaded with */
+	size_t n_files;           /* descriptors below this number are for the rest of the run */
 };
 
 /*

@@ -118,14 +118,15 @@ static size_t close_events(const int *events, size_t n, uint64_t deadline)
 /* The descriptors that the time did not suffice for. */
 static void close_rest(const int *links, size_t n_links, const int *events, size_t n_events)
 {
-	size_t n = n_links + n_events;
+	const size_t n = n_links + n_events;
+	const size_t n_probes = n_links > n_events ? n_links : n_events;
 	cleanup_free int *rest = xcalloc(n, sizeof(*rest));
 
 	if (n == 0)
 		return;
 	for (size_t i = 0; i < n; i++)
 		rest[i] = i < n_links ? links[i] : events[i - n_links];
-	log_warn("%zu probes are quiet, but the kernel is still taking them away", n_events);
+	log_warn("%zu of the probes are quiet, but the kernel is still taking them away", n_probes);
 	if (leftover_leave(rest, n))
 		return;
 	for (size_t i = 0; i < n; i++)

@@ -129,8 +129,9 @@ int host_possible_cpus(uint32_t *ret, struct error *e)
 	bool has;
 
 	if (!possible_cpus(0, ret, &has))
-		return error_set(e, -EIO, "cannot tell the number of CPUs from %s",
-				 "/sys/devices/system/cpu/possible");
+		return error_set(e, -EIO, "cannot tell the number of CPUs from %s%s",
+				 "/sys/devices/system/cpu/possible",
+				 access("/sys/devices", F_OK) ? ": is /sys mounted?" : "");
 	return 0;
 }
 

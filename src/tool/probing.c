@@ -249,6 +249,7 @@ static int attach_targets(struct run *r, struct error *e)
 		.n_pids = r->opt->pids.n,
 		.tracefs = -1,
 		.target_by = r->target_by,
+		.n_files = run_fewest_files(r->opt) - 2, /* one event's */
 	};
 	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;
 

@@ -385,9 +385,14 @@ static void ask_for_files(void)
 #define FEWEST_FILES 52
 #define FEWEST_FILES_OF_COMMAND 60
 
+unsigned run_fewest_files(const struct options *opt)
+{
+	return opt->command ? FEWEST_FILES_OF_COMMAND : FEWEST_FILES;
+}
+
 static int check_resources(const struct options *opt, struct error *e)
 {
-	const unsigned fewest = opt->command ? FEWEST_FILES_OF_COMMAND : FEWEST_FILES;
+	const unsigned fewest = run_fewest_files(opt);
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= fewest)
