@@ -249,6 +249,21 @@ static void spread(struct derived *d)
 	}
 }
 
+/* How many bytes from @at on nothing was found out about, where they are many at once; 0: not so
+ * many. */
+static uint64_t n_unseen(const struct flow *f, const struct flow_span *s, uint64_t at)
+{
+	const uint8_t *flags = &f->flags[s->first + (at - s->start)];
+	uint64_t word, n = 0;
+
+	for (; s->end - at - n >= sizeof(word); n += sizeof(word)) {
+		memcpy(&word, flags + n, sizeof(word));
+		if (word)
+			break;
+	}
+	return n;
+}
+
 static void judge_all(struct derived *d)
 {
 	struct flow *f = &d->flow;
@@ -260,6 +275,8 @@ static void judge_all(struct derived *d)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
 				judge(d, &f->spans[i], at);
+			else
+				at += n_unseen(f, &f->spans[i], at + 1);
 	spread(d);
 }
 
@@ -320,6 +337,8 @@ static bool find_dead(struct derived *d, const struct flow_span *s)
 	for (uint64_t at = s->start; at < s->end; at++) {
 		const size_t place = s->first + (at - s->start);
 
+		if (!f->flags[place])
+			at += n_unseen(f, s, at + 1);
 		if (!(f->flags[place] & FLOW_CALLED) || !(f->flags[place] & FLOW_VISITED) ||
 		    f->flags[place] & FLOW_DEAD || !flow_group(f, f->owner_of[place])->is_bad ||
 		    flow_instruction(s, at).kind != INSTRUCTION_NOP)
@@ -435,10 +454,14 @@ static int give_span(struct derived *d, const struct flow_span *s, uint64_t to, 
 
 	for (uint64_t at = s->start; at < end && !err; at++) {
 		const uint8_t flags = d->flow.flags[s->first + (at - s->start)];
+		const bool is_seen = flags & FLOW_VISITED;
+
+		if (!is_seen && (flags & FLOW_INSIDE || g->last.kind == CFI_GAP))
+			continue;
+
 		const struct cfi_row row = row_at(d, s, at);
 
-		if (!(flags & FLOW_INSIDE) || flags & FLOW_VISITED)
-			err = give(g, &row);
+		err = give(g, &row);
 	}
 	return err || end == to ? err : give(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
 }
