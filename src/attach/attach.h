@@ -15,7 +15,7 @@ struct attach_scope {
 	const uint32_t *pids; /* user probes are put into these processes only; none: into all */
 	size_t n_pids;
 	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
-	enum target_by target_by; /* what the programs are loaded with */
+	enum target_by target_by; /* as the programs were loaded */
 	size_t n_files;           /* descriptors below this number are for the rest of the run */
 };
 
@@ -45,10 +45,10 @@ must_check int attach_follower(const struct object *object, const struct feature
 must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
 
 /*
- * Take every probe away. Quick however many there are: where the kernel would take
- * long for hundreds of single probes (tracepoints, kprobes, uprobes; never the multi links),
- * a process that is left behind ends with the last of them. Until then their programs may
- * run: who wants to count no more tells them so (TURN_OFF) before.
+ * Remove every probe, within a moment. The kernel takes long for hundreds of single probes
+ * (tracepoints, kprobes, uprobes; never the multi links). A process that is left behind closes
+ * those, and ends with the last. Until then their programs run: switch counting off (TURN_OFF)
+ * before.
  */
 void attachment_detach(struct attachment *a);
 void attachment_free(struct attachment *a); /* and free, NULL too */

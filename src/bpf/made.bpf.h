@@ -27,8 +27,10 @@ static __always_inline long judge_setup(struct scratch_slot *slot, __u64 addr)
 	return 1;
 }
 
-/* The word @i further down, the one that slot->made_at lies in first. A global function: newer
- * verifiers look at a callback once more for each turn. */
+/*
+ * Look at the word that is @i words below the one of slot->made_at. Returns 1 to stop. This is a
+ * global function, since newer verifiers go through a callback once more for each turn.
+ */
 __noinline int find_setup(struct scratch_slot *slot, __u64 i)
 {
 	__u64 here, setups;

@@ -51,8 +51,8 @@ static __always_inline __u32 made_length(__u64 bytes)
 }
 
 /*
- * Is the room for a value of an expression, by what stores it there? HotSpot's interpreter has
- * vmovss, vmovsd, movss and movsd of %xmm0.
+ * Does the instruction @behind the room store a value of an expression there? HotSpot's interpreter
+ * has vmovss, vmovsd, movss and movsd of %xmm0.
  */
 static __always_inline _Bool made_is_value(__u32 behind)
 {
@@ -60,9 +60,9 @@ static __always_inline _Bool made_is_value(__u32 behind)
 }
 
 /*
- * Does a function of mono's begin with the instruction between these bytes? Padding stands before,
- * or a register that calls keep is saved behind: mov %reg, (%rsp) or n(%rsp). (HotSpot's
- * interpreter makes room for a value in rax and others.)
+ * Does a function of mono's begin with the instruction between these bytes? Then padding stands
+ * before it, or the next instruction saves a register that calls keep: mov %reg, (%rsp) or n(%rsp).
+ * HotSpot's interpreter stores values in rax and others there.
  */
 static __always_inline _Bool made_is_first(__u64 before, __u32 behind)
 {

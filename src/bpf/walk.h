@@ -361,8 +361,8 @@ static __always_inline enum unwind_end unwind_end_before(const struct unwind_reg
 }
 
 /*
- * What a step that came to @end means for frames without rows. (Something called what a compiler
- * made at run time: a stack never ends there.) @is_far: rbp was too far from rsp.
+ * A step by a rule for code without rows came to @end: returns what that means. Something called
+ * the code of a JIT compiler, so a stack never ends there. @is_far: rbp was too far from rsp.
  */
 static __always_inline enum unwind_end unwind_end_behind(struct unwind_rule rule,
 							 enum unwind_end end, _Bool is_far)

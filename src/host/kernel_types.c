@@ -33,7 +33,7 @@ struct reader {
 	size_t n_mapped;
 	char *read_strings; /* or these two: to free() */
 	uint8_t *piece;
-	/* Of the types: what is in memory, and what comes behind that in the file. */
+	/* The types that are in memory, and the range of the file that has the rest. */
 	const uint8_t *at, *end;
 	uint64_t next, types_end;
 	const char *strings;
@@ -42,7 +42,7 @@ struct reader {
 	size_t n_members;
 	size_t n_done;
 	bool is_done[MOST_MEMBERS]; /* its structure, or variable, has been seen */
-	bool may_begin[256];        /* first characters of the names that are looked for */
+	bool may_begin[256];        /* first characters of the wanted names */
 	uint32_t *ret;
 };
 
@@ -108,7 +108,7 @@ static const void *take(struct reader *r, size_t bytes)
 	return r->at - bytes;
 }
 
-/* The string at @at if it may be one of the names that are looked for, else NULL. */
+/* The string at @at if it may be one of the wanted names, else NULL. */
 static const char *take_name(const struct reader *r, uint32_t at)
 {
 	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;

@@ -189,23 +189,14 @@ static void tell_own_hits(const struct run *r)
 			  (unsigned long long)n);
 }
 
-static bool has_user_places(const struct target_list *targets)
-{
-	for (size_t i = 0; i < targets->n; i++)
-		if (targets->targets[i].kind == TARGET_USER_FUNCTION ||
-		    targets->targets[i].kind == TARGET_USDT)
-			return true;
-	return false;
-}
-
 /*
- * To take probes away may take the kernel long, so the last report stands before. But probes in
- * user code are taken away first: the report would run into each of them that is in a library of
- * ours, and the machine's programs would do so until it is printed.
+ * The kernel may take long to remove probes, so the last report is printed before. Probes in user
+ * code are removed first: the report would hit each of them that is in a library of ours. The
+ * machine's programs would go on hitting them until it is printed.
  */
 static int finish(struct run *r, struct error *e)
 {
-	if (has_user_places(&r->targets))
+	if (patterns_have_user_places(r->opt))
 		attachment_detach(r->attachment);
 
 	int err = r->tool->report(r, e);

@@ -175,8 +175,8 @@ static void set_context(const uint32_t at[MEMBERS], struct object_options *o)
 }
 
 /*
- * Find the offsets by which programs ask the kernel for a mapping that is not known yet, and, where
- * it @has_context, for a hit's context: that lies at the end of the kernel's BTF.
+ * Find the offsets by which programs ask the kernel for a mapping that is not known yet. Where it
+ * @has_context, find that of a hit's context, too, which lies at the end of the kernel's BTF.
  */
 static void find_members(struct object_options *o, bool has_context, struct vma_offsets *ret)
 {

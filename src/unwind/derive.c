@@ -249,8 +249,7 @@ static void spread(struct derived *d)
 	}
 }
 
-/* How many bytes from @at on nothing was found out about, where they are many at once; 0: not so
- * many. */
+/* How many bytes from @at on have no flags, in whole words: those before may have none, either. */
 static uint64_t n_unseen(const struct flow *f, const struct flow_span *s, uint64_t at)
 {
 	const uint8_t *flags = &f->flags[s->first + (at - s->start)];

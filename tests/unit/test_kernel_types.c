@@ -56,7 +56,7 @@ static void members_are_where_libbpf_finds_them(void **state)
 	btf__free(btf);
 }
 
-/* What cannot be mapped is read by pieces. */
+/* A file that cannot be mapped is read by pieces. */
 static void a_copy_says_the_same(void **state)
 {
 	uint32_t found[ARRAY_SIZE(members)], copied[ARRAY_SIZE(members)];
