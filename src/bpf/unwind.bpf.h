@@ -305,18 +305,27 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 }
 
 /*
+ * Has the thread any memory of its own? The verifier searches all of the kernel's BTF for four
+ * names wherever it comes to such a read. Of a global function it comes to it once.
+ */
+__noinline int has_memory(void)
+{
+	if (!config.asks_kernel)
+		return 0;
+	return *(const void **)member(bpf_get_current_task_btf(), config.vma.mm) != NULL;
+}
+
+/*
  * Kernel threads have no user stack. Threads that the kernel makes for a process (io_uring's,
  * vhost's) have a copy of their maker's registers, with two of them zeroed. Since Linux commit
  * 50b7b6f29de3
  * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
  * At the end of its exit a thread has registers still, and no memory is mapped. The kernel's own
- * walk gives nothing there, either. A system call's events and user places come before that. Each
- * such read of a task's pointer makes the verifier search all of the kernel's BTF for four names.
+ * walk gives nothing there, either. A system call's events and user places come before that.
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
-	if (config.asks_kernel && config.anywhere &&
-	    !*(const void **)member(bpf_get_current_task_btf(), config.vma.mm))
+	if (config.asks_kernel && config.anywhere && !has_memory())
 		return false;
 	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
 }
