@@ -17,7 +17,6 @@
 #include "elf/image.h"
 #include "unwind/compact.h"
 
-#define MAX_TABLE_BYTES (64UL << 20)
 #define PAGE_LAST 0xfffU
 #define MAX_RANGES 64
 
@@ -37,8 +36,7 @@ enum { PAGES, ENTRIES, RULES, PARTS };
 
 struct entry {
 	bool is_vdso;
-	uint64_t dev, inode, size;
-	struct timespec changed;
+	struct file_state file;
 	uint32_t older; /* the next entry of the same hash, or NONE */
 	uint32_t place; /* of its struct unwind_image, for good; 0: none yet */
 	struct part parts[PARTS];
@@ -56,6 +54,7 @@ struct entry {
 struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
+	struct ahead *ahead; /* NULL: nothing was made ahead */
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest;     /* by hash of device and inode */
@@ -81,10 +80,16 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	return t;
 }
 
+void table_set_take_from(struct table_set *t, struct ahead *ahead)
+{
+	t->ahead = ahead;
+}
+
 void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
+	ahead_free(t->ahead);
 	for (size_t i = 0; i < t->n; i++)
 		free(t->entries[i].anchors);
 	for (size_t i = 0; i < t->n; i++)
@@ -103,10 +108,7 @@ static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struc
 	for (; i != NONE; i = t->entries[i].older) {
 		const struct entry *e = &t->entries[i];
 
-		if (e->is_vdso == wanted->is_vdso && e->dev == wanted->dev &&
-		    e->inode == wanted->inode && e->size == wanted->size &&
-		    e->changed.tv_sec == wanted->changed.tv_sec &&
-		    e->changed.tv_nsec == wanted->changed.tv_nsec)
+		if (e->is_vdso == wanted->is_vdso && file_state_is_equal(&e->file, &wanted->file))
 			break;
 	}
 	return i;
@@ -257,18 +259,28 @@ static void tell_refused(struct table_set *t, const char *name, int err, const s
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
+static int read_table(struct table_set *t, struct image *im, const struct entry *entry,
+		      struct unwind_table *ret, struct error *e)
+{
+	if (t->ahead && !entry->is_vdso && ahead_take(t->ahead, &entry->file, ret))
+		return 0;
+
+	int err = unwind_table_make(im, MAX_TABLE_BYTES, ret, e);
+
+	if (err || !image_is_damaged(im))
+		return err;
+	unwind_table_fini(ret);
+	return error_set(e, -ESTALE, "it was cut short meanwhile");
+}
+
 /* Make @entry's table from @im. What is not used yet takes no room from others. */
 static void make_table(struct table_set *t, struct image *im, bool is_used, struct entry *entry,
 		       const char *name)
 {
 	struct unwind_table table;
 	struct error e;
-	int err = unwind_table_make(im, MAX_TABLE_BYTES, &table, &e);
+	int err = read_table(t, im, entry, &table, &e);
 
-	if (!err && image_is_damaged(im)) {
-		unwind_table_fini(&table);
-		err = error_set(&e, -ESTALE, "it was cut short meanwhile");
-	}
 	entry->how = err == -ENOENT ? UNWIND_BY_FRAME_POINTERS : UNWIND_NOT_AT_ALL;
 	if (!err) {
 		err = put_table(t, is_used, &table, entry, &e);
@@ -340,17 +352,17 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 		 uint64_t bias)
 {
 	const struct unwind_file_key key = {
-		.inode = entry->inode,
+		.inode = entry->file.inode,
 		.offset = m->offset,
-		.size = entry->size,
-		.changed = (uint64_t)entry->changed.tv_sec,
-		.changed_ns = (uint32_t)entry->changed.tv_nsec,
-		.dev = FILE_DEV(major(entry->dev), minor(entry->dev)),
+		.size = entry->file.size,
+		.changed = (uint64_t)entry->file.changed.tv_sec,
+		.changed_ns = (uint32_t)entry->file.changed.tv_nsec,
+		.dev = FILE_DEV(major(entry->file.dev), minor(entry->file.dev)),
 	};
 	const struct unwind_file file = { .bias = bias, .image = entry->place, .how = entry->how };
 	struct error e;
 
-	if (entry->inode && object_set_file(t->object, &key, &file, &e))
+	if (entry->file.inode && object_set_file(t->object, &key, &file, &e))
 		log_debug("%s: %s", m->path, e.text);
 }
 
@@ -406,7 +418,7 @@ static bool may_try_again(const struct table_set *t, const struct entry *entry)
 
 static struct entry *get_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
-	uint64_t hash = hash_mix(hash_mix(wanted->dev) ^ wanted->inode);
+	uint64_t hash = hash_mix(hash_mix(wanted->file.dev) ^ wanted->file.inode);
 	uint32_t i = find_entry(t, hash, wanted);
 
 	if (i == NONE) {
@@ -443,10 +455,7 @@ static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry
 		return 0;
 	if (open_file(pid, m, fd) || fstat(*fd, &st) < 0)
 		return -ENOENT;
-	ret->dev = m->dev;
-	ret->inode = m->inode;
-	ret->size = (uint64_t)st.st_size;
-	ret->changed = st.st_mtim;
+	ret->file = (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
 	return 0;
 }
 
@@ -493,14 +502,14 @@ void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev)
 
 	for (size_t i = 0; i < t->n; i++) {
 		const struct entry *entry = &t->entries[i];
-		const struct mapping m = { .dev = entry->dev,
-					   .inode = entry->inode,
+		const struct mapping m = { .dev = entry->file.dev,
+					   .inode = entry->file.inode,
 					   .path = entry->path,
 					   .offset = entry->n_anchors ? entry->anchors[0].offset
 								      : 0 };
 
-		if (entry->inode == inode && may_try_again(t, entry) &&
-		    FILE_DEV(major(entry->dev), minor(entry->dev)) == dev)
+		if (entry->file.inode == inode && may_try_again(t, entry) &&
+		    FILE_DEV(major(entry->file.dev), minor(entry->file.dev)) == dev)
 			table_set_find(t, 0, &m, TABLE_IN_USE, &unused);
 	}
 }

@@ -5,13 +5,19 @@
 
 #include "bpf/tables.h"
 #include "host/mappings.h"
+#include "tables/ahead.h"
 #include "tables/memory.h"
+
+#define MAX_TABLE_BYTES (64UL << 20)
 
 struct table_set;
 
 /* Both are kept; @object is told of what was made. */
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object);
 void table_set_free(struct table_set *t);
+
+/* What was made @ahead is not made again. It is handed over. */
+void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
 /* From time to time, so that it is known what is in use. @now: ns of CLOCK_MONOTONIC. */
 void table_set_turn(struct table_set *t, uint64_t now);

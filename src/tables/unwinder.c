@@ -408,8 +408,8 @@ static void init_condition(pthread_cond_t *condition)
 	(void)pthread_condattr_destroy(&monotonic);
 }
 
-int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **ret,
-		   struct error *e)
+int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahead,
+		   struct unwinder **ret, struct error *e)
 {
 	struct unwinder *u = xcalloc(1, sizeof(*u));
 
@@ -419,6 +419,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **
 	tgid_set_init(&u->may_be_known);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->tables = table_set_new(u->memory, object);
+	table_set_take_from(u->tables, ahead);
 
 	int err = start_thread(u, e);
 

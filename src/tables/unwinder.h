@@ -10,12 +10,16 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "host/mappings.h"
+#include "tables/ahead.h"
 
 struct unwinder;
 
-/* At most @max_bytes of tables. @object is kept. Errors: from starting the thread. */
-must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct unwinder **ret,
-			      struct error *e);
+/*
+ * At most @max_bytes of tables. @object is kept; @ahead is handed over, or NULL. Errors: from
+ * starting the thread.
+ */
+must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahead,
+			      struct unwinder **ret, struct error *e);
 /* What is under way is given up. */
 void unwinder_stop(struct unwinder *u);
 

@@ -104,6 +104,16 @@ static bool has_vectors(const struct target_list *targets)
 	return false;
 }
 
+/* While the verifier looks at the programs: it takes the most of the start. */
+static void make_tables_ahead(struct run *r, const struct object_options *o)
+{
+	struct error e;
+
+	if (o->config.unwind && r->opt->pids.n && !r->ahead &&
+	    ahead_start(r->opt->pids.numbers, r->opt->pids.n, r->opt->unwind_memory, &r->ahead, &e))
+		log_debug("unwind tables are not made ahead: %s", e.text);
+}
+
 int probing_load(struct run *r, struct error *e)
 {
 	struct object_options options;
@@ -131,6 +141,7 @@ int probing_load(struct run *r, struct error *e)
 	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
+	make_tables_ahead(r, &options);
 	err = load(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);

@@ -19,6 +19,7 @@ static void run_fini(struct run *r)
 	waiter_close(&r->waiter);
 	r->tool->close(r);
 	unwinder_stop(r->unwinder);
+	ahead_free(r->ahead);
 	follower_close(r->processes);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
@@ -279,7 +280,7 @@ static int start_unwinder(struct run *r, struct error *e)
 	if (!object_slab(r->object, 0))
 		return 0;
 
-	int err = unwinder_start(r->object, opt->unwind_memory, &r->unwinder, e);
+	int err = unwinder_start(r->object, opt->unwind_memory, TAKE(r->ahead), &r->unwinder, e);
 
 	if (err)
 		return err;

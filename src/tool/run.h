@@ -79,6 +79,7 @@ struct run {
 	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
 	struct notices *notices;
 	struct follower *processes; /* NULL: they are not followed */
+	struct ahead *ahead;        /* tables, until the unwinder has them */
 	struct unwinder *unwinder;  /* NULL: stacks are not walked by tables */
 	uint64_t mapping_until;     /* ns: until then programs are likely to map more */
 	uint64_t ask_again;   /* ns: then, to be told of a hit that cannot be walked; 0: not */

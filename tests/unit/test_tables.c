@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -339,7 +340,7 @@ static struct unwinder *start(struct object *o)
 	struct unwinder *u = NULL;
 	struct error e;
 
-	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, &u, &e), 0);
+	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, NULL, &u, &e), 0);
 	return u;
 }
 
@@ -625,6 +626,76 @@ static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
 	unwind_memory_free(memory);
 }
 
+static struct file_state state_of(const struct mapping *m)
+{
+	struct stat st;
+
+	assert_int_equal(stat(m->path, &st), 0);
+	return (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
+}
+
+static struct ahead *ahead_of_this(uint64_t max_bytes)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	struct ahead *a = NULL;
+	struct error e;
+
+	assert_int_equal(ahead_start(&pid, 1, max_bytes, &a, &e), 0);
+	return a;
+}
+
+static void what_was_made_ahead_is_not_made_again(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o);
+	struct ahead *a = ahead_of_this(UINT64_MAX);
+	struct unwind_table table;
+	struct file_state libc, own;
+	const struct mapping *of_libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	of_libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	libc = state_of(of_libc);
+	own = state_of(mapping_of(&list, (const void *)(uintptr_t)mapping_of));
+	table_set_take_from(t, a);
+	assert_int_equal(how_now(t, of_libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_false(ahead_take(a, &libc, &table));
+	own.changed.tv_nsec ^= 1; /* written over meanwhile */
+	assert_false(ahead_take(a, &own, &table));
+	own.changed.tv_nsec ^= 1;
+	assert_true(ahead_take(a, &own, &table));
+	unwind_table_fini(&table);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+static void what_is_made_ahead_is_bounded(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct ahead *a = ahead_of_this(1);
+	struct unwind_table table = {};
+	unsigned n = 0;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	for (size_t i = 0; i < list.n; i++) {
+		const struct mapping *m = &list.mappings[i];
+
+		if (!m->inode)
+			continue;
+		const struct file_state file = state_of(m);
+
+		n += ahead_take(a, &file, &table);
+		unwind_table_fini(&table);
+	}
+	assert_int_equal(n, 1);
+	ahead_free(a);
+}
+
 static void it_can_be_stopped_with_work_to_do(void **state)
 {
 	struct unwinder *u = start(*state);
@@ -650,6 +721,8 @@ int main(void)
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
+		TEST(what_was_made_ahead_is_not_made_again),
+		TEST(what_is_made_ahead_is_bounded),
 		TEST(it_can_be_stopped_with_work_to_do),
 	};
 
