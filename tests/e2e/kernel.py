@@ -10,9 +10,13 @@ DEVICES = Path("/sys/bus/event_source/devices")
 
 
 @functools.cache
-def _functions():
-    with open("/proc/kallsyms", errors="replace") as lines:
-        return {line.split()[2] for line in lines}
+def _symbols():
+    return Path("/proc/kallsyms").read_bytes()
+
+
+def has_function(name):
+    """Looked for in the text: emulated, a set of 150,000 names takes seconds."""
+    return any(f" {name}{end}".encode() in _symbols() for end in "\t\n")
 
 
 def has_kprobes():
@@ -24,11 +28,11 @@ def has_uprobes():
 
 
 def has_kprobe_multi():
-    return has_kprobes() and "register_fprobe_ips" in _functions()
+    return has_kprobes() and has_function("register_fprobe_ips")
 
 
 def has_uprobe_multi():
-    return "bpf_uprobe_multi_link_attach" in _functions()
+    return has_function("bpf_uprobe_multi_link_attach")
 
 
 def has_no_kprobes():
@@ -92,10 +96,6 @@ def has_modules():
     return Path("/tests/modules/loop.ko").exists()
 
 
-def has_function(name):
-    return name in _functions()
-
-
 def has_undisturbed_maps():
     """Who reads maps is not preempted amid that: until it goes on, the kernel skips that CPU's programs."""
     return "PREEMPT_RT" not in os.uname().version
@@ -109,8 +109,8 @@ def has_mappings_where_interrupts_are_off():
 def has_context():
     """Programs can read the kernel's preempt_count: its address is known, and its type. Those for old
     kernels do not read it."""
-    names = {"__preempt_count", "pcpu_hot"}
-    return version() >= (5, 17) and not names.isdisjoint(_functions()) and Path("/sys/kernel/btf/vmlinux").exists()
+    is_known = has_function("__preempt_count") or has_function("pcpu_hot")
+    return version() >= (5, 17) and is_known and Path("/sys/kernel/btf/vmlinux").exists()
 
 
 def is_guest():
@@ -126,6 +126,18 @@ def is_newest():
     """Here, or in the guest with the newest kernel: what needs kernel functions, or more than this
     machine allows, and no version makes a difference to."""
     return os.environ.get("STACKCOUNT_GUEST", "newest") == "newest"
+
+
+@functools.cache
+def path():
+    """What decides which programs and which backend serve events of user code and tracepoints."""
+    offered = {"uprobes": has_uprobes(), "uprobe.multi": has_uprobe_multi(), "unwinding": has_unwinding()}
+    return ",".join(name for name, has in offered.items() if has)
+
+
+def has_path_of_its_own():
+    """Here, or in a guest whose kernel takes another path than this machine's, which tests/vm/run.py tells."""
+    return is_machine() or path() != os.environ.get("STACKCOUNT_MACHINE_PATH")
 
 
 def version():
@@ -203,6 +215,7 @@ NEEDS = {
     "nested programs": has_nested_programs,
     "machine": is_machine,
     "newest kernel": is_newest,
+    "path of its own": has_path_of_its_own,
     "machine or old programs": lambda: is_machine() or not has_unwinding(),
     "guest": is_guest,
     "locked list": has_locked_list,

@@ -7,7 +7,7 @@ import chains_source
 import pytest
 from tool import GETPPID, Tool, read_folded, workload_path
 
-pytestmark = pytest.mark.needs("unwinding")
+pytestmark = pytest.mark.needs("machine", "unwinding")
 
 DWARF = ("--unwind", "dwarf", "-U", "-f")
 UNVERIFIED = "[unverified: frame pointers]"
@@ -43,12 +43,10 @@ def test_a_step_without_proof_is_marked():
     assert marked == {"run;jump;hit", "run;frameless;hit", "run;behind_endless;hit"}, found
 
 
-@pytest.mark.needs("machine")
 def test_a_fiber_of_boosts_begins_where_nobody_has_called():
     assert unrowed().get("fiber;in_fiber;hit") == "fiber"
 
 
-@pytest.mark.needs("machine")
 def test_what_is_no_frame_pointer_is_not_followed():
     found = unrowed()
     assert found.get("[cut: no row];number;hit") == "[cut: no row]", found
@@ -87,7 +85,6 @@ def build(tmp_path, number, *options):
     return program
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number,option", BUILDS)
 def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     """100,000 in all, of functions with and without frame pointers."""
@@ -97,7 +94,6 @@ def test_no_chain_of_many_is_wrong_without_a_mark(tmp_path, number, option):
     assert option == "-O2" or sum(found.values()) > 100
 
 
-@pytest.mark.needs("machine")
 def test_the_chains_are_what_the_programs_say(tmp_path):
     """By their tables, where they have some."""
     tables = ("-fasynchronous-unwind-tables", "-O2")
@@ -156,7 +152,6 @@ int main(int argc, char **argv) { for (int i = 0; i < 20; i++) caller(); return 
 """
 
 
-@pytest.mark.needs("machine")
 def test_a_file_without_tables_is_a_gap(tmp_path):
     """Its functions keep no frame pointer, and rbp is that of who called them: two are left out."""
     (tmp_path / "bare.s").write_text(BARE_LIBRARY)

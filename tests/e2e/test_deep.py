@@ -197,6 +197,7 @@ def check_each(lines, outer, depth):
     return counts
 
 
+@pytest.mark.needs("path of its own")
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_thousands_of_deep_stacks_each_counted(workload, below, walk):
@@ -227,6 +228,7 @@ def test_deep_stacks_without_end_are_counted_or_lost(workload, below, walk):
     assert sum(counts.values()) + result.lost == n, result.err
 
 
+@pytest.mark.needs("path of its own")
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):

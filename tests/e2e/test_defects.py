@@ -26,7 +26,7 @@ def test_defect_01_cpu_0_can_be_selected(workload):
     assert sum(counts(result)) == 100
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_defect_02_cpu_holds_for_user_functions_and_usdt(workload):
     for program, arguments, probe in (
         ("calls", (100, 0, 0), f"{CALLS}:leaf"),
@@ -51,7 +51,7 @@ def test_defect_04_pid_that_cannot_be_is_refused(pid):
     assert stackcount("-p", pid, GETPPID).status in (1, 2)
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_defect_05_pid_holds_for_children_of_the_traced_process(workload):
     """A uprobe's own PID filter is inherited by fork; the process asked for is one."""
     work = workload("spawn", "fork", 5, 10)
@@ -128,6 +128,7 @@ def test_defect_13_entries_told_apart_by_process_say_which(workload):
     assert {entry.pid for entry in parse_text(result.out).entries} == {work.pid for work in works}
 
 
+@pytest.mark.needs("path of its own")
 def test_defect_14_and_15_intervals_lose_nothing(workload):
     n = scaled(200_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -307,7 +308,7 @@ def test_defect_29_provider_can_be_given(workload):
     assert chains(result.ok()) == ending(expected, "fire_beta"), result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_defect_30_semaphores_need_no_pid(workload):
     work = workload("usdt", 10)
     result, expected = trace(work, "-f", f"u:{workload_path('usdt')}:gated")
@@ -352,7 +353,7 @@ def test_defect_31_library_is_looked_up_where_the_process_sees_it(tmp_path, work
 
 
 THOUSANDS = [
-    pytest.param("c:*", marks=pytest.mark.needs("uprobe.multi"), id="user functions"),
+    pytest.param("c:*", marks=pytest.mark.needs("machine", "uprobe.multi"), id="user functions"),
     pytest.param("s*", marks=pytest.mark.needs("kprobe.multi"), id="kernel functions"),
 ]
 
@@ -369,14 +370,14 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
     assert n_events <= 3 * os.cpu_count() + 1  # those that follow processes
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_defect_33_refused_functions_are_told(workload):
     """pthread_spin_lock begins with a locked instruction, which the kernel does not probe."""
     result = stackcount("--debug", "-D", "0.1", "c:pthread_spin_*").ok()
     assert "pthread_spin_lock" in result.err, result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_defect_33b_every_function_refused_is_an_error_with_the_reason():
     result = stackcount("-D", "0.1", "c:pthread_spin_lock")
     assert result.status == 1 and "pthread_spin_lock" in result.err, result
@@ -585,6 +586,7 @@ def test_defect_50_live_in_milliseconds():
     assert min(times) < 0.25, times
 
 
+@pytest.mark.needs("path of its own")
 def test_defect_50_memory():
     with Tool([GETPPID]) as tool:
         tool.wait_live()

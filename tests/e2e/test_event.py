@@ -11,9 +11,9 @@ import time
 import pytest
 from kernel import MOUNT_READ_ONLY, UNMOUNT, in_tracefs, with_mounts
 from text import parse_text
-from tool import PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
+from tool import IN_GUEST, PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
 
-pytestmark = pytest.mark.needs("uprobe events")
+pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
 CALLS = workload_path("calls")
 LEAVES = [f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]
@@ -139,7 +139,7 @@ def test_a_path_that_no_definition_can_hold(name, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_definition_is_left_and_no_other_is_touched(number, others):
-    with Tool([*MANY, "c:str*"]) as tool:
+    with Tool([*MANY, f"c:{'strn' if IN_GUEST else 'str'}*"]) as tool:
         tool.wait_live(PATIENCE_MANY_S)
         assert of_run(tool) != []
         tool.send(number)

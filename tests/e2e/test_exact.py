@@ -7,6 +7,7 @@ from tool import GETPPID, IN_GUEST, PATIENCE_S, Tool, chains, ending
 from tool import read_folded, scaled, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobes")
+own_path = pytest.mark.needs("path of its own")
 
 
 def total(result):
@@ -57,7 +58,7 @@ def test_tracepoint_without_a_filter(workload):
     assert found == expected, result
 
 
-@pytest.mark.parametrize("program", ["calls", "calls-cet", "calls-pie"])
+@pytest.mark.parametrize("program", ["calls", *(pytest.param(name, marks=own_path) for name in ("calls-cet", "calls-pie"))])
 def test_user_function(workload, program):
     n = scaled(20_000, least=200)
     work = workload(program, n, 2 * n, 0, cpus=[0, 1])

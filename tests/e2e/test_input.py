@@ -210,7 +210,7 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
         refused(result, FAILED, cause, "CAP_SYS_ADMIN")
 
 
-@pytest.mark.needs("uprobe events")
+@pytest.mark.needs("uprobe events", "path of its own")
 def test_an_event_defined_in_tracefs_needs_no_more_than_any_perf_event(sysctl):
     """Unlike a single uprobe, for which Linux 6.16 wants CAP_SYS_ADMIN."""
     sysctl("kernel.perf_event_paranoid", 2)
@@ -230,6 +230,7 @@ def test_strict_perf_events_what_still_works_is_said(sysctl):
         refused(tool.wait(), FAILED, "follow the command", "kernel.perf_event_paranoid")
 
 
+@pytest.mark.needs("path of its own")
 def test_capabilities_that_are_enough_count(workload, sysctl):
     sysctl("kernel.perf_event_paranoid", 2)
     work = workload("syscalls", "getppid", 30, 0)
@@ -240,6 +241,7 @@ def test_capabilities_that_are_enough_count(workload, sysctl):
         assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
 
 
+@pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("event", [GETPPID, "t:syscalls:sys_enter_getp*"])
 def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
     sysctl("kernel.perf_event_paranoid", 2)
@@ -263,6 +265,7 @@ def test_limit_of_locked_memory_is_named():
         refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
 
 
+@pytest.mark.needs("path of its own")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
     with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
         result = tool.wait()
@@ -272,6 +275,7 @@ def test_tracefs_that_is_not_mounted_is_mounted_or_told():
         assert "Tracing 1 functions" in result.out
 
 
+@pytest.mark.needs("path of its own")
 def test_lowered_max_stack(workload, sysctl):
     """The kernel's walk then ends early: cut, and said so; no failure (bcc's map was refused)."""
     sysctl("kernel.perf_event_max_stack", 8)
@@ -467,7 +471,7 @@ def bpf_ids(command):
     return ids
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.needs("path of its own")), signal.SIGKILL])
 def test_nothing_is_left_behind(number):
     import time
 

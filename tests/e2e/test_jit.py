@@ -70,6 +70,7 @@ def test_a_function_of_a_map(jit):
     assert chains(result.ok()) == expected, result
 
 
+@pytest.mark.needs("path of its own")
 @pytest.mark.walk("fp")
 def test_code_in_a_memfd(jit):
     work = jit("m", "=0:made", "@0:30")

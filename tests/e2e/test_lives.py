@@ -130,6 +130,7 @@ def test_a_command_takes_some_descriptors_more(limit):
 # --- many that live a few milliseconds ---
 
 
+@pytest.mark.needs("path of its own")
 def test_a_thousand_short_programs_at_a_tracepoint():
     with Tool(["-U", "-P", GETPPID]) as tool:
         tool.wait_live()
@@ -155,7 +156,7 @@ def test_a_thousand_short_programs_at_their_own_functions():
     }, result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_a_thousand_short_programs_at_malloc():
     """Each allocates at least once for its standard output; all frames with a symbol have a name."""
     with Tool(["-P", "c:malloc"]) as tool:
@@ -183,6 +184,7 @@ def test_a_thousand_short_programs_as_events():
 # --- one process, several programs ---
 
 
+@pytest.mark.needs("machine or old programs")
 def test_programs_that_follow_each_other_in_one_process():
     """Equal addresses are other functions in the next program."""
     with Tool(["-U", "-P", GETPPID]) as tool:
@@ -224,6 +226,7 @@ def test_programs_that_follow_each_other_at_their_functions():
     }, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_a_process_that_was_there_before_execs(workload):
     """What it ran first is known from a look at it, what it runs then from its records."""
     with workload("lives-one", 3, TWO, 5) as work, Tool(["-U", "-P", "-p", work.pid, GETPPID]) as tool:
@@ -237,6 +240,7 @@ def test_a_process_that_was_there_before_execs(workload):
     }, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_a_process_that_was_there_before_hits_and_is_gone(workload):
     with workload("lives-one", 1) as work, Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -285,6 +289,7 @@ done
 """
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("where", ["inside", pytest.param("outside", marks=pytest.mark.needs("machine"))])
 def test_a_number_that_is_used_again(where):
     times = scaled(50, least=10)
@@ -385,6 +390,7 @@ def wait_until_read(tool):
         time.sleep(0.02)
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("where", ["outside", pytest.param("inside", marks=pytest.mark.needs("machine"))])
 def test_a_root_of_its_own(other_program, where):
     """Gone, with its whole file system, when the report is made."""
@@ -417,6 +423,7 @@ LATE, NEXT = workload_path("liblate.so"), workload_path("libnext.so")
 FAR = workload_path("libfar.so")
 
 
+@pytest.mark.needs("machine or old programs")
 def test_a_library_in_the_place_of_another(workload):
     with workload("swap", LATE, NEXT, 100, 0, "self") as work, Tool(["-U", "-f", "-p", work.pid, GETPPID]) as tool:
         tool.wait_live()
@@ -451,6 +458,7 @@ def test_libraries_that_replace_each_other_within_microseconds(workload, n):
     assert chains(result) == expected and len(expected) == 2, result
 
 
+@pytest.mark.needs("machine or old programs")
 def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
     with workload("dl", LATE, 10) as work, Tool(["-U", "-f", GETPPID]) as tool:
         tool.wait_live()
@@ -718,6 +726,7 @@ WALKS = [
 ]
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("program, walk", WALKS)
 @pytest.mark.parametrize("is_late", [False, True], ids=["early", "late"])
 def test_a_process_whose_first_thread_has_ended(workload, program, walk, is_late):

@@ -30,7 +30,7 @@ def test_all_of_libc(workload):
     assert parse_text(result.out).n_functions > 1000
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_part_of_libc_with_one_perf_event_each(workload):
     """
     A part only: each costs the kernel a grace period when it is closed, one after the
@@ -50,7 +50,7 @@ def test_functions_under_a_wildcard_are_each_counted(workload):
     assert found == ending(expected, "leaf", "leaf_bare"), result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 @pytest.mark.parametrize("without", BACKENDS)
 def test_user_backends_count_alike(workload, without):
     work = workload("calls", 300, 200, 100, cpus=[0, 1])
@@ -58,7 +58,7 @@ def test_user_backends_count_alike(workload, without):
     assert chains(result.ok()) == ending(expected, "leaf"), result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 @pytest.mark.parametrize("without", BACKENDS)
 def test_usdt_backends_count_alike(workload, without):
     work = workload("usdt", 300, cpus=[0, 1])

@@ -50,6 +50,7 @@ def check_ways(how, expected):
 machine = pytest.mark.needs("machine")
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", ["nofp", *(pytest.param(how, marks=machine) for how in ("static", "static-pie"))])
 def test_each_way(how):
     """Its root is behind three frames of libc's; of a stack of its own, behind one."""
@@ -157,6 +158,7 @@ MAKERS = ("by_thread", "by_popen", "by_system", "by_spawn", "by_fork")
 MAKING = ("t:syscalls:sys_enter_clone3", "t:syscalls:sys_enter_clone", "t:task:task_newtask", "t:sched:sched_process_fork")
 
 
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("how", ["nofp", pytest.param("static", marks=machine)])
 def test_who_makes_threads_and_processes(how):
     """No entry of glibc's is about its clone() behind the system call: parent and child stand there."""
@@ -182,6 +184,7 @@ def test_a_child_on_a_stack_of_its_own_has_no_caller(how, call):
     assert len(alone) == 1 and alone[0][1] == 4 * 20, result
 
 
+@pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("how", ["dwarf", "fp"])
 def test_threads_of_the_kernels_own_have_no_user_stack(workload, how):
     """io_uring's are of the process, and have a copy of their maker's registers."""
@@ -193,6 +196,7 @@ def test_threads_of_the_kernels_own_have_no_user_stack(workload, how):
         assert found and all(parts[0] == "-" for parts in found), result
 
 
+@pytest.mark.needs("path of its own")
 def test_threads_of_the_kernels_own_are_followed():
     """As those of a command: they are made by it, though not by fork() or its like."""
     with Tool(["-K", "-f", "t:sched:sched_switch", "--", workload_path("uring"), "--quiet", 20]) as tool:

@@ -36,6 +36,7 @@ def test_at_a_function(workload):
     assert check_whole(result) == {chain: n for chain, n in expected.items() if chain.endswith(";leaf")}
 
 
+@pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("total", [1024, *here(5, 127, 128, 1025)])
 @pytest.mark.parametrize("program", [None, *here(STACKSNOOP)], ids=["rows", "events"])
 def test_of_any_depth(workload, below, program, total):

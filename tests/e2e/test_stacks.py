@@ -232,7 +232,7 @@ def test_max_depth_merges_what_it_makes_equal(workload):
     assert sum(counts) == 42 and len(counts) == 1, result
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 @pytest.mark.parametrize("program", ["calls", "calls-cet", "calls-pie"])
 def test_first_frame_is_the_function_and_second_its_caller(workload, program):
     work = workload(program, 100, 100, 100)

@@ -22,6 +22,8 @@ from snoop import (
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, ending, read_folded, scaled, stacksnoop, user_chain
 from tool import workload_path
 
+own_path = pytest.mark.needs("path of its own")
+
 CALLS = workload_path("calls")
 FEW = scaled(2_000, 200)  # fit into every ring; each line of them is read
 
@@ -59,7 +61,7 @@ def test_without_a_filter(workload):
 
 
 @pytest.mark.needs("uprobes")
-@pytest.mark.parametrize("program", ["calls", "calls-cet", "calls-pie"])
+@pytest.mark.parametrize("program", ["calls", *(pytest.param(name, marks=own_path) for name in ("calls-cet", "calls-pie"))])
 def test_user_function(workload, program):
     n = scaled(10_000, least=200)
     work = workload(program, n, 2 * n, 0, cpus=[0, 1])
@@ -240,6 +242,7 @@ def test_time_of_day_follows_when_it_is_set(workload):
 # --- whose it was ---
 
 
+@pytest.mark.needs("path of its own")
 @pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
 def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
     work = workload("spawn", how, 30, 2)

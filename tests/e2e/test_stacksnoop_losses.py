@@ -15,6 +15,8 @@ from test_stacksnoop import now_ns
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, read_folded, scaled, stacksnoop
 from tool import workload_path
 
+own_path = pytest.mark.needs("path of its own")
+
 CALLS = workload_path("calls")
 LEVELS = 18  # of the workload 'distinct'
 
@@ -185,7 +187,7 @@ def test_losses_are_silent_when_there_are_none(workload):
 # --- many stacks, little memory ---
 
 
-@pytest.mark.parametrize("memory", ["1M", "4M", "16M"])
+@pytest.mark.parametrize("memory", ["4M", *(pytest.param(size, marks=own_path) for size in ("1M", "16M"))])
 def test_many_stacks_at_full_speed(workload, memory):
     n_stacks = scaled(60_000, least=2_000)
     work = workload("distinct", n_stacks, 2)
@@ -280,7 +282,7 @@ def test_defect_58_an_event_without_a_stack_is_an_event(workload):
 
 
 @pytest.mark.needs("uprobes", "system call stacks")
-@pytest.mark.parametrize("form,read", [("-s", read_text), ("--json", read_json)])
+@pytest.mark.parametrize("form,read", [pytest.param("-s", read_text, marks=own_path), ("--json", read_json)])
 def test_defect_60_every_kind_of_event_and_both_stacks(workload, form, read):
     patterns = [GETPPID, f"{CALLS}:leaf*", f"u:{workload_path('usdt')}:alpha:*"]
     works = [workload("syscalls", "getppid", 10, 0), workload("calls", 10, 0, 10), workload("usdt", 10)]
@@ -343,6 +345,7 @@ def test_defect_62_what_does_not_exist_is_told_in_a_line(pattern):
     assert re.fullmatch(r"stacksnoop: .*\n", result.err), result
 
 
+@pytest.mark.needs("path of its own")
 def test_defect_63_cpus_take_turns_and_events_stay_in_order(workload):
     """Two processes, one per CPU, each event of one answered by one of the other's."""
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]

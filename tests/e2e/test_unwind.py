@@ -45,7 +45,7 @@ def check_known(result, expected):
 
 
 @needs_unwinding
-@pytest.mark.parametrize("cpus", [[0], [0, 1]])
+@pytest.mark.parametrize("cpus", [pytest.param([0], marks=pytest.mark.needs("path of its own")), [0, 1]])
 def test_a_system_call(workload, cpus):
     n = scaled(200_000)
     work = workload("syscalls-nofp", "getppid", n, n // 2, cpus=cpus)
@@ -53,6 +53,7 @@ def test_a_system_call(workload, cpus):
     assert check_whole(result) == expected
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_a_system_call_when_each_rule_is_looked_up(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
@@ -94,6 +95,7 @@ def test_events(workload):
     assert check_whole(result, n_before=1) == expected  # the command's name
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_through_the_frames_of_signals(workload):
     """Also from another stack, that may lie above the one that was interrupted."""
@@ -104,6 +106,7 @@ def test_through_the_frames_of_signals(workload):
     assert without_return == expected, result
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_as_deep_as_is_kept(workload):
     """Frames are counted from the innermost; where there is no more room it is said."""
@@ -112,6 +115,7 @@ def test_as_deep_as_is_kept(workload):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "run", "branch_a", "hit"], 100)], result
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_with_frame_pointers_it_is_the_same(workload):
     work = workload("syscalls", "getppid", 1000, 500)
@@ -119,6 +123,7 @@ def test_with_frame_pointers_it_is_the_same(workload):
     assert check_whole(result) == expected
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_a_command_from_its_first_instruction_of_its_own():
     command = [workload_path("calls-nofp"), "--quiet", "5", "3", "2"]
@@ -127,6 +132,7 @@ def test_a_command_from_its_first_instruction_of_its_own():
     assert sum(check_whole(result).values()) == 11, result  # leafy, too
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_a_process_that_was_there_before_is_known_within_the_first_second(workload):
     """Without -p all processes are looked at, in the background."""
@@ -183,6 +189,7 @@ def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     assert sum(hits for parts, hits in lines if parts[:1] == ["[cut: no table yet]"]) <= total // 100, lines
 
 
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
     """The tool does not wait for the program's own first instruction for ever."""
@@ -197,6 +204,7 @@ def test_a_constructor_that_waits_holds_no_report_up(tmp_path):
     assert "exited with status 0" in result.err, result
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_constructors_of_libraries():
     """They run before the program's own first instruction, and what they are walked by is there."""

@@ -13,7 +13,7 @@ from tool import (
     workload_path,
 )
 
-pytestmark = pytest.mark.needs("uprobes")
+pytestmark = pytest.mark.needs("uprobes", "path of its own")
 
 VECTOR = workload_path("vector")
 BACKENDS = [[], ["--without", "uprobe.multi"]]

@@ -32,6 +32,9 @@ from fetch import KERNELS, fetch, kernel_dir
 from guest import Guest, check_host, end_all, work_dir
 
 TOP = Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "tests" / "e2e"))
+
+import kernel as machine  # noqa: E402
 BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 
 # Emulation is slow: counts that take a second here are divided for the guests.
@@ -70,6 +73,7 @@ def test_command(kernel, arguments):
     files = SELECTIONS.get(kernel, [""])
     return (
         f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST={kernel}\n"
+        f"export STACKCOUNT_MACHINE_PATH={machine.path()}\n"
         "exec python3 -m pytest -p no:cacheprovider -v --tb=short -o junit_logging=all --junitxml=/out/junit.xml "
         + shlex.join([*(f"tests/e2e/{file}" for file in files), *arguments])
     )
