@@ -232,6 +232,7 @@ NEEDS = {
     "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
     "unwinding": has_unwinding,
+    "new programs": has_unwinding,
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,

@@ -228,7 +228,7 @@ def test_deep_stacks_without_end_are_counted_or_lost(workload, below, walk):
     assert sum(counts.values()) + result.lost == n, result.err
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):

@@ -120,6 +120,7 @@ def test_a_semaphore_is_up_for_a_process_that_is_there_and_for_one_that_comes(wo
     assert hits(result) == 30, result
 
 
+@pytest.mark.needs("new programs")
 def test_a_refused_function_does_not_cost_the_others():
     """pthread_spin_lock begins with a locked instruction, which the kernel does not probe."""
     result = stackcount("--debug", *MANY, "-D", "0.1", "c:pthread_*", timeout_s=PATIENCE_MANY_S).ok()
@@ -137,6 +138,7 @@ def test_a_path_that_no_definition_can_hold(name, tmp_path):
     assert hits(result) == 30, result
 
 
+@pytest.mark.needs("new programs")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_definition_is_left_and_no_other_is_touched(number, others):
     with Tool([*MANY, f"c:{'strn' if IN_GUEST else 'str'}*"]) as tool:
@@ -149,6 +151,7 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
     assert in_tracefs("cat events/others/place/enable").stdout == b"1\n"
 
 
+@pytest.mark.needs("new programs")
 def test_no_definition_is_left_when_nothing_could_be_attached():
     with Tool([*ALWAYS, "c:pthread_spin_lock"]) as tool:
         result = tool.wait()
@@ -156,6 +159,7 @@ def test_no_definition_is_left_when_nothing_could_be_attached():
     wait_until_none_is_of(tool)
 
 
+@pytest.mark.needs("new programs")
 @pytest.mark.parametrize(
     "mounts,backend", [(UNMOUNT, "uprobe.event"), (MOUNT_READ_ONLY, "uprobe")], ids=["not mounted", "read-only"]
 )

@@ -210,7 +210,7 @@ def test_enough_capabilities_work_or_the_sysctl_is_named(held, level, event, mul
         refused(result, FAILED, cause, "CAP_SYS_ADMIN")
 
 
-@pytest.mark.needs("uprobe events", "path of its own")
+@pytest.mark.needs("uprobe events", "path of its own", "new programs")
 def test_an_event_defined_in_tracefs_needs_no_more_than_any_perf_event(sysctl):
     """Unlike a single uprobe, for which Linux 6.16 wants CAP_SYS_ADMIN."""
     sysctl("kernel.perf_event_paranoid", 2)
@@ -241,7 +241,7 @@ def test_capabilities_that_are_enough_count(workload, sysctl):
         assert chains(tool.end().ok()) == {c: n for c, n in expected.items() if n}
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("path of its own", "new programs")
 @pytest.mark.parametrize("event", [GETPPID, "t:syscalls:sys_enter_getp*"])
 def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
     sysctl("kernel.perf_event_paranoid", 2)
@@ -265,7 +265,7 @@ def test_limit_of_locked_memory_is_named():
         refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("path of its own", "new programs")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
     with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
         result = tool.wait()

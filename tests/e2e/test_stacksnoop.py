@@ -242,7 +242,7 @@ def test_time_of_day_follows_when_it_is_set(workload):
 # --- whose it was ---
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("how,comm", [("fork", "spawn"), ("exec", "exe")])
 def test_processes_that_end_right_after_their_event_are_named(workload, how, comm):
     work = workload("spawn", how, 30, 2)

@@ -187,7 +187,7 @@ def test_losses_are_silent_when_there_are_none(workload):
 # --- many stacks, little memory ---
 
 
-@pytest.mark.parametrize("memory", ["4M", *(pytest.param(size, marks=own_path) for size in ("1M", "16M"))])
+@pytest.mark.parametrize("memory", ["4M", *(pytest.param(size, marks=pytest.mark.needs("machine or old programs")) for size in ("1M", "16M"))])
 def test_many_stacks_at_full_speed(workload, memory):
     n_stacks = scaled(60_000, least=2_000)
     work = workload("distinct", n_stacks, 2)
@@ -345,7 +345,7 @@ def test_defect_62_what_does_not_exist_is_told_in_a_line(pattern):
     assert re.fullmatch(r"stacksnoop: .*\n", result.err), result
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine or old programs")
 def test_defect_63_cpus_take_turns_and_events_stay_in_order(workload):
     """Two processes, one per CPU, each event of one answered by one of the other's."""
     works = [workload("syscalls", "getppid", 1, 0, cpus=[cpu]) for cpu in (0, 1, 0, 1, 0, 1)]
