@@ -100,6 +100,8 @@ static void put_addresses(struct bpf_insn *insns, size_t n)
 			put_address(&insns[i], preempt_count_id);
 }
 
+static struct object *loading_aside; /* whose large programs threads load; NULL: libbpf does */
+
 /*
  * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
  * (confidentiality) refuses that, it takes the kernel for one before 5.5 and calls
@@ -111,14 +113,13 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 {
 	struct bpf_insn *insns = (struct bpf_insn *)bpf_program__insns(prog);
 
-	(void)opts;
 	(void)cookie;
 	for (size_t i = 0; i < bpf_program__insn_cnt(prog); i++)
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
 	put_addresses(insns, bpf_program__insn_cnt(prog));
-	return 0;
+	return loading_aside ? object_load_aside(loading_aside, prog, opts) : 0;
 }
 
 static int register_sections(struct error *e)
@@ -292,8 +293,23 @@ static int map_all(struct object *o, const struct trace_config *config, struct e
 	return err;
 }
 
-int object_load(const struct object_options *options, const struct features *features,
-		struct object **ret, struct error *e)
+/* Returns libbpf's result; *@is_aside: it was a program in a thread that the kernel refused. */
+static int load_programs(struct object *o, bool *is_aside)
+{
+	const bool may = *is_aside && object_may_load_aside(o);
+	int err, err_aside;
+
+	loading_aside = may ? o : NULL;
+	err = object_load_level(o);
+	loading_aside = NULL;
+	err_aside = object_wait_for_aside(o);
+	*is_aside = !err && err_aside;
+	return err ? err : err_aside;
+}
+
+/* *@is_aside: may threads load programs? And then, did the kernel refuse one of these? */
+static int load(const struct object_options *options, const struct features *features,
+		bool *is_aside, struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
@@ -301,10 +317,6 @@ int object_load(const struct object_options *options, const struct features *fea
 	first_words.text[0] = '\0';
 	(void)libbpf_set_print(keep_first_words);
 
-	int err = register_sections(e);
-
-	if (err)
-		return err;
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
 		return refuse(errno ? -errno : -EINVAL, e);
@@ -315,7 +327,8 @@ int object_load(const struct object_options *options, const struct features *fea
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
-	err = object_load_level(o);
+	int err = load_programs(o, is_aside);
+
 	if (err)
 		return refuse(err, e);
 	err = map_all(o, &options->config, e);
@@ -325,11 +338,28 @@ int object_load(const struct object_options *options, const struct features *fea
 	return 0;
 }
 
+/* What the kernel refuses in a thread libbpf loads once more, since it has words for the reason. */
+int object_load(const struct object_options *options, const struct features *features,
+		struct object **ret, struct error *e)
+{
+	bool is_aside = true;
+	int err = register_sections(e);
+
+	if (!err)
+		err = load(options, features, &is_aside, ret, e);
+	if (err && is_aside) {
+		is_aside = false;
+		err = load(options, features, &is_aside, ret, e);
+	}
+	return err;
+}
+
 void object_free(struct object *o)
 {
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
+	object_free_aside(o);
 	object_close_level(o);
 	unmap_memory(&o->hot);
 	unmap_memory(&o->rings);
@@ -348,26 +378,24 @@ void object_freep(struct object **o)
 	*o = NULL;
 }
 
-int object_program_fd(const struct object *o, enum program program)
-{
-	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
-}
-
 int object_program_for(const struct object *o, enum program program, uint32_t target)
 {
 	const struct bpf_program *loaded = o->programs[program];
-	size_t n = loaded ? bpf_program__insn_cnt(loaded) : 0;
-	cleanup_free struct bpf_insn *insns = xcalloc(n + 1, sizeof(*insns));
+	size_t n;
 
-	if (!n)
+	if (!loaded)
 		return -ENOENT;
-	memcpy(insns, bpf_program__insns(loaded), n * sizeof(*insns));
+
+	const struct bpf_insn *all = object_program_insns(o, program, &n);
+	cleanup_free struct bpf_insn *insns = xcalloc(n, sizeof(*insns));
+
+	memcpy(insns, all, n * sizeof(*insns));
 	for (size_t i = 0; i < n; i++)
 		if (insns[i].code == (BPF_ALU64 | BPF_MOV | BPF_K) && insns[i].imm == TARGET_NUMBER)
 			insns[i].imm = (int)target;
 
-	int fd = bpf_prog_load(bpf_program__type(loaded), bpf_program__name(loaded), "Dual BSD/GPL",
-			       insns, n, NULL);
+	int fd = bpf_prog_load(bpf_program__type(loaded), bpf_program__name(loaded),
+			       PROGRAM_LICENSE, insns, n, NULL);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -445,12 +473,12 @@ uint64_t object_recursion_misses(const struct object *o)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i <= PROGRAM_USDT_MULTI; i++) {
+	for (int i = 0; i <= LAST_COUNTING_PROGRAM; i++) {
 		struct bpf_prog_info info = {};
 		__u32 size = sizeof(info);
 
 		if (o->programs[i] &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(o->programs[i]), &info, &size))
+		    !bpf_obj_get_info_by_fd(object_program_fd(o, (enum program)i), &info, &size))
 			sum += info.recursion_misses;
 	}
 	return sum;
@@ -465,7 +493,7 @@ void object_describe(const struct object *o)
 		__u32 size = sizeof(info);
 
 		if (!o->programs[i] ||
-		    bpf_obj_get_info_by_fd(bpf_program__fd(o->programs[i]), &info, &size))
+		    bpf_obj_get_info_by_fd(object_program_fd(o, (enum program)i), &info, &size))
 			continue;
 		log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
 			  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),

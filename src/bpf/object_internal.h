@@ -11,6 +11,12 @@
 #include "bpf/tables.h"
 #include "stackcount.skel.h"
 
+#define PROGRAM_LICENSE "Dual BSD/GPL"
+/* The programs of targets come first. They are the large ones. */
+#define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
+
+struct aside; /* a program that is loaded in a thread */
+
 struct mapped {
 	void *at; /* NULL: is not */
 	size_t bytes;
@@ -37,12 +43,26 @@ struct object {
 	struct mapped slabs[MOST_SLABS];
 	uint32_t n_slabs;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
+	struct aside *aside[PROGRAM_N];          /* NULL: libbpf has loaded it */
 	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
 };
 
 /* object_level.c: before anything else, the skeleton being there; and at the end. */
 void object_init_level(struct object *object);
 void object_close_level(struct object *object);
+
+/* object_aside.c. Before loading: would it be faster? */
+bool object_may_load_aside(const struct object *object);
+/* libbpf is about to load @program with @opts: begin it in a thread. Returns libbpf's result. */
+struct bpf_prog_load_opts;
+int object_load_aside(struct object *object, struct bpf_program *program,
+		      struct bpf_prog_load_opts *opts);
+/* When libbpf has loaded the others, or has failed. Returns the kernel's error of any, or 0. */
+int object_wait_for_aside(struct object *object);
+void object_free_aside(struct object *object);
+/* As they were given to the kernel, *@ret_n of them. */
+const struct bpf_insn *object_program_insns(const struct object *object, enum program program,
+					    size_t *ret_n);
 
 /* object_tables.c: before loading, for the maps' sizes are set. */
 void object_make_slab0(const struct object *object);
