@@ -366,30 +366,6 @@ static void add_stubs(struct reader *r)
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 }
 
-/* By address, then .eh_frame first, whose CIEs were read first. */
-static int compare_fdes(const void *left, const void *right)
-{
-	const struct cfi_fde *a = left;
-	const struct cfi_fde *b = right;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->cie != b->cie)
-		return a->cie < b->cie ? -1 : 1;
-	return a->program < b->program ? -1 : a->program > b->program;
-}
-
-/* Linkers leave them sorted but for a few. */
-static void sort_fdes(struct reader *r)
-{
-	for (size_t i = 1; i < r->n_fdes; i++) {
-		if (compare_fdes(&r->fdes[i - 1], &r->fdes[i]) > 0) {
-			qsort(r->fdes, r->n_fdes, sizeof(*r->fdes), compare_fdes);
-			return;
-		}
-	}
-}
-
 /* Code that has no entry gets one, of the last CIE. */
 static void add_place(struct reader *r, const struct cfi_stubs *place)
 {
@@ -435,15 +411,15 @@ static size_t add_places(struct reader *r)
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	for (size_t i = 0; i < n; i++)
 		add_place(r, &places[i]);
-	sort_fdes(r);
+	cfi_sort(r->fdes, r->n_fdes);
 	add_clones(r);
-	sort_fdes(r);
+	cfi_sort(r->fdes, r->n_fdes);
 	if (!cfi_find_signal_return(r->im, r->fdes, r->n_fdes, places))
 		return n;
 	cfi_signal_cie(&common.cie);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	add_place(r, places);
-	sort_fdes(r);
+	cfi_sort(r->fdes, r->n_fdes);
 	return n;
 }
 
@@ -488,7 +464,7 @@ static void cut_assembly(struct reader *r)
 			array_push(r->fdes, r->n_fdes, r->fdes_capacity, rest);
 	}
 	if (r->n_fdes > n)
-		sort_fdes(r);
+		cfi_sort(r->fdes, r->n_fdes);
 }
 
 struct counted {
@@ -586,7 +562,7 @@ int cfi_each_row(struct image *im, cfi_visit *visit, void *context, struct cfi_s
 	if (err)
 		return err;
 	add_stubs(&r);
-	sort_fdes(&r);
+	cfi_sort(r.fdes, r.n_fdes);
 	cut_assembly(&r);
 	ret->n_roots = add_places(&r);
 	r.derived = derive(im, r.fdes, r.n_fdes, &r.code[0], r.n_code);

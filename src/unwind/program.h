@@ -42,6 +42,10 @@ bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size);
 int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, cfi_visit *visit,
 	    void *context);
 
+/* By address, then .eh_frame's first, whose CIEs are read first. Fast if only few are out of order,
+ * as linkers leave them. */
+void cfi_sort(struct cfi_fde *fdes, size_t n);
+
 /* What an expression says, if it is of a form that is known; else CFI_OTHER. */
 struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_address);
 

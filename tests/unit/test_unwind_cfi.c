@@ -17,6 +17,7 @@
 #include "elf/image.h"
 #include "made_elf.h"
 #include "unwind/compact.h"
+#include "unwind/program.h"
 
 #define CODE (MADE_VADDR + 0x1000) /* where the functions are */
 #define N_CODE 0x60000
@@ -958,6 +959,40 @@ static void files_without_cfi_are_refused(void **state)
 	image_close(im);
 }
 
+/* Of as many entries as are moved one by one, one more, and many; equal ones by their CIEs. */
+static void entries_are_sorted_however_many_are_out_of_order(void **state)
+{
+	static const size_t moved[] = { 0, 1, 15, 16, 17, 200 };
+	struct cfi_fde fdes[500];
+
+	(void)state;
+	for (size_t m = 0; m < ARRAY_SIZE(moved); m++) {
+		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++) {
+			const bool is_moved = i >= ARRAY_SIZE(fdes) - moved[m];
+			const size_t number = is_moved ? i * 7919 % 500 : i;
+
+			fdes[i] = (struct cfi_fde){ .start = number,
+						    .end = number + 1,
+						    .cie = is_moved ? 0 : 1 };
+		}
+		cfi_sort(fdes, ARRAY_SIZE(fdes));
+
+		uint64_t sum = 0;
+
+		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++) {
+			assert_int_equal(fdes[i].end, fdes[i].start + 1);
+			sum += fdes[i].start;
+			if (i)
+				assert_true(fdes[i - 1].start < fdes[i].start ||
+					    (fdes[i - 1].start == fdes[i].start &&
+					     fdes[i - 1].cie <= fdes[i].cie));
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(fdes); i++)
+			sum -= i >= ARRAY_SIZE(fdes) - moved[m] ? i * 7919 % 500 : i;
+		assert_int_equal(sum, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -986,6 +1021,7 @@ int main(void)
 		cmocka_unit_test(a_program_begins_at_its_entry_point),
 		cmocka_unit_test(a_program_without_cfi_begins_at_its_entry_point),
 		cmocka_unit_test(files_without_cfi_are_refused),
+		cmocka_unit_test(entries_are_sorted_however_many_are_out_of_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
