@@ -57,7 +57,7 @@ enum lost_reason {
 	LOST_NOT_FOLLOWED,         /* not hits: new tasks of the command that could not be noted */
 	LOST_RING_FULL,            /* no room for a new event */
 	LOST_IN_PAUSE,             /* while stacks were being forgotten */
-	LOST_AT_REST,              /* in interrupts, while the CPU rests: struct cpu_pace */
+	LOST_AT_REST,              /* while the CPU rests: struct cpu_pace */
 	LOST_IN_KERNEL,            /* number of the above */
 	OWN_HITS = LOST_IN_KERNEL, /* not lost: left out, see trace_config.own_tgid */
 	COUNTED_IN_KERNEL,
@@ -236,9 +236,10 @@ static inline __u32 reservations_of(__u32 tgid)
 #define MAX_CPUS 4096
 
 /*
- * The CPU time that hits in hardware interrupts take (MODE_STACKS, MODE_EVENTS). If they take more
- * than half of a window, the next ones are lost for a while. This pause doubles from window to
- * window. Without it a hit could raise an interrupt whose functions are hit in turn, without end.
+ * The CPU time that some hits take (MODE_STACKS, MODE_EVENTS): those in hardware interrupts, and
+ * with trace_config.paces_tasks all hits of kernel events. If they take more than half of a window,
+ * the next ones are lost for a while. This rest doubles from window to window. Without it a hit
+ * could raise an interrupt whose functions are hit in turn, without end.
  */
 struct cpu_pace {
 	__u64 since;   /* begin of the window, ns of CLOCK_MONOTONIC */
@@ -342,10 +343,12 @@ struct trace_config {
 	__u32 never;    /* 0 */
 	__u32 no_recent_rules; /* look up each frame's rule, to measure the gain of recent rules */
 	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
+	__u32 paces_tasks;     /* struct cpu_pace is for hits of tasks, too */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */
 	__u32 nmi_mask;
+	__u32 pad;
 	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
 	struct vma_offsets vma; /* with @unwind: offsets of the kernel's members that we read */
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 56 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 60 + 4 + MAX_CPUS / 8, "abi");

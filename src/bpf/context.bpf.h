@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/context.bpf.h - the context of a hit. Hits of our own process are left out. Hits in
- * hardware interrupts are lost if the CPU does nothing else.
+ * hardware interrupts, or of very many functions, are lost if the CPU does nothing else.
  */
 #pragma once
 
@@ -64,7 +64,7 @@ static __always_inline void judge_pace(struct cpu_pace *p, __u64 now)
 }
 
 /* A global function. Is the CPU at rest? If not, the hit begins now. */
-__noinline int begin_in_interrupt(struct scratch_slot *slot)
+__noinline int begin_paced(struct scratch_slot *slot)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 zero = 0;
@@ -78,11 +78,11 @@ __noinline int begin_in_interrupt(struct scratch_slot *slot)
 		judge_pace(p, now);
 	if (now < p->rest_until)
 		return 1;
-	slot->interrupt_ns = now;
+	slot->paced_ns = now;
 	return 0;
 }
 
-__noinline int end_in_interrupt(struct scratch_slot *slot)
+__noinline int end_paced(struct scratch_slot *slot)
 {
 	const __u64 now = bpf_ktime_get_ns();
 	const __u32 zero = 0;
@@ -90,7 +90,7 @@ __noinline int end_in_interrupt(struct scratch_slot *slot)
 
 	if (!slot || !p)
 		return 0;
-	p->busy_ns += now - slot->interrupt_ns;
+	p->busy_ns += now - slot->paced_ns;
 	return 0;
 }
 
@@ -117,9 +117,9 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind,
 				       bool is_new_kernel)
 {
-	slot->interrupt_ns = 0;
+	slot->paced_ns = 0;
 	if (config.asks_kernel)
 		slot->asking = asking_of(ctx, kind);
-	return is_new_kernel && !is_user_hit(kind) && is_interrupt(config.hardirq_mask) &&
-	       begin_in_interrupt(slot);
+	return is_new_kernel && !is_user_hit(kind) &&
+	       (config.paces_tasks || is_interrupt(config.hardirq_mask)) && begin_paced(slot);
 }

@@ -87,11 +87,11 @@ struct found_file {
 
 struct scratch_slot {
 	__u64 busy;
-	__u64 number;       /* key in 'scratch' */
-	__u64 event;        /* MODE_EVENTS: the number of the one that is being written */
-	__u64 process;      /* MODE_EVENTS: announced last from here */
-	__u64 asking;       /* enum asking */
-	__u64 interrupt_ns; /* when the hit began, if it is one in a hardware interrupt; else 0 */
+	__u64 number;   /* key in 'scratch' */
+	__u64 event;    /* MODE_EVENTS: the number of the one that is being written */
+	__u64 process;  /* MODE_EVENTS: announced last from here */
+	__u64 asking;   /* enum asking */
+	__u64 paced_ns; /* when the hit began, if struct cpu_pace is for it; else 0 */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;

@@ -171,8 +171,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
 		count_row(kind, is_new_kernel, turn, slot);
 	}
-	if (is_new_kernel && !is_user_hit(kind) && slot->interrupt_ns)
-		end_in_interrupt(slot);
+	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
+		end_paced(slot);
 	release_scratch(slot);
 	return 0;
 }

@@ -16,7 +16,7 @@ const char *loss_text(enum loss loss)
 		[LOSS_NOT_FOLLOWED] = "new tasks of the command that could not be followed",
 		[LOSS_RING_FULL] = "came faster than they could be printed",
 		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
-		[LOSS_AT_REST] = "in interrupts that left the CPU no time for anything else",
+		[LOSS_AT_REST] = "while the CPU rested from tracing",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",

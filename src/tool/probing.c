@@ -14,6 +14,12 @@
 #define MANY_EVENTS 100 /* perf events: see attach/detach.c */
 #define CLOSING_MS 50   /* 40 to 120 each */
 
+/*
+ * A hit walks the stack by kernel functions, and so costs more the more of them are traced. With
+ * all of them a system call takes seconds.
+ */
+#define MANY_KERNEL_EVENTS 1000
+
 /* Plan without what the user does not want, and without @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
@@ -94,6 +100,16 @@ static bool may_be_anywhere(const struct target_list *targets)
 	return false;
 }
 
+static size_t n_kernel_events(const struct target_list *targets)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < targets->n; i++)
+		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION ||
+		     targets->targets[i].kind == TARGET_TRACEPOINT;
+	return n;
+}
+
 /* Are there tracepoints in the interrupts themselves that a program can raise (irq_work)? */
 static bool has_vectors(const struct target_list *targets)
 {
@@ -112,6 +128,12 @@ static void make_tables_ahead(struct run *r, const struct object_options *o)
 	if (o->config.unwind && r->opt->pids.n && !r->ahead &&
 	    ahead_start(r->opt->pids.numbers, r->opt->pids.n, r->opt->unwind_memory, &r->ahead, &e))
 		log_debug("unwind tables are not made ahead: %s", e.text);
+}
+
+bool probing_hits_report(const struct run *r)
+{
+	return patterns_have_user_places(r->opt) ||
+	       n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 }
 
 int probing_load(struct run *r, struct error *e)
@@ -140,6 +162,7 @@ int probing_load(struct run *r, struct error *e)
 		options.programs |= 1U << PROGRAM_FAULT;
 	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */
 	options.config.anywhere |= host_is_preempt_rt();
+	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	make_tables_ahead(r, &options);
 	err = load(r, &options, e);

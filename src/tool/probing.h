@@ -1,6 +1,8 @@
 /* tool/probing.h - a run's targets, planned, with programs loaded and attached. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct run;
@@ -13,6 +15,9 @@ void probing_tell_plan(const struct run *r);
 
 /* Load programs and maps. Errors: from the kernel, explained. */
 must_check int probing_load(struct run *r, struct error *e);
+
+/* Would a report hit the probes all the time? */
+bool probing_hits_report(const struct run *r);
 
 /* Attach every target; what is refused is told. Errors: nothing could be attached. */
 must_check int probing_attach(struct run *r, struct error *e);

@@ -191,13 +191,13 @@ static void tell_own_hits(const struct run *r)
 }
 
 /*
- * The kernel may take long to remove probes, so the last report is printed before. Probes in user
- * code are removed first: the report would hit each of them that is in a library of ours. The
- * machine's programs would go on hitting them until it is printed.
+ * The kernel may take long to remove probes, so the last report is printed before, unless the
+ * report itself would hit them all the time. The machine's programs would, too, until it is
+ * printed.
  */
 static int finish(struct run *r, struct error *e)
 {
-	if (patterns_have_user_places(r->opt))
+	if (probing_hits_report(r))
 		attachment_detach(r->attachment);
 
 	int err = r->tool->report(r, e);
