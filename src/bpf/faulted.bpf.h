@@ -44,10 +44,15 @@ static __always_inline void forget_faulted(__u32 pid)
 		forget_list(list);
 }
 
+static __always_inline bool is_in_use(const struct faulted_mapping *m, __u64 life)
+{
+	return *(const volatile __u64 *)&m->life == life;
+}
+
 static __always_inline bool is_noted(const struct faulted_mapping *m, __u64 life, __u64 start,
 				     __u64 end)
 {
-	return *(const volatile __u64 *)&m->life == life && m->start < end && start < m->end;
+	return is_in_use(m, life) && m->start < end && start < m->end;
 }
 
 /* Something else comes to [@start, @end) or, where @end is 0, anywhere. */
@@ -67,30 +72,44 @@ __noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
 	return 0;
 }
 
+/*
+ * What is noted as number @i and has @addr, into slot->file. Returns 0 if that has changed. A
+ * global function: the verifier looks at it once, and not in each turn of a loop.
+ */
+__noinline int take_noted(struct scratch_slot *slot, const struct faulted_list *list, __u32 i,
+			  __u64 life, __u64 addr)
+{
+	const struct faulted_mapping *m;
+	__u64 number;
+
+	if (!slot || !list || i >= MOST_FAULTED)
+		return 0;
+	m = &list->mappings[i];
+	number = *(const volatile __u64 *)&m->number;
+	barrier();
+	if (!is_noted(m, life, addr, addr + 1))
+		return 0;
+	barrier();
+	slot->file.start = m->start;
+	slot->file.key = m->key;
+	barrier();
+	return is_in_use(m, life) && *(const volatile __u64 *)&m->number == number &&
+	       life_of(list) == life && is_of(list, bpf_get_current_pid_tgid() >> 32);
+}
+
 /* What is mapped at @addr, into slot->file. A global function for its loop. */
 __noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
 	const struct faulted_list *list = faulted_of(pid);
-	const struct faulted_mapping *m;
-	__u64 life, number;
+	__u64 life;
 
 	if (!slot || !list || !is_of(list, pid))
 		return 0;
 	life = life_of(list);
-	for (int i = 0; i < MOST_FAULTED; i++) {
-		m = &list->mappings[i];
-		number = *(const volatile __u64 *)&m->number;
-		if (!is_noted(m, life, addr, addr + 1))
-			continue;
-		slot->file.start = m->start;
-		slot->file.key = m->key;
-		barrier();
-		if (*(const volatile __u64 *)&m->life == life &&
-		    *(const volatile __u64 *)&m->number == number && life_of(list) == life &&
-		    is_of(list, pid))
+	for (__u32 i = 0; i < MOST_FAULTED; i++)
+		if (is_in_use(&list->mappings[i], life) && take_noted(slot, list, i, life, addr))
 			return 1;
-	}
 	slot->file.key.inode = 0;
 	return 0;
 }
@@ -121,6 +140,32 @@ static __always_inline void write_faulted(struct faulted_mapping *m, const struc
 }
 
 /*
+ * What is noted as number @i, of @life, is slot->file: returns 1. Or it lies elsewhere, or goes. A
+ * global function as above.
+ */
+__noinline int settle_noted(struct scratch_slot *slot, struct faulted_list *list, __u32 i,
+			    __u64 addr, __u64 life)
+{
+	const struct found_file *file;
+	struct faulted_mapping *m;
+
+	if (!slot || !list || i >= MOST_FAULTED)
+		return 0;
+	file = &slot->file;
+	m = &list->mappings[i];
+	if (!(file->key.inode ? is_noted(m, life, file->start, file->end)
+			      : is_noted(m, life, addr, addr + 1)))
+		return 0;
+	if (m->start == file->start && m->end == file->end && m->key.inode == file->key.inode &&
+	    m->key.dev == file->key.dev && m->key.offset == file->key.offset &&
+	    m->key.size == file->key.size && m->key.changed == file->key.changed &&
+	    m->key.changed_ns == file->key.changed_ns)
+		return 1;
+	*(volatile __u64 *)&m->life = 0;
+	return 0;
+}
+
+/*
  * Of @life, slot->file is mapped, or nothing that is known (inode 0), at @addr and around: nothing
  * else of what is noted. Returns 1 if that is noted already. A global function for its loop.
  */
@@ -128,27 +173,13 @@ __noinline int settle_faulted(struct scratch_slot *slot, __u64 addr, __u64 life)
 {
 	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct faulted_list *list = faulted_of(pid);
-	const struct found_file *file;
-	struct faulted_mapping *m;
 	int is_there = 0;
 
 	if (!slot || !list)
 		return 1;
-	file = &slot->file;
-	for (int i = 0; i < MOST_FAULTED; i++) {
-		m = &list->mappings[i];
-		if (!(file->key.inode ? is_noted(m, life, file->start, file->end)
-				      : is_noted(m, life, addr, addr + 1)))
-			continue;
-		if (m->start == file->start && m->end == file->end &&
-		    m->key.inode == file->key.inode && m->key.dev == file->key.dev &&
-		    m->key.offset == file->key.offset && m->key.size == file->key.size &&
-		    m->key.changed == file->key.changed &&
-		    m->key.changed_ns == file->key.changed_ns)
-			is_there = 1;
-		else
-			*(volatile __u64 *)&m->life = 0;
-	}
+	for (__u32 i = 0; i < MOST_FAULTED; i++)
+		if (is_in_use(&list->mappings[i], life))
+			is_there |= settle_noted(slot, list, i, addr, life);
 	return is_there;
 }
 
