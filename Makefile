@@ -99,7 +99,7 @@ $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o
 $(SKELETON): $(BUILD)/gen/linked.bpf.o
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
 
-$(addprefix $(BUILD)/obj/bpf/,object.o object_level.o object_tables.o): $(SKELETON)
+$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
 # Unit tests: tests/unit/test_X.c with the rooms that it names in its first line
 # ("rooms: spec base"), under ASan and UBSan.
@@ -111,7 +111,7 @@ UNIT_FLAGS := -O1 -g -std=gnu17 $(WARN) -fsanitize=address,undefined -fno-saniti
 $(BUILD)/uobj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
-$(addprefix $(BUILD)/uobj/bpf/,object.o object_level.o object_tables.o): $(SKELETON)
+$(patsubst src/%.c,$(BUILD)/uobj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
 unit_rooms = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
 unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out %.bpf.c src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(wildcard src/$(r)/*.c))))
