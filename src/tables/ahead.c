@@ -14,6 +14,8 @@
 #include "host/mappings.h"
 #include "tables/table_set.h"
 
+#define MOST_AHEAD 1024 /* each is compared with all before: a process may map very many */
+
 struct made {
 	struct file_state file;
 	struct unwind_table table; /* zeroed: there is none, or it was taken */
@@ -78,7 +80,8 @@ static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m)
 
 static bool is_over(const struct ahead *a)
 {
-	return __atomic_load_n(&a->is_over, __ATOMIC_RELAXED) || a->bytes >= a->max_bytes;
+	return __atomic_load_n(&a->is_over, __ATOMIC_RELAXED) || a->bytes >= a->max_bytes ||
+	       a->n >= MOST_AHEAD;
 }
 
 static void *work(void *argument)
