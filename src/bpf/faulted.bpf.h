@@ -73,8 +73,8 @@ __noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
 }
 
 /*
- * What is noted as number @i and has @addr, into slot->file. Returns 0 if that has changed. A
- * global function: the verifier looks at it once, and not in each turn of a loop.
+ * Copy the mapping noted as number @i, if it has @addr, into slot->file. Returns 0 if it has not,
+ * or has changed. A global function: the verifier looks at it once, and not in each turn of a loop.
  */
 __noinline int take_noted(struct scratch_slot *slot, const struct faulted_list *list, __u32 i,
 			  __u64 life, __u64 addr)
@@ -140,8 +140,8 @@ static __always_inline void write_faulted(struct faulted_mapping *m, const struc
 }
 
 /*
- * What is noted as number @i, of @life, is slot->file: returns 1. Or it lies elsewhere, or goes. A
- * global function as above.
+ * Returns 1 if the mapping noted as number @i, of @life, is slot->file. If it is another one and
+ * overlaps, forget it. A global function as above.
  */
 __noinline int settle_noted(struct scratch_slot *slot, struct faulted_list *list, __u32 i,
 			    __u64 addr, __u64 life)

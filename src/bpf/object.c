@@ -100,7 +100,7 @@ static void put_addresses(struct bpf_insn *insns, size_t n)
 			put_address(&insns[i], preempt_count_id);
 }
 
-static struct object *loading_aside; /* whose large programs threads load; NULL: libbpf does */
+static struct object *loading_aside; /* threads load its large programs; NULL: libbpf does */
 
 /*
  * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
@@ -338,7 +338,7 @@ static int load(const struct object_options *options, const struct features *fea
 	return 0;
 }
 
-/* What the kernel refuses in a thread libbpf loads once more, since it has words for the reason. */
+/* If the kernel refuses a program in a thread, libbpf loads all once more: it says why. */
 int object_load(const struct object_options *options, const struct features *features,
 		struct object **ret, struct error *e)
 {

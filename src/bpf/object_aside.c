@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The largest programs are loaded in threads of their own, while libbpf loads the others: the
- * verifier's time is most of the start. libbpf hands over a program with all that belongs to it
- * before it loads it, and loads two instructions in its place.
+ * bpf/object_aside.c - load the largest programs in threads, while libbpf loads the others: the
+ * verifier takes most of the start. libbpf calls us before it loads a program. We take it with its
+ * options, and libbpf loads two instructions in its place.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

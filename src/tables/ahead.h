@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables/ahead.h - unwind tables of what processes have mapped, made while the BPF programs are
- * being loaded: in a thread of its own, that has nothing to do with the kernel's maps.
+ * tables/ahead.h - a thread that makes the unwind tables of processes while the BPF programs are
+ * being loaded. It does not touch the kernel's maps.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "unwind/compact.h"
 
-/* The state of a file: what is written over is another one. */
+/* Identifies a file and its contents: after a write it is another one. */
 struct file_state {
 	uint64_t dev, inode, size;
 	struct timespec changed;
@@ -24,8 +24,8 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 struct ahead;
 
 /*
- * Begin with the files of the @n processes at @pids, up to @max_bytes of tables. What cannot be
- * made is left out. Errors: from starting the thread.
+ * Begin with the files of the @n processes at @pids, up to @max_bytes of tables. Files without a
+ * table are left out. Errors: from starting the thread.
  */
 must_check int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, struct ahead **ret,
 			   struct error *e);
@@ -33,5 +33,5 @@ must_check int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, s
 /* The table of @file, handed over, once the thread has ended. False: it was not made. */
 bool ahead_take(struct ahead *a, const struct file_state *file, struct unwind_table *ret);
 
-/* What is under way is given up, and what was not taken is freed. */
+/* End the thread, and free the tables that were not taken. */
 void ahead_free(struct ahead *a);

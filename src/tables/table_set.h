@@ -16,7 +16,7 @@ struct table_set;
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object);
 void table_set_free(struct table_set *t);
 
-/* What was made @ahead is not made again. It is handed over. */
+/* Take tables from @ahead, which is handed over, before making them. */
 void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
 /* From time to time, so that it is known what is in use. @now: ns of CLOCK_MONOTONIC. */
