@@ -22,7 +22,7 @@ struct aside {
 	struct bpf_insn *insns;
 	size_t n;
 	struct bpf_prog_load_opts opts;
-	void *func_info, *line_info;
+	void *func_info;
 	pthread_t thread;
 	bool is_running;
 	int fd; /* or a negative error */
@@ -46,17 +46,19 @@ static void *copy(const void *from, size_t bytes)
 	return from ? memcpy(xmalloc(bytes), from, bytes) : NULL;
 }
 
-/* libbpf's options may be those of a newer one, with more behind what is known here. */
+/*
+ * libbpf's options may be those of a newer one, with more behind what is known here. Lines serve
+ * the verifier's log alone, which nobody reads here. The kernel moves them all at each patch.
+ */
 static void copy_options(struct aside *a, const struct bpf_prog_load_opts *opts)
 {
 	memcpy(&a->opts, opts, opts->sz < sizeof(a->opts) ? opts->sz : sizeof(a->opts));
 	a->opts.sz = sizeof(a->opts);
 	a->func_info =
 		copy(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
-	a->line_info =
-		copy(opts->line_info, (size_t)opts->line_info_cnt * opts->line_info_rec_size);
 	a->opts.func_info = a->func_info;
-	a->opts.line_info = a->line_info;
+	a->opts.line_info = NULL;
+	a->opts.line_info_cnt = 0;
 }
 
 static void *load(void *argument)
@@ -98,7 +100,6 @@ static void aside_free(struct aside *a)
 	cleanup_close_fd(&a->fd);
 	free(a->insns);
 	free(a->func_info);
-	free(a->line_info);
 	free(a);
 }
 
