@@ -6,9 +6,7 @@
 #include "attach/warm.h"
 
 #include <linux/perf_event.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -17,6 +15,7 @@
 
 #include "attach/link.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 
 /*
  * To take it away takes the kernel long, and holds up who attaches to tracepoints, or reads their
@@ -47,16 +46,11 @@ static void *put_and_take(void *argument)
 void warm_uprobes(uint32_t pmu)
 {
 	pthread_t thread;
-	sigset_t all, before;
 
 	is_warming = sem_init(&is_warm, 0, 0) == 0;
-	/* Signals are for the thread that waits for them. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number handed over */
-	if (pthread_create(&thread, NULL, put_and_take, (void *)(uintptr_t)pmu) == 0)
+	if (thread_start(&thread, put_and_take, (void *)(uintptr_t)pmu) == 0)
 		(void)pthread_detach(thread);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 void warm_end(void)

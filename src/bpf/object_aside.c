@@ -6,14 +6,13 @@
  */
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "bpf/instructions.h"
 #include "bpf/object_internal.h"
 
@@ -72,17 +71,6 @@ static void *load(void *argument)
 	return NULL;
 }
 
-static bool start(struct aside *a)
-{
-	sigset_t all, before;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	a->is_running = pthread_create(&a->thread, NULL, load, a) == 0;
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return a->is_running;
-}
-
 static struct aside **place_of(struct object *o, const struct bpf_program *program)
 {
 	for (int i = 0; i < PROGRAM_N; i++)
@@ -118,7 +106,8 @@ int object_load_aside(struct object *o, struct bpf_program *program,
 	a->insns = copy(bpf_program__insns(program), a->n * sizeof(*a->insns));
 	a->fd = -1;
 	copy_options(a, opts);
-	if (!start(a)) {
+	a->is_running = thread_start(&a->thread, load, a) == 0;
+	if (!a->is_running) {
 		aside_free(a);
 		*place = NULL;
 		return 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "tables/ahead.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "elf/image.h"
 #include "host/mappings.h"
 #include "tables/table_set.h"
@@ -102,17 +101,10 @@ static void *work(void *argument)
 
 static int start_thread(struct ahead *a, struct error *e)
 {
-	sigset_t all, before;
+	const int err = thread_start(&a->thread, work, a);
 
-	(void)sigfillset(&all);
-	(void)sigdelset(&all, SIGBUS); /* elf/guard.h */
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-
-	const int err = pthread_create(&a->thread, NULL, work, a);
-
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	a->is_running = !err;
-	return err ? error_set(e, -err, "start a thread for unwind tables") : 0;
+	return err ? error_set(e, err, "start a thread for unwind tables") : 0;
 }
 
 int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, struct ahead **ret,

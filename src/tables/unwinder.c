@@ -1,8 +1,6 @@
 #include "tables/unwinder.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/pace.h"
+#include "base/thread.h"
 #include "bpf/tables.h"
 #include "tables/known.h"
 #include "tables/table_set.h"
@@ -366,18 +365,11 @@ static void *work(void *argument)
 
 static int start_thread(struct unwinder *u, struct error *e)
 {
-	sigset_t all, before;
+	const int err = thread_start(&u->thread, work, u);
 
-	(void)sigfillset(&all);
-	(void)sigdelset(&all, SIGBUS); /* elf/guard.h */
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-
-	int err = pthread_create(&u->thread, NULL, work, u);
-
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!err)
 		(void)pthread_setname_np(u->thread, "unwind tables");
-	return err ? error_set(e, -err, "start a thread for unwind tables") : 0;
+	return err ? error_set(e, err, "start a thread for unwind tables") : 0;
 }
 
 static void unwinder_free(struct unwinder *u)
