@@ -143,7 +143,9 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	}
 	if (end == UNWIND_END_PROBED)
 		walked->n--; /* the trampoline, which nobody called */
-	if (!end && !unwind_quickly(&slot->regs, slot->rule, &slot->window)) {
+	if (!end && unwind_quickly(&slot->regs, slot->rule, &slot->window))
+		return put_caller(slot, 0); /* without the questions below: most frames */
+	if (!end) {
 		if ((slot->rule.how & 15) == UNWIND_MADE_BARE)
 			walked->mark |= STACK_MARK_UNVERIFIED;
 		end = unwind_by_rule(slot);
