@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import kernel
@@ -50,18 +50,32 @@ REPEAT = 'n=$1; shift; while [ $n -gt 0 ]; do n=$((n - 1)); "$@"; done'
 
 
 # No two of them have one inode's number.
-COPIES = 'for i in $(seq "$3"); do cp "$1" "$2/p$i"; done; for i in $(seq "$3"); do "$2/p$i" 3; rm "$2/p$i"; done'
+COPIES = 'for i in $(seq "$3"); do cp "$1" "$2/p$i"; done; for i in $(seq "$3"); do "$2/p$i" 3; done'
 
 
 def few_files(limit):
     return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
 
+def has_open(pid, path):
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if os.readlink(link) == str(path):
+                return True
+    return False
+
+
 def trace_copies(program, folder, limit, n):
-    """Each is a file of its own, and gone when names are asked for."""
+    """Each is a file of its own, and gone when names are asked for: once the tool has opened the last."""
     with Tool(["-U", "-f", GETPPID], preexec_fn=few_files(limit)) as tool:
         tool.wait_live()
         run_shell(COPIES, program, folder, n)
+        deadline = time.monotonic() + PATIENCE_S
+        while not has_open(tool.process.pid, folder / f"p{n}"):
+            assert time.monotonic() < deadline, tool.so_far()
+            time.sleep(0.02)
+        for i in range(n):
+            (folder / f"p{i + 1}").unlink()
         result = tool.end().ok()
     told = re.findall(r"only (\d+) files are kept open (.*)", result.err)
     return chains(result).get("main;one_run;one_hit", 0), told
