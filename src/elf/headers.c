@@ -212,6 +212,9 @@ const struct section *section_named(const struct image *im, const char *name)
 	return NULL;
 }
 
+/* A file with holes may be of any size, and cost nothing. */
+#define MOST_SECTION_BYTES (512UL << 20)
+
 struct slice section_bytes(const struct image *im, const struct section *section)
 {
 	struct slice none = {};
@@ -220,6 +223,12 @@ struct slice section_bytes(const struct image *im, const struct section *section
 	    (section->flags & SHF_COMPRESSED) || section->offset > im->size ||
 	    section->size > im->size - section->offset)
 		return none;
+	if (section->size > MOST_SECTION_BYTES) {
+		log_warn_once("%s: %s is not read: more than %u MiB", im->name,
+			      section->name ? section->name : "the table of section names",
+			      (unsigned)(MOST_SECTION_BYTES >> 20));
+		return none;
+	}
 	return (struct slice){ im->data + section->offset, section->size };
 }
 

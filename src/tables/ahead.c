@@ -46,13 +46,14 @@ static struct made *find(const struct ahead *a, const struct file_state *file)
 }
 
 /* A zeroed table: none. Of a file that is cut short meanwhile zeros are read (elf/guard.h). */
-static struct unwind_table make(int fd)
+static struct unwind_table make(int fd, const char *path)
 {
+	const char *slash = strrchr(path, '/');
 	struct unwind_table table = {};
 	struct image *im = NULL;
 	struct error e;
 
-	if (image_open_fd(fd, "", &im, &e))
+	if (image_open_fd(fd, slash ? slash + 1 : path, &im, &e))
 		return table;
 	if (unwind_table_make(im, MAX_TABLE_BYTES, &table, &e) == 0 && image_is_damaged(im))
 		unwind_table_fini(&table);
@@ -72,7 +73,7 @@ static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m)
 	made.file = (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
 	if (find(a, &made.file))
 		return;
-	made.table = make(fd);
+	made.table = make(fd, m->path);
 	a->bytes += unwind_table_bytes(&made.table);
 	array_push(a->made, a->n, a->capacity, made);
 }
@@ -104,7 +105,7 @@ static int start_thread(struct ahead *a, struct error *e)
 	const int err = thread_start(&a->thread, work, a);
 
 	a->is_running = !err;
-	return err ? error_set(e, err, "start a thread for unwind tables") : 0;
+	return err ? error_set(e, err, "start a thread for unwind tables: %s", strerror(-err)) : 0;
 }
 
 int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, struct ahead **ret,

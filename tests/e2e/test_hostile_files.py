@@ -1,10 +1,12 @@
 """Files that are made so as to hold up who reads them."""
 
 import array
+import os
+import shutil
 import struct
 
 import pytest
-from tool import stackcount
+from tool import GETPPID, Tool, stackcount, workload_path
 
 
 def put(f, at, data):
@@ -50,3 +52,25 @@ def test_functions_of_go_that_share_their_steps_take_no_time(tmp_path):
     go_file(path, 200000, 1 << 17)
     result = stackcount("-l", f"{path}:shared")
     assert result.status == 1 and "no function of " in result.err, result
+
+
+def widen_section(path, name, size):
+    """Have a section of a 64-bit program begin at the end of the file, with a hole of @size bytes."""
+    with open(path, "r+b") as f:
+        data = f.read()
+        at, entry, n, names = struct.unpack("<40xQ10xHHH", data[:64])
+        sections = [struct.unpack("<IIQQQQIIQQ", data[at + i * entry:][:64]) for i in range(n)]
+        for i, section in enumerate(sections):
+            if data[sections[names][4] + section[0]:].startswith(name + b"\0"):
+                put(f, at + i * entry + 24, struct.pack("<QQ", len(data), size))
+        os.truncate(path, len(data) + size)
+
+
+@pytest.mark.needs("unwinding", "machine")
+def test_a_section_of_any_size_takes_no_time(tmp_path):
+    path = tmp_path / "wide"
+    shutil.copy(workload_path("syscalls"), path)
+    widen_section(path, b".eh_frame", 200 << 30)
+    with Tool(["-f", "-U", GETPPID, "--", path, "--quiet", "getppid", "10", "0"]) as tool:
+        result = tool.wait().ok()
+    assert "wide: .eh_frame is not read: more than 512 MiB" in result.err
