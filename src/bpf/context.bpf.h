@@ -49,16 +49,16 @@ static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
 /* The window is over: was it too much? */
 static __always_inline void judge_pace(struct cpu_pace *p, __u64 now)
 {
-	const __u64 window = now - p->since;
+	const __u64 time = now - p->since, n_windows = time / PACE_WINDOW_NS;
 
 	p->since = now;
-	if (p->busy_ns > window / 2) {
+	if (p->busy_ns > time / 2) {
 		if (p->n_rests < MOST_RESTS)
 			p->n_rests++;
-		p->since += window << (p->n_rests & 7);
+		p->since += PACE_WINDOW_NS << (p->n_rests & 7);
 		p->rest_until = p->since;
-	} else if (p->n_rests) {
-		p->n_rests--;
+	} else {
+		p->n_rests -= p->n_rests < n_windows ? p->n_rests : n_windows;
 	}
 	p->busy_ns = 0;
 }
