@@ -44,7 +44,7 @@ all: $(NAMES:%=$(BUILD)/%)
 # Zydis's decoder, compiled from its sources: scripts/zydis says why, and fetches them.
 ZYDIS     ?= $(BUILD)/zydis
 ZYDIS_INC := -isystem $(ZYDIS)/include -isystem $(ZYDIS)/zycore/include -DZYDIS_STATIC_BUILD -DZYCORE_STATIC_BUILD \
-	-DZYDIS_DISABLE_ENCODER -DZYDIS_DISABLE_FORMATTER
+	-DZYDIS_DISABLE_ENCODER -DZYDIS_DISABLE_FORMATTER -DZYDIS_DISABLE_KNC
 CPPFLAGS  += $(ZYDIS_INC)
 
 $(ZYDIS)/unpacked: scripts/zydis
@@ -92,9 +92,10 @@ $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
 
 # Linking a file alone leaves out its DWARF, half of it; BTF stays. A seventh of the rest are names of
 # labels that nobody asks for.
-$(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o
-	$(BPFTOOL) gen object $@.tmp $<
-	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp
+$(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
+	cp $< $@.lines && scripts/without_lines $@.lines
+	$(BPFTOOL) gen object $@.tmp $@.lines
+	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp $@.lines
 
 $(SKELETON): $(BUILD)/gen/linked.bpf.o
 	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@

@@ -46,8 +46,8 @@ static void *copy(const void *from, size_t bytes)
 }
 
 /*
- * libbpf's options may be those of a newer one, with more behind what is known here. Lines serve
- * the verifier's log alone, which nobody reads here. The kernel moves them all at each patch.
+ * libbpf's options may be those of a newer one, with more behind what is known here. Lines of
+ * source are not there (scripts/without_lines).
  */
 static void copy_options(struct aside *a, const struct bpf_prog_load_opts *opts)
 {
@@ -56,8 +56,6 @@ static void copy_options(struct aside *a, const struct bpf_prog_load_opts *opts)
 	a->func_info =
 		copy(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
 	a->opts.func_info = a->func_info;
-	a->opts.line_info = NULL;
-	a->opts.line_info_cnt = 0;
 }
 
 static void *load(void *argument)
@@ -112,8 +110,8 @@ int object_load_aside(struct object *o, struct bpf_program *program,
 		*place = NULL;
 		return 0;
 	}
-	opts->func_info = opts->line_info = NULL;
-	opts->func_info_cnt = opts->line_info_cnt = 0;
+	opts->func_info = NULL;
+	opts->func_info_cnt = 0;
 	return bpf_program__set_insns(program, nothing, ARRAY_SIZE(nothing));
 }
 
