@@ -8,7 +8,9 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-#define BLOCK_BYTES 65536
+/* Most tables are small. Each block is as large as those before it together, up to the most. */
+#define LEAST_BLOCK_BYTES 1024
+#define MOST_BLOCK_BYTES 65536
 
 struct strtab {
 	char **blocks;
@@ -44,7 +46,11 @@ void strtab_freep(struct strtab **t)
 static char *carve(struct strtab *t, size_t size)
 {
 	if (!t->n_blocks || t->used + size > t->size) {
-		t->size = size > BLOCK_BYTES ? size : BLOCK_BYTES;
+		t->size = t->bytes < LEAST_BLOCK_BYTES ? LEAST_BLOCK_BYTES : t->bytes;
+		if (t->size > MOST_BLOCK_BYTES)
+			t->size = MOST_BLOCK_BYTES;
+		if (t->size < size)
+			t->size = size;
 		array_push(t->blocks, t->n_blocks, t->cap_blocks, xmalloc(t->size));
 		t->bytes += t->size;
 		t->used = 0;

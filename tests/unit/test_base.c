@@ -381,6 +381,16 @@ static void a_text_longer_than_a_block_is_kept_too(void **state)
 	strtab_free(t);
 }
 
+static void a_table_of_few_texts_is_small(void **state)
+{
+	(void)state;
+	struct strtab *t = strtab_new();
+
+	(void)strtab_add(t, "few");
+	assert_true(strtab_bytes(t) < 4096);
+	strtab_free(t);
+}
+
 /* hash */
 
 static void a_map_gives_back_what_was_put(void **state)
@@ -573,6 +583,7 @@ int main(void)
 		cmocka_unit_test(equal_texts_are_one_pointer_that_does_not_move),
 		cmocka_unit_test(a_prefix_is_another_text),
 		cmocka_unit_test(a_text_longer_than_a_block_is_kept_too),
+		cmocka_unit_test(a_table_of_few_texts_is_small),
 		cmocka_unit_test(a_map_gives_back_what_was_put),
 		cmocka_unit_test(hashes_depend_on_every_byte_and_on_the_length),
 		cmocka_unit_test(a_glob_matches_the_whole_name),
