@@ -21,6 +21,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /*
@@ -306,22 +307,6 @@ static bool make_room(size_t n_events)
 	return limit.rlim_max >= wanted;
 }
 
-/*
- * Take every free descriptor below number @n, so that events leave these to the rest of the run.
- * Returns how many are in @held.
- */
-static size_t hold_files(int *held, size_t n)
-{
-	size_t n_held = 0;
-	int fd;
-
-	while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0 && (size_t)fd < n)
-		held[n_held++] = fd;
-	if (fd >= 0)
-		close(fd);
-	return n_held;
-}
-
 static void attach_planned(struct attaching *at)
 {
 	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
@@ -388,11 +373,10 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
 
 	at.has_room = make_room(n_events);
-	size_t n_held = n_events > 1 && !at.has_room ? hold_files(held, scope->n_files) : 0;
+	const size_t n_held = n_events > 1 && !at.has_room ? files_hold(held, scope->n_files) : 0;
 
 	attach_planned(&at);
-	while (n_held > 0)
-		close(held[--n_held]);
+	files_release(held, n_held);
 
 	int err = settle(&at, e);
 	if (err)

@@ -16,7 +16,7 @@ struct attach_scope {
 	size_t n_pids;
 	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
 	enum target_by target_by; /* as the programs were loaded */
-	size_t n_files;           /* descriptors below this number are for the rest of the run */
+	size_t n_files;           /* descriptors that events leave to the rest of the run */
 };
 
 /*

@@ -22,12 +22,21 @@ struct root {
 
 struct roots {
 	struct root roots[MOST_ROOTS];
-	size_t n;
+	size_t n, most;
 };
 
 struct roots *roots_new(void)
 {
-	return xcalloc(1, sizeof(struct roots));
+	struct roots *r = xcalloc(1, sizeof(*r));
+
+	r->most = MOST_ROOTS;
+	return r;
+}
+
+void roots_bound(struct roots *r, size_t most)
+{
+	if (most < r->most)
+		r->most = most ? most : 1;
 }
 
 void roots_free(struct roots *r)
@@ -62,7 +71,7 @@ int roots_of(struct roots *r, uint32_t pid)
 	for (size_t i = 0; i < r->n; i++)
 		if (is_same(&r->roots[i], &asked))
 			return r->roots[i].fd;
-	if (r->n == MOST_ROOTS)
+	if (r->n >= r->most)
 		return -1;
 	asked.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (asked.fd >= 0)

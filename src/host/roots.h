@@ -5,12 +5,16 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct roots;
 
 struct roots *roots_new(void);
 void roots_free(struct roots *r);
+
+/* Keep at most @most of them, and no less than one. */
+void roots_bound(struct roots *r, size_t most);
 
 /*
  * The root directory of process @pid: a descriptor (O_PATH) that is lent by @r until the end, one

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,8 +19,6 @@
 #include "symbolize/mapped.h"
 
 #define MAX_FILES 512
-/* Left to what is opened for a moment: /proc, debug files, perf maps. */
-#define SPARE_FILES 8
 #define MAX_IMAGES 256
 #define MAX_IMAGE_BYTES (12ULL << 20)
 /* Files that nobody refers to are forgotten when there are so many more than twice the last time.
@@ -36,13 +33,19 @@ struct images *images_new(bool asks_servers)
 	im->debug = debug_symbols_new(asks_servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
-	im->most_descriptors = INT_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < INT_MAX)
-		im->most_descriptors = (int)limit.rlim_cur;
 	/* Half of what we may open: probes and maps take descriptors too. */
-	if ((size_t)im->most_descriptors / 2 < im->max_files)
-		im->max_files = (size_t)im->most_descriptors / 2;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
+		im->max_files = (size_t)(limit.rlim_cur / 2);
 	return im;
+}
+
+void images_bound_files(struct images *im, size_t most)
+{
+	const size_t n_roots = most / 4;
+
+	roots_bound(im->roots, n_roots);
+	if (most - n_roots < im->max_files)
+		im->max_files = most - n_roots;
 }
 
 void images_free(struct images *im)
@@ -135,20 +138,6 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	return true;
 }
 
-/* The lowest number that is free is given first: so many are left above @fd at most. */
-static void keep_spare(struct images *im, const struct entry *entry, int *fd)
-{
-	int lower;
-
-	if (*fd < im->most_descriptors - SPARE_FILES || !close_least_used(im, entry))
-		return;
-	lower = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
-	if (lower < 0)
-		return;
-	close(*fd);
-	*fd = lower;
-}
-
 void images_hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
 {
 	entry->size = st->st_size;
@@ -189,7 +178,6 @@ static bool open_file(struct images *im, struct entry *entry)
 		log_debug("%s has no names now: %s", entry->where.path, e.text);
 		return false;
 	}
-	keep_spare(im, entry, &fd);
 	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
 		return false;
 	entry->is_newer = stamp_is_before(&entry->stamp, &st);

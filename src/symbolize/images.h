@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "elf/lines.h"
@@ -24,6 +25,9 @@ struct images;
 /* @asks_servers: for symbols that are not on this machine. */
 struct images *images_new(bool asks_servers);
 void images_free(struct images *im);
+
+/* Keep no more than @most descriptors open, of files and roots, and none less than one of each. */
+void images_bound_files(struct images *im, size_t most);
 
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);

@@ -55,7 +55,6 @@ struct images {
 	uint64_t n_given_up; /* entries, in all */
 	size_t n_files, max_files;
 	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
-	int most_descriptors;
 	bool has_told; /* that these are too few */
 	size_t n_images;
 	uint64_t bytes;

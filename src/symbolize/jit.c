@@ -70,7 +70,7 @@ struct jit {
 	struct program *last; /* frame by frame it is mostly the same again */
 	uint32_t *changed;    /* processes */
 	size_t n_changed, cap_changed;
-	size_t n_files;
+	size_t n_files, max_files;
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
@@ -84,7 +84,14 @@ struct jit *jit_new(struct images *images, struct strtab *strings)
 	j->strings = strings;
 	j->own_root = images_root(images, (uint32_t)getpid());
 	j->period = 1;
+	j->max_files = MOST_FILES;
 	return j;
+}
+
+void jit_bound_files(struct jit *j, size_t most)
+{
+	if (most < j->max_files)
+		j->max_files = most ? most : 1;
 }
 
 static void close_file(struct jit *j, struct program *g)
@@ -312,7 +319,7 @@ static void take_file(struct jit *j, struct program *g, int fd, int root, uint32
 	char path[PERF_FILE_PATH_BYTES];
 
 	close_file(j, g);
-	if (j->n_files >= MOST_FILES) {
+	if (j->n_files >= j->max_files) {
 		size_t least = least_used(j, g, true);
 
 		if (least != SIZE_MAX)

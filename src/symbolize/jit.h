@@ -31,6 +31,9 @@ struct jit_process {
 	bool is_followed; /* its end is told: jit_ended() */
 };
 
+/* Keep at most @most maps open, and no less than one. */
+void jit_bound_files(struct jit *j, size_t most);
+
 /* From now on, its map is read. */
 void jit_watch(struct jit *j, const struct jit_process *p);
 

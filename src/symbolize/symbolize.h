@@ -29,6 +29,7 @@ struct symbolizer_options {
 	bool places;        /* are shown of what has no name, also where it is in no file */
 	bool raw_names;     /* as in the symbol table */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
+	size_t max_files;   /* descriptors that may be kept open; 0: as many as are of use */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 };
 

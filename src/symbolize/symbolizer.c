@@ -57,6 +57,12 @@ struct symbolizer {
 	struct chains chains;
 };
 
+static void bound_files(struct symbolizer *s, size_t most)
+{
+	images_bound_files(s->images, most - most / 8);
+	jit_bound_files(s->jit, most / 8);
+}
+
 struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
 {
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
@@ -69,6 +75,8 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->images = images_new(!options->no_debuginfod);
 	s->processes = processes_new(s->images, s->process_strings);
 	s->jit = jit_new(s->images, s->process_strings);
+	if (options->max_files)
+		bound_files(s, options->max_files);
 	return s;
 }
 

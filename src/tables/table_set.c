@@ -62,7 +62,7 @@ struct table_set {
 	size_t n_rows, n_given_up;
 	uint64_t cost;   /* ns of CPU time: of reading files */
 	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
-	bool was_full_told;
+	bool was_full_told, was_shortage_told;
 };
 
 /* So long a turn lasts, at least. */
@@ -434,26 +434,39 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
 	return &t->entries[i];
 }
 
+/* A run has descriptors left for this (tool/limits.h), but the system may have none. */
+static void tell_shortage(struct table_set *t, int err, const struct error *e)
+{
+	if ((err != -EMFILE && err != -ENFILE) || t->was_shortage_told)
+		return;
+	t->was_shortage_told = true;
+	log_warn("user stacks may be cut for lack of an unwind table: %s", e->text);
+}
+
 /* A process that has gone had its file most likely where there is one for us, too. */
-static int open_file(uint32_t pid, const struct mapping *m, int *fd)
+static int open_file(struct table_set *t, uint32_t pid, const struct mapping *m, int *fd)
 {
 	cleanup_close int root = -1;
 	struct error e;
+	int err = mapping_open(pid, m, fd, &e);
 
-	if (mapping_open(pid, m, fd, &e) == 0)
+	if (err)
+		tell_shortage(t, err, &e);
+	if (!err)
 		return 0;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return root < 0 ? -ENOENT : mapping_open_in(root, m, fd, &e);
 }
 
-static int identify(uint32_t pid, const struct mapping *m, int *fd, struct entry *ret)
+static int identify(struct table_set *t, uint32_t pid, const struct mapping *m, int *fd,
+		    struct entry *ret)
 {
 	struct stat st;
 
 	*ret = (struct entry){ .is_vdso = !m->inode };
 	if (!m->inode)
 		return 0;
-	if (open_file(pid, m, fd) || fstat(*fd, &st) < 0)
+	if (open_file(t, pid, m, fd) || fstat(*fd, &st) < 0)
 		return -ENOENT;
 	ret->file = (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
 	return 0;
@@ -479,7 +492,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (identify(pid, m, &fd, &wanted))
+	if (identify(t, pid, m, &fd, &wanted))
 		return; /* it may have tables, which cannot be had */
 	entry = get_entry(t, &wanted, m->path);
 	anchor = known_anchor(entry, m->offset);

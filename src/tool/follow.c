@@ -2,15 +2,15 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "host/sideband.h"
+#include "tool/limits.h"
 #include "tool/run.h"
 
 #define LOOK_NS 5000000 /* so long processes are looked at, in between of all else */
@@ -25,30 +25,15 @@ struct follower {
 	bool has_lost; /* so many, or an unknown number */
 };
 
-/*
- * The run needs the descriptors that it opens later, such as timers, but not records of processes.
- * So it reserves this many descriptors while it opens the records.
- */
-#define FILES_TO_COME 10
-
-static int open_records(const struct run *r, const struct sideband_options *options,
-			struct sideband **ret, struct error *e)
+/* The run needs the descriptors that it opens later, but not records of processes. */
+static int open_records(const struct sideband_options *options, struct sideband **ret,
+			struct error *e)
 {
-	int reserve[FILES_TO_COME];
-	int n = 0, err = 0;
+	int held[FILES_OF_REST];
+	const size_t n = files_hold(held, FILES_OF_REST);
+	const int err = sideband_open(options, ret, e);
 
-	while (!err && n < FILES_TO_COME) {
-		reserve[n] = fcntl(r->waiter.epoll, F_DUPFD_CLOEXEC, 0);
-		if (reserve[n] < 0)
-			err = error_set(e, -EMFILE,
-					"follow processes: too many open files (see ulimit -Hn)");
-		else
-			n++;
-	}
-	if (!err)
-		err = sideband_open(options, ret, e);
-	while (n > 0)
-		(void)close(reserve[--n]);
+	files_release(held, n);
 	return err;
 }
 
@@ -62,7 +47,7 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 	if (host_tracepoint_id(r->host, "task", "task_newtask", &options.birth, e))
 		log_debug("%s", e->text);
 
-	int err = open_records(r, &options, &f->sideband, e);
+	int err = open_records(&options, &f->sideband, e);
 
 	if (err) {
 		free(f);

@@ -7,12 +7,14 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/run.h"
 #include "tool/setup.h"
 
-#define MANY_EVENTS 100 /* perf events: see attach/detach.c */
-#define CLOSING_MS 50   /* 40 to 120 each */
+#define FILES_OF_START 1 /* notices */
+#define MANY_EVENTS 100  /* perf events: see attach/detach.c */
+#define CLOSING_MS 50    /* 40 to 120 each */
 
 /*
  * A hit walks the stack by kernel functions, and so costs more the more of them are traced. With
@@ -283,7 +285,7 @@ static int attach_targets(struct run *r, struct error *e)
 		.n_pids = r->opt->pids.n,
 		.tracefs = -1,
 		.target_by = r->target_by,
-		.n_files = run_fewest_files(r->opt) - 2, /* one event's */
+		.n_files = FILES_OF_REST + FILES_OF_START,
 	};
 	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;
 

@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #include "attach/warm.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "report/escape.h"
+#include "tool/limits.h"
 #include "tool/naming.h"
 #include "tool/patterns.h"
 #include "tool/probing.h"
@@ -266,7 +266,9 @@ static int follow(struct run *r, struct error *e)
 	if (!err)
 		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
 	if (err == -EMFILE || err == -ENFILE)
-		log_warn("%s: what processes ran that have ended has no name", e->text);
+		log_warn("%s: frames of processes that have ended have no "
+			 "name, and stacks of programs that have just begun may be cut",
+			 e->text);
 	else
 		log_debug("processes are not followed: %s", e->text);
 	return 0;
@@ -301,7 +303,10 @@ static int start(struct run *r, struct error *e)
 	output_init(&r->output, &r->waiter);
 	r->output.halt = halt;
 	r->output.context = r;
-	err = follow(r, e);
+	err = limits_check_rest(r, e);
+	if (!err)
+		err = follow(r, e);
+	r->files_of_names = limits_files_of_names();
 	if (!err)
 		err = start_unwinder(r, e);
 	if (!err)
@@ -355,45 +360,6 @@ static int prepare(struct run *r, struct error *e)
 	return err;
 }
 
-/*
- * Many probes are many descriptors. A command was made before, so that it does not inherit the
- * limit. The priority stays as the user gave it: the maps hold hits while others run.
- */
-static void ask_for_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
-}
-
-/*
- * The descriptors of programs, their maps, one probe, and the events that the run waits for. With a
- * command, those that follow it come on top. Records of processes need more, and are left out
- * where there are none (follow.c).
- */
-#define FEWEST_FILES 52
-#define FEWEST_FILES_OF_COMMAND 60
-
-unsigned run_fewest_files(const struct options *opt)
-{
-	return opt->command ? FEWEST_FILES_OF_COMMAND : FEWEST_FILES;
-}
-
-static int check_resources(const struct options *opt, struct error *e)
-{
-	const unsigned fewest = run_fewest_files(opt);
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= fewest)
-		return 0;
-	return error_set(e, -EMFILE,
-			 "only %llu files may be open, and %u are the least (see ulimit -Hn)",
-			 (unsigned long long)files.rlim_max, fewest);
-}
-
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
@@ -406,13 +372,13 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.unmapped_ns = LEAST_UNMAPPED_NS,
 		.ready = { .fd = opt->ready_fd },
 	};
-	int err = check_resources(opt, e);
+	int err = limits_check(&r, e);
 
 	if (!err)
 		err = prepare(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, &r.command, e);
-	ask_for_files();
+	limits_raise(); /* many probes are many descriptors; the command keeps the user's limit */
 	if (!err)
 		err = waiter_open(&r.waiter, e);
 	if (!err)

@@ -87,7 +87,8 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	bool is_enough; /* the programs, or the tool, say that --events is reached */
+	size_t files_of_names; /* descriptors that names may keep open */
+	bool is_enough;        /* the programs, or the tool, say that --events is reached */
 };
 
 /* Errors: of any room; nothing is left attached. @own is lent. */
@@ -99,9 +100,6 @@ must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
 /* A process has mapped something: what could not be walked may be now. */
 void run_has_mapped(struct run *r);
-
-/* The fewest descriptors with which a run of one probe has all that it must have. */
-unsigned run_fewest_files(const struct options *opt);
 
 /* What processes have done is told to the tool: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);

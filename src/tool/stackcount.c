@@ -143,7 +143,8 @@ static int open_store(struct run *r, struct error *e)
 						  .places = r->opt->verbose,
 						  .raw_names = r->opt->no_demangle,
 						  .lines = r->opt->lines,
-						  .no_debuginfod = r->opt->no_debuginfod };
+						  .no_debuginfod = r->opt->no_debuginfod,
+						  .max_files = r->files_of_names };
 
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);

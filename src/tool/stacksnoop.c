@@ -411,7 +411,8 @@ static void new_symbolizer(struct run *r)
 	const struct symbolizer_options options = { .identity = IDENTITY_ADDRESS,
 						    .raw_names = r->opt->no_demangle,
 						    .lines = r->opt->lines,
-						    .no_debuginfod = r->opt->no_debuginfod };
+						    .no_debuginfod = r->opt->no_debuginfod,
+						    .max_files = r->files_of_names };
 
 	t->symbolizer = symbolizer_new(r->host, &options);
 	if (r->processes) {

@@ -3,9 +3,11 @@ programs have no frame pointers."""
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 
 import pytest
 from snoop import snoop
@@ -274,6 +276,51 @@ def test_tables_that_are_not_used_make_room(tmp_path):
         result = tool.wait().ok()
     assert result.err.count(" make room for others") == 1, result
     assert result.lost == 0, result
+
+
+def few_files(limit):
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def with_fewest_files(run):
+    """What @run(limit of descriptors) returns with the limit that the tool asks for: (result, limit)."""
+    limit = 8
+    while True:
+        result = run(limit)
+        asked = re.search(rf"only {limit} files may be open, and (\d+) are the least \(see ulimit -Hn\)", result.err)
+        if not asked:
+            return result, limit
+        assert result.status == 1 and result.stdout == b"" and int(asked[1]) > limit, result
+        limit = int(asked[1])
+
+
+@pytest.mark.needs("path of its own")
+@needs_unwinding
+def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
+    """Names need most of them: these come behind tables."""
+    code = "import ctypes, math, os\nfor _ in range(200): os.getppid()"
+    args = [*DWARF, "-U", "-f", GETPPID, "--", "/usr/bin/python3", "-c", code]
+    result, _ = with_fewest_files(lambda limit: stackcount(*args, preexec_fn=few_files(limit)))
+    stacks = [(parts, count) for parts, count in read_folded(result.ok().out) if parts[0] == "_start"]
+    assert sum(count for _, count in stacks) >= 200, result
+    assert "[cut" not in result.out, result
+
+
+@pytest.mark.needs("path of its own")
+@needs_unwinding
+def test_a_process_is_whole_with_as_few_descriptors_as_are_asked_for(workload):
+    def run(limit):
+        work = workload("syscalls-nofp", "getppid", 200, 0)
+        with Tool([*DWARF, "-U", "-f", "-p", work.pid, GETPPID], preexec_fn=few_files(limit)) as tool:
+            with suppress(AssertionError):  # it may be refused
+                tool.wait_live()
+            if tool.process.poll() is not None:
+                return tool.wait()
+            work.run()
+            return tool.end()
+
+    result, _ = with_fewest_files(run)
+    assert sum(check_whole(result).values()) == 200
 
 
 @pytest.mark.needs("no unwinding")

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/limits.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/files.h"
+#include "tool/run.h"
+
+/*
+ * The descriptors of programs, their maps, one probe, and the events that the run waits for. User
+ * stacks need more maps, and files of processes. With a command, those that follow it come on top.
+ * How many each kernel needs is counted when all probes are in place (limits_check_rest()).
+ */
+#define FEWEST_FILES 52
+#define FEWEST_FILES_OF_USER_STACKS 64
+#define MORE_FILES_OF_COMMAND 11
+
+/* More than names ever keep (symbolize/images.c), with the side-band events of 512 CPUs. */
+#define PLENTY_OF_FILES 4096
+
+static bool has_user_stacks(const struct run *r)
+{
+	return r->tool->names && !r->opt->kernel_only;
+}
+
+static int refuse(rlim_t limit, rlim_t least, struct error *e)
+{
+	return error_set(e, -EMFILE,
+			 "only %llu files may be open, and %llu are the least (see ulimit -Hn)",
+			 (unsigned long long)limit, (unsigned long long)least);
+}
+
+int limits_check(const struct run *r, struct error *e)
+{
+	const rlim_t least = (has_user_stacks(r) ? FEWEST_FILES_OF_USER_STACKS : FEWEST_FILES) +
+			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0);
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
+		return 0;
+	return refuse(files.rlim_max, least, e);
+}
+
+void limits_raise(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+int limits_check_rest(const struct run *r, struct error *e)
+{
+	struct rlimit files;
+	size_t n;
+
+	if (!has_user_stacks(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return 0;
+	n = files_free(FILES_OF_REST);
+	return n < FILES_OF_REST ? refuse(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
+				 : 0;
+}
+
+size_t limits_files_of_names(void)
+{
+	struct rlimit files;
+	cleanup_close int lowest = eventfd(0, EFD_CLOEXEC);
+	size_t n;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
+	    (lowest >= 0 && files.rlim_cur >= (rlim_t)lowest + PLENTY_OF_FILES))
+		return SIZE_MAX;
+	n = files_free(PLENTY_OF_FILES);
+	return n > FILES_OF_REST ? n - FILES_OF_REST : 1;
+}
