@@ -53,15 +53,35 @@ struct attachment {
 	size_t n_shared, shared_capacity;
 };
 
-void attachment_detach(struct attachment *a)
+/* What is not left to another process. */
+static void close_shared(struct attachment *a)
 {
 	a->missed = attachment_missed(a);
 	while (a->n_shared > 0)
 		close(a->shared[--a->n_shared]);
 	definitions_free(a->definitions);
 	a->definitions = NULL;
+}
+
+void attachment_detach(struct attachment *a)
+{
+	close_shared(a);
 	detach_all(a->links, a->n_links, a->events, a->n_events);
 	a->n_links = a->n_events = 0;
+}
+
+int attachment_detach_aside(struct attachment *a)
+{
+	close_shared(a);
+	if (!a->n_links && !a->n_events)
+		return -1;
+
+	const int gone = detach_aside(a->links, a->n_links, a->events, a->n_events);
+
+	if (gone < 0)
+		detach_all(a->links, a->n_links, a->events, a->n_events);
+	a->n_links = a->n_events = 0;
+	return gone;
 }
 
 void attachment_free(struct attachment *a)

@@ -51,6 +51,11 @@ must_check int attach_lives(const struct object *object, struct attachment **ret
  * before.
  */
 void attachment_detach(struct attachment *a);
+/*
+ * The same by a process of its own. Returns a descriptor, the caller's, at whose end the probes are
+ * gone; -1: they are.
+ */
+int attachment_detach_aside(struct attachment *a);
 void attachment_free(struct attachment *a); /* and free, NULL too */
 void attachment_freep(struct attachment **a);
 

@@ -23,12 +23,15 @@
  */
 #include "attach/detach.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "attach/leftover.h"
+#include "attach/orphan.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -42,6 +45,15 @@ struct closing {
 	const int *fds;
 	size_t n;
 	atomic_size_t next;
+};
+
+/* What a process of its own closes. */
+struct aside {
+	int begin; /* the end of this pipe sets it off */
+	const int *links;
+	size_t n_links;
+	const int *events;
+	size_t n_events;
 };
 
 static void *close_some(void *data)
@@ -99,7 +111,7 @@ static size_t close_links(const int *links, size_t n, uint64_t deadline)
 
 		/* If these waited in turn, twice as many take twice as long. */
 		uint64_t end = now_ns();
-		if (end + 2 * (end - start) > deadline)
+		if (deadline != UINT64_MAX && end + 2 * (end - start) > deadline)
 			break;
 		round = round * 2 > MAX_THREADS + 1 ? MAX_THREADS + 1 : round * 2;
 	}
@@ -140,4 +152,55 @@ void detach_all(const int *links, size_t n_links, const int *events, size_t n_ev
 	size_t events_done = close_events(events, n_events, deadline);
 	close_rest(links + links_done, n_links - links_done, events + events_done,
 		   n_events - events_done);
+}
+
+/* In the process: close all once it is the last to hold them. Then it ends, and its pipe. */
+static void close_aside(void *data)
+{
+	const struct aside *a = data;
+	char byte;
+
+	(void)!read(a->begin, &byte, 1);
+	if (close_links(a->links, a->n_links, UINT64_MAX) == a->n_links)
+		(void)close_events(a->events, a->n_events, UINT64_MAX);
+}
+
+static bool start_aside(struct aside *a, int gone)
+{
+	const size_t n = a->n_links + a->n_events;
+	cleanup_free int *kept = xcalloc(n + 2, sizeof(*kept));
+
+	memcpy(kept, a->links, a->n_links * sizeof(*kept));
+	memcpy(kept + a->n_links, a->events, a->n_events * sizeof(*kept));
+	kept[n] = a->begin;
+	kept[n + 1] = gone;
+	return orphan_start(kept, n + 2, close_aside, a, "detaching") != 0;
+}
+
+int detach_aside(const int *links, size_t n_links, const int *events, size_t n_events)
+{
+	int begin[2], gone[2];
+
+	if (pipe2(begin, O_CLOEXEC) < 0)
+		return -1;
+
+	cleanup_close int begin_reader = begin[0];
+	cleanup_close int begin_writer = begin[1];
+
+	if (pipe2(gone, O_CLOEXEC) < 0)
+		return -1;
+
+	cleanup_close int gone_reader = gone[0];
+	cleanup_close int gone_writer = gone[1];
+	struct aside a = { begin_reader, links, n_links, events, n_events };
+
+	if (!start_aside(&a, gone_writer))
+		return -1;
+	/* Quick, as ours are not the last. The end of its pipe, after them, sets the process off.
+	 */
+	for (size_t i = 0; i < n_links; i++)
+		close(links[i]);
+	for (size_t i = 0; i < n_events; i++)
+		close(events[i]);
+	return TAKE_FD(gone_reader);
 }

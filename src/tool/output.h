@@ -24,6 +24,12 @@ struct output {
 /* Has a signal asked for the end by now? For renderers that print for long. */
 bool output_must_end(struct output *o);
 
+/*
+ * Wait for the end of pipe @fd, for @ms at most (-1: for ever). Returns whether it came. A signal
+ * after the one that asked for the end ends the program.
+ */
+bool output_wait_for_end(struct output *o, int fd, int ms);
+
 /* @waiter is lent. */
 void output_init(struct output *o, struct waiter *waiter);
 

@@ -190,15 +190,40 @@ static void tell_own_hits(const struct run *r)
 			  (unsigned long long)n);
 }
 
+/* So many probes are gone within a moment, or the report would hit them; others may take minutes.
+ */
+#define FEW_PROBES 16
+#define MANY_PROBES_MS 600
+
+/* By another process, so that a signal can end this one meanwhile. */
+static void detach_before_report(struct run *r)
+{
+	const size_t n = attachment_n_links(r->attachment);
+
+	cleanup_close int gone = attachment_detach_aside(r->attachment);
+
+	if (gone >= 0 &&
+	    !output_wait_for_end(&r->output, gone, n > FEW_PROBES ? MANY_PROBES_MS : -1))
+		log_warn("%zu probes are quiet, but the kernel is still taking some of them away",
+			 n);
+}
+
 /*
  * The kernel may take long to remove probes, so the last report is printed before, unless the
  * report itself would hit them all the time. The machine's programs would, too, until it is
  * printed.
+ *
+ * If a signal has asked for the report, the next one ends the program. It may come twice at once:
+ * timeout(1) sends it to a process and to its group.
  */
 static int finish(struct run *r, struct error *e)
 {
+	if (output_must_end(&r->output))
+		(void)waiter_take_signals(&r->waiter);
 	if (probing_hits_report(r))
-		attachment_detach(r->attachment);
+		detach_before_report(r);
+	if (r->output.must_end)
+		waiter_release_signals(&r->waiter);
 
 	int err = r->tool->report(r, e);
 
