@@ -11,6 +11,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -192,6 +194,23 @@ static const struct {
 	{ FEATURES_KERNEL_FUNCTION, offsetof(struct features, kprobe_multi), has_kprobe_multi },
 	{ FEATURES_USER, offsetof(struct features, uprobe_multi), has_uprobe_multi },
 };
+
+/*
+ * Nothing is allocated for a look-up in no map, so no limit of memory refuses it. System call
+ * filters mostly answer EPERM, which libbpf takes for too little locked memory.
+ */
+int features_check_bpf(struct error *e)
+{
+	const union bpf_attr none = { .map_fd = (uint32_t)-1 };
+
+	if (syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &none, sizeof(none)) == 0 || errno == EBADF)
+		return 0;
+	if (errno == ENOSYS)
+		return error_errno(e, "bpf(2): the kernel lacks CONFIG_BPF_SYSCALL, or a system "
+				      "call filter (seccomp of a container or service) refuses it");
+	return error_errno(e, "bpf(2): refused by a system call filter (seccomp of a container or "
+			      "service) or a security module");
+}
 
 void features_probe(struct features *features, unsigned groups)
 {

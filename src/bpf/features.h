@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/error.h"
+
 /* Newer than the headers that the distribution has: include/uapi/linux/bpf.h of Linux 6.6. */
 #define ABI_TRACE_UPROBE_MULTI 48
 
@@ -34,6 +36,12 @@ enum feature_group {
 	FEATURES_USER = 4,
 	FEATURES_ALL = 7,
 };
+
+/*
+ * May this user, who has the capabilities, call bpf(2) at all? Errors: -EPERM or what else refuses
+ * it, with the likely cause.
+ */
+must_check int features_check_bpf(struct error *e);
 
 /*
  * Probe the given groups (an OR); the PMUs, uprobe_event, no_* and refuses_* are the caller's

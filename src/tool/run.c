@@ -372,8 +372,10 @@ static int prepare(struct run *r, struct error *e)
 				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
 				 missing);
 
-	int err = setup_check(r->opt, e);
+	int err = features_check_bpf(e);
 
+	if (!err)
+		err = setup_check(r->opt, e);
 	if (!err)
 		warm_up(r->opt);
 	if (!err)

@@ -3,6 +3,7 @@ status, nothing on standard output, nothing left behind."""
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import re
@@ -264,6 +265,28 @@ def test_limit_of_locked_memory_is_named():
 
     with Tool([GETPPID], wrap=["setpriv", "--bounding-set", "-sys_resource"], preexec_fn=lock_little) as tool:
         refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
+
+
+def refuse_bpf(code):
+    """For a child: a seccomp filter, as containers have them, answers bpf(2) with errno @code."""
+    load, equal, give, allow = 0x20, 0x15, 0x06, 0x7FFF0000
+    filters = (load, 0, 0, 0), (equal, 0, 1, 321), (give, 0, 0, 0x00050000 | code), (give, 0, 0, allow)
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in filters))
+    counted = struct.pack("HxxxxxxQ", len(filters), ctypes.addressof(program))
+    libc = ctypes.CDLL(None)
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, counted, 0, 0):  # no new privileges; a filter
+        os._exit(99)
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("code,words", [(errno.EPERM, "not permitted"), (errno.ENOSYS, "CONFIG_BPF_SYSCALL")])
+@pytest.mark.parametrize("wrap", [(), ("setpriv", "--bounding-set", "-sys_resource")])
+def test_a_filter_that_refuses_bpf_is_named(code, words, wrap):
+    """It is no limit of memory, though the error is the same one."""
+    with Tool([GETPPID], wrap=wrap, preexec_fn=lambda: refuse_bpf(code)) as tool:
+        result = tool.wait()
+    refused(result, FAILED, r"bpf\(2\)", "seccomp", words)
+    assert "memory" not in result.err and "MEMLOCK" not in result.err and "walked" not in result.err, result
 
 
 @pytest.mark.needs("path of its own", "new programs")
