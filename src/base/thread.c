@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include "base/clock.h"
+
 int thread_start(pthread_t *ret, void *(*work)(void *), void *argument)
 {
 	sigset_t all, before;
@@ -15,4 +17,19 @@ int thread_start(pthread_t *ret, void *(*work)(void *), void *argument)
 
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -err;
+}
+
+struct timespec thread_time(uint64_t ns)
+{
+	const uint64_t at = clock_ns(CLOCK_MONOTONIC) + ns;
+
+	return (struct timespec){ .tv_sec = (time_t)(at / NS_PER_S),
+				  .tv_nsec = (long)(at % NS_PER_S) };
+}
+
+bool thread_join_soon(pthread_t thread)
+{
+	const struct timespec until = thread_time(NS_PER_S / 2);
+
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }

@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 /*
  * Run work(@argument) in a new thread. All signals but SIGBUS are blocked in it: where a mapped
@@ -11,3 +13,13 @@
  * error.
  */
 int thread_start(pthread_t *ret, void *(*work)(void *), void *argument);
+
+/* The time @ns from now, as condition variables of CLOCK_MONOTONIC and thread_join_soon() want it.
+ */
+struct timespec thread_time(uint64_t ns);
+
+/*
+ * Wait for the end of a thread that was told to end, for half a second at most. False: it works on,
+ * and needs its memory as long as we live. A foreign file may hold it up for any time.
+ */
+bool thread_join_soon(pthread_t thread);

@@ -151,7 +151,8 @@ void ahead_free(struct ahead *a)
 	if (!a)
 		return;
 	__atomic_store_n(&a->is_over, true, __ATOMIC_RELAXED);
-	wait_for_thread(a);
+	if (a->is_running && !thread_join_soon(a->thread))
+		return; /* it has its memory as long as we live */
 	for (size_t i = 0; i < a->n; i++)
 		unwind_table_fini(&a->made[i].table);
 	free(a->made);

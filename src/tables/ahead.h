@@ -33,5 +33,5 @@ must_check int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, s
 /* The table of @file, handed over, once the thread has ended. False: it was not made. */
 bool ahead_take(struct ahead *a, const struct file_state *file, struct unwind_table *ret);
 
-/* End the thread, and free the tables that were not taken. */
+/* End the thread, and free the tables that were not taken: unless it takes too long to end. */
 void ahead_free(struct ahead *a);

@@ -17,6 +17,8 @@
 #include "tables/table_set.h"
 #include "tables/tgid_set.h"
 
+#define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
+
 enum wish_kind {
 	WISH_LOOK, /* it was hit */
 	WISH_LOOK_IF_KNOWN,
@@ -422,16 +424,18 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahea
 	return err;
 }
 
-void unwinder_stop(struct unwinder *u)
+bool unwinder_stop(struct unwinder *u)
 {
 	if (!u)
-		return;
+		return true;
 	(void)pthread_mutex_lock(&u->mutex);
 	u->is_over = true;
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
-	(void)pthread_join(u->thread, NULL);
+	if (!thread_join_soon(u->thread))
+		return false;
 	unwinder_free(u);
+	return true;
 }
 
 static void ask(struct unwinder *u, const struct wish *wish)
@@ -541,12 +545,27 @@ void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t d
 	unwinder_begin(u);
 }
 
+static bool never(const void *context)
+{
+	(void)context;
+	return false;
+}
+
 void unwinder_wait(struct unwinder *u)
+{
+	unwinder_wait_unless(u, never, NULL);
+}
+
+void unwinder_wait_unless(struct unwinder *u, bool (*is_over)(const void *context),
+			  const void *context)
 {
 	unwinder_begin(u);
 	(void)pthread_mutex_lock(&u->mutex);
-	while (u->is_busy || u->n_urgent || u->n_others)
-		(void)pthread_cond_wait(&u->is_changed, &u->mutex);
+	while ((u->is_busy || u->n_urgent || u->n_others) && !is_over(context)) {
+		const struct timespec until = thread_time(WAIT_NS);
+
+		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
+	}
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 

@@ -20,8 +20,11 @@ struct unwinder;
  */
 must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahead,
 			      struct unwinder **ret, struct error *e);
-/* What is under way is given up. */
-void unwinder_stop(struct unwinder *u);
+/*
+ * Give up all wishes. False: one takes too long (thread_join_soon()). Nothing is freed then, and
+ * the object must stay.
+ */
+bool unwinder_stop(struct unwinder *u);
 
 enum unwinder_wish {
 	UNWINDER_NOW,      /* before all others */
@@ -63,6 +66,10 @@ void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t d
 
 /* Return when all wishes are fulfilled. */
 void unwinder_wait(struct unwinder *u);
+
+/* The same, or soon after @is_over says so: a foreign file may take long. */
+void unwinder_wait_unless(struct unwinder *u, bool (*is_over)(const void *context),
+			  const void *context);
 
 /* Call @at_rest once, in the thread, when all wishes are fulfilled. Only one can wait. */
 void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context);

@@ -18,7 +18,9 @@ static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
 	r->tool->close(r);
-	unwinder_stop(r->unwinder);
+
+	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees it, as we end */
+
 	ahead_free(r->ahead);
 	follower_close(r->processes);
 	notices_close(r->notices);
@@ -26,7 +28,8 @@ static void run_fini(struct run *r)
 	attachment_free(r->follower);
 	attachment_free(r->lives);
 	command_fini(&r->command);
-	object_free(r->object);
+	if (is_free)
+		object_free(r->object);
 	plan_fini(&r->plan);
 	target_list_fini(&r->targets);
 	host_free(r->host);
@@ -240,12 +243,19 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
+static bool has_signal(const void *context)
+{
+	const struct run *r = context;
+
+	return waiter_has_signal(&r->waiter);
+}
+
 static void look_at_command(void *context)
 {
 	const struct run *r = context;
 
 	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
-	unwinder_wait(r->unwinder);
+	unwinder_wait_unless(r->unwinder, has_signal, r);
 }
 
 /* Tables are there before it begins, and those of libraries before any code of these does. */
@@ -339,8 +349,10 @@ static int start(struct run *r, struct error *e)
 	if (!err)
 		err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices,
 				   &r->command, e);
-	if (!err)
-		err = r->tool->start(r, e);
+	if (err)
+		return err;
+	waiter_hold_signals();
+	err = r->tool->start(r, e);
 	if (!err)
 		err = r->tool->put_header(r, e);
 	warm_end();

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -40,7 +41,6 @@ int waiter_open(struct waiter *ret, struct error *e)
 
 	*ret = (struct waiter)WAITER_NONE;
 	ending_signals(&set);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	ret->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (ret->epoll < 0)
@@ -49,6 +49,14 @@ int waiter_open(struct waiter *ret, struct error *e)
 	if (ret->signals < 0)
 		return error_errno(e, "make a signal descriptor");
 	return watch(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
+}
+
+void waiter_hold_signals(void)
+{
+	sigset_t set;
+
+	ending_signals(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 int waiter_watch_processes(struct waiter *w, int fd, struct error *e)
@@ -142,6 +150,13 @@ bool waiter_take_signals(struct waiter *w)
 	while (read(w->signals, &any, sizeof(any)) > 0)
 		was_one = true;
 	return was_one;
+}
+
+bool waiter_has_signal(const struct waiter *w)
+{
+	struct pollfd fd = { .fd = w->signals, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
 }
 
 /* Of @occasions, what is one. */

@@ -39,8 +39,13 @@ struct waiter {
 		.epoll = -1, .signals = -1, .interval = -1, .end = -1, .retry = -1 \
 	}
 
-/* SIGINT, SIGTERM and SIGHUP no longer end the program, but are kept for waiter_wait(). */
 must_check int waiter_open(struct waiter *ret, struct error *e);
+
+/*
+ * SIGINT, SIGTERM and SIGHUP no longer end the program, but are kept for waiter_wait(). Before,
+ * they end it at once, whatever its start waits for.
+ */
+void waiter_hold_signals(void);
 
 /* From now on, the clock runs. 0: no interval, no end. Both are lent. */
 must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
@@ -61,6 +66,9 @@ must_check int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, str
 
 /* For who waits for something else: w->signals is readable when a signal came. Was there one? */
 bool waiter_take_signals(struct waiter *w);
+
+/* Is there one? It stays there. */
+bool waiter_has_signal(const struct waiter *w);
 
 /* From here on a signal ends the program at once. */
 void waiter_release_signals(struct waiter *w);

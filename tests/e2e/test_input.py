@@ -477,7 +477,7 @@ def test_second_interrupt_ends_a_report_that_nobody_reads():
 
 
 # Whoever takes probes away never comes to an end.
-ENDLESS = r"""
+ENDLESS_CLOSE = r"""
 #define _GNU_SOURCE
 #include <string.h>
 #include <sys/prctl.h>
@@ -505,14 +505,74 @@ def find_detaching(mark):
     return None
 
 
+# No other thread than the first ever gets a file of this name open: as if its table took for ever.
+ENDLESS_FILE = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int open(const char *path, int flags, ...)
+{
+	const char *slash = strrchr(path, '/');
+
+	while (slash && strcmp(slash, "/endless") == 0 && gettid() != getpid()) {
+		static int n;
+
+		if (n++ == 0)
+			write(2, "endless\n", 8);
+		pause();
+	}
+	return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+"""
+
+
+def preloaded(folder, source):
+    """An environment in which the tool runs with the C source @source in place of libc's functions."""
+    (folder / "instead.c").write_text(source)
+    make = ["gcc", "-shared", "-fPIC", "-o", folder / "instead.so", folder / "instead.c"]
+    subprocess.run(make, check=True, timeout=PATIENCE_S)
+    return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), "MARK": str(folder)}
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.needs("unwinding")
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
+    shutil.copy(workload_path("syscalls"), tmp_path / "endless")
+    process = subprocess.Popen([tmp_path / "endless", "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE)
+    try:
+        args = ["--unwind", "dwarf", "-p", process.pid, GETPPID]
+        with Tool(args, env=preloaded(tmp_path, ENDLESS_FILE)) as tool:
+            tool.wait_for("stderr", b"^endless$")
+            tool.send(ends)
+            result = tool.wait()
+    finally:
+        process.kill()
+        process.communicate()
+    assert result.status == -ends and "Tracing" not in result.out, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.needs("unwinding")
+def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_path):
+    """By the first signal, which asks for the report. The thread that makes tables is at work yet."""
+    shutil.copy(workload_path("syscalls"), tmp_path / "endless")
+    args = ["--unwind", "dwarf", "-U", "-f", GETPPID, "--", tmp_path / "endless", "--quiet", "getppid", "1", "0"]
+    with Tool(args, env=preloaded(tmp_path, ENDLESS_FILE)) as tool:
+        tool.wait_for("stderr", b"^endless$")
+        tool.send(signal.SIGINT)
+        result = tool.wait().ok()
+    assert "Tracing 1 functions" in result.err and "endless' " in result.err, result
+
+
 @pytest.mark.needs("machine")
 @pytest.mark.needs("uprobes")
 def test_second_interrupt_is_obeyed_while_probes_are_taken_away(tmp_path):
-    (tmp_path / "endless.c").write_text(ENDLESS)
-    make = ["gcc", "-shared", "-fPIC", "-o", tmp_path / "endless.so", tmp_path / "endless.c"]
-    subprocess.run(make, check=True, timeout=PATIENCE_S)
     mark = f"MARK={tmp_path}"
-    with Tool([LEAF], env={**os.environ, "LD_PRELOAD": str(tmp_path / "endless.so"), "MARK": str(tmp_path)}) as tool:
+    with Tool([LEAF], env=preloaded(tmp_path, ENDLESS_CLOSE)) as tool:
         tool.wait_live()
         tool.send(signal.SIGINT)
         deadline = time.monotonic() + PATIENCE_S
