@@ -49,6 +49,12 @@ const char *error_words(int code)
 	return strerror(-code);
 }
 
+const char *error_start_words(int code)
+{
+	return code == -EAGAIN ? "too many processes and threads of this user (see ulimit -u)"
+			       : error_words(code);
+}
+
 int error_errno(struct error *e, const char *format, ...)
 {
 	int code = errno ? -errno : -EIO;

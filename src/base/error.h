@@ -23,6 +23,9 @@ must_check printf_like(3, 4) int error_set(struct error *e, int code, const char
 /* What negative errno @code means. Lent until the next call. */
 const char *error_words(int code);
 
+/* The same for what starting a process or thread returned. */
+const char *error_start_words(int code);
+
 /* As error_set(), with code -errno and ": " and its words behind the text. */
 must_check printf_like(2, 3) int error_errno(struct error *e, const char *format, ...);
 

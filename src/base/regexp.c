@@ -121,7 +121,8 @@ static int try_out(const char *text, struct error *e)
 	pid_t child = fork();
 
 	if (child < 0)
-		return error_errno(e, "make a process to try it");
+		return error_set(e, -errno, "make a process to try it: %s",
+				 error_start_words(-errno));
 	if (child == 0)
 		compile_within_limits(text);
 	while (waitpid(child, &status, 0) < 0)

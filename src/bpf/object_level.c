@@ -91,18 +91,25 @@ static void *add_map(void *argument)
 }
 
 /*
- * Side by side: each such update waits for RCU behind it, for longer than what the first level has
- * room for.
+ * Side by side, where threads can be had: each such update waits for RCU behind it, for longer than
+ * what the first level has room for.
  */
+static void begin_map(struct level_map *m)
+{
+	if (pthread_create(&m->thread, NULL, add_map, m) == 0)
+		return;
+	m->thread = 0;
+	(void)add_map(m);
+}
+
 void object_begin_level(struct object *o)
 {
 	if (o->has_begun_level)
 		return;
 	o->has_begun_level = true;
 	for (size_t i = 0; i < ARRAY_SIZE(o->level); i++)
-		if (o->level[i].n &&
-		    pthread_create(&o->level[i].thread, NULL, add_map, &o->level[i]) != 0)
-			o->level[i].thread = 0;
+		if (o->level[i].n)
+			begin_map(&o->level[i]);
 }
 
 void object_add_level(struct object *o)

@@ -105,7 +105,9 @@ static int start_thread(struct ahead *a, struct error *e)
 	const int err = thread_start(&a->thread, work, a);
 
 	a->is_running = !err;
-	return err ? error_set(e, err, "start a thread for unwind tables: %s", strerror(-err)) : 0;
+	return err ? error_set(e, err, "start a thread for unwind tables: %s",
+			       error_start_words(err))
+		   : 0;
 }
 
 int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, struct ahead **ret,

@@ -371,7 +371,9 @@ static int start_thread(struct unwinder *u, struct error *e)
 
 	if (!err)
 		(void)pthread_setname_np(u->thread, "unwind tables");
-	return err ? error_set(e, err, "start a thread for unwind tables: %s", strerror(-err)) : 0;
+	return err ? error_set(e, err, "start a thread for unwind tables: %s",
+			       error_start_words(err))
+		   : 0;
 }
 
 static void unwinder_free(struct unwinder *u)

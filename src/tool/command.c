@@ -128,8 +128,9 @@ int command_hold(char *const *argv, struct command *ret, struct error *e)
 	ret->name = argv[0];
 	ret->pid = fork();
 	if (ret->pid < 0) {
+		err = -errno;
 		ret->pid = 0;
-		return error_errno(e, "start '%s'", ret->shown);
+		return error_set(e, err, "start '%s': %s", ret->shown, error_start_words(err));
 	}
 	if (ret->pid == 0) {
 		close(ret->gate); /* or it would wait for itself when we end */

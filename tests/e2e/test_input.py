@@ -162,10 +162,13 @@ def test_no_root(public_copy):
         refused(tool.wait(), FAILED, r"root|CAP_\w+")
 
 
-def with_capabilities(*names, nobody=False):
+NOBODY = 65534
+
+
+def with_capabilities(*names, nobody=False, user=NOBODY):
     """A wrapper: root, or another user, with these capabilities alone."""
     listed = "".join(f",+{name}" for name in names)
-    user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"] if nobody else []
+    user = ["--reuid", str(user), "--regid", str(NOBODY), "--clear-groups"] if nobody else []
     sets = ("--bounding-set", "--inh-caps", "--ambient-caps")
     return ["setpriv", *user, *(f"{name}=-all{listed}" for name in sets)]
 
@@ -265,6 +268,50 @@ def test_limit_of_locked_memory_is_named():
 
     with Tool([GETPPID], wrap=["setpriv", "--bounding-set", "-sys_resource"], preexec_fn=lock_little) as tool:
         refused(tool.wait(), FAILED, "locked memory", "CAP_SYS_RESOURCE", "ulimit -l")
+
+
+@contextlib.contextmanager
+def alone(program, *args):
+    """A run that may make no thread and no process: of a user who has one already, the run itself."""
+    held = with_capabilities("bpf", "perfmon", "dac_read_search", "sys_ptrace", nobody=True, user=100_000 + os.getpid())
+
+    def limit():
+        lock_any_memory()
+        resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+    with Tool(args, program=program, wrap=[*WITH_TRACEFS, *held], preexec_fn=limit, cwd="/") as tool:
+        yield tool
+
+
+@pytest.mark.needs("machine")
+def test_without_threads_all_is_counted(public_copy, workload, sysctl):
+    """More stacks than the first maps have room for: a thread makes the others."""
+    sysctl("kernel.perf_event_paranoid", 2)
+    n = 30_000
+    work = workload("distinct", n, 2)
+    with alone(public_copy, "--unwind", "fp", "-U", "-f", "-p", work.pid, GETPPID) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    assert result.lost == 0 and [count for _, count in read_folded(result.out)] == [2] * n
+
+
+NO_PROCESS = r"too many processes and threads of this user \(see ulimit -u\)"
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(["--unwind", "dwarf", GETPPID], marks=pytest.mark.needs("unwinding")),
+        ["-K", GETPPID, "--", "true"],
+        ["-r", "t:syscalls:sys_enter_getppid$"],
+    ],
+)
+def test_the_limit_of_processes_is_named(public_copy, sysctl, args):
+    sysctl("kernel.perf_event_paranoid", 2)
+    with alone(public_copy, *args) as tool:
+        refused(tool.wait(), (USAGE if "-r" in args else FAILED), NO_PROCESS, lines=None)
 
 
 def refuse_bpf(code):
