@@ -509,6 +509,7 @@ void object_describe(const struct object *o)
 			  bpf_map__value_size(map),
 			  (unsigned long long)fdinfo_number(bpf_map__fd(map), "memlock:"));
 	}
+	object_describe_level(o);
 }
 
 /*

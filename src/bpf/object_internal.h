@@ -50,6 +50,7 @@ struct object {
 /* object_level.c: before anything else, the skeleton being there; and at the end. */
 void object_init_level(struct object *object);
 void object_close_level(struct object *object);
+void object_describe_level(const struct object *o); /* for --debug */
 
 /* object_aside.c. Before loading: would it be faster? */
 bool object_may_load_aside(const struct object *object);

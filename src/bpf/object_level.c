@@ -129,3 +129,11 @@ void object_close_level(struct object *o)
 	for (size_t i = 0; o->skeleton && i < ARRAY_SIZE(o->level); i++)
 		cleanup_close_fd(&o->level[i].fd);
 }
+
+void object_describe_level(const struct object *o)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(o->level); i++)
+		if (__atomic_load_n(&o->level[i].fd, __ATOMIC_ACQUIRE) >= 0)
+			log_debug("map %s, second level: %u entries",
+				  bpf_map__name(o->level[i].like), o->level[i].n);
+}
