@@ -214,10 +214,8 @@ static void detach_before_report(struct run *r)
 /*
  * The kernel may take long to remove probes, so the last report is printed before, unless the
  * report itself would hit them all the time. The machine's programs would, too, until it is
- * printed.
- *
- * If a signal has asked for the report, the next one ends the program. It may come twice at once:
- * timeout(1) sends it to a process and to its group.
+ * printed. The signal that has asked for the report may come twice at once: timeout(1) sends it to
+ * a process and to its group.
  */
 static int finish(struct run *r, struct error *e)
 {
@@ -225,8 +223,6 @@ static int finish(struct run *r, struct error *e)
 		(void)waiter_take_signals(&r->waiter);
 	if (probing_hits_report(r))
 		detach_before_report(r);
-	if (r->output.must_end)
-		waiter_release_signals(&r->waiter);
 
 	int err = r->tool->report(r, e);
 
