@@ -55,10 +55,14 @@ static struct {
 	char text[256];
 } first_words;
 
-/* A map that is made a second time without BTF is no reason: what failed then is told next. */
+/*
+ * A map that is made a second time without BTF is no reason: what failed then is told next. Nor is
+ * that programs have no lines of source, which the Makefile leaves out.
+ */
 static bool is_reason(const char *words)
 {
-	return *words && !strstr(words, "Retrying without BTF");
+	return *words && !strstr(words, "Retrying without BTF") &&
+	       !strstr(words, ".BTF.ext line info");
 }
 
 static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
