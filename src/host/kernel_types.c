@@ -149,9 +149,16 @@ static void read_structure(struct reader *r, const struct btf_type *type,
 {
 	const char *name = take_name(r, type->name_off);
 
-	for (size_t i = 0; name && i < r->n_members; i++)
-		if (!r->is_done[i] && r->members[i].type && strcmp(r->members[i].type, name) == 0)
-			set_done(r, i, find_member(r, type, members, r->members[i].name));
+	for (size_t i = 0; name && i < r->n_members; i++) {
+		const struct kernel_member *wanted = &r->members[i];
+		uint32_t at;
+
+		if (r->is_done[i] || !wanted->type || strcmp(wanted->type, name) != 0)
+			continue;
+		at = find_member(r, type, members, wanted->name);
+		if (at != NO_MEMBER || *name)
+			set_done(r, i, at);
+	}
 }
 
 static void read_variable(struct reader *r, const struct btf_type *type, uint32_t id)

@@ -9,8 +9,10 @@
 #define KERNEL_BTF "/sys/kernel/btf/vmlinux"
 
 struct kernel_member {
-	const char *type; /* a structure's name; NULL: @name is a variable's */
-	const char *name;
+	/* A structure's name; "": the first without a name that has @name; NULL: @name is a
+	 * variable's. */
+	const char *type;
+	const char *name; /* "": the first member without a name */
 };
 
 #define NO_MEMBER UINT32_MAX

@@ -20,7 +20,16 @@ static const struct kernel_member members[] = {
 	{ "no_such_structure", "i_ino" },
 	{ NULL, "runqueues" }, /* per-CPU variables */
 	{ NULL, "no_such_variable" },
+	{ "mm_struct", "" },
 };
+
+static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const char *name)
+{
+	for (unsigned i = 0; t && i < btf_vlen(t); i++)
+		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), name) == 0)
+			return btf_member_bit_offset(t, i) / 8;
+	return NO_MEMBER;
+}
 
 static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wanted)
 {
@@ -29,13 +38,10 @@ static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wan
 	if (!wanted->type)
 		return variable < 0 ? NO_MEMBER : (uint32_t)variable;
 
-	const struct btf_type *t = btf__type_by_id(
-		btf, (unsigned)btf__find_by_name_kind(btf, wanted->type, BTF_KIND_STRUCT));
-
-	for (unsigned i = 0; t && i < btf_vlen(t); i++)
-		if (strcmp(btf__name_by_offset(btf, btf_members(t)[i].name_off), wanted->name) == 0)
-			return btf_member_bit_offset(t, i) / 8;
-	return NO_MEMBER;
+	return member_at(btf,
+			 btf__type_by_id(btf, (unsigned)btf__find_by_name_kind(btf, wanted->type,
+									       BTF_KIND_STRUCT)),
+			 wanted->name);
 }
 
 static void members_are_where_libbpf_finds_them(void **state)
@@ -53,6 +59,31 @@ static void members_are_where_libbpf_finds_them(void **state)
 	assert_int_equal(found[8], NO_MEMBER);
 	assert_int_equal(found[9], NO_MEMBER);
 	assert_int_not_equal(found[10], NO_MEMBER);
+	assert_int_equal(found[12], 0);
+	btf__free(btf);
+}
+
+/* Such a structure is the one that another has as a member without a name. */
+static void members_of_a_structure_without_a_name(void **state)
+{
+	static const struct kernel_member wanted[] = {
+		{ "", "end_code" }, /* named structures have such a member, too */
+		{ "", "no_such_member" },
+	};
+	struct btf *btf = btf__parse(KERNEL_BTF, NULL);
+	uint32_t found[ARRAY_SIZE(wanted)];
+	const struct btf_type *mm;
+	struct error e;
+
+	(void)state;
+	assert_non_null(btf);
+	mm = btf__type_by_id(btf,
+			     (unsigned)btf__find_by_name_kind(btf, "mm_struct", BTF_KIND_STRUCT));
+	assert_int_equal(kernel_types_read(KERNEL_BTF, wanted, ARRAY_SIZE(wanted), found, &e), 0);
+	assert_int_equal(found[0],
+			 member_at(btf, btf__type_by_id(btf, btf_members(mm)[0].type), "end_code"));
+	assert_int_not_equal(found[0], NO_MEMBER);
+	assert_int_equal(found[1], NO_MEMBER);
 	btf__free(btf);
 }
 
@@ -117,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_are_where_libbpf_finds_them),
+		cmocka_unit_test(members_of_a_structure_without_a_name),
 		cmocka_unit_test(a_copy_says_the_same),
 		cmocka_unit_test(what_is_cut_off_is_not_found),
 		cmocka_unit_test(what_is_no_btf_is_refused),
