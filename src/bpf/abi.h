@@ -304,8 +304,9 @@ struct vma_offsets {
 	__u32 s_dev; /* struct super_block */
 	__u32 tgid;  /* struct task_struct */
 	__u32 mm;
+	__u32 end_code; /* struct mm_struct; 0: not asked for. See has_program() */
 };
-_Static_assert(sizeof(struct vma_offsets) == 56, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 60, "abi");
 
 /* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
 struct trace_config {
@@ -346,9 +347,8 @@ struct trace_config {
 	__u32 paces_tasks;     /* struct cpu_pace is for hits of tasks, too */
 	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */
 	__u32 nmi_mask;
-	__u32 pad;
 	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
-	struct vma_offsets vma; /* with @unwind: offsets of the kernel's members that we read */
+	struct vma_offsets vma; /* offsets of the kernel's members that we read */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 72 + 112 + 60 + 4 + MAX_CPUS / 8, "abi");

@@ -307,14 +307,21 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 }
 
 /*
- * Has the thread any memory of its own? The verifier searches all of the kernel's BTF for four
- * names wherever it comes to such a read. Of a global function it comes to it once.
+ * Has the thread memory with a program in it? In an exec the new memory comes first: with a part of
+ * a stack and, piece by piece, the new program. The kernel notes where its code ends when all is
+ * there; then it replaces the registers. In between they are the old program's.
+ *
+ * The verifier searches all of the kernel's BTF for four names wherever it comes to such a read. Of
+ * a global function it comes to it once.
  */
-__noinline int has_memory(void)
+__noinline int has_program(void)
 {
-	if (!config.asks_kernel)
+	const void *mm;
+
+	if (!config.vma.end_code)
 		return 0;
-	return *(const void **)member(bpf_get_current_task_btf(), config.vma.mm) != NULL;
+	mm = *(const void **)member(bpf_get_current_task_btf(), config.vma.mm);
+	return mm && *(const __u64 *)member(mm, config.vma.end_code);
 }
 
 /*
@@ -323,11 +330,12 @@ __noinline int has_memory(void)
  * 50b7b6f29de3
  * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
  * At the end of its exit a thread has registers still, and no memory is mapped. The kernel's own
- * walk gives nothing there, either. A system call's events and user places come before that.
+ * walk gives nothing there, either. In the second half of an exec the registers are those of a
+ * program whose memory has gone. A system call's events and user places stand in neither.
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
-	if (config.asks_kernel && config.anywhere && !has_memory())
+	if (config.vma.end_code && !has_program())
 		return false;
 	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
 }

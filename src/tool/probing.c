@@ -69,7 +69,7 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 {
 	int err = object_load(o, &r->features, &r->object, e);
 
-	if (err && o->config.asks_kernel) {
+	if (err && (o->config.asks_kernel || o->config.vma.end_code)) {
 		log_debug("once more without the kernel's mappings: %s", e->text);
 		o->config.asks_kernel = 0;
 		o->config.vma = (struct vma_offsets){};

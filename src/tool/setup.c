@@ -124,7 +124,9 @@ enum {
 	TGID,
 	MM,
 	VMA_MEMBERS,
-	PREEMPT_COUNT = VMA_MEMBERS,
+	MM_UNNAMED = VMA_MEMBERS,
+	END_CODE,
+	PREEMPT_COUNT,
 	PREEMPT_COUNT_6_2,
 	HARDIRQ_DISABLE,
 	MEMBERS
@@ -146,6 +148,8 @@ static const struct kernel_member members[MEMBERS] = {
 	[DEV] = { "super_block", "s_dev" },
 	[TGID] = { "task_struct", "tgid" },
 	[MM] = { "task_struct", "mm" },
+	[MM_UNNAMED] = { "mm_struct", "" }, /* nearly all of it */
+	[END_CODE] = { "", "end_code" },
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
 	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
 	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* counted in preempt_count */
@@ -213,6 +217,8 @@ static void find_members(struct object_options *o, bool has_context, struct vma_
 		.tgid = at[TGID],
 		.mm = at[MM],
 	};
+	if (has_context && at[MM_UNNAMED] != NO_MEMBER && at[END_CODE] != NO_MEMBER)
+		ret->end_code = at[MM_UNNAMED] + at[END_CODE];
 	for (size_t i = 0; i < VMA_MEMBERS; i++)
 		if (at[i] == NO_MEMBER && i != MTIME_6_6 && i != MTIME_6_11)
 			ret->is_known = 0;
@@ -222,8 +228,7 @@ static void find_members(struct object_options *o, bool has_context, struct vma_
  * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
  * known, and the kernel's memory may be read.
  */
-static void set_unwinding(struct object_options *o, const struct setup *setup,
-			  const struct vma_offsets *vma)
+static void set_unwinding(struct object_options *o, const struct setup *setup)
 {
 	const struct features *features = setup->features;
 	const char *lockdown = host_lockdown();
@@ -238,7 +243,6 @@ static void set_unwinding(struct object_options *o, const struct setup *setup,
 	}
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	o->config.vma = *vma;
 	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* as old as that */
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
@@ -264,7 +268,10 @@ void setup_following(const struct setup *setup, struct object_options *o)
 		return;
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	set_unwinding(o, setup, &vma);
+	if (!setup->features->task_regs || !setup->features->loop) /* untried verifiers */
+		vma.end_code = 0;
+	o->config.vma = vma;
+	set_unwinding(o, setup);
 }
 
 int setup_object(const struct setup *setup, struct host *host, struct object_options *ret,

@@ -113,6 +113,11 @@ def has_context():
     return version() >= (5, 17) and is_known and Path("/sys/kernel/btf/vmlinux").exists()
 
 
+def has_prepared_exec():
+    """Linux commit c82389947d90 ("tracing: Add sched_prepare_exec tracepoint") (in v6.10)."""
+    return version() >= (6, 10)
+
+
 def is_guest():
     return not is_machine()
 
@@ -238,6 +243,7 @@ NEEDS = {
     "node": has_node,
     "context": has_context,
     "mappings where interrupts are off": has_mappings_where_interrupts_are_off,
+    "prepared exec": has_prepared_exec,
     "undisturbed maps": has_undisturbed_maps,
 }
 

@@ -172,23 +172,53 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
 @pytest.mark.needs("mappings where interrupts are off")
 def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     """Though the kernel tells one mapping only there. The files are known by processes that run before."""
-    sleep, cat = (shutil.copy(shutil.which(name), tmp_path / f"short-{name}") for name in ("sleep", "cat"))
+    names = ("sleep", "cat", "sh")
+    sleep, cat, sh = (shutil.copy(shutil.which(name), tmp_path / f"short-{name}") for name in names)
     n = scaled(300, least=30)
-    with subprocess.Popen([sleep, "1000"]) as sleeper, subprocess.Popen([cat], stdin=subprocess.PIPE) as reader:
-        try:
-            with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
-                tool.wait_live()
-                script = f'for i in $(seq {n}); do "$0" 0.001 | "$1"; done'
-                subprocess.run(["sh", "-c", script, sleep, cat], check=True, timeout=PATIENCE_S)
-                result = tool.end().ok()
-        finally:
-            sleeper.kill()
-            reader.kill()
-    lines = [(parts, hits) for (comm, *parts), hits in read_folded(result.out) if comm in ("short-sleep", "short-cat")]
+    before = [subprocess.Popen(command, stdin=subprocess.PIPE) for command in ([sleep, "1000"], [cat], [sh])]
+    try:
+        with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_switch"]) as tool:
+            tool.wait_live()
+            script = f'for i in $(seq {n}); do "$0" 0.001 | "$1"; done'
+            subprocess.run([sh, "-c", script, sleep, cat], check=True, timeout=PATIENCE_S)
+            result = tool.end().ok()
+    finally:
+        for process in before:
+            process.kill()
+            process.communicate()
+    comms = [f"short-{name}" for name in names]  # the shell's until the exec is half done
+    lines = [(parts, hits) for (comm, *parts), hits in read_folded(result.out) if comm in comms]
     total = sum(hits for _, hits in lines)
     assert total > 2 * n, result  # each is taken off its CPU once at least, and once more when it ends
     assert sum(hits for parts, hits in lines if not parts) >= 2 * n, result  # then it has no memory
-    assert sum(hits for parts, hits in lines if parts[:1] == ["[cut: no table yet]"]) <= total // 100, lines
+    n_cut = sum(hits for parts, hits in lines if parts and parts[0].startswith("[cut"))
+    assert n_cut <= sum(hits for parts, hits in lines if parts) // 100, lines
+
+
+@needs_unwinding
+@pytest.mark.parametrize("how", ["dwarf", "fp"])
+def test_a_program_that_is_being_started_has_no_user_stack(how):
+    """When it is given its name, the memory is its own, and the registers are those of its maker's call."""
+    script = "for i in $(seq 20); do /bin/true; done; :"
+    with Tool(["--unwind", how, "-U", "-P", "-f", "t:task:task_rename", "--", "sh", "-c", script]) as tool:
+        result = tool.wait().ok()
+    assert result.lost == 0, result
+    lines = read_folded(result.out)
+    assert sum(hits for _, hits in lines) == 21, result  # seq's, too
+    assert all(len(parts) == 1 for parts, _ in lines), result
+
+
+@pytest.mark.needs("prepared exec")
+@needs_unwinding
+def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
+    script = "for i in $(seq 20); do /bin/true; done; :"
+    with Tool([*DWARF, "-U", "-P", "-f", "t:sched:sched_prepare_exec", "--", "sh", "-c", script]) as tool:
+        result = tool.wait().ok()
+    assert result.lost == 0, result
+    lines = read_folded(result.out)
+    assert sum(hits for _, hits in lines) == 21, result
+    assert all(len(parts) > 4 and parts[-1] == "execve" for parts, _ in lines), result
+    assert not any(part.startswith("[cut") for parts, _ in lines for part in parts), result
 
 
 @pytest.mark.needs("machine")
