@@ -33,6 +33,7 @@ struct function_list {
 	struct strtab *strings;
 	struct function *functions;
 	size_t n, capacity;
+	size_t n_all;           /* that were told, whether they match or not */
 	struct u64_map by_name; /* the name's address in strings -> how many have it */
 	bool has_namesakes;
 };
@@ -54,6 +55,7 @@ static int take_traceable(void *context, const char *name, const char *module, u
 {
 	struct function_list *list = context;
 
+	list->n_all++;
 	if (!pattern_matches(list->pattern, name))
 		return 0;
 
@@ -257,7 +259,7 @@ int match_kernel(struct matching *m, struct error *e)
 {
 	const char *literal = pattern_literal(m->spec->name);
 
-	if (literal)
+	if (literal && m->scope->depth != MATCH_NAMES)
 		return match_full_name(m, literal, e);
 
 	cleanup(function_list_fini) struct function_list list = {
@@ -269,6 +271,9 @@ int match_kernel(struct matching *m, struct error *e)
 
 	if (!err && list.n)
 		return add_traceable(m, &list, e);
+	/* A kernel with such a list refuses kprobes at others, too (within_notrace_func()). */
+	if (!err && list.n_all)
+		return match_explain_unknown(m->spec, m->host, e);
 	if (err)
 		log_debug("matching against all functions: %s", why.text);
 	return match_by_kallsyms(m, e);

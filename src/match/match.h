@@ -13,7 +13,7 @@
 /* How far kernel functions are looked up; each takes longer than the one before. */
 enum match_depth {
 	MATCH_PATTERNS,  /* a full name is listed as it is, without address */
-	MATCH_NAMES,     /* a full name, too: all functions that have it, by address */
+	MATCH_NAMES,     /* a full name, too: all functions that have it and can be traced */
 	MATCH_NAMESAKES, /* what several functions may have the name of has an address */
 	MATCH_ADDRESSES, /* every function has one */
 };
@@ -47,8 +47,8 @@ struct match_scope {
  * it would silently take the first, MATCH_NAMESAKES is to be used from the start.
  * Without kallsyms' addresses that says so, and lists names.
  *
- * Kernel functions by wildcard are those that ftrace can trace; where there are
- * none, or their list may not be read (lockdown), all that kallsyms has. They
+ * Kernel functions by wildcard, and with MATCH_NAMES, are those that ftrace can trace; where
+ * their list is empty, or may not be read (lockdown), all that kallsyms has. They
  * have no address unless some of them share a name or they come from kallsyms.
  *
  * User functions are compared by the name in the symbol table and, for C++, Rust

@@ -117,6 +117,19 @@ def test_kernel_pattern_that_matches_nothing():
     refused(stackcount("vfs_no_such_*"), FAILED, r"vfs_no_such_\*")
 
 
+@pytest.mark.needs("newest kernel")
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("event", ["mas_alloc_cyclic", "mas_al*", "vfs_read", "asm_exc_overflow"])
+def test_what_is_listed_can_be_traced_or_is_told(event):
+    """Where a file of the kernel is compiled without ftrace's entries, kprobes are refused, too."""
+    listed = stackcount("-l", event)
+    traced = stackcount("-K", "-D", "0.1", event)
+    assert listed.status == traced.status, (listed, traced)
+    if listed.status:
+        refused(listed, FAILED, "is there, but cannot be traced|no kernel function matches")
+        refused(traced, FAILED, "notrace|no kernel function matches")
+
+
 @pytest.mark.needs("no kprobes")
 def test_kernel_without_kprobes_says_so_and_what_works():
     result = stackcount("vfs_read")

@@ -31,7 +31,7 @@ def test_functions_of_interrupts_that_a_hit_raises():
     assert sum(n for _, n in read_folded(without_uptimes(result.out))) > 0
 
 
-@pytest.mark.needs("kprobe.multi", "newest kernel")
+@pytest.mark.needs("kprobe.multi")
 def test_a_cpu_rests_from_thousands_of_functions():
     """Among them are those by which a hit walks the stack: hits would leave the machine no time."""
     with Tool(["-f", "-r", "^([u-z]|_?copy|orc|in_).*", "--", *UPTIMES], program=STACKCOUNT) as tool:
