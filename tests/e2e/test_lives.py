@@ -120,14 +120,14 @@ def test_whatever_there_is_no_descriptor_for_is_told_in_one_line(limit):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("limit", [68, 75, 90, 110])
+@pytest.mark.parametrize("limit", [68, 75, 80, 110])
 def test_events_leave_descriptors_to_the_rest(limit):
     """Those that there is none for are told; the run has its timer and its report."""
     with Tool(["-f", "-D", "0.1", "t:sched:*"], preexec_fn=few_files(limit)) as tool:
         result = tool.wait()
     assert result.status == 0 and "set a timer" not in result.err, result
     assert read_folded(result.out), result
-    assert ("could not be traced" in result.err) == (limit < 91), result
+    assert ("could not be traced" in result.err) == (limit < 85), result
 
 
 @pytest.mark.needs("machine")
