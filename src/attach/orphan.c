@@ -37,10 +37,6 @@ struct orphan {
 
 static void be_alone(const int *keep, size_t n, const char *name)
 {
-	sigset_t all;
-
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, name);
 	/* The caller's pipes too: whoever waits for their end must not wait for this. */
@@ -76,10 +72,17 @@ pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *dat
 	memcpy(sorted, keep, n * sizeof(*sorted));
 	qsort(sorted, n, sizeof(*sorted), compare_fds);
 
+	/* A Ctrl-C goes to the whole group: neither process may end before it is out of that. */
+	sigset_t all, before;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
+
 	/* Twice, so that it is nobody's zombie. */
 	pid_t child = fork();
 	if (child == 0)
 		_exit(start_one(sorted, n, run, data, &(struct orphan){ name, writer }));
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 
 	int status = 1;
 	pid_t orphan = 0;

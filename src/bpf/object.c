@@ -55,14 +55,17 @@ static struct {
 	char text[256];
 } first_words;
 
-/*
- * A map that is made a second time without BTF is no reason: what failed then is told next. Nor is
- * that programs have no lines of source, which the Makefile leaves out.
- */
+/* A map that is made a second time without BTF is no reason: what failed then is told next. */
 static bool is_reason(const char *words)
 {
-	return *words && !strstr(words, "Retrying without BTF") &&
-	       !strstr(words, ".BTF.ext line info");
+	return !strstr(words, "Retrying without BTF");
+}
+
+/* Of each program libbpf says that it has no lines of source: scripts/without_lines leaves them
+ * out. */
+static bool is_news(const char *words)
+{
+	return *words && !strstr(words, ".BTF.ext line info");
 }
 
 static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
@@ -78,8 +81,9 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
 	}
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
-		if (*line)
-			log_debug("%s", line);
+		if (!is_news(line))
+			continue;
+		log_debug("%s", line);
 		if (is_reason(line) && !first_words.text[0])
 			(void)snprintf(first_words.text, sizeof(first_words.text), "%.255s", line);
 	}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +24,11 @@
 #include "tool/breakpoints.h"
 
 /*
- * What the child tells: NOT_TRACED before its exec, the errno if that failed; end of file
- * is that it succeeded.
+ * What the child tells: one of these before its exec, the errno if that failed; end of file is that
+ * it succeeded.
  */
-#define NOT_TRACED (-1)
+#define TRACED (-1)
+#define NOT_TRACED (-2)
 
 static void tell(int fd, int what)
 {
@@ -41,17 +43,20 @@ static void tell(int fd, int what)
  */
 __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int trouble)
 {
-	sigset_t none;
+	sigset_t all, none;
 	char byte;
 	ssize_t n = read(gate, &byte, 1);
 
 	if (n != 1)
 		_exit(127);
+	(void)signal(SIGPIPE, SIG_DFL);
+	/* From when it is traced, each signal stops it: until the parent knows, and waits for that,
+	 * none may. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	tell(trouble, ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? NOT_TRACED : TRACED);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)signal(SIGPIPE, SIG_DFL);
-	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
-		tell(trouble, NOT_TRACED);
 	(void)execvp(argv[0], argv);
 	tell(trouble, errno);
 	_exit(127);
@@ -140,29 +145,49 @@ int command_hold(char *const *argv, struct command *ret, struct error *e)
 	return 0;
 }
 
+static int exec_failed(struct command *c, int why, struct error *e)
+{
+	if (c->pid)
+		(void)waitpid(c->pid, &c->status, 0);
+	c->pid = 0;
+	errno = why;
+	return error_errno(e, "start '%s'", c->shown);
+}
+
+/* Its end of the pipe is closed by a successful exec, and has nothing to say. */
+static bool has_execed(const struct command *c)
+{
+	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1 && fd.revents == POLLHUP;
+}
+
+/*
+ * Up to the stop behind its exec, or its end. What stops it before is a signal, which it is given:
+ * PATH may have many directories, and they may be slow.
+ */
+static void wait_for_exec(struct command *c)
+{
+	while (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status)) {
+		c->is_stopped = WSTOPSIG(c->status) == SIGTRAP && has_execed(c);
+		if (c->is_stopped)
+			return;
+		(void)ptrace(PTRACE_CONT, c->pid, NULL, (uintptr_t)WSTOPSIG(c->status));
+	}
+	c->pid = 0;
+}
+
 int command_exec(struct command *c, struct error *e)
 {
-	bool is_traced = true;
-	int said;
+	int said, why;
 
 	if (write(c->gate, "", 1) != 1)
 		return error_errno(e, "start '%s'", c->shown);
 	close(TAKE_FD(c->gate));
-	while (read(c->trouble, &said, sizeof(said)) == sizeof(said)) {
-		is_traced = is_traced && said != NOT_TRACED;
-		if (said == NOT_TRACED)
-			continue;
-		(void)waitpid(c->pid, &c->status, 0);
-		c->pid = 0;
-		errno = said;
-		return error_errno(e, "start '%s'", c->shown);
-	}
-	if (!is_traced)
-		return 0;
-	if (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status))
-		c->is_stopped = true;
-	else
-		c->pid = 0; /* it was killed meanwhile */
+	if (read(c->trouble, &said, sizeof(said)) != sizeof(said) || said == TRACED)
+		wait_for_exec(c);
+	if (!c->is_stopped && read(c->trouble, &why, sizeof(why)) == sizeof(why))
+		return exec_failed(c, why, e);
 	return 0;
 }
 

@@ -35,12 +35,32 @@ static int watch(struct waiter *w, int fd, unsigned events, unsigned occasion, s
 	return 0;
 }
 
+/*
+ * A shell has its background commands ignore SIGINT. While a signal is held that is of no matter;
+ * before, it would be lost.
+ */
+static void hold_ignored_signals(const sigset_t *ending)
+{
+	for (int number = 1; number < NSIG; number++) {
+		struct sigaction action;
+		sigset_t set;
+
+		if (sigismember(ending, number) != 1 || sigaction(number, NULL, &action) < 0 ||
+		    action.sa_handler != SIG_IGN)
+			continue;
+		(void)sigemptyset(&set);
+		(void)sigaddset(&set, number);
+		(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	}
+}
+
 int waiter_open(struct waiter *ret, struct error *e)
 {
 	sigset_t set;
 
 	*ret = (struct waiter)WAITER_NONE;
 	ending_signals(&set);
+	hold_ignored_signals(&set);
 	(void)signal(SIGPIPE, SIG_IGN);
 	ret->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (ret->epoll < 0)

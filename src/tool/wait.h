@@ -43,7 +43,8 @@ must_check int waiter_open(struct waiter *ret, struct error *e);
 
 /*
  * SIGINT, SIGTERM and SIGHUP no longer end the program, but are kept for waiter_wait(). Before,
- * they end it at once, whatever its start waits for.
+ * they end it at once, whatever its start waits for; one that was ignored when the program began is
+ * kept from waiter_open() on.
  */
 void waiter_hold_signals(void);
 

@@ -25,6 +25,7 @@ from tool import (
     Tool,
     Workload,
     chains,
+    preloaded,
     read_folded,
     stackcount,
     trace,
@@ -589,14 +590,6 @@ int open(const char *path, int flags, ...)
 	return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 """
-
-
-def preloaded(folder, source):
-    """An environment in which the tool runs with the C source @source in place of libc's functions."""
-    (folder / "instead.c").write_text(source)
-    make = ["gcc", "-shared", "-fPIC", "-o", folder / "instead.so", folder / "instead.c"]
-    subprocess.run(make, check=True, timeout=PATIENCE_S)
-    return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), "MARK": str(folder)}
 
 
 @pytest.mark.needs("machine")

@@ -97,6 +97,14 @@ class Result:
         return sum(map(int, found))
 
 
+def preloaded(folder, source):
+    """An environment in which the tool runs with the C source @source in place of libc's functions."""
+    (folder / "instead.c").write_text(source)
+    make = ["gcc", "-shared", "-fPIC", "-o", folder / "instead.so", folder / "instead.c"]
+    subprocess.run(make, check=True, timeout=PATIENCE_S)
+    return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), "MARK": str(folder)}
+
+
 class Tool:
     """
     A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()

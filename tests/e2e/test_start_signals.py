@@ -1,0 +1,134 @@
+"""Signals that come before counting has begun: to the tool, and by Ctrl-C to its whole group."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from kernel import WITH_TRACEFS, in_tracefs
+from tool import GETPPID, PATIENCE_S, Tool, preloaded, workload_path
+
+pytestmark = pytest.mark.needs("machine")
+
+# What makes the tool or its children wait until the test goes on. Nobody waits for ever.
+WAITING = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void wait_here(const char *word)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/go", getenv("MARK"));
+	write(2, word, strlen(word));
+	for (int i = 0; i < 12000 && access(path, F_OK) < 0; i++)
+		usleep(10000);
+}
+"""
+
+# The thread that makes the table of a file of this name.
+WAITING_OPEN = WAITING + r"""
+int open(const char *path, int flags, ...)
+{
+	static int n;
+	const char *slash = strrchr(path, '/');
+
+	if (slash && strcmp(slash, "/waited-for") == 0 && gettid() != getpid() && n++ == 0)
+		wait_here("waits\n");
+	return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+"""
+
+# The command, before its exec.
+WAITING_EXEC = WAITING + r"""
+int execvp(const char *file, char *const argv[])
+{
+	wait_here("waits\n");
+	return execv(file, argv);
+}
+"""
+
+# A child's child, before it does anything.
+WAITING_FORK = WAITING + r"""
+pid_t fork(void)
+{
+	static int depth;
+	const pid_t pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0 && ++depth == 2)
+		wait_here("waits\n");
+	return pid;
+}
+"""
+
+
+@pytest.mark.needs("unwinding")
+def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp_path):
+    """As shells do for what they start with "&"."""
+    program = shutil.copy(workload_path("syscalls"), tmp_path / "waited-for")
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with subprocess.Popen([program, "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE) as process:
+        try:
+            tool = Tool(["--unwind", "dwarf", "-p", process.pid, GETPPID], env=preloaded(tmp_path, WAITING_OPEN))
+            signal.signal(signal.SIGINT, before)
+            with tool:
+                tool.wait_for("stderr", b"^waits$")
+                tool.send(signal.SIGINT)
+                (tmp_path / "go").touch()
+                result = tool.wait().ok()
+        finally:
+            signal.signal(signal.SIGINT, before)
+            process.kill()
+    assert "Tracing 1 functions" in result.out, result
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGWINCH, signal.SIGTSTP], ids=lambda n: n.name)
+def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number):
+    """It would stop a command that is traced for good."""
+    env = preloaded(tmp_path, WAITING_EXEC)
+    with Tool(["-f", "-U", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "7", "0"], env=env,
+              start_new_session=True) as tool:
+        tool.wait_for("stderr", b"^waits$")
+        os.killpg(tool.process.pid, number)
+        (tmp_path / "go").touch()
+        os.killpg(tool.process.pid, signal.SIGCONT)
+        result = tool.wait().ok()
+    if number == signal.SIGINT:
+        assert "was ended by signal 2" in result.err, result
+    else:
+        assert "exited with status 0" in result.err and "hit 7" in result.out, result
+
+
+@pytest.mark.needs("uprobe events")
+def test_ctrl_c_leaves_no_definitions_behind_however_early(tmp_path):
+    """The process that removes them is not of the group yet."""
+    env = preloaded(tmp_path, WAITING_FORK)
+    calls = workload_path("calls")
+    with Tool(["--without", "uprobe.multi", f"{calls}:*"], wrap=WITH_TRACEFS, env=env, start_new_session=True) as tool:
+        tool.wait_for("stderr", b"^waits$")
+        pid = tool.process.pid
+        deadline = time.monotonic() + PATIENCE_S
+        while not definitions(pid):
+            assert time.monotonic() < deadline and tool.process.poll() is None
+            time.sleep(0.01)
+        os.kill(pid, signal.SIGSTOP)
+        os.killpg(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGKILL)
+        tool.process.wait(PATIENCE_S)
+        (tmp_path / "go").touch()
+        while definitions(pid):
+            assert time.monotonic() < deadline, definitions(pid)
+            time.sleep(0.01)
+
+
+def definitions(pid):
+    lines = in_tracefs("cat uprobe_events").stdout.decode().splitlines()
+    return [line for line in lines if f"_{pid}_" in line]
