@@ -121,13 +121,12 @@ static int try_out(const char *text, struct error *e)
 	pid_t child = fork();
 
 	if (child < 0)
-		return error_set(e, -errno, "make a process to try it: %s",
-				 error_start_words(-errno));
+		return error_set(e, -errno, "make a process: %s", error_start_words(-errno));
 	if (child == 0)
 		compile_within_limits(text);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
-			return error_errno(e, "wait for the process that tries it");
+			return error_errno(e, "wait for the process");
 	if (status != 0)
 		return error_set(e, -EINVAL, "it takes too much time or memory");
 	return 0;
@@ -161,8 +160,11 @@ int regexp_new(const char *text, struct regexp **ret, struct error *e)
 {
 	cleanup_free struct regexp *r = xcalloc(1, sizeof(*r));
 
-	if (make(text, r, e) != 0)
-		return error_within(e, "bad regular expression '%.200s%s'", text,
+	const int err = make(text, r, e);
+
+	if (err)
+		return error_within(e, "%s regular expression '%.200s%s'",
+				    err == -EINVAL ? "bad" : "cannot try the", text,
 				    strlen(text) > 200 ? "..." : "");
 	*ret = TAKE(r);
 	return 0;

@@ -194,7 +194,7 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 		if (!read_range(&at, min, max, range) || (*at && *at != ','))
 			return error_set(e, -EINVAL,
 					 "%s: '%s' is not a list of numbers from %u to %u "
-					 "(as 3 or 0,2 or 0-3,7)",
+					 "(as 3 or 1,2 or 1-3,7)",
 					 what, text, min, max);
 		if (range[1] - range[0] >= MAX_LIST - more.n)
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,

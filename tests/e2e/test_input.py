@@ -326,7 +326,10 @@ NO_PROCESS = r"too many processes and threads of this user \(see ulimit -u\)"
 def test_the_limit_of_processes_is_named(public_copy, sysctl, args):
     sysctl("kernel.perf_event_paranoid", 2)
     with alone(public_copy, *args) as tool:
-        refused(tool.wait(), (USAGE if "-r" in args else FAILED), NO_PROCESS, lines=None)
+        result = tool.wait()
+    refused(result, (USAGE if "-r" in args else FAILED), NO_PROCESS, lines=None)
+    if "-r" in args:
+        assert re.search(r"cannot try the regular expression '.+': make a process: ", result.err), result
 
 
 def refuse_bpf(code):

@@ -506,7 +506,7 @@ static void a_bad_list_is_refused_and_changes_nothing(void **state)
 
 		(void)snprintf(expected, sizeof(expected),
 			       "-c: '%s' is not a list of numbers from 0 to 9 "
-			       "(as 3 or 0,2 or 0-3,7)",
+			       "(as 3 or 1,2 or 1-3,7)",
 			       bad[i]);
 		assert_int_equal(parse_number_list("-c", bad[i], 0, 9, &list, &e), -EINVAL);
 		assert_string_equal(e.text, expected);
