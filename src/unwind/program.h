@@ -79,8 +79,14 @@ void cfi_signal_cie(struct cfi_cie *ret);
 
 /* Where a program or a thread begins, if no entry is about it. Returns how many places there are.
  */
-size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t n,
+size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 		      struct cfi_stubs ret[CFI_MAX_ROOTS]);
+
+/*
+ * The code from the program's entry point on that surely belongs to it, and ends before @limit.
+ * False: none does.
+ */
+bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret);
 
 /* Their CIE. */
 void cfi_roots_cie(struct cfi_cie *ret);

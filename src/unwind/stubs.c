@@ -15,7 +15,7 @@
  *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
  *
  * The roots: the loaders of glibc and musl, and musl's clone(), have no entry there. A program's
- * entry point must look like one, since a library's may be any code:
+ * entry point (entry.c) must look like one, since a library's may be any code:
  *
  *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
  *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
@@ -157,47 +157,28 @@ void cfi_signal_cie(struct cfi_cie *ret)
 	(void)cfi_run_initial(ret, signal_initial, sizeof(signal_initial));
 }
 
-#define MAX_ENTRY_BYTES 256 /* of code from the entry point on */
-
 static bool looks_like_entry(const uint8_t *code, size_t n)
 {
 	return memmem(code, n, "\x31\xed", 2) || memmem(code, n, "\x48\x89\xe7", 3);
 }
 
-/* End the entry's code at a callee right behind it (musl's _start_c). */
-static void cut_at_called(const struct image *im, struct cfi_stubs *entry)
-{
-	struct instruction i = {};
-
-	for (uint64_t at = entry->start; at < entry->end; at += i.length) {
-		uint8_t code[16];
-
-		i = instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
-		if (i.kind == INSTRUCTION_CALL && i.target > at && i.target < entry->end)
-			entry->end = i.target;
-		if (i.kind == INSTRUCTION_CALL || i.kind == INSTRUCTION_BAD)
-			return;
-	}
-}
-
-/* Up to the next entry; false: there is one about it. */
-static bool find_entry(const struct image *im, const struct cfi_fde *fdes, size_t n,
+/* Up to the next entry at most; false: there is one about it. */
+static bool find_entry(struct image *im, const struct cfi_fde *fdes, size_t n,
 		       struct cfi_stubs *ret)
 {
+	const uint64_t entry = image_entry(im);
+	uint64_t next = UINT64_MAX;
 	uint8_t code[8];
 
-	ret->start = image_entry(im);
-	ret->end = ret->start + MAX_ENTRY_BYTES;
-	if (!looks_like_entry(code, image_code_at(im, ret->start, code, sizeof(code))))
+	if (!looks_like_entry(code, image_code_at(im, entry, code, sizeof(code))))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (fdes[i].start <= ret->start && fdes[i].end > ret->start)
+		if (fdes[i].start <= entry && fdes[i].end > entry)
 			return false;
-		if (fdes[i].start > ret->start && fdes[i].start < ret->end)
-			ret->end = fdes[i].start;
+		if (fdes[i].start > entry && fdes[i].start < next)
+			next = fdes[i].start;
 	}
-	cut_at_called(im, ret);
-	return true;
+	return cfi_find_entry(im, next, ret);
 }
 
 /* "mov %eax,%edi;  xor %eax,%eax;  mov $60,%al;  syscall;  hlt" behind the thread's function. */
@@ -214,7 +195,7 @@ static void add_exit(const struct image *im, struct cfi_stubs *thread)
 /* undefined 16 */
 static const uint8_t root_initial[] = { 0x07, 0x10 };
 
-size_t cfi_find_roots(const struct image *im, const struct cfi_fde *fdes, size_t n,
+size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 		      struct cfi_stubs ret[CFI_MAX_ROOTS])
 {
 	static const struct code thread = { "\x31\xed\x5f\x41\xff\xd1", 6 };

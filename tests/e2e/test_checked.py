@@ -164,3 +164,58 @@ def test_a_file_without_tables_is_a_gap(tmp_path):
         result = tool.wait().ok()
     ((parts, n),) = read_folded(result.out)
     assert n == 20 and parts[0] == UNVERIFIED and parts[-1] == "[libbare.so]", result
+
+
+# --- a program without any table ---
+
+START = """
+	.globl _start
+	.type _start, @function
+_start:	xor %ebp, %ebp
+	nop
+	mov $20, %r12d
+1:	call run
+	dec %r12d
+	jnz 1b
+	mov $60, %eax
+	xor %edi, %edi
+	syscall
+	hlt
+	.size _start, . - _start
+	.type leaf, @function
+leaf:	push %rbp
+	mov %rsp, %rbp
+	mov $110, %eax
+	syscall
+	pop %rbp
+	ret
+	.size leaf, . - leaf
+	.type middle, @function
+middle:	push %rbp
+	mov %rsp, %rbp
+	call leaf
+	pop %rbp
+	ret
+	.size middle, . - middle
+	.type run, @function
+run:	push %rbp
+	mov %rsp, %rbp
+	call middle
+	pop %rbp
+	ret
+	.size run, . - run
+	.section .note.GNU-stack, "", @progbits
+"""
+
+
+@pytest.mark.parametrize("strip", [(), ("-s",)], ids=["symbols", "stripped"])
+def test_functions_right_behind_a_programs_start_are_no_roots(tmp_path, strip):
+    """They keep frame pointers, which lead to the program's start."""
+    (tmp_path / "start.s").write_text(START)
+    link = ["-nostdlib", "-static", "-Wl,--no-ld-generated-unwind-info", *strip, "-o", "start", "start.s"]
+    subprocess.run(["gcc", *link], cwd=tmp_path, check=True, timeout=120)
+    with Tool([*DWARF, GETPPID, "--", "./start"], cwd=tmp_path) as tool:
+        result = tool.wait().ok()
+    ((parts, n),) = read_folded(result.out)
+    names = ["[start]"] * 4 if strip else ["_start", "run", "middle", "leaf"]
+    assert n == 20 and parts == names, result

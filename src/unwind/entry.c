@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * How far the code of a program's entry point goes, where no entry is about it. All of it is a
+ * root, so it must not reach into another function: that one has a caller.
+ *
+ *	_start: xor %ebp,%ebp;  ...  call __libc_start_main;  hlt        glibc
+ *	_start: xor %rbp,%rbp;  ...  call _start_c;  nop                 musl: no code behind it
+ *	_start: mov %rsp,%rdi;  call _dl_start;  ...  jmp *%r12          ld.so
+ *
+ * The code is followed in a straight line up to what execution does not pass. Symbols and targets
+ * of calls end it before. Without a symbol's size a call is a doubt: it may not return, and what
+ * is behind it is another function then. That one has a caller somewhere, or it returns, which
+ * an entry point never does.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "elf/debug.h"
+#include "elf/image.h"
+#include "unwind/instruction.h"
+#include "unwind/program.h"
+
+#define MAX_ENTRY_BYTES 256 /* of code from the entry point on */
+#define MAX_DOUBTS 32
+#define MAX_RANGES 16
+#define CHUNK_BYTES 65536
+
+struct start {
+	uint64_t entry;
+	uint64_t limit; /* from here on it is something else */
+	bool is_sized;  /* as a symbol says */
+	uint64_t doubts[MAX_DOUBTS];
+	size_t n_doubts;
+};
+
+static void limit_to(struct start *s, uint64_t vaddr)
+{
+	if (vaddr > s->entry && vaddr < s->limit)
+		s->limit = vaddr;
+}
+
+static int take_symbol(void *context, const struct image_symbol *symbol)
+{
+	struct start *s = context;
+	const uint64_t end = symbol->vaddr + symbol->size;
+
+	limit_to(s, symbol->vaddr);
+	if (symbol->vaddr > s->entry || end <= s->entry)
+		return 0;
+	s->is_sized = true;
+	limit_to(s, end);
+	return 0;
+}
+
+/* Of all tables, the packed one too. */
+static void take_symbols(struct image *im, struct start *s)
+{
+	cleanup(image_freep) struct image *packed = NULL;
+	struct error e;
+
+	(void)image_each_function(im, take_symbol, s);
+	if (image_open_embedded(im, &packed, &e) == 0)
+		(void)image_each_function(packed, take_symbol, s);
+}
+
+/* Of the kernel, which need not return: exit(). */
+static bool is_system_call(const uint8_t *code, const struct instruction *i)
+{
+	return i->length == 2 &&
+	       ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80));
+}
+
+static bool is_call(const struct instruction *i)
+{
+	return i->kind == INSTRUCTION_CALL || i->kind == INSTRUCTION_CALL_POINTER;
+}
+
+/* A function that keeps registers or makes room, one that may be jumped to, or padding. */
+static bool begins_function(const uint8_t *code, const struct instruction *i)
+{
+	static const uint16_t kept = 1U << REGISTER_RBX | 1U << REGISTER_RBP | 0xf000;
+
+	return i->kind == INSTRUCTION_NOP ||
+	       (i->kind == INSTRUCTION_PUSH && i->reg != REGISTER_NONE && kept & 1U << i->reg) ||
+	       (i->kind == INSTRUCTION_ADD && i->value < 0) ||
+	       (i->length == 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0);
+}
+
+static bool is_last(const struct instruction *i)
+{
+	return i->kind == INSTRUCTION_STOP || i->kind == INSTRUCTION_JUMP ||
+	       i->kind == INSTRUCTION_JUMP_POINTER;
+}
+
+/* At the latest where the first doubt is. */
+static uint64_t first_doubt(const struct start *s, uint64_t end)
+{
+	return s->n_doubts ? s->doubts[0] : end;
+}
+
+/* Where the straight line ends. */
+static uint64_t follow(const struct image *im, struct start *s)
+{
+	uint64_t at = s->entry;
+
+	while (at < s->limit) {
+		uint8_t code[16] = {};
+		const struct instruction i =
+			instruction_at(code, image_code_at(im, at, code, sizeof(code)), at);
+		const bool is_doubt = s->n_doubts && s->doubts[s->n_doubts - 1] == at;
+
+		if (i.kind == INSTRUCTION_BAD || i.kind == INSTRUCTION_RETURN)
+			return first_doubt(s, at + i.length);
+		if (is_doubt && (begins_function(code, &i) || s->n_doubts == MAX_DOUBTS))
+			return at;
+		if (is_doubt && i.kind == INSTRUCTION_STOP) /* glibc's: no function does that */
+			s->n_doubts--;
+		at += i.length;
+		if (i.kind == INSTRUCTION_CALL)
+			limit_to(s, i.target);
+		if (is_last(&i))
+			return at;
+		if (!s->is_sized && (is_call(&i) || is_system_call(code, &i)))
+			s->doubts[s->n_doubts++] = at;
+	}
+	return s->limit < s->entry + MAX_ENTRY_BYTES ? s->limit : first_doubt(s, s->limit);
+}
+
+static void end_at(const struct start *s, uint64_t vaddr, uint64_t *end)
+{
+	for (size_t i = 0; i < s->n_doubts; i++)
+		if (s->doubts[i] == vaddr && vaddr < *end)
+			*end = vaddr;
+}
+
+/*
+ * Does any code have the address of a doubt? Calls, jumps and lea count from behind their four
+ * bytes; code at a fixed place has the address itself. Short jumps count, too. Where
+ * instructions begin is not known, so each byte may be the first. Of the straight line itself calls
+ * were seen before.
+ */
+static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n, uint64_t vaddr,
+			    uint64_t *end)
+{
+	const uint64_t line_end = *end;
+
+	for (size_t i = 0; i + 4 <= n; i++) {
+		const uint64_t at = vaddr + i;
+		int32_t number;
+
+		if (at >= s->entry && at < line_end)
+			continue;
+		memcpy(&number, code + i, sizeof(number));
+		if (at + 4 + (uint64_t)(int64_t)number - s->entry < MAX_ENTRY_BYTES)
+			end_at(s, at + 4 + (uint64_t)(int64_t)number, end);
+		if ((uint64_t)(int64_t)number - s->entry < MAX_ENTRY_BYTES)
+			end_at(s, (uint64_t)(int64_t)number, end);
+		if (code[i] == 0xeb)
+			end_at(s, at + 2 + (uint64_t)(int64_t)(int8_t)code[i + 1], end);
+	}
+}
+
+/* The first doubt below @end that other code knows of; else @end. */
+static uint64_t settle(const struct image *im, const struct start *s, uint64_t end)
+{
+	struct code_range ranges[MAX_RANGES];
+	const size_t n = image_code_ranges(im, ranges, MAX_RANGES);
+	cleanup_free uint8_t *code = xmalloc(CHUNK_BYTES);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t size = CHUNK_BYTES;
+
+		for (uint64_t at = ranges[i].start; at < ranges[i].end && size == CHUNK_BYTES;
+		     at += CHUNK_BYTES - 3) {
+			size = image_code_at(im, at, code, CHUNK_BYTES);
+			look_for_doubts(s, code, size, at, &end);
+		}
+	}
+	return end;
+}
+
+bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret)
+{
+	struct start s = { .entry = image_entry(im), .limit = image_entry(im) + MAX_ENTRY_BYTES };
+	uint64_t end;
+
+	limit_to(&s, limit);
+	take_symbols(im, &s);
+	end = follow(im, &s);
+	if (end > s.limit)
+		end = s.limit;
+	if (s.n_doubts && s.doubts[0] < end)
+		end = settle(im, &s, end);
+	*ret = (struct cfi_stubs){ .start = s.entry, .end = end };
+	return end > s.entry;
+}

@@ -1,0 +1,195 @@
+/* rooms: unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Where the code of a program's entry point ends, if no entry of .eh_frame is about it. What lies
+ * behind is some function, which was called.
+ */
+#include "elf_files.h"
+#include "unwind/cfi.h"
+
+struct start {
+	const char *name;
+	const char *code; /* of _start, and what follows; "root" is where it ends */
+	const char *then; /* a command for the program, after which the root is as long */
+};
+
+#define FUNCTION(name) ".globl " name "; .type " name ", @function; " name ": "
+#define STRIPPED "strip -s prog"
+
+/* All have symbols in .dynsym, and in .symtab unless they are stripped. */
+static const struct start starts[] = {
+	{ "glibc's", "xor %ebp,%ebp; mov %rdx,%r9; call far; hlt; root: nopw (%rax); leave; ret",
+	  STRIPPED },
+	{ "musl's", "xor %rbp,%rbp; mov %rsp,%rdi; call c; root: .p2align 4; c: push %rbx; ret",
+	  STRIPPED },
+	{ "musl's without padding", "xor %rbp,%rbp; mov %rsp,%rdi; call far; root: push %rbx; ret",
+	  STRIPPED },
+	{ "ld.so's",
+	  "mov %rsp,%rdi; call far; mov %rax,%r12; mov (%rsp),%rdx; call far; lea far(%rip),%rdx\n"
+	  "mov %r13,%rsp; jmp *%r12; root: nopl (%rax); push %rbx; ret",
+	  STRIPPED },
+	{ "a loop", "xor %ebp,%ebp; 1: call far; jmp 1b; root: mov $1,%eax; ret", STRIPPED },
+	{ "no call at all", "xor %ebp,%ebp; jmp far; root: mov $1,%eax; ret", STRIPPED },
+	{ "a trap", "xor %ebp,%ebp; call far; ud2; root: mov $1,%eax; ret", STRIPPED },
+	{ "a branch", "xor %ebp,%ebp; test %eax,%eax; je 1f; nop; 1: call far; hlt; root: ret",
+	  STRIPPED },
+	{ "its second callee is behind it",
+	  "xor %ebp,%ebp; call far; call root; root: mov $1,%eax; hlt", STRIPPED },
+	{ "it does not return, a function does",
+	  "xor %ebp,%ebp; call far; root: mov $1,%eax; call far; ret", STRIPPED },
+	{ "others call what is behind its call",
+	  "xor %ebp,%ebp; call far; root: mov $60,%eax; syscall; hlt; other: call root; ret",
+	  STRIPPED },
+	{ "others take the address of what is behind its call",
+	  "xor %ebp,%ebp; call far; root: mov $60,%eax; syscall; hlt; lea root(%rip),%rax; ret",
+	  STRIPPED },
+	{ "others jump to what is behind its call",
+	  "xor %ebp,%ebp; call far; root: mov $60,%eax; syscall; hlt; nop; jmp root", STRIPPED },
+	{ "exit() returns no more", "xor %ebp,%ebp; mov $60,%eax; syscall; root: mov $1,%eax; ret",
+	  STRIPPED },
+	{ "what cannot be decoded", "xor %ebp,%ebp; call far; root: mov $1,%eax; .byte 6; hlt",
+	  STRIPPED },
+	{ "a symbol behind it",
+	  "xor %ebp,%ebp; nop; root: " FUNCTION("leaf") "mov $1,%eax; call far; hlt", "true" },
+	{ "a symbol without a size, of .symtab alone",
+	  "xor %ebp,%ebp; call far; root: .type leaf, @function; leaf: mov $1,%eax; hlt", "true" },
+	{ "a symbol of .dynsym alone",
+	  "xor %ebp,%ebp; call far; root: " FUNCTION("leaf") "mov $1,%eax; hlt", STRIPPED },
+	{ "a packed symbol",
+	  "xor %ebp,%ebp; call far; root: .type leaf, @function; leaf: mov $1,%eax; hlt",
+	  "objcopy --only-keep-debug prog mini && xz -k mini && strip -s prog && "
+	  "objcopy --add-section .gnu_debugdata=mini.xz prog" },
+	{ "its own size",
+	  "xor %ebp,%ebp; call far; root: .size _start, . - _start; mov $1,%eax; hlt", "true" },
+	{ "its own size, and calls within",
+	  "xor %ebp,%ebp; call far; nop; 1: call far; jmp 1b; root: .size _start, . - _start; hlt",
+	  "true" },
+	{ "a size that is said of too much",
+	  "xor %ebp,%ebp; call far; hlt; root: mov $1,%eax; hlt; .size _start, . - _start",
+	  "true" },
+};
+
+static const char far_code[] = "; .skip 300, 0x90; far: ret\n"
+			       ".section .note.GNU-stack, \"\", @progbits\n";
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static uint64_t root_bytes(const struct start *s)
+{
+	cleanup_free char *source =
+		xasprintf(".text; " FUNCTION("_start") "%s%s", s->code, far_code);
+	cleanup_free uint8_t *expected = NULL;
+	char number[17] = "";
+	size_t n;
+
+	write_file("prog.s", source, strlen(source));
+	if (run("as prog.s -o prog.o && ld -pie --export-dynamic --no-dynamic-linker "
+		"--no-ld-generated-unwind-info prog.o -o prog && "
+		"nm prog.o | sed -n 's/ t root$//p' | tr -d '\\n' > root") != 0)
+		fail_msg("%s is not built", s->name);
+	assert_int_equal(run(s->then), 0);
+	expected = read_file("root", &n);
+	assert_int_equal(n, 16);
+	memcpy(number, expected, n);
+	return strtoull(number, NULL, 16);
+}
+
+struct roots {
+	uint64_t entry;
+	uint64_t bytes; /* that are a root from there on */
+	bool is_in;
+};
+
+static int take_row(void *context, const struct cfi_row *row)
+{
+	struct roots *r = context;
+
+	if (r->is_in)
+		r->bytes = row->vaddr - r->entry;
+	r->is_in = row->kind == CFI_ROW && row->pc.how == CFI_UNDEFINED && row->vaddr == r->entry;
+	return 0;
+}
+
+static uint64_t found_bytes(const char *name)
+{
+	struct image *im = open_image(name);
+	struct roots roots = { .entry = image_entry(im) };
+	struct cfi_stats stats;
+	struct error e = {};
+
+	if (cfi_each_row(im, take_row, &roots, &stats, &e) != 0)
+		fail_msg("%s: %s", name, e.text);
+	image_close(im);
+	return roots.bytes;
+}
+
+static void the_entry_points_code_ends_where_another_function_may_begin(void **state)
+{
+	size_t n_wrong = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		const uint64_t wanted = root_bytes(&starts[i]);
+		const uint64_t found = found_bytes("prog");
+
+		if (found != wanted) {
+			print_error("%s: %lu bytes, not %lu\n", starts[i].name, found, wanted);
+			n_wrong++;
+		}
+	}
+	assert_int_equal(n_wrong, 0);
+}
+
+/* As usual C libraries and linkers make it: a return to it must still end a stack. */
+static void usual_programs_have_a_root_for_each_call_of_their_start(void **state)
+{
+	static const char *const ways[] = {
+		"gcc -pie -fPIE",   "gcc -no-pie", "gcc -static",      "gcc -static-pie -fPIE",
+		"gcc -fuse-ld=lld", "musl-gcc",    "musl-gcc -no-pie", "musl-gcc -static",
+	};
+
+	(void)state;
+	write_file("prog.c", "int main(void) { return 0; }\n", 29);
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		cleanup_free char *command = xasprintf(
+			"%s prog.c -o prog && objcopy --remove-section .eh_frame "
+			"--remove-section .eh_frame_hdr prog && strip -s prog 2>/dev/null",
+			ways[i]);
+
+		assert_int_equal(run(command), 0);
+
+		/* 34 in glibc's, up to the nops; 22 in musl's */
+		const uint64_t found = found_bytes("prog");
+
+		if (found < 19 || found > 38)
+			fail_msg("%s: %lu bytes", ways[i], found);
+	}
+}
+
+/* ld.so calls constructors there, after its first call. */
+static void loaders_have_a_root_up_to_their_last_call(void **state)
+{
+	const uint64_t found = found_bytes("/lib64/ld-linux-x86-64.so.2");
+	const uint64_t musls = found_bytes("/lib/ld-musl-x86_64.so.1");
+
+	(void)state;
+	if (found < 40 || found > 128)
+		fail_msg("glibc's: %lu bytes", found);
+	if (musls < 19 || musls > 38)
+		fail_msg("musl's: %lu bytes", musls);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_entry_points_code_ends_where_another_function_may_begin),
+		cmocka_unit_test(loaders_have_a_root_up_to_their_last_call),
+		cmocka_unit_test(usual_programs_have_a_root_for_each_call_of_their_start),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_files);
+}
