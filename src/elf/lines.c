@@ -14,6 +14,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,7 +22,14 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "elf/internal.h"
+
+/* Real files are far from these: Chromium's has some 50,000 units. */
+#define MOST_UNITS (1U << 20)
+#define MOST_RANGES (1U << 23)
+/* Of one unit. libdw runs a hole as a program of lines, of two bytes an instruction. */
+#define MOST_LINE_BYTES (64U << 20)
 
 struct unit {
 	uint64_t start;
@@ -32,7 +40,9 @@ struct unit {
 /* By rising address. */
 struct lines {
 	Elf *elf;
-	Dwarf *dwarf; /* NULL: there is none */
+	Dwarf *dwarf;       /* NULL: there is none */
+	const char *name;   /* of the file with it, for messages; lent by the image */
+	Elf_Data *programs; /* .debug_line; NULL: there is none */
 	struct unit *units;
 	size_t n, capacity;
 };
@@ -64,26 +74,71 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-static void read_units(struct lines *l)
+static void read_ranges(struct lines *l, Dwarf_Off at)
+{
+	struct unit unit = { .die = at };
+	Dwarf_Addr base = 0;
+	ptrdiff_t place = 0;
+	Dwarf_Die die;
+
+	if (!dwarf_offdie(l->dwarf, at, &die))
+		return;
+	while (l->n < MOST_RANGES &&
+	       (place = dwarf_ranges(&die, place, &base, &unit.start, &unit.end)) > 0)
+		if (unit.start < unit.end)
+			array_push(l->units, l->n, l->capacity, unit);
+}
+
+/*
+ * Returns why .debug_info was not read to its end; NULL: it was. Zeros are units of 4 bytes and
+ * version 0 to libdw, of which a hole has any number. It finds no unit behind such a one.
+ */
+static const char *read_units(struct lines *l)
 {
 	Dwarf_Off at = 0, next = 0;
-	size_t n_header;
+	size_t n_header, n_units = 0;
+	Dwarf_Half version;
+	int result;
 
-	while (dwarf_nextcu(l->dwarf, at, &next, &n_header, NULL, NULL, NULL) == 0) {
-		struct unit unit = { .die = at + n_header };
-		Dwarf_Addr base = 0;
-		ptrdiff_t place = 0;
-		Dwarf_Die die;
-
+	while ((result = dwarf_next_unit(l->dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
+					 NULL, NULL)) == 0) {
+		if (version < 2 || version > 5)
+			return "a unit is not of DWARF 2 to 5";
+		read_ranges(l, at + n_header);
+		if (++n_units > MOST_UNITS || l->n >= MOST_RANGES)
+			return "more units or ranges than any program has";
 		at = next;
-		if (!dwarf_offdie(l->dwarf, unit.die, &die))
-			continue;
-		while ((place = dwarf_ranges(&die, place, &base, &unit.start, &unit.end)) > 0)
-			if (unit.start < unit.end)
-				array_push(l->units, l->n, l->capacity, unit);
 	}
+	return result < 0 ? dwarf_errmsg(-1) : NULL;
+}
+
+static void find_units(struct lines *l)
+{
+	const char *why = read_units(l);
+
+	if (why)
+		log_warn_once("%s: .debug_info is not read to its end: %s", l->name, why);
 	if (l->n)
 		qsort(l->units, l->n, sizeof(*l->units), by_start);
+}
+
+static Elf_Data *find_programs(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
+
+		if (name && strcmp(name, ".debug_line") == 0)
+			return elf_getdata(section, NULL);
+	}
+	return NULL;
 }
 
 /* That of @im itself, or of its debug file. */
@@ -97,10 +152,13 @@ static struct lines *open_lines(const struct image *im)
 	/* libelf notes in the headers which sections it has unpacked: in our copy of that page. */
 	if (of->is_mapped && mprotect(of->memory, of->size, PROT_READ | PROT_WRITE) != 0)
 		return l;
+	l->name = of->name;
 	l->elf = elf_memory(of->memory, of->size);
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
-	if (l->dwarf)
-		read_units(l);
+	if (!l->dwarf)
+		return l;
+	find_units(l);
+	l->programs = find_programs(l->elf);
 	return l;
 }
 
@@ -137,6 +195,34 @@ static bool to_debug(const struct image *im, uint64_t vaddr, uint64_t *ret)
 	return false;
 }
 
+/* The length that the table of lines at @at says it has; 0: it has none. */
+static uint64_t lines_length(const Elf_Data *programs, uint64_t at)
+{
+	struct {
+		uint32_t narrow;
+		uint64_t wide;
+	} __attribute__((packed)) length = {};
+
+	if (!programs || at >= programs->d_size || programs->d_size - at < sizeof(length))
+		return 0;
+	memcpy(&length, (const char *)programs->d_buf + at, sizeof(length));
+	return length.narrow == UINT32_MAX ? length.wide : length.narrow;
+}
+
+static bool may_read_lines(const struct lines *l, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word at;
+
+	if (dwarf_formudata(dwarf_attr(unit, DW_AT_stmt_list, &attribute), &at) != 0)
+		return false;
+	if (lines_length(l->programs, at) <= MOST_LINE_BYTES)
+		return true;
+	log_warn_once("%s: .debug_line is not read: more than %u MiB for one unit", l->name,
+		      MOST_LINE_BYTES >> 20);
+	return false;
+}
+
 static const char *name_of(Dwarf_Die *die)
 {
 	static const unsigned attributes[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
@@ -162,7 +248,7 @@ static uint32_t number(Dwarf_Die *die, unsigned which)
 	return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Where the inlined @die was called. */
+/* Where the inlined @die was called. @unit: NULL if its lines cannot be read. */
 static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 {
 	struct image_call call = { .line = number(die, DW_AT_call_line) };
@@ -170,7 +256,7 @@ static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 	Dwarf_Files *files;
 	size_t n;
 
-	if (call.line && dwarf_getsrcfiles(unit, &files, &n) == 0 && file < n)
+	if (unit && call.line && dwarf_getsrcfiles(unit, &files, &n) == 0 && file < n)
 		call.file = dwarf_filesrc(files, file, NULL, NULL);
 	if (!call.file)
 		call.line = 0;
@@ -180,7 +266,7 @@ static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 static struct image_call line_of(Dwarf_Die *unit, uint64_t vaddr)
 {
 	struct image_call call = {};
-	Dwarf_Line *line = dwarf_getsrc_die(unit, vaddr);
+	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, vaddr) : NULL;
 	int n = 0;
 
 	if (line && dwarf_lineno(line, &n) == 0 && n > 0)
@@ -222,7 +308,8 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	if (!unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))
 		return 0;
 
-	struct image_call call = line_of(&die, at);
+	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
+	struct image_call call = line_of(lines, at);
 	int n_scopes = find_scopes(&die, at, &scopes);
 	size_t n = 0;
 
@@ -234,7 +321,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 		call.name = name_of(&scopes[i]);
 		if (call.name)
 			to[n++] = call;
-		call = call_of(&die, &scopes[i]);
+		call = call_of(lines, &scopes[i]);
 	}
 	if (n == 0 && !call.file)
 		return 0;

@@ -6,7 +6,7 @@ import shutil
 import struct
 
 import pytest
-from tool import GETPPID, Tool, stackcount, workload_path
+from tool import GETPPID, Tool, read_folded, stackcount, workload_path
 
 
 def put(f, at, data):
@@ -54,8 +54,11 @@ def test_functions_of_go_that_share_their_steps_take_no_time(tmp_path):
     assert result.status == 1 and "no function of " in result.err, result
 
 
-def widen_section(path, name, size):
-    """Have a section of a 64-bit program begin at the end of the file, with a hole of @size bytes."""
+def widen_section(path, name, size, head=b"", keep=False):
+    """
+    Have a section of a 64-bit program begin at the end of the file, with a hole of @size bytes. Before the hole there
+    is @head, and with @keep what the section has behind as many bytes.
+    """
     with open(path, "r+b") as f:
         data = f.read()
         at, entry, n, names = struct.unpack("<40xQ10xHHH", data[:64])
@@ -63,6 +66,7 @@ def widen_section(path, name, size):
         for i, section in enumerate(sections):
             if data[sections[names][4] + section[0]:].startswith(name + b"\0"):
                 put(f, at + i * entry + 24, struct.pack("<QQ", len(data), size))
+                put(f, len(data), head + (data[section[4]:][len(head):section[5]] if keep else b""))
         os.truncate(path, len(data) + size)
 
 
@@ -74,3 +78,26 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     with Tool(["-f", "-U", GETPPID, "--", path, "--quiet", "getppid", "10", "0"]) as tool:
         result = tool.wait().ok()
     assert "wide: .eh_frame is not read: more than 512 MiB" in result.err
+
+
+WIDE = 4 << 30
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize(
+    "section, change, why",
+    [
+        (".debug_info", {}, "read to its end: a unit is not of DWARF 2 to 5"),
+        (".debug_line", {"head": struct.pack("<I", WIDE - 64), "keep": True}, "read: more than 64 MiB for one unit"),
+    ],
+)
+def test_debug_information_of_any_size_takes_no_time(tmp_path, section, change, why):
+    """libdw reads zeros as units of 4 bytes, and as instructions of 2 bytes for the table of lines."""
+    path = tmp_path / "wide"
+    shutil.copy(workload_path("inlined"), path)
+    widen_section(path, section.encode(), WIDE, **change)
+    with Tool(["--lines", "-f", "-U", GETPPID, "--", path, "--quiet", "20"]) as tool:
+        result = tool.wait().ok()
+    assert result.err.count(f"wide: {section} is not {why}") == 1, result
+    ((parts, count),) = read_folded(result.out)
+    assert count == 20 and "run" in parts, result

@@ -52,13 +52,17 @@ static int make_files(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("p.c", source, strlen(source));
-	return run("cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
-		   "$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
-		   "$cc -g -gz=zlib p.c -o packed && "
-		   "g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
-		   "objcopy --only-keep-debug five five.debug && strip -o apart five && "
-		   "$cc -shared -fPIC -g p.c -o before && "
-		   "$cc -shared -fPIC p.c -Wl,-Ttext-segment=0x21371000 -o moved && strip moved");
+	return run(
+		"cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
+		"$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
+		"$cc -g -gz=zlib p.c -o packed && "
+		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
+		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
+		"$cc -shared -fPIC -g p.c -o before && "
+		"echo 'int other(int n) { return n * n * n + 7 * n; }' | $cc -g -c -x c - -o other.o && "
+		"echo '.section .debug_info; .zero 64' | as - -o pad.o && "
+		"$cc -g other.o pad.o p.c -o padded 2>padded.err && "
+		"$cc -shared -fPIC p.c -Wl,-Ttext-segment=0x21371000 -o moved && strip moved");
 }
 
 /* "leaf p.c:4, main p.c:27" of ours. */
@@ -177,6 +181,18 @@ static void without_dwarf_nothing_is_said(void **state)
 	assert_int_equal(image_calls_at(im, 0, calls, 4), 0);
 }
 
+/* As addr2line has it. Each 4 zeros are a unit to libdw, and a hole has any number of them. */
+static void behind_zeros_no_unit_is_read(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("padded");
+	struct image_call calls[4];
+
+	assert_int_equal(image_calls_at(im, find(im, "main").symbol.vaddr, calls, 4), 0);
+	assert_true(check_function(im, "padded", "other", 0) == 0);
+	assert_true(image_calls_at(im, find(im, "other").symbol.vaddr, calls, 4) > 0);
+}
+
 /* The innermost ones are kept, and the function itself. */
 static void no_more_than_there_is_room_for(void **state)
 {
@@ -206,6 +222,7 @@ int main(void)
 		cmocka_unit_test(lines_are_those_of_the_debug_file),
 		cmocka_unit_test(of_a_file_that_was_moved_too),
 		cmocka_unit_test(without_dwarf_nothing_is_said),
+		cmocka_unit_test(behind_zeros_no_unit_is_read),
 		cmocka_unit_test(no_more_than_there_is_room_for),
 	};
 
