@@ -48,26 +48,35 @@ static size_t find_in_notes(struct slice notes, size_t least, size_t most, const
 	return 0;
 }
 
+struct slice notes_within(struct slice notes, size_t *left)
+{
+	if (notes.size > *left)
+		notes.size = *left;
+	*left -= notes.size;
+	return notes;
+}
+
 size_t image_build_id(const struct image *im, const uint8_t **ret)
 {
-	size_t n = 0;
+	size_t n = 0, left = MOST_NOTES;
 
 	/* Sections first: in a debug file segments may say places that are not in it. */
 	for (size_t i = 0; i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
-			n = find_in_notes(section_bytes(im, &im->sections[i]), LEAST_BYTES,
-					  MOST_BYTES, ret);
+			n = find_in_notes(notes_within(section_bytes(im, &im->sections[i]), &left),
+					  LEAST_BYTES, MOST_BYTES, ret);
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_in_notes(im->notes[i], LEAST_BYTES, MOST_BYTES, ret);
+		n = find_in_notes(notes_within(im->notes[i], &left), LEAST_BYTES, MOST_BYTES, ret);
 	return n;
 }
 
 size_t image_told_build_id(const struct image *im, const uint8_t **ret)
 {
-	size_t n = 0;
+	size_t n = 0, left = MOST_NOTES;
 
 	for (size_t i = 0; i < im->n_notes && !n; i++)
-		n = find_in_notes(im->notes[i], LEAST_TOLD_BYTES, MOST_TOLD_BYTES, ret);
+		n = find_in_notes(notes_within(im->notes[i], &left), LEAST_TOLD_BYTES,
+				  MOST_TOLD_BYTES, ret);
 	return n;
 }
 

@@ -103,6 +103,16 @@ struct slice section_bytes(const struct image *im, const struct section *section
 struct slice section_strings(const struct image *im, const struct section *section);
 struct slice whole_strings(struct slice strings);
 
+/*
+ * Notes of one file are read up to this many bytes: a hole is notes of 12 bytes each, and any
+ * number of sections may show the same one. .gnu.build.attributes, the largest of real ones,
+ * has a few MiB.
+ */
+#define MOST_NOTES ((size_t)64 << 20)
+
+/* The part of @notes that lies within @left bytes, which it takes. */
+struct slice notes_within(struct slice notes, size_t *left);
+
 /* The one that holds @vaddr, of several one with code; NULL: none does. Lent by @im. */
 const struct segment *image_segment_of(const struct image *im, uint64_t vaddr);
 

@@ -137,6 +137,7 @@ static int visit_notes(struct walk *w, struct slice notes)
 int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, struct error *e)
 {
 	struct walk w = { .im = im, .visit = visit, .context = context, .e = e };
+	size_t left = MOST_NOTES;
 
 	for (size_t i = 0; i < im->n_sections; i++)
 		if (strcmp(im->sections[i].name, ".stapsdt.base") == 0)
@@ -147,7 +148,12 @@ int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, st
 		if (s->type != SHT_NOTE || strcmp(s->name, ".note.stapsdt") != 0)
 			continue;
 
-		int result = visit_notes(&w, section_bytes(im, s));
+		const struct slice notes = section_bytes(im, s);
+
+		if (notes.size > left)
+			return refuse(&w, "more than 64 MiB of them");
+
+		int result = visit_notes(&w, notes_within(notes, &left));
 		if (result)
 			return result;
 	}

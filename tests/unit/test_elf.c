@@ -7,6 +7,7 @@
 #include <sys/auxv.h>
 
 #include "elf/debug.h"
+#include "elf/internal.h"
 
 #define LIBC "/lib/x86_64-linux-gnu/libc.so.6"
 
@@ -559,6 +560,50 @@ static void a_build_id_is_what_the_kernel_tells(void **state)
 	}
 }
 
+/* "id.so" with @n empty notes, a hole, before the section's own. */
+static void put_notes_before_the_build_id(size_t n)
+{
+	const size_t hole = n * sizeof(Elf64_Nhdr);
+	size_t size;
+	cleanup_free uint8_t *data = read_file("id.so", &size);
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)data;
+	Elf64_Shdr *section = (Elf64_Shdr *)(data + h->e_shoff);
+	cleanup_free char *path = in_folder("late.so");
+	cleanup_fclose FILE *f = fopen(path, "we");
+
+	while (section->sh_type != SHT_NOTE)
+		section++;
+
+	const uint8_t *notes = data + section->sh_offset;
+	const size_t n_notes = section->sh_size;
+
+	section->sh_offset = size;
+	section->sh_size = hole + n_notes;
+	assert_int_equal(fwrite(data, 1, size, f), size);
+	assert_int_equal(fseek(f, (long)hole, SEEK_CUR), 0);
+	assert_int_equal(fwrite(notes, 1, n_notes, f), n_notes);
+}
+
+static void a_hole_of_notes_is_not_read_to_its_end(void **state)
+{
+	static const struct {
+		size_t n_empty, n_id;
+	} rows[] = { { 1, 20 }, { 1 << 16, 20 }, { (MOST_NOTES / sizeof(Elf64_Nhdr)) + 1, 0 } };
+	const uint8_t *id;
+
+	(void)state;
+	assert_int_equal(
+		run("ld -shared --build-id=sha1 --version-script=map functions.o -o id.so"), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		put_notes_before_the_build_id(rows[i].n_empty);
+
+		struct image *im = open_image("late.so");
+
+		assert_int_equal(image_build_id(im, &id), rows[i].n_id);
+		image_close(im);
+	}
+}
+
 /* segments */
 
 static void offsets_and_addresses_are_each_others_inverse(void **state)
@@ -621,6 +666,7 @@ int main(void)
 		cmocka_unit_test(hash_tables_that_make_no_sense_do_no_harm),
 		cmocka_unit_test(names_without_end_are_not_all_read),
 		cmocka_unit_test(a_build_id_is_what_the_kernel_tells),
+		cmocka_unit_test(a_hole_of_notes_is_not_read_to_its_end),
 		cmocka_unit_test(offsets_and_addresses_are_each_others_inverse),
 		cmocka_unit_test(code_is_given_as_far_as_the_file_has_it),
 	};
