@@ -200,6 +200,22 @@ static void a_file_older_than_the_process_is_not_its_own(void **state)
 	expect_at(f, 0x1000, now(), "own");
 }
 
+/* The kernel dates files by the last tick, which may be late. */
+static void a_file_may_be_dated_a_little_before_the_process(void **state)
+{
+	struct fixture *f = *state;
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+
+	f->process.begin = now();
+	write_map(f, "w", "1000 10 own\n");
+
+	const uint64_t dated = clock_ns(CLOCK_REALTIME) - NS_PER_S / 20;
+
+	times[1] = (struct timespec){ (time_t)(dated / NS_PER_S), (long)(dated % NS_PER_S) };
+	assert_int_equal(utimensat(AT_FDCWD, f->map, times, 0), 0);
+	expect_at(f, 0x1000, now(), "own");
+}
+
 static void a_program_has_no_map_of_the_one_before(void **state)
 {
 	struct fixture *f = *state;
@@ -433,6 +449,7 @@ int main(void)
 		TEST(a_function_in_the_place_of_another_is_told),
 		TEST(a_file_that_is_written_anew_is_read_anew),
 		TEST(a_file_older_than_the_process_is_not_its_own),
+		TEST(a_file_may_be_dated_a_little_before_the_process),
 		TEST(a_program_has_no_map_of_the_one_before),
 		TEST(what_was_read_outlives_the_process),
 		TEST(what_was_written_after_the_end_is_not_taken),
