@@ -1,6 +1,5 @@
 #include "symbolize/debuginfod.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,10 +8,10 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "symbolize/debuginfod_find.h"
+#include "symbolize/debuginfod_library.h"
 
 /* For one file, and for all. A report waits for it. */
 #define MOST_SECONDS 60
@@ -21,42 +20,15 @@
 /* For one file. The largest debug files of a distribution have less. */
 #define MOST_BYTES (2LL << 30)
 
-#define LIBRARY "libdebuginfod.so.1"
-
-/* Of <elfutils/debuginfod.h>, which need not be there when this is built. */
-struct library {
-	void *(*begin)(void);
-	void (*end)(void *client);
-	int (*find)(void *client, const unsigned char *build_id, int n, char **path);
-	void (*set_progress)(void *client, int (*function)(void *client, long done, long all));
-	void (*set_data)(void *client, void *data);
-	void *(*get_data)(void *client);
-	const char *(*get_url)(void *client);
-};
-
-static const struct {
-	const char *name;
-	size_t place;
-} symbols[] = {
-	{ "debuginfod_begin", offsetof(struct library, begin) },
-	{ "debuginfod_end", offsetof(struct library, end) },
-	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
-	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
-	{ "debuginfod_set_user_data", offsetof(struct library, set_data) },
-	{ "debuginfod_get_user_data", offsetof(struct library, get_data) },
-	{ "debuginfod_get_url", offsetof(struct library, get_url) },
-};
-
 struct debuginfod {
-	struct library library;
 	bool is_opened;
 	bool may_ask;
-	void *client;       /* of the library; NULL: the program is run */
 	const char *module; /* that is asked for */
 	double began, told; /* then, and when the user was told last */
 	double spent;       /* in all, before */
-	bool is_late, is_large, may_be_full;
-	char *path;        /* of the last answer */
+	bool is_late;
+	int told_error;    /* the last one that the user was told of */
+	char *source;      /* of the last answer */
 	rlim_t most_bytes; /* that a file may have */
 };
 
@@ -69,9 +41,7 @@ void debuginfod_free(struct debuginfod *d)
 {
 	if (!d)
 		return;
-	if (d->client)
-		d->library.end(d->client);
-	free(d->path);
+	free(d->source);
 	free(d);
 }
 
@@ -103,24 +73,10 @@ static void tell(struct debuginfod *d, long done, long all)
 		log_warn("debuginfod: waiting for the symbols of %s", d->module);
 }
 
-/* It stays loaded: it starts libcurl, which cannot be unloaded at will. */
-static bool load(struct library *ret, int flags)
+/* Must the fetch end? */
+static bool is_enough(void *argument, long done, long all)
 {
-	void *handle = dlopen(LIBRARY, RTLD_LAZY | flags);
-
-	for (size_t i = 0; handle && i < ARRAY_SIZE(symbols); i++) {
-		void *function = dlsym(handle, symbols[i].name);
-
-		if (!function)
-			return false;
-		memcpy((char *)ret + symbols[i].place, &function, sizeof(function));
-	}
-	return handle;
-}
-
-/* Must the fetch end? @done of @all bytes have come, as far as the library knows. */
-static bool is_enough(struct debuginfod *d, long done, long all)
-{
+	struct debuginfod *d = argument;
 	double t = now();
 
 	d->is_late = t - d->began > MOST_SECONDS || d->spent + t - d->began > MOST_SECONDS_IN_ALL ||
@@ -129,99 +85,54 @@ static bool is_enough(struct debuginfod *d, long done, long all)
 		tell(d, done, all);
 		d->told = t;
 	}
-	d->is_large = done > MOST_BYTES || all > MOST_BYTES;
-	return d->is_late || d->is_large;
+	return d->is_late;
 }
 
-/* Called whenever something came, and every second or so. Not 0: enough. */
-static int on_progress(void *client, long done, long all)
+/* What a server says of the size need not be true, and what comes may be compressed. */
+static rlim_t most_bytes(void)
 {
-	struct library library;
+	struct rlimit limit;
 
-	if (!load(&library, RTLD_NOLOAD)) /* @client is all that we get, and means nothing to us */
-		return 1;
-	return is_enough(library.get_data(client), done, all);
+	(void)getrlimit(RLIMIT_FSIZE, &limit);
+	return limit.rlim_cur < MOST_BYTES ? limit.rlim_cur : MOST_BYTES;
 }
 
-static bool on_waiting(void *argument)
-{
-	return is_enough(argument, 0, 0);
-}
-
-static void open_client(struct debuginfod *d)
+static void open_servers(struct debuginfod *d)
 {
 	const char *urls = secure_getenv("DEBUGINFOD_URLS");
 
 	d->is_opened = true;
 	d->may_ask = urls && urls[0];
-	if (!d->may_ask || !load(&d->library, 0))
-		return;
-	d->client = d->library.begin();
-	if (!d->client)
-		return;
-	d->library.set_data(d->client, d);
-	d->library.set_progress(d->client, on_progress);
-}
-
-static int ask(struct debuginfod *d, const uint8_t *build_id, size_t n)
-{
-	if (d->client)
-		return d->library.find(d->client, build_id, (int)n, &d->path);
-
-	int fd = debuginfod_find(build_id, n, on_waiting, d, &d->path);
-
-	if (fd == -EFBIG)
-		d->is_large = d->may_be_full = true;
-	if (fd == -ENOSYS) {
-		log_warn("DEBUGINFOD_URLS is set, but neither " LIBRARY " nor the program "
-			 "debuginfod-find can be used: symbols are not fetched");
-		d->may_ask = false;
-	}
-	return fd;
-}
-
-/*
- * What a server says of the size need not be true, and what comes may be compressed: so the kernel
- * is told how long a file may be.
- */
-static int find(struct debuginfod *d, const uint8_t *build_id, size_t n)
-{
-	struct rlimit before, bounded;
-	sigset_t too_long, mask;
-
-	(void)sigemptyset(&too_long);
-	(void)sigaddset(&too_long, SIGXFSZ);
-	(void)pthread_sigmask(SIG_BLOCK, &too_long, &mask);
-	(void)getrlimit(RLIMIT_FSIZE, &before);
-	bounded = before;
-	if (bounded.rlim_cur > MOST_BYTES)
-		bounded.rlim_cur = MOST_BYTES;
-	d->most_bytes = bounded.rlim_cur;
-	(void)setrlimit(RLIMIT_FSIZE, &bounded);
-
-	int fd = ask(d, build_id, n);
-
-	(void)setrlimit(RLIMIT_FSIZE, &before);
-	if (sigtimedwait(&too_long, NULL, &(struct timespec){}) == SIGXFSZ)
-		d->is_large = true;
-	(void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	return fd;
+	d->most_bytes = most_bytes();
 }
 
 const char *debuginfod_source(const struct debuginfod *d)
 {
-	const char *url = d->client ? d->library.get_url(d->client) : NULL;
+	return d->source ? d->source : "";
+}
 
-	if (url)
-		return url;
-	return d->path ? d->path : "";
+/* A server that does not answer has the same reason for each file: the first one is told. */
+static void tell_error(struct debuginfod *d, int code)
+{
+	if (code == -ENOSYS) {
+		log_warn("DEBUGINFOD_URLS is set, but neither " DEBUGINFOD_LIBRARY " nor the "
+			 "program debuginfod-find can be used: symbols are not fetched");
+		d->may_ask = false;
+	} else if (code != -ENOENT && code != d->told_error) {
+		log_warn("debuginfod: no answer about the symbols of %s: %s", d->module,
+			 strerror(-code));
+		d->told_error = code;
+	}
 }
 
 int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
 		   int *ret_fd, struct error *e)
 {
 	if (!d->is_opened)
-		open_client(d);
+		open_servers(d);
+
+	const struct debuginfod_question question = { build_id, n, d->most_bytes };
+
 	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);
 	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
@@ -229,30 +140,26 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 	d->module = module;
 	d->began = now();
 	d->told = 0;
-	d->is_late = d->is_large = d->may_be_full = false;
-	free(d->path);
-	d->path = NULL;
+	d->is_late = false;
+	cleanup_free_p(&d->source);
 
-	int fd = find(d, build_id, n);
+	cleanup_close int fd = debuginfod_find(&question, is_enough, d, &d->source);
 
 	d->spent += now() - d->began;
 	if (d->is_late) {
-		cleanup_close_fd(&fd);
 		log_warn("debuginfod: the symbols of %s did not come in time", module);
 		return error_set(e, -ETIME, "%s: debuginfod takes too long", module);
 	}
-	if (d->is_large) {
-		cleanup_close_fd(&fd);
+	if (fd == -EFBIG || fd == -EIO) {
 		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB%s",
 			 module, (unsigned long long)d->most_bytes >> 20,
-			 d->may_be_full ? ", or no room for them" : "");
+			 fd == -EIO ? ", or no room for them" : "");
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", module);
 	}
-	if (fd < 0 && fd != -ENOENT && d->may_ask)
-		log_warn_once("debuginfod: no answer about the symbols of %s: %s", module,
-			      strerror(-fd));
-	if (fd < 0)
+	if (fd < 0) {
+		tell_error(d, fd);
 		return error_set(e, -ENOENT, "%s: debuginfod: %s", module, strerror(-fd));
-	*ret_fd = fd;
+	}
+	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -5,7 +5,7 @@
  *	                                         Server query failed: No such file or directory
  *
  * The path goes to its standard output, the reason to standard error. Both are one pipe here, and
- * the last line counts.
+ * the last line counts. The library's answer has the same form (debuginfod_library.h).
  */
 #include "symbolize/debuginfod_find.h"
 
@@ -14,22 +14,23 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
+#include "symbolize/debuginfod_library.h"
 
 #define PROGRAM "debuginfod-find"
-#define REASON "Server query failed: "
 #define LOOK_MS 50
 #define MOST_READS 64
+#define NO_PROGRAM 127 /* exit status, as shells have it */
 
 /* Linux gives numbers up to 133 (EHWPOISON). */
 #define MOST_ERRNO 133
@@ -39,86 +40,82 @@
 
 struct run {
 	pid_t pid;
-	int pipe; /* its output; -1: all of it was read */
-	size_t n; /* bytes of it in @output: the last of them */
+	int pipe;       /* its output; -1: all of it was read */
+	long done, all; /* bytes, by the last DEBUGINFOD_PROGRESS line */
+	size_t n;       /* bytes of it in @output: the last of them */
 	char output[2 * PATH_MAX];
 	char unfinished[PATH_MAX]; /* file that it was writing when it was ended; "": none */
 };
 
-/* Messages in English, and no others between them. To free. */
-static char **environment(void)
+/* Messages in English, and no others between them. */
+static void set_environment(void)
 {
-	static const char *const left_out[] = { "LC_ALL=", "DEBUGINFOD_VERBOSE=",
-						"DEBUGINFOD_PROGRESS=" };
-	static char c_locale[] = "LC_ALL=C";
-	size_t n = 0;
-
-	while (environ[n])
-		n++;
-
-	char **ret = xcalloc(n + 2, sizeof(*ret));
-	size_t kept = 0;
-
-	ret[kept++] = c_locale;
-	for (size_t i = 0; i < n; i++) {
-		bool is_kept = true;
-
-		for (size_t k = 0; k < ARRAY_SIZE(left_out); k++)
-			if (strncmp(environ[i], left_out[k], strlen(left_out[k])) == 0)
-				is_kept = false;
-		if (is_kept)
-			ret[kept++] = environ[i];
-	}
-	return ret;
+	(void)setenv("LC_ALL", "C", 1);
+	(void)unsetenv("DEBUGINFOD_VERBOSE");
+	(void)unsetenv("DEBUGINFOD_PROGRESS");
 }
 
 /*
- * A write beyond RLIMIT_FSIZE is to fail, not to kill: the program then removes its unfinished
- * file. So SIGXFSZ stays blocked; those that end our run are for us to pass on.
+ * A write beyond RLIMIT_FSIZE is to fail, not to kill: then the unfinished file is removed. So
+ * SIGXFSZ is blocked; signals that end our run are for us to pass on.
  */
-static void set_signals(posix_spawnattr_t *attributes)
+static void set_signals(void)
 {
-	sigset_t blocked, reset;
+	sigset_t blocked;
 
 	(void)sigemptyset(&blocked);
 	(void)sigaddset(&blocked, SIGXFSZ);
 	(void)sigaddset(&blocked, SIGINT);
-	(void)sigemptyset(&reset);
-	(void)sigaddset(&reset, SIGPIPE);
-	(void)posix_spawnattr_setsigmask(attributes, &blocked);
-	(void)posix_spawnattr_setsigdefault(attributes, &reset);
-	(void)posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* Returns 0 or a negative errno. */
-static int start(struct run *r, char *hex)
+/* The new process: it has only what it needs of ours, and ends with us. */
+__attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex,
+					  int output, pid_t parent)
 {
 	char program[] = PROGRAM, what[] = "debuginfo";
 	char *const argv[] = { program, what, hex, NULL };
-	cleanup_free char **env = environment();
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
+	const struct rlimit most = { q->most_bytes, q->most_bytes };
+	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(input, STDIN_FILENO) < 0 ||
+	    dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+		_exit(1);
+	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
+	(void)setrlimit(RLIMIT_FSIZE, &most);
+	set_environment();
+	set_signals();
+
+	const int status = debuginfod_library_ask(q->build_id, q->n, q->most_bytes);
+
+	if (status >= 0)
+		_exit(status);
+	(void)signal(SIGPIPE, SIG_DFL);
+	(void)execvp(program, argv);
+	_exit(errno == ENOENT ? NO_PROGRAM : 1);
+}
+
+/* Returns 0 or a negative errno. */
+static int start(struct run *r, const struct debuginfod_question *q, char *hex)
+{
+	const pid_t parent = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	(void)posix_spawn_file_actions_init(&files);
-	(void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	(void)posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-	(void)posix_spawn_file_actions_adddup2(&files, ends[1], STDERR_FILENO);
-	(void)posix_spawnattr_init(&attributes);
-	set_signals(&attributes);
+	r->pid = fork();
+	if (r->pid == 0)
+		ask(q, hex, ends[1], parent);
 
-	int err = posix_spawnp(&r->pid, program, &files, &attributes, argv, env);
+	const int err = r->pid < 0 ? -errno : 0;
 
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&files);
 	(void)close(ends[1]);
 	r->pipe = ends[0];
 	if (err)
 		cleanup_close_fd(&r->pipe);
-	return -err;
+	return err;
 }
 
 /* The output may have no end: this reads some of it, and keeps the last. */
@@ -140,6 +137,13 @@ static void read_output(struct run *r)
 		else if (n == 0 || errno != EINTR)
 			cleanup_close_fd(&r->pipe);
 	}
+}
+
+static void note_progress(struct run *r)
+{
+	r->output[r->n] = '\0';
+	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_PROGRESS)); at++)
+		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
 }
 
 /* CACHE/BUILDID/debuginfo.SUFFIX, until the file is whole; the suffix is mkstemp's. */
@@ -168,7 +172,8 @@ static int wait_for_end(struct run *r, const char *hex, debuginfod_is_enough *is
 	while (waitpid(r->pid, &status, WNOHANG) == 0) {
 		struct pollfd output = { .fd = r->pipe, .events = POLLIN };
 
-		if (!is_ended && is_enough(argument)) {
+		note_progress(r);
+		if (!is_ended && is_enough(argument, r->done, r->all)) {
 			note_unfinished(r, hex);
 			(void)kill(r->pid, SIGKILL);
 			is_ended = true;
@@ -194,15 +199,27 @@ static const char *last_line(struct run *r)
 	return end ? end + 1 : r->output;
 }
 
-static int reason(const char *line)
+/* Where the answer came from, to free: the last DEBUGINFOD_FROM line, or @path. */
+static char *source(const struct run *r, const char *path)
 {
-	if (strncmp(line, REASON, strlen(REASON)) != 0)
+	const char *found = NULL;
+
+	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_FROM)); at++)
+		found = at + strlen(DEBUGINFOD_FROM);
+	return found ? xstrndup(found, strcspn(found, "\n")) : xstrdup(path);
+}
+
+static int reason(int status, const char *line)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM && !line[0])
+		return -ENOSYS;
+	if (strncmp(line, DEBUGINFOD_REASON, strlen(DEBUGINFOD_REASON)) != 0)
 		return -EBADMSG;
 	for (int i = 1; i <= MOST_ERRNO; i++) {
 		const char *words = strerrordesc_np(i);
 
-		if (words && strcmp(line + strlen(REASON), words) == 0)
-			return i == EIO ? -EFBIG : -i; /* its word for a write that failed */
+		if (words && strcmp(line + strlen(DEBUGINFOD_REASON), words) == 0)
+			return -i;
 	}
 	return -EBADMSG;
 }
@@ -218,25 +235,25 @@ static int open_answer(const char *path)
 	return TAKE_FD(fd);
 }
 
-int debuginfod_find(const uint8_t *build_id, size_t n, debuginfod_is_enough *is_enough,
-		    void *argument, char **path)
+int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *is_enough,
+		    void *argument, char **ret_source)
 {
 	cleanup_free struct run *r = xcalloc(1, sizeof(*r));
-	cleanup_free char *hex = xcalloc(2 * n + 1, 1);
+	cleanup_free char *hex = xcalloc(2 * q->n + 1, 1);
 
-	for (size_t i = 0; i < n; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	for (size_t i = 0; i < q->n; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", q->build_id[i]);
 
-	int err = start(r, hex);
+	int err = start(r, q, hex);
 
 	if (err)
-		return err == -ENOENT ? -ENOSYS : err;
+		return err;
 
 	int status = wait_for_end(r, hex, is_enough, argument);
 	const char *line = last_line(r);
 
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return reason(line);
-	*path = xstrdup(line);
+		return reason(status, line);
+	*ret_source = source(r, line);
 	return open_answer(line);
 }

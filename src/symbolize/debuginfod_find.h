@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/debuginfod_find.h - elfutils' program debuginfod-find, which runs where its library
- * cannot be loaded. A static program has no loader.
+ * symbolize/debuginfod_find.h - a process that asks debuginfod's servers for one file: by elfutils'
+ * library, or, where that cannot be loaded, as its program debuginfod-find. So a server that is
+ * silent can be left at once. The library of elfutils 0.192 takes no other word for it.
  */
 #pragma once
 
@@ -9,18 +10,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Called every 50 ms while the program runs. True: end it. */
-typedef bool debuginfod_is_enough(void *argument);
+struct debuginfod_question {
+	const uint8_t *build_id;
+	size_t n;            /* bytes of it */
+	uint64_t most_bytes; /* that the file may have */
+};
+
+/* Called every 50 ms: @done of @all bytes have come, 0 where that is not known. True: end it. */
+typedef bool debuginfod_is_enough(void *argument, long done, long all);
 
 /*
- * Open the debug file for a build ID of @n bytes. The caller closes it, and frees its @path. The
- * program keeps to RLIMIT_FSIZE. If it ends early, it leaves no half a file in its cache.
+ * Open the debug file; the caller closes it. *@ret_source: where it came from, a URL or a file of
+ * the cache, to free. If the process ends early, it leaves no half a file in its cache.
  *
- * Errors: -ENOSYS  there is no such program
+ * Errors: -ENOSYS  there is neither library nor program
  *         -ENOENT  no server has the file
- *         -EFBIG   the file is longer than the limit, or there is no room for it
+ *         -EFBIG   the file is longer than @most_bytes
+ *         -EIO     likewise, or there is no room for it: the program does not tell
  *         -EBADMSG the answer names no file
- *         others   the reason that the program gives
+ *         others   the reason that it gives, or why there is no process
  */
-int debuginfod_find(const uint8_t *build_id, size_t n, debuginfod_is_enough *is_enough,
-		    void *argument, char **path);
+int debuginfod_find(const struct debuginfod_question *question, debuginfod_is_enough *is_enough,
+		    void *argument, char **ret_source);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symbolize/debuginfod_library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+/* Of <elfutils/debuginfod.h>, which need not be there when this is built. */
+struct library {
+	void *(*begin)(void);
+	int (*find)(void *client, const unsigned char *build_id, int n, char **path);
+	void (*set_progress)(void *client, int (*function)(void *client, long done, long all));
+	const char *(*get_url)(void *client);
+};
+
+static const struct {
+	const char *name;
+	size_t place;
+} symbols[] = {
+	{ "debuginfod_begin", offsetof(struct library, begin) },
+	{ "debuginfod_find_debuginfo", offsetof(struct library, find) },
+	{ "debuginfod_set_progressfn", offsetof(struct library, set_progress) },
+	{ "debuginfod_get_url", offsetof(struct library, get_url) },
+};
+
+/* One question a process: on_progress() gets nothing of ours. */
+static uint64_t most;
+static bool is_large;
+
+static bool load(struct library *ret)
+{
+	void *handle = dlopen(DEBUGINFOD_LIBRARY, RTLD_LAZY);
+
+	for (size_t i = 0; handle && i < ARRAY_SIZE(symbols); i++) {
+		void *function = dlsym(handle, symbols[i].name);
+
+		if (!function)
+			return false;
+		memcpy((char *)ret + symbols[i].place, &function, sizeof(function));
+	}
+	return handle;
+}
+
+/* Called whenever something came, and every second or so. Not 0: enough. */
+static int on_progress(void *client, long done, long all)
+{
+	(void)client;
+	(void)dprintf(STDOUT_FILENO, DEBUGINFOD_PROGRESS "%ld %ld\n", done, all);
+	is_large = (uint64_t)done > most || (all > 0 && (uint64_t)all > most);
+	return is_large;
+}
+
+static bool was_too_long(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+}
+
+int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_bytes)
+{
+	struct library library;
+	char *path = NULL;
+	void *client;
+
+	if (!load(&library) || !(client = library.begin()))
+		return -1;
+	most = most_bytes;
+	library.set_progress(client, on_progress);
+
+	int result = library.find(client, build_id, (int)n, &path);
+
+	if (result < 0 && (is_large || was_too_long()))
+		result = -EFBIG;
+	if (result < 0)
+		(void)dprintf(STDOUT_FILENO, DEBUGINFOD_REASON "%s\n", strerrordesc_np(-result));
+	else
+		(void)dprintf(STDOUT_FILENO, DEBUGINFOD_FROM "%s\n%s\n", library.get_url(client),
+			      path);
+	return result < 0;
+}
