@@ -30,13 +30,13 @@ enum log_level log_level(void)
 
 /*
  * The character at *@at, which is passed over, in at most 16 bytes; returns how many. Names of
- * files and symbols are foreign: nothing that drives a terminal.
+ * files and symbols are foreign: nothing that drives a terminal, or looks like a line of ours.
  */
 static size_t put_visible(char *to, const unsigned char **at)
 {
 	uint32_t c = 0;
 	const size_t n = utf8_at(*at, &c);
-	const bool is_plain = n && (!utf8_is_active(c) || c == '\n' || c == '\t');
+	const bool is_plain = n && (!utf8_is_active(c) || c == '\t');
 	size_t n_put = 0;
 
 	for (size_t i = 0; i < (n ? n : 1); i++, ++*at)

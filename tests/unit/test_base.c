@@ -546,7 +546,7 @@ static void a_line_names_the_program_and_details_are_for_debugging(void **state)
 static void say_foreign(void)
 {
 	log_setup("tool", LOG_WARN);
-	log_warn("%s: \xc3\xa9\t\x1b[2J \xff \xe2\x80\xae \xef\xbb\xbf \xc2\x9b", "a\x7f");
+	log_warn("%s: \xc3\xa9\t\x1b[2J \xff \xe2\x80\xae \xef\xbb\xbf \xc2\x9b\nline", "a\x7f");
 	_exit(0);
 }
 
@@ -557,7 +557,7 @@ static void foreign_names_drive_no_terminal(void **state)
 
 	assert_int_equal(in_child(say_foreign, said, sizeof(said)), 0);
 	assert_string_equal(said, "tool: a\\x7f: \xc3\xa9\t\\x1b[2J \\xff \\xe2\\x80\\xae "
-				  "\\xef\\xbb\\xbf \\xc2\\x9b\n");
+				  "\\xef\\xbb\\xbf \\xc2\\x9b\\x0aline\n");
 }
 
 int main(void)
