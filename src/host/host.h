@@ -69,6 +69,9 @@ must_check int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e);
 /* /proc/kallsyms, read when first asked for. Lent by @host. Errors: see kallsyms_read(). */
 must_check int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e);
 
+/* Does /proc show us, as it does not where it is not mounted, or another PID namespace's? */
+bool host_has_own_proc(void);
+
 /* Is there a process @pid in our PID namespace? */
 bool host_pid_exists(uint32_t pid);
 

@@ -2,12 +2,21 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "host/host.h"
 #include "host/read.h"
+
+bool host_has_own_proc(void)
+{
+	char own[16] = "";
+
+	return readlink("/proc/self", own, sizeof(own) - 1) > 0 && strtol(own, NULL, 10) == getpid();
+}
 
 /* kill(2) and /proc also know the numbers of threads; a process is its own group's leader. */
 bool host_pid_exists(uint32_t pid)

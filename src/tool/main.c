@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,12 @@ static void bound_heaps(void)
 	(void)mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
 }
 
+/* Where our parent had it ignored, children end without a word, and waiting for one fails. */
+static void hear_of_children(void)
+{
+	(void)signal(SIGCHLD, SIG_DFL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = tool_name(tool_called(argv[0]));
@@ -79,6 +86,7 @@ int main(int argc, char **argv)
 	struct error e = {};
 
 	bound_heaps();
+	hear_of_children();
 	log_setup(name, LOG_WARN);
 	if (!open_standard_files()) {
 		log_warn("standard output is closed");

@@ -266,6 +266,9 @@ void setup_following(const struct setup *setup, struct object_options *o)
 		find_members(o, has_context, &vma);
 	if (!o->config.max_user_frames)
 		return;
+	if (!host_has_own_proc())
+		log_warn("/proc is not mounted, or is another PID namespace's: what processes have "
+			 "mapped cannot be read, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
 	if (!setup->features->task_regs || !setup->features->loop) /* untried verifiers */

@@ -354,6 +354,34 @@ def test_a_filter_that_refuses_bpf_is_named(code, words, wrap):
     assert "memory" not in result.err and "MEMLOCK" not in result.err and "walked" not in result.err, result
 
 
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("how", ["-f", "-r"])
+def test_children_are_heard_of_where_the_parent_ignored_their_end(how):
+    """An ignored SIGCHLD is inherited."""
+    command = [workload_path("syscalls"), "--quiet", "getppid", "30", "0"]
+    ignore = lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # noqa: E731
+    with Tool(["-U", "-f", how, GETPPID, "--", *command], preexec_fn=ignore) as tool:
+        result = tool.wait().ok()
+    assert [count for _, count in read_folded(result.out)] == [30], result
+    assert "exited with status 0" in result.err, result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        ["unshare", "-m", "--propagation", "private", "sh", "-c", 'umount -l /proc && exec "$@"', "sh"],
+        ["unshare", "--pid", "--fork"],
+    ],
+    ids=["none", "another"],
+)
+def test_a_proc_that_does_not_show_us_is_told(wrap):
+    with Tool(["-U", "-f", GETPPID, "--", workload_path("syscalls"), "--quiet", "getppid", "30", "0"], wrap=wrap) as tool:
+        result = tool.wait().ok()
+    assert sum(count for _, count in read_folded(result.out)) == 30, result
+    assert result.err.count("/proc is not mounted, or is another PID namespace's") == 1, result
+
+
 @pytest.mark.needs("path of its own", "new programs")
 def test_tracefs_that_is_not_mounted_is_mounted_or_told():
     with Tool(["-D", "0.5", "t:sched:sched_switch"], wrap=with_mounts(UNMOUNT)) as tool:
