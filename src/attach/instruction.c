@@ -1,6 +1,6 @@
 /*
  * arch/x86/kernel/uprobes.c refuses instructions with a lock or a segment prefix other than
- * fs and gs (is_prefix_bad()), like the first one of pthread_spin_lock:
+ * fs and gs (is_prefix_bad()), like the first one of some libcs' pthread_spin_lock:
  *
  *	f0 ff 0f	lock decl (%rdi)
  *

@@ -3,7 +3,8 @@
  * be right: a probe on one must not keep it from taking place. Each is there twice. call() calls
  * v_NAME_vex (or _evex) if the CPU has such instructions, else v_NAME_sse, which check() calls to
  * know the answer. v_loop_vex and v_clear_vex cannot be traced, and their calls are not said:
- * where their first instruction ends, a loop begins.
+ * where their first instruction ends, a loop begins. Nobody calls locked(), whose first instruction
+ * the kernel does not probe.
  */
 #include "work.h"
 
@@ -59,6 +60,7 @@ FUNCTION(v_clear_vex,  "vpxor %xmm2, %xmm2, %xmm2\n"
 		       "1: dec %rdi; jns 1b; vmovq %xmm2, %rax; ret");
 FUNCTION(v_clear_sse,  "pxor %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(v_loop_sse,   "pcmpeqb %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
+FUNCTION(locked,       "lock decl (%rdi); ret");
 /* clang-format on */
 
 static bool has_avx(void)
