@@ -110,7 +110,7 @@ public class Work {
 		for (String key : map.keySet()) sum += key.hashCode();
 		return sum;
 	}
-	static void loop() { while (true) { work(200); Files.exists(Path.of("/none")); } }
+	static void loop() { while (true) { work(200); Files.isReadable(Path.of("/none")); } }
 	public static void main(String[] arguments) { new Thread(Work::loop).start(); loop(); }
 }
 """

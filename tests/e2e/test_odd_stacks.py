@@ -360,9 +360,14 @@ def address_of(path, function):
     return int(re.search(rf"^(\w+) . {function}(@.*)?$", symbols, re.M)[1], 16)
 
 
+# With names where libc's debug file is installed.
+INSIDE_WRITE = re.compile(r"__(internal_)?syscall_cancel(_arch)?|\[libc\.so\.6\+0x\w+\] libc\.so\.6\+0x\w+")
+
+
 @pytest.mark.needs("machine", "uprobes")
 def test_below_a_return_probe_of_another_tool(tmp_path):
-    """It has replaced the return address. That is said, and no caller made up."""
+    """It has replaced the return address. That is said, and no caller made up. What write() calls
+    in newer libcs is there."""
     with programs.bash(tmp_path) as pid:
         maps = Path(f"/proc/{pid}/maps")
         libc = re.search(r" (/\S*/libc\.so\.6)$", maps.read_text(), re.M)[1]
@@ -371,7 +376,9 @@ def test_below_a_return_probe_of_another_tool(tmp_path):
             with Tool([*DWARF, "-v", "-n", 100, "-p", pid, "t:syscalls:sys_enter_write"]) as tool:
                 result = tool.wait()
     found = {tuple(parts): n for parts, n in read_folded(result.ok().out)}
-    assert found == {("[cut: return probe of another tool]", "write"): 100}, result
+    ((stack, n),) = found.items()
+    assert stack[:2] == ("[cut: return probe of another tool]", "write") and n == 100, result
+    assert all(INSIDE_WRITE.fullmatch(part) for part in stack[2:]), result
 
 
 # --- other programs ---
@@ -444,13 +451,17 @@ def test_go(tmp_path):
     assert not unknown, unknown  # but libc's place that handlers of signals return to, which has no symbol
 
 
+# Up to Go 1.22, and from Go 1.23 on.
+GO_STUBS = ["runtime/internal/syscall.Syscall6", "internal/runtime/syscall.Syscall6"]
+
+
 @machine
 def test_the_caller_of_a_function_of_gos_without_a_frame(tmp_path):
     """The system call's stub moves neither rsp nor rbp, so that rbp is its caller's."""
     stacks = go_stacks(tmp_path, "-n", 500, "t:syscalls:sys_enter_write")
-    stub = ["syscall.write", "syscall.Syscall", "syscall.RawSyscall6", "runtime/internal/syscall.Syscall6"]
+    stub = ["syscall.write", "syscall.Syscall", "syscall.RawSyscall6"]
     written = [parts for parts, _ in stacks if "os.(*File).Write" in parts]
-    assert written and all(parts[-4:] == stub for parts in written), stacks
+    assert written and all(parts[-4:-1] == stub and parts[-1] in GO_STUBS for parts in written), stacks
 
 
 @machine

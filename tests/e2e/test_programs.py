@@ -34,7 +34,7 @@ ROOT = re.compile(rf"_start;|{UNNAMED};__libc_start_main;|(clone3|{IN_LIBC});(st
 CUT = re.compile(r"\[cut: (.*?)\]")
 
 SYSCALL, SWITCH, MALLOC = "t:raw_syscalls:sys_enter", "t:sched:sched_switch", "c:malloc"
-JAVA_NATIVE = f"{os.path.realpath('/usr/bin/java').rpartition('/bin/')[0]}/lib/libnio.so:*exists0"
+JAVA_NATIVE = f"{os.path.realpath('/usr/bin/java').rpartition('/bin/')[0]}/lib/libnio.so:*access0"
 POSTGRES = programs.POSTGRES / "postgres"
 
 # The program, and what it comes to again and again; compilers do not call the system often.
