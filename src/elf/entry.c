@@ -13,7 +13,12 @@
  *
  * musl's _start passes its stack in rdi to _start_c, which hands on main in the same way and jumps
  * to __libc_start_main. Any other instruction ends the search: that _start is not a known libc's,
- * and its main has no name. A library's header may name any entry, so there _start must look so.
+ * and its main has no name. A library's header may name any entry, so there _start must look so,
+ * or as that of glibc's dynamic linker, which hands on the stack, too. A function's beginning does
+ * not: its return address lies there.
+ *
+ *	48 89 e7               mov  %rsp,%rdi
+ *	e8 68 0b 00 00         call _dl_start
  */
 #include <elf.h>
 #include <string.h>
@@ -165,6 +170,34 @@ static struct code_range range_of(const struct frames *frames, uint64_t start, u
 	return (struct code_range){ start, end > start ? end : least };
 }
 
+/* Behind its call another function begins. 0: it is not the dynamic linker's. */
+static uint64_t end_of_linkers_start(const struct image *im)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t begin[] = { 0x48, 0x89, 0xe7, 0xe8 };
+	uint64_t at = im->entry;
+	uint8_t code[8];
+
+	if (image_code_at(im, at, code, 4) == 4 && memcmp(code, endbr64, 4) == 0)
+		at += sizeof(endbr64);
+	if (!im->has_64_bit_code || image_code_at(im, at, code, sizeof(code)) != sizeof(code) ||
+	    memcmp(code, begin, sizeof(begin)) != 0)
+		return 0;
+	return at + sizeof(code);
+}
+
+/* Where it is not a program's of a known libc. */
+static void find_other_start(const struct image *im, const struct frames *frames,
+			     struct entry_points *ret)
+{
+	const uint64_t end = end_of_linkers_start(im);
+
+	if (end)
+		ret->start = (struct code_range){ im->entry, end };
+	else if (im->is_fixed || dynamic_is_program(im))
+		ret->start = range_of(frames, im->entry, im->entry + 1);
+}
+
 struct entry_points entry_points_of(const struct image *im, const struct frames *frames)
 {
 	struct entry_points found = {};
@@ -175,8 +208,7 @@ struct entry_points entry_points_of(const struct image *im, const struct frames 
 	if (!image_code_at(im, im->entry, &byte, 1))
 		return found;
 	if (!im->has_64_bit_code || !follow(im, &s, &target) || !s.has_cleared || !s.has_aligned) {
-		if (im->is_fixed || dynamic_is_program(im))
-			found.start = range_of(frames, im->entry, im->entry + 1);
+		find_other_start(im, frames, &found);
 		return found;
 	}
 	found.start = range_of(frames, im->entry, s.vaddr);

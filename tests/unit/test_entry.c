@@ -91,6 +91,45 @@ static void a_library_has_neither(void **state)
 	image_close(im);
 }
 
+/* As ld.so's, behind whose call another function begins; and as other libraries' entries. */
+static void a_dynamic_linker_has_its_start(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *code;
+		size_t n_start; /* bytes of _start */
+	} cases[] = {
+		{ "mov %rsp, %rdi; call 1f", 8 },
+		{ "endbr64; mov %rsp, %rdi; call 1f", 12 },
+		{ "sub $8, %rsp; mov %rsp, %rdi; call 1f", 0 },
+		{ "push %rax; mov %rsp, %rdi; call 1f", 0 },
+		{ "mov %rsp, %rsi; call 1f", 0 },
+		{ "mov %rsp, %rdi; jmp 1f", 0 },
+	};
+
+	for (size_t i = 0; i < LENGTH(cases); i++) {
+		cleanup_free char *code = xasprintf(
+			".text; .globl begin; .hidden begin; nop; begin: %s; mov %%rax, %%r12; jmp *%%r12\n"
+			"1: push %%rbp; xor %%eax, %%eax; pop %%rbp; ret\n",
+			cases[i].code);
+
+		print_message("%s\n", cases[i].code);
+		write_file("linker.s", code, strlen(code));
+		assert_int_equal(run("as linker.s -o linker.o && "
+				     "ld -shared -e begin -s linker.o -o linker.so"),
+				 0);
+
+		struct image *im = open_image("linker.so");
+		const uint64_t entry = image_entry(im);
+
+		for (uint64_t at = 0; at < 20; at++)
+			assert_string_equal(name_at(im, entry + at),
+					    at < cases[i].n_start ? "_start" : "");
+		assert_string_equal(name_at(im, entry - 1), "");
+		image_close(im);
+	}
+}
+
 static void a_function_without_a_name_begins_where_the_frames_say(void **state)
 {
 	(void)state;
@@ -148,6 +187,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stripped_program_has_its_start_and_main),
 		cmocka_unit_test(a_library_has_neither),
+		cmocka_unit_test(a_dynamic_linker_has_its_start),
 		cmocka_unit_test(a_function_without_a_name_begins_where_the_frames_say),
 		cmocka_unit_test(calls_are_known_from_behind),
 	};
