@@ -13,7 +13,12 @@
  *
  *	c5 f8 77  c3                         vzeroupper; ret
  *
- * 77 is a jump only behind clc (f8), which leaves of "above" no more than "not equal".
+ * 77 is a jump only behind clc (f8), which leaves of "above" no more than "not equal". Nor does
+ * loope count whose opcode is the second byte of a vector instruction:
+ *
+ *	62 e1 7d 28 e7 07    vmovntdq %ymm16,(%rdi)
+ *
+ * Functions of string.h are full of such, and compilers make no loop and no jrcxz (e0-e3).
  *
  * A place may be far from what leads to it (a function's cold part lies in another section),
  * so all code is read, once for all places: a jump's target is looked up in a filter of
@@ -25,6 +30,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "elf/internal.h"
+#include "elf/vector.h"
 
 enum lead { LEAD_NONE, LEAD_SHORT, LEAD_NEAR, LEAD_TWO_BYTES, LEAD_XBEGIN };
 
@@ -120,6 +126,14 @@ static inline bool is_vzeroupper(const uint8_t *code, size_t at)
 	return code[at] == 0x77 && at >= 2 && code[at - 1] == 0xf8 && code[at - 2] == 0xc5;
 }
 
+/* One of those four behind a VEX or EVEX prefix's first byte, where that is an instruction. */
+static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
+{
+	if ((code[at] & 0xfc) != 0xe0 || at < 1 || (code[at - 1] != 0x62 && code[at - 1] != 0xc4))
+		return false;
+	return vector_length(code + at - 1, n - (at - 1)) > 0;
+}
+
 static void scan(struct search *s, const uint8_t *code, size_t n, uint64_t vaddr)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -127,7 +141,8 @@ static void scan(struct search *s, const uint8_t *code, size_t n, uint64_t vaddr
 		size_t size;
 		int64_t displacement;
 
-		if (leads[code[i]] == LEAD_NONE || is_vzeroupper(code, i))
+		if (leads[code[i]] == LEAD_NONE || is_vzeroupper(code, i) ||
+		    is_in_vector_prefix(code, i, n))
 			continue;
 		size = displacement_bytes(code + i, n - i, &opcode);
 		if (!size)
