@@ -239,15 +239,28 @@ static void divide(struct go_table *t, struct go_bytes table)
 	t->functions = t->records = behind(table, number_at(words + 32, 8));
 }
 
+static struct go_steps steps_of_number(const struct go_table *t, uint32_t i)
+{
+	const struct go_function f = { .start = go_function_start(t, i),
+				       .end = go_function_start(t, i + 1),
+				       .steps = first_step_of(t, i) };
+
+	return go_steps_of(t, &f);
+}
+
+bool go_has_steps(const struct go_table *t, uint32_t i)
+{
+	struct go_steps s = steps_of_number(t, i);
+
+	return go_next_step(&s);
+}
+
 static bool has_few_steps(const struct go_table *t)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct go_function f = { .start = go_function_start(t, i),
-					       .end = go_function_start(t, i + 1),
-					       .steps = first_step_of(t, i) };
-		struct go_steps s = go_steps_of(t, &f);
+		struct go_steps s = steps_of_number(t, i);
 
 		while (go_next_step(&s))
 			if (n++ == MOST_STEPS)

@@ -54,6 +54,12 @@ struct go_function {
  */
 bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret);
 
+/*
+ * Does the table say how far rsp has moved in function @i? Not of C code that Go's own linker put
+ * in.
+ */
+bool go_has_steps(const struct go_table *t, uint32_t i);
+
 /* Where function @i begins; of i = n: where the last one ends. */
 uint64_t go_function_start(const struct go_table *t, uint32_t i);
 

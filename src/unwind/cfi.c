@@ -546,8 +546,8 @@ static int collect(struct reader *r, const char *name, bool is_debug, struct err
 	return collect_fdes(r, e);
 }
 
-int cfi_each_row(struct image *im, cfi_visit *visit, void *context, struct cfi_stats *ret,
-		 struct error *e)
+int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, void *context,
+		 struct cfi_stats *ret, struct error *e)
 {
 	cleanup(reader_fini) struct reader r = { .im = im, .stats = ret };
 	int err;
@@ -565,7 +565,7 @@ int cfi_each_row(struct image *im, cfi_visit *visit, void *context, struct cfi_s
 	cfi_sort(r.fdes, r.n_fdes);
 	cut_assembly(&r);
 	ret->n_roots = add_places(&r);
-	r.derived = derive(im, r.fdes, r.n_fdes, &r.code[0], r.n_code);
+	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);
 	if (!r.is_any && !ret->n_roots && !r.derived)
 		return error_set(e, -ENOENT, "no unwind information in the file");
 	err = run_fdes(&r, visit, context);

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 
+struct go_table;
 struct image;
 
 /* Numbers of registers in DWARF. */
@@ -48,8 +49,9 @@ struct cfi_value {
 
 enum cfi_row_kind {
 	CFI_ROW,
-	CFI_GAP, /* nothing is known from here on */
-	CFI_BAD, /* there is an entry, and it makes no sense from here on */
+	CFI_GAP,    /* nothing is known from here on */
+	CFI_BAD,    /* there is an entry, and it makes no sense from here on */
+	CFI_FRAMES, /* the code has frame pointers: Go's own, which says no more of it */
 };
 
 struct cfi_row {
@@ -82,11 +84,13 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
 /*
  * Call @visit for each row, by strictly rising vaddr; the last one is a gap. Where entries overlap,
  * the one that begins later holds from there on; of several that begin at one place, the first in
- * the file. Time and memory are in proportion to the section's size, whatever it holds.
+ * the file. Time and memory are in proportion to the section's size, whatever it holds. @go is the
+ * file's table if it is a Go program (no functions, or NULL: it is none): rows are only derived for
+ * code that this table says nothing of.
  *
  * Errors: -ENOENT   the file has none, and nothing of it is known otherwise
  *         -ENOEXEC  it is not for x86-64
  *         -E2BIG    it is about more than four million functions
  */
-must_check int cfi_each_row(struct image *im, cfi_visit *visit, void *context,
-			    struct cfi_stats *ret, struct error *e);
+must_check int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit,
+			    void *context, struct cfi_stats *ret, struct error *e);

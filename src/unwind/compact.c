@@ -157,11 +157,7 @@ static int take_row(void *context, const struct cfi_row *row)
 	return check_size(m);
 }
 
-/*
- * Code that Go's own compiler made has frame pointers and, but for what is in .debug_frame, no
- * CFI; C code that is linked to it has. So there all that no entry is about has frame pointers,
- * as far as Go's own table does not say more. False: @im is not Go's; else its segment of code.
- */
+/* False: @im is not Go's; else its segment of code. */
 static bool is_go(struct maker *m, const struct image *im, struct code_range *ret)
 {
 	struct code_range ranges[MAX_RANGES];
@@ -239,14 +235,20 @@ static int fill_pages(struct maker *m, uint64_t end)
 	return check_size(m);
 }
 
+/*
+ * Code that Go's own compiler made has frame pointers. C code in such a file mostly has none: if
+ * Go's linker put it in, it has no entries either. Go's table tells the two apart. Without it all
+ * that no entry is about counts as Go's own.
+ */
 static int take_rows_of_go(struct maker *m, struct image *im, const struct code_range *code)
 {
 	const struct cfi_row end = { .vaddr = code->end, .kind = CFI_GAP };
 	int err;
 
-	m->gap_rule = UNWIND_FRAME_POINTERS;
+	if (!m->go.table.n)
+		m->gap_rule = UNWIND_FRAME_POINTERS;
 	m->go_before = (struct cfi_row){ .vaddr = code->start, .kind = CFI_GAP };
-	err = cfi_each_row(im, take_row_of_go, m, &m->table.counts.cfi, m->e);
+	err = cfi_each_row(im, &m->go.table, take_row_of_go, m, &m->table.counts.cfi, m->e);
 	if (!err || err == -ENOENT)
 		err = take_row_of_go(m, &end);
 	return err ? err : fill_pages(m, code->end);
@@ -268,7 +270,7 @@ static int take_rows(struct maker *m, struct image *im)
 		err = take_row(m, &first);
 	}
 	if (!err)
-		err = cfi_each_row(im, take_row, m, &m->table.counts.cfi, m->e);
+		err = cfi_each_row(im, NULL, take_row, m, &m->table.counts.cfi, m->e);
 	return !err && is_silent ? fill_pages(m, code.end) : err;
 }
 

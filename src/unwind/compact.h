@@ -42,8 +42,8 @@ struct unwind_table {
 };
 
 /*
- * Make @im's table, of at most @max_bytes. What there are no rows for is UNWIND_NO_ROW; in
- * Go's programs what their own table says (unwind/go.h), or else UNWIND_FRAME_POINTERS.
+ * Make @im's table, of at most @max_bytes. What there are no rows for is UNWIND_NO_ROW. If a Go
+ * program's own table (unwind/go.h) cannot be used, that is UNWIND_FRAME_POINTERS.
  * Errors: those of cfi_each_row(); -E2BIG it would be larger. @ret is then empty.
  */
 must_check int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *ret,

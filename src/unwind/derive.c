@@ -21,6 +21,7 @@
 
 #define LEAST_GAP 64         /* bytes of a gap; padding is shorter */
 #define LEAST_BYTES 4096     /* of such gaps in a file: start-up code of every program is less */
+#define LEAST_GO_BYTES 1024  /* the same in Go's programs: cgo's own C code has 1,900 */
 #define MAX_BYTES (4U << 20) /* of all; decoding takes 0.2 s there */
 #define LEAST_SPAN 16
 #define MAX_ROUNDS 4
@@ -37,33 +38,63 @@ struct derived {
 	bool is_v8;    /* V8's builtins are no compiled C */
 };
 
-static void add_span(struct derived *d, const struct image_section *text, uint64_t start,
-		     uint64_t end)
+/* Returns the span's bytes if it is a larger gap; else 0. */
+static uint64_t add_span(struct derived *d, const struct image_section *text, uint64_t start,
+			 uint64_t end)
 {
 	struct flow *f = &d->flow;
+
+	if (end <= start || end - start < LEAST_SPAN)
+		return 0;
+
 	const struct flow_span span = { .start = start,
 					.end = end,
 					.code = text->data + (start - text->vaddr) };
 
-	if (end - start >= LEAST_SPAN)
-		array_push(f->spans, f->n_spans, f->spans_capacity, span);
+	array_push(f->spans, f->n_spans, f->spans_capacity, span);
+	return end - start >= LEAST_GAP ? end - start : 0;
+}
+
+struct go_place {
+	const struct go_table *table;
+	uint32_t next; /* the first function that may not lie before what is asked for */
+};
+
+/* What Go's table has rows of is no gap. */
+static uint64_t add_gap(struct derived *d, const struct image_section *text, struct code_range gap,
+			struct go_place *go)
+{
+	const struct go_table *t = go->table;
+	uint64_t sum = 0;
+
+	for (; t && go->next < t->n && go_function_start(t, go->next) < gap.end; go->next++) {
+		const uint64_t end = go_function_start(t, go->next + 1);
+
+		if (end > gap.start && go_has_steps(t, go->next)) {
+			sum += add_span(d, text, gap.start, go_function_start(t, go->next));
+			gap.start = end;
+		}
+		if (end > gap.end) /* the next gap may begin in it */
+			break;
+	}
+	return sum + add_span(d, text, gap.start, gap.end);
 }
 
 /* Bytes in larger gaps; all gaps become spans. */
-static uint64_t find_spans(struct derived *d, const struct image_section *text)
+static uint64_t find_spans(struct derived *d, const struct image_section *text,
+			   const struct go_table *t)
 {
 	const uint64_t end = text->vaddr + text->size;
 	uint64_t at = text->vaddr, sum = 0;
+	struct go_place go = { .table = t };
 
 	for (size_t i = 0; i <= d->n_fdes && at < end; i++) {
 		uint64_t to = i < d->n_fdes ? d->fdes[i].start : end;
 
 		if (to > end)
 			to = end;
-		if (to > at) {
-			add_span(d, text, at, to);
-			sum += to - at >= LEAST_GAP ? to - at : 0;
-		}
+		if (to > at)
+			sum += add_gap(d, text, (struct code_range){ at, to }, &go);
 		if (i < d->n_fdes && d->fdes[i].end > at)
 			at = d->fdes[i].end;
 	}
@@ -377,21 +408,20 @@ static bool is_code(const struct image_section *text, const struct code_range *c
 	return false;
 }
 
-struct derived *derive(struct image *im, const struct cfi_fde *fdes, size_t n,
-		       const struct code_range *code, size_t n_code)
+struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
+		       size_t n, const struct code_range *code, size_t n_code)
 {
 	struct derived *d = xcalloc(1, sizeof(*d));
 	struct image_section text;
-	struct go_table go;
+	const uint64_t least = go && go->n ? LEAST_GO_BYTES : LEAST_BYTES;
 	uint64_t bytes;
 
 	d->fdes = fdes;
 	d->n_fdes = n;
 	d->flow.im = im;
 	if (image_section(im, ".text", &text) && is_code(&text, code, n_code)) {
-		bytes = find_spans(d, &text);
-		if (bytes >= LEAST_BYTES && bytes <= MAX_BYTES && !go_table_of(im, &go) &&
-		    analyse_all(d, im))
+		bytes = find_spans(d, &text, go);
+		if (bytes >= least && bytes <= MAX_BYTES && analyse_all(d, im))
 			return d;
 	}
 	derived_freep(&d);

@@ -19,13 +19,17 @@
 #include "unwind/program.h"
 
 struct derived;
+struct go_table;
 
 /*
  * NULL: the sorted entries @fdes leave out less than 4 KiB or more than 4 MiB, or the code is not
- * compiled C (Go, V8's builtins). @code has the file's segments of code. Borrows @im and @fdes.
+ * compiled C (V8's builtins). @code has the file's segments of code. Borrows @im and @fdes.
+ *
+ * @go: the table of a Go program; NULL, or no functions: it is none. What the table has rows of is
+ * left alone. Of the rest 1 KiB is enough: C code that Go's linker put in has no entries.
  */
-struct derived *derive(struct image *im, const struct cfi_fde *fdes, size_t n,
-		       const struct code_range *code, size_t n_code);
+struct derived *derive(struct image *im, const struct go_table *go, const struct cfi_fde *fdes,
+		       size_t n, const struct code_range *code, size_t n_code);
 void derived_freep(struct derived **d);
 
 /* Set n_functions, n_believed, and n_derived to how many rows were given. */

@@ -144,9 +144,9 @@ static int give(struct giver *g, const struct cfi_row *row)
 	return err;
 }
 
-static int give_gap(struct giver *g, uint64_t vaddr)
+static int give_frames(struct giver *g, uint64_t vaddr)
 {
-	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP });
+	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_FRAMES });
 }
 
 /* What is known without Go's table. */
@@ -238,7 +238,7 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 		row = row_at(s.start, s.delta, s.delta > 0 && is_framed);
 		row.is_signal = is_signal;
 		if (s.delta % 8 || (s.delta < 0 && !is_popped(r->im, s.start, &row)))
-			row.kind = CFI_GAP;
+			row.kind = CFI_FRAMES;
 		err = give(g, &row);
 	}
 	return err;
@@ -270,15 +270,8 @@ static int give_rows(const struct go_rows *r, const struct go_function *f, struc
 	row = is_signal_return(f) ? signal_row_at(f->start - 1) : first_row_at(f->start);
 	if (is_signal_return(f) || is_first(r, f))
 		return give(g, &row);
-	return writes_sp(&r->table, f) && !is_pushed(f) ? give_gap(g, f->start)
+	return writes_sp(&r->table, f) && !is_pushed(f) ? give_frames(g, f->start)
 							: give_steps(r, f, g);
-}
-
-static bool says_something(const struct go_table *t, const struct go_function *f)
-{
-	struct go_steps s = go_steps_of(t, f);
-
-	return go_next_step(&s);
 }
 
 /* What aligns the next function is left to this one, where nothing else is known of it. */
@@ -289,7 +282,7 @@ static int give_function(struct go_rows *r, uint32_t i, struct giver *g)
 
 	if (!go_function_at(&r->table, i, &f))
 		return f.start == f.end ? 0 : give_other(g, f.start);
-	if (!says_something(&r->table, &f))
+	if (!go_has_steps(&r->table, i))
 		return give_other(g, f.start);
 	if (f.end <= g->last.vaddr)
 		return 0;

@@ -20,8 +20,9 @@ bool go_rows_of(const struct image *im, struct go_rows *ret);
 
 /*
  * Call @visit for the rows from @before on, up to @to: where Go's table says nothing, that is
- * @before. Where it says something of a function that begins before @to, rows are given up to its
- * end. Each call is about what lies behind the last one's; rows rise over all calls.
+ * @before. Rows of Go's own code that the table cannot say are CFI_FRAMES. Where it says something
+ * of a function that begins before @to, rows are given up to its end. Each call is about what lies
+ * behind the last one's; rows rise over all calls.
  */
 must_check int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to,
 			       cfi_visit *visit, void *context);

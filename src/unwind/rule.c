@@ -82,8 +82,12 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 	uint8_t reg = row->cfa.reg;
 	int bp, bx;
 
+	if (row->kind == CFI_GAP)
+		return (struct unwind_rule){};
+	if (row->kind == CFI_FRAMES)
+		return UNWIND_FRAME_POINTERS;
 	if (row->kind != CFI_ROW)
-		return row->kind == CFI_GAP ? (struct unwind_rule){} : unfit(UNFIT_MALFORMED);
+		return unfit(UNFIT_MALFORMED);
 	if (row->pc.how == CFI_UNDEFINED)
 		return (struct unwind_rule){ .how = UNWIND_HOW(UNWIND_OUTERMOST, 0) };
 	if (row->is_signal && is_linux_signal(row))

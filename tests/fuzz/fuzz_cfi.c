@@ -88,7 +88,7 @@ static void read_image(struct image *im, size_t size, size_t file_bytes)
 	struct cfi_stats stats;
 	struct unwind_table table;
 	struct error e = {};
-	int err = cfi_each_row(im, take_row, &rows, &stats, &e);
+	int err = cfi_each_row(im, NULL, take_row, &rows, &stats, &e);
 
 	require(err == 0 || (err == -ENOENT && e.text[0]));
 	require(unwind_table_make(im, 1UL << 20, &table, &e) == err);

@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	file = made_elf(sections, 1, 0, &file_bytes);
 	seen.end = MADE_VADDR + file_bytes;
 	require(image_open_memory(file, file_bytes, "made", &im, &e) == 0);
-	if (cfi_each_row(im, take_row, &seen, &stats, &e) == 0)
+	if (cfi_each_row(im, NULL, take_row, &seen, &stats, &e) == 0)
 		require(seen.n == 0 || seen.is_gap);
 	image_close(im);
 	free(file);

@@ -41,10 +41,11 @@ static int take_row(void *context, const struct cfi_row *row)
 	r->n++;
 	if (r->table) {
 		const struct unwind_rule is = unwind_table_at(r->table, row->vaddr);
-		const struct unwind_rule wanted =
-			row->kind == CFI_GAP ? UNWIND_FRAME_POINTERS : unwind_rule_of(row);
+		const struct unwind_rule wanted = unwind_rule_of(row);
 
-		require(memcmp(&is, &wanted, sizeof(is)) == 0);
+		/* C code has derived rows, or none; but nothing says that it has frame pointers. */
+		require(row->kind == CFI_GAP ? (is.how & 15) != UNWIND_FRAMES
+					     : memcmp(&is, &wanted, sizeof(is)) == 0);
 	}
 	return 0;
 }

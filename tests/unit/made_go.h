@@ -11,8 +11,8 @@
 #include "elf/gopclntab.h"
 #include "made_elf.h"
 
-#define GO_TEXT (MADE_VADDR + MADE_HEAD) /* .text is the first section */
-#define GO_TEXT_BYTES 0x200
+#define GO_TEXT (MADE_VADDR + MADE_HEAD)   /* .text is the first section */
+#define GO_TEXT_BYTES 0x800                /* behind all functions there is C code */
 #define GO_TABLE (GO_TEXT + GO_TEXT_BYTES) /* and this the second */
 #define GO_TABLE_BYTES 0x1000
 #define GO_FUNCTION_BYTES 0x20 /* each begins so far behind the one before */

@@ -45,7 +45,7 @@ static struct rows rows_of(struct image *im)
 	struct rows r = {};
 	struct error e = {};
 
-	if (cfi_each_row(im, take_row, &r, &r.stats, &e) != 0)
+	if (cfi_each_row(im, NULL, take_row, &r, &r.stats, &e) != 0)
 		fail_msg("%s", e.text);
 	return r;
 }
