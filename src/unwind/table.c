@@ -19,7 +19,7 @@
 /* The instruction @back before the jump; NULL: not known. */
 static const struct instruction *before(const struct flow *f, size_t back)
 {
-	return back + 1 < f->n_recent && back + 1 < FLOW_RECENT
+	return back < f->n_recent && back < FLOW_RECENT
 		       ? &f->recent[(f->n_recent - 1 - back) % FLOW_RECENT]
 		       : NULL;
 }

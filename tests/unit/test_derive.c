@@ -20,6 +20,7 @@
 
 #include "base/array.h"
 #include "elf/image.h"
+#include "made_elf.h"
 #include "scratch.h"
 #include "unwind/cfi.h"
 #include "unwind/instruction.h"
@@ -308,6 +309,50 @@ static void what_compilers_made_has_the_rows_that_they_tell(void **state)
 	}
 }
 
+/* --- by hand --- */
+
+#define TEXT (MADE_VADDR + MADE_HEAD)
+
+/*
+ *	call 0x40;  hlt
+ *	0x40: cmp $2,%edi;  ja 0x5a;  lea table(%rip),%rdx;  movslq (%rdx,%rdi,4),%rax
+ *	      add %rdx,%rax;  jmp *%rax
+ *	0x55: push %rax;  pop %rax;  ret       0x58: ret       0x59: ret       0x5a: ret
+ */
+static void a_switch_may_be_the_first_in_its_function(void **state)
+{
+	static uint8_t text[0x1100];
+	static const char code[] =
+		"\x83\xff\x02\x77\x15\x48\x8d\x15\0\0\0\0\x48\x63\x04\xba\x48\x01\xd0\xff\xe0"
+		"\x50\x58\xc3\xc3\xc3\xc3";
+	const int32_t to_table = sizeof(text) - 0x4c;
+	const int32_t table[] = { 0x55 - (int32_t)sizeof(text), 0x58 - (int32_t)sizeof(text),
+				  0x59 - (int32_t)sizeof(text) };
+	const struct made_section sections[] = { { ".text", text, sizeof(text) },
+						 { ".rodata", table, sizeof(table) } };
+	struct image *im;
+	struct error e;
+	size_t size;
+	struct rows r;
+
+	(void)state;
+	memset(text, 0xcc, sizeof(text));
+	memcpy(text, "\xe8\x3b\0\0\0\xf4", 6);
+	memcpy(text + 0x40, code, sizeof(code) - 1);
+	memcpy(text + 0x48, &to_table, sizeof(to_table));
+
+	cleanup_free uint8_t *file = made_elf(sections, 2, 64, &size);
+
+	assert_int_equal(image_open_memory(file, size, "made", &im, &e), 0);
+	r = rows_of(im);
+	image_close(im);
+	for (uint64_t at = 0x40; at <= 0x5a; at++) {
+		assert_int_equal(row_at(&r, TEXT + at)->kind, CFI_ROW);
+		assert_int_equal(row_at(&r, TEXT + at)->cfa.offset, at == 0x56 ? 16 : 8);
+	}
+	free(r.rows);
+}
+
 /* --- musl as installed: it has no .debug_frame to compare with, but rows can be counted --- */
 
 static struct cfi_stats stats_of(const char *path, bool has_symbols)
@@ -359,6 +404,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_compilers_made_has_the_rows_that_they_tell),
+		cmocka_unit_test(a_switch_may_be_the_first_in_its_function),
 		cmocka_unit_test(nearly_all_functions_of_musl_have_rows),
 		cmocka_unit_test(functions_of_a_static_program_are_found_with_and_without_symbols),
 	};
