@@ -18,7 +18,7 @@ DESTDIR ?=
 SUDO    := $(if $(filter 0,$(shell id -u)),,sudo)
 PYTEST  ?= /usr/bin/python3 -m pytest
 
-ROOMS    := base spec elf host match bpf attach unwind tables store symbolize report tool
+ROOMS    := base spec elf kernel reader processes match bpf attach unwind tables store symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
@@ -103,7 +103,7 @@ $(SKELETON): $(BUILD)/gen/linked.bpf.o
 $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
 # Unit tests: tests/unit/test_X.c with the rooms that it names in its first line
-# ("rooms: spec base"), under ASan and UBSan.
+# ("rooms: spec base"; "all" stands for the others), under ASan and UBSan.
 UNIT_SRCS  := $(wildcard tests/unit/test_*.c)
 UNIT_TESTS := $(UNIT_SRCS:tests/unit/%.c=$(BUILD)/unit/%)
 UNIT_FLAGS := -O1 -g -std=gnu17 $(WARN) -fsanitize=address,undefined -fno-sanitize-recover=all \
@@ -114,7 +114,8 @@ $(BUILD)/uobj/%.o: src/%.c
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -MMD -MP -c -o $@ $<
 $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
-unit_rooms = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
+unit_named = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
+unit_rooms = $(patsubst all,$(ROOMS),$(call unit_named,$(1)))
 unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out %.bpf.c src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(wildcard src/$(r)/*.c))))
 define unit_rule
 $(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(BUILD)/libzydis.a
@@ -129,7 +130,7 @@ unit: $(SKELETON)
 # Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
 # by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/host/*.c src/unwind/*.c) \
+FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/kernel/*.c src/processes/*.c src/reader/*.c src/unwind/*.c) \
 	src/symbolize/perf_map.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/mappings.h"
+#include "reader/mappings.h"
 
 /* Of one file. A zeroed one is empty; made at the first question. */
 struct indirect {

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strtab.h"
-#include "host/kallsyms.h"
+#include "kernel/kallsyms.h"
 #include "match/private.h"
 
 struct function {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/host.h"
+#include "kernel/host.h"
 #include "match/target.h"
 #include "spec/spec.h"
 

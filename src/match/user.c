@@ -13,8 +13,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "host/libraries.h"
 #include "match/private.h"
+#include "reader/libraries.h"
 
 struct file_list {
 	char **paths;

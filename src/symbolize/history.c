@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "host/host.h"
+#include "kernel/host.h"
 #include "symbolize/history_internal.h"
 
 /* Lives that are over are forgotten when there are so many more than at the last time, */

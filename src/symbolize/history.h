@@ -3,7 +3,7 @@
  *
  * A life begins with fork or exec, and ends with exec or with the process. What was mapped before
  * it was followed is read from /proc while it lives; all else is told by events
- * (host/sideband.h). So a stack of a process that has ended, or runs another program now, is
+ * (processes/sideband.h). So a stack of a process that has ended, or runs another program now, is
  * named by what the process had mapped when the stack was taken.
  */
 #pragma once
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/sideband.h"
+#include "processes/sideband.h"
 #include "symbolize/comms.h"
 #include "symbolize/images.h"
 #include "symbolize/memory.h"
@@ -48,7 +48,7 @@ struct life {
 	struct former_comms former;
 	struct life *older;    /* the one before, of the same number */
 	struct memory *memory; /* lent by the history */
-	int root;              /* its root directory (host/roots.h); -1: not known */
+	int root;              /* its root directory (reader/roots.h); -1: not known */
 };
 
 /*

@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/image.h"
-#include "host/roots.h"
+#include "reader/roots.h"
 #include "symbolize/debug_symbols.h"
 #include "symbolize/images_internal.h"
 #include "symbolize/mapped.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "elf/lines.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "symbolize/stamp.h"
 
 struct images;

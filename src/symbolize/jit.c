@@ -2,7 +2,7 @@
  * Whose file is it? /tmp/perf-7.map may be a stranger's, or be left from another process that had
  * number 7. It is taken if
  *
- * - it is the user's whose the process is, or root's (host/perf_file.h), and
+ * - it is the user's whose the process is, or root's (reader/perf_file.h), and
  * - it was changed after the program began, and not after it ended.
  *
  * The number is the process's own, in its innermost PID namespace, and the root directory its own;
@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "host/perf_file.h"
+#include "reader/perf_file.h"
 #include "symbolize/perf_map.h"
 
 #define MOST_FILE_BYTES (64LL << 20)

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "host/host.h"
-#include "host/kallsyms.h"
-#include "host/modules.h"
-#include "host/programs.h"
+#include "kernel/host.h"
+#include "kernel/kallsyms.h"
+#include "kernel/modules.h"
+#include "kernel/programs.h"
 
 /* Made at run time, and not a program: kallsyms alone tells of it. */
 struct trampoline {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "elf/image.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 
 enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
 

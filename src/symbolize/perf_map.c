@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/read.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
-#include "host/read.h"
 
 #define MOST_LINE_BYTES 4096
 #define MOST_LINES (1U << 20)

@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "host/host.h"
-#include "host/mappings.h"
+#include "kernel/host.h"
+#include "reader/mappings.h"
 
 /* Processes that have ended are forgotten only where there are many, others where these are. */
 #define MANY_PROCESSES 128

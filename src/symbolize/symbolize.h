@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/host.h"
-#include "host/sideband.h"
+#include "kernel/host.h"
+#include "processes/sideband.h"
 #include "symbolize/frame.h"
 
 struct symbolizer;

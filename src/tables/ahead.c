@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 #include "elf/image.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "tables/table_set.h"
 
 #define MOST_AHEAD 1024 /* each is compared with all before: a process may map very many */

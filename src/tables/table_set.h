@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "tables/ahead.h"
 #include "tables/memory.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "bpf/object.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "tables/ahead.h"
 
 struct unwinder;

@@ -26,7 +26,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 
 static const char *const functions[] = { "_dl_debug_state", "_dl_allocate_tls_init" };
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "host/sideband.h"
+#include "processes/sideband.h"
 #include "tool/limits.h"
 #include "tool/run.h"
 

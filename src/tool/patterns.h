@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "host/host.h"
+#include "kernel/host.h"
 #include "match/match.h"
 #include "match/target.h"
 #include "tool/options.h"

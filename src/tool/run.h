@@ -14,7 +14,7 @@
 #include "attach/attach.h"
 #include "base/error.h"
 #include "bpf/object.h"
-#include "host/host.h"
+#include "kernel/host.h"
 #include "match/target.h"
 #include "store/losses.h"
 #include "store/notices.h"

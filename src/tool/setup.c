@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "host/kernel_types.h"
+#include "kernel/kernel_types.h"
 
 /* A kernel stack may begin with this many frames of the tracing itself. */
 #define MOST_MACHINERY 16

@@ -4,7 +4,7 @@
 #include "attach/plan.h"
 #include "base/error.h"
 #include "bpf/object.h"
-#include "host/host.h"
+#include "kernel/host.h"
 #include "tool/options.h"
 
 /* What the object is made for. All is lent. */

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

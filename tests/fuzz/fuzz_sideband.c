@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host/sideband_ring.h"
+#include "processes/sideband_ring.h"
 
 #define HEAD_BYTES 10
 #define PAGE_BYTES 1088

@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "host/sideband.c" /* for the rings themselves */
+#include "processes/sideband.c" /* for the rings themselves */
 
 static void run_shell(void)
 {

@@ -1,4 +1,4 @@
-/* rooms: symbolize elf host base */
+/* rooms: symbolize elf kernel processes reader base */
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "elf_files.h"
 

@@ -1,4 +1,4 @@
-/* rooms: symbolize host elf base; not in quick */
+/* rooms: symbolize kernel processes reader elf base; not in quick */
 #include "scratch.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 
-#include "host/host.h"
+#include "kernel/host.h"
 
 static struct host *synthetic_host(void)
 {

@@ -1,4 +1,4 @@
-/* rooms: symbolize host elf base */
+/* rooms: symbolize kernel processes reader elf base */
 /* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
 #include "scratch.h"
 

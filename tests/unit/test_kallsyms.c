@@ -1,11 +1,11 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
-#include "host/host.h"
-#include "host/kallsyms.h"
+#include "kernel/host.h"
+#include "kernel/kallsyms.h"
 
 static const char no_modules[] = "";
 

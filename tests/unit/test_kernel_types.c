@@ -1,11 +1,11 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <bpf/btf.h>
 #include <errno.h>
 
 #include "base/array.h"
-#include "host/kernel_types.h"
+#include "kernel/kernel_types.h"
 
 static const struct kernel_member members[] = {
 	{ "vm_area_struct", "vm_file" },

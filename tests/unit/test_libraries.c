@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include "host/ldcache.h"
-#include "host/libraries.h"
+#include "reader/ldcache.h"
+#include "reader/libraries.h"
 
 static void a_librarys_file_is_told_by_its_short_name(void **state)
 {

@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 
 #include "base/strtab.h"
-#include "host/mappings.h"
-#include "host/roots.h"
+#include "reader/mappings.h"
+#include "reader/roots.h"
 
 static void an_executable_line_is_taken_apart(void **state)
 {

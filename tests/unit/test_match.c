@@ -1,4 +1,4 @@
-/* rooms: match spec elf host base */
+/* rooms: match spec elf kernel processes reader base */
 #include "scratch.h"
 
 #include <dlfcn.h>
@@ -8,8 +8,8 @@
 
 #include "base/array.h"
 #include "base/strbuf.h"
-#include "host/mappings.h"
 #include "match/match.h"
+#include "reader/mappings.h"
 
 /* Two statics of one name, one in a module; ftrace's addresses lie behind an endbr64. */
 static const char kallsyms[] = "ffffffff81000000 T vfs_read\n"

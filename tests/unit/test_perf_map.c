@@ -1,4 +1,4 @@
-/* rooms: symbolize host elf base */
+/* rooms: symbolize kernel processes reader elf base */
 #include "scratch.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
-#include "host/perf_file.h"
+#include "reader/perf_file.h"
 #include "symbolize/perf_map.h"
 
 /* --- the text --- */

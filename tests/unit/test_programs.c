@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 #include "scratch.h"
 
 #include <linux/bpf.h>
@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "host/modules.h"
-#include "host/programs.h"
+#include "kernel/modules.h"
+#include "kernel/programs.h"
 
 static void look_at(struct modules *m, const char *text)
 {

@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 /* Records as the kernel writes them, made by hand in rings of plain memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "host/sideband_ring.h"
+#include "processes/sideband_ring.h"
 
 #define FOR_BUILD_IDS 77
 #define RING_BYTES 512

@@ -1,4 +1,4 @@
-/* rooms: host base */
+/* rooms: kernel processes reader base */
 /* Real processes, as the running kernel tells of them. Needs root. */
 #include "scratch.h"
 
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 
 #include "base/array.h"
-#include "host/host.h"
-#include "host/sideband.h"
+#include "kernel/host.h"
+#include "processes/sideband.h"
 
 extern char **environ;
 

@@ -1,4 +1,4 @@
-/* rooms: tables unwind elf host base */
+/* rooms: tables unwind elf kernel processes reader base */
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
  * processes have mapped, found as the programs find it.
@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "bpf/object.h"
 #include "bpf/tables.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "tables/memory.h"
 #include "tables/table_set.h"
 #include "tables/unwinder.h"

@@ -1,4 +1,4 @@
-/* rooms: tables unwind base spec elf host match bpf attach store symbolize report tool */
+/* rooms: tables all */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

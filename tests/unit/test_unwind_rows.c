@@ -1,4 +1,4 @@
-/* rooms: unwind host elf base */
+/* rooms: unwind kernel processes reader elf base */
 /*
  * At every address of what a distribution has: one step by the table gives what libdw gives by
  * evaluating the CFI in full, or the table says why it cannot.
@@ -20,8 +20,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "host/mappings.h"
 #include "oracle.h"
+#include "reader/mappings.h"
 #include "unwind/compact.h"
 
 #define LIBRARIES "/usr/lib/x86_64-linux-gnu/"

@@ -1,4 +1,4 @@
-/* rooms: base spec elf host match bpf attach unwind tables store symbolize report tool */
+/* rooms: tool all */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Occasions while counting, and their order. */
 #include <setjmp.h>

@@ -24,7 +24,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "host/mappings.h"
+#include "reader/mappings.h"
 #include "unwind/compact.h"
 
 #define MAX_DEPTH 1024

@@ -1,0 +1,111 @@
+#include "base/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+/* seq_file hands out a page or less at a time, so more would only be cold memory. */
+#define BLOCK_BYTES 65536
+
+void lines_init(struct lines *l, int fd, const char *name)
+{
+	*l = (struct lines){ .fd = fd, .name = name, .text = xmalloc(BLOCK_BYTES + 1) };
+}
+
+void lines_fini(struct lines *l)
+{
+	free(l->text);
+	*l = (struct lines){};
+}
+
+/* Move what is left to the front and read behind it. */
+static int fill(struct lines *l, struct error *e)
+{
+	memmove(l->text, l->text + l->at, l->end - l->at);
+	l->end -= l->at;
+	l->at = 0;
+	if (l->end == BLOCK_BYTES) { /* one line, and not yet its end */
+		l->is_skipping = true;
+		l->end = 0;
+	}
+
+	ssize_t n;
+
+	do
+		n = read(l->fd, l->text + l->end, BLOCK_BYTES - l->end);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return error_errno(e, "read %s", l->name);
+	l->is_over = n == 0;
+	l->end += (size_t)n;
+	return 0;
+}
+
+/* Hand out @n bytes, unless they are the rest of a line that was too long. */
+static bool hand_out(struct lines *l, size_t n, size_t used, char **ret, size_t *ret_n)
+{
+	char *line = l->text + l->at;
+	bool is_whole = !l->is_skipping;
+
+	line[n] = '\0';
+	l->at += used;
+	l->is_skipping = false;
+	*ret = line;
+	*ret_n = n;
+	return is_whole;
+}
+
+int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e)
+{
+	for (;;) {
+		char *from = l->text + l->at;
+		char *newline = memchr(from, '\n', l->end - l->at);
+
+		if (newline) {
+			size_t n = (size_t)(newline - from);
+
+			if (hand_out(l, n, n + 1, ret, ret_n))
+				return 1;
+			continue;
+		}
+		if (l->is_over) {
+			size_t n = l->end - l->at;
+
+			return n && hand_out(l, n, n, ret, ret_n) ? 1 : 0;
+		}
+
+		int err = fill(l, e);
+
+		if (err)
+			return err;
+	}
+}
+
+ssize_t read_small(int dir_fd, const char *path, char *to, size_t size)
+{
+	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	size_t n = 0;
+
+	if (fd < 0)
+		return -1;
+	while (n < size - 1) {
+		ssize_t got = read(fd, to + n, size - 1 - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	if (n && to[n - 1] == '\n')
+		n--;
+	to[n] = '\0';
+	return (ssize_t)n;
+}

@@ -1,0 +1,77 @@
+/* base/read.h - reading /proc, /sys and tracefs: whole lines from large blocks, small files. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* The lines of a file. In place: lines_init(), lines_fini(). */
+struct lines {
+	int fd;           /* borrowed */
+	const char *name; /* for messages; borrowed */
+	char *text;
+	size_t at, end; /* what is not yet handed out */
+	bool is_over;
+	bool is_skipping; /* within a line that is too long */
+};
+
+void lines_init(struct lines *l, int fd, const char *name);
+void lines_fini(struct lines *l);
+
+/*
+ * The next line, without its newline and NUL-terminated; it may be written to
+ * and is valid until the next call. Lines of more than 64 KiB are left out.
+ * Returns 1, 0 at the end, or a negative errno.
+ */
+must_check int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e);
+
+/*
+ * Read at most @size - 1 bytes of a small file into @to, NUL-terminated, with a
+ * trailing newline cut. Returns the length, or -1 with errno set.
+ */
+ssize_t read_small(int dir_fd, const char *path, char *to, size_t size);
+
+/* Take a hexadecimal number (1 to 16 digits) off the front of *@at; false, and *@at is unchanged,
+ * where there is none. */
+static inline bool take_hex(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t value = 0;
+
+	for (;; p++) {
+		unsigned digit = (unsigned char)*p - '0';
+
+		if (digit > 9) {
+			digit = ((unsigned char)*p | 0x20) - 'a';
+			if (digit > 5)
+				break;
+			digit += 10;
+		}
+		value = value << 4 | digit;
+	}
+	if (p == *at || p - *at > 16)
+		return false;
+	*at = p;
+	*ret = value;
+	return true;
+}
+
+/* The same for a decimal number below 2^63. */
+static inline bool take_decimal(const char **at, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t value = 0;
+
+	for (; *p >= '0' && *p <= '9'; p++)
+		value = value * 10 + (uint64_t)(*p - '0');
+	if (p == *at || p - *at > 18)
+		return false;
+	*at = p;
+	*ret = value;
+	return true;
+}
+
+#define cleanup_lines __attribute__((__cleanup__(lines_fini)))

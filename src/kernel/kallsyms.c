@@ -1,0 +1,428 @@
+/*
+ * /proc/kallsyms: a hundred thousand lines and more, so it is read in blocks and
+ * taken apart by hand. The kernel needs longer to write it than we to read it.
+ *
+ *	ffffffff81207600 W __pfx_abort
+ *	ffffffff81207610 W abort
+ *	ffffffff83b264b0 R __start_runtime_ptr_dentry_hashtable
+ *	ffffffffc0401000 t ext4_get_branch	[ext4]
+ *	ffffffffc0a81a5c t bpf_prog_2b4f39ab2d3b24d0_on_switch	[bpf]
+ *
+ * The kernel's own symbols come by rising address, those of modules and of BPF
+ * programs behind them in any order.
+ */
+#include "kernel/kallsyms.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/read.h"
+#include "kernel/modules.h"
+
+/*
+ * A function is not taken to be longer than this. The largest of a kernel has some 100 KiB. Where
+ * no other function of the same module follows, what does may be far off, and in between may have
+ * been code that is gone by now: an address there is nobody's. A BPF program is as long as its
+ * author likes (kernel/programs.h knows), ftrace's and BPF's trampolines have at most a page.
+ */
+#define MAX_FUNCTION_BYTES (1u << 20)
+#define MAX_LAST_BYTES (4u << 10)
+
+#define NO_NAME UINT32_MAX
+#define NO_MODULE 0
+
+struct symbol {
+	uint64_t addr;
+	uint32_t name; /* in names, NO_NAME: only a boundary */
+	uint32_t size;
+	uint16_t module; /* in modules */
+	bool is_global;
+	bool is_code;
+};
+
+struct module {
+	uint32_t name;
+	bool is_program;     /* [bpf], [__builtin__ftrace]: made at run time */
+	uint64_t start, end; /* 0 where /proc/modules does not have it */
+};
+
+struct kallsyms {
+	struct symbol *symbols; /* while reading with boundaries, then functions only */
+	size_t n, capacity;
+	char *names;
+	size_t n_names, cap_names;
+	struct module *modules; /* [0] is the kernel itself */
+	size_t n_modules, cap_modules;
+	uint64_t modules_hash, read_at;
+};
+
+void kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return;
+	free(k->symbols);
+	free(k->names);
+	free(k->modules);
+	free(k);
+}
+
+void kallsyms_freep(struct kallsyms **k)
+{
+	kallsyms_free(*k);
+	*k = NULL;
+}
+
+static uint32_t add_name(struct kallsyms *k, const char *name, size_t n)
+{
+	if (k->n_names + n + 1 >= NO_NAME)
+		return NO_NAME;
+	if (k->n_names + n + 1 > k->cap_names) {
+		k->cap_names = (k->n_names + n + 1) * 2;
+		k->names = xreallocarray(k->names, k->cap_names, 1);
+	}
+
+	uint32_t at = (uint32_t)k->n_names;
+
+	memcpy(k->names + at, name, n);
+	k->names[at + n] = '\0';
+	k->n_names += n + 1;
+	return at;
+}
+
+static bool is_module(const struct kallsyms *k, uint16_t module, const char *name, size_t n)
+{
+	const char *is = k->names + k->modules[module].name;
+
+	return strncmp(is, name, n) == 0 && is[n] == '\0';
+}
+
+/* The number of module @name. Lines of one module follow each other: try @last first. */
+static uint16_t module_number(struct kallsyms *k, uint16_t last, const char *name, size_t n)
+{
+	if (last != NO_MODULE && is_module(k, last, name, n))
+		return last;
+	for (size_t i = 1; i < k->n_modules; i++)
+		if (is_module(k, (uint16_t)i, name, n))
+			return (uint16_t)i;
+	if (k->n_modules > UINT16_MAX)
+		return NO_MODULE;
+
+	struct module m = { .name = add_name(k, name, n) };
+
+	if (m.name == NO_NAME)
+		return NO_MODULE;
+	m.is_program =
+		(n == 3 && memcmp(name, "bpf", 3) == 0) || strncmp(name, "__builtin__", 11) == 0;
+	array_push(k->modules, k->n_modules, k->cap_modules, m);
+	return (uint16_t)(k->n_modules - 1);
+}
+
+static bool has_suffix(const char *name, size_t n, const char *suffix)
+{
+	size_t length = strlen(suffix);
+
+	return n >= length && memcmp(name + n - length, suffix, length) == 0;
+}
+
+/*
+ * Not a function although its type says so: the linker's marks of sections,
+ * which would take the padding behind a section for a function; and the padding
+ * in front of functions, which is never executed.
+ */
+static bool is_mark(const char *name, size_t n)
+{
+	static const char *const marks[] = { "_text", "_stext", "_etext", "_sinittext",
+					     "_einittext" };
+
+	if (name[0] != '_')
+		return false;
+	if (strncmp(name, "__pfx_", 6) == 0 || strncmp(name, "__cfi_", 6) == 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		if (strlen(marks[i]) == n && memcmp(name, marks[i], n) == 0)
+			return true;
+	return name[1] == '_' &&
+	       (has_suffix(name, n, "_text_start") || has_suffix(name, n, "_text_end"));
+}
+
+/* Returns false where the line is not well-formed. */
+static bool add_line(struct kallsyms *k, const char *line, size_t length, uint16_t *last_module)
+{
+	const char *end = line + length;
+	struct symbol s = { .name = NO_NAME };
+
+	if (!take_hex(&line, &s.addr) || line[0] != ' ' || line[1] == '\0' || line[2] != ' ')
+		return false;
+
+	char type = line[1];
+	const char *name = line + 3;
+	const char *tab = memchr(name, '\t', (size_t)(end - name));
+	size_t n = (size_t)((tab ? tab : end) - name);
+
+	if (n == 0)
+		return false;
+	/* 'A': a number, not an address. 0: hidden, or an offset in a per-CPU area. */
+	if (s.addr == 0 || (type | 0x20) == 'a')
+		return true;
+
+	if (tab && tab[1] == '[') {
+		*last_module = module_number(k, *last_module, tab + 2, strcspn(tab + 2, "]"));
+		s.module = *last_module;
+	}
+
+	char kind = (char)(type | 0x20);
+
+	s.is_global = type == 'T';
+	s.is_code = kind == 't' || kind == 'w';
+	if (s.is_code && !is_mark(name, n))
+		s.name = add_name(k, name, n);
+	array_push(k->symbols, k->n, k->capacity, s);
+	return true;
+}
+
+static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_errno(e, "open %s", path);
+
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, path);
+
+	size_t n_lines = 0;
+	uint16_t last_module = NO_MODULE;
+	size_t length;
+	char *line;
+	int more;
+
+	while ((more = lines_next(&lines, &line, &length, e)) > 0)
+		n_lines += add_line(k, line, length, &last_module);
+	if (more < 0)
+		return more;
+	if (n_lines == 0)
+		return error_set(e, -ENODATA, "%s: no symbols in it", path);
+	if (k->n == 0)
+		return error_set(e, -EPERM,
+				 "%s: addresses are hidden (needs CAP_SYSLOG, and sysctl "
+				 "kernel.kptr_restrict below 2)",
+				 path);
+	return 0;
+}
+
+static void add_module_line(struct kallsyms *k, const char *line)
+{
+	struct module_line m;
+
+	if (!module_line_parse(line, &m))
+		return;
+	k->modules_hash = module_line_hash(k->modules_hash, &m);
+
+	uint16_t module = module_number(k, NO_MODULE, m.name, m.n);
+
+	if (module != NO_MODULE) {
+		k->modules[module].start = m.start;
+		k->modules[module].end = m.end;
+	}
+}
+
+/* A kernel without modules has no such file; then nothing is known of their ends. */
+static int read_modules(struct kallsyms *k, const char *path, struct error *e)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd < 0)
+		return error_errno(e, "open %s", path);
+
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, path);
+
+	size_t n;
+	char *line;
+	int more;
+
+	while ((more = lines_next(&lines, &line, &n, e)) > 0)
+		add_module_line(k, line);
+	return more;
+}
+
+static int compare_addr(const void *va, const void *vb)
+{
+	const struct symbol *a = va, *b = vb;
+
+	return (a->addr > b->addr) - (a->addr < b->addr);
+}
+
+static int compare_sizes(size_t a, size_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Among names of one address, the one that a person would write first; boundaries last. */
+static int compare_alias(const void *va, const void *vb, void *names)
+{
+	const struct symbol *a = va, *b = vb;
+
+	if (a->name == NO_NAME || b->name == NO_NAME)
+		return (a->name == NO_NAME) - (b->name == NO_NAME);
+	if (a->is_global != b->is_global)
+		return b->is_global - a->is_global;
+
+	const char *x = (const char *)names + a->name, *y = (const char *)names + b->name;
+	bool x_dot = strchr(x, '.'), y_dot = strchr(y, '.'); /* "f.cold", "f.isra.0" */
+
+	if (x_dot != y_dot)
+		return x_dot - y_dot;
+
+	int order = compare_sizes(strspn(x, "_"), strspn(y, "_"));
+
+	if (!order)
+		order = compare_sizes(strlen(x), strlen(y));
+	return order ? order : strcmp(x, y);
+}
+
+/* The first of @n symbols in order that lies above @addr; @n where none does. */
+static size_t first_above(const struct symbol *s, size_t n, uint64_t addr)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (s[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Most lines are in order: sorted is only what follows them, and what that has to mix with. */
+static void sort_symbols(struct kallsyms *k)
+{
+	struct symbol *s = k->symbols;
+	size_t sorted = 1, from;
+
+	while (sorted < k->n && s[sorted - 1].addr <= s[sorted].addr)
+		sorted++;
+	if (sorted == k->n)
+		return;
+	qsort(s + sorted, k->n - sorted, sizeof(*s), compare_addr);
+	from = first_above(s, sorted, s[sorted].addr);
+	if (from < sorted)
+		qsort(s + from, k->n - from, sizeof(*s), compare_addr);
+}
+
+/* @next: the first symbol behind; NULL: there is none. */
+static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const struct symbol *next)
+{
+	const struct module *m = &k->modules[s->module];
+	const bool is_followed = !m->is_program && next && next->module == s->module &&
+				 (s->module == NO_MODULE || next->is_code);
+	uint64_t size = is_followed ? MAX_FUNCTION_BYTES : MAX_LAST_BYTES;
+
+	if (next && next->addr - s->addr < size)
+		size = next->addr - s->addr;
+	/* Since Linux 6.4 a module is in several places; /proc/modules tells of its code's. */
+	if (s->addr >= m->start && s->addr < m->end && m->end - s->addr < size)
+		size = m->end - s->addr;
+	return (uint32_t)size;
+}
+
+/* Sort, give functions their sizes, and forget the boundaries. */
+static void finish(struct kallsyms *k)
+{
+	struct symbol *s = k->symbols;
+	size_t n_kept = 0, next;
+
+	sort_symbols(k);
+	for (size_t i = 0; i < k->n; i = next) {
+		next = i + 1;
+		while (next < k->n && s[next].addr == s[i].addr)
+			next++;
+		if (next > i + 1)
+			qsort_r(s + i, next - i, sizeof(*s), compare_alias, k->names);
+
+		const struct symbol *behind = next < k->n ? &s[next] : NULL;
+
+		for (size_t j = i; j < next && s[j].name != NO_NAME; j++) {
+			s[n_kept] = s[j];
+			s[n_kept].size = size_of(k, &s[n_kept], behind);
+			n_kept++;
+		}
+	}
+	k->n = n_kept;
+	k->capacity = n_kept;
+	k->symbols = xreallocarray(s, n_kept, sizeof(*s));
+	k->names = xreallocarray(k->names, k->n_names, 1);
+}
+
+int kallsyms_read(const char *symbols_path, const char *modules_path, struct kallsyms **ret,
+		  struct error *e)
+{
+	cleanup(kallsyms_freep) struct kallsyms *k = xcalloc(1, sizeof(*k));
+	struct module kernel = { .name = add_name(k, "", 0) };
+	int err;
+
+	array_push(k->modules, k->n_modules, k->cap_modules, kernel);
+	/* First: a module that comes meanwhile is then one more at the next look. */
+	err = read_modules(k, modules_path, e);
+	if (err)
+		return err;
+	err = read_symbols(k, symbols_path, e);
+	if (err)
+		return err;
+	finish(k);
+	k->read_at = clock_ns(CLOCK_MONOTONIC);
+	*ret = TAKE(k);
+	return 0;
+}
+
+uint64_t kallsyms_read_at(const struct kallsyms *k)
+{
+	return k->read_at;
+}
+
+uint64_t kallsyms_modules(const struct kallsyms *k)
+{
+	return k->modules_hash;
+}
+
+size_t kallsyms_n(const struct kallsyms *k)
+{
+	return k->n;
+}
+
+void kallsyms_nth(const struct kallsyms *k, size_t i, struct kernel_symbol *ret)
+{
+	const struct symbol *s = &k->symbols[i];
+
+	*ret = (struct kernel_symbol){
+		.name = k->names + s->name,
+		.module = s->module ? k->names + k->modules[s->module].name : NULL,
+		.addr = s->addr,
+		.size = s->size,
+	};
+}
+
+bool kallsyms_at(const struct kallsyms *k, uint64_t addr, struct kernel_symbol *ret)
+{
+	size_t i = first_above(k->symbols, k->n, addr);
+
+	if (i == 0)
+		return false;
+
+	uint64_t start = k->symbols[--i].addr;
+
+	if (addr - start >= k->symbols[i].size)
+		return false;
+	while (i > 0 && k->symbols[i - 1].addr == start)
+		i--;
+	kallsyms_nth(k, i, ret);
+	return true;
+}

@@ -1,0 +1,274 @@
+#include "kernel/kernel_types.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
+#define MOST_MEMBERS 32
+
+/*
+ * Where the file cannot be mapped (before Linux 6.16): its types are read by pieces, for memory
+ * that is in the cache. No type takes more.
+ */
+#define PIECE_BYTES (128UL << 10)
+
+/* Newer than the headers that the distribution has: include/uapi/linux/btf.h of Linux 6.0. */
+#define ABI_BTF_KIND_ENUM64 19
+#define ABI_BTF_KINDS 20
+
+struct reader {
+	int fd;
+	void *mapped; /* the whole file, or NULL */
+	size_t n_mapped;
+	char *read_strings; /* or these two: to free() */
+	uint8_t *piece;
+	/* The types that are in memory, and the range of the file that has the rest. */
+	const uint8_t *at, *end;
+	uint64_t next, types_end;
+	const char *strings;
+	uint32_t n_strings; /* bytes; the last one is NUL */
+	const struct kernel_member *members;
+	size_t n_members;
+	size_t n_done;
+	bool is_done[MOST_MEMBERS]; /* its structure, or variable, has been seen */
+	bool may_begin[256];        /* first characters of the wanted names */
+	uint32_t *ret;
+};
+
+static void reader_fini(struct reader *r)
+{
+	if (r->mapped)
+		(void)munmap(r->mapped, r->n_mapped);
+	free(r->read_strings);
+	free(r->piece);
+	cleanup_close_fd(&r->fd);
+}
+
+/* As many bytes as there are, and no more than @bytes. */
+static size_t read_at(int fd, uint64_t offset, void *to, size_t bytes)
+{
+	size_t n = 0;
+	ssize_t got = 1;
+
+	for (; n < bytes && got > 0; n += got > 0 ? (size_t)got : 0)
+		got = pread(fd, (char *)to + n, bytes - n, (off_t)(offset + n));
+	return n;
+}
+
+/* The kernel's own file alone: it is as large as it says for as long as it is there. */
+static void map_file(struct reader *r, size_t bytes)
+{
+	struct statfs fs;
+	void *at;
+
+	if (fstatfs(r->fd, &fs) < 0 || fs.f_type != SYSFS_MAGIC)
+		return;
+	at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
+	if (at == MAP_FAILED)
+		return;
+	r->mapped = at;
+	r->n_mapped = bytes;
+}
+
+static void fill_piece(struct reader *r)
+{
+	const size_t kept = (size_t)(r->end - r->at);
+	const uint64_t left = r->types_end - r->next;
+	size_t got;
+
+	if (!left)
+		return;
+	memmove(r->piece, r->at, kept);
+	got = read_at(r->fd, r->next, r->piece + kept,
+		      left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept);
+	r->at = r->piece;
+	r->end = r->piece + kept + got;
+	r->next += got;
+}
+
+/* The next @bytes; NULL: there are not so many. Lent until the next call. */
+static const void *take(struct reader *r, size_t bytes)
+{
+	if ((size_t)(r->end - r->at) < bytes)
+		fill_piece(r);
+	if ((size_t)(r->end - r->at) < bytes)
+		return NULL;
+	r->at += bytes;
+	return r->at - bytes;
+}
+
+/* The string at @at if it may be one of the wanted names, else NULL. */
+static const char *take_name(const struct reader *r, uint32_t at)
+{
+	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;
+}
+
+/* A variable has no type: its name identifies it. */
+static const char *type_of(const struct kernel_member *member)
+{
+	return member->type ? member->type : member->name;
+}
+
+static void set_done(struct reader *r, size_t i, uint32_t result)
+{
+	r->ret[i] = result;
+	r->is_done[i] = true;
+	r->n_done++;
+}
+
+/* The byte offset of the member @name among the @n of @type. */
+static uint32_t find_member(const struct reader *r, const struct btf_type *type,
+			    const struct btf_member *members, const char *name)
+{
+	const uint32_t n = BTF_INFO_VLEN(type->info);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t at = members[i].name_off, offset = members[i].offset;
+
+		if (at < r->n_strings && strcmp(&r->strings[at], name) == 0)
+			return (BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(offset)
+							   : offset) /
+			       8;
+	}
+	return NO_MEMBER;
+}
+
+static void read_structure(struct reader *r, const struct btf_type *type,
+			   const struct btf_member *members)
+{
+	const char *name = take_name(r, type->name_off);
+
+	for (size_t i = 0; name && i < r->n_members; i++) {
+		const struct kernel_member *wanted = &r->members[i];
+		uint32_t at;
+
+		if (r->is_done[i] || !wanted->type || strcmp(wanted->type, name) != 0)
+			continue;
+		at = find_member(r, type, members, wanted->name);
+		if (at != NO_MEMBER || *name)
+			set_done(r, i, at);
+	}
+}
+
+static void read_variable(struct reader *r, const struct btf_type *type, uint32_t id)
+{
+	const char *name = take_name(r, type->name_off);
+
+	for (size_t i = 0; name && i < r->n_members; i++)
+		if (!r->is_done[i] && !r->members[i].type && strcmp(r->members[i].name, name) == 0)
+			set_done(r, i, id);
+}
+
+/* What follows a type's head, for each of its entries or once. */
+static const struct {
+	uint8_t once, each;
+} sizes[ABI_BTF_KINDS] = {
+	[BTF_KIND_INT] = { 4, 0 },
+	[BTF_KIND_ARRAY] = { sizeof(struct btf_array), 0 },
+	[BTF_KIND_STRUCT] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_UNION] = { 0, sizeof(struct btf_member) },
+	[BTF_KIND_ENUM] = { 0, sizeof(struct btf_enum) },
+	[BTF_KIND_FUNC_PROTO] = { 0, sizeof(struct btf_param) },
+	[BTF_KIND_VAR] = { sizeof(struct btf_var), 0 },
+	[BTF_KIND_DATASEC] = { 0, sizeof(struct btf_var_secinfo) },
+	[BTF_KIND_DECL_TAG] = { sizeof(struct btf_decl_tag), 0 },
+	[ABI_BTF_KIND_ENUM64] = { 0, 12 },
+};
+
+/* Up to the type behind which there is nothing of interest. */
+static int read_types(struct reader *r)
+{
+	const struct btf_type *taken;
+
+	for (uint32_t id = 1; r->n_done < r->n_members && (taken = take(r, sizeof(*taken))); id++) {
+		const struct btf_type type = *taken;
+		const uint32_t kind = BTF_INFO_KIND(type.info);
+		const void *rest;
+
+		if (kind >= ABI_BTF_KINDS)
+			return -EINVAL;
+		rest = take(r,
+			    sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type.info));
+		if (!rest)
+			return -EINVAL;
+		if (kind == BTF_KIND_STRUCT)
+			read_structure(r, &type, rest);
+		else if (kind == BTF_KIND_VAR)
+			read_variable(r, &type, id);
+	}
+	return 0;
+}
+
+/* Newer headers declare more members than the kernel's BTF may have. */
+#define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(__u32))
+
+/* Lay out the parts that @h tells of, in a file of @bytes. False: they are not there. */
+static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t bytes)
+{
+	const uint64_t types = (uint64_t)h->hdr_len + h->type_off;
+	const uint64_t strings = (uint64_t)h->hdr_len + h->str_off;
+
+	if (types + h->type_len > bytes || strings + h->str_len > bytes || types % 4 || !h->str_len)
+		return false;
+	r->n_strings = h->str_len;
+	r->next = r->types_end = types + h->type_len;
+	map_file(r, bytes);
+	if (r->mapped) {
+		r->strings = (const char *)r->mapped + strings;
+		r->at = (const uint8_t *)r->mapped + types;
+		r->end = r->at + h->type_len;
+	} else {
+		r->strings = r->read_strings = xmalloc(h->str_len);
+		r->at = r->end = r->piece = xmalloc(PIECE_BYTES);
+		r->next = types;
+		if (read_at(r->fd, strings, r->read_strings, h->str_len) != h->str_len)
+			return false;
+	}
+	return r->strings[h->str_len - 1] == '\0';
+}
+
+/* False: it is no BTF. */
+static bool open_parts(struct reader *r)
+{
+	struct btf_header h = {};
+	struct stat st;
+
+	return fstat(r->fd, &st) == 0 && read_at(r->fd, 0, &h, HEADER_BYTES) == HEADER_BYTES &&
+	       h.magic == BTF_MAGIC && h.version == BTF_VERSION && h.hdr_len >= HEADER_BYTES &&
+	       find_parts(r, &h, (uint64_t)st.st_size);
+}
+
+int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
+		      uint32_t *ret, struct error *e)
+{
+	cleanup(reader_fini) struct reader r = { .fd = open(path, O_RDONLY | O_CLOEXEC),
+						 .members = members,
+						 .n_members = n,
+						 .ret = ret };
+
+	if (r.fd < 0)
+		return error_errno(e, "open '%s'", path);
+	if (n > MOST_MEMBERS)
+		return error_set(e, -EINVAL, "too many members are asked for");
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = NO_MEMBER;
+		r.may_begin[(uint8_t)type_of(&members[i])[0]] = true;
+	}
+	if (!open_parts(&r))
+		return error_set(e, -EINVAL, "'%s' is not BTF, or not whole", path);
+	if (read_types(&r))
+		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
+				 path);
+	return 0;
+}

@@ -1,0 +1,67 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/read.h"
+#include "kernel/host.h"
+
+bool host_has_own_proc(void)
+{
+	char own[16] = "";
+
+	return readlink("/proc/self", own, sizeof(own) - 1) > 0 &&
+	       strtol(own, NULL, 10) == getpid();
+}
+
+/* kill(2) and /proc also know the numbers of threads; a process is its own group's leader. */
+bool host_pid_exists(uint32_t pid)
+{
+	char path[64], text[4096];
+
+	if (pid == 0 || pid > INT32_MAX)
+		return false;
+	if (kill((pid_t)pid, 0) < 0 && errno != EPERM)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
+		return errno != ENOENT && errno != ESRCH;
+
+	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
+	const char *at = strstr(text, "\nTgid:\t");
+	uint64_t tgid;
+
+	if (!at)
+		return true;
+	at += strlen("\nTgid:\t");
+	return !take_decimal(&at, &tgid) || tgid == pid;
+}
+
+void host_pid_comm(uint32_t pid, char *to, size_t size)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	if (read_small(AT_FDCWD, path, to, size) < 0)
+		to[0] = '\0';
+}
+
+/* The number of the initial PID namespace's file: PROC_PID_INIT_INO of the kernel. */
+#define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
+
+bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) < 0)
+		return true; /* a kernel without namespaces */
+	/* The helper compares with the kernel's own encoding of device numbers. */
+	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+	*ino = st.st_ino;
+	return st.st_ino == INITIAL_PID_NAMESPACE;
+}

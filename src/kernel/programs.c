@@ -1,0 +1,309 @@
+/*
+ * The kernel lists programs by number, and gives of each the addresses, lengths and tags of its
+ * functions, and when it was loaded; their names are in its BTF. /proc/kallsyms has the same names
+ * and addresses, but no times and no ends, and takes a thousand times as long to read.
+ *
+ * A program's time is that when its loading began. Whatever was at its place must have been
+ * freed before the loading ended, so between the two, which is as long as the verifier takes, hits
+ * of a program that is just being freed could be taken for it. No kernel tells more without events.
+ */
+#include "kernel/programs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "kernel/program_info.h"
+
+/* Those that have gone are forgotten beyond so many functions. */
+#define MOST_PAST 4096
+
+/* No sleep of the machine is as short. */
+#define STEP_NS 1000000
+
+struct piece {
+	uint64_t start, end;
+	uint64_t from, until;
+	uint32_t id; /* the program's */
+	bool is_seen;
+	char *name;
+};
+
+struct programs {
+	struct piece *present; /* by address */
+	size_t n_present, cap_present;
+	struct piece *past; /* by when they were found to be gone */
+	size_t n_past, cap_past;
+	uint64_t looked; /* ns: all that came before, and is there still, is known */
+	bool has_looked, is_refused;
+	struct clock_steps clocks;
+};
+
+/* --- clocks --- */
+
+void clock_steps_fini(struct clock_steps *c)
+{
+	free(c->steps);
+	*c = (struct clock_steps){};
+}
+
+void clock_steps_add(struct clock_steps *c, uint64_t boottime, uint64_t ahead)
+{
+	const struct clock_step step = { boottime, ahead };
+
+	if (c->n && ahead < c->steps[c->n - 1].ahead + STEP_NS)
+		return;
+	array_push(c->steps, c->n, c->capacity, step);
+}
+
+/* Between two looks the machine may have slept before or after: as if after. */
+uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
+{
+	uint64_t ahead = c->n ? c->steps[0].ahead : 0;
+
+	for (size_t i = 0; i < c->n && c->steps[i].boottime <= boottime; i++)
+		ahead = c->steps[i].ahead;
+	return boottime > ahead ? boottime - ahead : 0;
+}
+
+/* What lies between the two readings makes the difference smaller: the largest is the best. */
+static void look_at_clocks(struct programs *p)
+{
+	uint64_t best = 0, boottime = 0;
+
+	for (int i = 0; i < 8; i++) {
+		boottime = clock_ns(CLOCK_BOOTTIME);
+
+		const uint64_t after = clock_ns(CLOCK_MONOTONIC);
+
+		if (boottime > after && boottime - after > best)
+			best = boottime - after;
+	}
+	clock_steps_add(&p->clocks, boottime, best);
+}
+
+/* --- one program --- */
+
+/* The pieces of @id, which is there now; false: there are none. */
+static bool mark(struct programs *p, uint32_t id, uint64_t now)
+{
+	bool is_known = false;
+
+	for (size_t i = 0; i < p->n_present; i++) {
+		struct piece *piece = &p->present[i];
+
+		if (piece->id != id)
+			continue;
+		piece->is_seen = is_known = true;
+		if (piece->until < now)
+			piece->until = now;
+	}
+	return is_known;
+}
+
+static void add_pieces(struct programs *p, int fd, bool is_own, uint64_t now)
+{
+	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
+	struct program_names names;
+
+	if (!program_read(fd, program) || mark(p, program->info.id, now))
+		return;
+	program_names_init(&names, program);
+	for (uint32_t i = 0; i < program_n_functions(program); i++) {
+		struct piece piece = {
+			.start = program->starts[i],
+			.end = program->starts[i] + program->lengths[i],
+			.from = clock_steps_monotonic(&p->clocks, program->info.load_time),
+			.until = is_own ? UINT64_MAX : now,
+			.id = program->info.id,
+			.is_seen = true,
+		};
+
+		if (!piece.start || piece.end <= piece.start)
+			continue; /* hidden */
+		piece.name = program_name(program, i, &names);
+		array_push(p->present, p->n_present, p->cap_present, piece);
+	}
+	program_names_fini(&names);
+}
+
+/* --- all --- */
+
+static void free_pieces(struct piece *pieces, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(pieces[i].name);
+}
+
+struct programs *programs_new(void)
+{
+	struct programs *p = xcalloc(1, sizeof(*p));
+
+	look_at_clocks(p);
+	return p;
+}
+
+void programs_free(struct programs *p)
+{
+	if (!p)
+		return;
+	free_pieces(p->present, p->n_present);
+	free_pieces(p->past, p->n_past);
+	free(p->present);
+	free(p->past);
+	clock_steps_fini(&p->clocks);
+	free(p);
+}
+
+/* Those that this process holds: they stay, and need no right to be asked for. */
+static void look_at_own(struct programs *p)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	char target[64];
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		const ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+
+		target[n > 0 ? n : 0] = '\0';
+		if (strstr(target, "bpf-prog"))
+			add_pieces(p, atoi(entry->d_name), true, 0);
+	}
+	if (dir)
+		(void)closedir(dir);
+}
+
+static void forget_oldest(struct programs *p)
+{
+	const size_t n = p->n_past / 2;
+
+	if (p->n_past < MOST_PAST)
+		return;
+	free_pieces(p->past, n);
+	memmove(p->past, p->past + n, (p->n_past - n) * sizeof(*p->past));
+	p->n_past -= n;
+}
+
+static void put_away_gone(struct programs *p)
+{
+	size_t n_kept = 0;
+
+	forget_oldest(p);
+	for (size_t i = 0; i < p->n_present; i++) {
+		const struct piece *piece = &p->present[i];
+
+		if (piece->is_seen || piece->until == UINT64_MAX)
+			p->present[n_kept++] = *piece;
+		else
+			array_push(p->past, p->n_past, p->cap_past, *piece);
+	}
+	p->n_present = n_kept;
+}
+
+static int by_start(const void *va, const void *vb)
+{
+	const struct piece *a = va, *b = vb;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static void look_at_all(struct programs *p, uint64_t now)
+{
+	uint32_t id = 0;
+	int err;
+
+	while ((err = program_next(&id)) == 0) {
+		if (mark(p, id, now))
+			continue;
+
+		cleanup_close int fd = program_open(id);
+
+		if (fd >= 0)
+			add_pieces(p, fd, false, now);
+	}
+	p->is_refused = err == -EPERM || err == -EACCES;
+}
+
+void programs_look(struct programs *p)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	p->looked = now;
+	if (p->is_refused)
+		return;
+	look_at_clocks(p);
+	for (size_t i = 0; i < p->n_present; i++)
+		p->present[i].is_seen = false;
+	if (!p->has_looked)
+		look_at_own(p);
+	p->has_looked = true;
+	look_at_all(p, now);
+	put_away_gone(p);
+	if (p->n_present)
+		qsort(p->present, p->n_present, sizeof(*p->present), by_start);
+}
+
+static struct piece *present_at(struct programs *p, uint64_t addr)
+{
+	size_t low = 0, high = p->n_present;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (p->present[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && addr < p->present[low - 1].end ? &p->present[low - 1] : NULL;
+}
+
+/* Less than a look at all, for a function that is hit again and again. */
+static bool is_there(struct programs *p, const struct piece *piece)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	cleanup_close int fd = program_open(piece->id);
+
+	return fd >= 0 && mark(p, piece->id, now);
+}
+
+static const struct piece *past_at(const struct programs *p, uint64_t addr, uint64_t first,
+				   uint64_t last)
+{
+	for (size_t i = p->n_past; i-- > 0;) {
+		const struct piece *piece = &p->past[i];
+
+		if (addr >= piece->start && addr < piece->end && first >= piece->from &&
+		    last <= piece->until)
+			return piece;
+	}
+	return NULL;
+}
+
+bool programs_at(struct programs *p, uint64_t addr, uint64_t first, uint64_t last,
+		 struct program_symbol *ret)
+{
+	const struct piece *piece = present_at(p, addr);
+
+	if (!p->has_looked ||
+	    (piece ? last > piece->until && !is_there(p, piece) : last > p->looked)) {
+		programs_look(p);
+		piece = present_at(p, addr);
+	}
+	if (!piece || first < piece->from || last > piece->until)
+		piece = past_at(p, addr, first, last);
+	if (!piece)
+		return false;
+	*ret = (struct program_symbol){ .name = piece->name,
+					.start = piece->start,
+					.size = piece->end - piece->start,
+					.from = piece->from,
+					.until = piece->until };
+	return true;
+}

@@ -1,0 +1,195 @@
+/*
+ * Tracepoints: one directory each, below one directory per category.
+ *
+ *	events/sched/sched_switch/id        372
+ *	events/sched/sched_switch/format    see find_field()
+ *
+ * available_events has the same list, but under lockdown it cannot be opened,
+ * while directories, ids and formats can be read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/read.h"
+#include "kernel/private.h"
+
+static void close_directory(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+	*d = NULL;
+}
+
+#define cleanup_directory cleanup(close_directory)
+
+/* One part of a path, and no way out of it. */
+static bool is_plain_name(const char *name)
+{
+	return name[0] != '\0' && name[0] != '.' && !strchr(name, '/');
+}
+
+static int open_event_file(struct host *host, const char *category, const char *event,
+			   const char *file, int *ret_fd, struct error *e)
+{
+	char path[512];
+	int dir, err = host_tracefs(host, &dir, e);
+
+	if (err)
+		return err;
+	if (!is_plain_name(category) || !is_plain_name(event) ||
+	    snprintf(path, sizeof(path), "events/%s/%s/%s", category, event, file) >=
+		    (int)sizeof(path))
+		return error_set(e, -ENOENT, "no tracepoint %s:%s", category, event);
+
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return error_set(e, -ENOENT, "no tracepoint %s:%s", category, event);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
+	if (fd < 0)
+		return error_errno(e, "open tracefs' %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+int host_tracepoint_id(struct host *host, const char *category, const char *event, uint64_t *ret,
+		       struct error *e)
+{
+	cleanup_close int fd = -1;
+	int err = open_event_file(host, category, event, "id", &fd, e);
+
+	if (err)
+		return err;
+
+	char text[32] = "";
+	const char *at = text;
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	if (n < 0)
+		return error_errno(e, "read the id of tracepoint %s:%s", category, event);
+	if (!take_decimal(&at, ret))
+		return error_set(e, -EIO, "tracepoint %s:%s has no id", category, event);
+	return 0;
+}
+
+/*
+ * Is this the line of @field? The name is the last word of the declaration, before
+ * its array bounds:
+ *
+ *	\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+ */
+static bool find_field(const char *line, const char *field, uint32_t *ret_offset)
+{
+	const char *declaration = strstr(line, "field:");
+	const char *offset = strstr(line, "\toffset:");
+	const char *end = declaration ? strchr(declaration, ';') : NULL;
+	size_t n = strlen(field);
+	uint64_t value;
+
+	if (!end || !offset || offset < end)
+		return false;
+
+	const char *bounds = memchr(declaration, '[', (size_t)(end - declaration));
+
+	/* "__data_loc char[] name": these bounds belong to the type. */
+	if (bounds && memchr(bounds, ' ', (size_t)(end - bounds)))
+		bounds = NULL;
+
+	const char *name = (bounds ? bounds : end) - n;
+
+	if (name <= declaration + strlen("field:") || memcmp(name, field, n) != 0 ||
+	    (name[-1] != ' ' && name[-1] != '*'))
+		return false;
+	offset += strlen("\toffset:");
+	if (!take_decimal(&offset, &value) || value > UINT32_MAX)
+		return false;
+	*ret_offset = (uint32_t)value;
+	return true;
+}
+
+int host_tracepoint_field(struct host *host, const char *category, const char *event,
+			  const char *field, uint32_t *ret_offset, struct error *e)
+{
+	cleanup_close int fd = -1;
+	int err = open_event_file(host, category, event, "format", &fd, e);
+
+	if (err)
+		return err;
+
+	cleanup_lines struct lines lines;
+	lines_init(&lines, fd, "a tracepoint's format");
+
+	char *line;
+	size_t n;
+	int more;
+
+	while ((more = lines_next(&lines, &line, &n, e)) > 0)
+		if (find_field(line, field, ret_offset))
+			return 0;
+	if (more < 0)
+		return more;
+	return error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event, field);
+}
+
+static int open_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
+{
+	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return tracefs_unreadable(e);
+	if (fd < 0)
+		return error_errno(e, "open tracefs' %s", path);
+
+	*ret = fdopendir(fd);
+	if (!*ret)
+		return error_errno(e, "read tracefs' %s", path);
+	(void)TAKE_FD(fd); /* the stream closes it */
+	return 0;
+}
+
+/* The next directory within @d that is one of names; NULL at the end. */
+static const char *next_directory(DIR *d)
+{
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if ((entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) &&
+		    is_plain_name(entry->d_name))
+			return entry->d_name;
+	return NULL;
+}
+
+int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
+			 struct error *e)
+{
+	cleanup_directory DIR *categories = NULL;
+	int dir, err = host_tracefs(host, &dir, e);
+	const char *category, *event;
+
+	if (!err)
+		err = open_directory(dir, "events", &categories, e);
+	if (!categories)
+		return err;
+	while ((category = next_directory(categories))) {
+		cleanup_directory DIR *events = NULL;
+
+		/* These are ftrace's own records: they have ids, but nothing can attach to them. */
+		if (strcmp(category, "ftrace") == 0)
+			continue;
+		err = open_directory(dirfd(categories), category, &events, e);
+		if (err == -ENOENT || err == -ENOTDIR) /* a module went just now; a plain file */
+			continue;
+		if (err)
+			return err;
+		while ((event = next_directory(events))) {
+			err = visit(context, category, event);
+			if (err)
+				return err;
+		}
+	}
+	return 0;
+}

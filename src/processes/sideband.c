@@ -1,0 +1,296 @@
+/*
+ * The clock is read first, the rings' heads then, and what is later than that clock is left for the
+ * next time. A record's time is taken just before its place in the ring, so one that is older than
+ * the clock may not be there yet. But then what hangs on it (the process's next step on whatever
+ * CPU, its child's first) comes after it got its place, hence after the clock, and is left too. So
+ * no process is ever seen out of order; between processes that have nothing to do with each other a
+ * record may come late, and is marked.
+ */
+#include "processes/sideband.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/read.h"
+#include "kernel/host.h"
+#include "processes/sideband_cpu.h"
+
+#define MOST_RING_BYTES (512u << 10)
+#define FEWEST_RING_BYTES (16u << 10)
+#define MOST_BYTES (32ull << 20)
+#define WAKEUP_BYTES 4096
+
+#define CHECK_CPUS_NS NS_PER_S
+
+struct sideband {
+	int epoll_fd;
+	struct sideband_options options;
+	struct sideband_cpu **cpus;
+	size_t n, capacity;
+	char online[4096]; /* CPUs, as the kernel lists them */
+	uint64_t checked_at;
+	uint64_t bound, given; /* times */
+	bool is_holding;
+	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
+};
+
+/* The ring's size may have been lowered. */
+static uint32_t wakeup_bytes(const struct sideband_options *options)
+{
+	if (options->wakeup_bytes)
+		return options->wakeup_bytes;
+	return options->is_patient ? options->ring_bytes / 4 : WAKEUP_BYTES;
+}
+
+static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
+{
+	const struct sideband_options options = { .ring_bytes = s->options.ring_bytes,
+						  .wakeup_bytes = wakeup_bytes(&s->options),
+						  .birth = s->options.birth };
+	cleanup(sideband_cpu_freep) struct sideband_cpu *c = NULL;
+	int err = sideband_cpu_open(cpu, &options, &c, e);
+
+	if (err)
+		return err;
+	c->ring.last = clock_ns(CLOCK_MONOTONIC);
+	sideband_ring_look(&c->ring);
+
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) < 0)
+		return error_errno(e, "follow processes: epoll");
+	array_push(s->cpus, s->n, s->capacity, TAKE(c));
+	return 0;
+}
+
+static bool is_followed(const struct sideband *s, uint32_t cpu)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->cpus[i]->cpu == cpu && !s->cpus[i]->has_gone)
+			return true;
+	return false;
+}
+
+/* Open what is online and not followed; CPUs' numbers end where the kernel knows no more. */
+static int follow_online(struct sideband *s, struct error *e)
+{
+	for (uint32_t cpu = 0;; cpu++) {
+		int err = is_followed(s, cpu) ? 0 : follow_cpu(s, cpu, e);
+
+		if (err == -EINVAL && cpu > 0)
+			return 0;
+		if (err && err != -ENODEV)
+			return err;
+	}
+}
+
+static uint32_t default_ring_bytes(void)
+{
+	const long n = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t bytes = MOST_RING_BYTES;
+
+	while (bytes > FEWEST_RING_BYTES &&
+	       (uint64_t)bytes * (uint64_t)(n > 0 ? n : 1) > MOST_BYTES)
+		bytes /= 2;
+	return bytes;
+}
+
+static void list_online(char *to, size_t size)
+{
+	if (read_small(AT_FDCWD, "/sys/devices/system/cpu/online", to, size) < 0)
+		to[0] = '\0';
+}
+
+static void leave_all(struct sideband *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		sideband_cpu_free(s->cpus[i]);
+	s->n = 0;
+}
+
+/*
+ * Without CAP_IPC_LOCK a user may have kernel.perf_event_mlock_kb (516) for each CPU, and
+ * RLIMIT_MEMLOCK: what else this user follows is taken from that. So try with less.
+ */
+static int follow_all(struct sideband *s, struct error *e)
+{
+	for (;;) {
+		int err = follow_online(s, e);
+
+		if (err != -ENOMEM || s->options.ring_bytes <= FEWEST_RING_BYTES)
+			return err;
+		leave_all(s);
+		s->options.ring_bytes /= 2;
+	}
+}
+
+int sideband_open(const struct sideband_options *options, struct sideband **ret, struct error *e)
+{
+	cleanup(sideband_closep) struct sideband *s = xcalloc(1, sizeof(*s));
+
+	s->options = *options;
+	if (!s->options.ring_bytes)
+		s->options.ring_bytes = default_ring_bytes();
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll_fd < 0)
+		return error_errno(e, "follow processes: epoll");
+	list_online(s->online, sizeof(s->online));
+	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
+
+	int err = follow_all(s, e);
+
+	if (err)
+		return err;
+	*ret = TAKE(s);
+	return 0;
+}
+
+void sideband_close(struct sideband *s)
+{
+	if (!s)
+		return;
+	leave_all(s);
+	free(s->cpus);
+	cleanup_close_fd(&s->epoll_fd);
+	free(s);
+}
+
+void sideband_closep(struct sideband **s)
+{
+	sideband_close(*s);
+	*s = NULL;
+}
+
+int sideband_fd(const struct sideband *s)
+{
+	return s->epoll_fd;
+}
+
+uint64_t sideband_until(const struct sideband *s)
+{
+	return s->bound;
+}
+
+bool sideband_is_holding(const struct sideband *s)
+{
+	return s->is_holding;
+}
+
+/* --- CPUs that come and go --- */
+
+/*
+ * The kernel takes the events off a CPU that goes offline, and does not put them back. What such a
+ * CPU has written is still read.
+ */
+static void leave_offline(struct sideband *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct sideband_cpu *c = s->cpus[i];
+
+		c->has_gone |= !host_cpu_is_online(c->cpu);
+		if (c->has_gone && c->ring.next == UINT64_MAX)
+			sideband_cpu_free(c);
+		else
+			s->cpus[n++] = c;
+	}
+	s->n = n;
+}
+
+/*
+ * What a new CPU's tasks did until now is lost, and nobody knows how much that was. A CPU that
+ * cannot be followed loses on: it is told, and tried again, at each check.
+ */
+static int follow_new(struct sideband *s, const char *online, sideband_visit *visit, void *context)
+{
+	struct process_event lost = { .type = PROCESS_LOST, .since = s->checked_at };
+	const size_t n = s->n;
+
+	if (follow_online(s, NULL) == 0) {
+		memcpy(s->online, online, sizeof(s->online));
+		if (s->n == n)
+			return 0;
+	}
+	lost.time = clock_ns(CLOCK_MONOTONIC);
+	return visit(context, &lost);
+}
+
+static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, void *context)
+{
+	char online[sizeof(s->online)];
+	int result = 0;
+
+	if (now - s->checked_at < CHECK_CPUS_NS)
+		return 0;
+	list_online(online, sizeof(online));
+	if (strcmp(online, s->online) != 0) {
+		leave_offline(s);
+		result = follow_new(s, online, visit, context);
+	}
+	s->checked_at = now;
+	return result;
+}
+
+/* --- reading --- */
+
+static void look(struct sideband *s, bool is_all, uint64_t now)
+{
+	s->bound = is_all ? UINT64_MAX : now;
+	for (size_t i = 0; i < s->n; i++)
+		sideband_ring_look(&s->cpus[i]->ring);
+}
+
+/* The ring with the earliest record; NULL: none that may be given. */
+static struct sideband_ring *choose(const struct sideband *s)
+{
+	struct sideband_ring *first = NULL;
+	uint64_t least = s->bound;
+
+	for (size_t i = 0; i < s->n; i++) {
+		struct sideband_ring *ring = &s->cpus[i]->ring;
+
+		if (ring->next < least) {
+			least = ring->next;
+			first = ring;
+		}
+	}
+	return first;
+}
+
+static bool is_any_left(const struct sideband *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->cpus[i]->ring.next != UINT64_MAX)
+			return true;
+	return false;
+}
+
+int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *context)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct sideband_ring *ring;
+	struct process_event event;
+	int result = 0;
+
+	look(s, is_all, now);
+	while (!result && (ring = choose(s))) {
+		if (!sideband_ring_take(ring, s->buffer, &event))
+			continue;
+		event.is_late = event.time < s->given;
+		s->given = event.is_late ? s->given : event.time;
+		result = visit(context, &event);
+	}
+	s->is_holding = is_any_left(s);
+	if (result)
+		s->bound = s->given;
+	else if (is_all)
+		s->bound = now;
+	return result ? result : check_cpus(s, now, visit, context);
+}

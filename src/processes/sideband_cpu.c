@@ -1,0 +1,169 @@
+/*
+ * Each CPU has three events, which write into one ring: what a CPU's tasks do is told by that CPU.
+ *
+ * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
+ * its build ID. The kernel asks the event that was opened last first, so a build ID comes before
+ * the record that it is of.
+ *
+ * The third one is a tracepoint, for what a FORK record does not say: that parent and child have
+ * one memory. The kernel writes that record, and comes to the tracepoint then, before the child
+ * runs. Few are made so (vfork(2), posix_spawn(3)), and a filter leaves all others out.
+ */
+#include "processes/sideband_cpu.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "kernel/host.h"
+
+static int open_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER,
+		.sample_id_all = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.build_id = is_for_build_ids,
+		.comm = !is_for_build_ids,
+		.comm_exec = !is_for_build_ids,
+		.task = !is_for_build_ids,
+		.watermark = 1,
+		.wakeup_watermark = wakeup_bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void sideband_cpu_free(struct sideband_cpu *c)
+{
+	if (!c)
+		return;
+	if (c->memory)
+		(void)munmap(c->memory, c->n_bytes);
+	cleanup_close_fd(&c->birth_fd);
+	cleanup_close_fd(&c->build_id_fd);
+	cleanup_close_fd(&c->fd); /* and so it leaves the epoll set */
+	free(c);
+}
+
+void sideband_cpu_freep(struct sideband_cpu **c)
+{
+	sideband_cpu_free(*c);
+	*c = NULL;
+}
+
+static int cannot_open(struct error *e)
+{
+	const int code = -errno;
+	const char *words = NULL;
+
+	if (code == -ENOSYS)
+		words = "this kernel has no perf events";
+	else if (code == -EACCES || code == -EPERM)
+		words = host_missing_capability() ? "needs CAP_PERFMON" : host_no_perf_events();
+	return error_set(e, code, "follow processes: %s", words ? words : error_words(code));
+}
+
+/* -ENOMEM also for memory that the user may not lock. */
+static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t n = page + (ring_bytes < page ? page : ring_bytes);
+	void *memory = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+
+	if (memory == MAP_FAILED && errno == EPERM)
+		return error_set(e, -ENOMEM,
+				 "follow processes: more locked memory than sysctl "
+				 "kernel.perf_event_mlock_kb allows");
+	if (memory == MAP_FAILED)
+		return error_errno(e, "follow processes: map a perf ring");
+	c->memory = memory;
+	c->n_bytes = n;
+	c->ring.page = memory;
+	return 0;
+}
+
+/* Build IDs are an addition: nothing is said where there are none. */
+static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
+{
+	c->build_id_fd = open_event(c->cpu, wakeup_bytes, true);
+	if (c->build_id_fd < 0)
+		return;
+	if (ioctl(c->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0 ||
+	    ioctl(c->build_id_fd, PERF_EVENT_IOC_ID, &c->ring.build_id_event) < 0) {
+		cleanup_close_fd(&c->build_id_fd);
+		c->ring.build_id_event = 0;
+	}
+}
+
+/* A sample that ends as all other records do: with its time, and whose it is. */
+static int open_births(uint32_t cpu, const struct sideband_options *options)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = options->birth,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID,
+		.sample_id_all = 1,
+		.watermark = 1,
+		.wakeup_watermark = options->wakeup_bytes,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Without, who is told of a child asks for its memory in time, or does not know. */
+static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
+{
+	char filter[80];
+
+	c->birth_fd = options->birth ? open_births(c->cpu, options) : -1;
+	if (c->birth_fd < 0)
+		return;
+	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
+		       CLONE_VM, CLONE_THREAD);
+	c->ring.tells_shares = ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0 &&
+			       ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) == 0;
+	if (!c->ring.tells_shares)
+		cleanup_close_fd(&c->birth_fd);
+}
+
+int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
+		      struct sideband_cpu **ret, struct error *e)
+{
+	cleanup(sideband_cpu_freep) struct sideband_cpu *c = xcalloc(1, sizeof(*c));
+
+	c->cpu = cpu;
+	c->build_id_fd = c->birth_fd = -1;
+	c->fd = open_event(cpu, options->wakeup_bytes, false);
+	if (c->fd < 0)
+		return cannot_open(e);
+
+	int err = map_ring(c, options->ring_bytes, e);
+
+	if (err)
+		return err;
+	add_build_ids(c, options->wakeup_bytes);
+	add_births(c, options);
+	*ret = TAKE(c);
+	return 0;
+}
