@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "report/escape.h"
+#include "symbolize/symbolize.h"
 #include "tool/limits.h"
-#include "tool/naming.h"
 #include "tool/patterns.h"
 #include "tool/probing.h"
 #include "tool/setup.h"
@@ -104,6 +104,13 @@ static void look_at_mappings(struct run *r, const struct notice *notice)
 		r->unmapped_ns *= 2;
 	if (r->unwinder && notice && notice->tgid)
 		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
+}
+
+static void name_process(struct symbolizer *s, const struct notice *notice)
+{
+	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
+
+	symbolizer_process(s, process_id(notice->tgid, notice->life), &seen);
 }
 
 static void take_notice(void *context, const struct notice *notice)

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "report/render.h"
 #include "store/store.h"
+#include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
-#include "tool/naming.h"
 #include "tool/run.h"
 
 /* Where maps are allocated as a whole, their second level is made when this many rows are there. */

@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "report/event.h"
 #include "store/stream.h"
+#include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
-#include "tool/naming.h"
 #include "tool/run.h"
 
 /* While events come they are read so often; without any for so many times, the reader sleeps. */

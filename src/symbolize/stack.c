@@ -1,4 +1,4 @@
-#include "tool/naming.h"
+#include "symbolize/stack.h"
 
 #include "bpf/walk.h"
 
@@ -134,11 +134,4 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 		n += (uint32_t)symbolize_user_all(s, &pc, frames + n, most - n);
 	}
 	return put_marks(s, mark, max_depth, frames, n);
-}
-
-void name_process(struct symbolizer *s, const struct notice *notice)
-{
-	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
-
-	symbolizer_process(s, process_id(notice->tgid, notice->life), &seen);
 }

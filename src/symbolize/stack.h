@@ -1,4 +1,4 @@
-/* tool/naming.h - from a stack's words, as the kernel kept them, to numbers of named frames. */
+/* symbolize/stack.h - from a stack's words, as the kernel kept them, to numbers of named frames. */
 #pragma once
 
 #include <stddef.h>
@@ -19,9 +19,6 @@ struct raw_stack {
 
 /* Of a user stack; inlined functions are frames too. */
 #define USER_FRAMES (4 * STACK_WORDS)
-
-/* NOTICE_PROCESS came. */
-void name_process(struct symbolizer *s, const struct notice *notice);
 
 /*
  * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
