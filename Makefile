@@ -167,7 +167,7 @@ check: test-deps
 	@scripts/check
 quick: all workload
 	@scripts/quick
-soak: all workload
+soak: test-deps all static workload
 	@$(if $(SUDO),$(SUDO) BUILD=$(BUILD)) tests/soak/run $(SOAK)
 lint: $(SKELETON)
 	@tests/lint/run
