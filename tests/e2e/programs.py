@@ -231,8 +231,8 @@ def nginx(folder):
         yield process.pid
 
 
-# It refuses to be root, and so is somebody else in a user name space.
-AS_SOMEBODY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+# It refuses to be root, and so is somebody else in a user name space: a user that each system has.
+AS_SOMEBODY = ["unshare", "--user", "--map-user=65534", "--map-group=65534"]
 
 SQL = """
 create table if not exists t (a int, b text);
