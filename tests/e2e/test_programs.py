@@ -221,7 +221,7 @@ def test_a_thread_stopped_at_work(program):
     check_agreement(pid, STOPPED[what])
 
 
-READ, NANOSLEEP, EPOLL = "0", "230", "281"
+READ, NANOSLEEP, EPOLL = {"0"}, {"230"}, {"281", "232"}  # epoll_pwait(2); older libuv: epoll_wait(2)
 ASLEEP = {
     "bash": (READ, "-c", "f() { read x; echo; }; f"),
     "perl": (NANOSLEEP, "-e", "sub f { sleep 1000; } f()"),
@@ -233,8 +233,8 @@ ASLEEP = {
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("name", ASLEEP, ids=lambda name: name.rpartition("/")[2])
 def test_a_thread_stopped_in_a_system_call(name):
-    number, *arguments = ASLEEP[name]
+    numbers, *arguments = ASLEEP[name]
     with programs.running([name, *arguments], 0, stdin=subprocess.PIPE) as process:
         call = Path(f"/proc/{process.pid}/syscall")
-        wait_until(lambda: call.read_text().split()[0] == number)
+        wait_until(lambda: call.read_text().split()[0] in numbers)
         check_agreement(process.pid, 1)
