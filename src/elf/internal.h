@@ -104,9 +104,9 @@ struct slice section_strings(const struct image *im, const struct section *secti
 struct slice whole_strings(struct slice strings);
 
 /*
- * Notes of one file are read up to this many bytes: a hole is notes of 12 bytes each, and any
- * number of sections may show the same one. .gnu.build.attributes, the largest of real ones,
- * has a few MiB.
+ * Bytes of notes that are read of one file. A hole reads as empty notes of 12 bytes each, and any
+ * number of sections may lie over the same hole. The largest real section of notes,
+ * .gnu.build.attributes, has a few MiB.
  */
 #define MOST_NOTES ((size_t)64 << 20)
 

@@ -27,7 +27,7 @@ struct debuginfod {
 	double began, told; /* then, and when the user was told last */
 	double spent;       /* in all, before */
 	bool is_late;
-	int told_error;    /* the last one that the user was told of */
+	int told_error;    /* errno of the last message */
 	char *source;      /* of the last answer */
 	rlim_t most_bytes; /* that a file may have */
 };
@@ -88,7 +88,7 @@ static bool is_enough(void *argument, long done, long all)
 	return d->is_late;
 }
 
-/* What a server says of the size need not be true, and what comes may be compressed. */
+/* A server may lie about the size, and may send compressed data. */
 static rlim_t most_bytes(void)
 {
 	struct rlimit limit;
@@ -111,7 +111,7 @@ const char *debuginfod_source(const struct debuginfod *d)
 	return d->source ? d->source : "";
 }
 
-/* A server that does not answer has the same reason for each file: the first one is told. */
+/* A server that does not answer gives each file the same reason. Print it for the first file. */
 static void tell_error(struct debuginfod *d, int code)
 {
 	if (code == -ENOSYS) {

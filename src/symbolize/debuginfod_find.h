@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/debuginfod_find.h - a process that asks debuginfod's servers for one file: by elfutils'
- * library, or, where that cannot be loaded, as its program debuginfod-find. So a server that is
- * silent can be left at once. The library of elfutils 0.192 takes no other word for it.
+ * symbolize/debuginfod_find.h - a process that asks debuginfod's servers for one file. It uses
+ * elfutils' library, or, where that cannot be loaded, the program debuginfod-find. Its end stops
+ * the waiting for a silent server: the library of elfutils 0.192 calls nobody back before an
+ * answer.
  */
 #pragma once
 

@@ -179,8 +179,8 @@ static void keep_bounds(struct jit *j, const struct program *keep)
 /* --- times --- */
 
 /*
- * A file's time is that of the last tick, and a virtual CPU may get its tick late: files in a tmpfs
- * were up to 12 ms behind on a busy host.
+ * The kernel dates a file by its last tick, and a virtual CPU may get its tick late. Files in a
+ * tmpfs were up to 12 ms behind on a busy host.
  */
 #define MOST_LAG_NS (NS_PER_S / 10)
 

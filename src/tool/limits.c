@@ -2,7 +2,6 @@
 #include "tool/limits.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -71,9 +70,10 @@ int limits_check_rest(const struct run *r, struct error *e)
 size_t limits_files_of_names(void)
 {
 	struct rlimit files;
-	cleanup_close int lowest = open("/", O_PATH | O_CLOEXEC);
+	cleanup_close int lowest = -1;
 	size_t n;
 
+	(void)files_hold(&lowest, 1);
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 ||
 	    (lowest >= 0 && files.rlim_cur >= (rlim_t)lowest + PLENTY_OF_FILES))
 		return SIZE_MAX;
