@@ -15,11 +15,11 @@ struct debug_symbols {
 	struct u64_map wrong;       /* build IDs for which they sent something else, by hash */
 };
 
-struct debug_symbols *debug_symbols_new(bool asks_servers)
+struct debug_symbols *debug_symbols_new(struct debuginfod *servers)
 {
 	struct debug_symbols *ds = xcalloc(1, sizeof(*ds));
 
-	ds->servers = asks_servers ? debuginfod_new() : NULL;
+	ds->servers = servers;
 	return ds;
 }
 

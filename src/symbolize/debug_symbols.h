@@ -11,9 +11,10 @@
 #include "elf/image.h"
 
 struct debug_symbols;
+struct debuginfod;
 
-/* @asks_servers: as DEBUGINFOD_URLS says. */
-struct debug_symbols *debug_symbols_new(bool asks_servers);
+/* @servers: NULL: none is asked. debug_symbols_free() frees it. */
+struct debug_symbols *debug_symbols_new(struct debuginfod *servers);
 void debug_symbols_free(struct debug_symbols *ds);
 
 /*

@@ -30,11 +30,15 @@ struct debuginfod {
 	int told_error;    /* errno of the last message */
 	char *source;      /* of the last answer */
 	rlim_t most_bytes; /* that a file may have */
+	uint32_t *helper;  /* of debuginfod_new() */
 };
 
-struct debuginfod *debuginfod_new(void)
+struct debuginfod *debuginfod_new(uint32_t *helper)
 {
-	return xcalloc(1, sizeof(struct debuginfod));
+	struct debuginfod *d = xcalloc(1, sizeof(*d));
+
+	d->helper = helper;
+	return d;
 }
 
 void debuginfod_free(struct debuginfod *d)
@@ -131,7 +135,7 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 	if (!d->is_opened)
 		open_servers(d);
 
-	const struct debuginfod_question question = { build_id, n, d->most_bytes };
+	const struct debuginfod_question question = { build_id, n, d->most_bytes, d->helper };
 
 	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);

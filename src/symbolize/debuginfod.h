@@ -14,7 +14,8 @@
 
 struct debuginfod;
 
-struct debuginfod *debuginfod_new(void);
+/* @helper, lent: where the PID of the process that fetches stands while it runs; NULL: nowhere. */
+struct debuginfod *debuginfod_new(uint32_t *helper);
 void debuginfod_free(struct debuginfod *d);
 
 /*

@@ -40,9 +40,10 @@
 
 struct run {
 	pid_t pid;
-	int pipe;       /* its output; -1: all of it was read */
-	long done, all; /* bytes, by the last DEBUGINFOD_PROGRESS line */
-	size_t n;       /* bytes of it in @output: the last of them */
+	uint32_t *helper, former; /* of the question; what it holds at other times */
+	int pipe;                 /* its output; -1: all of it was read */
+	long done, all;           /* bytes, by the last DEBUGINFOD_PROGRESS line */
+	size_t n;                 /* bytes of it in @output: the last of them */
 	char output[2 * PATH_MAX];
 	char unfinished[PATH_MAX]; /* file that it was writing when it was ended; "": none */
 };
@@ -70,12 +71,17 @@ static void set_signals(void)
 }
 
 /* The new process: it has only what it needs of ours, and ends with us. */
-__attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex,
+__attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex, int begin,
 					  int output, pid_t parent)
 {
 	char program[] = PROGRAM, what[] = "debuginfo";
 	char *const argv[] = { program, what, hex, NULL };
 	const struct rlimit most = { q->most_bytes, q->most_bytes };
+	char none;
+
+	/* Until our PID is known, what we do counts as another's. */
+	(void)read(begin, &none, 1);
+
 	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -96,26 +102,40 @@ __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, c
 	_exit(errno == ENOENT ? NO_PROGRAM : 1);
 }
 
-/* Returns 0 or a negative errno. */
-static int start(struct run *r, const struct debuginfod_question *q, char *hex)
+static int open_pipe(int *ret_read, int *ret_write)
 {
-	const pid_t parent = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -errno;
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
+/* Returns 0 or a negative errno. */
+static int start(struct run *r, const struct debuginfod_question *q, char *hex)
+{
+	const pid_t parent = getpid();
+	cleanup_close int output = -1, begin = -1, begin_of_child = -1;
+
+	r->pipe = -1;
+	if (open_pipe(&r->pipe, &output) < 0 || open_pipe(&begin_of_child, &begin) < 0)
+		return -errno;
+	(void)fcntl(r->pipe, F_SETFL, O_NONBLOCK);
 	r->pid = fork();
-	if (r->pid == 0)
-		ask(q, hex, ends[1], parent);
-
-	const int err = r->pid < 0 ? -errno : 0;
-
-	(void)close(ends[1]);
-	r->pipe = ends[0];
-	if (err)
-		cleanup_close_fd(&r->pipe);
-	return err;
+	if (r->pid == 0) {
+		cleanup_close_fd(&begin);
+		ask(q, hex, begin_of_child, output, parent);
+	}
+	if (r->pid < 0)
+		return -errno;
+	r->helper = q->helper;
+	if (r->helper) {
+		r->former = *r->helper;
+		*r->helper = (uint32_t)r->pid;
+	}
+	return 0;
 }
 
 /* The output may have no end: this reads some of it, and keeps the last. */
@@ -181,6 +201,8 @@ static int wait_for_end(struct run *r, const char *hex, debuginfod_is_enough *is
 		(void)poll(&output, 1, r->pipe < 0 || is_ended ? 1 : LOOK_MS);
 		read_output(r);
 	}
+	if (r->helper)
+		*r->helper = r->former;
 	read_output(r);
 	cleanup_close_fd(&r->pipe);
 	if (r->unfinished[0])
@@ -246,8 +268,10 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	int err = start(r, q, hex);
 
-	if (err)
+	if (err) {
+		cleanup_close_fd(&r->pipe);
 		return err;
+	}
 
 	int status = wait_for_end(r, hex, is_enough, argument);
 	const char *line = last_line(r);

@@ -15,6 +15,7 @@ struct debuginfod_question {
 	const uint8_t *build_id;
 	size_t n;            /* bytes of it */
 	uint64_t most_bytes; /* that the file may have */
+	uint32_t *helper;    /* lent: holds the process's PID while it runs; NULL: not wanted */
 };
 
 /* Called every 50 ms: @done of @all bytes have come, 0 where that is not known. True: end it. */

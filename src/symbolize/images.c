@@ -25,12 +25,12 @@
  */
 #define MANY_ENTRIES 1024
 
-struct images *images_new(bool asks_servers)
+struct images *images_new(struct debuginfod *servers)
 {
 	struct images *im = xcalloc(1, sizeof(*im));
 	struct rlimit limit;
 
-	im->debug = debug_symbols_new(asks_servers);
+	im->debug = debug_symbols_new(servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
 	/* Half of what we may open: probes and maps take descriptors too. */

@@ -17,13 +17,14 @@
 #include "reader/mappings.h"
 #include "symbolize/stamp.h"
 
+struct debuginfod;
 struct images;
 
 /* A number that is no image's. */
 #define IMAGE_NONE UINT32_MAX
 
-/* @asks_servers: for symbols that are not on this machine. */
-struct images *images_new(bool asks_servers);
+/* @servers: for symbols that are not on this machine; NULL: none. images_free() frees it. */
+struct images *images_new(struct debuginfod *servers);
 void images_free(struct images *im);
 
 /* Keep no more than @most descriptors open, of files and roots, and none less than one of each. */

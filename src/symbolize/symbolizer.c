@@ -21,6 +21,7 @@
 #include "base/strtab.h"
 #include "elf/demangle.h"
 #include "symbolize/chains.h"
+#include "symbolize/debuginfod.h"
 #include "symbolize/frames.h"
 #include "symbolize/history.h"
 #include "symbolize/images.h"
@@ -72,7 +73,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
-	s->images = images_new(!options->no_debuginfod);
+	s->images = images_new(options->no_debuginfod ? NULL : debuginfod_new(options->helper));
 	s->processes = processes_new(s->images, s->process_strings);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_files)

@@ -144,6 +144,7 @@ static int open_store(struct run *r, struct error *e)
 						  .raw_names = r->opt->no_demangle,
 						  .lines = r->opt->lines,
 						  .no_debuginfod = r->opt->no_debuginfod,
+						  .helper = &object_state(r->object)->helper_tgid,
 						  .max_files = r->files_of_names };
 
 	(void)e;

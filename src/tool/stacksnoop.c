@@ -412,6 +412,7 @@ static void new_symbolizer(struct run *r)
 						    .raw_names = r->opt->no_demangle,
 						    .lines = r->opt->lines,
 						    .no_debuginfod = r->opt->no_debuginfod,
+						    .helper = &object_state(r->object)->helper_tgid,
 						    .max_files = r->files_of_names };
 
 	t->symbolizer = symbolizer_new(r->host, &options);

@@ -33,7 +33,7 @@ static int make_files(void **state)
 
 static struct image *open_with_debug(const char *name)
 {
-	struct debug_symbols *ds = debug_symbols_new(false);
+	struct debug_symbols *ds = debug_symbols_new(NULL);
 	struct image *im = open_image(name);
 	cleanup_free char *path = in_folder(name);
 

@@ -26,7 +26,7 @@ static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new(false);
+	p->images = images_new(NULL);
 	p->history = history_new(p->images);
 	*state = p;
 	return 0;

@@ -45,7 +45,7 @@ static int set_up(void **state)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	f->strings = strtab_new();
-	f->images = images_new(false);
+	f->images = images_new(NULL);
 	f->jit = jit_new(f->images, f->strings);
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
