@@ -84,7 +84,7 @@ static uint64_t look_at_clocks(uint64_t *error)
 	return realtime - before - *error / 2;
 }
 
-/* The first time: as exactly as can be. */
+/* As exactly as can be. */
 static void compare_clocks(struct stacksnoop *t)
 {
 	uint64_t error, least = UINT64_MAX;
@@ -108,7 +108,7 @@ static void follow_step(struct stacksnoop *t)
 	int64_t step = (int64_t)(look_at_clocks(&error) - t->realtime_ns);
 
 	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
-		t->realtime_ns += (uint64_t)step;
+		compare_clocks(t);
 }
 
 /* --- templates --- */
