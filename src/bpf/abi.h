@@ -116,6 +116,22 @@ _Static_assert(sizeof(struct stack_key) == 24, "abi");
 #define LIVES 65536 /* entries */
 #define LIFE(entry, n_raised) (((n_raised) << 16 | (entry)) & 0x3fffffff)
 
+/* A process in one of its lives, or an idle task, as one number: see KEY_LIFE_SHIFT. */
+static inline __u64 process_key(__u32 tgid, __u32 life)
+{
+	return (__u64)life << 32 | tgid;
+}
+
+static inline __u32 tgid_of_key(__u64 process)
+{
+	return (__u32)process;
+}
+
+static inline __u32 life_of_key(__u64 process)
+{
+	return (__u32)(process >> 32);
+}
+
 struct life_count {
 	__u64 since; /* when a program raised it last, ns of CLOCK_MONOTONIC; 0: never */
 	__u32 n_raised;

@@ -72,6 +72,7 @@ static __always_inline void put_event(struct stream_event *event, struct scratch
 				      __u32 tgid)
 {
 	const struct stack_key *key = &slot->key;
+	const __u64 process = process_key(tgid, key->flags >> KEY_LIFE_SHIFT);
 
 	event->kernel_stack = key->kernel_stack;
 	event->user_stack = key->user_stack;
@@ -79,9 +80,9 @@ static __always_inline void put_event(struct stream_event *event, struct scratch
 	event->tid = current_tid();
 	event->flags = key->flags;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
-	if (slot->process != process_id(tgid, key->flags)) {
-		slot->process = process_id(tgid, key->flags);
-		announce_process(slot->process);
+	if (slot->process != process) {
+		slot->process = process;
+		announce_process(process);
 	}
 	barrier();
 	*(volatile __u64 *)&event->number = slot->event;

@@ -48,7 +48,9 @@ static __always_inline void describe_process(struct notice *notice)
  */
 static __always_inline int send_notice(__u32 type, __u64 process)
 {
-	struct notice notice = { .type = type, .tgid = process >> 32, .life = process };
+	struct notice notice = { .type = type,
+				 .tgid = tgid_of_key(process),
+				 .life = life_of_key(process) };
 
 	if (type == NOTICE_PROCESS)
 		describe_process(&notice);

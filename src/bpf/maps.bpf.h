@@ -209,7 +209,7 @@ struct {
 	__type(value, struct cpu_pace);
 } pace SEC(".maps");
 
-/* Processes already announced to user space: process_id(). */
+/* Processes already announced to user space: process_key(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

@@ -258,16 +258,11 @@ static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_k
 	return is_new_kernel ? store_side(slot, SIDE_USER) : store_stack(slot, SIDE_USER, false);
 }
 
-static __always_inline __u64 process_id(__u32 tgid, __u32 flags)
-{
-	return (__u64)tgid << 32 | flags >> KEY_LIFE_SHIFT;
-}
-
 static __always_inline void announce_process(__u64 process)
 {
 	const __u32 one = 1;
 
-	if (!(process >> 32) || bpf_map_lookup_elem(&seen, &process))
+	if (!tgid_of_key(process) || bpf_map_lookup_elem(&seen, &process))
 		return;
 	if (bpf_map_update_elem(&seen, &process, &one, BPF_NOEXIST))
 		return;
@@ -379,7 +374,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 	if (err)
 		return err;
 	add_atomically(&trace_state.n_rows[g & 1], 1);
-	announce_process(process_id(key->tgid, key->flags));
+	announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
 	tell_if_filling(g);
 	return 0;
 }

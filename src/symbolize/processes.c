@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/abi.h"
 #include "kernel/host.h"
 #include "reader/mappings.h"
 
@@ -285,7 +286,7 @@ struct process *processes_get(struct processes *ps, uint64_t id)
 		struct process *made = xcalloc(1, sizeof(*made));
 
 		made->id = id;
-		made->tgid = (uint32_t)id;
+		made->tgid = tgid_of_key(id);
 		made->since = UINT64_MAX;
 		made->user = USER_UNKNOWN;
 		made->last = UINT64_MAX;
@@ -304,12 +305,12 @@ struct process *processes_get(struct processes *ps, uint64_t id)
 /* The life before, of the same number, was over then at the latest. */
 static void end_life_before(struct processes *ps, const struct process *p, uint64_t time)
 {
-	uint32_t *newest = u64_map_put(&ps->newest, p->tgid, (uint32_t)(p->id >> 32), NULL);
-	const uint64_t before = (uint64_t)*newest << 32 | p->tgid;
+	uint32_t *newest = u64_map_put(&ps->newest, p->tgid, life_of_key(p->id), NULL);
+	const uint64_t before = process_key(p->tgid, *newest);
 
 	if (before == p->id)
 		return;
-	*newest = (uint32_t)(p->id >> 32);
+	*newest = life_of_key(p->id);
 	processes_get(ps, before)->last = time;
 }
 
@@ -365,9 +366,9 @@ static const char *idle_comm(struct processes *ps, uint64_t id)
 {
 	char comm[32];
 
-	if ((uint32_t)id || !(id >> 32))
+	if (tgid_of_key(id) || !life_of_key(id))
 		return NULL;
-	(void)snprintf(comm, sizeof(comm), "swapper/%u", (uint32_t)(id >> 32) - 1);
+	(void)snprintf(comm, sizeof(comm), "swapper/%u", life_of_key(id) - 1);
 	return strtab_add(ps->strings, comm);
 }
 
@@ -406,7 +407,7 @@ void processes_jit(struct processes *ps, struct process *p, uint64_t time, struc
 				     .root = -1,
 				     .is_followed = ps->history != NULL };
 	if (!life) {
-		ret->life = (uint32_t)(p->id >> 32);
+		ret->life = life_of_key(p->id);
 		return;
 	}
 	ret->begin = life_began(life);
@@ -428,7 +429,7 @@ struct process *processes_announced(struct processes *ps, uint32_t tgid)
 {
 	const uint32_t *life = u64_map_get(&ps->newest, tgid);
 
-	return life ? processes_get(ps, (uint64_t)*life << 32 | tgid) : NULL;
+	return life ? processes_get(ps, process_key(tgid, *life)) : NULL;
 }
 
 static const struct region *find_region(const struct process *p, uint64_t addr)

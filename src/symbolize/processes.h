@@ -27,7 +27,7 @@ struct region {
 };
 
 struct process {
-	uint64_t id; /* process_id() */
+	uint64_t id; /* process_key() */
 	uint32_t tgid;
 	uint64_t first; /* when it was seen first in this life, ns; 0: not known */
 	uint64_t since; /* history_keep() */
@@ -62,7 +62,7 @@ void processes_refresh(struct processes *ps);
 /* Lives of the history are asked for again: some were forgotten. */
 void processes_forget_lives(struct processes *ps);
 
-/* The process with @id (process_id()), made where absent. Lent until the next refresh. */
+/* The process with @id (process_key()), made where absent. Lent until the next refresh. */
 struct process *processes_get(struct processes *ps, uint64_t id);
 
 /* The owner's frames have other numbers from now on. */

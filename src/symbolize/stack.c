@@ -118,7 +118,7 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 			 uint32_t frames[USER_FRAMES])
 {
 	const uint64_t *words = stack->words;
-	struct user_pc pc = { .process = process_id(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
+	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			      .time = stack->time };
 	const uint64_t mark = mark_of(stack);
 	const size_t n_words = stack->n - !!mark;

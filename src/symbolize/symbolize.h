@@ -51,15 +51,6 @@ void symbolizer_refresh(struct symbolizer *s);
 void symbolizer_trim(struct symbolizer *s);
 
 /*
- * A process in one of its lives: what @life counts (KEY_LIFE_SHIFT of bpf/abi.h) begins anew with
- * each program that it runs, and with each process that has its number.
- */
-static inline uint64_t process_id(uint32_t tgid, uint32_t life)
-{
-	return (uint64_t)life << 32 | tgid;
-}
-
-/*
  * From now on, processes are followed by symbolizer_event(), and what is asked of a process that
  * has ended, or runs another program, is answered by what it was.
  */
@@ -137,7 +128,7 @@ struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s);
 
 /* Where a process was. */
 struct user_pc {
-	uint64_t process; /* process_id() */
+	uint64_t process; /* process_key() */
 	uint64_t time;    /* when it was there, as far as is known (0: it is not) */
 	uint64_t addr;
 	bool is_exact;

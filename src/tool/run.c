@@ -110,7 +110,7 @@ static void name_process(struct symbolizer *s, const struct notice *notice)
 {
 	const struct sighting seen = { notice->time, notice->since, notice->comm, notice->user };
 
-	symbolizer_process(s, process_id(notice->tgid, notice->life), &seen);
+	symbolizer_process(s, process_key(notice->tgid, notice->life), &seen);
 }
 
 static void take_notice(void *context, const struct notice *notice)

@@ -51,7 +51,7 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 		if (is_per_process(opt)) {
 			entry.pid = opt->folded ? 0 : row->tgid; /* which folded does not show */
 			entry.comm = symbolizer_comm(
-				t->symbolizer, process_id(row->tgid, row->flags >> KEY_LIFE_SHIFT),
+				t->symbolizer, process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 				row->first);
 		}
 		report_add(report, &entry);

@@ -174,7 +174,7 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)
 {
 	return symbolizer_growth(t->symbolizer,
-				 process_id(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+				 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
 				 event->time);
 }
 
@@ -184,7 +184,7 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 
 	if (event->user_stack)
 		epoch = symbolizer_epoch(t->symbolizer,
-					 process_id(event->tgid, event->flags >> KEY_LIFE_SHIFT),
+					 process_key(event->tgid, event->flags >> KEY_LIFE_SHIFT),
 					 event->time);
 	return hash_mix(event->kernel_stack ^
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));

@@ -28,6 +28,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "bpf/abi.h"
 #include "symbolize/chains.h"
 #include "symbolize/machinery.h"
 #include "symbolize/symbolize.h"
@@ -323,9 +324,9 @@ static void idle_tasks_are_called_as_the_kernel_calls_them(void **state)
 {
 	struct symbolizer *s = of(state);
 
-	assert_string_equal(symbolizer_comm(s, process_id(0, 1), 0), "swapper/0");
-	assert_string_equal(symbolizer_comm(s, process_id(0, 512), 0), "swapper/511");
-	assert_string_equal(symbolizer_comm(s, process_id(0, 0), 0),
+	assert_string_equal(symbolizer_comm(s, process_key(0, 1), 0), "swapper/0");
+	assert_string_equal(symbolizer_comm(s, process_key(0, 512), 0), "swapper/511");
+	assert_string_equal(symbolizer_comm(s, process_key(0, 0), 0),
 			    ""); /* outside of our namespace */
 }
 
