@@ -124,6 +124,11 @@ static bool is_legacy_prefix(uint8_t byte)
 	}
 }
 
+static bool is_old_segment(uint8_t byte)
+{
+	return byte == 0x26 || byte == 0x36 || byte == 0x3e;
+}
+
 /* *@ret_n: how many bytes lead to the opcode, 0 where it is a plain one's first byte. */
 static enum encoding read_prefix(const uint8_t *bytes, size_t n, bool is_64_bit, size_t *ret_n)
 {
@@ -158,8 +163,10 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	size_t prefix = 0;
 
 	*ret = (struct encoded){ .encoding = ENCODING_PLAIN };
-	for (; at < n && is_legacy_prefix(bytes[at]); at++)
+	for (; at < n && is_legacy_prefix(bytes[at]); at++) {
 		ret->has_repeat |= bytes[at] == 0xf2 || bytes[at] == 0xf3;
+		ret->has_lock_or_segment |= bytes[at] == 0xf0 || is_old_segment(bytes[at]);
+	}
 	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
 		ret->rex = bytes[at++];
 	if (at < n)

@@ -18,9 +18,10 @@ enum encoding { ENCODING_PLAIN, ENCODING_VEX, ENCODING_EVEX, ENCODING_XOP };
 
 struct encoded {
 	enum encoding encoding;
-	uint8_t rex;     /* the REX prefix of a plain one, 0 if it has none */
-	uint8_t opcode;  /* the byte behind all prefixes */
-	bool has_repeat; /* a repeat prefix, whatever it means there */
+	uint8_t rex;              /* the REX prefix of a plain one, 0 if it has none */
+	uint8_t opcode;           /* the byte behind all prefixes */
+	bool has_repeat;          /* a repeat prefix, whatever it means there */
+	bool has_lock_or_segment; /* a lock prefix, or one of es, ss or ds */
 };
 
 /* What the instruction that begins here is. False: the bytes end before its opcode. */

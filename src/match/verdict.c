@@ -92,11 +92,19 @@ static bool is_repeated(const struct encoded *e)
 				 (e->opcode >= 0xaa && e->opcode <= 0xaf));
 }
 
+/*
+ * An instruction with a lock prefix, or with that of a segment which 64-bit mode ignores, is
+ * refused (is_prefix_bad()). If no process has the file mapped, the kernel takes the probe all the
+ * same, and never sets it: the function would have no hits, without a word. It refuses cs, too, but
+ * newer kernels take long NOPs with it.
+ */
 static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit)
 {
 	if (is_plain_mistaken(e, is_64_bit))
 		return UPROBE_MISTAKEN;
-	return is_repeated(e) ? UPROBE_REFUSED : UPROBE_FINE;
+	if (is_repeated(e) || e->has_lock_or_segment || (is_64_bit && is_refused(e->opcode)))
+		return UPROBE_REFUSED;
+	return UPROBE_FINE;
 }
 
 enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)

@@ -370,23 +370,23 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
     assert n_events <= 3 * os.cpu_count() + 1  # those that follow processes
 
 
-LOCKED = f"{workload_path('vector')}:locked"
+REFUSED = f"{workload_path('vector')}:in_segment"
 
 
 @pytest.mark.needs("uprobes", "path of its own")
 def test_defect_33_refused_functions_are_told(workload):
-    """It begins with a locked instruction, at which the kernel looks where a process has it mapped."""
+    """It begins with an instruction with a prefix, at which the kernel looks where a process has it mapped."""
     workload("vector", 1)
-    result = stackcount("--debug", "-D", "0.1", LOCKED, "c:pthread_spin_unlock").ok()
-    assert re.findall(r"refused: (\S+): ", result.err) == ["locked"], result
+    result = stackcount("--debug", "-D", "0.1", REFUSED, "c:pthread_spin_unlock").ok()
+    assert re.findall(r"refused: (\S+): ", result.err) == ["in_segment"], result
     assert "1 of 2 could not be traced" in result.err, result
 
 
 @pytest.mark.needs("uprobes", "path of its own")
 def test_defect_33b_every_function_refused_is_an_error_with_the_reason(workload):
     workload("vector", 1)
-    result = stackcount("-D", "0.1", LOCKED)
-    assert result.status == 1 and result.err.startswith("stackcount: attach locked: "), result
+    result = stackcount("-D", "0.1", REFUSED)
+    assert result.status == 1 and result.err.startswith("stackcount: attach in_segment: "), result
     assert result.stdout == b""
 
 

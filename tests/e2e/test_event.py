@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
 CALLS = workload_path("calls")
 LEAVES = [f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]
-LOCKED = f"{workload_path('vector')}:locked"  # the kernel refuses its first instruction, once it is mapped
+REFUSED = f"{workload_path('vector')}:in_segment"  # the kernel refuses its first instruction, once it is mapped
 MANY = ["--without", "uprobe.multi"]  # for more than a few
 ALWAYS = ["--without", "uprobe.multi,uprobe"]
 PATIENCE_MANY_S = 4 * PATIENCE_S
@@ -124,9 +124,9 @@ def test_a_semaphore_is_up_for_a_process_that_is_there_and_for_one_that_comes(wo
 @pytest.mark.needs("new programs")
 def test_a_refused_function_does_not_cost_the_others(workload):
     workload("vector", 1)
-    args = ["--debug", *MANY, "-D", "0.1", LOCKED, "c:pthread_[a-r]*"]
+    args = ["--debug", *MANY, "-D", "0.1", REFUSED, "c:pthread_[a-r]*"]
     result = stackcount(*args, timeout_s=PATIENCE_MANY_S).ok()
-    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["locked"], result
+    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["in_segment"], result
     assert parse_text(result.out).n_functions == backends(result)["uprobe.event"] - 1 > 20
 
 
@@ -156,9 +156,9 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
 @pytest.mark.needs("new programs")
 def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     workload("vector", 1)
-    with Tool([*ALWAYS, LOCKED]) as tool:
+    with Tool([*ALWAYS, REFUSED]) as tool:
         result = tool.wait()
-    assert result.status == 1 and "attach locked: " in result.err, result
+    assert result.status == 1 and "attach in_segment: " in result.err, result
     wait_until_none_is_of(tool)
 
 

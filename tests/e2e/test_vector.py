@@ -84,6 +84,14 @@ def test_a_loop_behind_it_is_no_call(function, why, command):
     assert "1 of 2 could not be traced" in several.err
 
 
+@pytest.mark.needs("machine")
+def test_a_locked_instruction_is_refused_though_no_process_has_the_file_mapped():
+    """The kernel takes such a probe, and never sets it."""
+    result = stackcount("-D", "1", f"{VECTOR}:locked")
+    assert result.status == 1 and result.stdout == b"", result
+    assert result.err == "stackcount: attach locked: the kernel cannot probe its first instruction\n"
+
+
 LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset",
         "memcpy"]
 

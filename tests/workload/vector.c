@@ -3,8 +3,8 @@
  * be right: a probe on one must not keep it from taking place. Each is there twice. call() calls
  * v_NAME_vex (or _evex) if the CPU has such instructions, else v_NAME_sse, which check() calls to
  * know the answer. v_loop_vex and v_clear_vex cannot be traced, and their calls are not said:
- * where their first instruction ends, a loop begins. Nobody calls locked(), whose first instruction
- * the kernel does not probe.
+ * where their first instruction ends, a loop begins. Nobody calls locked() and in_segment(),
+ * whose first instructions the kernel does not probe. We know that of the first one in advance.
  */
 #include "work.h"
 
@@ -61,6 +61,7 @@ FUNCTION(v_clear_vex,  "vpxor %xmm2, %xmm2, %xmm2\n"
 FUNCTION(v_clear_sse,  "pxor %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(v_loop_sse,   "pcmpeqb %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(locked,       "lock decl (%rdi); ret");
+FUNCTION(in_segment,   "cs movl (%rdi), %eax; ret");
 /* clang-format on */
 
 static bool has_avx(void)
