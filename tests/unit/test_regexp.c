@@ -47,6 +47,7 @@ static void one_that_takes_all_memory_or_ages_is_refused(void **state)
 		{ xstrdup("^3********+++++"), costly },
 		{ repeated("", 30, "a", "+"), costly },
 		{ repeated("(", 200000, "a", ")"), costly },
+		{ xstrdup("(.*[a-m].{20}|(.?){1000}y)x~"), costly }, /* only when it is matched */
 		{ xstrdup("((a*)*)*\\1c"), ": back-references (\\1) are not supported" },
 	};
 
