@@ -6,8 +6,15 @@
  *	^3********+++++				hours, what is behind '^' being doubled again
  *	((((((...				groups are entered by recursion: a crash
  *
- * What an expression will cost cannot be told from its text with certainty. So it is first
- * compiled in a process of its own, within limits.
+ * What an expression will cost cannot be told from its text with certainty. A bound by the
+ * number and nesting of repetitions, and by that of anchors, was tried, with glibc 2.36:
+ *
+ *	^3***+++		more than 20 s: one part, repeated and repeated
+ *	^(a*b*)*(a*b*)*...	more than 10 s: none is deeper than two
+ *	(^|a)*(^|a)*...		more than 5 s: none is within another
+ *	^(){1,300}		6 s, 314 MB: one repetition, 300 copies; '(){1,300}' takes 5 ms
+ *
+ * So it is first compiled in a process of its own, within limits.
  *
  * regexec() takes exponential time for back-references. And it keeps each state that it
  * comes to, of which there may be many more than parts: '.*[a-m].{20}x' over 64,000 names

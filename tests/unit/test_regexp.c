@@ -47,6 +47,9 @@ static void one_that_takes_all_memory_or_ages_is_refused(void **state)
 		{ xstrdup("^3********+++++"), costly },
 		{ repeated("", 30, "a", "+"), costly },
 		{ repeated("(", 200000, "a", ")"), costly },
+		{ xstrdup("^3***+++"), costly },
+		{ xstrdup("^(){1,300}"), costly },
+		{ repeated("", 40, "^", "(a*b*)*"), costly },
 		{ xstrdup("(.*[a-m].{20}|(.?){1000}y)x~"), costly }, /* only when it is matched */
 		{ xstrdup("((a*)*)*\\1c"), ": back-references (\\1) are not supported" },
 	};
@@ -72,6 +75,9 @@ static void an_ordinary_one_is_not_taken_for_a_costly_one(void **state)
 		"a{2,}b{,7}c{3}",
 		"(a{1,40}){1,40}",
 		"(.?){500}",
+		"((a*)*)*",
+		"(a|b)*a(a|b){18}",
+		"(^|_)(read|write)(_|$)",
 		"[\\1[:alpha:]\\2]{5}",
 		"\\\\1",
 		"\\{9999\\}",
