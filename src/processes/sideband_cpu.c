@@ -131,7 +131,7 @@ static int open_births(uint32_t cpu, const struct sideband_options *options)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Without, who is told of a child asks for its memory in time, or does not know. */
+/* Without, nobody is told who shares memory. */
 static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
 {
 	char filter[80];

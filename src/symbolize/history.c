@@ -117,7 +117,6 @@ void history_free(struct history *h)
 			life_free(h, life);
 		}
 	}
-	doubts_fini(&h->doubts, &h->memories);
 	free(h->heads);
 	free(h->changed);
 	u64_map_fini(&h->newest);
@@ -287,7 +286,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 
 	struct life *parent = current_life(h, event->parent_pid);
 	struct life *child =
-		begin_life(h, event->pid, event->time, history_child_memory(h, parent, event));
+		begin_life(h, event->pid, event->time, memory_copy(&h->memories, parent->memory));
 
 	if (parent->root < 0)
 		parent->root = root_of(h, parent->tgid, -1);
@@ -307,9 +306,6 @@ static void on_exec(struct history *h, const struct process_event *event)
 {
 	struct life *former = current_life(h, event->pid);
 	const int root = root_of(h, event->pid, former->root);
-
-	doubts_end(&h->doubts, &h->memories, former->memory);
-
 	struct life *life = begin_life(h, event->pid, event->time, memory_new(&h->memories));
 
 	life->root = root;
@@ -378,12 +374,10 @@ static void on_first_thread(struct history *h, const struct process_event *event
 {
 	struct life *life = current_life(h, event->pid);
 
-	if (event->type == PROCESS_EXIT) {
+	if (event->type == PROCESS_EXIT)
 		life->exited = event->time;
-		doubts_end(&h->doubts, &h->memories, life->memory);
-	} else {
+	else
 		on_comm(h, life, event);
-	}
 }
 
 bool history_event(struct history *h, const struct process_event *event)

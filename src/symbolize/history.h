@@ -28,8 +28,7 @@ void history_free(struct history *h);
  */
 bool history_event(struct history *h, const struct process_event *event);
 
-/* Another process of which that is so, as it has, or may have, the same memory; 0: none any more.
- */
+/* Another process of which that is so, as it has the same memory; 0: none any more. */
 uint32_t history_changed(struct history *h);
 
 struct life {

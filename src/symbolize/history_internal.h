@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/hash.h"
-#include "symbolize/doubts.h"
 #include "symbolize/history.h"
 
 struct history {
@@ -14,8 +13,7 @@ struct history {
 	size_t n_last_drop; /* lives, when the oldest were dropped last */
 	uint64_t n_dropped; /* lives that were hit */
 	size_t bytes;       /* of lives */
-	struct doubts doubts;
-	uint32_t *changed; /* processes: history_changed() */
+	uint32_t *changed;  /* processes: history_changed() */
 	size_t n_changed, cap_changed;
 	struct u64_map made; /* of threads: the process that each made last */
 	uint64_t period;
@@ -24,10 +22,6 @@ struct history {
 
 /* Where the newest life of @tgid is, or is to be. Lent until the next call. */
 struct life **history_head(struct history *h, uint32_t tgid);
-
-/* What a child has that FORK tells of, as far as is known then: its maker's, or what that has. */
-struct memory *history_child_memory(struct history *h, struct life *parent,
-				    const struct process_event *event);
 
 /* @life has @region from its time on, as have all that have its memory. As history_event(). */
 bool history_map(struct history *h, struct life *life, const struct past_region *region);

@@ -234,44 +234,6 @@ bool memory_map(struct memories *all, struct memory *m, const struct past_region
 	return is_replaced;
 }
 
-/* Is @old there, and not what @region is? Code without a file is the same wherever it begins. */
-static bool is_else(const struct images *images, const struct past_region *old,
-		    const struct past_region *region)
-{
-	if (old->until != UINT64_MAX || !overlap(old, region) || is_same_place(old, region))
-		return false;
-	return old->image != region->image || images_has_places(images, old->image);
-}
-
-static bool has_else(const struct images *images, const struct space *s,
-		     const struct past_region *region)
-{
-	for (size_t i = 0; i < s->n; i++)
-		if (is_else(images, &s->regions[i], region))
-			return true;
-	return false;
-}
-
-bool memory_end(struct memories *all, struct memory *m, const struct past_region *region)
-{
-	if (!has_else(all->images, m->space, region))
-		return false;
-
-	struct space *s = own_space(all, m);
-	const size_t n = s->n;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct past_region old = s->regions[i];
-
-		if (!is_else(all->images, &old, region))
-			continue;
-		s->regions[i].until = region->from;
-		add_rests(all, s, old, region);
-	}
-	s->n_replaced++;
-	return true;
-}
-
 void memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region)
 {
 	struct space *s = own_space(all, m);

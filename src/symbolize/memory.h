@@ -54,12 +54,6 @@ bool memory_map(struct memories *all, struct memory *m, const struct past_region
 /* The same, only where nothing was. */
 void memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region);
 
-/*
- * From @region's beginning on nothing is known to be where it is, but for what is the same as it.
- * True: something else was.
- */
-bool memory_end(struct memories *all, struct memory *m, const struct past_region *region);
-
 /* Forget what was there when it was looked at. */
 void memory_forget_first(struct memories *all, struct memory *m);
 

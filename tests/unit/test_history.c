@@ -1,13 +1,9 @@
 /* rooms: symbolize kernel processes reader elf base; not in quick */
 #include "scratch.h"
 
-#include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "symbolize/history.h"
@@ -161,53 +157,6 @@ static void a_child_outlives_its_parent_in_what_they_share(void **state)
 	assert_string_equal(module_at(p, PID + 1, 0x2800, 70), "b");
 }
 
-/* Of no object that AddressSanitizer watches. */
-static char *child_stack(void)
-{
-	const size_t bytes = 64 << 10;
-	char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(stack != MAP_FAILED);
-	return stack + bytes;
-}
-
-static __attribute__((no_sanitize("address", "undefined"))) int wait_for_end(void *unused)
-{
-	(void)unused;
-	(void)syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
-	for (;;)
-		(void)syscall(SYS_pause);
-	return 0;
-}
-
-/* As vfork(2) and posix_spawn(3) make them, and a plain one. */
-static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
-{
-	struct past *p = *state;
-	const uint32_t parent = (uint32_t)getpid();
-	pid_t shares = clone(wait_for_end, child_stack(), CLONE_VM | SIGCHLD, NULL);
-	pid_t has_own = clone(wait_for_end, child_stack(), SIGCHLD, NULL);
-
-	assert_true(shares > 0 && has_own > 0);
-	fork_at(p, 20, parent, (uint32_t)shares);
-	fork_at(p, 21, parent, (uint32_t)has_own);
-	map_at(p, 30, parent, 0x2000, FILE_B);
-	map_at(p, 40, (uint32_t)shares, 0x4000, FILE_A);
-	assert_string_equal(module_at(p, (uint32_t)shares, 0x2800, 50), "b");
-	assert_string_equal(module_at(p, (uint32_t)has_own, 0x2800, 50), "");
-	assert_string_equal(module_at(p, parent, 0x4800, 50), "a");
-	exec_at(p, 60, (uint32_t)shares, "another");
-	map_at(p, 70, (uint32_t)shares, 0x6000, FILE_A);
-	assert_string_equal(module_at(p, (uint32_t)shares, 0x2800, 80), "");
-	assert_string_equal(module_at(p, parent, 0x6800, 80), "");
-	for (int i = 0; i < 2; i++) {
-		const pid_t pid = i ? shares : has_own;
-
-		assert_int_equal(kill(pid, SIGKILL), 0);
-		assert_int_equal(waitpid(pid, NULL, 0), pid);
-	}
-}
-
 /* A child, by thread @tid, of a kernel that says who shares. */
 static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
 {
@@ -229,6 +178,56 @@ static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 	};
 
 	assert_false(history_event(p->history, &event));
+}
+
+static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
+{
+	struct past *p = *state;
+	const uint32_t sharer = PID + 10, copy = PID + 11;
+
+	exec_at(p, 10, PID, "parent");
+	child_at(p, 20, PID, PID, sharer);
+	share_at(p, 21, PID, PID);
+	child_at(p, 22, PID, PID, copy);
+	map_at(p, 30, PID, 0x2000, FILE_B);
+	map_at(p, 40, sharer, 0x4000, FILE_A);
+	assert_string_equal(module_at(p, sharer, 0x2800, 50), "b");
+	assert_string_equal(module_at(p, copy, 0x2800, 50), "");
+	assert_string_equal(module_at(p, PID, 0x4800, 50), "a");
+	exec_at(p, 60, sharer, "another");
+	map_at(p, 70, sharer, 0x6000, FILE_A);
+	assert_string_equal(module_at(p, sharer, 0x2800, 80), "");
+	assert_string_equal(module_at(p, PID, 0x6800, 80), "");
+}
+
+/*
+ * As vfork(2) and posix_spawn(3) are used: the child maps nothing before its exec. Where no record
+ * says that it shares, it is taken for a copy, and all names are right.
+ */
+static void a_child_that_only_begins_another_program_needs_not_be_told_to_share(void **state)
+{
+	struct past *p = *state;
+
+	for (uint32_t told = 0; told < 2; told++) {
+		const uint32_t parent = PID + 10 * told, child = parent + 1;
+
+		exec_at(p, 10, parent, "parent");
+		map_at(p, 11, parent, 0x1000, FILE_A);
+		if (told) {
+			child_at(p, 20, parent, parent, child);
+			share_at(p, 21, parent, parent);
+		} else {
+			fork_at(p, 20, parent, child);
+		}
+		exec_at(p, 30, child, "child");
+		assert_false(map_at(p, 31, child, 0x1000, FILE_B));
+		exit_at(p, 40, child);
+		assert_string_equal(module_at(p, child, 0x1800, 25), "a");
+		assert_string_equal(module_at(p, child, 0x1800, 35), "b");
+		assert_string_equal(module_at(p, parent, 0x1800, 25), "a");
+		assert_string_equal(module_at(p, parent, 0x1800, 35), "a");
+		assert_int_equal(history_changed(p->history), 0);
+	}
 }
 
 /* None of them is there any more. Two threads make a child each at the same time. */
@@ -274,112 +273,6 @@ static void a_share_behind_a_loss_is_of_no_child(void **state)
 	map_at(p, 30, PID + 10, 0x2000, FILE_B);
 	assert_string_equal(module_at(p, PID + 10, 0x2800, 40), "b");
 	assert_string_equal(module_at(p, PID, 0x2800, 40), "");
-}
-
-/* Where no record says who shares; all that is told is over, and the time is the real one. */
-static uint64_t past_time(void)
-{
-	return clock_ns(CLOCK_MONOTONIC) - NS_PER_S;
-}
-
-static void map_file(struct past *p, uint64_t time, uint32_t pid, uint64_t addr, bool is_other)
-{
-	struct mapping m = { .start = addr & ~0xfffUL,
-			     .end = (addr & ~0xfffUL) + 0x1000,
-			     .dev = 1,
-			     .inode = is_other ? FILE_B : FILE_A,
-			     .path = is_other ? "/none/b" : "/none/a" };
-
-	(void)map_part(p, time, pid, &m);
-}
-
-static void a_child_that_has_gone_may_have_mapped_for_its_parent(void **state)
-{
-	struct past *p = *state;
-	const uint64_t t = past_time();
-
-	exec_at(p, t, PID, "parent");
-	map_file(p, t + 1, PID, 0x1000, false);
-	map_file(p, t + 1, PID, 0x5000, false);
-	fork_at(p, t + 10, PID, PID + 1);
-	fork_at(p, t + 11, PID + 1, PID + 2);
-	exit_at(p, t + 12, PID + 1);
-	map_file(p, t + 20, PID + 2, 0x1000, true);
-	/* As it was until then; nobody can say what is there now, or of what it maps besides. */
-	assert_string_equal(module_at(p, PID, 0x1800, t + 19), "a");
-	assert_string_equal(module_at(p, PID, 0x1800, t + 20), "");
-	assert_int_equal(history_changed(p->history), PID);
-	assert_int_equal(history_changed(p->history), 0);
-	assert_string_equal(module_at(p, PID, 0x5800, t + 20), "a");
-	assert_string_equal(module_at(p, PID + 2, 0x1800, t + 20), "b");
-	/* The same again is nothing new; and its next program has a memory of its own. */
-	map_file(p, t + 21, PID + 2, 0x5000, false);
-	exec_at(p, t + 30, PID + 2, "program");
-	map_file(p, t + 31, PID + 2, 0x5000, true);
-	assert_string_equal(module_at(p, PID, 0x5800, t + 40), "a");
-	assert_int_equal(history_changed(p->history), 0);
-}
-
-static void what_a_parent_maps_may_be_there_for_a_child_that_has_gone(void **state)
-{
-	struct past *p = *state;
-	const uint64_t t = past_time();
-
-	exec_at(p, t, PID, "parent");
-	map_file(p, t + 1, PID, 0x1000, false);
-	fork_at(p, t + 10, PID, PID + 1);
-	fork_at(p, t + 11, PID, PID + 2);
-	map_file(p, t + 20, PID, 0x1000, true);
-	assert_string_equal(module_at(p, PID, 0x1800, t + 20), "b");
-	assert_string_equal(module_at(p, PID + 1, 0x1800, t + 19), "a");
-	assert_string_equal(module_at(p, PID + 1, 0x1800, t + 20), "");
-	assert_string_equal(module_at(p, PID + 2, 0x1800, t + 20), "");
-}
-
-/* This process is the parent, and is looked at: it has what it has, whatever the child did. */
-static void what_a_parent_has_now_is_known_from_now_on(void **state)
-{
-	struct past *p = *state;
-	const uint32_t parent = (uint32_t)getpid();
-	const uint64_t addr = (uintptr_t)past_time, t = past_time();
-
-	history_look(p->history, parent);
-	assert_string_equal(module_at(p, parent, addr, t), "test_history");
-	fork_at(p, t + 10, parent, PID + 1);
-	map_file(p, t + 20, PID + 1, addr, true);
-	assert_string_equal(module_at(p, PID + 1, addr, t + 20), "b");
-	assert_string_equal(module_at(p, parent, addr, t + 19), "test_history");
-	assert_string_equal(module_at(p, parent, addr, t + 20), "");
-	assert_string_equal(module_at(p, parent, addr, clock_ns(CLOCK_MONOTONIC)), "test_history");
-	assert_string_equal(module_at(p, parent, addr ^ 0x1000, t + 20), "test_history");
-	/* Another one's was in the way of the first look's result; now it is that. */
-	fork_at(p, t + 30, parent, PID + 2);
-	map_file(p, t + 40, PID + 2, addr, true);
-	assert_string_equal(module_at(p, parent, addr, clock_ns(CLOCK_MONOTONIC)), "test_history");
-}
-
-/* It was there when it was asked for, behind all that is told: so a copy has what is its own. */
-static void what_a_child_maps_later_than_it_was_asked_for_is_its_own(void **state)
-{
-	struct past *p = *state;
-	const uint32_t parent = (uint32_t)getpid();
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0)
-		for (;;)
-			(void)pause();
-
-	const uint64_t t = past_time();
-
-	exec_at(p, t, parent, "parent");
-	map_file(p, t + 1, parent, 0x1000, false);
-	fork_at(p, t + 2, parent, (uint32_t)pid);
-	map_file(p, clock_ns(CLOCK_MONOTONIC), (uint32_t)pid, 0x1000, true);
-	assert_string_equal(module_at(p, parent, 0x1800, UINT64_MAX - 1), "a");
-	assert_string_equal(module_at(p, (uint32_t)pid, 0x1800, UINT64_MAX - 1), "b");
-	assert_int_equal(kill(pid, SIGKILL), 0);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
@@ -882,12 +775,9 @@ int main(void)
 		TEST(a_child_has_what_its_parent_had_when_it_was_made),
 		TEST(a_child_outlives_its_parent_in_what_they_share),
 		TEST(a_child_in_its_parents_memory_has_what_that_maps_later),
+		TEST(a_child_that_only_begins_another_program_needs_not_be_told_to_share),
 		TEST(a_child_that_is_told_to_share_needs_not_be_there),
 		TEST(a_share_behind_a_loss_is_of_no_child),
-		TEST(a_child_that_has_gone_may_have_mapped_for_its_parent),
-		TEST(what_a_parent_maps_may_be_there_for_a_child_that_has_gone),
-		TEST(what_a_parent_has_now_is_known_from_now_on),
-		TEST(what_a_child_maps_later_than_it_was_asked_for_is_its_own),
 		TEST(exec_begins_with_nothing_and_what_was_stays_known),
 		TEST(a_hit_within_an_exec_is_of_the_program_before),
 		TEST(a_process_has_the_name_that_it_had_then),
