@@ -33,9 +33,8 @@ struct process_event {
 	enum process_event_type type;
 	uint32_t pid, tid;
 	uint32_t parent_pid, parent_tid; /* FORK */
-	bool is_share_told; /* FORK: if it has its parent's memory (CLONE_VM), SHARE comes next */
-	uint64_t time;      /* ns of CLOCK_MONOTONIC, as bpf_ktime_get_ns() */
-	const char *comm;   /* EXEC, COMM */
+	uint64_t time;                   /* ns of CLOCK_MONOTONIC, as bpf_ktime_get_ns() */
+	const char *comm;                /* EXEC, COMM */
 
 	/* MAP. A file whose path the kernel could not make is "[path too long]", with no inode. */
 	struct mapping map;

@@ -141,9 +141,8 @@ static void add_births(struct sideband_cpu *c, const struct sideband_options *op
 		return;
 	(void)snprintf(filter, sizeof(filter), "(clone_flags & 0x%x) && !(clone_flags & 0x%x)",
 		       CLONE_VM, CLONE_THREAD);
-	c->ring.tells_shares = ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) == 0 &&
-			       ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) == 0;
-	if (!c->ring.tells_shares)
+	if (ioctl(c->birth_fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ||
+	    ioctl(c->birth_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0)
 		cleanup_close_fd(&c->birth_fd);
 }
 

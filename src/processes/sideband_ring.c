@@ -106,8 +106,6 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 					       .n_lost = 1 };
 	if (ret->type == PROCESS_LOST)
 		ret->since = since;
-	if (ret->type == PROCESS_FORK)
-		ret->is_share_told = ring->tells_shares;
 	if (ret->type == PROCESS_MAP)
 		add_build_id(ring, ret);
 	if (ret->type == PROCESS_MAP || ret->type == PROCESS_LOST)

@@ -34,7 +34,6 @@ enum record_meaning sideband_parse(uint8_t *record, size_t n, uint64_t build_id_
 struct sideband_ring {
 	struct perf_event_mmap_page *page; /* borrowed; with the data behind it */
 	uint64_t build_id_event;           /* whose MMAP2 records are only read for build IDs; 0 */
-	bool tells_shares;
 	uint64_t tail, head;
 	uint64_t next; /* time of the record at @tail; UINT64_MAX: there is none */
 	uint64_t last; /* of the one taken last */

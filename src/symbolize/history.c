@@ -296,8 +296,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->is_named = parent->is_named;
 	}
-	if (event->is_share_told)
-		note_maker(h, event);
+	note_maker(h, event);
 	forget_ended(h, event->time);
 	drop_oldest(h);
 }

@@ -38,16 +38,22 @@ static int free_past(void **state)
 	return 0;
 }
 
-static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
+/* A child, by thread @tid. */
+static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
 {
 	struct process_event event = { .type = PROCESS_FORK,
 				       .pid = pid,
 				       .tid = pid,
 				       .parent_pid = parent,
-				       .parent_tid = parent,
+				       .parent_tid = tid,
 				       .time = time };
 
 	assert_false(history_event(p->history, &event));
+}
+
+static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
+{
+	child_at(p, time, parent, parent, pid);
 }
 
 static void named_at(struct past *p, enum process_event_type type, uint64_t time, uint32_t pid,
@@ -157,20 +163,6 @@ static void a_child_outlives_its_parent_in_what_they_share(void **state)
 	assert_string_equal(module_at(p, PID + 1, 0x2800, 70), "b");
 }
 
-/* A child, by thread @tid, of a kernel that says who shares. */
-static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid, uint32_t pid)
-{
-	const struct process_event event = { .type = PROCESS_FORK,
-					     .pid = pid,
-					     .tid = pid,
-					     .parent_pid = parent,
-					     .parent_tid = tid,
-					     .is_share_told = true,
-					     .time = time };
-
-	assert_false(history_event(p->history, &event));
-}
-
 static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t tid)
 {
 	const struct process_event event = {
@@ -186,9 +178,9 @@ static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
 	const uint32_t sharer = PID + 10, copy = PID + 11;
 
 	exec_at(p, 10, PID, "parent");
-	child_at(p, 20, PID, PID, sharer);
+	fork_at(p, 20, PID, sharer);
 	share_at(p, 21, PID, PID);
-	child_at(p, 22, PID, PID, copy);
+	fork_at(p, 22, PID, copy);
 	map_at(p, 30, PID, 0x2000, FILE_B);
 	map_at(p, 40, sharer, 0x4000, FILE_A);
 	assert_string_equal(module_at(p, sharer, 0x2800, 50), "b");
@@ -213,12 +205,9 @@ static void a_child_that_only_begins_another_program_needs_not_be_told_to_share(
 
 		exec_at(p, 10, parent, "parent");
 		map_at(p, 11, parent, 0x1000, FILE_A);
-		if (told) {
-			child_at(p, 20, parent, parent, child);
+		fork_at(p, 20, parent, child);
+		if (told)
 			share_at(p, 21, parent, parent);
-		} else {
-			fork_at(p, 20, parent, child);
-		}
 		exec_at(p, 30, child, "child");
 		assert_false(map_at(p, 31, child, 0x1000, FILE_B));
 		exit_at(p, 40, child);

@@ -425,24 +425,6 @@ static void records_go_round_the_ring(void **state)
 	}
 }
 
-static void a_fork_says_whether_shares_are_told(void **state)
-{
-	const uint32_t ids[4] = { 20, 10, 21, 11 };
-	struct sideband_ring ring = make_ring(0);
-	struct process_event event;
-	struct made m;
-
-	(void)state;
-	for (int told = 0; told < 2; told++) {
-		ring.tells_shares = told;
-		make_task(&m, PERF_RECORD_FORK, ids, 60);
-		write_record(&ring, &m);
-		assert_true(sideband_ring_take(&ring, buffer, &event));
-		assert_int_equal(event.is_share_told, told);
-	}
-	free(ring.page);
-}
-
 static void write_map(struct sideband_ring *ring, uint16_t misc, const uint8_t file[24],
 		      uint64_t time, uint64_t event)
 {
@@ -539,7 +521,6 @@ int main(void)
 		cmocka_unit_test(records_that_end_early_are_refused),
 		cmocka_unit_test(build_ids_are_those_of_their_event),
 		cmocka_unit_test(records_go_round_the_ring),
-		cmocka_unit_test(a_fork_says_whether_shares_are_told),
 		cmocka_unit_test(a_mapping_gets_the_build_id_told_before),
 		cmocka_unit_test(a_build_id_is_not_kept_over_a_loss),
 		cmocka_unit_test(what_is_no_record_is_a_loss),
