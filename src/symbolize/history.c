@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "kernel/host.h"
-#include "symbolize/history_internal.h"
 
 /* Lives that are over are forgotten when there are so many more than at the last time, */
 #define MANY_LIVES 4096
@@ -32,6 +31,22 @@
 
 /* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
 #define MOST_REGIONS 131072U
+
+struct history {
+	struct memories memories;
+	struct u64_map newest; /* tgid -> index in @heads */
+	struct life **heads;   /* the newest life of each process */
+	size_t n_heads, cap_heads;
+	size_t n_lives, n_last_lives;
+	size_t n_last_drop; /* lives, when the oldest were dropped last */
+	uint64_t n_dropped; /* lives that were hit */
+	size_t bytes;       /* of lives */
+	uint32_t *changed;  /* processes: history_changed() */
+	size_t n_changed, cap_changed;
+	struct u64_map made; /* of threads: the process that each made last */
+	uint64_t period;
+	int own_root;
+};
 
 struct history *history_new(struct images *images)
 {
@@ -50,7 +65,8 @@ void history_refresh(struct history *h)
 
 /* --- lives --- */
 
-struct life **history_head(struct history *h, uint32_t tgid)
+/* Where the newest life of @tgid is, or is to be. Lent until the next call. */
+static struct life **head_of(struct history *h, uint32_t tgid)
 {
 	bool is_new;
 	uint32_t i = *u64_map_put(&h->newest, tgid, (uint32_t)h->n_heads, &is_new);
@@ -75,7 +91,7 @@ static void forget_look(struct history *h, struct life *life)
 static struct life *begin_life(struct history *h, uint32_t tgid, uint64_t time,
 			       struct memory *memory)
 {
-	struct life **link = history_head(h, tgid);
+	struct life **link = head_of(h, tgid);
 	struct life *life = xcalloc(1, sizeof(*life));
 
 	*life = (struct life){
@@ -236,7 +252,7 @@ uint64_t history_dropped_regions(const struct history *h)
 /* The newest life; one of which nothing is known where there is none. */
 static struct life *current_life(struct history *h, uint32_t tgid)
 {
-	struct life *life = *history_head(h, tgid);
+	struct life *life = *head_of(h, tgid);
 
 	return life ? life : begin_life(h, tgid, 0, memory_new(&h->memories));
 }
@@ -270,7 +286,7 @@ static void note_maker(struct history *h, const struct process_event *event)
 static void on_share(struct history *h, const struct process_event *event)
 {
 	const uint32_t *made = u64_map_get(&h->made, event->tid);
-	struct life *child = made ? *history_head(h, *made) : NULL;
+	struct life *child = made ? *head_of(h, *made) : NULL;
 
 	if (!child || child->is_exec)
 		return;
@@ -314,6 +330,14 @@ static void on_exec(struct history *h, const struct process_event *event)
 	life->is_whole = true;
 }
 
+/* The other processes that have this memory. */
+static void note_sharers(struct history *h, const struct life *life)
+{
+	for (size_t i = 0; i < h->n_heads && memory_is_shared(life->memory); i++)
+		if (h->heads[i] && h->heads[i] != life && h->heads[i]->memory == life->memory)
+			array_push(h->changed, h->n_changed, h->cap_changed, h->heads[i]->tgid);
+}
+
 static bool on_map(struct history *h, const struct process_event *event)
 {
 	struct life *life = current_life(h, event->pid);
@@ -330,7 +354,11 @@ static bool on_map(struct history *h, const struct process_event *event)
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	return history_map(h, life, &region);
+	const bool is_replaced = memory_map(&h->memories, life->memory, &region);
+
+	if (is_replaced)
+		note_sharers(h, life);
+	return is_replaced;
 }
 
 /*
@@ -396,6 +424,11 @@ bool history_event(struct history *h, const struct process_event *event)
 	else if (event->type != PROCESS_LOST && event->pid == event->tid)
 		on_first_thread(h, event);
 	return false;
+}
+
+uint32_t history_changed(struct history *h)
+{
+	return h->n_changed ? h->changed[--h->n_changed] : 0;
 }
 
 /* --- what is there already --- */
