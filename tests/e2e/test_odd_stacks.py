@@ -22,6 +22,7 @@ pytestmark = pytest.mark.needs("unwinding")
 
 DWARF = ("--unwind", "dwarf", "-U", "-f")
 LATE, NEXT = workload_path("liblate-nofp.so"), workload_path("libnext-nofp.so")
+ONE = workload_path("lives-one")
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -311,6 +312,26 @@ def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload)
     names = [parts[-1] for parts, n in read_folded(result.out) for _ in range(n)]
     right = [("late_hit", "next_hit")[i // 5 % 2] for i in range(len(names))]
     assert len(names) == sum(expected.values()) and names == right, result
+
+
+# As where tracefs cannot be read: who shares memory is not told.
+UNTOLD = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /sys/kernel/tracing/events/task/task_newtask/id && exec "$@"', "sh"]
+
+
+@machine
+def test_children_that_nobody_says_share_memory(workload):
+    """They load nothing: vfork()'s and clone()'s here end, and posix_spawn()'s begins another program."""
+    with workload("ways-nofp", 50) as work, Tool([*DWARF, GETPPID], wrap=UNTOLD) as tool:
+        tool.wait_live()
+        work.run()
+        pid = os.posix_spawn(ONE, [ONE, "--quiet", "7"], os.environ)
+        assert os.waitpid(pid, 0)[1] == 0
+        result = tool.end().ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        found[parts[-1] if parts[-1] == "one_hit" else ";".join(parts[-2:])] += n
+    expected = {f"{name};hit": 50 for name in (*FROM_MAIN, *OWN_STACK)} | {"one_hit": 7}
+    assert result.lost == 0 and {name: found[name] for name in expected} == expected, result
 
 
 @machine
