@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/internal.h"
+#include "elf/scopes.h"
 
 /* Real files are far from these: Chromium's has some 50,000 units. */
 #define MOST_UNITS (1U << 20)
@@ -45,6 +46,7 @@ struct lines {
 	Elf_Data *programs; /* .debug_line; NULL: there is none */
 	struct unit *units;
 	size_t n, capacity;
+	struct scopes scopes;
 };
 
 void lines_free(struct lines *l)
@@ -54,6 +56,7 @@ void lines_free(struct lines *l)
 	(void)dwarf_end(l->dwarf);
 	(void)elf_end(l->elf);
 	free(l->units);
+	scopes_fini(&l->scopes);
 	free(l);
 }
 
@@ -275,23 +278,6 @@ static struct image_call line_of(Dwarf_Die *unit, uint64_t vaddr)
 	return call;
 }
 
-/* The scopes around @vaddr as they lie in each other in the code; libdw has them by the source. */
-static int find_scopes(Dwarf_Die *unit, uint64_t vaddr, Dwarf_Die **ret)
-{
-	Dwarf_Die *scopes = NULL;
-	int n = dwarf_getscopes(unit, vaddr, &scopes);
-
-	if (n > 0) {
-		Dwarf_Die innermost = scopes[0];
-
-		free(scopes);
-		scopes = NULL;
-		n = dwarf_getscopes_die(&innermost, &scopes);
-	}
-	*ret = scopes;
-	return n;
-}
-
 size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
 {
 	cleanup_free Dwarf_Die *scopes = NULL;
@@ -310,10 +296,10 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 
 	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
 	struct image_call call = line_of(lines, at);
-	int n_scopes = find_scopes(&die, at, &scopes);
+	const size_t n_scopes = scopes_at(&im->lines->scopes, &die, at, &scopes);
 	size_t n = 0;
 
-	for (int i = 0; i < n_scopes && n + 1 < most; i++) {
+	for (size_t i = 0; i < n_scopes && n + 1 < most; i++) {
 		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
 			break;
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
