@@ -47,15 +47,36 @@ static const char source[] = "#ifdef __cplusplus\n"
 
 #define MOVED 0x21371000
 
+/* Each of these functions says that its sibling is what is its child: twice as many ways each time.
+ */
+static const char twice[] = ".globl main, sell\n"
+			    ".type main, @function; .type sell, @function; .size sell, 1\n"
+			    "main: nop\n"
+			    "sell: ret\n"
+			    "end:\n"
+			    ".section .debug_abbrev\n"
+			    ".byte 1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0 # unit: low_pc, high_pc\n"
+			    ".byte 2, 0x2e, 1, 0x01, 0x13, 0, 0       # function: sibling\n"
+			    ".byte 0\n"
+			    ".section .debug_info\n"
+			    "unit: .long 3f - 1f\n"
+			    "1: .value 4; .long .debug_abbrev; .byte 8\n"
+			    ".byte 1; .quad main, end - main\n"
+			    ".rept 60; .byte 2; .long . + 4 - unit; .endr\n"
+			    ".zero 64\n"
+			    "3:\n";
+
 static int make_files(void **state)
 {
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	write_file("p.c", source, strlen(source));
+	write_file("twice.s", twice, strlen(twice));
 	return run(
 		"cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
 		"$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
 		"$cc -g -gz=zlib p.c -o packed && "
+		"gcc twice.s -o twice 2>twice.err && "
 		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
 		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
 		"$cc -shared -fPIC -g p.c -o before && "
@@ -193,6 +214,17 @@ static void behind_zeros_no_unit_is_read(void **state)
 	assert_true(image_calls_at(im, find(im, "other").symbol.vaddr, calls, 4) > 0);
 }
 
+static void no_entry_is_read_twice(void **state)
+{
+	(void)state;
+	cleanup(image_freep) struct image *im = open_image("twice");
+	const uint64_t sell = find(im, "sell").symbol.vaddr;
+	struct image_call calls[4];
+
+	assert_int_not_equal(sell, 0);
+	assert_int_equal(image_calls_at(im, sell, calls, 4), 0);
+}
+
 /* The innermost ones are kept, and the function itself. */
 static void no_more_than_there_is_room_for(void **state)
 {
@@ -223,6 +255,7 @@ int main(void)
 		cmocka_unit_test(of_a_file_that_was_moved_too),
 		cmocka_unit_test(without_dwarf_nothing_is_said),
 		cmocka_unit_test(behind_zeros_no_unit_is_read),
+		cmocka_unit_test(no_entry_is_read_twice),
 		cmocka_unit_test(no_more_than_there_is_room_for),
 	};
 
