@@ -94,22 +94,34 @@ static bool is_outer(int tag)
 	}
 }
 
-static void read_children(struct reading *r, Dwarf_Die *of, unsigned depth)
+/* *@n levels are open. Close those whose last entry this was, and go on to the next one. */
+static void go_on(Dwarf_Die *levels, size_t *n)
 {
-	Dwarf_Die die;
+	while (*n && dwarf_siblingof(&levels[*n - 1], &levels[*n - 1]) != 0)
+		(*n)--;
+}
 
-	if (depth > MOST_DEPTH || dwarf_child(of, &die) != 0)
-		return;
-	do {
-		const int tag = dwarf_tag(&die);
+static void read_unit(struct reading *r, Dwarf_Die *unit)
+{
+	Dwarf_Die levels[MOST_DEPTH]; /* the entry on each */
+	size_t n = dwarf_child(unit, &levels[0]) == 0;
 
-		if (!is_next(&r->last, &die))
-			return;
+	while (n) {
+		Dwarf_Die *die = &levels[n - 1];
+		const int tag = dwarf_tag(die);
+
+		if (!is_next(&r->last, die)) {
+			n--;
+			go_on(levels, &n);
+			continue;
+		}
 		if (tag == DW_TAG_subprogram)
-			add_function(r, &die);
-		if (is_outer(tag))
-			read_children(r, &die, depth + 1);
-	} while (dwarf_siblingof(&die, &die) == 0);
+			add_function(r, die);
+		if (is_outer(tag) && n < MOST_DEPTH && dwarf_child(die, &levels[n]) == 0)
+			n++;
+		else
+			go_on(levels, &n);
+	}
 }
 
 static const struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
@@ -121,7 +133,7 @@ static const struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *un
 	struct reading r = { s, &functions, at };
 
 	if (is_new) {
-		read_children(&r, unit, 0);
+		read_unit(&r, unit);
 		if (functions.n)
 			qsort(functions.list, functions.n, sizeof(*functions.list), by_start);
 		array_push(s->lists, s->n, s->capacity, functions);
