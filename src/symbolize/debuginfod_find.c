@@ -80,7 +80,8 @@ __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, c
 	char none;
 
 	/* Until our PID is known, what we do counts as another's. */
-	(void)read(begin, &none, 1);
+	while (read(begin, &none, 1) < 0 && errno == EINTR)
+		;
 
 	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
