@@ -28,7 +28,7 @@
  * A function is not taken to be longer than this. The largest of a kernel has some 100 KiB. Where
  * no other function of the same module follows, what does may be far off, and in between may have
  * been code that is gone by now: an address there is nobody's. A BPF program is as long as its
- * author likes (kernel/programs.h knows), ftrace's and BPF's trampolines have at most a page.
+ * author likes (kernel/bpf_programs.h knows), ftrace's and BPF's trampolines have at most a page.
  */
 #define MAX_FUNCTION_BYTES (1u << 20)
 #define MAX_LAST_BYTES (4u << 10)

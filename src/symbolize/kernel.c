@@ -31,7 +31,7 @@
 void kernel_names_init(struct kernel_names *k, struct host *host)
 {
 	*k = (struct kernel_names){ .host = host };
-	k->programs = programs_new();
+	k->programs = bpf_programs_new();
 	modules_look(&k->modules, MODULES);
 }
 
@@ -39,7 +39,7 @@ void kernel_names_fini(struct kernel_names *k)
 {
 	kallsyms_free(k->own);
 	modules_fini(&k->modules);
-	programs_free(k->programs);
+	bpf_programs_free(k->programs);
 	free(k->trampolines);
 	free(k->trouble);
 	*k = (struct kernel_names){};
@@ -107,7 +107,7 @@ static void read_first(struct kernel_names *k)
 	struct error e;
 
 	k->is_read = true;
-	programs_look(k->programs); /* some are gone when all the symbols have been read */
+	bpf_programs_look(k->programs); /* some are gone when all the symbols have been read */
 	if (host_kallsyms(k->host, &k->symbols, &e) == 0) {
 		note_trampolines(k);
 		return;
@@ -166,7 +166,7 @@ static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct ker
 {
 	struct program_symbol program;
 
-	if (!programs_at(k->programs, addr, when->first, when->last, &program))
+	if (!bpf_programs_at(k->programs, addr, when->first, when->last, &program))
 		return false;
 	set_program(&program, ret);
 	return true;

@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/bpf_programs.h"
 #include "kernel/host.h"
 #include "kernel/kallsyms.h"
 #include "kernel/modules.h"
-#include "kernel/programs.h"
 
 /* Made at run time, and not a program: kallsyms alone tells of it. */
 struct trampoline {
@@ -24,7 +24,7 @@ struct kernel_names {
 	const struct kallsyms *symbols; /* the host's or @own; NULL: not read, or not readable */
 	struct kallsyms *own;           /* read after the host's turned out to be old */
 	struct modules modules;
-	struct programs *programs;
+	struct bpf_programs *programs;
 	struct trampoline *trampolines;
 	size_t n_trampolines;
 	bool is_read;

@@ -1,6 +1,6 @@
 /*
- * kernel/programs.h - BPF programs: what each function of theirs is called, where it lies, and when
- * it was there.
+ * kernel/bpf_programs.h - BPF programs: what each function of theirs is called, where it lies, and
+ * when it was there.
  *
  * Programs come and go, and the next one is often put where the last one was: an address means
  * something for a time only. A program was loaded at a time that the kernel tells, and is there
@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct programs;
+struct bpf_programs;
 
-struct programs *programs_new(void);
-void programs_free(struct programs *p);
+struct bpf_programs *bpf_programs_new(void);
+void bpf_programs_free(struct bpf_programs *p);
 
 /* Look at what is loaded now. */
-void programs_look(struct programs *p);
+void bpf_programs_look(struct bpf_programs *p);
 
 struct program_symbol {
 	const char *name; /* "bpf_prog_6deef7357e7b4530_on_hit"; lent until the next look */
@@ -31,8 +31,8 @@ struct program_symbol {
  * The function at @addr that was there all the time from @first to @last (ns of CLOCK_MONOTONIC,
  * not later than now). Looks at what is loaded where that is not known yet.
  */
-bool programs_at(struct programs *p, uint64_t addr, uint64_t first, uint64_t last,
-		 struct program_symbol *ret);
+bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
+		     struct program_symbol *ret);
 
 /*
  * What the kernel calls CLOCK_BOOTTIME goes on while the machine sleeps. A time of it that was

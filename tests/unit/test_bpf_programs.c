@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kernel/bpf_programs.h"
 #include "kernel/modules.h"
-#include "kernel/programs.h"
 
 static void look_at(struct modules *m, const char *text)
 {
@@ -125,7 +125,7 @@ static uint64_t address_of(const char *name, char whole[128])
 
 static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
 {
-	struct programs *p = programs_new();
+	struct bpf_programs *p = bpf_programs_new();
 	struct program_symbol s;
 	char whole[128];
 	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
@@ -135,52 +135,52 @@ static void a_program_has_its_name_for_as_long_as_it_was_there(void **state)
 
 	(void)state;
 	if (!addr) { /* no right to load one, or to see where it is */
-		programs_free(p);
+		bpf_programs_free(p);
 		skip();
 	}
-	assert_true(programs_at(p, addr, loaded, loaded, &s));
+	assert_true(bpf_programs_at(p, addr, loaded, loaded, &s));
 	assert_string_equal(s.name, whole);
 	assert_int_equal(s.start, addr);
 	assert_true(s.size > 0 && s.from >= before && s.from <= loaded);
 	assert_int_equal(s.until, UINT64_MAX); /* it is our own */
-	assert_true(programs_at(p, addr + s.size - 1, loaded, loaded, &s));
-	assert_false(programs_at(p, addr + s.size, loaded, loaded, &s));
-	assert_false(programs_at(p, addr - 1, loaded, loaded, &s));
-	assert_false(programs_at(p, addr, before, loaded, &s));
+	assert_true(bpf_programs_at(p, addr + s.size - 1, loaded, loaded, &s));
+	assert_false(bpf_programs_at(p, addr + s.size, loaded, loaded, &s));
+	assert_false(bpf_programs_at(p, addr - 1, loaded, loaded, &s));
+	assert_false(bpf_programs_at(p, addr, before, loaded, &s));
 	(void)close(fd);
-	programs_free(p);
+	bpf_programs_free(p);
 }
 
 /* The looks' process holds no such program: it is another's, as far as that knows. */
 static void a_program_that_is_gone_was_there_up_to_the_last_look(void **state)
 {
-	struct programs *p = programs_new();
+	struct bpf_programs *p = bpf_programs_new();
 	struct program_symbol s;
 	char whole[128];
 	uint64_t addr, seen;
 	int fd;
 
 	(void)state;
-	programs_look(p);
+	bpf_programs_look(p);
 	fd = load("unit_second");
 	addr = fd >= 0 ? address_of("_unit_second", whole) : 0;
 	seen = clock_ns(CLOCK_MONOTONIC);
 	if (!addr) {
-		programs_free(p);
+		bpf_programs_free(p);
 		skip();
 	}
-	if (!programs_at(p, addr, seen, seen, &s)) { /* no right to see others' */
-		programs_free(p);
+	if (!bpf_programs_at(p, addr, seen, seen, &s)) { /* no right to see others' */
+		bpf_programs_free(p);
 		skip();
 	}
 	assert_true(s.until >= seen && s.until != UINT64_MAX);
 	(void)close(fd);
 	while (address_of("_unit_second", whole))
 		continue; /* the kernel takes its time */
-	assert_false(programs_at(p, addr, seen, clock_ns(CLOCK_MONOTONIC), &s));
-	assert_true(programs_at(p, addr, seen, seen, &s));
+	assert_false(bpf_programs_at(p, addr, seen, clock_ns(CLOCK_MONOTONIC), &s));
+	assert_true(bpf_programs_at(p, addr, seen, seen, &s));
 	assert_string_equal(strstr(s.name, "unit"), "unit_second");
-	programs_free(p);
+	bpf_programs_free(p);
 }
 
 int main(void)

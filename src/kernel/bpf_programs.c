@@ -7,7 +7,7 @@
  * freed before the loading ended, so between the two, which is as long as the verifier takes, hits
  * of a program that is just being freed could be taken for it. No kernel tells more without events.
  */
-#include "kernel/programs.h"
+#include "kernel/bpf_programs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ struct piece {
 	char *name;
 };
 
-struct programs {
+struct bpf_programs {
 	struct piece *present; /* by address */
 	size_t n_present, cap_present;
 	struct piece *past; /* by when they were found to be gone */
@@ -73,7 +73,7 @@ uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
 }
 
 /* What lies between the two readings makes the difference smaller: the largest is the best. */
-static void look_at_clocks(struct programs *p)
+static void look_at_clocks(struct bpf_programs *p)
 {
 	uint64_t best = 0, boottime = 0;
 
@@ -91,7 +91,7 @@ static void look_at_clocks(struct programs *p)
 /* --- one program --- */
 
 /* The pieces of @id, which is there now; false: there are none. */
-static bool mark(struct programs *p, uint32_t id, uint64_t now)
+static bool mark(struct bpf_programs *p, uint32_t id, uint64_t now)
 {
 	bool is_known = false;
 
@@ -107,7 +107,7 @@ static bool mark(struct programs *p, uint32_t id, uint64_t now)
 	return is_known;
 }
 
-static void add_pieces(struct programs *p, int fd, bool is_own, uint64_t now)
+static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now)
 {
 	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
 	struct program_names names;
@@ -141,15 +141,15 @@ static void free_pieces(struct piece *pieces, size_t n)
 		free(pieces[i].name);
 }
 
-struct programs *programs_new(void)
+struct bpf_programs *bpf_programs_new(void)
 {
-	struct programs *p = xcalloc(1, sizeof(*p));
+	struct bpf_programs *p = xcalloc(1, sizeof(*p));
 
 	look_at_clocks(p);
 	return p;
 }
 
-void programs_free(struct programs *p)
+void bpf_programs_free(struct bpf_programs *p)
 {
 	if (!p)
 		return;
@@ -162,7 +162,7 @@ void programs_free(struct programs *p)
 }
 
 /* Those that this process holds: they stay, and need no right to be asked for. */
-static void look_at_own(struct programs *p)
+static void look_at_own(struct bpf_programs *p)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -179,7 +179,7 @@ static void look_at_own(struct programs *p)
 		(void)closedir(dir);
 }
 
-static void forget_oldest(struct programs *p)
+static void forget_oldest(struct bpf_programs *p)
 {
 	const size_t n = p->n_past / 2;
 
@@ -190,7 +190,7 @@ static void forget_oldest(struct programs *p)
 	p->n_past -= n;
 }
 
-static void put_away_gone(struct programs *p)
+static void put_away_gone(struct bpf_programs *p)
 {
 	size_t n_kept = 0;
 
@@ -213,7 +213,7 @@ static int by_start(const void *va, const void *vb)
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-static void look_at_all(struct programs *p, uint64_t now)
+static void look_at_all(struct bpf_programs *p, uint64_t now)
 {
 	uint32_t id = 0;
 	int err;
@@ -230,7 +230,7 @@ static void look_at_all(struct programs *p, uint64_t now)
 	p->is_refused = err == -EPERM || err == -EACCES;
 }
 
-void programs_look(struct programs *p)
+void bpf_programs_look(struct bpf_programs *p)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -249,7 +249,7 @@ void programs_look(struct programs *p)
 		qsort(p->present, p->n_present, sizeof(*p->present), by_start);
 }
 
-static struct piece *present_at(struct programs *p, uint64_t addr)
+static struct piece *present_at(struct bpf_programs *p, uint64_t addr)
 {
 	size_t low = 0, high = p->n_present;
 
@@ -265,7 +265,7 @@ static struct piece *present_at(struct programs *p, uint64_t addr)
 }
 
 /* Less than a look at all, for a function that is hit again and again. */
-static bool is_there(struct programs *p, const struct piece *piece)
+static bool is_there(struct bpf_programs *p, const struct piece *piece)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	cleanup_close int fd = program_open(piece->id);
@@ -273,7 +273,7 @@ static bool is_there(struct programs *p, const struct piece *piece)
 	return fd >= 0 && mark(p, piece->id, now);
 }
 
-static const struct piece *past_at(const struct programs *p, uint64_t addr, uint64_t first,
+static const struct piece *past_at(const struct bpf_programs *p, uint64_t addr, uint64_t first,
 				   uint64_t last)
 {
 	for (size_t i = p->n_past; i-- > 0;) {
@@ -286,14 +286,14 @@ static const struct piece *past_at(const struct programs *p, uint64_t addr, uint
 	return NULL;
 }
 
-bool programs_at(struct programs *p, uint64_t addr, uint64_t first, uint64_t last,
-		 struct program_symbol *ret)
+bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
+		     struct program_symbol *ret)
 {
 	const struct piece *piece = present_at(p, addr);
 
 	if (!p->has_looked ||
 	    (piece ? last > piece->until && !is_there(p, piece) : last > p->looked)) {
-		programs_look(p);
+		bpf_programs_look(p);
 		piece = present_at(p, addr);
 	}
 	if (!piece || first < piece->from || last > piece->until)
