@@ -443,8 +443,7 @@ static void look(struct jit *j, struct program *g)
 
 static bool is_program(const struct program *g, const struct jit_process *p)
 {
-	return g->process.tgid == p->tgid && g->process.begin == p->begin &&
-	       g->process.life == p->life;
+	return g->process.tgid == p->tgid && g->process.begin == p->begin;
 }
 
 static struct program *find_program(struct jit *j, const struct jit_process *p)

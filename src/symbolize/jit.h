@@ -11,6 +11,7 @@
 
 #include "base/strtab.h"
 #include "symbolize/images.h"
+#include "symbolize/symbolize.h"
 
 struct jit;
 
@@ -18,15 +19,12 @@ struct jit;
 struct jit *jit_new(struct images *images, struct strtab *strings);
 void jit_free(struct jit *j);
 
-#define USER_UNKNOWN UINT32_MAX
-
 /* One program of one process. Times are ns of CLOCK_MONOTONIC. */
 struct jit_process {
 	uint32_t tgid;
 	uint32_t user;    /* whose it was when it was hit, or USER_UNKNOWN; asked while it lives */
 	uint64_t begin;   /* 0: not known, or before it was followed */
 	uint64_t end;     /* UINT64_MAX: it runs, or that is not told */
-	uint32_t life;    /* where @begin is not known: tells programs of one number apart */
 	int root;         /* that it had (images_root()), or -1 */
 	bool is_followed; /* its end is told: jit_ended() */
 };

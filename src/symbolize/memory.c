@@ -177,8 +177,9 @@ static void add_rests(struct memories *all, struct space *s, struct past_region 
 	}
 }
 
-/* End what @region takes the place of. True: that was something else. */
-static bool end_overlapped(struct memories *all, struct space *s, const struct past_region *region)
+/* End at @until what @region takes the place of. True: that was something else. */
+static bool end_overlapped(struct memories *all, struct space *s, const struct past_region *region,
+			   uint64_t until)
 {
 	const size_t n = s->n;
 	bool is_replaced = false;
@@ -188,7 +189,7 @@ static bool end_overlapped(struct memories *all, struct space *s, const struct p
 
 		if (old.until != UINT64_MAX || !overlap(&old, region))
 			continue;
-		s->regions[i].until = region->from;
+		s->regions[i].until = until;
 		is_replaced = is_replaced || !is_same_place(&old, region);
 		add_rests(all, s, old, region);
 	}
@@ -219,7 +220,8 @@ static bool is_known(const struct images *images, struct space *s, const struct 
 	return false;
 }
 
-bool memory_map(struct memories *all, struct memory *m, const struct past_region *region)
+static bool map_in_place(struct memories *all, struct memory *m, const struct past_region *region,
+			 uint64_t until)
 {
 	struct space *s = own_space(all, m);
 	bool is_replaced;
@@ -228,20 +230,32 @@ bool memory_map(struct memories *all, struct memory *m, const struct past_region
 		return false;
 	if (s->n >= all->most_regions)
 		forget_past(all, s);
-	is_replaced = end_overlapped(all, s, region);
+	is_replaced = end_overlapped(all, s, region, until);
 	space_add_bounded(all, s, region);
 	s->n_replaced += is_replaced;
 	return is_replaced;
 }
 
-void memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region)
+bool memory_map(struct memories *all, struct memory *m, const struct past_region *region)
+{
+	return map_in_place(all, m, region, region->from);
+}
+
+void memory_replace(struct memories *all, struct memory *m, const struct past_region *region,
+		    uint64_t until)
+{
+	(void)map_in_place(all, m, region, until);
+}
+
+bool memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region)
 {
 	struct space *s = own_space(all, m);
 
 	for (size_t i = 0; i < s->n; i++)
 		if (overlap(&s->regions[i], region))
-			return;
+			return false;
 	space_add(all, s, region);
+	return true;
 }
 
 void memory_forget_first(struct memories *all, struct memory *m)

@@ -51,8 +51,12 @@ void memory_part(struct memories *all, struct memory **m);
 /* @region is mapped. True: something else was there. */
 bool memory_map(struct memories *all, struct memory *m, const struct past_region *region);
 
-/* The same, only where nothing was. */
-void memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region);
+/* The same, only where nothing was; false: something was there. */
+bool memory_add_if_free(struct memories *all, struct memory *m, const struct past_region *region);
+
+/* The same where something was, which is known to have been there until @until, before @region. */
+void memory_replace(struct memories *all, struct memory *m, const struct past_region *region,
+		    uint64_t until);
 
 /* Forget what was there when it was looked at. */
 void memory_forget_first(struct memories *all, struct memory *m);

@@ -1,9 +1,8 @@
 /*
- * symbolize/processes.h - what each process has, or had, mapped executable.
+ * symbolize/processes.h - processes as rows have them: which program of the history each key means.
  *
- * A process is read when it is announced, because it may have ended when its
- * stacks are reported. Later it is read again when it runs another program, and,
- * at most once per refresh, when an address lies in no file it is known to have.
+ * A key (process_key()) has the number that BPF programs gave to a run of a program. Its first hit
+ * says when that was.
  */
 #pragma once
 
@@ -14,53 +13,30 @@
 #include "base/hash.h"
 #include "base/strtab.h"
 #include "symbolize/history.h"
-#include "symbolize/images.h"
 #include "symbolize/jit.h"
 #include "symbolize/symbolize.h"
-
-struct region {
-	uint64_t start;
-	uint64_t end;
-	uint64_t offset; /* in the image's file */
-	uint32_t image;
-	bool is_former; /* was there before the maps were read last */
-};
 
 struct process {
 	uint64_t id; /* process_key() */
 	uint32_t tgid;
-	uint64_t first; /* when it was seen first in this life, ns; 0: not known */
+	uint64_t first; /* when it was hit first, ns of CLOCK_MONOTONIC; 0: not known */
 	uint64_t since; /* history_keep() */
-	uint32_t user;  /* when it was seen, or USER_UNKNOWN */
-	uint64_t last;  /* when the next life of that number was seen; UINT64_MAX: not yet */
-	const struct life *life; /* NULL: not followed, not known, or not asked for yet */
-	struct region found;     /* what was found in it last */
-	bool has_maps;
-	const char *comm; /* NULL: not asked for yet. Lent by the strtab */
-	struct region *regions;
-	size_t n_regions, cap_regions;
-	uint64_t exe_dev, exe_inode;
-	uint64_t period_used; /* by processes_refresh(): which one it was used in last */
-	uint64_t period_read;
-	uint64_t period_reread; /* because of an address that was in no file */
-	struct u64_map seen[2]; /* the owner's: frames of addresses; [1] of exact ones */
-	uint32_t epoch_seen;    /* and of that epoch */
-	uint64_t n_given_up;    /* and with so many files given up: images_given_up() */
+	const struct program *program; /* NULL: not known, or not asked for yet */
+	const char *comm;              /* by which it was seen, or NULL. Lent by the strtab */
+	uint64_t period_used;          /* by processes_refresh(): which one it was used in last */
+	struct u64_map seen[2];        /* the owner's: frames of addresses; [1] of exact ones */
+	uint32_t epoch_seen;           /* and of that epoch */
+	uint64_t n_given_up;           /* and with so many files given up: images_given_up() */
 };
 
 struct processes;
 
-/* Both are kept. */
-struct processes *processes_new(struct images *images, struct strtab *strings);
+/* All are kept. */
+struct processes *processes_new(struct images *images, struct history *history,
+				struct strtab *strings);
 void processes_free(struct processes *ps);
 
-/* Ask @history, which is kept, before /proc. */
-void processes_follow(struct processes *ps, struct history *history);
-
 void processes_refresh(struct processes *ps);
-
-/* Lives of the history are asked for again: some were forgotten. */
-void processes_forget_lives(struct processes *ps);
 
 /* The process with @id (process_key()), made where absent. Lent until the next refresh. */
 struct process *processes_get(struct processes *ps, uint64_t id);
@@ -75,23 +51,20 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time);
 
 /*
- * memory_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which life
+ * memory_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which
+ * program
  * @p is, if it was not told that, by @time.
  */
 uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time);
 
-/* What its code without a file is named by. Asks which life @p is, by @time, as the above. */
+/* What its code without a file is named by. Asks which program @p is, by @time, as the above. */
 void processes_jit(struct processes *ps, struct process *p, uint64_t time, struct jit_process *ret);
-
-/* Has it code mapped that it may have made itself, as far as is known? */
-bool processes_has_made_code(const struct processes *ps, const struct process *p);
-
-/* The process with number @tgid that was announced last, or NULL. Lent until the next refresh. */
-struct process *processes_announced(struct processes *ps, uint32_t tgid);
+void processes_jit_of(const struct processes *ps, const struct program *program,
+		      struct jit_process *ret);
 
 /*
- * The region that @addr lay in at @time, or NULL. Lent until the next call. May read the
- * maps again; @p->seen is emptied when that made older answers wrong.
+ * What @addr lay in at @time, or NULL. Lent until the next call. May read what the process has
+ * mapped; then processes_epoch() tells whether older answers are wrong now.
  */
-const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr,
-					 uint64_t time);
+const struct past_region *processes_region_at(struct processes *ps, struct process *p,
+					      uint64_t addr, uint64_t time);

@@ -51,7 +51,7 @@ struct symbolizer {
 	struct images *images;
 	struct processes *processes;
 	struct jit *jit;
-	struct history *history;  /* NULL: processes are not followed */
+	struct history *history;
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
 	const char **names;
 	size_t n_names, cap_names;
@@ -74,7 +74,8 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
 	s->images = images_new(options->no_debuginfod ? NULL : debuginfod_new(options->helper));
-	s->processes = processes_new(s->images, s->process_strings);
+	s->history = history_new(s->images);
+	s->processes = processes_new(s->images, s->history, s->process_strings);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_files)
 		bound_files(s, options->max_files);
@@ -142,56 +143,46 @@ void symbolizer_refresh(struct symbolizer *s)
 	processes_refresh(s->processes);
 	images_refresh(s->images);
 	jit_refresh(s->jit);
-	if (s->history)
-		history_refresh(s->history);
+	history_refresh(s->history);
 }
 
 void symbolizer_follow(struct symbolizer *s)
 {
-	if (!s->history)
-		s->history = history_new(s->images);
-	processes_follow(s->processes, s->history);
+	history_follow(s->history);
 }
 
-static void watch(struct symbolizer *s, struct process *p)
+/* Its perf map is read before it ends, if it may have one. */
+static void watch(struct symbolizer *s, const struct program *program)
 {
 	struct jit_process jit;
 
-	processes_jit(s->processes, p, 0, &jit);
-	if (processes_has_made_code(s->processes, p))
-		jit_watch(s->jit, &jit);
+	if (!program || !memory_has_made_code(s->images, program->memory))
+		return;
+	processes_jit_of(s->processes, program, &jit);
+	jit_watch(s->jit, &jit);
 }
 
 struct forgotten symbolizer_forgotten(const struct symbolizer *s)
 {
-	if (!s->history)
-		return (struct forgotten){};
 	return (struct forgotten){ history_dropped(s->history),
 				   history_dropped_regions(s->history) };
 }
 
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
-	const uint64_t n_forgotten = symbolizer_forgotten(s).processes;
-	bool is_replaced = s->history && history_event(s->history, event);
-	struct process *p = NULL;
-
-	if (symbolizer_forgotten(s).processes != n_forgotten)
-		processes_forget_lives(s->processes);
+	const bool is_replaced = history_event(s->history, event);
 
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		jit_ended(s->jit, event->pid, event->time);
 	if (event->type == PROCESS_MAP)
-		p = processes_announced(s->processes, event->pid);
-	if (p)
-		watch(s, p);
+		watch(s, history_hit(s->history, event->pid));
 	return is_replaced;
 }
 
 uint32_t symbolizer_look_again(struct symbolizer *s)
 {
-	const uint32_t changed = s->history ? history_changed(s->history) : 0;
+	const uint32_t changed = history_changed(s->history);
 
 	if (changed)
 		return changed;
@@ -201,14 +192,13 @@ uint32_t symbolizer_look_again(struct symbolizer *s)
 
 void symbolizer_look(struct symbolizer *s, uint32_t tgid)
 {
-	if (s->history)
-		history_look(s->history, tgid);
+	history_look(s->history, tgid);
 }
 
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
 {
 	processes_announce(s->processes, process, seen);
-	watch(s, processes_get(s->processes, process));
+	watch(s, processes_get(s->processes, process)->program);
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)

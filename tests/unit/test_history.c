@@ -1,7 +1,9 @@
 /* rooms: symbolize kernel processes reader elf base; not in quick */
 #include "scratch.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -19,6 +21,18 @@ struct past {
 };
 
 static int make_past(void **state)
+{
+	struct past *p = xcalloc(1, sizeof(*p));
+
+	p->images = images_new(NULL);
+	p->history = history_new(p->images);
+	history_follow(p->history);
+	*state = p;
+	return 0;
+}
+
+/* No events come. */
+static int make_unfollowed(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
@@ -115,16 +129,17 @@ static uint32_t image_of(struct past *p, uint64_t file)
 /* The module that @addr of @pid is in at @time, "" for none. */
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
-	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
-	const struct past_region *region = life ? memory_region_at(life->memory, addr, time) : NULL;
+	const struct program *program = history_keep(p->history, pid, time, UINT64_MAX);
+	const struct past_region *region =
+		program ? memory_region_at(program->memory, addr, time) : NULL;
 
 	return region ? images_module(p->images, region->image) : "";
 }
 
 static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
 {
-	const struct life *life = history_keep(p->history, pid, time, UINT64_MAX);
-	const char *comm = life ? life_comm(life, time) : NULL;
+	const struct program *program = history_keep(p->history, pid, time, UINT64_MAX);
+	const char *comm = program ? program_comm(program, time) : NULL;
 
 	return comm ? comm : "";
 }
@@ -281,7 +296,7 @@ static void exec_begins_with_nothing_and_what_was_stays_known(void **state)
 	assert_string_equal(comm_at(p, PID, 5), "");
 }
 
-/* The kernel counts a life at the exec's end, and tells the new name in the midst. */
+/* The kernel counts it at the exec's end, and tells the new name in the midst. */
 static void a_hit_within_an_exec_is_of_the_program_before(void **state)
 {
 	struct past *p = *state;
@@ -314,7 +329,7 @@ static void a_number_that_comes_round_is_another_process(void **state)
 static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **state)
 {
 	struct past *p = *state;
-	const struct life *life;
+	const struct program *program;
 
 	exec_at(p, 10, PID, "program");
 	assert_false(map_at(p, 11, PID, 0x1000, FILE_A));
@@ -326,9 +341,9 @@ static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **sta
 	assert_string_equal(module_at(p, PID, 0x1800, 0), "b");
 	assert_string_equal(module_at(p, PID, 0x5800, 15), "a");
 	assert_string_equal(module_at(p, PID, 0x5800, 25), "a");
-	life = history_keep(p->history, PID, 0, UINT64_MAX);
-	assert_int_equal(memory_epoch(life->memory, 11), memory_epoch(life->memory, 19));
-	assert_int_not_equal(memory_epoch(life->memory, 19), memory_epoch(life->memory, 20));
+	program = history_keep(p->history, PID, 0, UINT64_MAX);
+	assert_int_equal(memory_epoch(program->memory, 11), memory_epoch(program->memory, 19));
+	assert_int_not_equal(memory_epoch(program->memory, 19), memory_epoch(program->memory, 20));
 }
 
 static void what_a_mapping_does_not_cover_of_another_stays(void **state)
@@ -541,14 +556,14 @@ static void a_process_has_the_name_that_it_had_then(void **state)
 	assert_string_equal(comm_at(p, PID, 39), "");
 	assert_string_equal(comm_at(p, PID, 40), "last");
 	assert_string_equal(comm_at(p, PID, 0), "last");
-	assert_non_null(life_comm(history_keep(p->history, PID, 35, UINT64_MAX), 35));
+	assert_non_null(program_comm(history_keep(p->history, PID, 35, UINT64_MAX), 35));
 	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
 	assert_string_equal(comm_at(p, PID + 1, 49), "");
 	assert_string_equal(comm_at(p, PID + 1, 50), "child");
 
 	/* Which name it had before it is known to be called so is not known. */
 	named_at(p, PROCESS_COMM, 20, PID + 2, "known");
-	assert_null(life_comm(history_keep(p->history, PID + 2, 19, UINT64_MAX), 19));
+	assert_null(program_comm(history_keep(p->history, PID + 2, 19, UINT64_MAX), 19));
 	assert_string_equal(comm_at(p, PID + 2, 20), "known");
 }
 
@@ -569,10 +584,10 @@ static void names_that_follow_each_other_without_end_are_bounded(void **state)
 	assert_true(history_bytes(p->history) - bytes < 4096);
 	assert_string_equal(comm_at(p, PID, 10 * n + 5), "999");
 	assert_string_equal(comm_at(p, PID, 10 * n - 300), "969");
-	assert_null(life_comm(history_keep(p->history, PID, 500, UINT64_MAX), 500));
+	assert_null(program_comm(history_keep(p->history, PID, 500, UINT64_MAX), 500));
 }
 
-static void threads_begin_no_life_and_end_none(void **state)
+static void threads_begin_no_program_and_end_none(void **state)
 {
 	struct past *p = *state;
 	struct process_event event = { .type = PROCESS_FORK,
@@ -633,13 +648,13 @@ static void what_was_there_before_is_looked_at(void **state)
 {
 	struct past *p = *state;
 	pid_t pid = start_child();
-	const struct life *life;
+	const struct program *program;
 	size_t before;
 
 	history_look(p->history, (uint32_t)pid);
-	life = history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX);
-	assert_non_null(life);
-	assert_true(life->is_whole);
+	program = history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX);
+	assert_non_null(program);
+	assert_true(program->is_whole);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 1), "test_history");
 	assert_string_equal(comm_at(p, (uint32_t)pid, 1), "test_history");
 	before = history_bytes(p->history);
@@ -721,6 +736,79 @@ static void run_many(struct past *p, uint64_t n, size_t *most)
 	}
 }
 
+/* A page of @file, executable, at @at (NULL: anywhere). */
+static void *map_page(const char *file, void *at)
+{
+	cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
+	void *page =
+		mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, 0);
+
+	assert_ptr_not_equal(page, MAP_FAILED);
+	return page;
+}
+
+static void look_again(struct past *p)
+{
+	history_refresh(p->history);
+	history_look_again(p->history, (uint32_t)getpid());
+}
+
+static void without_events_what_changed_between_two_looks_is_not_known_in_between(void **state)
+{
+	struct past *p = *state;
+	const uint32_t own = (uint32_t)getpid();
+	void *page = map_page("/bin/sh", NULL), *later;
+	const uint64_t at = (uintptr_t)page;
+
+	look_again(p);
+
+	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+	cleanup_free char *shell = xstrdup(module_at(p, own, at, 1));
+
+	assert_string_not_equal(shell, "");
+	assert_string_equal(module_at(p, own, at, before), shell);
+	map_page("/proc/self/exe", page);
+	later = map_page("/proc/self/exe", NULL);
+	look_again(p);
+	assert_string_equal(module_at(p, own, at, 1), shell);
+	assert_string_equal(module_at(p, own, at, before), "");
+	assert_string_equal(module_at(p, own, at, 0), "test_history");
+	assert_string_equal(module_at(p, own, at, clock_ns(CLOCK_MONOTONIC)), "test_history");
+	/* Nothing else was there. */
+	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_history");
+	assert_int_equal(munmap(page, 4096), 0);
+	look_again(p);
+	assert_string_equal(module_at(p, own, at, 0), "test_history");
+	assert_int_equal(munmap(later, 4096), 0);
+}
+
+static void without_events_a_program_that_was_counted_begins_with_its_first_hit(void **state)
+{
+	struct past *p = *state;
+	const uint32_t own = (uint32_t)getpid();
+	struct sighting seen = { .time = 100, .since = 0, .user = 7 };
+	const struct program *program;
+
+	history_seen(p->history, own, &seen);
+	program = history_hit(p->history, own);
+	assert_int_equal(program->begin, 0);
+	assert_int_equal(program->user, 7);
+
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	seen = (struct sighting){ .time = now + 1, .since = now, .user = 8 };
+	history_seen(p->history, own, &seen);
+	assert_int_equal(history_hit(p->history, own)->begin, now);
+	assert_int_equal(history_hit(p->history, own)->user, 8);
+	/* A hit of another CPU that comes late is of the same program. */
+	seen.time = now;
+	history_seen(p->history, own, &seen);
+	assert_int_equal(history_hit(p->history, own)->begin, now);
+	assert_int_equal(history_keep(p->history, own, now - 1, UINT64_MAX)->user, 7);
+	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now), "test_history");
+	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now - 1), "test_history");
+}
+
 static void a_million_short_processes_take_bounded_memory(void **state)
 {
 	struct past *p = *state;
@@ -760,6 +848,7 @@ static void what_was_asked_for_is_kept_for_two_periods(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_past, free_past)
+#define TEST_UNFOLLOWED(name) cmocka_unit_test_setup_teardown(name, make_unfollowed, free_past)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_has_what_its_parent_had_when_it_was_made),
 		TEST(a_child_outlives_its_parent_in_what_they_share),
@@ -782,13 +871,17 @@ int main(void)
 		TEST(a_fork_that_comes_late_is_put_where_it_belongs),
 		TEST(after_a_loss_nothing_old_is_taken_for_what_runs),
 		TEST(what_is_of_no_process_of_ours_is_not_kept),
-		TEST(threads_begin_no_life_and_end_none),
+		TEST(threads_begin_no_program_and_end_none),
 		TEST(what_was_there_before_is_looked_at),
 		TEST(a_look_that_came_before_the_record_of_an_exec_is_not_believed),
 		TEST(a_look_does_not_change_what_records_told),
 		TEST(a_process_that_has_gone_is_looked_at_in_vain),
 		TEST(a_million_short_processes_take_bounded_memory),
 		TEST(what_was_asked_for_is_kept_for_two_periods),
+		TEST_UNFOLLOWED(
+			without_events_what_changed_between_two_looks_is_not_known_in_between),
+		TEST_UNFOLLOWED(
+			without_events_a_program_that_was_counted_begins_with_its_first_hit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * symbolize/programs.h - what each process ran, and when: one program after the other.
+ *
+ * A program's run begins with fork or exec, and ends with exec or with the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "symbolize/comms.h"
+#include "symbolize/memory.h"
+
+/* One run of one program in one process. Times are ns of CLOCK_MONOTONIC. */
+struct program {
+	uint32_t tgid;
+	bool is_exec;          /* it began with exec */
+	bool is_forgotten;     /* soon */
+	bool is_whole;         /* nothing was mapped that is not in it, and events tell the rest */
+	bool is_seen;          /* it was hit */
+	uint64_t begin;        /* 0: before it was followed */
+	uint64_t end;          /* when another program or process followed; UINT64_MAX: none has */
+	uint64_t exited;       /* when its first thread did; UINT64_MAX: it has not */
+	uint64_t looked_at;    /* when it was read from /proc; 0: it was not */
+	uint64_t looked_in;    /* the period in which it was tried last; 0: it was not */
+	uint64_t kept;         /* the period in which it was asked for; 0: it was not */
+	uint32_t user;         /* the real one, with the hit; or USER_UNKNOWN */
+	char comm[COMM_BYTES]; /* the last one; empty: not known, unless @is_named */
+	bool is_named;         /* an event told it */
+	uint64_t named_at;     /* when /proc did; 0: it did not */
+	struct former_comms former;
+	struct program *older; /* the one before, of the same number */
+	struct memory *memory;
+	int root; /* its root directory (reader/roots.h); -1: not known */
+};
+
+/* Programs of all processes. */
+struct programs {
+	struct memories memories;
+	struct u64_map newest;  /* tgid -> index in @heads */
+	struct program **heads; /* the newest program of each process; may be NULL */
+	size_t n_heads, cap_heads;
+	size_t n, n_last;   /* programs, now and when those that are over were forgotten last */
+	size_t n_last_drop; /* the same of programs_bound() */
+	uint64_t n_dropped; /* programs that were asked for */
+	size_t bytes;       /* of programs */
+	uint64_t period;
+};
+
+/* @images is kept. */
+void programs_init(struct programs *all, struct images *images);
+void programs_fini(struct programs *all);
+
+/* The newest program of process @tgid; NULL: not known. */
+struct program *programs_newest(const struct programs *all, uint32_t tgid);
+
+/* The same; where it is not known, one of which nothing else is. */
+struct program *programs_current(struct programs *all, uint32_t tgid);
+
+/* The program that process @tgid ran at @time: see history_keep(). */
+struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t time,
+			    uint64_t since);
+
+/*
+ * A program begins at @time, with @memory, which is its own from here on. The one before is over.
+ * What was read of that later was of this one.
+ */
+struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
+			       struct memory *memory);
+
+/*
+ * Forget what is over for some seconds, and was not asked for, if there are many such; and some of
+ * what is over if all take too much. Then programs that were asked for may be gone: n_dropped.
+ */
+void programs_bound(struct programs *all, uint64_t now);
+
+/* Memory held, in bytes. */
+size_t programs_bytes(const struct programs *all);
+
+/* Does it still run, as far as is known? */
+bool program_runs(const struct program *program);
+
+/* When it was over; UINT64_MAX: it runs. */
+uint64_t program_over_at(const struct program *program);
+
+/* When it, or without exec its process, began; 0: before it was followed. */
+uint64_t program_began(const struct program *program);
+
+/* A COMM event at @time. What /proc said may be this name already, or a later one. */
+void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time);
+
+void program_set_comm(struct program *program, const char *comm);
+bool program_has_comm(const struct program *program);
+
+/* Its name at @time (0: the last); NULL: not known. Lent by @program. */
+const char *program_comm(const struct program *program, uint64_t time);
