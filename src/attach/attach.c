@@ -142,7 +142,8 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 }
 
 /* Have the event run @program: a link, or 0 where there are none on events; or the refusal. */
-static int run_program(const struct attaching *at, int event, enum program program, uint32_t target)
+static int run_program(const struct attaching *at, int event, enum object_program program,
+		       uint32_t target)
 {
 	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? target : 0;
 	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
@@ -157,7 +158,7 @@ static int run_program(const struct attaching *at, int event, enum program progr
 }
 
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum program program, uint32_t target)
+			enum object_program program, uint32_t target)
 {
 	struct attachment *a = at->attachment;
 	bool has_link = at->plan->features.perf_link;
@@ -207,7 +208,7 @@ static int open_for_each(struct attaching *at, const struct perf_event_attr *att
 }
 
 int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
-			       enum program program)
+			       enum object_program program)
 {
 	assert(at->target_by == TARGET_ONLY);
 	struct attachment *a = at->attachment;
@@ -408,7 +409,7 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 int attach_follower(const struct object *object, const struct features *features,
 		    const uint64_t ids[3], struct attachment **ret, struct error *e)
 {
-	static const enum program programs[] = { PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT };
+	static const enum object_program programs[] = { PROGRAM_FORK, PROGRAM_EXEC, PROGRAM_EXIT };
 	cleanup(attachment_freep) struct attachment *a = xcalloc(1, sizeof(*a));
 	const struct plan plan = { .features = *features };
 	struct attaching at = {
@@ -433,7 +434,7 @@ int attach_lives(const struct object *object, struct attachment **ret, struct er
 {
 	static const struct {
 		const char *event;
-		enum program program;
+		enum object_program program;
 		bool is_needed;
 	} events[] = { { "sched_process_exec", PROGRAM_PROGRAM, true },
 		       { "sched_process_exit", PROGRAM_END, true },

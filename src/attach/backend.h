@@ -47,7 +47,7 @@ int attaching_add_link(struct attaching *at, int link_fd);
  * later, once per target.
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum program program, uint32_t target);
+			enum object_program program, uint32_t target);
 
 /* For the multi links: the targets' numbers as cookies, to free(); NULL where none are wanted. */
 uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
@@ -57,7 +57,7 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
  * the program is the event, and it is opened for each of them.
  */
 int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
-			       enum program program);
+			       enum object_program program);
 
 /* at->definitions is there, or is made now; false: it cannot be. */
 bool attaching_defines(struct attaching *at);
@@ -77,7 +77,8 @@ void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 
 /* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program, uint32_t target);
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
+			 uint32_t target);
 
 /* The code with which a target is refused that is not to be handed to the kernel; else 0. */
 int refusal_in_advance(const struct target *target);

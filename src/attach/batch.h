@@ -19,7 +19,7 @@ struct batch {
 	const char *path;
 	uint32_t pid;
 	int prog_fd;
-	enum program program; /* for those that have no prog_fd */
+	enum object_program program; /* for those that have no prog_fd */
 	/* Attach places [first, first + n) as one; 0 or the kernel's refusal. */
 	int (*link)(const struct batch *b, size_t first, size_t n);
 };

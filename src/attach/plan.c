@@ -45,7 +45,7 @@ static bool has_uprobe(const struct features *f)
 static const struct {
 	enum target_kind kind;
 	enum backend backend;
-	enum program program;
+	enum object_program program;
 	bool (*is_had)(const struct features *f);
 } preference[] = {
 	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_tracepoint },
@@ -92,7 +92,7 @@ const char *backend_name(enum backend backend)
 	return backend_names[backend];
 }
 
-enum program plan_program(enum backend backend, enum target_kind kind)
+enum object_program plan_program(enum backend backend, enum target_kind kind)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
 		if (preference[i].kind == kind && preference[i].backend == backend)

@@ -26,7 +26,8 @@ const char *backend_name(enum backend backend); /* "kprobe.multi" */
 struct plan {
 	uint8_t *backends; /* enum backend of each target, in the list's order */
 	size_t n;
-	unsigned programs; /* 1 << enum program, an OR; with those of backends to fall back to */
+	unsigned programs; /* 1 << enum object_program, an OR; with those of backends to fall back
+			      to */
 	bool has_single_uprobes;  /* for places that uprobe events leave out */
 	struct features features; /* of the kernel that the plan is for */
 };
@@ -51,4 +52,4 @@ void plan_fini(struct plan *plan);
 bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets);
 
 /* The program that serves @kind by @backend. */
-enum program plan_program(enum backend backend, enum target_kind kind);
+enum object_program plan_program(enum backend backend, enum target_kind kind);

@@ -1,6 +1,7 @@
 #include "attach/backend.h"
 
-int tracepoint_attach_id(struct attaching *at, uint64_t id, enum program program, uint32_t target)
+int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
+			 uint32_t target)
 {
 	const struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,

@@ -21,7 +21,7 @@
 /* Places of one file and program; those that may be refused come last. */
 struct group {
 	const char *path;
-	enum program program;
+	enum object_program program;
 	uint32_t *targets;
 	uint64_t *offsets;
 	uint64_t *semaphores;

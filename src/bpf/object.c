@@ -386,7 +386,7 @@ void object_freep(struct object **o)
 	*o = NULL;
 }
 
-int object_program_for(const struct object *o, enum program program, uint32_t target)
+int object_program_for(const struct object *o, enum object_program program, uint32_t target)
 {
 	const struct bpf_program *loaded = o->programs[program];
 	size_t n;
@@ -486,7 +486,8 @@ uint64_t object_recursion_misses(const struct object *o)
 		__u32 size = sizeof(info);
 
 		if (o->programs[i] &&
-		    !bpf_obj_get_info_by_fd(object_program_fd(o, (enum program)i), &info, &size))
+		    !bpf_obj_get_info_by_fd(object_program_fd(o, (enum object_program)i), &info,
+					    &size))
 			sum += info.recursion_misses;
 	}
 	return sum;
@@ -501,7 +502,8 @@ void object_describe(const struct object *o)
 		__u32 size = sizeof(info);
 
 		if (!o->programs[i] ||
-		    bpf_obj_get_info_by_fd(object_program_fd(o, (enum program)i), &info, &size))
+		    bpf_obj_get_info_by_fd(object_program_fd(o, (enum object_program)i), &info,
+					   &size))
 			continue;
 		log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
 			  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),

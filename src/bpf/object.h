@@ -11,7 +11,7 @@
 #include "bpf/abi.h"
 #include "bpf/features.h"
 
-enum program {
+enum object_program {
 	PROGRAM_TRACEPOINT,
 	PROGRAM_KPROBE,
 	PROGRAM_KPROBE_MULTI,
@@ -32,7 +32,7 @@ enum program {
 
 struct object_options {
 	struct trace_config config;
-	unsigned programs;   /* 1 << enum program, an OR */
+	unsigned programs;   /* 1 << enum object_program, an OR */
 	uint32_t n_cpus;     /* possible ones */
 	uint32_t max_rows;   /* of one generation; config.n_hot_rows of these with own counters */
 	uint32_t max_chunks; /* of both */
@@ -52,13 +52,13 @@ must_check int object_load(const struct object_options *options, const struct fe
 void object_free(struct object *object);
 void object_freep(struct object **object);
 
-int object_program_fd(const struct object *object, enum program program);
+int object_program_fd(const struct object *object, enum object_program program);
 
 /*
  * With TARGET_BY_PROGRAM: load @program once more, for @target alone. A descriptor, the caller's,
  * or the kernel's negative errno.
  */
-int object_program_for(const struct object *object, enum program program, uint32_t target);
+int object_program_for(const struct object *object, enum object_program program, uint32_t target);
 
 /* The maps of a @level, below LEVELS; -1 where there is no second one. */
 #define LEVELS 2

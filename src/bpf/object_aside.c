@@ -140,14 +140,15 @@ void object_free_aside(struct object *o)
 		aside_free(o->aside[i]);
 }
 
-int object_program_fd(const struct object *o, enum program program)
+int object_program_fd(const struct object *o, enum object_program program)
 {
 	if (o->aside[program])
 		return o->aside[program]->fd;
 	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
 }
 
-const struct bpf_insn *object_program_insns(const struct object *o, enum program program, size_t *n)
+const struct bpf_insn *object_program_insns(const struct object *o, enum object_program program,
+					    size_t *n)
 {
 	const struct aside *a = o->aside[program];
 

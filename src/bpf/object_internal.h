@@ -62,8 +62,8 @@ int object_load_aside(struct object *object, struct bpf_program *program,
 int object_wait_for_aside(struct object *object);
 void object_free_aside(struct object *object);
 /* As they were given to the kernel, *@ret_n of them. */
-const struct bpf_insn *object_program_insns(const struct object *object, enum program program,
-					    size_t *ret_n);
+const struct bpf_insn *object_program_insns(const struct object *object,
+					    enum object_program program, size_t *ret_n);
 
 /* object_tables.c: before loading, for the maps' sizes are set. */
 void object_make_slab0(const struct object *object);

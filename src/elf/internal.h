@@ -4,7 +4,7 @@
  * The file is mapped, not read: names and tables are used where they lie. (Of a file
  * that is cut short while it is mapped, zeros are read: elf/guard.h. Programs and libraries are
  * replaced by renaming; where one may be overwritten in place, who looks it up again
- * sees first whether it was: symbolize/images.c.) libelf reads the two header tables;
+ * sees first whether it was: processes/images.c.) libelf reads the two header tables;
  * what they say is checked against the file's size here, once, and kept in the plain
  * structs below.
  */

@@ -29,7 +29,7 @@
 
 #define MOST_FILE_BYTES (64LL << 20)
 #define MOST_MAPS_BYTES (256ULL << 20) /* of all together */
-#define MOST_PROGRAMS 1024
+#define MOST_MAPS 1024
 #define MOST_FILES 64
 #define MOST_READ_BYTES (1ULL << 30) /* of a file that is written again and again */
 #define LOOK_NS 10000000             /* so long files are left alone, */
@@ -37,7 +37,7 @@
 #define BLOCK_BYTES 65536
 #define TAIL_BYTES 64
 
-struct program {
+struct jit_map {
 	struct jit_process process;
 	struct process_identity identity;
 	uint64_t identified;  /* when; 0: never */
@@ -64,10 +64,10 @@ struct program {
 struct jit {
 	struct images *images;
 	struct strtab *strings;
-	struct program **programs;
+	struct jit_map **maps;
 	size_t n, capacity;
 	struct u64_map tgids; /* that have a program here */
-	struct program *last; /* frame by frame it is mostly the same again */
+	struct jit_map *last; /* frame by frame it is mostly the same again */
 	uint32_t *changed;    /* processes */
 	size_t n_changed, cap_changed;
 	size_t n_files, max_files;
@@ -94,7 +94,7 @@ void jit_bound_files(struct jit *j, size_t most)
 		j->max_files = most ? most : 1;
 }
 
-static void close_file(struct jit *j, struct program *g)
+static void close_file(struct jit *j, struct jit_map *g)
 {
 	if (g->fd < 0)
 		return;
@@ -103,7 +103,7 @@ static void close_file(struct jit *j, struct program *g)
 	j->n_files--;
 }
 
-static void drop_map(struct jit *j, struct program *g)
+static void drop_map(struct jit *j, struct jit_map *g)
 {
 	close_file(j, g);
 	if (g->map)
@@ -113,7 +113,7 @@ static void drop_map(struct jit *j, struct program *g)
 	g->file = (struct stat){};
 }
 
-static void program_free(struct jit *j, struct program *g)
+static void jit_map_free(struct jit *j, struct jit_map *g)
 {
 	drop_map(j, g);
 	if (j->last == g)
@@ -126,8 +126,8 @@ void jit_free(struct jit *j)
 	if (!j)
 		return;
 	for (size_t i = 0; i < j->n; i++)
-		program_free(j, j->programs[i]);
-	free(j->programs);
+		jit_map_free(j, j->maps[i]);
+	free(j->maps);
 	u64_map_fini(&j->tgids);
 	free(j->changed);
 	free(j);
@@ -141,38 +141,38 @@ void jit_refresh(struct jit *j)
 /* --- bounds --- */
 
 /* The least recently used but @keep; only of those with an open file, if that is what it is for. */
-static size_t least_used(const struct jit *j, const struct program *keep, bool with_file)
+static size_t least_used(const struct jit *j, const struct jit_map *keep, bool with_file)
 {
 	size_t least = SIZE_MAX;
 
 	for (size_t i = 0; i < j->n; i++) {
-		const struct program *g = j->programs[i];
+		const struct jit_map *g = j->maps[i];
 
 		if (g == keep || (with_file && g->fd < 0))
 			continue;
-		if (least == SIZE_MAX || g->used < j->programs[least]->used)
+		if (least == SIZE_MAX || g->used < j->maps[least]->used)
 			least = i;
 	}
 	return least;
 }
 
-static void keep_bounds(struct jit *j, const struct program *keep)
+static void keep_bounds(struct jit *j, const struct jit_map *keep)
 {
-	while (j->n > MOST_PROGRAMS || j->bytes > MOST_MAPS_BYTES) {
+	while (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES) {
 		size_t least = least_used(j, keep, false);
 
 		if (least == SIZE_MAX)
 			return;
-		if (j->programs[least]->map)
+		if (j->maps[least]->map)
 			log_warn_once(
 				"perf maps take more than %llu MiB, or are more than %d: some "
 				"were forgotten, and what they name may have no name",
-				MOST_MAPS_BYTES >> 20, MOST_PROGRAMS);
-		program_free(j, j->programs[least]);
-		j->programs[least] = j->programs[--j->n];
+				MOST_MAPS_BYTES >> 20, MOST_MAPS);
+		jit_map_free(j, j->maps[least]);
+		j->maps[least] = j->maps[--j->n];
 		u64_map_clear(&j->tgids);
 		for (size_t i = 0; i < j->n; i++)
-			(void)u64_map_put(&j->tgids, j->programs[i]->process.tgid, 0, NULL);
+			(void)u64_map_put(&j->tgids, j->maps[i]->process.tgid, 0, NULL);
 	}
 }
 
@@ -207,12 +207,12 @@ static uint64_t changed_at(const struct stat *st)
 	return (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
 }
 
-static bool is_too_old(const struct program *g, const struct stat *st)
+static bool is_too_old(const struct jit_map *g, const struct stat *st)
 {
 	return g->begin_real && changed_at(st) + MOST_LAG_NS < g->begin_real;
 }
 
-static bool is_too_new(const struct program *g, const struct stat *st)
+static bool is_too_new(const struct jit_map *g, const struct stat *st)
 {
 	return g->process.end != UINT64_MAX &&
 	       changed_at(st) > g->process.end + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
@@ -220,7 +220,7 @@ static bool is_too_new(const struct program *g, const struct stat *st)
 
 /* --- the file --- */
 
-static void tell_once(struct program *g, uint32_t number, const char *what, const char *why)
+static void tell_once(struct jit_map *g, uint32_t number, const char *what, const char *why)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -232,7 +232,7 @@ static void tell_once(struct program *g, uint32_t number, const char *what, cons
 }
 
 /* Does @st end where the reading did, or behind that? Else it was written anew. */
-static bool goes_on(const struct program *g, int fd, const struct stat *st)
+static bool goes_on(const struct jit_map *g, int fd, const struct stat *st)
 {
 	char now[TAIL_BYTES];
 	size_t n = g->offset < TAIL_BYTES ? (size_t)g->offset : TAIL_BYTES;
@@ -244,7 +244,7 @@ static bool goes_on(const struct program *g, int fd, const struct stat *st)
 	       memcmp(now, g->tail, n) == 0;
 }
 
-static void keep_tail(struct program *g, const char *text, size_t n)
+static void keep_tail(struct jit_map *g, const char *text, size_t n)
 {
 	if (n >= TAIL_BYTES) {
 		memcpy(g->tail, text + n - TAIL_BYTES, TAIL_BYTES);
@@ -258,7 +258,7 @@ static void keep_tail(struct program *g, const char *text, size_t n)
 	memcpy(g->tail + kept, text, n);
 }
 
-static void read_on(struct program *g)
+static void read_on(struct jit_map *g)
 {
 	char block[BLOCK_BYTES];
 
@@ -281,7 +281,7 @@ static void read_on(struct program *g)
 }
 
 /* What is new in the open file. */
-static void read_file(struct jit *j, struct program *g, const struct stat *st)
+static void read_file(struct jit *j, struct jit_map *g, const struct stat *st)
 {
 	const uint64_t from = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t before = g->map ? perf_map_bytes(g->map) : 0;
@@ -310,7 +310,7 @@ static void read_file(struct jit *j, struct program *g, const struct stat *st)
 	keep_bounds(j, g);
 }
 
-static void take_file(struct jit *j, struct program *g, int fd, int root, uint32_t number)
+static void take_file(struct jit *j, struct jit_map *g, int fd, int root, uint32_t number)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -319,7 +319,7 @@ static void take_file(struct jit *j, struct program *g, int fd, int root, uint32
 		size_t least = least_used(j, g, true);
 
 		if (least != SIZE_MAX)
-			close_file(j, j->programs[least]);
+			close_file(j, j->maps[least]);
 	}
 	perf_file_path(number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
@@ -330,7 +330,7 @@ static void take_file(struct jit *j, struct program *g, int fd, int root, uint32
 }
 
 /* It lives, and is what it was; else nothing is changed. */
-static bool identify(struct jit *j, struct program *g)
+static bool identify(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
 	const int root = images_root(j->images, g->process.tgid);
@@ -350,7 +350,7 @@ static bool identify(struct jit *j, struct program *g)
 }
 
 /* As perf_file_open(), and of this program, and not too large. */
-static int open_file(const struct program *g, int root, uint32_t number, struct stat *st, int *fd,
+static int open_file(const struct jit_map *g, int root, uint32_t number, struct stat *st, int *fd,
 		     struct error *e)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
@@ -367,7 +367,7 @@ static int open_file(const struct program *g, int root, uint32_t number, struct 
 }
 
 /* True: there is a file of this program's, taken or not. */
-static bool try_file(struct jit *j, struct program *g, int root, uint32_t number)
+static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number)
 {
 	cleanup_close int fd = -1;
 	struct error e;
@@ -392,7 +392,7 @@ static bool try_file(struct jit *j, struct program *g, int root, uint32_t number
 	return err != -ESTALE;
 }
 
-static void find_file(struct jit *j, struct program *g)
+static void find_file(struct jit *j, struct jit_map *g)
 {
 	const int root = g->process.root;
 
@@ -408,7 +408,7 @@ static void find_file(struct jit *j, struct program *g)
 /* --- programs --- */
 
 /* It has ended, as we hear: what was seen of it since then may have been of another. */
-static void forget_seen_too_late(struct jit *j, struct program *g)
+static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
 	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
 	struct stat st;
@@ -421,7 +421,7 @@ static void forget_seen_too_late(struct jit *j, struct program *g)
 	drop_map(j, g);
 }
 
-static void look(struct jit *j, struct program *g)
+static void look(struct jit *j, struct jit_map *g)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct stat st;
@@ -441,26 +441,26 @@ static void look(struct jit *j, struct program *g)
 		close_file(j, g);
 }
 
-static bool is_program(const struct program *g, const struct jit_process *p)
+static bool is_of_program(const struct jit_map *g, const struct jit_process *p)
 {
 	return g->process.tgid == p->tgid && g->process.begin == p->begin;
 }
 
-static struct program *find_program(struct jit *j, const struct jit_process *p)
+static struct jit_map *find_map(struct jit *j, const struct jit_process *p)
 {
-	if (j->last && is_program(j->last, p))
+	if (j->last && is_of_program(j->last, p))
 		return j->last;
 	if (!u64_map_get(&j->tgids, p->tgid))
 		return NULL;
 	for (size_t i = 0; i < j->n; i++)
-		if (is_program(j->programs[i], p))
-			return j->programs[i];
+		if (is_of_program(j->maps[i], p))
+			return j->maps[i];
 	return NULL;
 }
 
-static struct program *get_program(struct jit *j, const struct jit_process *p)
+static struct jit_map *get_map(struct jit *j, const struct jit_process *p)
 {
-	struct program *g = find_program(j, p);
+	struct jit_map *g = find_map(j, p);
 
 	if (!g) {
 		g = xcalloc(1, sizeof(*g));
@@ -468,7 +468,7 @@ static struct program *get_program(struct jit *j, const struct jit_process *p)
 		g->fd = -1;
 		if (p->begin)
 			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
-		array_push(j->programs, j->n, j->capacity, g);
+		array_push(j->maps, j->n, j->capacity, g);
 		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
 		keep_bounds(j, g);
 		look(j, g);
@@ -479,9 +479,9 @@ static struct program *get_program(struct jit *j, const struct jit_process *p)
 }
 
 /* All that was written before @time has been read. */
-static struct program *program_at(struct jit *j, const struct jit_process *p, uint64_t time)
+static struct jit_map *map_at(struct jit *j, const struct jit_process *p, uint64_t time)
 {
-	struct program *g = get_program(j, p);
+	struct jit_map *g = get_map(j, p);
 
 	if (time ? time > g->looked_at : g->period != j->period)
 		look(j, g);
@@ -490,13 +490,13 @@ static struct program *program_at(struct jit *j, const struct jit_process *p, ui
 
 void jit_watch(struct jit *j, const struct jit_process *p)
 {
-	(void)get_program(j, p);
+	(void)get_map(j, p);
 }
 
 bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret)
 {
-	const struct program *g = program_at(j, p, time);
+	const struct jit_map *g = map_at(j, p, time);
 	struct perf_map_function function;
 
 	if (!g->map || !perf_map_at(g->map, addr, time, &function))
@@ -507,23 +507,23 @@ bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t 
 
 uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time)
 {
-	const struct program *g = find_program(j, p);
+	const struct jit_map *g = find_map(j, p);
 
 	if (!g)
 		return 0;
-	g = program_at(j, p, time);
+	g = map_at(j, p, time);
 	return g->map ? perf_map_epoch(g->map, time) : 0;
 }
 
 uint32_t jit_growth(struct jit *j, const struct jit_process *p, uint64_t time)
 {
-	return find_program(j, p) ? program_at(j, p, time)->n_grown : 0;
+	return find_map(j, p) ? map_at(j, p, time)->n_grown : 0;
 }
 
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 {
 	for (size_t i = 0; i < j->n && u64_map_get(&j->tgids, tgid); i++) {
-		struct program *g = j->programs[i];
+		struct jit_map *g = j->maps[i];
 
 		if (g->process.tgid != tgid || g->process.end != UINT64_MAX ||
 		    g->process.begin >= time)
@@ -539,7 +539,7 @@ void jit_look_again(struct jit *j)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < j->n; i++) {
-		struct program *g = j->programs[i];
+		struct jit_map *g = j->maps[i];
 
 		if (!g->is_over && now - g->looked_at > LOOK_NS)
 			look(j, g);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/strtab.h"
-#include "symbolize/images.h"
+#include "processes/images.h"
 #include "symbolize/symbolize.h"
 
 struct jit;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "symbolize/images.h"
+#include "processes/images.h"
 #include "symbolize/jit.h"
 #include "symbolize/processes.h"
 #include "symbolize/symbolize.h"

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "base/strtab.h"
-#include "symbolize/history.h"
+#include "processes/history.h"
 #include "symbolize/jit.h"
 #include "symbolize/symbolize.h"
 

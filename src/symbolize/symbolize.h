@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "kernel/host.h"
+#include "processes/history.h"
 #include "processes/sideband.h"
 #include "symbolize/frame.h"
 
@@ -80,16 +81,6 @@ uint32_t symbolizer_look_again(struct symbolizer *s);
 
 /* What is there already: a process that was not seen yet. */
 void symbolizer_look(struct symbolizer *s, uint32_t tgid);
-
-#define USER_UNKNOWN UINT32_MAX
-
-/* What is known of a process that was seen. Times are ns of CLOCK_MONOTONIC. */
-struct sighting {
-	uint64_t time;    /* 0: not known */
-	uint64_t since;   /* when its life was counted, 0: it never was; UINT64_MAX: not known */
-	const char *comm; /* may be NULL */
-	uint32_t user;    /* the real one, or USER_UNKNOWN */
-};
 
 /*
  * A process was seen for the first time in this life. What it has mapped is read now, while it

@@ -19,7 +19,7 @@
 #define FEWEST_FILES_OF_USER_STACKS 64
 #define MORE_FILES_OF_COMMAND 11
 
-/* More than names ever keep (symbolize/images.c), with the side-band events of 512 CPUs. */
+/* More than names ever keep (processes/images.c), with the side-band events of 512 CPUs. */
 #define PLENTY_OF_FILES 4096
 
 static bool has_user_stacks(const struct run *r)

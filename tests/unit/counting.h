@@ -27,13 +27,13 @@ static const unsigned attach_types[PROGRAM_N] = {
 	[PROGRAM_USDT_MULTI] = ABI_TRACE_UPROBE_MULTI,
 };
 
-int object_program_fd(const struct object *object, enum program program)
+int object_program_fd(const struct object *object, enum object_program program)
 {
 	return object->programs[program];
 }
 
 /* A program that counts hits of process @tgid, or of any with 0, in counter @n or by cookie. */
-static int load_counter(const struct object *o, enum program program, uint32_t n)
+static int load_counter(const struct object *o, enum object_program program, uint32_t n)
 {
 	const bool by_cookie = o->target_by == TARGET_BY_COOKIE;
 	const struct bpf_insn insns[] = {
@@ -60,7 +60,7 @@ static int load_counter(const struct object *o, enum program program, uint32_t n
 	return instructions_load(types[program], attach_types[program], insns, ARRAY_SIZE(insns));
 }
 
-int object_program_for(const struct object *o, enum program program, uint32_t target)
+int object_program_for(const struct object *o, enum object_program program, uint32_t target)
 {
 	return load_counter(o, program, target);
 }

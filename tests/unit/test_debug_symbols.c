@@ -1,9 +1,9 @@
-/* rooms: symbolize elf kernel processes reader base */
+/* rooms: reader elf base */
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "elf_files.h"
 
 #include "elf/debug.h"
-#include "symbolize/debug_symbols.h"
+#include "reader/debug_symbols.h"
 
 static const char source[] =
 	"#define KEEP __attribute__((noinline, used))\n"

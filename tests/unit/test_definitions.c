@@ -26,14 +26,14 @@
 #define SOMEWHERE 0x1000 /* an offset; nothing is probed here */
 
 /* The backends are linked in, but nothing is attached here. */
-int object_program_fd(const struct object *object, enum program program)
+int object_program_fd(const struct object *object, enum object_program program)
 {
 	(void)object;
 	(void)program;
 	return -1;
 }
 
-int object_program_for(const struct object *object, enum program program, uint32_t target)
+int object_program_for(const struct object *object, enum object_program program, uint32_t target)
 {
 	(void)target;
 	return object_program_fd(object, program);

@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader elf base; not in quick */
+/* rooms: processes kernel reader elf base; not in quick */
 #include "scratch.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "symbolize/history.h"
+#include "processes/history.h"
 
 /* A number that no process here has, and files that are none. */
 #define PID 0x7000000u

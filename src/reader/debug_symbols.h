@@ -1,5 +1,5 @@
 /*
- * symbolize/debug_symbols.h - where the symbols of a file are looked for that was stripped, wholly
+ * reader/debug_symbols.h - where the symbols of a file are looked for that was stripped, wholly
  * or in part: in its debug file, as the process sees the file system, then as we do; in the file
  * itself (.gnu_debugdata); then on servers, if it has no .symtab.
  */

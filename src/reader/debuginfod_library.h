@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* symbolize/debuginfod_library.h - elfutils' library that asks debuginfod's servers. */
+/* reader/debuginfod_library.h - elfutils' library that asks debuginfod's servers. */
 #pragma once
 
 #include <stddef.h>

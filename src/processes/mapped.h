@@ -1,4 +1,4 @@
-/* symbolize/mapped.h - what it is that a process has mapped: a file, the vdso, memory. */
+/* processes/mapped.h - what it is that a process has mapped: a file, the vdso, memory. */
 #pragma once
 
 #include <stdbool.h>

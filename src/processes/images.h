@@ -1,5 +1,5 @@
 /*
- * symbolize/images.h - the files that processes have mapped, shared by all processes.
+ * processes/images.h - the files that processes have mapped, shared by all processes.
  *
  * An image is known by device and inode, and by size and time of change, so that
  * a file written over in place is another image. Its descriptor is opened when
@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "elf/lines.h"
+#include "processes/stamp.h"
 #include "reader/mappings.h"
-#include "symbolize/stamp.h"
 
 struct debuginfod;
 struct images;

@@ -1,4 +1,4 @@
-#include "symbolize/debuginfod.h"
+#include "reader/debuginfod.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "symbolize/debuginfod_find.h"
-#include "symbolize/debuginfod_library.h"
+#include "reader/debuginfod_find.h"
+#include "reader/debuginfod_library.h"
 
 /* For one file, and for all. A report waits for it. */
 #define MOST_SECONDS 60

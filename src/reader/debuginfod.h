@@ -1,5 +1,5 @@
 /*
- * symbolize/debuginfod.h - debug files from servers, by build ID: what DEBUGINFOD_URLS names.
+ * reader/debuginfod.h - debug files from servers, by build ID: what DEBUGINFOD_URLS names.
  *
  * The library of elfutils does it, and keeps what it fetched. It is loaded when it is first
  * needed. Where it cannot be loaded, its program debuginfod-find is run for each file.

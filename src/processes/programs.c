@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "symbolize/programs.h"
+#include "processes/programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/clock.h"
-#include "symbolize/symbolize.h"
 
 /* Programs that are over are forgotten when there are so many more than at the last time, */
 #define MANY_PROGRAMS 4096

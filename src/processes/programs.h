@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/programs.h - what each process ran, and when: one program after the other.
+ * processes/programs.h - what each process ran, and when: one program after the other.
  *
  * A program's run begins with fork or exec, and ends with exec or with the process.
  */
@@ -11,8 +11,10 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "symbolize/comms.h"
-#include "symbolize/memory.h"
+#include "processes/comms.h"
+#include "processes/memory.h"
+
+#define USER_UNKNOWN UINT32_MAX
 
 /* One run of one program in one process. Times are ns of CLOCK_MONOTONIC. */
 struct program {

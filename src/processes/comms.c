@@ -1,4 +1,4 @@
-#include "symbolize/comms.h"
+#include "processes/comms.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "symbolize/stamp.h"
+#include "processes/stamp.h"
 
 #include <string.h>
 

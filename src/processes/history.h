@@ -1,5 +1,5 @@
 /*
- * symbolize/history.h - what processes have done: what each ran, and had mapped, when.
+ * processes/history.h - what processes have done: what each ran, and had mapped, when.
  *
  * /proc says, while a process lives, what it had mapped before it was followed. Events say the rest
  * (processes/sideband.h). So a stack of a process that has ended, or runs another program now, is
@@ -13,10 +13,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "processes/images.h"
+#include "processes/programs.h"
 #include "processes/sideband.h"
-#include "symbolize/images.h"
-#include "symbolize/programs.h"
-#include "symbolize/symbolize.h"
+
+/* What is known of a process that was seen. Times are ns of CLOCK_MONOTONIC. */
+struct sighting {
+	uint64_t time;    /* 0: not known */
+	uint64_t since;   /* when its life was counted, 0: it never was; UINT64_MAX: not known */
+	const char *comm; /* may be NULL */
+	uint32_t user;    /* the real one, or USER_UNKNOWN */
+};
 
 struct history;
 

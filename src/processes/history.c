@@ -7,7 +7,7 @@
  * - Records are lost: nothing that was known of a running process is taken for what it does
  *   afterwards, on_lost().
  */
-#include "symbolize/history.h"
+#include "processes/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* symbolize/images_internal.h - what files are known by. For images*.c only. */
+/* processes/images_internal.h - what files are known by. For images*.c only. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/hash.h"
-#include "symbolize/images.h"
-#include "symbolize/mapped.h"
-#include "symbolize/stamp.h"
+#include "processes/images.h"
+#include "processes/mapped.h"
+#include "processes/stamp.h"
 
 struct stat;
 

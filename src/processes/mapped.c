@@ -1,4 +1,4 @@
-#include "symbolize/mapped.h"
+#include "processes/mapped.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* symbolize/stamp.h - which of the files that may have been at one place was mapped. */
+/* processes/stamp.h - which of the files that may have been at one place was mapped. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /*
- * symbolize/memory.h - what processes have mapped executable, and when.
+ * processes/memory.h - what processes have mapped executable, and when.
  *
  * A child has what its parent had when it was made, and shares it until one of the two maps
  * something. One that was made with CLONE_VM (vfork(2), posix_spawn(3)) has the very same memory:
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize/images.h"
+#include "processes/images.h"
 
 /* One executable mapping, for as long as it was there. */
 struct past_region {

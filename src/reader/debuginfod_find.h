@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/debuginfod_find.h - a process that asks debuginfod's servers for one file. It uses
+ * reader/debuginfod_find.h - a process that asks debuginfod's servers for one file. It uses
  * elfutils' library, or, where that cannot be loaded, the program debuginfod-find. Its end stops
  * the waiting for a silent server: the library of elfutils 0.192 calls nobody back before an
  * answer.

@@ -1,4 +1,4 @@
-/* symbolize/comms.h - what a process was called before it named itself otherwise. */
+/* processes/comms.h - what a process was called before it named itself otherwise. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "symbolize/images.h"
+#include "processes/images.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/image.h"
+#include "processes/images_internal.h"
+#include "processes/mapped.h"
+#include "reader/debug_symbols.h"
 #include "reader/roots.h"
-#include "symbolize/debug_symbols.h"
-#include "symbolize/images_internal.h"
-#include "symbolize/mapped.h"
 
 #define MAX_FILES 512
 #define MAX_IMAGES 256

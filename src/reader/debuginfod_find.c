@@ -7,7 +7,7 @@
  * The path goes to its standard output, the reason to standard error. Both are one pipe here, and
  * the last line counts. The library's answer has the same form (debuginfod_library.h).
  */
-#include "symbolize/debuginfod_find.h"
+#include "reader/debuginfod_find.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "symbolize/debuginfod_library.h"
+#include "reader/debuginfod_library.h"
 
 #define PROGRAM "debuginfod-find"
 #define LOOK_MS 50

@@ -1,4 +1,4 @@
-#include "symbolize/memory.h"
+#include "processes/memory.h"
 
 #include <stdlib.h>
 

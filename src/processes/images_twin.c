@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/image.h"
-#include "symbolize/images_internal.h"
+#include "processes/images_internal.h"
 
 /* Is the open file @fd of the build that @entry is of? */
 static bool take_twin(struct images *im, struct entry *entry, int fd)

@@ -1,4 +1,4 @@
-#include "symbolize/debug_symbols.h"
+#include "reader/debug_symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
-#include "symbolize/debuginfod.h"
+#include "reader/debuginfod.h"
 
 struct debug_symbols {
 	struct debuginfod *servers; /* NULL: not asked */
