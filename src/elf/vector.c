@@ -166,6 +166,7 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	for (; at < n && is_legacy_prefix(bytes[at]); at++) {
 		ret->has_repeat |= bytes[at] == 0xf2 || bytes[at] == 0xf3;
 		ret->has_lock_or_segment |= bytes[at] == 0xf0 || is_old_segment(bytes[at]);
+		ret->has_cs |= bytes[at] == 0x2e;
 	}
 	while (is_64_bit && at < n && (bytes[at] & 0xf0) == 0x40)
 		ret->rex = bytes[at++];
@@ -174,6 +175,8 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	if (at + prefix >= n)
 		return false;
 	ret->opcode = bytes[at + prefix];
+	ret->is_long_nop = ret->encoding == ENCODING_PLAIN && ret->opcode == 0x0f && at + 1 < n &&
+			   bytes[at + 1] == 0x1f;
 	return true;
 }
 

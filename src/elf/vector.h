@@ -22,6 +22,8 @@ struct encoded {
 	uint8_t opcode;           /* the byte behind all prefixes */
 	bool has_repeat;          /* a repeat prefix, whatever it means there */
 	bool has_lock_or_segment; /* a lock prefix, or one of es, ss or ds */
+	bool has_cs;              /* that of cs */
+	bool is_long_nop;         /* 0f 1f, whatever its prefixes */
 };
 
 /* What the instruction that begins here is. False: the bytes end before its opcode. */

@@ -93,18 +93,22 @@ static bool is_repeated(const struct encoded *e)
 }
 
 /*
- * An instruction with a lock prefix, or with that of a segment which 64-bit mode ignores, is
- * refused (is_prefix_bad()). If no process has the file mapped, the kernel takes the probe all the
- * same, and never sets it: the function would have no hits, without a word. It refuses cs, too, but
- * newer kernels take long NOPs with it.
+ * The kernel refuses an instruction with a lock prefix, or with that of a segment which 64-bit mode
+ * ignores (is_prefix_bad()). If no process has the file mapped, it takes the probe all the same,
+ * and never sets it: the function would have no hits, without a word. Newer kernels take long NOPs
+ * with cs, so we leave those to the kernel.
  */
+static bool has_bad_prefix(const struct encoded *e)
+{
+	return e->has_lock_or_segment || (e->has_cs && !e->is_long_nop);
+}
+
 static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit)
 {
 	if (is_plain_mistaken(e, is_64_bit))
 		return UPROBE_MISTAKEN;
-	if (is_repeated(e) || e->has_lock_or_segment || (is_64_bit && is_refused(e->opcode)))
-		return UPROBE_REFUSED;
-	return UPROBE_FINE;
+	return is_repeated(e) || (is_64_bit && is_refused(e->opcode)) ? UPROBE_REFUSED
+								      : UPROBE_FINE;
 }
 
 enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
@@ -113,6 +117,8 @@ enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bi
 
 	if (!encoded_read(bytes, n, is_64_bit, &e) || e.encoding == ENCODING_XOP)
 		return UPROBE_MISTAKEN;
+	if (has_bad_prefix(&e))
+		return UPROBE_REFUSED;
 	if (e.encoding == ENCODING_PLAIN)
 		return plain_verdict(&e, is_64_bit);
 	if (has_rule(e.opcode))

@@ -85,11 +85,12 @@ def test_a_loop_behind_it_is_no_call(function, why, command):
 
 
 @pytest.mark.needs("machine")
-def test_a_locked_instruction_is_refused_though_no_process_has_the_file_mapped():
+@pytest.mark.parametrize("function", ["locked", "in_segment"])
+def test_a_bad_prefix_is_refused_though_no_process_has_the_file_mapped(function):
     """The kernel takes such a probe, and never sets it."""
-    result = stackcount("-D", "1", f"{VECTOR}:locked")
+    result = stackcount("-D", "1", f"{VECTOR}:{function}")
     assert result.status == 1 and result.stdout == b"", result
-    assert result.err == "stackcount: attach locked: the kernel cannot probe its first instruction\n"
+    assert result.err == f"stackcount: attach {function}: the kernel cannot probe its first instruction\n"
 
 
 LIBC = ["strchrnul", "strchr", "rawmemchr", "memchr", "strlen", "strcmp", "wcschr", "memset", "wmemset",
