@@ -18,7 +18,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
 	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \
-	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first
+	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -88,6 +88,12 @@ $(WORKLOAD_DIR)/libfirst.so: tests/workload/first_library.c tests/workload/work.
 	$(WORK_CC) $(NOFP) -fPIC -shared -o $@ $<
 $(WORKLOAD_DIR)/first: tests/workload/first.c $(WORKLOAD_DIR)/libfirst.so
 	$(WORK_CC) $(NOFP) -fPIE -pie -o $@ $^ -Wl,-rpath,'$$ORIGIN'
+
+# The product's own helpers, as they are built for it.
+$(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static: tests/workload/helpers.c \
+		$(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/helper/*.c src/base/*.c))
+	@mkdir -p $(@D)
+	$(WORK_CC) -Isrc $(if $(filter %-static,$@),-static,-no-pie) -o $@ $^ -pthread
 
 # Two programs with different functions at equal addresses.
 $(WORKLOAD_DIR)/lives-%: tests/workload/lives.c $(WORKLOAD_DIR)/work.o

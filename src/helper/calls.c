@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Numbers of system calls differ by architecture. Their names are those that libc's functions
+ * make: glibc's fstat() is fstat before 2.33 and newfstatat after. The kernel itself makes
+ * restart_syscall when a stopped process goes on.
+ *
+ * A filter sees arguments, but no memory. So a parser may ask whether a path exists: newfstatat
+ * is both fstat() and stat(). And an opener could open a file for writing by openat2.
+ */
+#include "helper/calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+/* What differs by architecture. */
+#if defined(__x86_64__)
+#define ARCHITECTURE AUDIT_ARCH_X86_64
+#define FOREIGN_CALLS 0x40000000U /* from here on: those of x32 */
+#elif defined(__aarch64__)
+#define ARCHITECTURE AUDIT_ARCH_AARCH64
+#define FOREIGN_CALLS UINT32_MAX
+#else
+#define ARCHITECTURE 0
+#define FOREIGN_CALLS UINT32_MAX
+#endif
+
+#define MOST_INSTRUCTIONS 512
+
+/* A call is allowed if its argument @argument, masked, is @value. Any with mask 0. */
+struct rule {
+	uint32_t call;
+	uint32_t argument, mask, value;
+};
+
+#define CALL(name)                  \
+	{                           \
+		.call = SYS_##name, \
+	}
+#define CALL_IF(name, argument_, mask_, value_)                     \
+	{                                                           \
+		.call = SYS_##name, (argument_), (mask_), (value_), \
+	}
+#define ALL_BITS UINT32_MAX
+
+/* clang-format off */
+static const struct rule of_all[] = {
+	CALL(read), CALL(pread64), CALL(lseek), CALL(close), CALL(fstat), CALL(newfstatat),
+	CALL_IF(fcntl, 1, ALL_BITS, F_GETFD), CALL_IF(fcntl, 1, ALL_BITS, F_GETFL),
+	CALL_IF(fcntl, 1, ALL_BITS, F_DUPFD_CLOEXEC),
+	CALL_IF(mmap, 2, PROT_EXEC, 0), CALL_IF(mprotect, 2, PROT_EXEC, 0),
+	CALL(munmap), CALL(mremap), CALL(madvise), CALL(brk),
+	CALL(sendto), CALL(recvfrom), CALL(recvmsg), CALL(ppoll),
+	CALL(futex), CALL(sched_yield), CALL(getpid), CALL(gettid), CALL(getrandom), CALL(sysinfo),
+	CALL(clock_gettime), CALL(gettimeofday),
+	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(restart_syscall),
+	CALL(exit), CALL(exit_group),
+#ifdef SYS_poll
+	CALL(poll), CALL(time),
+#endif
+};
+
+static const struct rule of_openers[] = {
+	CALL_IF(openat, 2, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY), CALL(openat2),
+	CALL(statfs), CALL(fstatfs), CALL(statx), CALL(readlinkat), CALL(faccessat), CALL(getdents64),
+	CALL(dup), CALL(dup3), CALL(sendmsg),
+#ifdef SYS_open
+	CALL_IF(open, 1, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY),
+	CALL(stat), CALL(lstat), CALL(readlink), CALL(access),
+#endif
+};
+
+/* Whoever makes one of these is not our code any more. */
+static const uint32_t fatal[] = {
+	SYS_execve, SYS_execveat, SYS_clone, SYS_clone3, SYS_unshare, SYS_setns, SYS_mount,
+	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill,
+	SYS_bpf, SYS_perf_event_open, SYS_socket,
+#ifdef SYS_fork
+	SYS_fork, SYS_vfork,
+#endif
+};
+/* clang-format on */
+
+struct program {
+	struct sock_filter code[MOST_INSTRUCTIONS];
+	unsigned short n;
+};
+
+static void add(struct program *p, struct sock_filter one)
+{
+	if (p->n < MOST_INSTRUCTIONS)
+		p->code[p->n] = one;
+	p->n++;
+}
+
+static void load(struct program *p, size_t offset)
+{
+	add(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+static void give(struct program *p, uint32_t verdict)
+{
+	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+}
+
+/* If what is loaded compares as @comparison to @value, go on; else pass over @n instructions. */
+static void only_if(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
+{
+	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
+}
+
+/* The number of the call is loaded, before and after. Arguments here have 32 bits, or flags in
+ * them; both architectures are little-endian. */
+static void add_rule(struct program *p, const struct rule *r)
+{
+	if (r->mask == 0) {
+		only_if(p, BPF_JEQ, r->call, 1);
+		give(p, SECCOMP_RET_ALLOW);
+		return;
+	}
+	only_if(p, BPF_JEQ, r->call, 5);
+	load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
+	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
+	only_if(p, BPF_JEQ, r->value, 1);
+	give(p, SECCOMP_RET_ALLOW);
+	load(p, offsetof(struct seccomp_data, nr));
+}
+
+static void make(struct program *p, bool opens)
+{
+	load(p, offsetof(struct seccomp_data, arch));
+	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
+	give(p, SECCOMP_RET_KILL_PROCESS);
+	load(p, offsetof(struct seccomp_data, nr));
+	only_if(p, BPF_JGE, FOREIGN_CALLS, 1);
+	give(p, SECCOMP_RET_KILL_PROCESS);
+	/* abort() */
+	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
+	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++) {
+		only_if(p, BPF_JEQ, fatal[i], 1);
+		give(p, SECCOMP_RET_KILL_PROCESS);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
+		add_rule(p, &of_all[i]);
+	for (size_t i = 0; opens && i < ARRAY_SIZE(of_openers); i++)
+		add_rule(p, &of_openers[i]);
+	give(p, SECCOMP_RET_ERRNO | EPERM);
+}
+
+bool calls_allow(bool opens)
+{
+	struct program p = { .n = 0 };
+
+	make(&p, opens);
+
+	const struct sock_fprog filter = { .len = p.n, .filter = p.code };
+
+	/* Before Linux 5.16 a filter slows the whole process down otherwise: speculation is off. */
+	return ARCHITECTURE != 0 && p.n <= MOST_INSTRUCTIONS &&
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+		       &filter) == 0;
+}

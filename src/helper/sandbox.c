@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Four layers. A parser that a hostile file has taken over has no capability. No path leads it to
+ * a file, by Landlock and by seccomp each. It makes no socket and no process.
+ *
+ * There are no namespaces: beside a list of allowed calls they add nothing, and containers refuse
+ * them. The bounding set stays, because no_new_privs makes execve(2) gain nothing, and seccomp
+ * forbids it. The user stays, too: others of user "nobody" could end the helper.
+ */
+#include "helper/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "helper/calls.h"
+
+#define MiB (1ULL << 20)
+#define CAP(number) (1ULL << (number))
+
+#define MOST_LIMITS 4
+
+/* clang-format off */
+static const struct {
+	uint64_t capabilities; /* of those that we have */
+	struct {
+		int what;
+		rlim_t most;
+	} limits[MOST_LIMITS];
+	size_t n_limits;
+	bool has_paths;
+} kinds[] = {
+	[SANDBOX_OPENER] = {
+		/* Landlock would deny /proc/PID of others, even for reading. */
+		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 64 * MiB } },
+		.n_limits = 2,
+		.has_paths = true,
+	},
+	[SANDBOX_PARSER] = {
+		/* A hostile file of 100 MB takes 340 MiB; a debug file of 2 GiB is mapped as a whole. */
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 16384 * MiB },
+			    { RLIMIT_NOFILE, 256 } },
+		.n_limits = 4,
+	},
+};
+/* clang-format on */
+
+/* Keep @wanted of the capabilities that we have. Ambient ones go with them. */
+static int keep_capabilities(uint64_t wanted)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &head, has) < 0)
+		return -errno;
+	for (size_t i = 0; i < ARRAY_SIZE(has); i++) {
+		has[i].permitted &= (uint32_t)(wanted >> 32 * i);
+		has[i].effective = has[i].permitted;
+		has[i].inheritable = 0;
+	}
+	return syscall(SYS_capset, &head, has) < 0 ? -errno : 0;
+}
+
+static void limit(int what, rlim_t most)
+{
+	struct rlimit both;
+
+	if (getrlimit(what, &both) < 0)
+		return;
+	if (both.rlim_max > most)
+		both.rlim_max = most;
+	if (both.rlim_cur > both.rlim_max)
+		both.rlim_cur = both.rlim_max;
+	(void)setrlimit(what, &both);
+}
+
+static void set_limits(enum sandbox kind)
+{
+	limit(RLIMIT_CORE, 0);
+	for (size_t i = 0; i < kinds[kind].n_limits; i++) {
+		const int what = kinds[kind].limits[i].what;
+
+		if (!IS_SANITIZED || (what != RLIMIT_DATA && what != RLIMIT_AS))
+			limit(what, kinds[kind].limits[i].most);
+	}
+}
+
+/* As linux/landlock.h has it; the header may be older than the kernel. Numbers of calls are those
+ * of all architectures. */
+struct landlock_rules {
+	uint64_t files, net, scoped;
+};
+#define LANDLOCK_CREATE_RULESET 444
+#define LANDLOCK_RESTRICT_SELF 446
+#define LANDLOCK_VERSION 1U
+
+/* Deny every access that this kernel's version of Landlock knows. */
+static struct landlock_rules deny_all(long version)
+{
+	static const int n_files[] = { 0, 13, 14, 15, 15 }; /* rights of version 1, 2, ... */
+	const int n = version < 5 ? n_files[version] : 16;
+
+	return (struct landlock_rules){ .files = (1ULL << n) - 1,
+					.net = version < 4 ? 0 : 3,
+					.scoped = version < 6 ? 0 : 3 };
+}
+
+static bool leave_paths(void)
+{
+	const long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, LANDLOCK_VERSION);
+
+	if (version < 1)
+		return false;
+
+	/* An older kernel takes more members than it knows if they are zero. */
+	const struct landlock_rules rules = deny_all(version);
+	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, &rules, sizeof(rules), 0);
+	const bool is_done = fd >= 0 && syscall(LANDLOCK_RESTRICT_SELF, fd, 0) == 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return is_done;
+}
+
+int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
+{
+	set_limits(kind);
+
+	const int err = keep_capabilities(kinds[kind].capabilities);
+
+	if (err)
+		return error_set(e, err, "drop capabilities: %s", error_words(err));
+	*ret_layers = 0;
+	if (!kinds[kind].has_paths && leave_paths())
+		*ret_layers |= LAYER_LANDLOCK;
+	if (!IS_SANITIZED && calls_allow(kinds[kind].has_paths))
+		*ret_layers |= LAYER_SECCOMP;
+	return 0;
+}
+
+int sandbox_prepare(struct error *e)
+{
+	uint64_t wanted = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		wanted |= kinds[i].capabilities;
+
+	const int err = keep_capabilities(wanted);
+
+	if (err)
+		return error_set(e, err, "drop capabilities: %s", error_words(err));
+	limit(RLIMIT_CORE, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return error_errno(e, "give privileges up");
+	return 0;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "helper/seat.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "helper/channel.h"
+
+/* The payload of @ask, of which a packet of @n bytes has come. NULL: it is not whole. */
+static const void *payload_of(const struct seat *seat, const struct ask *ask, const char *packet,
+			      size_t n, char **copy)
+{
+	if (ask->n_bytes <= ASK_INLINE)
+		return n == sizeof(*ask) + ask->n_bytes ? packet + sizeof(*ask) : NULL;
+	if (n != sizeof(*ask) || ask->n_bytes > seat->n_area)
+		return NULL;
+	/* The answer goes to the same area. */
+	*copy = xcalloc(1, ask->n_bytes);
+	return memcpy(*copy, seat->area, ask->n_bytes);
+}
+
+void seat_serve(struct seat *seat, seat_answer *answer_it, void *state)
+{
+	cleanup_free char *packet = xcalloc(1, sizeof(struct ask) + ASK_INLINE);
+
+	for (;;) {
+		struct ask ask;
+		struct answer answer = {};
+		cleanup_free char *copy = NULL;
+		const ssize_t n = channel_receive_some(seat->channel, packet, sizeof(ask),
+						       sizeof(ask) + ASK_INLINE);
+
+		if (n < 0)
+			return;
+		memcpy(&ask, packet, sizeof(ask));
+
+		const void *payload = payload_of(seat, &ask, packet, (size_t)n, &copy);
+
+		if (!payload)
+			return;
+		answer.number = ask.number;
+		answer_it(state, seat, &ask, payload, &answer);
+		if (channel_send(seat->channel, &answer, sizeof(answer)) < 0)
+			return;
+	}
+}
+
+int seat_pass(int files, struct passed_file what, int fd)
+{
+	return channel_pass(files, &what, sizeof(what), &fd, 1);
+}
+
+int seat_take(const struct seat *seat, struct passed_file *ret, int *ret_fd)
+{
+	int fds[CHANNEL_FDS];
+	const int n = channel_take(seat->files, ret, sizeof(*ret), fds);
+
+	if (n == 1 && ret->to == getpid()) {
+		*ret_fd = fds[0];
+		return 0;
+	}
+	for (int i = 0; i < n; i++)
+		(void)close(fds[i]);
+	return n < 0 ? n : -EBADMSG;
+}
+
+/* -- Its start. -- */
+
+void seat_end_with(pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* It may have ended before we could say so. */
+	if (getppid() != parent)
+		_exit(1);
+}
+
+void seat_close_from(unsigned first)
+{
+	if (close_range(first, ~0U, 0) < 0)
+		for (int fd = (int)first; fd < SEAT_MOST_FILES; fd++)
+			(void)close(fd);
+}
+
+/*
+ * The main process leaves out hits of its helpers, so it has to know one before that does anything
+ * else. The packet is only looked at: its descriptor would come into the table that openers share.
+ */
+static bool may_begin(const struct seat_start *start)
+{
+	char byte;
+
+	return recv(start->channel, &byte, sizeof(byte), MSG_PEEK) == sizeof(byte);
+}
+
+/* Take that packet. Returns how many descriptors come with it. */
+static int take_go(const struct seat *seat, int fds[CHANNEL_FDS])
+{
+	char byte;
+
+	return channel_take(seat->channel, &byte, sizeof(byte), fds);
+}
+
+/* A parser's table: channel, area and files as 3, 4 and 5, and nothing else. */
+static int own_table(struct seat *seat, bool can_leave, int *area)
+{
+	int fds[CHANNEL_FDS];
+
+	if (!can_leave)
+		seat_close_from(SEAT_OURS);
+	else if (close_range(SEAT_OURS, ~0U, CLOSE_RANGE_UNSHARE) < 0)
+		return -errno;
+
+	const int n = take_go(seat, fds);
+
+	if (n != 1)
+		return n < 0 ? n : -EBADMSG;
+
+	/* Above all others first: each may be where another one is to go. */
+	const int from[] = { fcntl(seat->channel, F_DUPFD_CLOEXEC, SEAT_OURS),
+			     fcntl(*area, F_DUPFD_CLOEXEC, SEAT_OURS), fds[0] };
+
+	for (size_t i = 0; i < ARRAY_SIZE(from); i++)
+		if (from[i] < 0 || dup3(from[i], STDERR_FILENO + 1 + (int)i, O_CLOEXEC) < 0)
+			return -errno;
+	seat->channel = STDERR_FILENO + 1;
+	*area = seat->channel + 1;
+	seat->files = seat->channel + 2;
+	seat_close_from((unsigned)seat->files + 1);
+	return 0;
+}
+
+static int take_seat(const struct role *role, const struct seat_start *start, struct seat *seat,
+		     struct error *e)
+{
+	int area = start->area, none[CHANNEL_FDS];
+	const int err = role->sandbox == SANDBOX_PARSER ? own_table(seat, start->can_leave, &area)
+							: take_go(seat, none);
+
+	if (err)
+		return error_set(e, err, "leave what others have open: %s", error_words(err));
+	seat->area = mmap(NULL, role->n_area, PROT_READ | PROT_WRITE, MAP_SHARED, area, 0);
+	if (seat->area == MAP_FAILED)
+		return error_errno(e, "map the area");
+	seat->n_area = role->n_area;
+	return 0;
+}
+
+void seat_begin(const struct role *role, const struct seat_start *start)
+{
+	struct seat seat = { .channel = start->channel, .files = -1 };
+	struct answer ready = {};
+	struct error e = {};
+	sigset_t none;
+
+	if (!may_begin(start))
+		_exit(1);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	seat_end_with(start->warden);
+	(void)prctl(PR_SET_NAME, role->name);
+	ready.result = take_seat(role, start, &seat, &e);
+	if (!ready.result)
+		ready.result = sandbox_enter(role->sandbox, &ready.n, &e);
+	if (ready.result)
+		(void)snprintf(ready.words, sizeof(ready.words), "%.95s", e.text);
+	if (channel_send(seat.channel, &ready, sizeof(ready)) == 0 && !ready.result)
+		role->run(&seat);
+	_exit(0);
+}

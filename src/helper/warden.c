@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The table of descriptors, which openers share:
+ *
+ *	0..2	standard input, output and error: a file without contents
+ *	3..6	controls of lanes
+ *	7	signals
+ *	8..55	channel, area and files of each child. Free ones, and 56..63: as 0
+ *	64..	openers': files as they come
+ *
+ * As no number below 64 is ever free, open(2) gives an opener one above. So a parser can leave
+ * the openers' files by close_range(64, ..., CLOSE_RANGE_UNSHARE), which takes no reference to
+ * them. A copy of the table (as fork(2) makes it) would have to close them, and so wait for the
+ * file system of each that some opener has open.
+ *
+ * For the same reason the warden never holds the last reference to a socket in which files lie: the
+ * parser alone has its end of that one. It comes by the main process, in the packet that lets the
+ * parser begin.
+ */
+#include "helper/warden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "helper/channel.h"
+
+#define NOTHING STDIN_FILENO
+#define FIRST_CONTROL 3
+#define SIGNALS (FIRST_CONTROL + WARDEN_LANES)
+#define FIRST_OF_CHILDREN (SIGNALS + 1)
+#define MOST_CHILDREN 16
+
+enum { CHANNEL, AREA, FILES, N_OF_CHILD };
+_Static_assert(FIRST_OF_CHILDREN + MOST_CHILDREN * N_OF_CHILD <= SEAT_OURS, "slots");
+
+struct child {
+	pid_t pid; /* 0: none */
+	unsigned lane;
+	uint64_t killed_at; /* ns; 0: not */
+};
+
+struct keeper {
+	const struct role *roles;
+	size_t n_roles;
+	pid_t pid;
+	bool can_leave; /* close_range(2) is there; some containers refuse it */
+	bool is_open[WARDEN_LANES];
+	struct child children[MOST_CHILDREN];
+};
+
+static int slot_of(const struct keeper *k, const struct child *c, int what)
+{
+	return FIRST_OF_CHILDREN + (int)(c - k->children) * N_OF_CHILD + what;
+}
+
+static void child_free(struct keeper *k, struct child *c)
+{
+	for (int what = 0; what < N_OF_CHILD; what++)
+		(void)dup3(NOTHING, slot_of(k, c, what), O_CLOEXEC);
+	*c = (struct child){ 0 };
+}
+
+static struct child *find_child(struct keeper *k, pid_t pid)
+{
+	for (size_t i = 0; i < MOST_CHILDREN; i++)
+		if (k->children[i].pid == pid)
+			return &k->children[i];
+	return NULL;
+}
+
+/* A child that has not been waited for keeps its PID, so this ends nobody else. */
+static void kill_child(struct child *c)
+{
+	if (!c->killed_at)
+		c->killed_at = clock_ns(CLOCK_MONOTONIC);
+	(void)kill(c->pid, SIGKILL);
+}
+
+static uint32_t count_left(const struct keeper *k)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < MOST_CHILDREN; i++)
+		n += k->children[i].killed_at &&
+		     now - k->children[i].killed_at >= WARDEN_LEFT_AFTER_NS;
+	return n;
+}
+
+static void close_lane(struct keeper *k, unsigned lane)
+{
+	k->is_open[lane] = false;
+	(void)dup3(NOTHING, FIRST_CONTROL + (int)lane, O_CLOEXEC);
+	for (size_t i = 0; i < MOST_CHILDREN; i++)
+		if (k->children[i].pid && k->children[i].lane == lane)
+			kill_child(&k->children[i]);
+}
+
+/* With @n descriptors. A lane that cannot be told has gone. */
+static void tell(struct keeper *k, unsigned lane, struct warden_message *message, const int *fds,
+		 size_t n)
+{
+	message->n_left = count_left(k);
+	if (k->is_open[lane] &&
+	    channel_pass(FIRST_CONTROL + (int)lane, message, sizeof(*message), fds, n) < 0)
+		close_lane(k, lane);
+}
+
+/* Where a new child's ends are until they have their places. */
+enum { MAIN_CHANNEL, MAIN_AREA, ITS_FILES, ITS_CHANNEL, OPENERS_FILES, N_ENDS };
+
+static void close_ends(int (*ends)[N_ENDS])
+{
+	for (size_t i = 0; i < N_ENDS; i++)
+		cleanup_close_fd(&(*ends)[i]);
+}
+
+static int make_ends(const struct role *role, int *ends)
+{
+	int pair[2];
+	int err = channel_pair(pair);
+
+	if (err)
+		return err;
+	ends[MAIN_CHANNEL] = pair[0];
+	ends[ITS_CHANNEL] = pair[1];
+	channel_refuse_descriptors(pair[0]);
+	err = area_new(role->n_area, &ends[MAIN_AREA]);
+	if (err || role->sandbox == SANDBOX_OPENER)
+		return err;
+	err = channel_pair(pair);
+	if (err)
+		return err;
+	ends[OPENERS_FILES] = pair[0];
+	ends[ITS_FILES] = pair[1];
+	(void)shutdown(pair[0], SHUT_RD); /* nothing comes back by it */
+	return 0;
+}
+
+/* Not fork(2), which cannot share the table. There are no threads, so nothing else is missed. */
+static pid_t make_process(bool shares_files)
+{
+	return (pid_t)syscall(SYS_clone, SIGCHLD | (shares_files ? CLONE_FILES : 0), 0, 0, 0, 0);
+}
+
+/* Fill @ends and make the process. Returns a negative errno. */
+static int start_child(struct keeper *k, const struct role *role, struct child *c, int *ends)
+{
+	const struct seat_start start = {
+		.warden = k->pid,
+		.can_leave = k->can_leave,
+		.channel = slot_of(k, c, CHANNEL),
+		.area = slot_of(k, c, AREA),
+	};
+	const int err = make_ends(role, ends);
+
+	if (err)
+		return err;
+	if (dup3(ends[ITS_CHANNEL], start.channel, O_CLOEXEC) < 0 ||
+	    dup3(ends[MAIN_AREA], start.area, O_CLOEXEC) < 0 ||
+	    (ends[OPENERS_FILES] >= 0 &&
+	     dup3(ends[OPENERS_FILES], slot_of(k, c, FILES), O_CLOEXEC) < 0))
+		return -errno;
+	c->pid = make_process(role->sandbox == SANDBOX_OPENER || k->can_leave);
+	if (c->pid == 0)
+		seat_begin(role, &start);
+	return c->pid < 0 ? -errno : 0;
+}
+
+static void make(struct keeper *k, unsigned lane, uint32_t role)
+{
+	struct warden_message made = { .what = WARDEN_MADE, .role = role };
+	cleanup(close_ends) int ends[N_ENDS] = { -1, -1, -1, -1, -1 };
+	struct child *c = find_child(k, 0);
+	int err = -EBUSY;
+
+	if (c && count_left(k) < WARDEN_MOST_LEFT && role < k->n_roles) {
+		c->lane = lane;
+		err = start_child(k, &k->roles[role], c, ends);
+		if (err)
+			child_free(k, c);
+	}
+	if (err) {
+		made.what = WARDEN_REFUSED;
+		made.status = err;
+		tell(k, lane, &made, NULL, 0);
+		return;
+	}
+	made.pid = c->pid;
+	made.files = ends[OPENERS_FILES] < 0 ? 0 : (uint32_t)slot_of(k, c, FILES);
+	tell(k, lane, &made, &ends[MAIN_CHANNEL], made.files ? 3 : 2);
+}
+
+/* -- What the warden does all day. -- */
+
+static void take_message(struct keeper *k, unsigned lane)
+{
+	struct warden_message ask;
+
+	if (channel_receive(FIRST_CONTROL + (int)lane, &ask, sizeof(ask)) < 0) {
+		close_lane(k, lane);
+		return;
+	}
+	if (ask.what == WARDEN_MAKE)
+		make(k, lane, ask.role);
+
+	struct child *c = ask.what == WARDEN_KILL && ask.pid > 0 ? find_child(k, ask.pid) : NULL;
+
+	if (c && c->lane == lane)
+		kill_child(c);
+}
+
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
+}
+
+static void take_ends(struct keeper *k)
+{
+	struct signalfd_siginfo info;
+	struct rusage used;
+	int status;
+	pid_t pid;
+
+	(void)read(SIGNALS, &info, sizeof(info));
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		struct child *c = find_child(k, pid);
+		struct warden_message ended = {
+			.what = WARDEN_ENDED,
+			.pid = pid,
+			.status = status,
+			.cpu_ns = ns_of(used.ru_utime) + ns_of(used.ru_stime),
+		};
+
+		if (!c)
+			continue;
+
+		const unsigned lane = c->lane;
+
+		child_free(k, c);
+		tell(k, lane, &ended, NULL, 0);
+	}
+}
+
+_Noreturn static void keep(struct keeper *k)
+{
+	struct pollfd all[WARDEN_LANES + 1];
+
+	for (;;) {
+		unsigned n_open = 0;
+
+		for (unsigned i = 0; i < WARDEN_LANES; i++) {
+			all[i].fd = k->is_open[i] ? FIRST_CONTROL + (int)i : -1;
+			all[i].events = POLLIN;
+			n_open += k->is_open[i];
+		}
+		if (!n_open)
+			_exit(0);
+		all[WARDEN_LANES] = (struct pollfd){ .fd = SIGNALS, .events = POLLIN };
+		if (poll(all, ARRAY_SIZE(all), -1) < 0)
+			continue;
+		if (all[WARDEN_LANES].revents)
+			take_ends(k);
+		for (unsigned i = 0; i < WARDEN_LANES; i++)
+			if (all[i].revents)
+				take_message(k, i);
+	}
+}
+
+/* -- Its start. -- */
+
+/* Signals that ask a program to end are for the main process, whose helpers are needed till then.
+ * A terminal does not reach us, but systemctl(1) and pkill(1) do. */
+static void set_signals(void)
+{
+	static const int not_ours[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
+					SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP };
+
+	for (int number = 1; number < NSIG; number++)
+		(void)signal(number, SIG_DFL);
+	for (size_t i = 0; i < ARRAY_SIZE(not_ours); i++)
+		(void)signal(not_ours[i], SIG_IGN);
+}
+
+/* The table's size: a handle of each file that the run holds is in it. */
+static void set_most_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max < SEAT_MOST_FILES ? files.rlim_max : SEAT_MOST_FILES;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/*
+ * Fill the slots, and keep nothing of the main process but @controls. A free slot stands for
+ * /dev/null as standard input and output, too: those of the main process would keep a pipeline's
+ * reader waiting for a helper that is left behind.
+ */
+static int set_table(struct keeper *k, const int *controls, int nothing)
+{
+	int high[WARDEN_LANES];
+
+	set_most_files();
+	nothing = fcntl(nothing, F_DUPFD_CLOEXEC, SEAT_OURS);
+	for (size_t i = 0; i < WARDEN_LANES; i++)
+		high[i] = fcntl(controls[i], F_DUPFD_CLOEXEC, SEAT_OURS);
+	for (int slot = 0; slot < SEAT_OURS; slot++)
+		if (!(IS_SANITIZED && slot == STDERR_FILENO) && dup3(nothing, slot, O_CLOEXEC) < 0)
+			return -errno;
+	for (int i = 0; i < WARDEN_LANES; i++) {
+		if (dup3(high[i], FIRST_CONTROL + i, O_CLOEXEC) < 0)
+			return -errno;
+		k->is_open[i] = true;
+	}
+	seat_close_from(SEAT_OURS);
+	k->can_leave = close_range(~0U, ~0U, CLOSE_RANGE_UNSHARE) == 0;
+	return 0;
+}
+
+static int watch_children(void)
+{
+	sigset_t child;
+
+	(void)sigemptyset(&child);
+	(void)sigaddset(&child, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &child, NULL) < 0)
+		return -errno;
+
+	cleanup_close int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	return fd < 0 || dup3(fd, SIGNALS, O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+/* When memory runs out, helpers go before all else, and the largest one first. To be called while
+ * we are dumpable: later the file is root's. */
+static void go_first(void)
+{
+	cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		(void)write(fd, "1000", 4);
+}
+
+/* An error here closes the controls, which the lanes see as a warden that has ended. */
+_Noreturn static void be_warden(struct keeper *k, const int *controls, int nothing, pid_t parent)
+{
+	struct error e = {};
+
+	k->pid = getpid();
+	set_signals();
+	seat_end_with(parent);
+	/* Not a session: the scheduler would take us for another user's work, whatever our nice
+	 * value. */
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_NAME, "helper-warden");
+	go_first();
+	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
+		_exit(1);
+	keep(k);
+}
+
+static int pairs_make(struct warden *mine, struct warden *its)
+{
+	int pair[2];
+
+	for (size_t i = 0; i < WARDEN_LANES; i++) {
+		const int err = channel_pair(pair);
+
+		if (err)
+			return err;
+		mine->controls[i] = pair[0];
+		its->controls[i] = pair[1];
+	}
+	return 0;
+}
+
+int warden_start(const struct role *roles, size_t n_roles, struct warden *ret, struct error *e)
+{
+	const pid_t parent = getpid();
+	struct keeper k = { .roles = roles, .n_roles = n_roles };
+	cleanup_close int nothing = -1;
+	cleanup(warden_fini) struct warden its = WARDEN_NONE;
+
+	*ret = its;
+
+	int err = pairs_make(ret, &its);
+
+	if (!err)
+		err = area_new(0, &nothing);
+	if (!err) {
+		ret->pid = fork();
+		if (ret->pid == 0)
+			be_warden(&k, its.controls, nothing, parent);
+		err = ret->pid < 0 ? -errno : 0;
+	}
+	if (err) {
+		warden_fini(ret);
+		return error_set(e, err, "make a process: %s", error_start_words(err));
+	}
+	return 0;
+}
+
+int warden_take_control(struct warden *w, unsigned lane)
+{
+	return TAKE_FD(w->controls[lane]);
+}
+
+void warden_fini(struct warden *w)
+{
+	for (size_t i = 0; i < WARDEN_LANES; i++)
+		cleanup_close_fd(&w->controls[i]);
+}
