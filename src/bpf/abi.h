@@ -217,6 +217,29 @@ struct stream_event {
 };
 _Static_assert(sizeof(struct stream_event) == 64, "abi");
 
+/*
+ * Our helper processes, whose hits are left out as those of trace_config.own_tgid. Masks have a bit
+ * for each number, so that a hit of any other process costs one look at these. User space hears of
+ * a new helper when that may have begun already. So on_birth() notes it before, in one of the last
+ * MOST_BORN places.
+ */
+#define MOST_OWN 16
+#define MOST_BORN 4
+
+struct own_processes {
+	__u64 mask;
+	__u64 born_mask;
+	__u32 tgids[MOST_OWN + MOST_BORN]; /* 0: none */
+	__u32 warden;                      /* whose children all helpers are; 0: there is none */
+	__u32 n_born;
+};
+_Static_assert(sizeof(struct own_processes) == 104, "abi");
+
+static inline __u64 own_mask_of(__u32 tgid)
+{
+	return 1ULL << (tgid & 63);
+}
+
 /* The value of 'trace_state': written by both sides while tracing. */
 #define TURN_OFF 0   /* count nothing */
 #define TURN_PAUSE 1 /* MODE_EVENTS: all are lost */
@@ -225,8 +248,10 @@ _Static_assert(sizeof(struct stream_event) == 64, "abi");
 struct trace_state {
 	__u32 turn;        /* count into generation turn % 2 */
 	__u32 table_turn;  /* of unwind tables' use: see struct unwind_image */
-	__u32 helper_tgid; /* a helper process of ours, as trace_config.own_tgid; 0: none */
-	__u32 pad0[29]; /* new rows write behind this, every hit reads before it: own cache lines */
+	__u32 helper_tgid; /* a process of ours for a while, as trace_config.own_tgid; 0: none */
+	__u32 pad;
+	struct own_processes own;
+	__u32 pad0[2]; /* new rows write behind this, every hit reads before it: own cache lines */
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for counters of their own */
 	__u64 n_chunks;

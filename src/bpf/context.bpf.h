@@ -33,12 +33,36 @@ static __always_inline bool is_interrupt(__u32 mask)
 	return count & mask && !(count & config.nmi_mask);
 }
 
-/* Is the hit of our own process? Interrupts on top of it count. */
+static __always_inline bool is_helper(__u32 tgid)
+{
+	const struct own_processes *own = &trace_state.own;
+
+	if (!((*(const volatile __u64 *)&own->mask | *(const volatile __u64 *)&own->born_mask) &
+	      own_mask_of(tgid)))
+		return false;
+	for (__u32 i = 0; i < MOST_OWN + MOST_BORN; i++)
+		if (*(const volatile __u32 *)&own->tgids[i] == tgid)
+			return true;
+	return false;
+}
+
+/* The warden's child: it is not running yet. */
+static __always_inline void note_born(__u32 child)
+{
+	struct own_processes *own = &trace_state.own;
+
+	*(volatile __u32 *)&own->tgids[MOST_OWN + own->n_born % MOST_BORN] = child;
+	*(volatile __u64 *)&own->born_mask |= own_mask_of(child);
+	own->n_born++;
+}
+
+/* Is the hit of our own process, or of a helper? Interrupts on top of it count. */
 static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
 {
-	if (!config.own_tgid ||
-	    (tgid != config.own_tgid && tgid != *(volatile __u32 *)&trace_state.helper_tgid) ||
-	    !tgid)
+	if (!config.own_tgid || !tgid)
+		return false;
+	if (tgid != config.own_tgid && tgid != *(volatile __u32 *)&trace_state.helper_tgid &&
+	    !is_helper(tgid))
 		return false;
 	if (!is_user_hit(kind) && is_interrupt(config.hardirq_mask | SERVING_SOFTIRQ))
 		return false;

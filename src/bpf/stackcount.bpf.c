@@ -365,7 +365,8 @@ static __always_inline const void *memory_of(const void *task)
 
 /*
  * What a child has mapped is what its parent has, which is not told it in time otherwise; and if
- * they share their memory (clone(CLONE_VM), vfork()), what the one maps is there for the other.
+ * they share their memory (clone(CLONE_VM), vfork()), what the one maps is there for the other. A
+ * child of our warden is our own.
  * Where PIDs are not those of the initial namespace, the child's is not known here.
  */
 SEC("?raw_tp")
@@ -380,6 +381,8 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 	if (bpf_probe_read_kernel(&child, sizeof(child), child_task + config.vma.tgid) ||
 	    child == tgid)
 		return 0;
+	if (tgid == *(volatile __u32 *)&trace_state.own.warden)
+		note_born(child);
 	if (memory_of(child_task) == memory_of((const void *)ctx->args[0])) {
 		bpf_map_update_elem(&sharers, &child, &tgid, BPF_ANY);
 		bpf_map_update_elem(&sharers, &tgid, &child, BPF_ANY);

@@ -95,6 +95,12 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
+static bool is_full(const struct mapping_list *list)
+{
+	return list->most_bytes &&
+	       list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= list->most_bytes;
+}
+
 static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 {
 	char path[64];
@@ -108,16 +114,17 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 		return error_errno(e, "open %s", path);
 
 	cleanup(mapping_list_fini) struct mapping_list list = { .strings = strtab_new(),
-								.tid = tid };
+								.tid = tid,
+								.most_bytes = ret->most_bytes };
 	cleanup_lines struct lines lines;
 	lines_init(&lines, fd, path);
 
 	struct mapping m;
 	char *line;
 	size_t n;
-	int more;
+	int more = 0;
 
-	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
+	while (!is_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
 		/* The list is made while the process runs: keep what is in order. */
 		if (mapping_parse(line, list.strings, &m) &&
 		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))
@@ -144,7 +151,7 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 
 	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-		struct mapping_list list = {};
+		struct mapping_list list = { .most_bytes = ret->most_bytes };
 
 		if (!tid || tid == pid || read_maps(tid, &list, &none))
 			continue;
@@ -233,35 +240,43 @@ void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
 }
 
 /*
- * Open a regular file. Opening anything else may block (a FIFO) or do something
- * (a tape), and a process may put anything into its own file system: so look
- * first, through a descriptor that does not open it.
+ * A handle of a regular file. Opening anything else may block (a FIFO) or do something (a tape),
+ * and a process may put anything into its own file system: so look first, through a descriptor that
+ * does not open it.
  */
-static int open_handle(int handle, const char *path, int *ret_fd, struct stat *st, struct error *e)
+static int check_handle(int handle, const char *path, struct stat *st, struct error *e)
 {
-	char self[64];
-
 	if (handle < 0)
 		return error_errno(e, "open %s", path);
 	if (fstat(handle, st) < 0)
 		return error_errno(e, "stat %s", path);
 	if (!S_ISREG(st->st_mode))
 		return error_set(e, -ESTALE, "%s: not a regular file", path);
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-
-	int fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (fd < 0)
-		return error_errno(e, "open %s", path);
-	*ret_fd = fd;
 	return 0;
 }
 
-static int open_regular(const char *path, int *ret_fd, struct stat *st, struct error *e)
+static int find_regular(const char *path, int *ret_handle, struct stat *st, struct error *e)
 {
 	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+	const int err = check_handle(handle, path, st, e);
 
-	return open_handle(handle, path, ret_fd, st, e);
+	if (!err)
+		*ret_handle = TAKE_FD(handle);
+	return err;
+}
+
+int mapping_reopen(int handle, int *ret_fd, struct error *e)
+{
+	char self[64];
+
+	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
+
+	const int fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return error_errno(e, "open it for reading");
+	*ret_fd = fd;
+	return 0;
 }
 
 /*
@@ -291,52 +306,54 @@ static bool has_own_devices(int fd)
  * the number of the inode says whether that is still the same. Overlayfs may make
  * that number up too; then what the path leads to must be the same file.
  */
-static int open_map_file(uint32_t pid, const struct mapping *m, const struct stat *by_path,
-			 int *ret_fd, struct error *e)
+static int find_map_file(uint32_t pid, const struct mapping *m, const struct stat *by_path,
+			 int *ret_handle, struct stat *st, struct error *e)
 {
 	char path[64];
-	cleanup_close int fd = -1;
-	struct stat st = {};
+	cleanup_close int handle = -1;
 
 	map_files_path(pid, m, path, sizeof(path));
 
-	int err = open_regular(path, &fd, &st, e);
+	int err = find_regular(path, &handle, st, e);
 
 	if (err)
 		return err;
-	if (st.st_ino != m->inode &&
-	    !(by_path && st.st_ino == by_path->st_ino && st.st_dev == by_path->st_dev))
+	if (st->st_ino != m->inode &&
+	    !(by_path && st->st_ino == by_path->st_ino && st->st_dev == by_path->st_dev))
 		return error_set(e, -ESTALE, "%s: another file is mapped there now", m->path);
-	*ret_fd = TAKE_FD(fd);
+	*ret_handle = TAKE_FD(handle);
 	return 0;
 }
 
-int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
+static int find_by_path(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			struct error *e)
 {
-	cleanup_close int fd = -1;
+	cleanup_close int handle = -1;
 	char path[4096 + 64];
-	struct stat st = {};
+	struct stat by_path = {};
 	int err = -ENOENT;
 
 	if (m->inode == 0)
 		return error_set(e, -ENOENT, "%s: not a file", m->path);
 	if (!m->is_deleted && m->path[0] == '/') {
 		mapping_path(pid, m, path, sizeof(path));
-		err = open_regular(path, &fd, &st, e);
+		err = find_regular(path, &handle, &by_path, e);
 	}
-	if (!err && st.st_ino == m->inode && st.st_dev == m->dev) {
-		*ret_fd = TAKE_FD(fd);
+	if (!err && by_path.st_ino == m->inode && by_path.st_dev == m->dev) {
+		*st = by_path;
+		*ret_handle = TAKE_FD(handle);
 		return 0;
 	}
 
 	struct error inner;
-	int map_err = open_map_file(pid, m, err ? NULL : &st, ret_fd, &inner);
+	int map_err = find_map_file(pid, m, err ? NULL : &by_path, ret_handle, st, &inner);
 
 	if (map_err == 0)
 		return 0;
-	if (err == 0 && (map_err == -EPERM || map_err == -EACCES) && st.st_ino == m->inode &&
-	    has_own_devices(fd)) {
-		*ret_fd = TAKE_FD(fd);
+	if (err == 0 && (map_err == -EPERM || map_err == -EACCES) && by_path.st_ino == m->inode &&
+	    has_own_devices(handle)) {
+		*st = by_path;
+		*ret_handle = TAKE_FD(handle);
 		return 0;
 	}
 	if (err == 0)
@@ -347,22 +364,13 @@ int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct erro
 	return err;
 }
 
-int mapping_open_ours(const struct mapping *m, int *ret_fd, struct error *e)
-{
-	struct stat st;
-
-	if (m->inode == 0 || m->path[0] != '/')
-		return error_set(e, -ENOENT, "%s: not a file", m->path);
-	return open_regular(m->path, ret_fd, &st, e);
-}
-
-int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
+/* Below directory @root, as mapping_open_in() says. */
+static int find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+		   struct error *e)
 {
 	/* Links of the foreign file system lead nowhere else. */
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	cleanup_close int fd = -1;
-	struct stat st = {};
 
 	if (m->inode == 0 || m->path[0] != '/')
 		return error_set(e, -ENOENT, "%s: not there any more", m->path);
@@ -370,12 +378,67 @@ int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error
 	/* It may be there after all, and be called so. */
 	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
 	cleanup_close int handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	int err = open_handle(handle, m->path, &fd, &st, e);
+	int err = check_handle(handle, m->path, st, e);
 
 	if (err)
 		return err;
-	if (st.st_ino != m->inode || (st.st_dev != m->dev && !has_own_devices(fd)))
+	if (st->st_ino != m->inode || (st->st_dev != m->dev && !has_own_devices(handle)))
 		return error_set(e, -ESTALE, "%s: another file is there now", m->path);
-	*ret_fd = TAKE_FD(fd);
+	*ret_handle = TAKE_FD(handle);
 	return 0;
+}
+
+int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+		 struct error *e)
+{
+	struct error first;
+
+	if (m->inode == 0)
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
+	if (find_map_file(pid, m, NULL, ret_handle, st, &first) == 0)
+		return 0;
+
+	const int err = find_by_path(pid, m, ret_handle, st, e);
+	cleanup_close int root = err ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (root >= 0 && find_in(root, m, ret_handle, st, &first) == 0)
+		return 0;
+	return err;
+}
+
+int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct stat st;
+	const int err = find_by_path(pid, m, &handle, &st, e);
+
+	if (err)
+		return err;
+	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
+}
+
+int mapping_open_ours(const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct stat st;
+
+	if (m->inode == 0 || m->path[0] != '/')
+		return error_set(e, -ENOENT, "%s: not a file", m->path);
+
+	const int err = find_regular(m->path, &handle, &st, e);
+
+	if (err)
+		return err;
+	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
+}
+
+int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct stat st;
+	const int err = find_in(root, m, &handle, &st, e);
+
+	if (err)
+		return err;
+	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
 }

@@ -25,6 +25,7 @@ struct mapping_list {
 	size_t n;
 	size_t capacity;
 	struct strtab *strings;
+	size_t most_bytes; /* of memory, for what is read into it; 0: any number */
 	/*
 	 * By whose number what it has mapped can be reached in /proc: the process's, or that of
 	 * another of its threads where the first has ended.
@@ -60,6 +61,19 @@ const void *own_vdso(size_t *ret_bytes);
  * Errors: -ESTALE another file is there now; others from opening.
  */
 must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e);
+
+/*
+ * The same for an opener: *@ret_handle is a handle of the file (O_PATH), and *@st says what it is.
+ * The kernel's own word goes first (map_files), as no path is walked for it: one that leads through
+ * a file system that does not answer takes no other file with it. Who has gone had its file most
+ * likely where there is one for us, too.
+ */
+struct stat;
+must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			    struct error *e);
+
+/* Open what such a handle stands for. */
+must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);
 
 /*
  * The same when the process has gone: below directory @root, that it had for its own

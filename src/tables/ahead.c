@@ -3,39 +3,30 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
-#include "elf/image.h"
-#include "reader/mappings.h"
-#include "tables/table_set.h"
 
 #define MOST_AHEAD 1024 /* each is compared with all before: a process may map very many */
 
 struct made {
 	struct file_state file;
-	struct unwind_table table; /* zeroed: there is none, or it was taken */
+	struct remote_table table; /* zeroed: there is none, or it was taken */
 };
 
 struct ahead {
 	pthread_t thread;
 	bool is_running; /* or has ended, and was not waited for */
 	bool is_over;
+	struct remote *remote;
 	uint32_t *pids;
 	size_t n_pids;
 	uint64_t bytes, max_bytes;
 	struct made *made;
 	size_t n, capacity;
 };
-
-bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
-{
-	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
-	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
-}
 
 static struct made *find(const struct ahead *a, const struct file_state *file)
 {
@@ -45,36 +36,17 @@ static struct made *find(const struct ahead *a, const struct file_state *file)
 	return NULL;
 }
 
-/* A zeroed table: none. Of a file that is cut short meanwhile zeros are read (elf/guard.h). */
-static struct unwind_table make(int fd, const char *path)
+static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m,
+		    const struct file_state *file)
 {
-	const char *slash = strrchr(path, '/');
-	struct unwind_table table = {};
-	struct image *im = NULL;
+	struct made made = { .file = *file };
 	struct error e;
 
-	if (image_open_fd(fd, slash ? slash + 1 : path, &im, &e))
-		return table;
-	if (unwind_table_make(im, MAX_TABLE_BYTES, &table, &e) == 0 && image_is_damaged(im))
-		unwind_table_fini(&table);
-	image_close(im);
-	return table;
-}
-
-static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m)
-{
-	cleanup_close int fd = -1;
-	struct made made = {};
-	struct error e;
-	struct stat st;
-
-	if (!m->inode || mapping_open(tid, m, &fd, &e) || fstat(fd, &st) < 0)
+	if (!file->fact.is_there || find(a, file))
 		return;
-	made.file = (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
-	if (find(a, &made.file))
-		return;
-	made.table = make(fd, m->path);
-	a->bytes += unwind_table_bytes(&made.table);
+	if (remote_table_make(a->remote, tid, m, file, &made.table, &e))
+		remote_table_fini(&made.table);
+	a->bytes += remote_table_bytes(&made.table);
 	array_push(a->made, a->n, a->capacity, made);
 }
 
@@ -89,13 +61,14 @@ static void *work(void *argument)
 	struct ahead *a = argument;
 
 	for (size_t i = 0; i < a->n_pids && !is_over(a); i++) {
-		cleanup(mapping_list_fini) struct mapping_list list = {};
+		cleanup(remote_list_fini) struct remote_list list = {};
 		struct error e;
 
-		if (mapping_list_read(a->pids[i], &list, &e))
+		if (remote_list(a->remote, a->pids[i], &list, &e))
 			continue;
-		for (size_t k = 0; k < list.n && !is_over(a); k++)
-			make_of(a, list.tid, &list.mappings[k]);
+		remote_identify(a->remote, &list);
+		for (size_t k = 0; k < list.list.n && !is_over(a); k++)
+			make_of(a, list.list.tid, &list.list.mappings[k], &list.states[k]);
 	}
 	return NULL;
 }
@@ -110,12 +83,13 @@ static int start_thread(struct ahead *a, struct error *e)
 		   : 0;
 }
 
-int ahead_start(const uint32_t *pids, size_t n, uint64_t max_bytes, struct ahead **ret,
-		struct error *e)
+int ahead_start(struct remote *remote, const uint32_t *pids, size_t n, uint64_t max_bytes,
+		struct ahead **ret, struct error *e)
 {
 	struct ahead *a = xcalloc(1, sizeof(*a));
 	int err;
 
+	a->remote = remote;
 	a->pids = xcalloc(n, sizeof(*pids));
 	memcpy(a->pids, pids, n * sizeof(*pids));
 	a->n_pids = n;
@@ -135,16 +109,16 @@ static void wait_for_thread(struct ahead *a)
 	a->is_running = false;
 }
 
-bool ahead_take(struct ahead *a, const struct file_state *file, struct unwind_table *ret)
+bool ahead_take(struct ahead *a, const struct file_state *file, struct remote_table *ret)
 {
 	struct made *made;
 
 	wait_for_thread(a);
 	made = find(a, file);
-	if (!made || !made->table.n_pages)
+	if (!made || !made->table.view.n_pages)
 		return false;
 	*ret = made->table;
-	made->table = (struct unwind_table){};
+	made->table = (struct remote_table){};
 	return true;
 }
 
@@ -156,7 +130,7 @@ void ahead_free(struct ahead *a)
 	if (a->is_running && !thread_join_soon(a->thread))
 		return; /* it has its memory as long as we live */
 	for (size_t i = 0; i < a->n; i++)
-		unwind_table_fini(&a->made[i].table);
+		remote_table_fini(&a->made[i].table);
 	free(a->made);
 	free(a->pids);
 	free(a);

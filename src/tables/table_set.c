@@ -1,12 +1,9 @@
 #include "tables/table_set.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -14,11 +11,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "elf/image.h"
-#include "unwind/compact.h"
 
 #define PAGE_LAST 0xfffU
-#define MAX_RANGES 64
 
 /* Where a mapping of the file, at a given offset, has its addresses. */
 struct anchor {
@@ -42,9 +36,11 @@ struct entry {
 	struct part parts[PARTS];
 	size_t n_rows;
 	enum unwind_how how;
-	bool is_refused;  /* there was no room, in: */
-	uint32_t refused; /* turn */
-	char *path;       /* as the process saw it that had it first */
+	bool is_refused;           /* there was no room, in: */
+	uint32_t refused;          /* turn */
+	char *path;                /* as the process saw it that had it first */
+	struct range_fact *ranges; /* its code, as it was read last */
+	size_t n_ranges;
 	struct anchor *anchors;
 	size_t n_anchors, anchors_capacity;
 };
@@ -54,15 +50,16 @@ struct entry {
 struct table_set {
 	struct unwind_memory *memory;
 	struct object *object;
+	struct remote *remote;
 	struct ahead *ahead; /* NULL: nothing was made ahead */
 	struct entry *entries;
 	size_t n, capacity;
 	struct u64_map newest;     /* by hash of device and inode */
 	uint32_t images, n_images; /* the block for the next images, and how many are in it */
 	size_t n_rows, n_given_up;
-	uint64_t cost;   /* ns of CPU time: of reading files */
+	uint64_t cost;   /* ns of CPU time: of taking tables */
 	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
-	bool was_full_told, was_shortage_told;
+	bool was_full_told;
 };
 
 /* So long a turn lasts, at least. */
@@ -70,12 +67,14 @@ struct table_set {
 /* What was looked into in this turn or the one before is in use. */
 #define TURNS_IN_USE 2U
 
-struct table_set *table_set_new(struct unwind_memory *memory, struct object *object)
+struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
+				struct remote *remote)
 {
 	struct table_set *t = xcalloc(1, sizeof(*t));
 
 	t->memory = memory;
 	t->object = object;
+	t->remote = remote;
 	object_state(object)->table_turn = TURNS_IN_USE;
 	return t;
 }
@@ -90,16 +89,17 @@ void table_set_free(struct table_set *t)
 	if (!t)
 		return;
 	ahead_free(t->ahead);
-	for (size_t i = 0; i < t->n; i++)
+	for (size_t i = 0; i < t->n; i++) {
 		free(t->entries[i].anchors);
-	for (size_t i = 0; i < t->n; i++)
+		free(t->entries[i].ranges);
 		free(t->entries[i].path);
+	}
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
 }
 
-/* Of what is open at @fd; the vdso is nobody's file. */
+/* The vdso is nobody's file. */
 static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struct entry *wanted)
 {
 	const uint32_t *newest = u64_map_get(&t->newest, hash);
@@ -178,7 +178,7 @@ static int put(struct table_set *t, bool may_give_up, const void *data, size_t b
 	return err;
 }
 
-static int put_parts(struct table_set *t, bool may_give_up, const struct unwind_table *table,
+static int put_parts(struct table_set *t, bool may_give_up, const struct table_view *table,
 		     struct entry *entry, struct error *e)
 {
 	const struct {
@@ -215,7 +215,7 @@ static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
 }
 
 /* Its image stays where it is, since processes' mappings say so; no program reads the old one. */
-static int put_image(struct table_set *t, const struct unwind_table *table, bool is_used,
+static int put_image(struct table_set *t, const struct table_view *table, bool is_used,
 		     struct entry *entry, struct error *e)
 {
 	const uint32_t turn = object_state(t->object)->table_turn;
@@ -238,7 +238,7 @@ static int put_image(struct table_set *t, const struct unwind_table *table, bool
 	return err;
 }
 
-static int put_table(struct table_set *t, bool may_give_up, const struct unwind_table *table,
+static int put_table(struct table_set *t, bool may_give_up, const struct table_view *table,
 		     struct entry *entry, struct error *e)
 {
 	int err = put_parts(t, may_give_up, table, entry, e);
@@ -259,44 +259,74 @@ static void tell_refused(struct table_set *t, const char *name, int err, const s
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
-static int read_table(struct table_set *t, struct image *im, const struct entry *entry,
-		      struct unwind_table *ret, struct error *e)
+/* What its reader tells: a table in @ret, or ranges alone, or nothing. */
+static int read_table(struct table_set *t, uint32_t pid, const struct mapping *m,
+		      const struct entry *entry, struct remote_table *ret, struct error *e)
 {
 	if (t->ahead && !entry->is_vdso && ahead_take(t->ahead, &entry->file, ret))
 		return 0;
-
-	int err = unwind_table_make(im, MAX_TABLE_BYTES, ret, e);
-
-	if (err || !image_is_damaged(im))
-		return err;
-	unwind_table_fini(ret);
-	return error_set(e, -ESTALE, "it was cut short meanwhile");
+	return entry->is_vdso ? remote_table_of_vdso(t->remote, ret, e)
+			      : remote_table_make(t->remote, pid, m, &entry->file, ret, e);
 }
 
-/* Make @entry's table from @im. What is not used yet takes no room from others. */
-static void make_table(struct table_set *t, struct image *im, bool is_used, struct entry *entry,
-		       const char *name)
+/* What is not used yet takes no room from others. */
+static int keep_table(struct table_set *t, const struct table_view *table, bool is_used,
+		      struct entry *entry, struct error *e)
 {
-	struct unwind_table table;
-	struct error e;
-	int err = read_table(t, im, entry, &table, &e);
+	const int err = put_table(t, is_used, table, entry, e);
 
-	entry->how = err == -ENOENT ? UNWIND_BY_FRAME_POINTERS : UNWIND_NOT_AT_ALL;
-	if (!err) {
-		err = put_table(t, is_used, &table, entry, &e);
-		entry->n_rows = table.n_entries;
-		unwind_table_fini(&table);
-		if (err == -E2BIG && !is_used) {
-			entry->how = UNWIND_NOT_YET;
-			return;
-		}
-		entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
-		entry->is_refused = err == -E2BIG;
-		entry->refused = object_state(t->object)->table_turn;
-		t->n_rows += err ? 0 : entry->n_rows;
+	entry->n_rows = table->n_entries;
+	if (err == -E2BIG && !is_used) {
+		entry->how = UNWIND_NOT_YET;
+		return 0;
 	}
+	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
+	entry->is_refused = err == -E2BIG;
+	entry->refused = object_state(t->object)->table_turn;
+	t->n_rows += err ? 0 : entry->n_rows;
+	return err;
+}
+
+static enum unwind_how how_after(int err)
+{
+	switch (err) {
+	case -ENOENT:
+		return UNWIND_BY_FRAME_POINTERS;
+	case -ENOEXEC:
+		return UNWIND_MADE_CODE; /* into a memfd, say */
+	case -EAGAIN:
+	case -ENOTCONN:
+	case -ECANCELED:
+		return UNWIND_NOT_YET;
+	default:
+		return UNWIND_NOT_AT_ALL;
+	}
+}
+
+static void keep_ranges(const struct table_view *table, struct entry *entry)
+{
+	free(entry->ranges);
+	entry->n_ranges = table->n_ranges;
+	entry->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
+	if (table->n_ranges)
+		memcpy(entry->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
+}
+
+/* Make the table of @entry, which process @pid maps as @m. */
+static void make_table(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
+		       struct entry *entry)
+{
+	struct remote_table table;
+	struct error e;
+	int err = read_table(t, pid, m, entry, &table, &e);
+
+	entry->how = how_after(err);
+	keep_ranges(&table.view, entry);
+	if (!err)
+		err = keep_table(t, &table.view, is_used, entry, &e);
+	remote_table_fini(&table);
 	if (err)
-		tell_refused(t, name, err, &e);
+		tell_refused(t, m->path, err, &e);
 }
 
 /*
@@ -310,33 +340,17 @@ static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t byte
 			: m->offset >= offset && m->offset - offset < bytes;
 }
 
-static bool find_anchor(const struct image *im, const struct mapping *m, struct anchor *ret)
+static bool find_anchor(const struct entry *entry, const struct mapping *m, struct anchor *ret)
 {
-	struct code_range ranges[MAX_RANGES];
-	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
-	uint64_t offset;
+	for (size_t i = 0; i < 2 * entry->n_ranges; i++) {
+		const struct range_fact *range = &entry->ranges[i % entry->n_ranges];
 
-	for (size_t i = 0; i < 2 * n; i++) {
-		const struct code_range *range = &ranges[i % n];
-
-		if (!image_vaddr_to_offset(im, range->start, &offset) ||
-		    !is_mapped_by(m, offset, range->end - range->start, i < n))
+		if (!is_mapped_by(m, range->offset, range->n_bytes, i < entry->n_ranges))
 			continue;
-		*ret = (struct anchor){ m->offset, offset - m->offset - range->start };
+		*ret = (struct anchor){ m->offset, range->offset - m->offset - range->vaddr };
 		return true;
 	}
 	return false;
-}
-
-/* Ours serves for all: 32-bit programs are not walked by tables. */
-static int open_vdso(struct image **ret, struct error *e)
-{
-	size_t bytes = 0;
-	const void *vdso = own_vdso(&bytes);
-
-	if (!vdso)
-		return error_set(e, -ENOENT, "this process has no vdso");
-	return image_open_memory(vdso, bytes, "[vdso]", ret, e);
 }
 
 static const struct anchor *known_anchor(const struct entry *entry, uint64_t offset)
@@ -354,9 +368,9 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 	const struct unwind_file_key key = {
 		.inode = entry->file.inode,
 		.offset = m->offset,
-		.size = entry->file.size,
-		.changed = (uint64_t)entry->file.changed.tv_sec,
-		.changed_ns = (uint32_t)entry->file.changed.tv_nsec,
+		.size = entry->file.fact.size,
+		.changed = entry->file.fact.changed,
+		.changed_ns = entry->file.fact.changed_ns,
 		.dev = FILE_DEV(major(entry->file.dev), minor(entry->file.dev)),
 	};
 	const struct unwind_file file = { .bias = bias, .image = entry->place, .how = entry->how };
@@ -366,41 +380,22 @@ static void tell(const struct table_set *t, const struct mapping *m, const struc
 		log_debug("%s: %s", m->path, e.text);
 }
 
-/* Read what is not known of @entry yet. */
-static void read_file(struct table_set *t, int fd, const struct mapping *m, bool is_used,
-		      struct entry *entry)
-{
-	struct image *im = NULL;
-	struct anchor anchor;
-	struct error e;
-	const char *slash = strrchr(m->path, '/');
-	const char *name = slash ? slash + 1 : m->path; /* as in what else is said of it */
-	int err = entry->is_vdso ? open_vdso(&im, &e) : image_open_fd(fd, name, &im, &e);
-
-	if (err) {
-		log_debug("%s has no unwind table: %s", m->path, e.text);
-		entry->how = UNWIND_MADE_CODE; /* into a memfd, say */
-		tell(t, m, entry, 0);
-		return;
-	}
-	if (entry->how != UNWIND_BY_TABLE)
-		make_table(t, im, is_used, entry, m->path);
-	if (find_anchor(im, m, &anchor) && entry->how != UNWIND_NOT_YET) {
-		if (!known_anchor(entry, m->offset))
-			array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity,
-				   anchor);
-		tell(t, m, entry, anchor.bias);
-	}
-	image_close(im);
-}
-
-static void complete(struct table_set *t, int fd, const struct mapping *m, bool is_used,
+/* Have read what is not known of @entry yet, and tell what is known of @m then. */
+static void complete(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
 		     struct entry *entry)
 {
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct anchor anchor = {};
 
-	read_file(t, fd, m, is_used, entry);
+	if (entry->how != UNWIND_BY_TABLE)
+		make_table(t, pid, m, is_used, entry);
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	if (entry->how == UNWIND_NOT_YET)
+		return;
+	if (find_anchor(entry, m, &anchor) && !known_anchor(entry, m->offset))
+		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
+	if (known_anchor(entry, m->offset) || entry->how == UNWIND_MADE_CODE)
+		tell(t, m, entry, anchor.bias);
 }
 
 uint64_t table_set_cost(const struct table_set *t)
@@ -434,44 +429,6 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
 	return &t->entries[i];
 }
 
-/* A run has descriptors left for this (tool/limits.h), but the system may have none. */
-static void tell_shortage(struct table_set *t, int err, const struct error *e)
-{
-	if ((err != -EMFILE && err != -ENFILE) || t->was_shortage_told)
-		return;
-	t->was_shortage_told = true;
-	log_warn("user stacks may be cut for lack of an unwind table: %s", e->text);
-}
-
-/* A process that has gone had its file most likely where there is one for us, too. */
-static int open_file(struct table_set *t, uint32_t pid, const struct mapping *m, int *fd)
-{
-	cleanup_close int root = -1;
-	struct error e;
-	int err = mapping_open(pid, m, fd, &e);
-
-	if (err)
-		tell_shortage(t, err, &e);
-	if (!err)
-		return 0;
-	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return root < 0 ? -ENOENT : mapping_open_in(root, m, fd, &e);
-}
-
-static int identify(struct table_set *t, uint32_t pid, const struct mapping *m, int *fd,
-		    struct entry *ret)
-{
-	struct stat st;
-
-	*ret = (struct entry){ .is_vdso = !m->inode };
-	if (!m->inode)
-		return 0;
-	if (open_file(t, pid, m, fd) || fstat(*fd, &st) < 0)
-		return -ENOENT;
-	ret->file = (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
-	return 0;
-}
-
 /*
  * What has no file. Into "[uprobes]" those functions return whose return somebody else probes; to
  * where they would have, only the kernel knows.
@@ -481,10 +438,22 @@ static enum unwind_how how_without_file(const struct mapping *m)
 	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
 }
 
-void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    enum table_wish wish, struct unwind_mapping *ret)
+/* The file that @m maps, as it is told or as helpers find it. False: it cannot be had. */
+static bool identify(const struct table_set *t, uint32_t pid, const struct mapping *m,
+		     const struct file_state *told, struct entry *ret)
 {
-	cleanup_close int fd = -1;
+	*ret = (struct entry){ .is_vdso = !m->inode };
+	if (!m->inode)
+		return true;
+	if (!told)
+		return remote_state(t->remote, pid, m, &ret->file);
+	ret->file = *told;
+	return told->fact.is_there;
+}
+
+void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
+		    const struct file_state *told, enum table_wish wish, struct unwind_mapping *ret)
+{
 	const struct anchor *anchor;
 	struct entry wanted, *entry;
 
@@ -492,13 +461,13 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (identify(t, pid, m, &fd, &wanted))
+	if (!identify(t, pid, m, told, &wanted))
 		return; /* it may have tables, which cannot be had */
 	entry = get_entry(t, &wanted, m->path);
 	anchor = known_anchor(entry, m->offset);
 	if (wish != TABLE_AS_IS &&
 	    (may_try_again(t, entry) || (!anchor && entry->how == UNWIND_BY_TABLE)))
-		complete(t, fd, m, wish == TABLE_IN_USE, entry);
+		complete(t, pid, m, wish == TABLE_IN_USE, entry);
 	anchor = known_anchor(entry, m->offset);
 	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;
 	if (wish == TABLE_AS_IS && may_try_again(t, entry))
@@ -523,7 +492,7 @@ void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev)
 
 		if (entry->file.inode == inode && may_try_again(t, entry) &&
 		    FILE_DEV(major(entry->file.dev), minor(entry->file.dev)) == dev)
-			table_set_find(t, 0, &m, TABLE_IN_USE, &unused);
+			table_set_find(t, 0, &m, NULL, TABLE_IN_USE, &unused);
 	}
 }
 

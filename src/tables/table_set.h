@@ -4,16 +4,15 @@
 #include <stdint.h>
 
 #include "bpf/tables.h"
-#include "reader/mappings.h"
 #include "tables/ahead.h"
 #include "tables/memory.h"
-
-#define MAX_TABLE_BYTES (64UL << 20)
+#include "tables/remote.h"
 
 struct table_set;
 
-/* Both are kept; @object is told of what was made. */
-struct table_set *table_set_new(struct unwind_memory *memory, struct object *object);
+/* All are kept; @object is told of what was made, which @remote makes. */
+struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
+				struct remote *remote);
 void table_set_free(struct table_set *t);
 
 /* Take tables from @ahead, which is handed over, before making them. */
@@ -29,11 +28,13 @@ enum table_wish {
 };
 
 /*
- * What is to be walked by where process @pid maps @m: @ret has its image, bias and how. Never
- * fails: for what has no table there are frame pointers.
+ * What is to be walked by where process @pid maps @m: @ret has its image, bias and how. @told is
+ * the file's state (remote_identify()); NULL: find it. Never fails: for what has no table there are
+ * frame pointers.
  */
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    enum table_wish wish, struct unwind_mapping *ret);
+		    const struct file_state *told, enum table_wish wish,
+		    struct unwind_mapping *ret);
 
 /* The table that was not used for the longest time is given up. False: all are in use. */
 bool table_set_make_room(struct table_set *t);
@@ -44,7 +45,7 @@ bool table_set_make_room(struct table_set *t);
  */
 void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev);
 
-/* ns of CPU time that its thread has spent on reading files. */
+/* ns of CPU time that its thread has spent on new tables. */
 uint64_t table_set_cost(const struct table_set *t);
 
 /* For --debug. */

@@ -62,6 +62,7 @@ struct unwinder {
 	/* The thread's own. */
 	struct object *object;
 	struct unwind_memory *memory;
+	struct remote *remote;
 	struct table_set *tables;
 	struct known_list known;
 	struct pace pace;
@@ -121,16 +122,16 @@ static void forget(struct unwinder *u, uint32_t tgid)
 }
 
 /* Of the first @n of @list. True: all tables are there. */
-static bool find_all(struct unwinder *u, const struct mapping_list *list, size_t n,
+static bool find_all(struct unwinder *u, const struct remote_list *list, size_t n,
 		     enum table_wish wish, struct unwind_mapping *ret)
 {
 	bool is_complete = true;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct mapping *m = &list->mappings[i];
+		const struct mapping *m = &list->list.mappings[i];
 
 		ret[i] = (struct unwind_mapping){ .start = m->start, .end = m->end };
-		table_set_find(u->tables, list->tid, m, wish, &ret[i]);
+		table_set_find(u->tables, list->list.tid, m, &list->states[i], wish, &ret[i]);
 		is_complete = is_complete && ret[i].how != UNWIND_NOT_YET;
 	}
 	return is_complete;
@@ -143,19 +144,24 @@ static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
 }
 
 /* Is @list what it still has mapped? Where nothing was mapped since, nothing took any place. */
-static bool is_still(const struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		     uint64_t n_reserved)
 {
-	cleanup(mapping_list_fini) struct mapping_list now = {};
+	cleanup(remote_list_fini) struct remote_list now = {};
 	struct error e;
 
 	if (count_reserved(u, tgid) == n_reserved)
 		return true;
-	return mapping_list_read(tgid, &now, &e) == 0 && mapping_list_is_equal(list, &now);
+
+	const bool is_equal = remote_list(u->remote, tgid, &now, &e) == 0 &&
+			      mapping_list_is_equal(&list->list, &now.list);
+
+	list->cost += now.cost;
+	return is_equal;
 }
 
 /* What was told is so: what came since is in @list, or the programs have seen it come. */
-static void confirm(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		    uint64_t n_reserved)
 {
 	struct known *known = known_of(&u->known, tgid);
@@ -170,10 +176,10 @@ static void confirm(struct unwinder *u, uint32_t tgid, const struct mapping_list
  * Tell the programs of @list, by tables that are there, or that are made first if @wish is so.
  * Returns whether all are there, or an error.
  */
-static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list *list,
+static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		   enum table_wish wish, uint64_t n_reserved, struct error *e)
 {
-	const size_t n = list->n < MOST_MAPPINGS ? list->n : MOST_MAPPINGS;
+	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
 	const bool is_complete = find_all(u, list, n, wish, mappings);
 	int err = tell(u, tgid, mappings, n, n_reserved, e);
@@ -184,33 +190,37 @@ static int tell_of(struct unwinder *u, uint32_t tgid, const struct mapping_list 
 	return is_complete;
 }
 
-static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
+static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
+			 struct remote_list *list, struct error *e)
 {
-	cleanup(mapping_list_fini) struct mapping_list list = {};
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t n_reserved = count_reserved(u, tgid);
-	int result = mapping_list_read(tgid, &list, e);
+	int result = remote_list(u->remote, tgid, list, e);
 
-	if (result || !list.n) {
+	if (result || !list->list.n) {
 		forget(u, tgid);
-		return 0;
+		/* Whoever holds its list up pays for that before the next reading. */
+		known_of(&u->known, tgid)->is_known = result == -EIO;
+		return result == -EIO ? result : 0;
 	}
+	remote_identify(u->remote, list);
 	known_of(&u->known, tgid)->looked = now;
-	result = tell_of(u, tgid, &list, TABLE_AS_IS, n_reserved, e);
+	result = tell_of(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)
-		result = tell_of(u, tgid, &list, wish, n_reserved, e);
+		result = tell_of(u, tgid, list, wish, n_reserved, e);
 	return result < 0 ? result : 0;
 }
 
 /* A table is made once, so the process that comes first does not pay for it. */
 static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
+	cleanup(remote_list_fini) struct remote_list list = {};
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
-	const int err = read_mappings(u, tgid, wish, e);
+	const int err = read_mappings(u, tgid, wish, &list, e);
 	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 
 	if (known_has(&u->known, tgid))
-		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin);
+		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin + list.cost);
 	return err;
 }
 
@@ -347,7 +357,7 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 		note_exec(u, wish);
 		break;
 	case WISH_FILE:
-		table_set_find(u->tables, wish->tgid, wish->file, TABLE_AHEAD, &unused);
+		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
 		free(wish->file);
 		break;
 	}
@@ -404,8 +414,8 @@ static void init_condition(pthread_cond_t *condition)
 	(void)pthread_condattr_destroy(&monotonic);
 }
 
-int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahead,
-		   struct unwinder **ret, struct error *e)
+int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
+		   struct ahead *ahead, struct unwinder **ret, struct error *e)
 {
 	struct unwinder *u = xcalloc(1, sizeof(*u));
 
@@ -414,7 +424,8 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahea
 	u->object = object;
 	tgid_set_init(&u->may_be_known);
 	u->memory = unwind_memory_new(object, max_bytes);
-	u->tables = table_set_new(u->memory, object);
+	u->remote = remote;
+	u->tables = table_set_new(u->memory, object, remote);
 	table_set_take_from(u->tables, ahead);
 
 	int err = start_thread(u, e);

@@ -1,6 +1,7 @@
 /*
  * tables/unwinder.h - gives the programs what they walk by: what processes have mapped, and the
- * tables of these files. In a thread of its own, so that nothing waits for a table.
+ * tables of these files, as helpers tell (tables/remote.h). In a thread of its own, so that nothing
+ * waits for a table.
  */
 #pragma once
 
@@ -15,11 +16,11 @@
 struct unwinder;
 
 /*
- * At most @max_bytes of tables. @object is kept; @ahead is handed over, or NULL. Errors: from
- * starting the thread.
+ * At most @max_bytes of tables. @object and @remote are kept; @ahead is handed over, or NULL.
+ * Errors: from starting the thread.
  */
-must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct ahead *ahead,
-			      struct unwinder **ret, struct error *e);
+must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
+			      struct ahead *ahead, struct unwinder **ret, struct error *e);
 /*
  * Give up all wishes. False: one takes too long (thread_join_soon()). Nothing is freed then, and
  * the object must stay.

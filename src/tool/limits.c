@@ -18,6 +18,8 @@
 #define FEWEST_FILES 52
 #define FEWEST_FILES_OF_USER_STACKS 64
 #define MORE_FILES_OF_COMMAND 11
+/* Channels of helpers, and what these have open above their first 64 (helper/warden.c). */
+#define MORE_FILES_OF_HELPERS 16
 
 /* More than names ever keep (processes/images.c), with the side-band events of 512 CPUs. */
 #define PLENTY_OF_FILES 4096
@@ -37,7 +39,8 @@ static int refuse(rlim_t limit, rlim_t least, struct error *e)
 int limits_check(const struct run *r, struct error *e)
 {
 	const rlim_t least = (has_user_stacks(r) ? FEWEST_FILES_OF_USER_STACKS : FEWEST_FILES) +
-			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0);
+			     (r->opt->command ? MORE_FILES_OF_COMMAND : 0) +
+			     (run_wants_helpers(r) ? MORE_FILES_OF_HELPERS : 0);
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)

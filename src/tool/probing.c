@@ -125,10 +125,15 @@ static bool has_vectors(const struct target_list *targets)
 /* While the verifier looks at the programs: it takes the most of the start. */
 static void make_tables_ahead(struct run *r, const struct object_options *o)
 {
+	const struct number_list *pids = &r->opt->pids;
 	struct error e;
 
-	if (o->config.unwind && r->opt->pids.n && !r->ahead &&
-	    ahead_start(r->opt->pids.numbers, r->opt->pids.n, r->opt->unwind_memory, &r->ahead, &e))
+	if (!o->config.unwind)
+		return;
+	helpers_prepare(&r->helpers);
+	if (pids->n && !r->ahead &&
+	    ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
+			&e))
 		log_debug("unwind tables are not made ahead: %s", e.text);
 }
 

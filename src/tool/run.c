@@ -18,10 +18,13 @@ static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
 	r->tool->close(r);
+	helpers_end(&r->helpers);
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees it, as we end */
 
 	ahead_free(r->ahead);
+	if (is_free)
+		helpers_fini(&r->helpers);
 	follower_close(r->processes);
 	notices_close(r->notices);
 	attachment_free(r->attachment);
@@ -320,7 +323,8 @@ static int start_unwinder(struct run *r, struct error *e)
 	if (!object_slab(r->object, 0))
 		return 0;
 
-	int err = unwinder_start(r->object, opt->unwind_memory, TAKE(r->ahead), &r->unwinder, e);
+	int err = unwinder_start(r->object, opt->unwind_memory, r->helpers.remote, TAKE(r->ahead),
+				 &r->unwinder, e);
 
 	if (err)
 		return err;
@@ -338,6 +342,7 @@ static int start(struct run *r, struct error *e)
 	if (err)
 		return err;
 	object_state(r->object)->helper_tgid = attachment_helper(r->attachment);
+	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
 	r->output.halt = halt;
 	r->output.context = r;
@@ -402,6 +407,11 @@ static int prepare(struct run *r, struct error *e)
 	return err;
 }
 
+bool run_wants_helpers(const struct run *r)
+{
+	return r->tool->names && !r->opt->kernel_only && r->opt->unwind != UNWIND_FP;
+}
+
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
 {
 	cleanup(run_fini) struct run r = {
@@ -411,11 +421,14 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.host = host_new(),
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
+		.helpers = HELPERS_NONE,
 		.unmapped_ns = LEAST_UNMAPPED_NS,
 		.ready = { .fd = opt->ready_fd },
 	};
 	int err = limits_check(&r, e);
 
+	if (!err && run_wants_helpers(&r))
+		err = helpers_start(&r.helpers, e);
 	if (!err)
 		err = prepare(&r, e);
 	if (!err && opt->command)

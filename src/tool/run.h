@@ -22,6 +22,7 @@
 #include "tables/unwinder.h"
 #include "tool/command.h"
 #include "tool/follow.h"
+#include "tool/helpers.h"
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
@@ -65,6 +66,7 @@ struct run {
 	const struct options *opt;
 	const struct tool_parts *tool;
 	void *own; /* the tool's */
+	struct helpers helpers;
 	struct host *host;
 	struct target_list targets;
 	struct features features;
@@ -94,6 +96,9 @@ struct run {
 /* Errors: of any room; nothing is left attached. @own is lent. */
 must_check int run_tool(const struct tool_parts *tool, void *own, const struct options *opt,
 			struct error *e);
+
+/* Are unwind tables to be made, which helpers do? */
+bool run_wants_helpers(const struct run *r);
 
 /* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);

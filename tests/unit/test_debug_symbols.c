@@ -1,4 +1,4 @@
-/* rooms: reader elf base */
+/* rooms: reader helper unwind elf base */
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "elf_files.h"
 

@@ -1,4 +1,4 @@
-/* rooms: processes kernel reader elf base; not in quick */
+/* rooms: processes kernel reader helper unwind elf base; not in quick */
 #include "scratch.h"
 
 #include <fcntl.h>

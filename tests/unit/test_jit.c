@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader elf base */
+/* rooms: symbolize kernel processes reader helper unwind elf base */
 /* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
 #include "scratch.h"
 

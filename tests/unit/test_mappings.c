@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader base */
+/* rooms: kernel processes reader helper unwind elf base */
 #include "scratch.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* rooms: match spec elf kernel processes reader base */
+/* rooms: match spec elf kernel processes reader helper unwind base */
 #include "scratch.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader elf base */
+/* rooms: symbolize kernel processes reader helper unwind elf base */
 #include "scratch.h"
 
 #include <errno.h>

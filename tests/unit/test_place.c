@@ -1,4 +1,4 @@
-/* rooms: match spec elf kernel processes reader base */
+/* rooms: match spec elf kernel processes reader helper unwind base */
 /* Which places of a file's functions and probes are traced: see match/place.c. */
 #include "scratch.h"
 

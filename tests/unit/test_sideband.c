@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader base */
+/* rooms: kernel processes reader helper unwind elf base */
 /* Records as the kernel writes them, made by hand in rings of plain memory. */
 #include <setjmp.h>
 #include <stdarg.h>

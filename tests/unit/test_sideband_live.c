@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader base */
+/* rooms: kernel processes reader helper unwind elf base */
 /* Real processes, as the running kernel tells of them. Needs root. */
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-/* rooms: symbolize elf kernel processes reader base */
+/* rooms: symbolize elf kernel processes reader helper unwind base */
 /*
  * The symbolizer against this process, and against children that run a copy of
  * this program ("child" as argument): these print where marked_function() is and wait.

@@ -1,4 +1,4 @@
-/* rooms: tables unwind elf kernel processes reader base */
+/* rooms: tables unwind elf kernel processes reader helper base */
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
  * processes have mapped, found as the programs find it.
@@ -26,7 +26,9 @@
 #include "bpf/object.h"
 #include "bpf/tables.h"
 #include "reader/mappings.h"
+#include "reader/roles.h"
 #include "tables/memory.h"
+#include "tables/remote.h"
 #include "tables/table_set.h"
 #include "tables/unwinder.h"
 
@@ -278,6 +280,33 @@ static void what_a_process_has_mapped_is_not_used_again(void **state)
 	unwind_memory_free(m);
 }
 
+/* --- helpers: those of the product --- */
+
+static struct warden warden = WARDEN_NONE;
+static struct client *client;
+static struct remote *remote;
+
+static int start_helpers(void **state)
+{
+	struct error e;
+
+	(void)state;
+	if (warden_start(reader_roles, READER_ROLES, &warden, &e))
+		return -1;
+	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
+	remote = remote_new(client);
+	return 0;
+}
+
+static int end_helpers(void **state)
+{
+	(void)state;
+	remote_free(remote);
+	client_free(client);
+	warden_fini(&warden);
+	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
+}
+
 /* --- the unwinder --- */
 
 /* As find_rule() of bpf/rule.bpf.h, but for its steps. */
@@ -340,7 +369,8 @@ static struct unwinder *start(struct object *o)
 	struct unwinder *u = NULL;
 	struct error e;
 
-	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, NULL, &u, &e), 0);
+	assert_int_equal(unwinder_start(o, N_SLABS * (uint64_t)SLAB_BYTES, remote, NULL, &u, &e),
+			 0);
 	return u;
 }
 
@@ -581,7 +611,7 @@ static enum unwind_how how_now(struct table_set *t, const struct mapping *m, enu
 {
 	struct unwind_mapping found = { .start = m->start, .end = m->end };
 
-	table_set_find(t, (uint32_t)getpid(), m, wish, &found);
+	table_set_find(t, (uint32_t)getpid(), m, NULL, wish, &found);
 	return found.how;
 }
 
@@ -600,7 +630,7 @@ static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o);
+	struct table_set *t = table_set_new(memory, o, remote);
 	const struct mapping *libc, *own;
 	struct error e;
 	uint64_t now = 1;
@@ -631,7 +661,11 @@ static struct file_state state_of(const struct mapping *m)
 	struct stat st;
 
 	assert_int_equal(stat(m->path, &st), 0);
-	return (struct file_state){ m->dev, m->inode, (uint64_t)st.st_size, st.st_mtim };
+	return (struct file_state){ m->dev,
+				    m->inode,
+				    { .size = (uint64_t)st.st_size,
+				      .changed = (uint64_t)st.st_mtim.tv_sec,
+				      .changed_ns = (uint32_t)st.st_mtim.tv_nsec } };
 }
 
 static struct ahead *ahead_of_this(uint64_t max_bytes)
@@ -640,7 +674,7 @@ static struct ahead *ahead_of_this(uint64_t max_bytes)
 	struct ahead *a = NULL;
 	struct error e;
 
-	assert_int_equal(ahead_start(&pid, 1, max_bytes, &a, &e), 0);
+	assert_int_equal(ahead_start(remote, &pid, 1, max_bytes, &a, &e), 0);
 	return a;
 }
 
@@ -649,9 +683,9 @@ static void what_was_made_ahead_is_not_made_again(void **state)
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct object *o = *state;
 	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
-	struct table_set *t = table_set_new(memory, o);
+	struct table_set *t = table_set_new(memory, o, remote);
 	struct ahead *a = ahead_of_this(UINT64_MAX);
-	struct unwind_table table;
+	struct remote_table table;
 	struct file_state libc, own;
 	const struct mapping *of_libc;
 	struct error e;
@@ -663,11 +697,11 @@ static void what_was_made_ahead_is_not_made_again(void **state)
 	table_set_take_from(t, a);
 	assert_int_equal(how_now(t, of_libc, TABLE_IN_USE), UNWIND_BY_TABLE);
 	assert_false(ahead_take(a, &libc, &table));
-	own.changed.tv_nsec ^= 1; /* written over meanwhile */
+	own.fact.changed_ns ^= 1; /* written over meanwhile */
 	assert_false(ahead_take(a, &own, &table));
-	own.changed.tv_nsec ^= 1;
+	own.fact.changed_ns ^= 1;
 	assert_true(ahead_take(a, &own, &table));
-	unwind_table_fini(&table);
+	remote_table_fini(&table);
 	table_set_free(t);
 	unwind_memory_free(memory);
 }
@@ -676,7 +710,7 @@ static void what_is_made_ahead_is_bounded(void **state)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct ahead *a = ahead_of_this(1);
-	struct unwind_table table = {};
+	struct remote_table table = {};
 	unsigned n = 0;
 	struct error e;
 
@@ -690,7 +724,7 @@ static void what_is_made_ahead_is_bounded(void **state)
 		const struct file_state file = state_of(m);
 
 		n += ahead_take(a, &file, &table);
-		unwind_table_fini(&table);
+		remote_table_fini(&table);
 	}
 	assert_int_equal(n, 1);
 	ahead_free(a);
@@ -726,5 +760,5 @@ int main(void)
 		TEST(it_can_be_stopped_with_work_to_do),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, start_helpers, end_helpers);
 }

@@ -1,4 +1,4 @@
-/* rooms: unwind kernel processes reader elf base */
+/* rooms: unwind kernel processes reader helper elf base */
 /*
  * At every address of what a distribution has: one step by the table gives what libdw gives by
  * evaluating the CFI in full, or the table says why it cannot.

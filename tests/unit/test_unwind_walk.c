@@ -1,4 +1,4 @@
-/* rooms: unwind kernel processes reader elf base */
+/* rooms: unwind kernel processes reader helper elf base */
 /*
  * Threads of real processes, built without frame pointers, are stopped at instruction after
  * instruction and at every system call; each time the walk by tables gives the frames that

@@ -1,0 +1,215 @@
+"""Files of others are opened and read by helper processes. One that dies or hangs costs what it was
+asked for, and neither a hit nor the run."""
+
+import os
+import re
+import select
+import shutil
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from snoop import read_text
+from test_unwind import DWARF, check_known, needs_unwinding
+from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, workload_path
+
+pytestmark = pytest.mark.needs("machine")
+
+WARDEN, OPENER, PARSER = "helper-warden", "file-opener", "file-parser"
+SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
+SYSCALLS = "t:raw_syscalls:sys_enter"
+
+
+def children(pid):
+    """{name: PID} of the processes that process @pid has forked."""
+    found = {}
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with suppress(FileNotFoundError):
+            for child in Path(f"/proc/{pid}/task/{tid}/children").read_text().split():
+                found[Path(f"/proc/{child}/comm").read_text().rstrip("\n")] = int(child)
+    return found
+
+
+def helpers(pid):
+    """{name: PID} of the helpers of the tool with process @pid, its warden among them."""
+    warden = children(pid).get(WARDEN)
+    return {WARDEN: warden, **children(warden)} if warden else {}
+
+
+def wait_until(is_so, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def new_program(folder, name="fresh"):
+    """A program without frame pointers, whose file nobody has seen yet."""
+    return shutil.copy(workload_path("syscalls-nofp"), folder / name)
+
+
+def is_asking(pid):
+    """Does the thread for tables wait for a helper? Otherwise it waits for a condition."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text() == "unwind tables\n":
+            return (task / "syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
+    return False
+
+
+def wait_for_asking(pid):
+    """Longer than any helper takes that runs."""
+    n = 0
+
+    def is_so():
+        nonlocal n
+        n = n + 1 if is_asking(pid) else 0
+        return n == 25
+
+    wait_until(is_so, "nothing is asked")
+
+
+def count(result, name):
+    """Hits of the programs called @name, in stacks of any kind."""
+    return sum(n for parts, n in read_folded(result.out) if parts[0] == name)
+
+
+def expect_whole_again(tool, workload, path):
+    work = workload(path, "getppid", 1000, 500)
+    tool.wait_idle()
+    return work.run()
+
+
+@needs_unwinding
+@pytest.mark.parametrize("name", [OPENER, PARSER])
+def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
+    with Tool(SYSTEM_WIDE) as tool:
+        tool.wait_live()
+        former = helpers(tool.pid)[name]
+        os.kill(former, signal.SIGKILL)
+        expected = expect_whole_again(tool, workload, new_program(tmp_path))
+        wait_until(lambda: helpers(tool.pid).get(name, former) != former, "it is not replaced")
+        result = tool.end()
+    check_known(result, expected)
+    assert "unwind table" not in result.err
+
+
+@needs_unwinding
+def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
+    """A library that a process loads while the parser is stopped."""
+    n = 1000
+    library = shutil.copy(workload_path("liblate-nofp.so"), tmp_path / "lost.so")
+    work = workload("dl", library, n)
+    with Tool([*DWARF, "-U", "-f", "-p", work.pid, GETPPID]) as tool:
+        tool.wait_live()
+        work.go()
+        work.wait_for("loading")
+        parser = helpers(tool.pid)[PARSER]
+        os.kill(parser, signal.SIGSTOP)
+        work.go()
+        wait_for_asking(tool.pid)
+        work.finish()
+        os.kill(parser, signal.SIGKILL)
+        tool.wait_for("stderr", rb"^stackcount: lost.so has no unwind table: its reader was ended by signal 9 \(Killed\)$")
+        result = tool.end().ok()
+    assert result.lost == 0 and result.err.count("unwind table") == 1, result
+    stacks = read_folded(result.out)
+    is_cut = [any(part.startswith("[cut") for part in parts) for parts, _ in stacks]
+    assert sum(count for (_, count), cut in zip(stacks, is_cut) if cut) == n, result
+    assert sum(count for (parts, count), cut in zip(stacks, is_cut) if not cut and parts[-1] == "hit") == n, result
+
+
+@needs_unwinding
+@pytest.mark.parametrize("name", [OPENER, PARSER])
+def test_a_helper_that_hangs_holds_up_neither_hits_nor_the_end(tmp_path, workload, name):
+    with Tool([*SYSTEM_WIDE, "-P", "-i", "0.2"]) as tool:
+        tool.wait_live()
+        os.kill(helpers(tool.pid)[name], signal.SIGSTOP)
+        work = workload(new_program(tmp_path), "getppid", 1000, 500)
+        n = sum(work.run().values())
+        tool.wait_for("stdout", rb"^fresh;")
+        result = tool.end().ok()
+    assert result.lost == 0
+    assert count(result, "fresh") == n, result
+
+
+@needs_unwinding
+def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
+    with Tool(SYSTEM_WIDE) as tool:
+        tool.wait_live()
+        former = helpers(tool.pid)[OPENER]
+        os.kill(former, signal.SIGSTOP)
+        work = workload(new_program(tmp_path, "first"), "getppid", 10, 0)
+        work.run()
+        wait_until(lambda: helpers(tool.pid).get(OPENER, former) != former, "it is not replaced")
+        expected = expect_whole_again(tool, workload, new_program(tmp_path))
+        result = tool.end()
+    assert "file system" not in result.err, result
+    assert sum(expected.values()) <= sum(n for _, n in read_folded(result.ok().out)), result
+
+
+@needs_unwinding
+def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
+    with Tool([*SYSTEM_WIDE, "-P"]) as tool:
+        tool.wait_live()
+        os.kill(helpers(tool.pid)[WARDEN], signal.SIGKILL)
+        work = workload(new_program(tmp_path), "getppid", 1000, 500)
+        n = sum(work.run().values())
+        tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
+        result = tool.end().ok()
+    assert result.lost == 0 and result.err.count("no helper") == 1, result
+    assert count(result, "fresh") == n, result
+
+
+@needs_unwinding
+def test_helpers_hold_nothing_of_ours_and_end_with_us():
+    with Tool(SYSTEM_WIDE) as tool:
+        tool.wait_live()
+        all_of_them = helpers(tool.pid)
+        assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
+        for name, pid in all_of_them.items():
+            links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+            own = {link for link in links if link.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]"))}
+            assert links == own, name
+        handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
+        tool.process.kill()
+        for handle in handles:
+            assert select.select([handle], [], [], PATIENCE_S)[0]
+            os.close(handle)
+
+
+@needs_unwinding
+@pytest.mark.parametrize(
+    "program, args",
+    [(STACKSNOOP, ["-K", SYSCALLS]), (STACKSNOOP, ["--unwind", "fp", GETPPID]), (FUNCCOUNT, [GETPPID])],
+    ids=["kernel stacks", "frame pointers", "funccount"],
+)
+def test_who_needs_no_tables_has_no_helpers(program, args):
+    with Tool(args, program=program) as tool:
+        tool.wait_live()
+        assert WARDEN not in children(tool.pid)
+
+
+@needs_unwinding
+@pytest.mark.parametrize("options", [[], ["--self"]], ids=" ".join)
+def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
+    """Of those that are there at the start, and of those that take their places."""
+    with Tool([*DWARF, "-U", "-v", *options, SYSCALLS], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        pids = set()
+        for turn in range(3):
+            now = helpers(tool.pid)
+            pids |= set(now.values())
+            os.kill(now[OPENER], signal.SIGKILL)
+            os.kill(now[PARSER], signal.SIGKILL)
+            workload(new_program(tmp_path, f"fresh{turn}"), "getppid", 10, 0).run()
+            for name in (OPENER, PARSER):
+                wait_until(lambda: helpers(tool.pid).get(name, now[name]) != now[name], "it is not replaced")
+        pids |= set(helpers(tool.pid).values())
+        tool.wait_for("stdout", rb" fresh2 ")
+        tool.send(signal.SIGINT)
+        result = tool.wait().ok()
+    seen = {event.pid for event in read_text(result.out, is_verbose=True)}
+    assert bool(seen & pids) == bool(options), seen & pids
+    assert not options or re.search(r" file-opener +\d", result.out)

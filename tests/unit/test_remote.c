@@ -1,0 +1,653 @@
+/* rooms: tables helper reader unwind elf base */
+/*
+ * What helpers do for unwind tables, with helpers that die, hang and lie: a file's table is lost,
+ * and nothing else.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "bpf/object.h"
+#include "reader/roles.h"
+#include "tables/remote.h"
+#include "unit/scratch.h"
+
+#define LONG_NS (120 * NS_PER_S)
+#define SHORT_NS 50000000ULL
+
+/* What the next helper that is asked for @what does in place of its work. */
+enum trick {
+	NO_TRICK,
+	DIE,
+	DIE_BY_SIGNAL,
+	HANG,
+	REFUSE,
+	/* Lies of parsers: */
+	TOO_SHORT,
+	TOO_LONG,
+	TOO_MANY_RANGES,
+	PAGES_FALL,
+	PAGES_TOO_FAR,
+	RULE_TOO_LARGE,
+	ENTRIES_OVERFLOW,
+	RESULT_POSITIVE,
+	/* Lies of openers: */
+	LIST_TOO_SHORT,
+	LIST_TOO_MANY,
+	LIST_OVERLAPS,
+	LIST_FALLS,
+	LIST_NO_END,
+	LIST_PATH_TOO_FAR,
+	LIST_ODD,
+	STATES_TOO_MANY,
+};
+
+/* Shared with the helpers. */
+static struct shared {
+	uint32_t what;
+	uint32_t role;
+	enum trick trick;
+	uint32_t n_asked[READER_ROLES];
+} * shared;
+
+/* -- The helpers. -- */
+
+static void lie_of_table(struct seat *seat, enum trick trick, struct answer *a)
+{
+	struct table_fact fact;
+	char *area = seat->area;
+
+	memcpy(&fact, area, sizeof(fact));
+
+	uint32_t *pages =
+		(uint32_t *)(area + sizeof(fact) + fact.n_ranges * sizeof(struct range_fact));
+	struct unwind_entry *entries = (struct unwind_entry *)(pages + fact.n_pages + 1);
+
+	switch (trick) {
+	case TOO_SHORT:
+		a->n_bytes = sizeof(fact) - 1;
+		break;
+	case TOO_LONG:
+		a->n_bytes++;
+		break;
+	case TOO_MANY_RANGES:
+		fact.n_ranges = MOST_RANGES + 1;
+		break;
+	case PAGES_FALL:
+		pages[0] = pages[1] + 1;
+		break;
+	case PAGES_TOO_FAR:
+		pages[fact.n_pages] = fact.n_entries + 1;
+		break;
+	case RULE_TOO_LARGE:
+		entries[fact.n_entries - 1].rule = (uint16_t)fact.n_rules;
+		break;
+	case ENTRIES_OVERFLOW:
+		fact.n_entries += 1U << 30; /* times 4 is 0 in 32 bits */
+		break;
+	case RESULT_POSITIVE:
+		fact.result = 1;
+		break;
+	default:
+		break;
+	}
+	memcpy(area, &fact, sizeof(fact));
+}
+
+static void lie_of_list(struct seat *seat, enum trick trick, struct answer *a)
+{
+	struct block_head *head = (struct block_head *)seat->area;
+	struct listed *list = (struct listed *)(head + 1);
+
+	switch (trick) {
+	case LIST_TOO_SHORT:
+		a->n_bytes = sizeof(*head) - 1;
+		break;
+	case LIST_TOO_MANY:
+		head->n = UINT32_MAX;
+		break;
+	case LIST_OVERLAPS:
+		list[1].start = list[0].end - 1;
+		break;
+	case LIST_FALLS:
+		list[0].end = list[0].start;
+		break;
+	case LIST_NO_END:
+		seat->area[a->n_bytes - 1] = 'x';
+		break;
+	case LIST_PATH_TOO_FAR:
+		list[0].path = (uint32_t)head->n_text;
+		break;
+	case LIST_ODD:
+		list[0].is_deleted = 2;
+		break;
+	case STATES_TOO_MANY:
+		a->n_bytes += sizeof(struct file_fact);
+		break;
+	default:
+		break;
+	}
+}
+
+static void answer_badly(unsigned role, struct seat *seat, const struct ask *ask, struct answer *a)
+{
+	const enum trick trick = shared->trick;
+
+	if (trick == NO_TRICK || shared->role != role || shared->what != ask->what)
+		return;
+	if (trick != HANG)
+		shared->trick = NO_TRICK;
+	if (trick == DIE)
+		_exit(1);
+	if (trick == DIE_BY_SIGNAL)
+		(void)raise(SIGKILL);
+	while (trick == HANG)
+		(void)pause();
+	if (trick == REFUSE)
+		a->result = -ESTALE;
+	else if (trick >= LIST_TOO_SHORT)
+		lie_of_list(seat, trick, a);
+	else
+		lie_of_table(seat, trick, a);
+}
+
+static void answer_open(void *state, struct seat *seat, const struct ask *ask, const void *payload,
+			struct answer *a)
+{
+	shared->n_asked[ROLE_OPENER]++;
+	opener_answer(state, seat, ask, payload, a);
+	answer_badly(ROLE_OPENER, seat, ask, a);
+}
+
+static void answer_parse(void *state, struct seat *seat, const struct ask *ask, const void *payload,
+			 struct answer *a)
+{
+	const unsigned role = *(const unsigned *)state;
+
+	shared->n_asked[role]++;
+	parser_answer(state, seat, ask, payload, a);
+	answer_badly(role, seat, ask, a);
+}
+
+static void be_opener(struct seat *seat)
+{
+	seat_serve(seat, answer_open, NULL);
+}
+
+static void be_parser(struct seat *seat)
+{
+	unsigned role = ROLE_PARSER;
+
+	seat_serve(seat, answer_parse, &role);
+}
+
+static void be_parser_of_others(struct seat *seat)
+{
+	unsigned role = ROLE_PARSER_OF_OTHERS;
+
+	seat_serve(seat, answer_parse, &role);
+}
+
+/* -- The main process. -- */
+
+static struct role roles[READER_ROLES]; /* not const: bounds are shortened for some requests */
+static struct warden warden;
+static struct client *client;
+static struct remote *remote;
+
+/* Of tables/, remote.c is used alone. */
+#define UNUSED(result, name, ...)   \
+	result name(__VA_ARGS__)    \
+	{                           \
+		fail_msg("unused"); \
+		abort();            \
+	}
+
+/* NOLINTBEGIN(misc-unused-parameters) */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+UNUSED(void *, object_slab, const struct object *o, uint32_t number)
+UNUSED(int, object_add_slab, struct object *o, struct error *e)
+UNUSED(int, object_wait_for_programs, const struct object *o, struct error *e)
+UNUSED(size_t, object_spaces, const struct object *o, struct unwind_space *to, size_t most)
+UNUSED(int, object_set_space, const struct object *o, uint32_t tgid, const struct unwind_space *s,
+       struct error *e)
+UNUSED(bool, object_replace_space, const struct object *o, uint32_t tgid,
+       const struct unwind_space *s)
+UNUSED(int, object_set_file, const struct object *o, const struct unwind_file_key *key,
+       const struct unwind_file *file, struct error *e)
+UNUSED(struct trace_state *, object_state, const struct object *o)
+/* NOLINTEND(misc-unused-parameters) */
+
+static int start(void **state)
+{
+	struct error e;
+
+	(void)state;
+	memcpy(roles, reader_roles, sizeof(roles));
+	roles[ROLE_OPENER].run = be_opener;
+	roles[ROLE_PARSER].run = be_parser;
+	roles[ROLE_PARSER_OF_OTHERS].run = be_parser_of_others;
+	for (size_t i = 0; i < READER_ROLES; i++)
+		roles[i].wall_ns = LONG_NS;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
+		return -1;
+	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
+	remote = remote_new(client);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	remote_free(remote);
+	client_free(client);
+	warden_fini(&warden);
+	(void)munmap(shared, sizeof(*shared));
+	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
+}
+
+static void trick(unsigned role, uint32_t what, enum trick trick)
+{
+	shared->role = role;
+	shared->what = what;
+	shared->trick = trick;
+}
+
+/* What this program has mapped, with the states of its files. */
+static void list_own(struct remote_list *ret)
+{
+	struct error e;
+
+	assert_ok(remote_list(remote, (uint32_t)getpid(), ret, &e), e);
+	remote_identify(remote, ret);
+}
+
+static const struct mapping *mapping_of(const struct remote_list *list, const void *function,
+					const struct file_state **ret)
+{
+	const struct mapping *m = mapping_list_at(&list->list, (uintptr_t)function);
+
+	assert_non_null(m);
+	*ret = &list->states[m - list->list.mappings];
+	return m;
+}
+
+/* libc's table; ROLE_PARSER makes it, as the file is root's. */
+static int make_libc(struct remote_table *ret, struct error *e)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+	const struct file_state *file;
+	const struct mapping *m;
+
+	list_own(&list);
+	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &file);
+	assert_true(file->fact.is_there && file->fact.is_roots);
+	return remote_table_make(remote, (uint32_t)getpid(), m, file, ret, e);
+}
+
+static void expect_libc(void)
+{
+	cleanup(remote_table_fini) struct remote_table table = {};
+	struct error e;
+
+	assert_ok(make_libc(&table, &e), e);
+	assert_true(table.view.n_pages > 10 && table.view.n_entries > 10000);
+	assert_true(table.view.n_ranges >= 1);
+}
+
+/* -- What holds. -- */
+
+static void a_list_is_what_is_mapped(void **state)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	struct error e;
+
+	(void)state;
+	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
+	assert_ok(remote_list(remote, (uint32_t)getpid(), &list, &e), e);
+	assert_true(mapping_list_is_equal(&own, &list.list));
+	assert_int_equal(list.list.tid, getpid());
+	assert_true(list.cost > 0);
+}
+
+static void states_are_those_of_the_files(void **state)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+
+	(void)state;
+	list_own(&list);
+	for (size_t i = 0; i < list.list.n; i++) {
+		const struct mapping *m = &list.list.mappings[i];
+		const struct file_state *file = &list.states[i];
+		struct stat st;
+
+		if (!m->inode) {
+			assert_false(file->fact.is_there);
+			continue;
+		}
+		assert_int_equal(stat(m->path, &st), 0);
+		assert_int_equal(file->fact.size, st.st_size);
+		assert_int_equal(file->fact.changed, st.st_mtim.tv_sec);
+		assert_int_equal(file->fact.changed_ns, st.st_mtim.tv_nsec);
+		assert_int_equal(file->inode, st.st_ino);
+	}
+}
+
+static void a_process_that_has_gone_has_no_list(void **state)
+{
+	struct remote_list list;
+	struct error e;
+	const pid_t pid = fork();
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(remote_list(remote, (uint32_t)pid, &list, &e), -ESRCH);
+}
+
+static void a_table_that_makes_no_sense_is_none_and_its_reader_goes(void **state)
+{
+	static const enum trick lies[] = { TOO_SHORT,        TOO_LONG,       TOO_MANY_RANGES,
+					   PAGES_FALL,       PAGES_TOO_FAR,  RULE_TOO_LARGE,
+					   ENTRIES_OVERFLOW, RESULT_POSITIVE };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		cleanup(remote_table_fini) struct remote_table table = {};
+		struct error e;
+
+		trick(ROLE_PARSER, ASK_TABLE, lies[i]);
+		assert_int_equal(make_libc(&table, &e), -EIO);
+		assert_string_equal(e.text, "its reader gives an answer that makes no sense");
+		assert_null(table.memory);
+		assert_int_equal(table.view.n_ranges, 0);
+	}
+	expect_libc();
+}
+
+static void a_list_that_makes_no_sense_is_none(void **state)
+{
+	(void)state;
+	for (enum trick lie = LIST_TOO_SHORT; lie <= LIST_ODD; lie++) {
+		cleanup(remote_list_fini) struct remote_list list = {};
+		struct error e;
+
+		trick(ROLE_OPENER, ASK_LIST, lie);
+		assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -EBADMSG);
+		assert_int_equal(list.list.n, 0);
+	}
+	expect_libc();
+}
+
+static void states_of_more_files_than_were_asked_for_are_none(void **state)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+
+	(void)state;
+	trick(ROLE_OPENER, ASK_STATES, STATES_TOO_MANY);
+	list_own(&list);
+	assert_int_equal(shared->trick, NO_TRICK);
+	expect_libc();
+}
+
+static void a_reader_that_dies_costs_the_file_that_it_was_reading(void **state)
+{
+	static const enum trick ends[] = { DIE, DIE_BY_SIGNAL };
+	static const char *const words[] = { "its reader ended",
+					     "its reader was ended by signal 9 (Killed)" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		cleanup(remote_table_fini) struct remote_table table = {};
+		struct error e;
+
+		trick(ROLE_PARSER, ASK_TABLE, ends[i]);
+		assert_int_equal(make_libc(&table, &e), -EIO);
+		assert_string_equal(e.text, words[i]);
+		expect_libc();
+	}
+}
+
+static void a_reader_that_takes_too_long_is_ended(void **state)
+{
+	cleanup(remote_table_fini) struct remote_table table = {};
+	struct error e;
+
+	(void)state;
+	expect_libc();
+	roles[ROLE_PARSER].wall_ns = SHORT_NS;
+	trick(ROLE_PARSER, ASK_TABLE, HANG);
+	assert_int_equal(make_libc(&table, &e), -EIO);
+	assert_string_equal(e.text, "its reader takes too long");
+	roles[ROLE_PARSER].wall_ns = LONG_NS;
+	trick(ROLE_PARSER, ASK_TABLE, NO_TRICK);
+	expect_libc();
+}
+
+static void an_opener_that_dies_costs_one_request(void **state)
+{
+	cleanup(remote_table_fini) struct remote_table table = {};
+	cleanup(remote_list_fini) struct remote_list list = {};
+	struct error e;
+
+	(void)state;
+	trick(ROLE_OPENER, ASK_LIST, DIE);
+	assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -EIO);
+	trick(ROLE_OPENER, ASK_FILE, DIE);
+	assert_int_equal(make_libc(&table, &e), -EAGAIN);
+	trick(ROLE_OPENER, ASK_FILE, REFUSE);
+	assert_int_equal(make_libc(&table, &e), -EAGAIN);
+	expect_libc();
+}
+
+/* A file of @m's device is not looked at. */
+static void expect_dead(const struct mapping *m)
+{
+	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
+	struct file_state file;
+
+	assert_false(remote_state(remote, (uint32_t)getpid(), m, &file));
+	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before);
+}
+
+static void nothing_more_is_opened_of_a_device_that_is_silent_twice(void **state)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+	const struct file_state *told;
+	const struct mapping *m;
+	struct file_state file;
+
+	(void)state;
+	list_own(&list);
+	m = mapping_of(&list, (const void *)(uintptr_t)getenv, &told);
+	/* The second time it answers, which forgives the first. */
+	for (int i = 0; i < 4; i++) {
+		roles[ROLE_OPENER].wall_ns = i == 1 ? LONG_NS : SHORT_NS;
+		trick(ROLE_OPENER, ASK_STATES, i == 1 ? NO_TRICK : HANG);
+		assert_int_equal(remote_state(remote, (uint32_t)getpid(), m, &file), i == 1);
+	}
+	roles[ROLE_OPENER].wall_ns = LONG_NS;
+	trick(ROLE_OPENER, ASK_STATES, NO_TRICK);
+	expect_dead(m);
+
+	const struct mapping other = {
+		.start = 1, .end = 2, .dev = m->dev + 1, .inode = 1, .path = "/none"
+	};
+	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
+
+	assert_false(remote_state(remote, (uint32_t)getpid(), &other, &file));
+	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before + 1);
+}
+
+/* A mapping of the file at @path, which is there for as long as this program runs. */
+static struct mapping map_file(const char *path)
+{
+	cleanup(mapping_list_fini) struct mapping_list own = {};
+	FILE *f = fopen(path, "re");
+	struct mapping ret;
+	struct error e;
+
+	assert_non_null(f);
+
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0);
+
+	(void)fclose(f);
+	assert_true(at != MAP_FAILED);
+	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
+	ret = *mapping_list_at(&own, (uintptr_t)at);
+	ret.path = path;
+	return ret;
+}
+
+static void copy_self(const char *path, mode_t mode)
+{
+	cleanup_free char *command = xasprintf("cp /proc/%d/exe %s", getpid(), path);
+
+	assert_int_equal(system(command), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+static void files_that_others_may_write_to_have_a_reader_of_their_own(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	cleanup(remote_table_fini) struct remote_table table = {};
+	struct file_state file;
+	struct error e;
+	struct mapping m;
+
+	(void)state;
+	copy_self(path, 0775);
+	m = map_file(path);
+	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_false(file.fact.is_roots);
+	assert_ok(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e), e);
+	assert_int_equal(shared->n_asked[ROLE_PARSER], 0);
+	assert_int_equal(shared->n_asked[ROLE_PARSER_OF_OTHERS], 1);
+	(void)unlink(path);
+}
+
+static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct remote_table table;
+	struct file_state file;
+	struct error e;
+	struct mapping m;
+
+	(void)state;
+	copy_self(path, 0755);
+	m = map_file(path);
+	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_int_equal(truncate(path, (off_t)file.fact.size + 1), 0);
+	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+			 -EAGAIN);
+	(void)unlink(path);
+}
+
+static void what_is_no_program_has_no_table(void **state)
+{
+	cleanup(remote_list_fini) struct remote_list list = {};
+	cleanup_free char *path = scratch_path("file");
+	struct remote_table table;
+	struct file_state file;
+	struct error e;
+	struct mapping m;
+
+	(void)state;
+
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_int_equal(fprintf(f, "%05000d", 0), 5000);
+	(void)fclose(f);
+	m = map_file(path);
+	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+			 -ENOEXEC);
+	(void)unlink(path);
+}
+
+static void the_vdso_has_a_table(void **state)
+{
+	cleanup(remote_table_fini) struct remote_table table = {};
+	struct error e;
+
+	(void)state;
+	assert_ok(remote_table_of_vdso(remote, &table, &e), e);
+	assert_true(table.view.n_entries > 1);
+}
+
+static void without_a_warden_all_fails_and_nothing_waits(void **state)
+{
+	struct remote_list list;
+	struct remote_table table;
+	struct error e;
+
+	(void)state;
+	expect_libc();
+	assert_int_equal(kill(warden.pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)warden.pid, NULL, WEXITED | WNOWAIT), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -ENOTCONN);
+		assert_string_equal(e.text, "no helper: the process that makes them has ended");
+		assert_int_equal(remote_table_of_vdso(remote, &table, &e), -ENOTCONN);
+	}
+}
+
+static void whoever_waits_returns_at_the_end(void **state)
+{
+	struct remote_list list;
+	struct error e;
+
+	(void)state;
+	expect_libc();
+	trick(ROLE_OPENER, ASK_LIST, HANG);
+	client_end(client);
+	assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -ECANCELED);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_list_is_what_is_mapped),
+		TEST(states_are_those_of_the_files),
+		TEST(a_process_that_has_gone_has_no_list),
+		TEST(a_table_that_makes_no_sense_is_none_and_its_reader_goes),
+		TEST(a_list_that_makes_no_sense_is_none),
+		TEST(states_of_more_files_than_were_asked_for_are_none),
+		TEST(a_reader_that_dies_costs_the_file_that_it_was_reading),
+		TEST(a_reader_that_takes_too_long_is_ended),
+		TEST(an_opener_that_dies_costs_one_request),
+		TEST(nothing_more_is_opened_of_a_device_that_is_silent_twice),
+		TEST(files_that_others_may_write_to_have_a_reader_of_their_own),
+		TEST(a_file_that_has_changed_is_not_taken_for_what_it_was),
+		TEST(what_is_no_program_has_no_table),
+		TEST(the_vdso_has_a_table),
+		TEST(without_a_warden_all_fails_and_nothing_waits),
+		TEST(whoever_waits_returns_at_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
