@@ -44,10 +44,7 @@ int link_to_event(int event_fd, int prog_fd, uint64_t cookie)
 
 int link_set_program(int event_fd, int prog_fd)
 {
-	if (ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ||
-	    ioctl(event_fd, PERF_EVENT_IOC_ENABLE, 0) < 0)
-		return -errno;
-	return 0;
+	return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ? -errno : 0;
 }
 
 int link_kprobe_multi(int prog_fd, const struct link_places *to)

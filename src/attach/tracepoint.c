@@ -1,5 +1,9 @@
 #include "attach/backend.h"
 
+/*
+ * The program runs for the tracepoint, whether the event is enabled or not
+ * (perf_event_attach_bpf_prog()). A disabled one takes no record, which would cost each hit.
+ */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
 			 uint32_t target)
 {
@@ -7,6 +11,7 @@ int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program 
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
 		.config = id,
+		.disabled = 1,
 	};
 
 	return attaching_add_event(at, &attr, -1, program, target);

@@ -195,10 +195,17 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 	return on_hit(ctx, kind, true);
 }
 
+/*
+ * After a program at a tracepoint has returned 0 the kernel keeps nothing for the perf events that
+ * others have there, or that follow processes (perf_trace_run_bpf_submit() since Linux 4.7).
+ */
+#define OTHERS_GO_ON 1
+
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
-	return on_hit(ctx, HIT_TRACEPOINT, true);
+	(void)on_hit(ctx, HIT_TRACEPOINT, true);
+	return OTHERS_GO_ON;
 }
 
 SEC("?kprobe/count")
@@ -241,7 +248,8 @@ int on_usdt_multi(struct pt_regs *ctx)
 SEC("?tracepoint/count")
 int old_tracepoint(void *ctx)
 {
-	return on_hit(ctx, HIT_TRACEPOINT, false);
+	(void)on_hit(ctx, HIT_TRACEPOINT, false);
+	return OTHERS_GO_ON;
 }
 
 SEC("?kprobe/count")
@@ -281,10 +289,10 @@ int on_fork(void *ctx)
 	__u32 child = 0;
 
 	if (!bpf_map_lookup_elem(&tasks, &tid))
-		return 0;
+		return OTHERS_GO_ON;
 	if (bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset) == 0)
 		follow_task(child);
-	return 0;
+	return OTHERS_GO_ON;
 }
 
 /* The command begins with its exec; a thread that execs takes its leader's number. */
@@ -296,14 +304,14 @@ int on_exec(void *ctx)
 
 	if (current_tgid() == config.command_tgid) {
 		follow_task(tid);
-		return 0;
+		return OTHERS_GO_ON;
 	}
 	if (bpf_probe_read_kernel(&old, sizeof(old), ctx + config.exec_old_offset) == 0 &&
 	    old != tid && bpf_map_lookup_elem(&tasks, &old)) {
 		bpf_map_delete_elem(&tasks, &old);
 		follow_task(tid);
 	}
-	return 0;
+	return OTHERS_GO_ON;
 }
 
 SEC("?tracepoint")
@@ -312,7 +320,7 @@ int on_exit(void *ctx __attribute__((unused)))
 	__u32 tid = bpf_get_current_pid_tgid();
 
 	bpf_map_delete_elem(&tasks, &tid);
-	return 0;
+	return OTHERS_GO_ON;
 }
 
 /* What process @tgid has mapped is not known any more, nor what user space has read of it lately.

@@ -17,7 +17,7 @@ from contained import Contained
 from snoop import VERBOSE, folded_chains, read_json, snoop
 from text import parse_text
 from tool import GETPPID, PATIENCE_S, STACKSNOOP, TOP, Tool
-from tool import chains, ending, read_folded, scaled, trace, user_chain, workload_path
+from tool import chains, ending, read_folded, scaled, stackcount, trace, user_chain, workload_path
 
 CALLS = workload_path("calls")
 ONE, TWO = workload_path("lives-one"), workload_path("lives-two")
@@ -482,6 +482,17 @@ def test_a_library_that_is_loaded_late_by_a_process_that_ends_at_once(workload):
         work.close()
         result = tool.end().ok()
     assert known(result, expected) == expected, result
+
+
+@pytest.mark.needs("machine")
+def test_a_library_that_a_command_loads_into_a_child_of_the_same_memory(tmp_path):
+    go = tmp_path / "go"
+    go.write_text("\n" * 4)
+    with go.open() as lines:
+        command = ["sh", "-ec", 'exec "$@" >/dev/null', "sh", workload_path("sharer"), LATE, 10]
+        result = stackcount("-U", "-f", GETPPID, "--", *command, stdin=lines).ok()
+    found = {";".join(parts[parts.index("child") :]): n for parts, n in read_folded(result.out) if "child" in parts}
+    assert found == {"child;late_entry;late_hit": 10}, result
 
 
 @pytest.mark.needs("machine")

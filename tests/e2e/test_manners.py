@@ -1,10 +1,12 @@
-"""The tool's own use of CPU time, memory and priority."""
+"""The tool's own use of CPU time, memory and priority, and what it leaves to others."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from tool import Tool
+from samples import Samples
+from tool import GETPPID, Tool
 
 pytestmark = pytest.mark.needs("machine", "unwinding")
 
@@ -19,3 +21,35 @@ def test_it_keeps_the_priority_it_was_given():
         given = {stat.rsplit(")", 1)[1].split()[NICE] for stat in stats}
         assert len(stats) > 1 and given == {str(min(os.nice(0) + 7, 19))}
         tool.end()
+
+
+GETSID = "t:syscalls:sys_enter_getsid"  # others trace getppid(), and may keep samples back
+N_CALLS = 50
+
+
+@pytest.mark.walk("fp")
+@pytest.mark.parametrize("program", [(), ("-K",)])
+def test_perf_events_of_others_at_a_tracepoint_go_on(program):
+    with Samples("syscalls/sys_enter_getsid") as samples, Tool([*program, "-f", GETSID]) as tool:
+        tool.wait_live()
+        before = samples.n()
+        for _ in range(N_CALLS):
+            os.getsid(0)
+        assert samples.n() - before == N_CALLS
+        tool.end().ok()
+
+
+@pytest.mark.walk("fp")
+@pytest.mark.parametrize("tracepoint", ["task/task_newtask", "sched/sched_process_fork"])
+def test_perf_events_of_others_go_on_where_a_command_is_followed(tracepoint):
+    with Samples(tracepoint) as samples, Tool(["-f", GETPPID, "--", "cat"], stdin=subprocess.PIPE) as tool:
+        tool.wait_live()
+        before = samples.n()
+        for _ in range(N_CALLS):
+            pid = os.fork()
+            if not pid:
+                os._exit(0)
+            os.waitpid(pid, 0)
+        assert samples.n() - before == N_CALLS
+        tool.process.stdin.close()  # the command ends
+        tool.wait().ok()
