@@ -7,45 +7,32 @@
  *	      inlined_subroutine  of leaf   0x1168..0x1170, called at calls.c:22
  *
  * and a table of lines for each CU. The innermost function is at the line that the table has for
- * the address; each outer one is at the line of the call. .debug_aranges, which would say the CU
- * of an address, is not written by all compilers: so the ranges of all CUs are read once.
+ * the address; each outer one is at the line of the call.
  */
 #include "elf/lines.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/internal.h"
 #include "elf/scopes.h"
+#include "elf/units.h"
 
-/* Real files are far from these: Chromium's has some 50,000 units. */
-#define MOST_UNITS (1U << 20)
-#define MOST_RANGES (1U << 23)
 /* Of one unit. libdw runs a hole as a program of lines, of two bytes an instruction. */
 #define MOST_LINE_BYTES (64U << 20)
 
-struct unit {
-	uint64_t start;
-	uint64_t end;
-	Dwarf_Off die;
-};
-
-/* By rising address. */
 struct lines {
 	Elf *elf;
 	Dwarf *dwarf;       /* NULL: there is none */
 	const char *name;   /* of the file with it, for messages; lent by the image */
 	Elf_Data *programs; /* .debug_line; NULL: there is none */
-	struct unit *units;
-	size_t n, capacity;
+	struct units units;
 	struct scopes scopes;
 };
 
@@ -55,7 +42,7 @@ void lines_free(struct lines *l)
 		return;
 	(void)dwarf_end(l->dwarf);
 	(void)elf_end(l->elf);
-	free(l->units);
+	units_fini(&l->units);
 	scopes_fini(&l->scopes);
 	free(l);
 }
@@ -67,62 +54,6 @@ static bool has_dwarf(const struct image *im)
 		    im->sections[i].type == SHT_PROGBITS && im->sections[i].size)
 			return true;
 	return false;
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct unit *x = a;
-	const struct unit *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-static void read_ranges(struct lines *l, Dwarf_Off at)
-{
-	struct unit unit = { .die = at };
-	Dwarf_Addr base = 0;
-	ptrdiff_t place = 0;
-	Dwarf_Die die;
-
-	if (!dwarf_offdie(l->dwarf, at, &die))
-		return;
-	while (l->n < MOST_RANGES &&
-	       (place = dwarf_ranges(&die, place, &base, &unit.start, &unit.end)) > 0)
-		if (unit.start < unit.end)
-			array_push(l->units, l->n, l->capacity, unit);
-}
-
-/*
- * Returns why .debug_info was not read to its end; NULL: it was. Zeros are units of 4 bytes and
- * version 0 to libdw, of which a hole has any number. It finds no unit behind such a one.
- */
-static const char *read_units(struct lines *l)
-{
-	Dwarf_Off at = 0, next = 0;
-	size_t n_header, n_units = 0;
-	Dwarf_Half version;
-	int result;
-
-	while ((result = dwarf_next_unit(l->dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
-					 NULL, NULL)) == 0) {
-		if (version < 2 || version > 5)
-			return "a unit is not of DWARF 2 to 5";
-		read_ranges(l, at + n_header);
-		if (++n_units > MOST_UNITS || l->n >= MOST_RANGES)
-			return "more units or ranges than any program has";
-		at = next;
-	}
-	return result < 0 ? dwarf_errmsg(-1) : NULL;
-}
-
-static void find_units(struct lines *l)
-{
-	const char *why = read_units(l);
-
-	if (why)
-		log_warn_once("%s: .debug_info is not read to its end: %s", l->name, why);
-	if (l->n)
-		qsort(l->units, l->n, sizeof(*l->units), by_start);
 }
 
 static Elf_Data *find_programs(Elf *elf)
@@ -160,25 +91,13 @@ static struct lines *open_lines(const struct image *im)
 	l->dwarf = l->elf ? dwarf_begin_elf(l->elf, DWARF_C_READ, NULL) : NULL;
 	if (!l->dwarf)
 		return l;
-	find_units(l);
 	l->programs = find_programs(l->elf);
+
+	const char *why = units_read(&l->units, l->dwarf);
+
+	if (why)
+		log_warn_once("%s: .debug_info is not read to its end: %s", l->name, why);
 	return l;
-}
-
-/* Ranges of CUs do not overlap, but for those of broken files. */
-static const struct unit *find_unit(const struct lines *l, uint64_t vaddr)
-{
-	size_t low = 0, high = l->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (l->units[middle].start <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && vaddr < l->units[low - 1].end ? &l->units[low - 1] : NULL;
 }
 
 /* @vaddr as the debug file has it: the file may have been moved since. */
@@ -280,7 +199,7 @@ static struct image_call line_of(Dwarf_Die *unit, uint64_t vaddr)
 
 size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, size_t most)
 {
-	cleanup_free Dwarf_Die *scopes = NULL;
+	cleanup(scope_list_fini) struct scope_list scopes = {};
 	uint64_t at;
 
 	if (!im->lines)
@@ -288,26 +207,28 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	if (!most || !to_debug(im, vaddr, &at))
 		return 0;
 
-	const struct unit *unit = find_unit(im->lines, at);
+	const struct unit *unit = units_find(&im->lines->units, at);
 	Dwarf_Die die;
 
 	if (!unit || !dwarf_offdie(im->lines->dwarf, unit->die, &die))
 		return 0;
 
+	const char *why = scopes_at(&im->lines->scopes, &die, at, &scopes);
+
+	if (why) {
+		log_warn_once("%s: a unit gives no source lines: %s", im->lines->name, why);
+		return 0;
+	}
+
 	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
 	struct image_call call = line_of(lines, at);
-	const size_t n_scopes = scopes_at(&im->lines->scopes, &die, at, &scopes);
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_scopes && n + 1 < most; i++) {
-		if (dwarf_tag(&scopes[i]) == DW_TAG_subprogram)
-			break;
-		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
-			continue;
-		call.name = name_of(&scopes[i]);
+	for (size_t i = 0; i + 1 < scopes.n && n + 1 < most; i++) {
+		call.name = name_of(&scopes.dies[i]);
 		if (call.name)
 			to[n++] = call;
-		call = call_of(lines, &scopes[i]);
+		call = call_of(lines, &scopes.dies[i]);
 	}
 	if (n == 0 && !call.file)
 		return 0;

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A file may say that the sibling of an entry (DIE) is one before it, or one of its children. In a
- * tree without such tricks each entry lies behind the one that was read before: others are not
- * read. So no entry is read twice.
+ * The entries (DIEs) of a unit lie in the file one behind the other, children behind their parent:
+ *
+ *	subprogram            has children
+ *	  lexical_block       has children
+ *	    variable
+ *	    0                 the block has no more
+ *	  0                   the function has no more
+ *	0                     the unit has no more
+ *
+ * So we read them in this order, and no entry twice. dwarf_siblingof() of an entry with children
+ * reads all of these unless the compiler has written where the sibling is (DW_AT_sibling): gcc
+ * does, clang and rustc do not. To ask it at each level takes the depth of the tree times its size.
+ * Behind the last child, it returns 1 and leaves the place of the 0 in the result.
  */
 #include "elf/scopes.h"
 
@@ -11,10 +21,14 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cpu_budget.h"
 
-#define MOST_DEPTH 256
 /* Of one file: 96 MiB. Chromium has some two millions. */
 #define MOST_FUNCTIONS (1U << 22)
+/* Of calls that were inlined into one another. Compilers stop far below. */
+#define MOST_SCOPES 256
+/* Of one unit, to read it and to look into its functions. That is for 500 MB of entries. */
+#define UNIT_NS (5 * NS_PER_S)
 
 /* One range of a function's code. */
 struct function {
@@ -25,12 +39,17 @@ struct function {
 struct unit_functions {
 	struct function *list; /* by rising address */
 	size_t n, capacity;
+	struct cpu_budget budget;
+	const char *why; /* the list is not complete; NULL: it is */
 };
 
-struct reading {
+/* A place among the entries. */
+struct walk {
 	struct scopes *scopes;
-	struct unit_functions *into;
-	Dwarf_Off last; /* entry that was read last */
+	struct unit_functions *of;
+	Dwarf_Die die;
+	size_t depth;    /* below the entry that the walk began at; 0: the walk is over */
+	const char *why; /* it ended too early; NULL: it did not */
 };
 
 void scopes_fini(struct scopes *s)
@@ -40,6 +59,12 @@ void scopes_fini(struct scopes *s)
 	free(s->lists);
 	u64_map_fini(&s->units);
 	*s = (struct scopes){};
+}
+
+void scope_list_fini(struct scope_list *list)
+{
+	free(list->dies);
+	*list = (struct scope_list){};
 }
 
 /* Of two functions with the same code the first one in the file comes last, and is found. */
@@ -52,29 +77,104 @@ static int by_start(const void *a, const void *b)
 	return (x->die < y->die) - (x->die > y->die);
 }
 
-/* False: it is not behind the one before. */
-static bool is_next(Dwarf_Off *last, Dwarf_Die *die)
+static void give_up(struct walk *w, const char *why)
 {
-	const Dwarf_Off at = dwarf_dieoffset(die);
-
-	if (at <= *last)
-		return false;
-	*last = at;
-	return true;
+	w->why = why;
+	w->depth = 0;
 }
 
-static void add_function(struct reading *r, Dwarf_Die *die)
+static bool is_over(struct walk *w)
 {
-	struct function f = { .die = dwarf_dieoffset(die) };
+	if (w->depth && cpu_budget_is_spent(&w->of->budget))
+		give_up(w, cpu_budget_reason(&w->of->budget));
+	return w->depth == 0;
+}
+
+/* Go to the entry behind the 0 at *@null, which closes a level, and behind those that follow it. */
+static void close_levels(struct walk *w, Dwarf_Die *null)
+{
+	Dwarf *dwarf = dwarf_cu_getdwarf(w->die.cu);
+	Dwarf_Off at = null->addr ? dwarf_dieoffset(null) : 0;
+
+	do {
+		/* The unit may end without them. */
+		if (--w->depth == 0 || !null->addr || !dwarf_offdie(dwarf, ++at, &w->die) ||
+		    w->die.cu != null->cu) {
+			w->depth = 0;
+			return;
+		}
+	} while (*(const unsigned char *)w->die.addr == 0);
+}
+
+/* The next entry behind this one, which has no children, or says where its sibling is. */
+static void step_over(struct walk *w)
+{
+	Dwarf_Die next = w->die;
+	const int result = dwarf_siblingof(&w->die, &next);
+
+	if (result == 0)
+		w->die = next;
+	else if (result > 0)
+		close_levels(w, &next);
+	else
+		give_up(w, "its DWARF is broken");
+}
+
+/* The next entry, a child if there is one. */
+static void walk_into(struct walk *w)
+{
+	Dwarf_Die child;
+
+	w->scopes->n_entries++;
+	if (dwarf_child(&w->die, &child) == 0) {
+		w->die = child;
+		w->depth++;
+	} else {
+		step_over(w);
+	}
+}
+
+/* The next entry that is no child, nor a child's child. */
+static void walk_over(struct walk *w)
+{
+	const size_t depth = w->depth;
+
+	if (dwarf_hasattr(&w->die, DW_AT_sibling)) {
+		w->scopes->n_entries++;
+		step_over(w);
+		return;
+	}
+	do
+		walk_into(w);
+	while (w->depth > depth && !is_over(w));
+}
+
+/* At the first child of *@die, if there is one. */
+static struct walk walk_begin(struct scopes *s, struct unit_functions *of, Dwarf_Die *die)
+{
+	struct walk w = { .scopes = s, .of = of };
+
+	w.depth = dwarf_child(die, &w.die) == 0;
+	return w;
+}
+
+static void add_function(struct walk *w)
+{
+	struct unit_functions *of = w->of;
+	struct function f = { .die = dwarf_dieoffset(&w->die) };
 	Dwarf_Addr base = 0;
 	ptrdiff_t place = 0;
 
-	while (r->scopes->n_functions < MOST_FUNCTIONS &&
-	       (place = dwarf_ranges(die, place, &base, &f.start, &f.end)) > 0)
-		if (f.start < f.end) {
-			array_push(r->into->list, r->into->n, r->into->capacity, f);
-			r->scopes->n_functions++;
+	while (!is_over(w) && (place = dwarf_ranges(&w->die, place, &base, &f.start, &f.end)) > 0) {
+		if (f.start >= f.end)
+			continue;
+		if (w->scopes->n_functions >= MOST_FUNCTIONS) {
+			give_up(w, "more functions than any program has");
+			return;
 		}
+		array_push(of->list, of->n, of->capacity, f);
+		w->scopes->n_functions++;
+	}
 }
 
 /* Functions may be within it. */
@@ -94,48 +194,36 @@ static bool is_outer(int tag)
 	}
 }
 
-/* *@n levels are open. Close those whose last entry this was, and go on to the next one. */
-static void go_on(Dwarf_Die *levels, size_t *n)
+static void read_unit(struct scopes *s, struct unit_functions *into, Dwarf_Die *unit)
 {
-	while (*n && dwarf_siblingof(&levels[*n - 1], &levels[*n - 1]) != 0)
-		(*n)--;
-}
+	struct walk w = walk_begin(s, into, unit);
 
-static void read_unit(struct reading *r, Dwarf_Die *unit)
-{
-	Dwarf_Die levels[MOST_DEPTH]; /* the entry on each */
-	size_t n = dwarf_child(unit, &levels[0]) == 0;
+	while (!is_over(&w)) {
+		const int tag = dwarf_tag(&w.die);
 
-	while (n) {
-		Dwarf_Die *die = &levels[n - 1];
-		const int tag = dwarf_tag(die);
-
-		if (!is_next(&r->last, die)) {
-			n--;
-			go_on(levels, &n);
-			continue;
-		}
 		if (tag == DW_TAG_subprogram)
-			add_function(r, die);
-		if (is_outer(tag) && n < MOST_DEPTH && dwarf_child(die, &levels[n]) == 0)
-			n++;
-		else
-			go_on(levels, &n);
+			add_function(&w);
+		if (w.depth && is_outer(tag))
+			walk_into(&w);
+		else if (w.depth)
+			walk_over(&w);
 	}
+	into->why = w.why;
+	if (into->n)
+		qsort(into->list, into->n, sizeof(*into->list), by_start);
 }
 
-static const struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
+static struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
 {
 	bool is_new;
 	const Dwarf_Off at = dwarf_dieoffset(unit);
 	const uint32_t i = *u64_map_put(&s->units, at, (uint32_t)s->n, &is_new);
-	struct unit_functions functions = {};
-	struct reading r = { s, &functions, at };
+	struct unit_functions functions = { .budget.left_ns = UNIT_NS };
 
 	if (is_new) {
-		read_unit(&r, unit);
-		if (functions.n)
-			qsort(functions.list, functions.n, sizeof(*functions.list), by_start);
+		cpu_budget_resume(&functions.budget);
+		read_unit(s, &functions, unit);
+		cpu_budget_pause(&functions.budget);
 		array_push(s->lists, s->n, s->capacity, functions);
 	}
 	return &s->lists[i];
@@ -162,18 +250,40 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-/* The child of *@of that has @vaddr in its code. False: none has. */
-static bool find_inner(Dwarf_Die *of, uint64_t vaddr, Dwarf_Off *last, Dwarf_Die *ret)
+/* As dwarf_haspc(), within the budget. */
+static bool has_address(struct walk *w, uint64_t vaddr)
 {
-	if (dwarf_child(of, ret) != 0)
-		return false;
-	do {
-		if (!is_next(last, ret))
-			return false;
-		if (is_scope(dwarf_tag(ret)) && dwarf_haspc(ret, vaddr) == 1)
+	Dwarf_Addr base = 0, start, end;
+	ptrdiff_t place = 0;
+
+	while (!is_over(w) && (place = dwarf_ranges(&w->die, place, &base, &start, &end)) > 0)
+		if (vaddr >= start && vaddr < end)
 			return true;
-	} while (dwarf_siblingof(ret, ret) == 0);
 	return false;
+}
+
+/* Among the entries on a level, and within the one of them that has @vaddr. */
+static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
+{
+	size_t depth = 1;
+
+	while (!is_over(w) && w->depth >= depth) {
+		const int tag = dwarf_tag(&w->die);
+
+		if (!is_scope(tag) || !has_address(w, vaddr)) {
+			if (w->depth)
+				walk_over(w);
+			continue;
+		}
+		if (ret->n >= MOST_SCOPES) {
+			give_up(w, "more calls are inlined into one another than in any program");
+			return;
+		}
+		if (tag == DW_TAG_inlined_subroutine)
+			array_push(ret->dies, ret->n, ret->capacity, w->die);
+		walk_into(w);
+		depth++;
+	}
 }
 
 static void reverse(Dwarf_Die *dies, size_t n)
@@ -186,22 +296,22 @@ static void reverse(Dwarf_Die *dies, size_t n)
 	}
 }
 
-size_t scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr, Dwarf_Die **ret)
+const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr, struct scope_list *ret)
 {
-	const struct function *f = find_function(functions_of(s, unit), vaddr);
-	Dwarf *dwarf = dwarf_cu_getdwarf(unit->cu);
-	Dwarf_Off last = f ? f->die : 0;
-	size_t n = 0, capacity = 0;
-	Dwarf_Die die, inner;
+	struct unit_functions *of = functions_of(s, unit);
+	const struct function *f = find_function(of, vaddr);
+	Dwarf_Die die;
 
-	*ret = NULL;
-	if (!f || !dwarf_offdie(dwarf, f->die, &die))
-		return 0;
-	array_push(*ret, n, capacity, die);
-	while (find_inner(&die, vaddr, &last, &inner)) {
-		array_push(*ret, n, capacity, inner);
-		die = inner;
-	}
-	reverse(*ret, n);
-	return n;
+	if (!f || !dwarf_offdie(dwarf_cu_getdwarf(unit->cu), f->die, &die))
+		return of->why;
+
+	cpu_budget_resume(&of->budget);
+
+	struct walk w = walk_begin(s, of, &die);
+
+	array_push(ret->dies, ret->n, ret->capacity, die);
+	find_inner(&w, vaddr, ret);
+	cpu_budget_pause(&of->budget);
+	reverse(ret->dies, ret->n);
+	return w.why;
 }
