@@ -26,9 +26,19 @@
 
 #define MOST_LIMITS 4
 
+/*
+ * Without CAP_SYS_PTRACE a process may look at another one if it has that one's capabilities. A
+ * user's command has those that the user gives stackcount by ambient ones. They are for this
+ * comparison alone: seccomp lets nobody use them.
+ */
+#define COMPARED                                                                 \
+	(CAP(CAP_BPF) | CAP(CAP_PERFMON) | CAP(CAP_SYSLOG) | CAP(CAP_IPC_LOCK) | \
+	 CAP(CAP_SYS_RESOURCE))
+
 /* clang-format off */
 static const struct {
 	uint64_t capabilities; /* of those that we have */
+	uint64_t without_ptrace; /* besides, if CAP_SYS_PTRACE is not among these */
 	struct {
 		int what;
 		rlim_t most;
@@ -39,6 +49,7 @@ static const struct {
 	[SANDBOX_OPENER] = {
 		/* Landlock would deny /proc/PID of others, even for reading. */
 		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
+		.without_ptrace = COMPARED,
 		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 64 * MiB } },
 		.n_limits = 2,
 		.has_paths = true,
@@ -52,14 +63,19 @@ static const struct {
 };
 /* clang-format on */
 
-/* Keep @wanted of the capabilities that we have. Ambient ones go with them. */
-static int keep_capabilities(uint64_t wanted)
+/*
+ * Keep @wanted of the capabilities that we have, and @without_ptrace if CAP_SYS_PTRACE is not among
+ * these. Ambient ones go with them.
+ */
+static int keep_capabilities(uint64_t wanted, uint64_t without_ptrace)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3];
 
 	if (syscall(SYS_capget, &head, has) < 0)
 		return -errno;
+	if (!(has[0].permitted & CAP(CAP_SYS_PTRACE)))
+		wanted |= without_ptrace;
 	for (size_t i = 0; i < ARRAY_SIZE(has); i++) {
 		has[i].permitted &= (uint32_t)(wanted >> 32 * i);
 		has[i].effective = has[i].permitted;
@@ -133,7 +149,7 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 {
 	set_limits(kind);
 
-	const int err = keep_capabilities(kinds[kind].capabilities);
+	const int err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
 
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));
@@ -147,12 +163,14 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 
 int sandbox_prepare(struct error *e)
 {
-	uint64_t wanted = 0;
+	uint64_t wanted = 0, without_ptrace = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		wanted |= kinds[i].capabilities;
+		without_ptrace |= kinds[i].without_ptrace;
+	}
 
-	const int err = keep_capabilities(wanted);
+	const int err = keep_capabilities(wanted, without_ptrace);
 
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));

@@ -6,6 +6,7 @@ import re
 import select
 import shutil
 import signal
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -213,3 +214,25 @@ def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
     seen = {event.pid for event in read_text(result.out, is_verbose=True)}
     assert bool(seen & pids) == bool(options), seen & pids
     assert not options or re.search(r" file-opener +\d", result.out)
+
+
+@needs_unwinding
+@pytest.mark.needs("uprobes")
+def test_a_user_sees_programs_that_have_his_capabilities():
+    """As a command has them that he gives by ambient ones."""
+    more = "+bpf,+perfmon"
+    as_user = ("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps", more, "--ambient-caps", more)
+    path = workload_path("calls-nofp")
+    with subprocess.Popen([*as_user, path, "--wait", "5", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work:
+        assert work.stdout.readline().startswith(b"ready ")
+        with Tool([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
+            tool.wait_live()
+            work.stdin.write(b"\n")
+            work.stdin.flush()
+            while not work.stdout.readline().startswith(b"done"):
+                pass
+            result = tool.end().ok()
+        work.stdin.close()
+    stacks = read_folded(result.out)
+    assert sum(count for _, count in stacks) == 5 + 3 + 2 + 1, result
+    assert all(parts[0] == "_start" for parts, _ in stacks), result
