@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from snoop import read_text
 from test_unwind import DWARF, check_known, needs_unwinding
-from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, workload_path
+from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, wait_until_asking, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -49,26 +49,6 @@ def wait_until(is_so, what):
 def new_program(folder, name="fresh"):
     """A program without frame pointers, whose file nobody has seen yet."""
     return shutil.copy(workload_path("syscalls-nofp"), folder / name)
-
-
-def is_asking(pid):
-    """Does the thread for tables wait for a helper? Otherwise it waits for a condition."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        if (task / "comm").read_text() == "unwind tables\n":
-            return (task / "syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
-    return False
-
-
-def wait_for_asking(pid):
-    """Longer than any helper takes that runs."""
-    n = 0
-
-    def is_so():
-        nonlocal n
-        n = n + 1 if is_asking(pid) else 0
-        return n == 25
-
-    wait_until(is_so, "nothing is asked")
 
 
 def count(result, name):
@@ -109,7 +89,7 @@ def test_a_parser_that_dies_costs_the_table_of_its_file(tmp_path, workload):
         parser = helpers(tool.pid)[PARSER]
         os.kill(parser, signal.SIGSTOP)
         work.go()
-        wait_for_asking(tool.pid)
+        wait_until_asking(tool.pid)
         work.finish()
         os.kill(parser, signal.SIGKILL)
         tool.wait_for("stderr", rb"^stackcount: lost.so has no unwind table: its reader was ended by signal 9 \(Killed\)$")

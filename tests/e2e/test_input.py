@@ -22,6 +22,7 @@ from tool import (
     GETPPID,
     STACKCOUNT,
     PATIENCE_S,
+    WAITING_PARSER,
     Tool,
     Workload,
     chains,
@@ -29,7 +30,9 @@ from tool import (
     read_folded,
     stackcount,
     trace,
+    wait_for_file,
     wait_idle,
+    wait_until_asking,
     workload_path,
 )
 
@@ -599,40 +602,15 @@ def find_detaching(mark):
     return None
 
 
-# No other thread than the first ever gets a file of this name open: as if its table took for ever.
-ENDLESS_FILE = r"""
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-int open(const char *path, int flags, ...)
-{
-	const char *slash = strrchr(path, '/');
-
-	while (slash && strcmp(slash, "/endless") == 0 && gettid() != getpid()) {
-		static int n;
-
-		if (n++ == 0)
-			write(2, "endless\n", 8);
-		pause();
-	}
-	return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
-}
-"""
-
-
 @pytest.mark.needs("machine")
 @pytest.mark.needs("unwinding")
 @pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_ends_a_start_that_waits_for_tables(tmp_path, ends):
-    shutil.copy(workload_path("syscalls"), tmp_path / "endless")
-    process = subprocess.Popen([tmp_path / "endless", "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE)
+    process = subprocess.Popen([workload_path("syscalls"), "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE)
     try:
         args = ["--unwind", "dwarf", "-p", process.pid, GETPPID]
-        with Tool(args, env=preloaded(tmp_path, ENDLESS_FILE)) as tool:
-            tool.wait_for("stderr", b"^endless$")
+        with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
+            wait_for_file(tmp_path / "waits")
             tool.send(ends)
             result = tool.wait()
     finally:
@@ -647,8 +625,9 @@ def test_a_command_whose_tables_take_for_ever_is_let_go_and_the_run_ends(tmp_pat
     """By the first signal, which asks for the report. The thread that makes tables is at work yet."""
     shutil.copy(workload_path("syscalls"), tmp_path / "endless")
     args = ["--unwind", "dwarf", "-U", "-f", GETPPID, "--", tmp_path / "endless", "--quiet", "getppid", "1", "0"]
-    with Tool(args, env=preloaded(tmp_path, ENDLESS_FILE)) as tool:
-        tool.wait_for("stderr", b"^endless$")
+    with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
+        tool.wait_for_header()
+        wait_until_asking(tool.pid)
         tool.send(signal.SIGINT)
         result = tool.wait().ok()
     assert "Tracing 1 functions" in result.err and "endless' " in result.err, result

@@ -1,14 +1,13 @@
 """Signals that come before counting has begun: to the tool, and by Ctrl-C to its whole group."""
 
 import os
-import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 from kernel import WITH_TRACEFS, in_tracefs
-from tool import GETPPID, PATIENCE_S, Tool, preloaded, workload_path
+from tool import GETPPID, PATIENCE_S, WAITING_PARSER, Tool, preloaded, wait_for_file, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -31,19 +30,6 @@ static void wait_here(const char *word)
 	write(2, word, strlen(word));
 	for (int i = 0; i < 12000 && access(path, F_OK) < 0; i++)
 		usleep(10000);
-}
-"""
-
-# The thread that makes the table of a file of this name.
-WAITING_OPEN = WAITING + r"""
-int open(const char *path, int flags, ...)
-{
-	static int n;
-	const char *slash = strrchr(path, '/');
-
-	if (slash && strcmp(slash, "/waited-for") == 0 && gettid() != getpid() && n++ == 0)
-		wait_here("waits\n");
-	return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
 }
 """
 
@@ -73,14 +59,14 @@ pid_t fork(void)
 @pytest.mark.needs("unwinding")
 def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp_path):
     """As shells do for what they start with "&"."""
-    program = shutil.copy(workload_path("syscalls"), tmp_path / "waited-for")
+    program = workload_path("syscalls")
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     with subprocess.Popen([program, "--wait", "getppid", "1", "0"], stdin=subprocess.PIPE) as process:
         try:
-            tool = Tool(["--unwind", "dwarf", "-p", process.pid, GETPPID], env=preloaded(tmp_path, WAITING_OPEN))
+            tool = Tool(["--unwind", "dwarf", "-p", process.pid, GETPPID], env=preloaded(tmp_path, WAITING_PARSER))
             signal.signal(signal.SIGINT, before)
             with tool:
-                tool.wait_for("stderr", b"^waits$")
+                wait_for_file(tmp_path / "waits")
                 tool.send(signal.SIGINT)
                 (tmp_path / "go").touch()
                 result = tool.wait().ok()

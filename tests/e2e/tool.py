@@ -105,6 +105,72 @@ def preloaded(folder, source):
     return {**os.environ, "LD_PRELOAD": str(folder / "instead.so"), "MARK": str(folder)}
 
 
+# The helper that makes tables (src/reader) does not begin: it makes MARK/waits, and waits for MARK/go.
+# It is in no sandbox yet.
+WAITING_PARSER = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void wait_here(void)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/waits", getenv("MARK"));
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	snprintf(path, sizeof(path), "%s/go", getenv("MARK"));
+	while (access(path, F_OK) < 0)
+		usleep(10000);
+}
+
+int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list list;
+
+	va_start(list, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (option == PR_SET_NAME && strcmp((const char *)a[0], "file-parser") == 0)
+		wait_here();
+	return syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
+"""
+
+
+def wait_for_file(path):
+    deadline = time.monotonic() + PATIENCE_S
+    while not path.exists():
+        assert time.monotonic() < deadline, f"no {path}"
+        time.sleep(0.01)
+
+
+def is_asking(pid):
+    """Does the tool's thread for tables wait for a helper? Otherwise it waits for a condition."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError):
+            if (task / "comm").read_text() == "unwind tables\n":
+                return (task / "syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
+    return False
+
+
+def wait_until_asking(pid):
+    """For longer than any helper takes that runs."""
+    deadline = time.monotonic() + PATIENCE_S
+    n = 0
+    while n < 25:
+        assert time.monotonic() < deadline, "no helper is asked for anything"
+        n = n + 1 if is_asking(pid) else 0
+        time.sleep(0.01)
+
+
 class Tool:
     """
     A tool at work: with Tool([...]) as tool: tool.wait_live(); ...; tool.end()
