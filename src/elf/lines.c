@@ -47,10 +47,17 @@ void lines_free(struct lines *l)
 	free(l);
 }
 
+/* ".debug_@what", or as it was packed before there was SHF_COMPRESSED. */
+static bool is_debug(const char *name, const char *what)
+{
+	return (strncmp(name, ".debug_", 7) == 0 && strcmp(name + 7, what) == 0) ||
+	       (strncmp(name, ".zdebug_", 8) == 0 && strcmp(name + 8, what) == 0);
+}
+
 static bool has_dwarf(const struct image *im)
 {
 	for (size_t i = 0; i < im->n_sections; i++)
-		if (strcmp(im->sections[i].name, ".debug_info") == 0 &&
+		if (is_debug(im->sections[i].name, "info") &&
 		    im->sections[i].type == SHT_PROGBITS && im->sections[i].size)
 			return true;
 	return false;
@@ -69,7 +76,7 @@ static Elf_Data *find_programs(Elf *elf)
 					   ? elf_strptr(elf, names, header.sh_name)
 					   : NULL;
 
-		if (name && strcmp(name, ".debug_line") == 0)
+		if (name && is_debug(name, "line"))
 			return elf_getdata(section, NULL);
 	}
 	return NULL;

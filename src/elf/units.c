@@ -24,6 +24,19 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
+/*
+ * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). Its path is a foreign one, so we
+ * do not open that file. libdw knows the skeletons of DWARF 5, and some of those of DWARF 4.
+ */
+static bool has_functions(Dwarf_Die *unit)
+{
+	uint8_t type = 0;
+
+	return dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) == 0 &&
+	       (type == DW_UT_compile || type == DW_UT_partial) &&
+	       !dwarf_hasattr(unit, DW_AT_GNU_dwo_name) && !dwarf_hasattr(unit, DW_AT_dwo_name);
+}
+
 static void read_ranges(struct units *u, Dwarf_Die *die)
 {
 	struct unit unit = { .die = dwarf_dieoffset(die) };
@@ -52,7 +65,7 @@ static const char *read_all(struct units *u, Dwarf *dwarf)
 					 NULL, NULL)) == 0) {
 		if (version < 2 || version > 5)
 			return "a unit is not of DWARF 2 to 5";
-		if (dwarf_offdie(dwarf, at + n_header, &die))
+		if (dwarf_offdie(dwarf, at + n_header, &die) && has_functions(&die))
 			read_ranges(u, &die);
 		if (++n_units > MOST_UNITS || u->n >= MOST_RANGES)
 			return "more units or ranges than any program has";

@@ -75,7 +75,12 @@ static int make_files(void **state)
 	return run(
 		"cp p.c p.cc; cc='gcc -O2 -Wl,--build-id=0x0123456789abcdef'; "
 		"$cc -g -gdwarf-5 p.c -o five && $cc -g -gdwarf-4 p.c -o four && "
-		"$cc -g -gz=zlib p.c -o packed && "
+		"$cc -g -gz=zlib p.c -o packed && $cc -g -gz=zlib-gnu p.c -o packed_gnu && "
+		"for v in 4 5; do\n"
+		"	gcc -O2 -g -gdwarf-$v -gsplit-dwarf p.c -o split_gcc_$v || exit\n"
+		"	clang -O2 -g -gdwarf-$v -gsplit-dwarf -fsplit-dwarf-inlining p.c "
+		"		-o split_clang_$v || exit\n"
+		"done && "
 		"gcc twice.s -o twice 2>twice.err && "
 		"g++ -O2 -g p.cc -o cxx && $cc p.c -o none && "
 		"objcopy --only-keep-debug five five.debug && strip -o apart five && "
@@ -154,7 +159,7 @@ static size_t check_function(struct image *im, const char *oracle, const char *f
 
 static void lines_and_inlined_calls_are_those_of_addr2line(void **state)
 {
-	static const char *const names[] = { "five", "four", "packed" };
+	static const char *const names[] = { "five", "four", "packed", "packed_gnu" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -200,6 +205,28 @@ static void without_dwarf_nothing_is_said(void **state)
 
 	assert_int_equal(image_calls_at(im, vaddr, calls, 4), 0);
 	assert_int_equal(image_calls_at(im, 0, calls, 4), 0);
+}
+
+/*
+ * The functions are in another file, whose path is a foreign one. With the lines that are here, the
+ * function itself would seem to be where an inlined one is.
+ */
+static void units_whose_functions_are_in_another_file_give_nothing(void **state)
+{
+	static const char *const names[] = { "split_gcc_4", "split_gcc_5", "split_clang_4",
+					     "split_clang_5" };
+	struct image_call calls[4];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		cleanup(image_freep) struct image *im = open_image(names[i]);
+		const struct image_symbol s = find(im, "main").symbol;
+
+		assert_true(s.size > 10);
+		for (uint64_t at = s.vaddr; at < s.vaddr + s.size; at++)
+			if (image_calls_at(im, at, calls, 4) != 0)
+				fail_msg("%s: %s:%u", names[i], calls[0].file, calls[0].line);
+	}
 }
 
 /* As addr2line has it. Each 4 zeros are a unit to libdw, and a hole has any number of them. */
@@ -254,6 +281,7 @@ int main(void)
 		cmocka_unit_test(lines_are_those_of_the_debug_file),
 		cmocka_unit_test(of_a_file_that_was_moved_too),
 		cmocka_unit_test(without_dwarf_nothing_is_said),
+		cmocka_unit_test(units_whose_functions_are_in_another_file_give_nothing),
 		cmocka_unit_test(behind_zeros_no_unit_is_read),
 		cmocka_unit_test(no_entry_is_read_twice),
 		cmocka_unit_test(no_more_than_there_is_room_for),
