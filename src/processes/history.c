@@ -70,12 +70,12 @@ uint64_t history_dropped(const struct history *h)
 
 uint64_t history_dropped_regions(const struct history *h)
 {
-	return h->programs.memories.n_forgotten;
+	return h->programs.spaces.n_forgotten;
 }
 
 static struct images *images_of(const struct history *h)
 {
-	return h->programs.memories.images;
+	return h->programs.spaces.images;
 }
 
 /* --- events --- */
@@ -106,8 +106,8 @@ static void on_share(struct history *h, const struct process_event *event)
 
 	if (!child || child->is_exec)
 		return;
-	memory_drop(&h->programs.memories, child->memory);
-	child->memory = memory_share(programs_current(&h->programs, event->pid)->memory);
+	space_drop(&h->programs.spaces, child->space);
+	child->space = space_share(programs_current(&h->programs, event->pid)->space);
 }
 
 static void on_fork(struct history *h, const struct process_event *event)
@@ -118,7 +118,7 @@ static void on_fork(struct history *h, const struct process_event *event)
 
 	struct program *parent = programs_current(&h->programs, event->parent_pid);
 	struct program *child = programs_begin(&h->programs, event->pid, event->time,
-					       memory_copy(&h->programs.memories, parent->memory));
+					       space_copy(&h->programs.spaces, parent->space));
 
 	if (parent->root < 0)
 		parent->root = root_of(h, parent->tgid, -1);
@@ -137,7 +137,7 @@ static void on_exec(struct history *h, const struct process_event *event)
 	struct program *former = programs_current(&h->programs, event->pid);
 	const int root = root_of(h, event->pid, former->root);
 	struct program *program = programs_begin(&h->programs, event->pid, event->time,
-						 memory_new(&h->programs.memories));
+						 space_new(&h->programs.spaces));
 
 	program->root = root;
 	program_set_comm(program, event->comm);
@@ -146,12 +146,12 @@ static void on_exec(struct history *h, const struct process_event *event)
 	program->is_whole = true;
 }
 
-/* The other processes that have this memory. */
+/* The other processes that have this address space. */
 static void note_sharers(struct history *h, const struct program *program)
 {
-	for (size_t i = 0; i < h->programs.n_heads && memory_is_shared(program->memory); i++)
+	for (size_t i = 0; i < h->programs.n_heads && space_is_shared(program->space); i++)
 		if (h->programs.heads[i] && h->programs.heads[i] != program &&
-		    h->programs.heads[i]->memory == program->memory)
+		    h->programs.heads[i]->space == program->space)
 			array_push(h->changed, h->n_changed, h->cap_changed,
 				   h->programs.heads[i]->tgid);
 }
@@ -164,7 +164,7 @@ static bool on_map(struct history *h, const struct process_event *event)
 	if (id.n)
 		memcpy(id.bytes, event->build_id, id.n);
 
-	struct past_region region = {
+	struct region region = {
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
@@ -172,7 +172,7 @@ static bool on_map(struct history *h, const struct process_event *event)
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	const bool is_replaced = memory_map(&h->programs.memories, program->memory, &region);
+	const bool is_replaced = space_map(&h->programs.spaces, program->space, &region);
 
 	if (is_replaced)
 		note_sharers(h, program);
@@ -194,10 +194,10 @@ static void on_lost(struct history *h, const struct process_event *event)
 			continue;
 		}
 		if (program->exited != UINT64_MAX ||
-		    (!program->is_whole && memory_is_empty(program->memory)))
+		    (!program->is_whole && space_is_empty(program->space)))
 			continue;
 		program = programs_begin(&h->programs, program->tgid, event->since,
-					 memory_new(&h->programs.memories));
+					 space_new(&h->programs.spaces));
 		program->root = program->older ? program->older->root : -1;
 	}
 }
@@ -256,17 +256,17 @@ static void look_at_comm(struct program *program)
 static void see_mapping(struct history *h, struct program *program, int pid,
 			const struct mapping *m)
 {
-	struct past_region region = { .start = m->start,
-				      .end = m->end,
-				      .offset = m->offset,
-				      .image = images_add(images_of(h), pid, program->root, m,
-							  &(struct file_stamp){}),
-				      .until = UINT64_MAX };
+	struct region region = { .start = m->start,
+				 .end = m->end,
+				 .offset = m->offset,
+				 .image = images_add(images_of(h), pid, program->root, m,
+						     &(struct file_stamp){}),
+				 .until = UINT64_MAX };
 
-	if (memory_add_if_free(&h->programs.memories, program->memory, &region) || h->is_followed)
+	if (space_add_if_free(&h->programs.spaces, program->space, &region) || h->is_followed)
 		return;
 	region.from = clock_ns(CLOCK_MONOTONIC);
-	memory_replace(&h->programs.memories, program->memory, &region, program->looked_at);
+	space_replace(&h->programs.spaces, program->space, &region, program->looked_at);
 }
 
 void history_look(struct history *h, uint32_t tgid)
@@ -290,7 +290,7 @@ void history_look(struct history *h, uint32_t tgid)
 	program = programs_current(&h->programs, tgid);
 	program->looked_in = h->programs.period;
 	program->root = images_root(images_of(h), list.tid);
-	memory_part(&h->programs.memories, &program->memory);
+	space_part(&h->programs.spaces, &program->space);
 	for (size_t i = 0; i < list.n; i++)
 		see_mapping(h, program, list.tid, &list.mappings[i]);
 	if (!h->is_followed || !program_has_comm(program))
@@ -336,8 +336,7 @@ static void begin_counted(struct history *h, uint32_t tgid, uint64_t since)
 
 	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
 		return;
-	programs_begin(&h->programs, tgid, since, memory_new(&h->programs.memories))->is_exec =
-		true;
+	programs_begin(&h->programs, tgid, since, space_new(&h->programs.spaces))->is_exec = true;
 }
 
 void history_seen(struct history *h, uint32_t tgid, const struct sighting *seen)

@@ -41,7 +41,7 @@ bool history_is_followed(const struct history *h);
  */
 bool history_event(struct history *h, const struct process_event *event);
 
-/* Another process of which that is so, as it has the same memory; 0: none any more. */
+/* Another process of which that is so, as it has the same address space; 0: none any more. */
 uint32_t history_changed(struct history *h);
 
 /*

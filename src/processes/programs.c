@@ -22,7 +22,7 @@
 void programs_init(struct programs *all, struct images *images)
 {
 	*all = (struct programs){
-		.memories = { .images = images, .most_regions = MOST_REGIONS },
+		.spaces = { .images = images, .most_regions = MOST_REGIONS },
 		.period = 1,
 	};
 }
@@ -33,7 +33,7 @@ static void program_free(struct programs *all, struct program *program)
 	all->bytes -= sizeof(*program);
 	all->bytes -= program->former.capacity * sizeof(*program->former.list);
 	former_comms_fini(&program->former);
-	memory_drop(&all->memories, program->memory);
+	space_drop(&all->spaces, program->space);
 	free(program);
 }
 
@@ -62,7 +62,7 @@ struct program *programs_current(struct programs *all, uint32_t tgid)
 {
 	struct program *program = programs_newest(all, tgid);
 
-	return program ? program : programs_begin(all, tgid, 0, memory_new(&all->memories));
+	return program ? program : programs_begin(all, tgid, 0, space_new(&all->spaces));
 }
 
 struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t time,
@@ -97,11 +97,11 @@ static void forget_look(struct programs *all, struct program *program)
 	program->is_whole = false;
 	program->comm[0] = '\0';
 	program->named_at = 0;
-	memory_forget_first(&all->memories, program->memory);
+	space_forget_first(&all->spaces, program->space);
 }
 
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
-			       struct memory *memory)
+			       struct space *space)
 {
 	struct program **link = head_of(all, tgid);
 	struct program *program = xcalloc(1, sizeof(*program));
@@ -113,7 +113,7 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 		.exited = UINT64_MAX,
 		.user = USER_UNKNOWN,
 		.root = -1,
-		.memory = memory,
+		.space = space,
 	};
 	while (*link && (*link)->begin > time) {
 		program->end = (*link)->begin;
@@ -251,7 +251,7 @@ void programs_bound(struct programs *all, uint64_t now)
 
 size_t programs_bytes(const struct programs *all)
 {
-	return all->bytes + all->memories.bytes + all->cap_heads * sizeof(*all->heads) +
+	return all->bytes + all->spaces.bytes + all->cap_heads * sizeof(*all->heads) +
 	       all->newest.n_slots * sizeof(*all->newest.slots);
 }
 

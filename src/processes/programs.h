@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "processes/comms.h"
-#include "processes/memory.h"
+#include "processes/space.h"
 
 #define USER_UNKNOWN UINT32_MAX
 
@@ -35,13 +35,13 @@ struct program {
 	uint64_t named_at;     /* when /proc did; 0: it did not */
 	struct former_comms former;
 	struct program *older; /* the one before, of the same number */
-	struct memory *memory;
+	struct space *space;
 	int root; /* its root directory (reader/roots.h); -1: not known */
 };
 
 /* Programs of all processes. */
 struct programs {
-	struct memories memories;
+	struct spaces spaces;
 	struct u64_map newest;  /* tgid -> index in @heads */
 	struct program **heads; /* the newest program of each process; may be NULL */
 	size_t n_heads, cap_heads;
@@ -67,11 +67,11 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
 			    uint64_t since);
 
 /*
- * A program begins at @time, with @memory, which is its own from here on. The one before is over.
+ * A program begins at @time, in @space, which is its own from here on. The one before is over.
  * What was read of that later was of this one.
  */
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
-			       struct memory *memory);
+			       struct space *space);
 
 /*
  * Forget what is over for some seconds, and was not asked for, if there are many such; and some of

@@ -4,7 +4,7 @@
 static void find_at(struct images *images, struct processes *processes, struct process *p,
 		    const struct user_pc *pc, uint64_t at, struct user_place *ret)
 {
-	const struct past_region *region = processes_region_at(processes, p, at, pc->time);
+	const struct region *region = processes_region_at(processes, p, at, pc->time);
 
 	*ret = (struct user_place){ .region = region, .addr = pc->addr, .at = at };
 	if (!region)

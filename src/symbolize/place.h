@@ -11,7 +11,7 @@
 #include "symbolize/symbolize.h"
 
 struct user_place {
-	const struct past_region *region; /* NULL: nothing is mapped there */
+	const struct region *region; /* NULL: nothing is mapped there */
 	uint64_t addr;
 	uint64_t at; /* the address that was looked up */
 	bool has_places;

@@ -186,7 +186,7 @@ uint32_t processes_epoch(struct processes *ps, struct process *p, uint64_t time)
 {
 	const struct program *program = program_of(ps, p, time);
 
-	return program ? memory_epoch(program->memory, time ? time : UINT64_MAX - 1) : 0;
+	return program ? space_epoch(program->space, time ? time : UINT64_MAX - 1) : 0;
 }
 
 void processes_jit_of(const struct processes *ps, const struct program *program,
@@ -212,16 +212,15 @@ void processes_jit(struct processes *ps, struct process *p, uint64_t time, struc
 		processes_jit_of(ps, program, ret);
 }
 
-const struct past_region *processes_region_at(struct processes *ps, struct process *p,
-					      uint64_t addr, uint64_t time)
+const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr,
+					 uint64_t time)
 {
-	const struct past_region *region =
-		p->program ? memory_region_at(p->program->memory, addr, time) : NULL;
+	const struct region *region = p->program ? space_at(p->program->space, addr, time) : NULL;
 
 	if (region && images_has_places(ps->images, region->image))
 		return region;
 	if (!p->program || p->program->is_whole || !program_runs(p->program))
 		return region;
 	history_look_again(ps->history, p->tgid);
-	return memory_region_at(p->program->memory, addr, time);
+	return space_at(p->program->space, addr, time);
 }

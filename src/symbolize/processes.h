@@ -51,7 +51,7 @@ void processes_announce(struct processes *ps, uint64_t id, const struct sighting
 const char *processes_comm(struct processes *ps, uint64_t id, uint64_t time);
 
 /*
- * memory_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which
+ * space_epoch() of @p. Ask this before @p->seen and processes_region_at(): it finds out which
  * program
  * @p is, if it was not told that, by @time.
  */
@@ -66,5 +66,5 @@ void processes_jit_of(const struct processes *ps, const struct program *program,
  * What @addr lay in at @time, or NULL. Lent until the next call. May read what the process has
  * mapped; then processes_epoch() tells whether older answers are wrong now.
  */
-const struct past_region *processes_region_at(struct processes *ps, struct process *p,
-					      uint64_t addr, uint64_t time);
+const struct region *processes_region_at(struct processes *ps, struct process *p, uint64_t addr,
+					 uint64_t time);

@@ -156,7 +156,7 @@ static void watch(struct symbolizer *s, const struct program *program)
 {
 	struct jit_process jit;
 
-	if (!program || !memory_has_made_code(s->images, program->memory))
+	if (!program || !space_has_made_code(s->images, program->space))
 		return;
 	processes_jit_of(s->processes, program, &jit);
 	jit_watch(s->jit, &jit);

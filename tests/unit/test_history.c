@@ -130,8 +130,7 @@ static uint32_t image_of(struct past *p, uint64_t file)
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
 	const struct program *program = history_keep(p->history, pid, time, UINT64_MAX);
-	const struct past_region *region =
-		program ? memory_region_at(program->memory, addr, time) : NULL;
+	const struct region *region = program ? space_at(program->space, addr, time) : NULL;
 
 	return region ? images_module(p->images, region->image) : "";
 }
@@ -342,8 +341,8 @@ static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **sta
 	assert_string_equal(module_at(p, PID, 0x5800, 15), "a");
 	assert_string_equal(module_at(p, PID, 0x5800, 25), "a");
 	program = history_keep(p->history, PID, 0, UINT64_MAX);
-	assert_int_equal(memory_epoch(program->memory, 11), memory_epoch(program->memory, 19));
-	assert_int_not_equal(memory_epoch(program->memory, 19), memory_epoch(program->memory, 20));
+	assert_int_equal(space_epoch(program->space, 11), space_epoch(program->space, 19));
+	assert_int_not_equal(space_epoch(program->space, 19), space_epoch(program->space, 20));
 }
 
 static void what_a_mapping_does_not_cover_of_another_stays(void **state)
@@ -352,7 +351,7 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	struct mapping large = {
 		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
 	};
-	const struct past_region *region;
+	const struct region *region;
 
 	exec_at(p, 10, PID, "program");
 	map_part(p, 11, PID, &large);
@@ -363,8 +362,7 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	assert_string_equal(module_at(p, PID, 0x15000, 30), "a");
 	assert_string_equal(module_at(p, PID, 0x20000, 30), "");
 	assert_string_equal(module_at(p, PID, 0x14000, 15), "a");
-	region = memory_region_at(history_keep(p->history, PID, 30, UINT64_MAX)->memory, 0x15000,
-				  30);
+	region = space_at(history_keep(p->history, PID, 30, UINT64_MAX)->space, 0x15000, 30);
 	assert_int_equal(region->offset, 0x5000);
 	assert_int_equal(region->start, 0x15000);
 }
@@ -381,27 +379,27 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
 {
 	struct past *p = *state;
-	struct memories all = { .images = p->images, .most_regions = 40 };
-	struct memory *m = memory_new(&all);
+	struct spaces all = { .images = p->images, .most_regions = 40 };
+	struct space *m = space_new(&all);
 	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
 	uint32_t epoch = 0;
 
 	for (uint64_t i = 0; i < 200; i++) {
-		struct past_region r = { .start = 0x1000,
-					 .end = 0x2000,
-					 .image = i % 2 ? a : b,
-					 .from = 10 * i + 10,
-					 .until = UINT64_MAX };
+		struct region r = { .start = 0x1000,
+				    .end = 0x2000,
+				    .image = i % 2 ? a : b,
+				    .from = 10 * i + 10,
+				    .until = UINT64_MAX };
 
-		assert_true(memory_map(&all, m, &r) == (i > 0));
-		assert_true(memory_epoch(m, r.from) > epoch || i == 0);
-		epoch = memory_epoch(m, r.from);
+		assert_true(space_map(&all, m, &r) == (i > 0));
+		assert_true(space_epoch(m, r.from) > epoch || i == 0);
+		epoch = space_epoch(m, r.from);
 	}
 	assert_true(all.n_forgotten >= 160 && all.n_forgotten < 200);
-	assert_int_equal(memory_region_at(m, 0x1800, 2005)->image, a);
-	assert_int_equal(memory_region_at(m, 0x1800, 1995)->image, b);
-	assert_null(memory_region_at(m, 0x1800, 15));
-	memory_drop(&all, m);
+	assert_int_equal(space_at(m, 0x1800, 2005)->image, a);
+	assert_int_equal(space_at(m, 0x1800, 1995)->image, b);
+	assert_null(space_at(m, 0x1800, 15));
+	space_drop(&all, m);
 	assert_int_equal(all.bytes, 0);
 }
 
@@ -409,27 +407,91 @@ static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
 static void a_mapping_without_room_does_not_leave_the_one_before(void **state)
 {
 	struct past *p = *state;
-	struct memories all = { .images = p->images, .most_regions = 40 };
-	struct memory *m = memory_new(&all);
-	struct past_region r = { .image = image_of(p, FILE_A), .from = 10, .until = UINT64_MAX };
+	struct spaces all = { .images = p->images, .most_regions = 40 };
+	struct space *m = space_new(&all);
+	struct region r = { .image = image_of(p, FILE_A), .from = 10, .until = UINT64_MAX };
 
 	for (r.start = 0x1000; r.start <= 40 * 0x10000; r.start += 0x10000) {
 		r.end = r.start + 0x8000;
-		(void)memory_map(&all, m, &r);
+		(void)space_map(&all, m, &r);
 	}
 	assert_int_equal(all.n_forgotten, 0);
-	assert_non_null(memory_region_at(m, 0x2800, 30));
-	r = (struct past_region){ .start = 0x2000,
-				  .end = 0x3000,
-				  .image = image_of(p, FILE_B),
-				  .from = 20,
-				  .until = UINT64_MAX };
-	assert_true(memory_map(&all, m, &r));
+	assert_non_null(space_at(m, 0x2800, 30));
+	r = (struct region){ .start = 0x2000,
+			     .end = 0x3000,
+			     .image = image_of(p, FILE_B),
+			     .from = 20,
+			     .until = UINT64_MAX };
+	assert_true(space_map(&all, m, &r));
 	assert_true(all.n_forgotten > 0);
-	assert_non_null(memory_region_at(m, 0x2800, 15));
-	assert_null(memory_region_at(m, 0x2800, 30));
-	assert_non_null(memory_region_at(m, 0x12800, 30));
-	memory_drop(&all, m);
+	assert_non_null(space_at(m, 0x2800, 15));
+	assert_null(space_at(m, 0x2800, 30));
+	assert_non_null(space_at(m, 0x12800, 30));
+	space_drop(&all, m);
+}
+
+#define N_PAGES 48
+#define N_STEPS 400
+#define PAGE 0x1000
+
+/* What was in each page: the image, and the file's page if it has places; image 0: nothing. */
+struct page {
+	uint32_t image, offset;
+};
+
+static void expect_page(const struct space *s, const struct page *was, uint32_t number,
+			uint64_t time, bool has_places)
+{
+	const uint64_t addr = (uint64_t)number * PAGE + 5;
+	const struct region *region = space_at(s, addr, time);
+
+	assert_non_null(region);
+	assert_int_equal(region->image, was->image);
+	if (has_places)
+		assert_int_equal(addr - region->start + region->offset,
+				 (uint64_t)was->offset * PAGE + 5);
+}
+
+/* Against a table of each page at each time. Image 3 is memory: its regions are joined. */
+static void what_was_mapped_where_and_when_is_as_it_was(void **state)
+{
+	static struct page was[N_STEPS + 1][N_PAGES];
+	struct past *p = *state;
+	struct spaces all = { .images = p->images, .most_regions = 100000 };
+	const struct mapping memory = { .end = 0x1000, .path = "" };
+	const uint32_t images[] = { image_of(p, FILE_A), image_of(p, FILE_B),
+				    images_add(p->images, PID, -1, &memory,
+					       &(struct file_stamp){}) };
+
+	srand(1);
+	for (uint32_t round = 0; round < 60; round++) {
+		struct space *s = space_new(&all);
+
+		memset(was, 0xff, sizeof(was));
+		for (uint32_t step = 1; step <= N_STEPS; step++) {
+			const uint32_t start = (uint32_t)rand() % N_PAGES;
+			const uint32_t n = 1 + (uint32_t)rand() % (N_PAGES - start);
+			const uint32_t file = (uint32_t)rand() % 3, first = (uint32_t)rand() % 4;
+			const struct region r = { .start = (uint64_t)start * PAGE,
+						  .end = (uint64_t)(start + n) * PAGE,
+						  .offset = file == 2 ? 0 : (uint64_t)first * PAGE,
+						  .image = images[file],
+						  .from = step,
+						  .until = UINT64_MAX };
+
+			memcpy(was[step], was[step - 1], sizeof(was[0]));
+			for (uint32_t i = 0; i < n; i++)
+				was[step][start + i] = (struct page){ images[file], first + i };
+			(void)space_map(&all, s, &r);
+		}
+		for (uint32_t step = 1; step <= N_STEPS; step++)
+			for (uint32_t i = 0; i < N_PAGES; i++)
+				if (was[step][i].image != UINT32_MAX)
+					expect_page(s, &was[step][i], i, step,
+						    was[step][i].image != images[2]);
+		space_drop(&all, s);
+	}
+	assert_int_equal(all.bytes, 0);
 }
 
 static void files_that_no_process_has_any_more_are_forgotten(void **state)
@@ -863,6 +925,7 @@ int main(void)
 		TEST(a_number_that_comes_round_is_another_process),
 		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
 		TEST(what_a_mapping_does_not_cover_of_another_stays),
+		TEST(what_was_mapped_where_and_when_is_as_it_was),
 		TEST(files_that_no_process_has_any_more_are_forgotten),
 		TEST(mappings_are_bounded_and_what_is_forgotten_is_counted),
 		TEST(a_mapping_without_room_does_not_leave_the_one_before),

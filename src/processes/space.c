@@ -1,0 +1,417 @@
+#include "processes/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+struct regions {
+	struct region *list;
+	size_t n, capacity;
+};
+
+/* Shared by the spaces of a process and its children until one of them maps more. */
+struct content {
+	uint32_t n_users;
+	uint32_t n_replaced; /* times that an address got another meaning */
+	uint32_t n_over;     /* regions of the past that were forgotten, */
+	uint64_t over_at;    /* and were over then */
+	struct regions now;  /* by rising address, and apart from each other */
+	struct regions past; /* by when they were over */
+};
+
+struct space {
+	uint32_t n_users;
+	struct content *content;
+};
+
+/* --- content --- */
+
+static struct content *content_new(struct spaces *all)
+{
+	struct content *c = xcalloc(1, sizeof(*c));
+
+	c->n_users = 1;
+	all->bytes += sizeof(*c);
+	return c;
+}
+
+static struct content *content_share(struct content *c)
+{
+	c->n_users++;
+	return c;
+}
+
+static void regions_fini(struct spaces *all, struct regions *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		images_release(all->images, r->list[i].image);
+	all->bytes -= r->capacity * sizeof(*r->list);
+	free(r->list);
+}
+
+static void content_drop(struct spaces *all, struct content *c)
+{
+	if (--c->n_users > 0)
+		return;
+	regions_fini(all, &c->now);
+	regions_fini(all, &c->past);
+	all->bytes -= sizeof(*c);
+	free(c);
+}
+
+/* In the place of the @n_gone regions at @at. */
+static void regions_splice(struct spaces *all, struct regions *r, size_t at, size_t n_gone,
+			   const struct region *list, size_t n)
+{
+	const size_t before = r->capacity, rest = r->n - at - n_gone;
+
+	for (size_t i = 0; i < n; i++)
+		images_hold(all->images, list[i].image);
+	for (size_t i = 0; i < n_gone; i++)
+		images_release(all->images, r->list[at + i].image);
+	while (r->n + n - n_gone > r->capacity) {
+		r->capacity = r->capacity ? 2 * r->capacity : 8;
+		r->list = xreallocarray(r->list, r->capacity, sizeof(*r->list));
+	}
+	all->bytes += (r->capacity - before) * sizeof(*r->list);
+	if (rest && n != n_gone)
+		memmove(&r->list[at + n], &r->list[at + n_gone], rest * sizeof(*r->list));
+	if (n)
+		memcpy(&r->list[at], list, n * sizeof(*list));
+	r->n += n - n_gone;
+}
+
+static void regions_add(struct spaces *all, struct regions *r, const struct region *region)
+{
+	regions_splice(all, r, r->n, 0, region, 1);
+}
+
+/* Of the past a quarter is kept: what was over last. */
+static void forget_past(struct spaces *all, struct content *c)
+{
+	const size_t n = c->past.n - c->past.n / 4;
+
+	for (size_t i = 0; i < n; i++)
+		if (c->past.list[i].until > c->over_at)
+			c->over_at = c->past.list[i].until;
+	regions_splice(all, &c->past, 0, n, NULL, 0);
+	c->n_over += (uint32_t)n;
+	all->n_forgotten += n;
+}
+
+/* --- spaces --- */
+
+static struct space *space_of(struct spaces *all, struct content *content)
+{
+	struct space *s = xcalloc(1, sizeof(*s));
+
+	s->n_users = 1;
+	s->content = content;
+	all->bytes += sizeof(*s);
+	return s;
+}
+
+struct space *space_share(struct space *s)
+{
+	s->n_users++;
+	return s;
+}
+
+void space_drop(struct spaces *all, struct space *s)
+{
+	if (--s->n_users > 0)
+		return;
+	all->bytes -= sizeof(*s);
+	content_drop(all, s->content);
+	free(s);
+}
+
+struct space *space_new(struct spaces *all)
+{
+	return space_of(all, content_new(all));
+}
+
+struct space *space_copy(struct spaces *all, struct space *s)
+{
+	return space_of(all, content_share(s->content));
+}
+
+void space_part(struct spaces *all, struct space **s)
+{
+	struct space *shared = *s;
+
+	if (shared->n_users == 1)
+		return;
+	*s = space_copy(all, shared);
+	space_drop(all, shared);
+}
+
+/* For writing: not shared with other spaces any more. */
+static struct content *own_content(struct spaces *all, struct space *s)
+{
+	struct content *shared = s->content, *own;
+
+	if (shared->n_users == 1)
+		return shared;
+	own = s->content = content_new(all);
+	own->n_replaced = shared->n_replaced;
+	own->n_over = shared->n_over;
+	own->over_at = shared->over_at;
+	regions_splice(all, &own->now, 0, 0, shared->now.list, shared->now.n);
+	regions_splice(all, &own->past, 0, 0, shared->past.list, shared->past.n);
+	content_drop(all, shared);
+	return own;
+}
+
+/* --- mapping --- */
+
+/* The first of @r that ends behind @addr, or the number of all. */
+static size_t first_behind(const struct regions *r, uint64_t addr)
+{
+	size_t low = 0, high = r->n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (r->list[middle].end > addr)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static bool is_same_place(const struct region *a, const struct region *b)
+{
+	return a->image == b->image && a->offset - a->start == b->offset - b->start;
+}
+
+/*
+ * Nothing new? A JIT compiler changes its pages' protection again and again, each time with an
+ * event: pages without a file are one region as far as they touch each other.
+ */
+static bool is_known(const struct images *images, const struct region *old,
+		     const struct region *region)
+{
+	return old->start <= region->start && old->end >= region->end &&
+	       (images_has_places(images, region->image) ? is_same_place(old, region)
+							 : old->image == region->image);
+}
+
+/* What is to be in the place of what a region overlaps, by rising address. */
+struct change {
+	size_t at, n_gone;
+	struct region list[3]; /* what is left of the first, the region, and of the last */
+	size_t n;
+	bool is_replaced; /* something else was there */
+};
+
+/* @old is of the same code as @region, which has no places: they are one. */
+static void join(struct region *region, const struct region *old)
+{
+	region->start = old->start < region->start ? old->start : region->start;
+	region->end = old->end > region->end ? old->end : region->end;
+	region->from = old->from < region->from ? old->from : region->from;
+}
+
+/* The part of @old, from @until on, that lies between @start and @end; nothing if these are none.
+ */
+static void add_rest(struct change *change, const struct region *old, uint64_t start, uint64_t end,
+		     uint64_t until)
+{
+	struct region rest = *old;
+
+	if (start >= end)
+		return;
+	rest.start = start;
+	rest.end = end;
+	rest.offset = old->offset + (start - old->start);
+	rest.from = until;
+	change->list[change->n++] = rest;
+}
+
+static void find_change(const struct spaces *all, const struct regions *now,
+			const struct region *region, uint64_t until, struct change *ret)
+{
+	const bool is_joined = !images_has_places(all->images, region->image);
+	struct region whole = *region;
+	size_t i = region->start ? first_behind(now, region->start - 1) : 0;
+	const struct region *first = NULL, *last = NULL;
+
+	*ret = (struct change){};
+	/* One that only touches it is not overlapped. */
+	if (i < now->n && now->list[i].end == region->start &&
+	    !(is_joined && now->list[i].image == region->image))
+		i++;
+	ret->at = i;
+	for (; i < now->n && now->list[i].start <= region->end; i++) {
+		const struct region *old = &now->list[i];
+		const bool is_part = is_joined && old->image == region->image;
+
+		if (old->start == region->end && !is_part)
+			break;
+		ret->n_gone++;
+		if (is_part) {
+			join(&whole, old);
+			continue;
+		}
+		first = first ? first : old;
+		last = old;
+		ret->is_replaced = ret->is_replaced || !is_same_place(old, region);
+	}
+	if (first)
+		add_rest(ret, first, first->start, whole.start, until);
+	ret->list[ret->n++] = whole;
+	if (last)
+		add_rest(ret, last, whole.end > last->start ? whole.end : last->start, last->end,
+			 until);
+}
+
+/*
+ * What is overlapped is over at @until. What is left of it on both sides is there from then on;
+ * where there is no room for that, or for @region, nothing is known there.
+ */
+static bool map_in_place(struct spaces *all, struct space *s, const struct region *region,
+			 uint64_t until)
+{
+	struct content *c = own_content(all, s);
+	const size_t at = first_behind(&c->now, region->start);
+	struct change change;
+
+	if (at < c->now.n && is_known(all->images, &c->now.list[at], region))
+		return false;
+	if (c->now.n + c->past.n >= all->most_regions)
+		forget_past(all, c);
+	find_change(all, &c->now, region, until, &change);
+	for (size_t i = 0; i < change.n_gone; i++) {
+		struct region old = c->now.list[change.at + i];
+
+		if (old.image == region->image && !images_has_places(all->images, old.image))
+			continue; /* a part of the new one */
+		old.until = until;
+		regions_add(all, &c->past, &old);
+	}
+
+	const size_t used = c->now.n - change.n_gone + c->past.n;
+	const size_t room = used < all->most_regions ? all->most_regions - used : 0;
+
+	if (change.n > room) {
+		all->n_forgotten += change.n - room;
+		change.n = room;
+	}
+	regions_splice(all, &c->now, change.at, change.n_gone, change.list, change.n);
+	c->n_replaced += change.is_replaced;
+	return change.is_replaced;
+}
+
+bool space_map(struct spaces *all, struct space *s, const struct region *region)
+{
+	return map_in_place(all, s, region, region->from);
+}
+
+void space_replace(struct spaces *all, struct space *s, const struct region *region, uint64_t until)
+{
+	(void)map_in_place(all, s, region, until);
+}
+
+static bool overlap(const struct region *a, const struct region *b)
+{
+	return a->start < b->end && b->start < a->end;
+}
+
+bool space_add_if_free(struct spaces *all, struct space *s, const struct region *region)
+{
+	struct content *c = own_content(all, s);
+	const size_t at = first_behind(&c->now, region->start);
+
+	if (at < c->now.n && overlap(&c->now.list[at], region))
+		return false;
+	for (size_t i = 0; i < c->past.n; i++)
+		if (overlap(&c->past.list[i], region))
+			return false;
+	regions_splice(all, &c->now, at, 0, region, 1);
+	return true;
+}
+
+static void forget_first(struct spaces *all, struct regions *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (r->list[i].from)
+			r->list[n++] = r->list[i];
+		else
+			images_release(all->images, r->list[i].image);
+	}
+	r->n = n;
+}
+
+void space_forget_first(struct spaces *all, struct space *s)
+{
+	struct content *c = own_content(all, s);
+
+	forget_first(all, &c->now);
+	forget_first(all, &c->past);
+}
+
+/* --- questions --- */
+
+bool space_is_empty(const struct space *s)
+{
+	return s->content->now.n + s->content->past.n == 0;
+}
+
+bool space_is_shared(const struct space *s)
+{
+	return s->n_users > 1;
+}
+
+static bool covers(const struct region *r, uint64_t addr, uint64_t time)
+{
+	return addr >= r->start && addr < r->end && r->from <= time && time < r->until;
+}
+
+/*
+ * Code that was joined has the earliest time of its parts. So what was over first is looked at
+ * first, and what is there now last.
+ */
+const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time)
+{
+	const struct content *c = s->content;
+	const size_t at = first_behind(&c->now, addr);
+
+	/* Where nothing was replaced, what is there now was there from the beginning. */
+	if (!time || !c->n_replaced)
+		time = UINT64_MAX - 1;
+	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++)
+		if (covers(&c->past.list[i], addr, time))
+			return &c->past.list[i];
+	return at < c->now.n && covers(&c->now.list[at], addr, time) ? &c->now.list[at] : NULL;
+}
+
+uint32_t space_epoch(const struct space *s, uint64_t time)
+{
+	const struct content *c = s->content;
+	uint32_t n = c->n_over;
+
+	if (time < c->over_at)
+		return 0;
+	for (size_t i = 0; i < c->past.n && c->n_replaced; i++)
+		n += c->past.list[i].until <= time;
+	return n;
+}
+
+static bool has_made_code(const struct images *images, const struct regions *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (images_may_be_made(images, r->list[i].image))
+			return true;
+	return false;
+}
+
+bool space_has_made_code(const struct images *images, const struct space *s)
+{
+	return has_made_code(images, &s->content->now) || has_made_code(images, &s->content->past);
+}
