@@ -145,6 +145,8 @@ void images_hold_file(struct images *im, struct entry *entry, int fd, const stru
 	entry->is_opened = true;
 	entry->fd = fd;
 	im->n_files++;
+	im->version += entry->is_missed;
+	entry->is_missed = false;
 }
 
 static int find_file(const struct entry *entry, int *fd, struct error *e)
@@ -399,10 +401,11 @@ static int check_build(const struct entry *entry, struct error *e)
 }
 
 /* Its descriptor may have been closed to make room. */
-static bool lost_file(struct images *im, const struct entry *entry)
+static bool lost_file(struct images *im, struct entry *entry)
 {
 	if (entry->is_closed)
 		tell_shortage(im);
+	entry->is_missed = true;
 	return false;
 }
 
@@ -416,7 +419,7 @@ static void give_up(struct images *im, struct entry *entry)
 	log_debug("%s was written over: it has no names any more", entry->where.path);
 	entry->is_bad = true;
 	entry->is_newer = true;
-	im->n_given_up++;
+	im->version++;
 	close_image(im, entry);
 	close_file(im, entry);
 }
@@ -508,9 +511,9 @@ void images_refresh(struct images *im)
 			give_up(im, &im->entries[i]);
 }
 
-uint64_t images_given_up(const struct images *im)
+uint64_t images_version(const struct images *im)
 {
-	return im->n_given_up;
+	return im->version;
 }
 
 size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,

@@ -83,8 +83,12 @@ struct image_place {
 
 /* Names of files that were written over since the last time are not given any more. */
 void images_refresh(struct images *im);
-/* How many files were, in all: what was found before may not be so. */
-uint64_t images_given_up(const struct images *im);
+
+/*
+ * When this has changed, what was found before may not be so: a file was written over, or one can
+ * be read that could not.
+ */
+uint64_t images_version(const struct images *im);
 
 /*
  * The source of what is at @vaddr, which images_look_up() gave: see image_calls_at(). Strings

@@ -30,6 +30,7 @@ struct entry {
 	bool is_opened;       /* ever: size and time are known */
 	bool is_closed;       /* to make room for others */
 	bool is_bad;          /* no image can be made of it */
+	bool is_missed;       /* it was looked for in vain */
 	bool is_memory;       /* anonymous, or a file of memory */
 	struct image *image;  /* NULL: its symbols are not in memory */
 	uint64_t bytes;       /* that they take */
@@ -52,7 +53,7 @@ struct images {
 	size_t free_from;      /* none before this one is free */
 	size_t n_used, n_last; /* entries that are not free, now and when that was looked at last */
 	uint64_t clock;
-	uint64_t n_given_up; /* entries, in all */
+	uint64_t version; /* images_version() */
 	size_t n_files, max_files;
 	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
 	bool has_told; /* that these are too few */

@@ -38,7 +38,7 @@
 #define TAIL_BYTES 64
 
 struct jit_map {
-	struct jit_process process;
+	struct program_run process;
 	struct process_identity identity;
 	uint64_t identified;  /* when; 0: never */
 	uint64_t begin_real;  /* CLOCK_REALTIME; 0: not known */
@@ -441,12 +441,12 @@ static void look(struct jit *j, struct jit_map *g)
 		close_file(j, g);
 }
 
-static bool is_of_program(const struct jit_map *g, const struct jit_process *p)
+static bool is_of_program(const struct jit_map *g, const struct program_run *p)
 {
 	return g->process.tgid == p->tgid && g->process.begin == p->begin;
 }
 
-static struct jit_map *find_map(struct jit *j, const struct jit_process *p)
+static struct jit_map *find_map(struct jit *j, const struct program_run *p)
 {
 	if (j->last && is_of_program(j->last, p))
 		return j->last;
@@ -458,7 +458,7 @@ static struct jit_map *find_map(struct jit *j, const struct jit_process *p)
 	return NULL;
 }
 
-static struct jit_map *get_map(struct jit *j, const struct jit_process *p)
+static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 {
 	struct jit_map *g = find_map(j, p);
 
@@ -479,7 +479,7 @@ static struct jit_map *get_map(struct jit *j, const struct jit_process *p)
 }
 
 /* All that was written before @time has been read. */
-static struct jit_map *map_at(struct jit *j, const struct jit_process *p, uint64_t time)
+static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64_t time)
 {
 	struct jit_map *g = get_map(j, p);
 
@@ -488,12 +488,12 @@ static struct jit_map *map_at(struct jit *j, const struct jit_process *p, uint64
 	return g;
 }
 
-void jit_watch(struct jit *j, const struct jit_process *p)
+void jit_watch(struct jit *j, const struct program_run *p)
 {
 	(void)get_map(j, p);
 }
 
-bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t time,
+bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret)
 {
 	const struct jit_map *g = map_at(j, p, time);
@@ -505,7 +505,7 @@ bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t 
 	return true;
 }
 
-uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time)
+uint32_t jit_epoch(struct jit *j, const struct program_run *p, uint64_t time)
 {
 	const struct jit_map *g = find_map(j, p);
 
@@ -515,7 +515,7 @@ uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time)
 	return g->map ? perf_map_epoch(g->map, time) : 0;
 }
 
-uint32_t jit_growth(struct jit *j, const struct jit_process *p, uint64_t time)
+uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time)
 {
 	return find_map(j, p) ? map_at(j, p, time)->n_grown : 0;
 }

@@ -10,8 +10,7 @@
 #include <stdint.h>
 
 #include "base/strtab.h"
-#include "processes/images.h"
-#include "symbolize/symbolize.h"
+#include "processes/processes.h"
 
 struct jit;
 
@@ -19,21 +18,11 @@ struct jit;
 struct jit *jit_new(struct images *images, struct strtab *strings);
 void jit_free(struct jit *j);
 
-/* One program of one process. Times are ns of CLOCK_MONOTONIC. */
-struct jit_process {
-	uint32_t tgid;
-	uint32_t user;    /* whose it was when it was hit, or USER_UNKNOWN; asked while it lives */
-	uint64_t begin;   /* 0: not known, or before it was followed */
-	uint64_t end;     /* UINT64_MAX: it runs, or that is not told */
-	int root;         /* that it had (images_root()), or -1 */
-	bool is_followed; /* its end is told: jit_ended() */
-};
-
 /* Keep at most @most maps open, and no less than one. */
 void jit_bound_files(struct jit *j, size_t most);
 
 /* From now on, its map is read. */
-void jit_watch(struct jit *j, const struct jit_process *p);
+void jit_watch(struct jit *j, const struct program_run *p);
 
 struct jit_function {
 	const char *name;   /* as in the map. Lent until the next call */
@@ -42,14 +31,14 @@ struct jit_function {
 };
 
 /* What @p had at @addr at @time (0: not known); false: its map does not tell. */
-bool jit_at(struct jit *j, const struct jit_process *p, uint64_t addr, uint64_t time,
+bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret);
 
 /* perf_map_epoch() of the map of @p, which is read up to @time. */
-uint32_t jit_epoch(struct jit *j, const struct jit_process *p, uint64_t time);
+uint32_t jit_epoch(struct jit *j, const struct program_run *p, uint64_t time);
 
 /* How often that map has grown: what it did not name it may name now. */
-uint32_t jit_growth(struct jit *j, const struct jit_process *p, uint64_t time);
+uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time);
 
 /* What process @tgid ran ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/place.h"
 
-static void find_at(struct images *images, struct processes *processes, struct process *p,
-		    const struct user_pc *pc, uint64_t at, struct user_place *ret)
+static void find_at(struct images *images, struct processes *processes, const struct user_pc *pc,
+		    uint64_t at, struct user_place *ret)
 {
-	const struct region *region = processes_region_at(processes, p, at, pc->time);
-
-	*ret = (struct user_place){ .region = region, .addr = pc->addr, .at = at };
-	if (!region)
-		return;
-	ret->has_places = images_has_places(images, region->image);
+	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
+	ret->is_mapped = processes_at(processes, pc->process, pc->time, at, &ret->where);
+	ret->has_places = ret->is_mapped && images_has_places(images, ret->where.image);
 	if (ret->has_places)
-		images_look_up(images, region->image, at - region->start + region->offset,
-			       &ret->place);
+		images_look_up(images, ret->where.image, ret->where.offset, &ret->place);
 }
 
 /*
@@ -23,18 +19,18 @@ static void find_at(struct images *images, struct processes *processes, struct p
 static bool is_pushed(const struct images *images, const struct user_place *exact)
 {
 	return exact->place.function && exact->place.start == exact->place.vaddr &&
-	       !images_is_behind_call(images, exact->region->image, exact->place.vaddr);
+	       !images_is_behind_call(images, exact->where.image, exact->place.vaddr);
 }
 
-void place_find(struct images *images, struct processes *processes, struct process *p,
-		const struct user_pc *pc, struct user_place *ret)
+void place_find(struct images *images, struct processes *processes, const struct user_pc *pc,
+		struct user_place *ret)
 {
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
 
-	find_at(images, processes, p, pc, at, ret);
+	find_at(images, processes, pc, at, ret);
 	if (at == pc->addr || (ret->place.function && !ret->place.is_last))
 		return;
-	find_at(images, processes, p, pc, pc->addr, ret);
+	find_at(images, processes, pc, pc->addr, ret);
 	if (!is_pushed(images, ret))
-		find_at(images, processes, p, pc, at, ret);
+		find_at(images, processes, pc, at, ret);
 }

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "processes/images.h"
+#include "processes/processes.h"
 #include "symbolize/jit.h"
-#include "symbolize/processes.h"
 #include "symbolize/symbolize.h"
 
 struct user_place {
-	const struct region *region; /* NULL: nothing is mapped there */
+	bool is_mapped; /* else @where says nothing, and its image is IMAGE_NONE */
+	struct place where;
 	uint64_t addr;
 	uint64_t at; /* the address that was looked up */
 	bool has_places;
@@ -29,6 +29,6 @@ static inline uint64_t place_look_up_at(uint64_t addr, bool is_exact)
 	return is_exact || addr == 0 ? addr : addr - 1;
 }
 
-/* Regions and names are lent until the next look-up. */
-void place_find(struct images *images, struct processes *processes, struct process *p,
-		const struct user_pc *pc, struct user_place *ret);
+/* Names are lent until the next look-up. */
+void place_find(struct images *images, struct processes *processes, const struct user_pc *pc,
+		struct user_place *ret);

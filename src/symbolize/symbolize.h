@@ -12,8 +12,7 @@
 
 #include "base/error.h"
 #include "kernel/host.h"
-#include "processes/history.h"
-#include "processes/sideband.h"
+#include "processes/processes.h"
 #include "symbolize/frame.h"
 
 struct symbolizer;
@@ -63,12 +62,7 @@ void symbolizer_follow(struct symbolizer *s);
  */
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
-/* What was forgotten to bound memory: frames of then may have no name. */
-struct forgotten {
-	uint64_t processes; /* that were hit, and have ended */
-	uint64_t mappings;  /* most of them in the place of which there are others now */
-};
-
+/* Frames of what was forgotten may have no name. */
 struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*

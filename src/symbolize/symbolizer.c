@@ -1,8 +1,8 @@
 /*
  * From an address to the number of its frame:
  *
- *	address --seen?--> number                                  nearly always
- *	        --region--> image + offset --symbols--> function --key--> number
+ *	address --region--> image + offset --seen?--> number               nearly always
+ *	                    image + offset --symbols--> function --key--> number
  *	                    no file --perf map--> function --key--> number
  *
  * Addresses with one key are one frame. Code of a file without a symbol is the function that
@@ -20,8 +20,8 @@
 #include "base/array.h"
 #include "base/strtab.h"
 #include "elf/demangle.h"
-#include "processes/history.h"
 #include "processes/images.h"
+#include "processes/processes.h"
 #include "reader/debuginfod.h"
 #include "symbolize/chains.h"
 #include "symbolize/frames.h"
@@ -29,7 +29,7 @@
 #include "symbolize/kernel.h"
 #include "symbolize/machinery.h"
 #include "symbolize/place.h"
-#include "symbolize/processes.h"
+#include "symbolize/seen.h"
 
 /* Beside the enum frame_kind in a key. */
 #define KEY_NAMED 0x100
@@ -47,11 +47,11 @@ struct symbolizer {
 	struct frames frames;
 	struct kernel_names kernel;
 	struct u64_map kernel_seen[2]; /* what always has that name; [1]: of exact addresses */
+	struct seen_places seen;
 	struct kernel_validity kernel_validity;
 	struct images *images;
 	struct processes *processes;
 	struct jit *jit;
-	struct history *history;
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
 	const char **names;
 	size_t n_names, cap_names;
@@ -74,8 +74,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
 	s->images = images_new(options->no_debuginfod ? NULL : debuginfod_new(options->helper));
-	s->history = history_new(s->images);
-	s->processes = processes_new(s->images, s->history, s->process_strings);
+	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_files)
 		bound_files(s, options->max_files);
@@ -87,6 +86,7 @@ static void free_names(struct symbolizer *s)
 {
 	u64_map_fini(&s->kernel_seen[0]);
 	u64_map_fini(&s->kernel_seen[1]);
+	seen_places_fini(&s->seen);
 	u64_map_fini(&s->demangled);
 	free(s->names);
 	chains_fini(&s->chains);
@@ -100,7 +100,6 @@ void symbolizer_free(struct symbolizer *s)
 		return;
 	processes_free(s->processes);
 	jit_free(s->jit);
-	history_free(s->history);
 	images_free(s->images);
 	kernel_names_fini(&s->kernel);
 	free_names(s);
@@ -119,7 +118,7 @@ void symbolizer_freep(struct symbolizer **s)
 
 static size_t frame_bytes(const struct symbolizer *s)
 {
-	return frames_bytes(&s->frames) + strtab_bytes(s->strings) +
+	return frames_bytes(&s->frames) + strtab_bytes(s->strings) + seen_places_bytes(&s->seen) +
 	       s->demangled.n_slots * sizeof(*s->demangled.slots) +
 	       s->cap_names * sizeof(*s->names) + s->chains.capacity * sizeof(*s->chains.words);
 }
@@ -128,9 +127,9 @@ void symbolizer_trim(struct symbolizer *s)
 {
 	if (frame_bytes(s) <= MOST_FRAME_BYTES)
 		return;
-	processes_forget_names(s->processes);
 	free_names(s);
 	s->kernel_seen[0] = s->kernel_seen[1] = s->demangled = (struct u64_map){};
+	s->seen = (struct seen_places){};
 	s->names = NULL;
 	s->n_names = s->cap_names = 0;
 	s->chains = (struct chains){};
@@ -143,46 +142,41 @@ void symbolizer_refresh(struct symbolizer *s)
 	processes_refresh(s->processes);
 	images_refresh(s->images);
 	jit_refresh(s->jit);
-	history_refresh(s->history);
 }
 
 void symbolizer_follow(struct symbolizer *s)
 {
-	history_follow(s->history);
+	processes_follow(s->processes);
 }
 
 /* Its perf map is read before it ends, if it may have one. */
-static void watch(struct symbolizer *s, const struct program *program)
+static void watch(struct symbolizer *s, const struct program_run *program)
 {
-	struct jit_process jit;
-
-	if (!program || !space_has_made_code(s->images, program->space))
-		return;
-	processes_jit_of(s->processes, program, &jit);
-	jit_watch(s->jit, &jit);
+	if (program->has_made_code)
+		jit_watch(s->jit, program);
 }
 
 struct forgotten symbolizer_forgotten(const struct symbolizer *s)
 {
-	return (struct forgotten){ history_dropped(s->history),
-				   history_dropped_regions(s->history) };
+	return processes_forgotten(s->processes);
 }
 
 bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 {
-	const bool is_replaced = history_event(s->history, event);
+	const bool is_replaced = processes_event(s->processes, event);
+	struct program_run program;
 
 	if (event->type == PROCESS_EXEC ||
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		jit_ended(s->jit, event->pid, event->time);
-	if (event->type == PROCESS_MAP)
-		watch(s, history_hit(s->history, event->pid));
+	if (event->type == PROCESS_MAP && processes_hit(s->processes, event->pid, &program))
+		watch(s, &program);
 	return is_replaced;
 }
 
 uint32_t symbolizer_look_again(struct symbolizer *s)
 {
-	const uint32_t changed = history_changed(s->history);
+	const uint32_t changed = processes_changed(s->processes);
 
 	if (changed)
 		return changed;
@@ -192,36 +186,40 @@ uint32_t symbolizer_look_again(struct symbolizer *s)
 
 void symbolizer_look(struct symbolizer *s, uint32_t tgid)
 {
-	history_look(s->history, tgid);
+	processes_look(s->processes, tgid);
 }
 
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
 {
-	processes_announce(s->processes, process, seen);
-	watch(s, processes_get(s->processes, process)->program);
+	struct program_run program;
+
+	processes_seen(s->processes, process, seen);
+	processes_program(s->processes, process, seen->time, &program);
+	watch(s, &program);
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
 {
-	return processes_comm(s->processes, process, time);
+	char comm[COMM_BYTES];
+
+	processes_comm(s->processes, process, time, comm);
+	return strtab_add(s->process_strings, comm);
 }
 
 uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 {
-	struct process *p = processes_get(s->processes, process);
-	const uint32_t epoch = processes_epoch(s->processes, p, time);
-	struct jit_process jit;
+	struct program_run program;
 
-	processes_jit(s->processes, p, time, &jit);
-	return epoch + jit_epoch(s->jit, &jit, time);
+	processes_program(s->processes, process, time, &program);
+	return processes_epoch(s->processes, process, time) + jit_epoch(s->jit, &program, time);
 }
 
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time)
 {
-	struct jit_process jit;
+	struct program_run program;
 
-	processes_jit(s->processes, processes_get(s->processes, process), time, &jit);
-	return jit_growth(s->jit, &jit, time);
+	processes_program(s->processes, process, time, &program);
+	return jit_growth(s->jit, &program, time);
 }
 
 const struct frame_table *symbolizer_frames(const struct symbolizer *s)
@@ -423,7 +421,7 @@ static void set_unnamed(const struct symbolizer *s, const struct user_place *p, 
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 			   const struct image_call *call)
 {
-	uint32_t image = p->region ? p->region->image : IMAGE_NONE;
+	const uint32_t image = p->where.image;
 	struct frame frame = { .kind = FRAME_USER, .addr = p->addr, .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER, .file = images_serial(s->images, image) };
 	bool is_new;
@@ -431,8 +429,8 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	frame.is_in_file = images_is_file(s->images, image);
 	if (p->has_places)
 		frame.module_offset = p->place.vaddr + (p->addr - p->at);
-	else if (p->region)
-		frame.module_offset = p->addr - p->region->start;
+	else if (p->is_mapped)
+		frame.module_offset = p->addr - p->where.start;
 	if (p->place.function) {
 		frame.offset = frame.module_offset - p->place.start;
 		key.kind |= KEY_NAMED;
@@ -460,14 +458,14 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
 	struct frame frame = { .kind = FRAME_USER,
 			       .is_inlined = true,
-			       .is_in_file = images_is_file(s->images, p->region->image),
+			       .is_in_file = images_is_file(s->images, p->where.image),
 			       .name = name_of(s, call->name),
-			       .module = module_of(s, p->region->image),
+			       .module = module_of(s, p->where.image),
 			       .addr = p->addr,
 			       .module_offset = module_offset,
 			       .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
-				 .file = images_serial(s->images, p->region->image),
+				 .file = images_serial(s->images, p->where.image),
 				 .place = (uintptr_t)frame.name,
 				 .detail = detail_of(s, module_offset, p->addr) };
 	bool is_new;
@@ -491,7 +489,7 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	if (p->made.name)
 		return made_frame(s, p);
 	if (s->options.lines && p->has_places)
-		n = images_calls(s->images, p->region->image, p->place.vaddr, calls, MOST_CALLS);
+		n = images_calls(s->images, p->where.image, p->place.vaddr, calls, MOST_CALLS);
 	if (!n)
 		n = 1; /* the function itself, its source not known */
 	for (size_t i = 0; i + 1 < n; i++)
@@ -500,55 +498,46 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	return chains_add(&s->chains, numbers, n);
 }
 
-/* What addresses of @p mean at @epoch: the newest is remembered, of files that have their names. */
-static void forget_older(struct process *p, uint32_t epoch, uint64_t n_given_up)
+/* What is in no file, or in one that holds no symbols, may be named by the process. */
+static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct user_place *place)
 {
-	if (epoch <= p->epoch_seen && n_given_up == p->n_given_up)
+	struct program_run program;
+
+	if (!place->is_mapped || place->place.function ||
+	    !images_may_be_made(s->images, place->where.image))
 		return;
-	if (epoch > p->epoch_seen)
-		p->epoch_seen = epoch;
-	p->n_given_up = n_given_up;
-	u64_map_clear(&p->seen[0]);
-	u64_map_clear(&p->seen[1]);
+	processes_program(s->processes, pc->process, pc->time, &program);
+	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
 }
 
-/* What is in no file, or in one that holds no symbols, may be named by the process. */
-static void ask_process(struct symbolizer *s, struct process *p, uint64_t time,
-			struct user_place *place)
+/* Does @chain show the address, and that of another process? */
+static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t addr)
 {
-	struct jit_process jit;
+	size_t n;
+	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
 
-	if (!place->region || place->place.function ||
-	    !images_may_be_made(s->images, place->region->image))
-		return;
-	processes_jit(s->processes, p, time, &jit);
-	(void)jit_at(s->jit, &jit, place->at, time, &place->made);
+	return s->options.identity == IDENTITY_ADDRESS &&
+	       s->frames.table.frames[numbers[n - 1]].addr != addr;
 }
 
 static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 {
-	struct process *p = processes_get(s->processes, pc->process);
-	struct u64_map *seen = &p->seen[pc->is_exact];
-	const uint32_t epoch = processes_epoch(s->processes, p, pc->time);
-	const uint32_t *known;
+	struct place where;
+	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
+	const uint32_t *known = is_mapped ? seen_places_get(&s->seen, s->images, pc, &where) : NULL;
 
-	forget_older(p, epoch, images_given_up(s->images));
-	known = epoch == p->epoch_seen ? u64_map_get(seen, pc->addr) : NULL;
-
-	if (known)
+	if (known && !is_of_other(s, *known, pc->addr))
 		return *known;
 
 	struct user_place place;
 
-	place_find(s->images, s->processes, p, pc, &place);
-	ask_process(s, p, pc->time, &place);
+	place_find(s->images, s->processes, pc, &place);
+	ask_process(s, pc, &place);
 
-	uint32_t chain = frames_of(s, &place);
+	const uint32_t chain = frames_of(s, &place);
 
-	/* Code without a file now may have one, or a name, after the next refresh. */
-	if (place.has_places && !images_may_be_made(s->images, place.region->image) &&
-	    epoch == p->epoch_seen)
-		*u64_map_put(seen, pc->addr, chain, NULL) = chain;
+	if (is_mapped)
+		seen_places_put(&s->seen, s->images, pc, &where, chain);
 	return chain;
 }
 

@@ -16,7 +16,7 @@ struct fixture {
 	struct jit *jit;
 	pid_t child;
 	char map[64];
-	struct jit_process process;
+	struct program_run process;
 };
 
 static pid_t start_child(void)
@@ -50,7 +50,7 @@ static int set_up(void **state)
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
 	(void)unlink(f->map);
-	f->process = (struct jit_process){ .tgid = (uint32_t)f->child,
+	f->process = (struct program_run){ .tgid = (uint32_t)f->child,
 					   .user = USER_UNKNOWN,
 					   .end = UINT64_MAX,
 					   .root = -1,
@@ -398,7 +398,7 @@ static void what_is_no_file_may_be_made_by_the_process(void **state)
 static void many_programs_take_bounded_memory(void **state)
 {
 	struct fixture *f = *state;
-	struct jit_process other = f->process;
+	struct program_run other = f->process;
 
 	write_map(f, "w", "1000 10 a\n");
 	for (uint32_t i = 0; i < 3000; i++) {
@@ -414,7 +414,7 @@ static void many_programs_take_bounded_memory(void **state)
 
 static void watch_many(struct fixture *f)
 {
-	struct jit_process other = f->process;
+	struct program_run other = f->process;
 
 	for (uint32_t i = 0; i < 5000; i++) {
 		other.tgid = 0x7000000 + i;

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "processes/history.h"
+#include "bpf/abi.h"
+#include "processes/processes.h"
+#include "processes/space.h"
 
 /* A number that no process here has, and files that are none. */
 #define PID 0x7000000u
@@ -17,7 +19,7 @@
 
 struct past {
 	struct images *images;
-	struct history *history;
+	struct processes *processes;
 };
 
 static int make_past(void **state)
@@ -25,8 +27,8 @@ static int make_past(void **state)
 	struct past *p = xcalloc(1, sizeof(*p));
 
 	p->images = images_new(NULL);
-	p->history = history_new(p->images);
-	history_follow(p->history);
+	p->processes = processes_new(p->images);
+	processes_follow(p->processes);
 	*state = p;
 	return 0;
 }
@@ -37,7 +39,7 @@ static int make_unfollowed(void **state)
 	struct past *p = xcalloc(1, sizeof(*p));
 
 	p->images = images_new(NULL);
-	p->history = history_new(p->images);
+	p->processes = processes_new(p->images);
 	*state = p;
 	return 0;
 }
@@ -46,7 +48,7 @@ static int free_past(void **state)
 {
 	struct past *p = *state;
 
-	history_free(p->history);
+	processes_free(p->processes);
 	images_free(p->images);
 	free(p);
 	return 0;
@@ -62,7 +64,7 @@ static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 				       .parent_tid = tid,
 				       .time = time };
 
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 }
 
 static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
@@ -77,7 +79,7 @@ static void named_at(struct past *p, enum process_event_type type, uint64_t time
 		.type = type, .pid = pid, .tid = pid, .time = time, .comm = comm
 	};
 
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 }
 
 static void exec_at(struct past *p, uint64_t time, uint32_t pid, const char *comm)
@@ -96,7 +98,7 @@ static bool map_part(struct past *p, uint64_t time, uint32_t pid, const struct m
 		.type = PROCESS_MAP, .pid = pid, .tid = pid, .time = time, .map = *m
 	};
 
-	return history_event(p->history, &event);
+	return processes_event(p->processes, &event);
 }
 
 static bool map_at(struct past *p, uint64_t time, uint32_t pid, uint64_t start, uint64_t file)
@@ -116,7 +118,7 @@ static void lose_at(struct past *p, uint64_t time)
 		.type = PROCESS_LOST, .since = time, .time = time, .n_lost = 3
 	};
 
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 }
 
 static uint32_t image_of(struct past *p, uint64_t file)
@@ -126,21 +128,60 @@ static uint32_t image_of(struct past *p, uint64_t file)
 	return images_add(p->images, PID, -1, &m, &(struct file_stamp){});
 }
 
+/* Of process @pid. Each time another one, so that nothing is remembered of it. */
+static uint64_t key_of(uint32_t pid)
+{
+	static uint32_t n;
+
+	return process_key(pid, ++n);
+}
+
 /* The module that @addr of @pid is in at @time, "" for none. */
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
-	const struct program *program = history_keep(p->history, pid, time, UINT64_MAX);
-	const struct region *region = program ? space_at(program->space, addr, time) : NULL;
+	struct place place;
 
-	return region ? images_module(p->images, region->image) : "";
+	return processes_at(p->processes, key_of(pid), time, addr, &place)
+		       ? images_module(p->images, place.image)
+		       : "";
 }
 
+/* Lent until the next call. */
 static const char *comm_at(struct past *p, uint32_t pid, uint64_t time)
 {
-	const struct program *program = history_keep(p->history, pid, time, UINT64_MAX);
-	const char *comm = program ? program_comm(program, time) : NULL;
+	static char comm[COMM_BYTES];
 
-	return comm ? comm : "";
+	processes_comm(p->processes, key_of(pid), time, comm);
+	return comm;
+}
+
+#define NOT_KNOWN "?"
+
+/* The same of a hit in the program that was counted at @since; NOT_KNOWN if its name is not. */
+static const char *comm_of_hit(struct past *p, uint32_t pid, uint64_t time, uint64_t since)
+{
+	const struct sighting seen = {
+		.time = time, .since = since, .comm = NOT_KNOWN, .user = USER_UNKNOWN
+	};
+	const uint64_t key = key_of(pid);
+	static char comm[COMM_BYTES];
+
+	processes_seen(p->processes, key, &seen);
+	processes_comm(p->processes, key, time, comm);
+	return comm;
+}
+
+static struct program_run run_at(struct past *p, uint32_t pid, uint64_t time)
+{
+	struct program_run run;
+
+	processes_program(p->processes, key_of(pid), time, &run);
+	return run;
+}
+
+static uint32_t epoch_at(struct past *p, uint32_t pid, uint64_t time)
+{
+	return processes_epoch(p->processes, key_of(pid), time);
 }
 
 static void a_child_has_what_its_parent_had_when_it_was_made(void **state)
@@ -183,7 +224,7 @@ static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 		.type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time
 	};
 
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 }
 
 static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
@@ -229,7 +270,7 @@ static void a_child_that_only_begins_another_program_needs_not_be_told_to_share(
 		assert_string_equal(module_at(p, child, 0x1800, 35), "b");
 		assert_string_equal(module_at(p, parent, 0x1800, 25), "a");
 		assert_string_equal(module_at(p, parent, 0x1800, 35), "a");
-		assert_int_equal(history_changed(p->history), 0);
+		assert_int_equal(processes_changed(p->processes), 0);
 	}
 }
 
@@ -251,9 +292,9 @@ static void a_child_that_is_told_to_share_needs_not_be_there(void **state)
 	assert_true(map_at(p, 40, grandchild, 0x1000, FILE_B));
 	exit_at(p, 45, grandchild);
 	exit_at(p, 46, sharer);
-	assert_int_not_equal(history_changed(p->history), 0);
-	assert_int_not_equal(history_changed(p->history), 0);
-	assert_int_equal(history_changed(p->history), 0);
+	assert_int_not_equal(processes_changed(p->processes), 0);
+	assert_int_not_equal(processes_changed(p->processes), 0);
+	assert_int_equal(processes_changed(p->processes), 0);
 	assert_string_equal(module_at(p, PID, 0x1800, 39), "a");
 	assert_string_equal(module_at(p, PID, 0x1800, 40), "b");
 	assert_string_equal(module_at(p, sharer, 0x1800, 40), "b");
@@ -302,11 +343,12 @@ static void a_hit_within_an_exec_is_of_the_program_before(void **state)
 
 	exec_at(p, 10, PID, "first");
 	exec_at(p, 20, PID, "second");
-	assert_string_equal(history_keep(p->history, PID, 22, 12)->comm, "first");
-	assert_string_equal(history_keep(p->history, PID, 22, 21)->comm, "second");
-	assert_string_equal(history_keep(p->history, PID, 22, UINT64_MAX)->comm, "second");
+	assert_string_equal(comm_of_hit(p, PID, 22, 12), "first");
+	assert_string_equal(comm_of_hit(p, PID, 22, 21), "second");
+	assert_string_equal(comm_of_hit(p, PID, 22, UINT64_MAX), "second");
 	fork_at(p, 30, PID, PID + 1);
-	assert_int_equal(history_keep(p->history, PID + 1, 31, 0)->begin, 30);
+	assert_string_equal(comm_of_hit(p, PID + 1, 31, 0), "second");
+	assert_int_equal(run_at(p, PID + 1, 31).begin, 30);
 }
 
 static void a_number_that_comes_round_is_another_process(void **state)
@@ -328,7 +370,6 @@ static void a_number_that_comes_round_is_another_process(void **state)
 static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **state)
 {
 	struct past *p = *state;
-	const struct program *program;
 
 	exec_at(p, 10, PID, "program");
 	assert_false(map_at(p, 11, PID, 0x1000, FILE_A));
@@ -340,9 +381,8 @@ static void a_mapping_in_the_place_of_another_counts_from_its_time_on(void **sta
 	assert_string_equal(module_at(p, PID, 0x1800, 0), "b");
 	assert_string_equal(module_at(p, PID, 0x5800, 15), "a");
 	assert_string_equal(module_at(p, PID, 0x5800, 25), "a");
-	program = history_keep(p->history, PID, 0, UINT64_MAX);
-	assert_int_equal(space_epoch(program->space, 11), space_epoch(program->space, 19));
-	assert_int_not_equal(space_epoch(program->space, 19), space_epoch(program->space, 20));
+	assert_int_equal(epoch_at(p, PID, 11), epoch_at(p, PID, 19));
+	assert_int_not_equal(epoch_at(p, PID, 19), epoch_at(p, PID, 20));
 }
 
 static void what_a_mapping_does_not_cover_of_another_stays(void **state)
@@ -351,7 +391,7 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	struct mapping large = {
 		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
 	};
-	const struct region *region;
+	struct place place;
 
 	exec_at(p, 10, PID, "program");
 	map_part(p, 11, PID, &large);
@@ -362,9 +402,9 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	assert_string_equal(module_at(p, PID, 0x15000, 30), "a");
 	assert_string_equal(module_at(p, PID, 0x20000, 30), "");
 	assert_string_equal(module_at(p, PID, 0x14000, 15), "a");
-	region = space_at(history_keep(p->history, PID, 30, UINT64_MAX)->space, 0x15000, 30);
-	assert_int_equal(region->offset, 0x5000);
-	assert_int_equal(region->start, 0x15000);
+	assert_true(processes_at(p->processes, key_of(PID), 30, 0x15008, &place));
+	assert_int_equal(place.offset, 0x5008);
+	assert_int_equal(place.start, 0x15000);
 }
 
 static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t file)
@@ -524,10 +564,10 @@ static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
 			code.end = code.start + 0x1000;
 			map_part(p, 12 + 10 * i, PID + i, &code);
 		}
-		assert_non_null(history_keep(p->history, PID + i, 13 + 10 * i, UINT64_MAX));
+		assert_string_equal(module_at(p, PID + i, 0x1000, 13 + 10 * i), "b");
 	}
-	assert_true(history_dropped(p->history) > 0 && history_dropped(p->history) < n);
-	assert_true(history_bytes(p->history) < 28 << 20);
+	assert_in_range(processes_forgotten(p->processes).processes, 1, n - 1);
+	assert_true(processes_bytes(p->processes) < 28 << 20);
 	assert_string_equal(module_at(p, PID, 0x1000, 0), "");
 	assert_string_equal(module_at(p, PID + n - 1, 0x1000, 0), "b");
 	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
@@ -548,9 +588,9 @@ static void the_same_again_takes_no_room_and_changes_nothing(void **state)
 		assert_false(map_part(p, 20 + i, PID, &code));
 		assert_false(map_at(p, 20 + i, PID, 0x1000, FILE_A));
 		if (i == 100)
-			before = history_bytes(p->history);
+			before = processes_bytes(p->processes);
 	}
-	assert_int_equal(history_bytes(p->history), before);
+	assert_int_equal(processes_bytes(p->processes), before);
 	assert_string_equal(module_at(p, PID, 0x13f000, 50), "[anon]");
 }
 
@@ -592,15 +632,15 @@ static void after_a_loss_nothing_old_is_taken_for_what_runs(void **state)
 static void what_is_of_no_process_of_ours_is_not_kept(void **state)
 {
 	struct past *p = *state;
-	size_t before = history_bytes(p->history);
+	size_t before = processes_bytes(p->processes);
 
 	for (uint64_t i = 1; i < 1000; i++) {
 		exec_at(p, i, 0, "outside");
 		map_at(p, i, 0, 0x1000 * i, FILE_A);
 		exit_at(p, i, UINT32_MAX);
 	}
-	assert_int_equal(history_bytes(p->history), before);
-	assert_null(history_keep(p->history, 0, 0, UINT64_MAX));
+	assert_int_equal(processes_bytes(p->processes), before);
+	assert_string_equal(module_at(p, 0, 0x1000, 0), "");
 }
 
 static void a_process_has_the_name_that_it_had_then(void **state)
@@ -618,14 +658,14 @@ static void a_process_has_the_name_that_it_had_then(void **state)
 	assert_string_equal(comm_at(p, PID, 39), "");
 	assert_string_equal(comm_at(p, PID, 40), "last");
 	assert_string_equal(comm_at(p, PID, 0), "last");
-	assert_non_null(program_comm(history_keep(p->history, PID, 35, UINT64_MAX), 35));
+	assert_string_equal(comm_of_hit(p, PID, 35, UINT64_MAX), "");
 	named_at(p, PROCESS_COMM, 50, PID + 1, "child");
 	assert_string_equal(comm_at(p, PID + 1, 49), "");
 	assert_string_equal(comm_at(p, PID + 1, 50), "child");
 
 	/* Which name it had before it is known to be called so is not known. */
 	named_at(p, PROCESS_COMM, 20, PID + 2, "known");
-	assert_null(program_comm(history_keep(p->history, PID + 2, 19, UINT64_MAX), 19));
+	assert_string_equal(comm_of_hit(p, PID + 2, 19, UINT64_MAX), NOT_KNOWN);
 	assert_string_equal(comm_at(p, PID + 2, 20), "known");
 }
 
@@ -636,17 +676,17 @@ static void names_that_follow_each_other_without_end_are_bounded(void **state)
 	size_t bytes;
 
 	exec_at(p, 10, PID, "0");
-	bytes = history_bytes(p->history);
+	bytes = processes_bytes(p->processes);
 	for (uint64_t i = 1; i <= n; i++) {
 		char name[16];
 
 		(void)snprintf(name, sizeof(name), "%d", (int)i);
 		named_at(p, PROCESS_COMM, 10 + 10 * i, PID, name);
 	}
-	assert_true(history_bytes(p->history) - bytes < 4096);
+	assert_true(processes_bytes(p->processes) - bytes < 4096);
 	assert_string_equal(comm_at(p, PID, 10 * n + 5), "999");
 	assert_string_equal(comm_at(p, PID, 10 * n - 300), "969");
-	assert_null(program_comm(history_keep(p->history, PID, 500, UINT64_MAX), 500));
+	assert_string_equal(comm_of_hit(p, PID, 500, UINT64_MAX), NOT_KNOWN);
 }
 
 static void threads_begin_no_program_and_end_none(void **state)
@@ -660,15 +700,15 @@ static void threads_begin_no_program_and_end_none(void **state)
 				       .time = 20 };
 
 	exec_at(p, 10, PID, "program");
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 	event = (struct process_event){
 		.type = PROCESS_COMM, .pid = PID, .tid = PID + 5, .comm = "thread", .time = 21
 	};
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 	event.type = PROCESS_EXIT;
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 	assert_string_equal(comm_at(p, PID, 30), "program");
-	assert_int_equal(history_keep(p->history, PID, 30, UINT64_MAX)->exited, UINT64_MAX);
+	assert_int_equal(run_at(p, PID, 30).end, UINT64_MAX);
 
 	/* What a thread forks has the thread's name, which is not told. */
 	event = (struct process_event){ .type = PROCESS_FORK,
@@ -677,7 +717,7 @@ static void threads_begin_no_program_and_end_none(void **state)
 					.parent_pid = PID,
 					.parent_tid = PID + 5,
 					.time = 40 };
-	assert_false(history_event(p->history, &event));
+	assert_false(processes_event(p->processes, &event));
 	assert_string_equal(comm_at(p, PID + 9, 50), "");
 }
 
@@ -710,21 +750,17 @@ static void what_was_there_before_is_looked_at(void **state)
 {
 	struct past *p = *state;
 	pid_t pid = start_child();
-	const struct program *program;
 	size_t before;
 
-	history_look(p->history, (uint32_t)pid);
-	program = history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX);
-	assert_non_null(program);
-	assert_true(program->is_whole);
-	assert_string_equal(module_at(p, (uint32_t)pid, here(), 1), "test_history");
-	assert_string_equal(comm_at(p, (uint32_t)pid, 1), "test_history");
-	before = history_bytes(p->history);
-	history_look(p->history, (uint32_t)pid);
-	assert_int_equal(history_bytes(p->history), before);
+	processes_look(p->processes, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 1), "test_processes");
+	assert_string_equal(comm_at(p, (uint32_t)pid, 1), "test_processes");
+	before = processes_bytes(p->processes);
+	processes_look(p->processes, (uint32_t)pid);
+	assert_int_equal(processes_bytes(p->processes), before);
 	end_child(pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), clock_ns(CLOCK_MONOTONIC)),
-			    "test_history");
+			    "test_processes");
 }
 
 /* The look saw what runs since an exec whose record had not been read yet. */
@@ -735,8 +771,8 @@ static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void *
 	pid_t pid = start_child();
 
 	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
-	history_look(p->history, (uint32_t)pid);
-	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_history");
+	processes_look(p->processes, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_processes");
 	exec_at(p, now + 1, (uint32_t)pid, "program");
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "");
 	assert_string_equal(comm_at(p, (uint32_t)pid, now), "");
@@ -744,9 +780,9 @@ static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void *
 	/* One that was later than the look was not seen by it. */
 	end_child(pid);
 	pid = start_child();
-	history_look(p->history, (uint32_t)pid);
+	processes_look(p->processes, (uint32_t)pid);
 	exec_at(p, clock_ns(CLOCK_MONOTONIC), (uint32_t)pid, "program");
-	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_history");
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now), "test_processes");
 	end_child(pid);
 }
 
@@ -756,12 +792,12 @@ static void a_look_does_not_change_what_records_told(void **state)
 	pid_t pid = start_child();
 
 	exec_at(p, 10, (uint32_t)pid, "program");
-	history_look(p->history, (uint32_t)pid);
+	processes_look(p->processes, (uint32_t)pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
 	lose_at(p, 30);
-	history_look(p->history, (uint32_t)pid);
+	processes_look(p->processes, (uint32_t)pid);
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
-	assert_string_equal(module_at(p, (uint32_t)pid, here(), 40), "test_history");
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 40), "test_processes");
 	end_child(pid);
 }
 
@@ -771,8 +807,9 @@ static void a_process_that_has_gone_is_looked_at_in_vain(void **state)
 	pid_t pid = start_child();
 
 	end_child(pid);
-	history_look(p->history, (uint32_t)pid);
-	assert_null(history_keep(p->history, (uint32_t)pid, 0, UINT64_MAX));
+	processes_look(p->processes, (uint32_t)pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
+	assert_string_equal(comm_of_hit(p, (uint32_t)pid, 1, UINT64_MAX), NOT_KNOWN);
 }
 
 /* A short process each millisecond, as sh(1) makes them. What it maps needs no file. */
@@ -793,8 +830,8 @@ static void run_many(struct past *p, uint64_t n, size_t *most)
 			assert_false(map_part(p, time + 2000, pid, &code));
 		}
 		exit_at(p, time + 50000, pid);
-		if (history_bytes(p->history) > *most)
-			*most = history_bytes(p->history);
+		if (processes_bytes(p->processes) > *most)
+			*most = processes_bytes(p->processes);
 	}
 }
 
@@ -811,8 +848,8 @@ static void *map_page(const char *file, void *at)
 
 static void look_again(struct past *p)
 {
-	history_refresh(p->history);
-	history_look_again(p->history, (uint32_t)getpid());
+	processes_refresh(p->processes);
+	(void)module_at(p, (uint32_t)getpid(), 0, 0);
 }
 
 static void without_events_what_changed_between_two_looks_is_not_known_in_between(void **state)
@@ -834,13 +871,13 @@ static void without_events_what_changed_between_two_looks_is_not_known_in_betwee
 	look_again(p);
 	assert_string_equal(module_at(p, own, at, 1), shell);
 	assert_string_equal(module_at(p, own, at, before), "");
-	assert_string_equal(module_at(p, own, at, 0), "test_history");
-	assert_string_equal(module_at(p, own, at, clock_ns(CLOCK_MONOTONIC)), "test_history");
+	assert_string_equal(module_at(p, own, at, 0), "test_processes");
+	assert_string_equal(module_at(p, own, at, clock_ns(CLOCK_MONOTONIC)), "test_processes");
 	/* Nothing else was there. */
-	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_history");
+	assert_string_equal(module_at(p, own, (uintptr_t)later, before), "test_processes");
 	assert_int_equal(munmap(page, 4096), 0);
 	look_again(p);
-	assert_string_equal(module_at(p, own, at, 0), "test_history");
+	assert_string_equal(module_at(p, own, at, 0), "test_processes");
 	assert_int_equal(munmap(later, 4096), 0);
 }
 
@@ -849,26 +886,29 @@ static void without_events_a_program_that_was_counted_begins_with_its_first_hit(
 	struct past *p = *state;
 	const uint32_t own = (uint32_t)getpid();
 	struct sighting seen = { .time = 100, .since = 0, .user = 7 };
-	const struct program *program;
+	struct program_run run;
 
-	history_seen(p->history, own, &seen);
-	program = history_hit(p->history, own);
-	assert_int_equal(program->begin, 0);
-	assert_int_equal(program->user, 7);
+	processes_seen(p->processes, key_of(own), &seen);
+	assert_true(processes_hit(p->processes, own, &run));
+	assert_int_equal(run.begin, 0);
+	assert_int_equal(run.user, 7);
 
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t key = key_of(own);
 
 	seen = (struct sighting){ .time = now + 1, .since = now, .user = 8 };
-	history_seen(p->history, own, &seen);
-	assert_int_equal(history_hit(p->history, own)->begin, now);
-	assert_int_equal(history_hit(p->history, own)->user, 8);
+	processes_seen(p->processes, key, &seen);
+	assert_true(processes_hit(p->processes, own, &run));
+	assert_int_equal(run.begin, now);
+	assert_int_equal(run.user, 8);
 	/* A hit of another CPU that comes late is of the same program. */
 	seen.time = now;
-	history_seen(p->history, own, &seen);
-	assert_int_equal(history_hit(p->history, own)->begin, now);
-	assert_int_equal(history_keep(p->history, own, now - 1, UINT64_MAX)->user, 7);
-	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now), "test_history");
-	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now - 1), "test_history");
+	processes_seen(p->processes, key, &seen);
+	assert_true(processes_hit(p->processes, own, &run));
+	assert_int_equal(run.begin, now);
+	assert_int_equal(run_at(p, own, now - 1).user, 7);
+	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now), "test_processes");
+	assert_string_equal(module_at(p, own, (uintptr_t)make_past, now - 1), "test_processes");
 }
 
 static void a_million_short_processes_take_bounded_memory(void **state)
@@ -886,25 +926,27 @@ static void a_million_short_processes_take_bounded_memory(void **state)
 	assert_string_equal(comm_at(p, PID, 0), "sh");
 }
 
+#define ASKED (PID - 9)
+
 static void what_was_asked_for_is_kept_for_two_periods(void **state)
 {
 	struct past *p = *state;
 	size_t most = 0;
 
-	fork_at(p, 10, PID, 77);
-	exec_at(p, 11, 77, "kept");
-	map_at(p, 12, 77, 0x1000, FILE_A);
-	assert_string_equal(comm_at(p, 77, 20), "kept");
-	exit_at(p, 30, 77);
+	fork_at(p, 10, PID, ASKED);
+	exec_at(p, 11, ASKED, "kept");
+	map_at(p, 12, ASKED, 0x1000, FILE_A);
+	assert_string_equal(comm_at(p, ASKED, 20), "kept");
+	exit_at(p, 30, ASKED);
 	run_many(p, 20000, &most);
-	history_refresh(p->history);
+	processes_refresh(p->processes);
 	run_many(p, 20000, &most);
-	assert_string_equal(module_at(p, 77, 0x1000, 20), "a"); /* and asked for once more */
-	history_refresh(p->history);
+	assert_string_equal(module_at(p, ASKED, 0x1000, 20), "a"); /* and asked for once more */
+	processes_refresh(p->processes);
 	run_many(p, 20000, &most);
-	history_refresh(p->history);
+	processes_refresh(p->processes);
 	run_many(p, 20000, &most);
-	assert_null(history_keep(p->history, 77, 20, UINT64_MAX));
+	assert_string_equal(module_at(p, ASKED, 0x1000, 20), "");
 }
 
 int main(void)

@@ -1,0 +1,552 @@
+/*
+ * Three things may come late or not at all, and all are decided by time:
+ *
+ * - Events are read in batches, so a look at /proc may show what was begun by an exec or by another
+ *   process whose event is still to come: forget_look().
+ * - The kernel counts an exec at its end, and tells the new name in the midst: programs_at().
+ * - Records are lost: nothing that was known of a running process is taken for what it does
+ *   afterwards, on_lost().
+ */
+#include "processes/processes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "bpf/abi.h"
+#include "kernel/host.h"
+
+/* Threads of which it is known what they made last. */
+#define MANY_MAKERS 4096
+
+/* Keys are forgotten when there are so many, and they were in no report for a while. */
+#define MANY_KEYS 128
+
+/* A process as rows of hits have it. */
+struct keyed {
+	uint64_t key;
+	uint64_t first;          /* its first hit; 0: not known */
+	uint64_t since;          /* see programs_at() */
+	struct program *program; /* NULL: not known, or not asked for yet */
+	uint64_t used_in;        /* the period in which it was asked for last */
+	char comm[COMM_BYTES];   /* with the first hit; "": not known */
+};
+
+struct processes {
+	struct programs programs;
+	struct u64_map by_key; /* index in @keys */
+	struct keyed *keys;
+	size_t n_keys, cap_keys;
+	struct keyed *last; /* stacks are looked up frame by frame: mostly the same again */
+	uint64_t n_dropped; /* of programs: then those of @keys may be gone */
+	uint32_t *changed;  /* processes: processes_changed() */
+	size_t n_changed, cap_changed;
+	struct u64_map made; /* of threads: the process that each made last */
+	bool is_followed;
+	int own_root;
+};
+
+struct processes *processes_new(struct images *images)
+{
+	struct processes *ps = xcalloc(1, sizeof(*ps));
+
+	programs_init(&ps->programs, images);
+	ps->own_root = images_root(images, (uint32_t)getpid());
+	return ps;
+}
+
+void processes_free(struct processes *ps)
+{
+	if (!ps)
+		return;
+	programs_fini(&ps->programs);
+	u64_map_fini(&ps->by_key);
+	free(ps->keys);
+	free(ps->changed);
+	u64_map_fini(&ps->made);
+	free(ps);
+}
+
+void processes_follow(struct processes *ps)
+{
+	ps->is_followed = true;
+}
+
+struct forgotten processes_forgotten(const struct processes *ps)
+{
+	return (struct forgotten){ ps->programs.n_dropped, ps->programs.spaces.n_forgotten };
+}
+
+size_t processes_bytes(const struct processes *ps)
+{
+	return programs_bytes(&ps->programs) + ps->cap_keys * sizeof(*ps->keys) +
+	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
+}
+
+static struct images *images_of(const struct processes *ps)
+{
+	return ps->programs.spaces.images;
+}
+
+/* --- events --- */
+
+/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
+static int root_of(struct processes *ps, uint32_t pid, int before)
+{
+	const int root = images_root(images_of(ps), pid);
+
+	if (root >= 0)
+		return root;
+	return before >= 0 ? before : ps->own_root;
+}
+
+/* A SHARE follows at once, or never. */
+static void note_maker(struct processes *ps, const struct process_event *event)
+{
+	if (ps->made.n >= MANY_MAKERS)
+		u64_map_clear(&ps->made);
+	*u64_map_put(&ps->made, event->parent_tid, 0, NULL) = event->pid;
+}
+
+/* The child has not run yet. */
+static void on_share(struct processes *ps, const struct process_event *event)
+{
+	const uint32_t *made = u64_map_get(&ps->made, event->tid);
+	struct program *child = made ? programs_newest(&ps->programs, *made) : NULL;
+
+	if (!child || child->is_exec)
+		return;
+	space_drop(&ps->programs.spaces, child->space);
+	child->space = space_share(programs_current(&ps->programs, event->pid)->space);
+}
+
+static void on_fork(struct processes *ps, const struct process_event *event)
+{
+	if (event->pid == event->parent_pid)
+		return; /* a thread */
+	processes_look(ps, event->parent_pid);
+
+	struct program *parent = programs_current(&ps->programs, event->parent_pid);
+	struct program *child = programs_begin(&ps->programs, event->pid, event->time,
+					       space_copy(&ps->programs.spaces, parent->space));
+
+	if (parent->root < 0)
+		parent->root = root_of(ps, parent->tgid, -1);
+	child->root = parent->root;
+	child->is_whole = parent->is_whole;
+	if (event->parent_tid == event->parent_pid) { /* else it has a thread's name */
+		memcpy(child->comm, parent->comm, sizeof(child->comm));
+		child->is_named = parent->is_named;
+	}
+	note_maker(ps, event);
+	programs_bound(&ps->programs, event->time);
+}
+
+static void on_exec(struct processes *ps, const struct process_event *event)
+{
+	struct program *former = programs_current(&ps->programs, event->pid);
+	const int root = root_of(ps, event->pid, former->root);
+	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
+						 space_new(&ps->programs.spaces));
+
+	program->root = root;
+	program_set_comm(program, event->comm);
+	program->is_named = true;
+	program->is_exec = true;
+	program->is_whole = true;
+}
+
+/* The other processes that have this address space. */
+static void note_sharers(struct processes *ps, const struct program *program)
+{
+	for (size_t i = 0; i < ps->programs.n_heads && space_is_shared(program->space); i++)
+		if (ps->programs.heads[i] && ps->programs.heads[i] != program &&
+		    ps->programs.heads[i]->space == program->space)
+			array_push(ps->changed, ps->n_changed, ps->cap_changed,
+				   ps->programs.heads[i]->tgid);
+}
+
+static bool on_map(struct processes *ps, const struct process_event *event)
+{
+	struct program *program = programs_current(&ps->programs, event->pid);
+	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
+
+	if (id.n)
+		memcpy(id.bytes, event->build_id, id.n);
+
+	struct region region = {
+		.start = event->map.start,
+		.end = event->map.end,
+		.offset = event->map.offset,
+		.image = images_add(images_of(ps), event->pid, program->root, &event->map, &id),
+		.from = event->time,
+		.until = UINT64_MAX,
+	};
+	const bool is_replaced = space_map(&ps->programs.spaces, program->space, &region);
+
+	if (is_replaced)
+		note_sharers(ps, program);
+	return is_replaced;
+}
+
+/*
+ * After @event->since each process may run another program, or be another one. What has begun since
+ * then may have more mapped than was told.
+ */
+static void on_lost(struct processes *ps, const struct process_event *event)
+{
+	u64_map_clear(&ps->made);
+	for (size_t i = 0; i < ps->programs.n_heads; i++) {
+		struct program *program = ps->programs.heads[i];
+
+		if (program->begin > event->since) {
+			program->is_whole = false;
+			continue;
+		}
+		if (program->exited != UINT64_MAX ||
+		    (!program->is_whole && space_is_empty(program->space)))
+			continue;
+		program = programs_begin(&ps->programs, program->tgid, event->since,
+					 space_new(&ps->programs.spaces));
+		program->root = program->older ? program->older->root : -1;
+	}
+}
+
+/* A process has the name of its first thread. */
+static void on_comm(struct processes *ps, const struct process_event *event)
+{
+	if (event->pid == event->tid)
+		program_rename(&ps->programs, programs_current(&ps->programs, event->pid),
+			       event->comm, event->time);
+}
+
+static void on_end(struct processes *ps, const struct process_event *event)
+{
+	if (event->pid == event->tid)
+		programs_current(&ps->programs, event->pid)->exited = event->time;
+}
+
+bool processes_event(struct processes *ps, const struct process_event *event)
+{
+	static void (*const on_event[])(struct processes *, const struct process_event *) = {
+		[PROCESS_FORK] = on_fork, [PROCESS_SHARE] = on_share, [PROCESS_EXEC] = on_exec,
+		[PROCESS_COMM] = on_comm, [PROCESS_EXIT] = on_end,    [PROCESS_LOST] = on_lost,
+	};
+	const bool is_ours = event->pid && event->pid != UINT32_MAX; /* of our PID namespace */
+
+	if (!is_ours && event->type != PROCESS_LOST)
+		return false;
+	if (event->type == PROCESS_MAP)
+		return on_map(ps, event);
+	on_event[event->type](ps, event);
+	return false;
+}
+
+uint32_t processes_changed(struct processes *ps)
+{
+	return ps->n_changed ? ps->changed[--ps->n_changed] : 0;
+}
+
+/* --- what is there already --- */
+
+static void look_at_comm(struct program *program)
+{
+	char comm[32] = "";
+
+	program->named_at = clock_ns(CLOCK_MONOTONIC);
+	host_pid_comm(program->tgid, comm, sizeof(comm));
+	if (comm[0])
+		program_set_comm(program, comm);
+}
+
+/*
+ * @m is mapped now. What events told is newer, or will be soon. Where there are none, and something
+ * else was there when the process was looked at before, it is not known what was there in between.
+ */
+static void see_mapping(struct processes *ps, struct program *program, int pid,
+			const struct mapping *m)
+{
+	struct region region = { .start = m->start,
+				 .end = m->end,
+				 .offset = m->offset,
+				 .image = images_add(images_of(ps), pid, program->root, m,
+						     &(struct file_stamp){}),
+				 .until = UINT64_MAX };
+
+	if (space_add_if_free(&ps->programs.spaces, program->space, &region) || ps->is_followed)
+		return;
+	region.from = clock_ns(CLOCK_MONOTONIC);
+	space_replace(&ps->programs.spaces, program->space, &region, program->looked_at);
+}
+
+void processes_look(struct processes *ps, uint32_t tgid)
+{
+	struct program *program = programs_newest(&ps->programs, tgid);
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct error e;
+
+	if (program && program->is_whole)
+		return;
+	if (program)
+		program->looked_in = ps->programs.period;
+
+	const int err = mapping_list_read(tgid, &list, &e);
+
+	images_note_error(images_of(ps), err);
+	if (err)
+		log_debug("process %u: %s", tgid, e.text);
+	if (err || !list.n)
+		return;
+	program = programs_current(&ps->programs, tgid);
+	program->looked_in = ps->programs.period;
+	program->root = images_root(images_of(ps), list.tid);
+	space_part(&ps->programs.spaces, &program->space);
+	for (size_t i = 0; i < list.n; i++)
+		see_mapping(ps, program, list.tid, &list.mappings[i]);
+	if (!ps->is_followed || !program_has_comm(program))
+		look_at_comm(program);
+	program->is_whole = ps->is_followed;
+	program->looked_at = clock_ns(CLOCK_MONOTONIC);
+}
+
+static void look_again(struct processes *ps, uint32_t tgid)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (!program || (program_runs(program) && program->looked_in != ps->programs.period))
+		processes_look(ps, tgid);
+}
+
+/* No event tells it. */
+static void note_ended(struct processes *ps, uint64_t now)
+{
+	for (size_t i = 0; i < ps->programs.n_heads; i++) {
+		struct program *program = ps->programs.heads[i];
+
+		if (program && program_runs(program) && !host_pid_exists(program->tgid))
+			program->exited = now;
+	}
+}
+
+/* No event tells it, but the programs in the kernel have counted an exec then. */
+static void begin_counted(struct processes *ps, uint32_t tgid, uint64_t since)
+{
+	const struct program *newest = programs_newest(&ps->programs, tgid);
+
+	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
+		return;
+	programs_begin(&ps->programs, tgid, since, space_new(&ps->programs.spaces))->is_exec = true;
+}
+
+/* --- keys --- */
+
+static void forget_keys(struct processes *ps)
+{
+	const bool are_many = ps->n_keys > MANY_KEYS;
+	size_t n = 0;
+
+	ps->last = NULL;
+	if (are_many)
+		u64_map_clear(&ps->by_key);
+	for (size_t i = 0; i < ps->n_keys; i++) {
+		struct keyed one = ps->keys[i];
+
+		one.program = NULL; /* may be forgotten */
+		if (are_many && one.used_in + 2 <= ps->programs.period)
+			continue;
+		if (are_many)
+			u64_map_put(&ps->by_key, one.key, (uint32_t)n, NULL);
+		ps->keys[n++] = one;
+	}
+	ps->n_keys = n;
+}
+
+/* What was hit or asked for since the last time is about to be reported: it is kept. */
+void processes_refresh(struct processes *ps)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	ps->programs.period++;
+	forget_keys(ps);
+	if (ps->is_followed)
+		return;
+	note_ended(ps, now);
+	programs_bound(&ps->programs, now);
+}
+
+/* Some that were kept may be gone. */
+static void forget_programs(struct processes *ps)
+{
+	if (ps->n_dropped == ps->programs.n_dropped)
+		return;
+	ps->n_dropped = ps->programs.n_dropped;
+	for (size_t i = 0; i < ps->n_keys; i++)
+		ps->keys[i].program = NULL;
+}
+
+/* Lent until the next call. */
+static struct keyed *keyed_of(struct processes *ps, uint64_t key)
+{
+	forget_programs(ps);
+	if (ps->last && ps->last->key == key)
+		return ps->last;
+
+	bool is_new;
+	const uint32_t i = *u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, &is_new);
+
+	if (is_new)
+		array_push(ps->keys, ps->n_keys, ps->cap_keys,
+			   ((struct keyed){ .key = key, .since = UINT64_MAX }));
+	ps->last = &ps->keys[i];
+	return ps->last;
+}
+
+/* Kept until the second processes_refresh() from now. */
+static struct program *find_program(struct processes *ps, const struct keyed *k, uint64_t time)
+{
+	struct program *program = programs_at(&ps->programs, tgid_of_key(k->key),
+					      k->first ? k->first : time, k->since);
+
+	if (program)
+		program->kept = ps->programs.period;
+	return program;
+}
+
+/* What ran when the process was hit first. If nothing is known of it, it was there before all. */
+static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
+{
+	struct keyed *k = keyed_of(ps, key);
+	const bool is_first = k->used_in != ps->programs.period;
+
+	k->used_in = ps->programs.period;
+	if (is_first && !ps->is_followed)
+		look_again(ps, tgid_of_key(key));
+	if (k->program)
+		return k->program;
+	k->program = find_program(ps, k, time);
+	if (!k->program) {
+		processes_look(ps, tgid_of_key(key));
+		k->program = find_program(ps, k, time);
+	}
+	return k->program;
+}
+
+void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
+{
+	struct keyed *k = keyed_of(ps, key);
+	struct program *program;
+
+	if (seen->time && (!k->first || seen->time < k->first)) {
+		k->first = seen->time;
+		k->since = seen->since;
+	}
+	if (seen->comm && seen->comm[0])
+		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
+	if (!ps->is_followed)
+		begin_counted(ps, tgid_of_key(key), seen->since);
+	processes_look(ps, tgid_of_key(key));
+	k->program = NULL;
+	program = program_of(ps, key, 0);
+	if (!program)
+		return;
+	program->is_seen = true;
+	program->user = seen->user;
+}
+
+/* --- questions --- */
+
+static bool find_place(const struct program *program, uint64_t time, uint64_t addr,
+		       struct place *ret)
+{
+	const struct region *region = space_at(program->space, addr, time);
+
+	if (region)
+		*ret = (struct place){ region->start, addr - region->start + region->offset,
+				       region->image };
+	return region != NULL;
+}
+
+bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
+		  struct place *ret)
+{
+	struct program *program = program_of(ps, key, time);
+	const bool is_found = program && find_place(program, time, addr, ret);
+
+	if (!program || program->is_whole || !program_runs(program) ||
+	    (is_found && images_has_places(images_of(ps), ret->image)))
+		return is_found;
+	look_again(ps, program->tgid);
+	return find_place(program, time, addr, ret);
+}
+
+uint32_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
+{
+	const struct program *program = program_of(ps, key, time);
+
+	return program ? space_epoch(program->space, time ? time : UINT64_MAX - 1) : 0;
+}
+
+/* Its name at @time, asked of /proc if that is not known and it still runs; NULL: not known. */
+static const char *comm_of(struct processes *ps, struct program *program, uint64_t time)
+{
+	if (!program_has_comm(program) && program_runs(program) &&
+	    programs_newest(&ps->programs, program->tgid) == program)
+		look_at_comm(program);
+	return program_comm(program, time);
+}
+
+void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES])
+{
+	struct program *program;
+	const char *comm;
+
+	if (!tgid_of_key(key) && life_of_key(key)) { /* an idle task: see KEY_LIFE_SHIFT */
+		(void)snprintf(ret, COMM_BYTES, "swapper/%u", (uint16_t)(life_of_key(key) - 1));
+		return;
+	}
+	program = program_of(ps, key, time);
+	comm = program ? comm_of(ps, program, time) : NULL;
+	(void)snprintf(ret, COMM_BYTES, "%s", comm ? comm : keyed_of(ps, key)->comm);
+}
+
+static void describe(const struct processes *ps, const struct program *program,
+		     struct program_run *ret)
+{
+	*ret = (struct program_run){
+		.tgid = program->tgid,
+		.user = program->user,
+		.begin = program_began(program),
+		.end = program_over_at(program),
+		.root = program->root,
+		.is_followed = ps->is_followed,
+		.has_made_code = space_has_made_code(images_of(ps), program->space),
+	};
+}
+
+void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct program_run *ret)
+{
+	const struct program *program = program_of(ps, key, time);
+
+	*ret = (struct program_run){
+		.tgid = tgid_of_key(key), .user = USER_UNKNOWN, .end = UINT64_MAX, .root = -1
+	};
+	if (program)
+		describe(ps, program, ret);
+}
+
+bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (!program || !program->is_seen)
+		return false;
+	describe(ps, program, ret);
+	return true;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symbolize/seen.h"
+
+/* A key has an image's serial number above so many bits of an offset. */
+#define OFFSET_BITS 40
+
+void seen_places_fini(struct seen_places *seen)
+{
+	u64_map_fini(&seen->chains[0]);
+	u64_map_fini(&seen->chains[1]);
+}
+
+/* False: it has none. Where a region begins, the byte before a return address is in another one. */
+static bool key_of(const struct images *images, const struct user_pc *pc, const struct place *where,
+		   uint64_t *ret)
+{
+	const uint64_t serial = images_serial(images, where->image);
+
+	*ret = serial << OFFSET_BITS | where->offset;
+	return images_has_places(images, where->image) &&
+	       !images_may_be_made(images, where->image) &&
+	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0 &&
+	       serial >> (64 - OFFSET_BITS) == 0;
+}
+
+static void forget_old(struct seen_places *seen, const struct images *images)
+{
+	if (seen->version == images_version(images))
+		return;
+	seen->version = images_version(images);
+	u64_map_clear(&seen->chains[0]);
+	u64_map_clear(&seen->chains[1]);
+}
+
+const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
+				const struct user_pc *pc, const struct place *where)
+{
+	uint64_t key;
+
+	forget_old(seen, images);
+	return key_of(images, pc, where, &key) ? u64_map_get(&seen->chains[pc->is_exact], key)
+					       : NULL;
+}
+
+void seen_places_put(struct seen_places *seen, const struct images *images,
+		     const struct user_pc *pc, const struct place *where, uint32_t chain)
+{
+	uint64_t key;
+
+	forget_old(seen, images);
+	if (key_of(images, pc, where, &key))
+		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
+}
+
+size_t seen_places_bytes(const struct seen_places *seen)
+{
+	return (seen->chains[0].n_slots + seen->chains[1].n_slots) * sizeof(struct u64_map_slot);
+}
