@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table. What is taken for
+ * one lies within the bytes, and is in order; a list is the same again when it is sent once more.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "reader/asks.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_again(const struct mapping_list *list)
+{
+	cleanup(mapping_list_fini) struct mapping_list again = {};
+	cleanup_free char *block = NULL;
+	size_t n;
+
+	block = block_make(list->mappings, list->n, list->tid, OPENER_AREA, &n);
+	check(block_read(block, n, false, &again));
+	check(again.tid == list->tid && mapping_list_is_equal(&again, list));
+}
+
+static void check_list(const uint8_t *bytes, size_t n)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	uint64_t before = 0;
+
+	if (!block_read(bytes, n, false, &list))
+		return;
+	for (size_t i = 0; i < list.n; i++) {
+		const struct mapping *m = &list.mappings[i];
+
+		check(m->start >= before && m->end > m->start);
+		check(strlen(m->path) < n);
+		before = m->end;
+	}
+	check_again(&list);
+}
+
+static void check_table(const uint8_t *bytes, size_t n)
+{
+	const struct unwind_rule none = {};
+	struct table_view t;
+	int32_t result = 0;
+	unsigned sum = 0;
+
+	if (!table_read(bytes, n, &result, &t))
+		return;
+	check(result <= 0 && t.n_ranges <= MOST_RANGES);
+	for (uint32_t i = 0; i < t.n_ranges; i++)
+		sum += t.ranges[i].n_bytes != 0;
+	for (uint32_t i = 0; result == 0 && i < t.n_pages; i++)
+		check(t.pages[i] <= t.pages[i + 1] && t.pages[i + 1] <= t.n_entries);
+	for (uint32_t i = 0; result == 0 && i < t.n_entries; i++)
+		sum += memcmp(&t.rules[t.entries[i].rule], &none, sizeof(none)) != 0;
+	check(sum <= n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+
+	/* Without the byte that says which, it is aligned, and its end is found out. */
+	cleanup_free uint8_t *bytes = xmalloc(size - 1);
+
+	memcpy(bytes, data + 1, size - 1);
+	if (data[0] == 'L')
+		check_list(bytes, size - 1);
+	else if (data[0] == 'T')
+		check_table(bytes, size - 1);
+	return 0;
+}
