@@ -236,7 +236,7 @@ static void take_ends(struct keeper *k)
 	int status;
 	pid_t pid;
 
-	(void)read(SIGNALS, &info, sizeof(info));
+	(void)!read(SIGNALS, &info, sizeof(info));
 	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
 		struct child *c = find_child(k, pid);
 		struct warden_message ended = {
@@ -354,7 +354,7 @@ static void go_first(void)
 	cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0)
-		(void)write(fd, "1000", 4);
+		(void)!write(fd, "1000", 4);
 }
 
 /* An error here closes the controls, which the lanes see as a warden that has ended. */
