@@ -55,6 +55,11 @@ bool pattern_matches(const struct pattern *p, const char *name)
 	return fnmatch(p->text, name, 0) == 0;
 }
 
+int pattern_check(const struct pattern *p, struct error *e)
+{
+	return p->regexp ? regexp_check(p->regexp, e) : 0;
+}
+
 const char *pattern_literal(const struct pattern *p)
 {
 	return p->is_literal ? p->text : NULL;

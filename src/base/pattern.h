@@ -20,6 +20,9 @@ void pattern_freep(struct pattern **p);
 
 bool pattern_matches(const struct pattern *p, const char *name);
 
+/* Was each answer of pattern_matches() right? Errors: see regexp_check(). */
+must_check int pattern_check(const struct pattern *p, struct error *e);
+
 /* The one name that a glob without wildcards can match, or NULL. Lent by @p. */
 const char *pattern_literal(const struct pattern *p);
 

@@ -21,6 +21,10 @@
  * took more than a minute and a gigabyte. So the expression is compiled anew from time to
  * time. A state takes the longer the more parts can be empty: '(.*[a-m].{20}|(.?){1000}y)x~'
  * compiles in 6 ms, and takes 0.1 s for a name. So that process looks for it in a few names, too.
+ *
+ * What real names cost cannot be told from those: with [A-Z0-9] for [a-m] that expression is cheap
+ * for names of small letters, and takes minutes for those of libstdc++. So the time of all matches
+ * has a bound, too, which bounds their memory: states take 12 MB of it in a second.
  */
 #include "base/regexp.h"
 
@@ -32,23 +36,28 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define MOST_BYTES (64UL << 20)
 #define MOST_SECONDS 1 /* of a CPU */
 #define FEW_MATCHES 200
 #define NAME_LENGTH 32
 #define MATCH_US 5 /* a compilation may take as long as matches of this length */
+/* Of all names. 60,000 kernel functions take far less than a second. */
+#define MATCHES_NS (5 * NS_PER_S)
+#define FIRST_NS (NS_PER_S / 10)
+#define FIRST_PART 32 /* bytes of a long name that are looked at first */
 
 struct regexp {
 	char *text;
 	regex_t compiled;
 	uint64_t n_matches;    /* since it was compiled */
 	uint64_t most_matches; /* before it is compiled anew */
+	uint64_t spent_ns;     /* in all matches */
 };
 
 /* "[^]a[:alpha:]-z]", from its first byte to behind its last. */
@@ -80,14 +89,6 @@ static bool has_back_reference(const char *at)
 			at += at[0] == '\\' && at[1] ? 2 : 1;
 	}
 	return false;
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
 static int compile(const char *text, regex_t *ret)
@@ -152,6 +153,11 @@ static _Noreturn void try_within_limits(const char *text)
 	_exit(err == REG_ESPACE || (!err && !has_memory_to_match(&compiled)));
 }
 
+static int too_costly(struct error *e)
+{
+	return error_set(e, -EINVAL, "it takes too much time or memory");
+}
+
 static int try_out(const char *text, struct error *e)
 {
 	int status;
@@ -165,7 +171,7 @@ static int try_out(const char *text, struct error *e)
 		if (errno != EINTR)
 			return error_errno(e, "wait for the process");
 	if (status != 0)
-		return error_set(e, -EINVAL, "it takes too much time or memory");
+		return too_costly(e);
 	return 0;
 }
 
@@ -181,7 +187,7 @@ static int make(const char *text, struct regexp *r, struct error *e)
 	if (err)
 		return err;
 
-	uint64_t begin = now_us();
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 
 	err = compile(text, &r->compiled);
 	if (err) {
@@ -189,8 +195,15 @@ static int make(const char *text, struct regexp *r, struct error *e)
 		return error_set(e, -EINVAL, "%s", why);
 	}
 	r->text = xstrdup(text);
-	r->most_matches = FEW_MATCHES + (now_us() - begin) / MATCH_US;
+	r->most_matches = FEW_MATCHES + (clock_ns(CLOCK_MONOTONIC) - begin) / (MATCH_US * 1000);
 	return 0;
+}
+
+static int name_expression(const char *text, int err, struct error *e)
+{
+	return error_within(e, "%s regular expression '%.200s%s'",
+			    err == -EINVAL ? "bad" : "cannot try the", text,
+			    strlen(text) > 200 ? "..." : "");
 }
 
 int regexp_new(const char *text, struct regexp **ret, struct error *e)
@@ -200,9 +213,7 @@ int regexp_new(const char *text, struct regexp **ret, struct error *e)
 	const int err = make(text, r, e);
 
 	if (err)
-		return error_within(e, "%s regular expression '%.200s%s'",
-				    err == -EINVAL ? "bad" : "cannot try the", text,
-				    strlen(text) > 200 ? "..." : "");
+		return name_expression(text, err, e);
 	*ret = TAKE(r);
 	return 0;
 }
@@ -222,14 +233,69 @@ void regexp_freep(struct regexp **r)
 	*r = NULL;
 }
 
-bool regexp_matches(struct regexp *r, const char *name)
+static bool is_spent(const struct regexp *r)
+{
+	return r->spent_ns > MATCHES_NS;
+}
+
+static bool is_slow(const struct regexp *r)
+{
+	return r->spent_ns >= FIRST_NS;
+}
+
+static void compile_anew(struct regexp *r)
 {
 	regex_t fresh;
 
-	if (++r->n_matches > r->most_matches && compile(r->text, &fresh) == 0) {
-		regfree(&r->compiled);
-		r->compiled = fresh;
-		r->n_matches = 1;
+	if (compile(r->text, &fresh) != 0)
+		return;
+	regfree(&r->compiled);
+	r->compiled = fresh;
+	r->n_matches = 1;
+}
+
+/*
+ * Look for it in the first @length bytes, and count the time. A thread's CPU time takes a system
+ * call, so at first it is the time on the wall. That runs while others have the CPU, so it gives no
+ * more than the first part of the bound.
+ */
+static bool search(struct regexp *r, const char *name, size_t length)
+{
+	const bool is_first = !is_slow(r);
+	const clockid_t clock = is_first ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+	const uint64_t begin = clock_ns(clock);
+	regmatch_t part = { .rm_so = 0, .rm_eo = (regoff_t)length };
+	const bool ret = regexec(&r->compiled, name, 0, &part, REG_STARTEND) == 0;
+
+	r->spent_ns += clock_ns(clock) - begin;
+	if (is_first && r->spent_ns > FIRST_NS)
+		r->spent_ns = FIRST_NS;
+	return ret;
+}
+
+/*
+ * One long name may take minutes, and regexec() cannot be stopped. So we look at more and more of
+ * it. States that it was in are kept, so it does not take much longer.
+ */
+bool regexp_matches(struct regexp *r, const char *name)
+{
+	const size_t length = strlen(name);
+
+	if (is_spent(r))
+		return false;
+	if (++r->n_matches > r->most_matches)
+		compile_anew(r);
+	for (size_t part = FIRST_PART; part < length; part += part / (is_slow(r) ? 8 : 2)) {
+		(void)search(r, name, part);
+		if (is_spent(r))
+			return false;
 	}
-	return regexec(&r->compiled, name, 0, NULL, 0) == 0;
+	return search(r, name, length);
+}
+
+int regexp_check(const struct regexp *r, struct error *e)
+{
+	if (!is_spent(r))
+		return 0;
+	return name_expression(r->text, too_costly(e), e);
 }

@@ -16,5 +16,8 @@ must_check int regexp_new(const char *text, struct regexp **ret, struct error *e
 void regexp_free(struct regexp *r);
 void regexp_freep(struct regexp **r);
 
-/* Somewhere in @name. */
+/* Somewhere in @name. False from when its matches have taken too much CPU time: see below. */
 bool regexp_matches(struct regexp *r, const char *name);
+
+/* Was each answer of regexp_matches() right? Errors: -EINVAL: they took too much time. */
+must_check int regexp_check(const struct regexp *r, struct error *e);

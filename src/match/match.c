@@ -156,6 +156,20 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 
 /* --- the call --- */
 
+/* What an expression does not match because it took too long would be left out. */
+static int check_patterns(const struct probe_spec *spec, struct error *e)
+{
+	const struct pattern *const patterns[] = { spec->category, spec->provider, spec->name };
+
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		const int err = patterns[i] ? pattern_check(patterns[i], e) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int match_targets(const struct probe_spec *spec, struct host *host, const struct match_scope *scope,
 		  struct target_list *out, struct error *e)
 {
@@ -180,7 +194,9 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 	for (size_t i = 0; i < out->n; i++)
 		note(&m, &out->targets[i], place_of(&out->targets[i], &last_file), i);
 
-	int err = by_kind[spec->kind](&m, e);
+	const int found = by_kind[spec->kind](&m, e);
+	const int costly = check_patterns(spec, e);
+	const int err = costly ? costly : found;
 
 	u64_map_fini(&m.seen);
 	if (err) {

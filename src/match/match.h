@@ -37,6 +37,7 @@ struct match_scope {
  *         -ENOEXEC a library is no ELF file that can be read
  *         -EOPNOTSUPP the kernel has no such probes at all
  *         -E2BIG   more than @scope->limit targets
+ *         -EINVAL  to match a regular expression takes too much time
  * @out keeps what earlier calls appended, and nothing of a call that fails.
  *
  * A kernel function given by its full name is not looked up (MATCH_PATTERNS): the

@@ -194,6 +194,27 @@ static void expect_error(const char *host_kind, const char *text, int code, cons
 
 /* --- kernel functions --- */
 
+/* It matches none that come later, so the list would not be whole. */
+static void an_expression_that_takes_too_long_is_an_error(void **state)
+{
+	struct strbuf names = {};
+	uint32_t random = 1;
+
+	(void)state;
+	strbuf_puts(&names, "vfs_read\n");
+	for (unsigned i = 0; i < 16000; i++) {
+		random = random * 1664525 + 1013904223;
+		strbuf_printf(&names, "%c%s", "abcXYZ019_"[(random >> 16) % 10],
+			      i % 80 == 79 ? "\n" : "");
+	}
+	scratch_write("costly/events/enable", "");
+	scratch_write("costly/available_filter_functions", names.text);
+	strbuf_fini(&names);
+	expect_error("costly", "//vfs_read|(.*[A-Z0-9].{20}|(.?){1000}y)x~", -EINVAL,
+		     "bad regular expression 'vfs_read|(.*[A-Z0-9].{20}|(.?){1000}y)x~': it takes "
+		     "too much time or memory");
+}
+
 static void a_full_name_is_not_looked_up(void **state)
 {
 	(void)state;
@@ -656,6 +677,7 @@ static void unmatched_probes_offer_near_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_expression_that_takes_too_long_is_an_error),
 		cmocka_unit_test(a_full_name_is_not_looked_up),
 		cmocka_unit_test(unless_it_is_asked_for),
 		cmocka_unit_test(a_list_of_names_and_a_wildcard_have_each_function_once),

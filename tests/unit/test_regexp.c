@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -107,12 +108,67 @@ static void one_matches_alike_however_often(void **state)
 	}
 }
 
+/* Upper case letters, which no name has that the expression is tried with. */
+static char *long_name(void)
+{
+	struct strbuf b = {};
+	uint32_t random = 1;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		random = random * 1664525 + 1013904223;
+		strbuf_printf(&b, "%c", "abcXYZ019_"[(random >> 16) % 10]);
+	}
+	return b.text;
+}
+
+/* To look for it in the whole name takes minutes, and 12 MB a second. */
+static void it_gives_up_within_a_name(void **state)
+{
+	cleanup(regexp_freep) struct regexp *r = NULL;
+	cleanup_free char *name = long_name();
+	struct rusage before, after;
+	struct error e = {};
+
+	(void)state;
+	assert_int_equal(regexp_new("(.*[A-Z0-9].{20}|(.?){1000}y)x~", &r, &e), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_false(regexp_matches(r, "a short one"));
+	assert_int_equal(regexp_check(r, &e), 0);
+	assert_false(regexp_matches(r, name));
+	assert_int_equal(regexp_check(r, &e), -EINVAL);
+	assert_string_equal(e.text, "bad regular expression '(.*[A-Z0-9].{20}|(.?){1000}y)x~': it "
+				    "takes too much time or memory");
+	assert_false(regexp_matches(r, "a1234567890123456789012345678x~"));
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 150 << 10);
+}
+
+static void what_stands_at_the_end_of_a_long_name_is_found(void **state)
+{
+	cleanup(regexp_freep) struct regexp *end = NULL, *whole = NULL;
+	cleanup_free char *name = long_name();
+	struct error e = {};
+
+	(void)state;
+	assert_int_equal(regexp_new("9$", &end, &e), 0);
+	assert_int_equal(regexp_new("^[a-cX-Z0-9_]*9$", &whole, &e), 0);
+	name[10000] = '9';
+	name[10001] = '\0';
+	assert_true(regexp_matches(end, name));
+	assert_true(regexp_matches(whole, name));
+	name[10000] = '8';
+	assert_false(regexp_matches(end, name));
+	assert_false(regexp_matches(whole, name));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_takes_all_memory_or_ages_is_refused),
 		cmocka_unit_test(an_ordinary_one_is_not_taken_for_a_costly_one),
 		cmocka_unit_test(one_matches_alike_however_often),
+		cmocka_unit_test(it_gives_up_within_a_name),
+		cmocka_unit_test(what_stands_at_the_end_of_a_long_name_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
