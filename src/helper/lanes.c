@@ -267,7 +267,7 @@ static uint64_t deadline_of(const struct lane *l, const struct helper *h)
 
 	if (h->state == DYING)
 		return h->since + WARDEN_LEFT_AFTER_NS;
-	if (h->state == STARTING)
+	if (h->state == STARTING || h->state == ASKED_FOR)
 		return h->since + r->wall_ns;
 	if (h->state != BUSY)
 		return UINT64_MAX;
@@ -521,6 +521,10 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
 		ret->is_in_call = is_in_call(h->pid);
+		return give_up(l, h, ret);
+	}
+	if (h->state == ASKED_FOR) {
+		(void)snprintf(h->words, sizeof(h->words), "the warden does not answer");
 		return give_up(l, h, ret);
 	}
 	if (h->state == BUSY && now < h->since + r->wall_ns) {

@@ -66,8 +66,10 @@ struct file_fact {
 	uint32_t changed_ns;
 	uint16_t is_there;
 	uint16_t is_roots; /* only root can write to it, and no file system is a process */
+	uint32_t owner;    /* user */
+	uint32_t pad;
 };
-_Static_assert(sizeof(struct file_fact) == 24, "protocol");
+_Static_assert(sizeof(struct file_fact) == 32, "protocol");
 
 struct file_payload {
 	struct file_fact expected;

@@ -64,6 +64,7 @@ static struct file_fact fact_of(int handle, const struct stat *st)
 	return (struct file_fact){ .size = (uint64_t)st->st_size,
 				   .changed = (uint64_t)st->st_mtim.tv_sec,
 				   .changed_ns = (uint32_t)st->st_mtim.tv_nsec,
+				   .owner = st->st_uid,
 				   .is_there = 1,
 				   .is_roots = is_roots && !is_of_others(handle) };
 }

@@ -25,8 +25,17 @@ struct silent {
 	bool is_dead;
 };
 
+/* What files of this user have taken, but for root's. */
+struct spent {
+	uint32_t user;
+	uint64_t ns; /* of helpers' CPU time */
+};
+
 struct remote {
 	struct client *client;
+	uint64_t most_of_user_ns;
+	struct spent *spent;
+	size_t n_spent, spent_capacity;
 	uint32_t last_file;
 	struct silent *silent; /* devices that did not answer */
 	size_t n_silent, silent_capacity;
@@ -40,11 +49,12 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 	       a->fact.changed == b->fact.changed && a->fact.changed_ns == b->fact.changed_ns;
 }
 
-struct remote *remote_new(struct client *client)
+struct remote *remote_new(struct client *client, uint64_t most_of_user_ns)
 {
 	struct remote *r = xcalloc(1, sizeof(*r));
 
 	r->client = client;
+	r->most_of_user_ns = most_of_user_ns;
 	return r;
 }
 
@@ -56,6 +66,7 @@ void remote_free(struct remote *r)
 		log_warn("%zu more files have no unwind table: their readers failed",
 			 r->n_failed - MOST_TOLD);
 	free(r->silent);
+	free(r->spent);
 	free(r);
 }
 
@@ -353,11 +364,13 @@ static int tell_failed(struct remote *r, const char *name, const char *why, stru
 }
 
 static int ask_table(struct remote *r, unsigned role, struct ask *what, const void *payload,
-		     const char *name, struct remote_table *ret, struct error *e)
+		     const char *name, struct remote_table *ret, uint64_t *cpu_ns, struct error *e)
 {
-	struct lane_event event;
+	struct lane_event event = {};
 	char why[128];
 	int err = ask(r, role, what, payload, &event, e);
+
+	*cpu_ns = event.cpu_ns;
 
 	if (!err)
 		err = take_table(r, &event, ret, e);
@@ -399,6 +412,35 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 	return err;
 }
 
+static struct spent *spent_of(struct remote *r, uint32_t user)
+{
+	for (size_t i = 0; i < r->n_spent; i++)
+		if (r->spent[i].user == user)
+			return &r->spent[i];
+	array_push(r->spent, r->n_spent, r->spent_capacity, (struct spent){ .user = user });
+	return &r->spent[r->n_spent - 1];
+}
+
+static bool may_spend(const struct remote *r, uint32_t user)
+{
+	for (size_t i = 0; i < r->n_spent; i++)
+		if (r->spent[i].user == user)
+			return r->spent[i].ns < r->most_of_user_ns;
+	return true;
+}
+
+static void spend(struct remote *r, uint32_t user, uint64_t ns)
+{
+	struct spent *spent = spent_of(r, user);
+	const bool may = may_spend(r, user);
+
+	spent->ns += ns;
+	if (may && !may_spend(r, user))
+		log_warn("files of user %u took %llu s of CPU time: unwind tables of further ones "
+			 "are not made",
+			 user, (unsigned long long)(r->most_of_user_ns / NS_PER_S));
+}
+
 static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 		      const struct file_state *state, struct remote_table *ret, struct error *e)
 {
@@ -406,11 +448,20 @@ static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 	const char *name = name_of(m);
 	struct ask what = { .what = ASK_TABLE, .file = ++r->last_file, .n_bytes = strlen(name) };
 
+	uint64_t cpu_ns = 0;
+
 	if (is_dead(r, m->dev))
 		return error_set(e, -EAGAIN, "its file system does not answer");
+	if (!may_spend(r, state->fact.owner))
+		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
 	if (pass_file(r, pid, m, state, role, e))
 		return error_set(e, -EAGAIN, "its file cannot be had");
-	return ask_table(r, role, &what, name, name, ret, e);
+
+	const int err = ask_table(r, role, &what, name, name, ret, &cpu_ns, e);
+
+	if (state->fact.owner)
+		spend(r, state->fact.owner, cpu_ns);
+	return err;
 }
 
 int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,
@@ -430,13 +481,14 @@ int remote_table_of_vdso(struct remote *r, struct remote_table *ret, struct erro
 	size_t n_bytes = 0;
 	const void *vdso = own_vdso(&n_bytes);
 	struct ask what = { .what = ASK_MEMORY, .n_bytes = n_bytes };
+	uint64_t cpu_ns;
 
 	*ret = (struct remote_table){};
 	if (!vdso)
 		return error_set(e, -ENOENT, "this process has no vdso");
 	client_lock(r->client);
 
-	const int err = ask_table(r, ROLE_PARSER, &what, vdso, "[vdso]", ret, e);
+	const int err = ask_table(r, ROLE_PARSER, &what, vdso, "[vdso]", ret, &cpu_ns, e);
 
 	client_unlock(r->client);
 	return err;

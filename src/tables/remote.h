@@ -24,8 +24,11 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 
 struct remote;
 
-/* @client is kept. */
-struct remote *remote_new(struct client *client);
+/*
+ * @client is kept. When files of one user, but for root, have taken @most_of_user_ns of CPU time,
+ * no more of them are read.
+ */
+struct remote *remote_new(struct client *client, uint64_t most_of_user_ns);
 
 /* What has not been said yet of files without a table is said. */
 void remote_free(struct remote *r);
@@ -63,6 +66,7 @@ void remote_table_fini(struct remote_table *t);
  *	-ENOENT   there is nothing to make one of
  *	-ENOEXEC  it is not an ELF file
  *	-EAGAIN   the file could not be had now, or is another one
+ *	-EDQUOT   files of its owner have taken too much time
  *	-EIO      its reader failed at it; that was said
  *	-ENOTCONN, -ECANCELED  as client_ask()
  *	others    it has none, and @e says why

@@ -4,7 +4,12 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "reader/roles.h"
+
+/* Of CPU time, for all files of one user: a usual file takes some ms, and the dearest one a second.
+ */
+#define MOST_OF_USER_NS (30 * NS_PER_S)
 
 /* Let the programs see @own. The mask goes last: a number that is not in it is not looked at. */
 static void publish(const struct helpers *h)
@@ -76,7 +81,7 @@ static int make_lane(struct helpers *h, struct error *e)
 	}
 	if (!h->client)
 		return error_set(e, -EMFILE, "%s", error_words(-EMFILE));
-	h->remote = remote_new(h->client);
+	h->remote = remote_new(h->client, MOST_OF_USER_NS);
 	return 0;
 }
 

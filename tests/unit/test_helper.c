@@ -841,6 +841,28 @@ static void four_are_left_behind_and_no_fifth(void **state)
 	assert_int_equal(err, 0);
 }
 
+static void a_warden_that_does_not_answer_is_told(void **state)
+{
+	cleanup_main struct main_process m;
+	struct ask echo_it = { .what = ECHO };
+	struct lane_event event;
+
+	(void)state;
+	main_start(&m);
+	(void)echo(m.lane, OPENER);
+	assert_int_equal(kill(m.warden.pid, SIGSTOP), 0);
+	roles[PARSER].wall_ns = SHORT_NS;
+	assert_int_equal(lane_ask(m.lane, PARSER, &echo_it, NULL), -EAGAIN);
+	next_event(m.lane, &event);
+	assert_int_equal(event.what, LANE_UNABLE);
+	assert_string_equal(event.words, "the warden does not answer");
+	(void)echo(m.lane, OPENER); /* goes on */
+	roles[PARSER].wall_ns = LONG_NS;
+	assert_int_equal(kill(m.warden.pid, SIGCONT), 0);
+	while (lane_ask(m.lane, PARSER, &echo_it, NULL) == -ENOTCONN) /* not at once again */
+		(void)usleep(1000);
+}
+
 static void descriptors_that_come_with_an_answer_do_not_stay(void **state)
 {
 	cleanup_main struct main_process m;
@@ -884,6 +906,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_left_of_a_main_process_that_was_killed),
 		cmocka_unit_test(signals_that_end_a_program_are_the_main_process_s),
 		cmocka_unit_test(four_are_left_behind_and_no_fifth),
+		cmocka_unit_test(a_warden_that_does_not_answer_is_told),
 		cmocka_unit_test(descriptors_that_come_with_an_answer_do_not_stay),
 	};
 

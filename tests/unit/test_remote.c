@@ -250,7 +250,7 @@ static int start(void **state)
 	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
-	remote = remote_new(client);
+	remote = remote_new(client, UINT64_MAX);
 	return 0;
 }
 
@@ -546,6 +546,34 @@ static void files_that_others_may_write_to_have_a_reader_of_their_own(void **sta
 	(void)unlink(path);
 }
 
+/* By one user. Root's are not counted. */
+static void files_that_take_too_much_time_are_not_read_any_more(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	cleanup(remote_table_fini) struct remote_table table = {};
+	struct file_state file;
+	struct error e;
+
+	(void)state;
+	remote_free(remote);
+	remote = remote_new(client, 1);
+	for (int i = 0; i < 2; i++) {
+		copy_self(path, 0755);
+		assert_true(getuid() != 0 || chown(path, 65534, 65534) == 0);
+
+		const struct mapping m = map_file(path);
+
+		assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+		assert_int_equal(
+			remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
+			i ? -EDQUOT : 0);
+		remote_table_fini(&table);
+		(void)unlink(path);
+	}
+	expect_libc();
+	expect_libc();
+}
+
 static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
 {
 	cleanup_free char *path = scratch_path("file");
@@ -642,6 +670,7 @@ int main(void)
 		TEST(an_opener_that_dies_costs_one_request),
 		TEST(nothing_more_is_opened_of_a_device_that_is_silent_twice),
 		TEST(files_that_others_may_write_to_have_a_reader_of_their_own),
+		TEST(files_that_take_too_much_time_are_not_read_any_more),
 		TEST(a_file_that_has_changed_is_not_taken_for_what_it_was),
 		TEST(what_is_no_program_has_no_table),
 		TEST(the_vdso_has_a_table),

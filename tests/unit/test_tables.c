@@ -294,7 +294,7 @@ static int start_helpers(void **state)
 	if (warden_start(reader_roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
-	remote = remote_new(client);
+	remote = remote_new(client, UINT64_MAX);
 	return 0;
 }
 
