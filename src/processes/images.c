@@ -12,25 +12,59 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "elf/image.h"
-#include "processes/images_internal.h"
-#include "processes/mapped.h"
-#include "reader/debug_symbols.h"
 #include "reader/roots.h"
 
 #define MAX_FILES 512
-#define MAX_IMAGES 256
-#define MAX_IMAGE_BYTES (12ULL << 20)
 /* Files that nobody refers to are forgotten when there are so many more than twice the last time.
  */
 #define MANY_ENTRIES 1024
 
-struct images *images_new(struct debuginfod *servers)
+struct entry {
+	uint32_t number;
+	enum image_kind kind;
+	uint32_t n_users; /* images_hold() */
+	uint32_t older;   /* the number of the next entry of the same hash, or IMAGE_NONE */
+	uint64_t hash;
+	uint64_t dev;
+	uint64_t inode;
+	uint64_t size; /* with the time: when it was opened */
+	struct timespec changed;
+	char *path;           /* where a process has it */
+	const char *module;   /* within that */
+	int fd;               /* -1: not open */
+	bool is_opened;       /* ever: size and time are known */
+	bool is_closed;       /* to make room for others */
+	bool is_bad;          /* nothing is read of it */
+	bool is_missed;       /* it was asked for in vain */
+	bool is_memory;       /* anonymous, or a file of memory */
+	bool is_newer;        /* what was found was written later than it was mapped */
+	uint64_t last_used;   /* by the clock of uses */
+	uint32_t pid;         /* a process that has it mapped */
+	int root;             /* that it had, or -1 */
+	struct mapping where; /* and where */
+	struct file_stamp stamp;
+};
+
+struct images {
+	struct entry **entries; /* by rising number */
+	size_t n, capacity;
+	struct u64_map index;  /* of numbers, in @entries */
+	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
+	struct roots *roots;
+	uint32_t n_made; /* the highest number */
+	size_t n_last;   /* entries when unused ones were forgotten last */
+	uint64_t clock;
+	uint64_t version; /* images_version() */
+	size_t n_files, max_files;
+	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
+	bool has_told; /* that these are too few */
+};
+
+struct images *images_new(void)
 {
 	struct images *im = xcalloc(1, sizeof(*im));
 	struct rlimit limit;
 
-	im->debug = debug_symbols_new(servers);
 	im->roots = roots_new();
 	im->max_files = MAX_FILES;
 	/* Half of what we may open: probes and maps take descriptors too. */
@@ -48,21 +82,35 @@ void images_bound_files(struct images *im, size_t most)
 		im->max_files = most - n_roots;
 }
 
+static void entry_free(struct entry *entry)
+{
+	cleanup_close_fd(&entry->fd);
+	free(entry->path);
+	free(entry);
+}
+
 void images_free(struct images *im)
 {
 	if (!im)
 		return;
-	for (size_t i = 0; i < im->n; i++) {
-		image_close(im->entries[i].image);
-		cleanup_close_fd(&im->entries[i].fd);
-		free(im->entries[i].path);
-	}
+	for (size_t i = 0; i < im->n; i++)
+		entry_free(im->entries[i]);
 	free(im->entries);
-	debug_symbols_free(im->debug);
 	roots_free(im->roots);
+	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
 	free(im);
 }
+
+/* NULL: it is none, or was forgotten. */
+static struct entry *entry_of(const struct images *im, uint32_t image)
+{
+	const uint32_t *at = image == IMAGE_NONE ? NULL : u64_map_get(&im->index, image);
+
+	return at ? im->entries[*at] : NULL;
+}
+
+/* --- descriptors --- */
 
 static void close_file(struct images *im, struct entry *entry)
 {
@@ -72,26 +120,15 @@ static void close_file(struct images *im, struct entry *entry)
 	im->n_files--;
 }
 
-static void close_image(struct images *im, struct entry *entry)
-{
-	if (!entry->image)
-		return;
-	image_freep(&entry->image);
-	im->n_images--;
-	im->bytes -= entry->bytes;
-	entry->bytes = 0;
-}
-
-/* The least recently used entry but @keep that has a descriptor, or an image in memory. */
-static struct entry *least_used(struct images *im, bool of_images, const struct entry *keep)
+/* The least recently used entry but @keep that has a descriptor. */
+static struct entry *least_used(const struct images *im, const struct entry *keep)
 {
 	struct entry *least = NULL;
 
 	for (size_t i = 0; i < im->n; i++) {
-		struct entry *entry = &im->entries[i];
-		bool is_candidate = of_images ? entry->image != NULL : entry->fd >= 0;
+		struct entry *entry = im->entries[i];
 
-		if (is_candidate && entry != keep &&
+		if (entry->fd >= 0 && entry != keep &&
 		    (!least || entry->last_used < least->last_used))
 			least = entry;
 	}
@@ -127,7 +164,7 @@ void images_note_error(struct images *im, int err)
 
 static bool close_least_used(struct images *im, const struct entry *keep)
 {
-	struct entry *least = least_used(im, false, keep);
+	struct entry *least = least_used(im, keep);
 
 	if (!least)
 		return false;
@@ -138,9 +175,10 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	return true;
 }
 
-void images_hold_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
+/* @fd is the entry's from here on, and @st what was said of it. */
+static void take_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
 {
-	entry->size = st->st_size;
+	entry->size = (uint64_t)st->st_size;
 	entry->changed = st->st_mtim;
 	entry->is_opened = true;
 	entry->fd = fd;
@@ -185,94 +223,97 @@ static bool open_file(struct images *im, struct entry *entry)
 	entry->is_newer = stamp_is_before(&entry->stamp, &st);
 	if (entry->is_newer)
 		return false;
-	images_hold_file(im, entry, TAKE_FD(fd), &st);
+	take_file(im, entry, TAKE_FD(fd), &st);
 	return true;
 }
 
-bool images_is_stale(const struct entry *entry)
+/* Was the file written over since it was opened? Its old symbols would be wrong names. */
+static bool is_stale(const struct entry *entry)
 {
 	struct stat st;
 
 	return entry->fd >= 0 && fstat(entry->fd, &st) == 0 && !same_state(entry, &st);
 }
 
+/*
+ * It was written over in place: what was mapped of it is not known any more, and its symbols, which
+ * are read where they lie, are others now, or were cut off. Who maps it from here on has a new
+ * entry.
+ */
+static void give_up(struct images *im, struct entry *entry)
+{
+	log_debug("%s was written over: it has no names any more", entry->path);
+	entry->is_bad = true;
+	entry->is_newer = true;
+	im->version++;
+	close_file(im, entry);
+}
+
 /* --- entries --- */
 
 void images_hold(struct images *im, uint32_t image)
 {
-	if (image != IMAGE_NONE)
-		im->entries[image].n_users++;
+	struct entry *entry = entry_of(im, image);
+
+	if (entry)
+		entry->n_users++;
 }
 
 void images_release(struct images *im, uint32_t image)
 {
-	if (image != IMAGE_NONE)
-		im->entries[image].n_users--;
+	struct entry *entry = entry_of(im, image);
+
+	if (entry)
+		entry->n_users--;
 }
 
-uint64_t images_serial(const struct images *im, uint32_t image)
+bool images_is_known(const struct images *im, uint32_t image)
 {
-	return image == IMAGE_NONE ? 0 : im->entries[image].serial;
+	return entry_of(im, image) != NULL;
 }
 
 size_t images_count(const struct images *im)
 {
-	return im->n_used;
+	return im->n;
 }
 
-static void forget_entry(struct images *im, struct entry *entry)
+uint32_t images_newest(const struct images *im)
 {
-	close_image(im, entry);
-	close_file(im, entry);
-	free(entry->path);
-	*entry = (struct entry){ .is_free = true, .fd = -1, .root = -1 };
-	im->n_used--;
+	return im->n_made;
 }
 
 /* Of one hash the newest goes first. */
-static void link_entry(struct images *im, uint32_t number)
+static void link_entry(struct images *im, struct entry *entry, size_t index)
 {
-	struct entry *entry = &im->entries[number];
 	bool is_new;
-	uint32_t *link = u64_map_put(&im->newest, entry->hash, number, &is_new);
+	uint32_t *link = u64_map_put(&im->newest, entry->hash, entry->number, &is_new);
 
-	entry->older = IMAGE_NONE;
-	if (is_new)
-		return;
-	while (*link != IMAGE_NONE && im->entries[*link].serial > entry->serial)
-		link = &im->entries[*link].older;
-	entry->older = *link;
-	*link = number;
+	*u64_map_put(&im->index, entry->number, 0, NULL) = (uint32_t)index;
+	entry->older = is_new ? IMAGE_NONE : *link;
+	*link = entry->number;
 }
 
-/*
- * No process has these mapped, and no history tells that one had. Their numbers are used again;
- * what must not be mistaken has the serial number.
- */
+/* No process has these mapped, and nothing tells that one had. */
 static void forget_unused(struct images *im)
 {
-	if (im->n_used < 2 * im->n_last + MANY_ENTRIES)
+	size_t n = 0;
+
+	if (im->n < 2 * im->n_last + MANY_ENTRIES)
 		return;
 	u64_map_clear(&im->newest);
+	u64_map_clear(&im->index);
 	for (size_t i = 0; i < im->n; i++) {
-		struct entry *entry = &im->entries[i];
+		struct entry *entry = im->entries[i];
 
-		if (!entry->is_free && !entry->n_users)
-			forget_entry(im, entry);
-		if (!entry->is_free)
-			link_entry(im, (uint32_t)i);
+		if (entry->n_users) {
+			link_entry(im, entry, n);
+			im->entries[n++] = entry;
+			continue;
+		}
+		close_file(im, entry);
+		entry_free(entry);
 	}
-	im->n_last = im->n_used;
-	im->free_from = 0;
-}
-
-static uint32_t free_number(struct images *im)
-{
-	while (im->free_from < im->n && !im->entries[im->free_from].is_free)
-		im->free_from++;
-	if (im->free_from == im->n)
-		array_push(im->entries, im->n, im->capacity, (struct entry){ .is_free = true });
-	return (uint32_t)im->free_from;
+	im->n = im->n_last = n;
 }
 
 /*
@@ -299,14 +340,13 @@ static void set_path(struct entry *entry, const char *path)
 	entry->module = mapped_module(entry->path);
 }
 
-static uint32_t add_entry(struct images *im, enum image_kind kind, const struct mapping *m,
-			  uint64_t hash)
+static struct entry *add_entry(struct images *im, enum image_kind kind, const struct mapping *m,
+			       uint64_t hash)
 {
-	uint32_t number = free_number(im);
-	struct entry *entry = &im->entries[number];
+	struct entry *entry = xcalloc(1, sizeof(*entry));
 
-	*entry = (struct entry){ .kind = kind,
-				 .serial = ++im->n_made,
+	*entry = (struct entry){ .number = ++im->n_made,
+				 .kind = kind,
 				 .hash = hash,
 				 .dev = m->dev,
 				 .inode = m->inode,
@@ -314,9 +354,9 @@ static uint32_t add_entry(struct images *im, enum image_kind kind, const struct 
 				 .fd = -1,
 				 .root = -1 };
 	set_path(entry, m->path);
-	im->n_used++;
-	link_entry(im, number);
-	return number;
+	link_entry(im, entry, im->n);
+	array_push(im->entries, im->n, im->capacity, entry);
+	return entry;
 }
 
 static void set_place(struct entry *entry, uint32_t pid, int root, const struct mapping *m)
@@ -329,186 +369,70 @@ static void set_place(struct entry *entry, uint32_t pid, int root, const struct 
 	entry->root = root;
 }
 
+static struct entry *find_entry(const struct images *im, uint64_t hash, enum image_kind kind,
+				const struct mapping *m, const struct file_stamp *stamp, int root)
+{
+	const uint32_t *newest = u64_map_get(&im->newest, hash);
+	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
+
+	for (; entry; entry = entry_of(im, entry->older))
+		if (kind == IMAGE_FILE
+			    ? is_same_file(im, entry, m, stamp, root)
+			    : entry->kind == kind && !strcmp(entry->module, mapped_module(m->path)))
+			break;
+	return entry;
+}
+
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
 		    const struct file_stamp *stamp)
 {
-	enum image_kind kind = mapped_kind(m);
+	const enum image_kind kind = mapped_kind(m);
 	const char *module = mapped_module(m->path);
-	uint64_t hash = kind == IMAGE_FILE ? hash_mix(hash_mix(m->dev) ^ m->inode)
-					   : hash_mix(kind ^ hash_bytes(module, strlen(module)));
+	const uint64_t hash = kind == IMAGE_FILE
+				      ? hash_mix(hash_mix(m->dev) ^ m->inode)
+				      : hash_mix(kind ^ hash_bytes(module, strlen(module)));
+	struct entry *entry;
 
 	forget_unused(im);
-
-	const uint32_t *newest = u64_map_get(&im->newest, hash);
-	uint32_t number = newest ? *newest : IMAGE_NONE;
-
-	for (; number != IMAGE_NONE; number = im->entries[number].older) {
-		struct entry *entry = &im->entries[number];
-
-		if (kind == IMAGE_FILE ? is_same_file(im, entry, m, stamp, root)
-				       : entry->kind == kind && !strcmp(entry->module, module))
-			break;
-	}
-	if (number == IMAGE_NONE || images_is_stale(&im->entries[number]) ||
-	    im->entries[number].is_newer)
-		number = add_entry(im, kind, m, hash);
-
-	struct entry *entry = &im->entries[number];
-
+	entry = find_entry(im, hash, kind, m, stamp, root);
+	if (!entry || is_stale(entry) || entry->is_newer)
+		entry = add_entry(im, kind, m, hash);
 	if (stamp->n || (!entry->stamp.n && entry->fd < 0 && !entry->is_opened))
 		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
 		set_place(entry, pid, root, m);
-		if (!entry->image && open_file(im, entry))
+		if (open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
-	return number;
-}
-
-const char *images_module(const struct images *im, uint32_t image)
-{
-	return image == IMAGE_NONE ? NULL : im->entries[image].module;
+	return entry->number;
 }
 
 bool images_has_places(const struct images *im, uint32_t image)
 {
-	return image != IMAGE_NONE && im->entries[image].kind != IMAGE_NO_FILE;
+	const struct entry *entry = entry_of(im, image);
+
+	return entry && entry->kind != IMAGE_NO_FILE;
 }
 
-bool images_is_file(const struct images *im, uint32_t image)
+bool images_is_in_file(const struct images *im, uint32_t image)
 {
-	return image != IMAGE_NONE && im->entries[image].kind == IMAGE_FILE &&
-	       !images_may_be_made(im, image);
+	const struct entry *entry = entry_of(im, image);
+
+	return entry && entry->kind == IMAGE_FILE;
 }
 
-bool images_is_behind_call(const struct images *im, uint32_t image, uint64_t vaddr)
+bool images_is_memory(const struct images *im, uint32_t image)
 {
-	return image != IMAGE_NONE && im->entries[image].image &&
-	       image_is_behind_call(im->entries[image].image, vaddr);
-}
+	const struct entry *entry = entry_of(im, image);
 
-bool images_may_be_made(const struct images *im, uint32_t image)
-{
-	return image != IMAGE_NONE && im->entries[image].is_memory && !im->entries[image].image;
-}
-
-/* What was found at the path is of the build that the process had mapped, if that is known. */
-static int check_build(const struct entry *entry, struct error *e)
-{
-	if (!entry->stamp.n || stamp_is_of(&entry->stamp, entry->image))
-		return 0;
-	return error_set(e, -ESTALE, "%s: another build is there now", entry->where.path);
-}
-
-/* Its descriptor may have been closed to make room. */
-static bool lost_file(struct images *im, struct entry *entry)
-{
-	if (entry->is_closed)
-		tell_shortage(im);
-	entry->is_missed = true;
-	return false;
-}
-
-/*
- * It was written over in place: what was mapped of it is not known any more, and its symbols, which
- * are read where they lie, are others now, or were cut off. Who maps it from here on has a new
- * entry.
- */
-static void give_up(struct images *im, struct entry *entry)
-{
-	log_debug("%s was written over: it has no names any more", entry->where.path);
-	entry->is_bad = true;
-	entry->is_newer = true;
-	im->version++;
-	close_image(im, entry);
-	close_file(im, entry);
-}
-
-static bool open_image(struct images *im, struct entry *entry)
-{
-	struct error e;
-	int err;
-
-	if (images_is_stale(entry) || (entry->image && image_is_damaged(entry->image))) {
-		give_up(im, entry);
-		return false;
-	}
-	if (entry->image)
-		return true;
-	if (entry->is_bad || entry->kind == IMAGE_NO_FILE)
-		return false;
-	if (entry->kind == IMAGE_VDSO)
-		err = mapped_open_vdso(&entry->image, &e);
-	else if (open_file(im, entry) || images_find_twin(im, entry))
-		err = image_open_fd(entry->fd, entry->module, &entry->image, &e);
-	else
-		return lost_file(im, entry);
-	if (!err)
-		err = check_build(entry, &e);
-	if (err) {
-		log_debug("%s has no names: %s", entry->module, e.text);
-		entry->is_bad = true;
-		image_freep(&entry->image);
-		close_file(im, entry);
-		return false;
-	}
-	im->n_images++;
-	if (entry->kind == IMAGE_FILE)
-		debug_symbols_add(im->debug, entry->image, entry->root, entry->where.path,
-				  entry->module);
-	return true;
-}
-
-/* After a look-up in @used: its index may have been built by it. */
-static void keep_bounds(struct images *im, struct entry *used)
-{
-	im->bytes -= used->bytes;
-	used->bytes = image_bytes(used->image);
-	im->bytes += used->bytes;
-	while (im->n_images > MAX_IMAGES || im->bytes > MAX_IMAGE_BYTES) {
-		struct entry *least = least_used(im, true, used);
-
-		if (!least)
-			return;
-		close_image(im, least);
-	}
-}
-
-void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct image_place *ret)
-{
-	*ret = (struct image_place){ .vaddr = offset };
-	if (image == IMAGE_NONE)
-		return;
-
-	struct entry *entry = &im->entries[image];
-	struct image_symbol symbol;
-
-	if (!open_image(im, entry))
-		return;
-	entry->last_used = ++im->clock;
-	if (!image_offset_to_vaddr(entry->image, offset, &ret->vaddr))
-		return;
-	if (image_function_at(entry->image, ret->vaddr, &symbol)) {
-		ret->function = symbol.name;
-		ret->start = symbol.vaddr;
-		ret->has_start = true;
-		ret->is_last = ret->vaddr - symbol.vaddr + 1 == symbol.size;
-	} else {
-		ret->has_start = image_function_start(entry->image, ret->vaddr, &ret->start);
-	}
-	if (image_is_damaged(entry->image)) {
-		*ret = (struct image_place){ .vaddr = ret->vaddr };
-		give_up(im, entry);
-		return;
-	}
-	keep_bounds(im, entry);
+	return entry && entry->is_memory;
 }
 
 void images_refresh(struct images *im)
 {
 	for (size_t i = 0; i < im->n; i++)
-		if (im->entries[i].last_used && images_is_stale(&im->entries[i]))
-			give_up(im, &im->entries[i]);
+		if (is_stale(im->entries[i]))
+			give_up(im, im->entries[i]);
 }
 
 uint64_t images_version(const struct images *im)
@@ -516,10 +440,125 @@ uint64_t images_version(const struct images *im)
 	return im->version;
 }
 
-size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,
-		    size_t most)
+/* --- for whoever reads files --- */
+
+bool images_about(const struct images *im, uint32_t image, struct image_about *ret)
 {
-	if (image == IMAGE_NONE || !im->entries[image].image)
-		return 0;
-	return image_calls_at(im->entries[image].image, vaddr, to, most);
+	const struct entry *entry = entry_of(im, image);
+
+	*ret = (struct image_about){};
+	if (!entry)
+		return false;
+	ret->kind = entry->kind;
+	ret->stamp = entry->stamp;
+	ret->root = entry->root;
+	ret->path = xstrdup(entry->path);
+	ret->module = mapped_module(ret->path);
+	return true;
+}
+
+void image_about_fini(struct image_about *about)
+{
+	free(about->path);
+}
+
+static int duplicate(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+int images_open(struct images *im, uint32_t image)
+{
+	struct entry *entry = entry_of(im, image);
+
+	if (!entry || !images_is_good(im, image))
+		return -1;
+	entry->last_used = ++im->clock;
+	if (open_file(im, entry)) {
+		const int fd = duplicate(entry->fd);
+
+		images_note_error(im, fd < 0 ? -errno : 0);
+		return fd;
+	}
+	if (entry->is_closed)
+		tell_shortage(im);
+	entry->is_missed = !entry->is_bad;
+	return -1;
+}
+
+bool images_is_good(struct images *im, uint32_t image)
+{
+	struct entry *entry = entry_of(im, image);
+
+	if (entry && is_stale(entry))
+		give_up(im, entry);
+	return entry && !entry->is_bad;
+}
+
+void images_give_up(struct images *im, uint32_t image)
+{
+	struct entry *entry = entry_of(im, image);
+
+	if (entry)
+		give_up(im, entry);
+}
+
+void images_close(struct images *im, uint32_t image)
+{
+	struct entry *entry = entry_of(im, image);
+
+	if (!entry)
+		return;
+	entry->is_bad = true;
+	close_file(im, entry);
+}
+
+/* Was only the other one's build not told, its name must be the same. */
+static bool may_be_twin(const struct entry *entry, const struct entry *other)
+{
+	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
+		return false;
+	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
+			      : strcmp(other->module, entry->module) == 0;
+}
+
+int images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at)
+{
+	const struct entry *entry = entry_of(im, image);
+
+	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n)
+		return -1;
+	for (size_t i = im->n; i-- > 0 && im->entries[i]->number > since;) {
+		const struct entry *other = im->entries[i];
+
+		if (other->number >= *at || !may_be_twin(entry, other))
+			continue;
+		*at = other->number;
+		return duplicate(other->fd);
+	}
+	return -1;
+}
+
+int images_open_ours(struct images *im, uint32_t image)
+{
+	const struct entry *entry = entry_of(im, image);
+	struct error e;
+	int fd = -1;
+
+	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n ||
+	    mapping_open_ours(&entry->where, &fd, &e) != 0)
+		return -1;
+	return fd;
+}
+
+void images_take_twin(struct images *im, uint32_t image, int fd)
+{
+	struct entry *entry = entry_of(im, image);
+	cleanup_close int own = duplicate(fd);
+	struct stat st;
+
+	if (!entry || entry->fd >= 0 || own < 0 || fstat(own, &st) < 0)
+		return;
+	take_file(im, entry, TAKE_FD(own), &st);
+	log_debug("%s is gone: another file of its build is taken", entry->where.path);
 }

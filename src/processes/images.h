@@ -1,11 +1,11 @@
 /*
- * processes/images.h - the files that processes have mapped, shared by all processes.
+ * processes/images.h - what processes have mapped: files, the vdso, memory. Each has one number,
+ * whichever processes have it mapped; names and tables hang on that.
  *
- * An image is known by device and inode, and by size and time of change, so that
- * a file written over in place is another image. Its descriptor is opened when
- * it is first seen, because names are asked for when the process may have ended;
- * its symbols are read when the first name is asked for. Both are bounded: the
- * least recently used are closed, and opened again if a process still has them.
+ * A file is known by device and inode, by its build ID or by when it was mapped, and by size and
+ * time of change, so that a file written over in place is another image. It is opened when it is
+ * first seen, because names are asked for when the process may have ended. Descriptors are bounded:
+ * the least recently used are closed, and opened again if a process still has the file.
  */
 #pragma once
 
@@ -13,18 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "elf/lines.h"
+#include "processes/mapped.h"
 #include "processes/stamp.h"
 #include "reader/mappings.h"
 
-struct debuginfod;
 struct images;
 
-/* A number that is no image's. */
-#define IMAGE_NONE UINT32_MAX
+/* A number that is no image's. All others are given once in a run. */
+#define IMAGE_NONE 0U
 
-/* @servers: for symbols that are not on this machine; NULL: none. images_free() frees it. */
-struct images *images_new(struct debuginfod *servers);
+struct images *images_new(void);
 void images_free(struct images *im);
 
 /* Keep no more than @most descriptors open, of files and roots, and none less than one of each. */
@@ -38,48 +36,30 @@ int images_root(struct images *im, uint32_t pid);
 void images_note_error(struct images *im, int err);
 
 /*
- * The image that @m of process @pid maps, a file with @stamp; numbers stay what they are. If the
- * process has gone, the file is looked for below @root (images_root(); -1: nowhere), and so are its
- * symbols.
+ * The image that @m of process @pid maps, a file with @stamp. If the process has gone, the file is
+ * looked for below @root (images_root(); -1: nowhere).
  */
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
 		    const struct file_stamp *stamp);
 
-/*
- * A number is the image's while it is held; what is not may be forgotten by images_add(), and its
- * number given to another.
- */
+/* What is not held may be forgotten by images_add(). */
 void images_hold(struct images *im, uint32_t image);
 void images_release(struct images *im, uint32_t image);
 
-/* Never another one's; 0 of IMAGE_NONE. */
-uint64_t images_serial(const struct images *im, uint32_t image);
+/* Was it not forgotten? */
+bool images_is_known(const struct images *im, uint32_t image);
 
 /* How many are known. */
 size_t images_count(const struct images *im);
 
-/* "libc.so.6", "[vdso]", "[anon]". Lent until images_add(). */
-const char *images_module(const struct images *im, uint32_t image);
-
 /* Is it a file or the vdso: is a place in it the same place in every process? */
 bool images_has_places(const struct images *im, uint32_t image);
 
-/* Is it a file, but for those of memory that no symbols are read of? */
-bool images_is_file(const struct images *im, uint32_t image);
+/* Is it a file? */
+bool images_is_in_file(const struct images *im, uint32_t image);
 
-/* Of a place that images_look_up() gave: see image_is_behind_call(). */
-bool images_is_behind_call(const struct images *im, uint32_t image, uint64_t vaddr);
-
-/* May what is there be code that the process has made itself: in no file, or one of memory? */
-bool images_may_be_made(const struct images *im, uint32_t image);
-
-struct image_place {
-	uint64_t vaddr;       /* of the place, as linked; where that is not known the file offset */
-	const char *function; /* as in the symbol table; NULL: none. Lent until the next call */
-	uint64_t start;       /* the function's vaddr, also of one without a name; 0: not known */
-	bool has_start;
-	bool is_last; /* byte of the function, by its symbol */
-};
+/* Is it in no file, or in one of memory: may a process have made the code there? */
+bool images_is_memory(const struct images *im, uint32_t image);
 
 /* Names of files that were written over since the last time are not given any more. */
 void images_refresh(struct images *im);
@@ -90,12 +70,45 @@ void images_refresh(struct images *im);
  */
 uint64_t images_version(const struct images *im);
 
-/*
- * The source of what is at @vaddr, which images_look_up() gave: see image_calls_at(). Strings
- * are lent until the next call.
- */
-size_t images_calls(struct images *im, uint32_t image, uint64_t vaddr, struct image_call *to,
-		    size_t most);
+/* --- for whoever reads files --- */
 
-/* What is at @offset of the image's file. Never fails: what is not known has no function. */
-void images_look_up(struct images *im, uint32_t image, uint64_t offset, struct image_place *ret);
+/* To be freed with image_about_fini(). */
+struct image_about {
+	enum image_kind kind;
+	struct file_stamp stamp;
+	int root;           /* of a process that has it mapped, or -1 */
+	char *path;         /* where that process has it */
+	const char *module; /* within @path: "libc.so.6", "[vdso]", "[anon]" */
+};
+
+/* False: it is none, or was forgotten. */
+bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
+void image_about_fini(struct image_about *about);
+
+/* A descriptor of its file, to close; -1: it cannot be had, or was written over. */
+int images_open(struct images *im, uint32_t image);
+
+/* Was its file not written over since it was opened? If it was, the image is given up. */
+bool images_is_good(struct images *im, uint32_t image);
+
+/* Its file was written over, or is of another build: nothing is read of it any more. */
+void images_give_up(struct images *im, uint32_t image);
+
+/* Nothing can be read of it: its descriptor is of no use. */
+void images_close(struct images *im, uint32_t image);
+
+/*
+ * Its file is gone with its process, or was never to be reached: a container's, on a file system
+ * of its own. Another file of the same build has the same names. Descriptors, to close, of files
+ * that may be that: one that other processes have mapped, with a number above @since and below
+ * *@at, the newest first (*@at: its number from here on; begin with UINT32_MAX); and what is at its
+ * path here. -1: there is none.
+ */
+int images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at);
+int images_open_ours(struct images *im, uint32_t image);
+
+/* The open file @fd, which stays the caller's, is as good as the image's own. */
+void images_take_twin(struct images *im, uint32_t image, int fd);
+
+/* The highest number so far. */
+uint32_t images_newest(const struct images *im);

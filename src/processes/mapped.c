@@ -1,6 +1,5 @@
 #include "processes/mapped.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -39,14 +38,4 @@ bool mapped_is_memory(const struct mapping *m)
 		if (strcmp(m->path, kernels[i]) == 0)
 			return false;
 	return !m->inode;
-}
-
-int mapped_open_vdso(struct image **ret, struct error *e)
-{
-	size_t bytes = 0;
-	const void *vdso = own_vdso(&bytes);
-
-	if (!vdso)
-		return error_set(e, -ENOENT, "this process has no vdso");
-	return image_open_memory(vdso, bytes, "[vdso]", ret, e);
 }

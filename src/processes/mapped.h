@@ -3,8 +3,6 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "elf/image.h"
 #include "reader/mappings.h"
 
 enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
@@ -19,6 +17,3 @@ const char *mapped_module(const char *path);
  * these twice, to write there and to run it. The kernel's own pages are in every process.
  */
 bool mapped_is_memory(const struct mapping *m);
-
-/* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
-must_check int mapped_open_vdso(struct image **ret, struct error *e);

@@ -526,7 +526,7 @@ static void describe(const struct processes *ps, const struct program *program,
 		.end = program_over_at(program),
 		.root = program->root,
 		.is_followed = ps->is_followed,
-		.has_made_code = space_has_made_code(images_of(ps), program->space),
+		.has_memory = space_has_memory(images_of(ps), program->space),
 	};
 }
 

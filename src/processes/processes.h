@@ -87,12 +87,12 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 /* One program of one process. */
 struct program_run {
 	uint32_t tgid;
-	uint32_t user;      /* whose it was when it was hit, or USER_UNKNOWN */
-	uint64_t begin;     /* 0: not known, or before it was followed */
-	uint64_t end;       /* UINT64_MAX: it runs, or that is not told */
-	int root;           /* that it had (images_root()), or -1 */
-	bool is_followed;   /* its end is told */
-	bool has_made_code; /* images_may_be_made() */
+	uint32_t user;    /* whose it was when it was hit, or USER_UNKNOWN */
+	uint64_t begin;   /* 0: not known, or before it was followed */
+	uint64_t end;     /* UINT64_MAX: it runs, or that is not told */
+	int root;         /* that it had (images_root()), or -1 */
+	bool is_followed; /* its end is told */
+	bool has_memory;  /* images_is_memory(), mapped at any time */
 };
 
 /* What @key ran at @time; where that is not known, only the process's number. */

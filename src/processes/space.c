@@ -403,15 +403,15 @@ uint32_t space_epoch(const struct space *s, uint64_t time)
 	return n;
 }
 
-static bool has_made_code(const struct images *images, const struct regions *r)
+static bool has_memory(const struct images *images, const struct regions *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (images_may_be_made(images, r->list[i].image))
+		if (images_is_memory(images, r->list[i].image))
 			return true;
 	return false;
 }
 
-bool space_has_made_code(const struct images *images, const struct space *s)
+bool space_has_memory(const struct images *images, const struct space *s)
 {
-	return has_made_code(images, &s->content->now) || has_made_code(images, &s->content->past);
+	return has_memory(images, &s->content->now) || has_memory(images, &s->content->past);
 }

@@ -3,19 +3,10 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "elf/debug.h"
 
 bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
 {
 	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
-}
-
-bool stamp_is_of(const struct file_stamp *stamp, const struct image *image)
-{
-	const uint8_t *bytes;
-
-	return image_told_build_id(image, &bytes) == stamp->n &&
-	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
 }
 
 bool stamp_is_before(const struct file_stamp *stamp, const struct stat *st)

@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-struct image;
-
 /* What the kernel told of a mapped file besides device and inode. */
 struct file_stamp {
 	uint8_t bytes[20]; /* its build ID, of @n bytes; 0: not told */
@@ -17,8 +15,6 @@ struct file_stamp {
 
 /* Of one build, or both of a build that was not told? */
 bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b);
-
-bool stamp_is_of(const struct file_stamp *stamp, const struct image *image);
 
 /*
  * Was the file, which is as @st says, written over after it was mapped? False where there is a

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/place.h"
 
-static void find_at(struct images *images, struct processes *processes, const struct user_pc *pc,
-		    uint64_t at, struct user_place *ret)
+static void find_at(struct image_names *names, struct processes *processes,
+		    const struct user_pc *pc, uint64_t at, struct user_place *ret)
 {
 	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
 	ret->is_mapped = processes_at(processes, pc->process, pc->time, at, &ret->where);
-	ret->has_places = ret->is_mapped && images_has_places(images, ret->where.image);
+	ret->has_places = ret->is_mapped && image_names_has_places(names, ret->where.image);
 	if (ret->has_places)
-		images_look_up(images, ret->where.image, ret->where.offset, &ret->place);
+		image_names_look_up(names, ret->where.image, ret->where.offset, &ret->place);
 }
 
 /*
@@ -16,21 +16,21 @@ static void find_at(struct images *images, struct processes *processes, const st
  * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
  * the stack, and a new program stands at _start. The byte before is another function's, or none's.
  */
-static bool is_pushed(const struct images *images, const struct user_place *exact)
+static bool is_pushed(const struct image_names *names, const struct user_place *exact)
 {
 	return exact->place.function && exact->place.start == exact->place.vaddr &&
-	       !images_is_behind_call(images, exact->where.image, exact->place.vaddr);
+	       !image_names_is_behind_call(names, exact->where.image, exact->place.vaddr);
 }
 
-void place_find(struct images *images, struct processes *processes, const struct user_pc *pc,
+void place_find(struct image_names *names, struct processes *processes, const struct user_pc *pc,
 		struct user_place *ret)
 {
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
 
-	find_at(images, processes, pc, at, ret);
+	find_at(names, processes, pc, at, ret);
 	if (at == pc->addr || (ret->place.function && !ret->place.is_last))
 		return;
-	find_at(images, processes, pc, pc->addr, ret);
-	if (!is_pushed(images, ret))
-		find_at(images, processes, pc, at, ret);
+	find_at(names, processes, pc, pc->addr, ret);
+	if (!is_pushed(names, ret))
+		find_at(names, processes, pc, at, ret);
 }

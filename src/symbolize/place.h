@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "processes/processes.h"
+#include "symbolize/image_names.h"
 #include "symbolize/jit.h"
 #include "symbolize/symbolize.h"
 
@@ -15,7 +16,7 @@ struct user_place {
 	uint64_t addr;
 	uint64_t at; /* the address that was looked up */
 	bool has_places;
-	struct image_place place;
+	struct file_place place;
 	struct jit_function made; /* with a name: this is its code, and @place has no function */
 };
 
@@ -30,5 +31,5 @@ static inline uint64_t place_look_up_at(uint64_t addr, bool is_exact)
 }
 
 /* Names are lent until the next look-up. */
-void place_find(struct images *images, struct processes *processes, const struct user_pc *pc,
+void place_find(struct image_names *names, struct processes *processes, const struct user_pc *pc,
 		struct user_place *ret);

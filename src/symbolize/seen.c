@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/seen.h"
 
-/* A key has an image's serial number above so many bits of an offset. */
-#define OFFSET_BITS 40
+/* A key has an image's number above so many bits of an offset. */
+#define OFFSET_BITS 32
 
 void seen_places_fini(struct seen_places *seen)
 {
@@ -11,16 +11,13 @@ void seen_places_fini(struct seen_places *seen)
 }
 
 /* False: it has none. Where a region begins, the byte before a return address is in another one. */
-static bool key_of(const struct images *images, const struct user_pc *pc, const struct place *where,
-		   uint64_t *ret)
+static bool key_of(const struct images *images, const struct image_names *names,
+		   const struct user_pc *pc, const struct place *where, uint64_t *ret)
 {
-	const uint64_t serial = images_serial(images, where->image);
-
-	*ret = serial << OFFSET_BITS | where->offset;
+	*ret = (uint64_t)where->image << OFFSET_BITS | where->offset;
 	return images_has_places(images, where->image) &&
-	       !images_may_be_made(images, where->image) &&
-	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0 &&
-	       serial >> (64 - OFFSET_BITS) == 0;
+	       !image_names_may_be_made(names, where->image) &&
+	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0;
 }
 
 static void forget_old(struct seen_places *seen, const struct images *images)
@@ -33,22 +30,25 @@ static void forget_old(struct seen_places *seen, const struct images *images)
 }
 
 const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
-				const struct user_pc *pc, const struct place *where)
+				const struct image_names *names, const struct user_pc *pc,
+				const struct place *where)
 {
 	uint64_t key;
 
 	forget_old(seen, images);
-	return key_of(images, pc, where, &key) ? u64_map_get(&seen->chains[pc->is_exact], key)
-					       : NULL;
+	return key_of(images, names, pc, where, &key)
+		       ? u64_map_get(&seen->chains[pc->is_exact], key)
+		       : NULL;
 }
 
 void seen_places_put(struct seen_places *seen, const struct images *images,
-		     const struct user_pc *pc, const struct place *where, uint32_t chain)
+		     const struct image_names *names, const struct user_pc *pc,
+		     const struct place *where, uint32_t chain)
 {
 	uint64_t key;
 
 	forget_old(seen, images);
-	if (key_of(images, pc, where, &key))
+	if (key_of(images, names, pc, where, &key))
 		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/seen.h - chains of frames that were found at places in files, for all processes that
+ * symbolize/seen.h - chains of frames that were found at places in names, for all processes that
  * have the files mapped.
  */
 #pragma once
@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "processes/images.h"
 #include "processes/processes.h"
+#include "symbolize/image_names.h"
 #include "symbolize/symbolize.h"
 
 /* A zeroed one is empty. */
@@ -23,10 +23,12 @@ void seen_places_fini(struct seen_places *seen);
 
 /* What was put for @pc, which lies at @where; NULL: nothing. Lent until the next put. */
 const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
-				const struct user_pc *pc, const struct place *where);
+				const struct image_names *names, const struct user_pc *pc,
+				const struct place *where);
 
 /* Nothing is kept of a place that is in no file, or whose code may have been made there. */
 void seen_places_put(struct seen_places *seen, const struct images *images,
-		     const struct user_pc *pc, const struct place *where, uint32_t chain);
+		     const struct image_names *names, const struct user_pc *pc,
+		     const struct place *where, uint32_t chain);
 
 size_t seen_places_bytes(const struct seen_places *seen);

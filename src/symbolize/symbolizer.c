@@ -18,6 +18,7 @@
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/strtab.h"
 #include "elf/demangle.h"
 #include "processes/images.h"
@@ -25,6 +26,7 @@
 #include "reader/debuginfod.h"
 #include "symbolize/chains.h"
 #include "symbolize/frames.h"
+#include "symbolize/image_names.h"
 #include "symbolize/jit.h"
 #include "symbolize/kernel.h"
 #include "symbolize/machinery.h"
@@ -50,6 +52,7 @@ struct symbolizer {
 	struct seen_places seen;
 	struct kernel_validity kernel_validity;
 	struct images *images;
+	struct image_names *image_names;
 	struct processes *processes;
 	struct jit *jit;
 	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
@@ -73,7 +76,9 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
-	s->images = images_new(options->no_debuginfod ? NULL : debuginfod_new(options->helper));
+	s->images = images_new();
+	s->image_names = image_names_new(
+		s->images, options->no_debuginfod ? NULL : debuginfod_new(options->helper));
 	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_files)
@@ -100,6 +105,7 @@ void symbolizer_free(struct symbolizer *s)
 		return;
 	processes_free(s->processes);
 	jit_free(s->jit);
+	image_names_free(s->image_names);
 	images_free(s->images);
 	kernel_names_fini(&s->kernel);
 	free_names(s);
@@ -141,6 +147,7 @@ void symbolizer_refresh(struct symbolizer *s)
 	kernel_names_refresh(&s->kernel);
 	processes_refresh(s->processes);
 	images_refresh(s->images);
+	image_names_refresh(s->image_names);
 	jit_refresh(s->jit);
 }
 
@@ -152,7 +159,7 @@ void symbolizer_follow(struct symbolizer *s)
 /* Its perf map is read before it ends, if it may have one. */
 static void watch(struct symbolizer *s, const struct program_run *program)
 {
-	if (program->has_made_code)
+	if (program->has_memory)
 		jit_watch(s->jit, program);
 }
 
@@ -396,9 +403,9 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 
 static const char *module_of(struct symbolizer *s, uint32_t image)
 {
-	const char *module = images_module(s->images, image);
+	cleanup(image_about_fini) struct image_about about;
 
-	return module ? strtab_add(s->strings, module) : NULL;
+	return images_about(s->images, image, &about) ? strtab_add(s->strings, about.module) : NULL;
 }
 
 /* Which of the frames without a name is it, at @module_offset? */
@@ -423,10 +430,10 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 {
 	const uint32_t image = p->where.image;
 	struct frame frame = { .kind = FRAME_USER, .addr = p->addr, .line = call->line };
-	struct frame_key key = { .kind = FRAME_USER, .file = images_serial(s->images, image) };
+	struct frame_key key = { .kind = FRAME_USER, .file = image };
 	bool is_new;
 
-	frame.is_in_file = images_is_file(s->images, image);
+	frame.is_in_file = image_names_is_file(s->image_names, image);
 	if (p->has_places)
 		frame.module_offset = p->place.vaddr + (p->addr - p->at);
 	else if (p->is_mapped)
@@ -458,14 +465,14 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	uint64_t module_offset = p->place.vaddr + (p->addr - p->at);
 	struct frame frame = { .kind = FRAME_USER,
 			       .is_inlined = true,
-			       .is_in_file = images_is_file(s->images, p->where.image),
+			       .is_in_file = image_names_is_file(s->image_names, p->where.image),
 			       .name = name_of(s, call->name),
 			       .module = module_of(s, p->where.image),
 			       .addr = p->addr,
 			       .module_offset = module_offset,
 			       .line = call->line };
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
-				 .file = images_serial(s->images, p->where.image),
+				 .file = p->where.image,
 				 .place = (uintptr_t)frame.name,
 				 .detail = detail_of(s, module_offset, p->addr) };
 	bool is_new;
@@ -489,7 +496,8 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	if (p->made.name)
 		return made_frame(s, p);
 	if (s->options.lines && p->has_places)
-		n = images_calls(s->images, p->where.image, p->place.vaddr, calls, MOST_CALLS);
+		n = image_names_calls(s->image_names, p->where.image, p->place.vaddr, calls,
+				      MOST_CALLS);
 	if (!n)
 		n = 1; /* the function itself, its source not known */
 	for (size_t i = 0; i + 1 < n; i++)
@@ -504,7 +512,7 @@ static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct u
 	struct program_run program;
 
 	if (!place->is_mapped || place->place.function ||
-	    !images_may_be_made(s->images, place->where.image))
+	    !image_names_may_be_made(s->image_names, place->where.image))
 		return;
 	processes_program(s->processes, pc->process, pc->time, &program);
 	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
@@ -524,20 +532,21 @@ static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
 {
 	struct place where;
 	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
-	const uint32_t *known = is_mapped ? seen_places_get(&s->seen, s->images, pc, &where) : NULL;
+	const uint32_t *known =
+		is_mapped ? seen_places_get(&s->seen, s->images, s->image_names, pc, &where) : NULL;
 
 	if (known && !is_of_other(s, *known, pc->addr))
 		return *known;
 
 	struct user_place place;
 
-	place_find(s->images, s->processes, pc, &place);
+	place_find(s->image_names, s->processes, pc, &place);
 	ask_process(s, pc, &place);
 
 	const uint32_t chain = frames_of(s, &place);
 
 	if (is_mapped)
-		seen_places_put(&s->seen, s->images, pc, &where, chain);
+		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, chain);
 	return chain;
 }
 

@@ -45,7 +45,7 @@ static int set_up(void **state)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	f->strings = strtab_new();
-	f->images = images_new(NULL);
+	f->images = images_new();
 	f->jit = jit_new(f->images, f->strings);
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);
@@ -367,8 +367,8 @@ static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
 		.start = 0x1000, .end = 0x2000, .dev = inode ? 1 : 0, .inode = inode, .path = path
 	};
 
-	return images_may_be_made(f->images,
-				  images_add(f->images, 0x7000000, -1, &m, &(struct file_stamp){}));
+	return images_is_memory(f->images,
+				images_add(f->images, 0x7000000, -1, &m, &(struct file_stamp){}));
 }
 
 /* Every process has the kernel's pages: they are no reason to look for a map. */
@@ -385,14 +385,7 @@ static void what_is_no_file_may_be_made_by_the_process(void **state)
 	assert_false(may_be_made(f, "[vdso]", 0));
 	assert_false(may_be_made(f, "[vsyscall]", 0));
 	assert_false(may_be_made(f, "[uprobes]", 0));
-	assert_string_equal(
-		images_module(
-			f->images,
-			images_add(f->images, 0x7000000, -1,
-				   &(struct mapping){
-					   .end = 1, .dev = 1, .inode = 10, .path = "/memfd:a/b" },
-				   &(struct file_stamp){})),
-		"memfd:a/b");
+	assert_string_equal(mapped_module("/memfd:a/b"), "memfd:a/b");
 }
 
 static void many_programs_take_bounded_memory(void **state)

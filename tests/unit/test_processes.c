@@ -26,7 +26,7 @@ static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new(NULL);
+	p->images = images_new();
 	p->processes = processes_new(p->images);
 	processes_follow(p->processes);
 	*state = p;
@@ -38,7 +38,7 @@ static int make_unfollowed(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new(NULL);
+	p->images = images_new();
 	p->processes = processes_new(p->images);
 	*state = p;
 	return 0;
@@ -136,14 +136,20 @@ static uint64_t key_of(uint32_t pid)
 	return process_key(pid, ++n);
 }
 
-/* The module that @addr of @pid is in at @time, "" for none. */
+/* The module that @addr of @pid is in at @time, "" for none. Lent until the next call but one. */
 static const char *module_at(struct past *p, uint32_t pid, uint64_t addr, uint64_t time)
 {
+	static char modules[2][256];
+	static unsigned n;
+	struct image_about about = {};
 	struct place place;
+	char *to = modules[n++ % 2];
 
-	return processes_at(p->processes, key_of(pid), time, addr, &place)
-		       ? images_module(p->images, place.image)
-		       : "";
+	if (processes_at(p->processes, key_of(pid), time, addr, &place))
+		assert_true(images_about(p->images, place.image, &about));
+	(void)snprintf(to, sizeof(modules[0]), "%s", about.path ? about.module : "");
+	image_about_fini(&about);
+	return to;
 }
 
 /* Lent until the next call. */
