@@ -413,12 +413,15 @@ def test_node(tmp_path):
         with suppress(OSError):  # somebody else's, which may be anything
             if str(program) in path.read_text(errors="replace"):
                 path.unlink()
-    found = Counter()
+    whole, cut = Counter(), 0
     for parts, n in read_folded(result.out):
-        ours = " ".join(part for part in parts if f" {program}:" in part)
-        found[tuple(re.findall("outermost|between|innermost", ours))] += n
-    found.pop((), 0)  # node's own
-    assert found == {("outermost", "between", "innermost"): 20000}, result
+        ours = tuple(re.findall("outermost|between|innermost", " ".join(part for part in parts if f" {program}:" in part)))
+        if parts[0] == "[cut: no mapping]" and len(ours) < 3:
+            cut += n  # its compiler has mapped code that the tool, on a busy machine, had not heard of yet
+        elif ours:
+            whole[ours] += n
+    assert set(whole) == {("outermost", "between", "innermost")}, result
+    assert 20000 <= whole.total() + cut < 20100, result  # node itself calls it a few times
 
 
 HOT_CLASS = """
