@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "helper/channel.h"
+#include "reader/roles.h"
 
 #define MOST_TOLD 3 /* files, by name */
 
@@ -41,6 +42,7 @@ struct remote {
 	size_t n_silent, silent_capacity;
 	size_t n_failed; /* files whose reader failed */
 	bool was_absence_told, was_shortage_told, was_silence_told;
+	bool were_layers_told[READER_ROLES];
 };
 
 bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
@@ -81,12 +83,27 @@ static void tell_absence(struct remote *r, int err, const struct error *e)
 	log_warn("user stacks may be cut for lack of an unwind table: %s", e->text);
 }
 
+/* For --debug: old kernels, and containers, have less than all. */
+static void tell_layers(struct remote *r, unsigned role, uint32_t layers)
+{
+	const struct role *of = &reader_roles[role];
+
+	if (!r->were_layers_told[role] && !(layers & LAYER_SECCOMP))
+		log_debug("%s has no seccomp filter", of->name);
+	if (!r->were_layers_told[role] && of->sandbox == SANDBOX_PARSER &&
+	    !(layers & LAYER_LANDLOCK))
+		log_debug("%s is not kept from paths by Landlock", of->name);
+	r->were_layers_told[role] = true;
+}
+
 static int ask(struct remote *r, unsigned role, struct ask *what, const void *payload,
 	       struct lane_event *ret, struct error *e)
 {
 	const int err = client_ask(r->client, role, what, payload, ret, e);
 
 	tell_absence(r, err, e);
+	if (!err)
+		tell_layers(r, role, ret->layers);
 	return err;
 }
 
