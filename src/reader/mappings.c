@@ -246,6 +246,7 @@ void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
  */
 static int check_handle(int handle, const char *path, struct stat *st, struct error *e)
 {
+	*st = (struct stat){};
 	if (handle < 0)
 		return error_errno(e, "open %s", path);
 	if (fstat(handle, st) < 0)

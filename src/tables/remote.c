@@ -380,15 +380,22 @@ static int tell_failed(struct remote *r, const char *name, const char *why, stru
 	return error_set(e, -EIO, "%s", why);
 }
 
-static int ask_table(struct remote *r, unsigned role, struct ask *what, const void *payload,
-		     const char *name, struct remote_table *ret, uint64_t *cpu_ns, struct error *e)
+struct question {
+	unsigned role;
+	const char *name; /* of the file, for messages */
+	struct ask ask;
+	const void *payload;
+	uint64_t cpu_ns; /* that the answer took */
+};
+
+static int ask_table(struct remote *r, struct question *q, struct remote_table *ret,
+		     struct error *e)
 {
 	struct lane_event event = {};
 	char why[128];
-	int err = ask(r, role, what, payload, &event, e);
+	int err = ask(r, q->role, &q->ask, q->payload, &event, e);
 
-	*cpu_ns = event.cpu_ns;
-
+	q->cpu_ns = event.cpu_ns;
 	if (!err)
 		err = take_table(r, &event, ret, e);
 	if (err == -EBADMSG)
@@ -396,7 +403,7 @@ static int ask_table(struct remote *r, unsigned role, struct ask *what, const vo
 	if (err != -EIO && err != -EBADMSG)
 		return err;
 	client_explain(&event, why, sizeof(why));
-	return tell_failed(r, name, why, e);
+	return tell_failed(r, q->name, why, e);
 }
 
 /* Have the opener send @m's file to a parser of @role, as number @file. */
@@ -461,23 +468,25 @@ static void spend(struct remote *r, uint32_t user, uint64_t ns)
 static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 		      const struct file_state *state, struct remote_table *ret, struct error *e)
 {
-	const unsigned role = state->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS;
 	const char *name = name_of(m);
-	struct ask what = { .what = ASK_TABLE, .file = ++r->last_file, .n_bytes = strlen(name) };
-
-	uint64_t cpu_ns = 0;
+	struct question q = {
+		.role = state->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS,
+		.name = name,
+		.ask = { .what = ASK_TABLE, .file = ++r->last_file, .n_bytes = strlen(name) },
+		.payload = name,
+	};
 
 	if (is_dead(r, m->dev))
 		return error_set(e, -EAGAIN, "its file system does not answer");
 	if (!may_spend(r, state->fact.owner))
 		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
-	if (pass_file(r, pid, m, state, role, e))
+	if (pass_file(r, pid, m, state, q.role, e))
 		return error_set(e, -EAGAIN, "its file cannot be had");
 
-	const int err = ask_table(r, role, &what, name, name, ret, &cpu_ns, e);
+	const int err = ask_table(r, &q, ret, e);
 
 	if (state->fact.owner)
-		spend(r, state->fact.owner, cpu_ns);
+		spend(r, state->fact.owner, q.cpu_ns);
 	return err;
 }
 
@@ -495,17 +504,17 @@ int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,
 
 int remote_table_of_vdso(struct remote *r, struct remote_table *ret, struct error *e)
 {
-	size_t n_bytes = 0;
-	const void *vdso = own_vdso(&n_bytes);
-	struct ask what = { .what = ASK_MEMORY, .n_bytes = n_bytes };
-	uint64_t cpu_ns;
+	struct question q = { .role = ROLE_PARSER,
+			      .name = "[vdso]",
+			      .ask = { .what = ASK_MEMORY } };
 
 	*ret = (struct remote_table){};
-	if (!vdso)
+	q.payload = own_vdso(&q.ask.n_bytes);
+	if (!q.payload)
 		return error_set(e, -ENOENT, "this process has no vdso");
 	client_lock(r->client);
 
-	const int err = ask_table(r, ROLE_PARSER, &what, vdso, "[vdso]", ret, &cpu_ns, e);
+	const int err = ask_table(r, &q, ret, e);
 
 	client_unlock(r->client);
 	return err;
