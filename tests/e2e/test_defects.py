@@ -370,7 +370,7 @@ def test_defect_32_more_than_1000_functions_without_an_event_each(workload, patt
     assert n_events <= 3 * os.cpu_count() + 1  # those that follow processes
 
 
-REFUSED = f"{workload_path('vector')}:word_jump"
+REFUSED = f"{workload_path('vector')}:long_nop"
 
 
 @pytest.mark.needs("uprobes", "path of its own")
@@ -378,7 +378,7 @@ def test_defect_33_refused_functions_are_told(workload):
     """It begins with an instruction with a prefix, at which the kernel looks where a process has it mapped."""
     workload("vector", 1)
     result = stackcount("--debug", "-D", "0.1", REFUSED, "c:pthread_spin_unlock").ok()
-    assert re.findall(r"refused: (\S+): ", result.err) == ["word_jump"], result
+    assert re.findall(r"refused: (\S+): ", result.err) == ["long_nop"], result
     assert "1 of 2 could not be traced" in result.err, result
 
 
@@ -386,7 +386,7 @@ def test_defect_33_refused_functions_are_told(workload):
 def test_defect_33b_every_function_refused_is_an_error_with_the_reason(workload):
     workload("vector", 1)
     result = stackcount("-D", "0.1", REFUSED)
-    assert result.status == 1 and result.err.startswith("stackcount: attach word_jump: "), result
+    assert result.status == 1 and result.err.startswith("stackcount: attach long_nop: "), result
     assert result.stdout == b""
 
 

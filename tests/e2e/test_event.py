@@ -17,7 +17,7 @@ pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
 CALLS = workload_path("calls")
 LEAVES = [f"{CALLS}:leaf", f"{CALLS}:leaf_bare"]
-REFUSED = f"{workload_path('vector')}:word_jump"  # the kernel refuses its first instruction, once it is mapped
+REFUSED = f"{workload_path('vector')}:long_nop"  # the kernel refuses its first instruction, once it is mapped
 MANY = ["--without", "uprobe.multi"]  # for more than a few
 ALWAYS = ["--without", "uprobe.multi,uprobe"]
 PATIENCE_MANY_S = 4 * PATIENCE_S
@@ -126,7 +126,7 @@ def test_a_refused_function_does_not_cost_the_others(workload):
     workload("vector", 1)
     args = ["--debug", *MANY, "-D", "0.1", REFUSED, "c:pthread_[a-r]*"]
     result = stackcount(*args, timeout_s=PATIENCE_MANY_S).ok()
-    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["word_jump"], result
+    assert re.findall(r"^stackcount: refused: (\S+): ", result.err, re.M) == ["long_nop"], result
     assert parse_text(result.out).n_functions == backends(result)["uprobe.event"] - 1 > 20
 
 
@@ -158,7 +158,7 @@ def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     workload("vector", 1)
     with Tool([*ALWAYS, REFUSED]) as tool:
         result = tool.wait()
-    assert result.status == 1 and "attach word_jump: " in result.err, result
+    assert result.status == 1 and "attach long_nop: " in result.err, result
     wait_until_none_is_of(tool)
 
 

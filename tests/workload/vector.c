@@ -4,7 +4,7 @@
  * v_NAME_vex (or _evex) if the CPU has such instructions, else v_NAME_sse, which check() calls to
  * know the answer. v_loop_vex and v_clear_vex cannot be traced, and their calls are not said:
  * where their first instruction ends, a loop begins. Nobody calls locked(), in_segment() and
- * word_jump(), whose first instructions the kernel does not probe. stackcount leaves word_jump() to
+ * long_nop(), whose first instructions the kernel does not probe. stackcount leaves long_nop() to
  * the kernel, and refuses the others in advance.
  */
 #include "work.h"
@@ -63,7 +63,7 @@ FUNCTION(v_clear_sse,  "pxor %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax
 FUNCTION(v_loop_sse,   "pcmpeqb %xmm0, %xmm0; 1: dec %rdi; jns 1b; movq %xmm0, %rax; ret");
 FUNCTION(locked,       "lock decl (%rdi); ret");
 FUNCTION(in_segment,   "cs movl (%rdi), %eax; ret");
-FUNCTION(word_jump,    ".byte 0x66, 0xeb, 0x00; ret");
+FUNCTION(long_nop,     ".byte 0x2e, 0x0f, 0x1f, 0x48, 0x00; ret");
 /* clang-format on */
 
 static bool has_avx(void)
