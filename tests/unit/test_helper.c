@@ -841,6 +841,55 @@ static void four_are_left_behind_and_no_fifth(void **state)
 	assert_int_equal(err, 0);
 }
 
+/* What was heard of helpers. */
+struct heard {
+	pid_t made, ended;
+	char name[32]; /* when it was made */
+};
+
+static void hear(void *context, pid_t pid, bool is_there)
+{
+	struct heard *h = context;
+	char path[64];
+
+	if (!is_there) {
+		h->ended = pid;
+		return;
+	}
+	h->made = pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+
+	FILE *f = fopen(path, "re");
+
+	assert_non_null(f);
+	assert_non_null(fgets(h->name, sizeof(h->name), f));
+	(void)fclose(f);
+}
+
+/* The first that it does is to take its own name. */
+static void a_helper_begins_when_the_main_process_knows_it(void **state)
+{
+	cleanup_main struct main_process m;
+	struct heard heard = {};
+	struct lane_event event;
+
+	(void)state;
+	main_start(&m);
+	lane_hear(m.lane, hear, &heard);
+
+	const pid_t pid = echo(m.lane, PARSER);
+
+	assert_int_equal(heard.made, pid);
+	assert_string_equal(heard.name, "helper-warden\n");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	while (heard.ended == 0) {
+		wait_readable(m.lane);
+		while (lane_next(m.lane, &event))
+			;
+	}
+	assert_int_equal(heard.ended, pid);
+}
+
 static void a_warden_that_does_not_answer_is_told(void **state)
 {
 	cleanup_main struct main_process m;
@@ -906,6 +955,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_left_of_a_main_process_that_was_killed),
 		cmocka_unit_test(signals_that_end_a_program_are_the_main_process_s),
 		cmocka_unit_test(four_are_left_behind_and_no_fifth),
+		cmocka_unit_test(a_helper_begins_when_the_main_process_knows_it),
 		cmocka_unit_test(a_warden_that_does_not_answer_is_told),
 		cmocka_unit_test(descriptors_that_come_with_an_answer_do_not_stay),
 	};
