@@ -30,14 +30,14 @@ struct debuginfod {
 	int told_error;    /* errno of the last message */
 	char *source;      /* of the last answer */
 	rlim_t most_bytes; /* that a file may have */
-	uint32_t *helper;  /* of debuginfod_new() */
+	struct debuginfod_options options;
 };
 
-struct debuginfod *debuginfod_new(uint32_t *helper)
+struct debuginfod *debuginfod_new(const struct debuginfod_options *options)
 {
 	struct debuginfod *d = xcalloc(1, sizeof(*d));
 
-	d->helper = helper;
+	d->options = *options;
 	return d;
 }
 
@@ -82,6 +82,9 @@ static bool is_enough(void *argument, long done, long all)
 {
 	struct debuginfod *d = argument;
 	double t = now();
+
+	if (d->options.serve)
+		d->options.serve(d->options.context);
 
 	d->is_late = t - d->began > MOST_SECONDS || d->spent + t - d->began > MOST_SECONDS_IN_ALL ||
 		     is_to_end();
@@ -135,7 +138,8 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 	if (!d->is_opened)
 		open_servers(d);
 
-	const struct debuginfod_question question = { build_id, n, d->most_bytes, d->helper };
+	const struct debuginfod_question question = { build_id, n, d->most_bytes,
+						      d->options.helper };
 
 	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);

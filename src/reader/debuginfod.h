@@ -14,8 +14,14 @@
 
 struct debuginfod;
 
-/* @helper, lent: where the PID of the process that fetches stands while it runs; NULL: nowhere. */
-struct debuginfod *debuginfod_new(uint32_t *helper);
+struct debuginfod_options {
+	uint32_t *helper; /* lent: where the PID of the process that fetches stands while it runs;
+			     NULL: nowhere */
+	void (*serve)(void *context); /* called again and again during a fetch; NULL: nothing is */
+	void *context;
+};
+
+struct debuginfod *debuginfod_new(const struct debuginfod_options *options);
 void debuginfod_free(struct debuginfod *d);
 
 /*

@@ -32,6 +32,8 @@ struct symbolizer_options {
 	size_t max_files;   /* descriptors that may be kept open; 0: as many as are of use */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 	uint32_t *helper; /* lent: holds the PID of a fetching process while it runs; NULL: none */
+	void (*serve)(void *context); /* called again and again while a server is waited for */
+	void *context;
 };
 
 struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options);

@@ -69,6 +69,8 @@ static void bound_files(struct symbolizer *s, size_t most)
 
 struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
 {
+	const struct debuginfod_options servers = { options->helper, options->serve,
+						    options->context };
 	struct symbolizer *s = xcalloc(1, sizeof(*s));
 
 	s->options = *options;
@@ -77,8 +79,8 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
 	s->images = images_new();
-	s->image_names = image_names_new(
-		s->images, options->no_debuginfod ? NULL : debuginfod_new(options->helper));
+	s->image_names = image_names_new(s->images,
+					 options->no_debuginfod ? NULL : debuginfod_new(&servers));
 	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_files)

@@ -15,6 +15,7 @@
 #include "report/render.h"
 
 #define WAIT_MS 1000
+#define SERVE_MS 20
 #define NS_PER_MS (NS_PER_S / 1000)
 
 void output_init(struct output *o, struct waiter *waiter)
@@ -84,13 +85,18 @@ static int wait_for_reader(struct output *o, size_t *n)
 		return 0;
 	if (*n > PIPE_BUF)
 		*n = PIPE_BUF;
-	while (!fds[0].revents) {
-		int ready = poll(fds, ARRAY_SIZE(fds), o->while_waiting ? WAIT_MS : -1);
+	for (int waited_ms = 0; !fds[0].revents;) {
+		int ready = poll(fds, ARRAY_SIZE(fds), o->serve ? SERVE_MS : WAIT_MS);
 
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		if (ready == 0 && o->while_waiting)
+		if (o->serve)
+			o->serve(o->context);
+		waited_ms = ready ? waited_ms : waited_ms + SERVE_MS;
+		if (waited_ms >= WAIT_MS && o->while_waiting) {
 			o->while_waiting(o->context);
+			waited_ms = 0;
+		}
 		if (ready > 0 && fds[2].revents) {
 			fds[2].fd = -1;
 			halt(o);
@@ -122,6 +128,8 @@ int output_write(void *output, const char *bytes, size_t n)
 			bytes += done;
 			n -= (size_t)done;
 		}
+		if (o->serve)
+			o->serve(o->context);
 	}
 	return 0;
 }

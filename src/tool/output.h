@@ -14,11 +14,13 @@ struct output {
 	bool is_file;          /* a file, whose reader cannot be slow */
 	bool has_no_reader;    /* it was closed: nothing more is written */
 	bool must_end;         /* a signal has asked for the end; the next one does not ask */
+	/* Called again and again while nobody reads, and while much is written. May be NULL. */
+	void (*serve)(void *context);
 	/* Called about once a second while nobody reads; NULL: nothing to do then. */
 	void (*while_waiting)(void *context);
 	/* Called when, while nobody reads, a signal comes or --duration is over. May be NULL. */
 	void (*halt)(void *context);
-	void *context; /* of both */
+	void *context; /* of all three */
 };
 
 /* Has a signal asked for the end by now? For renderers that print for long. */

@@ -49,6 +49,11 @@ struct tool_parts {
 	struct symbolizer *(*names)(const struct run *r);
 	/* The programs said so (bpf/abi.h), and it is not about processes. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
+	/*
+	 * The same while a report is made or waits for its reader, as far as that can be done then.
+	 * Errors wait for the next on_wake(). May be NULL.
+	 */
+	void (*on_serve)(struct run *r);
 	/* --interval is over: report. May be NULL. */
 	int (*on_interval)(struct run *r, struct error *e);
 	/* Count no more. */
@@ -91,6 +96,8 @@ struct run {
 	struct ready ready;
 	size_t files_of_names; /* descriptors that names may keep open */
 	bool is_enough;        /* the programs, or the tool, say that --events is reached */
+	bool is_counting;      /* from the tool's start() until it stops, or a signal comes */
+	uint64_t served_at;    /* ns: run_serve() */
 };
 
 /* Errors: of any room; nothing is left attached. @own is lent. */
@@ -105,6 +112,13 @@ must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
 /* A process has mapped something: what could not be walked may be now. */
 void run_has_mapped(struct run *r);
+
+/*
+ * Capture goes on: what processes have done and what the programs say is read, and full maps are
+ * emptied. To be called often while a report is made, named or printed; does nothing if it was
+ * called a moment ago. Stacks, frames and names keep their numbers meanwhile.
+ */
+void run_serve(void *run);
 
 /* What processes have done is told to the tool: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);

@@ -20,6 +20,7 @@ struct stackcount {
 	struct store *store;
 	struct symbolizer *symbolizer;
 	bool is_filling; /* the programs say that the maps fill up */
+	bool is_reading; /* the store's rows are in use */
 	bool was_trouble_told;
 };
 
@@ -30,13 +31,16 @@ static bool is_per_process(const struct options *opt)
 	return opt->per_process || opt->pids.n > 1;
 }
 
-static void collect(const struct stackcount *t, const struct options *opt, struct report *report)
+static void collect(struct run *r, struct report *report)
 {
+	struct stackcount *t = r->own;
+	const struct options *opt = r->opt;
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	for (size_t i = 0; i < n; i++) {
+	t->is_reading = true;
+	for (size_t i = 0; i < n; i++, run_serve(r)) {
 		const struct store_row *row = &rows[i];
 		uint64_t words[STACK_WORDS];
 		uint32_t frames[STACK_WORDS + USER_FRAMES];
@@ -56,19 +60,11 @@ static void collect(const struct stackcount *t, const struct options *opt, struc
 		}
 		report_add(report, &entry);
 	}
+	t->is_reading = false;
 	report_finish(report, opt->min_count, (size_t)opt->top);
 }
 
 /* --- reports --- */
-
-static int put_losses(struct run *r, struct error *e)
-{
-	struct stackcount *t = r->own;
-	uint64_t losses[LOSS_N];
-
-	run_losses(r, store_losses(t->store), losses);
-	return output_losses(&r->output, losses, r->opt->folded, e);
-}
 
 static void tell_trouble(struct stackcount *t)
 {
@@ -79,13 +75,17 @@ static void tell_trouble(struct stackcount *t)
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
-/* What the store's rows hold, and what was lost since the last report; then they are cleared. */
+/*
+ * What the store's rows hold, and what was lost since the last report. The rows are cleared before
+ * that is printed: what is counted while nobody reads is the next report's.
+ */
 static int print_report(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const struct options *opt = r->opt;
 	cleanup(report_freep) struct report *report = report_new();
 	time_t now = time(NULL);
+	uint64_t losses[LOSS_N];
 	struct tm local;
 	char clock[16];
 	struct render_style style = {
@@ -98,8 +98,10 @@ static int print_report(struct run *r, struct error *e)
 	if (opt->timestamp && strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local)))
 		style.time = clock;
 	symbolizer_refresh(t->symbolizer);
-	collect(t, opt, report);
+	collect(r, report);
 	tell_trouble(t);
+	run_losses(r, store_losses(t->store), losses);
+	store_clear(t->store);
 
 	const struct frame_table *frames = symbolizer_frames(t->symbolizer);
 	int err = opt->folded ? render_folded(report, frames, &style, output_write, &r->output)
@@ -107,8 +109,7 @@ static int print_report(struct run *r, struct error *e)
 
 	if (err)
 		return output_explain(err, e);
-	err = put_losses(r, e);
-	store_clear(t->store);
+	err = output_losses(&r->output, losses, opt->folded, e);
 	symbolizer_trim(t->symbolizer);
 	return err;
 }
@@ -145,6 +146,8 @@ static int open_store(struct run *r, struct error *e)
 						  .lines = r->opt->lines,
 						  .no_debuginfod = r->opt->no_debuginfod,
 						  .helper = &object_state(r->object)->helper_tgid,
+						  .serve = run_serve,
+						  .context = r,
 						  .max_files = r->files_of_names };
 
 	(void)e;
@@ -194,6 +197,15 @@ static int on_wake(struct run *r, struct error *e)
 	return store_rotate(t->store, e);
 }
 
+static void on_serve(struct run *r)
+{
+	struct stackcount *t = r->own;
+	struct error e;
+
+	if (t->is_filling && !t->is_reading && on_wake(r, &e) != 0)
+		t->is_filling = true;
+}
+
 static int on_interval(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
@@ -233,6 +245,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.names = names,
 		.on_notice = on_notice,
 		.on_wake = on_wake,
+		.on_serve = on_serve,
 		.on_interval = on_interval,
 		.stop = stop,
 		.report = print_report,

@@ -413,6 +413,8 @@ static void new_symbolizer(struct run *r)
 						    .lines = r->opt->lines,
 						    .no_debuginfod = r->opt->no_debuginfod,
 						    .helper = &object_state(r->object)->helper_tgid,
+						    .serve = run_serve,
+						    .context = r,
 						    .max_files = r->files_of_names };
 
 	t->symbolizer = symbolizer_new(r->host, &options);

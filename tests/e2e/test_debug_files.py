@@ -362,6 +362,26 @@ def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, prog
 
 
 @asks
+def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
+    """1,500 programs are twice what there is room for."""
+    server.may_answer.clear()
+    options = ["-U", "-f", "-i", "0.2", GETPPID]
+    with workload(str(stripped[0]), "getppid", 200, 100) as work, Tool(options, env=server.environment(tmp_path), program=program) as tool:
+        tool.wait_live()
+        expected = work.run()
+        deadline = time.monotonic() + PATIENCE_S
+        while not server.asked:
+            assert time.monotonic() < deadline, tool.so_far()
+            time.sleep(0.02)
+        sh("for i in $(seq 1500); do /bin/true; done")
+        server.may_answer.set()
+        tool.wait_for("stdout", rb"branch_a;hit 200$")
+        result = tool.end().ok()
+    assert "were lost" not in result.err, result.err
+    assert {chain: n for chain, n in chains(result).items() if chain in expected} == expected, result
+
+
+@asks
 def test_a_signal_ends_the_waiting_and_the_report_comes(workload, stripped, server, tmp_path, program):
     server.may_answer.clear()
     work = workload(str(stripped[0]), "getppid", 200, 100)

@@ -1,0 +1,64 @@
+"""Whoever reads the output may stop for as long as it likes: what processes do is followed, and hits are counted."""
+
+import fcntl
+import re
+import select
+import subprocess
+
+import pytest
+from snoop import folded_chains, snoop
+from tool import GETPPID, PATIENCE_S, Tool, chains, scaled, workload_path
+
+pytestmark = [pytest.mark.needs("machine"), pytest.mark.walk("fp")]
+
+ONE = workload_path("lives-one")
+PROGRAMS = scaled(300, least=100)  # each with ten more: several times what there is room for
+EACH = 10
+RUN = 'n=$1; while [ $n -gt 0 ]; do n=$((n - 1)); "$2" 3; for i in $(seq $3); do /bin/true; done; done'
+CHAIN = "main;one_run;one_hit"
+SMALLEST_PIPE = 4096
+
+
+def run_programs():
+    """They end at once: their names are known by their records alone."""
+    subprocess.run(["sh", "-ec", RUN, "sh", str(PROGRAMS), ONE, str(EACH)], check=True, timeout=4 * PATIENCE_S)
+
+
+def stall(tool):
+    """Something is printed, and nobody reads it."""
+    assert select.select([tool.process.stdout], [], [], PATIENCE_S)[0], "nothing was printed"
+
+
+def of_programs(found):
+    return sum(n for chain, n in found.items() if chain.endswith(CHAIN))
+
+
+def test_intervals_that_nobody_reads(workload):
+    """The report of 2,000 stacks does not fit into the pipe."""
+    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", "-i", "0.1", GETPPID], reads_later=True) as tool:
+        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
+        tool.wait_live()
+        work.run()
+        stall(tool)
+        run_programs()
+        tool.read_now()
+        result = tool.end().ok()
+    found = chains(result)
+    assert "were lost" not in result.err, result.err
+    assert of_programs(found) == 3 * PROGRAMS, result.err
+    assert sum(n for chain, n in found.items() if chain.startswith("main;work_run;run;") and chain.endswith(";hit")) == 2000
+    assert not re.search(r"^Lost", result.out, re.M), result.err
+
+
+def test_events_that_nobody_reads(workload):
+    """stacksnoop keeps them while there is room; here there is."""
+    with workload("distinct", 2000, 1) as work, snoop("-f", "-U", GETPPID, reads_later=True) as tool:
+        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
+        tool.wait_live()
+        work.run()
+        stall(tool)
+        run_programs()
+        tool.read_now()
+        result = tool.end().ok()
+    assert "were lost" not in result.err, result.err
+    assert of_programs(folded_chains(result.out)[0]) == 3 * PROGRAMS, result.err
