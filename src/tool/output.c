@@ -107,6 +107,32 @@ static int wait_for_reader(struct output *o, size_t *n)
 	return 0;
 }
 
+#define ROOM_MS 500
+
+/* Wait a moment, or return @err. */
+static int wait_for_room(struct output *o, int err)
+{
+	struct pollfd fds[] = { { .fd = o->waiter->signals, .events = POLLIN },
+				{ .fd = o->waiter->end, .events = POLLIN } };
+
+	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
+		return err;
+	if (!o->is_full_told)
+		log_warn("write to standard output: %s: counting goes on, and the report waits",
+			 strerror(-err));
+	o->is_full_told = true;
+	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
+		if (poll(fds, ARRAY_SIZE(fds), SERVE_MS) > 0) {
+			o->is_last = true; /* it is tried once more */
+			(void)is_second_signal(o);
+			return 0;
+		}
+		if (o->serve)
+			o->serve(o->context);
+	}
+	return 0;
+}
+
 int output_write(void *output, const char *bytes, size_t n)
 {
 	struct output *o = output;
@@ -123,7 +149,9 @@ int output_write(void *output, const char *bytes, size_t n)
 		if (done < 0 && errno == EPIPE)
 			o->has_no_reader = true;
 		else if (done < 0 && errno != EINTR)
-			return -errno;
+			err = wait_for_room(o, -errno);
+		if (err)
+			return err;
 		if (done > 0) {
 			bytes += done;
 			n -= (size_t)done;

@@ -14,6 +14,8 @@ struct output {
 	bool is_file;          /* a file, whose reader cannot be slow */
 	bool has_no_reader;    /* it was closed: nothing more is written */
 	bool must_end;         /* a signal has asked for the end; the next one does not ask */
+	bool is_last;          /* what is written from here on will not be waited for */
+	bool is_full_told;     /* the user knows that the file system is full */
 	/* Called again and again while nobody reads, and while much is written. May be NULL. */
 	void (*serve)(void *context);
 	/* Called about once a second while nobody reads; NULL: nothing to do then. */
@@ -36,7 +38,8 @@ bool output_wait_for_end(struct output *o, int fd, int ms);
 void output_init(struct output *o, struct waiter *waiter);
 
 /*
- * Write all. A closed pipe is no error. A render_write of report/render.h, @output being the
+ * Write all. A closed pipe is no error. A file on a full file system waits for room, until a signal
+ * comes or @is_last is set. A render_write of report/render.h, @output being the
  * context. Returns 0, or a negative errno; -EINTR: a second signal came while nobody read.
  */
 int output_write(void *output, const char *bytes, size_t n);

@@ -254,6 +254,7 @@ static int finish(struct run *r, struct error *e)
 		(void)waiter_take_signals(&r->waiter);
 	if (probing_hits_report(r))
 		detach_before_report(r);
+	r->output.is_last = true;
 
 	int err = r->tool->report(r, e);
 

@@ -4,10 +4,11 @@ import fcntl
 import re
 import select
 import subprocess
+from collections import Counter
 
 import pytest
 from snoop import folded_chains, snoop
-from tool import GETPPID, PATIENCE_S, Tool, chains, scaled, workload_path
+from tool import GETPPID, PATIENCE_S, Tool, chains, read_folded, scaled, user_chain, workload_path
 
 pytestmark = [pytest.mark.needs("machine"), pytest.mark.walk("fp")]
 
@@ -16,12 +17,58 @@ PROGRAMS = scaled(300, least=100)  # each with ten more: several times what ther
 EACH = 10
 RUN = 'n=$1; while [ $n -gt 0 ]; do n=$((n - 1)); "$2" 3; for i in $(seq $3); do /bin/true; done; done'
 CHAIN = "main;one_run;one_hit"
+DISTINCT = re.compile(r"main;work_run;run;((zero|one);)+hit")
 SMALLEST_PIPE = 4096
 
 
 def run_programs():
     """They end at once: their names are known by their records alone."""
     subprocess.run(["sh", "-ec", RUN, "sh", str(PROGRAMS), ONE, str(EACH)], check=True, timeout=4 * PATIENCE_S)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", folder], check=True)
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def to_file(path):
+    return ["sh", "-c", 'file=$1; shift; exec "$@" >"$file"', "sh", str(path)]
+
+
+FULL = rb"^stackcount: write to standard output: No space left on device: counting goes on, and the report waits$"
+
+
+def test_intervals_on_a_full_disk(workload, small_disk):
+    """The report is whole once there is room."""
+    report, other = small_disk / "report", small_disk / "other"
+    other.write_bytes(bytes(124 << 10))
+    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", "-i", "0.1", GETPPID], wrap=to_file(report)) as tool:
+        tool.wait_live()
+        work.run()
+        tool.wait_for("stderr", FULL)
+        run_programs()
+        subprocess.run(["mount", "-o", "remount,size=8m", small_disk], check=True)
+        tool.wait_looked()
+        result = tool.end().ok()
+    found = Counter()
+    for parts, n in read_folded(report.read_text()):
+        found[user_chain(parts)] += n
+    assert "were lost" not in result.err and len(re.findall(FULL, result.err.encode(), re.M)) == 1, result.err
+    assert of_programs(found) == 3 * PROGRAMS, result.err
+    assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
+
+
+def test_a_full_disk_at_the_end_is_an_error(workload, small_disk):
+    (small_disk / "other").write_bytes(bytes(124 << 10))
+    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", GETPPID], wrap=to_file(small_disk / "report")) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end()
+    assert result.status == 1 and "No space left on device" in result.err, result.err
 
 
 def stall(tool):
@@ -46,7 +93,7 @@ def test_intervals_that_nobody_reads(workload):
     found = chains(result)
     assert "were lost" not in result.err, result.err
     assert of_programs(found) == 3 * PROGRAMS, result.err
-    assert sum(n for chain, n in found.items() if chain.startswith("main;work_run;run;") and chain.endswith(";hit")) == 2000
+    assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
     assert not re.search(r"^Lost", result.out, re.M), result.err
 
 
