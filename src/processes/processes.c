@@ -270,7 +270,7 @@ static void look_at_comm(struct program *program)
  * @m is mapped now. What events told is newer, or will be soon. Where there are none, and something
  * else was there when the process was looked at before, it is not known what was there in between.
  */
-static void see_mapping(struct processes *ps, struct program *program, int pid,
+static void see_mapping(struct processes *ps, struct program *program, uint32_t pid,
 			const struct mapping *m)
 {
 	struct region region = { .start = m->start,
