@@ -369,6 +369,7 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	 * value. */
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_NAME, "helper-warden");
+	(void)!chdir("/"); /* whoever is left behind keeps no file system from being unmounted */
 	go_first();
 	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
 		_exit(1);
