@@ -423,8 +423,10 @@ static int prepare(struct run *r, struct error *e)
 		err = setup_check(r->opt, e);
 	if (!err)
 		warm_up(r->opt);
+	helpers_prepare(&r->helpers);
 	if (!err)
 		err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
+	helpers_prepare(&r->helpers);
 	if (!err)
 		err = probing_plan(r, e);
 	if (!err)
