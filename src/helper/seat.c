@@ -163,11 +163,12 @@ void seat_begin(const struct role *role, const struct seat_start *start)
 	struct error e = {};
 	sigset_t none;
 
+	/* The warden may end now, and its ends of our sockets lie in the table that we share. */
+	seat_end_with(start->warden);
 	if (!may_begin(start))
 		_exit(1);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	seat_end_with(start->warden);
 	(void)prctl(PR_SET_NAME, role->name);
 	ready.result = take_seat(role, start, &seat, &e);
 	if (!ready.result)

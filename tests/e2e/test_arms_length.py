@@ -171,6 +171,28 @@ def test_helpers_hold_nothing_of_ours_and_end_with_us():
             os.close(handle)
 
 
+def of_run(mark):
+    """PIDs of all processes with @mark in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (process / "environ").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+@needs_unwinding
+def test_nothing_is_left_of_runs_that_end_while_helpers_are_made(tmp_path):
+    environment = {**os.environ, "MARK": str(tmp_path)}
+    for _ in range(60):
+        with Tool([*DWARF, "/etc/passwd:none"], env=environment) as tool:
+            assert tool.wait().status == 1
+    for _ in range(60):
+        with Tool(SYSTEM_WIDE, env=environment) as tool:
+            tool.process.kill()
+    wait_until(lambda: not of_run(f"MARK={tmp_path}".encode()), "a helper is left")
+
+
 @needs_unwinding
 @pytest.mark.parametrize(
     "program, args",
