@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
@@ -16,7 +17,7 @@ import pytest
 from snoop import read_text
 from test_unwind import DWARF, needs_unwinding
 from tool import FUNCCOUNT, GETPPID, PATIENCE_S, STACKSNOOP, Tool, read_folded, user_chain, wait_until_asking
-from tool import workload_path
+from tool import is_asking, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -69,6 +70,8 @@ def check_whole(result, name, expected):
 
 def expect_whole_again(tool, workload, path):
     work = workload(path, "getppid", 1000, 500)
+    tool.wait_looked()  # so its thread for tables knows of the program
+    wait_until(lambda: not is_asking(tool.pid), "a helper does not answer")
     tool.wait_idle()
     return work.run()
 
@@ -229,13 +232,22 @@ def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
     assert not options or re.search(r" file-opener +\d", result.out)
 
 
+@pytest.fixture
+def public_folder():
+    """Where any user may open files."""
+    folder = Path(tempfile.mkdtemp(prefix="stackcount-test-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
 @needs_unwinding
 @pytest.mark.needs("uprobes")
-def test_a_user_sees_programs_that_have_his_capabilities():
+def test_a_user_sees_programs_that_have_his_capabilities(public_folder):
     """As a command has them that he gives by ambient ones."""
     more = "+bpf,+perfmon"
     as_user = ("setpriv", "--reuid", "65534", "--clear-groups", "--inh-caps", more, "--ambient-caps", more)
-    path = workload_path("calls-nofp")
+    path = shutil.copy(workload_path("calls-nofp"), public_folder)
     with subprocess.Popen([*as_user, path, "--wait", "5", "3", "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as work:
         assert work.stdout.readline().startswith(b"ready ")
         with Tool([*DWARF, "-U", "-f", "-p", work.pid, f"{path}:leaf*"], wrap=as_user) as tool:
