@@ -14,7 +14,7 @@ from pathlib import Path
 
 import programs
 import pytest
-from kernel import DEVICES
+from kernel import DEVICES, MOUNT, with_mounts
 from snoop import snoop
 from tool import GETPPID, Tool, Workload, chains, read_folded, trace, workload_path
 
@@ -315,7 +315,7 @@ def test_no_library_is_taken_for_the_one_that_a_child_put_in_its_place(workload)
 
 
 # As where tracefs cannot be read: who shares memory is not told.
-UNTOLD = ["unshare", "-m", "sh", "-c", 'mount --bind /dev/null /sys/kernel/tracing/events/task/task_newtask/id && exec "$@"', "sh"]
+UNTOLD = with_mounts(MOUNT + "mount --bind /dev/null /sys/kernel/tracing/events/task/task_newtask/id || exit 99\n")
 
 
 @machine
