@@ -14,6 +14,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -89,7 +90,43 @@ static const uint32_t fatal[] = {
 	SYS_fork, SYS_vfork,
 #endif
 };
+
+/* Of the deny list: calls by which a process reaches beyond its files and sockets. */
+static const struct {
+	uint32_t call;
+	unsigned group;
+} denied[] = {
+	{ SYS_ptrace, DENY_OTHERS }, { SYS_process_vm_readv, DENY_OTHERS }, { SYS_process_vm_writev, DENY_OTHERS },
+	{ SYS_process_madvise, DENY_OTHERS }, { SYS_process_mrelease, DENY_OTHERS }, { SYS_pidfd_getfd, DENY_OTHERS },
+	{ SYS_setns, DENY_SYSTEM }, { SYS_unshare, DENY_SYSTEM }, { SYS_chroot, DENY_SYSTEM }, { SYS_pivot_root, DENY_SYSTEM },
+	{ SYS_mount, DENY_SYSTEM }, { SYS_umount2, DENY_SYSTEM }, { SYS_move_mount, DENY_SYSTEM },
+	{ SYS_mount_setattr, DENY_SYSTEM }, { SYS_open_tree, DENY_SYSTEM }, { SYS_fsopen, DENY_SYSTEM },
+	{ SYS_fsconfig, DENY_SYSTEM }, { SYS_fsmount, DENY_SYSTEM }, { SYS_fspick, DENY_SYSTEM },
+	{ SYS_open_by_handle_at, DENY_SYSTEM }, { SYS_fanotify_init, DENY_SYSTEM }, { SYS_quotactl, DENY_SYSTEM },
+	{ SYS_init_module, DENY_SYSTEM }, { SYS_finit_module, DENY_SYSTEM }, { SYS_delete_module, DENY_SYSTEM },
+	{ SYS_kexec_load, DENY_SYSTEM }, { SYS_kexec_file_load, DENY_SYSTEM }, { SYS_reboot, DENY_SYSTEM },
+	{ SYS_swapon, DENY_SYSTEM }, { SYS_swapoff, DENY_SYSTEM }, { SYS_acct, DENY_SYSTEM },
+	{ SYS_keyctl, DENY_SYSTEM }, { SYS_add_key, DENY_SYSTEM }, { SYS_request_key, DENY_SYSTEM },
+	{ SYS_sethostname, DENY_SYSTEM }, { SYS_setdomainname, DENY_SYSTEM }, { SYS_personality, DENY_SYSTEM },
+	{ SYS_settimeofday, DENY_SYSTEM }, { SYS_clock_settime, DENY_SYSTEM }, { SYS_adjtimex, DENY_SYSTEM },
+	{ SYS_clock_adjtime, DENY_SYSTEM }, { SYS_userfaultfd, DENY_SYSTEM },
+	/* It makes calls in our place, which no filter sees. */
+	{ SYS_io_uring_setup, DENY_SYSTEM }, { SYS_io_uring_enter, DENY_SYSTEM }, { SYS_io_uring_register, DENY_SYSTEM },
+#ifdef SYS_iopl
+	{ SYS_iopl, DENY_SYSTEM }, { SYS_ioperm, DENY_SYSTEM },
+#endif
+	{ SYS_bpf, DENY_TRACING }, { SYS_perf_event_open, DENY_TRACING }, { SYS_syslog, DENY_TRACING },
+	{ SYS_kcmp, DENY_TRACING },
+	{ SYS_kill, DENY_SIGNALS }, { SYS_tkill, DENY_SIGNALS }, { SYS_tgkill, DENY_SIGNALS },
+	{ SYS_rt_sigqueueinfo, DENY_SIGNALS }, { SYS_rt_tgsigqueueinfo, DENY_SIGNALS },
+	{ SYS_pidfd_send_signal, DENY_SIGNALS },
+	{ SYS_execve, DENY_PROGRAMS }, { SYS_execveat, DENY_PROGRAMS },
+};
 /* clang-format on */
+
+#define NAMESPACES                                                                     \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
+	 CLONE_NEWPID | CLONE_NEWNET)
 
 struct program {
 	struct sock_filter code[MOST_INSTRUCTIONS];
@@ -136,7 +173,8 @@ static void add_rule(struct program *p, const struct rule *r)
 	load(p, offsetof(struct seccomp_data, nr));
 }
 
-static void make(struct program *p, bool opens)
+/* Calls of other architectures have other numbers: none of them is made here. */
+static void begin(struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, arch));
 	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
@@ -146,27 +184,56 @@ static void make(struct program *p, bool opens)
 	give(p, SECCOMP_RET_KILL_PROCESS);
 	/* abort() */
 	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
-	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++) {
-		only_if(p, BPF_JEQ, fatal[i], 1);
-		give(p, SECCOMP_RET_KILL_PROCESS);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
-		add_rule(p, &of_all[i]);
-	for (size_t i = 0; opens && i < ARRAY_SIZE(of_openers); i++)
-		add_rule(p, &of_openers[i]);
-	give(p, SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void answer(struct program *p, uint32_t call, uint32_t verdict)
+{
+	only_if(p, BPF_JEQ, call, 1);
+	give(p, verdict);
+}
+
+/* Before Linux 5.16 a filter slows the whole process down without the first flag: speculation is
+ * off. */
+static bool install(const struct program *p, unsigned more_flags)
+{
+	const struct sock_fprog filter = { .len = p->n, .filter = (struct sock_filter *)p->code };
+
+	return ARCHITECTURE != 0 && p->n <= MOST_INSTRUCTIONS &&
+	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+		       SECCOMP_FILTER_FLAG_SPEC_ALLOW | more_flags, &filter) == 0;
 }
 
 bool calls_allow(bool opens)
 {
 	struct program p = { .n = 0 };
 
-	make(&p, opens);
+	begin(&p);
+	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
+		answer(&p, fatal[i], SECCOMP_RET_KILL_PROCESS);
+	for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
+		add_rule(&p, &of_all[i]);
+	for (size_t i = 0; opens && i < ARRAY_SIZE(of_openers); i++)
+		add_rule(&p, &of_openers[i]);
+	give(&p, SECCOMP_RET_ERRNO | EPERM);
+	return install(&p, 0);
+}
 
-	const struct sock_fprog filter = { .len = p.n, .filter = p.code };
+bool calls_deny(unsigned groups, bool of_all_threads)
+{
+	struct program p = { .n = 0 };
 
-	/* Before Linux 5.16 a filter slows the whole process down otherwise: speculation is off. */
-	return ARCHITECTURE != 0 && p.n <= MOST_INSTRUCTIONS &&
-	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-		       &filter) == 0;
+	begin(&p);
+	if (groups & DENY_SIGNALS)
+		add_rule(&p, &(struct rule){ SYS_kill, 0, ALL_BITS, (uint32_t)getpid() });
+	for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+		if (groups & denied[i].group)
+			answer(&p, denied[i].call, SECCOMP_RET_ERRNO | EPERM);
+	if (groups & DENY_SYSTEM) {
+		/* A filter sees no flags of clone3(), so libc is to use clone(). */
+		answer(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+		add_rule(&p, &(struct rule){ SYS_clone, 0, NAMESPACES, 0 });
+		answer(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
+	}
+	give(&p, SECCOMP_RET_ALLOW);
+	return install(&p, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }

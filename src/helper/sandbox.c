@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Four layers. A parser that a hostile file has taken over has no capability. No path leads it to
- * a file, by Landlock and by seccomp each. It makes no socket and no process.
+ * Helpers that read files have four layers. A parser that a hostile file has taken over has no
+ * capability. No path leads it to a file, by Landlock and by seccomp each. It makes no socket and
+ * no process.
  *
  * There are no namespaces: beside a list of allowed calls they add nothing, and containers refuse
  * them. The bounding set stays, because no_new_privs makes execve(2) gain nothing, and seccomp
  * forbids it. The user stays, too: others of user "nobody" could end the helper.
+ *
+ * The fetcher has the network, and runs a library of others. It has no capability, and a list of
+ * calls that it may not make. Files are the user's, so that the library has its cache.
  */
 #include "helper/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -45,6 +50,8 @@ static const struct {
 	} limits[MOST_LIMITS];
 	size_t n_limits;
 	bool has_paths;
+	bool is_copy; /* not the warden's child, but a copy of the main process */
+	unsigned denied; /* of such a copy: groups of calls */
 } kinds[] = {
 	[SANDBOX_OPENER] = {
 		/* Landlock would deny /proc/PID of others, even for reading. */
@@ -59,6 +66,14 @@ static const struct {
 		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 16384 * MiB },
 			    { RLIMIT_NOFILE, 256 } },
 		.n_limits = 4,
+	},
+	[SANDBOX_FETCHER] = {
+		/* What libcurl calls is not for us to list. */
+		.limits = { { RLIMIT_DATA, 512 * MiB } },
+		.n_limits = 1,
+		.has_paths = true,
+		.is_copy = true,
+		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS,
 	},
 };
 /* clang-format on */
@@ -97,15 +112,42 @@ static void limit(int what, rlim_t most)
 	(void)setrlimit(what, &both);
 }
 
+/* Bytes that count for RLIMIT_DATA: the sixth number of /proc/self/statm, and stacks with it. */
+static rlim_t data_bytes(void)
+{
+	unsigned long long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "re");
+
+	if (!statm)
+		return 0;
+	if (fscanf(statm, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+		pages = 0;
+	(void)fclose(statm);
+	return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
 static void set_limits(enum sandbox kind)
 {
+	const rlim_t inherited = kinds[kind].is_copy ? data_bytes() : 0;
+
 	limit(RLIMIT_CORE, 0);
 	for (size_t i = 0; i < kinds[kind].n_limits; i++) {
 		const int what = kinds[kind].limits[i].what;
 
 		if (!IS_SANITIZED || (what != RLIMIT_DATA && what != RLIMIT_AS))
-			limit(what, kinds[kind].limits[i].most);
+			limit(what,
+			      kinds[kind].limits[i].most + (what == RLIMIT_DATA ? inherited : 0));
 	}
+}
+
+/* Others have this from the warden (sandbox_prepare()). Without CAP_SETPCAP the bounding set stays,
+ * and gives nothing. */
+static int leave_main_process(struct error *e)
+{
+	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
+		(void)prctl(PR_CAPBSET_DROP, i);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? error_errno(e, "give privileges up")
+							  : 0;
 }
 
 /* As linux/landlock.h has it; the header may be older than the kernel. Numbers of calls are those
@@ -147,13 +189,22 @@ static bool leave_paths(void)
 
 int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 {
+	const bool is_copy = kinds[kind].is_copy;
+
 	set_limits(kind);
 
-	const int err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
+	int err = is_copy ? leave_main_process(e) : 0;
 
+	if (err)
+		return err;
+	err = keep_capabilities(kinds[kind].capabilities, kinds[kind].without_ptrace);
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));
 	*ret_layers = 0;
+	if (is_copy) {
+		*ret_layers |= calls_deny(kinds[kind].denied, false) ? LAYER_SECCOMP : 0;
+		return 0;
+	}
 	if (!kinds[kind].has_paths && leave_paths())
 		*ret_layers |= LAYER_LANDLOCK;
 	if (!IS_SANITIZED && calls_allow(kinds[kind].has_paths))

@@ -14,11 +14,12 @@
 #define IS_SANITIZED false
 #endif
 
-/* An opener opens files and passes them on. A parser reads files that it is sent. */
-enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER };
+/* An opener opens files and passes them on. A parser reads files that it is sent. A fetcher asks
+ * servers; it is no helper of the warden, but forked from the main process. */
+enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER };
 
-/* What may be missing: seccomp in a build with sanitizers, Landlock before Linux 5.13, and both in
- * some containers. Capabilities and limits hold everywhere. */
+/* What may be missing: seccomp of helpers in a build with sanitizers, Landlock before Linux 5.13,
+ * and both in some containers. Capabilities and limits hold everywhere. */
 enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
 
 /*

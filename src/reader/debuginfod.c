@@ -1,11 +1,15 @@
 #include "reader/debuginfod.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -119,11 +123,20 @@ const char *debuginfod_source(const struct debuginfod *d)
 }
 
 /* A server that does not answer gives each file the same reason. Print it for the first file. */
-static void tell_error(struct debuginfod *d, int code)
+static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 {
+	const bool is_closed =
+		closed_cache && (code == -EACCES || code == -EPERM || code == -EROFS);
+
 	if (code == -ENOSYS) {
 		log_warn("DEBUGINFOD_URLS is set, but neither " DEBUGINFOD_LIBRARY " nor the "
 			 "program debuginfod-find can be used: symbols are not fetched");
+		d->may_ask = false;
+	} else if (is_closed) {
+		log_warn("debuginfod: symbols are not fetched: they would be kept in %s, where "
+			 "the process that fetches may not write (%s); DEBUGINFOD_CACHE_PATH may "
+			 "name another folder",
+			 closed_cache, strerror(-code));
 		d->may_ask = false;
 	} else if (code != -ENOENT && code != d->told_error) {
 		log_warn("debuginfod: no answer about the symbols of %s: %s", d->module,
@@ -132,9 +145,28 @@ static void tell_error(struct debuginfod *d, int code)
 	}
 }
 
-int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
-		   int *ret_fd, struct error *e)
+/* Why there is no file, to the user and to the caller. */
+static int explain(struct debuginfod *d, int code, const char *closed_cache, struct error *e)
 {
+	if (d->is_late) {
+		log_warn("debuginfod: the symbols of %s did not come in time", d->module);
+		return error_set(e, -ETIME, "%s: debuginfod takes too long", d->module);
+	}
+	if (code == -EFBIG || code == -EIO) {
+		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB%s",
+			 d->module, (unsigned long long)d->most_bytes >> 20,
+			 code == -EIO ? ", or no room for them" : "");
+		return error_set(e, -EFBIG, "%s: debuginfod sends too much", d->module);
+	}
+	tell_error(d, code, closed_cache);
+	return error_set(e, -ENOENT, "%s: debuginfod: %s", d->module, strerror(-code));
+}
+
+int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
+			char **ret_path, struct error *e)
+{
+	cleanup(debuginfod_answer_fini) struct debuginfod_answer answer = {};
+
 	if (!d->is_opened)
 		open_servers(d);
 
@@ -151,23 +183,31 @@ int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, cons
 	d->is_late = false;
 	cleanup_free_p(&d->source);
 
-	cleanup_close int fd = debuginfod_find(&question, is_enough, d, &d->source);
+	const int code = debuginfod_find(&question, is_enough, d, &answer);
 
 	d->spent += now() - d->began;
-	if (d->is_late) {
-		log_warn("debuginfod: the symbols of %s did not come in time", module);
-		return error_set(e, -ETIME, "%s: debuginfod takes too long", module);
-	}
-	if (fd == -EFBIG || fd == -EIO) {
-		log_warn("debuginfod: the symbols of %s are not taken: more than %llu MiB%s",
-			 module, (unsigned long long)d->most_bytes >> 20,
-			 fd == -EIO ? ", or no room for them" : "");
-		return error_set(e, -EFBIG, "%s: debuginfod sends too much", module);
-	}
-	if (fd < 0) {
-		tell_error(d, fd);
-		return error_set(e, -ENOENT, "%s: debuginfod: %s", module, strerror(-fd));
-	}
+	if (code || d->is_late)
+		return explain(d, code, answer.closed_cache, e);
+	d->source = TAKE(answer.source);
+	*ret_path = TAKE(answer.path);
+	return 0;
+}
+
+int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
+		   int *ret_fd, struct error *e)
+{
+	cleanup_free char *path = NULL;
+	struct stat st;
+	const int err = debuginfod_get_path(d, build_id, n, module, &path, e);
+
+	if (err)
+		return err;
+	assert(path);
+
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return explain(d, -EBADMSG, NULL, e);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -25,11 +25,16 @@ struct debuginfod *debuginfod_new(const struct debuginfod_options *options);
 void debuginfod_free(struct debuginfod *d);
 
 /*
- * The debug file for a build ID of @n bytes, to close. @module is for messages: what takes more
- * than a second is told on standard error. A signal that ends the run ends the waiting too.
- * Errors: -ENOENT nobody has it; -ETIME it took too long; -EFBIG it is too large (both are told);
- * -ENOTSUP there is nobody to ask.
+ * Have the debug file for a build ID of @n bytes fetched; *@ret_path is to free. It may be
+ * anything: the process that fetches names it. @module is for messages: what takes more than a
+ * second is told on standard error. A signal that ends the run ends the waiting too. Errors:
+ * -ENOENT nobody has it; -ETIME it took too long; -EFBIG it is too large (both are told); -ENOTSUP
+ * there is nobody to ask.
  */
+must_check int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
+				   const char *module, char **ret_path, struct error *e);
+
+/* The same, opened, to close; a regular file. */
 must_check int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n,
 			      const char *module, int *ret_fd, struct error *e);
 

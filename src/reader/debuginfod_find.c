@@ -19,12 +19,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "helper/sandbox.h"
 #include "reader/debuginfod_library.h"
 
 #define PROGRAM "debuginfod-find"
@@ -70,29 +71,68 @@ static void set_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
+/*
+ * A copy of the main process has its shared mappings, too: maps that the BPF programs read. No
+ * library of others is to write there.
+ */
+static void leave_shared_memory(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[2 * PATH_MAX], kind;
+	unsigned long from, to;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 && kind == 's')
+			(void)syscall(SYS_munmap, from, to - from);
+	if (maps)
+		(void)fclose(maps);
+}
+
+/* In the library's form. */
+__attribute__((noreturn)) static void give_up(int err)
+{
+	(void)dprintf(STDOUT_FILENO, DEBUGINFOD_REASON "%s\n", strerrordesc_np(-err));
+	_exit(1);
+}
+
+/* Only what is needed of the main process: its environment, a pipe to it, and its user. */
+static void leave_main_process(const struct debuginfod_question *q, int output, pid_t parent)
+{
+	const struct rlimit most = { q->most_bytes, q->most_bytes };
+	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	uint32_t layers;
+	struct error e;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_NAME, "file-fetcher");
+	if (getppid() != parent || dup2(input, STDIN_FILENO) < 0 ||
+	    dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
+		_exit(1);
+	closefrom(STDERR_FILENO + 1);
+	(void)setrlimit(RLIMIT_FSIZE, &most);
+	leave_shared_memory();
+
+	const int err = sandbox_enter(SANDBOX_FETCHER, &layers, &e);
+
+	if (err)
+		give_up(err);
+}
+
 /* The new process: it has only what it needs of ours, and ends with us. */
 __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex, int begin,
 					  int output, pid_t parent)
 {
 	char program[] = PROGRAM, what[] = "debuginfo";
 	char *const argv[] = { program, what, hex, NULL };
-	const struct rlimit most = { q->most_bytes, q->most_bytes };
 	char none;
 
 	/* Until our PID is known, what we do counts as another's. */
 	while (read(begin, &none, 1) < 0 && errno == EINTR)
 		;
-
-	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent || dup2(input, STDIN_FILENO) < 0 ||
-	    dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0)
-		_exit(1);
-	(void)close_range(STDERR_FILENO + 1, ~0U, 0);
-	(void)setrlimit(RLIMIT_FSIZE, &most);
+	leave_main_process(q, output, parent);
 	set_environment();
 	set_signals();
+	debuginfod_library_tell_cache();
 
 	const int status = debuginfod_library_ask(q->build_id, q->n, q->most_bytes);
 
@@ -222,14 +262,14 @@ static const char *last_line(struct run *r)
 	return end ? end + 1 : r->output;
 }
 
-/* Where the answer came from, to free: the last DEBUGINFOD_FROM line, or @path. */
-static char *source(const struct run *r, const char *path)
+/* The rest of the last line with @mark, to free. NULL: there is none. */
+static char *line_of(const struct run *r, const char *mark)
 {
 	const char *found = NULL;
 
-	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_FROM)); at++)
-		found = at + strlen(DEBUGINFOD_FROM);
-	return found ? xstrndup(found, strcspn(found, "\n")) : xstrdup(path);
+	for (const char *at = r->output; (at = strstr(at, mark)); at++)
+		found = at + strlen(mark);
+	return found ? xstrndup(found, strcspn(found, "\n")) : NULL;
 }
 
 static int reason(int status, const char *line)
@@ -247,23 +287,13 @@ static int reason(int status, const char *line)
 	return -EBADMSG;
 }
 
-static int open_answer(const char *path)
-{
-	struct stat st;
-	cleanup_close int fd =
-		path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return -EBADMSG;
-	return TAKE_FD(fd);
-}
-
 int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *is_enough,
-		    void *argument, char **ret_source)
+		    void *argument, struct debuginfod_answer *ret)
 {
 	cleanup_free struct run *r = xcalloc(1, sizeof(*r));
 	cleanup_free char *hex = xcalloc(2 * q->n + 1, 1);
 
+	*ret = (struct debuginfod_answer){ 0 };
 	for (size_t i = 0; i < q->n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", q->build_id[i]);
 
@@ -277,8 +307,22 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 	int status = wait_for_end(r, hex, is_enough, argument);
 	const char *line = last_line(r);
 
+	ret->closed_cache = line_of(r, DEBUGINFOD_CACHE);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return reason(status, line);
-	*ret_source = source(r, line);
-	return open_answer(line);
+	if (line[0] != '/')
+		return -EBADMSG;
+	ret->path = xstrdup(line);
+	ret->source = line_of(r, DEBUGINFOD_FROM);
+	if (!ret->source)
+		ret->source = xstrdup(line);
+	return 0;
+}
+
+void debuginfod_answer_fini(struct debuginfod_answer *answer)
+{
+	free(answer->path);
+	free(answer->source);
+	free(answer->closed_cache);
+	*answer = (struct debuginfod_answer){ 0 };
 }

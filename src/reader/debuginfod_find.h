@@ -4,6 +4,9 @@
  * elfutils' library, or, where that cannot be loaded, the program debuginfod-find. Its end stops
  * the waiting for a silent server: the library of elfutils 0.192 calls nobody back before an
  * answer.
+ *
+ * The process (helper/sandbox.h) has the network and the user's files. It has no capability, no
+ * descriptor and no shared memory of the main process, so servers reach nothing else through it.
  */
 #pragma once
 
@@ -21,9 +24,17 @@ struct debuginfod_question {
 /* Called every 50 ms: @done of @all bytes have come, 0 where that is not known. True: end it. */
 typedef bool debuginfod_is_enough(void *argument, long done, long all);
 
+struct debuginfod_answer {
+	char *path;         /* of the file, which may be anything; NULL: there is none */
+	char *source;       /* where it came from: a URL, or a file of the cache */
+	char *closed_cache; /* the folder for what is fetched, which is not ours to write to */
+};
+
+void debuginfod_answer_fini(struct debuginfod_answer *answer);
+
 /*
- * Open the debug file; the caller closes it. *@ret_source: where it came from, a URL or a file of
- * the cache, to free. If the process ends early, it leaves no half a file in its cache.
+ * Have the debug file fetched. @ret is for debuginfod_answer_fini(), with an error, too. If the
+ * process ends early, it leaves no half a file in its cache.
  *
  * Errors: -ENOSYS  there is neither library nor program
  *         -ENOENT  no server has the file
@@ -33,4 +44,4 @@ typedef bool debuginfod_is_enough(void *argument, long done, long all);
  *         others   the reason that it gives, or why there is no process
  */
 int debuginfod_find(const struct debuginfod_question *question, debuginfod_is_enough *is_enough,
-		    void *argument, char **ret_source);
+		    void *argument, struct debuginfod_answer *ret);

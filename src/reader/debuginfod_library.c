@@ -3,13 +3,17 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "helper/calls.h"
 
 /* Of <elfutils/debuginfod.h>, which need not be there when this is built. */
 struct library {
@@ -63,6 +67,41 @@ static bool was_too_long(void)
 	return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
 
+/* As the library finds it, to free. */
+static char *cache_folder(void)
+{
+	const char *set = getenv("DEBUGINFOD_CACHE_PATH");
+	const char *xdg = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+
+	if (set && set[0])
+		return xstrdup(set);
+	home = home ? home : "/";
+
+	cleanup_free char *former = xasprintf("%s/.debuginfod_client_cache", home);
+
+	if (access(former, F_OK) == 0)
+		return TAKE(former);
+	return xdg && xdg[0] ? xasprintf("%s/debuginfod_client", xdg)
+			     : xasprintf("%s/.cache/debuginfod_client", home);
+}
+
+/* Folders that are not there yet are made. */
+void debuginfod_library_tell_cache(void)
+{
+	cleanup_free char *path = cache_folder();
+	char *slash;
+
+	while (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) < 0) {
+		slash = strrchr(path, '/');
+		if (errno != ENOENT || !slash || slash == path) {
+			(void)dprintf(STDOUT_FILENO, DEBUGINFOD_CACHE "%s\n", path);
+			return;
+		}
+		*slash = '\0';
+	}
+}
+
 int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_bytes)
 {
 	struct library library;
@@ -71,6 +110,8 @@ int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_byte
 
 	if (!load(&library) || !(client = library.begin()))
 		return -1;
+	/* Where it cannot be loaded, a program is executed. */
+	(void)calls_deny(DENY_PROGRAMS, false);
 	most = most_bytes;
 	library.set_progress(client, on_progress);
 

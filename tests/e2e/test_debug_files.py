@@ -361,6 +361,47 @@ def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, prog
         assert chains(tool.wait().ok()) == expected
 
 
+def fetchers(pid):
+    """PIDs of the processes that fetch for the tool with process @pid."""
+    names = {child: Path(f"/proc/{child}/comm").read_text().strip() for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    return [child for child, name in names.items() if name in ("file-fetcher", "debuginfod-find")]
+
+
+@asks
+def test_who_fetches_has_no_privilege_and_nothing_of_ours(workload, stripped, server, tmp_path, program):
+    server.may_answer.clear()
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    with Tool(["-U", "-f", "-p", work.pid, GETPPID], env=server.environment(tmp_path), program=program) as tool:
+        expected = ask_slow_server(tool, work)
+        (pid,) = fetchers(tool.pid)
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            status = dict(re.findall(r"^(\w+):\s*(\S*)", (task / "status").read_text(), re.M))
+            for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+                assert int(status[name], 16) == 0, name
+            assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
+        links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+        assert not [link for link in links if "bpf" in link or "perf" in link], links
+        maps = Path(f"/proc/{pid}/maps").read_text()
+        assert "bpf" not in maps and "perf" not in maps
+        server.may_answer.set()
+        assert chains(tool.wait().ok()) == expected
+
+
+def test_a_cache_that_is_not_ours_to_write_to_is_told_once(workload, stripped, server, tmp_path):
+    """As where sudo has kept the user's HOME."""
+    home = tmp_path / "home"
+    home.mkdir(0o755)
+    os.chown(home, 65534, 65534)
+    environment = {**server.environment(tmp_path), "HOME": str(home)}
+    for name in ("DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME"):
+        environment.pop(name, None)
+    found, expected, result = trace(workload(str(stripped[0]), "getppid", 200, 100), env=environment)
+    assert expected and set(found).isdisjoint(expected) and not server.asked
+    words = f"debuginfod: symbols are not fetched: they would be kept in {home}, where the process that fetches may not write"
+    assert result.err.count(words) == 1, result
+    assert not list(home.iterdir())
+
+
 @asks
 def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
     """1,500 programs are twice what there is room for."""
@@ -408,7 +449,7 @@ def test_system_calls_of_a_process_that_fetches_are_left_out(workload, stripped,
         time.sleep(1.1)  # and what the process did stands in the next report
         result = tool.end().ok()
     assert expected and build_id(stripped[0]) in server.asked
-    counted = sum(n for stack, n in read_folded(result.out) if stack[0] in ("counts-itself", "debuginfod-find"))
+    counted = sum(n for stack, n in read_folded(result.out) if stack[0] in ("counts-itself", "file-fetcher", "debuginfod-find"))
     # It closes a descriptor and reads from another before its PID is known.
     assert counted <= 2 * len(server.asked), result
 
