@@ -130,7 +130,7 @@ unit: $(SKELETON)
 # Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
 # by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/kernel/*.c src/processes/*.c src/reader/*.c src/unwind/*.c src/helper/*.c) \
+FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/kernel/*.c src/processes/*.c src/reader/*.c src/unwind/*.c src/helper/*.c src/match/*.c) \
 	src/symbolize/perf_map.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120

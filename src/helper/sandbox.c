@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -74,6 +75,16 @@ static const struct {
 		.has_paths = true,
 		.is_copy = true,
 		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS,
+	},
+	[SANDBOX_MATCHER] = {
+		/* Files of processes (-p), and those that the user names. */
+		.capabilities = CAP(CAP_SYS_PTRACE) | CAP(CAP_DAC_READ_SEARCH) | CAP(CAP_CHECKPOINT_RESTORE),
+		.without_ptrace = COMPARED,
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 2048 * MiB } },
+		.n_limits = 2,
+		.has_paths = true,
+		.is_copy = true,
+		.denied = DENY_OTHERS | DENY_SYSTEM | DENY_TRACING | DENY_SIGNALS | DENY_PROGRAMS,
 	},
 };
 /* clang-format on */
@@ -140,10 +151,25 @@ static void set_limits(enum sandbox kind)
 	}
 }
 
+/* A copy of the main process has its shared mappings, too: maps that the BPF programs read. */
+static void leave_shared_memory(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[2 * PATH_MAX], kind;
+	unsigned long from, to;
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 && kind == 's')
+			(void)syscall(SYS_munmap, from, to - from);
+	if (maps)
+		(void)fclose(maps);
+}
+
 /* Others have this from the warden (sandbox_prepare()). Without CAP_SETPCAP the bounding set stays,
  * and gives nothing. */
 static int leave_main_process(struct error *e)
 {
+	leave_shared_memory();
 	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
 		(void)prctl(PR_CAPBSET_DROP, i);
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? error_errno(e, "give privileges up")

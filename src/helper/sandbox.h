@@ -14,9 +14,13 @@
 #define IS_SANITIZED false
 #endif
 
-/* An opener opens files and passes them on. A parser reads files that it is sent. A fetcher asks
- * servers; it is no helper of the warden, but forked from the main process. */
-enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER };
+/*
+ * An opener opens files and passes them on. A parser reads files that it is sent.
+ *
+ * The others are no helpers of the warden, but copies of the main process, for one piece of work: a
+ * fetcher asks servers for a file, a matcher looks for functions in files that the user names.
+ */
+enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 
 /* What may be missing: seccomp of helpers in a build with sanitizers, Landlock before Linux 5.13,
  * and both in some containers. Capabilities and limits hold everywhere. */

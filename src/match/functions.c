@@ -42,6 +42,7 @@ static int visit(void *context, const struct image_symbol *s)
 		.kind = TARGET_USER_FUNCTION,
 		.symbol = s->name,
 		.path = walk->path,
+		.is_distant = walk->file.is_distant,
 	};
 
 	if (!names_match(&walk->name, s->name) || is_placeholder(s->name))

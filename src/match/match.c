@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -48,11 +49,38 @@ uint64_t place_of_tracepoint(const char *category, const char *event)
 		   hash_bytes(event, strlen(event)));
 }
 
+/* Their pages come from the kernel alone. What overlayfs has may lie anywhere. */
+static bool is_distant(const char *path)
+{
+	static const unsigned magics[] = {
+		0x0000EF53, /* ext2 to ext4 */
+		0x58465342, /* XFS */
+		0x9123683E, /* btrfs */
+		0x01021994, /* tmpfs */
+		0x858458F6, /* ramfs */
+		0xF2F52010, /* F2FS */
+		0xCA451A4E, /* bcachefs */
+		0x2FC12FC1, /* ZFS */
+		0x73717368, /* squashfs */
+		0xE0F5E1E2, /* EROFS */
+		0x00009660, /* ISO 9660 */
+		0x00004D44, /* FAT */
+	};
+	struct statfs fs;
+
+	if (statfs(path, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
+		if ((unsigned)fs.f_type == magics[i])
+			return false;
+	return true;
+}
+
 void file_place_of(const char *path, struct file_place *ret)
 {
 	struct stat st;
 
-	*ret = (struct file_place){ .path = path };
+	*ret = (struct file_place){ .path = path, .is_distant = is_distant(path) };
 	if (stat(path, &st) == 0) {
 		ret->dev = st.st_dev;
 		ret->ino = st.st_ino;
@@ -68,7 +96,7 @@ uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uin
 	return mix(PLACE_FILE + kind, f, offset);
 }
 
-static uint64_t place_of(const struct target *t, struct file_place *last_file)
+static uint64_t place_of(const struct target *t)
 {
 	switch (t->kind) {
 	case TARGET_KERNEL_FUNCTION:
@@ -76,10 +104,7 @@ static uint64_t place_of(const struct target *t, struct file_place *last_file)
 	case TARGET_TRACEPOINT:
 		return place_of_tracepoint(t->category, t->event);
 	default:
-		/* Strings are kept once each: the same path is the same pointer. */
-		if (last_file->path != t->path)
-			file_place_of(t->path, last_file);
-		return place_in_file(last_file, t->kind, t->offset - t->skipped);
+		return t->place;
 	}
 }
 
@@ -144,6 +169,7 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 		copy.category = keep(list, t->category);
 		copy.event = keep(list, t->event);
 		copy.path = keep(list, t->path);
+		copy.place = place;
 		array_push(list->targets, list->n, list->capacity, copy);
 		note(m, &copy, place, i);
 	} else {
@@ -186,13 +212,12 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 		.out = out,
 		.n_before = out->n,
 	};
-	struct file_place last_file = {};
 	const size_t n_aliases_before = out->n_aliases;
 
 	if (!out->strings)
 		out->strings = strtab_new();
 	for (size_t i = 0; i < out->n; i++)
-		note(&m, &out->targets[i], place_of(&out->targets[i], &last_file), i);
+		note(&m, &out->targets[i], place_of(&out->targets[i]), i);
 
 	const int found = by_kind[spec->kind](&m, e);
 	const int costly = check_patterns(spec, e);

@@ -25,6 +25,9 @@ struct match_scope {
 	size_t limit;  /* at most this many targets in the list */
 	enum match_depth depth;
 	bool raw_names; /* name targets as in the symbol table; what matches is the same */
+	/* Called before a library or file is looked for or read, which may hang. May be NULL. */
+	void (*on_file)(void *context, const char *name);
+	void *context;
 };
 
 /*

@@ -29,6 +29,7 @@ uint64_t place_of_tracepoint(const char *category, const char *event);
 struct file_place {
 	uint64_t dev, ino; /* both 0: by path */
 	const char *path;
+	bool is_distant; /* it is not on a disk of ours, or in memory */
 };
 void file_place_of(const char *path, struct file_place *ret);
 /*

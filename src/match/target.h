@@ -36,6 +36,8 @@ struct target {
 	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
+	uint64_t place;         /* user: file and entry as one number (match/private.h) */
+	bool is_distant;        /* user: the file's system may not answer (FUSE, network) */
 	enum target_obstacle obstacle;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, 0 as a rule */
 };

@@ -25,6 +25,7 @@ static int visit(void *context, const struct image_usdt *p)
 		.kind = TARGET_USDT,
 		.name = name,
 		.path = walk->path,
+		.is_distant = walk->file.is_distant,
 		.offset = p->offset,
 		.semaphore = p->semaphore,
 	};

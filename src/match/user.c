@@ -67,6 +67,12 @@ static void add_file(struct file_list *files, char *path)
 	array_push(files->paths, files->n, files->capacity, path);
 }
 
+static void begin_file(const struct matching *m, const char *name)
+{
+	if (m->scope->on_file)
+		m->scope->on_file(m->scope->context, name);
+}
+
 /* The files that @library means, in each process that has it. */
 static int find_files(const struct matching *m, const char *library, struct file_list *files,
 		      struct error *e)
@@ -76,6 +82,7 @@ static int find_files(const struct matching *m, const char *library, struct file
 	size_t n_pids = m->scope->n_pids ? m->scope->n_pids : 1;
 	int err = 0;
 
+	begin_file(m, library);
 	for (size_t i = 0; i < n_pids; i++) {
 		struct error why;
 		char *path;
@@ -97,6 +104,7 @@ static int match_files(struct matching *m, const struct file_list *files, size_t
 	int err = 0;
 
 	for (size_t i = 0; i < files->n && !err; i++) {
+		begin_file(m, files->paths[i]);
 		if (m->spec->kind == PROBE_USDT)
 			err = match_usdt(m, files->paths[i], ret_n, e);
 		else

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,23 +70,6 @@ static void set_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/*
- * A copy of the main process has its shared mappings, too: maps that the BPF programs read. No
- * library of others is to write there.
- */
-static void leave_shared_memory(void)
-{
-	FILE *maps = fopen("/proc/self/maps", "re");
-	char line[2 * PATH_MAX], kind;
-	unsigned long from, to;
-
-	while (maps && fgets(line, sizeof(line), maps))
-		if (sscanf(line, "%lx-%lx %*3c%c", &from, &to, &kind) == 3 && kind == 's')
-			(void)syscall(SYS_munmap, from, to - from);
-	if (maps)
-		(void)fclose(maps);
-}
-
 /* In the library's form. */
 __attribute__((noreturn)) static void give_up(int err)
 {
@@ -110,7 +92,6 @@ static void leave_main_process(const struct debuginfod_question *q, int output, 
 		_exit(1);
 	closefrom(STDERR_FILENO + 1);
 	(void)setrlimit(RLIMIT_FSIZE, &most);
-	leave_shared_memory();
 
 	const int err = sandbox_enter(SANDBOX_FETCHER, &layers, &e);
 

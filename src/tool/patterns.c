@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "report/escape.h"
 #include "spec/spec.h"
+#include "tool/matcher.h"
 
 #define MOST_TARGETS 200000
 
@@ -29,6 +32,11 @@ int check_patterns(const struct options *opt, struct error *e)
 	return 0;
 }
 
+static bool is_user_place(const struct probe_spec *spec)
+{
+	return spec->kind == PROBE_USER_FUNCTION || spec->kind == PROBE_USDT;
+}
+
 bool patterns_have_user_places(const struct options *opt)
 {
 	for (size_t i = 0; i < opt->n_patterns; i++) {
@@ -36,10 +44,45 @@ bool patterns_have_user_places(const struct options *opt)
 		struct error none;
 
 		if (probe_spec_parse(opt->patterns[i], opt->regexp, &spec, &none) == 0 &&
-		    (spec.kind == PROBE_USER_FUNCTION || spec.kind == PROBE_USDT))
+		    is_user_place(&spec))
 			return true;
 	}
 	return false;
+}
+
+struct specs {
+	struct probe_spec *specs;
+	size_t n;
+};
+
+static void specs_fini(struct specs *s)
+{
+	while (s->n)
+		probe_spec_fini(&s->specs[--s->n]);
+	free(s->specs);
+}
+
+static int parse(const struct options *opt, struct specs *ret, struct error *e)
+{
+	ret->specs = xcalloc(opt->n_patterns, sizeof(*ret->specs));
+	for (; ret->n < opt->n_patterns; ret->n++) {
+		const int err = probe_spec_parse(opt->patterns[ret->n], opt->regexp,
+						 &ret->specs[ret->n], e);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* How many in a row, from @first on, are places in files. */
+static size_t n_of_files(const struct specs *s, size_t first)
+{
+	size_t n = 0;
+
+	while (first + n < s->n && is_user_place(&s->specs[first + n]))
+		n++;
+	return n;
 }
 
 int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
@@ -50,14 +93,16 @@ int match_patterns(const struct options *opt, struct host *host, enum match_dept
 				     .limit = MOST_TARGETS,
 				     .depth = depth,
 				     .raw_names = opt->no_demangle };
-	int err = 0;
+	cleanup(specs_fini) struct specs specs = {};
+	int err = parse(opt, &specs, e);
 
-	for (size_t i = 0; i < opt->n_patterns && !err; i++) {
-		cleanup(probe_spec_fini) struct probe_spec spec = {};
-
-		err = probe_spec_parse(opt->patterns[i], opt->regexp, &spec, e);
-		if (!err)
-			err = match_targets(&spec, host, &scope, targets, e);
+	for (size_t i = 0, n; i < specs.n && !err; i += n) {
+		n = n_of_files(&specs, i);
+		if (n)
+			err = matcher_match(specs.specs + i, n, &scope, targets, e);
+		else
+			err = match_targets(&specs.specs[i], host, &scope, targets, e);
+		n += !n;
 	}
 	return err;
 }

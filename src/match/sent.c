@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ *	numbers of targets and aliases
+ *	struct sent_target, name, symbol, path		each of the first
+ *	struct sent_alias, name				each of the second
+ *
+ * Texts have no NUL. Structures are of this machine, of which both processes are.
+ */
+#include "match/sent.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/strtab.h"
+
+#define NONE                                                                                 \
+	UINT32_MAX /* of a length: there is no symbol, or the path is that of the one before \
+		    */
+
+struct sent_head {
+	uint32_t n_targets, n_aliases;
+};
+
+struct sent_target {
+	uint64_t vaddr, offset, semaphore, place;
+	uint32_t n_name, n_symbol, n_path;
+	uint8_t is_usdt, obstacle, skipped, is_distant;
+};
+
+struct sent_alias {
+	uint32_t target, n_name;
+};
+
+static uint32_t length_of(const char *text)
+{
+	return text ? (uint32_t)strlen(text) : NONE;
+}
+
+static void put(struct strbuf *to, const void *from, size_t n)
+{
+	strbuf_put(to, from, n);
+}
+
+static void put_text(struct strbuf *to, const char *text, uint32_t n)
+{
+	if (n != NONE)
+		put(to, text, n);
+}
+
+static void put_target(struct strbuf *to, const struct target *t, const char *former_path)
+{
+	const struct sent_target sent = {
+		.vaddr = t->vaddr,
+		.offset = t->offset,
+		.semaphore = t->semaphore,
+		.place = t->place,
+		.n_name = length_of(t->name),
+		.n_symbol = length_of(t->symbol),
+		.n_path = t->path == former_path ? NONE : length_of(t->path),
+		.is_usdt = t->kind == TARGET_USDT,
+		.obstacle = (uint8_t)t->obstacle,
+		.skipped = t->skipped,
+		.is_distant = t->is_distant,
+	};
+
+	put(to, &sent, sizeof(sent));
+	put_text(to, t->name, sent.n_name);
+	put_text(to, t->symbol, sent.n_symbol);
+	put_text(to, t->path, sent.n_path);
+}
+
+void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to)
+{
+	const struct sent_head head = { (uint32_t)(list->n - first),
+					(uint32_t)(list->n_aliases - first_alias) };
+	const char *path = NULL;
+
+	put(to, &head, sizeof(head));
+	for (size_t i = first; i < list->n; i++) {
+		put_target(to, &list->targets[i], path);
+		path = list->targets[i].path;
+	}
+	for (size_t i = first_alias; i < list->n_aliases; i++) {
+		const struct target_alias *a = &list->aliases[i];
+		const struct sent_alias sent = { a->target, length_of(a->name) };
+
+		put(to, &sent, sizeof(sent));
+		put_text(to, a->name, sent.n_name);
+	}
+}
+
+struct taking {
+	const char *at;
+	size_t left;
+	struct target_list *out;
+	const char *path; /* of the last target; NULL: there is none */
+};
+
+static bool take(struct taking *from, void *to, size_t n)
+{
+	if (from->left < n)
+		return false;
+	memcpy(to, from->at, n);
+	from->at += n;
+	from->left -= n;
+	return true;
+}
+
+static bool take_text(struct taking *from, uint32_t n, const char **ret)
+{
+	if (from->left < n || memchr(from->at, '\0', n))
+		return false;
+	*ret = strtab_add_n(from->out->strings, from->at, n);
+	from->at += n;
+	from->left -= n;
+	return true;
+}
+
+static bool take_target(struct taking *from)
+{
+	struct sent_target sent;
+
+	if (!take(from, &sent, sizeof(sent)) || sent.is_usdt > 1 || sent.is_distant > 1 ||
+	    sent.obstacle > OBSTACLE_MISTAKEN || (!sent.is_usdt && sent.n_symbol == NONE))
+		return false;
+
+	struct target t = {
+		.kind = sent.is_usdt ? TARGET_USDT : TARGET_USER_FUNCTION,
+		.vaddr = sent.vaddr,
+		.offset = sent.offset,
+		.semaphore = sent.semaphore,
+		.place = sent.place,
+		.obstacle = (enum target_obstacle)sent.obstacle,
+		.skipped = sent.skipped,
+		.is_distant = sent.is_distant,
+	};
+
+	if (!take_text(from, sent.n_name, &t.name) ||
+	    (sent.n_symbol != NONE && !take_text(from, sent.n_symbol, &t.symbol)) ||
+	    (sent.n_path != NONE && !take_text(from, sent.n_path, &from->path)) || !from->path)
+		return false;
+	t.path = from->path;
+	array_push(from->out->targets, from->out->n, from->out->capacity, t);
+	return true;
+}
+
+static bool take_alias(struct taking *from)
+{
+	struct target_list *out = from->out;
+	struct target_alias alias = {};
+	struct sent_alias sent;
+
+	if (!take(from, &sent, sizeof(sent)) || sent.target >= out->n ||
+	    !take_text(from, sent.n_name, &alias.name))
+		return false;
+	alias.target = sent.target;
+	array_push(out->aliases, out->n_aliases, out->aliases_capacity, alias);
+	return true;
+}
+
+static bool take_all(struct taking *from, size_t most)
+{
+	struct sent_head head;
+
+	if (!take(from, &head, sizeof(head)) || head.n_targets > most)
+		return false;
+	for (uint32_t i = 0; i < head.n_targets; i++)
+		if (!take_target(from))
+			return false;
+	for (uint32_t i = 0; i < head.n_aliases; i++)
+		if (!take_alias(from))
+			return false;
+	return from->left == 0;
+}
+
+bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out)
+{
+	const size_t n_targets = out->n, n_aliases = out->n_aliases;
+	struct taking from = { .at = bytes, .left = n, .out = out };
+
+	if (!out->strings)
+		out->strings = strtab_new();
+	if (take_all(&from, most > out->n ? most - out->n : 0))
+		return true;
+	out->n = n_targets;
+	out->n_aliases = n_aliases;
+	return false;
+}

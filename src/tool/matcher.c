@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * What the process sends:
+ *
+ *	FILE	n	"/usr/lib/libc.so.6"		it is going to read this
+ *	RESULT	n	struct result, targets
+ *
+ * Whoever takes the process over can send anything, so it is all checked.
+ */
+#include "tool/matcher.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/aside.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/strbuf.h"
+#include "helper/sandbox.h"
+#include "match/sent.h"
+
+/* A large library takes a second; a hostile one all that there is. */
+static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };
+
+#define MOST_ERRNO 4095 /* as the kernel has it */
+#define MOST_FILE_BYTES 8192
+#define MOST_RESULT_BYTES (256U << 20)
+#define NONE                                                                                 \
+	UINT32_MAX /* of a length: there is no symbol, or the path is that of the one before \
+		    */
+
+enum { FILE_BEGINS, RESULT };
+
+struct head {
+	uint32_t what, n_bytes;
+};
+
+/* Targets follow it if @err is 0 (match/sent.h). */
+struct result {
+	int32_t err;
+	char text[sizeof(((struct error *)0)->text)];
+};
+
+/* -- In the process. -- */
+
+struct work {
+	const struct probe_spec *specs;
+	size_t n;
+	struct match_scope scope;
+	struct target_list *out;
+	int channel;
+};
+
+static void send(int channel, uint32_t what, const void *bytes, size_t n)
+{
+	const struct head head = { what, n <= MOST_RESULT_BYTES ? (uint32_t)n : UINT32_MAX };
+
+	if (aside_write(channel, &head, sizeof(head)))
+		(void)aside_write(channel, bytes, n);
+}
+
+static void tell_file(void *context, const char *name)
+{
+	const struct work *w = context;
+
+	send(w->channel, FILE_BEGINS, name, strnlen(name, MOST_FILE_BYTES));
+}
+
+static int match_all(struct work *w, struct error *e)
+{
+	uint32_t layers;
+	int err = sandbox_enter(SANDBOX_MATCHER, &layers, e);
+
+	for (size_t i = 0; i < w->n && !err; i++)
+		err = match_targets(&w->specs[i], NULL, &w->scope, w->out, e);
+	return err;
+}
+
+static void work(void *argument, int channel)
+{
+	struct work *w = argument;
+	const size_t n_targets = w->out->n, n_aliases = w->out->n_aliases;
+	cleanup_strbuf struct strbuf bytes = {};
+	struct result result = {};
+	struct error e = {};
+
+	aside_close_others(&channel);
+	w->channel = channel;
+	result.err = match_all(w, &e);
+	if (result.err)
+		(void)snprintf(result.text, sizeof(result.text), "%s", e.text);
+	strbuf_put(&bytes, (const char *)&result, sizeof(result));
+	if (!result.err)
+		sent_put(w->out, n_targets, n_aliases, &bytes);
+	send(channel, RESULT, bytes.text, bytes.n);
+}
+
+/* -- The main process. -- */
+
+static int read_file_name(struct aside *a, size_t n, char **file)
+{
+	cleanup_free char *name = xcalloc(n + 1, 1);
+	const int err = n > MOST_FILE_BYTES ? -EPIPE : aside_read(a, name, n);
+
+	if (err)
+		return err;
+	cleanup_free_p(file);
+	*file = TAKE(name);
+	aside_begin(a);
+	return 0;
+}
+
+/* All that comes up to the result, which is to free. */
+static int hear(struct aside *a, char **file, char **ret, size_t *ret_n)
+{
+	struct head head;
+
+	for (;;) {
+		int err = aside_read(a, &head, sizeof(head));
+
+		if (!err && head.what == FILE_BEGINS) {
+			err = read_file_name(a, head.n_bytes, file);
+			if (!err)
+				continue;
+		}
+		if (err)
+			return err;
+		if (head.what != RESULT || head.n_bytes > MOST_RESULT_BYTES)
+			return -E2BIG;
+		*ret_n = head.n_bytes;
+		*ret = xcalloc(*ret_n + 1, 1);
+		return aside_read(a, *ret, *ret_n);
+	}
+}
+
+static int no_answer(struct error *e)
+{
+	return error_set(e, -EBADMSG, "the process that matches gives no sound answer");
+}
+
+static int take_result(const char *bytes, size_t n, const struct match_scope *scope,
+		       struct target_list *out, struct error *e)
+{
+	struct result result;
+
+	if (n < sizeof(result))
+		return no_answer(e);
+	memcpy(&result, bytes, sizeof(result));
+	result.text[sizeof(result.text) - 1] = '\0';
+	if (result.err < 0 && result.err >= -MOST_ERRNO)
+		return error_set(e, result.err, "%s", result.text);
+	if (result.err || !sent_take(bytes + sizeof(result), n - sizeof(result), scope->limit, out))
+		return no_answer(e);
+	return 0;
+}
+
+int matcher_match(const struct probe_spec *specs, size_t n, const struct match_scope *scope,
+		  struct target_list *out, struct error *e)
+{
+	struct work w = { .specs = specs, .n = n, .scope = *scope, .out = out };
+	cleanup(aside_end) struct aside a = ASIDE_NONE;
+	cleanup_free char *file = xstrdup(specs[0].library);
+	cleanup_free char *result = NULL;
+	size_t n_bytes = 0;
+
+	w.scope.on_file = tell_file;
+	w.scope.context = &w;
+
+	int err = aside_start(&a, &bounds, work, &w, e);
+
+	if (err)
+		return err;
+	err = hear(&a, &file, &result, &n_bytes);
+	if (err == -E2BIG)
+		return error_set(e, err, "%s: what matches has too long names", file);
+	if (err)
+		return aside_explain(&a, err, file, e);
+	return take_result(result, n_bytes, scope, out, e);
+}

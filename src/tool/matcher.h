@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tool/matcher.h - functions and USDT probes are looked for in a process of its own, which has no
+ * privilege but to open files. Neither a file system that does not answer nor a hostile file holds
+ * this one up.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "match/match.h"
+#include "spec/spec.h"
+
+/*
+ * match_targets() for each of the @n @specs, all of them of user space. For one file it takes at
+ * most 30 s of CPU time; scope->on_file must be NULL.
+ *
+ * Errors: those of match_targets()
+ *         -ETIMEDOUT  a file system does not answer; the message says of which file
+ *         -ETIME      a file takes too much CPU time
+ *         -EPIPE      the process was killed
+ *         -EBADMSG    it lies
+ * @out keeps what was in it, and with an error nothing else.
+ */
+must_check int matcher_match(const struct probe_spec *specs, size_t n,
+			     const struct match_scope *scope, struct target_list *out,
+			     struct error *e);

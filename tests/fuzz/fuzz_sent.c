@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The process that matches may send any bytes. Either they are targets, and the same ones if they
+ * are sent once more, or the list is as it was.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "match/sent.h"
+
+#define MOST 100
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void check_texts(const struct target_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct target *t = &list->targets[i];
+
+		check(t->kind == TARGET_USDT || (t->kind == TARGET_USER_FUNCTION && t->symbol));
+		check(strlen(t->path) + strlen(t->name) < SIZE_MAX);
+	}
+	for (size_t i = 0; i < list->n_aliases; i++)
+		check(list->aliases[i].target < list->n && list->aliases[i].name);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct target_list list = {}, again = {};
+	struct strbuf bytes = {}, more = {};
+
+	if (sent_take((const char *)data, size, MOST, &list)) {
+		check(list.n <= MOST);
+		check_texts(&list);
+		sent_put(&list, 0, 0, &bytes);
+		check(sent_take(bytes.text, bytes.n, MOST, &again));
+		sent_put(&again, 0, 0, &more);
+		check(bytes.n == more.n && memcmp(bytes.text, more.text, more.n) == 0);
+	} else {
+		check(list.n == 0 && list.n_aliases == 0);
+	}
+	strbuf_fini(&bytes);
+	strbuf_fini(&more);
+	target_list_fini(&list);
+	target_list_fini(&again);
+	return 0;
+}

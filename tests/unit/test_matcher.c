@@ -1,0 +1,147 @@
+/* rooms: tool all */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* What another process matches is what this one would. */
+#include "unit/scratch.h"
+
+#include <errno.h>
+
+#include "base/array.h"
+#include "tool/matcher.h"
+
+static const char program[] =
+	"#include <sys/sdt.h>\n"
+	"__attribute__((noinline)) void work(void) { STAP_PROBE(shop, buy); }\n"
+	"void work_again(void) __attribute__((alias(\"work\")));\n"
+	"void locked(void); __asm__(\".globl locked; .type locked, @function; "
+	"locked: lock; incl (%rax); ret; .size locked, .-locked\");\n"
+	"int main(void) { work(); return 0; }\n";
+
+static int make_files(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+
+	cleanup_free char *source = scratch_path("program.c");
+	cleanup_free char *command = xasprintf("cd '%s' && gcc -w -o program program.c", scratch);
+	cleanup_fclose FILE *f = fopen(source, "we");
+
+	assert_non_null(f);
+	assert_true(fputs(program, f) >= 0 && fflush(f) == 0);
+	return system(command);
+}
+
+struct specs {
+	struct probe_spec specs[8];
+	size_t n;
+};
+
+static void add(struct specs *s, const char *format)
+{
+	cleanup_free char *text = xasprintf(format, scratch);
+	struct error e;
+
+	assert_int_equal(probe_spec_parse(text, false, &s->specs[s->n++], &e), 0);
+}
+
+static void specs_fini(struct specs *s)
+{
+	while (s->n)
+		probe_spec_fini(&s->specs[--s->n]);
+}
+
+static void assert_same_text(const char *a, const char *b)
+{
+	assert_true(!a == !b);
+	if (a)
+		assert_string_equal(a, b);
+}
+
+static void assert_same(const struct target_list *a, const struct target_list *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++) {
+		const struct target *x = &a->targets[i], *y = &b->targets[i];
+
+		assert_same_text(x->name, y->name);
+		assert_same_text(x->symbol, y->symbol);
+		assert_same_text(x->path, y->path);
+		assert_true(x->kind == y->kind && x->obstacle == y->obstacle);
+		assert_true(x->vaddr == y->vaddr && x->offset == y->offset);
+		assert_true(x->semaphore == y->semaphore && x->place == y->place);
+		assert_true(x->skipped == y->skipped && x->is_distant == y->is_distant);
+	}
+	assert_int_equal(a->n_aliases, b->n_aliases);
+	for (size_t i = 0; i < a->n_aliases; i++) {
+		assert_int_equal(a->aliases[i].target, b->aliases[i].target);
+		assert_same_text(a->aliases[i].name, b->aliases[i].name);
+	}
+}
+
+static const struct match_scope scope = { .limit = 100000, .depth = MATCH_PATTERNS };
+
+static void what_matches_is_the_same(void **state)
+{
+	cleanup(target_list_fini) struct target_list here = {}, aside = {};
+	cleanup(specs_fini) struct specs specs = {};
+	struct error e;
+
+	(void)state;
+	add(&specs, "%s/program:work");
+	add(&specs, "u:%s/program:buy");
+	add(&specs, "%s/program:*");
+	add(&specs, "c:mem*");
+	for (size_t i = 0; i < specs.n; i++)
+		assert_int_equal(match_targets(&specs.specs[i], NULL, &scope, &here, &e), 0);
+	assert_true(here.n > 10 && here.n_aliases > 0);
+	assert_int_equal(matcher_match(specs.specs, 1, &scope, &aside, &e), 0);
+	assert_int_equal(aside.n, 1);
+	assert_int_equal(matcher_match(specs.specs + 1, specs.n - 1, &scope, &aside, &e), 0);
+	assert_same(&here, &aside);
+}
+
+static void what_is_wrong_is_the_same(void **state)
+{
+	static const char *const texts[] = { "%s/program:wrok", "%s/program.c:work", "%s/none:work",
+					     "u:%s/program:bye" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		cleanup(target_list_fini) struct target_list here = {}, aside = {};
+		cleanup(specs_fini) struct specs specs = {};
+		struct error a = {}, b = {};
+
+		add(&specs, texts[i]);
+
+		const int err = match_targets(specs.specs, NULL, &scope, &here, &a);
+
+		assert_true(err < 0);
+		assert_int_equal(matcher_match(specs.specs, 1, &scope, &aside, &b), err);
+		assert_string_equal(a.text, b.text);
+		assert_int_equal(aside.n, 0);
+	}
+}
+
+static void the_bound_of_targets_holds(void **state)
+{
+	cleanup(target_list_fini) struct target_list out = {};
+	cleanup(specs_fini) struct specs specs = {};
+	struct match_scope few = scope;
+	struct error e;
+
+	(void)state;
+	few.limit = 2;
+	add(&specs, "c:mem*");
+	assert_int_equal(matcher_match(specs.specs, 1, &few, &out, &e), -E2BIG);
+	assert_int_equal(out.n, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_matches_is_the_same),
+		cmocka_unit_test(what_is_wrong_is_the_same),
+		cmocka_unit_test(the_bound_of_targets_holds),
+	};
+
+	return cmocka_run_group_tests(tests, make_files, scratch_remove);
+}
