@@ -17,6 +17,7 @@
 #include "attach/backend.h"
 #include "attach/definitions.h"
 #include "attach/detach.h"
+#include "attach/distant.h"
 #include "attach/link.h"
 #include "base/alloc.h"
 #include "base/array.h"
@@ -117,6 +118,33 @@ void attaching_refused(struct attaching *at, uint32_t target, int code)
 {
 	assert(code < 0);
 	at->outcomes[target].code = code;
+}
+
+struct holding attachment_holding(const struct attachment *a)
+{
+	return (struct holding){ { a->n_links, a->n_events, a->n_shared }, a->n_unlinked };
+}
+
+int attachment_held(const struct attachment *a, enum held kind, size_t i)
+{
+	const int *const all[HELD_N] = { a->links, a->events, a->shared };
+
+	return all[kind][i];
+}
+
+void attachment_hold(struct attachment *a, enum held kind, int fd)
+{
+	if (kind == HELD_LINKS)
+		array_push(a->links, a->n_links, a->links_capacity, fd);
+	else if (kind == HELD_EVENTS)
+		array_push(a->events, a->n_events, a->events_capacity, fd);
+	else
+		array_push(a->shared, a->n_shared, a->shared_capacity, fd);
+}
+
+void attachment_add_unlinked(struct attachment *a, size_t n)
+{
+	a->n_unlinked += n;
 }
 
 int attaching_add_link(struct attaching *at, int link_fd)
@@ -328,9 +356,28 @@ static bool make_room(size_t n_events)
 	return limit.rlim_max >= wanted;
 }
 
-static void attach_planned(struct attaching *at)
+static int attach_chosen(struct attaching *at, enum backend backend, const struct selection *chosen,
+			 struct error *e)
 {
-	for (enum backend backend = 0; backend < BACKEND_N; backend++) {
+	switch (backend) {
+	case BACKEND_UPROBE_EVENT:
+		/* These are ours, whoever adds to them. */
+		(void)attaching_defines(at);
+		return distant_attach(at, backends[backend], chosen, e);
+	case BACKEND_UPROBE_MULTI:
+	case BACKEND_UPROBE:
+		return distant_attach(at, backends[backend], chosen, e);
+	default:
+		backends[backend](at, chosen);
+		return 0;
+	}
+}
+
+static int attach_planned(struct attaching *at, struct error *e)
+{
+	int err = 0;
+
+	for (enum backend backend = 0; backend < BACKEND_N && !err; backend++) {
 		cleanup(selection_fini) struct selection chosen = {};
 
 		select_planned(at, backend, &chosen);
@@ -339,8 +386,9 @@ static void attach_planned(struct attaching *at)
 		if (backend == BACKEND_UPROBE)
 			select_undefined(at, &chosen);
 		if (chosen.n)
-			backends[backend](at, &chosen);
+			err = attach_chosen(at, backend, &chosen, e);
 	}
+	return err;
 }
 
 /* Sum up what the backends said. */
@@ -396,10 +444,11 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 	at.has_room = make_room(n_events);
 	const size_t n_held = n_events > 1 && !at.has_room ? files_hold(held, scope->n_files) : 0;
 
-	attach_planned(&at);
-	files_release(held, n_held);
+	int err = attach_planned(&at, e);
 
-	int err = settle(&at, e);
+	files_release(held, n_held);
+	if (!err)
+		err = settle(&at, e);
 	if (err)
 		return err;
 	*ret = TAKE(a);

@@ -227,3 +227,13 @@ void definitions_drop(struct definitions *d)
 	if (remove_one(d, d->n) == -EBUSY)
 		d->n++;
 }
+
+unsigned definitions_n(const struct definitions *d)
+{
+	return d->n;
+}
+
+void definitions_set_n(struct definitions *d, unsigned n)
+{
+	d->n = n;
+}

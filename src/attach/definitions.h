@@ -29,3 +29,7 @@ int definitions_id(const struct definitions *d, uint64_t *ret);
 void definitions_keep(struct definitions *d);
 /* Forget it: what is added next begins anew. */
 void definitions_drop(struct definitions *d);
+
+/* How many are complete, and so many are now, if a copy of this process has added to them. */
+unsigned definitions_n(const struct definitions *d);
+void definitions_set_n(struct definitions *d, unsigned n);

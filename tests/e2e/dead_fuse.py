@@ -1,7 +1,7 @@
 """
-dead_fuse.py FOLDER COMMAND... - run a command where FOLDER/file is on a file system that does not answer.
+dead_fuse.py [--lookup] FOLDER COMMAND... - run a command where FOLDER/file is on a file system that does not answer.
 
-The file can be found and opened. Whoever reads it waits, and no signal ends that. Only this command sees
+The file can be found and opened. Whoever reads it waits, and no signal ends that. With --lookup nobody finds it, either. Only this command sees
 the file system (mount namespace). "exited N" says how it ended. The file system goes when our standard
 input ends.
 """
@@ -15,7 +15,7 @@ import sys
 import threading
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, FLUSH, INIT, INTERRUPT, BATCH_FORGET = 1, 2, 3, 14, 15, 25, 26, 36, 42
-UNANSWERED = (READ, FLUSH, FORGET, INTERRUPT, BATCH_FORGET)
+UNANSWERED = [READ, FLUSH, FORGET, INTERRUPT, BATCH_FORGET]
 ROOT, FILE = 1, 2
 NEW_NAMESPACE, PRIVATE_ALL = 0x20000, 1 << 14 | 1 << 18
 FOREVER_S = 3600
@@ -56,6 +56,9 @@ def serve(fuse):
 
 
 def main():
+    if sys.argv[1] == "--lookup":
+        UNANSWERED.append(LOOKUP)
+        del sys.argv[1]
     folder, *command = sys.argv[1:]
     call("unshare", NEW_NAMESPACE)
     call("mount", b"none", b"/", None, PRIVATE_ALL, None)

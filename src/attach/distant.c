@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A link or an event does not care who has made it: it lives as long as one of its descriptors. If
+ * the process hangs it has those of one file at most, and these are gone with it.
+ */
+#include "attach/distant.h"
+
+#include <string.h>
+
+#include "attach/definitions.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/aside.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+/* No bound of CPU time: it is the kernel that works. */
+static const struct aside_bounds bounds = { .looks = 50 };
+
+struct work {
+	struct attaching *at;
+	attach_by *attach;
+	const struct selection *chosen; /* places in one file */
+};
+
+/* What was made. Outcomes of the chosen follow it, and the descriptors in this order. */
+struct made {
+	struct holding more;
+	unsigned n_definitions;
+};
+
+/* -- In the process. -- */
+
+static bool pass_descriptors(const struct attachment *a, const struct holding *before, int channel)
+{
+	const struct holding now = attachment_holding(a);
+
+	for (enum held kind = 0; kind < HELD_N; kind++)
+		for (size_t i = before->n[kind]; i < now.n[kind]; i++)
+			if (!aside_pass(channel, attachment_held(a, kind, i)))
+				return false;
+	return true;
+}
+
+static void work(void *argument, int channel)
+{
+	const struct work *w = argument;
+	struct attaching *at = w->at;
+	const struct holding before = attachment_holding(at->attachment);
+	bool is_read;
+
+	w->attach(at, w->chosen);
+
+	struct made made = { .more = attachment_holding(at->attachment) };
+
+	for (enum held kind = 0; kind < HELD_N; kind++)
+		made.more.n[kind] -= before.n[kind];
+	made.more.n_unlinked -= before.n_unlinked;
+	made.n_definitions = at->definitions ? definitions_n(at->definitions) : 0;
+	is_read = aside_write(channel, &made, sizeof(made));
+	for (size_t i = 0; i < w->chosen->n && is_read; i++)
+		is_read = aside_write(channel, &at->outcomes[w->chosen->items[i]],
+				      sizeof(at->outcomes[0]));
+	if (is_read)
+		(void)pass_descriptors(at->attachment, &before, channel);
+}
+
+/* -- The main process. -- */
+
+static int take_descriptors(struct attachment *to, struct aside *a, const struct made *made)
+{
+	for (enum held kind = 0; kind < HELD_N; kind++) {
+		for (size_t i = 0; i < made->more.n[kind]; i++) {
+			int fd;
+			const int err = aside_take(a, &fd);
+
+			if (err)
+				return err;
+			attachment_hold(to, kind, fd);
+		}
+	}
+	attachment_add_unlinked(to, made->more.n_unlinked);
+	return 0;
+}
+
+static int take(struct attaching *at, struct aside *a, const struct selection *chosen)
+{
+	struct made made;
+	int err = aside_read(a, &made, sizeof(made));
+
+	for (size_t i = 0; i < chosen->n && !err; i++)
+		err = aside_read(a, &at->outcomes[chosen->items[i]], sizeof(at->outcomes[0]));
+	if (err)
+		return err;
+	if (at->definitions)
+		definitions_set_n(at->definitions, made.n_definitions);
+	return take_descriptors(at->attachment, a, &made);
+}
+
+static int attach_file(struct attaching *at, attach_by *attach, const struct selection *chosen,
+		       struct error *e)
+{
+	const char *path = at->targets[chosen->items[0]].path;
+	struct work w = { at, attach, chosen };
+	cleanup(aside_end) struct aside a = ASIDE_NONE;
+
+	log_debug("%s: its file system may not answer, so another process puts the probes there",
+		  path);
+
+	int err = aside_start(&a, &bounds, work, &w, e);
+
+	if (err)
+		return err;
+	err = take(at, &a, chosen);
+	if (!err)
+		return 0;
+	err = aside_explain(&a, err, path, e);
+	return err ? error_within(e, "attach") : 0;
+}
+
+/* Those of @rest that are in the first one's file; the others stay. */
+static void take_file(const struct target *targets, struct selection *rest, struct selection *ret)
+{
+	const char *path = targets[rest->items[0]].path;
+	size_t n = 0;
+
+	for (size_t i = 0; i < rest->n; i++) {
+		const uint32_t item = rest->items[i];
+
+		if (strcmp(targets[item].path, path) == 0)
+			array_push(ret->items, ret->n, ret->capacity, item);
+		else
+			rest->items[n++] = item;
+	}
+	rest->n = n;
+}
+
+int distant_attach(struct attaching *at, attach_by *attach, const struct selection *chosen,
+		   struct error *e)
+{
+	cleanup(selection_fini) struct selection near = {}, distant = {};
+	int err = 0;
+
+	for (size_t i = 0; i < chosen->n; i++) {
+		const uint32_t item = chosen->items[i];
+
+		if (at->targets[item].is_distant)
+			array_push(distant.items, distant.n, distant.capacity, item);
+		else
+			array_push(near.items, near.n, near.capacity, item);
+	}
+	if (near.n)
+		attach(at, &near);
+	while (distant.n && !err) {
+		cleanup(selection_fini) struct selection file = {};
+
+		take_file(at->targets, &distant, &file);
+		err = attach_file(at, attach, &file, e);
+	}
+	return err;
+}

@@ -1,0 +1,81 @@
+"""What files named on the command line may cost before counting begins: a bounded time, and an error that names them."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from contained import Overlaid
+from kernel import WITH_TRACEFS
+from test_arms_length import children, wait_until
+from tool import PATIENCE_S, STACKCOUNT, Tool, chains, ending
+
+
+@contextmanager
+def dead_fuse(folder, *command, options=()):
+    """Run @command where @folder/file is on a file system that does not answer."""
+    script = Path(__file__).with_name("dead_fuse.py")
+    with subprocess.Popen(
+        [sys.executable, script, *options, folder, *map(str, command)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            yield server
+        finally:
+            server.stdin.close()
+            server.wait(PATIENCE_S)
+
+
+def status_of(server):
+    for line in server.stdout:
+        if line.startswith("exited"):
+            return int(line.split()[1])
+    return None
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
+@pytest.mark.parametrize("pattern", ["{}/file:func", "u:{}/file:probe"], ids=["function", "USDT"])
+@pytest.mark.parametrize("options", [[], ["-l"]], ids=["trace", "list"])
+def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pattern, options):
+    command = [STACKCOUNT, *options, pattern.format(tmp_path)]
+    with dead_fuse(tmp_path, *command, options=unanswered) as server:
+        assert status_of(server) == 1
+        server.stdin.close()
+        assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
+    with dead_fuse(tmp_path, STACKCOUNT, f"{tmp_path}/file:func") as server:
+        wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
+        tool = children(server.pid)["stackcount"]
+        # Its process that reads the file waits for ever: a call that nothing interrupts, or may.
+        wait_until(lambda: "stackcount" in children(tool), "nobody reads the file")
+        time.sleep(0.5)
+        began = time.monotonic()
+        # It would give up by itself after 5 s.
+        subprocess.run(["kill", f"-{int(number)}", str(tool)], check=True)
+        assert status_of(server) == -int(number)
+        took = time.monotonic() - began
+    assert took < 4
+
+
+@pytest.mark.needs("machine", "uprobes")  # the guests have no overlayfs
+@pytest.mark.parametrize("without", [[], ["uprobe.multi"]], ids=["any", "events"])
+def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_process(tmp_path, without):
+    options = [option for name in without for option in ("--without", name)]
+    with Overlaid("calls", tmp_path, 1000, 300, 0) as work:
+        into = ("nsenter", "-t", str(work.pid), "-m", *(WITH_TRACEFS if without else ()))
+        with Tool(["-f", "-U", "--debug", *options, "-p", work.pid, f"{work.program}:leaf*"], wrap=into) as tool:
+            tool.wait_live()
+            expected = work.run()
+            result = tool.end().ok()
+    assert result.lost == 0
+    assert chains(result) == ending(expected, "leaf", "leaf_bare"), result
+    assert re.search("over/program: its file system may not answer, so another process puts the probes there", result.err)
