@@ -165,13 +165,18 @@ static void leave_shared_memory(void)
 		(void)fclose(maps);
 }
 
-/* Others have this from the warden (sandbox_prepare()). Without CAP_SETPCAP the bounding set stays,
- * and gives nothing. */
+/* Without CAP_SETPCAP it stays. With no_new_privs it gives nothing then. */
+static void leave_bounding_set(void)
+{
+	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
+		(void)prctl(PR_CAPBSET_DROP, i);
+}
+
+/* Others have this from the warden (sandbox_prepare()). */
 static int leave_main_process(struct error *e)
 {
 	leave_shared_memory();
-	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
-		(void)prctl(PR_CAPBSET_DROP, i);
+	leave_bounding_set();
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? error_errno(e, "give privileges up")
 							  : 0;
 }
@@ -255,4 +260,10 @@ int sandbox_prepare(struct error *e)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return error_errno(e, "give privileges up");
 	return 0;
+}
+
+int sandbox_keep(uint64_t capabilities)
+{
+	leave_bounding_set();
+	return keep_capabilities(capabilities, UINT64_MAX);
 }

@@ -37,3 +37,10 @@ must_check int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct err
  * executing a program. For the warden.
  */
 must_check int sandbox_prepare(struct error *e);
+
+/*
+ * Keep those of @capabilities that we have, in this thread and those that it makes, and none to be
+ * gained by executing a program. Who has no CAP_SYS_PTRACE keeps all: he may look at programs that
+ * have no more than himself. Returns a negative errno.
+ */
+must_check int sandbox_keep(uint64_t capabilities);

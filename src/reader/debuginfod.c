@@ -108,12 +108,17 @@ static rlim_t most_bytes(void)
 	return limit.rlim_cur < MOST_BYTES ? limit.rlim_cur : MOST_BYTES;
 }
 
-static void open_servers(struct debuginfod *d)
+bool debuginfod_has_servers(void)
 {
 	const char *urls = secure_getenv("DEBUGINFOD_URLS");
 
+	return urls && urls[0];
+}
+
+static void open_servers(struct debuginfod *d)
+{
 	d->is_opened = true;
-	d->may_ask = urls && urls[0];
+	d->may_ask = debuginfod_has_servers();
 	d->most_bytes = most_bytes();
 }
 

@@ -21,6 +21,9 @@ struct debuginfod_options {
 	void *context;
 };
 
+/* Does DEBUGINFOD_URLS name any? */
+bool debuginfod_has_servers(void);
+
 struct debuginfod *debuginfod_new(const struct debuginfod_options *options);
 void debuginfod_free(struct debuginfod *d);
 

@@ -7,10 +7,12 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
+#include "tool/privileges.h"
 #include "tool/probing.h"
 #include "tool/setup.h"
 
@@ -357,6 +359,12 @@ static int start_unwinder(struct run *r, struct error *e)
 	return 0;
 }
 
+/* The program debuginfod-find may have to be executed. */
+static void seal(const struct run *r)
+{
+	privileges_seal(r->tool->names && !r->opt->no_debuginfod && debuginfod_has_servers());
+}
+
 static int start(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
@@ -374,6 +382,7 @@ static int start(struct run *r, struct error *e)
 	if (!err)
 		err = follow(r, e);
 	r->files_of_names = limits_files_of_names();
+	privileges_drop(); /* before the threads that work while it counts are made */
 	if (!err)
 		err = start_unwinder(r, e);
 	if (!err)
@@ -383,6 +392,8 @@ static int start(struct run *r, struct error *e)
 				   &r->command, e);
 	if (err)
 		return err;
+	if (!r->command.pid)
+		seal(r);
 	waiter_hold_signals();
 	err = r->tool->start(r, e);
 	r->is_counting = !err;
@@ -394,6 +405,7 @@ static int start(struct run *r, struct error *e)
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
+		seal(r); /* not before: ptrace(2) stops the command where its tables are made */
 	}
 	return err;
 }

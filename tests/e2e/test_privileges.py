@@ -1,0 +1,70 @@
+"""What the main process gives up once it counts, and that it counts all the same."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_arms_length import wait_until
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, workload_path
+
+# BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
+KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19, 2, 40))
+
+
+def statuses(pid):
+    """The status of each thread of process @pid, as {name: value}."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found.append(dict(re.findall(r"^(\w+):\s*(.*)$", (task / "status").read_text(), re.M)))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
+    return found
+
+
+def has_few_privileges(status):
+    masks = {name: int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}
+    few = KEPT & masks["CapPrm"]
+    return (masks == {"CapInh": 0, "CapPrm": few, "CapEff": few, "CapBnd": 0, "CapAmb": 0}
+            and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2")
+
+
+@pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
+def test_every_thread_has_few_privileges_while_it_counts(program):
+    with Tool([GETPPID], program=program) as tool:
+        tool.wait_live()
+        wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
+        tool.end().ok()
+
+
+def test_a_command_has_all_privileges():
+    with Tool(["-f", GETPPID, "--", "cat", "/proc/self/status"]) as tool:
+        result = tool.wait().ok()
+    own = statuses(os.getpid())[0]
+    command = dict(re.findall(r"^(\w+):\s*(.*)$", result.out, re.M))
+    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"):
+        assert command[name] == own[name], name
+
+
+def test_it_has_few_privileges_while_a_command_runs():
+    with Tool(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
+        tool.wait_live()
+        wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
+        tool.end().ok()
+
+
+@pytest.mark.needs("uprobes")
+def test_intervals_probes_and_new_programs_need_no_more(workload):
+    """Of a whole run: maps are emptied, processes followed, names found and probes taken away."""
+    path = workload_path("calls")
+    with Tool(["-f", "-U", "-i", "0.5", f"{path}:leaf"]) as tool:
+        tool.wait_live()
+        wait_until(lambda: all(map(has_few_privileges, statuses(tool.pid))), "some thread has more")
+        expected = workload("calls", 200, 100, 0).run()
+        tool.wait_for("stdout", rb"middle;leaf \d+$")
+        subprocess.run(["true"], check=True)
+        result = tool.end().ok()
+    assert result.lost == 0
+    assert chains(result) == ending(expected, "leaf"), result
