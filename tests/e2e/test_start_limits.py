@@ -1,5 +1,6 @@
 """What files named on the command line may cost before counting begins: a bounded time, and an error that names them."""
 
+import os
 import re
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from contained import Overlaid
 from kernel import WITH_TRACEFS
 from test_arms_length import children, wait_until
+from test_privileges import statuses
 from tool import PATIENCE_S, STACKCOUNT, Tool, chains, ending
 
 
@@ -49,6 +51,12 @@ def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pa
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
 
 
+def open_files(pid):
+    """What the descriptors of process @pid are, in order."""
+    folder = Path(f"/proc/{pid}/fd")
+    return [os.readlink(folder / str(fd)) for fd in sorted(int(link.name) for link in folder.iterdir())]
+
+
 @pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
@@ -57,7 +65,13 @@ def test_a_signal_ends_the_waiting_for_a_file_system(tmp_path, number):
         tool = children(server.pid)["stackcount"]
         # Its process that reads the file waits for ever: a call that nothing interrupts, or may.
         wait_until(lambda: "stackcount" in children(tool), "nobody reads the file")
-        time.sleep(0.5)
+        reader = children(tool)["stackcount"]
+        wait_until(lambda: f"{tmp_path}/file" in open_files(reader), "it does not read the file")
+        assert sorted(open_files(reader)[:2]) == ["/dev/null"] * 2 and len(open_files(reader)) == 5
+        (status,) = statuses(reader)
+        # SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
+        assert int(status["CapPrm"], 16) == int(status["CapEff"], 16) == 1 << 19 | 1 << 2 | 1 << 40
+        assert int(status["CapBnd"], 16) == 0 and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
         began = time.monotonic()
         # It would give up by itself after 5 s.
         subprocess.run(["kill", f"-{int(number)}", str(tool)], check=True)
