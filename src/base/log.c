@@ -15,6 +15,8 @@ static struct {
 	enum log_level level;
 	uint64_t told[64]; /* hashes of what is told once */
 	size_t n_told;
+	bool is_diverted;
+	char kept[256];
 } setup = { .name = "stackcount", .level = LOG_WARN };
 
 void log_setup(const char *name, enum log_level level)
@@ -51,6 +53,11 @@ static void put(const char *format, va_list args)
 	size_t n;
 
 	(void)vsnprintf(line, sizeof(line), format, args);
+	if (setup.is_diverted) {
+		if (!setup.kept[0])
+			(void)snprintf(setup.kept, sizeof(setup.kept), "%.255s", line);
+		return;
+	}
 	n = (size_t)snprintf(out, 64, "%.60s: ", setup.name);
 	for (const unsigned char *at = (const unsigned char *)line; *at;)
 		n += put_visible(out + n, &at);
@@ -85,11 +92,22 @@ void log_warn_once(const char *format, ...)
 	log_warn("%s", line);
 }
 
+void log_divert(void)
+{
+	setup.is_diverted = true;
+}
+
+void log_take(char *to, size_t size)
+{
+	(void)snprintf(to, size, "%s", setup.kept);
+	setup.kept[0] = '\0';
+}
+
 void log_debug(const char *format, ...)
 {
 	va_list args;
 
-	if (setup.level < LOG_DEBUG)
+	if (setup.level < LOG_DEBUG || setup.is_diverted)
 		return;
 	va_start(args, format);
 	put(format, args);

@@ -1,6 +1,8 @@
 /* base/log.h - what the user should know besides the report. Standard error, one line each. */
 #pragma once
 
+#include <stddef.h>
+
 enum log_level { LOG_WARN, LOG_DEBUG };
 
 /* @name is the program's, before every line; @level LOG_DEBUG shows everything. */
@@ -11,3 +13,10 @@ __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 /* The same text once, as far as is remembered. */
 __attribute__((format(printf, 1, 2))) void log_warn_once(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
+
+/*
+ * For a process without standard error: lines are kept from here on, and log_take() moves the first
+ * one to @to, cut to @size bytes, or "". Others are lost. Not escaped: whoever prints it does that.
+ */
+void log_divert(void);
+void log_take(char *to, size_t size);

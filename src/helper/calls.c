@@ -64,7 +64,7 @@ static const struct rule of_all[] = {
 	CALL(sendto), CALL(recvfrom), CALL(recvmsg), CALL(ppoll),
 	CALL(futex), CALL(sched_yield), CALL(getpid), CALL(gettid), CALL(getrandom), CALL(sysinfo),
 	CALL(clock_gettime), CALL(gettimeofday),
-	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(restart_syscall),
+	CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigpending), CALL(rt_sigreturn), CALL(restart_syscall),
 	CALL(exit), CALL(exit_group),
 #ifdef SYS_poll
 	CALL(poll), CALL(time),

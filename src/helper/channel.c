@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -125,6 +127,16 @@ int channel_take(int fd, void *to, size_t n, int ret_fds[CHANNEL_FDS])
 	return got == 0 ? -EPIPE : -EBADMSG;
 }
 
+/* A file in memory is a file for this limit, too. */
+static size_t most_bytes(size_t wanted)
+{
+	struct rlimit most;
+
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < wanted)
+		return most.rlim_cur;
+	return wanted;
+}
+
 int area_new(size_t size, int *ret)
 {
 	cleanup_close int fd = memfd_create("area", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
@@ -132,11 +144,18 @@ int area_new(size_t size, int *ret)
 	/* Where the flag is unknown. Where it is known, the system may insist on it. */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, (off_t)size) < 0 ||
+	if (fd < 0 || ftruncate(fd, (off_t)most_bytes(size)) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);
 	return 0;
+}
+
+size_t area_size(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ? 0 : (size_t)st.st_size;
 }
 
 int area_read(int fd, uint64_t offset, void *to, size_t n)

@@ -41,10 +41,12 @@ must_check int channel_pass(int fd, const void *bytes, size_t n, const int *fds,
 must_check int channel_take(int fd, void *to, size_t n, int ret_fds[CHANNEL_FDS]);
 
 /*
- * The area of a helper, of @size bytes for ever. The main process never maps it: it copies by
- * area_read() and checks the copy, so nothing changes under the check, and no read can fault.
+ * The area of a helper, of @size bytes for ever, which area_size() gives. The main process never
+ * maps it: it copies by area_read() and checks the copy, so nothing changes under the check, and no
+ * read can fault.
  */
-must_check int area_new(size_t size, int *ret);
+must_check int area_new(size_t size, int *ret); /* less, where RLIMIT_FSIZE is less */
+size_t area_size(int fd);                       /* 0: not known */
 must_check int area_read(int fd, uint64_t offset, void *to, size_t n);
 must_check int area_write(int fd, const void *from, size_t n);
 void area_clear(int fd, size_t n); /* give the memory of its first @n bytes back */

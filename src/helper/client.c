@@ -11,12 +11,20 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+
+#define IMPATIENT_NS (NS_PER_S / 40)
 
 struct client {
 	pthread_mutex_t mutex;
 	struct lane *lane;
 	int over;     /* readable: nobody waits any more */
 	bool is_over; /* there is no warden */
+	struct client_manner manner;
+	unsigned role;       /* that the call waits for, */
+	uint64_t began;      /* ns: since then */
+	uint64_t wait_until; /* ns: the end of patience with the call; 0: none */
+	bool is_impatient;   /* it was over, and nothing has happened since */
 };
 
 struct client *client_new(struct lane *lane)
@@ -40,6 +48,11 @@ void client_free(struct client *c)
 	cleanup_close_fd(&c->over);
 	(void)pthread_mutex_destroy(&c->mutex);
 	free(c);
+}
+
+void client_set_manner(struct client *c, const struct client_manner *manner)
+{
+	c->manner = *manner;
 }
 
 void client_lock(struct client *c)
@@ -73,6 +86,7 @@ static bool take_event(struct client *c, struct lane_event *ret)
 	const bool has = lane_next(c->lane, ret);
 
 	c->is_over = c->is_over || (has && ret->what == LANE_OVER);
+	c->is_impatient = c->is_impatient && !has;
 	return has;
 }
 
@@ -85,15 +99,57 @@ void client_prepare(struct client *c, unsigned role)
 		;
 }
 
+static void begin_call(struct client *c, unsigned role)
+{
+	uint64_t patience = c->manner.patience_ns;
+
+	/* Each of many calls would wait in vain; but another helper may be made meanwhile. */
+	if (c->is_impatient && patience > IMPATIENT_NS)
+		patience = IMPATIENT_NS;
+	c->role = role;
+	c->began = clock_ns(CLOCK_MONOTONIC);
+	c->wait_until = patience ? c->began + patience : 0;
+}
+
+/* How long poll(2) may wait. -1: for ever; 0: patience is over. */
+static int wait_ms(const struct client *c)
+{
+	const int most = c->manner.serve ? CLIENT_SERVE_MS : -1;
+
+	if (!c->wait_until)
+		return most;
+
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t left = now < c->wait_until ? c->wait_until - now : 0;
+	const int ms = (int)((left + NS_PER_S / 1000 - 1) / (NS_PER_S / 1000));
+
+	return most >= 0 && most < ms ? most : ms;
+}
+
+static bool is_enough(const struct client *c)
+{
+	const struct client_manner *m = &c->manner;
+
+	return m->is_enough &&
+	       m->is_enough(m->context, c->role, clock_ns(CLOCK_MONOTONIC) - c->began);
+}
+
 /* Wait until lane_next() may have something. */
-static int wait_for_lane(const struct client *c, struct error *e)
+static int wait_for_lane(struct client *c, struct error *e)
 {
 	struct pollfd all[] = { { .fd = lane_fd(c->lane), .events = POLLIN },
 				{ .fd = c->over, .events = POLLIN } };
+	int n;
 
-	while (poll(all, 2, -1) < 0)
-		if (errno != EINTR)
+	while ((n = poll(all, 2, wait_ms(c))) <= 0) {
+		if (n < 0 && errno != EINTR)
 			return error_errno(e, "wait for a helper");
+		c->is_impatient = n == 0 && c->wait_until && !wait_ms(c);
+		if (c->is_impatient || is_enough(c))
+			return error_set(e, -ETIME, "no answer in time");
+		if (n == 0 && c->manner.serve)
+			c->manner.serve(c->manner.context);
+	}
 	return all[1].revents ? error_set(e, -ECANCELED, "the end") : 0;
 }
 
@@ -124,6 +180,7 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 {
 	int err;
 
+	begin_call(c, role);
 	while ((err = lane_ask(c->lane, role, ask, payload)) == -EAGAIN) {
 		err = next_event(c, role, 0, ret, e);
 		if (err)
@@ -147,6 +204,7 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	struct lane_event event;
 	int err = 0;
 
+	begin_call(c, role);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)
 					       : none_there(c, e);
@@ -156,6 +214,11 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 void client_distrust(struct client *c)
 {
 	lane_distrust(c->lane);
+}
+
+void client_hurry(struct client *c)
+{
+	lane_hurry(c->lane);
 }
 
 void client_end(struct client *c)

@@ -24,12 +24,27 @@ void client_unlock(struct client *c);
  */
 void client_prepare(struct client *c, unsigned role);
 
+/* How a client waits. A zeroed one: until there is an answer, or the lane gives up (role->wall_ns).
+ */
+struct client_manner {
+	uint64_t patience_ns;         /* for all waiting of one call; 0: no bound of its own */
+	void (*serve)(void *context); /* called each CLIENT_SERVE_MS meanwhile; NULL: nothing is.
+					 It may not ask this client */
+	/* Looked at likewise: is it enough, after waiting for @role for so long? NULL: never. */
+	bool (*is_enough)(void *context, unsigned role, uint64_t waited_ns);
+	void *context;
+};
+#define CLIENT_SERVE_MS 20
+
+void client_set_manner(struct client *c, const struct client_manner *manner);
+
 /*
  * Ask and wait. Returns 0 with the answer in @ret, valid until the next call. Errors:
  *	-ECANCELED  client_end() was called
  *	-ENOTCONN   there is no helper, and @e says why
- *	-EFBIG      the payload is too large
- *	-EIO        the helper failed at it: ret->why and ret->status
+ *	-ETIME      it is enough, or patience is over; what comes of the request is not told any
+ *more -EFBIG      the payload is too large -EIO        the helper failed at it: ret->why and
+ *ret->status
  */
 must_check int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
 			  struct lane_event *ret, struct error *e);
@@ -40,6 +55,9 @@ must_check int client_address(struct client *c, unsigned role, uint32_t *ret_fil
 
 /* The answer's contents make no sense: its helper is ended. */
 void client_distrust(struct client *c);
+
+/* lane_hurry(): to be called with the lock, or from within @serve. */
+void client_hurry(struct client *c);
 
 /* All who wait return, and nobody waits any more. Needs no lock. */
 void client_end(struct client *c);

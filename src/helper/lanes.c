@@ -177,6 +177,13 @@ static void end(struct lane *l, struct helper *h, enum lane_why why)
 	enter(h, DYING);
 }
 
+void lane_hurry(struct lane *l)
+{
+	const struct warden_message hurry = { .what = WARDEN_HURRY };
+
+	(void)!channel_send(l->control, &hurry, sizeof(hurry));
+}
+
 static unsigned count(const struct lane *l, unsigned role)
 {
 	unsigned n = 0;

@@ -85,5 +85,9 @@ bool lane_next(struct lane *l, struct lane_event *ret);
 /* The contents of the last event's area make no sense: end who wrote them. */
 void lane_distrust(struct lane *l);
 
+/* The run ends: helpers that there are now come to an end with what may take long (cpu_budget.h).
+ */
+void lane_hurry(struct lane *l);
+
 /* For openers: where a helper of @role is sent files. False: it is not ready. */
 bool lane_address(const struct lane *l, unsigned role, uint32_t *ret_files, int32_t *ret_pid);

@@ -43,6 +43,7 @@ _Static_assert(sizeof(struct passed_file) == 8, "protocol");
 enum warden_what {
 	WARDEN_MAKE,    /* to the warden: a helper of role @role */
 	WARDEN_KILL,    /* to the warden: helper @pid */
+	WARDEN_HURRY,   /* to the warden: all helpers of the lane are to come to an end (SIGTERM) */
 	WARDEN_MADE,    /* @pid, with descriptors: channel, area, and a parser's end of its files */
 	WARDEN_REFUSED, /* cannot make it: @status is a negative errno */
 	WARDEN_ENDED,   /* @pid; @status is that of wait(2) */

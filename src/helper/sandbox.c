@@ -63,9 +63,9 @@ static const struct {
 		.has_paths = true,
 	},
 	[SANDBOX_PARSER] = {
-		/* A hostile file of 100 MB takes 340 MiB; a debug file of 2 GiB is mapped as a whole. */
-		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 16384 * MiB },
-			    { RLIMIT_NOFILE, 256 } },
+		/* A hostile file of 100 MB takes 340 MiB. Files are mapped as a whole, holes, too. */
+		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 1048576 * MiB },
+			    { RLIMIT_NOFILE, 512 } },
 		.n_limits = 4,
 	},
 	[SANDBOX_FETCHER] = {

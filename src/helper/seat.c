@@ -77,6 +77,8 @@ int seat_take(const struct seat *seat, struct passed_file *ret, int *ret_fd)
 
 /* -- Its start. -- */
 
+#define LEAST_AREA 65536U
+
 void seat_end_with(pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -149,10 +151,13 @@ static int take_seat(const struct role *role, const struct seat_start *start, st
 
 	if (err)
 		return error_set(e, err, "leave what others have open: %s", error_words(err));
-	seat->area = mmap(NULL, role->n_area, PROT_READ | PROT_WRITE, MAP_SHARED, area, 0);
+	seat->n_area = area_size(area);
+	if (seat->n_area < LEAST_AREA && seat->n_area < role->n_area)
+		return error_set(e, -EFBIG, "files may not have %u KiB (ulimit -f)",
+				 LEAST_AREA / 1024);
+	seat->area = mmap(NULL, seat->n_area, PROT_READ | PROT_WRITE, MAP_SHARED, area, 0);
 	if (seat->area == MAP_FAILED)
 		return error_errno(e, "map the area");
-	seat->n_area = role->n_area;
 	return 0;
 }
 
@@ -161,15 +166,16 @@ void seat_begin(const struct role *role, const struct seat_start *start)
 	struct seat seat = { .channel = start->channel, .files = -1 };
 	struct answer ready = {};
 	struct error e = {};
-	sigset_t none;
+	sigset_t blocked;
 
 	/* The warden may end now, and its ends of our sockets lie in the table that we share. */
 	seat_end_with(start->warden);
 	if (!may_begin(start))
 		_exit(1);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)prctl(PR_SET_NAME, role->name);
+	(void)sigemptyset(&blocked);
+	(void)sigaddset(&blocked, SIGTERM); /* WARDEN_HURRY */
+	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+	(void)prctl(PR_SET_NAME, role->names ? role->names[start->lane] : role->name);
 	ready.result = take_seat(role, start, &seat, &e);
 	if (!ready.result)
 		ready.result = sandbox_enter(role->sandbox, &ready.n, &e);

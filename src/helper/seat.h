@@ -47,6 +47,7 @@ struct role {
 	uint64_t wall_ns;               /* likewise, and for its start; never 0 */
 	uint64_t spare_after_ns;        /* another one if all are busy for so long; 0: never */
 	unsigned most;                  /* of them in a lane */
+	const char *const *names;       /* by lanes; NULL: @name serves in all */
 };
 
 /* -- For the warden. -- */
@@ -57,6 +58,7 @@ struct role {
 
 struct seat_start {
 	pid_t warden;
+	unsigned lane;
 	int channel, area; /* within the warden's table */
 	bool can_leave; /* that table is shared, and close_range(2) leaves it; else it is a copy */
 };

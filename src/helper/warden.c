@@ -163,6 +163,7 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 	const struct seat_start start = {
 		.warden = k->pid,
 		.can_leave = k->can_leave,
+		.lane = c->lane,
 		.channel = slot_of(k, c, CHANNEL),
 		.area = slot_of(k, c, AREA),
 	};
@@ -207,6 +208,14 @@ static void make(struct keeper *k, unsigned lane, uint32_t role)
 
 /* -- What the warden does all day. -- */
 
+/* They have it blocked, and look for it (base/cpu_budget.h). */
+static void hurry(const struct keeper *k, unsigned lane)
+{
+	for (size_t i = 0; i < MOST_CHILDREN; i++)
+		if (k->children[i].pid && k->children[i].lane == lane)
+			(void)kill(k->children[i].pid, SIGTERM);
+}
+
 static void take_message(struct keeper *k, unsigned lane)
 {
 	struct warden_message ask;
@@ -217,6 +226,8 @@ static void take_message(struct keeper *k, unsigned lane)
 	}
 	if (ask.what == WARDEN_MAKE)
 		make(k, lane, ask.role);
+	if (ask.what == WARDEN_HURRY)
+		hurry(k, lane);
 
 	struct child *c = ask.what == WARDEN_KILL && ask.pid > 0 ? find_child(k, ask.pid) : NULL;
 

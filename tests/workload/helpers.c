@@ -201,8 +201,8 @@ static void serve(struct seat *seat)
 
 /* Not const: the bound for one request is another than that for all others. */
 static struct role roles[] = {
-	{ "opener", SANDBOX_OPENER, serve, 16 * MIB, 0, 600000000000, 0, 1 },
-	{ "parser", SANDBOX_PARSER, serve, 80 * MIB, 0, 600000000000, 0, 1 },
+	{ "opener", SANDBOX_OPENER, serve, 16 * MIB, 0, 600000000000, 0, 1, NULL },
+	{ "parser", SANDBOX_PARSER, serve, 80 * MIB, 0, 600000000000, 0, 1, NULL },
 };
 
 static void next(struct lane *l, struct lane_event *ret)
