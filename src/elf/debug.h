@@ -34,14 +34,34 @@ bool image_has_symtab(const struct image *im);
  */
 must_check int image_open_embedded(const struct image *im, struct image **ret, struct error *e);
 
+#define MOST_BUILD_ID 64
+#define MOST_DEBUG_LINK 256
+
+/* What leads to the debug file of an image. Plain bytes: it may come from another process. */
+struct debug_hint {
+	uint8_t build_id[MOST_BUILD_ID];
+	uint32_t n_build_id;        /* 0: none */
+	char link[MOST_DEBUG_LINK]; /* the name in .gnu_debuglink; "": none */
+};
+
+void image_debug_hint(const struct image *im, struct debug_hint *ret);
+
+/* Is it one that image_debug_hint() could give? */
+bool debug_hint_is_sound(const struct debug_hint *hint);
+
 /*
- * Find the debug file of @im as gdb does, below /usr/lib/debug by build ID, then by the name in
- * .gnu_debuglink beside @path, in .debug/ there, and at the same place below /usr/lib/debug.
- * @root is a directory in which all paths are taken, links too (a container's); -1 is our own.
- * Regular files only, and nothing blocks. Errors: -ENOENT there is none that belongs to it.
+ * Where gdb looks for the debug file of a file at @path: below /usr/lib/debug by build ID, then by
+ * the link's name beside @path, in .debug/ there, and at the same place below /usr/lib/debug. The
+ * path of candidate @number, to free(); NULL: the hint gives none. There are DEBUG_CANDIDATES.
  */
-must_check int debug_file_find(const struct image *im, int root, const char *path,
-			       struct image **ret, struct error *e);
+#define DEBUG_CANDIDATES 5
+char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned number);
+
+/*
+ * The open file @fd (borrowed) if it is the debug file of @im.
+ * Errors: -ENOENT it has no symbols, or is of another build; those of image_open_fd().
+ */
+must_check int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e);
 
 /* Is @debug of the same build, by build ID? */
 bool image_is_same_build(const struct image *im, const struct image *debug);

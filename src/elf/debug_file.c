@@ -10,19 +10,13 @@
 #include <assert.h>
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "elf/debug.h"
 #include "elf/internal.h"
 
@@ -34,135 +28,121 @@
 /* A checksum takes seconds for each gigabyte, and a file can be long without taking any room. */
 #define MAX_CRC_BYTES (1UL << 30)
 
-struct search {
-	const struct image *im;
-	int root;
-	const char *link; /* the name in .gnu_debuglink; NULL: none */
-	uint32_t crc;     /* of the file of that name */
-	struct image **ret;
+/* .gnu_debuglink: a name, zeros up to a multiple of four, its CRC-32. */
+struct link {
+	const char *name; /* NULL: none */
+	uint32_t crc;
 };
 
-/* .gnu_debuglink: a name, zeros up to a multiple of four, its CRC-32. */
-static void read_link(struct search *s)
+static struct link link_of(const struct image *im)
 {
-	for (size_t i = 0; i < s->im->n_sections; i++) {
-		const struct section *section = &s->im->sections[i];
+	struct link link = {};
+
+	for (size_t i = 0; i < im->n_sections && !link.name; i++) {
+		const struct section *section = &im->sections[i];
 		struct slice bytes;
 
 		if (strcmp(section->name, ".gnu_debuglink") != 0)
 			continue;
-		bytes = section_bytes(s->im, section);
+		bytes = section_bytes(im, section);
 
 		size_t n = bytes.size ? strnlen((const char *)bytes.data, bytes.size) : 0;
 		size_t at = (n + 4) & ~(size_t)3;
 
-		if (n == 0 || at + sizeof(s->crc) > bytes.size || memchr(bytes.data, '/', n))
+		if (n == 0 || n >= MOST_DEBUG_LINK || at + sizeof(link.crc) > bytes.size ||
+		    memchr(bytes.data, '/', n))
 			continue;
-		s->link = (const char *)bytes.data;
-		memcpy(&s->crc, bytes.data + at, sizeof(s->crc));
-		return;
+		link.name = (const char *)bytes.data;
+		memcpy(&link.crc, bytes.data + at, sizeof(link.crc));
 	}
+	return link;
 }
 
-/* O_PATH does not open what is there: it may be a FIFO, or a device. */
-static int find_path(int root, const char *path)
+void image_debug_hint(const struct image *im, struct debug_hint *ret)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	const struct link link = link_of(im);
+	const uint8_t *id;
+	const size_t n = image_build_id(im, &id);
 
-	if (root < 0)
-		return open(path, O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	*ret = (struct debug_hint){};
+	if (n && n <= MOST_BUILD_ID) {
+		memcpy(ret->build_id, id, n);
+		ret->n_build_id = (uint32_t)n;
+	}
+	if (link.name)
+		(void)snprintf(ret->link, sizeof(ret->link), "%s", link.name);
 }
 
-static int open_regular(int root, const char *path)
+bool debug_hint_is_sound(const struct debug_hint *hint)
 {
-	cleanup_close int handle = find_path(root, path);
-	char self[64];
-	struct stat st;
+	return hint->n_build_id <= MOST_BUILD_ID && memchr(hint->link, 0, sizeof(hint->link)) &&
+	       !strchr(hint->link, '/');
+}
 
-	if (handle < 0 || fstat(handle, &st) < 0 || !S_ISREG(st.st_mode))
-		return -1;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-	return open(self, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+static char *build_id_path(const struct debug_hint *hint)
+{
+	char hex[2 * MOST_BUILD_ID + 1] = "";
+
+	for (size_t i = 0; i < hint->n_build_id; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", hint->build_id[i]);
+	return hex[0] ? xasprintf(FOLDER "/.build-id/%.2s/%s.debug", hex, hex + 2) : NULL;
+}
+
+char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned number)
+{
+	const char *slash = strrchr(path, '/'), *name = hint->link;
+
+	if (number == 0)
+		return build_id_path(hint);
+	if (!name[0] || !slash || path[0] != '/')
+		return NULL;
+
+	cleanup_free char *folder = xstrndup(path, (size_t)(slash - path));
+	const bool is_in_usr = strncmp(folder, "/usr/", 5) == 0;
+
+	switch (number) {
+	case 1:
+		return xasprintf("%s/%s", folder, name);
+	case 2:
+		return xasprintf("%s/.debug/%s", folder, name);
+	case 3:
+		return xasprintf(FOLDER "%s/%s", folder, name);
+	case 4:
+		return xasprintf(FOLDER "%s%s/%s", is_in_usr ? "" : "/usr",
+				 is_in_usr ? folder + 4 : folder, name);
+	default:
+		return NULL;
+	}
 }
 
 /* The checksum is asked last: it takes reading all of the file. */
-static bool belongs(const struct search *s, const struct image *debug)
+static bool belongs(const struct image *im, const struct image *debug)
 {
 	const uint8_t *id;
 
-	if (image_build_id(s->im, &id) && image_build_id(debug, &id))
-		return image_is_same_build(s->im, debug);
-	return s->link && debug->size <= MAX_CRC_BYTES &&
-	       lzma_crc32(debug->data, debug->size, 0) == s->crc;
+	if (image_build_id(im, &id) && image_build_id(debug, &id))
+		return image_is_same_build(im, debug);
+
+	const struct link link = link_of(im);
+
+	return link.name && debug->size <= MAX_CRC_BYTES &&
+	       lzma_crc32(debug->data, debug->size, 0) == link.crc;
 }
 
-/* Is the debug file at @path? The path is freed. */
-static bool try(const struct search *s, char *path)
+int debug_file_take(const struct image *im, int fd, struct image **ret, struct error *e)
 {
-	cleanup_free char *guard = path;
-	cleanup_close int fd = open_regular(s->root, path);
 	cleanup_image struct image *debug = NULL;
-	struct error e;
+	const int err = image_open_fd(fd, im->name, &debug, e);
 
-	if (fd < 0)
-		return false;
-	if (image_open_fd(fd, path, &debug, &e) != 0) {
-		log_debug("no debug file: %s", e.text);
-		return false;
-	}
-	if (!image_has_symtab(debug)) /* the file itself, where it is named like its debug file */
-		return false;
-	if (!belongs(s, debug)) {
-		log_debug("%s is of another build than %s", path, s->im->name);
-		return false;
-	}
-	log_debug("%s: symbols of %s", s->im->name, path);
-	*s->ret = TAKE(debug);
-	return true;
-}
-
-static bool try_build_id(const struct search *s)
-{
-	const uint8_t *id;
-	size_t n = image_build_id(s->im, &id);
-	char hex[2 * 64 + 1];
-
-	if (!n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	return try(s, xasprintf(FOLDER "/.build-id/%.2s/%s.debug", hex, hex + 2));
-}
-
-static bool try_link(const struct search *s, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = s->link;
-
-	if (!name || !slash || path[0] != '/')
-		return false;
-
-	cleanup_free char *folder = xstrndup(path, (size_t)(slash - path));
-	bool is_in_usr = strncmp(folder, "/usr/", 5) == 0;
-
-	return try(s, xasprintf("%s/%s", folder, name)) ||
-	       try(s, xasprintf("%s/.debug/%s", folder, name)) ||
-	       try(s, xasprintf(FOLDER "%s/%s", folder, name)) ||
-	       try(s, xasprintf(FOLDER "%s%s/%s", is_in_usr ? "" : "/usr",
-				is_in_usr ? folder + 4 : folder, name));
-}
-
-int debug_file_find(const struct image *im, int root, const char *path, struct image **ret,
-		    struct error *e)
-{
-	struct search s = { .im = im, .root = root, .ret = ret };
-
-	read_link(&s);
-	if (try_build_id(&s) || try_link(&s, path))
-		return 0;
-	return error_set(e, -ENOENT, "%s: no debug file", im->name);
+	if (err)
+		return err;
+	/* The file itself has none, where it is named like its debug file. */
+	if (!image_has_symtab(debug))
+		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
+	if (!belongs(im, debug))
+		return error_set(e, -ENOENT, "%s: of another build", im->name);
+	*ret = TAKE(debug);
+	return 0;
 }
 
 /* --- whose section is whose --- */

@@ -7,6 +7,8 @@
 #include <gelf.h>
 #include <libelf.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
@@ -246,4 +248,28 @@ struct slice whole_strings(struct slice strings)
 		strings.size = last ? (size_t)(last - strings.data) + 1 : 0;
 	}
 	return strings;
+}
+
+static bool unlock(const struct image *im, uint64_t offset, uint64_t n)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uint64_t from = offset / page * page;
+
+	if (offset > im->size || n > im->size - offset)
+		return false;
+	return mprotect((char *)im->memory + from, offset + n - from, PROT_READ | PROT_WRITE) == 0;
+}
+
+bool image_unlock_headers(const struct image *im)
+{
+	const Elf64_Ehdr *wide = im->memory;
+	const Elf32_Ehdr *narrow = im->memory;
+	/* With more sections than their number holds, the first one says how many: libelf has
+	 * checked that they lie in the file. */
+	const uint64_t n_bytes = im->is_64_bit ? wide->e_shnum * sizeof(Elf64_Shdr)
+					       : narrow->e_shnum * sizeof(Elf32_Shdr);
+	const uint64_t at = im->is_64_bit ? wide->e_shoff : narrow->e_shoff;
+
+	return unlock(im, 0, im->is_64_bit ? sizeof(*wide) : sizeof(*narrow)) &&
+	       (n_bytes ? unlock(im, at, n_bytes) : !at || unlock(im, at, im->size - at));
 }

@@ -87,6 +87,12 @@ struct image {
 /* Fill @im's segments and sections from its data. Errors: -ENOEXEC. */
 must_check int image_read_headers(struct image *im, struct error *e);
 
+/*
+ * Let the headers of a mapped file be written to, in our copy. All of a large file would count as
+ * data (RLIMIT_DATA).
+ */
+bool image_unlock_headers(const struct image *im);
+
 /* The first one of that name; NULL: there is none. Without section headers, see image.frames. */
 const struct section *section_named(const struct image *im, const char *name);
 

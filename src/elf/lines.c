@@ -15,7 +15,6 @@
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -90,8 +89,9 @@ static struct lines *open_lines(const struct image *im)
 
 	if (!has_dwarf(of) || elf_version(EV_CURRENT) == EV_NONE)
 		return l;
-	/* libelf notes in the headers which sections it has unpacked: in our copy of that page. */
-	if (of->is_mapped && mprotect(of->memory, of->size, PROT_READ | PROT_WRITE) != 0)
+	/* libelf notes in the headers which sections it has unpacked: in our copy of these pages.
+	 */
+	if (of->is_mapped && !image_unlock_headers(of))
 		return l;
 	l->name = of->name;
 	l->elf = elf_memory(of->memory, of->size);

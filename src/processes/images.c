@@ -1,15 +1,13 @@
 #include "processes/images.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "reader/roots.h"
@@ -19,6 +17,10 @@
  */
 #define MANY_ENTRIES 1024
 
+/* So long a file is taken for what it was when it was looked at. A report looks at it in any case.
+ */
+#define LOOK_NS (NS_PER_S / 100)
+
 struct entry {
 	uint32_t number;
 	enum image_kind kind;
@@ -27,21 +29,20 @@ struct entry {
 	uint64_t hash;
 	uint64_t dev;
 	uint64_t inode;
-	uint64_t size; /* with the time: when it was opened */
-	struct timespec changed;
-	char *path;           /* where a process has it */
-	const char *module;   /* within that */
-	int fd;               /* -1: not open */
-	bool is_opened;       /* ever: size and time are known */
-	bool is_closed;       /* to make room for others */
-	bool is_bad;          /* nothing is read of it */
-	bool is_missed;       /* it was asked for in vain */
-	bool is_memory;       /* anonymous, or a file of memory */
-	bool is_newer;        /* what was found was written later than it was mapped */
-	uint64_t last_used;   /* by the clock of uses */
-	uint32_t pid;         /* a process that has it mapped */
-	int root;             /* that it had, or -1 */
-	struct mapping where; /* and where */
+	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
+	char *path;                /* where a process has it */
+	const char *module;        /* within that */
+	bool is_opened;            /* ever: size and time are known */
+	bool is_closed;            /* to make room for others */
+	bool is_bad;               /* nothing is read of it */
+	bool is_missed;            /* it was asked for in vain */
+	bool is_memory;            /* anonymous, or a file of memory */
+	bool is_newer;             /* what was found was written later than it was mapped */
+	uint64_t last_used;        /* by the clock of uses */
+	uint64_t looked_at;        /* ns: whether it was written over */
+	uint32_t pid;              /* a process that has it mapped */
+	int root;                  /* that it had, or -1 */
+	struct mapping where;      /* and where */
 	struct file_stamp stamp;
 };
 
@@ -50,9 +51,11 @@ struct images {
 	size_t n, capacity;
 	struct u64_map index;  /* of numbers, in @entries */
 	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
+	struct remote_files *files;
 	struct roots *roots;
-	uint32_t n_made; /* the highest number */
-	size_t n_last;   /* entries when unused ones were forgotten last */
+	struct u64_map handles; /* of roots: openers' handles + 1 */
+	uint32_t n_made;        /* the highest number */
+	size_t n_last;          /* entries when unused ones were forgotten last */
 	uint64_t clock;
 	uint64_t version; /* images_version() */
 	size_t n_files, max_files;
@@ -60,31 +63,24 @@ struct images {
 	bool has_told; /* that these are too few */
 };
 
-struct images *images_new(void)
+struct images *images_new(struct remote_files *files)
 {
 	struct images *im = xcalloc(1, sizeof(*im));
-	struct rlimit limit;
+	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 
+	im->files = files;
 	im->roots = roots_new();
-	im->max_files = MAX_FILES;
-	/* Half of what we may open: probes and maps take descriptors too. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 2 < im->max_files)
-		im->max_files = (size_t)(limit.rlim_cur / 2);
+	im->max_files = most < MAX_FILES ? most : MAX_FILES;
 	return im;
 }
 
-void images_bound_files(struct images *im, size_t most)
+void images_bound_roots(struct images *im, size_t most)
 {
-	const size_t n_roots = most / 4;
-
-	roots_bound(im->roots, n_roots);
-	if (most - n_roots < im->max_files)
-		im->max_files = most - n_roots;
+	roots_bound(im->roots, most);
 }
 
 static void entry_free(struct entry *entry)
 {
-	cleanup_close_fd(&entry->fd);
 	free(entry->path);
 	free(entry);
 }
@@ -99,6 +95,7 @@ void images_free(struct images *im)
 	roots_free(im->roots);
 	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
+	u64_map_fini(&im->handles);
 	free(im);
 }
 
@@ -110,13 +107,19 @@ static struct entry *entry_of(const struct images *im, uint32_t image)
 	return at ? im->entries[*at] : NULL;
 }
 
-/* --- descriptors --- */
+/* --- handles --- */
+
+static bool is_open(const struct entry *entry)
+{
+	return entry->file.handle != HANDLE_NONE;
+}
 
 static void close_file(struct images *im, struct entry *entry)
 {
-	if (entry->fd < 0)
+	if (!is_open(entry))
 		return;
-	cleanup_close_fd(&entry->fd);
+	remote_close(im->files, entry->file.handle);
+	entry->file.handle = HANDLE_NONE;
 	im->n_files--;
 }
 
@@ -128,18 +131,11 @@ static struct entry *least_used(const struct images *im, const struct entry *kee
 	for (size_t i = 0; i < im->n; i++) {
 		struct entry *entry = im->entries[i];
 
-		if (entry->fd >= 0 && entry != keep &&
+		if (is_open(entry) && entry != keep &&
 		    (!least || entry->last_used < least->last_used))
 			least = entry;
 	}
 	return least;
-}
-
-static bool same_state(const struct entry *entry, const struct stat *st)
-{
-	return entry->size == (uint64_t)st->st_size &&
-	       entry->changed.tv_sec == st->st_mtim.tv_sec &&
-	       entry->changed.tv_nsec == st->st_mtim.tv_nsec;
 }
 
 static bool is_shortage(int err)
@@ -175,64 +171,76 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	return true;
 }
 
-/* @fd is the entry's from here on, and @st what was said of it. */
-static void take_file(struct images *im, struct entry *entry, int fd, const struct stat *st)
+/* @file is the entry's from here on. */
+static void take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
-	entry->size = (uint64_t)st->st_size;
-	entry->changed = st->st_mtim;
+	entry->file = *file;
 	entry->is_opened = true;
-	entry->fd = fd;
 	im->n_files++;
 	im->version += entry->is_missed;
 	entry->is_missed = false;
 }
 
-static int find_file(const struct entry *entry, int *fd, struct error *e)
+int images_root_handle(const struct images *im, int root)
 {
-	int err = mapping_open(entry->pid, &entry->where, fd, e);
+	const uint32_t *handle = root < 0 ? NULL : u64_map_get(&im->handles, (uint64_t)root);
 
-	if (err && entry->root >= 0)
-		err = mapping_open_in(entry->root, &entry->where, fd, e);
-	return err;
+	return handle ? (int)*handle - 1 : HANDLE_NONE;
 }
 
-/* Hold the entry's file by a descriptor, if it can be had and is still the same. */
+static int find_file(struct images *im, const struct entry *entry, struct remote_handle *ret,
+		     struct error *e)
+{
+	return remote_open(im->files, entry->pid, images_root_handle(im, entry->root),
+			   &entry->where, ret, e);
+}
+
+/* Hold the entry's file by a handle, if it can be had and is still the same. */
 static bool open_file(struct images *im, struct entry *entry)
 {
-	if (entry->fd >= 0)
+	if (is_open(entry))
 		return true;
 	if (entry->is_bad || entry->kind != IMAGE_FILE)
 		return false;
 	if (im->n_files >= im->max_files)
 		(void)close_least_used(im, entry);
 
-	cleanup_close int fd = -1;
+	struct remote_handle file;
 	struct error e;
-	struct stat st;
-	int err = find_file(entry, &fd, &e);
+	int err = find_file(im, entry, &file, &e);
 
 	while (is_shortage(err) && close_least_used(im, entry))
-		err = find_file(entry, &fd, &e);
+		err = find_file(im, entry, &file, &e);
 	if (err) {
 		images_note_error(im, err);
 		log_debug("%s has no names now: %s", entry->where.path, e.text);
 		return false;
 	}
-	if (fstat(fd, &st) < 0 || (entry->is_opened && !same_state(entry, &st)))
+	entry->is_newer = stamp_is_before(&entry->stamp, &file.fact);
+	if (entry->is_newer ||
+	    (entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file.fact))) {
+		remote_close(im->files, file.handle);
 		return false;
-	entry->is_newer = stamp_is_before(&entry->stamp, &st);
-	if (entry->is_newer)
-		return false;
-	take_file(im, entry, TAKE_FD(fd), &st);
+	}
+	take_file(im, entry, &file);
 	return true;
 }
 
-/* Was the file written over since it was opened? Its old symbols would be wrong names. */
-static bool is_stale(const struct entry *entry)
+/*
+ * Was the file written over since it was opened? Its old symbols would be wrong names. What has
+ * another build ID then is another entry.
+ */
+static bool is_stale(const struct images *im, struct entry *entry)
 {
-	struct stat st;
+	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
+	struct file_fact now;
 
-	return entry->fd >= 0 && fstat(entry->fd, &st) == 0 && !same_state(entry, &st);
+	/* A process may have it mapped 60,000 times. */
+	if (!is_open(entry) || entry->stamp.n || at < entry->looked_at + LOOK_NS)
+		return false;
+	entry->looked_at = at;
+	remote_facts(im->files, &entry->file.handle, 1, &now);
+	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
 }
 
 /*
@@ -328,9 +336,25 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
+/* The first process that has it lends it to openers, too. */
+static void lend_root(struct images *im, int root, uint32_t pid)
+{
+	struct root_id id;
+	bool is_new;
+	uint32_t *handle = u64_map_put(&im->handles, (uint64_t)root, 0, &is_new);
+
+	if (*handle || !roots_identify(im->roots, root, &id))
+		return;
+	*handle = (uint32_t)(remote_root(im->files, pid, id.dev, id.inode) + 1);
+}
+
 int images_root(struct images *im, uint32_t pid)
 {
-	return roots_of(im->roots, pid);
+	const int root = roots_of(im->roots, pid);
+
+	if (root >= 0 && images_root_handle(im, root) == HANDLE_NONE)
+		lend_root(im, root, pid);
+	return root;
 }
 
 static void set_path(struct entry *entry, const char *path)
@@ -351,7 +375,7 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 				 .dev = m->dev,
 				 .inode = m->inode,
 				 .is_memory = mapped_is_memory(m),
-				 .fd = -1,
+				 .file.handle = HANDLE_NONE,
 				 .root = -1 };
 	set_path(entry, m->path);
 	link_entry(im, entry, im->n);
@@ -395,11 +419,11 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 
 	forget_unused(im);
 	entry = find_entry(im, hash, kind, m, stamp, root);
-	if (!entry || is_stale(entry) || entry->is_newer)
+	if (!entry || entry->is_newer || is_stale(im, entry))
 		entry = add_entry(im, kind, m, hash);
-	if (stamp->n || (!entry->stamp.n && entry->fd < 0 && !entry->is_opened))
+	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
-	if (entry->kind == IMAGE_FILE && entry->fd < 0) {
+	if (entry->kind == IMAGE_FILE && !is_open(entry)) {
 		set_place(entry, pid, root, m);
 		if (open_file(im, entry))
 			entry->last_used = ++im->clock;
@@ -430,9 +454,21 @@ bool images_is_memory(const struct images *im, uint32_t image)
 
 void images_refresh(struct images *im)
 {
-	for (size_t i = 0; i < im->n; i++)
-		if (is_stale(im->entries[i]))
-			give_up(im, im->entries[i]);
+	cleanup_free struct entry **opened = xcalloc(im->n, sizeof(struct entry *));
+	cleanup_free int *handles = xcalloc(im->n, sizeof(*handles));
+	cleanup_free struct file_fact *facts = xcalloc(im->n, sizeof(*facts));
+	size_t n = 0;
+
+	for (size_t i = 0; i < im->n; i++) {
+		if (!is_open(im->entries[i]))
+			continue;
+		opened[n] = im->entries[i];
+		handles[n++] = im->entries[i]->file.handle;
+	}
+	remote_facts(im->files, handles, n, facts);
+	for (size_t i = 0; i < n; i++)
+		if (facts[i].is_there && !file_fact_is_equal(&opened[i]->file.fact, &facts[i]))
+			give_up(im, opened[i]);
 }
 
 uint64_t images_version(const struct images *im)
@@ -451,7 +487,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 		return false;
 	ret->kind = entry->kind;
 	ret->stamp = entry->stamp;
-	ret->root = entry->root;
+	ret->root = images_root_handle(im, entry->root);
 	ret->path = xstrdup(entry->path);
 	ret->module = mapped_module(ret->path);
 	return true;
@@ -462,36 +498,27 @@ void image_about_fini(struct image_about *about)
 	free(about->path);
 }
 
-static int duplicate(int fd)
-{
-	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-}
-
-int images_open(struct images *im, uint32_t image)
+bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 {
 	struct entry *entry = entry_of(im, image);
 
-	if (!entry || !images_is_good(im, image))
-		return -1;
+	if (!entry || entry->is_bad)
+		return false;
 	entry->last_used = ++im->clock;
 	if (open_file(im, entry)) {
-		const int fd = duplicate(entry->fd);
-
-		images_note_error(im, fd < 0 ? -errno : 0);
-		return fd;
+		*ret = entry->file;
+		return true;
 	}
 	if (entry->is_closed)
 		tell_shortage(im);
 	entry->is_missed = !entry->is_bad;
-	return -1;
+	return false;
 }
 
-bool images_is_good(struct images *im, uint32_t image)
+bool images_is_good(const struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	const struct entry *entry = entry_of(im, image);
 
-	if (entry && is_stale(entry))
-		give_up(im, entry);
 	return entry && !entry->is_bad;
 }
 
@@ -516,49 +543,51 @@ void images_close(struct images *im, uint32_t image)
 /* Was only the other one's build not told, its name must be the same. */
 static bool may_be_twin(const struct entry *entry, const struct entry *other)
 {
-	if (other == entry || other->kind != IMAGE_FILE || other->fd < 0 || is_stale(other))
+	if (other == entry || other->kind != IMAGE_FILE || !is_open(other))
 		return false;
 	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
 			      : strcmp(other->module, entry->module) == 0;
 }
 
-int images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at)
+bool images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at,
+		      struct remote_handle *ret)
 {
 	const struct entry *entry = entry_of(im, image);
 
 	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n)
-		return -1;
+		return false;
 	for (size_t i = im->n; i-- > 0 && im->entries[i]->number > since;) {
 		const struct entry *other = im->entries[i];
 
 		if (other->number >= *at || !may_be_twin(entry, other))
 			continue;
 		*at = other->number;
-		return duplicate(other->fd);
+		*ret = other->file;
+		return true;
 	}
-	return -1;
+	return false;
 }
 
-int images_open_ours(struct images *im, uint32_t image)
+bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret)
 {
 	const struct entry *entry = entry_of(im, image);
 	struct error e;
-	int fd = -1;
 
-	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n ||
-	    mapping_open_ours(&entry->where, &fd, &e) != 0)
-		return -1;
-	return fd;
+	return entry && entry->kind == IMAGE_FILE && entry->stamp.n &&
+	       remote_open_ours(im->files, &entry->where, ret, &e) == 0;
 }
 
-void images_take_twin(struct images *im, uint32_t image, int fd)
+void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin)
 {
 	struct entry *entry = entry_of(im, image);
-	cleanup_close int own = duplicate(fd);
-	struct stat st;
 
-	if (!entry || entry->fd >= 0 || own < 0 || fstat(own, &st) < 0)
-		return;
-	take_file(im, entry, TAKE_FD(own), &st);
-	log_debug("%s is gone: another file of its build is taken", entry->where.path);
+	if (entry && !is_open(entry))
+		take_file(im, entry, twin);
+	else
+		remote_close(im->files, twin->handle);
+}
+
+struct remote_files *images_files(const struct images *im)
+{
+	return im->files;
 }

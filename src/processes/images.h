@@ -16,20 +16,25 @@
 #include "processes/mapped.h"
 #include "processes/stamp.h"
 #include "reader/mappings.h"
+#include "reader/remote_files.h"
 
 struct images;
 
 /* A number that is no image's. All others are given once in a run. */
 #define IMAGE_NONE 0U
 
-struct images *images_new(void);
+/* @files is kept. */
+struct images *images_new(struct remote_files *files);
 void images_free(struct images *im);
 
-/* Keep no more than @most descriptors open, of files and roots, and none less than one of each. */
-void images_bound_files(struct images *im, size_t most);
+/* Keep no more than @most root directories open, and no less than one. */
+void images_bound_roots(struct images *im, size_t most);
 
 /* See roots_of(). */
 int images_root(struct images *im, uint32_t pid);
+
+/* An opener's handle of @root; HANDLE_NONE: it has none. */
+int images_root_handle(const struct images *im, int root);
 
 /* What could not be looked at: the user is told once where @err says that descriptors are too few.
  */
@@ -76,7 +81,7 @@ uint64_t images_version(const struct images *im);
 struct image_about {
 	enum image_kind kind;
 	struct file_stamp stamp;
-	int root;           /* of a process that has it mapped, or -1 */
+	int root;           /* of a process that has it mapped: a handle, or HANDLE_NONE */
 	char *path;         /* where that process has it */
 	const char *module; /* within @path: "libc.so.6", "[vdso]", "[anon]" */
 };
@@ -85,30 +90,34 @@ struct image_about {
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
 void image_about_fini(struct image_about *about);
 
-/* A descriptor of its file, to close; -1: it cannot be had, or was written over. */
-int images_open(struct images *im, uint32_t image);
+/* Its file; false: it cannot be had, or was written over. The handle stays the image's. */
+bool images_open(struct images *im, uint32_t image, struct remote_handle *ret);
 
-/* Was its file not written over since it was opened? If it was, the image is given up. */
-bool images_is_good(struct images *im, uint32_t image);
+/* Is nothing known that forbids to read it? */
+bool images_is_good(const struct images *im, uint32_t image);
 
 /* Its file was written over, or is of another build: nothing is read of it any more. */
 void images_give_up(struct images *im, uint32_t image);
 
-/* Nothing can be read of it: its descriptor is of no use. */
+/* Nothing can be read of it: its handle is of no use. */
 void images_close(struct images *im, uint32_t image);
 
 /*
  * Its file is gone with its process, or was never to be reached: a container's, on a file system
- * of its own. Another file of the same build has the same names. Descriptors, to close, of files
- * that may be that: one that other processes have mapped, with a number above @since and below
- * *@at, the newest first (*@at: its number from here on; begin with UINT32_MAX); and what is at its
- * path here. -1: there is none.
+ * of its own. Another file of the same build has the same names. Files that may be that: one that
+ * other processes have mapped, with a number above @since and below *@at, the newest first (*@at:
+ * its number from here on; begin with UINT32_MAX); and what is at its path here, whose handle is
+ * the caller's to close. False: there is none.
  */
-int images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at);
-int images_open_ours(struct images *im, uint32_t image);
+bool images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at,
+		      struct remote_handle *ret);
+bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret);
 
-/* The open file @fd, which stays the caller's, is as good as the image's own. */
-void images_take_twin(struct images *im, uint32_t image, int fd);
+/* What images_open_ours() gave is of its build, and its file from now on. The handle is taken. */
+void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin);
 
-/* The highest number so far. */
+/* The highest number that was given. */
 uint32_t images_newest(const struct images *im);
+
+/* Lent by who made @im. */
+struct remote_files *images_files(const struct images *im);

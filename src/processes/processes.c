@@ -289,7 +289,8 @@ static void see_mapping(struct processes *ps, struct program *program, uint32_t 
 void processes_look(struct processes *ps, uint32_t tgid)
 {
 	struct program *program = programs_newest(&ps->programs, tgid);
-	cleanup(mapping_list_fini) struct mapping_list list = {};
+	cleanup(remote_list_fini) struct remote_list read = {};
+	const struct mapping_list *list = &read.list;
 	struct error e;
 
 	if (program && program->is_whole)
@@ -297,19 +298,19 @@ void processes_look(struct processes *ps, uint32_t tgid)
 	if (program)
 		program->looked_in = ps->programs.period;
 
-	const int err = mapping_list_read(tgid, &list, &e);
+	const int err = remote_list(images_files(images_of(ps)), tgid, &read, &e);
 
 	images_note_error(images_of(ps), err);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
-	if (err || !list.n)
+	if (err || !list->n)
 		return;
 	program = programs_current(&ps->programs, tgid);
 	program->looked_in = ps->programs.period;
-	program->root = images_root(images_of(ps), list.tid);
+	program->root = images_root(images_of(ps), list->tid);
 	space_part(&ps->programs.spaces, &program->space);
-	for (size_t i = 0; i < list.n; i++)
-		see_mapping(ps, program, list.tid, &list.mappings[i]);
+	for (size_t i = 0; i < list->n; i++)
+		see_mapping(ps, program, list->tid, &list->mappings[i]);
 	if (!ps->is_followed || !program_has_comm(program))
 		look_at_comm(program);
 	program->is_whole = ps->is_followed;

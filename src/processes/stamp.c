@@ -9,10 +9,9 @@ bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b)
 	return a->n == b->n && memcmp(a->bytes, b->bytes, a->n) == 0;
 }
 
-bool stamp_is_before(const struct file_stamp *stamp, const struct stat *st)
+bool stamp_is_before(const struct file_stamp *stamp, const struct file_fact *file)
 {
-	const uint64_t written =
-		(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	const uint64_t written = file->changed * NS_PER_S + file->changed_ns;
 	const uint64_t age = clock_ns(CLOCK_MONOTONIC) - stamp->mapped_at;
 
 	return stamp->mapped_at && !stamp->n && written > clock_ns(CLOCK_REALTIME) - age;

@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
+
+#include "reader/asks.h"
 
 /* What the kernel told of a mapped file besides device and inode. */
 struct file_stamp {
@@ -17,7 +18,7 @@ struct file_stamp {
 bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b);
 
 /*
- * Was the file, which is as @st says, written over after it was mapped? False where there is a
+ * Was the file, which is as @file says, written over after it was mapped? False where there is a
  * build ID, which says it better.
  */
-bool stamp_is_before(const struct file_stamp *stamp, const struct stat *st);
+bool stamp_is_before(const struct file_stamp *stamp, const struct file_fact *file);

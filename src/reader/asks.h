@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "bpf/walk.h"
+#include "elf/debug.h"
 #include "reader/mappings.h"
 
 /* The helpers: entries of reader_roles (reader/roles.h). */
@@ -21,16 +22,46 @@ enum {
 	READER_ROLES
 };
 
+/* The lanes: what helpers are for. */
+enum {
+	FOR_TABLES,    /* unwind tables, and what is made ahead of the unwinder's thread */
+	FOR_FOLLOWING, /* what processes have mapped, and perf maps. Capture waits a moment at most
+			*/
+	FOR_NAMES,     /* symbols and lines. Capture goes on meanwhile */
+	READER_LANES
+};
+
 enum reader_ask {
 	/* Openers. Of process @pid: */
 	ASK_LIST = 1, /* its executable mappings; answer: a block */
 	ASK_STATES,   /* the files of a block of mappings; answer: a file_fact for each */
 	ASK_FILE,     /* struct file_payload and a block of one: to a parser, if it is that file */
+	ASK_OPEN,     /* struct open_payload, a block of one; answer: an open_fact */
+	ASK_ROOT,     /* its root directory; answer: an open_fact, whose fact has the inode's number
+			 as its size, and the device as its time */
+	ASK_OPEN_DEBUG, /* struct debug_payload, a path; answer: an open_fact */
+	ASK_FACTS,      /* handles; answer: a file_fact for each */
+	ASK_SEND,       /* struct send_payload: to a parser */
+	ASK_CLOSE,      /* handles */
+	ASK_PERF_MAP,   /* struct perf_payload; answer: a perf_fact, and text behind it. Errors:
+			   -ENOENT there is no file; -EPERM it is not taken, and why */
 	/* Parsers: */
-	ASK_TABLE,  /* of file @file that it was sent; payload: its name; answer: a table_fact. If
-		       the  answer's result is an error, its @n is 1 for a file that is not ELF, and
-		       0  if  the file was not sent */
-	ASK_MEMORY, /* the same of the image in memory that is the payload */
+	ASK_TABLE,   /* of file @file that it was sent; payload: its name; answer: a table_fact. If
+			the  answer's result is an error, its @n is 1 for a file that is not ELF, and
+			0  if  the file was not sent */
+	ASK_MEMORY,  /* the same of the image in memory that is the payload */
+	ASK_SYMBOLS, /* open file @file that it was sent, for names; payload: its name; answer: a
+			symbols_fact. Errors: -ESTALE it was not sent; others: it is not ELF */
+	ASK_SYMBOLS_OF_MEMORY, /* the same of the image in memory that is the payload */
+	ASK_DEBUG, /* file @root that it was sent has symbols for @file? With @root 0: what is
+		      embedded in it. Errors: -ENOENT no; -ESTALE a file is not there (any more) */
+	ASK_NAMES, /* what lies at @n offsets of @file, the payload. @flags: enum names_flag.
+		      Answer: name_block.h. Errors: -ESTALE the file is not there (any more) */
+};
+
+enum names_flag {
+	NAMES_LINES = 1, /* with source lines and inlined functions */
+	NAMES_RAW = 2,   /* as in the symbol table, not demangled */
 };
 
 #define OPENER_AREA (16UL << 20)
@@ -71,12 +102,80 @@ struct file_fact {
 };
 _Static_assert(sizeof(struct file_fact) == 32, "protocol");
 
+/* The same contents, as far as size and time tell? */
+static inline bool file_fact_is_equal(const struct file_fact *a, const struct file_fact *b)
+{
+	return a->size == b->size && a->changed == b->changed && a->changed_ns == b->changed_ns;
+}
+
 struct file_payload {
 	struct file_fact expected;
 	uint32_t number; /* of the file, for the parser */
 	uint32_t files;  /* the parser, as the lane names it */
 	int32_t to;
 	uint32_t pad;
+};
+
+enum open_where {
+	OPEN_MAPPED, /* what process @pid maps; if that has gone, at its path below @root */
+	OPEN_OURS,   /* what is at its path here */
+};
+
+struct open_payload {
+	int32_t root; /* a handle; -1: none */
+	uint32_t where;
+};
+
+struct open_fact {
+	struct file_fact fact;
+	int32_t handle;
+	uint32_t at; /* debug files: the candidate's number */
+};
+_Static_assert(sizeof(struct open_fact) == 40, "protocol");
+
+struct debug_payload {
+	struct debug_hint hint;
+	int32_t root;  /* -1: ours */
+	uint32_t from; /* the number of the first candidate */
+	uint32_t user; /* who owns the file: he, or everybody, may read its debug file */
+};
+
+struct send_payload {
+	struct file_fact expected;
+	int32_t handle;
+	uint32_t number; /* of the file, for the parser */
+	uint32_t files;  /* the parser, as the lane names it */
+	int32_t to;
+};
+
+#define PERF_TAIL_BYTES 64
+
+/* Perf map number @number below @root, or, with number 0, the one that is held alone. */
+struct perf_payload {
+	uint64_t dev, inode, offset; /* of the held file: what was read of it */
+	int32_t root;
+	int32_t held; /* a handle; -1: none */
+	uint32_t number;
+	uint32_t user;   /* that it must be of, if not of root */
+	uint32_t n_tail; /* bytes of @tail: what stands before @offset */
+	char tail[PERF_TAIL_BYTES];
+	uint32_t pad;
+};
+
+struct perf_fact {
+	uint64_t dev, inode, size;
+	uint64_t changed_ns; /* CLOCK_REALTIME */
+	int32_t handle;      /* of another file than the held one; else -1 */
+	uint32_t is_anew;    /* the held file was written anew: the text is from its beginning */
+};
+
+#define MOST_TOLD_BYTES 20
+
+struct symbols_fact {
+	struct debug_hint hint;
+	uint8_t told[MOST_TOLD_BYTES]; /* the build ID as the kernel tells it, */
+	uint32_t n_told;               /* of so many bytes */
+	uint32_t has_symtab;
 };
 
 /* A piece of code: an executable segment, as the file has it. */

@@ -4,21 +4,30 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
 #include "reader/debuginfod.h"
 
+/* Numbers of debug files, for parsers. Those of images are lower. */
+#define FIRST_NUMBER 0x80000000U
+
 struct debug_symbols {
+	struct remote_files *files;
 	struct debuginfod *servers; /* NULL: not asked */
 	struct u64_map wrong;       /* build IDs for which they sent something else, by hash */
+	uint32_t n_sent;
+	int *silent; /* roots in which an opener did not come back from its search */
+	size_t n_silent, silent_capacity;
 };
 
-struct debug_symbols *debug_symbols_new(struct debuginfod *servers)
+struct debug_symbols *debug_symbols_new(struct remote_files *files, struct debuginfod *servers)
 {
 	struct debug_symbols *ds = xcalloc(1, sizeof(*ds));
 
+	ds->files = files;
 	ds->servers = servers;
 	return ds;
 }
@@ -29,63 +38,166 @@ void debug_symbols_free(struct debug_symbols *ds)
 		return;
 	debuginfod_free(ds->servers);
 	u64_map_fini(&ds->wrong);
+	free(ds->silent);
 	free(ds);
 }
 
+/* What one search needs. */
+struct search {
+	struct debug_symbols *ds;
+	const struct parsed_file *file;
+	uint64_t cpu_ns;
+};
+
+/* The parser, to take file @number for the debug file; 0: what is embedded. */
+static int ask_parser(struct search *s, uint32_t number, struct error *e)
+{
+	struct ask what = { .what = ASK_DEBUG, .file = s->file->number, .root = number };
+	struct asking *asking = remote_files_asking(s->ds->files);
+	struct lane_event event;
+
+	client_lock(asking->client);
+
+	const int err = asking_ask(asking, s->file->role, &what, NULL, &event, e);
+
+	client_unlock(asking->client);
+	s->cpu_ns += event.cpu_ns;
+	if (err)
+		return err;
+	asking_tell_words(&event);
+	return event.answer.result ? error_set(e, event.answer.result, "%.95s", event.answer.words)
+				   : 0;
+}
+
+/* Have the file of @handle, which is closed, taken. */
+static int offer(struct search *s, const struct remote_handle *handle, struct error *e)
+{
+	struct asking *asking = remote_files_asking(s->ds->files);
+	const uint32_t number = FIRST_NUMBER + s->ds->n_sent++ % FIRST_NUMBER;
+	uint32_t files;
+	int32_t parser;
+
+	client_lock(asking->client);
+
+	int err = asking_address(asking, s->file->role, &files, &parser, e);
+
+	client_unlock(asking->client);
+	if (!err && parser != s->file->parser)
+		err = error_set(e, -EIO, "its parser has gone");
+	if (!err)
+		err = remote_send(s->ds->files, handle, number, files, parser, e);
+	if (!err)
+		err = ask_parser(s, number, e);
+	remote_close(s->ds->files, handle->handle);
+	return err;
+}
+
+static bool is_silent(const struct debug_symbols *ds, int root)
+{
+	for (size_t i = 0; i < ds->n_silent; i++)
+		if (ds->silent[i] == root)
+			return true;
+	return false;
+}
+
+/* Its candidates below @root. -EIO: its parser has failed. */
+static int search_below(struct search *s, int root, const char *path, struct error *e)
+{
+	struct debug_search search = {
+		.hint = &s->file->fact.hint, .path = path, .root = root, .user = s->file->owner
+	};
+	struct remote_handle handle;
+	int err = -ENOENT;
+
+	for (; search.at < DEBUG_CANDIDATES && !is_silent(s->ds, root); search.at++) {
+		err = remote_open_debug(s->ds->files, &search, &handle, e);
+		if (err == -EIO)
+			array_push(s->ds->silent, s->ds->n_silent, s->ds->silent_capacity, root);
+		if (err)
+			return -ENOENT;
+		err = offer(s, &handle, e);
+		if (!err) {
+			log_debug("%s: symbols of its debug file", s->file->name);
+			return 0;
+		}
+		if (err == -EIO)
+			return err;
+		log_debug("no debug file: %s", e->text);
+	}
+	return err;
+}
+
+static bool has_hint(const struct parsed_file *file)
+{
+	return file->fact.hint.n_build_id || file->fact.hint.link[0];
+}
+
+static int search(struct search *s, int root, const char *path, struct error *e)
+{
+	int err = -ENOENT;
+
+	if (has_hint(s->file) && root != HANDLE_NONE)
+		err = search_below(s, root, path, e);
+	if (has_hint(s->file) && err == -ENOENT)
+		err = search_below(s, HANDLE_NONE, path, e);
+	if (err && err != -EIO)
+		err = ask_parser(s, 0, e);
+	if (err == -E2BIG)
+		log_warn_once("%s", e->text);
+	else if (err && err != -ENOENT)
+		log_debug("not taken: %s", e->text);
+	return err;
+}
+
 /* Once: the same is asked for again where an image is closed and opened. */
-static void tell_wrong(struct debug_symbols *ds, const uint8_t *id, size_t n, const struct error *e)
+static void tell_wrong(struct debug_symbols *ds, const struct debug_hint *hint,
+		       const struct error *e)
 {
 	bool is_new;
 
-	(void)u64_map_put(&ds->wrong, hash_bytes(id, n), 0, &is_new);
+	(void)u64_map_put(&ds->wrong, hash_bytes(hint->build_id, hint->n_build_id), 0, &is_new);
 	if (is_new)
 		log_warn("debuginfod: %s is not taken: %s", debuginfod_source(ds->servers),
 			 e->text);
 }
 
 /* A server may send anything. */
-static int ask_servers(struct debug_symbols *ds, const struct image *im, const char *name,
-		       struct image **ret, struct error *e)
+static int ask_servers(struct search *s, struct error *e)
 {
-	cleanup_close int fd = -1;
-	const uint8_t *id = NULL;
-	size_t n = image_build_id(im, &id);
-	int err = debuginfod_get(ds->servers, id, n, name, &fd, e);
+	const struct debug_hint *hint = &s->file->fact.hint;
+	cleanup_free char *path = NULL;
+	struct remote_handle handle;
+	int err = debuginfod_get_path(s->ds->servers, hint->build_id, hint->n_build_id,
+				      s->file->name, &path, e);
 
 	if (err)
 		return err;
-	err = image_open_fd(fd, name, ret, e);
-	if (!err && !image_is_same_build(im, *ret)) {
-		image_freep(ret);
-		err = error_set(e, -ENOENT, "%s: of another build", name);
-	}
+
+	/* Any inode number but 0: it is a file. */
+	const struct mapping m = { .end = 1, .path = path, .inode = 1 };
+
+	err = remote_open_ours(s->ds->files, &m, &handle, e);
+	if (!err)
+		err = offer(s, &handle, e);
+	if (err == -ENOENT)
+		err = error_set(e, -ENOENT, "%s: of another build", s->file->name);
 	if (err)
-		tell_wrong(ds, id, n, e);
+		tell_wrong(s->ds, hint, e);
 	return err;
 }
 
-void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, const char *path,
-		       const char *name)
+uint64_t debug_symbols_add(struct debug_symbols *ds, const struct parsed_file *file, int root,
+			   const char *path)
 {
-	struct image *debug = NULL;
-	struct error e;
-	int err;
+	struct search s = { .ds = ds, .file = file };
+	struct error e = {};
+	int err = search(&s, root, path, &e);
 
-	err = debug_file_find(im, root, path, &debug, &e);
-	if (err && root >= 0)
-		err = debug_file_find(im, -1, path, &debug, &e);
-	if (err)
-		err = image_open_embedded(im, &debug, &e);
-	if (err == -E2BIG)
-		log_warn_once("%s", e.text);
-	else if (err && err != -ENOENT)
-		log_debug("not taken: %s", e.text);
 	/* A .symtab may have been stripped in part, but most have all: that is not worth waiting.
 	 */
-	if (err && ds->servers && !image_has_symtab(im))
-		err = ask_servers(ds, im, name, &debug, &e);
+	if (err && err != -EIO && ds->servers && !file->fact.has_symtab)
+		err = ask_servers(&s, &e);
 	if (err)
-		log_debug("no symbols but its own: %s", e.text);
-	else
-		image_set_debug(im, debug);
+		log_debug("%s: no symbols but its own: %s", file->name, e.text);
+	return s.cpu_ns;
 }

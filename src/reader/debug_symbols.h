@@ -8,19 +8,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "elf/image.h"
+#include "reader/remote_files.h"
 
 struct debug_symbols;
 struct debuginfod;
 
-/* @servers: NULL: none is asked. debug_symbols_free() frees it. */
-struct debug_symbols *debug_symbols_new(struct debuginfod *servers);
+/* @files is kept. @servers: NULL: none is asked. debug_symbols_free() frees it. */
+struct debug_symbols *debug_symbols_new(struct remote_files *files, struct debuginfod *servers);
 void debug_symbols_free(struct debug_symbols *ds);
 
+/* A file that a parser has open for names (ASK_SYMBOLS). */
+struct parsed_file {
+	unsigned role; /* of the parser */
+	int32_t parser;
+	uint32_t number;
+	uint32_t owner;           /* user */
+	const char *name;         /* for messages */
+	struct symbols_fact fact; /* as foreign as the file */
+};
+
 /*
- * Give @im what there is of symbols for it beside its own. @path is where processes
- * of @root have it, a directory's descriptor that is kept (-1: our own); @name is for messages. Not
- * having found any is no error.
+ * Give @file what there is of symbols for it beside its own. @path is where processes of @root have
+ * it, a handle (HANDLE_NONE: our own). Not having found any is no error. Returns the CPU time that
+ * the parser took, ns.
  */
-void debug_symbols_add(struct debug_symbols *ds, struct image *im, int root, const char *path,
-		       const char *name);
+uint64_t debug_symbols_add(struct debug_symbols *ds, const struct parsed_file *file, int root,
+			   const char *path);

@@ -197,22 +197,3 @@ int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 	*ret_path = TAKE(answer.path);
 	return 0;
 }
-
-int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n, const char *module,
-		   int *ret_fd, struct error *e)
-{
-	cleanup_free char *path = NULL;
-	struct stat st;
-	const int err = debuginfod_get_path(d, build_id, n, module, &path, e);
-
-	if (err)
-		return err;
-	assert(path);
-
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return explain(d, -EBADMSG, NULL, e);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}

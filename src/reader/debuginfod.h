@@ -37,9 +37,5 @@ void debuginfod_free(struct debuginfod *d);
 must_check int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 				   const char *module, char **ret_path, struct error *e);
 
-/* The same, opened, to close; a regular file. */
-must_check int debuginfod_get(struct debuginfod *d, const uint8_t *build_id, size_t n,
-			      const char *module, int *ret_fd, struct error *e);
-
 /* Where the last answer came from: a URL, or a file of the cache. Lent until the next question. */
 const char *debuginfod_source(const struct debuginfod *d);

@@ -365,9 +365,8 @@ static int find_by_path(uint32_t pid, const struct mapping *m, int *ret_handle, 
 	return err;
 }
 
-/* Below directory @root, as mapping_open_in() says. */
-static int find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
-		   struct error *e)
+int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+		    struct error *e)
 {
 	/* Links of the foreign file system lead nowhere else. */
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -402,7 +401,7 @@ int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct 
 	const int err = find_by_path(pid, m, ret_handle, st, e);
 	cleanup_close int root = err ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	if (root >= 0 && find_in(root, m, ret_handle, st, &first) == 0)
+	if (root >= 0 && mapping_find_in(root, m, ret_handle, st, &first) == 0)
 		return 0;
 	return err;
 }
@@ -418,28 +417,9 @@ int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct erro
 	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
 }
 
-int mapping_open_ours(const struct mapping *m, int *ret_fd, struct error *e)
+int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
 {
-	cleanup_close int handle = -1;
-	struct stat st;
-
 	if (m->inode == 0 || m->path[0] != '/')
 		return error_set(e, -ENOENT, "%s: not a file", m->path);
-
-	const int err = find_regular(m->path, &handle, &st, e);
-
-	if (err)
-		return err;
-	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
-}
-
-int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
-{
-	cleanup_close int handle = -1;
-	struct stat st;
-	const int err = find_in(root, m, &handle, &st, e);
-
-	if (err)
-		return err;
-	return mapping_reopen(handle, ret_fd, e) ? error_within(e, "%s", m->path) : 0;
+	return find_regular(m->path, ret_handle, st, e);
 }

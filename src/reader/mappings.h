@@ -72,20 +72,22 @@ struct stat;
 must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
 			    struct error *e);
 
-/* Open what such a handle stands for. */
-must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);
-
 /*
  * The same when the process has gone: below directory @root, that it had for its own
  * (reader/roots.h). Device and inode must be those of the mapping. Needs openat2(2), Linux 5.6.
  */
-must_check int mapping_open_in(int root, const struct mapping *m, int *ret_fd, struct error *e);
+must_check int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+			       struct error *e);
 
 /*
  * What is at the path of @m as this program sees it: any other regular file, or the same. Who asks
  * compares build IDs.
  */
-must_check int mapping_open_ours(const struct mapping *m, int *ret_fd, struct error *e);
+must_check int mapping_find_ours(const struct mapping *m, int *ret_handle, struct stat *st,
+				 struct error *e);
+
+/* Open what such a handle stands for. */
+must_check int mapping_reopen(int handle, int *ret_fd, struct error *e);
 
 /* A path through which mapping @m's file can be opened while @pid lives ("/proc/7/root/usr/bin/x").
  */

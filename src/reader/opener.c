@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An opener: reads lists of /proc, finds files that processes have mapped, and sends open ones to a
- * parser. It may hang at any of these, and then another one takes its place.
+ * parser (opener_files.c: by handles). It may hang at any of these, and then another one takes its
+ * place.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "reader/mappings.h"
+#include "reader/opener.h"
+#include "reader/perf_file.h"
 #include "reader/roles.h"
 
 #define MOST_LIST_BYTES (24UL << 20) /* the address space has 64 MiB for data */
@@ -57,7 +60,7 @@ static bool is_of_others(int handle)
 	return false;
 }
 
-static struct file_fact fact_of(int handle, const struct stat *st)
+struct file_fact opener_fact_of(int handle, const struct stat *st)
 {
 	const bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
 
@@ -75,7 +78,7 @@ static struct file_fact find(uint32_t pid, const struct mapping *m, int *ret_han
 	struct stat st;
 
 	*ret_err = mapping_find(pid, m, ret_handle, &st, &e);
-	return *ret_err ? (struct file_fact){} : fact_of(*ret_handle, &st);
+	return *ret_err ? (struct file_fact){} : opener_fact_of(*ret_handle, &st);
 }
 
 static bool is_of_one_file(const struct mapping *a, const struct mapping *b)
@@ -136,12 +139,44 @@ static void answer_file(const char *payload, size_t n, struct answer *answer)
 		answer->result = send_file(&list, &what);
 }
 
+static bool answer_of_handles(struct seat *seat, const struct ask *ask, const void *payload,
+			      struct answer *answer)
+{
+	switch (ask->what) {
+	case ASK_OPEN:
+		opener_answer_open(seat, ask, payload, answer);
+		return true;
+	case ASK_ROOT:
+		opener_answer_root(seat, ask, answer);
+		return true;
+	case ASK_OPEN_DEBUG:
+		opener_answer_debug(seat, ask, payload, answer);
+		return true;
+	case ASK_FACTS:
+		opener_answer_facts(seat, ask, payload, answer);
+		return true;
+	case ASK_SEND:
+		opener_answer_send(ask, payload, answer);
+		return true;
+	case ASK_CLOSE:
+		opener_answer_close(ask, payload);
+		return true;
+	case ASK_PERF_MAP:
+		perf_file_answer(seat, payload, ask->n_bytes, answer);
+		return true;
+	default:
+		return false;
+	}
+}
+
 void opener_answer(void *state, struct seat *seat, const struct ask *ask, const void *payload,
 		   struct answer *answer)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 
 	(void)state;
+	if (answer_of_handles(seat, ask, payload, answer))
+		return;
 	if (ask->what == ASK_LIST)
 		answer_list(seat, ask->pid, answer);
 	else if (ask->what == ASK_STATES && block_read(payload, ask->n_bytes, true, &list))

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A parser: reads files that it is sent, and makes unwind tables of them. A file that is cut short
- * meanwhile ends the process (SIGBUS). That costs this file's table, and another parser goes on.
+ * meanwhile reads as zeros there (elf/guard.h), and has no table.
+ * parser_names.c has its other half.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "elf/image.h"
+#include "reader/parser.h"
 #include "reader/roles.h"
 #include "unwind/compact.h"
 
-/* Files that were sent for requests that did not come are closed. */
-static int take_file(const struct seat *seat, uint32_t number, int *ret_fd)
+int parser_take_file(const struct seat *seat, uint32_t number, int *ret_fd)
 {
 	struct passed_file file;
 	int fd = -1, err;
@@ -53,6 +55,14 @@ static void put(struct seat *seat, uint64_t *at, const void *data, size_t n_byte
 	*at += n_bytes;
 }
 
+/* What stands around a table takes less than 4 KiB. */
+static size_t most_table_bytes(const struct seat *seat)
+{
+	const size_t most = seat->n_area - 4096;
+
+	return most < MAX_TABLE_BYTES ? most : MAX_TABLE_BYTES;
+}
+
 static void answer_table(struct seat *seat, struct image *im, struct answer *answer)
 {
 	struct range_fact ranges[MOST_RANGES] = {};
@@ -61,7 +71,11 @@ static void answer_table(struct seat *seat, struct image *im, struct answer *ans
 	uint64_t n = sizeof(fact);
 	struct error e;
 
-	fact.result = unwind_table_make(im, MAX_TABLE_BYTES, &table, &e);
+	fact.result = unwind_table_make(im, most_table_bytes(seat), &table, &e);
+	if (!fact.result && image_is_damaged(im)) {
+		unwind_table_fini(&table);
+		fact.result = error_set(&e, -ENODATA, "it was cut short");
+	}
 	put(seat, &n, ranges, fact.n_ranges * sizeof(*ranges));
 	if (fact.result) {
 		(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
@@ -79,20 +93,19 @@ static void answer_table(struct seat *seat, struct image *im, struct answer *ans
 	answer->n_bytes = n;
 }
 
-void parser_answer(void *state, struct seat *seat, const struct ask *ask, const void *payload,
-		   struct answer *answer)
+static void open_for_table(struct seat *seat, const struct ask *ask, const void *payload,
+			   struct answer *answer)
 {
 	cleanup(image_freep) struct image *im = NULL;
 	cleanup_close int fd = -1;
 	char name[64] = "";
 	struct error e = {};
 
-	(void)state;
 	answer->result = -EINVAL;
 	if (ask->what == ASK_TABLE) {
 		memcpy(name, payload,
 		       ask->n_bytes < sizeof(name) ? ask->n_bytes : sizeof(name) - 1);
-		answer->result = take_file(seat, ask->file, &fd);
+		answer->result = parser_take_file(seat, ask->file, &fd);
 		answer->n = !answer->result;
 		if (answer->n)
 			answer->result = image_open_fd(fd, name, &im, &e);
@@ -103,4 +116,20 @@ void parser_answer(void *state, struct seat *seat, const struct ask *ask, const 
 		answer_table(seat, im, answer);
 	else
 		(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
+}
+
+void parser_answer(void *state, struct seat *seat, const struct ask *ask, const void *payload,
+		   struct answer *answer)
+{
+	answer->result = -EINVAL;
+	if (ask->what == ASK_TABLE || ask->what == ASK_MEMORY)
+		open_for_table(seat, ask, payload, answer);
+	else if (ask->what == ASK_SYMBOLS || ask->what == ASK_SYMBOLS_OF_MEMORY)
+		parser_answer_symbols(state, seat, ask, payload, answer);
+	else if (ask->what == ASK_DEBUG)
+		parser_answer_debug(state, seat, ask, answer);
+	else if (ask->what == ASK_NAMES)
+		parser_answer_names(state, seat, ask, payload, answer);
+	if (!answer->words[0])
+		log_take(answer->words, sizeof(answer->words));
 }

@@ -11,6 +11,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/read.h"
+#include "helper/seat.h"
+#include "reader/asks.h"
+#include "reader/mappings.h"
+
+#define PERF_TEXT_BYTES (1UL << 20)
 
 /* The last of the numbers behind @key of /proc/PID/status, or the second with @is_second. */
 static bool take_status(const char *status, const char *key, bool is_second, uint32_t *ret)
@@ -90,11 +95,10 @@ static int check(const struct stat *st, uint32_t user, struct error *e)
 	return 0;
 }
 
-int perf_file_open(int root, uint32_t number, uint32_t user, int *ret_fd, struct stat *ret,
+int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct stat *ret,
 		   struct error *e)
 {
 	cleanup_close int handle = open_handle(root, number);
-	char self[64];
 	int err;
 
 	if (handle < 0 && errno == ELOOP)
@@ -106,18 +110,95 @@ int perf_file_open(int root, uint32_t number, uint32_t user, int *ret_fd, struct
 	if (handle < 0 || fstat(handle, ret) < 0)
 		return error_set(e, -EPERM, "%s", strerror(errno));
 	err = check(ret, user, e);
-	if (err)
-		return err;
-	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", handle);
-	*ret_fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return *ret_fd < 0 ? error_set(e, -EPERM, "%s", strerror(errno)) : 0;
+	if (!err)
+		*ret_handle = TAKE_FD(handle);
+	return err;
 }
 
-bool perf_file_is(int root, uint32_t number, const struct stat *st)
-{
-	cleanup_close int handle = open_handle(root, number);
-	struct stat now;
+/* -- An opener's side. -- */
 
-	return handle >= 0 && fstat(handle, &now) == 0 && now.st_dev == st->st_dev &&
-	       now.st_ino == st->st_ino;
+static struct perf_fact fact_of(const struct stat *st)
+{
+	return (struct perf_fact){
+		.dev = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.changed_ns =
+			(uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec,
+		.handle = -1,
+	};
+}
+
+/* Does the file end where the reading did, or behind that? Else it was written anew. */
+static bool goes_on(const struct perf_payload *p, int fd, const struct stat *st)
+{
+	char now[PERF_TAIL_BYTES];
+
+	return (uint64_t)st->st_size >= p->offset && p->n_tail <= p->offset &&
+	       pread(fd, now, p->n_tail, (off_t)(p->offset - p->n_tail)) == (ssize_t)p->n_tail &&
+	       memcmp(now, p->tail, p->n_tail) == 0;
+}
+
+/* What is new in the held file, behind its fact. */
+static int read_held(struct seat *seat, const struct perf_payload *p, struct answer *answer)
+{
+	cleanup_close int fd = -1;
+	struct error e;
+	struct stat st;
+	int err = mapping_reopen(p->held, &fd, &e);
+
+	if (!err && fstat(fd, &st) < 0)
+		err = -errno;
+	if (err)
+		return err;
+
+	struct perf_fact fact = fact_of(&st);
+
+	fact.is_anew = !goes_on(p, fd, &st);
+
+	const size_t room = seat->n_area - sizeof(fact);
+	const ssize_t n = pread(fd, seat->area + sizeof(fact),
+				room < PERF_TEXT_BYTES ? room : PERF_TEXT_BYTES,
+				fact.is_anew ? 0 : (off_t)p->offset);
+
+	memcpy(seat->area, &fact, sizeof(fact));
+	answer->n_bytes = sizeof(fact) + (n > 0 ? (size_t)n : 0);
+	return 0;
+}
+
+static int give_other(struct seat *seat, int handle, const struct stat *st, struct answer *answer)
+{
+	struct perf_fact fact = fact_of(st);
+
+	fact.handle = fcntl(handle, F_DUPFD_CLOEXEC, SEAT_OURS);
+	if (fact.handle < 0)
+		return -errno;
+	memcpy(seat->area, &fact, sizeof(fact));
+	answer->n_bytes = sizeof(fact);
+	return 0;
+}
+
+void perf_file_answer(struct seat *seat, const void *payload, size_t n, struct answer *answer)
+{
+	cleanup_close int handle = -1;
+	struct error e = {};
+	struct perf_payload p;
+	struct stat st = {};
+
+	answer->result = -EINVAL;
+	if (n != sizeof(p))
+		return;
+	memcpy(&p, payload, sizeof(p));
+	if (p.n_tail > sizeof(p.tail))
+		return;
+	answer->result = p.number ? perf_file_find(p.root, p.number, p.user, &handle, &st, &e) : 0;
+	(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
+	if (answer->result)
+		return;
+	if (p.held >= 0 && (!p.number || (st.st_dev == p.dev && st.st_ino == p.inode)))
+		answer->result = read_held(seat, &p, answer);
+	else if (p.number)
+		answer->result = give_other(seat, handle, &st, answer);
+	else
+		answer->result = -ENOENT;
 }

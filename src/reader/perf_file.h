@@ -29,12 +29,14 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret);
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES]);
 
 /*
- * The file for @number below @root (reader/roots.h), by a descriptor for reading, and what it is.
- * Errors: -ENOENT there is none; -EPERM what is there is not taken: the message says why. Needs
+ * The file for @number below @root (a directory's descriptor), by a handle (O_PATH), and what it
+ * is. Errors: -ENOENT there is none; -EPERM what is there is not taken: the message says why. Needs
  * openat2(2), Linux 5.6.
  */
-must_check int perf_file_open(int root, uint32_t number, uint32_t user, int *ret_fd,
+must_check int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle,
 			      struct stat *ret, struct error *e);
 
-/* Is it the same file still? */
-bool perf_file_is(int root, uint32_t number, const struct stat *st);
+/* An opener: answer ASK_PERF_MAP. */
+struct answer;
+struct seat;
+void perf_file_answer(struct seat *seat, const void *payload, size_t n, struct answer *answer);

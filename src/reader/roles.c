@@ -2,6 +2,9 @@
 #include "reader/roles.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+#include "elf/guard.h"
+#include "reader/parser.h"
 
 static void open_files(struct seat *seat)
 {
@@ -10,21 +13,30 @@ static void open_files(struct seat *seat)
 
 static void parse_files(struct seat *seat)
 {
-	seat_serve(seat, parser_answer, NULL);
+	log_divert();
+	guard_begin();
+	seat_serve(seat, parser_answer, parser_names_new());
 }
 
 /* clang-format off */
+static const char *const openers[READER_LANES] = { "tables-opener", "follow-opener", "names-opener" };
+static const char *const parsers[READER_LANES] = { "tables-parser", NULL, "names-parser" };
+static const char *const others[READER_LANES] = { "tables-others", NULL, "names-others" };
+
 const struct role reader_roles[READER_ROLES] = {
 	[ROLE_OPENER] = {
-		.name = "file-opener",
+		.name = "opener",
+		.names = openers,
 		.sandbox = SANDBOX_OPENER,
 		.run = open_files,
 		.n_area = OPENER_AREA,
 		.wall_ns = 2 * NS_PER_S,
-		.most = 1,
+		.spare_after_ns = NS_PER_S / 50,
+		.most = 2,
 	},
 	[ROLE_PARSER] = {
-		.name = "file-parser",
+		.name = "parser",
+		.names = parsers,
 		.sandbox = SANDBOX_PARSER,
 		.run = parse_files,
 		.n_area = PARSER_AREA,
@@ -34,6 +46,7 @@ const struct role reader_roles[READER_ROLES] = {
 	},
 	[ROLE_PARSER_OF_OTHERS] = {
 		.name = "parser-others",
+		.names = others,
 		.sandbox = SANDBOX_PARSER,
 		.run = parse_files,
 		.n_area = PARSER_AREA,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -53,21 +54,30 @@ static bool is_same(const struct root *a, const struct root *b)
 	return a->dev == b->dev && a->inode == b->inode && a->namespace == b->namespace;
 }
 
+/* Of what is known here: a file system behind it may not answer. */
+static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
+{
+	struct statx st;
+
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_INO, &st) < 0)
+		return false;
+	*ret_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	*ret_inode = st.stx_ino;
+	return true;
+}
+
 int roots_of(struct roots *r, uint32_t pid)
 {
 	struct root asked = { .fd = -1 };
-	struct stat st;
+	dev_t unused;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	if (stat(path, &st) < 0)
+	if (!identify(path, &unused, &asked.namespace))
 		return -1;
-	asked.namespace = st.st_ino;
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	if (stat(path, &st) < 0)
+	if (!identify(path, &asked.dev, &asked.inode))
 		return -1;
-	asked.dev = st.st_dev;
-	asked.inode = st.st_ino;
 	for (size_t i = 0; i < r->n; i++)
 		if (is_same(&r->roots[i], &asked))
 			return r->roots[i].fd;
@@ -96,4 +106,13 @@ bool roots_is_one(const struct roots *r, int a, int b)
 	one = find(r, a);
 	other = find(r, b);
 	return one && other && one->dev == other->dev && one->inode == other->inode;
+}
+
+bool roots_identify(const struct roots *r, int root, struct root_id *ret)
+{
+	const struct root *one = find(r, root);
+
+	if (one)
+		*ret = (struct root_id){ one->dev, one->inode };
+	return one != NULL;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/image_names.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,288 +8,219 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
-#include "base/log.h"
-#include "elf/debug.h"
-#include "elf/image.h"
-#include "reader/debug_symbols.h"
+#include "base/strtab.h"
+#include "symbolize/symbol_files.h"
 
-#define MAX_IMAGES 256
-#define MAX_IMAGE_BYTES (12ULL << 20)
+/* So many places are remembered before all are forgotten. Chains of frames are kept elsewhere. */
+#define MANY_PLACES 32768
 
-struct file {
+struct known {
+	uint64_t offset;
 	uint32_t image;
-	struct image *symbols; /* NULL: not in memory */
-	uint64_t bytes;        /* that they take */
-	uint64_t last_used;    /* by the clock of look-ups */
-	uint32_t asked;        /* images_newest() when another file of its build was looked for */
-	bool is_bad;           /* it has none */
+	uint32_t call; /* the first of place.n_calls in @calls */
+	bool is_asked; /* else it is put off */
+	struct file_place place;
 };
 
 struct image_names {
 	struct images *images;
-	struct debug_symbols *debug;
-	struct file *list;
+	struct symbol_files *symbols;
+	uint64_t flags;
+	struct strtab *strings;
+	struct known *known;
 	size_t n, capacity;
-	struct u64_map by_image; /* index in @list */
-	uint64_t clock;
-	size_t n_open;
-	uint64_t bytes;
+	struct u64_map numbers; /* of known places, by hash */
+	struct image_call *calls;
+	size_t n_calls, cap_calls;
+	uint64_t version; /* images_version() when they were asked for */
+	size_t n_put_off; /* the last ones of @known */
+	bool is_deferring;
 };
 
-struct image_names *image_names_new(struct images *images, struct debuginfod *servers)
+struct image_names *image_names_new(struct images *images,
+				    const struct image_names_options *options)
 {
 	struct image_names *f = xcalloc(1, sizeof(*f));
 
 	f->images = images;
-	f->debug = debug_symbols_new(servers);
+	f->symbols = symbol_files_new(images, options->files, options->servers);
+	f->flags = options->flags;
+	f->strings = strtab_new();
 	return f;
+}
+
+static void forget_places(struct image_names *f)
+{
+	u64_map_clear(&f->numbers);
+	f->n = f->n_calls = f->n_put_off = 0;
+	strtab_free(f->strings);
+	f->strings = strtab_new();
+	f->version = images_version(f->images);
 }
 
 void image_names_free(struct image_names *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->n; i++)
-		image_close(f->list[i].symbols);
-	free(f->list);
-	u64_map_fini(&f->by_image);
-	debug_symbols_free(f->debug);
+	symbol_files_free(f->symbols);
+	strtab_free(f->strings);
+	free(f->known);
+	free(f->calls);
+	u64_map_fini(&f->numbers);
 	free(f);
-}
-
-static void drop_symbols(struct image_names *f, struct file *file)
-{
-	if (!file->symbols)
-		return;
-	image_freep(&file->symbols);
-	f->n_open--;
-	f->bytes -= file->bytes;
-	file->bytes = 0;
 }
 
 void image_names_refresh(struct image_names *f)
 {
-	size_t n = 0;
-
-	u64_map_clear(&f->by_image);
-	for (size_t i = 0; i < f->n; i++) {
-		struct file *file = &f->list[i];
-
-		if (!images_is_good(f->images, file->image))
-			drop_symbols(f, file);
-		if (!file->symbols && !file->is_bad && !file->asked)
-			continue; /* nothing is known of it */
-		if (!images_is_known(f->images, file->image)) {
-			drop_symbols(f, file);
-			continue;
-		}
-		*u64_map_put(&f->by_image, file->image, 0, NULL) = (uint32_t)n;
-		f->list[n++] = *file;
-	}
-	f->n = n;
+	forget_places(f);
+	symbol_files_refresh(f->symbols);
 }
 
-/* NULL: nothing was asked of it. Lent until the next file_of(). */
-static struct file *known_file(const struct image_names *f, uint32_t image)
+/* -- Known places. -- */
+
+static struct known *place_of(struct image_names *f, uint32_t image, uint64_t offset, bool *is_new)
 {
-	const uint32_t *at = u64_map_get(&f->by_image, image);
+	for (uint64_t hash = hash_mix(offset) ^ image;; hash++) {
+		const uint32_t number = *u64_map_put(&f->numbers, hash, (uint32_t)f->n, is_new);
 
-	return at ? &f->list[*at] : NULL;
-}
-
-static struct file *file_of(struct image_names *f, uint32_t image)
-{
-	bool is_new;
-	const uint32_t at = *u64_map_put(&f->by_image, image, (uint32_t)f->n, &is_new);
-
-	if (is_new)
-		array_push(f->list, f->n, f->capacity, ((struct file){ .image = image }));
-	return &f->list[at];
-}
-
-/* --- symbols --- */
-
-static bool is_of_build(const struct file_stamp *stamp, const struct image *symbols)
-{
-	const uint8_t *bytes;
-
-	return image_told_build_id(symbols, &bytes) == stamp->n &&
-	       memcmp(bytes, stamp->bytes, stamp->n) == 0;
-}
-
-/* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
-static int open_vdso(struct image **ret, struct error *e)
-{
-	size_t bytes = 0;
-	const void *vdso = own_vdso(&bytes);
-
-	if (!vdso)
-		return error_set(e, -ENOENT, "this process has no vdso");
-	return image_open_memory(vdso, bytes, "[vdso]", ret, e);
-}
-
-/* Is the open file @fd, which is closed, of the build that @file is of? */
-static bool take_twin(struct image_names *f, const struct file *file,
-		      const struct image_about *about, int fd, struct image **ret)
-{
-	cleanup_close int own = fd;
-	cleanup(image_freep) struct image *symbols = NULL;
-	struct error e;
-
-	if (own < 0 || image_open_fd(own, about->module, &symbols, &e) != 0 ||
-	    !is_of_build(&about->stamp, symbols))
-		return false;
-	images_take_twin(f->images, file->image, own);
-	*ret = TAKE(symbols);
-	return true;
-}
-
-static bool find_twin(struct image_names *f, struct file *file, const struct image_about *about,
-		      struct image **ret)
-{
-	const uint32_t newest = images_newest(f->images);
-	uint32_t at = UINT32_MAX;
-	int fd;
-
-	if (file->asked == newest)
-		return false;
-	while ((fd = images_next_twin(f->images, file->image, file->asked, &at)) >= 0)
-		if (take_twin(f, file, about, fd, ret))
-			return true;
-	if (!file->asked &&
-	    take_twin(f, file, about, images_open_ours(f->images, file->image), ret))
-		return true;
-	file->asked = newest;
-	return false;
-}
-
-/* False: the file cannot be had now, and no other one of its build. */
-static bool read_symbols(struct image_names *f, struct file *file, const struct image_about *about,
-			 int *ret_err, struct error *e)
-{
-	cleanup_close int fd = -1;
-
-	*ret_err = 0;
-	if (about->kind == IMAGE_VDSO) {
-		*ret_err = open_vdso(&file->symbols, e);
-		return true;
-	}
-	fd = images_open(f->images, file->image);
-	if (fd < 0)
-		return find_twin(f, file, about, &file->symbols);
-	*ret_err = image_open_fd(fd, about->module, &file->symbols, e);
-	/* What was found at the path is of the build that the process had mapped, if that is known.
-	 */
-	if (!*ret_err && about->stamp.n && !is_of_build(&about->stamp, file->symbols))
-		*ret_err = error_set(e, -ESTALE, "%s: another build is there now", about->path);
-	return true;
-}
-
-static bool is_damaged(struct image_names *f, struct file *file)
-{
-	if (!file->symbols || !image_is_damaged(file->symbols))
-		return false;
-	images_give_up(f->images, file->image);
-	drop_symbols(f, file);
-	return true;
-}
-
-static bool open_symbols(struct image_names *f, struct file *file)
-{
-	cleanup(image_about_fini) struct image_about about = {};
-	struct error e;
-	int err;
-
-	if (is_damaged(f, file) || !images_is_good(f->images, file->image)) {
-		drop_symbols(f, file);
-		return false;
-	}
-	if (file->symbols)
-		return true;
-	if (file->is_bad || !images_about(f->images, file->image, &about) ||
-	    about.kind == IMAGE_NO_FILE || !read_symbols(f, file, &about, &err, &e))
-		return false;
-	if (err) {
-		log_debug("%s has no names: %s", about.module, e.text);
-		file->is_bad = true;
-		image_freep(&file->symbols);
-		images_close(f->images, file->image);
-		return false;
-	}
-	f->n_open++;
-	if (about.kind == IMAGE_FILE)
-		debug_symbols_add(f->debug, file->symbols, about.root, about.path, about.module);
-	return true;
-}
-
-/* After a look-up in @used: its index may have been built by it. */
-static void keep_bounds(struct image_names *f, struct file *used)
-{
-	f->bytes -= used->bytes;
-	used->bytes = image_bytes(used->symbols);
-	f->bytes += used->bytes;
-	while (f->n_open > MAX_IMAGES || f->bytes > MAX_IMAGE_BYTES) {
-		struct file *least = NULL;
-
-		for (size_t i = 0; i < f->n; i++)
-			if (f->list[i].symbols && &f->list[i] != used &&
-			    (!least || f->list[i].last_used < least->last_used))
-				least = &f->list[i];
-		if (!least)
-			return;
-		drop_symbols(f, least);
+		if (*is_new)
+			array_push(f->known, f->n, f->capacity,
+				   ((struct known){ .offset = offset, .image = image }));
+		if (f->known[number].image == image && f->known[number].offset == offset)
+			return &f->known[number];
 	}
 }
 
-/* --- questions --- */
+static const char *keep(struct image_names *f, const struct name_view *view, uint32_t at)
+{
+	const char *text = name_view_text(view, at);
 
-void image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
+	return text ? strtab_add(f->strings, text) : NULL;
+}
+
+static void take_calls(struct image_names *f, const struct name_view *view,
+		       const struct name_fact *fact, struct known *k)
+{
+	k->call = (uint32_t)f->n_calls;
+	k->place.n_calls = fact->n_calls;
+	for (uint32_t i = 0; i < fact->n_calls; i++) {
+		const struct call_fact *call = &view->calls[fact->call + i];
+		const struct image_call kept = { keep(f, view, call->name),
+						 keep(f, view, call->file), call->line };
+
+		array_push(f->calls, f->n_calls, f->cap_calls, kept);
+	}
+}
+
+static void take_fact(struct image_names *f, const struct name_view *view,
+		      const struct name_fact *fact, struct known *k)
+{
+	k->is_asked = true;
+	if (!(fact->has & NAME_HAS_PLACE))
+		return;
+	k->place.vaddr = fact->vaddr;
+	k->place.start = fact->start;
+	k->place.function = keep(f, view, fact->function);
+	k->place.has_start = fact->has & NAME_HAS_START;
+	k->place.is_last = fact->has & NAME_IS_LAST;
+	k->place.is_behind_call = fact->has & NAME_IS_BEHIND_CALL;
+	take_calls(f, view, fact, k);
+}
+
+/* -- Asking. -- */
+
+/* @n known places of one image, at @numbers. */
+static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
+{
+	cleanup_free uint64_t *offsets = xcalloc(n, sizeof(*offsets));
+	const uint32_t image = f->known[numbers[0]].image;
+	struct symbol_answer answer;
+	size_t done = 0;
+
+	for (size_t i = 0; i < n; i++)
+		offsets[i] = f->known[numbers[i]].offset;
+	while (done < n &&
+	       symbol_files_ask(f->symbols, image, offsets + done, n - done, f->flags, &answer)) {
+		for (uint32_t i = 0; i < answer.view.head->n; i++)
+			take_fact(f, &answer.view, &answer.view.facts[i],
+				  &f->known[numbers[done + i]]);
+		done += answer.view.head->n;
+		free(answer.memory);
+	}
+	for (; done < n; done++)
+		f->known[numbers[done]].is_asked = true;
+}
+
+static int by_image(const void *left, const void *right, void *known)
+{
+	const struct known *all = known, *a = &all[*(const uint32_t *)left],
+			   *b = &all[*(const uint32_t *)right];
+
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static void ask_all(struct image_names *f, size_t first)
+{
+	const size_t n = f->n - first;
+	cleanup_free uint32_t *numbers = xcalloc(n, sizeof(*numbers));
+
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = (uint32_t)(first + i);
+	qsort_r(numbers, n, sizeof(*numbers), by_image, f->known);
+	for (size_t i = 0, next; i < n; i = next) {
+		for (next = i + 1; next < n; next++)
+			if (f->known[numbers[next]].image != f->known[numbers[i]].image)
+				break;
+		ask_image(f, numbers + i, next - i);
+	}
+}
+
+/* -- Questions. -- */
+
+void image_names_defer(struct image_names *f)
+{
+	f->is_deferring = true;
+	if (f->n > MANY_PLACES || f->version != images_version(f->images))
+		forget_places(f);
+}
+
+bool image_names_fetch(struct image_names *f)
+{
+	const size_t n = f->n_put_off;
+
+	f->n_put_off = 0;
+	f->is_deferring = n != 0;
+	if (n)
+		ask_all(f, f->n - n);
+	return n != 0;
+}
+
+bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret)
 {
-	struct file *file = file_of(f, image);
-	struct image_symbol symbol;
+	bool is_new;
+	struct known *k = place_of(f, image, offset, &is_new);
 
-	*ret = (struct file_place){ .vaddr = offset };
-	if (!open_symbols(f, file))
-		return;
-	file->last_used = ++f->clock;
-	if (!image_offset_to_vaddr(file->symbols, offset, &ret->vaddr))
-		return;
-	if (image_function_at(file->symbols, ret->vaddr, &symbol)) {
-		ret->function = symbol.name;
-		ret->start = symbol.vaddr;
-		ret->has_start = true;
-		ret->is_last = ret->vaddr - symbol.vaddr + 1 == symbol.size;
-	} else {
-		ret->has_start = image_function_start(file->symbols, ret->vaddr, &ret->start);
+	if (is_new)
+		k->place.vaddr = offset;
+	if (is_new && f->is_deferring) {
+		f->n_put_off++;
+	} else if (!k->is_asked && !f->is_deferring) {
+		const uint32_t number = (uint32_t)(k - f->known);
+
+		ask_image(f, &number, 1);
+		k = &f->known[number];
 	}
-	if (is_damaged(f, file)) {
-		*ret = (struct file_place){ .vaddr = ret->vaddr };
-		return;
-	}
-	keep_bounds(f, file);
-}
-
-size_t image_names_calls(struct image_names *f, uint32_t image, uint64_t vaddr,
-			 struct image_call *to, size_t most)
-{
-	const struct file *file = known_file(f, image);
-
-	return file && file->symbols ? image_calls_at(file->symbols, vaddr, to, most) : 0;
-}
-
-bool image_names_is_behind_call(const struct image_names *f, uint32_t image, uint64_t vaddr)
-{
-	const struct file *file = known_file(f, image);
-
-	return file && file->symbols && image_is_behind_call(file->symbols, vaddr);
+	*ret = k->place;
+	ret->calls = f->calls + k->call;
+	return k->is_asked;
 }
 
 bool image_names_may_be_made(const struct image_names *f, uint32_t image)
 {
-	const struct file *file = known_file(f, image);
-
-	return images_is_memory(f->images, image) && !(file && file->symbols);
+	return images_is_memory(f->images, image) && !symbol_files_has(f->symbols, image);
 }
 
 bool image_names_has_places(const struct image_names *f, uint32_t image)

@@ -27,15 +27,13 @@
 #include "reader/perf_file.h"
 #include "symbolize/perf_map.h"
 
-#define MOST_FILE_BYTES (64LL << 20)
+#define MOST_FILE_BYTES (64ULL << 20)
 #define MOST_MAPS_BYTES (256ULL << 20) /* of all together */
 #define MOST_MAPS 1024
 #define MOST_FILES 64
 #define MOST_READ_BYTES (1ULL << 30) /* of a file that is written again and again */
 #define LOOK_NS 10000000             /* so long files are left alone, */
 #define IDENTIFY_NS 250000000        /* and so long what the process is */
-#define BLOCK_BYTES 65536
-#define TAIL_BYTES 64
 
 struct jit_map {
 	struct program_run process;
@@ -44,17 +42,17 @@ struct jit_map {
 	uint64_t begin_real;  /* CLOCK_REALTIME; 0: not known */
 	struct perf_map *map; /* NULL: nothing was read */
 	const char *module;
-	int root;              /* where the file is, */
-	uint32_t number;       /* its number, */
-	int fd;                /* -1: closed, */
-	struct stat file;      /* and what it was when it was opened */
-	uint64_t offset;       /* that it was read up to */
-	uint64_t n_read;       /* bytes in all */
-	char tail[TAIL_BYTES]; /* the last bytes before */
-	uint64_t read_from;    /* when the last reading began: what was written before was read */
-	uint64_t read_by;      /* and when it was over */
-	uint64_t looked_at;    /* when it was looked for last */
-	uint64_t period;       /* and in which */
+	int root;                   /* where the file is, */
+	uint32_t number;            /* its number, */
+	int handle;                 /* HANDLE_NONE: closed, */
+	struct perf_fact file;      /* and what it was when it was looked at last */
+	uint64_t offset;            /* that it was read up to */
+	uint64_t n_read;            /* bytes in all */
+	char tail[PERF_TAIL_BYTES]; /* the last bytes before */
+	uint64_t read_from; /* when the last reading began: what was written before was read */
+	uint64_t read_by;   /* and when it was over */
+	uint64_t looked_at; /* when it was looked for last */
+	uint64_t period;    /* and in which */
 	uint64_t used;
 	uint32_t n_grown; /* readings that brought something */
 	bool was_told;    /* that the file is not taken, or not as a whole */
@@ -84,22 +82,17 @@ struct jit *jit_new(struct images *images, struct strtab *strings)
 	j->strings = strings;
 	j->own_root = images_root(images, (uint32_t)getpid());
 	j->period = 1;
-	j->max_files = MOST_FILES;
+	j->max_files =
+		remote_most_handles() / 8 < MOST_FILES ? remote_most_handles() / 8 : MOST_FILES;
 	return j;
-}
-
-void jit_bound_files(struct jit *j, size_t most)
-{
-	if (most < j->max_files)
-		j->max_files = most ? most : 1;
 }
 
 static void close_file(struct jit *j, struct jit_map *g)
 {
-	if (g->fd < 0)
+	if (g->handle == HANDLE_NONE)
 		return;
-	close(g->fd);
-	g->fd = -1;
+	remote_close(images_files(j->images), g->handle);
+	g->handle = HANDLE_NONE;
 	j->n_files--;
 }
 
@@ -110,7 +103,7 @@ static void drop_map(struct jit *j, struct jit_map *g)
 		j->bytes -= perf_map_bytes(g->map);
 	perf_map_freep(&g->map);
 	g->offset = 0;
-	g->file = (struct stat){};
+	g->file = (struct perf_fact){};
 }
 
 static void jit_map_free(struct jit *j, struct jit_map *g)
@@ -148,7 +141,7 @@ static size_t least_used(const struct jit *j, const struct jit_map *keep, bool w
 	for (size_t i = 0; i < j->n; i++) {
 		const struct jit_map *g = j->maps[i];
 
-		if (g == keep || (with_file && g->fd < 0))
+		if (g == keep || (with_file && g->handle == HANDLE_NONE))
 			continue;
 		if (least == SIZE_MAX || g->used < j->maps[least]->used)
 			least = i;
@@ -202,20 +195,15 @@ static struct ahead ahead_of(clockid_t a, clockid_t b)
 	return best;
 }
 
-static uint64_t changed_at(const struct stat *st)
+static bool is_too_old(const struct jit_map *g, const struct perf_fact *file)
 {
-	return (uint64_t)st->st_mtim.tv_sec * NS_PER_S + (uint64_t)st->st_mtim.tv_nsec;
+	return g->begin_real && file->changed_ns + MOST_LAG_NS < g->begin_real;
 }
 
-static bool is_too_old(const struct jit_map *g, const struct stat *st)
-{
-	return g->begin_real && changed_at(st) + MOST_LAG_NS < g->begin_real;
-}
-
-static bool is_too_new(const struct jit_map *g, const struct stat *st)
+static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 {
 	return g->process.end != UINT64_MAX &&
-	       changed_at(st) > g->process.end + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
+	       file->changed_ns > g->process.end + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
 }
 
 /* --- the file --- */
@@ -231,71 +219,93 @@ static void tell_once(struct jit_map *g, uint32_t number, const char *what, cons
 	log_warn("%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
 }
 
-/* Does @st end where the reading did, or behind that? Else it was written anew. */
-static bool goes_on(const struct jit_map *g, int fd, const struct stat *st)
-{
-	char now[TAIL_BYTES];
-	size_t n = g->offset < TAIL_BYTES ? (size_t)g->offset : TAIL_BYTES;
-
-	if (st->st_dev != g->file.st_dev || st->st_ino != g->file.st_ino ||
-	    (uint64_t)st->st_size < g->offset)
-		return false;
-	return pread(fd, now, n, (off_t)(g->offset - n)) == (ssize_t)n &&
-	       memcmp(now, g->tail, n) == 0;
-}
-
 static void keep_tail(struct jit_map *g, const char *text, size_t n)
 {
-	if (n >= TAIL_BYTES) {
-		memcpy(g->tail, text + n - TAIL_BYTES, TAIL_BYTES);
+	if (n >= PERF_TAIL_BYTES) {
+		memcpy(g->tail, text + n - PERF_TAIL_BYTES, PERF_TAIL_BYTES);
 		return;
 	}
 
-	size_t before = g->offset < TAIL_BYTES ? (size_t)g->offset : TAIL_BYTES;
-	size_t kept = before + n > TAIL_BYTES ? TAIL_BYTES - n : before;
+	size_t before = g->offset < PERF_TAIL_BYTES ? (size_t)g->offset : PERF_TAIL_BYTES;
+	size_t kept = before + n > PERF_TAIL_BYTES ? PERF_TAIL_BYTES - n : before;
 
 	memmove(g->tail, g->tail + before - kept, kept);
 	memcpy(g->tail + kept, text, n);
 }
 
-static void read_on(struct jit_map *g)
+static bool may_read_on(const struct jit_map *g)
 {
-	char block[BLOCK_BYTES];
-
-	while (g->offset < MOST_FILE_BYTES && g->n_read < MOST_READ_BYTES &&
-	       !perf_map_is_full(g->map)) {
-		size_t room = (size_t)MOST_FILE_BYTES - g->offset;
-		ssize_t n = pread(g->fd, block, room < sizeof(block) ? room : sizeof(block),
-				  (off_t)g->offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		perf_map_add(g->map, block, (size_t)n);
-		keep_tail(g, block, (size_t)n);
-		g->offset += (size_t)n;
-		g->n_read += (size_t)n;
-	}
-	tell_once(g, g->number, " to its end", "it is too large");
+	return g->offset < MOST_FILE_BYTES && g->n_read < MOST_READ_BYTES &&
+	       !perf_map_is_full(g->map);
 }
 
-/* What is new in the open file. */
-static void read_file(struct jit *j, struct jit_map *g, const struct stat *st)
+static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
 {
-	const uint64_t from = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t room = (uint64_t)MOST_FILE_BYTES - g->offset;
+	const size_t n = answer->n < room ? answer->n : (size_t)room;
+
+	perf_map_add(g->map, answer->text, n);
+	keep_tail(g, answer->text, n);
+	g->offset += n;
+	g->n_read += n;
+}
+
+static struct perf_payload question(const struct jit_map *g, int root, uint32_t number)
+{
+	const uint32_t user = g->identified ? g->identity.user : g->process.user;
+	struct perf_payload p = {
+		.dev = g->file.dev,
+		.inode = g->file.inode,
+		.offset = g->offset,
+		.root = root,
+		.held = g->handle,
+		.number = number,
+		.user = user == USER_UNKNOWN ? 0 : user,
+		.n_tail = g->offset < sizeof(p.tail) ? (uint32_t)g->offset : sizeof(p.tail),
+	};
+
+	memcpy(p.tail, g->tail, p.n_tail);
+	return p;
+}
+
+/* @answer is the held file's, and what is new in it; then the rest of that. */
+static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
+{
+	struct error e;
+	int err = 0;
+
+	g->file = answer->fact;
+	for (bool is_first = true; !err && may_read_on(g) && (is_first || answer->n);
+	     is_first = false) {
+		if (answer->fact.is_anew && g->offset) {
+			perf_map_restart(g->map);
+			g->offset = 0;
+		}
+		add_text(g, answer);
+
+		const struct perf_payload next = question(g, HANDLE_NONE, 0);
+		const bool is_over = !answer->n;
+
+		cleanup_free_p(&answer->memory);
+		if (is_over || !may_read_on(g))
+			break;
+		err = remote_perf_map(images_files(j->images), &next, answer, &e);
+	}
+	if (!may_read_on(g))
+		tell_once(g, g->number, " to its end", "it is too large");
+}
+
+/* What is new in the held file, @answer. */
+static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *answer,
+		      uint64_t from)
+{
 	const uint64_t before = g->map ? perf_map_bytes(g->map) : 0;
 	const uint64_t n_before = g->n_read;
 	const uint64_t n_garbage = g->map ? perf_map_garbage(g->map) : 0;
 
 	if (!g->map)
 		g->map = perf_map_new();
-	if (!goes_on(g, g->fd, st)) {
-		perf_map_restart(g->map);
-		g->offset = 0;
-	}
-	g->file = *st;
-	read_on(g);
+	read_on(j, g, answer);
 	if (perf_map_settle(g->map, g->read_from, clock_ns(CLOCK_MONOTONIC)))
 		array_push(j->changed, j->n_changed, j->cap_changed, g->process.tgid);
 	g->n_grown += g->n_read != n_before;
@@ -310,7 +320,8 @@ static void read_file(struct jit *j, struct jit_map *g, const struct stat *st)
 	keep_bounds(j, g);
 }
 
-static void take_file(struct jit *j, struct jit_map *g, int fd, int root, uint32_t number)
+static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *file, int root,
+		      uint32_t number)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -323,7 +334,8 @@ static void take_file(struct jit *j, struct jit_map *g, int fd, int root, uint32
 	}
 	perf_file_path(number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
-	g->fd = fd;
+	g->handle = file->handle;
+	g->file = *file;
 	g->root = root;
 	g->number = number;
 	j->n_files++;
@@ -349,59 +361,69 @@ static bool identify(struct jit *j, struct jit_map *g)
 	return true;
 }
 
-/* As perf_file_open(), and of this program, and not too large. */
-static int open_file(const struct jit_map *g, int root, uint32_t number, struct stat *st, int *fd,
-		     struct error *e)
+/* Another file than the held one: of this program, and not too large? */
+static int check_file(const struct jit_map *g, const struct perf_fact *file, struct error *e)
 {
-	const uint32_t user = g->identified ? g->identity.user : g->process.user;
-	int err = perf_file_open(root, number, user == USER_UNKNOWN ? 0 : user, fd, st, e);
-
-	if (err)
-		return err;
-	if (is_too_old(g, st))
+	if (is_too_old(g, file))
 		return error_set(e, -ESTALE, "it is older than the process");
-	if (st->st_size > MOST_FILE_BYTES &&
-	    (st->st_dev != g->file.st_dev || st->st_ino != g->file.st_ino))
-		return error_set(e, -EFBIG, "it is larger than %lld MiB", MOST_FILE_BYTES >> 20);
+	if (file->size > MOST_FILE_BYTES)
+		return error_set(e, -EFBIG, "it is larger than %llu MiB", MOST_FILE_BYTES >> 20);
 	return 0;
 }
 
-/* True: there is a file of this program's, taken or not. */
-static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number)
+/* The file for @number: what is new in it if it is the held one, or else it is held from now on. */
+static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
+		    struct remote_perf_map *ret, struct error *e)
 {
-	cleanup_close int fd = -1;
+	struct remote_files *files = images_files(j->images);
+	const bool is_held = g->root == root && g->number == number;
+	struct perf_payload what = question(g, images_root_handle(j->images, root), number);
+	int err;
+
+	if (!is_held)
+		what.held = HANDLE_NONE;
+	err = remote_perf_map(files, &what, ret, e);
+	if (err || ret->fact.handle < 0)
+		return err;
+	err = check_file(g, &ret->fact, e);
+	if (err)
+		remote_close(files, ret->fact.handle);
+	else
+		take_file(j, g, &ret->fact, root, number);
+	cleanup_free_p(&ret->memory);
+	return err;
+}
+
+/* True: there is a file of this program's, taken or not. */
+static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
+		     struct remote_perf_map *ret)
+{
 	struct error e;
-	struct stat st;
 	int err;
 
 	if (root < 0)
 		return false;
-	if (g->fd >= 0 && g->root == root && g->number == number &&
-	    perf_file_is(root, number, &g->file))
-		return true;
-	err = open_file(g, root, number, &st, &fd, &e);
+	err = ask_file(j, g, root, number, ret, &e);
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
 	    identify(j, g)) /* it may be another user's by now */
-		err = open_file(g, root, number, &st, &fd, &e);
+		err = ask_file(j, g, root, number, ret, &e);
 	if (err == -ENOENT)
 		return false;
-	if (!err)
-		take_file(j, g, TAKE_FD(fd), root, number);
-	else if (g->identified || g->process.user != USER_UNKNOWN)
+	if (err && (g->identified || g->process.user != USER_UNKNOWN))
 		tell_once(g, number, "", e.text);
 	return err != -ESTALE;
 }
 
-static void find_file(struct jit *j, struct jit_map *g)
+static void find_file(struct jit *j, struct jit_map *g, struct remote_perf_map *ret)
 {
 	const int root = g->process.root;
 
 	if (g->identified) {
-		if (!try_file(j, g, root, g->identity.number) &&
+		if (!try_file(j, g, root, g->identity.number, ret) &&
 		    (root != j->own_root || g->identity.number != g->process.tgid))
-			(void)try_file(j, g, j->own_root, g->process.tgid);
+			(void)try_file(j, g, j->own_root, g->process.tgid, ret);
 	} else if (root < 0 || root == j->own_root) {
-		(void)try_file(j, g, j->own_root, g->process.tgid);
+		(void)try_file(j, g, j->own_root, g->process.tgid, ret);
 	}
 }
 
@@ -411,20 +433,29 @@ static void find_file(struct jit *j, struct jit_map *g)
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
 	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
-	struct stat st;
 
 	if (g->identified && g->identity.started > end_boot)
 		g->identified = 0;
-	else if (g->read_by < g->process.end || g->fd < 0 || fstat(g->fd, &st) < 0 ||
-		 !is_too_new(g, &st))
+	else if (g->read_by < g->process.end || g->handle == HANDLE_NONE ||
+		 !is_too_new(g, &g->file))
 		return;
 	drop_map(j, g);
+}
+
+/* Of the held file, which is nobody's any more, or was just taken. */
+static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
+{
+	const struct perf_payload what = question(g, HANDLE_NONE, 0);
+	struct error e;
+
+	if (remote_perf_map(images_files(j->images), &what, ret, &e))
+		log_debug("perf map of process %u: %s", g->process.tgid, e.text);
 }
 
 static void look(struct jit *j, struct jit_map *g)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct stat st;
+	struct remote_perf_map found = {};
 
 	if (g->is_over)
 		return;
@@ -433,9 +464,12 @@ static void look(struct jit *j, struct jit_map *g)
 	if (g->process.end == UINT64_MAX && (!g->identified || now - g->identified > IDENTIFY_NS))
 		(void)identify(j, g);
 	if (!g->is_over)
-		find_file(j, g);
-	if (g->fd >= 0 && fstat(g->fd, &st) == 0 && !is_too_new(g, &st))
-		read_file(j, g, &st);
+		find_file(j, g, &found);
+	if (g->handle != HANDLE_NONE && !found.memory)
+		ask_held(j, g, &found);
+	if (found.memory && !is_too_new(g, &found.fact))
+		read_file(j, g, &found, now);
+	free(found.memory);
 	g->is_over = g->is_over || g->process.end != UINT64_MAX;
 	if (g->is_over)
 		close_file(j, g);
@@ -465,7 +499,7 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 	if (!g) {
 		g = xcalloc(1, sizeof(*g));
 		g->process = *p;
-		g->fd = -1;
+		g->handle = HANDLE_NONE;
 		if (p->begin)
 			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
 		array_push(j->maps, j->n, j->capacity, g);

@@ -18,9 +18,6 @@ struct jit;
 struct jit *jit_new(struct images *images, struct strtab *strings);
 void jit_free(struct jit *j);
 
-/* Keep at most @most maps open, and no less than one. */
-void jit_bound_files(struct jit *j, size_t most);
-
 /* From now on, its map is read. */
 void jit_watch(struct jit *j, const struct program_run *p);
 

@@ -8,7 +8,8 @@ static void find_at(struct image_names *names, struct processes *processes,
 	ret->is_mapped = processes_at(processes, pc->process, pc->time, at, &ret->where);
 	ret->has_places = ret->is_mapped && image_names_has_places(names, ret->where.image);
 	if (ret->has_places)
-		image_names_look_up(names, ret->where.image, ret->where.offset, &ret->place);
+		ret->is_put_off = !image_names_look_up(names, ret->where.image, ret->where.offset,
+						       &ret->place);
 }
 
 /*
@@ -16,10 +17,10 @@ static void find_at(struct image_names *names, struct processes *processes,
  * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
  * the stack, and a new program stands at _start. The byte before is another function's, or none's.
  */
-static bool is_pushed(const struct image_names *names, const struct user_place *exact)
+static bool is_pushed(const struct user_place *exact)
 {
 	return exact->place.function && exact->place.start == exact->place.vaddr &&
-	       !image_names_is_behind_call(names, exact->where.image, exact->place.vaddr);
+	       !exact->place.is_behind_call;
 }
 
 void place_find(struct image_names *names, struct processes *processes, const struct user_pc *pc,
@@ -28,9 +29,9 @@ void place_find(struct image_names *names, struct processes *processes, const st
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
 
 	find_at(names, processes, pc, at, ret);
-	if (at == pc->addr || (ret->place.function && !ret->place.is_last))
+	if (at == pc->addr || ret->is_put_off || (ret->place.function && !ret->place.is_last))
 		return;
 	find_at(names, processes, pc, pc->addr, ret);
-	if (!is_pushed(names, ret))
+	if (!ret->is_put_off && !is_pushed(ret))
 		find_at(names, processes, pc, at, ret);
 }

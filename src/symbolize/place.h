@@ -16,6 +16,7 @@ struct user_place {
 	uint64_t addr;
 	uint64_t at; /* the address that was looked up */
 	bool has_places;
+	bool is_put_off; /* nothing is known yet: image_names_defer() */
 	struct file_place place;
 	struct jit_function made; /* with a name: this is its code, and @place has no function */
 };
@@ -30,6 +31,6 @@ static inline uint64_t place_look_up_at(uint64_t addr, bool is_exact)
 	return is_exact || addr == 0 ? addr : addr - 1;
 }
 
-/* Names are lent until the next look-up. */
+/* Names are lent until the next image_names_defer(). */
 void place_find(struct image_names *names, struct processes *processes, const struct user_pc *pc,
 		struct user_place *ret);

@@ -114,8 +114,8 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			 trim_machinery(symbolizer_frames(s), frames, n));
 }
 
-uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
-			 uint32_t frames[USER_FRAMES])
+uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
+			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole)
 {
 	const uint64_t *words = stack->words;
 	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
@@ -125,13 +125,31 @@ uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, ui
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
 	uint32_t n = 0;
 
+	*is_whole = true;
 	for (size_t i = 0; i < n_words; i++) {
 		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
 		pc.is_exact =
 			i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
 		if (n == most)
 			return put_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
-		n += (uint32_t)symbolize_user_all(s, &pc, frames + n, most - n);
+
+		const size_t n_of_word = symbolize_user_all(s, &pc, frames + n, most - n);
+
+		*is_whole = *is_whole && n_of_word;
+		n += (uint32_t)n_of_word;
 	}
 	return put_marks(s, mark, max_depth, frames, n);
+}
+
+uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
+			 uint32_t frames[USER_FRAMES])
+{
+	bool is_whole;
+	uint32_t n;
+
+	symbolizer_defer(s);
+	do
+		n = name_known_user_stack(s, stack, max_depth, frames, &is_whole);
+	while (symbolizer_fetch(s));
+	return n;
 }

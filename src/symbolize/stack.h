@@ -28,3 +28,8 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			   uint32_t frames[STACK_WORDS]);
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			 uint32_t frames[USER_FRAMES]);
+
+/* The same, behind symbolizer_defer(). *@is_whole: else some frames were put off, and are missing.
+ */
+uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
+			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole);

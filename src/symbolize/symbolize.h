@@ -25,11 +25,14 @@ enum frame_identity {
 };
 
 struct symbolizer_options {
+	struct remote_files *files; /* lent: what processes have mapped, and openers of it */
+	struct remote_files *names; /* lent: parsers, and openers to send them files. Another client
+				       than of @files, if that is asked while this one waits */
 	enum frame_identity identity;
 	bool places;        /* are shown of what has no name, also where it is in no file */
 	bool raw_names;     /* as in the symbol table */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
-	size_t max_files;   /* descriptors that may be kept open; 0: as many as are of use */
+	size_t max_roots;   /* root directories that may be kept open; 0: as many as are of use */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 	uint32_t *helper; /* lent: holds the PID of a fetching process while it runs; NULL: none */
 	void (*serve)(void *context); /* called again and again while a server is waited for */
@@ -129,10 +132,18 @@ uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc);
 /*
  * The frames at @pc, innermost first: before the one that symbolize_user() gives those of
  * functions that were inlined there, if lines were asked for. Returns how many: at least one, and
- * at most @most, which must not be 0.
+ * at most @most, which must not be 0. Behind symbolizer_defer() also 0: it was put off.
  */
 size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
 			  size_t most);
+
+/*
+ * Names of files that are not known yet are put off from here on. symbolizer_fetch() finds out all
+ * of them at once. To be repeated, with the naming, until it is false: nothing was put off, and
+ * nothing will be.
+ */
+void symbolizer_defer(struct symbolizer *s);
+bool symbolizer_fetch(struct symbolizer *s);
 
 /* A mark: @kind is FRAME_CUT or FRAME_UNVERIFIED. */
 uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason);

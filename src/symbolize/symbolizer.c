@@ -20,7 +20,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strtab.h"
-#include "elf/demangle.h"
 #include "processes/images.h"
 #include "processes/processes.h"
 #include "reader/debuginfod.h"
@@ -55,17 +54,8 @@ struct symbolizer {
 	struct image_names *image_names;
 	struct processes *processes;
 	struct jit *jit;
-	struct u64_map demangled; /* from a symbol's name in @strings to the place in @names */
-	const char **names;
-	size_t n_names, cap_names;
 	struct chains chains;
 };
-
-static void bound_files(struct symbolizer *s, size_t most)
-{
-	images_bound_files(s->images, most - most / 8);
-	jit_bound_files(s->jit, most / 8);
-}
 
 struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_options *options)
 {
@@ -78,13 +68,20 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->process_strings = strtab_new();
 	kernel_names_init(&s->kernel, host);
 	(void)symbolizer_kernel_validity(s);
-	s->images = images_new();
-	s->image_names = image_names_new(s->images,
-					 options->no_debuginfod ? NULL : debuginfod_new(&servers));
+	s->images = images_new(options->files);
+
+	const struct image_names_options names = {
+		.files = options->names,
+		.servers = options->no_debuginfod ? NULL : debuginfod_new(&servers),
+		.flags =
+			(options->lines ? NAMES_LINES : 0U) | (options->raw_names ? NAMES_RAW : 0U),
+	};
+
+	s->image_names = image_names_new(s->images, &names);
 	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
-	if (options->max_files)
-		bound_files(s, options->max_files);
+	if (options->max_roots)
+		images_bound_roots(s->images, options->max_roots);
 	return s;
 }
 
@@ -94,8 +91,6 @@ static void free_names(struct symbolizer *s)
 	u64_map_fini(&s->kernel_seen[0]);
 	u64_map_fini(&s->kernel_seen[1]);
 	seen_places_fini(&s->seen);
-	u64_map_fini(&s->demangled);
-	free(s->names);
 	chains_fini(&s->chains);
 	frames_fini(&s->frames);
 	strtab_free(s->strings);
@@ -127,8 +122,7 @@ void symbolizer_freep(struct symbolizer **s)
 static size_t frame_bytes(const struct symbolizer *s)
 {
 	return frames_bytes(&s->frames) + strtab_bytes(s->strings) + seen_places_bytes(&s->seen) +
-	       s->demangled.n_slots * sizeof(*s->demangled.slots) +
-	       s->cap_names * sizeof(*s->names) + s->chains.capacity * sizeof(*s->chains.words);
+	       s->chains.capacity * sizeof(*s->chains.words);
 }
 
 void symbolizer_trim(struct symbolizer *s)
@@ -136,10 +130,8 @@ void symbolizer_trim(struct symbolizer *s)
 	if (frame_bytes(s) <= MOST_FRAME_BYTES)
 		return;
 	free_names(s);
-	s->kernel_seen[0] = s->kernel_seen[1] = s->demangled = (struct u64_map){};
+	s->kernel_seen[0] = s->kernel_seen[1] = (struct u64_map){};
 	s->seen = (struct seen_places){};
-	s->names = NULL;
-	s->n_names = s->cap_names = 0;
 	s->chains = (struct chains){};
 	s->strings = strtab_new();
 }
@@ -339,27 +331,6 @@ uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 	return number;
 }
 
-/* @symbol as it was written in the source; worked out once for each. */
-static const char *name_of(struct symbolizer *s, const char *symbol)
-{
-	const char *kept = strtab_add(s->strings, symbol);
-	bool is_new;
-
-	if (s->options.raw_names)
-		return kept;
-
-	uint32_t number = *u64_map_put(&s->demangled, (uintptr_t)kept, s->n_names, &is_new);
-
-	if (is_new) {
-		char *plain = demangle(kept);
-		const char *name = plain ? strtab_add(s->strings, plain) : kept;
-
-		free(plain);
-		array_push(s->names, s->n_names, s->cap_names, name);
-	}
-	return s->names[number];
-}
-
 /* Of a path the last part, at an address that stays. */
 static const char *source_of(struct symbolizer *s, const struct image_call *call,
 			     struct frame_key *key)
@@ -453,7 +424,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
-		frame.name = p->place.function ? name_of(s, p->place.function) : NULL;
+		frame.name = p->place.function ? strtab_add(s->strings, p->place.function) : NULL;
 		frame.module = module_of(s, image);
 		s->frames.table.frames[number] = frame;
 	}
@@ -468,7 +439,7 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	struct frame frame = { .kind = FRAME_USER,
 			       .is_inlined = true,
 			       .is_in_file = image_names_is_file(s->image_names, p->where.image),
-			       .name = name_of(s, call->name),
+			       .name = strtab_add(s->strings, call->name),
 			       .module = module_of(s, p->where.image),
 			       .addr = p->addr,
 			       .module_offset = module_offset,
@@ -491,17 +462,17 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 /* The frames of @p as one number. */
 static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 {
-	struct image_call calls[MOST_CALLS] = {};
+	const struct image_call itself = {}; /* the function, its source not known */
+	const struct image_call *calls = p->place.calls;
 	uint32_t numbers[MOST_CALLS];
-	size_t n = 0;
+	size_t n = p->place.n_calls < MOST_CALLS ? p->place.n_calls : MOST_CALLS;
 
 	if (p->made.name)
 		return made_frame(s, p);
-	if (s->options.lines && p->has_places)
-		n = image_names_calls(s->image_names, p->where.image, p->place.vaddr, calls,
-				      MOST_CALLS);
-	if (!n)
-		n = 1; /* the function itself, its source not known */
+	if (!n) {
+		n = 1;
+		calls = &itself;
+	}
 	for (size_t i = 0; i + 1 < n; i++)
 		numbers[i] = inlined_frame(s, p, &calls[i]);
 	numbers[n - 1] = user_frame(s, p, &calls[n - 1]);
@@ -530,37 +501,54 @@ static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t add
 	       s->frames.table.frames[numbers[n - 1]].addr != addr;
 }
 
-static uint32_t find_chain(struct symbolizer *s, const struct user_pc *pc)
+/* False: it was put off. */
+static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
 {
 	struct place where;
 	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
 	const uint32_t *known =
 		is_mapped ? seen_places_get(&s->seen, s->images, s->image_names, pc, &where) : NULL;
 
-	if (known && !is_of_other(s, *known, pc->addr))
-		return *known;
+	if (known && !is_of_other(s, *known, pc->addr)) {
+		*ret = *known;
+		return true;
+	}
 
 	struct user_place place;
 
 	place_find(s->image_names, s->processes, pc, &place);
+	if (place.is_put_off)
+		return false;
 	ask_process(s, pc, &place);
-
-	const uint32_t chain = frames_of(s, &place);
-
+	*ret = frames_of(s, &place);
 	if (is_mapped)
-		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, chain);
-	return chain;
+		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret);
+	return true;
 }
 
 size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most)
 {
-	uint32_t chain = find_chain(s, pc);
+	uint32_t chain;
 	size_t n;
+
+	if (!find_chain(s, pc, &chain))
+		return 0;
+
 	const uint32_t *numbers = chains_get(&s->chains, &chain, &n);
 	size_t n_shown = n < most ? n : most;
 
 	memcpy(to, numbers + n - n_shown, n_shown * sizeof(*to));
 	return n_shown;
+}
+
+void symbolizer_defer(struct symbolizer *s)
+{
+	image_names_defer(s->image_names);
+}
+
+bool symbolizer_fetch(struct symbolizer *s)
+{
+	return image_names_fetch(s->image_names);
 }
 
 uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc)

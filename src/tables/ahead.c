@@ -64,9 +64,9 @@ static void *work(void *argument)
 		cleanup(remote_list_fini) struct remote_list list = {};
 		struct error e;
 
-		if (remote_list(a->remote, a->pids[i], &list, &e))
+		if (remote_list(remote_files_of(a->remote), a->pids[i], &list, &e))
 			continue;
-		remote_identify(a->remote, &list);
+		remote_identify(remote_files_of(a->remote), &list);
 		for (size_t k = 0; k < list.list.n && !is_over(a); k++)
 			make_of(a, list.list.tid, &list.list.mappings[k], &list.states[k]);
 	}

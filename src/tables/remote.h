@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables/remote.h - what helpers do for unwind tables: they read what processes have mapped, find
- * its files, and make tables of these. Nothing of it is opened or parsed here. Whoever asks waits.
+ * tables/remote.h - what helpers do for unwind tables: they make tables of files that processes
+ * have mapped. Nothing of it is opened or parsed here. Whoever asks waits.
  */
 #pragma once
 
@@ -10,47 +10,23 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "helper/client.h"
 #include "reader/asks.h"
 #include "reader/mappings.h"
-
-/* Identifies a file and its contents: after a write it is another one. */
-struct file_state {
-	uint64_t dev, inode;
-	struct file_fact fact;
-};
-
-bool file_state_is_equal(const struct file_state *a, const struct file_state *b);
+#include "reader/remote_files.h"
 
 struct remote;
 
 /*
- * @client is kept. When files of one user, but for root, have taken @most_of_user_ns of CPU time,
+ * @files is kept. When files of one user, but for root, have taken @most_of_user_ns of CPU time,
  * no more of them are read.
  */
-struct remote *remote_new(struct client *client, uint64_t most_of_user_ns);
+struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns);
 
 /* What has not been said yet of files without a table is said. */
 void remote_free(struct remote *r);
 
-/* What a process has mapped. */
-struct remote_list {
-	struct mapping_list list;
-	char *block;               /* its paths lie in */
-	struct file_state *states; /* of each mapping's file; NULL: not asked for */
-	uint64_t cost; /* ns of CPU time that helpers took for it, or wall time if one did not
-			  answer */
-};
-
-/* Errors: -ESRCH no such process (any more); others. @ret->cost is set in any case. */
-must_check int remote_list(struct remote *r, uint32_t pid, struct remote_list *ret,
-			   struct error *e);
-/* Fill ret->states in. Those of files that cannot be found are zeroed. */
-void remote_identify(struct remote *r, struct remote_list *list);
-void remote_list_fini(struct remote_list *list);
-
-/* The state of what process @pid maps as @m, or what is there now if the process has gone. */
-bool remote_state(struct remote *r, uint32_t pid, const struct mapping *m, struct file_state *ret);
+/* Lent. */
+struct remote_files *remote_files_of(struct remote *r);
 
 /* A table, as foreign as the file that it was made of, but for its sizes. */
 struct remote_table {

@@ -446,7 +446,7 @@ static bool identify(const struct table_set *t, uint32_t pid, const struct mappi
 	if (!m->inode)
 		return true;
 	if (!told)
-		return remote_state(t->remote, pid, m, &ret->file);
+		return remote_state(remote_files_of(t->remote), pid, m, &ret->file);
 	ret->file = *told;
 	return told->fact.is_there;
 }

@@ -153,7 +153,7 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list
 	if (count_reserved(u, tgid) == n_reserved)
 		return true;
 
-	const bool is_equal = remote_list(u->remote, tgid, &now, &e) == 0 &&
+	const bool is_equal = remote_list(remote_files_of(u->remote), tgid, &now, &e) == 0 &&
 			      mapping_list_is_equal(&list->list, &now.list);
 
 	list->cost += now.cost;
@@ -195,7 +195,7 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t n_reserved = count_reserved(u, tgid);
-	int result = remote_list(u->remote, tgid, list, e);
+	int result = remote_list(remote_files_of(u->remote), tgid, list, e);
 
 	if (result || !list->list.n) {
 		forget(u, tgid);
@@ -203,7 +203,7 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 		known_of(&u->known, tgid)->is_known = result == -EIO;
 		return result == -EIO ? result : 0;
 	}
-	remote_identify(u->remote, list);
+	remote_identify(remote_files_of(u->remote), list);
 	known_of(&u->known, tgid)->looked = now;
 	result = tell_of(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)

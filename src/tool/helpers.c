@@ -53,11 +53,11 @@ static void note(struct own_processes *own, uint32_t former, uint32_t tgid)
 	own->mask = mask;
 }
 
-/* With the client's lock. */
 static void on_process(void *context, pid_t pid, bool is_there)
 {
 	struct helpers *h = context;
 
+	(void)pthread_mutex_lock(&h->mutex);
 	if (is_there)
 		note(&h->own, 0, (uint32_t)pid);
 	else if (pid)
@@ -67,32 +67,71 @@ static void on_process(void *context, pid_t pid, bool is_there)
 	publish(h);
 	if (is_there)
 		take_birth(h, (uint32_t)pid);
+	(void)pthread_mutex_unlock(&h->mutex);
 }
 
-static int make_lane(struct helpers *h, struct error *e)
+/* While this waits, records of all processes wait, too. A descriptor is found in some microseconds.
+ */
+#define CAPTURE_PATIENCE_NS (NS_PER_S / 4)
+
+static const char *const lost[READER_LANES] = {
+	[FOR_TABLES] = "user stacks may be cut for lack of an unwind table",
+	[FOR_FOLLOWING] = "user frames may have no name",
+	[FOR_NAMES] = "user frames have no names",
+};
+
+void helpers_init(struct helpers *h)
+{
+	h->devices = devices_new();
+	for (size_t i = 0; i < READER_LANES; i++)
+		h->files[i] = remote_files_new(NULL, h->devices, lost[i]);
+}
+
+static int make_lane(struct helpers *h, unsigned who, struct error *e)
 {
 	struct lane *lane =
-		lane_new(warden_take_control(&h->warden, 0), reader_roles, READER_ROLES);
+		lane_new(warden_take_control(&h->warden, who), reader_roles, READER_ROLES);
 
-	warden_fini(&h->warden); /* the other lanes are not used */
 	if (lane) {
 		lane_hear(lane, on_process, h);
-		h->client = client_new(lane);
+		h->clients[who] = client_new(lane);
 	}
-	if (!h->client)
+	if (!h->clients[who])
 		return error_set(e, -EMFILE, "%s", error_words(-EMFILE));
-	h->remote = remote_new(h->client, MOST_OF_USER_NS);
+	remote_files_free(h->files[who]);
+	h->files[who] = remote_files_new(h->clients[who], h->devices, lost[who]);
 	return 0;
+}
+
+static int make_lanes(struct helpers *h, struct error *e)
+{
+	const struct client_manner capture = { .patience_ns = CAPTURE_PATIENCE_NS };
+	int err = 0;
+
+	for (unsigned i = 0; !err && i < READER_LANES; i++)
+		err = make_lane(h, i, e);
+	warden_fini(&h->warden); /* there is one lane more */
+	if (err)
+		return err;
+	client_set_manner(h->clients[FOR_FOLLOWING], &capture);
+	h->remote = remote_new(h->files[FOR_TABLES], MOST_OF_USER_NS);
+	return 0;
+}
+
+static void prepare_role(struct helpers *h, unsigned who, unsigned role)
+{
+	client_lock(h->clients[who]);
+	client_prepare(h->clients[who], role);
+	client_unlock(h->clients[who]);
 }
 
 void helpers_prepare(struct helpers *h)
 {
-	if (!h->client)
+	if (!h->remote)
 		return;
-	client_lock(h->client);
-	client_prepare(h->client, ROLE_OPENER);
-	client_prepare(h->client, ROLE_PARSER);
-	client_unlock(h->client);
+	prepare_role(h, FOR_TABLES, ROLE_OPENER);
+	prepare_role(h, FOR_TABLES, ROLE_PARSER);
+	prepare_role(h, FOR_FOLLOWING, ROLE_OPENER);
 }
 
 int helpers_start(struct helpers *h, struct error *e)
@@ -101,7 +140,7 @@ int helpers_start(struct helpers *h, struct error *e)
 
 	if (!err) {
 		note(&h->own, 0, (uint32_t)h->warden.pid);
-		err = make_lane(h, e);
+		err = make_lanes(h, e);
 	}
 	if (err)
 		return error_within(e, "start the helpers that read files of others");
@@ -109,14 +148,24 @@ int helpers_start(struct helpers *h, struct error *e)
 	return 0;
 }
 
+void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner)
+{
+	if (h->clients[FOR_NAMES])
+		client_set_manner(h->clients[FOR_NAMES], manner);
+}
+
+void helpers_hurry(struct helpers *h)
+{
+	if (h->clients[FOR_NAMES])
+		client_hurry(h->clients[FOR_NAMES]);
+}
+
 static void set_state(struct helpers *h, struct trace_state *state)
 {
-	if (!h->client)
-		return;
-	client_lock(h->client);
+	(void)pthread_mutex_lock(&h->mutex);
 	h->state = state;
 	publish(h);
-	client_unlock(h->client);
+	(void)pthread_mutex_unlock(&h->mutex);
 }
 
 void helpers_leave_out(struct helpers *h, struct trace_state *state)
@@ -126,13 +175,18 @@ void helpers_leave_out(struct helpers *h, struct trace_state *state)
 
 void helpers_end(struct helpers *h)
 {
-	client_end(h->client);
+	for (size_t i = 0; i < READER_LANES; i++)
+		client_end(h->clients[i]);
 	set_state(h, NULL);
 }
 
 void helpers_fini(struct helpers *h)
 {
 	remote_free(h->remote);
-	client_free(h->client);
+	for (size_t i = 0; i < READER_LANES; i++) {
+		remote_files_free(h->files[i]);
+		client_free(h->clients[i]);
+	}
+	devices_free(h->devices);
 	warden_fini(&h->warden);
 }

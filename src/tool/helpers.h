@@ -4,27 +4,35 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "bpf/abi.h"
 #include "helper/client.h"
 #include "helper/warden.h"
+#include "reader/remote_files.h"
 #include "tables/remote.h"
 
 struct helpers {
 	struct warden warden;
-	struct client *client; /* NULL: there are none */
-	struct remote *remote;
+	struct client *clients[READER_LANES]; /* NULL: there are none. Each waits by itself */
+	struct remote_files *files[READER_LANES];
+	struct remote *remote; /* NULL: there are none */
+	struct devices *devices;
+	pthread_mutex_t mutex; /* of these: */
 	struct own_processes own;
 	struct trace_state *state; /* where the programs look; NULL: nowhere yet */
 };
 
-#define HELPERS_NONE                   \
-	(struct helpers)               \
-	{                              \
-		.warden = WARDEN_NONE, \
+#define HELPERS_NONE                                                       \
+	(struct helpers)                                                   \
+	{                                                                  \
+		.warden = WARDEN_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER, \
 	}
+
+/* Before anything else: without helpers all questions to @files fail. */
+void helpers_init(struct helpers *h);
 
 /*
  * Start the warden, before anything else is opened and while there is one thread. @h stays where it
@@ -34,6 +42,12 @@ must_check int helpers_start(struct helpers *h, struct error *e);
 
 /* Let those that have been made meanwhile begin: they start while programs are loaded. */
 void helpers_prepare(struct helpers *h);
+
+/* While a name is waited for. */
+void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner);
+
+/* A signal has come, and the user waits for the report. Also while a name is waited for. */
+void helpers_hurry(struct helpers *h);
 
 /* From now on the programs leave out hits of helpers: all that there are, and those to come. */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);

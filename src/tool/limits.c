@@ -18,8 +18,8 @@
 #define FEWEST_FILES 52
 #define FEWEST_FILES_OF_USER_STACKS 64
 #define MORE_FILES_OF_COMMAND 11
-/* Channels of helpers, and what these have open above their first 64 (helper/warden.c). */
-#define MORE_FILES_OF_HELPERS 16
+/* Three lanes of helpers have four each, and each helper two (tool/helpers.c). */
+#define MORE_FILES_OF_HELPERS 28
 
 /* More than names ever keep (processes/images.c), with the side-band events of 512 CPUs. */
 #define PLENTY_OF_FILES 4096

@@ -22,9 +22,7 @@ static const struct {
 	{ CAP_IPC_LOCK, "the memory of these records" },
 	{ CAP_SYS_ADMIN, "names of others' BPF programs; records, where CAP_PERFMON is not enough (Debian)" },
 	{ CAP_SYSLOG, "addresses of modules that are loaded later" },
-	{ CAP_SYS_PTRACE, "what processes have mapped, and their perf maps" },
-	{ CAP_DAC_READ_SEARCH, "perf maps and debug files that only their user may read" },
-	{ CAP_CHECKPOINT_RESTORE, "/proc/PID/map_files" },
+	{ CAP_SYS_PTRACE, "which root directory a process has" },
 };
 /* clang-format on */
 

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "reader/asks.h"
 #include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
@@ -153,6 +154,31 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
+/* Behind the end: how long names in files of others may take, and an opener at anything. */
+#define LAST_NAMES_NS (3 * NS_PER_S)
+#define LAST_OPENER_NS NS_PER_S
+
+/* The user has ended the run, and waits for its report? */
+static void note_signal(struct run *r)
+{
+	if (r->ended_at || !output_must_end(&r->output))
+		return;
+	r->ended_at = clock_ns(CLOCK_MONOTONIC);
+	helpers_hurry(&r->helpers);
+}
+
+static bool is_enough(void *run, unsigned role, uint64_t waited_ns)
+{
+	struct run *r = run;
+
+	note_signal(r);
+	if (!r->ended_at || role == ROLE_PARSER)
+		return false;
+	if (role == ROLE_OPENER)
+		return waited_ns > LAST_OPENER_NS;
+	return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_NAMES_NS;
+}
+
 static int patience_ms(struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
@@ -199,6 +225,7 @@ static int work_until_over(struct run *r, struct error *e)
 	while (!err && !is_over)
 		err = do_round(r, &is_over, e);
 	r->is_counting = false;
+	note_signal(r);
 	if (!err)
 		err = r->tool->stop(r, e);
 	run_follow(r, UINT64_MAX);
@@ -375,6 +402,9 @@ static int start(struct run *r, struct error *e)
 	object_state(r->object)->helper_tgid = attachment_helper(r->attachment);
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
+	helpers_wait_for_names(&r->helpers, &(struct client_manner){ .serve = run_serve,
+								     .is_enough = is_enough,
+								     .context = r });
 	r->output.serve = run_serve;
 	r->output.halt = halt;
 	r->output.context = r;
@@ -446,9 +476,42 @@ static int prepare(struct run *r, struct error *e)
 	return err;
 }
 
+struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places)
+{
+	const struct symbolizer_options options = {
+		.files = r->helpers.files[FOR_FOLLOWING],
+		.names = r->helpers.files[FOR_NAMES],
+		.identity = identity,
+		.places = shows_places,
+		.raw_names = r->opt->no_demangle,
+		.lines = r->opt->lines,
+		.no_debuginfod = r->opt->no_debuginfod,
+		.helper = &object_state(r->object)->helper_tgid,
+		.serve = run_serve,
+		.context = r,
+		.max_roots = r->files_of_names,
+	};
+	struct symbolizer *s = symbolizer_new(r->host, &options);
+
+	if (r->processes)
+		symbolizer_follow(s);
+	return s;
+}
+
 bool run_wants_helpers(const struct run *r)
 {
-	return r->tool->names && !r->opt->kernel_only && r->opt->unwind != UNWIND_FP;
+	return r->tool->names && !r->opt->kernel_only;
+}
+
+/* Without them stacks that are walked by frame pointers are counted all the same. */
+static int start_helpers(struct run *r, struct error *e)
+{
+	const int err = helpers_start(&r->helpers, e);
+
+	if (!err || r->opt->unwind != UNWIND_FP)
+		return err;
+	log_warn("user frames have no names: %s", e->text);
+	return 0;
 }
 
 int run_tool(const struct tool_parts *tool, void *own, const struct options *opt, struct error *e)
@@ -466,8 +529,9 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	};
 	int err = limits_check(&r, e);
 
+	helpers_init(&r.helpers);
 	if (!err && run_wants_helpers(&r))
-		err = helpers_start(&r.helpers, e);
+		err = start_helpers(&r, e);
 	if (!err)
 		err = prepare(&r, e);
 	if (!err && opt->command)

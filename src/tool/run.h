@@ -98,6 +98,7 @@ struct run {
 	bool is_enough;        /* the programs, or the tool, say that --events is reached */
 	bool is_counting;      /* from the tool's start() until it stops, or a signal comes */
 	uint64_t served_at;    /* ns: run_serve() */
+	uint64_t ended_at;     /* ns: by a signal; 0: it is not */
 };
 
 /* Errors: of any room; nothing is left attached. @own is lent. */
@@ -106,6 +107,9 @@ must_check int run_tool(const struct tool_parts *tool, void *own, const struct o
 
 /* Are unwind tables to be made, which helpers do? */
 bool run_wants_helpers(const struct run *r);
+
+/* What names the frames, with the user's options; @shows_places: see struct symbolizer_options. */
+struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places);
 
 /* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -31,37 +33,99 @@ static bool is_per_process(const struct options *opt)
 	return opt->per_process || opt->pids.n > 1;
 }
 
+/* Rows whose names are asked for at once. */
+#define ROWS_AT_ONCE 256
+#define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
+
+/* A row's stacks, in @frames; without names if these were put off. */
+struct named_row {
+	size_t first;
+	uint32_t n_kernel, n_user;
+	bool is_whole;
+};
+
+struct named_rows {
+	struct named_row rows[ROWS_AT_ONCE];
+	uint32_t *frames;
+	size_t n, capacity;
+};
+
+/* Append the stacks of @row. @is_put_off: leave out frames whose names have to be asked for. */
+static struct named_row name_row(const struct run *r, const struct store_row *row,
+				 struct named_rows *to, bool is_put_off)
+{
+	const struct stackcount *t = r->own;
+	const uint64_t max_depth = r->opt->max_depth;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t words[STACK_WORDS];
+	struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, now };
+	struct named_row ret = { .first = to->n, .is_whole = true };
+	uint32_t *frames;
+
+	while (to->capacity < to->n + MOST_FRAMES)
+		to->frames = array_room(to->frames, to->capacity, &to->capacity, sizeof(*frames));
+	frames = to->frames + to->n;
+	stack.n = store_stack(t->store, row->kernel_stack, words);
+	ret.n_kernel = name_kernel_stack(t->symbolizer, &stack, max_depth, frames);
+	frames += ret.n_kernel;
+	stack.n = store_stack(t->store, row->user_stack, words);
+	ret.n_user = is_put_off ? name_known_user_stack(t->symbolizer, &stack, max_depth, frames,
+							&ret.is_whole)
+				: name_user_stack(t->symbolizer, &stack, max_depth, frames);
+	to->n += ret.n_kernel + ret.n_user;
+	return ret;
+}
+
+static void add_row(const struct run *r, const struct store_row *row, const struct named_row *named,
+		    const struct named_rows *of, struct report *report)
+{
+	const struct stackcount *t = r->own;
+	struct report_entry entry = { .count = row->count,
+				      .frames = of->frames + named->first,
+				      .n_kernel = named->n_kernel,
+				      .n_user = named->n_user };
+
+	if (is_per_process(r->opt)) {
+		entry.pid = r->opt->folded ? 0 : row->tgid; /* which folded does not show */
+		entry.comm = symbolizer_comm(t->symbolizer,
+					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
+					     row->first);
+	}
+	report_add(report, &entry);
+}
+
+/* Names that are not known yet are put off, and asked for together. */
+static void collect_some(struct run *r, const struct store_row *rows, size_t n,
+			 struct named_rows *named, struct report *report)
+{
+	struct symbolizer *symbolizer = ((struct stackcount *)r->own)->symbolizer;
+
+	named->n = 0;
+	symbolizer_defer(symbolizer);
+	for (size_t i = 0; i < n; i++, run_serve(r))
+		named->rows[i] = name_row(r, &rows[i], named, true);
+	(void)symbolizer_fetch(symbolizer);
+	for (size_t i = 0; i < n; i++, run_serve(r)) {
+		if (!named->rows[i].is_whole)
+			named->rows[i] = name_row(r, &rows[i], named, false);
+		add_row(r, &rows[i], &named->rows[i], named, report);
+	}
+}
+
 static void collect(struct run *r, struct report *report)
 {
 	struct stackcount *t = r->own;
-	const struct options *opt = r->opt;
+	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	t->is_reading = true;
-	for (size_t i = 0; i < n; i++, run_serve(r)) {
-		const struct store_row *row = &rows[i];
-		uint64_t words[STACK_WORDS];
-		uint32_t frames[STACK_WORDS + USER_FRAMES];
-		struct report_entry entry = { .count = row->count, .frames = frames };
-		struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, now };
-
-		stack.n = store_stack(t->store, row->kernel_stack, words);
-		entry.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, frames);
-		stack.n = store_stack(t->store, row->user_stack, words);
-		entry.n_user = name_user_stack(t->symbolizer, &stack, opt->max_depth,
-					       frames + entry.n_kernel);
-		if (is_per_process(opt)) {
-			entry.pid = opt->folded ? 0 : row->tgid; /* which folded does not show */
-			entry.comm = symbolizer_comm(
-				t->symbolizer, process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
-				row->first);
-		}
-		report_add(report, &entry);
-	}
+	for (size_t i = 0; i < n; i += ROWS_AT_ONCE)
+		collect_some(r, rows + i, n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE, named,
+			     report);
+	free(named->frames);
 	t->is_reading = false;
-	report_finish(report, opt->min_count, (size_t)opt->top);
+	report_finish(report, r->opt->min_count, (size_t)r->opt->top);
 }
 
 /* --- reports --- */
@@ -138,23 +202,13 @@ static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const bool shows_addresses = r->opt->verbose && !r->opt->folded;
-	const struct symbolizer_options names = { .identity = shows_addresses  ? IDENTITY_ADDRESS
-							      : r->opt->offset ? IDENTITY_OFFSET
-									       : IDENTITY_FUNCTION,
-						  .places = r->opt->verbose,
-						  .raw_names = r->opt->no_demangle,
-						  .lines = r->opt->lines,
-						  .no_debuginfod = r->opt->no_debuginfod,
-						  .helper = &object_state(r->object)->helper_tgid,
-						  .serve = run_serve,
-						  .context = r,
-						  .max_files = r->files_of_names };
+	const enum frame_identity identity = shows_addresses  ? IDENTITY_ADDRESS
+					     : r->opt->offset ? IDENTITY_OFFSET
+							      : IDENTITY_FUNCTION;
 
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
-	t->symbolizer = symbolizer_new(r->host, &names);
-	if (r->processes)
-		symbolizer_follow(t->symbolizer);
+	t->symbolizer = run_symbolizer(r, identity, r->opt->verbose);
 	return 0;
 }
 

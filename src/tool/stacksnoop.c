@@ -408,20 +408,9 @@ static void new_symbolizer(struct run *r)
 	struct stacksnoop *t = r->own;
 
 	symbolizer_free(t->symbolizer);
-	const struct symbolizer_options options = { .identity = IDENTITY_ADDRESS,
-						    .raw_names = r->opt->no_demangle,
-						    .lines = r->opt->lines,
-						    .no_debuginfod = r->opt->no_debuginfod,
-						    .helper = &object_state(r->object)->helper_tgid,
-						    .serve = run_serve,
-						    .context = r,
-						    .max_files = r->files_of_names };
-
-	t->symbolizer = symbolizer_new(r->host, &options);
-	if (r->processes) {
-		symbolizer_follow(t->symbolizer);
+	t->symbolizer = run_symbolizer(r, IDENTITY_ADDRESS, false);
+	if (r->processes)
 		follower_look_again(r->processes);
-	}
 }
 
 static int forget_all(struct run *r, struct error *e)

@@ -21,7 +21,7 @@ from tool import is_asking, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
-WARDEN, OPENER, PARSER = "helper-warden", "file-opener", "file-parser"
+WARDEN, OPENER, PARSER = "helper-warden", "tables-opener", "tables-parser"
 SYSTEM_WIDE = [*DWARF, "-U", "-f", GETPPID]
 SYSCALLS = "t:raw_syscalls:sys_enter"
 
@@ -153,8 +153,15 @@ def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, worklo
         n = sum(work.run().values())
         tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
         result = tool.end().ok()
-    assert result.lost == 0 and result.err.count("no helper") == 1, result
+    # For tables, and for what processes have mapped.
+    assert result.lost == 0 and result.err.count("no helper") == 2, result
     assert count(result, "fresh") == n, result
+
+
+def is_handle(link):
+    """Was it opened by O_PATH? Such a descriptor reads nothing."""
+    flags = re.search(r"^flags:\s*([0-7]+)$", (link.parents[1] / "fdinfo" / link.name).read_text(), re.M)[1]
+    return bool(int(flags, 8) & os.O_PATH)
 
 
 @needs_unwinding
@@ -164,7 +171,7 @@ def test_helpers_hold_nothing_of_ours_and_end_with_us():
         all_of_them = helpers(tool.pid)
         assert {WARDEN, OPENER, PARSER} <= set(all_of_them)
         for name, pid in all_of_them.items():
-            links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()}
+            links = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if not is_handle(link)}
             own = {link for link in links if link.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]"))}
             assert links == own, name
         handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
@@ -199,13 +206,73 @@ def test_nothing_is_left_of_runs_that_end_while_helpers_are_made(tmp_path):
 @needs_unwinding
 @pytest.mark.parametrize(
     "program, args",
-    [(STACKSNOOP, ["-K", SYSCALLS]), (STACKSNOOP, ["--unwind", "fp", GETPPID]), (FUNCCOUNT, [GETPPID])],
-    ids=["kernel stacks", "frame pointers", "funccount"],
+    [(STACKSNOOP, ["-K", SYSCALLS]), (FUNCCOUNT, [GETPPID])],
+    ids=["kernel stacks", "funccount"],
 )
-def test_who_needs_no_tables_has_no_helpers(program, args):
+def test_who_opens_no_files_of_others_has_no_helpers(program, args):
     with Tool(args, program=program) as tool:
         tool.wait_live()
         assert WARDEN not in children(tool.pid)
+
+
+NAMES_PARSER = "names-parser"
+
+
+def is_naming(pid):
+    """Does the main thread wait for a helper? Otherwise it waits by epoll."""
+    time.sleep(0.01)
+    return Path(f"/proc/{pid}/task/{pid}/syscall").read_text().split()[0] in ("7", "271")  # poll, ppoll
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV], ids=["killed", "crashes"])
+def test_a_parser_that_dies_costs_no_names_that_are_known(workload, number):
+    """And those that are not are read by the next one."""
+    work = workload("syscalls-nofp", "getppid", 1000, 500)
+    with Tool([*DWARF, "-U", "-f", "-p", work.pid, GETPPID, "-i", "0.2"]) as tool:
+        tool.wait_live()
+        expected = work.run()
+        tool.wait_for("stdout", rb";hit \d+$")
+        os.kill(helpers(tool.pid)[NAMES_PARSER], number)
+        result = tool.end().ok()
+    found = Counter()
+    for parts, n in read_folded(result.out):
+        found[user_chain(parts)] += n
+    assert found == expected and result.lost == 0 and "no names" not in result.err, result
+
+
+def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload):
+    """It is stopped when the report needs names. The count is there."""
+    work = workload(new_program(tmp_path), "getppid", 1000, 500)
+    other = workload("syscalls-nofp", "getppid", 10, 0)
+    with Tool(["-U", "-f", "-p", f"{work.pid},{other.pid}", GETPPID, "-i", "0.2"]) as tool:
+        tool.wait_live()
+        other.run()
+        tool.wait_for("stdout", rb";hit \d+$")
+        parser = helpers(tool.pid)[NAMES_PARSER]
+        os.kill(parser, signal.SIGSTOP)
+        n = sum(work.run().values())
+        wait_until(lambda: all(is_naming(tool.pid) for _ in range(5)), "no name is asked for")
+        os.kill(parser, signal.SIGKILL)
+        tool.wait_for("stderr", rb"^stackcount: .* has no names: its reader was ended by signal 9 \(Killed\)$")
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == n + 10 and result.lost == 0, result
+
+
+def test_the_main_process_has_no_file_of_others_open(tmp_path, workload):
+    """Nor mapped, though it has named their functions, by debug files and by a perf map."""
+    work = workload(new_program(tmp_path), "getppid", 1000, 500)
+    jit = workload("jit", "=0:first", "@0:30")
+    with Tool(["-U", "-f", "--lines", "-p", f"{work.pid},{jit.pid}", GETPPID, "-i", "0.2"]) as tool:
+        tool.wait_live()
+        work.run()
+        jit.run()
+        tool.wait_for("stdout", rb";hit .*\d+$")
+        opened = [os.readlink(f"/proc/{tool.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{tool.pid}/fd")]
+        mapped = Path(f"/proc/{tool.pid}/maps").read_text()
+        own = {str(tmp_path), "perf-", "/usr/lib/debug", workload_path("jit"), "libc.so.6"}
+        assert not [at for at in opened if any(name in at for name in own)], opened
+        assert not [name for name in own - {"libc.so.6"} if name in mapped], mapped
+        tool.end().ok()
 
 
 @needs_unwinding
@@ -229,7 +296,7 @@ def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
         result = tool.wait().ok()
     seen = {event.pid for event in read_text(result.out, is_verbose=True)}
     assert bool(seen & pids) == bool(options), seen & pids
-    assert not options or re.search(r" file-opener +\d", result.out)
+    assert not options or re.search(r" tables-opener +\d", result.out)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from test_arms_length import wait_until
-from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, workload_path
+from tool import FUNCCOUNT, GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, ending, read_folded, workload_path
 
-# BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE
-KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19, 2, 40))
+# BPF, PERFMON, IPC_LOCK, SYS_ADMIN, SYSLOG, SYS_PTRACE
+KEPT = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
 
 
 def statuses(pid):
@@ -66,5 +66,9 @@ def test_intervals_probes_and_new_programs_need_no_more(workload):
         tool.wait_for("stdout", rb"middle;leaf \d+$")
         subprocess.run(["true"], check=True)
         result = tool.end().ok()
-    assert result.lost == 0
-    assert chains(result) == ending(expected, "leaf"), result
+    stacks = read_folded(result.out)
+    whole = {chain: n for chain, n in chains(result).items() if n}
+    expected = ending(expected, "leaf")
+    # The first hits of a program may be cut: its tables are made then.
+    assert result.lost == 0 and sum(n for _, n in stacks) == sum(expected.values()), result
+    assert all(n <= expected[chain] for chain, n in whole.items()), result

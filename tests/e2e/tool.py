@@ -138,7 +138,7 @@ int prctl(int option, ...)
 	for (int i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (option == PR_SET_NAME && strcmp((const char *)a[0], "file-parser") == 0)
+	if (option == PR_SET_NAME && strcmp((const char *)a[0], "tables-parser") == 0)
 		wait_here();
 	return syscall(SYS_prctl, option, a[0], a[1], a[2], a[3]);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table. What is taken for
+ * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names. What is taken for
  * one lies within the bytes, and is in order; a list is the same again when it is sent once more.
  */
 #include <stdint.h>
@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "reader/asks.h"
+#include "reader/name_block.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -66,6 +67,33 @@ static void check_table(const uint8_t *bytes, size_t n)
 	check(sum <= n);
 }
 
+static size_t length(const struct name_view *v, uint32_t at)
+{
+	const char *text = name_view_text(v, at);
+
+	return text ? strlen(text) : 0;
+}
+
+static void check_names(const uint8_t *bytes, size_t n)
+{
+	const size_t n_asked = n % 7;
+	struct name_view v;
+
+	if (!name_block_read(bytes, n, n_asked, &v))
+		return;
+	check(v.head->n <= n_asked);
+	for (uint32_t i = 0; i < v.head->n; i++) {
+		const struct name_fact *f = &v.facts[i];
+
+		check(length(&v, f->function) < n);
+		for (uint32_t j = 0; j < f->n_calls; j++) {
+			const struct call_fact *call = &v.calls[f->call + j];
+
+			check(length(&v, call->name) + length(&v, call->file) < 2 * n);
+		}
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size == 0)
@@ -79,5 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_list(bytes, size - 1);
 	else if (data[0] == 'T')
 		check_table(bytes, size - 1);
+	else if (data[0] == 'N')
+		check_names(bytes, size - 1);
 	return 0;
 }

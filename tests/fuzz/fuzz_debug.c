@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../unit/debug_files.h"
 #include "elf/debug.h"
 
 #define MOST_UNPACKED ((size_t)64 << 20)

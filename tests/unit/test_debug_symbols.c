@@ -1,9 +1,12 @@
-/* rooms: reader helper unwind elf base */
+/* rooms: symbolize kernel processes reader helper unwind elf base */
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "elf_files.h"
 
-#include "elf/debug.h"
-#include "reader/debug_symbols.h"
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "remote.h"
+#include "symbolize/image_names.h"
 
 static const char source[] =
 	"#define KEEP __attribute__((noinline, used))\n"
@@ -31,34 +34,78 @@ static int make_files(void **state)
 		"objcopy --add-section .gnu_debugdata=m.xz some packed");
 }
 
-static struct image *open_with_debug(const char *name)
-{
-	struct debug_symbols *ds = debug_symbols_new(NULL);
-	struct image *im = open_image(name);
-	cleanup_free char *path = in_folder(name);
+/* No process has this number: files are found by their paths. */
+#define NOBODY 0x7000000u
 
-	debug_symbols_add(ds, im, -1, path, name);
-	debug_symbols_free(ds);
-	return im;
+struct named {
+	struct images *images;
+	struct image_names *names;
+	uint32_t image;
+};
+
+static struct named open_named(const char *name)
+{
+	const struct image_names_options options = { .files = helpers_files() };
+	struct named n = { .images = images_new(helpers_files()) };
+	cleanup_free char *path = in_folder(name);
+	struct mapping m = { .start = 0x10000, .end = 0x20000, .path = path };
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	m.dev = st.st_dev;
+	m.inode = st.st_ino;
+	n.names = image_names_new(n.images, &options);
+	n.image = images_add(n.images, NOBODY, -1, &m, &(struct file_stamp){});
+	return n;
+}
+
+static void close_named(struct named *n)
+{
+	image_names_free(n->names);
+	images_free(n->images);
+}
+
+/* All bytes from @from to @to, asked for at once. */
+static void ask_for_all(struct named *n, const struct image *full, uint64_t from, uint64_t to)
+{
+	struct file_place place;
+	uint64_t offset;
+
+	image_names_defer(n->names);
+	for (uint64_t at = from; at < to; at++) {
+		assert_true(image_vaddr_to_offset(full, at, &offset));
+		assert_false(image_names_look_up(n->names, n->image, offset, &place));
+	}
+	assert_true(image_names_fetch(n->names));
+	assert_false(image_names_fetch(n->names));
 }
 
 /* Every byte of @name's code has the function, from and to where, that the whole file says. */
 static void check_like_whole(const char *name)
 {
 	cleanup(image_freep) struct image *full = open_image("full");
-	cleanup(image_freep) struct image *im = open_with_debug(name);
+	cleanup(close_named) struct named named = open_named(name);
 	uint64_t from = find(full, "_init").symbol.vaddr;
-	uint64_t to = find(full, "_fini").symbol.vaddr + 16;
+	uint64_t to = find(full, "_fini").symbol.vaddr + 9;
 	size_t n = 0;
 
 	assert_true(from < to);
+	ask_for_all(&named, full, from, to);
 	for (uint64_t at = from; at < to; at++) {
-		struct image_symbol a = {}, b = {};
+		struct file_place a = {};
+		struct image_symbol b = {};
+		uint64_t offset;
 
-		assert_int_equal(image_function_at(im, at, &a), image_function_at(full, at, &b));
-		assert_string_equal(a.name ? a.name : "", b.name ? b.name : "");
-		assert_true(a.vaddr == b.vaddr && a.size == b.size);
-		n += b.name && strcmp(b.name, "taken") == 0;
+		assert_true(image_vaddr_to_offset(full, at, &offset));
+		assert_true(image_names_look_up(named.names, named.image, offset, &a));
+		assert_int_equal(a.function != NULL, image_function_at(full, at, &b));
+		assert_int_equal(a.vaddr, at);
+		if (!b.name)
+			continue;
+		assert_string_equal(a.function, b.name);
+		assert_int_equal(a.start, b.vaddr);
+		assert_int_equal(a.is_last, at - b.vaddr + 1 == b.size);
+		n += strcmp(b.name, "taken") == 0;
 	}
 	assert_true(n > 0);
 }
@@ -81,13 +128,25 @@ static void what_the_file_and_its_debug_file_have_is_one_function(void **state)
 	check_like_whole("both");
 }
 
+static const char *name_at(struct named *n, const struct image *full, uint64_t vaddr)
+{
+	struct file_place place;
+	uint64_t offset;
+
+	assert_true(image_vaddr_to_offset(full, vaddr, &offset));
+	assert_true(image_names_look_up(n->names, n->image, offset, &place));
+	return place.function ? place.function : "";
+}
+
 static void own_symbols_stay_where_there_is_nothing_else(void **state)
 {
-	cleanup(image_freep) struct image *im = open_with_debug("some");
+	cleanup(image_freep) struct image *full = open_image("full");
+	cleanup(close_named) struct named named = open_named("some");
 
 	(void)state;
-	assert_true(find(im, "main").n_seen && find(im, "_taken").n_seen);
-	assert_int_equal(find(im, "behind").n_seen, 0);
+	assert_string_equal(name_at(&named, full, find(full, "main").symbol.vaddr), "main");
+	assert_string_equal(name_at(&named, full, find(full, "_taken").symbol.vaddr), "_taken");
+	assert_string_equal(name_at(&named, full, find(full, "behind").symbol.vaddr), "");
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "remote.h"
 #include "symbolize/jit.h"
 
 struct fixture {
@@ -45,7 +46,7 @@ static int set_up(void **state)
 	struct fixture *f = xcalloc(1, sizeof(*f));
 
 	f->strings = strtab_new();
-	f->images = images_new();
+	f->images = images_new(helpers_files());
 	f->jit = jit_new(f->images, f->strings);
 	f->child = start_child();
 	(void)snprintf(f->map, sizeof(f->map), "/tmp/perf-%d.map", f->child);

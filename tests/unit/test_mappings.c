@@ -12,6 +12,15 @@
 #include "reader/mappings.h"
 #include "reader/roots.h"
 
+static int open_in(int root, const struct mapping *m, int *ret_fd, struct error *e)
+{
+	cleanup_close int handle = -1;
+	struct stat st;
+	const int err = mapping_find_in(root, m, &handle, &st, e);
+
+	return err ? err : mapping_reopen(handle, ret_fd, e);
+}
+
 static void an_executable_line_is_taken_apart(void **state)
 {
 	cleanup_strtab struct strtab *strings = strtab_new();
@@ -298,15 +307,15 @@ static void a_file_is_found_below_the_root_that_a_process_had(void **state)
 	(void)state;
 	scratch_write("opt/library", "code");
 	m = mapping_of("opt/library", "/opt/library");
-	assert_ok(mapping_open_in(root, &m, &fd, &e), e);
+	assert_ok(open_in(root, &m, &fd, &e), e);
 	assert_int_equal(inode_of(fd), m.inode);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	/* Absolute links, and ways up, lead to what the process saw there. */
 	scratch_run("ln -sf /opt/library link");
 	m.path = "/link";
-	assert_ok(mapping_open_in(root, &m, &linked, &e), e);
+	assert_ok(open_in(root, &m, &linked, &e), e);
 	m.path = "/../../opt/library";
-	assert_ok(mapping_open_in(root, &m, &climbed, &e), e);
+	assert_ok(open_in(root, &m, &climbed, &e), e);
 }
 
 static void another_file_below_the_root_is_not_taken(void **state)
@@ -335,7 +344,7 @@ static void another_file_below_the_root_is_not_taken(void **state)
 		m = mapping_of("opt/library", "/opt/library");
 		scratch_run(rows[i].change);
 		alarm(5);
-		if (mapping_open_in(root, &m, &fd, &e) != rows[i].err)
+		if (open_in(root, &m, &fd, &e) != rows[i].err)
 			fail_msg("%s: %s", rows[i].change, e.text);
 		alarm(0);
 		assert_int_equal(fd, -1);
@@ -353,11 +362,11 @@ static void what_has_no_path_is_not_looked_for(void **state)
 	scratch_write("library", "code");
 	m = mapping_of("library", "/library");
 	m.is_deleted = true;
-	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+	assert_int_equal(open_in(root, &m, &fd, &e), -ENOENT);
 	m = mapping_of("library", "library");
-	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+	assert_int_equal(open_in(root, &m, &fd, &e), -ENOENT);
 	m = (struct mapping){ .path = "[vdso]" };
-	assert_int_equal(mapping_open_in(root, &m, &fd, &e), -ENOENT);
+	assert_int_equal(open_in(root, &m, &fd, &e), -ENOENT);
 }
 
 /* A child with a root of its own, or ours; it waits until it is killed. */
@@ -421,7 +430,7 @@ static void a_root_outlives_its_process(void **state)
 		assert_true(root >= 0);
 		assert_int_not_equal(root, roots_of(roots, (uint32_t)getpid()));
 		end_process(other);
-		assert_ok(mapping_open_in(root, &m, &fd, &e), e);
+		assert_ok(open_in(root, &m, &fd, &e), e);
 	}
 	roots_free(roots);
 }

@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "debug_files.h"
 #include "elf/debug.h"
 
 /* What readelf lists: functions, and what ends one that says no size. */

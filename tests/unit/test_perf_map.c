@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "helper/seat.h"
+#include "reader/asks.h"
 #include "reader/perf_file.h"
 #include "symbolize/perf_map.h"
 
@@ -303,11 +305,11 @@ static char *refusal(uint32_t user)
 	cleanup_close int fd = -1;
 	struct stat st;
 	struct error e;
-	int err = perf_file_open(root, 7, user, &fd, &st, &e);
+	int err = perf_file_find(root, 7, user, &fd, &st, &e);
 
 	assert_true(err == 0 || err == -ENOENT || err == -EPERM);
 	if (!err)
-		assert_true(S_ISREG(st.st_mode) && perf_file_is(root, 7, &st));
+		assert_true(S_ISREG(st.st_mode));
 	return xasprintf("%s", err ? e.text : "");
 }
 
@@ -385,24 +387,87 @@ static void below_the_root_of_a_process_that_is_over_there_is_none(void **state)
 	assert_true(root >= 0);
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(perf_file_open(root, 7, geteuid(), &fd, &st, &e), -ENOENT);
+	assert_int_equal(perf_file_find(root, 7, geteuid(), &fd, &st, &e), -ENOENT);
+}
+
+/* What an opener answers about file 7 below @root. Text is in @to, behind it a NUL. */
+static struct perf_fact look_at_file(int root, struct perf_payload p, char *to, size_t size)
+{
+	cleanup_free char *area = xcalloc(1, 2UL << 20);
+	struct seat seat = { .area = area, .n_area = 2UL << 20 };
+	struct answer answer = {};
+	struct perf_fact fact;
+
+	p.root = root;
+	p.number = 7;
+	p.user = geteuid();
+	perf_file_answer(&seat, &p, sizeof(p), &answer);
+	assert_int_equal(answer.result, 0);
+	assert_true(answer.n_bytes >= sizeof(fact));
+	memcpy(&fact, area, sizeof(fact));
+	(void)snprintf(to, size, "%s", area + sizeof(fact));
+	return fact;
+}
+
+static struct perf_payload held(const struct perf_fact *file, const char *text)
+{
+	struct perf_payload p = {
+		.dev = file->dev, .inode = file->inode, .held = file->handle, .offset = strlen(text)
+	};
+
+	p.n_tail = (uint32_t)strlen(text);
+	memcpy(p.tail, text, p.n_tail);
+	return p;
+}
+
+static void of_a_held_file_what_is_new_is_told(void **state)
+{
+	cleanup_close int root = open_root();
+	const struct perf_payload none = { .held = -1 };
+	char text[64];
+
+	(void)state;
+	scratch_run("rm -rf tmp && mkdir tmp");
+	scratch_write("tmp/perf-7.map", "1000 10 a\n");
+
+	const struct perf_fact file = look_at_file(root, none, text, sizeof(text));
+	struct perf_fact now;
+
+	assert_true(file.handle >= SEAT_OURS && file.size == 10);
+	now = look_at_file(root, held(&file, ""), text, sizeof(text));
+	assert_string_equal(text, "1000 10 a\n");
+	assert_true(now.handle == -1 && !now.is_anew);
+	scratch_write("tmp/perf-7.map", "1000 10 a\n2000 10 b\n");
+	now = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
+	assert_string_equal(text, "2000 10 b\n");
+	assert_true(now.handle == -1 && !now.is_anew);
+	scratch_write("tmp/perf-7.map", "3000 10 c\n4000 10 d\n");
+	now = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
+	assert_string_equal(text, "3000 10 c\n4000 10 d\n");
+	assert_true(now.is_anew);
+	scratch_write("tmp/perf-7.map", "3");
+	assert_true(look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text)).is_anew);
+	assert_int_equal(close(file.handle), 0);
 }
 
 static void another_file_at_the_path_is_told_apart(void **state)
 {
 	cleanup_close int root = open_root();
-	cleanup_close int fd = -1;
-	struct stat st;
-	struct error e;
+	const struct perf_payload none = { .held = -1 };
+	struct perf_fact file, other;
+	char text[64];
 
 	(void)state;
 	scratch_run("rm -rf tmp && mkdir tmp");
 	scratch_write("tmp/perf-7.map", "1000 10 a\n");
-	assert_ok(perf_file_open(root, 7, geteuid(), &fd, &st, &e), e);
-	assert_true(perf_file_is(root, 7, &st));
+	file = look_at_file(root, none, text, sizeof(text));
 	scratch_write("tmp/new", "1000 10 b\n");
 	scratch_run("mv tmp/new tmp/perf-7.map");
-	assert_false(perf_file_is(root, 7, &st));
+	other = look_at_file(root, held(&file, "1000 10 a\n"), text, sizeof(text));
+	assert_true(other.handle >= 0 && other.handle != file.handle);
+	assert_string_equal(text, "");
+	assert_int_equal(close(file.handle), 0);
+	assert_int_equal(close(other.handle), 0);
 }
 
 /* --- the process --- */
@@ -452,6 +517,7 @@ int main(void)
 		cmocka_unit_test(a_link_is_not_followed),
 		cmocka_unit_test(what_is_no_regular_file_is_not_opened),
 		cmocka_unit_test(below_the_root_of_a_process_that_is_over_there_is_none),
+		cmocka_unit_test(of_a_held_file_what_is_new_is_told),
 		cmocka_unit_test(another_file_at_the_path_is_told_apart),
 		cmocka_unit_test(a_process_is_known_by_its_user_and_number),
 		cmocka_unit_test(a_process_that_has_gone_is_not_known),

@@ -11,6 +11,7 @@
 #include "bpf/abi.h"
 #include "processes/processes.h"
 #include "processes/space.h"
+#include "remote.h"
 
 /* A number that no process here has, and files that are none. */
 #define PID 0x7000000u
@@ -26,7 +27,7 @@ static int make_past(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new();
+	p->images = images_new(helpers_files());
 	p->processes = processes_new(p->images);
 	processes_follow(p->processes);
 	*state = p;
@@ -38,7 +39,7 @@ static int make_unfollowed(void **state)
 {
 	struct past *p = xcalloc(1, sizeof(*p));
 
-	p->images = images_new();
+	p->images = images_new(helpers_files());
 	p->processes = processes_new(p->images);
 	*state = p;
 	return 0;

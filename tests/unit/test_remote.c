@@ -209,6 +209,8 @@ static void be_parser_of_others(struct seat *seat)
 static struct role roles[READER_ROLES]; /* not const: bounds are shortened for some requests */
 static struct warden warden;
 static struct client *client;
+static struct devices *devices;
+static struct remote_files *files;
 static struct remote *remote;
 
 /* Of tables/, remote.c is used alone. */
@@ -250,7 +252,10 @@ static int start(void **state)
 	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
-	remote = remote_new(client, UINT64_MAX);
+	devices = devices_new();
+	files = remote_files_new(client, devices,
+				 "user stacks may be cut for lack of an unwind table");
+	remote = remote_new(files, UINT64_MAX);
 	return 0;
 }
 
@@ -258,6 +263,8 @@ static int end(void **state)
 {
 	(void)state;
 	remote_free(remote);
+	remote_files_free(files);
+	devices_free(devices);
 	client_free(client);
 	warden_fini(&warden);
 	(void)munmap(shared, sizeof(*shared));
@@ -276,8 +283,8 @@ static void list_own(struct remote_list *ret)
 {
 	struct error e;
 
-	assert_ok(remote_list(remote, (uint32_t)getpid(), ret, &e), e);
-	remote_identify(remote, ret);
+	assert_ok(remote_list(files, (uint32_t)getpid(), ret, &e), e);
+	remote_identify(files, ret);
 }
 
 static const struct mapping *mapping_of(const struct remote_list *list, const void *function,
@@ -323,7 +330,7 @@ static void a_list_is_what_is_mapped(void **state)
 
 	(void)state;
 	assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
-	assert_ok(remote_list(remote, (uint32_t)getpid(), &list, &e), e);
+	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
 	assert_true(mapping_list_is_equal(&own, &list.list));
 	assert_int_equal(list.list.tid, getpid());
 	assert_true(list.cost > 0);
@@ -362,7 +369,7 @@ static void a_process_that_has_gone_has_no_list(void **state)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_int_equal(remote_list(remote, (uint32_t)pid, &list, &e), -ESRCH);
+	assert_int_equal(remote_list(files, (uint32_t)pid, &list, &e), -ESRCH);
 }
 
 static void a_table_that_makes_no_sense_is_none_and_its_reader_goes(void **state)
@@ -393,7 +400,7 @@ static void a_list_that_makes_no_sense_is_none(void **state)
 		struct error e;
 
 		trick(ROLE_OPENER, ASK_LIST, lie);
-		assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -EBADMSG);
+		assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -EBADMSG);
 		assert_int_equal(list.list.n, 0);
 	}
 	expect_libc();
@@ -444,7 +451,7 @@ static void a_reader_that_takes_too_long_is_ended(void **state)
 	expect_libc();
 }
 
-static void an_opener_that_dies_costs_one_request(void **state)
+static void what_an_opener_died_at_is_asked_of_the_next(void **state)
 {
 	cleanup(remote_table_fini) struct remote_table table = {};
 	cleanup(remote_list_fini) struct remote_list list = {};
@@ -452,9 +459,11 @@ static void an_opener_that_dies_costs_one_request(void **state)
 
 	(void)state;
 	trick(ROLE_OPENER, ASK_LIST, DIE);
-	assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -EIO);
-	trick(ROLE_OPENER, ASK_FILE, DIE);
-	assert_int_equal(make_libc(&table, &e), -EAGAIN);
+	assert_ok(remote_list(files, (uint32_t)getpid(), &list, &e), e);
+	assert_int_equal(shared->trick, NO_TRICK);
+	trick(ROLE_OPENER, ASK_FILE, DIE_BY_SIGNAL);
+	expect_libc();
+	assert_int_equal(shared->trick, NO_TRICK);
 	trick(ROLE_OPENER, ASK_FILE, REFUSE);
 	assert_int_equal(make_libc(&table, &e), -EAGAIN);
 	expect_libc();
@@ -466,7 +475,7 @@ static void expect_dead(const struct mapping *m)
 	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
 	struct file_state file;
 
-	assert_false(remote_state(remote, (uint32_t)getpid(), m, &file));
+	assert_false(remote_state(files, (uint32_t)getpid(), m, &file));
 	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before);
 }
 
@@ -484,7 +493,7 @@ static void nothing_more_is_opened_of_a_device_that_is_silent_twice(void **state
 	for (int i = 0; i < 4; i++) {
 		roles[ROLE_OPENER].wall_ns = i == 1 ? LONG_NS : SHORT_NS;
 		trick(ROLE_OPENER, ASK_STATES, i == 1 ? NO_TRICK : HANG);
-		assert_int_equal(remote_state(remote, (uint32_t)getpid(), m, &file), i == 1);
+		assert_int_equal(remote_state(files, (uint32_t)getpid(), m, &file), i == 1);
 	}
 	roles[ROLE_OPENER].wall_ns = LONG_NS;
 	trick(ROLE_OPENER, ASK_STATES, NO_TRICK);
@@ -495,7 +504,7 @@ static void nothing_more_is_opened_of_a_device_that_is_silent_twice(void **state
 	};
 	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
 
-	assert_false(remote_state(remote, (uint32_t)getpid(), &other, &file));
+	assert_false(remote_state(files, (uint32_t)getpid(), &other, &file));
 	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before + 1);
 }
 
@@ -538,7 +547,7 @@ static void files_that_others_may_write_to_have_a_reader_of_their_own(void **sta
 	(void)state;
 	copy_self(path, 0775);
 	m = map_file(path);
-	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 	assert_false(file.fact.is_roots);
 	assert_ok(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e), e);
 	assert_int_equal(shared->n_asked[ROLE_PARSER], 0);
@@ -556,14 +565,14 @@ static void files_that_take_too_much_time_are_not_read_any_more(void **state)
 
 	(void)state;
 	remote_free(remote);
-	remote = remote_new(client, 1);
+	remote = remote_new(files, 1);
 	for (int i = 0; i < 2; i++) {
 		copy_self(path, 0755);
 		assert_true(getuid() != 0 || chown(path, 65534, 65534) == 0);
 
 		const struct mapping m = map_file(path);
 
-		assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+		assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 		assert_int_equal(
 			remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
 			i ? -EDQUOT : 0);
@@ -585,7 +594,7 @@ static void a_file_that_has_changed_is_not_taken_for_what_it_was(void **state)
 	(void)state;
 	copy_self(path, 0755);
 	m = map_file(path);
-	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 	assert_int_equal(truncate(path, (off_t)file.fact.size + 1), 0);
 	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
 			 -EAGAIN);
@@ -609,7 +618,7 @@ static void what_is_no_program_has_no_table(void **state)
 	assert_int_equal(fprintf(f, "%05000d", 0), 5000);
 	(void)fclose(f);
 	m = map_file(path);
-	assert_true(remote_state(remote, (uint32_t)getpid(), &m, &file));
+	assert_true(remote_state(files, (uint32_t)getpid(), &m, &file));
 	assert_int_equal(remote_table_make(remote, (uint32_t)getpid(), &m, &file, &table, &e),
 			 -ENOEXEC);
 	(void)unlink(path);
@@ -636,7 +645,7 @@ static void without_a_warden_all_fails_and_nothing_waits(void **state)
 	assert_int_equal(kill(warden.pid, SIGKILL), 0);
 	assert_int_equal(waitid(P_PID, (id_t)warden.pid, NULL, WEXITED | WNOWAIT), 0);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -ENOTCONN);
+		assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -ENOTCONN);
 		assert_string_equal(e.text, "no helper: the process that makes them has ended");
 		assert_int_equal(remote_table_of_vdso(remote, &table, &e), -ENOTCONN);
 	}
@@ -651,7 +660,7 @@ static void whoever_waits_returns_at_the_end(void **state)
 	expect_libc();
 	trick(ROLE_OPENER, ASK_LIST, HANG);
 	client_end(client);
-	assert_int_equal(remote_list(remote, (uint32_t)getpid(), &list, &e), -ECANCELED);
+	assert_int_equal(remote_list(files, (uint32_t)getpid(), &list, &e), -ECANCELED);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
@@ -667,7 +676,7 @@ int main(void)
 		TEST(states_of_more_files_than_were_asked_for_are_none),
 		TEST(a_reader_that_dies_costs_the_file_that_it_was_reading),
 		TEST(a_reader_that_takes_too_long_is_ended),
-		TEST(an_opener_that_dies_costs_one_request),
+		TEST(what_an_opener_died_at_is_asked_of_the_next),
 		TEST(nothing_more_is_opened_of_a_device_that_is_silent_twice),
 		TEST(files_that_others_may_write_to_have_a_reader_of_their_own),
 		TEST(files_that_take_too_much_time_are_not_read_any_more),

@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "remote.h"
 #include "symbolize/chains.h"
 #include "symbolize/machinery.h"
 #include "symbolize/symbolize.h"
@@ -99,7 +100,9 @@ static int set_up_as(void **state, enum frame_identity identity)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	f->host = host_new();
-	f->s = symbolizer_new(f->host, &(struct symbolizer_options){ .identity = identity });
+	f->s = symbolizer_new(f->host, &(struct symbolizer_options){ .files = helpers_files(),
+								     .names = helpers_files(),
+								     .identity = identity });
 	*state = f;
 	return 0;
 }
@@ -337,7 +340,9 @@ static void names_are_shown_as_they_were_written(void **state)
 
 static void raw_names_are_shown_as_in_the_symbol_table(void **state)
 {
-	const struct symbolizer_options raw = { .raw_names = true };
+	const struct symbolizer_options raw = { .files = helpers_files(),
+						.names = helpers_files(),
+						.raw_names = true };
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &raw);
 
@@ -387,7 +392,9 @@ static void with_addresses_unnamed_code_is_told_apart(void **state)
 /* Folded shows "[anon]+0x20", and no address. */
 static void with_places_unnamed_code_is_told_apart_by_these(void **state)
 {
-	const struct symbolizer_options options = { .places = true };
+	const struct symbolizer_options options = { .files = helpers_files(),
+						    .names = helpers_files(),
+						    .places = true };
 	struct symbolizer *s = symbolizer_new(((struct fixture *)*state)->host, &options);
 	char *a = mmap(NULL, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const uint64_t addr = (uintptr_t)a;
@@ -883,7 +890,9 @@ static void equal_rows_of_frames_have_one_number(void **state)
 /* This program has DWARF. */
 static void with_lines_a_frame_has_its_place_in_the_source(void **state)
 {
-	const struct symbolizer_options options = { .lines = true };
+	const struct symbolizer_options options = { .files = helpers_files(),
+						    .names = helpers_files(),
+						    .lines = true };
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &options);
 	const struct frame *frame = user(s, getpid(), (uintptr_t)marked_function, true);

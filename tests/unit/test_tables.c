@@ -284,6 +284,8 @@ static void what_a_process_has_mapped_is_not_used_again(void **state)
 
 static struct warden warden = WARDEN_NONE;
 static struct client *client;
+static struct devices *devices;
+static struct remote_files *files;
 static struct remote *remote;
 
 static int start_helpers(void **state)
@@ -294,7 +296,9 @@ static int start_helpers(void **state)
 	if (warden_start(reader_roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
-	remote = remote_new(client, UINT64_MAX);
+	devices = devices_new();
+	files = remote_files_new(client, devices, "tables are missing");
+	remote = remote_new(files, UINT64_MAX);
 	return 0;
 }
 
@@ -302,6 +306,8 @@ static int end_helpers(void **state)
 {
 	(void)state;
 	remote_free(remote);
+	remote_files_free(files);
+	devices_free(devices);
 	client_free(client);
 	warden_fini(&warden);
 	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;

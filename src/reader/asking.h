@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* reader/asking.h - ask helpers (helper/client.h), and say once what the user loses without them.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "helper/client.h"
+#include "reader/asks.h"
+
+struct asking {
+	struct client *client; /* lent. NULL: there are no helpers */
+	const char *lost; /* without them: "user stacks may be cut for lack of an unwind table" */
+	bool was_absence_told, was_shortage_told;
+	bool were_layers_told[READER_ROLES];
+};
+
+/* As client_ask(), with its lock. */
+must_check int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *payload,
+			  struct lane_event *ret, struct error *e);
+
+/* As client_address(). */
+must_check int asking_address(struct asking *a, unsigned role, uint32_t *ret_files,
+			      int32_t *ret_pid, struct error *e);
+
+/* @err is an opener's: the system may have no descriptors left. */
+void asking_note_shortage(struct asking *a, int err);
+
+/* A parser's answer about names may say what was left out of its file, which is said once. */
+void asking_tell_words(const struct lane_event *event);
+
+/* Of asking_ask()'s result: was its helper ended because it did not answer in time? */
+bool asking_took_too_long(int err, const struct lane_event *event);
+
+/* A copy of the answer's area, to free(): what is checked does not change any more. NULL: none. */
+char *asking_copy(const struct lane_event *event);

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "reader/remote_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "elf/debug.h"
+#include "helper/seat.h"
+
+#define MOST_TO_CLOSE 8 /* at once; SPARE_HANDLES are more */
+
+struct remote_files {
+	struct asking asking;
+	struct devices *devices;
+	bool was_silence_told, was_patience_told;
+	int32_t to_close[MOST_TO_CLOSE];
+	size_t n_to_close;
+};
+
+bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
+}
+
+struct remote_files *remote_files_new(struct client *client, struct devices *devices,
+				      const char *lost)
+{
+	struct remote_files *f = xcalloc(1, sizeof(*f));
+
+	f->asking = (struct asking){ .client = client, .lost = lost };
+	f->devices = devices;
+	return f;
+}
+
+void remote_files_free(struct remote_files *f)
+{
+	free(f);
+}
+
+struct asking *remote_files_asking(struct remote_files *f)
+{
+	return &f->asking;
+}
+
+struct devices *remote_files_devices(struct remote_files *f)
+{
+	return f->devices;
+}
+
+static void lock(const struct remote_files *f)
+{
+	if (f->asking.client)
+		client_lock(f->asking.client);
+}
+
+static void unlock(const struct remote_files *f)
+{
+	if (f->asking.client)
+		client_unlock(f->asking.client);
+}
+
+/* An opener, for something of @dev, which it may hang at. */
+static int ask_for(struct remote_files *f, uint64_t dev, struct ask *what, const void *payload,
+		   struct lane_event *ret, struct error *e)
+{
+	const int err = asking_ask(&f->asking, ROLE_OPENER, what, payload, ret, e);
+
+	if (asking_took_too_long(err, ret))
+		devices_note_silence(f->devices, dev, ret->is_in_call);
+	/* Following processes waits for a moment only. */
+	if (err == -ETIME && !f->was_patience_told) {
+		f->was_patience_told = true;
+		log_warn("a file system does not answer in time: %s", f->asking.lost);
+	}
+	if (!err)
+		asking_note_shortage(&f->asking, ret->answer.result);
+	return err;
+}
+
+/* -- Lists. -- */
+
+static int take_list(struct remote_files *f, const struct lane_event *event,
+		     struct remote_list *ret, struct error *e)
+{
+	cleanup_free char *block = asking_copy(event);
+
+	if (!block || !block_read(block, event->answer.n_bytes, false, &ret->list)) {
+		client_distrust(f->asking.client);
+		return error_set(e, -EBADMSG, "its list of mappings makes no sense");
+	}
+	ret->block = TAKE(block);
+	return 0;
+}
+
+/* Whoever holds a process's memory map locked holds up its list. */
+static void tell_silence(struct remote_files *f, uint32_t pid)
+{
+	if (!f->was_silence_told)
+		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
+			 "those of others like it, may be cut",
+			 pid);
+	f->was_silence_told = true;
+}
+
+static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
+{
+	struct ask what = { .what = ASK_LIST, .pid = pid };
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	struct lane_event event;
+	const int err = asking_ask(&f->asking, ROLE_OPENER, &what, NULL, &event, e);
+
+	ret->cost = err ? clock_ns(CLOCK_MONOTONIC) - begin : event.cpu_ns;
+	if (asking_took_too_long(err, &event))
+		tell_silence(f, pid);
+	if (err)
+		return err;
+	if (event.answer.result)
+		return error_set(e, event.answer.result, "%.95s", event.answer.words);
+	return take_list(f, &event, ret, e);
+}
+
+int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
+{
+	*ret = (struct remote_list){};
+	lock(f);
+
+	const int err = ask_list(f, pid, ret, e);
+
+	unlock(f);
+	return err;
+}
+
+void remote_list_fini(struct remote_list *list)
+{
+	mapping_list_fini(&list->list);
+	free(list->block);
+	free(list->states);
+	*list = (struct remote_list){};
+}
+
+/* -- States of files. -- */
+
+/* Those of the @n mappings at @m, all of one device, in @ret. */
+static void ask_states(struct remote_files *f, uint32_t tid, const struct mapping *m, size_t n,
+		       struct file_fact *ret, uint64_t *cost)
+{
+	struct ask what = { .what = ASK_STATES, .pid = tid };
+	cleanup_free char *block = block_make(m, n, tid, OPENER_AREA, &what.n_bytes);
+	cleanup_free char *facts = NULL;
+	struct lane_event event;
+	struct error e;
+
+	if (ask_for(f, m->dev, &what, block, &event, &e))
+		return;
+	devices_note_answer(f->devices, m->dev);
+	*cost += event.cpu_ns;
+	facts = asking_copy(&event);
+	if (facts && event.answer.n_bytes <= n * sizeof(*ret))
+		memcpy(ret, facts, event.answer.n_bytes);
+	else
+		client_distrust(f->asking.client);
+}
+
+/* Those among @list of the device of mapping @first, and remember where they stand. */
+static size_t take_device(const struct remote_files *f, const struct remote_list *list,
+			  size_t first, struct mapping *ret, size_t *places)
+{
+	const uint64_t dev = list->list.mappings[first].dev;
+	size_t n = 0;
+
+	for (size_t i = first; i < list->list.n && !devices_is_dead(f->devices, dev); i++) {
+		const struct mapping *m = &list->list.mappings[i];
+
+		if (!m->inode || m->dev != dev)
+			continue;
+		places[n] = i;
+		ret[n++] = *m;
+	}
+	return n;
+}
+
+/* By devices, so that it is known which one does not answer. */
+static void identify(struct remote_files *f, struct remote_list *list)
+{
+	const size_t n = list->list.n;
+	cleanup_free struct mapping *some = xcalloc(n, sizeof(*some));
+	cleanup_free size_t *places = xcalloc(n, sizeof(*places));
+	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
+	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
+
+	for (size_t first = 0; first < n; first++) {
+		if (is_done[first] || !list->list.mappings[first].inode)
+			continue;
+
+		const size_t n_some = take_device(f, list, first, some, places);
+
+		if (n_some)
+			ask_states(f, list->list.tid, some, n_some, facts, &list->cost);
+		for (size_t i = 0; i < n_some; i++) {
+			list->states[places[i]] =
+				(struct file_state){ some[i].dev, some[i].inode, facts[i] };
+			is_done[places[i]] = true;
+		}
+		memset(facts, 0, n_some * sizeof(*facts));
+	}
+}
+
+void remote_identify(struct remote_files *f, struct remote_list *list)
+{
+	list->states = xcalloc(list->list.n, sizeof(*list->states));
+	lock(f);
+	identify(f, list);
+	unlock(f);
+}
+
+bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
+		  struct file_state *ret)
+{
+	struct file_fact fact = {};
+	uint64_t cost = 0;
+
+	lock(f);
+	if (!devices_is_dead(f->devices, m->dev))
+		ask_states(f, pid, m, 1, &fact, &cost);
+	unlock(f);
+	*ret = (struct file_state){ m->dev, m->inode, fact };
+	return fact.is_there;
+}
+
+/* -- Handles. -- */
+
+/* Those that openers need for a moment. */
+#define SPARE_HANDLES 16
+#define FEWEST_HANDLES 8
+
+size_t remote_most_handles(void)
+{
+	const size_t taken = SEAT_OURS + SPARE_HANDLES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max > SEAT_MOST_FILES)
+		return SEAT_MOST_FILES - taken;
+	return limit.rlim_max > taken + FEWEST_HANDLES ? limit.rlim_max - taken : FEWEST_HANDLES;
+}
+
+/* The answer is a struct open_fact. */
+static int take_open(struct remote_files *f, const struct lane_event *event, uint64_t dev,
+		     struct open_fact *ret, struct error *e)
+{
+	if (event->answer.result)
+		return error_set(e, event->answer.result, "%.95s", event->answer.words);
+
+	cleanup_free char *copy = asking_copy(event);
+
+	if (copy && event->answer.n_bytes == sizeof(*ret))
+		memcpy(ret, copy, sizeof(*ret));
+	if (!copy || event->answer.n_bytes != sizeof(*ret) || ret->handle < SEAT_OURS ||
+	    ret->handle >= SEAT_MOST_FILES) {
+		client_distrust(f->asking.client);
+		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+	}
+	devices_note_answer(f->devices, dev);
+	return 0;
+}
+
+static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payload *head,
+		    const struct mapping *m, struct remote_handle *ret, struct error *e)
+{
+	struct ask what = { .what = ASK_OPEN, .pid = pid };
+	struct lane_event event;
+	struct open_fact fact;
+	size_t n;
+
+	if (devices_is_dead(f->devices, m->dev))
+		return error_set(e, -EIO, "its file system does not answer");
+
+	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
+	cleanup_free char *payload = xmalloc(sizeof(*head) + n);
+
+	memcpy(payload, head, sizeof(*head));
+	memcpy(payload + sizeof(*head), block, n);
+	what.n_bytes = sizeof(*head) + n;
+
+	int err = ask_for(f, m->dev, &what, payload, &event, e);
+
+	if (!err)
+		err = take_open(f, &event, m->dev, &fact, e);
+	if (!err)
+		*ret = (struct remote_handle){ fact.handle, m->dev, fact.fact };
+	return err;
+}
+
+static int open_locked(struct remote_files *f, uint32_t pid, const struct open_payload *head,
+		       const struct mapping *m, struct remote_handle *ret, struct error *e)
+{
+	lock(f);
+
+	const int err = ask_open(f, pid, head, m, ret, e);
+
+	unlock(f);
+	return err;
+}
+
+int remote_open(struct remote_files *f, uint32_t pid, int root, const struct mapping *m,
+		struct remote_handle *ret, struct error *e)
+{
+	const struct open_payload head = { .root = root, .where = OPEN_MAPPED };
+
+	return open_locked(f, pid, &head, m, ret, e);
+}
+
+int remote_open_ours(struct remote_files *f, const struct mapping *m, struct remote_handle *ret,
+		     struct error *e)
+{
+	const struct open_payload head = { .root = HANDLE_NONE, .where = OPEN_OURS };
+
+	return open_locked(f, 0, &head, m, ret, e);
+}
+
+int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t inode)
+{
+	struct ask what = { .what = ASK_ROOT, .pid = pid };
+	struct lane_event event;
+	struct open_fact fact = {};
+	struct error e;
+
+	lock(f);
+
+	int err = ask_for(f, dev, &what, NULL, &event, &e);
+
+	if (!err)
+		err = take_open(f, &event, dev, &fact, &e);
+	unlock(f);
+	if (err)
+		return HANDLE_NONE;
+	/* Its numbers stand where those of a file's contents do. */
+	if (fact.fact.size == inode && fact.fact.changed == dev)
+		return fact.handle;
+	remote_close(f, fact.handle);
+	return HANDLE_NONE;
+}
+
+static void ask_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret)
+{
+	struct ask what = { .what = ASK_FACTS, .n_bytes = n * sizeof(*handles) };
+	cleanup_free char *copy = NULL;
+	struct lane_event event;
+	struct error e;
+
+	if (asking_ask(&f->asking, ROLE_OPENER, &what, handles, &event, &e))
+		return;
+	copy = asking_copy(&event);
+	if (copy && event.answer.n_bytes == n * sizeof(*ret))
+		memcpy(ret, copy, event.answer.n_bytes);
+	else
+		client_distrust(f->asking.client);
+}
+
+void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret)
+{
+	memset(ret, 0, n * sizeof(*ret));
+	lock(f);
+	if (n)
+		ask_facts(f, handles, n, ret);
+	unlock(f);
+}
+
+void remote_close(struct remote_files *f, int handle)
+{
+	struct ask what = { .what = ASK_CLOSE, .n_bytes = sizeof(f->to_close) };
+	struct lane_event event;
+	struct error e;
+
+	f->to_close[f->n_to_close++] = handle;
+	if (f->n_to_close < MOST_TO_CLOSE)
+		return;
+	f->n_to_close = 0;
+	lock(f);
+	if (asking_ask(&f->asking, ROLE_OPENER, &what, f->to_close, &event, &e))
+		log_debug("files are left open: %s", e.text);
+	unlock(f);
+}
+
+static int ask_debug(struct remote_files *f, const struct debug_search *s, struct open_fact *ret,
+		     struct error *e)
+{
+	const struct debug_payload head = {
+		.root = s->root, .from = s->at, .user = s->user, .hint = *s->hint
+	};
+	const size_t n_path = strlen(s->path) + 1;
+	struct ask what = { .what = ASK_OPEN_DEBUG, .n_bytes = sizeof(head) + n_path };
+	cleanup_free char *payload = xmalloc(what.n_bytes);
+	struct lane_event event;
+
+	memcpy(payload, &head, sizeof(head));
+	memcpy(payload + sizeof(head), s->path, n_path);
+
+	const int err = asking_ask(&f->asking, ROLE_OPENER, &what, payload, &event, e);
+
+	return err ? err : take_open(f, &event, 0, ret, e);
+}
+
+int remote_open_debug(struct remote_files *f, struct debug_search *s, struct remote_handle *ret,
+		      struct error *e)
+{
+	struct open_fact fact = {};
+
+	lock(f);
+
+	const int err = ask_debug(f, s, &fact, e);
+
+	unlock(f);
+	if (err)
+		return err;
+	s->at = fact.at;
+	*ret = (struct remote_handle){ fact.handle, 0, fact.fact };
+	return 0;
+}
+
+int remote_send(struct remote_files *f, const struct remote_handle *handle, uint32_t number,
+		uint32_t files, int32_t parser, struct error *e)
+{
+	const struct send_payload payload = {
+		handle->fact, handle->handle, number, files, parser,
+	};
+	struct ask what = { .what = ASK_SEND, .n_bytes = sizeof(payload) };
+	struct lane_event event;
+
+	if (handle->dev && devices_is_dead(f->devices, handle->dev))
+		return error_set(e, -EIO, "its file system does not answer");
+	lock(f);
+
+	const int err = ask_for(f, handle->dev, &what, &payload, &event, e);
+
+	unlock(f);
+	if (err)
+		return err;
+	return event.answer.result
+		       ? error_set(e, event.answer.result, "%s", error_words(event.answer.result))
+		       : 0;
+}
+
+/* -- Perf maps. -- */
+
+static int take_perf_map(struct remote_files *f, const struct lane_event *event,
+			 struct remote_perf_map *ret, struct error *e)
+{
+	const size_t n = event->answer.n_bytes;
+
+	if (event->answer.result)
+		return error_set(e, event->answer.result, "%.95s", event->answer.words);
+	ret->memory = asking_copy(event);
+	if (!ret->memory || n < sizeof(ret->fact)) {
+		client_distrust(f->asking.client);
+		cleanup_free_p(&ret->memory);
+		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+	}
+	memcpy(&ret->fact, ret->memory, sizeof(ret->fact));
+	ret->text = ret->memory + sizeof(ret->fact);
+	ret->n = n - sizeof(ret->fact);
+	return 0;
+}
+
+int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
+		    struct remote_perf_map *ret, struct error *e)
+{
+	struct ask ask = { .what = ASK_PERF_MAP, .n_bytes = sizeof(*what) };
+	struct lane_event event;
+
+	*ret = (struct remote_perf_map){};
+	lock(f);
+
+	int err = asking_ask(&f->asking, ROLE_OPENER, &ask, what, &event, e);
+
+	if (!err)
+		err = take_perf_map(f, &event, ret, e);
+	unlock(f);
+	return err;
+}

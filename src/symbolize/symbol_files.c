@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symbolize/symbol_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "reader/debug_symbols.h"
+#include "reader/spending.h"
+
+#define MOST_TOLD 3 /* files, by name */
+
+/* Of CPU time, for all files of one user. */
+#define MOST_OF_USER_NS (30 * NS_PER_S)
+
+struct file {
+	uint32_t image;
+	bool is_read;    /* its symbols were, once */
+	bool is_bad;     /* it has none */
+	uint32_t asked;  /* images_newest() when another file of its build was looked for */
+	int32_t parser;  /* PID of the one that has it; 0: none */
+	unsigned role;   /* of that */
+	uint32_t owner;  /* user */
+	uint64_t missed; /* images_version() + 1 when it could not be had; 0: never */
+};
+
+struct symbol_files {
+	struct images *images;
+	struct remote_files *files;
+	struct asking *asking; /* of these */
+	struct debug_symbols *debug;
+	struct spending spending;
+	struct file *list;
+	size_t n, capacity;
+	struct u64_map by_image; /* index in @list */
+	size_t n_failed;         /* files whose reader failed */
+	bool was_lateness_told;
+};
+
+struct symbol_files *symbol_files_new(struct images *images, struct remote_files *files,
+				      struct debuginfod *servers)
+{
+	struct symbol_files *sf = xcalloc(1, sizeof(*sf));
+
+	sf->images = images;
+	sf->files = files;
+	sf->asking = remote_files_asking(files);
+	sf->debug = debug_symbols_new(files, servers);
+	sf->spending = (struct spending){ .most_ns = MOST_OF_USER_NS,
+					  .after = "frames in further ones have no names" };
+	return sf;
+}
+
+void symbol_files_free(struct symbol_files *sf)
+{
+	if (!sf)
+		return;
+	if (sf->n_failed > MOST_TOLD)
+		log_warn("%zu more files have no names: their readers failed",
+			 sf->n_failed - MOST_TOLD);
+	spending_fini(&sf->spending);
+	free(sf->list);
+	u64_map_fini(&sf->by_image);
+	debug_symbols_free(sf->debug);
+	free(sf);
+}
+
+void symbol_files_refresh(struct symbol_files *sf)
+{
+	size_t n = 0;
+
+	u64_map_clear(&sf->by_image);
+	for (size_t i = 0; i < sf->n; i++) {
+		struct file *file = &sf->list[i];
+
+		file->missed = 0;
+		if (!images_is_known(sf->images, file->image))
+			continue;
+		*u64_map_put(&sf->by_image, file->image, 0, NULL) = (uint32_t)n;
+		sf->list[n++] = *file;
+	}
+	sf->n = n;
+}
+
+bool symbol_files_has(const struct symbol_files *sf, uint32_t image)
+{
+	const uint32_t *at = u64_map_get(&sf->by_image, image);
+
+	return at && sf->list[*at].is_read;
+}
+
+/* Lent until the next one. */
+static struct file *file_of(struct symbol_files *sf, uint32_t image)
+{
+	bool is_new;
+	const uint32_t at = *u64_map_put(&sf->by_image, image, (uint32_t)sf->n, &is_new);
+
+	if (is_new)
+		array_push(sf->list, sf->n, sf->capacity, ((struct file){ .image = image }));
+	return &sf->list[at];
+}
+
+/* -- Asking a parser. -- */
+
+static void lock(const struct symbol_files *sf)
+{
+	if (sf->asking->client)
+		client_lock(sf->asking->client);
+}
+
+static void unlock(const struct symbol_files *sf)
+{
+	if (sf->asking->client)
+		client_unlock(sf->asking->client);
+}
+
+/* The reader of @file, @name, failed. Of the first ones that is said. */
+static void note_failed(struct symbol_files *sf, struct file *file, const char *name,
+			const struct lane_event *event)
+{
+	char why[128];
+
+	file->is_bad = true;
+	client_explain(event, why, sizeof(why));
+	if (sf->n_failed++ < MOST_TOLD)
+		log_warn("%s has no names: %s", name, why);
+}
+
+/* The user waits for the report (struct client_manner). */
+static void note_lateness(struct symbol_files *sf)
+{
+	if (!sf->was_lateness_told)
+		log_warn(
+			"some files have no names: reading them takes too long at the end of a run");
+	sf->was_lateness_told = true;
+}
+
+/* A copy of an answer's area. */
+struct copy {
+	char *bytes;
+	size_t n;
+};
+
+/* With the lock. */
+static int ask(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
+	       const void *payload, struct copy *ret)
+{
+	struct lane_event event;
+	struct error e;
+	int err = asking_ask(sf->asking, file->role, what, payload, &event, &e);
+
+	spending_add(&sf->spending, file->owner, event.cpu_ns);
+	if (err == -EIO)
+		note_failed(sf, file, name, &event);
+	if (err == -ETIME)
+		note_lateness(sf);
+	if (err)
+		return err;
+	if (event.answer.result) {
+		log_debug("%s: %.95s", name, event.answer.words);
+		return event.answer.result;
+	}
+	asking_tell_words(&event);
+	ret->n = event.answer.n_bytes;
+	ret->bytes = asking_copy(&event);
+	return ret->bytes ? 0 : -EBADMSG;
+}
+
+/* The answer makes no sense. */
+static int distrust(struct symbol_files *sf, struct file *file, const char *name)
+{
+	const struct lane_event event = { .why = LANE_LIED };
+
+	client_distrust(sf->asking->client);
+	note_failed(sf, file, name, &event);
+	return -EBADMSG;
+}
+
+/* -- A file. -- */
+
+static bool is_of_build(const struct file_stamp *stamp, const struct symbols_fact *fact)
+{
+	return stamp->n == fact->n_told && memcmp(fact->told, stamp->bytes, stamp->n) == 0;
+}
+
+static bool is_sound(const struct symbols_fact *fact)
+{
+	return fact->n_told <= sizeof(fact->told) && debug_hint_is_sound(&fact->hint);
+}
+
+static int ask_symbols(struct symbol_files *sf, struct file *file, const char *name,
+		       struct ask *what, const void *payload, struct symbols_fact *ret)
+{
+	struct copy copy = {};
+
+	lock(sf);
+
+	int err = ask(sf, file, name, what, payload, &copy);
+
+	if (!err && copy.n == sizeof(*ret))
+		memcpy(ret, copy.bytes, sizeof(*ret));
+	if (!err && (copy.n != sizeof(*ret) || !is_sound(ret)))
+		err = distrust(sf, file, name);
+	unlock(sf);
+	free(copy.bytes);
+	return err;
+}
+
+/* Have a parser open the file of @handle. */
+static int open_handle(struct symbol_files *sf, struct file *file, const char *name,
+		       const struct remote_handle *handle, struct symbols_fact *ret)
+{
+	struct ask what = { .what = ASK_SYMBOLS, .file = file->image, .n_bytes = strlen(name) };
+	struct error e;
+	uint32_t files;
+	int32_t parser = 0;
+
+	file->role = handle->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS;
+	file->owner = handle->fact.owner;
+	if (!spending_may(&sf->spending, file->owner))
+		return -EDQUOT;
+	lock(sf);
+
+	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
+
+	unlock(sf);
+	if (!err)
+		err = remote_send(sf->files, handle, file->image, files, parser, &e);
+	if (err == -ETIME)
+		note_lateness(sf);
+	if (err) {
+		log_debug("%s: %s", name, e.text);
+		return err == -ENOEXEC ? -EAGAIN : err;
+	}
+	err = ask_symbols(sf, file, name, &what, name, ret);
+	if (!err)
+		file->parser = parser;
+	return err;
+}
+
+/* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
+static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_fact *ret)
+{
+	struct ask what = { .what = ASK_SYMBOLS_OF_MEMORY, .file = file->image };
+	const void *vdso = own_vdso(&what.n_bytes);
+	uint32_t files;
+	int32_t parser = 0;
+	struct error e;
+
+	file->role = ROLE_PARSER;
+	if (!vdso)
+		return -ENOENT;
+	lock(sf);
+
+	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
+
+	unlock(sf);
+	if (!err)
+		err = ask_symbols(sf, file, "[vdso]", &what, vdso, ret);
+	if (!err)
+		file->parser = parser;
+	return err;
+}
+
+/* Is the file of @handle of the build that @file is of? */
+static bool is_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
+		    const struct remote_handle *handle, struct symbols_fact *ret)
+{
+	if (open_handle(sf, file, about->module, handle, ret) == 0 &&
+	    is_of_build(&about->stamp, ret)) {
+		log_debug("%s is gone: another file of its build is taken", about->path);
+		return true;
+	}
+	file->parser = 0;
+	return false;
+}
+
+static bool find_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
+		      struct symbols_fact *ret)
+{
+	const uint32_t newest = images_newest(sf->images);
+	struct remote_handle handle;
+	uint32_t at = UINT32_MAX;
+
+	while (images_next_twin(sf->images, file->image, file->asked, &at, &handle))
+		if (is_twin(sf, file, about, &handle, ret))
+			return true;
+	if (!file->asked && images_open_ours(sf->images, file->image, &handle)) {
+		const bool is_found = is_twin(sf, file, about, &handle, ret);
+
+		if (is_found)
+			images_take_twin(sf->images, file->image, &handle);
+		else
+			remote_close(sf->files, handle.handle);
+		return is_found;
+	}
+	file->asked = newest;
+	return false;
+}
+
+/* -ENOENT: it cannot be had now, nor another one of its build. Others: it has no symbols. */
+static int open_file(struct symbol_files *sf, struct file *file, const struct image_about *about,
+		     struct symbols_fact *ret)
+{
+	struct remote_handle handle;
+	int err;
+
+	if (about->kind == IMAGE_VDSO)
+		return open_vdso(sf, file, ret);
+	if (!images_open(sf->images, file->image, &handle))
+		return find_twin(sf, file, about, ret) ? 0 : -EAGAIN;
+	err = open_handle(sf, file, about->module, &handle, ret);
+	if (err == -ESTALE)
+		images_give_up(sf->images, file->image);
+	/* What was found at the path is of the build that the process had mapped, if that is known.
+	 */
+	if (!err && about->stamp.n && !is_of_build(&about->stamp, ret)) {
+		log_debug("%s: another build is there now", about->path);
+		err = -ENOEXEC;
+	}
+	return err;
+}
+
+/* Nothing is the matter with the file. */
+static bool is_passing(int err)
+{
+	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
+	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT;
+}
+
+static int begin(struct symbol_files *sf, struct file *file, const struct image_about *about)
+{
+	struct parsed_file parsed = { .name = about->module, .number = file->image };
+	const int err = open_file(sf, file, about, &parsed.fact);
+
+	if (err)
+		file->parser = 0;
+	if (is_passing(err)) {
+		file->missed = images_version(sf->images) + 1;
+		return err;
+	}
+	if (err) {
+		file->is_bad = true;
+		images_close(sf->images, file->image);
+		return err;
+	}
+	file->is_read = true;
+	parsed.role = file->role;
+	parsed.parser = file->parser;
+	parsed.owner = file->owner;
+	if (about->kind == IMAGE_FILE)
+		spending_add(&sf->spending, file->owner,
+			     debug_symbols_add(sf->debug, &parsed, about->root, about->path));
+	return 0;
+}
+
+/* Does the parser that has it live? */
+static bool is_there(struct symbol_files *sf, const struct file *file)
+{
+	uint32_t files;
+	int32_t parser = 0;
+	struct error e;
+
+	if (!file->parser)
+		return false;
+	lock(sf);
+
+	const int err = asking_address(sf->asking, file->role, &files, &parser, &e);
+
+	unlock(sf);
+	return !err && parser == file->parser;
+}
+
+/* -- Names. -- */
+
+static int ask_names(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
+		     const uint64_t *offsets, struct symbol_answer *ret)
+{
+	struct copy copy = {};
+
+	lock(sf);
+
+	int err = ask(sf, file, name, what, offsets, &copy);
+
+	ret->memory = copy.bytes;
+	if (!err && (!name_block_read(copy.bytes, copy.n, what->n, &ret->view) ||
+		     (what->n && !ret->view.head->n)))
+		err = distrust(sf, file, name);
+	unlock(sf);
+	if (err)
+		cleanup_free_p(&ret->memory);
+	return err;
+}
+
+static bool may_be_read(const struct symbol_files *sf, const struct file *file)
+{
+	return !file->is_bad && file->missed != images_version(sf->images) + 1 &&
+	       images_is_good(sf->images, file->image);
+}
+
+bool symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets, size_t n,
+		      uint64_t flags, struct symbol_answer *ret)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	struct file *file = file_of(sf, image);
+	int err = -ESTALE;
+
+	*ret = (struct symbol_answer){};
+	if (!may_be_read(sf, file) || !images_about(sf->images, image, &about) ||
+	    about.kind == IMAGE_NO_FILE)
+		return false;
+	/* What it had may have gone between two questions, but not often. */
+	for (int i = 0; i < 2 && err == -ESTALE && !file->is_bad; i++) {
+		struct ask what = { .what = ASK_NAMES,
+				    .flags = flags,
+				    .file = image,
+				    .n = (uint32_t)n,
+				    .n_bytes = n * sizeof(*offsets) };
+
+		if (!is_there(sf, file) && begin(sf, file, &about) != 0)
+			return false;
+		err = ask_names(sf, file, about.module, &what, offsets, ret);
+		if (err)
+			file->parser = 0;
+	}
+	if (err || !ret->view.head->is_changed)
+		return err == 0;
+	images_give_up(sf->images, image);
+	cleanup_free_p(&ret->memory);
+	return false;
+}
