@@ -1,5 +1,6 @@
 """What the running kernel offers, found out without the tool under test."""
 
+import ctypes
 import functools
 import os
 import shutil
@@ -211,6 +212,23 @@ def has_strict_perf_events():
         level.write_text(before)
 
 
+def has_fuse():
+    return "fuse" in _file_systems()
+
+
+def has_overlay():
+    """That of this machine, or of a guest's module."""
+    module = Path("/tests/modules/overlay.ko")
+    if "overlay" not in _file_systems() and module.exists():
+        with open(module, "rb") as file:
+            ctypes.CDLL(None).syscall(313, file.fileno(), b"", 0)  # finit_module
+    return has_fuse() and "overlay" in _file_systems()
+
+
+def _file_systems():
+    return Path("/proc/filesystems").read_text().split()
+
+
 def has_node():
     return shutil.which("node") is not None
 
@@ -241,6 +259,8 @@ NEEDS = {
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,
+    "fuse": has_fuse,
+    "overlay": has_overlay,
     "context": has_context,
     "mappings where interrupts are off": has_mappings_where_interrupts_are_off,
     "prepared exec": has_prepared_exec,

@@ -34,8 +34,8 @@ KERNELS = list(SUITES)
 # Of the package linux-image-FLAVOUR-amd64. Not cloud: nvme and ext4 are modules of it.
 FLAVOURS = {"rt": "rt"}
 
-# Modules that tests load: a block driver, to see names of code that came late.
-MODULES = ["loop"]
+# Modules that tests load: a block driver, to see names of code that came late; overlayfs.
+MODULES = ["loop", "overlay"]
 
 ROOT_VERSION = "6"
 ROOT_PACKAGES = """base-files bash coreutils dash findutils grep sed gawk hostname util-linux mount

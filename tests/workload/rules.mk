@@ -18,7 +18,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
 	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \
-	$(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static
+	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -122,6 +122,10 @@ $(WORKLOAD_DIR)/libc-musl-stripped: $(WORKLOAD_DIR)/libc-musl
 $(WORKLOAD_DIR)/%-musl-shared: tests/workload/%.c tests/workload/work.c tests/workload/work.h
 	@mkdir -p $(@D)
 	musl-gcc -std=gnu17 $(WORK_FLAGS) $(NOFP) -fPIE -pie -o $@ $< tests/workload/work.c -pthread
+
+# For any root directory.
+$(WORKLOAD_DIR)/stranger: tests/workload/stranger.c $(WORKLOAD_DIR)/work.o
+	$(WORK_CC) -static -o $@ $^ -pthread
 
 # No library: there may be none for 32 bits.
 $(WORKLOAD_DIR)/bits32: tests/workload/bits32.c

@@ -1,0 +1,145 @@
+"""What tests of attacks share: an unprivileged user's files and programs, and root's run beside a bystander."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import kernel
+from tool import GETPPID, IN_GUEST, PATIENCE_S, Tool, Workload, chains, read_folded, scaled, workload_path
+
+HERE = Path(__file__).parent
+USER = 65534
+AS_USER = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+# For the end of a run. A file of an attacker used to hold it up for minutes.
+END_S = 60 if IN_GUEST else 20
+SPREAD_S = "0.5"
+
+
+class Grounds:
+    """A folder of the user's, with what it runs."""
+
+    def __init__(self):
+        where = "/disk" if kernel.has_disk() else "/tmp"
+        self.folder = Path(tempfile.mkdtemp(prefix="stackcount-attack-", dir=where))
+        for name in ("stranger.py", "mortal_fuse.py", "dead_fuse.py"):
+            shutil.copy(HERE / name, self.folder)
+        shutil.copy(workload_path("stranger"), self.folder)
+        self.folder.chmod(0o755)
+        self.give(self.folder)
+        self.processes = []
+
+    def close(self):
+        for process in reversed(self.processes):
+            process.close()
+        shutil.rmtree(self.folder)
+
+    def give(self, *paths):
+        for path in paths:
+            os.chown(path, USER, USER)
+
+    def __truediv__(self, name):
+        return self.folder / name
+
+    def stranger(self, *args, wrap=AS_USER):
+        """A workload of the user's."""
+        self.processes.append(Stranger([*wrap, self / "stranger", "--wait", *args]))
+        return self.processes[-1]
+
+    def deed(self, *args):
+        """stranger.py, at its work."""
+        self.processes.append(Stranger([*AS_USER, sys.executable, "-B", self / "stranger.py", *args]))
+        return self.processes[-1]
+
+
+class Stranger(Workload):
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            [*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, cwd="/"
+        )
+        self._buffer = b""
+        self.said = []
+        self._wait_for("ready")
+
+    def place(self):
+        """Until its mappings, or children, are there."""
+        self.go()
+        self.wait_for("placed")
+        return self
+
+    def die(self):
+        """Its file system answers no more (mortal_fuse.py)."""
+        self.process.stdin.write(b"die\n")
+        self.wait_for("dead")
+
+
+class Run:
+    """
+    Root's run on the whole system, and a bystander. with Run(...) as run: attack; run.witness(); run.end()
+    """
+
+    form = ("-f", "-P")
+
+    def __init__(self, *options, events=(GETPPID,), unwind="dwarf", **popen):
+        self.n = scaled(2000, least=200)
+        self.tool = Tool(["--unwind", unwind, "-U", *self.form, *options, *events], **popen)
+
+    def __enter__(self):
+        self.bystander = Workload("syscalls", "getppid", self.n, self.n // 2, SPREAD_S)
+        self.tool.__enter__()
+        self.tool.wait_live()
+        return self
+
+    def __exit__(self, *what):
+        self.tool.__exit__(*what)
+        self.bystander.close()
+
+    def wait_for_strangers(self, n):
+        """Until so many hits of the attackers are printed or lost."""
+        deadline = time.monotonic() + PATIENCE_S
+        while hits_of(self.tool.so_far(), "stranger") < n - self.tool.so_far().lost:
+            assert self.tool.process.poll() is None and time.monotonic() < deadline, self.tool.so_far()
+            time.sleep(0.1)
+
+    def witness(self):
+        """The bystander works."""
+        self.expected = self.bystander.run()
+
+    def end(self, strangers=0):
+        """Ends it in time. Every hit of the bystander is there, and so are @strangers of the attackers'."""
+        assert self.tool.process.poll() is None, self.tool.so_far()
+        result = self.tool.end(timeout_s=END_S).ok()
+        check_counts(result, self.expected, strangers)
+        return result
+
+
+def hits_of(result, comm):
+    """In all lines that are whole."""
+    whole = result.out[:result.out.rfind("\n") + 1]
+    return sum(n for parts, n in read_folded(whole) if parts[0] == comm)
+
+
+def check_counts(result, expected, strangers):
+    found = {chain: n for chain, n in chains(result).items() if chain in expected}
+    by_name = {comm: hits_of(result, comm) for comm in ("syscalls", "stranger")}
+    assert all(n <= expected[chain] for chain, n in found.items()), (found, expected, result)
+    assert by_name["syscalls"] <= sum(expected.values()) and by_name["stranger"] <= strangers, (by_name, result)
+    missing = sum(expected.values()) - by_name["syscalls"] + strangers - by_name["stranger"]
+    assert missing <= result.lost, (missing, result)
+    assert result.lost or found == expected, (found, expected, result)
+
+
+def lines_about(result, *words):
+    """Of standard error. No line is said twice."""
+    lines = [line for line in result.err.splitlines() if re.search("|".join(words), line)]
+    assert len(set(lines)) == len(lines), result
+    return lines
+
+
+def frames_of(result, comm="stranger"):
+    """All frames in stacks of programs called @comm."""
+    return {part for parts, _ in read_folded(result.out) if parts[0] == comm for part in parts[1:]}
