@@ -78,8 +78,10 @@ bool aside_pass(int channel, int fd)
 __attribute__((noreturn)) static void work_and_end(aside_work *work, void *argument, int channel,
 						   int messages, pid_t parent)
 {
-	const int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+	if (none < 0) /* an empty root directory has no devices */
+		none = fcntl(messages, F_DUPFD_CLOEXEC, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent || dup2(none, STDIN_FILENO) < 0 || dup2(none, STDOUT_FILENO) < 0 ||
 	    dup2(messages, STDERR_FILENO) < 0)
