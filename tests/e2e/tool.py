@@ -202,8 +202,10 @@ class Tool:
             )
         finally:
             os.close(ready)
+        # Each reads a copy: what wraps the tool may outlive it, and the number of a closed one be given to another test's.
         self._readers = [
-            threading.Thread(target=self._read, args=(name,), daemon=True) for name in self._chunks
+            threading.Thread(target=self._read, args=(name, os.dup(getattr(self.process, name).fileno())), daemon=True)
+            for name in self._chunks
         ]
         for reader in self._readers:
             reader.start()
@@ -211,8 +213,7 @@ class Tool:
     def read_now(self):
         self._may_read["stdout"].set()
 
-    def _read(self, name):
-        fd = getattr(self.process, name).fileno()
+    def _read(self, name, fd):
         self._may_read[name].wait()
         while True:
             data = os.read(fd, 1 << 16)
@@ -221,6 +222,7 @@ class Tool:
                     self._chunks[name].append(data)
                 self._seen.notify_all()
             if not data:
+                os.close(fd)
                 return
 
     def __enter__(self):
