@@ -99,10 +99,18 @@ static size_t descriptors_of(struct msghdr *message, int ret[CHANNEL_FDS])
 	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
 		return 0;
 
+	/* Room for three, aligned, is room for four. */
 	const size_t n = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	const size_t n_taken = n < CHANNEL_FDS ? n : CHANNEL_FDS;
 
-	memcpy(ret, CMSG_DATA(head), n * sizeof(int));
-	return n;
+	memcpy(ret, CMSG_DATA(head), n_taken * sizeof(int));
+	for (size_t i = n_taken; i < n; i++) {
+		int more;
+
+		memcpy(&more, CMSG_DATA(head) + i * sizeof(int), sizeof(int));
+		(void)close(more);
+	}
+	return n_taken;
 }
 
 int channel_take(int fd, void *to, size_t n, int ret_fds[CHANNEL_FDS])

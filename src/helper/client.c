@@ -90,13 +90,19 @@ static bool take_event(struct client *c, struct lane_event *ret)
 	return has;
 }
 
-void client_prepare(struct client *c, unsigned role)
+/* A helper that has ended meanwhile is not asked. */
+static void drain(struct client *c)
 {
 	struct lane_event unused;
 
-	(void)lane_want(c->lane, role);
 	while (take_event(c, &unused))
 		;
+}
+
+void client_prepare(struct client *c, unsigned role)
+{
+	(void)lane_want(c->lane, role);
+	drain(c);
 }
 
 static void begin_call(struct client *c, unsigned role)
@@ -181,6 +187,7 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 	int err;
 
 	begin_call(c, role);
+	drain(c);
 	while ((err = lane_ask(c->lane, role, ask, payload)) == -EAGAIN) {
 		err = next_event(c, role, 0, ret, e);
 		if (err)
@@ -205,6 +212,7 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	int err = 0;
 
 	begin_call(c, role);
+	drain(c);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)
 					       : none_there(c, e);

@@ -58,6 +58,7 @@ struct role {
 
 struct seat_start {
 	pid_t warden;
+	int life; /* a pidfd of it; -1: before Linux 5.3 */
 	unsigned lane;
 	int channel, area; /* within the warden's table */
 	bool can_leave; /* that table is shared, and close_range(2) leaves it; else it is a copy */
@@ -66,5 +67,6 @@ struct seat_start {
 /* What a new process does: take its seat, enter its sandbox, say so, work. */
 _Noreturn void seat_begin(const struct role *role, const struct seat_start *start);
 
-void seat_end_with(pid_t parent);     /* end when the parent does */
+/* End when the parent does. @life: a pidfd of it; -1: none */
+void seat_end_with(pid_t parent, int life);
 void seat_close_from(unsigned first); /* close all descriptors from @first on */

@@ -57,6 +57,7 @@ struct keeper {
 	const struct role *roles;
 	size_t n_roles;
 	pid_t pid;
+	int life;       /* a pidfd of it; -1: none */
 	bool can_leave; /* close_range(2) is there; some containers refuse it */
 	bool is_open[WARDEN_LANES];
 	struct child children[MOST_CHILDREN];
@@ -162,6 +163,7 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 {
 	const struct seat_start start = {
 		.warden = k->pid,
+		.life = k->life,
 		.can_leave = k->can_leave,
 		.lane = c->lane,
 		.channel = slot_of(k, c, CHANNEL),
@@ -368,6 +370,14 @@ static void go_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
+/* Above the slots, for helpers to see that we live. */
+static int open_life(pid_t pid)
+{
+	cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SEAT_OURS);
+}
+
 /* An error here closes the controls, which the lanes see as a warden that has ended. */
 _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothing, pid_t parent)
 {
@@ -375,7 +385,7 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 
 	k->pid = getpid();
 	set_signals();
-	seat_end_with(parent);
+	seat_end_with(parent, -1);
 	/* Not a session: the scheduler would take us for another user's work, whatever our nice
 	 * value. */
 	(void)setpgid(0, 0);
@@ -384,6 +394,7 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	go_first();
 	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
 		_exit(1);
+	k->life = open_life(k->pid);
 	keep(k);
 }
 

@@ -39,6 +39,7 @@ struct entry {
 	bool is_memory;            /* anonymous, or a file of memory */
 	bool is_newer;             /* what was found was written later than it was mapped */
 	uint64_t last_used;        /* by the clock of uses */
+	uint64_t tried_at;         /* ns: to open it */
 	uint64_t looked_at;        /* ns: whether it was written over */
 	uint32_t pid;              /* a process that has it mapped */
 	int root;                  /* that it had, or -1 */
@@ -65,12 +66,10 @@ struct images {
 
 struct images *images_new(struct remote_files *files)
 {
-	struct images *im = xcalloc(1, sizeof(*im));
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
-
-	im->files = files;
+	struct images *im = xmalloc(sizeof(*im));
+	*im = (struct images){ .files = files, .max_files = most < MAX_FILES ? most : MAX_FILES };
 	im->roots = roots_new();
-	im->max_files = most < MAX_FILES ? most : MAX_FILES;
 	return im;
 }
 
@@ -89,8 +88,10 @@ void images_free(struct images *im)
 {
 	if (!im)
 		return;
-	for (size_t i = 0; i < im->n; i++)
+	for (size_t i = 0; i < im->n; i++) {
+		remote_close(im->files, im->entries[i]->file.handle);
 		entry_free(im->entries[i]);
+	}
 	free(im->entries);
 	roots_free(im->roots);
 	u64_map_fini(&im->index);
@@ -226,10 +227,7 @@ static bool open_file(struct images *im, struct entry *entry)
 	return true;
 }
 
-/*
- * Was the file written over since it was opened? Its old symbols would be wrong names. What has
- * another build ID then is another entry.
- */
+/* Was it written over since it was opened? What has another build ID then is another entry. */
 static bool is_stale(const struct images *im, struct entry *entry)
 {
 	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -407,6 +405,15 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 	return entry;
 }
 
+/* Not for each of 60,000 mappings of a file that cannot be had. */
+static bool may_try(struct entry *entry)
+{
+	const uint64_t before = entry->tried_at;
+
+	entry->tried_at = clock_ns(CLOCK_MONOTONIC_COARSE);
+	return entry->tried_at != before;
+}
+
 uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
 		    const struct file_stamp *stamp)
 {
@@ -423,7 +430,7 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 		entry = add_entry(im, kind, m, hash);
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
-	if (entry->kind == IMAGE_FILE && !is_open(entry)) {
+	if (entry->kind == IMAGE_FILE && !is_open(entry) && may_try(entry)) {
 		set_place(entry, pid, root, m);
 		if (open_file(im, entry))
 			entry->last_used = ++im->clock;

@@ -9,6 +9,7 @@
  */
 #include "processes/processes.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,7 @@ struct processes {
 	uint32_t *changed;  /* processes: processes_changed() */
 	size_t n_changed, cap_changed;
 	struct u64_map made; /* of threads: the process that each made last */
+	struct u64_map late; /* processes whose list did not come in time, in this period */
 	bool is_followed;
 	int own_root;
 };
@@ -71,6 +73,7 @@ void processes_free(struct processes *ps)
 	free(ps->keys);
 	free(ps->changed);
 	u64_map_fini(&ps->made);
+	u64_map_fini(&ps->late);
 	free(ps);
 }
 
@@ -293,7 +296,7 @@ void processes_look(struct processes *ps, uint32_t tgid)
 	const struct mapping_list *list = &read.list;
 	struct error e;
 
-	if (program && program->is_whole)
+	if ((program && program->is_whole) || u64_map_get(&ps->late, tgid))
 		return;
 	if (program)
 		program->looked_in = ps->programs.period;
@@ -301,6 +304,9 @@ void processes_look(struct processes *ps, uint32_t tgid)
 	const int err = remote_list(images_files(images_of(ps)), tgid, &read, &e);
 
 	images_note_error(images_of(ps), err);
+	/* Each address of it would wait once more. */
+	if (err == -ETIME || err == -EIO)
+		(void)u64_map_put(&ps->late, tgid, 0, NULL);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
 	if (err || !list->n)
@@ -375,6 +381,7 @@ void processes_refresh(struct processes *ps)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	ps->programs.period++;
+	u64_map_clear(&ps->late);
 	forget_keys(ps);
 	if (ps->is_followed)
 		return;

@@ -41,7 +41,7 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 	int err = client_ask(a->client, role, what, payload, ret, e);
 
 	/* An opener dies of no file: it was ended, and another one can do what it was asked for. */
-	if (err == -EIO && role == ROLE_OPENER && ret->why == LANE_DIED)
+	if (err == -EIO && role == ROLE_OPENER && ret->why == LANE_DIED && what->what != ASK_CLOSE)
 		err = client_ask(a->client, role, what, payload, ret, e);
 	tell_absence(a, err, e);
 	if (!err)

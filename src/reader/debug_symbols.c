@@ -77,6 +77,12 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	uint32_t files;
 	int32_t parser;
 
+	/* It could take over the parser that reads libc. */
+	if (s->file->role == ROLE_PARSER && !handle->fact.is_roots) {
+		remote_close(s->ds->files, handle->handle);
+		return error_set(e, -EPERM, "%s: others may write to its debug file",
+				 s->file->name);
+	}
 	client_lock(asking->client);
 
 	int err = asking_address(asking, s->file->role, &files, &parser, e);
@@ -111,7 +117,7 @@ static int search_below(struct search *s, int root, const char *path, struct err
 
 	for (; search.at < DEBUG_CANDIDATES && !is_silent(s->ds, root); search.at++) {
 		err = remote_open_debug(s->ds->files, &search, &handle, e);
-		if (err == -EIO)
+		if (err == -EIO || err == -ETIME)
 			array_push(s->ds->silent, s->ds->n_silent, s->ds->silent_capacity, root);
 		if (err)
 			return -ENOENT;

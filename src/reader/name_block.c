@@ -7,22 +7,26 @@
 #include "base/alloc.h"
 #include "base/array.h"
 
-static bool is_text(const struct names_head *head, uint32_t at)
+/* Strings do not overlap, so that all of them take no more memory than the block. */
+static bool is_text(const struct name_view *v, uint32_t at)
 {
-	return at == NO_TEXT || at < head->n_text;
+	return at == NO_TEXT || (at < v->head->n_text && (at == 0 || !v->text[at - 1]));
 }
 
 static bool makes_sense(const struct name_view *v)
 {
+	uint32_t next = 0; /* no call is two places' */
+
 	for (uint32_t i = 0; i < v->head->n; i++) {
 		const struct name_fact *f = &v->facts[i];
 
-		if (!is_text(v->head, f->function) || f->call > v->head->n_calls ||
-		    f->n_calls > v->head->n_calls - f->call)
+		if (!is_text(v, f->function) || f->call > v->head->n_calls ||
+		    f->n_calls > v->head->n_calls - next || (f->n_calls && f->call != next))
 			return false;
+		next += f->n_calls;
 	}
 	for (uint32_t i = 0; i < v->head->n_calls; i++)
-		if (!is_text(v->head, v->calls[i].name) || !is_text(v->head, v->calls[i].file))
+		if (!is_text(v, v->calls[i].name) || !is_text(v, v->calls[i].file))
 			return false;
 	return true;
 }

@@ -43,6 +43,7 @@ static bool is_of_others(int handle)
 {
 	static const unsigned magics[] = {
 		0x65735546, /* FUSE */
+		0x794C7630, /* overlayfs, below which may be any of these */
 		0x00006969, /* NFS */
 		0xFF534D42, /* CIFS */
 		0xFE534D42, /* SMB2 */

@@ -379,6 +379,8 @@ void remote_close(struct remote_files *f, int handle)
 	struct lane_event event;
 	struct error e;
 
+	if (handle == HANDLE_NONE)
+		return;
 	f->to_close[f->n_to_close++] = handle;
 	if (f->n_to_close < MOST_TO_CLOSE)
 		return;

@@ -91,7 +91,7 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 /* What @n handles' files are now, in @ret; zeroed where that is not known. */
 void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret);
 
-/* Not closed at once, but with others. */
+/* Not closed at once, but with others. HANDLE_NONE is taken. */
 void remote_close(struct remote_files *f, int handle);
 
 /* Where the debug file of a file is looked for. */

@@ -407,7 +407,7 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
 	    identify(j, g)) /* it may be another user's by now */
 		err = ask_file(j, g, root, number, ret, &e);
-	if (err == -ENOENT)
+	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
 		tell_once(g, number, "", e.text);

@@ -16,9 +16,11 @@
 #include "reader/spending.h"
 
 #define MOST_TOLD 3 /* files, by name */
+#define USER_NOBODY 65534U
 
 /* Of CPU time, for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
+#define MOST_WAIT_NS NS_PER_S
 
 struct file {
 	uint32_t image;
@@ -27,6 +29,7 @@ struct file {
 	uint32_t asked;  /* images_newest() when another file of its build was looked for */
 	int32_t parser;  /* PID of the one that has it; 0: none */
 	unsigned role;   /* of that */
+	uint64_t dev;    /* of its file */
 	uint32_t owner;  /* user */
 	uint64_t missed; /* images_version() + 1 when it could not be had; 0: never */
 };
@@ -154,9 +157,14 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 {
 	struct lane_event event;
 	struct error e;
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	int err = asking_ask(sf->asking, file->role, what, payload, &event, &e);
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
-	spending_add(&sf->spending, file->owner, event.cpu_ns);
+	/* Whoever has a reader wait pays for that, too; a busy machine does not count. */
+	spending_add(&sf->spending, file->owner, took > MOST_WAIT_NS ? took : event.cpu_ns);
+	if (err == -EIO && event.is_in_call)
+		devices_note_silence(remote_files_devices(sf->files), file->dev, true);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);
 	if (err == -ETIME)
@@ -224,6 +232,7 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 
 	file->role = handle->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS;
 	file->owner = handle->fact.owner;
+	file->dev = handle->dev;
 	if (!spending_may(&sf->spending, file->owner))
 		return -EDQUOT;
 	lock(sf);
@@ -242,7 +251,7 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	err = ask_symbols(sf, file, name, &what, name, ret);
 	if (!err)
 		file->parser = parser;
-	return err;
+	return err == -ESTALE ? -EAGAIN : err; /* another parser than the one that was sent it */
 }
 
 /* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
@@ -289,6 +298,8 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 	struct remote_handle handle;
 	uint32_t at = UINT32_MAX;
 
+	if (file->asked == newest)
+		return false;
 	while (images_next_twin(sf->images, file->image, file->asked, &at, &handle))
 		if (is_twin(sf, file, about, &handle, ret))
 			return true;
@@ -299,7 +310,8 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 			images_take_twin(sf->images, file->image, &handle);
 		else
 			remote_close(sf->files, handle.handle);
-		return is_found;
+		if (is_found)
+			return true;
 	}
 	file->asked = newest;
 	return false;
@@ -332,7 +344,8 @@ static int open_file(struct symbol_files *sf, struct file *file, const struct im
 static bool is_passing(int err)
 {
 	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
-	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT;
+	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT ||
+	       err == -EPIPE || err == -ECONNREFUSED || err == -ECONNRESET;
 }
 
 static int begin(struct symbol_files *sf, struct file *file, const struct image_about *about)
@@ -354,7 +367,8 @@ static int begin(struct symbol_files *sf, struct file *file, const struct image_
 	file->is_read = true;
 	parsed.role = file->role;
 	parsed.parser = file->parser;
-	parsed.owner = file->owner;
+	/* A file system of others may say that a file is root's. */
+	parsed.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY;
 	if (about->kind == IMAGE_FILE)
 		spending_add(&sf->spending, file->owner,
 			     debug_symbols_add(sf->debug, &parsed, about->root, about->path));
@@ -424,7 +438,8 @@ bool symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *o
 				    .n = (uint32_t)n,
 				    .n_bytes = n * sizeof(*offsets) };
 
-		if (!is_there(sf, file) && begin(sf, file, &about) != 0)
+		if (!spending_may(&sf->spending, file->owner) ||
+		    (!is_there(sf, file) && begin(sf, file, &about) != 0))
 			return false;
 		err = ask_names(sf, file, about.module, &what, offsets, ret);
 		if (err)

@@ -174,8 +174,10 @@ static bool is_enough(void *run, unsigned role, uint64_t waited_ns)
 	note_signal(r);
 	if (!r->ended_at || role == ROLE_PARSER)
 		return false;
+	if (role == ROLE_OPENER && waited_ns <= LAST_OPENER_NS / 10)
+		return false;
 	if (role == ROLE_OPENER)
-		return waited_ns > LAST_OPENER_NS;
+		return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_OPENER_NS;
 	return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_NAMES_NS;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names. What is taken for
- * one lies within the bytes, and is in order; a list is the same again when it is sent once more.
+ * What a helper answers may be any bytes: 'L' a list of mappings, 'T' a table, 'N' names. What is
+ * taken for one lies within the bytes, and is in order; a list is the same again when it is sent
+ * once more.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -90,6 +90,8 @@ static void what_makes_no_sense_is_refused(void **state)
 		{ "a name far behind", FACT(0, function), UINT32_MAX - 1 },
 		{ "calls behind all", FACT(0, call), 1 },
 		{ "calls far behind", FACT(1, call), UINT32_MAX },
+		{ "a name within another one", FACT(0, function), 14 },
+		{ "calls of another place", FACT(1, n_calls), 1 },
 		{ "a call's name", CALL(0, name), 17 },
 		{ "a call's file", CALL(1, file), 17 },
 	};
