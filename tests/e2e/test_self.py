@@ -62,8 +62,10 @@ def test_stackcount_counts_itself_if_asked_to(own):
 
 @machine
 def test_stacksnoop_leaves_itself_out():
-    with Tool(["--debug", "-v", WRITES], program=STACKSNOOP) as tool:
+    writer = ["sh", "-c", "i=0; while [ $((i += 1)) -le 2000 ]; do echo >/dev/null; sleep 0.02; done"]
+    with Tool(["--debug", "-v", WRITES], program=STACKSNOOP) as tool, subprocess.Popen(writer) as others:
         result = run_until(tool, rb"\n(.*\n){20}")
+        others.kill()
     assert tool.pid not in {event.pid for event in read_text(result.out, is_verbose=True)}
     assert left_out(result) > 0
 
