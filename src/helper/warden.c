@@ -41,7 +41,8 @@
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3
 #define SIGNALS (FIRST_CONTROL + WARDEN_LANES)
-#define FIRST_OF_CHILDREN (SIGNALS + 1)
+#define LIFE (SIGNALS + 1) /* a pidfd of the warden, for helpers to see that it lives */
+#define FIRST_OF_CHILDREN (LIFE + 1)
 #define MOST_CHILDREN 16
 
 enum { CHANNEL, AREA, FILES, N_OF_CHILD };
@@ -370,12 +371,11 @@ static void go_first(void)
 		(void)!write(fd, "1000", 4);
 }
 
-/* Above the slots, for helpers to see that we live. */
 static int open_life(pid_t pid)
 {
 	cleanup_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, SEAT_OURS);
+	return fd < 0 ? -1 : dup3(fd, LIFE, O_CLOEXEC);
 }
 
 /* An error here closes the controls, which the lanes see as a warden that has ended. */

@@ -125,7 +125,8 @@ def test_no_helper_has_what_the_main_process_has_open(program, tmp_path):
     with Staying(program, pass_fds=(secret, far)) as staying:
         for role in staying.pids:
             held = staying.descriptors(role).values()
-            assert all(name.startswith(("socket:", "/memfd:area", "anon_inode:[signalfd]")) for name in held), role
+            own = ("socket:", "/memfd:area", "anon_inode:[signalfd]", "anon_inode:[pidfd]", "pidfd:")
+            assert all(name.startswith(own) for name in held), role
         assert sorted(staying.descriptors("parser")) == [0, 1, 2, 3, 4, 5]
         # Numbers below 64 are ours, so that no file of an opener has one of these.
         assert sorted(staying.descriptors("opener")) == list(range(64))
