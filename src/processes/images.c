@@ -38,6 +38,7 @@ struct entry {
 	bool is_missed;            /* it was asked for in vain */
 	bool is_memory;            /* anonymous, or a file of memory */
 	bool is_newer;             /* what was found was written later than it was mapped */
+	bool is_hit;               /* images_note_hit() */
 	uint64_t last_used;        /* by the clock of uses */
 	uint64_t tried_at;         /* ns: to open it */
 	uint64_t looked_at;        /* ns: whether it was written over */
@@ -124,19 +125,12 @@ static void close_file(struct images *im, struct entry *entry)
 	im->n_files--;
 }
 
-/* The least recently used entry but @keep that has a descriptor. */
-static struct entry *least_used(const struct images *im, const struct entry *keep)
+/* Is @entry's file of less use than that of @other (NULL: there is none)? */
+static bool is_less_used(const struct entry *entry, const struct entry *other)
 {
-	struct entry *least = NULL;
-
-	for (size_t i = 0; i < im->n; i++) {
-		struct entry *entry = im->entries[i];
-
-		if (is_open(entry) && entry != keep &&
-		    (!least || entry->last_used < least->last_used))
-			least = entry;
-	}
-	return least;
+	if (!other || entry->is_hit != other->is_hit)
+		return !other || other->is_hit;
+	return entry->last_used < other->last_used;
 }
 
 static bool is_shortage(int err)
@@ -159,10 +153,15 @@ void images_note_error(struct images *im, int err)
 		tell_shortage(im);
 }
 
+/* False: there is none but @keep. */
 static bool close_least_used(struct images *im, const struct entry *keep)
 {
-	struct entry *least = least_used(im, keep);
+	struct entry *least = NULL;
 
+	for (size_t i = 0; i < im->n; i++)
+		if (is_open(im->entries[i]) && im->entries[i] != keep &&
+		    is_less_used(im->entries[i], least))
+			least = im->entries[i];
 	if (!least)
 		return false;
 	if (!im->n_kept)
@@ -438,18 +437,19 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 	return entry->number;
 }
 
-bool images_has_places(const struct images *im, uint32_t image)
+enum image_kind images_kind(const struct images *im, uint32_t image)
 {
 	const struct entry *entry = entry_of(im, image);
 
-	return entry && entry->kind != IMAGE_NO_FILE;
+	return entry ? entry->kind : IMAGE_NO_FILE;
 }
 
-bool images_is_in_file(const struct images *im, uint32_t image)
+void images_note_hit(struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	struct entry *entry = entry_of(im, image);
 
-	return entry && entry->kind == IMAGE_FILE;
+	if (entry)
+		entry->is_hit = true;
 }
 
 bool images_is_memory(const struct images *im, uint32_t image)

@@ -5,7 +5,8 @@
  * A file is known by device and inode, by its build ID or by when it was mapped, and by size and
  * time of change, so that a file written over in place is another image. It is opened when it is
  * first seen, because names are asked for when the process may have ended. Descriptors are bounded:
- * the least recently used are closed, and opened again if a process still has the file.
+ * the least recently used are closed, and opened again if a process still has the file. Those of
+ * processes that were not hit go first.
  */
 #pragma once
 
@@ -57,11 +58,11 @@ bool images_is_known(const struct images *im, uint32_t image);
 /* How many are known. */
 size_t images_count(const struct images *im);
 
-/* Is it a file or the vdso: is a place in it the same place in every process? */
-bool images_has_places(const struct images *im, uint32_t image);
+/* IMAGE_NO_FILE, too, if it was forgotten. Of others a place is the same in every process. */
+enum image_kind images_kind(const struct images *im, uint32_t image);
 
-/* Is it a file? */
-bool images_is_in_file(const struct images *im, uint32_t image);
+/* A process that was hit has it mapped: its file is kept open rather than those of others. */
+void images_note_hit(struct images *im, uint32_t image);
 
 /* Is it in no file, or in one of memory: may a process have made the code there? */
 bool images_is_memory(const struct images *im, uint32_t image);

@@ -144,6 +144,8 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 		parent->root = root_of(ps, parent->tgid, -1);
 	child->root = parent->root;
 	child->is_whole = parent->is_whole;
+	if (parent->walked && !child->walked)
+		child->walked = event->time;
 	if (event->parent_tid == event->parent_pid) { /* else it has a thread's name */
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->is_named = parent->is_named;
@@ -176,9 +178,11 @@ static void note_sharers(struct processes *ps, const struct program *program)
 				   ps->programs.heads[i]->tgid);
 }
 
-static bool on_map(struct processes *ps, const struct process_event *event)
+static void on_map(struct processes *ps, const struct process_event *event,
+		   struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
+	const uint32_t newest = images_newest(images_of(ps));
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -192,11 +196,14 @@ static bool on_map(struct processes *ps, const struct process_event *event)
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
-	const bool is_replaced = space_map(&ps->programs.spaces, program->space, &region);
-
-	if (is_replaced)
+	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region);
+	news->is_new_file =
+		region.image > newest && images_kind(images_of(ps), region.image) == IMAGE_FILE;
+	news->has_mapped = program->walked;
+	if (program->is_seen)
+		images_note_hit(images_of(ps), region.image);
+	if (news->is_replaced)
 		note_sharers(ps, program);
-	return is_replaced;
 }
 
 /*
@@ -219,6 +226,7 @@ static void on_lost(struct processes *ps, const struct process_event *event)
 		program = programs_begin(&ps->programs, program->tgid, event->since,
 					 space_new(&ps->programs.spaces));
 		program->root = program->older ? program->older->root : -1;
+		program->walked = program->older ? program->older->walked : 0;
 	}
 }
 
@@ -236,20 +244,42 @@ static void on_end(struct processes *ps, const struct process_event *event)
 		programs_current(&ps->programs, event->pid)->exited = event->time;
 }
 
-bool processes_event(struct processes *ps, const struct process_event *event)
+static bool ends_program(const struct process_event *event)
+{
+	return event->type == PROCESS_EXEC ||
+	       (event->type == PROCESS_EXIT && event->pid == event->tid);
+}
+
+struct process_news processes_event(struct processes *ps, const struct process_event *event)
 {
 	static void (*const on_event[])(struct processes *, const struct process_event *) = {
 		[PROCESS_FORK] = on_fork, [PROCESS_SHARE] = on_share, [PROCESS_EXEC] = on_exec,
 		[PROCESS_COMM] = on_comm, [PROCESS_EXIT] = on_end,    [PROCESS_LOST] = on_lost,
 	};
 	const bool is_ours = event->pid && event->pid != UINT32_MAX; /* of our PID namespace */
+	struct process_news news = {};
 
 	if (!is_ours && event->type != PROCESS_LOST)
-		return false;
+		return news;
+	if (ends_program(event))
+		news.is_over = programs_current(&ps->programs, event->pid)->walked;
 	if (event->type == PROCESS_MAP)
-		return on_map(ps, event);
-	on_event[event->type](ps, event);
-	return false;
+		on_map(ps, event, &news);
+	else
+		on_event[event->type](ps, event);
+	return news;
+}
+
+void processes_walk(struct processes *ps, uint32_t tgid)
+{
+	programs_current(&ps->programs, tgid)->walked = clock_ns(CLOCK_MONOTONIC);
+}
+
+bool processes_is_walked(const struct processes *ps, uint32_t tgid)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	return program && program->walked;
 }
 
 uint32_t processes_changed(struct processes *ps)
@@ -466,6 +496,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 		return;
 	program->is_seen = true;
 	program->user = seen->user;
+	space_note_hit(images_of(ps), program->space);
 }
 
 /* --- questions --- */
@@ -488,7 +519,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	const bool is_found = program && find_place(program, time, addr, ret);
 
 	if (!program || program->is_whole || !program_runs(program) ||
-	    (is_found && images_has_places(images_of(ps), ret->image)))
+	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);

@@ -33,11 +33,26 @@ void processes_follow(struct processes *ps);
 
 /* --- what is told of processes --- */
 
+/* What follows from an event. */
+struct process_news {
+	/* Another file is where the process had one mapped: the same addresses mean something else
+	   from here on. */
+	bool is_replaced;
+	bool is_new_file; /* no process was known to have this file mapped */
+	/* Of processes for which processes_walk() was called: */
+	bool has_mapped; /* more */
+	bool is_over;    /* the program has ended */
+};
+
+/* In the order of time, at least for each process. */
+struct process_news processes_event(struct processes *ps, const struct process_event *event);
+
 /*
- * In the order of time, at least for each process. True: where the process had a file mapped there
- * is another one now; the same addresses mean something else from here on.
+ * What process @tgid has mapped now is given to the programs in the kernel. From here on
+ * processes_event() says when that changes, of the children that it forks, too.
  */
-bool processes_event(struct processes *ps, const struct process_event *event);
+void processes_walk(struct processes *ps, uint32_t tgid);
+bool processes_is_walked(const struct processes *ps, uint32_t tgid);
 
 /* Another process of which that is so, as it has the same address space; 0: none any more. */
 uint32_t processes_changed(struct processes *ps);

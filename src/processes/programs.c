@@ -124,6 +124,8 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 	all->n++;
 	all->bytes += sizeof(*program);
 	if (program->older) {
+		if (program->older->walked > time) /* that was this one */
+			program->walked = program->older->walked;
 		program->older->end = time;
 		forget_look(all, program->older);
 	}

@@ -29,6 +29,7 @@ struct program {
 	uint64_t looked_at;    /* when it was read from /proc; 0: it was not */
 	uint64_t looked_in;    /* the period in which it was tried last; 0: it was not */
 	uint64_t kept;         /* the period in which it was asked for; 0: it was not */
+	uint64_t walked;       /* when processes_walk() was called last; 0: never */
 	uint32_t user;         /* the real one, with the hit; or USER_UNKNOWN */
 	char comm[COMM_BYTES]; /* the last one; empty: not known, unless @is_named */
 	bool is_named;         /* an event told it */

@@ -196,8 +196,8 @@ static bool is_known(const struct images *images, const struct region *old,
 		     const struct region *region)
 {
 	return old->start <= region->start && old->end >= region->end &&
-	       (images_has_places(images, region->image) ? is_same_place(old, region)
-							 : old->image == region->image);
+	       (images_kind(images, region->image) != IMAGE_NO_FILE ? is_same_place(old, region)
+								    : old->image == region->image);
 }
 
 /* What is to be in the place of what a region overlaps, by rising address. */
@@ -235,7 +235,7 @@ static void add_rest(struct change *change, const struct region *old, uint64_t s
 static void find_change(const struct spaces *all, const struct regions *now,
 			const struct region *region, uint64_t until, struct change *ret)
 {
-	const bool is_joined = !images_has_places(all->images, region->image);
+	const bool is_joined = images_kind(all->images, region->image) == IMAGE_NO_FILE;
 	struct region whole = *region;
 	size_t i = region->start ? first_behind(now, region->start - 1) : 0;
 	const struct region *first = NULL, *last = NULL;
@@ -288,7 +288,8 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	for (size_t i = 0; i < change.n_gone; i++) {
 		struct region old = c->now.list[change.at + i];
 
-		if (old.image == region->image && !images_has_places(all->images, old.image))
+		if (old.image == region->image &&
+		    images_kind(all->images, old.image) == IMAGE_NO_FILE)
 			continue; /* a part of the new one */
 		old.until = until;
 		regions_add(all, &c->past, &old);
@@ -409,6 +410,14 @@ static bool has_memory(const struct images *images, const struct regions *r)
 		if (images_is_memory(images, r->list[i].image))
 			return true;
 	return false;
+}
+
+void space_note_hit(struct images *images, const struct space *s)
+{
+	const struct regions *now = &s->content->now;
+
+	for (size_t i = 0; i < now->n; i++)
+		images_note_hit(images, now->list[i].image);
 }
 
 bool space_has_memory(const struct images *images, const struct space *s)

@@ -73,5 +73,8 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 /* How often up to @time an address got another meaning. */
 uint32_t space_epoch(const struct space *s, uint64_t time);
 
+/* images_note_hit() of what it has now. */
+void space_note_hit(struct images *images, const struct space *s);
+
 /* Has it, at any time, what images_is_memory()? */
 bool space_has_memory(const struct images *images, const struct space *s);

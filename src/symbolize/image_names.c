@@ -225,10 +225,10 @@ bool image_names_may_be_made(const struct image_names *f, uint32_t image)
 
 bool image_names_has_places(const struct image_names *f, uint32_t image)
 {
-	return images_has_places(f->images, image);
+	return images_kind(f->images, image) != IMAGE_NO_FILE;
 }
 
 bool image_names_is_file(const struct image_names *f, uint32_t image)
 {
-	return images_is_in_file(f->images, image) && !image_names_may_be_made(f, image);
+	return images_kind(f->images, image) == IMAGE_FILE && !image_names_may_be_made(f, image);
 }

@@ -60,7 +60,7 @@ bool image_names_fetch(struct image_names *f);
 /* May a process have made what is there: is it in no file, or in one of memory without symbols? */
 bool image_names_may_be_made(const struct image_names *f, uint32_t image);
 
-/* images_has_places() */
+/* Is a place in it the same in every process? */
 bool image_names_has_places(const struct image_names *f, uint32_t image);
 
 /* Is it a file, but for those of memory that no symbols are read of? */

@@ -15,7 +15,7 @@ static bool key_of(const struct images *images, const struct image_names *names,
 		   const struct user_pc *pc, const struct place *where, uint64_t *ret)
 {
 	*ret = (uint64_t)where->image << OFFSET_BITS | where->offset;
-	return images_has_places(images, where->image) &&
+	return images_kind(images, where->image) != IMAGE_NO_FILE &&
 	       !image_names_may_be_made(names, where->image) &&
 	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0;
 }

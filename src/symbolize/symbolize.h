@@ -62,10 +62,14 @@ void symbolizer_trim(struct symbolizer *s);
 void symbolizer_follow(struct symbolizer *s);
 
 /*
- * What a process does, in the order of time. True: it has another file mapped where one was
- * before, so that another life should begin for it.
+ * What a process does, in the order of time. Where something else is where it had a file, another
+ * life should begin for it.
  */
-bool symbolizer_event(struct symbolizer *s, const struct process_event *event);
+struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event);
+
+/* processes_walk(), processes_is_walked() */
+void symbolizer_walk(struct symbolizer *s, uint32_t tgid);
+bool symbolizer_is_walked(const struct symbolizer *s, uint32_t tgid);
 
 /* Frames of what was forgotten may have no name. */
 struct forgotten symbolizer_forgotten(const struct symbolizer *s);

@@ -162,9 +162,19 @@ struct forgotten symbolizer_forgotten(const struct symbolizer *s)
 	return processes_forgotten(s->processes);
 }
 
-bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
+void symbolizer_walk(struct symbolizer *s, uint32_t tgid)
 {
-	const bool is_replaced = processes_event(s->processes, event);
+	processes_walk(s->processes, tgid);
+}
+
+bool symbolizer_is_walked(const struct symbolizer *s, uint32_t tgid)
+{
+	return processes_is_walked(s->processes, tgid);
+}
+
+struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event)
+{
+	const struct process_news news = processes_event(s->processes, event);
 	struct program_run program;
 
 	if (event->type == PROCESS_EXEC ||
@@ -172,7 +182,7 @@ bool symbolizer_event(struct symbolizer *s, const struct process_event *event)
 		jit_ended(s->jit, event->pid, event->time);
 	if (event->type == PROCESS_MAP && processes_hit(s->processes, event->pid, &program))
 		watch(s, &program);
-	return is_replaced;
+	return news;
 }
 
 uint32_t symbolizer_look_again(struct symbolizer *s)

@@ -14,14 +14,14 @@ void known_fini(struct known_list *k)
 	u64_map_fini(&k->numbers);
 }
 
-/* Processes that have gone are left out. */
+/* Processes without a space are left out. */
 static void compact(struct known_list *k)
 {
 	size_t n = 0;
 
 	u64_map_clear(&k->numbers);
 	for (size_t i = 0; i < k->n; i++) {
-		if (!k->list[i].is_known && !k->list[i].space.n)
+		if (!k->list[i].space.n)
 			continue;
 		k->list[n] = k->list[i];
 		(void)u64_map_put(&k->numbers, k->list[n].tgid, (uint32_t)n, NULL);
@@ -43,11 +43,4 @@ struct known *known_of(struct known_list *k, uint32_t tgid)
 	if (is_new)
 		array_push(k->list, k->n, k->capacity, (struct known){ .tgid = tgid });
 	return &k->list[i];
-}
-
-bool known_has(const struct known_list *k, uint32_t tgid)
-{
-	const uint32_t *i = u64_map_get(&k->numbers, tgid);
-
-	return i && k->list[*i].is_known;
 }

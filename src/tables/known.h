@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tables/known.h - the address space that the programs have of each process. */
+/* tables/known.h - the address space that the programs were given of each process. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,9 +10,8 @@
 
 struct known {
 	uint32_t tgid;
-	bool is_known;
-	uint64_t looked;           /* ns of CLOCK_MONOTONIC */
-	struct unwind_space space; /* n 0: nothing, or what its parent has */
+	uint64_t looked;           /* when it was read, ns of CLOCK_MONOTONIC */
+	struct unwind_space space; /* n 0: none, or its parent's. Then it may be forgotten */
 };
 
 /* Zeroed: no process is known. */
@@ -28,5 +26,3 @@ void known_fini(struct known_list *k);
 
 /* The entry of process @tgid, made where there is none. Lent until the next call. */
 struct known *known_of(struct known_list *k, uint32_t tgid);
-
-bool known_has(const struct known_list *k, uint32_t tgid);

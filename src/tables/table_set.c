@@ -340,6 +340,11 @@ static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t byte
 			: m->offset >= offset && m->offset - offset < bytes;
 }
 
+static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
+{
+	return (struct anchor){ offset, range->offset - offset - range->vaddr };
+}
+
 static bool find_anchor(const struct entry *entry, const struct mapping *m, struct anchor *ret)
 {
 	for (size_t i = 0; i < 2 * entry->n_ranges; i++) {
@@ -347,7 +352,7 @@ static bool find_anchor(const struct entry *entry, const struct mapping *m, stru
 
 		if (!is_mapped_by(m, range->offset, range->n_bytes, i < entry->n_ranges))
 			continue;
-		*ret = (struct anchor){ m->offset, range->offset - m->offset - range->vaddr };
+		*ret = anchor_of(range, m->offset);
 		return true;
 	}
 	return false;
@@ -361,23 +366,44 @@ static const struct anchor *known_anchor(const struct entry *entry, uint64_t off
 	return NULL;
 }
 
-/* Whoever maps @entry's file as @m does is walked by it from now on. */
-static void tell(const struct table_set *t, const struct mapping *m, const struct entry *entry,
-		 uint64_t bias)
+/* Whoever maps @entry's file from @anchor's offset on is walked by it from now on. */
+static void tell(const struct table_set *t, const struct entry *entry, const struct anchor *anchor)
 {
 	const struct unwind_file_key key = {
 		.inode = entry->file.inode,
-		.offset = m->offset,
+		.offset = anchor->offset,
 		.size = entry->file.fact.size,
 		.changed = entry->file.fact.changed,
 		.changed_ns = entry->file.fact.changed_ns,
 		.dev = FILE_DEV(major(entry->file.dev), minor(entry->file.dev)),
 	};
-	const struct unwind_file file = { .bias = bias, .image = entry->place, .how = entry->how };
+	const struct unwind_file file = { anchor->bias, entry->place, entry->how };
 	struct error e;
 
 	if (entry->file.inode && object_set_file(t->object, &key, &file, &e))
-		log_debug("%s: %s", m->path, e.text);
+		log_debug("%s: %s", entry->path, e.text);
+}
+
+static void keep_anchor(const struct table_set *t, struct entry *entry, struct anchor anchor)
+{
+	const struct anchor *known = known_anchor(entry, anchor.offset);
+
+	if (!known)
+		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
+	tell(t, entry, known ? known : &anchor);
+}
+
+/* Its segments as loaders map them. Where there are more than these, each is told when it is seen.
+ */
+#define SEGMENTS_AT_ONCE 8U
+
+static void keep_segments(const struct table_set *t, struct entry *entry)
+{
+	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
+		const struct range_fact *range = &entry->ranges[i];
+
+		keep_anchor(t, entry, anchor_of(range, range->offset & ~(uint64_t)PAGE_LAST));
+	}
 }
 
 /* Have read what is not known of @entry yet, and tell what is known of @m then. */
@@ -392,10 +418,12 @@ static void complete(struct table_set *t, uint32_t pid, const struct mapping *m,
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (entry->how == UNWIND_NOT_YET)
 		return;
-	if (find_anchor(entry, m, &anchor) && !known_anchor(entry, m->offset))
-		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
-	if (known_anchor(entry, m->offset) || entry->how == UNWIND_MADE_CODE)
-		tell(t, m, entry, anchor.bias);
+	if (!entry->n_anchors)
+		keep_segments(t, entry);
+	if (find_anchor(entry, m, &anchor))
+		keep_anchor(t, entry, anchor);
+	else if (entry->how == UNWIND_MADE_CODE)
+		tell(t, entry, &(struct anchor){ .offset = m->offset });
 }
 
 uint64_t table_set_cost(const struct table_set *t)

@@ -15,31 +15,28 @@
 #include "bpf/tables.h"
 #include "tables/known.h"
 #include "tables/table_set.h"
-#include "tables/tgid_set.h"
 
 #define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
 
 enum wish_kind {
 	WISH_LOOK, /* it was hit */
-	WISH_LOOK_IF_KNOWN,
+	WISH_LOOK_CHANGED,
 	WISH_LOOK_AHEAD,
-	WISH_FORK,
-	WISH_EXEC,
+	WISH_OVER,
 	WISH_FILE,
 };
 
 struct wish {
 	enum wish_kind kind;
 	uint32_t tgid;
-	uint32_t parent;      /* FORK */
-	uint64_t time;        /* EXEC: ns of CLOCK_MONOTONIC */
+	uint64_t time;        /* OVER: ns of CLOCK_MONOTONIC */
 	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
 	uint32_t dev;         /* FILE_DEV() */
 	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
 };
 
-/* A look that waits does for all that are asked for behind it, until the process is another one. */
-enum look_asked { NOT_ASKED, ASKED_IF_KNOWN, ASKED_NOW };
+/* A look that waits does for all that are asked for behind it. */
+enum look_asked { NOT_ASKED, ASKED_CHANGED, ASKED_NOW };
 
 struct unwinder {
 	/* What is asked of the thread. */
@@ -53,11 +50,6 @@ struct unwinder {
 	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
 	void *context;
 	pthread_t thread;
-
-	/* The asker's own: files that were asked for; a bit for each process that may be known. */
-	struct u64_map files;
-	size_t n_files;
-	struct tgid_set may_be_known;
 
 	/* The thread's own. */
 	struct object *object;
@@ -98,7 +90,6 @@ static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *
 	drop(u, err ? &space : &known->space);
 	if (!err)
 		known->space = space;
-	known->is_known = true;
 	return err;
 }
 
@@ -118,7 +109,6 @@ static void forget(struct unwinder *u, uint32_t tgid)
 {
 	retract(u, tgid);
 	pace_forget(&u->pace, tgid);
-	known_of(&u->known, tgid)->is_known = false;
 }
 
 /* Of the first @n of @list. True: all tables are there. */
@@ -190,6 +180,7 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 	return is_complete;
 }
 
+/* -ESRCH: it has gone. */
 static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
 			 struct remote_list *list, struct error *e)
 {
@@ -199,9 +190,7 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 
 	if (result || !list->list.n) {
 		forget(u, tgid);
-		/* Whoever holds its list up pays for that before the next reading. */
-		known_of(&u->known, tgid)->is_known = result == -EIO;
-		return result == -EIO ? result : 0;
+		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	remote_identify(remote_files_of(u->remote), list);
 	known_of(&u->known, tgid)->looked = now;
@@ -219,7 +208,8 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 	const int err = read_mappings(u, tgid, wish, &list, e);
 	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 
-	if (known_has(&u->known, tgid))
+	/* Whoever holds its list up pays for that before the next reading. */
+	if (err != -ESRCH)
 		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin + list.cost);
 	return err;
 }
@@ -229,7 +219,7 @@ static struct wish next_urgent(struct unwinder *u)
 	struct wish wish = u->urgent[u->first_urgent++];
 	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
 
-	if (asked && wish.kind <= WISH_LOOK_IF_KNOWN)
+	if (asked && wish.kind <= WISH_LOOK_CHANGED)
 		*asked = NOT_ASKED;
 	if (u->first_urgent == u->n_urgent) {
 		u->first_urgent = u->n_urgent = 0;
@@ -301,20 +291,10 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	return !is_over;
 }
 
-/* What is known of a process that had the child's number is not of the child. */
-static void note_child(struct unwinder *u, const struct wish *wish)
-{
-	if (known_has(&u->known, wish->parent))
-		known_of(&u->known, wish->tgid)->is_known = true;
-	else if (known_has(&u->known, wish->tgid))
-		forget(u, wish->tgid);
-}
-
 /* What was mapped before is not any more; the programs know it. */
-static void note_exec(struct unwinder *u, const struct wish *wish)
+static void note_over(struct unwinder *u, const struct wish *wish)
 {
-	if (known_has(&u->known, wish->tgid) &&
-	    known_of(&u->known, wish->tgid)->looked < wish->time)
+	if (known_of(&u->known, wish->tgid)->looked < wish->time)
 		forget(u, wish->tgid);
 }
 
@@ -327,7 +307,7 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 	struct error e;
 
 	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
-		if (wish->kind == WISH_LOOK_IF_KNOWN)
+		if (wish->kind == WISH_LOOK_CHANGED)
 			retract(u, wish->tgid);
 	} else if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
 		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
@@ -342,19 +322,13 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 
 	table_set_turn(u->tables, clock_ns(CLOCK_MONOTONIC));
 	switch (wish->kind) {
-	case WISH_LOOK_IF_KNOWN:
-		if (!known_has(&u->known, wish->tgid))
-			break;
-		/* fall through */
 	case WISH_LOOK:
+	case WISH_LOOK_CHANGED:
 	case WISH_LOOK_AHEAD:
 		look_in_time(u, wish);
 		break;
-	case WISH_FORK:
-		note_child(u, wish);
-		break;
-	case WISH_EXEC:
-		note_exec(u, wish);
+	case WISH_OVER:
+		note_over(u, wish);
 		break;
 	case WISH_FILE:
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
@@ -392,9 +366,7 @@ static void unwinder_free(struct unwinder *u)
 	unwind_memory_free(u->memory);
 	for (size_t i = u->first_urgent; i < u->n_urgent; i++)
 		free(u->urgent[i].file);
-	u64_map_fini(&u->files);
 	u64_map_fini(&u->asked);
-	tgid_set_fini(&u->may_be_known);
 	free(u->urgent);
 	free(u->others);
 	known_fini(&u->known);
@@ -422,7 +394,6 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	(void)pthread_mutex_init(&u->mutex, NULL);
 	init_condition(&u->is_changed);
 	u->object = object;
-	tgid_set_init(&u->may_be_known);
 	u->memory = unwind_memory_new(object, max_bytes);
 	u->remote = remote;
 	u->tables = table_set_new(u->memory, object, remote);
@@ -454,11 +425,6 @@ bool unwinder_stop(struct unwinder *u)
 static void ask(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
-
-	uint32_t *asked = u64_map_get(&u->asked, wish->tgid);
-
-	if (asked && (wish->kind == WISH_FORK || wish->kind == WISH_EXEC))
-		*asked = NOT_ASKED;
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
@@ -471,24 +437,9 @@ void unwinder_begin(struct unwinder *u)
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 
-/*
- * Of most processes nothing is ever known: the thread is not to hear of what they do. They become
- * known by being looked at, and as children of those that may be.
- */
-void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child)
+void unwinder_over(struct unwinder *u, uint32_t tgid, uint64_t time)
 {
-	const bool may_be = tgid_set_has(&u->may_be_known, parent);
-
-	if (!may_be && !tgid_set_has(&u->may_be_known, child))
-		return;
-	tgid_set_put(&u->may_be_known, child, may_be);
-	ask(u, &(struct wish){ .kind = WISH_FORK, .tgid = child, .parent = parent });
-}
-
-void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time)
-{
-	if (tgid_set_has(&u->may_be_known, tgid))
-		ask(u, &(struct wish){ .kind = WISH_EXEC, .tgid = tgid, .time = time });
+	ask(u, &(struct wish){ .kind = WISH_OVER, .tgid = tgid, .time = time });
 }
 
 static struct mapping *copy(const struct mapping *m)
@@ -503,26 +454,13 @@ static struct mapping *copy(const struct mapping *m)
 
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
-	const uint64_t key = hash_mix(hash_mix(hash_mix(m->dev) ^ m->inode) ^ m->offset);
-	bool is_new;
-
-	if (!m->inode)
-		return;
-	if (u->n_files == MOST_FILES) {
-		u64_map_fini(&u->files);
-		u->files = (struct u64_map){};
-		u->n_files = 0;
-	}
-	(void)u64_map_put(&u->files, key, 0, &is_new);
-	u->n_files += is_new;
-	if (is_new)
-		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
 }
 
 /* Is there one already that does for it? */
 static bool is_asked(struct unwinder *u, const struct wish *wish)
 {
-	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_IF_KNOWN;
+	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_CHANGED;
 	uint32_t *asked = u64_map_put(&u->asked, wish->tgid, NOT_ASKED, NULL);
 	const bool is = *asked >= wanted;
 
@@ -535,25 +473,21 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 {
 	static const enum wish_kind kinds[] = { [UNWINDER_NOW] = WISH_LOOK,
 						[UNWINDER_SOMETIME] = WISH_LOOK_AHEAD,
-						[UNWINDER_IF_KNOWN] = WISH_LOOK_IF_KNOWN };
+						[UNWINDER_CHANGED] = WISH_LOOK_CHANGED };
 	const struct wish wish = { .kind = kinds[how], .tgid = tgid };
 
-	if (how == UNWINDER_IF_KNOWN && !tgid_set_has(&u->may_be_known, tgid))
-		return;
-	tgid_set_put(&u->may_be_known, tgid, true);
 	(void)pthread_mutex_lock(&u->mutex);
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
 	else if (!is_asked(u, &wish))
 		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
-	if (how != UNWINDER_IF_KNOWN)
+	if (how != UNWINDER_CHANGED)
 		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
 {
-	tgid_set_put(&u->may_be_known, tgid, true);
 	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
 	unwinder_begin(u);
 }

@@ -30,25 +30,21 @@ bool unwinder_stop(struct unwinder *u);
 enum unwinder_wish {
 	UNWINDER_NOW,      /* before all others */
 	UNWINDER_SOMETIME, /* after them */
-	UNWINDER_IF_KNOWN, /* at once, if it was looked at before */
+	UNWINDER_CHANGED,  /* it has mapped more since it was looked at */
 };
 
 /*
- * What processes do comes in thousands a second, and many at a time: unwinder_fork(), _exec(),
- * _file(), and _look() for UNWINDER_IF_KNOWN, wait until this is called, or something is asked for
- * at once.
+ * What processes do comes in thousands a second, and many at a time: unwinder_over(), _file(), and
+ * _look() for UNWINDER_CHANGED, wait until this is called, or something is asked for at once.
  */
 void unwinder_begin(struct unwinder *u);
 
-/* Process @child has mapped what @parent has, and is known from now on if that is. */
-void unwinder_fork(struct unwinder *u, uint32_t parent, uint32_t child);
-
-/* Process @tgid began another program at @time, ns of CLOCK_MONOTONIC: not known from then on. */
-void unwinder_exec(struct unwinder *u, uint32_t tgid, uint64_t time);
+/* The program that process @tgid ran ended at @time, ns of CLOCK_MONOTONIC. */
+void unwinder_over(struct unwinder *u, uint32_t tgid, uint64_t time);
 
 /*
  * Process @tgid has mapped a file as in @m: whoever does so is walked by its table before all that
- * the process has mapped is known. Nothing is done for the same again.
+ * the process has mapped is known.
  */
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m);
 

@@ -100,22 +100,16 @@ static bool is_wanted(const struct run *r, uint32_t tgid)
 	return !pids->n;
 }
 
-/* What is new of a process that it gives the programs what they walk by for. */
-static void tell_unwinder(struct run *r, const struct process_event *event)
+/* What the programs walk by is another one now. */
+static void tell_unwinder(struct unwinder *u, const struct process_event *event,
+			  const struct process_news *news, bool is_wanted)
 {
-	struct unwinder *u = r->unwinder;
-	const bool is_end = event->type == PROCESS_EXIT && event->pid == event->tid;
-
-	if (event->type == PROCESS_MAP)
-		run_has_mapped(r);
-	if (u && event->type == PROCESS_FORK && event->pid != event->parent_pid)
-		unwinder_fork(u, event->parent_pid, event->pid);
-	if (u && event->type == PROCESS_EXEC)
-		unwinder_exec(u, event->pid, event->time);
-	if (u && event->type == PROCESS_MAP && is_wanted(r, event->pid))
+	if (news->is_over)
+		unwinder_over(u, event->pid, event->time);
+	if (news->is_new_file && is_wanted)
 		unwinder_file(u, event->pid, &event->map);
-	if (u && (is_end || event->type == PROCESS_MAP))
-		unwinder_look(u, event->pid, UNWINDER_IF_KNOWN);
+	if (news->has_mapped)
+		unwinder_look(u, event->pid, UNWINDER_CHANGED);
 }
 
 static int take_event(void *context, const struct process_event *event)
@@ -127,8 +121,14 @@ static int take_event(void *context, const struct process_event *event)
 		f->has_lost = true;
 		follower_look_again(f);
 	}
-	tell_unwinder(f->run, event);
-	if (symbolizer_event(names_of(f), event))
+
+	const struct process_news news = symbolizer_event(names_of(f), event);
+
+	if (event->type == PROCESS_MAP)
+		run_has_mapped(f->run);
+	if (f->run->unwinder)
+		tell_unwinder(f->run->unwinder, event, &news, is_wanted(f->run, event->pid));
+	if (news.is_replaced)
 		begin_life(f, event->pid);
 	return 0;
 }
@@ -167,8 +167,10 @@ static void look_at(const struct follower *f, uint32_t tgid)
 	if (!is_wanted(r, tgid))
 		return;
 	symbolizer_look(names_of(f), tgid);
-	if (r->unwinder)
-		unwinder_look(r->unwinder, tgid, is_chosen ? UNWINDER_IF_KNOWN : UNWINDER_SOMETIME);
+	if (!is_chosen)
+		run_walk(f->run, tgid, UNWINDER_SOMETIME);
+	else if (symbolizer_is_walked(names_of(f), tgid))
+		run_walk(f->run, tgid, UNWINDER_CHANGED);
 }
 
 bool follower_look(struct follower *f)

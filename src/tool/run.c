@@ -95,6 +95,14 @@ static void ask_for_unmapped(struct run *r)
 	__atomic_store_n(&object_state(r->object)->is_unmapped, 0, __ATOMIC_RELAXED);
 }
 
+void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
+{
+	if (!r->unwinder)
+		return;
+	symbolizer_walk(r->tool->names(r), tgid);
+	unwinder_look(r->unwinder, tgid, how);
+}
+
 void run_has_mapped(struct run *r)
 {
 	r->unmapped_ns = LEAST_UNMAPPED_NS;
@@ -108,8 +116,10 @@ static void look_at_mappings(struct run *r, const struct notice *notice)
 	r->ask_again = now + r->unmapped_ns;
 	if (r->unmapped_ns < MOST_UNMAPPED_NS)
 		r->unmapped_ns *= 2;
-	if (r->unwinder && notice && notice->tgid)
-		unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
+	if (!r->unwinder || !notice || !notice->tgid)
+		return;
+	symbolizer_walk(r->tool->names(r), notice->tgid);
+	unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);
 }
 
 static void name_process(struct symbolizer *s, const struct notice *notice)
@@ -311,9 +321,9 @@ static bool has_signal(const void *context)
 
 static void look_at_command(void *context)
 {
-	const struct run *r = context;
+	struct run *r = context;
 
-	unwinder_look(r->unwinder, (uint32_t)r->command.pid, UNWINDER_NOW);
+	run_walk(r, (uint32_t)r->command.pid, UNWINDER_NOW);
 	unwinder_wait_unless(r->unwinder, has_signal, r);
 }
 
@@ -369,23 +379,22 @@ static int follow(struct run *r, struct error *e)
 	return 0;
 }
 
-/* Tables of the processes that were asked for are there before the first hit. */
 static int start_unwinder(struct run *r, struct error *e)
 {
-	const struct options *opt = r->opt;
-
 	if (!object_slab(r->object, 0))
 		return 0;
+	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, TAKE(r->ahead),
+			      &r->unwinder, e);
+}
 
-	int err = unwinder_start(r->object, opt->unwind_memory, r->helpers.remote, TAKE(r->ahead),
-				 &r->unwinder, e);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < opt->pids.n; i++)
-		unwinder_look(r->unwinder, opt->pids.numbers[i], UNWINDER_NOW);
+/* Tables of the processes that were asked for are there before the first hit. */
+static void walk_chosen(struct run *r)
+{
+	if (!r->unwinder)
+		return;
+	for (size_t i = 0; i < r->opt->pids.n; i++)
+		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
 	unwinder_wait(r->unwinder);
-	return 0;
 }
 
 /* The program debuginfod-find may have to be executed. */
@@ -424,6 +433,7 @@ static int start(struct run *r, struct error *e)
 				   &r->command, e);
 	if (err)
 		return err;
+	walk_chosen(r);
 	if (!r->command.pid)
 		seal(r);
 	waiter_hold_signals();

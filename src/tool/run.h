@@ -127,6 +127,9 @@ void run_serve(void *run);
 /* What processes have done is told to the tool: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);
 
+/* Give the programs what process @tgid has mapped, from now on. */
+void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
+
 /*
  * Those of @losses, and what the kernel missed at the probes. What was lost of processes is told.
  */

@@ -65,7 +65,7 @@ static void child_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 				       .parent_tid = tid,
 				       .time = time };
 
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 }
 
 static void fork_at(struct past *p, uint64_t time, uint32_t parent, uint32_t pid)
@@ -80,7 +80,7 @@ static void named_at(struct past *p, enum process_event_type type, uint64_t time
 		.type = type, .pid = pid, .tid = pid, .time = time, .comm = comm
 	};
 
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 }
 
 static void exec_at(struct past *p, uint64_t time, uint32_t pid, const char *comm)
@@ -99,7 +99,7 @@ static bool map_part(struct past *p, uint64_t time, uint32_t pid, const struct m
 		.type = PROCESS_MAP, .pid = pid, .tid = pid, .time = time, .map = *m
 	};
 
-	return processes_event(p->processes, &event);
+	return processes_event(p->processes, &event).is_replaced;
 }
 
 static bool map_at(struct past *p, uint64_t time, uint32_t pid, uint64_t start, uint64_t file)
@@ -119,7 +119,7 @@ static void lose_at(struct past *p, uint64_t time)
 		.type = PROCESS_LOST, .since = time, .time = time, .n_lost = 3
 	};
 
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 }
 
 static uint32_t image_of(struct past *p, uint64_t file)
@@ -231,7 +231,7 @@ static void share_at(struct past *p, uint64_t time, uint32_t parent, uint32_t ti
 		.type = PROCESS_SHARE, .pid = parent, .tid = tid, .time = time
 	};
 
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 }
 
 static void a_child_in_its_parents_memory_has_what_that_maps_later(void **state)
@@ -707,13 +707,13 @@ static void threads_begin_no_program_and_end_none(void **state)
 				       .time = 20 };
 
 	exec_at(p, 10, PID, "program");
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 	event = (struct process_event){
 		.type = PROCESS_COMM, .pid = PID, .tid = PID + 5, .comm = "thread", .time = 21
 	};
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 	event.type = PROCESS_EXIT;
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 	assert_string_equal(comm_at(p, PID, 30), "program");
 	assert_int_equal(run_at(p, PID, 30).end, UINT64_MAX);
 
@@ -724,7 +724,7 @@ static void threads_begin_no_program_and_end_none(void **state)
 					.parent_pid = PID,
 					.parent_tid = PID + 5,
 					.time = 40 };
-	assert_false(processes_event(p->processes, &event));
+	assert_false(processes_event(p->processes, &event).is_replaced);
 	assert_string_equal(comm_at(p, PID + 9, 50), "");
 }
 

@@ -437,7 +437,7 @@ static void code_in_no_file_is_walked_by_frame_pointers(void **state)
 
 	const uint32_t number = told_of(o, (uint32_t)getpid())->space.number;
 
-	unwinder_look(u, (uint32_t)getpid(), UNWINDER_IF_KNOWN);
+	unwinder_look(u, (uint32_t)getpid(), UNWINDER_CHANGED);
 	unwinder_wait(u);
 	assert_false(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
 	assert_int_not_equal(told_of(o, (uint32_t)getpid())->space.number, number);
@@ -482,7 +482,7 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 		unwinder_wait(u);
 		assert_int_equal(is_known(o, (pid_t)own), cases[i].is_known);
 		o->when_told = NULL;
-		unwinder_look(u, own, UNWINDER_IF_KNOWN);
+		unwinder_look(u, own, UNWINDER_CHANGED);
 		unwinder_wait(u);
 		assert_true(is_known(o, (pid_t)own));
 		assert_int_equal(told_of(o, own)->space.unsure, 0);
@@ -506,23 +506,27 @@ static void end_child(pid_t pid)
 	(void)waitpid(pid, NULL, 0);
 }
 
-static void only_who_is_known_is_looked_at_again(void **state)
+static void what_a_program_had_mapped_is_forgotten_when_it_is_over(void **state)
 {
 	struct object *o = *state;
 	struct unwinder *u = start(o);
+	const uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	pid_t pid = start_child();
 
-	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
+	unwinder_wait(u);
+	assert_true(is_known(o, pid));
+	unwinder_over(u, (uint32_t)pid, before); /* told late: another one was looked at since */
+	unwinder_wait(u);
+	assert_true(is_known(o, pid));
+	unwinder_over(u, (uint32_t)pid, clock_ns(CLOCK_MONOTONIC));
 	unwinder_wait(u);
 	assert_false(is_known(o, pid));
-	unwinder_look(u, (uint32_t)getpid(), UNWINDER_SOMETIME);
-	unwinder_wait(u);
-	unwinder_fork(u, (uint32_t)getpid(), (uint32_t)pid);
-	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
 	unwinder_wait(u);
 	assert_true(is_known(o, pid));
 	end_child(pid);
-	unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
 	unwinder_wait(u);
 	assert_false(is_known(o, pid));
 	unwinder_stop(u);
@@ -536,7 +540,7 @@ static void what_is_replaced_is_given_back(void **state)
 
 	for (unsigned i = 0; i < 3000; i++) {
 		/* After an exec, a process is always looked at. */
-		unwinder_exec(u, (uint32_t)getpid(), clock_ns(CLOCK_MONOTONIC));
+		unwinder_over(u, (uint32_t)getpid(), clock_ns(CLOCK_MONOTONIC));
 		unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
 		if (i % 64 == 0)
 			unwinder_wait(u);
@@ -548,7 +552,7 @@ static void what_is_replaced_is_given_back(void **state)
 		unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
 		unwinder_wait(u);
 		end_child(pid);
-		unwinder_look(u, (uint32_t)pid, UNWINDER_IF_KNOWN);
+		unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
 	}
 	unwinder_wait(u);
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
@@ -593,7 +597,7 @@ static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
 	assert_in_range(o->n_told, 1, 100);
 	assert_non_null(told_of(o, pid));
 	while (told_of(o, pid)) { /* until it is too early for another reading */
-		unwinder_look(u, pid, UNWINDER_IF_KNOWN);
+		unwinder_look(u, pid, UNWINDER_CHANGED);
 		unwinder_wait(u);
 	}
 	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++)
@@ -757,7 +761,7 @@ int main(void)
 		TEST(own_functions_and_libraries_have_rules),
 		TEST(code_in_no_file_is_walked_by_frame_pointers),
 		TEST(what_changes_while_it_is_told_is_not_told),
-		TEST(only_who_is_known_is_looked_at_again),
+		TEST(what_a_program_had_mapped_is_forgotten_when_it_is_over),
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
