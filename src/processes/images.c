@@ -55,9 +55,8 @@ struct images {
 	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
 	struct remote_files *files;
 	struct roots *roots;
-	struct u64_map handles; /* of roots: openers' handles + 1 */
-	uint32_t n_made;        /* the highest number */
-	size_t n_last;          /* entries when unused ones were forgotten last */
+	uint32_t n_made; /* the highest number */
+	size_t n_last;   /* entries when unused ones were forgotten last */
 	uint64_t clock;
 	uint64_t version; /* images_version() */
 	size_t n_files, max_files;
@@ -70,13 +69,13 @@ struct images *images_new(struct remote_files *files)
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 	struct images *im = xmalloc(sizeof(*im));
 	*im = (struct images){ .files = files, .max_files = most < MAX_FILES ? most : MAX_FILES };
-	im->roots = roots_new();
+	im->roots = roots_new(files);
 	return im;
 }
 
-void images_bound_roots(struct images *im, size_t most)
+struct roots *images_roots(struct images *im)
 {
-	roots_bound(im->roots, most);
+	return im->roots;
 }
 
 static void entry_free(struct entry *entry)
@@ -97,7 +96,6 @@ void images_free(struct images *im)
 	roots_free(im->roots);
 	u64_map_fini(&im->index);
 	u64_map_fini(&im->newest);
-	u64_map_fini(&im->handles);
 	free(im);
 }
 
@@ -181,17 +179,10 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 	entry->is_missed = false;
 }
 
-int images_root_handle(const struct images *im, int root)
-{
-	const uint32_t *handle = root < 0 ? NULL : u64_map_get(&im->handles, (uint64_t)root);
-
-	return handle ? (int)*handle - 1 : HANDLE_NONE;
-}
-
 static int find_file(struct images *im, const struct entry *entry, struct remote_handle *ret,
 		     struct error *e)
 {
-	return remote_open(im->files, entry->pid, images_root_handle(im, entry->root),
+	return remote_open(im->files, entry->pid, roots_handle(im->roots, entry->root),
 			   &entry->where, ret, e);
 }
 
@@ -333,25 +324,17 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-/* The first process that has it lends it to openers, too. */
-static void lend_root(struct images *im, int root, uint32_t pid)
+/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
+void images_find_root(struct images *im, struct mapper *mapper)
 {
-	struct root_id id;
-	bool is_new;
-	uint32_t *handle = u64_map_put(&im->handles, (uint64_t)root, 0, &is_new);
-
-	if (*handle || !roots_identify(im->roots, root, &id))
+	if (mapper->is_root_sure)
 		return;
-	*handle = (uint32_t)(remote_root(im->files, pid, id.dev, id.inode) + 1);
-}
 
-int images_root(struct images *im, uint32_t pid)
-{
-	const int root = roots_of(im->roots, pid);
+	const int root = roots_of(im->roots, mapper->pid);
 
-	if (root >= 0 && images_root_handle(im, root) == HANDLE_NONE)
-		lend_root(im, root, pid);
-	return root;
+	if (root >= 0 || mapper->root < 0)
+		mapper->root = root >= 0 ? root : roots_of(im->roots, (uint32_t)getpid());
+	mapper->is_root_sure = true;
 }
 
 static void set_path(struct entry *entry, const char *path)
@@ -380,14 +363,14 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 	return entry;
 }
 
-static void set_place(struct entry *entry, uint32_t pid, int root, const struct mapping *m)
+static void set_place(struct entry *entry, const struct mapper *mapper, const struct mapping *m)
 {
 	if (strcmp(entry->path, m->path) != 0)
 		set_path(entry, m->path);
 	entry->where = *m;
 	entry->where.path = entry->path;
-	entry->pid = pid;
-	entry->root = root;
+	entry->pid = mapper->pid;
+	entry->root = mapper->root;
 }
 
 static struct entry *find_entry(const struct images *im, uint64_t hash, enum image_kind kind,
@@ -413,7 +396,7 @@ static bool may_try(struct entry *entry)
 	return entry->tried_at != before;
 }
 
-uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
+uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 		    const struct file_stamp *stamp)
 {
 	const enum image_kind kind = mapped_kind(m);
@@ -424,13 +407,17 @@ uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapp
 	struct entry *entry;
 
 	forget_unused(im);
-	entry = find_entry(im, hash, kind, m, stamp, root);
+	entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
+		images_find_root(im, mapper);
+		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+	}
 	if (!entry || entry->is_newer || is_stale(im, entry))
 		entry = add_entry(im, kind, m, hash);
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && !is_open(entry) && may_try(entry)) {
-		set_place(entry, pid, root, m);
+		set_place(entry, mapper, m);
 		if (open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -494,7 +481,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 		return false;
 	ret->kind = entry->kind;
 	ret->stamp = entry->stamp;
-	ret->root = images_root_handle(im, entry->root);
+	ret->root = roots_handle(im->roots, entry->root);
 	ret->path = xstrdup(entry->path);
 	ret->module = mapped_module(ret->path);
 	return true;

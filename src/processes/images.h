@@ -20,6 +20,7 @@
 #include "reader/remote_files.h"
 
 struct images;
+struct roots;
 
 /* A number that is no image's. All others are given once in a run. */
 #define IMAGE_NONE 0U
@@ -28,24 +29,29 @@ struct images;
 struct images *images_new(struct remote_files *files);
 void images_free(struct images *im);
 
-/* Keep no more than @most root directories open, and no less than one. */
-void images_bound_roots(struct images *im, size_t most);
+/* Those of all processes. Lent. */
+struct roots *images_roots(struct images *im);
 
-/* See roots_of(). */
-int images_root(struct images *im, uint32_t pid);
+/* Who maps something. */
+struct mapper {
+	uint32_t pid;
+	int root;          /* roots_of(); -1: it is not known */
+	bool is_root_sure; /* else it is that of the process's former program, which is most likely
+			    */
+};
 
-/* An opener's handle of @root; HANDLE_NONE: it has none. */
-int images_root_handle(const struct images *im, int root);
+/* Look what its root is, unless that is sure. */
+void images_find_root(struct images *im, struct mapper *mapper);
 
 /* What could not be looked at: the user is told once where @err says that descriptors are too few.
  */
 void images_note_error(struct images *im, int err);
 
 /*
- * The image that @m of process @pid maps, a file with @stamp. If the process has gone, the file is
- * looked for below @root (images_root(); -1: nowhere).
+ * The image that @mapper has mapped as @m, a file with @stamp. If the process has gone, the file is
+ * looked for below its root. Where the image is not known yet, images_find_root().
  */
-uint32_t images_add(struct images *im, uint32_t pid, int root, const struct mapping *m,
+uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 		    const struct file_stamp *stamp);
 
 /* What is not held may be forgotten by images_add(). */

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "bpf/abi.h"
 #include "kernel/host.h"
+#include "reader/roots.h"
 
 /* Threads of which it is known what they made last. */
 #define MANY_MAKERS 4096
@@ -52,7 +53,6 @@ struct processes {
 	struct u64_map made; /* of threads: the process that each made last */
 	struct u64_map late; /* processes whose list did not come in time, in this period */
 	bool is_followed;
-	int own_root;
 };
 
 struct processes *processes_new(struct images *images)
@@ -60,7 +60,6 @@ struct processes *processes_new(struct images *images)
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	programs_init(&ps->programs, images);
-	ps->own_root = images_root(images, (uint32_t)getpid());
 	return ps;
 }
 
@@ -100,16 +99,6 @@ static struct images *images_of(const struct processes *ps)
 
 /* --- events --- */
 
-/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
-static int root_of(struct processes *ps, uint32_t pid, int before)
-{
-	const int root = images_root(images_of(ps), pid);
-
-	if (root >= 0)
-		return root;
-	return before >= 0 ? before : ps->own_root;
-}
-
 /* A SHARE follows at once, or never. */
 static void note_maker(struct processes *ps, const struct process_event *event)
 {
@@ -140,9 +129,10 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 	struct program *child = programs_begin(&ps->programs, event->pid, event->time,
 					       space_copy(&ps->programs.spaces, parent->space));
 
-	if (parent->root < 0)
-		parent->root = root_of(ps, parent->tgid, -1);
-	child->root = parent->root;
+	if (parent->mapper.root < 0)
+		images_find_root(images_of(ps), &parent->mapper);
+	child->mapper.root = parent->mapper.root;
+	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
 	if (parent->walked && !child->walked)
 		child->walked = event->time;
@@ -156,12 +146,11 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 
 static void on_exec(struct processes *ps, const struct process_event *event)
 {
-	struct program *former = programs_current(&ps->programs, event->pid);
-	const int root = root_of(ps, event->pid, former->root);
+	const int root = programs_current(&ps->programs, event->pid)->mapper.root;
 	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
 						 space_new(&ps->programs.spaces));
 
-	program->root = root;
+	program->mapper.root = root; /* it may have entered another one */
 	program_set_comm(program, event->comm);
 	program->is_named = true;
 	program->is_exec = true;
@@ -192,7 +181,7 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(images_of(ps), event->pid, program->root, &event->map, &id),
+		.image = images_add(images_of(ps), &program->mapper, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
@@ -225,7 +214,7 @@ static void on_lost(struct processes *ps, const struct process_event *event)
 			continue;
 		program = programs_begin(&ps->programs, program->tgid, event->since,
 					 space_new(&ps->programs.spaces));
-		program->root = program->older ? program->older->root : -1;
+		program->mapper.root = program->older ? program->older->mapper.root : -1;
 		program->walked = program->older ? program->older->walked : 0;
 	}
 }
@@ -244,12 +233,6 @@ static void on_end(struct processes *ps, const struct process_event *event)
 		programs_current(&ps->programs, event->pid)->exited = event->time;
 }
 
-static bool ends_program(const struct process_event *event)
-{
-	return event->type == PROCESS_EXEC ||
-	       (event->type == PROCESS_EXIT && event->pid == event->tid);
-}
-
 struct process_news processes_event(struct processes *ps, const struct process_event *event)
 {
 	static void (*const on_event[])(struct processes *, const struct process_event *) = {
@@ -261,7 +244,8 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 
 	if (!is_ours && event->type != PROCESS_LOST)
 		return news;
-	if (ends_program(event))
+	if (event->type == PROCESS_EXEC ||
+	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		news.is_over = programs_current(&ps->programs, event->pid)->walked;
 	if (event->type == PROCESS_MAP)
 		on_map(ps, event, &news);
@@ -303,13 +287,12 @@ static void look_at_comm(struct program *program)
  * @m is mapped now. What events told is newer, or will be soon. Where there are none, and something
  * else was there when the process was looked at before, it is not known what was there in between.
  */
-static void see_mapping(struct processes *ps, struct program *program, uint32_t pid,
-			const struct mapping *m)
+static void see_mapping(struct processes *ps, struct program *program, const struct mapping *m)
 {
 	struct region region = { .start = m->start,
 				 .end = m->end,
 				 .offset = m->offset,
-				 .image = images_add(images_of(ps), pid, program->root, m,
+				 .image = images_add(images_of(ps), &program->mapper, m,
 						     &(struct file_stamp){}),
 				 .until = UINT64_MAX };
 
@@ -343,10 +326,11 @@ void processes_look(struct processes *ps, uint32_t tgid)
 		return;
 	program = programs_current(&ps->programs, tgid);
 	program->looked_in = ps->programs.period;
-	program->root = images_root(images_of(ps), list->tid);
+	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
+	images_find_root(images_of(ps), &program->mapper);
 	space_part(&ps->programs.spaces, &program->space);
 	for (size_t i = 0; i < list->n; i++)
-		see_mapping(ps, program, list->tid, &list->mappings[i]);
+		see_mapping(ps, program, &list->mappings[i]);
 	if (!ps->is_followed || !program_has_comm(program))
 		look_at_comm(program);
 	program->is_whole = ps->is_followed;
@@ -476,6 +460,28 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return k->program;
 }
 
+/* Where its root is another one than was thought, so are its files: they are looked for again. */
+static void settle_root(struct processes *ps, struct program *program)
+{
+	const int likely = program->mapper.root;
+	struct space *former = program->space;
+
+	if (program->mapper.is_root_sure || !program_runs(program))
+		return;
+	images_find_root(images_of(ps), &program->mapper);
+	if (likely < 0 || roots_is_one(images_roots(images_of(ps)), likely, program->mapper.root))
+		return;
+	program->space = space_new(&ps->programs.spaces);
+	program->is_whole = false;
+	processes_look(ps, program->tgid);
+	program->is_whole = true;
+
+	struct space *read = program->space, *better = space_is_empty(read) ? former : read;
+
+	program->space = better;
+	space_drop(&ps->programs.spaces, better == read ? former : read);
+}
+
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
 {
 	struct keyed *k = keyed_of(ps, key);
@@ -496,6 +502,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 		return;
 	program->is_seen = true;
 	program->user = seen->user;
+	settle_root(ps, program);
 	space_note_hit(images_of(ps), program->space);
 }
 
@@ -563,7 +570,7 @@ static void describe(const struct processes *ps, const struct program *program,
 		.user = program->user,
 		.begin = program_began(program),
 		.end = program_over_at(program),
-		.root = program->root,
+		.root = program->mapper.root,
 		.is_followed = ps->is_followed,
 		.has_memory = space_has_memory(images_of(ps), program->space),
 	};

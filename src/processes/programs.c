@@ -112,7 +112,7 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 		.end = UINT64_MAX,
 		.exited = UINT64_MAX,
 		.user = USER_UNKNOWN,
-		.root = -1,
+		.mapper = { .pid = tgid, .root = -1 },
 		.space = space,
 	};
 	while (*link && (*link)->begin > time) {

@@ -37,7 +37,7 @@ struct program {
 	struct former_comms former;
 	struct program *older; /* the one before, of the same number */
 	struct space *space;
-	int root; /* its root directory (reader/roots.h); -1: not known */
+	struct mapper mapper;
 };
 
 /* Programs of all processes. */

@@ -7,29 +7,30 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/cleanup.h"
+#include "reader/remote_files.h"
 
 #define MOST_ROOTS 128
 
 /* A directory may be the root in several mount namespaces, with other things mounted below it. */
 struct root {
-	int fd;
 	dev_t dev;
 	ino_t inode, namespace;
+	int handle;
 };
 
 struct roots {
+	struct remote_files *files;
 	struct root roots[MOST_ROOTS];
 	size_t n, most;
 };
 
-struct roots *roots_new(void)
+struct roots *roots_new(struct remote_files *files)
 {
 	struct roots *r = xcalloc(1, sizeof(*r));
 
+	r->files = files;
 	r->most = MOST_ROOTS;
 	return r;
 }
@@ -42,10 +43,6 @@ void roots_bound(struct roots *r, size_t most)
 
 void roots_free(struct roots *r)
 {
-	if (!r)
-		return;
-	for (size_t i = 0; i < r->n; i++)
-		close(r->roots[i].fd);
 	free(r);
 }
 
@@ -66,9 +63,17 @@ static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
 	return true;
 }
 
+/* The first process that has it lends it to openers, too. */
+static int lend(const struct roots *r, struct root *root, uint32_t pid)
+{
+	if (root->handle == HANDLE_NONE && r->files)
+		root->handle = remote_root(r->files, pid, root->dev, root->inode);
+	return (int)(root - r->roots);
+}
+
 int roots_of(struct roots *r, uint32_t pid)
 {
-	struct root asked = { .fd = -1 };
+	struct root asked = { .handle = HANDLE_NONE };
 	dev_t unused;
 	char path[64];
 
@@ -80,39 +85,19 @@ int roots_of(struct roots *r, uint32_t pid)
 		return -1;
 	for (size_t i = 0; i < r->n; i++)
 		if (is_same(&r->roots[i], &asked))
-			return r->roots[i].fd;
+			return lend(r, &r->roots[i], pid);
 	if (r->n >= r->most)
 		return -1;
-	asked.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (asked.fd >= 0)
-		r->roots[r->n++] = asked;
-	return asked.fd;
+	r->roots[r->n] = asked;
+	return lend(r, &r->roots[r->n++], pid);
 }
 
-static const struct root *find(const struct roots *r, int fd)
+int roots_handle(const struct roots *r, int root)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (r->roots[i].fd == fd)
-			return &r->roots[i];
-	return NULL;
+	return root < 0 ? HANDLE_NONE : r->roots[root].handle;
 }
 
 bool roots_is_one(const struct roots *r, int a, int b)
 {
-	const struct root *one, *other;
-
-	if (a == b)
-		return true;
-	one = find(r, a);
-	other = find(r, b);
-	return one && other && one->dev == other->dev && one->inode == other->inode;
-}
-
-bool roots_identify(const struct roots *r, int root, struct root_id *ret)
-{
-	const struct root *one = find(r, root);
-
-	if (one)
-		*ret = (struct root_id){ one->dev, one->inode };
-	return one != NULL;
+	return r->roots[a].dev == r->roots[b].dev && r->roots[a].inode == r->roots[b].inode;
 }

@@ -1,6 +1,6 @@
 /*
- * reader/roots.h - the root directories of processes, kept by descriptor: a file can be found in
- * one though all processes have gone that had it.
+ * reader/roots.h - the root directories of processes. An opener keeps a handle of each: a file can
+ * be found in one though all processes have gone that had it.
  */
 #pragma once
 
@@ -8,26 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct remote_files;
 struct roots;
 
-struct roots *roots_new(void);
+/* @files is kept; NULL: there are no handles. */
+struct roots *roots_new(struct remote_files *files);
 void roots_free(struct roots *r);
 
 /* Keep at most @most of them, and no less than one. */
 void roots_bound(struct roots *r, size_t most);
 
 /*
- * The root directory of process @pid: a descriptor (O_PATH) that is lent by @r until the end, one
- * for all that have the same. -1: the process has gone, or there are too many. No file system is
- * asked anything: one that does not answer would hold us up.
+ * The root directory of process @pid: a number, one for all that have the same. -1: the process has
+ * gone, or there are too many. No file system is asked anything: one that does not answer would
+ * hold us up. But the process pays for it at its end, when the kernel clears /proc/PID away.
  */
 int roots_of(struct roots *r, uint32_t pid);
 
-/* Of what roots_of() gave. False: it did not. */
-struct root_id {
-	uint64_t dev, inode;
-};
-bool roots_identify(const struct roots *r, int root, struct root_id *ret);
+/* The opener's handle of @root (-1: of none); HANDLE_NONE: it has none. */
+int roots_handle(const struct roots *r, int root);
 
 /* Are two of these one directory, as those of services that see other mounts below it? */
 bool roots_is_one(const struct roots *r, int a, int b);

@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "reader/perf_file.h"
+#include "reader/roots.h"
 #include "symbolize/perf_map.h"
 
 #define MOST_FILE_BYTES (64ULL << 20)
@@ -80,7 +81,7 @@ struct jit *jit_new(struct images *images, struct strtab *strings)
 
 	j->images = images;
 	j->strings = strings;
-	j->own_root = images_root(images, (uint32_t)getpid());
+	j->own_root = roots_of(images_roots(images), (uint32_t)getpid());
 	j->period = 1;
 	j->max_files =
 		remote_most_handles() / 8 < MOST_FILES ? remote_most_handles() / 8 : MOST_FILES;
@@ -345,7 +346,7 @@ static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *
 static bool identify(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
-	const int root = images_root(j->images, g->process.tgid);
+	const int root = roots_of(images_roots(j->images), g->process.tgid);
 
 	if (!process_identity_read(g->process.tgid, &now) ||
 	    (g->identified && now.started != g->identity.started)) {
@@ -377,7 +378,7 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 {
 	struct remote_files *files = images_files(j->images);
 	const bool is_held = g->root == root && g->number == number;
-	struct perf_payload what = question(g, images_root_handle(j->images, root), number);
+	struct perf_payload what = question(g, roots_handle(images_roots(j->images), root), number);
 	int err;
 
 	if (!is_held)

@@ -23,6 +23,7 @@
 #include "processes/images.h"
 #include "processes/processes.h"
 #include "reader/debuginfod.h"
+#include "reader/roots.h"
 #include "symbolize/chains.h"
 #include "symbolize/frames.h"
 #include "symbolize/image_names.h"
@@ -81,7 +82,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	s->processes = processes_new(s->images);
 	s->jit = jit_new(s->images, s->process_strings);
 	if (options->max_roots)
-		images_bound_roots(s->images, options->max_roots);
+		roots_bound(images_roots(s->images), options->max_roots);
 	return s;
 }
 

@@ -55,7 +55,8 @@ static struct named open_named(const char *name)
 	m.dev = st.st_dev;
 	m.inode = st.st_ino;
 	n.names = image_names_new(n.images, &options);
-	n.image = images_add(n.images, NOBODY, -1, &m, &(struct file_stamp){});
+	n.image = images_add(n.images, &(struct mapper){ NOBODY, -1, true }, &m,
+			     &(struct file_stamp){});
 	return n;
 }
 

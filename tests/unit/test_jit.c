@@ -369,7 +369,8 @@ static bool may_be_made(struct fixture *f, const char *path, uint64_t inode)
 	};
 
 	return images_is_memory(f->images,
-				images_add(f->images, 0x7000000, -1, &m, &(struct file_stamp){}));
+				images_add(f->images, &(struct mapper){ 0x7000000, -1, true }, &m,
+					   &(struct file_stamp){}));
 }
 
 /* Every process has the kernel's pages: they are no reason to look for a map. */

@@ -126,7 +126,7 @@ static uint32_t image_of(struct past *p, uint64_t file)
 {
 	const struct mapping m = { .end = 0x1000, .dev = 1, .inode = file, .path = "/none/x" };
 
-	return images_add(p->images, PID, -1, &m, &(struct file_stamp){});
+	return images_add(p->images, &(struct mapper){ PID, -1, true }, &m, &(struct file_stamp){});
 }
 
 /* Of process @pid. Each time another one, so that nothing is remembered of it. */
@@ -507,8 +507,8 @@ static void what_was_mapped_where_and_when_is_as_it_was(void **state)
 	struct spaces all = { .images = p->images, .most_regions = 100000 };
 	const struct mapping memory = { .end = 0x1000, .path = "" };
 	const uint32_t images[] = { image_of(p, FILE_A), image_of(p, FILE_B),
-				    images_add(p->images, PID, -1, &memory,
-					       &(struct file_stamp){}) };
+				    images_add(p->images, &(struct mapper){ PID, -1, true },
+					       &memory, &(struct file_stamp){}) };
 
 	srand(1);
 	for (uint32_t round = 0; round < 60; round++) {
