@@ -12,7 +12,7 @@
 #include "symbolize/symbol_files.h"
 
 /* So many places are remembered before all are forgotten. Chains of frames are kept elsewhere. */
-#define MANY_PLACES 32768
+#define MANY_PLACES 131072
 
 struct known {
 	uint64_t offset;

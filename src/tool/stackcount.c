@@ -34,7 +34,7 @@ static bool is_per_process(const struct options *opt)
 }
 
 /* Rows whose names are asked for at once. */
-#define ROWS_AT_ONCE 256
+#define ROWS_AT_ONCE 1024
 #define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
 
 /* A row's stacks, in @frames; without names if these were put off. */
