@@ -92,15 +92,20 @@ static void kill_child(struct child *c)
 	(void)kill(c->pid, SIGKILL);
 }
 
-static uint32_t count_left(const struct keeper *k)
+/* Those that were killed @ns ago or earlier, and have not ended. */
+static uint32_t count_killed(const struct keeper *k, uint64_t ns)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < MOST_CHILDREN; i++)
-		n += k->children[i].killed_at &&
-		     now - k->children[i].killed_at >= WARDEN_LEFT_AFTER_NS;
+		n += k->children[i].killed_at && now - k->children[i].killed_at >= ns;
 	return n;
+}
+
+static uint32_t count_left(const struct keeper *k)
+{
+	return count_killed(k, WARDEN_LEFT_AFTER_NS);
 }
 
 static void close_lane(struct keeper *k, unsigned lane)
@@ -185,13 +190,60 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 	return c->pid < 0 ? -errno : 0;
 }
 
+static uint64_t ns_of(struct timeval t)
+{
+	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
+}
+
+static void take_ends(struct keeper *k)
+{
+	struct signalfd_siginfo info;
+	struct rusage used;
+	int status;
+	pid_t pid;
+
+	(void)!read(SIGNALS, &info, sizeof(info));
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		struct child *c = find_child(k, pid);
+		struct warden_message ended = {
+			.what = WARDEN_ENDED,
+			.pid = pid,
+			.status = status,
+			.cpu_ns = ns_of(used.ru_utime) + ns_of(used.ru_stime),
+		};
+
+		if (!c)
+			continue;
+
+		const unsigned lane = c->lane;
+
+		child_free(k, c);
+		tell(k, lane, &ended, NULL, 0);
+	}
+}
+
+/*
+ * So many were killed that no more may be made if these do not end: it is seen what becomes of
+ * them. Whoever asks has waited for the last of them, by its own clock.
+ */
+static void wait_for_killed(struct keeper *k)
+{
+	struct pollfd ended = { .fd = SIGNALS, .events = POLLIN };
+
+	while (count_killed(k, 0) >= WARDEN_MOST_LEFT && count_left(k) < WARDEN_MOST_LEFT)
+		if (poll(&ended, 1, 10) > 0)
+			take_ends(k);
+}
+
 static void make(struct keeper *k, unsigned lane, uint32_t role)
 {
 	struct warden_message made = { .what = WARDEN_MADE, .role = role };
 	cleanup(close_ends) int ends[N_ENDS] = { -1, -1, -1, -1, -1 };
-	struct child *c = find_child(k, 0);
+	struct child *c;
 	int err = -EBUSY;
 
+	wait_for_killed(k);
+	c = find_child(k, 0);
 	if (c && count_left(k) < WARDEN_MOST_LEFT && role < k->n_roles) {
 		c->lane = lane;
 		err = start_child(k, &k->roles[role], c, ends);
@@ -236,38 +288,6 @@ static void take_message(struct keeper *k, unsigned lane)
 
 	if (c && c->lane == lane)
 		kill_child(c);
-}
-
-static uint64_t ns_of(struct timeval t)
-{
-	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
-}
-
-static void take_ends(struct keeper *k)
-{
-	struct signalfd_siginfo info;
-	struct rusage used;
-	int status;
-	pid_t pid;
-
-	(void)!read(SIGNALS, &info, sizeof(info));
-	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
-		struct child *c = find_child(k, pid);
-		struct warden_message ended = {
-			.what = WARDEN_ENDED,
-			.pid = pid,
-			.status = status,
-			.cpu_ns = ns_of(used.ru_utime) + ns_of(used.ru_stime),
-		};
-
-		if (!c)
-			continue;
-
-		const unsigned lane = c->lane;
-
-		child_free(k, c);
-		tell(k, lane, &ended, NULL, 0);
-	}
 }
 
 _Noreturn static void keep(struct keeper *k)

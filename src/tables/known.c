@@ -44,3 +44,10 @@ struct known *known_of(struct known_list *k, uint32_t tgid)
 		array_push(k->list, k->n, k->capacity, (struct known){ .tgid = tgid });
 	return &k->list[i];
 }
+
+const struct known *known_find(const struct known_list *k, uint32_t tgid)
+{
+	const uint32_t *i = u64_map_get(&k->numbers, tgid);
+
+	return i ? &k->list[*i] : NULL;
+}

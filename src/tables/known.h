@@ -26,3 +26,6 @@ void known_fini(struct known_list *k);
 
 /* The entry of process @tgid, made where there is none. Lent until the next call. */
 struct known *known_of(struct known_list *k, uint32_t tgid);
+
+/* The same, NULL where there is none. */
+const struct known *known_find(const struct known_list *k, uint32_t tgid);

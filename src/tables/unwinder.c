@@ -291,10 +291,15 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 	return !is_over;
 }
 
-/* What was mapped before is not any more; the programs know it. */
+/*
+ * What was mapped before is not any more; the programs know it. Most processes were never looked
+ * at: they began with what their parent has, which the kernel gave them.
+ */
 static void note_over(struct unwinder *u, const struct wish *wish)
 {
-	if (known_of(&u->known, wish->tgid)->looked < wish->time)
+	const struct known *known = known_find(&u->known, wish->tgid);
+
+	if (known && known->looked < wish->time)
 		forget(u, wish->tgid);
 }
 
