@@ -74,7 +74,7 @@ static int ask_for(struct remote_files *f, uint64_t dev, struct ask *what, const
 	const int err = asking_ask(&f->asking, ROLE_OPENER, what, payload, ret, e);
 
 	if (asking_took_too_long(err, ret))
-		devices_note_silence(f->devices, dev, ret->is_in_call);
+		devices_note_silence(f->devices, dev, ret->in_call);
 	/* Following processes waits for a moment only. */
 	if (err == -ETIME && !f->was_patience_told) {
 		f->was_patience_told = true;

@@ -163,7 +163,7 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 
 	/* Whoever has a reader wait pays for that, too; a busy machine does not count. */
 	spending_add(&sf->spending, file->owner, took > MOST_WAIT_NS ? took : event.cpu_ns);
-	if (err == -EIO && event.is_in_call)
+	if (err == -EIO && event.in_call)
 		devices_note_silence(remote_files_devices(sf->files), file->dev, true);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);

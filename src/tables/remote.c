@@ -150,7 +150,7 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 	what.n_bytes = sizeof(head) + n;
 	err = asking_ask(r->asking, ROLE_OPENER, &what, payload, &event, e);
 	if (asking_took_too_long(err, &event))
-		devices_note_silence(remote_files_devices(r->files), m->dev, event.is_in_call);
+		devices_note_silence(remote_files_devices(r->files), m->dev, event.in_call);
 	if (!err && event.answer.result) {
 		asking_note_shortage(r->asking, event.answer.result);
 		err = error_set(e, -EAGAIN, "%s", error_words(event.answer.result));
