@@ -250,14 +250,15 @@ static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
 	g->n_read += n;
 }
 
-static struct perf_payload question(const struct jit_map *g, int root, uint32_t number)
+static struct perf_payload question(const struct jit *j, const struct jit_map *g, int root,
+				    uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
 	struct perf_payload p = {
 		.dev = g->file.dev,
 		.inode = g->file.inode,
 		.offset = g->offset,
-		.root = root,
+		.root = images_root_handle(j->images, root),
 		.held = g->handle,
 		.number = number,
 		.user = user == USER_UNKNOWN ? 0 : user,
@@ -283,7 +284,7 @@ static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_m
 		}
 		add_text(g, answer);
 
-		const struct perf_payload next = question(g, HANDLE_NONE, 0);
+		const struct perf_payload next = question(j, g, g->root, 0);
 		const bool is_over = !answer->n;
 
 		cleanup_free_p(&answer->memory);
@@ -377,7 +378,7 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 {
 	struct remote_files *files = images_files(j->images);
 	const bool is_held = g->root == root && g->number == number;
-	struct perf_payload what = question(g, images_root_handle(j->images, root), number);
+	struct perf_payload what = question(j, g, root, number);
 	int err;
 
 	if (!is_held)
@@ -407,7 +408,7 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
 	    identify(j, g)) /* it may be another user's by now */
 		err = ask_file(j, g, root, number, ret, &e);
-	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO)
+	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
 		tell_once(g, number, "", e.text);
@@ -445,7 +446,7 @@ static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 /* Of the held file, which is nobody's any more, or was just taken. */
 static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
 {
-	const struct perf_payload what = question(g, HANDLE_NONE, 0);
+	const struct perf_payload what = question(j, g, g->root, 0);
 	struct error e;
 
 	if (remote_perf_map(images_files(j->images), &what, ret, &e))
