@@ -91,11 +91,6 @@ struct asking *remote_files_asking(struct remote_files *f)
 	return &f->asking;
 }
 
-struct devices *remote_files_devices(struct remote_files *f)
-{
-	return f->asking.devices;
-}
-
 static void lock(const struct remote_files *f)
 {
 	if (f->asking.client)

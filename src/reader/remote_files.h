@@ -35,7 +35,6 @@ void remote_files_free(struct remote_files *f);
 
 /* For further questions to its helpers. Lent. */
 struct asking *remote_files_asking(struct remote_files *f);
-struct devices *remote_files_devices(struct remote_files *f);
 
 /* -- Mappings. -- */
 
