@@ -386,12 +386,32 @@ static void ask_facts(struct remote_files *f, uint64_t dev, const int *handles, 
 		client_distrust(f->asking.client);
 }
 
-void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret)
+void remote_facts(struct remote_files *f, const struct remote_handle *handles, size_t n,
+		  struct file_fact *ret)
 {
-	memset(ret, 0, n * sizeof(*ret));
+	cleanup_free int *some = xcalloc(n, sizeof(*some));
+	cleanup_free size_t *places = xcalloc(n, sizeof(*places));
+	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
+	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
+
 	lock(f);
-	if (n)
-		ask_facts(f, 0, handles, n, ret);
+	for (size_t first = 0; first < n; first++) {
+		size_t n_some = 0;
+
+		for (size_t i = first; i < n && !is_done[first]; i++) {
+			if (handles[i].dev != handles[first].dev)
+				continue;
+			places[n_some] = i;
+			some[n_some++] = handles[i].handle;
+		}
+		memset(facts, 0, n_some * sizeof(*facts));
+		if (n_some)
+			ask_facts(f, handles[first].dev, some, n_some, facts);
+		for (size_t i = 0; i < n_some; i++) {
+			ret[places[i]] = facts[i];
+			is_done[places[i]] = true;
+		}
+	}
 	unlock(f);
 }
 

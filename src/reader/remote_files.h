@@ -88,7 +88,8 @@ must_check int remote_open_ours(struct remote_files *f, const struct mapping *m,
 int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t inode);
 
 /* What @n handles' files are now, in @ret; zeroed where that is not known. */
-void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret);
+void remote_facts(struct remote_files *f, const struct remote_handle *handles, size_t n,
+		  struct file_fact *ret);
 
 /* Not closed at once, but with others. HANDLE_NONE is taken. */
 void remote_close(struct remote_files *f, int handle);

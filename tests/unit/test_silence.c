@@ -140,12 +140,12 @@ static int open_it(const struct mapping *m, struct remote_handle *ret, struct er
 
 static size_t count_open(void)
 {
-	int all[N_HANDLES];
+	struct remote_handle all[N_HANDLES];
 	struct file_fact facts[N_HANDLES];
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_HANDLES; i++)
-		all[i] = SEAT_OURS + (int)i;
+		all[i] = (struct remote_handle){ .handle = SEAT_OURS + (int)i };
 	remote_facts(files, all, N_HANDLES, facts);
 	for (size_t i = 0; i < N_HANDLES; i++)
 		n += facts[i].is_there;
@@ -279,6 +279,15 @@ static int ask_debug(uint32_t user)
 	return remote_open_debug(files, &search, &handle, &e);
 }
 
+static int ask_facts(uint32_t dev)
+{
+	const struct remote_handle handle = { .handle = SEAT_OURS, .dev = dev };
+	struct file_fact fact;
+
+	remote_facts(files, &handle, 1, &fact);
+	return 0;
+}
+
 static int ask_root(uint32_t dev)
 {
 	return remote_root(files, (uint32_t)getpid(), dev, 1) == HANDLE_NONE ? 0 : -1;
@@ -292,6 +301,7 @@ static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **st
 	} asks[] = {
 		{ ASK_PERF_MAP, ask_perf_map },
 		{ ASK_OPEN_DEBUG, ask_debug },
+		{ ASK_FACTS, ask_facts },
 		{ ASK_ROOT, ask_root },
 	};
 
