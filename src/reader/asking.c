@@ -34,7 +34,7 @@ static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
 /* A parser's CPU time says nothing about the file system. */
 static void note_failure(struct asking *a, const struct lane_event *event)
 {
-	if (event->in_call || (event->role == ROLE_OPENER && asking_took_too_long(-EIO, event)))
+	if (event->in_call || (event->role == ROLE_OPENER && asking_took_too_long(event)))
 		devices_note_silence(a->devices, event->ask.place, event->in_call);
 }
 
@@ -95,7 +95,7 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 		give_up(a, what);
 	if (!err)
 		devices_note_answer(a->devices, what->place);
-	return err == -EIO && what->place && asking_took_too_long(err, ret) ? no_answer(e) : err;
+	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
 }
 
 int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *payload,
@@ -136,15 +136,20 @@ void asking_note_shortage(struct asking *a, int err)
 	log_warn("%s: open files: %s", a->lost, error_words(err));
 }
 
-void asking_tell_words(const struct lane_event *event)
+void asking_tell_words(struct asking *a, const struct lane_event *event)
 {
 	if (!event->answer.result && event->answer.words[0])
-		log_warn_once("%s", event->answer.words);
+		log_few(&a->words, "%s", event->answer.words);
 }
 
-bool asking_took_too_long(int err, const struct lane_event *event)
+void asking_fini(struct asking *a)
 {
-	return err == -EIO && (event->why == LANE_SLOW || event->why == LANE_STUCK);
+	log_few_end(&a->words, "files that are not read as a whole");
+}
+
+bool asking_took_too_long(const struct lane_event *event)
+{
+	return event->what == LANE_FAILED && (event->why == LANE_SLOW || event->why == LANE_STUCK);
 }
 
 char *asking_copy(const struct lane_event *event)

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
 #include "reader/debuginfod.h"
@@ -16,7 +15,6 @@
 struct debug_symbols {
 	struct remote_files *files;
 	struct debuginfod *servers; /* NULL: not asked */
-	struct u64_map wrong;       /* build IDs for which they sent something else, by hash */
 	uint32_t n_sent;
 };
 
@@ -34,7 +32,6 @@ void debug_symbols_free(struct debug_symbols *ds)
 	if (!ds)
 		return;
 	debuginfod_free(ds->servers);
-	u64_map_fini(&ds->wrong);
 	free(ds);
 }
 
@@ -62,7 +59,7 @@ static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct er
 	s->cpu_ns += event.cpu_ns;
 	if (err)
 		return err;
-	asking_tell_words(&event);
+	asking_tell_words(asking, &event);
 	return event.answer.result ? error_set(e, event.answer.result, "%.95s", event.answer.words)
 				   : 0;
 }
@@ -137,22 +134,10 @@ static int search(struct search *s, int root, const char *path, struct error *e)
 	if (err && err != -EIO)
 		err = ask_parser(s, 0, s->file->dev, e);
 	if (err == -E2BIG)
-		log_warn_once("%s", e->text);
+		log_few(&remote_files_asking(s->ds->files)->words, "%s", e->text);
 	else if (err && err != -ENOENT)
 		log_debug("not taken: %s", e->text);
 	return err;
-}
-
-/* Once: the same is asked for again where an image is closed and opened. */
-static void tell_wrong(struct debug_symbols *ds, const struct debug_hint *hint,
-		       const struct error *e)
-{
-	bool is_new;
-
-	(void)u64_map_put(&ds->wrong, hash_bytes(hint->build_id, hint->n_build_id), 0, &is_new);
-	if (is_new)
-		log_warn("debuginfod: %s is not taken: %s", debuginfod_source(ds->servers),
-			 e->text);
 }
 
 /* A server may send anything. */
@@ -176,7 +161,9 @@ static int ask_servers(struct search *s, struct error *e)
 	if (err == -ENOENT)
 		err = error_set(e, -ENOENT, "%s: of another build", s->file->name);
 	if (err)
-		tell_wrong(s->ds, hint, e);
+		log_few(&remote_files_asking(s->ds->files)->words,
+			"debuginfod: %s is not taken: %s", debuginfod_source(s->ds->servers),
+			e->text);
 	return err;
 }
 

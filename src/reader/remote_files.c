@@ -82,6 +82,7 @@ void remote_files_free(struct remote_files *f)
 		return;
 	if (f->asking.client)
 		client_hear_late(f->asking.client, NULL, NULL);
+	asking_fini(&f->asking);
 	free(f->to_close);
 	free(f);
 }
@@ -149,7 +150,7 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 	const int err = asking_ask(&f->asking, ROLE_OPENER, &what, NULL, &event, e);
 
 	ret->cost = err ? clock_ns(CLOCK_MONOTONIC) - begin : event.cpu_ns;
-	if (asking_took_too_long(err, &event))
+	if (asking_took_too_long(&event))
 		tell_silence(f, pid);
 	if (err)
 		return err;

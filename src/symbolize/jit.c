@@ -72,6 +72,7 @@ struct jit {
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
+	struct log_few told; /* what is the matter with maps */
 };
 
 struct jit *jit_new(struct images *images, struct strtab *strings)
@@ -118,6 +119,7 @@ void jit_free(struct jit *j)
 {
 	if (!j)
 		return;
+	log_few_end(&j->told, "perf maps");
 	for (size_t i = 0; i < j->n; i++)
 		jit_map_free(j, j->maps[i]);
 	free(j->maps);
@@ -208,7 +210,8 @@ static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 
 /* --- the file --- */
 
-static void tell_once(struct jit_map *g, uint32_t number, const char *what, const char *why)
+static void tell_once(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
+		      const char *why)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -216,7 +219,7 @@ static void tell_once(struct jit_map *g, uint32_t number, const char *what, cons
 		return;
 	g->was_told = true;
 	perf_file_path(number, path);
-	log_warn("%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
+	log_few(&j->told, "%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
 }
 
 static void keep_tail(struct jit_map *g, const char *text, size_t n)
@@ -270,7 +273,7 @@ static struct perf_payload question(const struct jit *j, const struct jit_map *g
 }
 
 /* @answer is the held file's, and what is new in it; then the rest of that. */
-static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
+static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
 {
 	struct error e;
 	int err = 0;
@@ -293,7 +296,7 @@ static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_m
 		err = remote_perf_map(images_files(j->images), &next, answer, &e);
 	}
 	if (!may_read_on(g))
-		tell_once(g, g->number, " to its end", "it is too large");
+		tell_once(j, g, g->number, " to its end", "it is too large");
 }
 
 /* What is new in the held file, @answer. */
@@ -317,7 +320,7 @@ static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
 	if (perf_map_is_garbage(g->map))
-		tell_once(g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
+		tell_once(j, g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
 	keep_bounds(j, g);
 }
 
@@ -411,7 +414,7 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
-		tell_once(g, number, "", e.text);
+		tell_once(j, g, number, "", e.text);
 	return err != -ESTALE;
 }
 

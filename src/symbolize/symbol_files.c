@@ -175,7 +175,7 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 		log_debug("%s: %.95s", name, event.answer.words);
 		return event.answer.result;
 	}
-	asking_tell_words(&event);
+	asking_tell_words(sf->asking, &event);
 	ret->n = event.answer.n_bytes;
 	ret->bytes = asking_copy(&event);
 	return ret->bytes ? 0 : -EBADMSG;
