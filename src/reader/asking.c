@@ -49,11 +49,13 @@ static void replace_late(struct asking *a, uint64_t place, uint64_t by)
 
 void asking_note_late(struct asking *a, const struct lane_event *event)
 {
-	if (event->ask.place)
+	const bool is_opener = event->role == ROLE_OPENER;
+
+	if (is_opener && event->ask.place)
 		replace_late(a, event->ask.place, 0);
 	if (event->what == LANE_FAILED)
 		note_failure(a, event);
-	else if (event->role == ROLE_OPENER)
+	else if (is_opener)
 		devices_note_answer(a->devices, event->ask.place);
 }
 
@@ -67,12 +69,22 @@ static void give_up(struct asking *a, const struct ask *what)
 	a->was_patience_told = a->was_patience_told || what->place;
 }
 
-static bool may_ask(struct asking *a, uint64_t place)
+static bool is_late(const struct asking *a, uint64_t place)
 {
 	for (size_t i = 0; i < ASKING_MOST_LATE; i++)
-		if (place && a->late[i] == place)
-			return false;
-	return !place || devices_may_ask(a->devices, place);
+		if (a->late[i] == place)
+			return true;
+	return false;
+}
+
+static bool may_ask(struct asking *a, uint64_t place)
+{
+	if (!place)
+		return true;
+	if (is_late(a, place))
+		client_prepare(a->client,
+			       ROLE_OPENER); /* something may have come of it meanwhile */
+	return !is_late(a, place) && devices_may_ask(a->devices, place);
 }
 
 static int no_answer(struct error *e)
