@@ -74,6 +74,14 @@ void log_warn(const char *format, ...)
 	va_end(args);
 }
 
+static bool is_among(uint64_t hash, const uint64_t *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i] == hash)
+			return true;
+	return false;
+}
+
 void log_warn_once(const char *format, ...)
 {
 	const size_t most = sizeof(setup.told) / sizeof(setup.told[0]);
@@ -85,11 +93,36 @@ void log_warn_once(const char *format, ...)
 	(void)vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	hash = hash_bytes(line, strlen(line));
-	for (size_t i = 0; i < setup.n_told && i < most; i++)
-		if (setup.told[i] == hash)
-			return;
+	if (is_among(hash, setup.told, setup.n_told < most ? setup.n_told : most))
+		return;
 	setup.told[setup.n_told++ % most] = hash;
 	log_warn("%s", line);
+}
+
+void log_few(struct log_few *few, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	uint64_t hash;
+
+	va_start(args, format);
+	(void)vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	hash = hash_bytes(line, strlen(line));
+	if (is_among(hash, few->told, few->n_told))
+		return;
+	if (few->n_told == LOG_FEW) {
+		few->n_more++;
+		return;
+	}
+	few->told[few->n_told++] = hash;
+	log_warn("%s", line);
+}
+
+void log_few_end(const struct log_few *few, const char *about)
+{
+	if (few->n_more)
+		log_warn("%zu more messages about %s are left out", few->n_more, about);
 }
 
 void log_divert(void)

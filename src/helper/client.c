@@ -21,6 +21,9 @@ struct client {
 	int over;     /* readable: nobody waits any more */
 	bool is_over; /* there is no warden */
 	struct client_manner manner;
+	client_late *late;
+	void *late_context;
+	uint32_t awaited;    /* the number of the request that the call waits for; 0: none */
 	unsigned role;       /* that the call waits for, */
 	uint64_t began;      /* ns: since then */
 	uint64_t wait_until; /* ns: the end of patience with the call; 0: none */
@@ -55,6 +58,12 @@ void client_set_manner(struct client *c, const struct client_manner *manner)
 	c->manner = *manner;
 }
 
+void client_hear_late(struct client *c, client_late *late, void *context)
+{
+	c->late = late;
+	c->late_context = context;
+}
+
 void client_lock(struct client *c)
 {
 	(void)pthread_mutex_lock(&c->mutex);
@@ -87,6 +96,8 @@ static bool take_event(struct client *c, struct lane_event *ret)
 
 	c->is_over = c->is_over || (has && ret->what == LANE_OVER);
 	c->is_impatient = c->is_impatient && !has;
+	if (has && c->late && ret->number && ret->number != c->awaited)
+		c->late(c->late_context, ret);
 	return has;
 }
 
@@ -181,13 +192,12 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 	return 0;
 }
 
-int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
-	       struct lane_event *ret, struct error *e)
+/* Until @ask is sent. */
+static int send_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
+		    struct lane_event *ret, struct error *e)
 {
 	int err;
 
-	begin_call(c, role);
-	drain(c);
 	while ((err = lane_ask(c->lane, role, ask, payload)) == -EAGAIN) {
 		err = next_event(c, role, 0, ret, e);
 		if (err)
@@ -195,11 +205,25 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 	}
 	if (err == -EFBIG)
 		return error_set(e, err, "too much for a helper");
+	return err ? none_there(c, e) : 0;
+}
+
+int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
+	       struct lane_event *ret, struct error *e)
+{
+	ask->number = 0;
+	begin_call(c, role);
+	drain(c);
+
+	int err = send_ask(c, role, ask, payload, ret, e);
+
 	if (err)
-		return none_there(c, e);
+		return err;
+	c->awaited = ask->number;
 	do
 		err = next_event(c, role, ask->number, ret, e);
 	while (!err);
+	c->awaited = 0;
 	if (err < 0)
 		return err;
 	return ret->what == LANE_ANSWER ? 0 : error_set(e, -EIO, "its reader has failed");

@@ -39,12 +39,21 @@ struct client_manner {
 void client_set_manner(struct client *c, const struct client_manner *manner);
 
 /*
+ * Call @late, with the lock and from within a call here, when something has come of a request that
+ * nobody waits for any more: a LANE_ANSWER, whose area is valid meanwhile, or LANE_FAILED. @late
+ * may not ask. NULL: nobody does.
+ */
+typedef void client_late(void *context, const struct lane_event *event);
+void client_hear_late(struct client *c, client_late *late, void *context);
+
+/*
  * Ask and wait. Returns 0 with the answer in @ret, valid until the next call. Errors:
  *	-ECANCELED  client_end() was called
  *	-ENOTCONN   there is no helper, and @e says why
- *	-ETIME      it is enough, or patience is over; what comes of the request is not told any
- *more -EFBIG      the payload is too large -EIO        the helper failed at it: ret->why and
- *ret->status
+ *	-ETIME      it is enough, or patience is over. @ask->number is 0 if no helper has the
+ *		    request. Else client_hear_late() tells what comes of it.
+ *	-EFBIG      the payload is too large
+ *	-EIO        the helper failed at it: ret->why and ret->status
  */
 must_check int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
 			  struct lane_event *ret, struct error *e);

@@ -44,6 +44,7 @@ struct helper {
 	int channel, area;
 	uint32_t files;
 	uint32_t number;    /* of the request; 0: none */
+	struct ask ask;     /* the last request */
 	uint64_t since;     /* ns: in this state */
 	uint64_t cpu_ns;    /* all its life, before the request */
 	uint64_t n_written; /* bytes of its area */
@@ -313,6 +314,7 @@ int lane_ask(struct lane *l, unsigned role, struct ask *ask, const void *payload
 	if (++l->last_number == 0)
 		l->last_number = 1;
 	ask->number = h->number = l->last_number;
+	h->ask = *ask;
 	h->n_written = ask->n_bytes;
 	enter(h, BUSY);
 	h->look_at = l->roles[role].cpu_ns ? h->since + l->roles[role].cpu_ns : UINT64_MAX;
@@ -355,6 +357,7 @@ void lane_distrust(struct lane *l)
 static bool give_up(struct lane *l, struct helper *h, struct lane_event *ret)
 {
 	ret->number = h->number;
+	ret->ask = h->ask;
 	ret->role = h->role;
 	ret->what = h->was_ready ? LANE_FAILED : LANE_UNABLE;
 	memcpy(ret->words, h->words, sizeof(ret->words));
@@ -499,6 +502,7 @@ static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret
 	ret->what = LANE_ANSWER;
 	ret->role = h->role;
 	ret->number = h->number;
+	ret->ask = h->ask;
 	ret->cpu_ns = h->cpu_ns - before;
 	ret->layers = h->layers;
 	ret->area = h->area;
@@ -527,7 +531,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return false;
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
-		ret->is_in_call = is_in_call(h->pid);
+		ret->in_call = is_in_call(h->pid) ? h->pid : 0;
 		return give_up(l, h, ret);
 	}
 	if (h->state == ASKED_FOR) {

@@ -57,7 +57,7 @@ enum lane_why {
 	LANE_DIED,  /* by @status */
 	LANE_SLOW,  /* and was ended */
 	LANE_LIED,  /* its answer made no sense, and it was ended */
-	LANE_STUCK, /* was ended, but does not end: a file system does not answer it, if @is_in_call
+	LANE_STUCK, /* was ended, but does not end: a file system does not answer it, if @in_call
 		     */
 };
 
@@ -66,8 +66,11 @@ struct lane_event {
 	enum lane_why why;
 	unsigned role;
 	uint32_t number;
+	struct ask ask;  /* the request with @number */
 	int status;      /* of wait(2) */
-	bool is_in_call; /* STUCK: no signal ends the call that it is in (state D) */
+	pid_t in_call;   /* STUCK: the helper, if no signal ends the call that it is in (state D);
+			    else
+			    0 */
 	uint32_t n_left; /* helpers that are left behind, of all lanes, as the warden last said */
 	uint64_t cpu_ns; /* that the request took, by the kernel's account */
 	uint32_t layers; /* that hold for who answers (sandbox.h) */

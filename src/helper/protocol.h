@@ -13,6 +13,7 @@
 /* Main process to helper. helper/ does not look at what stands before @n_bytes, but for @number. */
 struct ask {
 	uint64_t flags;
+	uint64_t place;  /* that the helper may hang in (reader/devices.h); 0: none */
 	uint32_t number; /* the lane's, never 0; the answer has the same */
 	uint32_t what;
 	uint32_t file, root;
@@ -20,7 +21,7 @@ struct ask {
 	uint32_t n;       /* elements of the payload */
 	uint64_t n_bytes; /* of the payload */
 };
-_Static_assert(sizeof(struct ask) == 40, "protocol");
+_Static_assert(sizeof(struct ask) == 48, "protocol");
 
 /* Helper to main process. With number 0: the helper is ready, or says why it cannot be. */
 struct answer {

@@ -227,7 +227,7 @@ static bool is_stale(const struct images *im, struct entry *entry)
 	if (!is_open(entry) || entry->stamp.n || at < entry->looked_at + LOOK_NS)
 		return false;
 	entry->looked_at = at;
-	remote_facts(im->files, &entry->file.handle, 1, &now);
+	remote_facts(im->files, &entry->file, 1, &now);
 	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
 }
 
@@ -449,7 +449,7 @@ bool images_is_memory(const struct images *im, uint32_t image)
 void images_refresh(struct images *im)
 {
 	cleanup_free struct entry **opened = xcalloc(im->n, sizeof(struct entry *));
-	cleanup_free int *handles = xcalloc(im->n, sizeof(*handles));
+	cleanup_free struct remote_handle *handles = xcalloc(im->n, sizeof(*handles));
 	cleanup_free struct file_fact *facts = xcalloc(im->n, sizeof(*facts));
 	size_t n = 0;
 
@@ -457,7 +457,7 @@ void images_refresh(struct images *im)
 		if (!is_open(im->entries[i]))
 			continue;
 		opened[n] = im->entries[i];
-		handles[n++] = im->entries[i]->file.handle;
+		handles[n++] = im->entries[i]->file;
 	}
 	remote_facts(im->files, handles, n, facts);
 	for (size_t i = 0; i < n; i++)

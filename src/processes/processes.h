@@ -105,7 +105,7 @@ struct program_run {
 	uint32_t user;    /* whose it was when it was hit, or USER_UNKNOWN */
 	uint64_t begin;   /* 0: not known, or before it was followed */
 	uint64_t end;     /* UINT64_MAX: it runs, or that is not told */
-	int root;         /* that it had (images_root()), or -1 */
+	int root;         /* that it had (roots_of()), or -1 */
 	bool is_followed; /* its end is told */
 	bool has_memory;  /* images_is_memory(), mapped at any time */
 };

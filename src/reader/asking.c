@@ -31,6 +31,85 @@ static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
 	a->were_layers_told[role] = true;
 }
 
+/* A parser's CPU time says nothing about the file system. */
+static void note_failure(struct asking *a, const struct lane_event *event)
+{
+	if (event->in_call || (event->role == ROLE_OPENER && asking_took_too_long(event)))
+		devices_note_silence(a->devices, event->ask.place, event->in_call);
+}
+
+static void replace_late(struct asking *a, uint64_t place, uint64_t by)
+{
+	for (size_t i = 0; i < ASKING_MOST_LATE; i++)
+		if (a->late[i] == place) {
+			a->late[i] = by;
+			return;
+		}
+}
+
+void asking_note_late(struct asking *a, const struct lane_event *event)
+{
+	const bool is_opener = event->role == ROLE_OPENER;
+
+	if (is_opener && event->ask.place)
+		replace_late(a, event->ask.place, 0);
+	if (event->what == LANE_FAILED)
+		note_failure(a, event);
+	else if (is_opener)
+		devices_note_answer(a->devices, event->ask.place);
+}
+
+/* Nobody waits for it any more (a lane with patience). A file system may be why. */
+static void give_up(struct asking *a, const struct ask *what)
+{
+	if (what->place && what->number)
+		replace_late(a, 0, what->place);
+	if (what->place && !a->was_patience_told)
+		log_warn("a file system does not answer in time: %s", a->lost);
+	a->was_patience_told = a->was_patience_told || what->place;
+}
+
+static bool is_late(const struct asking *a, uint64_t place)
+{
+	for (size_t i = 0; i < ASKING_MOST_LATE; i++)
+		if (a->late[i] == place)
+			return true;
+	return false;
+}
+
+static bool may_ask(struct asking *a, uint64_t place)
+{
+	if (!place)
+		return true;
+	if (is_late(a, place))
+		client_prepare(a->client,
+			       ROLE_OPENER); /* something may have come of it meanwhile */
+	return !is_late(a, place) && devices_may_ask(a->devices, place);
+}
+
+static int no_answer(struct error *e)
+{
+	return error_set(e, -EAGAIN, "its file system does not answer");
+}
+
+static int ask_opener(struct asking *a, struct ask *what, const void *payload,
+		      struct lane_event *ret, struct error *e)
+{
+	if (!may_ask(a, what->place))
+		return no_answer(e);
+
+	int err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
+
+	/* An opener dies of no file: it was ended, and another one can do what it was asked for. */
+	if (err == -EIO && ret->why == LANE_DIED && what->what != ASK_CLOSE)
+		err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
+	if (err == -ETIME)
+		give_up(a, what);
+	if (!err)
+		devices_note_answer(a->devices, what->place);
+	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
+}
+
 int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *payload,
 	       struct lane_event *ret, struct error *e)
 {
@@ -38,11 +117,11 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 	if (!a->client)
 		return error_set(e, -ENOTCONN, "there are no helpers");
 
-	int err = client_ask(a->client, role, what, payload, ret, e);
+	const int err = role == ROLE_OPENER ? ask_opener(a, what, payload, ret, e)
+					    : client_ask(a->client, role, what, payload, ret, e);
 
-	/* An opener dies of no file: it was ended, and another one can do what it was asked for. */
-	if (err == -EIO && role == ROLE_OPENER && ret->why == LANE_DIED && what->what != ASK_CLOSE)
-		err = client_ask(a->client, role, what, payload, ret, e);
+	if (ret->what == LANE_FAILED)
+		note_failure(a, ret);
 	tell_absence(a, err, e);
 	if (!err)
 		tell_layers(a, role, ret->layers);
@@ -69,15 +148,20 @@ void asking_note_shortage(struct asking *a, int err)
 	log_warn("%s: open files: %s", a->lost, error_words(err));
 }
 
-void asking_tell_words(const struct lane_event *event)
+void asking_tell_words(struct asking *a, const struct lane_event *event)
 {
 	if (!event->answer.result && event->answer.words[0])
-		log_warn_once("%s", event->answer.words);
+		log_few(&a->words, "%s", event->answer.words);
 }
 
-bool asking_took_too_long(int err, const struct lane_event *event)
+void asking_fini(struct asking *a)
 {
-	return err == -EIO && (event->why == LANE_SLOW || event->why == LANE_STUCK);
+	log_few_end(&a->words, "files that are not read as a whole");
+}
+
+bool asking_took_too_long(const struct lane_event *event)
+{
+	return event->what == LANE_FAILED && (event->why == LANE_SLOW || event->why == LANE_STUCK);
 }
 
 char *asking_copy(const struct lane_event *event)

@@ -37,8 +37,7 @@ enum reader_ask {
 	ASK_STATES,   /* the files of a block of mappings; answer: a file_fact for each */
 	ASK_FILE,     /* struct file_payload and a block of one: to a parser, if it is that file */
 	ASK_OPEN,     /* struct open_payload, a block of one; answer: an open_fact */
-	ASK_ROOT,     /* its root directory; answer: an open_fact, whose fact has the inode's number
-			 as its size, and the device as its time */
+	ASK_ROOT,     /* its root directory; answer: an open_fact */
 	ASK_OPEN_DEBUG, /* struct debug_payload, a path; answer: an open_fact */
 	ASK_FACTS,      /* handles; answer: a file_fact for each */
 	ASK_SEND,       /* struct send_payload: to a parser */
@@ -91,8 +90,12 @@ void *block_make(const struct mapping *m, size_t n, uint32_t tid, size_t size, s
  */
 bool block_read(const void *block, size_t n_bytes, bool is_any_order, struct mapping_list *ret);
 
-/* Zeroed where the file cannot be found (any more). */
+/*
+ * Zeroed where the file cannot be found (any more). Device and inode are those of stat(2), which
+ * may be others than a list of mappings shows (btrfs, overlayfs).
+ */
 struct file_fact {
+	uint64_t dev, inode;
 	uint64_t size, changed; /* seconds */
 	uint32_t changed_ns;
 	uint16_t is_there;
@@ -100,12 +103,16 @@ struct file_fact {
 	uint32_t owner;    /* user */
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct file_fact) == 32, "protocol");
+_Static_assert(sizeof(struct file_fact) == 48, "protocol");
 
-/* The same contents, as far as size and time tell? */
+/*
+ * The same file and contents, as far as this tells? Not by the time of change of the inode (ctime):
+ * whoever replaces a library unlinks the old one, which changes that, and no byte of it.
+ */
 static inline bool file_fact_is_equal(const struct file_fact *a, const struct file_fact *b)
 {
-	return a->size == b->size && a->changed == b->changed && a->changed_ns == b->changed_ns;
+	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
+	       a->changed == b->changed && a->changed_ns == b->changed_ns;
 }
 
 struct file_payload {
@@ -131,7 +138,7 @@ struct open_fact {
 	int32_t handle;
 	uint32_t at; /* debug files: the candidate's number */
 };
-_Static_assert(sizeof(struct open_fact) == 40, "protocol");
+_Static_assert(sizeof(struct open_fact) == 56, "protocol");
 
 struct debug_payload {
 	struct debug_hint hint;
@@ -150,7 +157,7 @@ struct send_payload {
 
 #define PERF_TAIL_BYTES 64
 
-/* Perf map number @number below @root, or, with number 0, the one that is held alone. */
+/* Perf map number @number below @root, or, with number 0, the one that is held alone (of there). */
 struct perf_payload {
 	uint64_t dev, inode, offset; /* of the held file: what was read of it */
 	int32_t root;

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "elf/debug.h"
 #include "reader/debuginfod.h"
@@ -17,10 +15,7 @@
 struct debug_symbols {
 	struct remote_files *files;
 	struct debuginfod *servers; /* NULL: not asked */
-	struct u64_map wrong;       /* build IDs for which they sent something else, by hash */
 	uint32_t n_sent;
-	int *silent; /* roots in which an opener did not come back from its search */
-	size_t n_silent, silent_capacity;
 };
 
 struct debug_symbols *debug_symbols_new(struct remote_files *files, struct debuginfod *servers)
@@ -37,8 +32,6 @@ void debug_symbols_free(struct debug_symbols *ds)
 	if (!ds)
 		return;
 	debuginfod_free(ds->servers);
-	u64_map_fini(&ds->wrong);
-	free(ds->silent);
 	free(ds);
 }
 
@@ -49,10 +42,12 @@ struct search {
 	uint64_t cpu_ns;
 };
 
-/* The parser, to take file @number for the debug file; 0: what is embedded. */
-static int ask_parser(struct search *s, uint32_t number, struct error *e)
+/* The parser, to take file @number on @dev for the debug file; 0: what is embedded. */
+static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct error *e)
 {
-	struct ask what = { .what = ASK_DEBUG, .file = s->file->number, .root = number };
+	struct ask what = {
+		.what = ASK_DEBUG, .place = dev, .file = s->file->number, .root = number
+	};
 	struct asking *asking = remote_files_asking(s->ds->files);
 	struct lane_event event;
 
@@ -64,7 +59,7 @@ static int ask_parser(struct search *s, uint32_t number, struct error *e)
 	s->cpu_ns += event.cpu_ns;
 	if (err)
 		return err;
-	asking_tell_words(&event);
+	asking_tell_words(asking, &event);
 	return event.answer.result ? error_set(e, event.answer.result, "%.95s", event.answer.words)
 				   : 0;
 }
@@ -93,17 +88,9 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	if (!err)
 		err = remote_send(s->ds->files, handle, number, files, parser, e);
 	if (!err)
-		err = ask_parser(s, number, e);
+		err = ask_parser(s, number, handle->dev, e);
 	remote_close(s->ds->files, handle->handle);
 	return err;
-}
-
-static bool is_silent(const struct debug_symbols *ds, int root)
-{
-	for (size_t i = 0; i < ds->n_silent; i++)
-		if (ds->silent[i] == root)
-			return true;
-	return false;
 }
 
 /* Its candidates below @root. -EIO: its parser has failed. */
@@ -115,10 +102,8 @@ static int search_below(struct search *s, int root, const char *path, struct err
 	struct remote_handle handle;
 	int err = -ENOENT;
 
-	for (; search.at < DEBUG_CANDIDATES && !is_silent(s->ds, root); search.at++) {
+	for (; search.at < DEBUG_CANDIDATES; search.at++) {
 		err = remote_open_debug(s->ds->files, &search, &handle, e);
-		if (err == -EIO || err == -ETIME)
-			array_push(s->ds->silent, s->ds->n_silent, s->ds->silent_capacity, root);
 		if (err)
 			return -ENOENT;
 		err = offer(s, &handle, e);
@@ -147,24 +132,12 @@ static int search(struct search *s, int root, const char *path, struct error *e)
 	if (has_hint(s->file) && err == -ENOENT)
 		err = search_below(s, HANDLE_NONE, path, e);
 	if (err && err != -EIO)
-		err = ask_parser(s, 0, e);
+		err = ask_parser(s, 0, s->file->dev, e);
 	if (err == -E2BIG)
-		log_warn_once("%s", e->text);
+		log_few(&remote_files_asking(s->ds->files)->words, "%s", e->text);
 	else if (err && err != -ENOENT)
 		log_debug("not taken: %s", e->text);
 	return err;
-}
-
-/* Once: the same is asked for again where an image is closed and opened. */
-static void tell_wrong(struct debug_symbols *ds, const struct debug_hint *hint,
-		       const struct error *e)
-{
-	bool is_new;
-
-	(void)u64_map_put(&ds->wrong, hash_bytes(hint->build_id, hint->n_build_id), 0, &is_new);
-	if (is_new)
-		log_warn("debuginfod: %s is not taken: %s", debuginfod_source(ds->servers),
-			 e->text);
 }
 
 /* A server may send anything. */
@@ -188,7 +161,9 @@ static int ask_servers(struct search *s, struct error *e)
 	if (err == -ENOENT)
 		err = error_set(e, -ENOENT, "%s: of another build", s->file->name);
 	if (err)
-		tell_wrong(s->ds, hint, e);
+		log_few(&remote_files_asking(s->ds->files)->words,
+			"debuginfod: %s is not taken: %s", debuginfod_source(s->ds->servers),
+			e->text);
 	return err;
 }
 

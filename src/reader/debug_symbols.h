@@ -23,6 +23,7 @@ struct parsed_file {
 	int32_t parser;
 	uint32_t number;
 	uint32_t owner;           /* user */
+	uint64_t dev;             /* of the file */
 	const char *name;         /* for messages */
 	struct symbols_fact fact; /* as foreign as the file */
 };

@@ -1,32 +1,53 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "reader/devices.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 
-/* One that could be ended was only slow, perhaps: its device is tried once more. */
+/* No device has such a number: glibc's have 33 bits at most. */
+#define BELOW_ROOT (1ULL << 63)
+#define KIND_SHIFT 62
+#define ROOT_SHIFT 32
+#define ROOT_MASK ((1U << (KIND_SHIFT - ROOT_SHIFT)) - 1)
+
+/* One that could be ended was only slow, perhaps: its place is tried once more. */
 struct silent {
-	uint64_t dev;
+	uint64_t place;
+	uint64_t since; /* ns: of the last silence, or try */
 	bool is_dead;
+	int helper; /* a pidfd of one that hangs in it; -1: none */
 };
 
 struct devices {
 	pthread_mutex_t mutex;
+	uint64_t pause_ns;
 	struct silent *silent;
 	size_t n, capacity;
+	struct log_few told;
 };
 
-struct devices *devices_new(void)
+uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user)
+{
+	return BELOW_ROOT | (uint64_t)kind << KIND_SHIFT |
+	       (uint64_t)((uint32_t)root & ROOT_MASK) << ROOT_SHIFT | user;
+}
+
+struct devices *devices_new(uint64_t pause_ns)
 {
 	struct devices *d = xcalloc(1, sizeof(*d));
 
 	(void)pthread_mutex_init(&d->mutex, NULL);
+	d->pause_ns = pause_ns;
 	return d;
 }
 
@@ -34,66 +55,115 @@ void devices_free(struct devices *d)
 {
 	if (!d)
 		return;
+	log_few_end(&d->told, "file systems that do not answer");
+	for (size_t i = 0; i < d->n; i++)
+		cleanup_close_fd(&d->silent[i].helper);
 	(void)pthread_mutex_destroy(&d->mutex);
 	free(d->silent);
 	free(d);
 }
 
-static struct silent *find(const struct devices *d, uint64_t dev)
+static struct silent *find(const struct devices *d, uint64_t place)
 {
 	for (size_t i = 0; i < d->n; i++)
-		if (d->silent[i].dev == dev)
+		if (d->silent[i].place == place)
 			return &d->silent[i];
 	return NULL;
 }
 
-bool devices_is_dead(struct devices *d, uint64_t dev)
+static bool is_hung_in(struct silent *s)
 {
-	(void)pthread_mutex_lock(&d->mutex);
+	struct pollfd one = { .fd = s->helper, .events = POLLIN };
 
-	const struct silent *known = find(d, dev);
-	const bool is_dead = known && known->is_dead;
-
-	(void)pthread_mutex_unlock(&d->mutex);
-	return is_dead;
+	if (s->helper >= 0 && poll(&one, 1, 0) > 0)
+		cleanup_close_fd(&s->helper);
+	return s->helper >= 0;
 }
 
-void devices_note_answer(struct devices *d, uint64_t dev)
+static bool is_dead(const struct devices *d, struct silent *s)
+{
+	return s && s->is_dead &&
+	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + d->pause_ns);
+}
+
+bool devices_is_dead(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	struct silent *known = find(d, dev);
+	const bool ret = is_dead(d, find(d, place));
 
-	if (known)
+	(void)pthread_mutex_unlock(&d->mutex);
+	return ret;
+}
+
+bool devices_may_ask(struct devices *d, uint64_t place)
+{
+	(void)pthread_mutex_lock(&d->mutex);
+
+	struct silent *known = find(d, place);
+	const bool may = !is_dead(d, known);
+
+	if (may && known)
+		known->since = clock_ns(CLOCK_MONOTONIC);
+	(void)pthread_mutex_unlock(&d->mutex);
+	return may;
+}
+
+void devices_note_answer(struct devices *d, uint64_t place)
+{
+	(void)pthread_mutex_lock(&d->mutex);
+
+	struct silent *known = find(d, place);
+
+	if (known && !is_hung_in(known))
 		*known = d->silent[--d->n];
 	(void)pthread_mutex_unlock(&d->mutex);
 }
 
-/* True: it is dead from now on. */
-static bool note_silence(struct devices *d, uint64_t dev, bool is_in_call)
+static void tell(struct devices *d, uint64_t place)
 {
-	struct silent *known = find(d, dev);
+	static const char *const kinds[] = {
+		[DEVICES_DEBUG_FILES] = "debug files", [DEVICES_PERF_MAPS] = "perf maps"
+	};
 
-	if (!known) {
-		array_push(d->silent, d->n, d->capacity, ((struct silent){ dev, is_in_call }));
-		return is_in_call;
-	}
-
-	const bool was_dead = known->is_dead;
-
-	known->is_dead = true;
-	return !was_dead;
+	if (place & BELOW_ROOT)
+		log_few(&d->told,
+			"a file system does not answer: no more %s of user %u are looked for in "
+			"that root directory",
+			kinds[place >> KIND_SHIFT & 1], (uint32_t)place);
+	else
+		log_few(&d->told,
+			"a file system does not answer (device %u:%u): nothing more of it is "
+			"opened, and user stacks in its files are cut or have no names",
+			major(place), minor(place));
 }
 
-void devices_note_silence(struct devices *d, uint64_t dev, bool is_in_call)
+/* True: it is dead from now on. */
+static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 {
+	struct silent *known = find(d, place);
+
+	if (!known) {
+		array_push(d->silent, d->n, d->capacity,
+			   ((struct silent){ .place = place, .helper = -1 }));
+		known = &d->silent[d->n - 1];
+	}
+
+	const bool was_silent = known->since != 0, was_dead = known->is_dead;
+
+	known->since = clock_ns(CLOCK_MONOTONIC);
+	known->is_dead = in_call || was_silent;
+	if (in_call && !is_hung_in(known))
+		known->helper = (int)syscall(SYS_pidfd_open, in_call, 0);
+	return known->is_dead && !was_dead;
+}
+
+void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call)
+{
+	if (!place)
+		return;
 	(void)pthread_mutex_lock(&d->mutex);
-
-	const bool is_new = note_silence(d, dev, is_in_call);
-
+	if (note_silence(d, place, in_call))
+		tell(d, place);
 	(void)pthread_mutex_unlock(&d->mutex);
-	if (is_new)
-		log_warn("a file system does not answer (device %u:%u): nothing more of it is "
-			 "opened, and user stacks in its files are cut or have no names",
-			 major(dev), minor(dev));
 }

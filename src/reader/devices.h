@@ -1,24 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reader/devices.h - file systems that do not answer: nothing more of them is opened. For all
- * threads. */
+/*
+ * reader/devices.h - places that do not answer: nothing more of them is opened. For all threads.
+ *
+ * A place is the number of a device. Before a file is found its device is not known: then the place
+ * is what a user has below a root directory (devices_place_below()). 0: no place.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
 
 struct devices;
 
-struct devices *devices_new(void);
-void devices_free(struct devices *d);
-
-/* Is nothing of device @dev to be opened? */
-bool devices_is_dead(struct devices *d, uint64_t dev);
-
-/* A file of @dev was found. */
-void devices_note_answer(struct devices *d, uint64_t dev);
+/* What is looked for below a root. One that does not answer costs the other nothing. */
+enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS };
 
 /*
- * A helper that was asked for files of @dev did not answer in time. @is_in_call: no signal ends the
- * call that it is in. The device is dead then, or the second time in a row, which is said.
+ * @root is an opener's handle, or -1 for our own; @user is whose files they are for. A user who
+ * mounts a dead file system in a root that others have, too, costs these nothing.
  */
-void devices_note_silence(struct devices *d, uint64_t dev, bool is_in_call);
+uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user);
+
+/*
+ * A dead place is tried again, by one question, when no helper hangs in it any more, and @pause_ns
+ * after it was silent. While a helper hangs in it, that helper holds the file system, so the
+ * kernel gives the device's number to no other one. The pause is for those that
+ * answer after all, but late: each try may take an opener's 2 s.
+ */
+#define DEVICES_PAUSE_NS (60 * NS_PER_S)
+struct devices *devices_new(uint64_t pause_ns);
+void devices_free(struct devices *d);
+
+/* May a helper be asked for something of @place? Once it has been dead: true makes it a try. */
+bool devices_may_ask(struct devices *d, uint64_t place);
+
+/* The same, without a try: is it dead? */
+bool devices_is_dead(struct devices *d, uint64_t place);
+
+/* An opener came back from @place. */
+void devices_note_answer(struct devices *d, uint64_t place);
+
+/*
+ * A helper that was asked for something of @place did not answer in time. @in_call: its PID, if no
+ * signal ends the call that it is in; else 0. The place is dead then, or the second time in a row,
+ * which is said.
+ */
+void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call);

@@ -65,7 +65,9 @@ struct file_fact opener_fact_of(int handle, const struct stat *st)
 {
 	const bool is_roots = st->st_uid == 0 && !(st->st_mode & (S_IWGRP | S_IWOTH));
 
-	return (struct file_fact){ .size = (uint64_t)st->st_size,
+	return (struct file_fact){ .dev = st->st_dev,
+				   .inode = st->st_ino,
+				   .size = (uint64_t)st->st_size,
 				   .changed = (uint64_t)st->st_mtim.tv_sec,
 				   .changed_ns = (uint32_t)st->st_mtim.tv_nsec,
 				   .owner = st->st_uid,

@@ -82,7 +82,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 	}
 	answer->result = keep(
 		handle, seat,
-		(struct open_fact){ .fact = { .size = st.st_ino, .changed = st.st_dev } }, answer);
+		(struct open_fact){ .fact = { .dev = st.st_dev, .inode = st.st_ino } }, answer);
 }
 
 /* -- Debug files. -- */

@@ -13,16 +13,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "elf/debug.h"
+#include "helper/channel.h"
 #include "helper/seat.h"
 
-#define MOST_TO_CLOSE 8 /* at once; SPARE_HANDLES are more */
+#define CLOSE_AT_ONCE 8 /* SPARE_HANDLES are more */
 
 struct remote_files {
 	struct asking asking;
-	struct devices *devices;
-	bool was_silence_told, was_patience_told;
-	int32_t to_close[MOST_TO_CLOSE];
-	size_t n_to_close;
+	bool was_silence_told;
+	int32_t *to_close;
+	size_t n_to_close, to_close_capacity;
 };
 
 bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
@@ -30,29 +30,66 @@ bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
 	return a->dev == b->dev && a->inode == b->inode && file_fact_is_equal(&a->fact, &b->fact);
 }
 
+static bool is_handle(int handle)
+{
+	return handle >= SEAT_OURS && handle < SEAT_MOST_FILES;
+}
+
+/* The handle that an answer hands over, whatever it is to. */
+static int handle_in(const struct lane_event *event)
+{
+	const uint32_t what = event->ask.what;
+	const bool is_perf = what == ASK_PERF_MAP;
+	struct open_fact open;
+	struct perf_fact perf;
+
+	if (event->answer.result || event->role != ROLE_OPENER ||
+	    !(is_perf || what == ASK_OPEN || what == ASK_ROOT || what == ASK_OPEN_DEBUG) ||
+	    (is_perf ? area_read(event->area, 0, &perf, sizeof(perf))
+		     : area_read(event->area, 0, &open, sizeof(open))) < 0)
+		return HANDLE_NONE;
+
+	const int handle = is_perf ? perf.handle : open.handle;
+
+	return is_handle(handle) ? handle : HANDLE_NONE;
+}
+
+/* Files that openers found though nobody waits for them any more. */
+static void take_late(void *context, const struct lane_event *event)
+{
+	struct remote_files *f = context;
+	const int handle = event->what == LANE_ANSWER ? handle_in(event) : HANDLE_NONE;
+
+	asking_note_late(&f->asking, event);
+	if (handle != HANDLE_NONE)
+		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
+}
+
 struct remote_files *remote_files_new(struct client *client, struct devices *devices,
 				      const char *lost)
 {
 	struct remote_files *f = xcalloc(1, sizeof(*f));
 
-	f->asking = (struct asking){ .client = client, .lost = lost };
-	f->devices = devices;
+	f->asking = (struct asking){ .client = client, .devices = devices, .lost = lost };
+	if (client)
+		client_hear_late(client, take_late, f);
 	return f;
 }
 
 void remote_files_free(struct remote_files *f)
 {
+	if (!f)
+		return;
+	if (f->asking.client)
+		client_hear_late(f->asking.client, NULL, NULL);
+	asking_fini(&f->asking);
+	free(f->to_close);
 	free(f);
 }
 
 struct asking *remote_files_asking(struct remote_files *f)
 {
 	return &f->asking;
-}
-
-struct devices *remote_files_devices(struct remote_files *f)
-{
-	return f->devices;
 }
 
 static void lock(const struct remote_files *f)
@@ -67,19 +104,14 @@ static void unlock(const struct remote_files *f)
 		client_unlock(f->asking.client);
 }
 
-/* An opener, for something of @dev, which it may hang at. */
-static int ask_for(struct remote_files *f, uint64_t dev, struct ask *what, const void *payload,
+/* An opener, for something of @place, which it may hang in. */
+static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, const void *payload,
 		   struct lane_event *ret, struct error *e)
 {
+	what->place = place;
+
 	const int err = asking_ask(&f->asking, ROLE_OPENER, what, payload, ret, e);
 
-	if (asking_took_too_long(err, ret))
-		devices_note_silence(f->devices, dev, ret->is_in_call);
-	/* Following processes waits for a moment only. */
-	if (err == -ETIME && !f->was_patience_told) {
-		f->was_patience_told = true;
-		log_warn("a file system does not answer in time: %s", f->asking.lost);
-	}
 	if (!err)
 		asking_note_shortage(&f->asking, ret->answer.result);
 	return err;
@@ -118,7 +150,7 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 	const int err = asking_ask(&f->asking, ROLE_OPENER, &what, NULL, &event, e);
 
 	ret->cost = err ? clock_ns(CLOCK_MONOTONIC) - begin : event.cpu_ns;
-	if (asking_took_too_long(err, &event))
+	if (asking_took_too_long(&event))
 		tell_silence(f, pid);
 	if (err)
 		return err;
@@ -160,7 +192,6 @@ static void ask_states(struct remote_files *f, uint32_t tid, const struct mappin
 
 	if (ask_for(f, m->dev, &what, block, &event, &e))
 		return;
-	devices_note_answer(f->devices, m->dev);
 	*cost += event.cpu_ns;
 	facts = asking_copy(&event);
 	if (facts && event.answer.n_bytes <= n * sizeof(*ret))
@@ -170,16 +201,15 @@ static void ask_states(struct remote_files *f, uint32_t tid, const struct mappin
 }
 
 /* Those among @list of the device of mapping @first, and remember where they stand. */
-static size_t take_device(const struct remote_files *f, const struct remote_list *list,
-			  size_t first, struct mapping *ret, size_t *places)
+static size_t take_device(const struct remote_list *list, size_t first, struct mapping *ret,
+			  size_t *places)
 {
-	const uint64_t dev = list->list.mappings[first].dev;
 	size_t n = 0;
 
-	for (size_t i = first; i < list->list.n && !devices_is_dead(f->devices, dev); i++) {
+	for (size_t i = first; i < list->list.n; i++) {
 		const struct mapping *m = &list->list.mappings[i];
 
-		if (!m->inode || m->dev != dev)
+		if (!m->inode || m->dev != list->list.mappings[first].dev)
 			continue;
 		places[n] = i;
 		ret[n++] = *m;
@@ -200,10 +230,9 @@ static void identify(struct remote_files *f, struct remote_list *list)
 		if (is_done[first] || !list->list.mappings[first].inode)
 			continue;
 
-		const size_t n_some = take_device(f, list, first, some, places);
+		const size_t n_some = take_device(list, first, some, places);
 
-		if (n_some)
-			ask_states(f, list->list.tid, some, n_some, facts, &list->cost);
+		ask_states(f, list->list.tid, some, n_some, facts, &list->cost);
 		for (size_t i = 0; i < n_some; i++) {
 			list->states[places[i]] =
 				(struct file_state){ some[i].dev, some[i].inode, facts[i] };
@@ -228,8 +257,7 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 	uint64_t cost = 0;
 
 	lock(f);
-	if (!devices_is_dead(f->devices, m->dev))
-		ask_states(f, pid, m, 1, &fact, &cost);
+	ask_states(f, pid, m, 1, &fact, &cost);
 	unlock(f);
 	*ret = (struct file_state){ m->dev, m->inode, fact };
 	return fact.is_there;
@@ -252,8 +280,8 @@ size_t remote_most_handles(void)
 }
 
 /* The answer is a struct open_fact. */
-static int take_open(struct remote_files *f, const struct lane_event *event, uint64_t dev,
-		     struct open_fact *ret, struct error *e)
+static int take_open(struct remote_files *f, const struct lane_event *event, struct open_fact *ret,
+		     struct error *e)
 {
 	if (event->answer.result)
 		return error_set(e, event->answer.result, "%.95s", event->answer.words);
@@ -262,12 +290,10 @@ static int take_open(struct remote_files *f, const struct lane_event *event, uin
 
 	if (copy && event->answer.n_bytes == sizeof(*ret))
 		memcpy(ret, copy, sizeof(*ret));
-	if (!copy || event->answer.n_bytes != sizeof(*ret) || ret->handle < SEAT_OURS ||
-	    ret->handle >= SEAT_MOST_FILES) {
+	if (!copy || event->answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle)) {
 		client_distrust(f->asking.client);
 		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
 	}
-	devices_note_answer(f->devices, dev);
 	return 0;
 }
 
@@ -278,10 +304,6 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	struct lane_event event;
 	struct open_fact fact;
 	size_t n;
-
-	if (devices_is_dead(f->devices, m->dev))
-		return error_set(e, -EIO, "its file system does not answer");
-
 	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
 	cleanup_free char *payload = xmalloc(sizeof(*head) + n);
 
@@ -292,7 +314,7 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	int err = ask_for(f, m->dev, &what, payload, &event, e);
 
 	if (!err)
-		err = take_open(f, &event, m->dev, &fact, e);
+		err = take_open(f, &event, &fact, e);
 	if (!err)
 		*ret = (struct remote_handle){ fact.handle, m->dev, fact.fact };
 	return err;
@@ -337,25 +359,26 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 	int err = ask_for(f, dev, &what, NULL, &event, &e);
 
 	if (!err)
-		err = take_open(f, &event, dev, &fact, &e);
+		err = take_open(f, &event, &fact, &e);
 	unlock(f);
 	if (err)
 		return HANDLE_NONE;
-	/* Its numbers stand where those of a file's contents do. */
-	if (fact.fact.size == inode && fact.fact.changed == dev)
+	if (fact.fact.inode == inode && fact.fact.dev == dev)
 		return fact.handle;
 	remote_close(f, fact.handle);
 	return HANDLE_NONE;
 }
 
-static void ask_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret)
+/* Those of @n handles of device @dev. */
+static void ask_facts(struct remote_files *f, uint64_t dev, const int *handles, size_t n,
+		      struct file_fact *ret)
 {
 	struct ask what = { .what = ASK_FACTS, .n_bytes = n * sizeof(*handles) };
 	cleanup_free char *copy = NULL;
 	struct lane_event event;
 	struct error e;
 
-	if (asking_ask(&f->asking, ROLE_OPENER, &what, handles, &event, &e))
+	if (ask_for(f, dev, &what, handles, &event, &e))
 		return;
 	copy = asking_copy(&event);
 	if (copy && event.answer.n_bytes == n * sizeof(*ret))
@@ -364,30 +387,56 @@ static void ask_facts(struct remote_files *f, const int *handles, size_t n, stru
 		client_distrust(f->asking.client);
 }
 
-void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret)
+void remote_facts(struct remote_files *f, const struct remote_handle *handles, size_t n,
+		  struct file_fact *ret)
 {
-	memset(ret, 0, n * sizeof(*ret));
+	cleanup_free int *some = xcalloc(n, sizeof(*some));
+	cleanup_free size_t *places = xcalloc(n, sizeof(*places));
+	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
+	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
+
 	lock(f);
-	if (n)
-		ask_facts(f, handles, n, ret);
+	for (size_t first = 0; first < n; first++) {
+		size_t n_some = 0;
+
+		for (size_t i = first; i < n && !is_done[first]; i++) {
+			if (handles[i].dev != handles[first].dev)
+				continue;
+			places[n_some] = i;
+			some[n_some++] = handles[i].handle;
+		}
+		memset(facts, 0, n_some * sizeof(*facts));
+		if (n_some)
+			ask_facts(f, handles[first].dev, some, n_some, facts);
+		for (size_t i = 0; i < n_some; i++) {
+			ret[places[i]] = facts[i];
+			is_done[places[i]] = true;
+		}
+	}
 	unlock(f);
+}
+
+/* With the lock. */
+static void close_all(struct remote_files *f)
+{
+	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
+	cleanup_free int32_t *handles = TAKE(f->to_close); /* late ones may come meanwhile */
+	struct lane_event event;
+	struct error e;
+
+	f->n_to_close = f->to_close_capacity = 0;
+	if (asking_ask(&f->asking, ROLE_OPENER, &what, handles, &event, &e))
+		log_debug("files are left open: %s", e.text);
 }
 
 void remote_close(struct remote_files *f, int handle)
 {
-	struct ask what = { .what = ASK_CLOSE, .n_bytes = sizeof(f->to_close) };
-	struct lane_event event;
-	struct error e;
-
 	if (handle == HANDLE_NONE)
 		return;
-	f->to_close[f->n_to_close++] = handle;
-	if (f->n_to_close < MOST_TO_CLOSE)
-		return;
-	f->n_to_close = 0;
 	lock(f);
-	if (asking_ask(&f->asking, ROLE_OPENER, &what, f->to_close, &event, &e))
-		log_debug("files are left open: %s", e.text);
+	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
+	if (f->n_to_close >= CLOSE_AT_ONCE)
+		close_all(f);
 	unlock(f);
 }
 
@@ -405,9 +454,10 @@ static int ask_debug(struct remote_files *f, const struct debug_search *s, struc
 	memcpy(payload, &head, sizeof(head));
 	memcpy(payload + sizeof(head), s->path, n_path);
 
-	const int err = asking_ask(&f->asking, ROLE_OPENER, &what, payload, &event, e);
+	const uint64_t place = devices_place_below(DEVICES_DEBUG_FILES, s->root, s->user);
+	const int err = ask_for(f, place, &what, payload, &event, e);
 
-	return err ? err : take_open(f, &event, 0, ret, e);
+	return err ? err : take_open(f, &event, ret, e);
 }
 
 int remote_open_debug(struct remote_files *f, struct debug_search *s, struct remote_handle *ret,
@@ -423,7 +473,7 @@ int remote_open_debug(struct remote_files *f, struct debug_search *s, struct rem
 	if (err)
 		return err;
 	s->at = fact.at;
-	*ret = (struct remote_handle){ fact.handle, 0, fact.fact };
+	*ret = (struct remote_handle){ fact.handle, fact.fact.dev, fact.fact };
 	return 0;
 }
 
@@ -436,8 +486,6 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 	struct ask what = { .what = ASK_SEND, .n_bytes = sizeof(payload) };
 	struct lane_event event;
 
-	if (handle->dev && devices_is_dead(f->devices, handle->dev))
-		return error_set(e, -EIO, "its file system does not answer");
 	lock(f);
 
 	const int err = ask_for(f, handle->dev, &what, &payload, &event, e);
@@ -474,13 +522,16 @@ static int take_perf_map(struct remote_files *f, const struct lane_event *event,
 int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
 		    struct remote_perf_map *ret, struct error *e)
 {
+	const uint64_t place = devices_place_below(DEVICES_PERF_MAPS, what->root, what->user);
 	struct ask ask = { .what = ASK_PERF_MAP, .n_bytes = sizeof(*what) };
 	struct lane_event event;
 
 	*ret = (struct remote_perf_map){};
+	if (what->held >= 0 && devices_is_dead(f->asking.devices, what->dev))
+		return error_set(e, -EAGAIN, "its file system does not answer");
 	lock(f);
 
-	int err = asking_ask(&f->asking, ROLE_OPENER, &ask, what, &event, e);
+	int err = ask_for(f, place, &ask, what, &event, e);
 
 	if (!err)
 		err = take_perf_map(f, &event, ret, e);

@@ -27,15 +27,14 @@ struct remote_files;
 
 /*
  * @client is kept (NULL: there are no helpers, and all calls fail), and so is @devices. @lost is
- * what the user loses without helpers.
+ * what the user loses without helpers. Calls fail with -EAGAIN where a file system does not answer.
  */
 struct remote_files *remote_files_new(struct client *client, struct devices *devices,
 				      const char *lost);
 void remote_files_free(struct remote_files *f);
 
-/* For further questions to its helpers, and to their devices. Lent. */
+/* For further questions to its helpers. Lent. */
 struct asking *remote_files_asking(struct remote_files *f);
-struct devices *remote_files_devices(struct remote_files *f);
 
 /* -- Mappings. -- */
 
@@ -68,7 +67,7 @@ size_t remote_most_handles(void);
 
 struct remote_handle {
 	int handle;
-	uint64_t dev; /* of the mapping by which it was found */
+	uint64_t dev; /* of the mapping by which it was found; else as the opener saw it */
 	struct file_fact fact;
 };
 
@@ -89,7 +88,8 @@ must_check int remote_open_ours(struct remote_files *f, const struct mapping *m,
 int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t inode);
 
 /* What @n handles' files are now, in @ret; zeroed where that is not known. */
-void remote_facts(struct remote_files *f, const int *handles, size_t n, struct file_fact *ret);
+void remote_facts(struct remote_files *f, const struct remote_handle *handles, size_t n,
+		  struct file_fact *ret);
 
 /* Not closed at once, but with others. HANDLE_NONE is taken. */
 void remote_close(struct remote_files *f, int handle);

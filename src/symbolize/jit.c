@@ -73,6 +73,7 @@ struct jit {
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
+	struct log_few told; /* what is the matter with maps */
 };
 
 struct jit *jit_new(struct images *images, struct strtab *strings)
@@ -119,6 +120,7 @@ void jit_free(struct jit *j)
 {
 	if (!j)
 		return;
+	log_few_end(&j->told, "perf maps");
 	for (size_t i = 0; i < j->n; i++)
 		jit_map_free(j, j->maps[i]);
 	free(j->maps);
@@ -209,7 +211,8 @@ static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 
 /* --- the file --- */
 
-static void tell_once(struct jit_map *g, uint32_t number, const char *what, const char *why)
+static void tell_once(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
+		      const char *why)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -217,7 +220,7 @@ static void tell_once(struct jit_map *g, uint32_t number, const char *what, cons
 		return;
 	g->was_told = true;
 	perf_file_path(number, path);
-	log_warn("%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
+	log_few(&j->told, "%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
 }
 
 static void keep_tail(struct jit_map *g, const char *text, size_t n)
@@ -251,14 +254,15 @@ static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
 	g->n_read += n;
 }
 
-static struct perf_payload question(const struct jit_map *g, int root, uint32_t number)
+static struct perf_payload question(const struct jit *j, const struct jit_map *g, int root,
+				    uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
 	struct perf_payload p = {
 		.dev = g->file.dev,
 		.inode = g->file.inode,
 		.offset = g->offset,
-		.root = root,
+		.root = roots_handle(images_roots(j->images), root),
 		.held = g->handle,
 		.number = number,
 		.user = user == USER_UNKNOWN ? 0 : user,
@@ -270,7 +274,7 @@ static struct perf_payload question(const struct jit_map *g, int root, uint32_t 
 }
 
 /* @answer is the held file's, and what is new in it; then the rest of that. */
-static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
+static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
 {
 	struct error e;
 	int err = 0;
@@ -284,7 +288,7 @@ static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_m
 		}
 		add_text(g, answer);
 
-		const struct perf_payload next = question(g, HANDLE_NONE, 0);
+		const struct perf_payload next = question(j, g, g->root, 0);
 		const bool is_over = !answer->n;
 
 		cleanup_free_p(&answer->memory);
@@ -293,7 +297,7 @@ static void read_on(const struct jit *j, struct jit_map *g, struct remote_perf_m
 		err = remote_perf_map(images_files(j->images), &next, answer, &e);
 	}
 	if (!may_read_on(g))
-		tell_once(g, g->number, " to its end", "it is too large");
+		tell_once(j, g, g->number, " to its end", "it is too large");
 }
 
 /* What is new in the held file, @answer. */
@@ -317,7 +321,7 @@ static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
 	if (perf_map_is_garbage(g->map))
-		tell_once(g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
+		tell_once(j, g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
 	keep_bounds(j, g);
 }
 
@@ -378,7 +382,7 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 {
 	struct remote_files *files = images_files(j->images);
 	const bool is_held = g->root == root && g->number == number;
-	struct perf_payload what = question(g, roots_handle(images_roots(j->images), root), number);
+	struct perf_payload what = question(j, g, root, number);
 	int err;
 
 	if (!is_held)
@@ -408,10 +412,10 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
 	    identify(j, g)) /* it may be another user's by now */
 		err = ask_file(j, g, root, number, ret, &e);
-	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO)
+	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
-		tell_once(g, number, "", e.text);
+		tell_once(j, g, number, "", e.text);
 	return err != -ESTALE;
 }
 
@@ -446,7 +450,7 @@ static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 /* Of the held file, which is nobody's any more, or was just taken. */
 static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
 {
-	const struct perf_payload what = question(g, HANDLE_NONE, 0);
+	const struct perf_payload what = question(j, g, g->root, 0);
 	struct error e;
 
 	if (remote_perf_map(images_files(j->images), &what, ret, &e))

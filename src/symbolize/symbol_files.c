@@ -158,13 +158,13 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 	struct lane_event event;
 	struct error e;
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	what->place = file->dev;
+
 	int err = asking_ask(sf->asking, file->role, what, payload, &event, &e);
 	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
 	/* Whoever has a reader wait pays for that, too; a busy machine does not count. */
 	spending_add(&sf->spending, file->owner, took > MOST_WAIT_NS ? took : event.cpu_ns);
-	if (err == -EIO && event.is_in_call)
-		devices_note_silence(remote_files_devices(sf->files), file->dev, true);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);
 	if (err == -ETIME)
@@ -175,7 +175,7 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 		log_debug("%s: %.95s", name, event.answer.words);
 		return event.answer.result;
 	}
-	asking_tell_words(&event);
+	asking_tell_words(sf->asking, &event);
 	ret->n = event.answer.n_bytes;
 	ret->bytes = asking_copy(&event);
 	return ret->bytes ? 0 : -EBADMSG;
@@ -367,6 +367,7 @@ static int begin(struct symbol_files *sf, struct file *file, const struct image_
 	file->is_read = true;
 	parsed.role = file->role;
 	parsed.parser = file->parser;
+	parsed.dev = file->dev;
 	/* A file system of others may say that a file is root's. */
 	parsed.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY;
 	if (about->kind == IMAGE_FILE)

@@ -134,7 +134,7 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 		     const struct file_state *state, unsigned role, struct error *e)
 {
 	struct file_payload head = { .expected = state->fact, .number = r->last_file };
-	struct ask what = { .what = ASK_FILE };
+	struct ask what = { .what = ASK_FILE, .place = m->dev };
 	struct lane_event event;
 	size_t n;
 	int err = asking_address(r->asking, role, &head.files, &head.to, e);
@@ -149,8 +149,6 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 	memcpy(payload + sizeof(head), block, n);
 	what.n_bytes = sizeof(head) + n;
 	err = asking_ask(r->asking, ROLE_OPENER, &what, payload, &event, e);
-	if (asking_took_too_long(err, &event))
-		devices_note_silence(remote_files_devices(r->files), m->dev, event.is_in_call);
 	if (!err && event.answer.result) {
 		asking_note_shortage(r->asking, event.answer.result);
 		err = error_set(e, -EAGAIN, "%s", error_words(event.answer.result));
@@ -165,12 +163,13 @@ static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 	struct question q = {
 		.role = state->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS,
 		.name = name,
-		.ask = { .what = ASK_TABLE, .file = ++r->last_file, .n_bytes = strlen(name) },
+		.ask = { .what = ASK_TABLE,
+			 .place = m->dev,
+			 .file = ++r->last_file,
+			 .n_bytes = strlen(name) },
 		.payload = name,
 	};
 
-	if (devices_is_dead(remote_files_devices(r->files), m->dev))
-		return error_set(e, -EAGAIN, "its file system does not answer");
 	if (!spending_may(&r->spending, state->fact.owner))
 		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
 	if (pass_file(r, pid, m, state, q.role, e))

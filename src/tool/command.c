@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -22,6 +20,7 @@
 #include "base/cleanup.h"
 #include "report/escape.h"
 #include "tool/breakpoints.h"
+#include "tool/program.h"
 
 /*
  * What the child tells: one of these before its exec, the errno if that failed; end of file is that
@@ -62,43 +61,6 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 	_exit(127);
 }
 
-/* As execvp(3) will look for it: so that a command that is not there attaches nothing. */
-/* With the reason in errno where it is not. */
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	if (access(path, X_OK) < 0 || stat(path, &st) < 0)
-		return false;
-	errno = EISDIR;
-	return !S_ISDIR(st.st_mode);
-}
-
-static int check_program(const char *name, const char *shown, struct error *e)
-{
-	const char *path = getenv("PATH");
-	int why = ENOENT;
-
-	if (strchr(name, '/')) {
-		if (is_program(name))
-			return 0;
-		return error_errno(e, "command '%s'", shown);
-	}
-	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
-		char file[PATH_MAX];
-		int n = (int)strcspn(path, ":");
-
-		(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
-		if (is_program(file))
-			return 0;
-		if (errno == EACCES)
-			why = EACCES;
-		path += n;
-	}
-	errno = why;
-	return error_errno(e, "command '%s'", shown);
-}
-
 static char *make_visible(const char *name)
 {
 	struct strbuf text = {};
@@ -115,7 +77,7 @@ int command_hold(char *const *argv, struct command *ret, struct error *e)
 
 	*ret = (struct command)COMMAND_NONE;
 	ret->shown = make_visible(argv[0]);
-	err = check_program(argv[0], ret->shown, e);
+	err = program_check(argv[0], ret->shown, e);
 	if (err)
 		return err;
 	if (pipe2(gate, O_CLOEXEC) < 0)

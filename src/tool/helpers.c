@@ -82,7 +82,7 @@ static const char *const lost[READER_LANES] = {
 
 void helpers_init(struct helpers *h)
 {
-	h->devices = devices_new();
+	h->devices = devices_new(DEVICES_PAUSE_NS);
 	for (size_t i = 0; i < READER_LANES; i++)
 		h->files[i] = remote_files_new(NULL, h->devices, lost[i]);
 }

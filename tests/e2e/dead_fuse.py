@@ -29,7 +29,7 @@ def call(name, *arguments):
 
 
 def attributes(node):
-    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | 0o644
+    mode = stat.S_IFDIR | 0o755 if node == ROOT else stat.S_IFREG | 0o755
     return struct.pack("<6Q10I", node, 4096, 8, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 

@@ -98,17 +98,21 @@ def test_a_string_table_whose_end_is_written_over(grounds):
 SILENCE = "does not answer|waits for a file system|takes too long"
 
 
-@pytest.mark.parametrize("how", [pytest.param("root", marks=pytest.mark.needs("fuse")),
-                                 pytest.param("overlay", marks=pytest.mark.needs("overlay"))])
-@pytest.mark.parametrize("options", [("-i", "0.5"), ()], ids=["intervals", "one report"])
-def test_a_file_system_that_stops_answering(grounds, how, options):
+def mortal(grounds, how):
+    """A stranger that maps a file of a server that stops answering (mortal_fuse.py)."""
     named(grounds / "source", "mortal_code")
     os.mknod(grounds / "device", 0o20666, os.makedev(10, 229))
     (grounds / "device").chmod(0o666)
     wrap = AS_USER if how == "overlay" else []
     server = [*wrap, sys.executable, "-B", grounds / "mortal_fuse.py", how, grounds / "device", grounds.folder]
-    server += [grounds / "source", grounds / "stranger", "--wait", "map", "50", "{}"]
-    with Run(*options) as run, contextlib.closing(Stranger(server)) as work:
+    return Stranger([*server, grounds / "source", grounds / "stranger", "--wait", "map", "50", "{}"])
+
+
+@pytest.mark.parametrize("how", [pytest.param("root", marks=pytest.mark.needs("fuse")),
+                                 pytest.param("overlay", marks=pytest.mark.needs("overlay"))])
+@pytest.mark.parametrize("options", [("-i", "0.5"), ()], ids=["intervals", "one report"])
+def test_a_file_system_that_stops_answering(grounds, how, options):
+    with Run(*options) as run, contextlib.closing(mortal(grounds, how)) as work:
         work.place()
         work.die()
         work.run()
@@ -118,6 +122,43 @@ def test_a_file_system_that_stops_answering(grounds, how, options):
         result = run.end(strangers=50)
     # Whoever was asked for its file waits. What that costs is said: once for tables, once for names.
     assert 1 <= len(lines_about(result, SILENCE)) <= 2, result
+
+
+@pytest.mark.needs("fuse")
+def test_following_processes_gives_up_a_device_that_does_not_answer(grounds):
+    """Alone, for want of tables. It waits for 250 ms, and its opener for 2 s."""
+    with Run("-i", "0.5", unwind="fp") as run, contextlib.closing(mortal(grounds, "root")) as work:
+        work.place()
+        work.die()
+        work.run()
+        run.tool.wait_for("stderr", rb"does not answer \(device \d+:\d+\): nothing more of it is opened")
+        # It waits for the device no more: files of others have their names.
+        other = grounds.stranger("map", 20, named(grounds / "other.so", "other_code")).place()
+        other.run()
+        run.witness()
+        result = run.end(strangers=70)
+    assert "other_code" in frames_of(result), result
+
+
+# --- what is said of files ---
+
+
+def test_forty_files_that_are_not_read_to_their_ends(grounds):
+    """Each has a message about it in another text. The first eight are shown."""
+    paths = []
+    for i in range(40):
+        elf = Elf()
+        elf.add(".symtab", hostile_elf.SYMTAB, bytes(24) + hostile_elf.symbol(1), size=24 * 5_000_000, link=3, entry=24)
+        elf.add(".strtab", hostile_elf.STRTAB, b"\0many\0")
+        paths.append(elf.write(grounds / f"many{i}.so"))
+    grounds.give(*paths)
+    with Run("-i", "0.5") as run:
+        work = grounds.stranger("map", 5, *paths).place()
+        work.run()
+        run.witness()
+        result = run.end(strangers=5 * len(paths))
+    assert len(lines_about(result, r"many\d+\.so.* not read")) == 8, result
+    assert re.search("32 more messages about files that are not read as a whole are left out", result.err), result
 
 
 # --- debug files ---

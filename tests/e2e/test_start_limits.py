@@ -14,7 +14,7 @@ from contained import Overlaid
 from kernel import WITH_TRACEFS
 from test_arms_length import children, wait_until
 from test_privileges import statuses
-from tool import PATIENCE_S, STACKCOUNT, Tool, chains, ending
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, ending
 
 
 @contextmanager
@@ -49,6 +49,31 @@ def test_a_file_system_that_does_not_answer_is_an_error(tmp_path, unanswered, pa
         assert status_of(server) == 1
         server.stdin.close()
         assert server.stderr.read() == f"stackcount: {tmp_path}/file: its file system does not answer\n"
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("unanswered", [[], ["--lookup"]], ids=["read", "lookup"])
+@pytest.mark.parametrize("by_path", [True, False], ids=["path", "PATH"])
+def test_a_command_in_a_file_system_that_does_not_answer_is_an_error(tmp_path, by_path, unanswered):
+    name = f"{tmp_path}/file" if by_path else "file"
+    command = ["env", f"PATH={tmp_path}:{os.environ['PATH']}", STACKCOUNT, GETPPID, "--", name]
+    with dead_fuse(tmp_path, *command, options=unanswered) as server:
+        assert status_of(server) == 1
+        server.stdin.close()
+        assert server.stderr.read() == f"stackcount: command '{name}': its file system does not answer\n"
+
+
+@pytest.mark.needs("machine")
+def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
+    with dead_fuse(tmp_path, STACKCOUNT, GETPPID, "--", f"{tmp_path}/file", options=["--lookup"]) as server:
+        wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
+        tool = children(server.pid)["stackcount"]
+        wait_until(lambda: "stackcount" in children(tool), "nobody looks for the command")
+        began = time.monotonic()
+        os.kill(tool, signal.SIGINT)
+        assert status_of(server) == -int(signal.SIGINT)
+        took = time.monotonic() - began
+    assert took < 4
 
 
 def open_files(pid):

@@ -26,6 +26,6 @@ static inline struct remote_files *helpers_files(void)
 		abort();
 	files = remote_files_new(
 		client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES)),
-		devices_new(), "names are missing");
+		devices_new(DEVICES_PAUSE_NS), "names are missing");
 	return files;
 }

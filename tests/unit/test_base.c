@@ -560,9 +560,44 @@ static void foreign_names_drive_no_terminal(void **state)
 				  "\\xef\\xbb\\xbf \\xc2\\x9b\\x0aline\n");
 }
 
+static void say_too_much(void)
+{
+	struct log_few few = {};
+
+	log_setup("tool", LOG_WARN);
+	for (int i = 0; i < 100; i++)
+		log_few(&few, "file %d", i / 5);
+	log_few_end(&few, "files");
+	_exit(0);
+}
+
+static void say_enough(void)
+{
+	struct log_few few = {};
+
+	log_setup("tool", LOG_WARN);
+	log_few(&few, "file");
+	log_few_end(&few, "files");
+	_exit(0);
+}
+
+static void foreign_files_fill_no_log(void **state)
+{
+	(void)state;
+	char said[1024];
+
+	assert_int_equal(in_child(say_too_much, said, sizeof(said)), 0);
+	assert_string_equal(said, "tool: file 0\ntool: file 1\ntool: file 2\ntool: file 3\n"
+				  "tool: file 4\ntool: file 5\ntool: file 6\ntool: file 7\n"
+				  "tool: 60 more messages about files are left out\n");
+	assert_int_equal(in_child(say_enough, said, sizeof(said)), 0);
+	assert_string_equal(said, "tool: file\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(foreign_files_fill_no_log),
 		cmocka_unit_test(an_error_keeps_its_code_and_words),
 		cmocka_unit_test(an_error_nobody_reads_still_has_a_code),
 		cmocka_unit_test(errno_becomes_code_and_reason),

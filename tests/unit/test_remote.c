@@ -252,7 +252,7 @@ static int start(void **state)
 	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
-	devices = devices_new();
+	devices = devices_new(DEVICES_PAUSE_NS);
 	files = remote_files_new(client, devices,
 				 "user stacks may be cut for lack of an unwind table");
 	remote = remote_new(files, UINT64_MAX);

@@ -296,7 +296,7 @@ static int start_helpers(void **state)
 	if (warden_start(reader_roles, READER_ROLES, &warden, &e))
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), reader_roles, READER_ROLES));
-	devices = devices_new();
+	devices = devices_new(DEVICES_PAUSE_NS);
 	files = remote_files_new(client, devices, "tables are missing");
 	remote = remote_new(files, UINT64_MAX);
 	return 0;
@@ -673,7 +673,9 @@ static struct file_state state_of(const struct mapping *m)
 	assert_int_equal(stat(m->path, &st), 0);
 	return (struct file_state){ m->dev,
 				    m->inode,
-				    { .size = (uint64_t)st.st_size,
+				    { .dev = st.st_dev,
+				      .inode = st.st_ino,
+				      .size = (uint64_t)st.st_size,
 				      .changed = (uint64_t)st.st_mtim.tv_sec,
 				      .changed_ns = (uint32_t)st.st_mtim.tv_nsec } };
 }

@@ -304,7 +304,7 @@ static void be_stuck(struct lane *l, const char *path)
 		roles[0].wall_ns = 50000000;
 		get_with(l, 0, &read_it, path, &event);
 		roles[0].wall_ns = usual_ns;
-		if (event.what == LANE_FAILED && event.why == LANE_STUCK && event.is_in_call)
+		if (event.what == LANE_FAILED && event.why == LANE_STUCK && event.in_call)
 			printf("stuck %u left %u\n", pid, event.n_left);
 	}
 	printf("unable %s\n", event.words);

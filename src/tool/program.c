@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/aside.h"
+#include "base/cleanup.h"
+
+/* As for patterns (tool/matcher.c). */
+static const struct aside_bounds bounds = { .looks = 50 };
+
+#define MOST_ERRNO 4095
+#define HEAD_BYTES 256 /* that the kernel reads of a program to see what it is */
+
+/* -- In the process. -- */
+
+/* The kernel reads it at exec, when Ctrl-C is to end the run with a report. So it must answer now.
+ */
+static void read_head(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char head[HEAD_BYTES];
+
+	if (fd >= 0)
+		(void)!pread(fd, head, sizeof(head), 0);
+}
+
+/* With the reason in errno where it is not. */
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) < 0 || stat(path, &st) < 0)
+		return false;
+	errno = EISDIR;
+	if (S_ISREG(st.st_mode))
+		read_head(path);
+	return !S_ISDIR(st.st_mode);
+}
+
+/* 0, or a positive errno. */
+static int look_for(const char *name)
+{
+	const char *path = getenv("PATH");
+	int why = ENOENT;
+
+	if (strchr(name, '/'))
+		return is_program(name) ? 0 : errno;
+	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
+		char file[PATH_MAX];
+		int n = (int)strcspn(path, ":");
+
+		(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
+		if (is_program(file))
+			return 0;
+		if (errno == EACCES)
+			why = EACCES;
+		path += n;
+	}
+	return why;
+}
+
+static void work(void *argument, int channel)
+{
+	int why;
+
+	aside_close_others(&channel);
+	why = look_for(argument);
+	(void)aside_write(channel, &why, sizeof(why));
+}
+
+/* -- The main process. -- */
+
+int program_check(const char *name, const char *shown, struct error *e)
+{
+	cleanup(aside_end) struct aside a = ASIDE_NONE;
+	cleanup_free char *own = xstrdup(name);
+	cleanup_free char *called = xasprintf("command '%s'", shown);
+	int why = 0;
+	int err = aside_start(&a, &bounds, work, own, e);
+
+	if (err)
+		return err;
+	err = aside_read(&a, &why, sizeof(why));
+	if (err)
+		return aside_explain(&a, err, called, e);
+	if (!why)
+		return 0;
+	errno = why > 0 && why <= MOST_ERRNO ? why : EINVAL;
+	return error_errno(e, "%s", called);
+}

@@ -1,0 +1,136 @@
+/* rooms: reader helper unwind elf base */
+/* Places that do not answer, and when they are tried again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "reader/devices.h"
+
+#define LONG_NS (120 * NS_PER_S)
+#define PLACE 0x802
+
+/* Stands for a helper that hangs in a file system. */
+static pid_t start_hanging(void)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end_hanging(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void a_place_where_a_helper_hangs_is_dead_at_once(void **state)
+{
+	struct devices *d = devices_new(LONG_NS);
+	const pid_t pid = start_hanging();
+
+	(void)state;
+	assert_true(devices_may_ask(d, PLACE));
+	devices_note_silence(d, PLACE, pid);
+	assert_false(devices_may_ask(d, PLACE));
+	assert_true(devices_is_dead(d, PLACE));
+	assert_true(devices_may_ask(d, PLACE + 1));
+	end_hanging(pid);
+	assert_false(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+static void one_that_was_only_slow_is_dead_the_second_time(void **state)
+{
+	struct devices *d = devices_new(LONG_NS);
+
+	(void)state;
+	devices_note_silence(d, PLACE, 0);
+	assert_true(devices_may_ask(d, PLACE));
+	devices_note_answer(d, PLACE);
+	devices_note_silence(d, PLACE, 0);
+	assert_true(devices_may_ask(d, PLACE));
+	devices_note_silence(d, PLACE, 0);
+	assert_false(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+/* Each try could leave one more helper behind, and there are four. */
+static void nothing_is_tried_while_a_helper_hangs_there(void **state)
+{
+	struct devices *d = devices_new(1);
+	const pid_t pid = start_hanging();
+
+	(void)state;
+	devices_note_silence(d, PLACE, pid);
+	assert_false(devices_may_ask(d, PLACE));
+	devices_note_answer(d, PLACE); /* to a question from before */
+	assert_false(devices_may_ask(d, PLACE));
+	end_hanging(pid);
+	assert_true(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+static void after_a_pause_one_question_tries_it_again(void **state)
+{
+	struct devices *d = devices_new(NS_PER_S / 2);
+
+	(void)state;
+	devices_note_silence(d, PLACE, 0);
+	devices_note_silence(d, PLACE, 0);
+	while (!devices_may_ask(d, PLACE))
+		(void)usleep(1000);
+
+	const uint64_t tried = clock_ns(CLOCK_MONOTONIC);
+	const bool is_dead = devices_is_dead(d, PLACE);
+
+	/* Others wait for the answer to that one, or for another pause. */
+	assert_true(is_dead || clock_ns(CLOCK_MONOTONIC) - tried >= NS_PER_S / 2);
+	devices_note_answer(d, PLACE);
+	for (int i = 0; i < 3; i++)
+		assert_true(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+static void what_lies_below_a_root_is_as_many_places_as_users_and_kinds(void **state)
+{
+	const uint64_t places[] = {
+		devices_place_below(DEVICES_DEBUG_FILES, -1, 0),
+		devices_place_below(DEVICES_DEBUG_FILES, 70, 0),
+		devices_place_below(DEVICES_DEBUG_FILES, 70, 1000),
+		devices_place_below(DEVICES_PERF_MAPS, 70, 1000),
+		devices_place_below(DEVICES_PERF_MAPS, 71, UINT32_MAX),
+		71,
+		0,
+	};
+	const size_t n = sizeof(places) / sizeof(places[0]);
+
+	(void)state;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < i; k++)
+			assert_true(places[i] != places[k]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_place_where_a_helper_hangs_is_dead_at_once),
+		cmocka_unit_test(one_that_was_only_slow_is_dead_the_second_time),
+		cmocka_unit_test(nothing_is_tried_while_a_helper_hangs_there),
+		cmocka_unit_test(after_a_pause_one_question_tries_it_again),
+		cmocka_unit_test(what_lies_below_a_root_is_as_many_places_as_users_and_kinds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,416 @@
+/* rooms: reader helper unwind elf base */
+/*
+ * Openers that do not answer, or late: nothing more is asked of the place, and nothing stays open.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "helper/seat.h"
+#include "reader/remote_files.h"
+#include "reader/roles.h"
+#include "unit/scratch.h"
+
+#define LONG_NS (120 * NS_PER_S)
+#define SHORT_NS 50000000ULL
+#define N_HANDLES 64 /* more than a test has */
+
+/* Shared with the openers. */
+static struct shared {
+	uint32_t held_up; /* what they do not answer, but when this changes */
+	uint32_t n_asked; /* of @counted */
+	uint32_t counted;
+} * shared;
+
+static void answer_open(void *state, struct seat *seat, const struct ask *ask, const void *payload,
+			struct answer *a)
+{
+	shared->n_asked += ask->what == shared->counted;
+	opener_answer(state, seat, ask, payload, a);
+	while (__atomic_load_n(&shared->held_up, __ATOMIC_ACQUIRE) == ask->what)
+		(void)usleep(1000);
+}
+
+static void be_opener(struct seat *seat)
+{
+	seat_serve(seat, answer_open, NULL);
+}
+
+static struct role roles[READER_ROLES]; /* not const: bounds are shortened for some requests */
+static struct warden warden;
+static struct client *client;
+static struct devices *devices;
+static struct remote_files *files;
+
+static int start(void **state)
+{
+	struct error e;
+
+	(void)state;
+	memcpy(roles, reader_roles, sizeof(roles));
+	roles[ROLE_OPENER].run = be_opener;
+	roles[ROLE_OPENER].spare_after_ns = 0; /* to make one takes numbers of handles */
+	for (size_t i = 0; i < READER_ROLES; i++)
+		roles[i].wall_ns = LONG_NS;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED || warden_start(roles, READER_ROLES, &warden, &e))
+		return -1;
+	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
+	devices = devices_new(LONG_NS);
+	files = remote_files_new(client, devices, "names are missing");
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	remote_files_free(files);
+	devices_free(devices);
+	client_free(client);
+	warden_fini(&warden);
+	(void)munmap(shared, sizeof(*shared));
+	return waitpid(warden.pid, NULL, 0) == warden.pid ? 0 : -1;
+}
+
+static void hold_up(uint32_t what)
+{
+	__atomic_store_n(&shared->held_up, what, __ATOMIC_RELEASE);
+}
+
+static void set_patience(uint64_t ns)
+{
+	client_set_manner(client, &(struct client_manner){ .patience_ns = ns });
+}
+
+/* Have what has come late heard. It must come in the end. */
+static void hear(void)
+{
+	static unsigned n;
+
+	struct remote_list list;
+	struct error e;
+
+	assert_true(++n < 30000);
+	(void)usleep(1000);
+	(void)!remote_list(files, (uint32_t)getpid(), &list, &e);
+	remote_list_fini(&list);
+}
+
+static void make_file(const char *path, const char *text)
+{
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static struct mapping mapping_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return (struct mapping){ .end = 4096, .dev = st.st_dev, .inode = st.st_ino, .path = path };
+}
+
+static int open_it(const struct mapping *m, struct remote_handle *ret, struct error *e)
+{
+	*ret = (struct remote_handle){ .handle = HANDLE_NONE };
+	return remote_open_ours(files, m, ret, e);
+}
+
+static size_t count_open(void)
+{
+	struct remote_handle all[N_HANDLES];
+	struct file_fact facts[N_HANDLES];
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_HANDLES; i++)
+		all[i] = (struct remote_handle){ .handle = SEAT_OURS + (int)i };
+	remote_facts(files, all, N_HANDLES, facts);
+	for (size_t i = 0; i < N_HANDLES; i++)
+		n += facts[i].is_there;
+	return n;
+}
+
+/* A warden closes its ends of a new helper's channel a moment later than the helper begins. */
+static void wait_until_open(size_t n)
+{
+	while (count_open() != n)
+		hear();
+}
+
+/* -- Following: its patience is over before the opener's time is. -- */
+
+static void a_device_is_dead_though_nobody_waited_for_its_opener(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct remote_handle handle;
+	struct mapping m, other;
+	struct error e;
+
+	(void)state;
+	make_file(path, "text");
+	m = mapping_of(path);
+	other = mapping_of("/proc/self/status");
+	assert_ok(open_it(&m, &handle, &e), e);
+	shared->counted = ASK_OPEN;
+	roles[ROLE_OPENER].wall_ns = SHORT_NS;
+	set_patience(SHORT_NS / 5);
+	hold_up(ASK_OPEN);
+	/* One that can be killed is forgiven once. */
+	while (!devices_is_dead(devices, m.dev)) {
+		const int err = open_it(&m, &handle, &e);
+
+		assert_true(err == -ETIME || err == -EAGAIN);
+		hear();
+	}
+	hold_up(0);
+	roles[ROLE_OPENER].wall_ns = LONG_NS;
+	set_patience(0);
+	shared->n_asked = 0;
+	assert_int_equal(open_it(&m, &handle, &e), -EAGAIN);
+	assert_string_equal(e.text, "its file system does not answer");
+	assert_int_equal(shared->n_asked, 0);
+	assert_ok(open_it(&other, &handle, &e), e);
+}
+
+static void one_opener_at_a_time_waits_for_a_device(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct remote_handle handle;
+	struct mapping m, other;
+	struct error e;
+
+	(void)state;
+	make_file(path, "text");
+	m = mapping_of(path);
+	other = mapping_of("/proc/self/status");
+	assert_ok(open_it(&m, &handle, &e), e);
+	shared->counted = ASK_OPEN;
+	hold_up(ASK_OPEN);
+	set_patience(SHORT_NS);
+	while (open_it(&m, &handle, &e) == -ETIME && !shared->n_asked)
+		; /* the machine was busy */
+	set_patience(0);
+	shared->n_asked = 0;
+	assert_int_equal(open_it(&m, &handle, &e), -EAGAIN);
+	assert_int_equal(shared->n_asked, 0);
+	hold_up(0);
+	/* It is heard by whoever asks for the same. */
+	for (int i = 0; i < 30000 && open_it(&m, &handle, &e) == -EAGAIN; i++)
+		(void)usleep(1000);
+	assert_int_not_equal(handle.handle, HANDLE_NONE);
+	assert_ok(open_it(&other, &handle, &e), e);
+}
+
+static void files_that_come_too_late_are_closed(void **state)
+{
+	cleanup_free char *path = scratch_path("file");
+	struct remote_handle handle;
+	struct mapping m;
+	struct error e;
+
+	(void)state;
+	make_file(path, "text");
+	m = mapping_of(path);
+	assert_ok(open_it(&m, &handle, &e), e);
+	wait_until_open(1);
+	/* They are closed eight at a time. On a busy machine some are not even asked for. */
+	shared->counted = ASK_OPEN;
+	while (shared->n_asked < 8) {
+		struct file_state unused;
+
+		hold_up(ASK_OPEN);
+		set_patience(SHORT_NS / 5);
+		assert_int_equal(open_it(&m, &handle, &e), -ETIME);
+		hold_up(0);
+		set_patience(0);
+		while (!remote_state(files, (uint32_t)getpid(), &m, &unused) && !unused.fact.size)
+			hear();
+	}
+	assert_ok(open_it(&m, &handle, &e), e);
+	remote_close(files, handle.handle);
+	wait_until_open(1);
+}
+
+/* -- Places whose device is not known before a file is found. -- */
+
+static int ask_perf_map(uint32_t user)
+{
+	const struct perf_payload what = {
+		.root = 70, .held = HANDLE_NONE, .number = 1, .user = user
+	};
+	struct remote_perf_map answer;
+	struct error e;
+	const int err = remote_perf_map(files, &what, &answer, &e);
+
+	free(answer.memory);
+	return err;
+}
+
+static int ask_debug(uint32_t user)
+{
+	static const struct debug_hint hint = { .link = "none.debug" };
+	struct debug_search search = {
+		.hint = &hint, .path = "/none/file", .root = HANDLE_NONE, .user = user
+	};
+	struct remote_handle handle;
+	struct error e;
+
+	return remote_open_debug(files, &search, &handle, &e);
+}
+
+static int ask_facts(uint32_t dev)
+{
+	const struct remote_handle handle = { .handle = SEAT_OURS, .dev = dev };
+	struct file_fact fact;
+
+	remote_facts(files, &handle, 1, &fact);
+	return 0;
+}
+
+static int ask_root(uint32_t dev)
+{
+	return remote_root(files, (uint32_t)getpid(), dev, 1) == HANDLE_NONE ? 0 : -1;
+}
+
+static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **state)
+{
+	static const struct {
+		uint32_t what;
+		int (*ask)(uint32_t whose);
+	} asks[] = {
+		{ ASK_PERF_MAP, ask_perf_map },
+		{ ASK_OPEN_DEBUG, ask_debug },
+		{ ASK_FACTS, ask_facts },
+		{ ASK_ROOT, ask_root },
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_SIZE(asks); i++) {
+		shared->counted = asks[i].what;
+		roles[ROLE_OPENER].wall_ns = SHORT_NS;
+		hold_up(asks[i].what);
+		for (int k = 0; k < 2; k++)
+			(void)asks[i].ask(1000 + i);
+		hold_up(0);
+		roles[ROLE_OPENER].wall_ns = LONG_NS;
+		shared->n_asked = 0;
+		(void)asks[i].ask(1000 + i);
+		assert_int_equal(shared->n_asked, 0);
+		/* Another user's, or device. */
+		(void)asks[i].ask(2000 + i);
+		assert_int_equal(shared->n_asked, 1);
+	}
+}
+
+static void a_perf_map_that_is_held_is_of_a_device(void **state)
+{
+	struct perf_payload what = { .dev = 0x77, .root = 70, .held = SEAT_OURS, .number = 1 };
+	struct remote_perf_map answer;
+	struct error e;
+
+	(void)state;
+	shared->counted = ASK_PERF_MAP;
+	devices_note_silence(devices, 0x77, 0);
+	devices_note_silence(devices, 0x77, 0);
+	assert_int_equal(remote_perf_map(files, &what, &answer, &e), -EAGAIN);
+	assert_int_equal(shared->n_asked, 0);
+}
+
+static void a_debug_file_is_of_the_device_that_its_opener_saw(void **state)
+{
+	cleanup_free char *path = scratch_path("file"), *debug = scratch_path("link");
+	static const struct debug_hint hint = { .link = "link" };
+	struct debug_search search = { .hint = &hint, .path = path, .root = HANDLE_NONE };
+	struct remote_handle handle;
+	struct mapping m;
+	struct error e;
+
+	(void)state;
+	make_file(debug, "text");
+	m = mapping_of(debug);
+	assert_ok(remote_open_debug(files, &search, &handle, &e), e);
+	assert_int_equal(handle.dev, m.dev);
+	assert_int_equal(handle.fact.dev, m.dev);
+	assert_int_equal(handle.fact.inode, m.inode);
+}
+
+/* -- Sending. -- */
+
+static int send_it(const struct remote_handle *handle, struct error *e)
+{
+	struct asking *asking = remote_files_asking(files);
+	uint32_t number;
+	int32_t parser;
+
+	client_lock(client);
+	assert_ok(asking_address(asking, ROLE_PARSER_OF_OTHERS, &number, &parser, e), *e);
+	client_unlock(client);
+	return remote_send(files, handle, 1, number, parser, e);
+}
+
+/* The table of openers gives the lowest free number, so a former handle's is another file's. */
+static void another_file_of_the_same_size_and_time_is_not_sent(void **state)
+{
+	cleanup_free char *path = scratch_path("file"), *path2 = scratch_path("other");
+	struct remote_handle handles[8], other = { .handle = HANDLE_NONE };
+	struct mapping m, m2;
+	struct error e;
+
+	(void)state;
+	make_file(path, "text");
+	make_file(path2, "evil");
+	m = mapping_of(path);
+	m2 = mapping_of(path2);
+	for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
+		assert_ok(open_it(&m, &handles[i], &e), e);
+	assert_ok(send_it(&handles[0], &e), e);
+	wait_until_open(ARRAY_SIZE(handles));
+	for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
+		remote_close(files, handles[i].handle);
+	for (size_t i = 0; i < ARRAY_SIZE(handles) && other.handle != handles[0].handle; i++)
+		assert_ok(open_it(&m2, &other, &e), e);
+	assert_int_equal(other.handle, handles[0].handle);
+	assert_int_equal(other.fact.size, handles[0].fact.size);
+	assert_int_equal(other.fact.changed, handles[0].fact.changed);
+	assert_int_equal(send_it(&handles[0], &e), -ESTALE);
+	assert_ok(send_it(&other, &e), e);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_device_is_dead_though_nobody_waited_for_its_opener),
+		TEST(one_opener_at_a_time_waits_for_a_device),
+		TEST(files_that_come_too_late_are_closed),
+		TEST(nothing_more_is_looked_for_at_a_place_that_does_not_answer),
+		TEST(a_perf_map_that_is_held_is_of_a_device),
+		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
+		TEST(another_file_of_the_same_size_and_time_is_not_sent),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
