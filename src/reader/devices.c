@@ -16,7 +16,8 @@
 
 /* No device has such a number: glibc's have 33 bits at most. */
 #define BELOW_ROOT (1ULL << 63)
-#define KIND_SHIFT 62
+#define KIND_SHIFT 61
+#define KIND_MASK 3
 #define ROOT_SHIFT 32
 #define ROOT_MASK ((1U << (KIND_SHIFT - ROOT_SHIFT)) - 1)
 
@@ -125,17 +126,22 @@ static void tell(struct devices *d, uint64_t place)
 	static const char *const kinds[] = {
 		[DEVICES_DEBUG_FILES] = "debug files", [DEVICES_PERF_MAPS] = "perf maps"
 	};
+	const enum devices_kind kind = place >> KIND_SHIFT & KIND_MASK;
 
-	if (place & BELOW_ROOT)
-		log_few(&d->told,
-			"a file system does not answer: no more %s of user %u are looked for in "
-			"that root directory",
-			kinds[place >> KIND_SHIFT & 1], (uint32_t)place);
-	else
+	if (!(place & BELOW_ROOT))
 		log_few(&d->told,
 			"a file system does not answer (device %u:%u): nothing more of it is "
 			"opened, and user stacks in its files are cut or have no names",
 			major(place), minor(place));
+	else if (kind == DEVICES_PATHS)
+		log_few(&d->told,
+			"a file system does not answer: files of processes that have ended are not "
+			"looked for in their root directory");
+	else
+		log_few(&d->told,
+			"a file system does not answer: no more %s of user %u are looked for in "
+			"that root directory",
+			kinds[kind], (uint32_t)place);
 }
 
 /* True: it is dead from now on. */

@@ -16,11 +16,12 @@
 struct devices;
 
 /* What is looked for below a root. One that does not answer costs the other nothing. */
-enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS };
+enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS, DEVICES_PATHS };
 
 /*
  * @root is an opener's handle, or -1 for our own; @user is whose files they are for. A user who
- * mounts a dead file system in a root that others have, too, costs these nothing.
+ * mounts a dead file system in a root that others have, too, costs these nothing. Whose the path of
+ * a process that has gone was is not known: @user is 0 for all DEVICES_PATHS.
  */
 uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user);
 

@@ -398,12 +398,16 @@ int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct 
 	if (find_map_file(pid, m, NULL, ret_handle, st, &first) == 0)
 		return 0;
 
-	const int err = find_by_path(pid, m, ret_handle, st, e);
-	cleanup_close int root = err ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	return find_by_path(pid, m, ret_handle, st, e);
+}
 
-	if (root >= 0 && mapping_find_in(root, m, ret_handle, st, &first) == 0)
-		return 0;
-	return err;
+int mapping_find_below(int root, const struct mapping *m, int *ret_handle, struct stat *st,
+		       struct error *e)
+{
+	cleanup_close int own = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const int err = own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
+
+	return err && root >= 0 ? mapping_find_in(root, m, ret_handle, st, e) : err;
 }
 
 int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)

@@ -65,8 +65,7 @@ must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, 
 /*
  * The same for an opener: *@ret_handle is a handle of the file (O_PATH), and *@st says what it is.
  * The kernel's own word goes first (map_files), as no path is walked for it: one that leads through
- * a file system that does not answer takes no other file with it. Who has gone had its file most
- * likely where there is one for us, too.
+ * a file system that does not answer takes no other file with it.
  */
 struct stat;
 must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
@@ -78,6 +77,13 @@ must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_hand
  */
 must_check int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
 			       struct error *e);
+
+/*
+ * The same below our own root, where whoever has gone had its file most likely, and then below
+ * @root, unless that is -1.
+ */
+must_check int mapping_find_below(int root, const struct mapping *m, int *ret_handle,
+				  struct stat *st, struct error *e);
 
 /*
  * What is at the path of @m as this program sees it: any other regular file, or the same. Who asks

@@ -75,12 +75,14 @@ struct file_fact opener_fact_of(int handle, const struct stat *st)
 				   .is_roots = is_roots && !is_of_others(handle) };
 }
 
-static struct file_fact find(uint32_t pid, const struct mapping *m, int *ret_handle, int *ret_err)
+static struct file_fact find(const struct ask *ask, uint32_t pid, const struct mapping *m,
+			     int *ret_handle, int *ret_err)
 {
 	struct error e;
 	struct stat st;
 
-	*ret_err = mapping_find(pid, m, ret_handle, &st, &e);
+	*ret_err = ask->flags & FIND_BY_PATH ? mapping_find_below(-1, m, ret_handle, &st, &e)
+					     : mapping_find(pid, m, ret_handle, &st, &e);
 	return *ret_err ? (struct file_fact){} : opener_fact_of(*ret_handle, &st);
 }
 
@@ -90,7 +92,8 @@ static bool is_of_one_file(const struct mapping *a, const struct mapping *b)
 	       strcmp(a->path, b->path) == 0;
 }
 
-static void answer_states(struct seat *seat, const struct mapping_list *list, struct answer *answer)
+static void answer_states(struct seat *seat, const struct ask *ask, const struct mapping_list *list,
+			  struct answer *answer)
 {
 	const size_t most = seat->n_area / sizeof(struct file_fact);
 	const size_t n = list->n < most ? list->n : most;
@@ -102,7 +105,7 @@ static void answer_states(struct seat *seat, const struct mapping_list *list, st
 		cleanup_close int handle = -1;
 
 		if (i == 0 || !fact.is_there || !is_of_one_file(m, m - 1))
-			fact = find(list->tid, m, &handle, &err);
+			fact = find(ask, list->tid, m, &handle, &err);
 		if (err == -EMFILE || err == -ENFILE)
 			answer->result = err;
 		memcpy(seat->area + i * sizeof(fact), &fact, sizeof(fact));
@@ -110,7 +113,8 @@ static void answer_states(struct seat *seat, const struct mapping_list *list, st
 	answer->n_bytes = n * sizeof(fact);
 }
 
-static int send_file(const struct mapping_list *list, const struct file_payload *what)
+static int send_file(const struct ask *ask, const struct mapping_list *list,
+		     const struct file_payload *what)
 {
 	const struct passed_file file = { .number = what->number, .to = what->to };
 	cleanup_close int handle = -1, fd = -1;
@@ -120,7 +124,7 @@ static int send_file(const struct mapping_list *list, const struct file_payload 
 	if (list->n != 1)
 		return -EINVAL;
 
-	const struct file_fact fact = find(list->tid, &list->mappings[0], &handle, &err);
+	const struct file_fact fact = find(ask, list->tid, &list->mappings[0], &handle, &err);
 
 	if (!err && memcmp(&fact, &what->expected, sizeof(fact)) != 0)
 		err = -ESTALE;
@@ -129,17 +133,17 @@ static int send_file(const struct mapping_list *list, const struct file_payload 
 	return err ? err : seat_pass((int)what->files, file, fd);
 }
 
-static void answer_file(const char *payload, size_t n, struct answer *answer)
+static void answer_file(const struct ask *ask, const char *payload, struct answer *answer)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct file_payload what;
 
 	answer->result = -EINVAL;
-	if (n < sizeof(what))
+	if (ask->n_bytes < sizeof(what))
 		return;
 	memcpy(&what, payload, sizeof(what));
-	if (block_read(payload + sizeof(what), n - sizeof(what), true, &list))
-		answer->result = send_file(&list, &what);
+	if (block_read(payload + sizeof(what), ask->n_bytes - sizeof(what), true, &list))
+		answer->result = send_file(ask, &list, &what);
 }
 
 static bool answer_of_handles(struct seat *seat, const struct ask *ask, const void *payload,
@@ -183,9 +187,9 @@ void opener_answer(void *state, struct seat *seat, const struct ask *ask, const 
 	if (ask->what == ASK_LIST)
 		answer_list(seat, ask->pid, answer);
 	else if (ask->what == ASK_STATES && block_read(payload, ask->n_bytes, true, &list))
-		answer_states(seat, &list, answer);
+		answer_states(seat, ask, &list, answer);
 	else if (ask->what == ASK_FILE)
-		answer_file(payload, ask->n_bytes, answer);
+		answer_file(ask, payload, answer);
 	else
 		answer->result = -EINVAL;
 }

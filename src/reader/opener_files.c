@@ -30,13 +30,17 @@ static int keep(int handle, struct seat *seat, struct open_fact fact, struct ans
 
 /* -- Files that processes have mapped. -- */
 
-static int find_mapped(uint32_t pid, int root, const struct mapping *m, int *ret_handle,
-		       struct stat *st, struct error *e)
+static int find(const struct open_payload *what, uint32_t pid, const struct mapping *m,
+		int *ret_handle, struct stat *st, struct error *e)
 {
-	const int err = mapping_find(pid, m, ret_handle, st, e);
-	struct error inner;
-
-	return err && root >= 0 && mapping_find_in(root, m, ret_handle, st, &inner) == 0 ? 0 : err;
+	switch (what->where) {
+	case OPEN_MAPPED:
+		return mapping_find(pid, m, ret_handle, st, e);
+	case OPEN_BY_PATH:
+		return mapping_find_below(what->root, m, ret_handle, st, e);
+	default:
+		return mapping_find_ours(m, ret_handle, st, e);
+	}
 }
 
 void opener_answer_open(struct seat *seat, const struct ask *ask, const char *payload,
@@ -55,10 +59,7 @@ void opener_answer_open(struct seat *seat, const struct ask *ask, const char *pa
 	if (!block_read(payload + sizeof(head), ask->n_bytes - sizeof(head), true, &list) ||
 	    list.n != 1)
 		return;
-	answer->result =
-		head.where == OPEN_OURS
-			? mapping_find_ours(&list.mappings[0], &handle, &st, &e)
-			: find_mapped(ask->pid, head.root, &list.mappings[0], &handle, &st, &e);
+	answer->result = find(&head, ask->pid, &list.mappings[0], &handle, &st, &e);
 	if (!answer->result)
 		answer->result =
 			keep(handle, seat,

@@ -180,24 +180,61 @@ void remote_list_fini(struct remote_list *list)
 
 /* -- States of files. -- */
 
-/* Those of the @n mappings at @m, all of one device, in @ret. */
-static void ask_states(struct remote_files *f, uint32_t tid, const struct mapping *m, size_t n,
+/* Where a path may lead. @root: an opener's handle, or -1 for ours. */
+static uint64_t place_of_paths(int root)
+{
+	return devices_place_below(DEVICES_PATHS, root, 0);
+}
+
+/* Files of mappings of one process, all of one device. */
+struct wanted {
+	uint32_t tid;
+	const struct mapping *m;
+	size_t n;
+};
+
+/* @flags: enum find_flag. @cost: ns of CPU time, added. False: no answer. */
+static bool ask_states(struct remote_files *f, uint64_t flags, const struct wanted *w,
 		       struct file_fact *ret, uint64_t *cost)
 {
-	struct ask what = { .what = ASK_STATES, .pid = tid };
-	cleanup_free char *block = block_make(m, n, tid, OPENER_AREA, &what.n_bytes);
+	const uint64_t place = flags & FIND_BY_PATH ? place_of_paths(-1) : w->m->dev;
+	struct ask what = { .what = ASK_STATES, .flags = flags, .pid = w->tid };
+	cleanup_free char *block = block_make(w->m, w->n, w->tid, OPENER_AREA, &what.n_bytes);
 	cleanup_free char *facts = NULL;
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, m->dev, &what, block, &event, &e))
-		return;
+	if (ask_for(f, place, &what, block, &event, &e))
+		return false;
 	*cost += event.cpu_ns;
 	facts = asking_copy(&event);
-	if (facts && event.answer.n_bytes <= n * sizeof(*ret))
+	if (facts && event.answer.n_bytes <= w->n * sizeof(*ret)) {
 		memcpy(ret, facts, event.answer.n_bytes);
-	else
-		client_distrust(f->asking.client);
+		return true;
+	}
+	client_distrust(f->asking.client);
+	return false;
+}
+
+/* What a process does not lead to may be found by its path. */
+static void find_states(struct remote_files *f, const struct wanted *w, struct file_fact *ret,
+			uint64_t *cost)
+{
+	cleanup_free struct mapping *missed = xcalloc(w->n, sizeof(*missed));
+	cleanup_free struct file_fact *found = xcalloc(w->n, sizeof(*found));
+	struct wanted by_path = { .tid = w->tid, .m = missed };
+	size_t at = 0;
+
+	if (!ask_states(f, 0, w, ret, cost))
+		return;
+	for (size_t i = 0; i < w->n; i++)
+		if (!ret[i].is_there && !w->m[i].is_deleted)
+			missed[by_path.n++] = w->m[i];
+	if (by_path.n)
+		(void)ask_states(f, FIND_BY_PATH, &by_path, found, cost);
+	for (size_t i = 0; i < w->n; i++)
+		if (!ret[i].is_there && !w->m[i].is_deleted)
+			ret[i] = found[at++];
 }
 
 /* Those among @list of the device of mapping @first, and remember where they stand. */
@@ -232,7 +269,8 @@ static void identify(struct remote_files *f, struct remote_list *list)
 
 		const size_t n_some = take_device(list, first, some, places);
 
-		ask_states(f, list->list.tid, some, n_some, facts, &list->cost);
+		find_states(f, &(struct wanted){ list->list.tid, some, n_some }, facts,
+			    &list->cost);
 		for (size_t i = 0; i < n_some; i++) {
 			list->states[places[i]] =
 				(struct file_state){ some[i].dev, some[i].inode, facts[i] };
@@ -257,13 +295,19 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 	uint64_t cost = 0;
 
 	lock(f);
-	ask_states(f, pid, m, 1, &fact, &cost);
+	find_states(f, &(struct wanted){ pid, m, 1 }, &fact, &cost);
 	unlock(f);
 	*ret = (struct file_state){ m->dev, m->inode, fact };
 	return fact.is_there;
 }
 
 /* -- Handles. -- */
+
+bool remote_is_missed(int err)
+{
+	return err == -ENOENT || err == -ESRCH || err == -ESTALE || err == -EACCES ||
+	       err == -EPERM || err == -ENOTDIR;
+}
 
 /* Those that openers need for a moment. */
 #define SPARE_HANDLES 16
@@ -300,6 +344,7 @@ static int take_open(struct remote_files *f, const struct lane_event *event, str
 static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payload *head,
 		    const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
+	const uint64_t place = head->where == OPEN_MAPPED ? m->dev : place_of_paths(head->root);
 	struct ask what = { .what = ASK_OPEN, .pid = pid };
 	struct lane_event event;
 	struct open_fact fact;
@@ -311,7 +356,7 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	memcpy(payload + sizeof(*head), block, n);
 	what.n_bytes = sizeof(*head) + n;
 
-	int err = ask_for(f, m->dev, &what, payload, &event, e);
+	int err = ask_for(f, place, &what, payload, &event, e);
 
 	if (!err)
 		err = take_open(f, &event, &fact, e);
@@ -334,9 +379,14 @@ static int open_locked(struct remote_files *f, uint32_t pid, const struct open_p
 int remote_open(struct remote_files *f, uint32_t pid, int root, const struct mapping *m,
 		struct remote_handle *ret, struct error *e)
 {
-	const struct open_payload head = { .root = root, .where = OPEN_MAPPED };
+	const struct open_payload mapped = { .root = HANDLE_NONE, .where = OPEN_MAPPED };
+	const struct open_payload by_path = { .root = root, .where = OPEN_BY_PATH };
+	const int err = open_locked(f, pid, &mapped, m, ret, e);
+	struct error inner;
 
-	return open_locked(f, pid, &head, m, ret, e);
+	if (!remote_is_missed(err) || open_locked(f, pid, &by_path, m, ret, &inner))
+		return err;
+	return 0;
 }
 
 int remote_open_ours(struct remote_files *f, const struct mapping *m, struct remote_handle *ret,

@@ -129,31 +129,41 @@ static int ask_table(struct remote *r, struct question *q, struct remote_table *
 	return tell_failed(r, q->name, why, e);
 }
 
+/* @what, an ASK_FILE, about @m's file. */
+static int ask_file(struct remote *r, uint32_t pid, const struct mapping *m, struct ask *what,
+		    const struct file_payload *head, struct error *e)
+{
+	struct lane_event event;
+	size_t n;
+	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
+	cleanup_free char *payload = xmalloc(sizeof(*head) + n);
+
+	memcpy(payload, head, sizeof(*head));
+	memcpy(payload + sizeof(*head), block, n);
+	what->n_bytes = sizeof(*head) + n;
+
+	const int err = asking_ask(r->asking, ROLE_OPENER, what, payload, &event, e);
+
+	if (err || !event.answer.result)
+		return err;
+	asking_note_shortage(r->asking, event.answer.result);
+	return error_set(e, event.answer.result, "%s", error_words(event.answer.result));
+}
+
 /* Have the opener send @m's file to a parser of @role, as number @file. */
 static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 		     const struct file_state *state, unsigned role, struct error *e)
 {
 	struct file_payload head = { .expected = state->fact, .number = r->last_file };
-	struct ask what = { .what = ASK_FILE, .place = m->dev };
-	struct lane_event event;
-	size_t n;
+	struct ask mapped = { .what = ASK_FILE, .place = m->dev };
+	struct ask by_path = { .what = ASK_FILE,
+			       .flags = FIND_BY_PATH,
+			       .place = devices_place_below(DEVICES_PATHS, -1, 0) };
 	int err = asking_address(r->asking, role, &head.files, &head.to, e);
 
-	if (err)
-		return err;
-
-	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
-	cleanup_free char *payload = xmalloc(sizeof(head) + n);
-
-	memcpy(payload, &head, sizeof(head));
-	memcpy(payload + sizeof(head), block, n);
-	what.n_bytes = sizeof(head) + n;
-	err = asking_ask(r->asking, ROLE_OPENER, &what, payload, &event, e);
-	if (!err && event.answer.result) {
-		asking_note_shortage(r->asking, event.answer.result);
-		err = error_set(e, -EAGAIN, "%s", error_words(event.answer.result));
-	}
-	return err;
+	if (!err)
+		err = ask_file(r, pid, m, &mapped, &head, e);
+	return remote_is_missed(err) ? ask_file(r, pid, m, &by_path, &head, e) : err;
 }
 
 static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,

@@ -34,16 +34,28 @@
 /* Shared with the openers. */
 static struct shared {
 	uint32_t held_up; /* what they do not answer, but when this changes */
+	bool only_paths;  /* of ASK_OPEN: OPEN_BY_PATH */
 	uint32_t n_asked; /* of @counted */
 	uint32_t counted;
 } * shared;
+
+static bool is_by_path(const struct ask *ask, const void *payload)
+{
+	struct open_payload open = {};
+
+	if (ask->what == ASK_OPEN && ask->n_bytes >= sizeof(open))
+		memcpy(&open, payload, sizeof(open));
+	return open.where == OPEN_BY_PATH;
+}
 
 static void answer_open(void *state, struct seat *seat, const struct ask *ask, const void *payload,
 			struct answer *a)
 {
 	shared->n_asked += ask->what == shared->counted;
+	const bool is_meant = !shared->only_paths || is_by_path(ask, payload);
+
 	opener_answer(state, seat, ask, payload, a);
-	while (__atomic_load_n(&shared->held_up, __ATOMIC_ACQUIRE) == ask->what)
+	while (is_meant && __atomic_load_n(&shared->held_up, __ATOMIC_ACQUIRE) == ask->what)
 		(void)usleep(1000);
 }
 
@@ -135,7 +147,7 @@ static struct mapping mapping_of(const char *path)
 static int open_it(const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
 	*ret = (struct remote_handle){ .handle = HANDLE_NONE };
-	return remote_open_ours(files, m, ret, e);
+	return remote_open(files, (uint32_t)getpid(), HANDLE_NONE, m, ret, e);
 }
 
 static size_t count_open(void)
@@ -171,7 +183,7 @@ static void a_device_is_dead_though_nobody_waited_for_its_opener(void **state)
 	(void)state;
 	make_file(path, "text");
 	m = mapping_of(path);
-	other = mapping_of("/proc/self/status");
+	other = mapping_of("/proc/version");
 	assert_ok(open_it(&m, &handle, &e), e);
 	shared->counted = ASK_OPEN;
 	roles[ROLE_OPENER].wall_ns = SHORT_NS;
@@ -204,7 +216,7 @@ static void one_opener_at_a_time_waits_for_a_device(void **state)
 	(void)state;
 	make_file(path, "text");
 	m = mapping_of(path);
-	other = mapping_of("/proc/self/status");
+	other = mapping_of("/proc/version");
 	assert_ok(open_it(&m, &handle, &e), e);
 	shared->counted = ASK_OPEN;
 	hold_up(ASK_OPEN);
@@ -324,6 +336,34 @@ static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **st
 	}
 }
 
+/* Its device has nothing to do with what hangs on the way to it. */
+static void a_path_that_does_not_answer_takes_no_device_with_it(void **state)
+{
+	const uint32_t gone = UINT32_MAX >> 1;
+	cleanup_free char *path = scratch_path("file");
+	struct remote_handle handle;
+	struct mapping m;
+	struct error e;
+
+	(void)state;
+	make_file(path, "text");
+	m = mapping_of(path);
+	assert_ok(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e), e);
+	shared->counted = ASK_OPEN;
+	shared->only_paths = true;
+	roles[ROLE_OPENER].wall_ns = SHORT_NS;
+	hold_up(ASK_OPEN);
+	for (int i = 0; i < 2; i++)
+		assert_true(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e) < 0);
+	hold_up(0);
+	roles[ROLE_OPENER].wall_ns = LONG_NS;
+	shared->n_asked = 0;
+	assert_true(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e) < 0);
+	assert_int_equal(shared->n_asked, 1); /* not by its path */
+	assert_false(devices_is_dead(devices, m.dev));
+	assert_ok(open_it(&m, &handle, &e), e);
+}
+
 static void a_perf_map_that_is_held_is_of_a_device(void **state)
 {
 	struct perf_payload what = { .dev = 0x77, .root = 70, .held = SEAT_OURS, .number = 1 };
@@ -407,6 +447,7 @@ int main(void)
 		TEST(one_opener_at_a_time_waits_for_a_device),
 		TEST(files_that_come_too_late_are_closed),
 		TEST(nothing_more_is_looked_for_at_a_place_that_does_not_answer),
+		TEST(a_path_that_does_not_answer_takes_no_device_with_it),
 		TEST(a_perf_map_that_is_held_is_of_a_device),
 		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
 		TEST(another_file_of_the_same_size_and_time_is_not_sent),
