@@ -34,7 +34,8 @@ static bool is_per_process(const struct options *opt)
 }
 
 /* Rows whose names are asked for at once. */
-#define ROWS_AT_ONCE 1024
+#define ROWS_AT_ONCE 16384
+#define FRAMES_AT_ONCE (1U << 18)
 #define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
 
 /* A row's stacks, in @frames; without names if these were put off. */
@@ -94,22 +95,29 @@ static void add_row(const struct run *r, const struct store_row *row, const stru
 	report_add(report, &entry);
 }
 
-/* Names that are not known yet are put off, and asked for together. */
-static void collect_some(struct run *r, const struct store_row *rows, size_t n,
-			 struct named_rows *named, struct report *report)
+/*
+ * Names that are not known yet are put off, and asked for together. Returns for how many of the @n
+ * @rows.
+ */
+static size_t collect_some(struct run *r, const struct store_row *rows, size_t n,
+			   struct named_rows *named, struct report *report)
 {
 	struct symbolizer *symbolizer = ((struct stackcount *)r->own)->symbolizer;
+	size_t n_named = 0;
 
 	named->n = 0;
 	symbolizer_defer(symbolizer);
-	for (size_t i = 0; i < n; i++, run_serve(r))
-		named->rows[i] = name_row(r, &rows[i], named, true);
+	for (; n_named < n && n_named < ROWS_AT_ONCE && named->n < FRAMES_AT_ONCE; n_named++) {
+		named->rows[n_named] = name_row(r, &rows[n_named], named, true);
+		run_serve(r);
+	}
 	(void)symbolizer_fetch(symbolizer);
-	for (size_t i = 0; i < n; i++, run_serve(r)) {
+	for (size_t i = 0; i < n_named; i++, run_serve(r)) {
 		if (!named->rows[i].is_whole)
 			named->rows[i] = name_row(r, &rows[i], named, false);
 		add_row(r, &rows[i], &named->rows[i], named, report);
 	}
+	return n_named;
 }
 
 static void collect(struct run *r, struct report *report)
@@ -120,9 +128,8 @@ static void collect(struct run *r, struct report *report)
 	const struct store_row *rows = store_rows(t->store, &n);
 
 	t->is_reading = true;
-	for (size_t i = 0; i < n; i += ROWS_AT_ONCE)
-		collect_some(r, rows + i, n - i < ROWS_AT_ONCE ? n - i : ROWS_AT_ONCE, named,
-			     report);
+	for (size_t i = 0; i < n;)
+		i += collect_some(r, rows + i, n - i, named, report);
 	free(named->frames);
 	t->is_reading = false;
 	report_finish(report, r->opt->min_count, (size_t)r->opt->top);
