@@ -24,7 +24,6 @@
 #define MOST_RING_BYTES (512u << 10)
 #define FEWEST_RING_BYTES (16u << 10)
 #define MOST_BYTES (32ull << 20)
-#define WAKEUP_BYTES 4096
 
 #define CHECK_CPUS_NS NS_PER_S
 
@@ -43,9 +42,7 @@ struct sideband {
 /* The ring's size may have been lowered. */
 static uint32_t wakeup_bytes(const struct sideband_options *options)
 {
-	if (options->wakeup_bytes)
-		return options->wakeup_bytes;
-	return options->is_patient ? options->ring_bytes / 4 : WAKEUP_BYTES;
+	return options->wakeup_bytes ? options->wakeup_bytes : options->ring_bytes / 4;
 }
 
 static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)

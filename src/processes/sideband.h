@@ -51,10 +51,10 @@ struct process_event {
 };
 
 struct sideband_options {
-	uint32_t ring_bytes;   /* of each CPU, a power of two; 0: by the number of CPUs */
-	uint32_t wakeup_bytes; /* in one CPU's ring until the descriptor is readable; 0: 4096, */
-	bool is_patient;       /* or then, who reads now and then anyway, a quarter of the ring */
-	uint64_t birth;        /* the id of tracepoint task:task_newtask, for SHARE; 0: not known */
+	uint32_t ring_bytes; /* of each CPU, a power of two; 0: by the number of CPUs */
+	uint32_t
+		wakeup_bytes; /* in one CPU's ring until the descriptor is readable; 0: a quarter */
+	uint64_t birth;       /* the id of tracepoint task:task_newtask, for SHARE; 0: not known */
 };
 
 struct sideband;

@@ -21,7 +21,7 @@ void roots_bound(struct roots *r, size_t most);
 /*
  * The root directory of process @pid: a number, one for all that have the same. -1: the process has
  * gone, or there are too many. No file system is asked anything: one that does not answer would
- * hold us up. But the process pays for it at its end, when the kernel clears /proc/PID away.
+ * hold us up.
  */
 int roots_of(struct roots *r, uint32_t pid);
 

@@ -41,8 +41,7 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 {
 	struct follower *f = xcalloc(1, sizeof(*f));
 	uint64_t dev, ino;
-	/* Processes that were chosen by number live on: what all others do need not wake us. */
-	struct sideband_options options = { .is_patient = r->opt->pids.n > 0 };
+	struct sideband_options options = {};
 
 	if (host_tracepoint_id(r->host, "task", "task_newtask", &options.birth, e))
 		log_debug("%s", e->text);

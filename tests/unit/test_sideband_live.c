@@ -517,14 +517,18 @@ static void what_a_full_ring_has_no_room_for_is_counted(void **state)
 	assert_non_null(next(&log, &at, last, PROCESS_EXIT));
 }
 
-/* Enough for the default of sideband_options. */
 static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
 {
-	struct sideband *s = follow(0);
+	const struct sideband_options options = { .wakeup_bytes = 4096 };
 	cleanup(log_fini) struct log log = {};
-	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
+	struct sideband *s;
+	struct error e;
 
 	(void)state;
+	assert_ok(sideband_open(&options, &s, &e), e);
+
+	struct pollfd wait = { .fd = sideband_fd(s), .events = POLLIN };
+
 	assert_int_equal(sideband_read(s, false, note, &log), 0);
 	for (int i = 0; i < 30; i++)
 		(void)run_shell();
@@ -536,9 +540,9 @@ static void the_descriptor_wakes_and_reading_makes_it_quiet(void **state)
 	sideband_close(s);
 }
 
-static void who_is_patient_is_not_woken_for_a_few_processes(void **state)
+static void a_few_processes_wake_nobody(void **state)
 {
-	const struct sideband_options options = { .ring_bytes = 1u << 20, .is_patient = true };
+	const struct sideband_options options = { .ring_bytes = 1u << 20 };
 	cleanup(log_fini) struct log log = {};
 	struct sideband *s;
 	struct error e;
@@ -683,7 +687,7 @@ int main(void)
 		cmocka_unit_test(exec_by_another_thread_is_one_of_the_process),
 		cmocka_unit_test(what_a_full_ring_has_no_room_for_is_counted),
 		cmocka_unit_test(the_descriptor_wakes_and_reading_makes_it_quiet),
-		cmocka_unit_test(who_is_patient_is_not_woken_for_a_few_processes),
+		cmocka_unit_test(a_few_processes_wake_nobody),
 		cmocka_unit_test(a_visitor_can_end_the_reading),
 		cmocka_unit_test(pids_are_those_of_our_namespace),
 		cmocka_unit_test(a_missing_permission_is_named),
