@@ -74,6 +74,15 @@ void log_warn(const char *format, ...)
 	va_end(args);
 }
 
+#define MOST_LINE 1024
+
+/* Put together, in @line. Returns its hash. */
+static uint64_t make_line(char line[MOST_LINE], const char *format, va_list args)
+{
+	(void)vsnprintf(line, MOST_LINE, format, args);
+	return hash_bytes(line, strlen(line));
+}
+
 static bool is_among(uint64_t hash, const uint64_t *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -85,14 +94,13 @@ static bool is_among(uint64_t hash, const uint64_t *all, size_t n)
 void log_warn_once(const char *format, ...)
 {
 	const size_t most = sizeof(setup.told) / sizeof(setup.told[0]);
-	char line[1024];
+	char line[MOST_LINE];
 	va_list args;
 	uint64_t hash;
 
 	va_start(args, format);
-	(void)vsnprintf(line, sizeof(line), format, args);
+	hash = make_line(line, format, args);
 	va_end(args);
-	hash = hash_bytes(line, strlen(line));
 	if (is_among(hash, setup.told, setup.n_told < most ? setup.n_told : most))
 		return;
 	setup.told[setup.n_told++ % most] = hash;
@@ -101,14 +109,13 @@ void log_warn_once(const char *format, ...)
 
 void log_few(struct log_few *few, const char *format, ...)
 {
-	char line[1024];
+	char line[MOST_LINE];
 	va_list args;
 	uint64_t hash;
 
 	va_start(args, format);
-	(void)vsnprintf(line, sizeof(line), format, args);
+	hash = make_line(line, format, args);
 	va_end(args);
-	hash = hash_bytes(line, strlen(line));
 	if (is_among(hash, few->told, few->n_told))
 		return;
 	if (few->n_told == LOG_FEW) {

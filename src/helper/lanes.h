@@ -57,8 +57,7 @@ enum lane_why {
 	LANE_DIED,  /* by @status */
 	LANE_SLOW,  /* and was ended */
 	LANE_LIED,  /* its answer made no sense, and it was ended */
-	LANE_STUCK, /* was ended, but does not end: a file system does not answer it, if @in_call
-		     */
+	LANE_STUCK, /* was killed, but does not end; see @in_call */
 };
 
 struct lane_event {
@@ -68,9 +67,7 @@ struct lane_event {
 	uint32_t number;
 	struct ask ask;  /* the request with @number */
 	int status;      /* of wait(2) */
-	pid_t in_call;   /* STUCK: the helper, if no signal ends the call that it is in (state D);
-			    else
-			    0 */
+	pid_t in_call;   /* STUCK: the helper, if it hangs in the kernel (state D); else 0 */
 	uint32_t n_left; /* helpers that are left behind, of all lanes, as the warden last said */
 	uint64_t cpu_ns; /* that the request took, by the kernel's account */
 	uint32_t layers; /* that hold for who answers (sandbox.h) */

@@ -17,8 +17,7 @@
  */
 #define MANY_ENTRIES 1024
 
-/* So long a file is taken for what it was when it was looked at. A report looks at it in any case.
- */
+/* For so long nobody looks at a file again. A report does in any case. */
 #define LOOK_NS (NS_PER_S / 100)
 
 struct entry {

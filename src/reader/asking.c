@@ -81,9 +81,9 @@ static bool may_ask(struct asking *a, uint64_t place)
 {
 	if (!place)
 		return true;
+	/* Something may have come of it meanwhile. */
 	if (is_late(a, place))
-		client_prepare(a->client,
-			       ROLE_OPENER); /* something may have come of it meanwhile */
+		client_prepare(a->client, ROLE_OPENER);
 	return !is_late(a, place) && devices_may_ask(a->devices, place);
 }
 

@@ -60,6 +60,19 @@ void *block_make(const struct mapping *m, size_t n, uint32_t tid, size_t size, s
 	return block;
 }
 
+void *block_behind(const void *head, size_t n_head, const struct mapping *m, uint32_t tid,
+		   size_t *ret_n_bytes)
+{
+	size_t n;
+	cleanup_free char *block = block_make(m, 1, tid, OPENER_AREA, &n);
+	char *payload = xmalloc(n_head + n);
+
+	memcpy(payload, head, n_head);
+	memcpy(payload + n_head, block, n);
+	*ret_n_bytes = n_head + n;
+	return payload;
+}
+
 static bool take(const struct listed *one, const char *text, uint64_t n_text, struct mapping *ret)
 {
 	*ret = (struct mapping){ one->start, one->end,         one->offset,         one->dev,

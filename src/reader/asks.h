@@ -48,8 +48,8 @@ enum reader_ask {
 			   -ENOENT there is no file; -EPERM it is not taken, and why */
 	/* Parsers: */
 	ASK_TABLE,   /* of file @file that it was sent; payload: its name; answer: a table_fact. If
-			the  answer's result is an error, its @n is 1 for a file that is not ELF, and
-			0  if  the file was not sent */
+			the answer's result is an error, its @n is 1 for a file that is not ELF, and
+			0 if the file was not sent */
 	ASK_MEMORY,  /* the same of the image in memory that is the payload */
 	ASK_SYMBOLS, /* open file @file that it was sent, for names; payload: its name; answer: a
 			symbols_fact. Errors: -ESTALE it was not sent; others: it is not ELF */
@@ -94,6 +94,10 @@ struct listed {
 
 /* A block of the first ones of @n mappings at @m, as many as fit into @size bytes. To free(). */
 void *block_make(const struct mapping *m, size_t n, uint32_t tid, size_t size, size_t *ret_n_bytes);
+
+/* A payload: the @n_head bytes at @head, and behind them a block of @m alone. To free(). */
+void *block_behind(const void *head, size_t n_head, const struct mapping *m, uint32_t tid,
+		   size_t *ret_n_bytes);
 
 /*
  * The mappings in the @n_bytes at @block, whose paths are lent by it: by rising address, and not

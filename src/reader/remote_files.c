@@ -348,14 +348,7 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	struct ask what = { .what = ASK_OPEN, .pid = pid };
 	struct lane_event event;
 	struct open_fact fact;
-	size_t n;
-	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
-	cleanup_free char *payload = xmalloc(sizeof(*head) + n);
-
-	memcpy(payload, head, sizeof(*head));
-	memcpy(payload + sizeof(*head), block, n);
-	what.n_bytes = sizeof(*head) + n;
-
+	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what.n_bytes);
 	int err = ask_for(f, place, &what, payload, &event, e);
 
 	if (!err)

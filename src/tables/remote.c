@@ -134,14 +134,7 @@ static int ask_file(struct remote *r, uint32_t pid, const struct mapping *m, str
 		    const struct file_payload *head, struct error *e)
 {
 	struct lane_event event;
-	size_t n;
-	cleanup_free char *block = block_make(m, 1, pid, OPENER_AREA, &n);
-	cleanup_free char *payload = xmalloc(sizeof(*head) + n);
-
-	memcpy(payload, head, sizeof(*head));
-	memcpy(payload + sizeof(*head), block, n);
-	what->n_bytes = sizeof(*head) + n;
-
+	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what->n_bytes);
 	const int err = asking_ask(r->asking, ROLE_OPENER, what, payload, &event, e);
 
 	if (err || !event.answer.result)

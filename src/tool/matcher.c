@@ -26,9 +26,6 @@ static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50
 #define MOST_ERRNO 4095 /* as the kernel has it */
 #define MOST_FILE_BYTES 8192
 #define MOST_RESULT_BYTES (256U << 20)
-#define NONE                                                                                 \
-	UINT32_MAX /* of a length: there is no symbol, or the path is that of the one before \
-		    */
 
 enum { FILE_BEGINS, RESULT };
 
