@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ void unwind_memory_free(struct unwind_memory *m);
  */
 must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
 				 uint32_t *ret, struct error *e);
+/* Is @data what was put at @place? */
+bool unwind_memory_has(const struct unwind_memory *m, uint32_t place, const void *data,
+		       size_t bytes);
 /* Write over what was put at @place. Programs may see part of it. */
 void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
 			 size_t bytes);

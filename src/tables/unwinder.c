@@ -163,6 +163,22 @@ static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 }
 
 /*
+ * Have the programs @mappings, which are those of @list, already? Then these stay: while new
+ * ones are unsure, nothing of the process can be walked.
+ */
+static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+		    const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
+{
+	const struct known *known = known_of(&u->known, tgid);
+
+	return known->space.n == n &&
+	       unwind_memory_has(u->memory, known->space.mappings, mappings,
+				 n * sizeof(*mappings)) &&
+	       is_still(u, tgid, list, n_reserved) &&
+	       object_replace_space(u->object, tgid, &known->space);
+}
+
+/*
  * Tell the programs of @list, by tables that are there, or that are made first if @wish is so.
  * Returns whether all are there, or an error.
  */
@@ -172,6 +188,10 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
 	const bool is_complete = find_all(u, list, n, wish, mappings);
+
+	if (is_told(u, tgid, list, mappings, n, n_reserved))
+		return is_complete;
+
 	int err = tell(u, tgid, mappings, n, n_reserved, e);
 
 	if (err)

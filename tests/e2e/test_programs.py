@@ -115,8 +115,8 @@ def how_they_end(result):
     return ends
 
 
-def check_once(program, event, n):
-    """@n hits of @event. Returns how many came while what is mapped was read again."""
+def check_event(program, event, n):
+    """@n hits of @event."""
     what, pid = program
     with Tool([*DWARF, "-U", "-f", "-v", "-n", n, "-p", pid, event]) as tool:
         result = tool.wait()
@@ -126,22 +126,11 @@ def check_once(program, event, n):
     # A preemptible kernel skips hits while another program runs on the CPU, and that is said.
     skipped = re.search(r"(\d+) another BPF program was running", result.err)
     assert sum(ends.values()) >= n and result.lost == int(skipped[1] if skipped else 0), result
-    late = ends["no table yet"]
+    # After a mapping, user space reads the process again: how long that takes depends on the machine's load.
+    late = min(ends["no table yet"], 0.02 * n)
     without = sum(ends[end] for end in NO_FRAME_POINTERS.get(what, []))
     assert ends["root"] + without + late >= least * n, f"{dict(ends)}: {result}"
     assert not any(end.startswith("in ") for end in ends), f"{dict(ends)}: {result}"
-    return late
-
-
-def check_event(program, event, n):
-    """
-    After a mapping, user space reads the process again. How long that takes depends on the machine's load: it may be
-    late once or twice, but not each time.
-    """
-    late = [check_once(program, event, n)]
-    while late[-1] > 0.02 * n and len(late) < 3:
-        late.append(check_once(program, event, n))
-    assert late[-1] <= 0.02 * n, f"of {n} each: {late}"
 
 
 @pytest.mark.needs("machine", "uprobes")

@@ -477,6 +477,7 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 	const uint32_t own = (uint32_t)getpid();
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		map_more(o, own); /* else there is nothing to tell */
 		o->when_told = cases[i].when_told;
 		unwinder_look(u, own, UNWINDER_NOW);
 		unwinder_wait(u);
@@ -487,6 +488,35 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 		assert_true(is_known(o, (pid_t)own));
 		assert_int_equal(told_of(o, own)->space.unsure, 0);
 	}
+	unwinder_stop(u);
+}
+
+/* While new ones are told, the process cannot be walked: so not without need. */
+static void what_is_still_so_is_not_told_again(void **state)
+{
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const uint32_t own = (uint32_t)getpid();
+	uint32_t number;
+
+	unwinder_look(u, own, UNWINDER_NOW);
+	unwinder_wait(u);
+	number = told_of(o, own)->space.number;
+	for (int i = 0; i < 3; i++) {
+		reserve(o, own); /* as a mapping of data does */
+		unwinder_look(u, own, UNWINDER_NOW);
+		unwinder_wait(u);
+		assert_int_equal(told_of(o, own)->space.number, number);
+	}
+	take_away(o, own);
+	unwinder_look(u, own, UNWINDER_NOW);
+	unwinder_wait(u);
+	assert_int_not_equal(told_of(o, own)->space.number, number);
+	number = told_of(o, own)->space.number;
+	map_more(o, own);
+	unwinder_look(u, own, UNWINDER_NOW);
+	unwinder_wait(u);
+	assert_int_not_equal(told_of(o, own)->space.number, number);
 	unwinder_stop(u);
 }
 
@@ -763,6 +793,7 @@ int main(void)
 		TEST(own_functions_and_libraries_have_rules),
 		TEST(code_in_no_file_is_walked_by_frame_pointers),
 		TEST(what_changes_while_it_is_told_is_not_told),
+		TEST(what_is_still_so_is_not_told_again),
 		TEST(what_a_program_had_mapped_is_forgotten_when_it_is_over),
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
