@@ -21,10 +21,13 @@
 #define ROOT_SHIFT 32
 #define ROOT_MASK ((1U << (KIND_SHIFT - ROOT_SHIFT)) - 1)
 
+#define MOST_DOUBLINGS 5 /* of the pause */
+
 /* One that could be ended was only slow, perhaps: its place is tried once more. */
 struct silent {
 	uint64_t place;
 	uint64_t since; /* ns: of the last silence, or try */
+	unsigned n;     /* silences without an answer between them */
 	bool is_dead;
 	int helper; /* a pidfd of one that hangs in it; -1: none */
 };
@@ -81,10 +84,17 @@ static bool is_hung_in(struct silent *s)
 	return s->helper >= 0;
 }
 
+static uint64_t pause_of(const struct devices *d, const struct silent *s)
+{
+	const unsigned more = s->n - 1;
+
+	return d->pause_ns << (more < MOST_DOUBLINGS ? more : MOST_DOUBLINGS);
+}
+
 static bool is_dead(const struct devices *d, struct silent *s)
 {
 	return s && s->is_dead &&
-	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + d->pause_ns);
+	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + pause_of(d, s));
 }
 
 bool devices_is_dead(struct devices *d, uint64_t place)
@@ -155,10 +165,11 @@ static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 		known = &d->silent[d->n - 1];
 	}
 
-	const bool was_silent = known->since != 0, was_dead = known->is_dead;
+	const bool was_dead = known->is_dead;
 
 	known->since = clock_ns(CLOCK_MONOTONIC);
-	known->is_dead = in_call || was_silent;
+	known->n++;
+	known->is_dead = in_call || known->n > 1;
 	if (in_call && !is_hung_in(known))
 		known->helper = (int)syscall(SYS_pidfd_open, in_call, 0);
 	return known->is_dead && !was_dead;

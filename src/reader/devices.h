@@ -26,12 +26,13 @@ enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS, DEVICES_PATHS };
 uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user);
 
 /*
- * A dead place is tried again, by one question, when no helper hangs in it any more, and @pause_ns
+ * A dead place is tried again, by one question, when no helper hangs in it any more, and a pause
  * after it was silent. While a helper hangs in it, that helper holds the file system, so the
- * kernel gives the device's number to no other one. The pause is for those that
- * answer after all, but late: each try may take an opener's 2 s.
+ * kernel gives the device's number to no other one. The pause is for those that answer after all,
+ * but late: each try may take an opener's 2 s. It is @pause_ns, and doubles with each silence to
+ * 32 times that: a disk that was only busy is soon read again.
  */
-#define DEVICES_PAUSE_NS (60 * NS_PER_S)
+#define DEVICES_PAUSE_NS (2 * NS_PER_S)
 struct devices *devices_new(uint64_t pause_ns);
 void devices_free(struct devices *d);
 

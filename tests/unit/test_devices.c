@@ -103,6 +103,28 @@ static void after_a_pause_one_question_tries_it_again(void **state)
 	devices_free(d);
 }
 
+static void the_pause_doubles_with_each_silence_up_to_a_bound(void **state)
+{
+	const uint64_t pause = NS_PER_S / 100;
+	struct devices *d = devices_new(pause);
+
+	(void)state;
+	devices_note_silence(d, PLACE, 0);
+	for (unsigned n = 2; n < 6; n++) {
+		const uint64_t silent = clock_ns(CLOCK_MONOTONIC);
+
+		devices_note_silence(d, PLACE, 0);
+		while (!devices_may_ask(d, PLACE))
+			(void)usleep(1000);
+		assert_true(clock_ns(CLOCK_MONOTONIC) - silent >= pause << (n - 1));
+	}
+	for (int i = 0; i < 60; i++)
+		devices_note_silence(d, PLACE, 0);
+	while (!devices_may_ask(d, PLACE)) /* that ends */
+		(void)usleep(1000);
+	devices_free(d);
+}
+
 static void what_lies_below_a_root_is_as_many_places_as_users_and_kinds(void **state)
 {
 	const uint64_t places[] = {
@@ -129,6 +151,7 @@ int main(void)
 		cmocka_unit_test(one_that_was_only_slow_is_dead_the_second_time),
 		cmocka_unit_test(nothing_is_tried_while_a_helper_hangs_there),
 		cmocka_unit_test(after_a_pause_one_question_tries_it_again),
+		cmocka_unit_test(the_pause_doubles_with_each_silence_up_to_a_bound),
 		cmocka_unit_test(what_lies_below_a_root_is_as_many_places_as_users_and_kinds),
 	};
 
