@@ -40,7 +40,7 @@ struct entry {
 	bool is_hit;               /* images_note_hit() */
 	uint64_t last_used;        /* by the clock of uses */
 	uint64_t tried_at;         /* ns: to open it */
-	uint64_t looked_at;        /* ns: whether it was written over */
+	uint64_t looked_at;        /* ns: whether it is still the same */
 	uint32_t pid;              /* a process that has it mapped */
 	int root;                  /* that it had, or -1 */
 	struct mapping where;      /* and where */
@@ -216,18 +216,27 @@ static bool open_file(struct images *im, struct entry *entry)
 	return true;
 }
 
-/* Was it written over since it was opened? What has another build ID then is another entry. */
-static bool is_stale(const struct images *im, struct entry *entry)
+/*
+ * Is what @pid has mapped another file than the entry's? One that is open may be written over; what
+ * has another build ID then is another entry. The inode of a closed one may be another file's now,
+ * of the same build.
+ */
+static bool is_replaced(const struct images *im, struct entry *entry, uint32_t pid,
+			const struct mapping *m)
 {
 	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
-	struct file_fact now;
+	struct file_state now = {};
 
 	/* A process may have it mapped 60,000 times. */
-	if (!is_open(entry) || entry->stamp.n || at < entry->looked_at + LOOK_NS)
+	if ((is_open(entry) ? entry->stamp.n != 0 : !entry->is_opened) ||
+	    at < entry->looked_at + LOOK_NS)
 		return false;
 	entry->looked_at = at;
-	remote_facts(im->files, &entry->file, 1, &now);
-	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
+	if (is_open(entry))
+		remote_facts(im->files, &entry->file, 1, &now.fact);
+	else
+		(void)remote_state(im->files, pid, m, &now);
+	return now.fact.is_there && !file_fact_is_equal(&entry->file.fact, &now.fact);
 }
 
 /*
@@ -411,7 +420,7 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 		images_find_root(im, mapper);
 		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	}
-	if (!entry || entry->is_newer || is_stale(im, entry))
+	if (!entry || entry->is_newer || is_replaced(im, entry, mapper->pid, m))
 		entry = add_entry(im, kind, m, hash);
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;

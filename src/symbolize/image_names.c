@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/image_names.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,19 +137,22 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 	const uint32_t image = f->known[numbers[0]].image;
 	struct symbol_answer answer;
 	size_t done = 0;
+	int err = 0;
 
 	for (size_t i = 0; i < n; i++)
 		offsets[i] = f->known[numbers[i]].offset;
-	while (done < n &&
-	       symbol_files_ask(f->symbols, image, offsets + done, n - done, f->flags, &answer)) {
+	while (done < n && !(err = symbol_files_ask(f->symbols, image, offsets + done, n - done,
+						    f->flags, &answer))) {
 		for (uint32_t i = 0; i < answer.view.head->n; i++)
 			take_fact(f, &answer.view, &answer.view.facts[i],
 				  &f->known[numbers[done + i]]);
 		done += answer.view.head->n;
 		free(answer.memory);
 	}
-	for (; done < n; done++)
+	for (; done < n; done++) {
 		f->known[numbers[done]].is_asked = true;
+		f->known[numbers[done]].place.is_missed = err == -EAGAIN;
+	}
 }
 
 static int by_image(const void *left, const void *right, void *known)

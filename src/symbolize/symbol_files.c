@@ -416,39 +416,59 @@ static int ask_names(struct symbol_files *sf, struct file *file, const char *nam
 
 static bool may_be_read(const struct symbol_files *sf, const struct file *file)
 {
-	return !file->is_bad && file->missed != images_version(sf->images) + 1 &&
-	       images_is_good(sf->images, file->image);
+	return !file->is_bad && images_is_good(sf->images, file->image) &&
+	       spending_may(&sf->spending, file->owner);
 }
 
-bool symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets, size_t n,
-		      uint64_t flags, struct symbol_answer *ret)
+static bool was_missed(const struct symbol_files *sf, const struct file *file)
+{
+	return file->missed == images_version(sf->images) + 1;
+}
+
+/* What it had may have gone between two questions, but not often. */
+static int ask_twice(struct symbol_files *sf, struct file *file, const struct image_about *about,
+		     const struct ask *what, const uint64_t *offsets, struct symbol_answer *ret)
+{
+	int err = -ESTALE;
+
+	for (int i = 0; i < 2 && err == -ESTALE && may_be_read(sf, file); i++) {
+		struct ask again = *what;
+
+		err = is_there(sf, file) ? 0 : begin(sf, file, about);
+		if (err)
+			return err;
+		err = ask_names(sf, file, about->module, &again, offsets, ret);
+		if (err)
+			file->parser = 0;
+	}
+	return err;
+}
+
+int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets, size_t n,
+		     uint64_t flags, struct symbol_answer *ret)
 {
 	cleanup(image_about_fini) struct image_about about = {};
 	struct file *file = file_of(sf, image);
-	int err = -ESTALE;
+	const struct ask what = { .what = ASK_NAMES,
+				  .flags = flags,
+				  .file = image,
+				  .n = (uint32_t)n,
+				  .n_bytes = n * sizeof(*offsets) };
 
 	*ret = (struct symbol_answer){};
 	if (!may_be_read(sf, file) || !images_about(sf->images, image, &about) ||
 	    about.kind == IMAGE_NO_FILE)
-		return false;
-	/* What it had may have gone between two questions, but not often. */
-	for (int i = 0; i < 2 && err == -ESTALE && !file->is_bad; i++) {
-		struct ask what = { .what = ASK_NAMES,
-				    .flags = flags,
-				    .file = image,
-				    .n = (uint32_t)n,
-				    .n_bytes = n * sizeof(*offsets) };
+		return -ENOENT;
+	if (was_missed(sf, file))
+		return -EAGAIN;
 
-		if (!spending_may(&sf->spending, file->owner) ||
-		    (!is_there(sf, file) && begin(sf, file, &about) != 0))
-			return false;
-		err = ask_names(sf, file, about.module, &what, offsets, ret);
-		if (err)
-			file->parser = 0;
-	}
-	if (err || !ret->view.head->is_changed)
-		return err == 0;
+	const int err = ask_twice(sf, file, &about, &what, offsets, ret);
+
+	if (err)
+		return is_passing(err) && may_be_read(sf, file) ? -EAGAIN : -ENOENT;
+	if (!ret->view.head->is_changed)
+		return 0;
 	images_give_up(sf->images, image);
 	cleanup_free_p(&ret->memory);
-	return false;
+	return -ENOENT;
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "processes/images.h"
 #include "reader/name_block.h"
 
@@ -33,8 +34,10 @@ struct symbol_answer {
 };
 
 /*
- * What is at @n @offsets of the image's file. @flags: enum names_flag. False: its file cannot be
- * had, or has no symbols; if that is news to the user, it was said.
+ * What is at @n @offsets of the image's file. @flags: enum names_flag. Errors, which are said if
+ * they are news to the user:
+ *	-EAGAIN  the file cannot be had now; another report may have more luck
+ *	-ENOENT  it has no symbols, or is never read again
  */
-bool symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets, size_t n,
-		      uint64_t flags, struct symbol_answer *ret);
+must_check int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets,
+				size_t n, uint64_t flags, struct symbol_answer *ret);

@@ -532,7 +532,7 @@ static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t 
 		return false;
 	ask_process(s, pc, &place);
 	*ret = frames_of(s, &place);
-	if (is_mapped)
+	if (is_mapped && !place.place.is_missed)
 		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret);
 	return true;
 }

@@ -29,6 +29,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "reader/mappings.h"
 #include "remote.h"
 #include "symbolize/chains.h"
 #include "symbolize/machinery.h"
@@ -162,6 +163,20 @@ static void expect_name(const struct frame *frame, const char *name)
 {
 	assert_non_null(frame->name);
 	assert_string_equal(frame->name, name);
+}
+
+/* Of what this program has mapped at @addr. */
+static uint64_t offset_in_file(uint64_t addr)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+
+	const struct mapping *m = mapping_list_at(&list, addr);
+
+	assert_non_null(m);
+	return addr - m->start + m->offset;
 }
 
 static const char *own_file_name(void)
@@ -331,6 +346,24 @@ static void idle_tasks_are_called_as_the_kernel_calls_them(void **state)
 	assert_string_equal(symbolizer_comm(s, process_key(0, 512), 0), "swapper/511");
 	assert_string_equal(symbolizer_comm(s, process_key(0, 0), 0),
 			    ""); /* outside of our namespace */
+}
+
+/* What an opener could not send to the parser is asked for again by the next report. */
+static void a_file_that_could_not_be_had_has_names_later(void **state)
+{
+	struct symbolizer *s = of(state);
+	struct devices *devices = remote_files_asking(helpers_files())->devices;
+	const uint64_t addr = (uintptr_t)marked_function;
+	struct stat self;
+
+	assert_int_equal(stat("/proc/self/exe", &self), 0);
+	symbolizer_look(s, (uint32_t)getpid());
+	devices_note_silence(devices, self.st_dev, 0);
+	devices_note_silence(devices, self.st_dev, 0);
+	assert_null(user(s, getpid(), addr, true)->name);
+	devices_note_answer(devices, self.st_dev);
+	symbolizer_refresh(s);
+	expect_name(user(s, getpid(), addr, true), "marked_function");
 }
 
 static void names_are_shown_as_they_were_written(void **state)
@@ -640,6 +673,38 @@ static void a_file_that_is_written_over_in_place_names_nothing_any_more(void **s
 	(void)unlink(COPY);
 }
 
+/* The inode of a file that could not be read may be another file's later, of the same build. */
+static void a_file_at_the_inode_of_a_bad_one_has_names(void **state)
+{
+	struct symbolizer *s = of(state);
+	const uint64_t marked = (uintptr_t)marked_function;
+	struct stat st;
+	char byte = 0;
+
+	make_copy();
+
+	cleanup_close int fd = open(COPY, O_RDWR | O_CLOEXEC);
+
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
+	for (int i = 0; i < 2; i++) {
+		char *at = mmap(NULL, (size_t)st.st_size, PROT_EXEC, MAP_PRIVATE, fd, 0);
+		const uint64_t addr = (uintptr_t)at + offset_in_file(marked);
+
+		assert_ptr_not_equal(at, MAP_FAILED);
+		symbolizer_refresh(s);
+		announce(s, (uint32_t)getpid(), NULL);
+		if (i == 0)
+			assert_null(user(s, getpid(), addr, true)->name);
+		else
+			expect_name(user(s, getpid(), addr, true), "marked_function");
+		(void)munmap(at, (size_t)st.st_size);
+		byte = ELFMAG0;
+		assert_int_equal(pwrite(fd, &byte, 1, 0), 1);
+	}
+	(void)unlink(COPY);
+}
+
 static void a_library_that_is_loaded_later_has_names(void **state)
 {
 	struct symbolizer *s = of(state);
@@ -928,6 +993,7 @@ int main(int argc, char **argv)
 						tear_down),
 		TEST(a_function_that_nobody_called_is_named_at_its_first_byte),
 		TEST(behind_a_call_it_is_the_caller_though_that_has_no_name),
+		TEST(a_file_that_could_not_be_had_has_names_later),
 		TEST(names_are_shown_as_they_were_written),
 		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
 		cmocka_unit_test(equal_rows_of_frames_have_one_number),
@@ -946,6 +1012,7 @@ int main(int argc, char **argv)
 		TEST(after_exec_both_programs_have_their_names),
 		TEST(a_file_that_was_written_over_is_another_image),
 		TEST(a_file_that_is_written_over_in_place_names_nothing_any_more),
+		TEST(a_file_at_the_inode_of_a_bad_one_has_names),
 		TEST(a_library_that_is_loaded_later_has_names),
 		TEST(maps_are_read_again_once_per_refresh_only),
 		TEST(the_name_of_a_process_is_its_own_else_the_given_one_else_empty),
