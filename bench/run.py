@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""bench/run.py [--rounds N] [--events N] [--only PART[,...]] [--vm] - what stackcount costs.
+"""bench/run.py [--rounds N] [--events N] [--only PART[,...]] [--vm] [--against PROGRAM] - what stackcount costs.
 
 Measures stackcount, programs that do the least ('floors', built from this folder) and the
 peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
 passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
 the table is left in build/bench/table.md too. Parts: getppid udp two funccount stacksnoop start
 end names following named walking unwinding budget libc size; --vm adds many kernel functions, in a guest.
+--against compares with another build of stackcount instead, turn by turn.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 sys.dont_write_bytecode = True
 
+import against  # noqa: E402
 import calls  # noqa: E402
 import events  # noqa: E402
 import following  # noqa: E402
@@ -50,7 +52,7 @@ class Setup:
         if not (self.build / "stackcount").exists() or not (self.bench / "load").exists():
             sys.exit(f"bench: no programs in {self.build}: 'make all bench-programs' builds them")
         self.tmp = Path(tmp)
-        self.rounds, self.events = args.rounds, args.events
+        self.rounds, self.events, self.against = args.rounds, args.events, args.against
         # A copy: a build that goes on at the same time must not change what is measured.
         self.stackcount = self.tmp / "stackcount"
         shutil.copy(self.build / "stackcount", self.stackcount)
@@ -126,12 +128,14 @@ def parse_arguments():
     parser.add_argument("--events", type=int, default=100000)
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--vm", action="store_true")
+    parser.add_argument("--against", type=Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def measure(setup, args):
     parts = args.only.split(",") if args.only else []
+    steps = [PARTS.get(part) for part in parts] + [functions.kernel_functions] * args.vm
     for part in parts:
         if part not in PARTS:
             sys.exit(f"bench: no part '{part}' (there are: {' '.join(PARTS)})")
@@ -139,7 +143,7 @@ def measure(setup, args):
     mount_tracefs()
     inherit_orphans()
     table = Table()
-    for step in [PARTS[part] for part in parts] + [functions.kernel_functions] * args.vm:
+    for step in [against.against] if args.against else steps:
         step(setup, table)
         text = f"{head}\n\n{table.text()}"
         if setup.notes:
