@@ -68,19 +68,18 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_UPROBE] = "uprobe",
 };
 
-/* Which group of features a kind depends on, how it is spelled, and what its lack is called. */
+/* How a kind is spelled, and what its lack is called. */
 static const struct {
-	unsigned features;
 	const char *spelling;
 	const char *lack;
 } kinds[] = {
-	[TARGET_KERNEL_FUNCTION] = { FEATURES_KERNEL_FUNCTION, "kernel functions (FUNC)",
+	[TARGET_KERNEL_FUNCTION] = { "kernel functions (FUNC)",
 				     "this kernel has no kprobes (CONFIG_KPROBES is not set)" },
-	[TARGET_USER_FUNCTION] = { FEATURES_USER, "user functions (LIB:FUNC)",
+	[TARGET_USER_FUNCTION] = { "user functions (LIB:FUNC)",
 				   "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
-	[TARGET_USDT] = { FEATURES_USER, "USDT probes (u:LIB:PROBE)",
+	[TARGET_USDT] = { "USDT probes (u:LIB:PROBE)",
 			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
-	[TARGET_TRACEPOINT] = { 0, "tracepoints (t:...)", "this kernel has no tracepoints" },
+	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
 };
 
 /* In which order a message offers what works. */
@@ -99,15 +98,6 @@ enum object_program plan_program(enum backend backend, enum target_kind kind)
 			return preference[i].program;
 	}
 	return PROGRAM_N;
-}
-
-unsigned plan_needs_features(const struct target_list *targets)
-{
-	unsigned groups = FEATURES_ALWAYS;
-
-	for (size_t i = 0; i < targets->n; i++)
-		groups |= kinds[targets->targets[i].kind].features;
-	return groups;
 }
 
 /*

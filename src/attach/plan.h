@@ -32,9 +32,6 @@ struct plan {
 	struct features features; /* of the kernel that the plan is for */
 };
 
-/* Groups of features that these targets' choice depends on (enum feature_group). */
-unsigned plan_needs_features(const struct target_list *targets);
-
 /*
  * @avoid: 1 << enum backend, an OR: not to be used (a test hook and --debug's).
  * Errors: -EOPNOTSUPP the kernel has nothing for this kind; the message says what

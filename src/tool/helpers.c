@@ -129,12 +129,19 @@ void helpers_prepare(struct helpers *h)
 {
 	if (!h->remote)
 		return;
-	prepare_role(h, FOR_TABLES, ROLE_OPENER);
-	prepare_role(h, FOR_TABLES, ROLE_PARSER);
+	if (h->prepares_tables)
+		prepare_role(h, FOR_TABLES, ROLE_OPENER);
+	if (h->prepares_tables)
+		prepare_role(h, FOR_TABLES, ROLE_PARSER);
 	prepare_role(h, FOR_FOLLOWING, ROLE_OPENER);
 }
 
-int helpers_start(struct helpers *h, struct error *e)
+void helpers_hand_tables_over(struct helpers *h)
+{
+	h->prepares_tables = false;
+}
+
+int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 {
 	int err = warden_start(reader_roles, READER_ROLES, &h->warden, e);
 
@@ -144,6 +151,7 @@ int helpers_start(struct helpers *h, struct error *e)
 	}
 	if (err)
 		return error_within(e, "start the helpers that read files of others");
+	h->prepares_tables = makes_tables;
 	helpers_prepare(h);
 	return 0;
 }

@@ -20,6 +20,7 @@ struct helpers {
 	struct remote_files *files[READER_LANES];
 	struct remote *remote; /* NULL: there are none */
 	struct devices *devices;
+	bool prepares_tables;  /* until another thread asks those that make them */
 	pthread_mutex_t mutex; /* of these: */
 	struct own_processes own;
 	struct trace_state *state; /* where the programs look; NULL: nowhere yet */
@@ -36,12 +37,15 @@ void helpers_init(struct helpers *h);
 
 /*
  * Start the warden, before anything else is opened and while there is one thread. @h stays where it
- * is. Errors: no process can be made.
+ * is. Those that make tables are begun only if any are to be made. Errors: no process can be made.
  */
-must_check int helpers_start(struct helpers *h, struct error *e);
+must_check int helpers_start(struct helpers *h, bool makes_tables, struct error *e);
 
 /* Let those that have been made meanwhile begin: they start while programs are loaded. */
 void helpers_prepare(struct helpers *h);
+
+/* Another thread asks those that make tables from now on: helpers_prepare() would wait for it. */
+void helpers_hand_tables_over(struct helpers *h);
 
 /* While a name is waited for. */
 void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner);

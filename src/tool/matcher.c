@@ -136,8 +136,8 @@ static int no_answer(struct error *e)
 	return error_set(e, -EBADMSG, "the process that matches gives no sound answer");
 }
 
-static int take_result(const char *bytes, size_t n, const struct match_scope *scope,
-		       struct target_list *out, struct error *e)
+static int take_result(const char *bytes, size_t n, size_t limit, struct target_list *out,
+		       struct error *e)
 {
 	struct result result;
 
@@ -147,31 +147,38 @@ static int take_result(const char *bytes, size_t n, const struct match_scope *sc
 	result.text[sizeof(result.text) - 1] = '\0';
 	if (result.err < 0 && result.err >= -MOST_ERRNO)
 		return error_set(e, result.err, "%s", result.text);
-	if (result.err || !sent_take(bytes + sizeof(result), n - sizeof(result), scope->limit, out))
+	if (result.err || !sent_take(bytes + sizeof(result), n - sizeof(result), limit, out))
 		return no_answer(e);
 	return 0;
 }
 
-int matcher_match(const struct probe_spec *specs, size_t n, const struct match_scope *scope,
-		  struct target_list *out, struct error *e)
+int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
+		  const struct match_scope *scope, struct target_list *out, struct error *e)
 {
 	struct work w = { .specs = specs, .n = n, .scope = *scope, .out = out };
-	cleanup(aside_end) struct aside a = ASIDE_NONE;
-	cleanup_free char *file = xstrdup(specs[0].library);
-	cleanup_free char *result = NULL;
-	size_t n_bytes = 0;
 
 	w.scope.on_file = tell_file;
 	w.scope.context = &w;
+	*m = MATCHER_NONE;
+	m->file = xstrdup(specs[0].library);
+	return aside_start(&m->aside, &bounds, work, &w, e);
+}
 
-	int err = aside_start(&a, &bounds, work, &w, e);
+int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, struct error *e)
+{
+	cleanup_free char *result = NULL;
+	size_t n_bytes = 0;
+	const int err = hear(&m->aside, &m->file, &result, &n_bytes);
 
-	if (err)
-		return err;
-	err = hear(&a, &file, &result, &n_bytes);
 	if (err == -E2BIG)
-		return error_set(e, err, "%s: what matches has too long names", file);
+		return error_set(e, err, "%s: what matches has too long names", m->file);
 	if (err)
-		return aside_explain(&a, err, file, e);
-	return take_result(result, n_bytes, scope, out, e);
+		return aside_explain(&m->aside, err, m->file, e);
+	return take_result(result, n_bytes, limit, out, e);
+}
+
+void matcher_end(struct matcher *m)
+{
+	aside_end(&m->aside);
+	cleanup_free_p(&m->file);
 }

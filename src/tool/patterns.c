@@ -50,24 +50,30 @@ bool patterns_have_user_places(const struct options *opt)
 	return false;
 }
 
-struct specs {
-	struct probe_spec *specs;
-	size_t n;
-};
-
-static void specs_fini(struct specs *s)
+unsigned patterns_need_features(const struct options *opt)
 {
-	while (s->n)
-		probe_spec_fini(&s->specs[--s->n]);
-	free(s->specs);
+	unsigned groups = FEATURES_ALWAYS;
+
+	for (size_t i = 0; i < opt->n_patterns; i++) {
+		cleanup(probe_spec_fini) struct probe_spec spec = {};
+		struct error none;
+
+		if (probe_spec_parse(opt->patterns[i], opt->regexp, &spec, &none) != 0)
+			continue;
+		if (is_user_place(&spec))
+			groups |= FEATURES_USER;
+		if (spec.kind == PROBE_KERNEL_FUNCTION)
+			groups |= FEATURES_KERNEL_FUNCTION;
+	}
+	return groups;
 }
 
-static int parse(const struct options *opt, struct specs *ret, struct error *e)
+static int parse(struct matching *m, const struct options *opt, struct error *e)
 {
-	ret->specs = xcalloc(opt->n_patterns, sizeof(*ret->specs));
-	for (; ret->n < opt->n_patterns; ret->n++) {
-		const int err = probe_spec_parse(opt->patterns[ret->n], opt->regexp,
-						 &ret->specs[ret->n], e);
+	m->specs = xcalloc(opt->n_patterns, sizeof(*m->specs));
+	for (; m->n < opt->n_patterns; m->n++) {
+		const int err =
+			probe_spec_parse(opt->patterns[m->n], opt->regexp, &m->specs[m->n], e);
 
 		if (err)
 			return err;
@@ -76,35 +82,78 @@ static int parse(const struct options *opt, struct specs *ret, struct error *e)
 }
 
 /* How many in a row, from @first on, are places in files. */
-static size_t n_of_files(const struct specs *s, size_t first)
+static size_t n_of_files(const struct matching *m, size_t first)
 {
 	size_t n = 0;
 
-	while (first + n < s->n && is_user_place(&s->specs[first + n]))
+	while (first + n < m->n && is_user_place(&m->specs[first + n]))
 		n++;
 	return n;
+}
+
+int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
+		   struct error *e)
+{
+	struct target_list none = {};
+	int err;
+
+	*m = MATCHING_NONE;
+	m->scope = (struct match_scope){ .pids = opt->pids.numbers,
+					 .n_pids = opt->pids.n,
+					 .limit = MOST_TARGETS,
+					 .depth = depth,
+					 .raw_names = opt->no_demangle };
+	err = parse(m, opt, e);
+	m->n_begun = n_of_files(m, 0);
+	if (err || !m->n_begun)
+		return err;
+	return matcher_begin(&m->matcher, m->specs, m->n_begun, &m->scope, &none, e);
+}
+
+static int match_in_files(struct matching *m, size_t first, size_t n, struct target_list *targets,
+			  struct error *e)
+{
+	int err = 0;
+
+	if (first >= m->n_begun)
+		err = matcher_begin(&m->matcher, m->specs + first, n, &m->scope, targets, e);
+	if (!err)
+		err = matcher_finish(&m->matcher, m->scope.limit, targets, e);
+	matcher_end(&m->matcher);
+	return err;
+}
+
+int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
+		    struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0, n; i < m->n && !err; i += n) {
+		n = n_of_files(m, i);
+		if (n)
+			err = match_in_files(m, i, n, targets, e);
+		else
+			err = match_targets(&m->specs[i], host, &m->scope, targets, e);
+		n += !n;
+	}
+	return err;
+}
+
+void matching_end(struct matching *m)
+{
+	matcher_end(&m->matcher);
+	while (m->n)
+		probe_spec_fini(&m->specs[--m->n]);
+	cleanup_free_p(&m->specs);
 }
 
 int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
-	struct match_scope scope = { .pids = opt->pids.numbers,
-				     .n_pids = opt->pids.n,
-				     .limit = MOST_TARGETS,
-				     .depth = depth,
-				     .raw_names = opt->no_demangle };
-	cleanup(specs_fini) struct specs specs = {};
-	int err = parse(opt, &specs, e);
+	cleanup(matching_end) struct matching m = MATCHING_NONE;
+	int err = matching_begin(&m, opt, depth, e);
 
-	for (size_t i = 0, n; i < specs.n && !err; i += n) {
-		n = n_of_files(&specs, i);
-		if (n)
-			err = matcher_match(specs.specs + i, n, &scope, targets, e);
-		else
-			err = match_targets(&specs.specs[i], host, &scope, targets, e);
-		n += !n;
-	}
-	return err;
+	return err ? err : matching_finish(&m, host, targets, e);
 }
 
 /* Its names come from foreign files. */

@@ -42,12 +42,15 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 	return err ? err : make_plan(r, avoid, e);
 }
 
-int probing_plan(struct run *r, struct error *e)
+void probing_features(struct run *r)
 {
-	setup_features(&r->features, r->host, FEATURES_ALWAYS | plan_needs_features(&r->targets));
+	setup_features(&r->features, r->host, patterns_need_features(r->opt));
 	if (r->opt->avoid & AVOID_LOOP)
 		r->features.loop = false;
+}
 
+int probing_plan(struct run *r, struct error *e)
+{
 	int err = make_plan(r, 0, e);
 
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
@@ -122,21 +125,6 @@ static bool has_vectors(const struct target_list *targets)
 	return false;
 }
 
-/* While the verifier looks at the programs: it takes the most of the start. */
-static void make_tables_ahead(struct run *r, const struct object_options *o)
-{
-	const struct number_list *pids = &r->opt->pids;
-	struct error e;
-
-	if (!o->config.unwind)
-		return;
-	helpers_prepare(&r->helpers);
-	if (pids->n && !r->ahead &&
-	    ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
-			&e))
-		log_debug("unwind tables are not made ahead: %s", e.text);
-}
-
 bool probing_hits_report(const struct run *r)
 {
 	return patterns_have_user_places(r->opt) ||
@@ -171,7 +159,8 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
-	make_tables_ahead(r, &options);
+	if (options.config.unwind)
+		helpers_prepare(&r->helpers);
 	err = load(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);

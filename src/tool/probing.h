@@ -7,6 +7,9 @@
 
 struct run;
 
+/* What this kernel has of what the patterns need. */
+void probing_features(struct run *r);
+
 /* Which backend serves which target. Errors: nothing serves one. */
 must_check int probing_plan(struct run *r, struct error *e);
 

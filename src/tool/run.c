@@ -462,6 +462,21 @@ static void warm_up(const struct options *opt)
 		warm_uprobes(pmu);
 }
 
+/* Of processes that are there, while what is to be probed is looked for and loaded. */
+static void make_tables_ahead(struct run *r)
+{
+	const struct number_list *pids = &r->opt->pids;
+	struct error e;
+
+	if (!r->helpers.remote || !pids->n || r->opt->unwind == UNWIND_FP)
+		return;
+	if (ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
+			&e))
+		log_debug("unwind tables are not made ahead: %s", e.text);
+	else
+		helpers_hand_tables_over(&r->helpers);
+}
+
 static int prepare(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
@@ -471,16 +486,21 @@ static int prepare(struct run *r, struct error *e)
 				 "tracing needs root, or CAP_BPF and CAP_PERFMON: %s is missing",
 				 missing);
 
+	cleanup(matching_end) struct matching matching = MATCHING_NONE;
 	int err = features_check_bpf(e);
 
 	if (!err)
 		err = setup_check(r->opt, e);
 	if (!err)
-		warm_up(r->opt);
+		err = matching_begin(&matching, r->opt, MATCH_PATTERNS, e);
+	if (err)
+		return err;
+	warm_up(r->opt);
+	make_tables_ahead(r);
 	helpers_prepare(&r->helpers);
-	if (!err)
-		err = match_patterns(r->opt, r->host, MATCH_PATTERNS, &r->targets, e);
+	probing_features(r);
 	helpers_prepare(&r->helpers);
+	err = matching_finish(&matching, r->host, &r->targets, e);
 	if (!err)
 		err = probing_plan(r, e);
 	if (!err)
@@ -518,7 +538,7 @@ bool run_wants_helpers(const struct run *r)
 /* Without them stacks that are walked by frame pointers are counted all the same. */
 static int start_helpers(struct run *r, struct error *e)
 {
-	const int err = helpers_start(&r->helpers, e);
+	const int err = helpers_start(&r->helpers, r->opt->unwind != UNWIND_FP, e);
 
 	if (!err || r->opt->unwind != UNWIND_FP)
 		return err;

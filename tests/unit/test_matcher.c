@@ -5,8 +5,11 @@
 
 #include <errno.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "tool/matcher.h"
+#include "tool/patterns.h"
 
 static const char program[] =
 	"#include <sys/sdt.h>\n"
@@ -77,6 +80,15 @@ static void assert_same(const struct target_list *a, const struct target_list *b
 	}
 }
 
+static int match(const struct specs *specs, size_t first, size_t n, const struct match_scope *in,
+		 struct target_list *out, struct error *e)
+{
+	cleanup(matcher_end) struct matcher m = MATCHER_NONE;
+	const int err = matcher_begin(&m, specs->specs + first, n, in, out, e);
+
+	return err ? err : matcher_finish(&m, in->limit, out, e);
+}
+
 static const struct match_scope scope = { .limit = 100000, .depth = MATCH_PATTERNS };
 
 static void what_matches_is_the_same(void **state)
@@ -93,9 +105,9 @@ static void what_matches_is_the_same(void **state)
 	for (size_t i = 0; i < specs.n; i++)
 		assert_int_equal(match_targets(&specs.specs[i], NULL, &scope, &here, &e), 0);
 	assert_true(here.n > 10 && here.n_aliases > 0);
-	assert_int_equal(matcher_match(specs.specs, 1, &scope, &aside, &e), 0);
+	assert_int_equal(match(&specs, 0, 1, &scope, &aside, &e), 0);
 	assert_int_equal(aside.n, 1);
-	assert_int_equal(matcher_match(specs.specs + 1, specs.n - 1, &scope, &aside, &e), 0);
+	assert_int_equal(match(&specs, 1, specs.n - 1, &scope, &aside, &e), 0);
 	assert_same(&here, &aside);
 }
 
@@ -115,7 +127,7 @@ static void what_is_wrong_is_the_same(void **state)
 		const int err = match_targets(specs.specs, NULL, &scope, &here, &a);
 
 		assert_true(err < 0);
-		assert_int_equal(matcher_match(specs.specs, 1, &scope, &aside, &b), err);
+		assert_int_equal(match(&specs, 0, 1, &scope, &aside, &b), err);
 		assert_string_equal(a.text, b.text);
 		assert_int_equal(aside.n, 0);
 	}
@@ -131,8 +143,28 @@ static void the_bound_of_targets_holds(void **state)
 	(void)state;
 	few.limit = 2;
 	add(&specs, "c:mem*");
-	assert_int_equal(matcher_match(specs.specs, 1, &few, &out, &e), -E2BIG);
+	assert_int_equal(match(&specs, 0, 1, &few, &out, &e), -E2BIG);
 	assert_int_equal(out.n, 0);
+}
+
+static unsigned needs(const char *first, const char *second)
+{
+	cleanup_free char *a = xstrdup(first);
+	cleanup_free char *b = xstrdup(second);
+	char *const patterns[] = { a, b };
+	const struct options opt = { .patterns = patterns, .n_patterns = 2 };
+
+	return patterns_need_features(&opt);
+}
+
+static void features_depend_on_what_kinds_were_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(needs("t:sched:*", "t:a:b"), FEATURES_ALWAYS);
+	assert_int_equal(needs("t:sched:*", "vfs_*"), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
+	assert_int_equal(needs("t:sched:*", "c:malloc"), FEATURES_ALWAYS | FEATURES_USER);
+	assert_int_equal(needs("vfs_read", "u:c:setjmp"),
+			 FEATURES_ALWAYS | FEATURES_USER | FEATURES_KERNEL_FUNCTION);
 }
 
 int main(void)
@@ -141,6 +173,7 @@ int main(void)
 		cmocka_unit_test(what_matches_is_the_same),
 		cmocka_unit_test(what_is_wrong_is_the_same),
 		cmocka_unit_test(the_bound_of_targets_holds),
+		cmocka_unit_test(features_depend_on_what_kinds_were_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, scratch_remove);

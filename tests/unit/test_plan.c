@@ -290,26 +290,6 @@ static void a_mixed_list_gets_every_program_it_needs_and_no_other(void **state)
 	assert_null(plan.backends);
 }
 
-static void only_features_that_the_choice_depends_on_are_asked_for(void **state)
-{
-	(void)state;
-	struct target targets[] = { { .kind = TARGET_TRACEPOINT },
-				    { .kind = TARGET_KERNEL_FUNCTION },
-				    { .kind = TARGET_USDT },
-				    { .kind = TARGET_USER_FUNCTION } };
-
-	struct target_list list = { .targets = targets, .n = 1 };
-	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS);
-	list.n = 2;
-	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION);
-	list.n = 3;
-	assert_int_equal(plan_needs_features(&list),
-			 FEATURES_ALWAYS | FEATURES_KERNEL_FUNCTION | FEATURES_USER);
-	list.targets = &targets[3];
-	list.n = 1;
-	assert_int_equal(plan_needs_features(&list), FEATURES_ALWAYS | FEATURES_USER);
-}
-
 static void every_backend_has_a_name(void **state)
 {
 	(void)state;
@@ -367,7 +347,6 @@ int main(void)
 		cmocka_unit_test(names_that_several_functions_may_have_want_addresses),
 		cmocka_unit_test(what_a_kernel_lacks_is_said_with_what_it_has),
 		cmocka_unit_test(a_mixed_list_gets_every_program_it_needs_and_no_other),
-		cmocka_unit_test(only_features_that_the_choice_depends_on_are_asked_for),
 		cmocka_unit_test(every_backend_has_a_name),
 		cmocka_unit_test(an_empty_list_makes_an_empty_plan),
 		cmocka_unit_test(instructions_that_uprobes_may_refuse_are_known),
