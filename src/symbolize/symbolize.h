@@ -75,12 +75,17 @@ bool symbolizer_is_walked(const struct symbolizer *s, uint32_t tgid);
 struct forgotten symbolizer_forgotten(const struct symbolizer *s);
 
 /*
- * What symbolizer_event() says of the event's process may be so of others that have the same
- * memory. And code that processes make may be named otherwise by now, and no event tells of that:
- * looks, a few times a second at most. Returns a process in which something is where something else
- * was, so that another life should begin for it; 0: none (any more).
+ * Code that processes make may be named otherwise by now, and no event tells of that: looks at each
+ * perf map once, unless that was a moment ago.
  */
-uint32_t symbolizer_look_again(struct symbolizer *s);
+void symbolizer_look_again(struct symbolizer *s);
+
+/*
+ * A process in which something is where something else was, so that another life should begin for
+ * it; 0: none (any more). What symbolizer_event() says of the event's process may be so of others
+ * that have the same memory.
+ */
+uint32_t symbolizer_take_changed(struct symbolizer *s);
 
 /* What is there already: a process that was not seen yet. */
 void symbolizer_look(struct symbolizer *s, uint32_t tgid);

@@ -186,14 +186,16 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	return news;
 }
 
-uint32_t symbolizer_look_again(struct symbolizer *s)
+void symbolizer_look_again(struct symbolizer *s)
+{
+	jit_look_again(s->jit);
+}
+
+uint32_t symbolizer_take_changed(struct symbolizer *s)
 {
 	const uint32_t changed = processes_changed(s->processes);
 
-	if (changed)
-		return changed;
-	jit_look_again(s->jit);
-	return jit_take_changed(s->jit);
+	return changed ? changed : jit_take_changed(s->jit);
 }
 
 void symbolizer_look(struct symbolizer *s, uint32_t tgid)

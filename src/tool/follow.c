@@ -145,7 +145,8 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband))
 		(void)sideband_read(f->sideband, false, take_event, f);
 	begin_tables(f);
-	while ((tgid = symbolizer_look_again(names_of(f))) != 0)
+	symbolizer_look_again(names_of(f));
+	while ((tgid = symbolizer_take_changed(names_of(f))) != 0)
 		begin_life(f, tgid);
 }
 

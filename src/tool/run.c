@@ -20,8 +20,8 @@
 static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
-	r->tool->close(r);
 	helpers_end(&r->helpers);
+	r->tool->close(r);
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees it, as we end */
 
@@ -428,12 +428,13 @@ static int start(struct run *r, struct error *e)
 		err = start_unwinder(r, e);
 	if (!err)
 		err = r->tool->open(r, e);
-	if (!err)
-		err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices,
-				   &r->command, e);
 	if (err)
 		return err;
 	walk_chosen(r);
+	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
+			   e);
+	if (err)
+		return err;
 	if (!r->command.pid)
 		seal(r);
 	waiter_hold_signals();

@@ -76,6 +76,21 @@ def test_an_interrupt_that_a_shell_has_ignored_for_it_is_kept_for_the_report(tmp
     assert "Tracing 1 functions" in result.out, result
 
 
+@pytest.mark.needs("unwinding")
+def test_the_duration_begins_when_the_tables_are_there(tmp_path):
+    with subprocess.Popen(["sleep", "60"]) as process:
+        args = ["--unwind", "dwarf", "-p", process.pid, "-D", "1", GETPPID]
+        with Tool(args, env=preloaded(tmp_path, WAITING_PARSER)) as tool:
+            wait_for_file(tmp_path / "waits")
+            time.sleep(1.5)
+            (tmp_path / "go").touch()
+            began = time.monotonic()
+            tool.wait().ok()
+            took = time.monotonic() - began
+        process.kill()
+    assert took >= 1, tool.so_far()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGWINCH, signal.SIGTSTP], ids=lambda n: n.name)
 def test_a_signal_to_the_group_while_the_command_is_looked_for(tmp_path, number):
     """It would stop a command that is traced for good."""
