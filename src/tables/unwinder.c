@@ -192,10 +192,12 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 	if (is_told(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
 
-	int err = tell(u, tgid, mappings, n, n_reserved, e);
+	const int err = tell(u, tgid, mappings, n, n_reserved, e);
 
-	if (err)
+	if (err) {
+		retract(u, tgid); /* what the programs have is not so any more */
 		return err;
+	}
 	confirm(u, tgid, list, n_reserved);
 	return is_complete;
 }
