@@ -554,9 +554,11 @@ static bool check_times(struct lane *l, struct lane_event *ret)
 {
 	const uint64_t now = now_ns();
 
-	for (size_t i = 0; i < MOST_HELPERS; i++)
+	for (size_t i = 0; i < MOST_HELPERS; i++) {
 		if (check_time(l, &l->helpers[i], now, ret))
 			return true;
+		*ret = (struct lane_event){ .area = -1, .n_left = l->n_left };
+	}
 	for (unsigned role = 0; role < l->n_roles; role++)
 		if (now >= spare_at(l, role))
 			make_one(l, role);

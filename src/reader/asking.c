@@ -110,6 +110,19 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
 }
 
+static int ask_parser(struct asking *a, unsigned role, struct ask *what, const void *payload,
+		      struct lane_event *ret, struct error *e)
+{
+	if (what->place && !devices_may_ask(a->devices, what->place))
+		return no_answer(e);
+
+	const int err = client_ask(a->client, role, what, payload, ret, e);
+
+	if (!err)
+		devices_note_answer(a->devices, what->place);
+	return err;
+}
+
 int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *payload,
 	       struct lane_event *ret, struct error *e)
 {
@@ -118,7 +131,7 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 		return error_set(e, -ENOTCONN, "there are no helpers");
 
 	const int err = role == ROLE_OPENER ? ask_opener(a, what, payload, ret, e)
-					    : client_ask(a->client, role, what, payload, ret, e);
+					    : ask_parser(a, role, what, payload, ret, e);
 
 	if (ret->what == LANE_FAILED)
 		note_failure(a, ret);

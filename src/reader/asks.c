@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "reader/devices.h"
 
 #define LARGEST_ERRNO 4095
 
@@ -77,7 +78,8 @@ static bool take(const struct listed *one, const char *text, uint64_t n_text, st
 {
 	*ret = (struct mapping){ one->start, one->end,         one->offset,         one->dev,
 				 one->inode, text + one->path, one->is_deleted == 1 };
-	return one->start < one->end && one->path < n_text && one->is_deleted <= 1;
+	return one->start < one->end && one->path < n_text && one->is_deleted <= 1 &&
+	       devices_is_number(one->dev);
 }
 
 bool block_read(const void *block, size_t n_bytes, bool is_any_order, struct mapping_list *ret)

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "bpf/walk.h"
 #include "elf/debug.h"
+#include "reader/finding.h"
 #include "reader/mappings.h"
 
 /* The helpers: entries of reader_roles (reader/roles.h). */
@@ -35,9 +36,9 @@ enum reader_ask {
 	/* Openers. Of process @pid: */
 	ASK_LIST = 1, /* its executable mappings; answer: a block */
 	ASK_STATES, /* the files of a block of mappings; answer: a file_fact for each. @flags: enum
-		       find_flag */
+		       find_where */
 	ASK_FILE,   /* struct file_payload and a block of one: to a parser, if it is that file.
-		       @flags: enum find_flag */
+		       @flags: enum find_where */
 	ASK_OPEN,   /* struct open_payload, a block of one; answer: an open_fact */
 	ASK_ROOT,   /* its root directory; answer: an open_fact */
 	ASK_OPEN_DEBUG, /* struct debug_payload, a path; answer: an open_fact */
@@ -58,15 +59,6 @@ enum reader_ask {
 		      embedded in it. Errors: -ENOENT no; -ESTALE a file is not there (any more) */
 	ASK_NAMES, /* what lies at @n offsets of @file, the payload. @flags: enum names_flag.
 		      Answer: name_block.h. Errors: -ESTALE the file is not there (any more) */
-};
-
-/*
- * A file is looked for by its process first, then by its path. The second is another question: a
- * path may lead through a file system that does not answer, which says nothing about the device of
- * the file.
- */
-enum find_flag {
-	FIND_BY_PATH = 1, /* below our root, or one that is named: the process may have gone */
 };
 
 enum names_flag {
@@ -138,15 +130,9 @@ struct file_payload {
 	uint32_t pad;
 };
 
-enum open_where {
-	OPEN_MAPPED,  /* what process @pid maps */
-	OPEN_BY_PATH, /* the same file, where it is below our root, or @root */
-	OPEN_OURS,    /* what is at its path here */
-};
-
 struct open_payload {
-	int32_t root; /* a handle; -1: none */
-	uint32_t where;
+	int32_t root;   /* of FIND_BELOW, a handle; -1: none */
+	uint32_t where; /* enum find_where */
 };
 
 struct open_fact {

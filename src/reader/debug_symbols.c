@@ -46,7 +46,10 @@ struct search {
 static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct error *e)
 {
 	struct ask what = {
-		.what = ASK_DEBUG, .place = dev, .file = s->file->number, .root = number
+		.what = ASK_DEBUG,
+		.place = devices_place_of_contents(dev, s->file->owner),
+		.file = s->file->number,
+		.root = number,
 	};
 	struct asking *asking = remote_files_asking(s->ds->files);
 	struct lane_event event;

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* No device has such a number: glibc's have 33 bits at most. */
+/* No device has such a number. */
 #define BELOW_ROOT (1ULL << 63)
 #define KIND_SHIFT 61
 #define KIND_MASK 3
@@ -44,6 +44,16 @@ uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user)
 {
 	return BELOW_ROOT | (uint64_t)kind << KIND_SHIFT |
 	       (uint64_t)((uint32_t)root & ROOT_MASK) << ROOT_SHIFT | user;
+}
+
+uint64_t devices_place_of_contents(uint64_t dev, uint32_t user)
+{
+	return devices_place_below(DEVICES_CONTENTS, (int)dev, user);
+}
+
+bool devices_is_number(uint64_t dev)
+{
+	return dev >> 33 == 0;
 }
 
 struct devices *devices_new(uint64_t pause_ns)
@@ -136,6 +146,7 @@ static void tell(struct devices *d, uint64_t place)
 	static const char *const kinds[] = {
 		[DEVICES_DEBUG_FILES] = "debug files", [DEVICES_PERF_MAPS] = "perf maps"
 	};
+	const uint32_t user = (uint32_t)place;
 	const enum devices_kind kind = place >> KIND_SHIFT & KIND_MASK;
 
 	if (!(place & BELOW_ROOT))
@@ -145,13 +156,19 @@ static void tell(struct devices *d, uint64_t place)
 			major(place), minor(place));
 	else if (kind == DEVICES_PATHS)
 		log_few(&d->told,
-			"a file system does not answer: files of processes that have ended are not "
-			"looked for in their root directory");
+			"a file system does not answer: files that user %u's processes have mapped "
+			"are not looked for by their paths",
+			user);
+	else if (kind == DEVICES_CONTENTS)
+		log_few(&d->told,
+			"a file system does not answer: files of user %u on one device are not "
+			"read any more",
+			user);
 	else
 		log_few(&d->told,
 			"a file system does not answer: no more %s of user %u are looked for in "
 			"that root directory",
-			kinds[kind], (uint32_t)place);
+			kinds[kind], user);
 }
 
 /* True: it is dead from now on. */

@@ -15,24 +15,33 @@
 
 struct devices;
 
-/* What is looked for below a root. One that does not answer costs the other nothing. */
-enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS, DEVICES_PATHS };
+/* What is looked for below a root, or read. One that does not answer costs the other nothing. */
+enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS, DEVICES_PATHS, DEVICES_CONTENTS };
 
 /*
- * @root is an opener's handle, or -1 for our own; @user is whose files they are for. A user who
- * mounts a dead file system in a root that others have, too, costs these nothing. Whose the path of
- * a process that has gone was is not known: @user is 0 for all DEVICES_PATHS.
+ * @root is an opener's handle, or -1 for our own, and for that of a process; @user is whose files
+ * they are for. A user who mounts a dead file system in a root that others have, too, costs these
+ * nothing. Whose the path of a process that has gone was is not known: then @user is 0.
  */
 uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user);
+
+/*
+ * What parsers read of @user's files on device @dev. A parser may hang in another file than the one
+ * it was asked for (its debug file, or one that it closes), so it takes no device from others.
+ */
+uint64_t devices_place_of_contents(uint64_t dev, uint32_t user);
+
+/* Can it be the number of a device? Those of glibc have 33 bits at most. */
+bool devices_is_number(uint64_t dev);
 
 /*
  * A dead place is tried again, by one question, when no helper hangs in it any more, and a pause
  * after it was silent. While a helper hangs in it, that helper holds the file system, so the
  * kernel gives the device's number to no other one. The pause is for those that answer after all,
- * but late: each try may take an opener's 2 s. It is @pause_ns, and doubles with each silence to
- * 32 times that: a disk that was only busy is soon read again.
+ * but late: each try may take an opener's 2 s. It is @pause_ns, longer than a try, and doubles with
+ * each silence to 32 times that: a disk that was only busy is soon read again.
  */
-#define DEVICES_PAUSE_NS (2 * NS_PER_S)
+#define DEVICES_PAUSE_NS (3 * NS_PER_S)
 struct devices *devices_new(uint64_t pause_ns);
 void devices_free(struct devices *d);
 

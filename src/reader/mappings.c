@@ -326,8 +326,8 @@ static int find_map_file(uint32_t pid, const struct mapping *m, const struct sta
 	return 0;
 }
 
-static int find_by_path(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
-			struct error *e)
+int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
+			    struct error *e)
 {
 	cleanup_close int handle = -1;
 	char path[4096 + 64];
@@ -391,30 +391,23 @@ int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct s
 int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
 		 struct error *e)
 {
-	struct error first;
-
 	if (m->inode == 0)
 		return error_set(e, -ENOENT, "%s: not a file", m->path);
-	if (find_map_file(pid, m, NULL, ret_handle, st, &first) == 0)
-		return 0;
-
-	return find_by_path(pid, m, ret_handle, st, e);
+	return find_map_file(pid, m, NULL, ret_handle, st, e);
 }
 
-int mapping_find_below(int root, const struct mapping *m, int *ret_handle, struct stat *st,
-		       struct error *e)
+int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
 {
 	cleanup_close int own = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	const int err = own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
 
-	return err && root >= 0 ? mapping_find_in(root, m, ret_handle, st, e) : err;
+	return own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
 }
 
 int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
 {
 	cleanup_close int handle = -1;
 	struct stat st;
-	const int err = find_by_path(pid, m, &handle, &st, e);
+	const int err = mapping_find_by_process(pid, m, &handle, &st, e);
 
 	if (err)
 		return err;

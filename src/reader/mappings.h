@@ -64,12 +64,16 @@ must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, 
 
 /*
  * The same for an opener: *@ret_handle is a handle of the file (O_PATH), and *@st says what it is.
- * The kernel's own word goes first (map_files), as no path is walked for it: one that leads through
- * a file system that does not answer takes no other file with it.
+ * The kernel alone says which it is (map_files), so no path is walked. Overlayfs may show another
+ * inode number there than in the list, and then it is not found so.
  */
 struct stat;
 must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
 			    struct error *e);
+
+/* The same by its path below the process's root directory, as mapping_open() does. */
+must_check int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle,
+				       struct stat *st, struct error *e);
 
 /*
  * The same when the process has gone: below directory @root, that it had for its own
@@ -78,12 +82,9 @@ must_check int mapping_find(uint32_t pid, const struct mapping *m, int *ret_hand
 must_check int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
 			       struct error *e);
 
-/*
- * The same below our own root, where whoever has gone had its file most likely, and then below
- * @root, unless that is -1.
- */
-must_check int mapping_find_below(int root, const struct mapping *m, int *ret_handle,
-				  struct stat *st, struct error *e);
+/* The same below our own root, where whoever has gone had its file most likely. */
+must_check int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st,
+				 struct error *e);
 
 /*
  * What is at the path of @m as this program sees it: any other regular file, or the same. Who asks

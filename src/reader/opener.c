@@ -81,8 +81,9 @@ static struct file_fact find(const struct ask *ask, uint32_t pid, const struct m
 	struct error e;
 	struct stat st;
 
-	*ret_err = ask->flags & FIND_BY_PATH ? mapping_find_below(-1, m, ret_handle, &st, &e)
-					     : mapping_find(pid, m, ret_handle, &st, &e);
+	const struct finding at = { (uint32_t)ask->flags, pid, -1 };
+
+	*ret_err = at.where == FIND_BELOW ? -EINVAL : finding_find(&at, m, ret_handle, &st, &e);
 	return *ret_err ? (struct file_fact){} : opener_fact_of(*ret_handle, &st);
 }
 

@@ -30,19 +30,6 @@ static int keep(int handle, struct seat *seat, struct open_fact fact, struct ans
 
 /* -- Files that processes have mapped. -- */
 
-static int find(const struct open_payload *what, uint32_t pid, const struct mapping *m,
-		int *ret_handle, struct stat *st, struct error *e)
-{
-	switch (what->where) {
-	case OPEN_MAPPED:
-		return mapping_find(pid, m, ret_handle, st, e);
-	case OPEN_BY_PATH:
-		return mapping_find_below(what->root, m, ret_handle, st, e);
-	default:
-		return mapping_find_ours(m, ret_handle, st, e);
-	}
-}
-
 void opener_answer_open(struct seat *seat, const struct ask *ask, const char *payload,
 			struct answer *answer)
 {
@@ -59,7 +46,9 @@ void opener_answer_open(struct seat *seat, const struct ask *ask, const char *pa
 	if (!block_read(payload + sizeof(head), ask->n_bytes - sizeof(head), true, &list) ||
 	    list.n != 1)
 		return;
-	answer->result = find(&head, ask->pid, &list.mappings[0], &handle, &st, &e);
+	const struct finding at = { head.where, ask->pid, head.root };
+
+	answer->result = finding_find(&at, &list.mappings[0], &handle, &st, &e);
 	if (!answer->result)
 		answer->result =
 			keep(handle, seat,

@@ -23,6 +23,7 @@ struct remote_files {
 	bool was_silence_told;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
+	size_t close_at; /* so many; after one that failed */
 };
 
 bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
@@ -180,12 +181,6 @@ void remote_list_fini(struct remote_list *list)
 
 /* -- States of files. -- */
 
-/* Where a path may lead. @root: an opener's handle, or -1 for ours. */
-static uint64_t place_of_paths(int root)
-{
-	return devices_place_below(DEVICES_PATHS, root, 0);
-}
-
 /* Files of mappings of one process, all of one device. */
 struct wanted {
 	uint32_t tid;
@@ -193,19 +188,22 @@ struct wanted {
 	size_t n;
 };
 
-/* @flags: enum find_flag. @cost: ns of CPU time, added. False: no answer. */
-static bool ask_states(struct remote_files *f, uint64_t flags, const struct wanted *w,
+/* @cost: ns of CPU time, or of wall time if there was no answer, added. False: there was none. */
+static bool ask_states(struct remote_files *f, enum find_where where, const struct wanted *w,
 		       struct file_fact *ret, uint64_t *cost)
 {
-	const uint64_t place = flags & FIND_BY_PATH ? place_of_paths(-1) : w->m->dev;
-	struct ask what = { .what = ASK_STATES, .flags = flags, .pid = w->tid };
+	const uint64_t place = finding_place(&(struct finding){ where, w->tid, HANDLE_NONE }, w->m);
+	struct ask what = { .what = ASK_STATES, .flags = where, .pid = w->tid };
 	cleanup_free char *block = block_make(w->m, w->n, w->tid, OPENER_AREA, &what.n_bytes);
 	cleanup_free char *facts = NULL;
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, place, &what, block, &event, &e))
+	if (ask_for(f, place, &what, block, &event, &e)) {
+		*cost += clock_ns(CLOCK_MONOTONIC) - begin;
 		return false;
+	}
 	*cost += event.cpu_ns;
 	facts = asking_copy(&event);
 	if (facts && event.answer.n_bytes <= w->n * sizeof(*ret)) {
@@ -216,25 +214,28 @@ static bool ask_states(struct remote_files *f, uint64_t flags, const struct want
 	return false;
 }
 
-/* What a process does not lead to may be found by its path. */
+/* What is not in one place may be in the next. */
 static void find_states(struct remote_files *f, const struct wanted *w, struct file_fact *ret,
 			uint64_t *cost)
 {
 	cleanup_free struct mapping *missed = xcalloc(w->n, sizeof(*missed));
-	cleanup_free struct file_fact *found = xcalloc(w->n, sizeof(*found));
-	struct wanted by_path = { .tid = w->tid, .m = missed };
-	size_t at = 0;
+	cleanup_free size_t *places = xcalloc(w->n, sizeof(*places));
+	bool is_answered = true;
 
-	if (!ask_states(f, 0, w, ret, cost))
-		return;
-	for (size_t i = 0; i < w->n; i++)
-		if (!ret[i].is_there && !w->m[i].is_deleted)
-			missed[by_path.n++] = w->m[i];
-	if (by_path.n)
-		(void)ask_states(f, FIND_BY_PATH, &by_path, found, cost);
-	for (size_t i = 0; i < w->n; i++)
-		if (!ret[i].is_there && !w->m[i].is_deleted)
-			ret[i] = found[at++];
+	for (size_t k = 0; k < FINDING_OF_PLACE && is_answered; k++) {
+		cleanup_free struct file_fact *found = xcalloc(w->n, sizeof(*found));
+		struct wanted rest = { .tid = w->tid, .m = missed };
+
+		for (size_t i = 0; i < w->n; i++) {
+			if (ret[i].is_there || (k && w->m[i].is_deleted))
+				continue;
+			places[rest.n] = i;
+			missed[rest.n++] = w->m[i];
+		}
+		is_answered = rest.n && ask_states(f, finding_order[k], &rest, found, cost);
+		for (size_t i = 0; i < rest.n; i++)
+			ret[places[i]] = found[i];
+	}
 }
 
 /* Those among @list of the device of mapping @first, and remember where they stand. */
@@ -303,12 +304,6 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 
 /* -- Handles. -- */
 
-bool remote_is_missed(int err)
-{
-	return err == -ENOENT || err == -ESRCH || err == -ESTALE || err == -EACCES ||
-	       err == -EPERM || err == -ENOTDIR;
-}
-
 /* Those that openers need for a moment. */
 #define SPARE_HANDLES 16
 #define FEWEST_HANDLES 8
@@ -334,7 +329,8 @@ static int take_open(struct remote_files *f, const struct lane_event *event, str
 
 	if (copy && event->answer.n_bytes == sizeof(*ret))
 		memcpy(ret, copy, sizeof(*ret));
-	if (!copy || event->answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle)) {
+	if (!copy || event->answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle) ||
+	    !devices_is_number(ret->fact.dev)) {
 		client_distrust(f->asking.client);
 		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
 	}
@@ -344,7 +340,7 @@ static int take_open(struct remote_files *f, const struct lane_event *event, str
 static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payload *head,
 		    const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
-	const uint64_t place = head->where == OPEN_MAPPED ? m->dev : place_of_paths(head->root);
+	const uint64_t place = finding_place(&(struct finding){ head->where, pid, head->root }, m);
 	struct ask what = { .what = ASK_OPEN, .pid = pid };
 	struct lane_event event;
 	struct open_fact fact;
@@ -354,7 +350,9 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	if (!err)
 		err = take_open(f, &event, &fact, e);
 	if (!err)
-		*ret = (struct remote_handle){ fact.handle, m->dev, fact.fact };
+		*ret = (struct remote_handle){ fact.handle,
+					       head->where == FIND_OURS ? fact.fact.dev : m->dev,
+					       fact.fact };
 	return err;
 }
 
@@ -372,20 +370,29 @@ static int open_locked(struct remote_files *f, uint32_t pid, const struct open_p
 int remote_open(struct remote_files *f, uint32_t pid, int root, const struct mapping *m,
 		struct remote_handle *ret, struct error *e)
 {
-	const struct open_payload mapped = { .root = HANDLE_NONE, .where = OPEN_MAPPED };
-	const struct open_payload by_path = { .root = root, .where = OPEN_BY_PATH };
-	const int err = open_locked(f, pid, &mapped, m, ret, e);
+	const size_t n = root == HANDLE_NONE ? FINDING_OF_PLACE : FINDING_OF_ROOT;
 	struct error inner;
+	int first = 0;
 
-	if (!remote_is_missed(err) || open_locked(f, pid, &by_path, m, ret, &inner))
-		return err;
-	return 0;
+	for (size_t k = 0; k < n; k++) {
+		const struct open_payload head = { .root = root, .where = finding_order[k] };
+
+		if (!finding_may_be(head.where, m))
+			continue;
+
+		const int err = open_locked(f, pid, &head, m, ret, k ? &inner : e);
+
+		first = k ? first : err;
+		if (!finding_is_missed(err))
+			return err ? first : 0;
+	}
+	return first;
 }
 
 int remote_open_ours(struct remote_files *f, const struct mapping *m, struct remote_handle *ret,
 		     struct error *e)
 {
-	const struct open_payload head = { .root = HANDLE_NONE, .where = OPEN_OURS };
+	const struct open_payload head = { .root = HANDLE_NONE, .where = FIND_OURS };
 
 	return open_locked(f, 0, &head, m, ret, e);
 }
@@ -464,12 +471,18 @@ static void close_all(struct remote_files *f)
 {
 	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
 	cleanup_free int32_t *handles = TAKE(f->to_close); /* late ones may come meanwhile */
+	const size_t n = f->n_to_close;
 	struct lane_event event;
 	struct error e;
 
 	f->n_to_close = f->to_close_capacity = 0;
-	if (asking_ask(&f->asking, ROLE_OPENER, &what, handles, &event, &e))
-		log_debug("files are left open: %s", e.text);
+	f->close_at = 0;
+	if (!asking_ask(&f->asking, ROLE_OPENER, &what, handles, &event, &e))
+		return;
+	f->close_at = n + CLOSE_AT_ONCE;
+	log_debug("files are not closed: %s", e.text);
+	for (size_t i = 0; i < n && !what.number; i++) /* no opener has them */
+		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handles[i]);
 }
 
 void remote_close(struct remote_files *f, int handle)
@@ -478,7 +491,7 @@ void remote_close(struct remote_files *f, int handle)
 		return;
 	lock(f);
 	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
-	if (f->n_to_close >= CLOSE_AT_ONCE)
+	if (f->n_to_close >= CLOSE_AT_ONCE && f->n_to_close >= f->close_at)
 		close_all(f);
 	unlock(f);
 }

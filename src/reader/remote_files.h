@@ -79,10 +79,7 @@ struct remote_handle {
 must_check int remote_open(struct remote_files *f, uint32_t pid, int root, const struct mapping *m,
 			   struct remote_handle *ret, struct error *e);
 
-/* An opener's answer: the process does not lead to its file, which may be at its path. */
-bool remote_is_missed(int err);
-
-/* What is at the path of @m as this program sees it: mapping_open_ours(). */
+/* What is at the path of @m as this program sees it: mapping_find_ours(). */
 must_check int remote_open_ours(struct remote_files *f, const struct mapping *m,
 				struct remote_handle *ret, struct error *e);
 

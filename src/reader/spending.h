@@ -6,6 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
+/* Whoever has an opener or a parser wait so long pays for that, too; a busy machine does not count.
+ */
+#define SPENDING_LONG_WAIT_NS NS_PER_S
+
 struct spending {
 	uint64_t most_ns;  /* for all files of one user */
 	const char *after; /* what further ones do not get: "unwind tables of further ones are not

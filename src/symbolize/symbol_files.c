@@ -20,7 +20,6 @@
 
 /* Of CPU time, for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
-#define MOST_WAIT_NS NS_PER_S
 
 struct file {
 	uint32_t image;
@@ -158,13 +157,13 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 	struct lane_event event;
 	struct error e;
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
-	what->place = file->dev;
+	what->place = devices_place_of_contents(file->dev, file->owner);
 
 	int err = asking_ask(sf->asking, file->role, what, payload, &event, &e);
 	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
-	/* Whoever has a reader wait pays for that, too; a busy machine does not count. */
-	spending_add(&sf->spending, file->owner, took > MOST_WAIT_NS ? took : event.cpu_ns);
+	spending_add(&sf->spending, file->owner,
+		     took > SPENDING_LONG_WAIT_NS ? took : event.cpu_ns);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);
 	if (err == -ETIME)
@@ -221,6 +220,19 @@ static int ask_symbols(struct symbol_files *sf, struct file *file, const char *n
 	return err;
 }
 
+static int send_file(struct symbol_files *sf, const struct file *file,
+		     const struct remote_handle *handle, uint32_t files, int32_t parser,
+		     struct error *e)
+{
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	const int err = remote_send(sf->files, handle, file->image, files, parser, e);
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+
+	if (took > SPENDING_LONG_WAIT_NS)
+		spending_add(&sf->spending, file->owner, took);
+	return err;
+}
+
 /* Have a parser open the file of @handle. */
 static int open_handle(struct symbol_files *sf, struct file *file, const char *name,
 		       const struct remote_handle *handle, struct symbols_fact *ret)
@@ -241,7 +253,7 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 
 	unlock(sf);
 	if (!err)
-		err = remote_send(sf->files, handle, file->image, files, parser, &e);
+		err = send_file(sf, file, handle, files, parser, &e);
 	if (err == -ETIME)
 		note_lateness(sf);
 	if (err) {

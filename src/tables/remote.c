@@ -148,15 +148,20 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 		     const struct file_state *state, unsigned role, struct error *e)
 {
 	struct file_payload head = { .expected = state->fact, .number = r->last_file };
-	struct ask mapped = { .what = ASK_FILE, .place = m->dev };
-	struct ask by_path = { .what = ASK_FILE,
-			       .flags = FIND_BY_PATH,
-			       .place = devices_place_below(DEVICES_PATHS, -1, 0) };
 	int err = asking_address(r->asking, role, &head.files, &head.to, e);
 
-	if (!err)
-		err = ask_file(r, pid, m, &mapped, &head, e);
-	return remote_is_missed(err) ? ask_file(r, pid, m, &by_path, &head, e) : err;
+	if (err)
+		return err;
+	for (size_t k = 0; k < FINDING_OF_PLACE && (!k || finding_is_missed(err)); k++) {
+		const struct finding at = { finding_order[k], pid, HANDLE_NONE };
+		struct ask what = { .what = ASK_FILE,
+				    .flags = at.where,
+				    .place = finding_place(&at, m) };
+
+		if (finding_may_be(finding_order[k], m))
+			err = ask_file(r, pid, m, &what, &head, e);
+	}
+	return err;
 }
 
 static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
@@ -167,7 +172,7 @@ static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 		.role = state->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS,
 		.name = name,
 		.ask = { .what = ASK_TABLE,
-			 .place = m->dev,
+			 .place = devices_place_of_contents(m->dev, state->fact.owner),
 			 .file = ++r->last_file,
 			 .n_bytes = strlen(name) },
 		.payload = name,
@@ -175,12 +180,17 @@ static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 
 	if (!spending_may(&r->spending, state->fact.owner))
 		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
-	if (pass_file(r, pid, m, state, q.role, e))
-		return error_set(e, -EAGAIN, "its file cannot be had");
 
-	const int err = ask_table(r, &q, ret, e);
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	int err = pass_file(r, pid, m, state, q.role, e);
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
-	spending_add(&r->spending, state->fact.owner, q.cpu_ns);
+	if (err)
+		err = error_set(e, -EAGAIN, "its file cannot be had");
+	else
+		err = ask_table(r, &q, ret, e);
+	spending_add(&r->spending, state->fact.owner,
+		     q.cpu_ns + (took > SPENDING_LONG_WAIT_NS ? took : 0));
 	return err;
 }
 

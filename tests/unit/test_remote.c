@@ -504,8 +504,8 @@ static void nothing_more_is_opened_of_a_device_that_is_silent_twice(void **state
 	const uint32_t n_before = shared->n_asked[ROLE_OPENER];
 
 	assert_false(remote_state(files, (uint32_t)getpid(), &other, &file));
-	/* Where its process leads to, and by its path. */
-	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before + 2);
+	/* As mapped, by its path in the process, and here. */
+	assert_int_equal(shared->n_asked[ROLE_OPENER], n_before + 3);
 }
 
 /* A mapping of the file at @path, which is there for as long as this program runs. */

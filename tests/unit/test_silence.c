@@ -34,18 +34,18 @@
 /* Shared with the openers. */
 static struct shared {
 	uint32_t held_up; /* what they do not answer, but when this changes */
-	bool only_paths;  /* of ASK_OPEN: OPEN_BY_PATH */
+	bool only_paths;  /* of ASK_OPEN: by a path */
 	uint32_t n_asked; /* of @counted */
 	uint32_t counted;
 } * shared;
 
 static bool is_by_path(const struct ask *ask, const void *payload)
 {
-	struct open_payload open = {};
+	struct open_payload open = { .where = FIND_MAPPED };
 
 	if (ask->what == ASK_OPEN && ask->n_bytes >= sizeof(open))
 		memcpy(&open, payload, sizeof(open));
-	return open.where == OPEN_BY_PATH;
+	return open.where != FIND_MAPPED;
 }
 
 static void answer_open(void *state, struct seat *seat, const struct ask *ask, const void *payload,
@@ -144,6 +144,20 @@ static struct mapping mapping_of(const char *path)
 	return (struct mapping){ .end = 4096, .dev = st.st_dev, .inode = st.st_ino, .path = path };
 }
 
+/* This program's code, which is found without a path. */
+static struct mapping own_mapping(void)
+{
+	static struct mapping_list own;
+	const struct mapping *m;
+	struct error e;
+
+	if (!own.n)
+		assert_ok(mapping_list_read((uint32_t)getpid(), &own, &e), e);
+	m = mapping_list_at(&own, (uintptr_t)own_mapping);
+	assert_non_null(m);
+	return *m;
+}
+
 static int open_it(const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
 	*ret = (struct remote_handle){ .handle = HANDLE_NONE };
@@ -237,14 +251,11 @@ static void one_opener_at_a_time_waits_for_a_device(void **state)
 
 static void files_that_come_too_late_are_closed(void **state)
 {
-	cleanup_free char *path = scratch_path("file");
+	const struct mapping m = own_mapping();
 	struct remote_handle handle;
-	struct mapping m;
 	struct error e;
 
 	(void)state;
-	make_file(path, "text");
-	m = mapping_of(path);
 	assert_ok(open_it(&m, &handle, &e), e);
 	wait_until_open(1);
 	/* They are closed eight at a time. On a busy machine some are not even asked for. */
@@ -337,31 +348,43 @@ static void nothing_more_is_looked_for_at_a_place_that_does_not_answer(void **st
 }
 
 /* Its device has nothing to do with what hangs on the way to it. */
-static void a_path_that_does_not_answer_takes_no_device_with_it(void **state)
+static void hang_on_the_way(uint32_t pid)
 {
-	const uint32_t gone = UINT32_MAX >> 1;
 	cleanup_free char *path = scratch_path("file");
 	struct remote_handle handle;
 	struct mapping m;
 	struct error e;
 
-	(void)state;
 	make_file(path, "text");
 	m = mapping_of(path);
-	assert_ok(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e), e);
+	assert_int_equal(m.dev, own_mapping().dev);
+	assert_ok(remote_open(files, pid, HANDLE_NONE, &m, &handle, &e), e);
 	shared->counted = ASK_OPEN;
 	shared->only_paths = true;
 	roles[ROLE_OPENER].wall_ns = SHORT_NS;
 	hold_up(ASK_OPEN);
 	for (int i = 0; i < 2; i++)
-		assert_true(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e) < 0);
+		assert_true(remote_open(files, pid, HANDLE_NONE, &m, &handle, &e) < 0);
 	hold_up(0);
 	roles[ROLE_OPENER].wall_ns = LONG_NS;
 	shared->n_asked = 0;
-	assert_true(remote_open(files, gone, HANDLE_NONE, &m, &handle, &e) < 0);
+	assert_true(remote_open(files, pid, HANDLE_NONE, &m, &handle, &e) < 0);
 	assert_int_equal(shared->n_asked, 1); /* not by its path */
-	assert_false(devices_is_dead(devices, m.dev));
+	m = own_mapping();
 	assert_ok(open_it(&m, &handle, &e), e);
+}
+
+static void a_path_that_does_not_answer_takes_no_device_with_it(void **state)
+{
+	(void)state;
+	hang_on_the_way(UINT32_MAX >> 1);
+}
+
+/* The file is not mapped any more, so it is looked for below /proc/PID/root. */
+static void a_path_of_a_process_takes_no_device_with_it(void **state)
+{
+	(void)state;
+	hang_on_the_way((uint32_t)getpid());
 }
 
 static void a_perf_map_that_is_held_is_of_a_device(void **state)
@@ -448,6 +471,7 @@ int main(void)
 		TEST(files_that_come_too_late_are_closed),
 		TEST(nothing_more_is_looked_for_at_a_place_that_does_not_answer),
 		TEST(a_path_that_does_not_answer_takes_no_device_with_it),
+		TEST(a_path_of_a_process_takes_no_device_with_it),
 		TEST(a_perf_map_that_is_held_is_of_a_device),
 		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
 		TEST(another_file_of_the_same_size_and_time_is_not_sent),
