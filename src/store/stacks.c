@@ -37,6 +37,13 @@ bool stacks_has_old(const struct stacks *s)
 	return s->old_known.n_slots;
 }
 
+uint32_t stacks_renew(struct stacks *s, uint32_t number)
+{
+	uint64_t words[STACK_WORDS];
+
+	return tree_add(&s->tree, words, tree_words(&s->old_tree, number, words, STACK_WORDS));
+}
+
 void stacks_drop_old(struct stacks *s)
 {
 	tree_fini(&s->old_tree);

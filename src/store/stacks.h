@@ -50,6 +50,9 @@ void stacks_drop(const struct stacks *s, uint64_t hash);
  */
 void stacks_age(struct stacks *s);
 bool stacks_has_old(const struct stacks *s);
+
+/* After stacks_age(): the new number of the stack that had @number before. */
+uint32_t stacks_renew(struct stacks *s, uint32_t number);
 void stacks_drop_old(struct stacks *s);
 
 /* Are the kernel's maps half full? */

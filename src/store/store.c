@@ -2,7 +2,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +27,7 @@ struct store {
 	uint32_t n_cpus;
 	uint32_t turn;     /* as in struct trace_state; never TURN_OFF */
 	unsigned emptying; /* the generation that take_rows() is given */
+	bool is_stopped;
 
 	/* Emptied out of the kernel and not worked in yet: that can wait, emptying cannot. */
 	struct raw_row *raw;
@@ -42,6 +42,11 @@ struct store {
 	size_t n_rows, cap_rows;
 	uint32_t *index; /* row number + 1 by key; open addressing */
 	size_t n_index;
+
+	/* The rows of the report that is being made. */
+	struct store_row *lent;
+	size_t n_lent, cap_lent;
+	bool is_lent;
 
 	uint64_t now; /* of the clock, when a generation's emptying began */
 	struct losses losses;
@@ -108,6 +113,7 @@ void store_free(struct store *s)
 	stacks_fini(&s->stacks);
 	free(s->rows);
 	free(s->index);
+	free(s->lent);
 	free(s);
 }
 
@@ -124,8 +130,13 @@ static size_t pending_bytes(const struct store *s)
 
 static size_t settled_bytes(const struct store *s)
 {
-	return stacks_bytes(&s->stacks) + s->cap_rows * sizeof(*s->rows) +
+	return stacks_bytes(&s->stacks) + (s->cap_rows + s->cap_lent) * sizeof(*s->rows) +
 	       s->n_index * sizeof(*s->index);
+}
+
+static bool is_full(const struct store *s)
+{
+	return settled_bytes(s) > s->budget.user_bytes;
 }
 
 size_t store_bytes(const struct store *s)
@@ -157,13 +168,24 @@ static uint32_t *index_slot(struct store *s, const struct store_row *row)
 	return &s->index[i];
 }
 
+static void clear_index(struct store *s)
+{
+	if (s->index)
+		memset(s->index, 0, s->n_index * sizeof(*s->index));
+}
+
+static void fill_index(struct store *s)
+{
+	for (size_t i = 0; i < s->n_rows; i++)
+		*index_slot(s, &s->rows[i]) = i + 1;
+}
+
 static void grow_index(struct store *s)
 {
 	free(s->index);
 	s->n_index = s->n_index ? s->n_index * 2 : 1024;
 	s->index = xcalloc(s->n_index, sizeof(*s->index));
-	for (size_t i = 0; i < s->n_rows; i++)
-		*index_slot(s, &s->rows[i]) = i + 1;
+	fill_index(s);
 }
 
 /* False when the row would be new and there is no room. */
@@ -180,7 +202,7 @@ static bool add_row(struct store *s, const struct store_row *row)
 			s->rows[*slot - 1].first = row->first;
 		return true;
 	}
-	if (settled_bytes(s) > s->budget.user_bytes)
+	if (is_full(s))
 		return false;
 	array_push(s->rows, s->n_rows, s->cap_rows, *row);
 	*slot = s->n_rows;
@@ -280,9 +302,7 @@ static int turn(struct store *s, struct error *e)
 
 static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 {
-	bool has_room = settled_bytes(s) <= s->budget.user_bytes;
-
-	return stacks_find(&s->stacks, hash, has_room, ret);
+	return stacks_find(&s->stacks, hash, !is_full(s), ret);
 }
 
 static void settle_row(struct store *s, const struct raw_row *raw)
@@ -308,24 +328,44 @@ static bool is_pressed(const struct store *s)
 	       s->budget.max_rows / 2;
 }
 
-/* Work in what was emptied out of the kernel; @is_counting: and empty more when that must be. */
-static int settle(struct store *s, bool is_counting, struct error *e)
+static bool has_many_pending(const struct store *s)
 {
-	int err = 0;
+	return pending_bytes(s) > s->budget.user_bytes / 2;
+}
 
-	for (; s->n_settled < s->n_raw && !err; s->n_settled++) {
-		settle_row(s, &s->raw[s->n_settled]);
-		if (is_counting && s->n_settled % 1024 == 0 && is_pressed(s))
-			err = turn(s, e);
-	}
+bool store_awaits_room(const struct store *s)
+{
+	return s->is_lent && is_full(s) && !has_many_pending(s);
+}
+
+/* All pending rows are worked in. */
+static void end_settling(struct store *s)
+{
 	s->n_raw = 0;
 	s->n_settled = 0;
 	/* What was counted in that turn is worked in: later rows have their stacks in the kernel.
 	 */
-	if (!err && stacks_has_old(&s->stacks) && s->turn != s->aged) {
+	if (stacks_has_old(&s->stacks) && s->turn != s->aged) {
 		stacks_drop_old(&s->stacks);
 		s->kept = stacks_bytes(&s->stacks);
 	}
+}
+
+/*
+ * Work in at most @n of the pending rows. This empties the kernel's maps when that must be; what it
+ * moves is pending behind the others.
+ */
+static int settle(struct store *s, size_t n, struct error *e)
+{
+	int err = 0;
+
+	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
+		settle_row(s, &s->raw[s->n_settled++]);
+		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s))
+			err = turn(s, e);
+	}
+	if (!err && s->n_settled == s->n_raw)
+		end_settling(s);
 	return err;
 }
 
@@ -338,8 +378,8 @@ int store_rotate(struct store *s, struct error *e)
 {
 	int err = turn(s, e);
 
-	if (!err && (must_forget(s) || pending_bytes(s) > s->budget.user_bytes / 2))
-		err = settle(s, true, e);
+	if (!err && (must_forget(s) || has_many_pending(s)))
+		err = settle(s, SIZE_MAX, e);
 	if (!err && must_forget(s))
 		err = stacks_forget(&s->stacks, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
@@ -349,22 +389,59 @@ int store_rotate(struct store *s, struct error *e)
 int store_stop(struct store *s, struct error *e)
 {
 	set_turn(s, TURN_OFF);
+	s->is_stopped = true;
 
 	int err = object_wait_for_programs(s->object, e);
 
 	return err ? err : empty_generation(s, s->turn % 2, e);
 }
 
+static void lend_rows(struct store *s)
+{
+	s->lent = s->rows;
+	s->n_lent = s->n_rows;
+	s->cap_lent = s->cap_rows;
+	s->rows = NULL;
+	s->n_rows = s->cap_rows = 0;
+	s->is_lent = true;
+	clear_index(s);
+}
+
+/* Their memory is used again, unless there are other rows by now. */
+static void take_rows_back(struct store *s)
+{
+	if (s->rows) {
+		free(s->lent);
+	} else {
+		s->rows = s->lent;
+		s->cap_rows = s->cap_lent;
+	}
+	s->lent = NULL;
+	s->n_lent = s->cap_lent = 0;
+	s->is_lent = false;
+}
+
+/* Memory that is held idle counts as ours, too. */
+static void free_raw(struct store *s)
+{
+	if (s->n_raw)
+		return;
+	free(s->raw);
+	s->raw = NULL;
+	s->cap_raw = 0;
+}
+
 const struct store_row *store_rows(struct store *s, size_t *n)
 {
 	struct error none;
 
-	(void)settle(s, false, &none); /* only counting can fail */
-	free(s->raw);                  /* what is held idle counts as ours, too */
-	s->raw = NULL;
-	s->cap_raw = 0;
-	*n = s->n_rows;
-	return s->rows;
+	if (!s->is_lent) {
+		(void)settle(s, s->n_raw - s->n_settled, &none); /* so does store_rotate(), then */
+		free_raw(s);
+		lend_rows(s);
+	}
+	*n = s->n_lent;
+	return s->lent;
 }
 
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS])
@@ -396,20 +473,32 @@ static bool are_stacks_many(const struct store *s)
 	return bytes > 2 * s->kept + IDLE_STACK_BYTES || bytes > s->budget.user_bytes / 4;
 }
 
+/* After stacks_age(), rows that came while the report was made keep their stacks. */
+static void renew_stacks(struct store *s)
+{
+	for (size_t i = 0; i < s->n_rows; i++) {
+		struct store_row *row = &s->rows[i];
+
+		row->kernel_stack = stacks_renew(&s->stacks, row->kernel_stack);
+		row->user_stack = stacks_renew(&s->stacks, row->user_stack);
+	}
+	clear_index(s);
+	fill_index(s);
+}
+
 /*
  * Stacks stay known, since most come again. If there are too many of them, those that the next
  * interval does not need go: processes end, and others come.
  */
 void store_clear(struct store *s)
 {
-	s->n_rows = 0;
+	take_rows_back(s);
 	losses_told(&s->losses);
-	if (settled_bytes(s) > s->budget.user_bytes / 2)
+	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
 		free_rows(s);
-	else if (s->index)
-		memset(s->index, 0, s->n_index * sizeof(*s->index));
 	if (!stacks_has_old(&s->stacks) && are_stacks_many(s)) {
 		stacks_age(&s->stacks);
+		renew_stacks(s);
 		s->aged = s->turn;
 	}
 }

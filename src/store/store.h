@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,8 +54,20 @@ must_check int store_rotate(struct store *s, struct error *e);
 /* The same, and count nothing any more. */
 must_check int store_stop(struct store *s, struct error *e);
 
-/* The rows since the last store_clear(). Lent by @s until the next call on it. */
+/*
+ * Take out the rows since the last store_clear(), for a report. Lent by @s until the next
+ * store_clear(): store_rotate() may be called meanwhile. The next report has the rows that it
+ * moves. Another call gives the same rows.
+ */
 const struct store_row *store_rows(struct store *s, size_t *n);
+
+/*
+ * New stacks have no room until store_clear(): their rows wait unworked, and they themselves in the
+ * kernel, whose programs do not say again that these fill up. So rotate then.
+ */
+bool store_awaits_room(const struct store *s);
+
+/* The report needs its rows no longer. Numbers of stacks change. */
 void store_clear(struct store *s);
 
 /* The words of a stack (bpf/abi.h), innermost first; returns how many, at most STACK_WORDS. */

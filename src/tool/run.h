@@ -50,8 +50,8 @@ struct tool_parts {
 	/* The programs said so (bpf/abi.h), and it is not about processes. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
 	/*
-	 * The same while a report is made or waits for its reader, as far as that can be done then.
-	 * Errors wait for the next on_wake(). May be NULL.
+	 * The same while a report is named, printed, or waits for its reader. Errors wait for the
+	 * next on_wake(). May be NULL.
 	 */
 	void (*on_serve)(struct run *r);
 	/* --interval is over: report. May be NULL. */

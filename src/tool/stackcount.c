@@ -22,7 +22,6 @@ struct stackcount {
 	struct store *store;
 	struct symbolizer *symbolizer;
 	bool is_filling; /* the programs say that the maps fill up */
-	bool is_reading; /* the store's rows are in use */
 	bool was_trouble_told;
 };
 
@@ -127,11 +126,9 @@ static void collect(struct run *r, struct report *report)
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
 
-	t->is_reading = true;
 	for (size_t i = 0; i < n;)
 		i += collect_some(r, rows + i, n - i, named, report);
 	free(named->frames);
-	t->is_reading = false;
 	report_finish(report, r->opt->min_count, (size_t)r->opt->top);
 }
 
@@ -172,6 +169,7 @@ static int print_report(struct run *r, struct error *e)
 	collect(r, report);
 	tell_trouble(t);
 	run_losses(r, store_losses(t->store), losses);
+	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	store_clear(t->store);
 
 	const struct frame_table *frames = symbolizer_frames(t->symbolizer);
@@ -263,7 +261,7 @@ static void on_serve(struct run *r)
 	struct stackcount *t = r->own;
 	struct error e;
 
-	if (t->is_filling && !t->is_reading && on_wake(r, &e) != 0)
+	if (t->is_filling && on_wake(r, &e) != 0)
 		t->is_filling = true;
 }
 

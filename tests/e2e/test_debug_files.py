@@ -403,6 +403,13 @@ def test_a_cache_that_is_not_ours_to_write_to_is_told_once(workload, stripped, s
     assert not list(home.iterdir())
 
 
+def wait_until_asked(server, tool):
+    deadline = time.monotonic() + PATIENCE_S
+    while not server.asked:
+        assert time.monotonic() < deadline, tool.so_far()
+        time.sleep(0.02)
+
+
 @asks
 def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped, server, tmp_path, program):
     """1,500 programs are twice what there is room for."""
@@ -411,16 +418,50 @@ def test_processes_are_followed_while_a_server_is_waited_for(workload, stripped,
     with workload(str(stripped[0]), "getppid", 200, 100) as work, Tool(options, env=server.environment(tmp_path), program=program) as tool:
         tool.wait_live()
         expected = work.run()
-        deadline = time.monotonic() + PATIENCE_S
-        while not server.asked:
-            assert time.monotonic() < deadline, tool.so_far()
-            time.sleep(0.02)
+        wait_until_asked(server, tool)
         sh("for i in $(seq 1500); do /bin/true; done")
         server.may_answer.set()
         tool.wait_for("stdout", rb"branch_a;hit 200$")
         result = tool.end().ok()
     assert "were lost" not in result.err, result.err
     assert {chain: n for chain, n in chains(result).items() if chain in expected} == expected, result
+
+
+def new_pieces(workload, _tmp_path):
+    """Each of ten has 6,300 pieces of stacks: --max-memory 4M has room for 8,192 in the kernel."""
+    return [workload("ladder", 1000, 100, 1) for _ in range(10)], 100
+
+
+def new_rows(workload, tmp_path):
+    """Each of five has 4,000 rows: --max-memory 16M has room for 16,384 in a generation. Their addresses and stacks are equal."""
+    script = tmp_path / "alike"
+    script.write_text(f'#!/bin/sh\nexec setarch -R {workload_path("distinct")} "$@"\n')
+    script.chmod(0o755)
+    return [workload(str(script), 4000, 1) for _ in range(5)], 4000
+
+
+@pytest.mark.parametrize("memory, make", [("4M", new_pieces), ("16M", new_rows)], ids=["pieces", "rows"])
+def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, server, tmp_path, memory, make):
+    """The report waits for its names. More comes than the kernel's maps have room for, and user space has."""
+    server.may_answer.clear()
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    others, n = make(workload, tmp_path)
+    pids = ",".join(str(one.pid) for one in [work, *others])
+    options = ["-U", "-f", "--unwind", "fp", "--max-memory", memory, "-i", "0.2", "-p", pids, GETPPID]
+    with Tool(options, env=server.environment(tmp_path)) as tool:
+        tool.wait_live()
+        expected = work.run()
+        wait_until_asked(server, tool)
+        for one in others:
+            one.run()
+            tool.wait_looked()
+        assert b"branch_a;hit 200" not in tool.bytes("stdout"), tool.so_far()
+        server.may_answer.set()
+        tool.wait_for("stdout", rb"branch_a;hit 200$")
+        result = tool.end().ok()
+    assert result.lost == 0, result.err
+    assert {chain: n for chain, n in chains(result).items() if chain in expected} == expected, result.err
+    assert sum(n for _, n in read_folded(result.out)) == sum(expected.values()) + n * len(others), result.err
 
 
 @asks

@@ -3,6 +3,7 @@
 import fcntl
 import re
 import select
+import shutil
 import subprocess
 from collections import Counter
 
@@ -95,6 +96,28 @@ def test_intervals_that_nobody_reads(workload):
     assert of_programs(found) == 3 * PROGRAMS, result.err
     assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
     assert not re.search(r"^Lost", result.out, re.M), result.err
+
+
+@pytest.mark.needs("unwinding")
+@pytest.mark.walk("dwarf")
+def test_programs_that_begin_while_nobody_reads_are_walked_by_tables(workload, tmp_path):
+    """Nobody has seen their file before. The first ones may be ahead of its tables, but not all are."""
+    program = shutil.copy(workload_path("syscalls-nofp"), tmp_path / "new")
+    with workload("distinct", 2000, 1) as work, Tool(["-f", "-U", "-i", "0.1", GETPPID], reads_later=True) as tool:
+        fcntl.fcntl(tool.process.stdout, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
+        tool.wait_live()
+        work.run()
+        stall(tool)
+        for _ in range(20):
+            with workload(str(program), "getppid", 100, 50) as one:
+                tool.wait_looked()
+                expected = one.run()
+        tool.read_now()
+        result = tool.end().ok()
+    found = chains(result)
+    assert result.lost == 0, result.err
+    assert expected and all(found.get(chain, 0) >= n for chain, n in expected.items()), found
+    assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
 
 
 def test_events_that_nobody_reads(workload):

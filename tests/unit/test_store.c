@@ -443,7 +443,6 @@ static void beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count(void **
 	known = put_stack(&o, 1, 3);
 	put_row(&o, 0, known, 1, 0);
 	rotate(s);
-	(void)store_rows(s, &n);
 	for (uint64_t i = 2; i < 1000; i++)
 		put_row(&o, 0, put_stack(&o, i, 4), 1, 0);
 	put_row(&o, 0, known, 1, 0);
@@ -476,7 +475,6 @@ static void of_a_deep_stack_beyond_the_budget_no_piece_stays(void **state)
 	store_start(s);
 	put_row(&o, 0, put_stack(&o, 1, 2), 1, 0); /* takes what is there without being asked */
 	rotate(s);
-	(void)store_rows(s, &n);
 	assert_int_equal(o.state.n_chunks, 1);
 	put_row(&o, put_stack(&o, 2, SHORT_WORDS), put_stack(&o, 3, STACK_MAX_FRAMES + 1), 7, 0);
 	assert_int_equal(o.state.n_chunks, 1 + SHORT_CHUNKS + 1 + CHUNKS_PER_STACK);
@@ -559,6 +557,178 @@ static void intervals_of_ever_new_stacks_lose_none(void **state)
 	close_object(&o);
 }
 
+static uint64_t n_over_budget(struct store *s)
+{
+	uint64_t losses[LOSS_N];
+
+	losses_read(store_losses(s), losses);
+	return losses[LOSS_BUDGET];
+}
+
+/* Hits of ever new stacks, in as many rotations as the kernel's maps need. */
+static void count_new(struct object *o, struct store *s, uint64_t from, uint64_t to)
+{
+	for (uint64_t i = from; i < to; i++) {
+		put_row(o, 0, put_stack(o, i, 20), i, 0);
+		if (o->state.n_chunks > 1000)
+			rotate(s);
+	}
+	rotate(s);
+}
+
+/* Names may take minutes. */
+static void rows_of_a_report_stay_while_counting_goes_on(void **state)
+{
+	struct store_budget budget = ample;
+	uint64_t words[STACK_WORDS], hash;
+	struct object o;
+	size_t n;
+
+	(void)state;
+	budget.max_chunks = 2000;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	hash = put_stack(&o, 1, 20);
+	put_row(&o, 0, hash, 3, 0);
+	rotate(s);
+	const struct store_row *rows = store_rows(s, &n);
+	const uint32_t number = rows->user_stack;
+
+	put_row(&o, 0, hash, 4, 0);
+	count_new(&o, s, 2, 5000);
+	assert_true(o.state.n_chunks < 2000);
+	assert_int_equal(n, 1);
+	assert_int_equal(rows->count, 3);
+	assert_int_equal(rows->user_stack, number);
+	assert_int_equal(store_stack(s, number, words), 20);
+	assert_int_equal(words[19], 20 * 0x1000 + hash);
+	assert_ptr_equal(store_rows(s, &n), rows);
+	assert_int_equal(n, 1);
+	store_clear(s);
+	(void)store_rows(s, &n);
+	assert_int_equal(n, 4999);
+	assert_int_equal(count_of(s, hash, 20), 4);
+	assert_int_equal(count_of(s, STACK_HASH(4999 << 8), 20), 4999);
+	assert_int_equal(n_over_budget(s), 0);
+	close_object(&o);
+}
+
+/* Working in takes time, too. */
+static void maps_are_emptied_while_rows_are_worked_in(void **state)
+{
+	struct error e;
+	struct object o;
+	size_t n;
+
+	(void)state;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i <= 1500; i++)
+		put_row(&o, 0, put_stack(&o, i, 3), i, 0);
+	rotate(s);
+	for (uint64_t i = 1001; i <= 2000; i++)
+		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
+	(void)store_rows(s, &n);
+	assert_int_equal(n, 1500);
+	assert_int_equal(count_of(s, STACK_HASH(1500 << 8), 3), 1500);
+	assert_int_equal(o.state.turn, FIRST_TURN + 2);
+	assert_int_equal(o.state.n_rows[(FIRST_TURN + 1) % 2], 0);
+	store_clear(s);
+	for (uint64_t i = 1; i <= 600; i++) /* the last ones: nothing is to be counted any more */
+		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
+	assert_int_equal(store_stop(s, &e), 0);
+	o.state.n_rows[0] = o.state.n_rows[1] = ample.max_rows;
+	(void)store_rows(s, &n);
+	assert_int_equal(n, 1600);
+	assert_int_equal(o.state.turn, TURN_OFF);
+	assert_int_equal(count_of(s, STACK_HASH(1500 << 8), 3), 1);
+	close_object(&o);
+}
+
+/* So many that old ones are forgotten behind each report, though rows refer to others by then. */
+static void rows_that_come_while_a_report_is_made_keep_their_stacks(void **state)
+{
+	struct store_budget budget = ample;
+	uint64_t next = 2;
+	struct object o;
+	size_t n;
+
+	(void)state;
+	budget.max_chunks = 200;
+	budget.user_bytes = 512 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	for (unsigned interval = 0; interval < 60; interval++) {
+		const uint64_t lasting = put_stack(&o, 1, 30);
+
+		put_row(&o, 0, lasting, 1, 0);
+		count_new(&o, s, next, next + 100);
+		put_row(&o, 0, lasting, 2, 0);
+		rotate(s);
+		(void)store_rows(s, &n);
+		assert_int_equal(n, interval ? 201 : 101);
+		assert_int_equal(count_of(s, lasting, 30), interval ? 10 : 3);
+		for (uint64_t i = interval ? next - 100 : next; i < next + 100; i++)
+			assert_int_equal(count_of(s, STACK_HASH(i << 8), 20), i);
+		put_row(&o, 0, lasting, 3, 0);
+		count_new(&o, s, next + 100, next + 200);
+		put_row(&o, 0, lasting, 4, 0);
+		rotate(s);
+		assert_true(o.state.n_chunks < 200);
+		assert_true(store_bytes(s) <= budget.user_bytes);
+		assert_int_equal(n_over_budget(s), 0);
+		store_clear(s);
+		next += 200;
+	}
+	close_object(&o);
+}
+
+/* The report's rows take all the memory that there is, and are about to give it back. */
+static void new_rows_wait_for_the_memory_of_a_report(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	uint64_t n_lost;
+	size_t n;
+
+	(void)state;
+	budget.max_chunks = 80;
+	budget.user_bytes = 128 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i < 1000; i++)
+		put_row(&o, 0, put_stack(&o, i, 4), 1, 0);
+	rotate(s);
+	(void)store_rows(s, &n);
+	n_lost = n_over_budget(s);
+	assert_in_range(n, 100, 998);
+	assert_int_equal(n + n_lost, 999);
+	assert_true(o.state.n_chunks < 40);
+	for (uint64_t i = 1000; i < 1050; i++)
+		put_row(&o, 0, put_stack(&o, i, 4), i, 0);
+	rotate(s);
+	assert_int_equal(n_over_budget(s), n_lost);
+	assert_true(store_awaits_room(s));
+	store_clear(s);
+	assert_false(store_awaits_room(s));
+	put_row(&o, 0, STACK_HASH(1000 << 8), 1, 0);
+	rotate(s);
+	(void)store_rows(s, &n);
+	assert_int_equal(n, 50);
+	assert_int_equal(count_of(s, STACK_HASH(1000 << 8), 4), 1001);
+	assert_int_equal(count_of(s, STACK_HASH(1049 << 8), 4), 1049);
+	assert_int_equal(n_over_budget(s), 0);
+	close_object(&o);
+}
+
 static void losses_are_told_once(void **state)
 {
 	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
@@ -619,6 +789,10 @@ int main(void)
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
 		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
 		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
+		cmocka_unit_test(rows_of_a_report_stay_while_counting_goes_on),
+		cmocka_unit_test(maps_are_emptied_while_rows_are_worked_in),
+		cmocka_unit_test(rows_that_come_while_a_report_is_made_keep_their_stacks),
+		cmocka_unit_test(new_rows_wait_for_the_memory_of_a_report),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
 	};
