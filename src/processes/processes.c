@@ -22,7 +22,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "bpf/abi.h"
-#include "kernel/host.h"
 #include "reader/roots.h"
 
 /* Threads of which it is known what they made last. */
@@ -141,7 +140,6 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 		child->is_named = parent->is_named;
 	}
 	note_maker(ps, event);
-	programs_bound(&ps->programs, event->time);
 }
 
 static void on_exec(struct processes *ps, const struct process_event *event)
@@ -251,6 +249,7 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 		on_map(ps, event, &news);
 	else
 		on_event[event->type](ps, event);
+	programs_bound(&ps->programs, event->time);
 	return news;
 }
 
@@ -273,43 +272,53 @@ uint32_t processes_changed(struct processes *ps)
 
 /* --- what is there already --- */
 
-static void look_at_comm(struct program *program)
+/* Nothing of it was forgotten that ran once it was followed. */
+static bool is_all_known(const struct program *program)
 {
-	char comm[32] = "";
-
-	program->named_at = clock_ns(CLOCK_MONOTONIC);
-	host_pid_comm(program->tgid, comm, sizeof(comm));
-	if (comm[0])
-		program_set_comm(program, comm);
+	return program->is_whole && !space_is_forgotten(program->space);
 }
 
 /*
- * @m is mapped now. What events told is newer, or will be soon. Where there are none, and something
- * else was there when the process was looked at before, it is not known what was there in between.
+ * All of @list are mapped now. Events are newer, or will be soon. Without events nobody knows what
+ * was there since the last look, if something else was there then.
  */
-static void see_mapping(struct processes *ps, struct program *program, const struct mapping *m)
+static void see_mappings(struct processes *ps, struct program *program,
+			 const struct mapping_list *list)
 {
-	struct region region = { .start = m->start,
-				 .end = m->end,
-				 .offset = m->offset,
-				 .image = images_add(images_of(ps), &program->mapper, m,
-						     &(struct file_stamp){}),
-				 .until = UINT64_MAX };
+	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
+	cleanup_free uint32_t *added = xcalloc(list->n, sizeof(*added));
+	size_t n_others;
 
-	if (space_add_if_free(&ps->programs.spaces, program->space, &region) || ps->is_followed)
-		return;
-	region.from = clock_ns(CLOCK_MONOTONIC);
-	space_replace(&ps->programs.spaces, program->space, &region, program->looked_at);
+	for (size_t i = 0; i < list->n; i++) {
+		const struct mapping *m = &list->mappings[i];
+
+		added[i] = images_add(images_of(ps), &program->mapper, m, &(struct file_stamp){});
+		images_hold(images_of(ps), added[i]);
+		regions[i] = (struct region){ .start = m->start,
+					      .end = m->end,
+					      .offset = m->offset,
+					      .image = added[i],
+					      .until = UINT64_MAX };
+	}
+	n_others = space_add_free(&ps->programs.spaces, program->space, regions, list->n);
+	for (size_t i = 0; i < n_others && !ps->is_followed; i++) {
+		regions[i].from = clock_ns(CLOCK_MONOTONIC);
+		space_replace(&ps->programs.spaces, program->space, &regions[i],
+			      program->looked_at);
+	}
+	for (size_t i = 0; i < list->n; i++)
+		images_release(images_of(ps), added[i]);
 }
 
-void processes_look(struct processes *ps, uint32_t tgid)
+/* As processes_look(), whatever was forgotten. No program is forgotten by it. */
+static void look(struct processes *ps, uint32_t tgid)
 {
 	struct program *program = programs_newest(&ps->programs, tgid);
 	cleanup(remote_list_fini) struct remote_list read = {};
 	const struct mapping_list *list = &read.list;
 	struct error e;
 
-	if ((program && program->is_whole) || u64_map_get(&ps->late, tgid))
+	if ((program && is_all_known(program)) || u64_map_get(&ps->late, tgid))
 		return;
 	if (program)
 		program->looked_in = ps->programs.period;
@@ -329,12 +338,22 @@ void processes_look(struct processes *ps, uint32_t tgid)
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
 	images_find_root(images_of(ps), &program->mapper);
 	space_part(&ps->programs.spaces, &program->space);
-	for (size_t i = 0; i < list->n; i++)
-		see_mapping(ps, program, &list->mappings[i]);
+	see_mappings(ps, program, list);
+	space_note_read(program->space);
 	if (!ps->is_followed || !program_has_comm(program))
-		look_at_comm(program);
+		program_read_comm(program);
 	program->is_whole = ps->is_followed;
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Only a hit is reason enough to read again what was forgotten for its size. */
+void processes_look(struct processes *ps, uint32_t tgid)
+{
+	const struct program *program = programs_newest(&ps->programs, tgid);
+
+	if (!program || !space_is_forgotten(program->space))
+		look(ps, tgid);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
 static void look_again(struct processes *ps, uint32_t tgid)
@@ -342,28 +361,7 @@ static void look_again(struct processes *ps, uint32_t tgid)
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
 	if (!program || (program_runs(program) && program->looked_in != ps->programs.period))
-		processes_look(ps, tgid);
-}
-
-/* No event tells it. */
-static void note_ended(struct processes *ps, uint64_t now)
-{
-	for (size_t i = 0; i < ps->programs.n_heads; i++) {
-		struct program *program = ps->programs.heads[i];
-
-		if (program && program_runs(program) && !host_pid_exists(program->tgid))
-			program->exited = now;
-	}
-}
-
-/* No event tells it, but the programs in the kernel have counted an exec then. */
-static void begin_counted(struct processes *ps, uint32_t tgid, uint64_t since)
-{
-	const struct program *newest = programs_newest(&ps->programs, tgid);
-
-	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
-		return;
-	programs_begin(&ps->programs, tgid, since, space_new(&ps->programs.spaces))->is_exec = true;
+		look(ps, tgid);
 }
 
 /* --- keys --- */
@@ -399,7 +397,7 @@ void processes_refresh(struct processes *ps)
 	forget_keys(ps);
 	if (ps->is_followed)
 		return;
-	note_ended(ps, now);
+	programs_note_ended(&ps->programs, now);
 	programs_bound(&ps->programs, now);
 }
 
@@ -413,11 +411,15 @@ static void forget_programs(struct processes *ps)
 		ps->keys[i].program = NULL;
 }
 
-/* Lent until the next call. */
+/* Lent until the next call. The program that was looked at for this very key is not forgotten. */
 static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 {
+	const bool is_last = ps->last && ps->last->key == key;
+
+	if (!is_last)
+		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 	forget_programs(ps);
-	if (ps->last && ps->last->key == key)
+	if (is_last)
 		return ps->last;
 
 	bool is_new;
@@ -454,7 +456,7 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 		return k->program;
 	k->program = find_program(ps, k, time);
 	if (!k->program) {
-		processes_look(ps, tgid_of_key(key));
+		look(ps, tgid_of_key(key));
 		k->program = find_program(ps, k, time);
 	}
 	return k->program;
@@ -473,7 +475,7 @@ static void settle_root(struct processes *ps, struct program *program)
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
-	processes_look(ps, program->tgid);
+	look(ps, program->tgid);
 	program->is_whole = true;
 
 	struct space *read = program->space, *better = space_is_empty(read) ? former : read;
@@ -494,8 +496,8 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
 	if (!ps->is_followed)
-		begin_counted(ps, tgid_of_key(key), seen->since);
-	processes_look(ps, tgid_of_key(key));
+		programs_begin_counted(&ps->programs, tgid_of_key(key), seen->since);
+	look(ps, tgid_of_key(key));
 	k->program = NULL;
 	program = program_of(ps, key, 0);
 	if (!program)
@@ -525,7 +527,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	struct program *program = program_of(ps, key, time);
 	const bool is_found = program && find_place(program, time, addr, ret);
 
-	if (!program || program->is_whole || !program_runs(program) ||
+	if (!program || is_all_known(program) || !program_runs(program) ||
 	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
@@ -544,7 +546,7 @@ static const char *comm_of(struct processes *ps, struct program *program, uint64
 {
 	if (!program_has_comm(program) && program_runs(program) &&
 	    programs_newest(&ps->programs, program->tgid) == program)
-		look_at_comm(program);
+		program_read_comm(program);
 	return program_comm(program, time);
 }
 

@@ -199,8 +199,8 @@ static void tell_forgotten(struct follower *f)
 			 "too much memory: their frames may have no name",
 			 now.processes - f->told.processes);
 	if (now.mappings > f->told.mappings)
-		log_warn("%" PRIu64 " mappings of a process that maps without end were forgotten: "
-			 "frames in what was there before may have no name",
+		log_warn("%" PRIu64 " mappings of processes were forgotten, as they took "
+			 "too much memory: their frames may have no name",
 			 now.mappings - f->told.mappings);
 	f->told = now;
 }
