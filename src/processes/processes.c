@@ -9,7 +9,6 @@
  */
 #include "processes/processes.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "bpf/abi.h"
+#include "processes/looks.h"
 #include "reader/roots.h"
 
 /* Threads of which it is known what they made last. */
@@ -50,8 +50,7 @@ struct processes {
 	uint32_t *changed;  /* processes: processes_changed() */
 	size_t n_changed, cap_changed;
 	struct u64_map made; /* of threads: the process that each made last */
-	struct u64_map late; /* processes whose list did not come in time, in this period */
-	bool is_followed;
+	struct looks looks;
 };
 
 struct processes *processes_new(struct images *images)
@@ -59,6 +58,7 @@ struct processes *processes_new(struct images *images)
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	programs_init(&ps->programs, images);
+	ps->looks.programs = &ps->programs;
 	return ps;
 }
 
@@ -71,13 +71,13 @@ void processes_free(struct processes *ps)
 	free(ps->keys);
 	free(ps->changed);
 	u64_map_fini(&ps->made);
-	u64_map_fini(&ps->late);
+	late_fini(&ps->looks.late);
 	free(ps);
 }
 
 void processes_follow(struct processes *ps)
 {
-	ps->is_followed = true;
+	ps->looks.is_followed = true;
 }
 
 struct forgotten processes_forgotten(const struct processes *ps)
@@ -193,28 +193,19 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		note_sharers(ps, program);
 }
 
-/*
- * After @event->since each process may run another program, or be another one. What has begun since
- * then may have more mapped than was told.
- */
+/* They are looked for again. */
+static void forget_programs(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->n_keys; i++)
+		ps->keys[i].program = NULL;
+}
+
+/* A hit behind the loss that was told of before it is of another program than was thought. */
 static void on_lost(struct processes *ps, const struct process_event *event)
 {
 	u64_map_clear(&ps->made);
-	for (size_t i = 0; i < ps->programs.n_heads; i++) {
-		struct program *program = ps->programs.heads[i];
-
-		if (program->begin > event->since) {
-			program->is_whole = false;
-			continue;
-		}
-		if (program->exited != UINT64_MAX ||
-		    (!program->is_whole && space_is_empty(program->space)))
-			continue;
-		program = programs_begin(&ps->programs, program->tgid, event->since,
-					 space_new(&ps->programs.spaces));
-		program->mapper.root = program->older ? program->older->mapper.root : -1;
-		program->walked = program->older ? program->older->walked : 0;
-	}
+	programs_lose(&ps->programs, event->since);
+	forget_programs(ps);
 }
 
 /* A process has the name of its first thread. */
@@ -272,87 +263,32 @@ uint32_t processes_changed(struct processes *ps)
 
 /* --- what is there already --- */
 
-/* Nothing of it was forgotten that ran once it was followed. */
-static bool is_all_known(const struct program *program)
-{
-	return program->is_whole && !space_is_forgotten(program->space);
-}
-
-/*
- * All of @list are mapped now. Events are newer, or will be soon. Without events nobody knows what
- * was there since the last look, if something else was there then.
- */
-static void see_mappings(struct processes *ps, struct program *program,
-			 const struct mapping_list *list)
-{
-	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
-	cleanup_free uint32_t *added = xcalloc(list->n, sizeof(*added));
-	size_t n_others;
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct mapping *m = &list->mappings[i];
-
-		added[i] = images_add(images_of(ps), &program->mapper, m, &(struct file_stamp){});
-		images_hold(images_of(ps), added[i]);
-		regions[i] = (struct region){ .start = m->start,
-					      .end = m->end,
-					      .offset = m->offset,
-					      .image = added[i],
-					      .until = UINT64_MAX };
-	}
-	n_others = space_add_free(&ps->programs.spaces, program->space, regions, list->n);
-	for (size_t i = 0; i < n_others && !ps->is_followed; i++) {
-		regions[i].from = clock_ns(CLOCK_MONOTONIC);
-		space_replace(&ps->programs.spaces, program->space, &regions[i],
-			      program->looked_at);
-	}
-	for (size_t i = 0; i < list->n; i++)
-		images_release(images_of(ps), added[i]);
-}
-
-/* As processes_look(), whatever was forgotten. No program is forgotten by it. */
-static void look(struct processes *ps, uint32_t tgid)
-{
-	struct program *program = programs_newest(&ps->programs, tgid);
-	cleanup(remote_list_fini) struct remote_list read = {};
-	const struct mapping_list *list = &read.list;
-	struct error e;
-
-	if ((program && is_all_known(program)) || u64_map_get(&ps->late, tgid))
-		return;
-	if (program)
-		program->looked_in = ps->programs.period;
-
-	const int err = remote_list(images_files(images_of(ps)), tgid, &read, &e);
-
-	images_note_error(images_of(ps), err);
-	/* Each address of it would wait once more. */
-	if (err == -ETIME || err == -EIO)
-		(void)u64_map_put(&ps->late, tgid, 0, NULL);
-	if (err)
-		log_debug("process %u: %s", tgid, e.text);
-	if (err || !list->n)
-		return;
-	program = programs_current(&ps->programs, tgid);
-	program->looked_in = ps->programs.period;
-	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	images_find_root(images_of(ps), &program->mapper);
-	space_part(&ps->programs.spaces, &program->space);
-	see_mappings(ps, program, list);
-	space_note_read(program->space);
-	if (!ps->is_followed || !program_has_comm(program))
-		program_read_comm(program);
-	program->is_whole = ps->is_followed;
-	program->looked_at = clock_ns(CLOCK_MONOTONIC);
-}
-
 /* Only a hit is reason enough to read again what was forgotten for its size. */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
 	if (!program || !space_is_forgotten(program->space))
-		look(ps, tgid);
+		looks_read(&ps->looks, tgid);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+}
+
+uint32_t processes_look_late(struct processes *ps)
+{
+	const uint32_t tgid = looks_read_late(&ps->looks);
+
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	return tgid;
+}
+
+uint64_t processes_late_due(const struct processes *ps)
+{
+	return late_due(&ps->looks.late);
+}
+
+void processes_settle(struct processes *ps, uint64_t until)
+{
+	looks_settle(&ps->looks, until);
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -361,7 +297,7 @@ static void look_again(struct processes *ps, uint32_t tgid)
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
 	if (!program || (program_runs(program) && program->looked_in != ps->programs.period))
-		look(ps, tgid);
+		looks_read(&ps->looks, tgid);
 }
 
 /* --- keys --- */
@@ -393,22 +329,19 @@ void processes_refresh(struct processes *ps)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	ps->programs.period++;
-	u64_map_clear(&ps->late);
 	forget_keys(ps);
-	if (ps->is_followed)
+	if (ps->looks.is_followed)
 		return;
+	late_forget_all(&ps->looks.late);
 	programs_note_ended(&ps->programs, now);
 	programs_bound(&ps->programs, now);
 }
 
-/* Some that were kept may be gone. */
-static void forget_programs(struct processes *ps)
+static void forget_dropped(struct processes *ps)
 {
-	if (ps->n_dropped == ps->programs.n_dropped)
-		return;
+	if (ps->n_dropped != ps->programs.n_dropped)
+		forget_programs(ps);
 	ps->n_dropped = ps->programs.n_dropped;
-	for (size_t i = 0; i < ps->n_keys; i++)
-		ps->keys[i].program = NULL;
 }
 
 /* Lent until the next call. The program that was looked at for this very key is not forgotten. */
@@ -418,7 +351,7 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 
 	if (!is_last)
 		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
-	forget_programs(ps);
+	forget_dropped(ps);
 	if (is_last)
 		return ps->last;
 
@@ -450,13 +383,13 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	const bool is_first = k->used_in != ps->programs.period;
 
 	k->used_in = ps->programs.period;
-	if (is_first && !ps->is_followed)
+	if (is_first && !ps->looks.is_followed)
 		look_again(ps, tgid_of_key(key));
 	if (k->program)
 		return k->program;
 	k->program = find_program(ps, k, time);
 	if (!k->program) {
-		look(ps, tgid_of_key(key));
+		looks_read(&ps->looks, tgid_of_key(key));
 		k->program = find_program(ps, k, time);
 	}
 	return k->program;
@@ -475,7 +408,7 @@ static void settle_root(struct processes *ps, struct program *program)
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
-	look(ps, program->tgid);
+	looks_read(&ps->looks, program->tgid);
 	program->is_whole = true;
 
 	struct space *read = program->space, *better = space_is_empty(read) ? former : read;
@@ -495,9 +428,9 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	if (!ps->is_followed)
+	if (!ps->looks.is_followed)
 		programs_begin_counted(&ps->programs, tgid_of_key(key), seen->since);
-	look(ps, tgid_of_key(key));
+	looks_read(&ps->looks, tgid_of_key(key));
 	k->program = NULL;
 	program = program_of(ps, key, 0);
 	if (!program)
@@ -527,7 +460,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	struct program *program = program_of(ps, key, time);
 	const bool is_found = program && find_place(program, time, addr, ret);
 
-	if (!program || is_all_known(program) || !program_runs(program) ||
+	if (!program || program_is_all_known(program) || !program_runs(program) ||
 	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
@@ -573,7 +506,7 @@ static void describe(const struct processes *ps, const struct program *program,
 		.begin = program_began(program),
 		.end = program_over_at(program),
 		.root = program->mapper.root,
-		.is_followed = ps->is_followed,
+		.is_followed = ps->looks.is_followed,
 		.has_memory = space_has_memory(images_of(ps), program->space),
 	};
 }

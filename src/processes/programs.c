@@ -153,6 +153,30 @@ void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
 	programs_begin(all, tgid, since, space_new(&all->spaces))->is_exec = true;
 }
 
+/*
+ * Then each process may run another program, or be another one. What has begun since may have more
+ * mapped than was told.
+ */
+void programs_lose(struct programs *all, uint64_t since)
+{
+	for (size_t i = 0; i < all->n_heads; i++) {
+		struct program *former = all->heads[i], *program;
+
+		if (former->begin > since) {
+			former->is_whole = false;
+			continue;
+		}
+		if (former->exited != UINT64_MAX ||
+		    (!former->is_whole && space_is_empty(former->space)))
+			continue;
+		program = programs_begin(all, former->tgid, since, space_new(&all->spaces));
+		program->mapper.root = former->mapper.root;
+		program->walked = former->walked;
+		program->is_seen = former->is_seen; /* nobody tells it again of the same one */
+		program->user = former->user;
+	}
+}
+
 void programs_note_ended(struct programs *all, uint64_t now)
 {
 	for (size_t i = 0; i < all->n_heads; i++) {
@@ -171,6 +195,11 @@ uint64_t program_over_at(const struct program *program)
 bool program_runs(const struct program *program)
 {
 	return program_over_at(program) == UINT64_MAX;
+}
+
+bool program_is_all_known(const struct program *program)
+{
+	return program->is_whole && !space_is_forgotten(program->space);
 }
 
 /* After lost records another one is begun, though it may be the same program. */

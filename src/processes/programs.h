@@ -78,6 +78,10 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
 			       struct space *space);
 
+/* Events since @since were lost: nothing that was known of a running process is taken for what it
+ * does afterwards. */
+void programs_lose(struct programs *all, uint64_t since);
+
 /* BPF has counted an exec at @since: for those who have no event that tells it. */
 void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since);
 
@@ -100,6 +104,9 @@ size_t programs_bytes(const struct programs *all);
 
 /* Does it still run, as far as is known? */
 bool program_runs(const struct program *program);
+
+/* Is it whole, and was nothing forgotten since it was read? */
+bool program_is_all_known(const struct program *program);
 
 /* When it was over; UINT64_MAX: it runs. */
 uint64_t program_over_at(const struct program *program);

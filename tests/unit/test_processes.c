@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "processes/late.h"
 #include "processes/processes.h"
 #include "processes/space.h"
 #include "remote.h"
@@ -1063,6 +1064,179 @@ static void a_look_does_not_change_what_records_told(void **state)
 	end_child(pid);
 }
 
+static pid_t held_up;
+
+/* All lists are late while the opener is held up. */
+static void hold_up(bool is_held_up)
+{
+	const struct client_manner manner = { .patience_ns = is_held_up };
+	uint32_t unused;
+	int32_t opener;
+	struct error e;
+
+	if (is_held_up)
+		assert_ok(client_address(helpers_client(), ROLE_OPENER, &unused, &opener, &e), e);
+	client_set_manner(helpers_client(), &manner);
+	if (is_held_up)
+		held_up = opener;
+	assert_int_equal(kill(held_up, is_held_up ? SIGSTOP : SIGCONT), 0);
+}
+
+static void wait_until_read(struct past *p, uint32_t pid)
+{
+	uint32_t read;
+
+	for (int i = 0; (read = processes_look_late(p->processes)) == 0; i++) {
+		assert_true(i < 30000);
+		(void)usleep(1000);
+	}
+	assert_int_equal(read, pid);
+}
+
+/* No hit asks for it once more. */
+static void a_list_that_was_late_is_read_soon(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint32_t child = (uint32_t)pid;
+	uint64_t due;
+
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	lose_at(p, clock_ns(CLOCK_MONOTONIC));
+	hold_up(true);
+	processes_look(p->processes, child);
+	due = processes_late_due(p->processes);
+	assert_in_range(due, clock_ns(CLOCK_MONOTONIC) - 100 * NS_PER_S,
+			clock_ns(CLOCK_MONOTONIC) + NS_PER_S / 50);
+	assert_string_equal(module_at(p, child, here(), 0), "");
+	assert_true(processes_late_due(p->processes) == due);
+	wait_until_read(p, child);
+	assert_true(processes_late_due(p->processes) > due);
+	hold_up(false);
+	wait_until_read(p, child);
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	assert_string_equal(module_at(p, child, here(), 0), "test_processes");
+	end_child(pid);
+}
+
+/* Nobody had asked for it before. */
+static void what_a_process_has_after_a_loss_is_read_at_the_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	(void)comm_of_hit(p, (uint32_t)pid, now + 1, UINT64_MAX);
+	lose_at(p, now + 2);
+	processes_settle(p->processes, UINT64_MAX);
+	end_child(pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now + 3), "test_processes");
+}
+
+/* Only that of a process that was hit is waited for. */
+static void a_list_that_was_late_is_read_at_the_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child(), other = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	map_at(p, now, (uint32_t)other, 0x1000, FILE_A);
+	hold_up(true);
+	(void)comm_of_hit(p, (uint32_t)pid, now, UINT64_MAX);
+	processes_look(p->processes, (uint32_t)other);
+	processes_settle(p->processes, now + 1);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
+	hold_up(false);
+	processes_settle(p->processes, UINT64_MAX);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "test_processes");
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	processes_look(p->processes, (uint32_t)other);
+	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
+	end_child(pid);
+	end_child(other);
+}
+
+static void one_that_was_late_and_has_gone_is_not_asked_for_without_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+
+	hold_up(true);
+	processes_look(p->processes, (uint32_t)pid);
+	hold_up(false);
+	end_child(pid);
+	wait_until_read(p, (uint32_t)pid);
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+}
+
+static void what_is_late_again_is_asked_for_more_rarely(void **state)
+{
+	const uint64_t took = NS_PER_S / 4;
+	struct late l = {};
+	uint64_t now = NS_PER_S;
+
+	(void)state;
+	late_note(&l, 7, now - took, now);
+	assert_true(late_has(&l, 7) && !late_has(&l, 8));
+	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
+	assert_int_equal(late_next(&l, now), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		now = late_due(&l);
+		assert_int_equal(late_next(&l, now), 7);
+		late_note(&l, 7, now, now + took);
+		now += took;
+		assert_in_range(late_due(&l), now + 9 * took, now + LATE_MOST_PAUSE_NS);
+	}
+	assert_int_equal(late_due(&l), now + LATE_MOST_PAUSE_NS);
+	/* Another one does not wait for that. */
+	now += 9 * took;
+	late_note(&l, 8, now - took, now);
+	assert_int_equal(late_next(&l, late_due(&l)), 8);
+	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
+	late_forget(&l, 8);
+	late_forget(&l, 9);
+	assert_int_equal(late_next(&l, late_due(&l)), 7);
+	late_forget_all(&l);
+	assert_true(late_due(&l) == UINT64_MAX);
+	late_fini(&l);
+}
+
+/* The record of the loss comes when the process was looked at already, and its hit named. */
+static void a_hit_behind_a_loss_is_named_by_a_look_behind_it(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC), key = key_of((uint32_t)pid);
+	const struct sighting seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
+	struct place before, behind;
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	processes_seen(p->processes, key, &seen);
+	assert_true(processes_at(p->processes, key, now + 5, here(), &before));
+	lose_at(p, now + 2);
+	assert_true(processes_at(p->processes, key, now + 5, here(), &behind));
+	assert_int_equal(before.offset, behind.offset);
+	end_child(pid);
+}
+
+static void a_process_that_was_hit_before_a_loss_was_hit(void **state)
+{
+	struct past *p = *state;
+	const struct sighting seen = { .time = 12, .since = UINT64_MAX, .user = 7 };
+	struct program_run run;
+
+	exec_at(p, 10, PID, "program");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	processes_seen(p->processes, key_of(PID), &seen);
+	lose_at(p, 20);
+	assert_true(processes_hit(p->processes, PID, &run));
+	assert_int_equal(run.user, 7);
+	exec_at(p, 30, PID, "another");
+	assert_false(processes_hit(p->processes, PID, &run));
+}
+
 static void a_process_that_has_gone_is_looked_at_in_vain(void **state)
 {
 	struct past *p = *state;
@@ -1251,6 +1425,13 @@ int main(void)
 		TEST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit),
 		TEST(a_look_does_not_change_what_records_told),
 		TEST(a_process_that_has_gone_is_looked_at_in_vain),
+		TEST(a_list_that_was_late_is_read_soon),
+		TEST(what_a_process_has_after_a_loss_is_read_at_the_end),
+		TEST(a_list_that_was_late_is_read_at_the_end),
+		TEST(one_that_was_late_and_has_gone_is_not_asked_for_without_end),
+		TEST(what_is_late_again_is_asked_for_more_rarely),
+		TEST(a_hit_behind_a_loss_is_named_by_a_look_behind_it),
+		TEST(a_process_that_was_hit_before_a_loss_was_hit),
 		TEST(a_million_short_processes_take_bounded_memory),
 		TEST(what_was_asked_for_is_kept_for_two_periods),
 		TEST_UNFOLLOWED(
