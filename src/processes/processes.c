@@ -399,6 +399,7 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 static void settle_root(struct processes *ps, struct program *program)
 {
 	const int likely = program->mapper.root;
+	const bool was_whole = program->is_whole;
 	struct space *former = program->space;
 
 	if (program->mapper.is_root_sure || !program_runs(program))
@@ -409,12 +410,13 @@ static void settle_root(struct processes *ps, struct program *program)
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
 	looks_read(&ps->looks, program->tgid);
-	program->is_whole = true;
-
-	struct space *read = program->space, *better = space_is_empty(read) ? former : read;
-
-	program->space = better;
-	space_drop(&ps->programs.spaces, better == read ? former : read);
+	if (!space_is_empty(program->space)) {
+		space_drop(&ps->programs.spaces, former);
+		return;
+	}
+	space_drop(&ps->programs.spaces, program->space);
+	program->space = former;
+	program->is_whole = was_whole;
 }
 
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
@@ -435,10 +437,11 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;
-	program->is_seen = true;
 	program->user = seen->user;
 	settle_root(ps, program);
-	space_note_hit(images_of(ps), program->space);
+	if (!program->is_seen)
+		space_note_hit(images_of(ps), program->space);
+	program->is_seen = true; /* what it maps from here on is noted with that */
 }
 
 /* --- questions --- */
@@ -507,7 +510,7 @@ static void describe(const struct processes *ps, const struct program *program,
 		.end = program_over_at(program),
 		.root = program->mapper.root,
 		.is_followed = ps->looks.is_followed,
-		.has_memory = space_has_memory(images_of(ps), program->space),
+		.has_memory = space_has_memory(program->space),
 	};
 }
 

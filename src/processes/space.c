@@ -19,6 +19,7 @@ struct content {
 	uint64_t over_at;    /* and were over then */
 	uint64_t since;      /* nothing is known of before */
 	bool has_gaps;       /* there may be nothing now where something was */
+	bool has_memory;     /* images_is_memory(), at any time */
 	struct regions now;  /* by rising address, and apart from each other */
 	struct regions past; /* by when they were over */
 };
@@ -167,6 +168,7 @@ static struct content *own_content(struct spaces *all, struct space *s)
 	own->over_at = shared->over_at;
 	own->since = shared->since;
 	own->has_gaps = shared->has_gaps;
+	own->has_memory = shared->has_memory;
 	regions_splice(all, &own->now, 0, 0, shared->now.list, shared->now.n);
 	regions_splice(all, &own->past, 0, 0, shared->past.list, shared->past.n);
 	content_drop(all, shared);
@@ -315,6 +317,7 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	}
 	regions_splice(all, &c->now, change.at, change.n_gone, change.list, change.n);
 	c->n_replaced += change.is_replaced;
+	c->has_memory = c->has_memory || images_is_memory(all->images, region->image);
 	return change.is_replaced;
 }
 
@@ -390,6 +393,8 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 
 	all->n_forgotten += n_free - n_added;
 	merge(all, &c->now, found, n_added);
+	for (size_t i = 0; i < n_added && !c->has_memory; i++)
+		c->has_memory = images_is_memory(all->images, found[i].image);
 	return n - n_free;
 }
 
@@ -494,14 +499,6 @@ uint32_t space_epoch(const struct space *s, uint64_t time)
 	return n;
 }
 
-static bool has_memory(const struct images *images, const struct regions *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (images_is_memory(images, r->list[i].image))
-			return true;
-	return false;
-}
-
 void space_note_hit(struct images *images, const struct space *s)
 {
 	const struct regions *now = &s->content->now;
@@ -510,7 +507,7 @@ void space_note_hit(struct images *images, const struct space *s)
 		images_note_hit(images, now->list[i].image);
 }
 
-bool space_has_memory(const struct images *images, const struct space *s)
+bool space_has_memory(const struct space *s)
 {
-	return has_memory(images, &s->content->now) || has_memory(images, &s->content->past);
+	return s->content->has_memory;
 }

@@ -92,4 +92,4 @@ uint32_t space_epoch(const struct space *s, uint64_t time);
 void space_note_hit(struct images *images, const struct space *s);
 
 /* Has it, at any time, what images_is_memory()? */
-bool space_has_memory(const struct images *images, const struct space *s);
+bool space_has_memory(const struct space *s);

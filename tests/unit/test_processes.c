@@ -712,6 +712,32 @@ static void map_own(struct past *p, uint64_t time, uint32_t pid)
 	assert_false(map_part(p, time, pid, &code));
 }
 
+/* It is announced with each life, and maps more. */
+static void hits_of_a_process_with_many_mappings_take_no_time_for_these(void **state)
+{
+	struct past *p = *state;
+	const uint64_t n = 2000;
+	uint64_t begin;
+
+	exec_at(p, 1, PID, "program");
+	map_many(p, 2, PID);
+	assert_false(run_at(p, PID, 0).has_memory);
+	begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (uint64_t i = 1; i <= n; i++) {
+		(void)comm_of_hit(p, PID, 10 * i, UINT64_MAX);
+		assert_false(run_at(p, PID, 0).has_memory);
+	}
+	/* 3 milliseconds; to go through all mappings each time takes thousands. */
+	assert_in_range(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin, 0, NS_PER_S);
+	fork_at(p, 10 * n + 1, PID, PID + 1);
+	map_own(p, 10 * n + 2, PID);
+	assert_true(run_at(p, PID, 0).has_memory);
+	assert_false(run_at(p, PID + 1, 0).has_memory);
+	fork_at(p, 10 * n + 3, PID, PID + 2);
+	map_own(p, 10 * n + 4, PID + 2);
+	assert_true(run_at(p, PID + 2, 0).has_memory);
+}
+
 static void a_child_that_maps_what_it_has_takes_no_memory(void **state)
 {
 	struct past *p = *state;
@@ -1412,6 +1438,7 @@ int main(void)
 		TEST(a_look_at_many_mappings_takes_no_time_for_the_past),
 		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
 		TEST(a_process_that_executes_without_end_takes_bounded_memory),
+		TEST(hits_of_a_process_with_many_mappings_take_no_time_for_these),
 		TEST(a_child_that_maps_what_it_has_takes_no_memory),
 		TEST(what_children_map_takes_bounded_memory),
 		TEST(what_children_that_were_hit_map_takes_bounded_memory),
