@@ -9,7 +9,6 @@
  */
 #include "processes/processes.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "bpf/abi.h"
-#include "kernel/host.h"
+#include "processes/looks.h"
 #include "reader/roots.h"
 
 /* Threads of which it is known what they made last. */
@@ -51,8 +50,7 @@ struct processes {
 	uint32_t *changed;  /* processes: processes_changed() */
 	size_t n_changed, cap_changed;
 	struct u64_map made; /* of threads: the process that each made last */
-	struct u64_map late; /* processes whose list did not come in time, in this period */
-	bool is_followed;
+	struct looks looks;
 };
 
 struct processes *processes_new(struct images *images)
@@ -60,6 +58,7 @@ struct processes *processes_new(struct images *images)
 	struct processes *ps = xcalloc(1, sizeof(*ps));
 
 	programs_init(&ps->programs, images);
+	ps->looks.programs = &ps->programs;
 	return ps;
 }
 
@@ -72,13 +71,13 @@ void processes_free(struct processes *ps)
 	free(ps->keys);
 	free(ps->changed);
 	u64_map_fini(&ps->made);
-	u64_map_fini(&ps->late);
+	late_fini(&ps->looks.late);
 	free(ps);
 }
 
 void processes_follow(struct processes *ps)
 {
-	ps->is_followed = true;
+	ps->looks.is_followed = true;
 }
 
 struct forgotten processes_forgotten(const struct processes *ps)
@@ -141,7 +140,6 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 		child->is_named = parent->is_named;
 	}
 	note_maker(ps, event);
-	programs_bound(&ps->programs, event->time);
 }
 
 static void on_exec(struct processes *ps, const struct process_event *event)
@@ -195,28 +193,19 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		note_sharers(ps, program);
 }
 
-/*
- * After @event->since each process may run another program, or be another one. What has begun since
- * then may have more mapped than was told.
- */
+/* They are looked for again. */
+static void forget_programs(struct processes *ps)
+{
+	for (size_t i = 0; i < ps->n_keys; i++)
+		ps->keys[i].program = NULL;
+}
+
+/* A hit behind the loss that was told of before it is of another program than was thought. */
 static void on_lost(struct processes *ps, const struct process_event *event)
 {
 	u64_map_clear(&ps->made);
-	for (size_t i = 0; i < ps->programs.n_heads; i++) {
-		struct program *program = ps->programs.heads[i];
-
-		if (program->begin > event->since) {
-			program->is_whole = false;
-			continue;
-		}
-		if (program->exited != UINT64_MAX ||
-		    (!program->is_whole && space_is_empty(program->space)))
-			continue;
-		program = programs_begin(&ps->programs, program->tgid, event->since,
-					 space_new(&ps->programs.spaces));
-		program->mapper.root = program->older ? program->older->mapper.root : -1;
-		program->walked = program->older ? program->older->walked : 0;
-	}
+	programs_lose(&ps->programs, event->since);
+	forget_programs(ps);
 }
 
 /* A process has the name of its first thread. */
@@ -251,6 +240,7 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 		on_map(ps, event, &news);
 	else
 		on_event[event->type](ps, event);
+	programs_bound(&ps->programs, event->time);
 	return news;
 }
 
@@ -273,68 +263,33 @@ uint32_t processes_changed(struct processes *ps)
 
 /* --- what is there already --- */
 
-static void look_at_comm(struct program *program)
-{
-	char comm[32] = "";
-
-	program->named_at = clock_ns(CLOCK_MONOTONIC);
-	host_pid_comm(program->tgid, comm, sizeof(comm));
-	if (comm[0])
-		program_set_comm(program, comm);
-}
-
-/*
- * @m is mapped now. What events told is newer, or will be soon. Where there are none, and something
- * else was there when the process was looked at before, it is not known what was there in between.
- */
-static void see_mapping(struct processes *ps, struct program *program, const struct mapping *m)
-{
-	struct region region = { .start = m->start,
-				 .end = m->end,
-				 .offset = m->offset,
-				 .image = images_add(images_of(ps), &program->mapper, m,
-						     &(struct file_stamp){}),
-				 .until = UINT64_MAX };
-
-	if (space_add_if_free(&ps->programs.spaces, program->space, &region) || ps->is_followed)
-		return;
-	region.from = clock_ns(CLOCK_MONOTONIC);
-	space_replace(&ps->programs.spaces, program->space, &region, program->looked_at);
-}
-
+/* Only a hit is reason enough to read again what was forgotten for its size. */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
-	struct program *program = programs_newest(&ps->programs, tgid);
-	cleanup(remote_list_fini) struct remote_list read = {};
-	const struct mapping_list *list = &read.list;
-	struct error e;
+	const struct program *program = programs_newest(&ps->programs, tgid);
 
-	if ((program && program->is_whole) || u64_map_get(&ps->late, tgid))
-		return;
-	if (program)
-		program->looked_in = ps->programs.period;
+	if (!program || !space_is_forgotten(program->space))
+		looks_read(&ps->looks, tgid);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+}
 
-	const int err = remote_list(images_files(images_of(ps)), tgid, &read, &e);
+uint32_t processes_look_late(struct processes *ps)
+{
+	const uint32_t tgid = looks_read_late(&ps->looks);
 
-	images_note_error(images_of(ps), err);
-	/* Each address of it would wait once more. */
-	if (err == -ETIME || err == -EIO)
-		(void)u64_map_put(&ps->late, tgid, 0, NULL);
-	if (err)
-		log_debug("process %u: %s", tgid, e.text);
-	if (err || !list->n)
-		return;
-	program = programs_current(&ps->programs, tgid);
-	program->looked_in = ps->programs.period;
-	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	images_find_root(images_of(ps), &program->mapper);
-	space_part(&ps->programs.spaces, &program->space);
-	for (size_t i = 0; i < list->n; i++)
-		see_mapping(ps, program, &list->mappings[i]);
-	if (!ps->is_followed || !program_has_comm(program))
-		look_at_comm(program);
-	program->is_whole = ps->is_followed;
-	program->looked_at = clock_ns(CLOCK_MONOTONIC);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	return tgid;
+}
+
+uint64_t processes_late_due(const struct processes *ps)
+{
+	return late_due(&ps->looks.late);
+}
+
+void processes_settle(struct processes *ps, uint64_t until)
+{
+	looks_settle(&ps->looks, until);
+	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
 static void look_again(struct processes *ps, uint32_t tgid)
@@ -342,28 +297,7 @@ static void look_again(struct processes *ps, uint32_t tgid)
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
 	if (!program || (program_runs(program) && program->looked_in != ps->programs.period))
-		processes_look(ps, tgid);
-}
-
-/* No event tells it. */
-static void note_ended(struct processes *ps, uint64_t now)
-{
-	for (size_t i = 0; i < ps->programs.n_heads; i++) {
-		struct program *program = ps->programs.heads[i];
-
-		if (program && program_runs(program) && !host_pid_exists(program->tgid))
-			program->exited = now;
-	}
-}
-
-/* No event tells it, but the programs in the kernel have counted an exec then. */
-static void begin_counted(struct processes *ps, uint32_t tgid, uint64_t since)
-{
-	const struct program *newest = programs_newest(&ps->programs, tgid);
-
-	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
-		return;
-	programs_begin(&ps->programs, tgid, since, space_new(&ps->programs.spaces))->is_exec = true;
+		looks_read(&ps->looks, tgid);
 }
 
 /* --- keys --- */
@@ -395,29 +329,30 @@ void processes_refresh(struct processes *ps)
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	ps->programs.period++;
-	u64_map_clear(&ps->late);
 	forget_keys(ps);
-	if (ps->is_followed)
+	if (ps->looks.is_followed)
 		return;
-	note_ended(ps, now);
+	late_forget_all(&ps->looks.late);
+	programs_note_ended(&ps->programs, now);
 	programs_bound(&ps->programs, now);
 }
 
-/* Some that were kept may be gone. */
-static void forget_programs(struct processes *ps)
+static void forget_dropped(struct processes *ps)
 {
-	if (ps->n_dropped == ps->programs.n_dropped)
-		return;
+	if (ps->n_dropped != ps->programs.n_dropped)
+		forget_programs(ps);
 	ps->n_dropped = ps->programs.n_dropped;
-	for (size_t i = 0; i < ps->n_keys; i++)
-		ps->keys[i].program = NULL;
 }
 
-/* Lent until the next call. */
+/* Lent until the next call. The program that was looked at for this very key is not forgotten. */
 static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 {
-	forget_programs(ps);
-	if (ps->last && ps->last->key == key)
+	const bool is_last = ps->last && ps->last->key == key;
+
+	if (!is_last)
+		programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
+	forget_dropped(ps);
+	if (is_last)
 		return ps->last;
 
 	bool is_new;
@@ -448,13 +383,13 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	const bool is_first = k->used_in != ps->programs.period;
 
 	k->used_in = ps->programs.period;
-	if (is_first && !ps->is_followed)
+	if (is_first && !ps->looks.is_followed)
 		look_again(ps, tgid_of_key(key));
 	if (k->program)
 		return k->program;
 	k->program = find_program(ps, k, time);
 	if (!k->program) {
-		processes_look(ps, tgid_of_key(key));
+		looks_read(&ps->looks, tgid_of_key(key));
 		k->program = find_program(ps, k, time);
 	}
 	return k->program;
@@ -464,6 +399,7 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 static void settle_root(struct processes *ps, struct program *program)
 {
 	const int likely = program->mapper.root;
+	const bool was_whole = program->is_whole;
 	struct space *former = program->space;
 
 	if (program->mapper.is_root_sure || !program_runs(program))
@@ -473,13 +409,14 @@ static void settle_root(struct processes *ps, struct program *program)
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
-	processes_look(ps, program->tgid);
-	program->is_whole = true;
-
-	struct space *read = program->space, *better = space_is_empty(read) ? former : read;
-
-	program->space = better;
-	space_drop(&ps->programs.spaces, better == read ? former : read);
+	looks_read(&ps->looks, program->tgid);
+	if (!space_is_empty(program->space)) {
+		space_drop(&ps->programs.spaces, former);
+		return;
+	}
+	space_drop(&ps->programs.spaces, program->space);
+	program->space = former;
+	program->is_whole = was_whole;
 }
 
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen)
@@ -493,17 +430,18 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	}
 	if (seen->comm && seen->comm[0])
 		(void)snprintf(k->comm, sizeof(k->comm), "%s", seen->comm);
-	if (!ps->is_followed)
-		begin_counted(ps, tgid_of_key(key), seen->since);
-	processes_look(ps, tgid_of_key(key));
+	if (!ps->looks.is_followed)
+		programs_begin_counted(&ps->programs, tgid_of_key(key), seen->since);
+	looks_read(&ps->looks, tgid_of_key(key));
 	k->program = NULL;
 	program = program_of(ps, key, 0);
 	if (!program)
 		return;
-	program->is_seen = true;
 	program->user = seen->user;
 	settle_root(ps, program);
-	space_note_hit(images_of(ps), program->space);
+	if (!program->is_seen)
+		space_note_hit(images_of(ps), program->space);
+	program->is_seen = true; /* what it maps from here on is noted with that */
 }
 
 /* --- questions --- */
@@ -525,7 +463,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	struct program *program = program_of(ps, key, time);
 	const bool is_found = program && find_place(program, time, addr, ret);
 
-	if (!program || program->is_whole || !program_runs(program) ||
+	if (!program || program_is_all_known(program) || !program_runs(program) ||
 	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
@@ -544,7 +482,7 @@ static const char *comm_of(struct processes *ps, struct program *program, uint64
 {
 	if (!program_has_comm(program) && program_runs(program) &&
 	    programs_newest(&ps->programs, program->tgid) == program)
-		look_at_comm(program);
+		program_read_comm(program);
 	return program_comm(program, time);
 }
 
@@ -571,8 +509,8 @@ static void describe(const struct processes *ps, const struct program *program,
 		.begin = program_began(program),
 		.end = program_over_at(program),
 		.root = program->mapper.root,
-		.is_followed = ps->is_followed,
-		.has_memory = space_has_memory(images_of(ps), program->space),
+		.is_followed = ps->looks.is_followed,
+		.has_memory = space_has_memory(program->space),
 	};
 }
 

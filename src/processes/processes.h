@@ -60,6 +60,16 @@ uint32_t processes_changed(struct processes *ps);
 /* Process @tgid is looked at now, unless all is known of it already. */
 void processes_look(struct processes *ps, uint32_t tgid);
 
+/*
+ * One of the processes whose lists did not come in time is looked at again, if that is due.
+ * Returns it; 0: none was due. And when the next one is; UINT64_MAX: none was late.
+ */
+uint32_t processes_look_late(struct processes *ps);
+uint64_t processes_late_due(const struct processes *ps);
+
+/* The run ends: those that were hit and are not known are looked at now, until @until if late. */
+void processes_settle(struct processes *ps, uint64_t until);
+
 /* What is known of a process that was hit. */
 struct sighting {
 	uint64_t time;    /* 0: not known */

@@ -7,14 +7,24 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/clock.h"
+#include "kernel/host.h"
 
 /* Programs that are over are forgotten when there are so many more than at the last time, */
 #define MANY_PROGRAMS 4096
 /* and not before a hit of theirs must have been told of. */
 #define FORGET_NS (5 * NS_PER_S)
 
-/* So much may all take before programs that are over are forgotten though they were hit. */
+/*
+ * So much may all take. Beyond it programs and mappings are forgotten until all take FIT_BYTES. A
+ * program that runs is never forgotten as a whole, so that may not be reached: the next try comes
+ * when there are STEP_BYTES more.
+ */
 #define MOST_BYTES ((size_t)24 << 20)
+#define FIT_BYTES (MOST_BYTES / 4 * 3)
+#define STEP_BYTES (MOST_BYTES / 8)
+
+/* What no usual program has of its own: hundreds of regions. */
+#define LARGE_BYTES ((size_t)16 << 10)
 
 /* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
 #define MOST_REGIONS 131072U
@@ -33,7 +43,8 @@ static void program_free(struct programs *all, struct program *program)
 	all->bytes -= sizeof(*program);
 	all->bytes -= program->former.capacity * sizeof(*program->former.list);
 	former_comms_fini(&program->former);
-	space_drop(&all->spaces, program->space);
+	if (program->space)
+		space_drop(&all->spaces, program->space);
 	free(program);
 }
 
@@ -132,6 +143,50 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 	return program;
 }
 
+/* But one that began later, as far as is known. */
+void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
+{
+	const struct program *newest = programs_newest(all, tgid);
+
+	if (!since || since == UINT64_MAX || (newest && newest->begin >= since))
+		return;
+	programs_begin(all, tgid, since, space_new(&all->spaces))->is_exec = true;
+}
+
+/*
+ * Then each process may run another program, or be another one. What has begun since may have more
+ * mapped than was told.
+ */
+void programs_lose(struct programs *all, uint64_t since)
+{
+	for (size_t i = 0; i < all->n_heads; i++) {
+		struct program *former = all->heads[i], *program;
+
+		if (former->begin > since) {
+			former->is_whole = false;
+			continue;
+		}
+		if (former->exited != UINT64_MAX ||
+		    (!former->is_whole && space_is_empty(former->space)))
+			continue;
+		program = programs_begin(all, former->tgid, since, space_new(&all->spaces));
+		program->mapper.root = former->mapper.root;
+		program->walked = former->walked;
+		program->is_seen = former->is_seen; /* nobody tells it again of the same one */
+		program->user = former->user;
+	}
+}
+
+void programs_note_ended(struct programs *all, uint64_t now)
+{
+	for (size_t i = 0; i < all->n_heads; i++) {
+		struct program *program = all->heads[i];
+
+		if (program && program_runs(program) && !host_pid_exists(program->tgid))
+			program->exited = now;
+	}
+}
+
 uint64_t program_over_at(const struct program *program)
 {
 	return program->end < program->exited ? program->end : program->exited;
@@ -140,6 +195,11 @@ uint64_t program_over_at(const struct program *program)
 bool program_runs(const struct program *program)
 {
 	return program_over_at(program) == UINT64_MAX;
+}
+
+bool program_is_all_known(const struct program *program)
+{
+	return program->is_whole && !space_is_forgotten(program->space);
 }
 
 /* After lost records another one is begun, though it may be the same program. */
@@ -190,9 +250,15 @@ static void forget_marked(struct programs *all)
 	all->n_heads = n;
 }
 
+/* Whatever was over then was told of, if it was hit. */
+static uint64_t long_before(uint64_t now)
+{
+	return now > FORGET_NS ? now - FORGET_NS : 0;
+}
+
 static void forget_ended(struct programs *all, uint64_t now)
 {
-	const uint64_t before = now > FORGET_NS ? now - FORGET_NS : 0;
+	const uint64_t before = long_before(now);
 
 	if (all->n < all->n_last + all->n_last / 2 + MANY_PROGRAMS)
 		return;
@@ -203,52 +269,108 @@ static void forget_ended(struct programs *all, uint64_t now)
 	all->n_last = all->n;
 }
 
-/* Those that were not hit go first, and of either the oldest. */
+/*
+ * What is forgotten first. What has just ended may have been hit, though nobody was told yet. But
+ * what is large and not known to be hit goes before what was hit and cannot be read any more.
+ */
+enum worth { IS_LONG_OVER, IS_LARGE, IS_OVER, RUNS, RUNS_AND_IS_HIT };
+
 struct candidate {
 	struct program *program;
-	bool is_kept;
-	uint64_t over_at;
+	enum worth worth;
+	uint64_t rank; /* of equal worth: by the time when it was over, others by size */
 };
 
+/* Bytes of a program that go if it is forgotten. */
+static size_t held_by(const struct program *p)
+{
+	return space_bytes(p->space) + p->former.capacity * sizeof(*p->former.list);
+}
+
+static struct candidate candidate_of(const struct programs *all, struct program *p, uint64_t before)
+{
+	const uint64_t over_at = program_over_at(p), by_size = UINT64_MAX - held_by(p);
+	const bool runs = program_runs(p), is_hit = is_kept(all, p) || (runs && p->is_seen);
+
+	if (!is_hit && over_at < before)
+		return (struct candidate){ p, IS_LONG_OVER, over_at };
+	if (!is_hit && held_by(p) >= LARGE_BYTES)
+		return (struct candidate){ p, IS_LARGE, by_size };
+	if (!runs)
+		return (struct candidate){ p, IS_OVER, over_at };
+	return (struct candidate){ p, is_hit ? RUNS_AND_IS_HIT : RUNS, by_size };
+}
+
+/* Of those that are as large, the newest first: a parent's mappings serve its children. */
 static int by_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
-	if (a->is_kept != b->is_kept)
-		return a->is_kept ? 1 : -1;
-	return a->over_at < b->over_at ? -1 : a->over_at > b->over_at;
+	if (a->worth != b->worth)
+		return a->worth < b->worth ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	return a->program->begin > b->program->begin ? -1 : a->program->begin < b->program->begin;
 }
 
-static void drop_oldest(struct programs *all)
+/* The bytes that go with forget_marked(). */
+static size_t forget_over(struct programs *all, struct program *program)
 {
+	all->n_dropped += is_kept(all, program);
+	space_drop(&all->spaces, program->space);
+	program->space = NULL;
+	program->is_forgotten = true;
+	return sizeof(*program) + program->former.capacity * sizeof(*program->former.list);
+}
+
+/* It is looked at again if it is hit. */
+static void forget_running(struct programs *all, struct program *program, uint64_t now)
+{
+	all->bytes -= program->former.capacity * sizeof(*program->former.list);
+	former_comms_fini(&program->former);
+	former_comms_forget(&program->former, now);
+	space_forget(&all->spaces, program->space, now);
+	program->looked_in = 0;
+}
+
+static void forget_least(struct programs *all, uint64_t now)
+{
+	const uint64_t before = long_before(now);
 	struct candidate *list = NULL;
-	size_t n = 0, capacity = 0;
+	size_t n = 0, capacity = 0, marked = 0;
 
-	if (programs_bytes(all) <= MOST_BYTES || all->n < all->n_last_drop + MANY_PROGRAMS / 4)
-		return;
-	for (size_t i = 0; i < all->n_heads; i++) {
-		for (struct program *p = all->heads[i]; p; p = p->older) {
-			const struct candidate one = { p, is_kept(all, p), program_over_at(p) };
-
-			if (!program_runs(p))
-				array_push(list, n, capacity, one);
-		}
-	}
+	for (size_t i = 0; i < all->n_heads; i++)
+		for (struct program *p = all->heads[i]; p; p = p->older)
+			if (!program_runs(p) || held_by(p))
+				array_push(list, n, capacity, candidate_of(all, p, before));
 	if (n)
 		qsort(list, n, sizeof(*list), by_worth);
-	for (size_t i = 0; i < n / 2; i++) {
-		list[i].program->is_forgotten = true;
-		all->n_dropped += list[i].is_kept;
+	for (size_t i = 0; i < n && programs_bytes(all) - marked > FIT_BYTES; i++) {
+		if (program_runs(list[i].program))
+			forget_running(all, list[i].program, now);
+		else
+			marked += forget_over(all, list[i].program);
 	}
 	free(list);
 	forget_marked(all);
-	all->n_last_drop = all->n;
+}
+
+void programs_fit(struct programs *all, uint64_t now)
+{
+	const size_t bytes = programs_bytes(all);
+
+	if (bytes < all->least)
+		all->least = bytes;
+	if (bytes <= MOST_BYTES || bytes < all->least + STEP_BYTES)
+		return;
+	forget_least(all, now);
+	all->least = programs_bytes(all);
 }
 
 void programs_bound(struct programs *all, uint64_t now)
 {
 	forget_ended(all, now);
-	drop_oldest(all);
+	programs_fit(all, now);
 }
 
 size_t programs_bytes(const struct programs *all)
@@ -267,6 +389,16 @@ void program_set_comm(struct program *program, const char *comm)
 bool program_has_comm(const struct program *program)
 {
 	return program->comm[0] || program->is_named;
+}
+
+void program_read_comm(struct program *program)
+{
+	char comm[32] = "";
+
+	program->named_at = clock_ns(CLOCK_MONOTONIC);
+	host_pid_comm(program->tgid, comm, sizeof(comm));
+	if (comm[0])
+		program_set_comm(program, comm);
 }
 
 void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time)

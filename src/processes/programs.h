@@ -47,9 +47,9 @@ struct programs {
 	struct program **heads; /* the newest program of each process; may be NULL */
 	size_t n_heads, cap_heads;
 	size_t n, n_last;   /* programs, now and when those that are over were forgotten last */
-	size_t n_last_drop; /* the same of programs_bound() */
 	uint64_t n_dropped; /* programs that were asked for */
 	size_t bytes;       /* of programs */
+	size_t least;       /* programs_bytes() since programs_fit() forgot some */
 	uint64_t period;
 };
 
@@ -63,7 +63,11 @@ struct program *programs_newest(const struct programs *all, uint32_t tgid);
 /* The same; where it is not known, one of which nothing else is. */
 struct program *programs_current(struct programs *all, uint32_t tgid);
 
-/* The program that process @tgid ran at @time: see history_keep(). */
+/*
+ * The program that process @tgid ran at @time (0: the newest); NULL: not known. BPF had counted the
+ * process's last exec at @since (0: none; UINT64_MAX: not known). One that began later was not over
+ * at @time: the program before it ran.
+ */
 struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t time,
 			    uint64_t since);
 
@@ -74,10 +78,25 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
 			       struct space *space);
 
+/* Events since @since were lost: nothing that was known of a running process is taken for what it
+ * does afterwards. */
+void programs_lose(struct programs *all, uint64_t since);
+
+/* BPF has counted an exec at @since: for those who have no event that tells it. */
+void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since);
+
+/* The same for the end of processes: those that are not there any more. */
+void programs_note_ended(struct programs *all, uint64_t now);
+
 /*
- * Forget what is over for some seconds, and was not asked for, if there are many such; and some of
- * what is over if all take too much. Then programs that were asked for may be gone: n_dropped.
+ * Forget programs and mappings if all take too much; then programs that were asked for may be gone
+ * (n_dropped), and a space may be space_is_forgotten(). Programs that are over and were not asked
+ * for go first, those that run and were hit last.
  */
+void programs_fit(struct programs *all, uint64_t now);
+
+/* The same, and forget programs that are over for some seconds and were not asked for, if there are
+ * many of them. */
 void programs_bound(struct programs *all, uint64_t now);
 
 /* Memory held, in bytes. */
@@ -85,6 +104,9 @@ size_t programs_bytes(const struct programs *all);
 
 /* Does it still run, as far as is known? */
 bool program_runs(const struct program *program);
+
+/* Is it whole, and was nothing forgotten since it was read? */
+bool program_is_all_known(const struct program *program);
 
 /* When it was over; UINT64_MAX: it runs. */
 uint64_t program_over_at(const struct program *program);
@@ -94,6 +116,9 @@ uint64_t program_began(const struct program *program);
 
 /* A COMM event at @time. What /proc said may be this name already, or a later one. */
 void program_rename(struct programs *all, struct program *program, const char *comm, uint64_t time);
+
+/* Ask /proc for its name. */
+void program_read_comm(struct program *program);
 
 void program_set_comm(struct program *program, const char *comm);
 bool program_has_comm(const struct program *program);

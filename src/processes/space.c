@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/array.h"
+#include "base/cleanup.h"
 
 struct regions {
 	struct region *list;
@@ -17,12 +17,16 @@ struct content {
 	uint32_t n_replaced; /* times that an address got another meaning */
 	uint32_t n_over;     /* regions of the past that were forgotten, */
 	uint64_t over_at;    /* and were over then */
+	uint64_t since;      /* nothing is known of before */
+	bool has_gaps;       /* there may be nothing now where something was */
+	bool has_memory;     /* images_is_memory(), at any time */
 	struct regions now;  /* by rising address, and apart from each other */
 	struct regions past; /* by when they were over */
 };
 
 struct space {
 	uint32_t n_users;
+	bool is_forgotten; /* space_is_forgotten() */
 	struct content *content;
 };
 
@@ -135,7 +139,10 @@ struct space *space_new(struct spaces *all)
 
 struct space *space_copy(struct spaces *all, struct space *s)
 {
-	return space_of(all, content_share(s->content));
+	struct space *copy = space_of(all, content_share(s->content));
+
+	copy->is_forgotten = s->is_forgotten;
+	return copy;
 }
 
 void space_part(struct spaces *all, struct space **s)
@@ -159,6 +166,9 @@ static struct content *own_content(struct spaces *all, struct space *s)
 	own->n_replaced = shared->n_replaced;
 	own->n_over = shared->n_over;
 	own->over_at = shared->over_at;
+	own->since = shared->since;
+	own->has_gaps = shared->has_gaps;
+	own->has_memory = shared->has_memory;
 	regions_splice(all, &own->now, 0, 0, shared->now.list, shared->now.n);
 	regions_splice(all, &own->past, 0, 0, shared->past.list, shared->past.n);
 	content_drop(all, shared);
@@ -276,12 +286,14 @@ static void find_change(const struct spaces *all, const struct regions *now,
 static bool map_in_place(struct spaces *all, struct space *s, const struct region *region,
 			 uint64_t until)
 {
-	struct content *c = own_content(all, s);
-	const size_t at = first_behind(&c->now, region->start);
+	const struct regions *now = &s->content->now;
+	const size_t at = first_behind(now, region->start);
+	struct content *c;
 	struct change change;
 
-	if (at < c->now.n && is_known(all->images, &c->now.list[at], region))
+	if (at < now->n && is_known(all->images, &now->list[at], region))
 		return false;
+	c = own_content(all, s);
 	if (c->now.n + c->past.n >= all->most_regions)
 		forget_past(all, c);
 	find_change(all, &c->now, region, until, &change);
@@ -301,9 +313,11 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	if (change.n > room) {
 		all->n_forgotten += change.n - room;
 		change.n = room;
+		c->has_gaps = true;
 	}
 	regions_splice(all, &c->now, change.at, change.n_gone, change.list, change.n);
 	c->n_replaced += change.is_replaced;
+	c->has_memory = c->has_memory || images_is_memory(all->images, region->image);
 	return change.is_replaced;
 }
 
@@ -317,23 +331,71 @@ void space_replace(struct spaces *all, struct space *s, const struct region *reg
 	(void)map_in_place(all, s, region, until);
 }
 
-static bool overlap(const struct region *a, const struct region *b)
+/* --- what a look says --- */
+
+/*
+ * Those of @list that lie where nothing was go to @ret, the others to the front of @list. Whatever
+ * was mapped, something is in its place now, unless there are gaps: the past needs no look.
+ */
+static size_t take_free(const struct content *c, struct region *list, size_t n, struct region *ret)
 {
-	return a->start < b->end && b->start < a->end;
+	const struct regions *now = &c->now;
+	uint64_t end = 0;
+	size_t n_free = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct region one = list[i];
+		const size_t at = first_behind(now, one.start);
+
+		if (c->has_gaps || one.start < end ||
+		    (at < now->n && now->list[at].start < one.end)) {
+			list[i - n_free] = one;
+			continue;
+		}
+		ret[n_free++] = one;
+		end = one.end;
+	}
+	return n_free;
 }
 
-bool space_add_if_free(struct spaces *all, struct space *s, const struct region *region)
+/* All are apart. One pass, since there may be 60,000 on both sides. */
+static void merge(struct spaces *all, struct regions *r, const struct region *list, size_t n)
 {
-	struct content *c = own_content(all, s);
-	const size_t at = first_behind(&c->now, region->start);
+	size_t left = r->n;
 
-	if (at < c->now.n && overlap(&c->now.list[at], region))
-		return false;
-	for (size_t i = 0; i < c->past.n; i++)
-		if (overlap(&c->past.list[i], region))
-			return false;
-	regions_splice(all, &c->now, at, 0, region, 1);
-	return true;
+	regions_splice(all, r, r->n, 0, list, n); /* makes room, and holds the images */
+	for (size_t to = r->n; n > 0 && left > 0;) {
+		const struct region *last = &r->list[left - 1];
+
+		if (last->start > list[n - 1].start) {
+			r->list[--to] = *last;
+			left--;
+		} else {
+			r->list[--to] = list[--n];
+		}
+	}
+	if (n)
+		memcpy(r->list, list, n * sizeof(*list));
+}
+
+size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
+{
+	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
+	const size_t n_free = take_free(s->content, list, n, found);
+
+	if (!n_free)
+		return n;
+
+	struct content *c = own_content(all, s);
+	const size_t used = c->now.n + c->past.n;
+	const size_t room = used < all->most_regions ? all->most_regions - used : 0;
+	const size_t n_added = n_free < room ? n_free : room;
+
+	all->n_forgotten += n_free - n_added;
+	merge(all, &c->now, found, n_added);
+	for (size_t i = 0; i < n_added && !c->has_memory; i++)
+		c->has_memory = images_is_memory(all->images, found[i].image);
+	return n - n_free;
 }
 
 static void forget_first(struct spaces *all, struct regions *r)
@@ -355,9 +417,40 @@ void space_forget_first(struct spaces *all, struct space *s)
 
 	forget_first(all, &c->now);
 	forget_first(all, &c->past);
+	c->has_gaps = c->past.n > 0;
+}
+
+void space_forget(struct spaces *all, struct space *s, uint64_t time)
+{
+	struct content *former = s->content, *c = content_new(all);
+
+	c->n_replaced = former->n_replaced + 1;
+	c->n_over = former->n_over + (uint32_t)former->past.n + 1;
+	c->over_at = c->since = time;
+	all->n_forgotten += former->now.n + former->past.n;
+	content_drop(all, former);
+	s->content = c;
+	s->is_forgotten = true;
+}
+
+void space_note_read(struct space *s)
+{
+	s->is_forgotten = false;
 }
 
 /* --- questions --- */
+
+bool space_is_forgotten(const struct space *s)
+{
+	return s->is_forgotten;
+}
+
+size_t space_bytes(const struct space *s)
+{
+	const struct content *c = s->content;
+
+	return (c->now.capacity + c->past.capacity) * sizeof(struct region) / c->n_users;
+}
 
 bool space_is_empty(const struct space *s)
 {
@@ -383,6 +476,8 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 	const struct content *c = s->content;
 	const size_t at = first_behind(&c->now, addr);
 
+	if (time && time < c->since)
+		return NULL;
 	/* Where nothing was replaced, what is there now was there from the beginning. */
 	if (!time || !c->n_replaced)
 		time = UINT64_MAX - 1;
@@ -404,14 +499,6 @@ uint32_t space_epoch(const struct space *s, uint64_t time)
 	return n;
 }
 
-static bool has_memory(const struct images *images, const struct regions *r)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (images_is_memory(images, r->list[i].image))
-			return true;
-	return false;
-}
-
 void space_note_hit(struct images *images, const struct space *s)
 {
 	const struct regions *now = &s->content->now;
@@ -420,7 +507,7 @@ void space_note_hit(struct images *images, const struct space *s)
 		images_note_hit(images, now->list[i].image);
 }
 
-bool space_has_memory(const struct images *images, const struct space *s)
+bool space_has_memory(const struct space *s)
 {
-	return has_memory(images, &s->content->now) || has_memory(images, &s->content->past);
+	return s->content->has_memory;
 }

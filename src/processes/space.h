@@ -52,8 +52,11 @@ void space_part(struct spaces *all, struct space **s);
 /* @region is mapped. True: something else was there. */
 bool space_map(struct spaces *all, struct space *s, const struct region *region);
 
-/* The same, only where nothing was; false: something was there. */
-bool space_add_if_free(struct spaces *all, struct space *s, const struct region *region);
+/*
+ * The same for each of @list, by rising address, that lies where nothing was, as far as there is
+ * room. The others are moved to the front of @list; so many are returned.
+ */
+size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n);
 
 /* The same where something was, which is known to have been there until @until, before @region. */
 void space_replace(struct spaces *all, struct space *s, const struct region *region,
@@ -61,6 +64,18 @@ void space_replace(struct spaces *all, struct space *s, const struct region *reg
 
 /* Forget what was there when it was looked at. */
 void space_forget_first(struct spaces *all, struct space *s);
+
+/* Forget all: nothing is known of before @time. This counts as forgotten for want of room. */
+void space_forget(struct spaces *all, struct space *s, uint64_t time);
+
+/* It was read since. */
+void space_note_read(struct space *s);
+
+/* Was it, or what it is a copy of, forgotten, and not read since? */
+bool space_is_forgotten(const struct space *s);
+
+/* Bytes that its regions take. Spaces that have the same ones share them evenly. */
+size_t space_bytes(const struct space *s);
 
 bool space_is_empty(const struct space *s);
 
@@ -77,4 +92,4 @@ uint32_t space_epoch(const struct space *s, uint64_t time);
 void space_note_hit(struct images *images, const struct space *s);
 
 /* Has it, at any time, what images_is_memory()? */
-bool space_has_memory(const struct images *images, const struct space *s);
+bool space_has_memory(const struct space *s);

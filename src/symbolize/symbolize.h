@@ -90,6 +90,13 @@ uint32_t symbolizer_take_changed(struct symbolizer *s);
 /* What is there already: a process that was not seen yet. */
 void symbolizer_look(struct symbolizer *s, uint32_t tgid);
 
+/* One that could not be read in time is read again, if that is due. Returns when the next one is
+ * (ns of CLOCK_MONOTONIC; UINT64_MAX: none is). */
+uint64_t symbolizer_look_late(struct symbolizer *s);
+
+/* processes_settle() */
+void symbolizer_settle(struct symbolizer *s, uint64_t until);
+
 /*
  * A process was seen for the first time in this life. What it has mapped is read now, while it
  * lives, unless that is known.

@@ -203,6 +203,21 @@ void symbolizer_look(struct symbolizer *s, uint32_t tgid)
 	processes_look(s->processes, tgid);
 }
 
+uint64_t symbolizer_look_late(struct symbolizer *s)
+{
+	const uint32_t tgid = processes_look_late(s->processes);
+	struct program_run program;
+
+	if (tgid && processes_hit(s->processes, tgid, &program))
+		watch(s, &program);
+	return processes_late_due(s->processes);
+}
+
+void symbolizer_settle(struct symbolizer *s, uint64_t until)
+{
+	processes_settle(s->processes, until);
+}
+
 void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sighting *seen)
 {
 	struct program_run program;

@@ -20,6 +20,7 @@ struct follower {
 	struct sideband *sideband;
 	DIR *proc;                /* NULL: all that were there have been looked at */
 	struct life_count *lives; /* NULL: their numbers are not those of our PID namespace */
+	uint64_t late_due;        /* when a process that could not be read in time is read again */
 	uint64_t n_lost;          /* records, not told yet */
 	struct forgotten told;
 	bool has_lost; /* so many, or an unknown number */
@@ -53,6 +54,7 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 		return err;
 	}
 	f->run = r;
+	f->late_due = UINT64_MAX;
 	/* Of what a command starts, nothing is there yet. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
@@ -187,8 +189,22 @@ bool follower_look(struct follower *f)
 			look_at(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
+	f->late_due = symbolizer_look_late(names_of(f));
 	begin_tables(f);
 	return f->proc != NULL;
+}
+
+void follower_settle(struct follower *f, uint64_t until)
+{
+	symbolizer_settle(names_of(f), until);
+}
+
+int follower_patience_ms(const struct follower *f)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC), ms = NS_PER_S / 1000;
+	const uint64_t left = f->late_due > now ? f->late_due - now : 0;
+
+	return left < FOLLOW_MS * ms ? (int)(left / ms) + 1 : FOLLOW_MS;
 }
 
 static void tell_forgotten(struct follower *f)
@@ -200,8 +216,8 @@ static void tell_forgotten(struct follower *f)
 			 "too much memory: their frames may have no name",
 			 now.processes - f->told.processes);
 	if (now.mappings > f->told.mappings)
-		log_warn("%" PRIu64 " mappings of a process that maps without end were forgotten: "
-			 "frames in what was there before may have no name",
+		log_warn("%" PRIu64 " mappings of processes were forgotten, as they took "
+			 "too much memory: their frames may have no name",
 			 now.mappings - f->told.mappings);
 	f->told = now;
 }

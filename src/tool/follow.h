@@ -34,6 +34,12 @@ void follower_read(struct follower *f, uint64_t until);
  */
 bool follower_look(struct follower *f);
 
+/* Nothing is counted any more. What could not be read in time is waited for, until @until. */
+void follower_settle(struct follower *f, uint64_t until);
+
+/* How long nothing need be read or looked at: FOLLOW_MS at most. */
+int follower_patience_ms(const struct follower *f);
+
 /* Look at all that are there once more. */
 void follower_look_again(struct follower *f);
 

@@ -200,7 +200,12 @@ static int patience_ms(struct run *r)
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
-	return r->processes && (ms < 0 || ms > FOLLOW_MS) ? FOLLOW_MS : ms;
+	if (!r->processes)
+		return ms;
+
+	const int most = follower_patience_ms(r->processes);
+
+	return ms < 0 || ms > most ? most : ms;
 }
 
 /* One round: wait, and do what is to be done. *@is_over: the run ends. */
@@ -242,6 +247,8 @@ static int work_until_over(struct run *r, struct error *e)
 		err = r->tool->stop(r, e);
 	run_follow(r, UINT64_MAX);
 	notices_read(r->notices, take_notice, r);
+	if (!err && r->processes)
+		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_OPENER_NS);
 	return err;
 }
 

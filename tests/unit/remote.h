@@ -10,22 +10,30 @@
 #include "reader/remote_files.h"
 #include "reader/roles.h"
 
-static inline struct remote_files *helpers_files(void)
+static inline struct client *helpers_client(void)
 {
 	static struct role roles[READER_ROLES];
-	static struct remote_files *files;
+	static struct client *client;
 	static struct warden warden;
 	struct error e;
 
-	if (files)
-		return files;
+	if (client)
+		return client;
 	memcpy(roles, reader_roles, sizeof(roles));
 	for (size_t i = 0; i < READER_ROLES; i++)
 		roles[i].wall_ns = 120 * NS_PER_S; /* the machine may be busy */
 	if (warden_start(roles, READER_ROLES, &warden, &e))
 		abort();
-	files = remote_files_new(
-		client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES)),
-		devices_new(DEVICES_PAUSE_NS), "names are missing");
+	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
+	return client;
+}
+
+static inline struct remote_files *helpers_files(void)
+{
+	static struct remote_files *files;
+
+	if (!files)
+		files = remote_files_new(helpers_client(), devices_new(DEVICES_PAUSE_NS),
+					 "names are missing");
 	return files;
 }

@@ -7,8 +7,10 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "bpf/abi.h"
+#include "processes/late.h"
 #include "processes/processes.h"
 #include "processes/space.h"
 #include "remote.h"
@@ -474,7 +476,105 @@ static void a_mapping_without_room_does_not_leave_the_one_before(void **state)
 	assert_non_null(space_at(m, 0x2800, 15));
 	assert_null(space_at(m, 0x2800, 30));
 	assert_non_null(space_at(m, 0x12800, 30));
+
+	/* Nor does a look say that what is there now was there before. */
+	r.from = 0;
+	assert_int_equal(space_add_free(&all, m, &r, 1), 1);
+	assert_null(space_at(m, 0x2800, 30));
 	space_drop(&all, m);
+}
+
+static struct region region_at(uint64_t start, uint64_t end, uint32_t image, uint64_t from)
+{
+	return (struct region){
+		.start = start, .end = end, .image = image, .from = from, .until = UINT64_MAX
+	};
+}
+
+static void a_look_adds_as_many_as_there_is_room_for(void **state)
+{
+	struct past *p = *state;
+	struct spaces all = { .images = p->images, .most_regions = 40 };
+	struct space *m = space_new(&all);
+	struct region list[60];
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		list[i] = region_at(0x1000 * i, 0x1000 * i + 0x800, image_of(p, FILE_A), 0);
+	assert_int_equal(space_add_free(&all, m, list, ARRAY_SIZE(list)), 0);
+	assert_int_equal(all.n_forgotten, 20);
+	assert_non_null(space_at(m, 0x1000 * 39, 5));
+	assert_null(space_at(m, 0x1000 * 40, 5));
+	space_drop(&all, m);
+	assert_int_equal(all.bytes, 0);
+}
+
+/* Among those that events told, whose places are theirs. */
+static void a_look_adds_what_lies_where_nothing_was(void **state)
+{
+	struct past *p = *state;
+	struct spaces all = { .images = p->images, .most_regions = 1000 };
+	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
+	struct space *m = space_new(&all), *copy;
+	struct region list[99];
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < 100; i += 3) {
+		const struct region r = region_at(0x1000 * i, 0x1000 * i + 0x1000, a, 10 + i);
+
+		assert_false(space_map(&all, m, &r));
+	}
+	copy = space_copy(&all, m);
+	for (uint64_t i = 0; i < ARRAY_SIZE(list); i++)
+		list[i] = region_at(0x1000 * i, 0x1000 * i + 0x1000, b, 0);
+	list[50].start -= 0x800; /* in the one before, which is added */
+	n = space_add_free(&all, m, list, ARRAY_SIZE(list));
+	assert_int_equal(n, 34);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(list[i].start, i < 17    ? 0x3000 * i
+						: i == 17 ? 0x1000 * 50 - 0x800
+							  : 0x3000 * (i - 1));
+	for (uint64_t i = 0; i < 99; i++) {
+		const struct region *r = space_at(m, 0x1000 * i + 0x900, 200);
+
+		if (i == 50) {
+			assert_null(r);
+			continue;
+		}
+		assert_int_equal(r->image, i % 3 ? b : a);
+		assert_int_equal(r->start, 0x1000 * i);
+		assert_true((space_at(copy, 0x1000 * i, 200) != NULL) == (i % 3 == 0));
+	}
+	space_drop(&all, m);
+	space_drop(&all, copy);
+	assert_int_equal(all.bytes, 0);
+}
+
+#define MANY 60000
+
+/* It mapped over one place again and again before. */
+static void a_look_at_many_mappings_takes_no_time_for_the_past(void **state)
+{
+	struct past *p = *state;
+	struct spaces all = { .images = p->images, .most_regions = 4 * MANY };
+	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
+	cleanup_free struct region *list = xcalloc(MANY, sizeof(*list));
+	struct space *m = space_new(&all);
+	uint64_t begin;
+
+	for (uint64_t i = 0; i <= 2 * MANY; i++) {
+		const struct region r = region_at(0x1000, 0x2000, i % 2 ? a : b, 10 + i);
+
+		(void)space_map(&all, m, &r);
+	}
+	for (uint64_t i = 0; i < MANY; i++)
+		list[i] = region_at(0x10000 + 0x1000 * i, 0x11000 + 0x1000 * i, i % 2 ? a : b, 0);
+	begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	assert_int_equal(space_add_free(&all, m, list, MANY), 0);
+	/* 7 milliseconds; to compare each with the past takes thousands. */
+	assert_in_range(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin, 0, NS_PER_S);
+	assert_int_equal(space_at(m, 0x11000, 5)->image, a);
+	space_drop(&all, m);
+	assert_int_equal(all.bytes, 0);
 }
 
 #define N_PAGES 48
@@ -578,6 +678,143 @@ static void memory_is_bounded_and_what_is_forgotten_is_counted(void **state)
 	assert_string_equal(module_at(p, PID, 0x1000, 0), "");
 	assert_string_equal(module_at(p, PID + n - 1, 0x1000, 0), "b");
 	assert_string_equal(module_at(p, PID - 1, 0x1000, 10), "a");
+}
+
+static void a_process_that_executes_without_end_takes_bounded_memory(void **state)
+{
+	struct past *p = *state;
+
+	for (uint64_t i = 1; i <= 100000; i++)
+		exec_at(p, 1000000 * i, PID, i % 2 ? "odd" : "even");
+	assert_in_range(processes_bytes(p->processes), 0, 8 << 20);
+	assert_string_equal(comm_at(p, PID, 0), "even");
+}
+
+/* Pages that need no file, apart from each other. */
+#define VDSO_AT(i) (0x200000000 + 0x2000 * (uint64_t)(i))
+#define MOST_BYTES ((size_t)28 << 20)
+
+static void map_many(struct past *p, uint64_t time, uint32_t pid)
+{
+	struct mapping code = { .path = "[vdso]" };
+
+	for (uint64_t i = 0; i < MANY; i++) {
+		code.start = VDSO_AT(i);
+		code.end = code.start + 0x1000;
+		assert_false(map_part(p, time, pid, &code));
+	}
+}
+
+static void map_own(struct past *p, uint64_t time, uint32_t pid)
+{
+	struct mapping code = { .start = 0x1000, .end = 0x2000, .path = "" };
+
+	assert_false(map_part(p, time, pid, &code));
+}
+
+/* It is announced with each life, and maps more. */
+static void hits_of_a_process_with_many_mappings_take_no_time_for_these(void **state)
+{
+	struct past *p = *state;
+	const uint64_t n = 2000;
+	uint64_t begin;
+
+	exec_at(p, 1, PID, "program");
+	map_many(p, 2, PID);
+	assert_false(run_at(p, PID, 0).has_memory);
+	begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (uint64_t i = 1; i <= n; i++) {
+		(void)comm_of_hit(p, PID, 10 * i, UINT64_MAX);
+		assert_false(run_at(p, PID, 0).has_memory);
+	}
+	/* 3 milliseconds; to go through all mappings each time takes thousands. */
+	assert_in_range(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin, 0, NS_PER_S);
+	fork_at(p, 10 * n + 1, PID, PID + 1);
+	map_own(p, 10 * n + 2, PID);
+	assert_true(run_at(p, PID, 0).has_memory);
+	assert_false(run_at(p, PID + 1, 0).has_memory);
+	fork_at(p, 10 * n + 3, PID, PID + 2);
+	map_own(p, 10 * n + 4, PID + 2);
+	assert_true(run_at(p, PID + 2, 0).has_memory);
+}
+
+static void a_child_that_maps_what_it_has_takes_no_memory(void **state)
+{
+	struct past *p = *state;
+	struct mapping code = { .start = VDSO_AT(7), .end = VDSO_AT(7) + 0x1000, .path = "[vdso]" };
+	size_t before;
+
+	exec_at(p, 1, PID, "parent");
+	map_many(p, 2, PID);
+	fork_at(p, 3, PID, PID + 1);
+	before = processes_bytes(p->processes);
+	assert_false(map_part(p, 4, PID + 1, &code));
+	assert_int_equal(processes_bytes(p->processes), before);
+}
+
+/*
+ * Half of the children end. The first two were hit: one ended, the other lives. All of them are
+ * children of a process with many mappings, and have one of their own.
+ */
+static void what_children_map_takes_bounded_memory(void **state)
+{
+	struct past *p = *state;
+	const uint32_t n = 300, ended = PID + 1, lives = PID + 2, late = PID + n;
+
+	exec_at(p, 1, PID, "parent");
+	map_many(p, 2, PID);
+	for (uint32_t i = 1; i <= n; i++) {
+		fork_at(p, 10 * i, PID, PID + i);
+		map_own(p, 10 * i + 1, PID + i);
+		if (i <= 2)
+			(void)comm_of_hit(p, PID + i, 10 * i + 2, UINT64_MAX);
+		if (i % 2)
+			exit_at(p, 10 * i + 5, PID + i);
+		assert_in_range(processes_bytes(p->processes), 0, MOST_BYTES);
+	}
+	assert_int_equal(processes_forgotten(p->processes).processes, 0);
+	assert_true(processes_forgotten(p->processes).mappings >= MANY);
+	for (uint32_t i = 1; i <= 2; i++) {
+		assert_string_equal(module_at(p, PID + i, 0x1800, 10 * i + 2), "[anon]");
+		assert_string_equal(module_at(p, PID + i, VDSO_AT(MANY - 1), 10 * i + 2), "[vdso]");
+		assert_string_equal(comm_at(p, PID + i, 10 * i + 2), "parent");
+	}
+	assert_int_equal(run_at(p, ended, 12).end, 15);
+	assert_int_equal(run_at(p, lives, 22).end, UINT64_MAX);
+	assert_string_equal(module_at(p, PID, VDSO_AT(5), 0), "[vdso]");
+	/* Of the others no name is wrong, and what they map from here on is known. */
+	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * (n - 100) + 2), "");
+	map_own(p, 10 * n + 100, late - 100);
+	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * n + 101), "[anon]");
+	assert_string_equal(module_at(p, late - 100, 0x1800, 10 * (n - 100) + 2), "");
+	assert_string_equal(module_at(p, late - 100, 0x1800, 0), "[anon]");
+}
+
+/* All were hit. The mappings of some must go; each that is known is right. */
+static void what_children_that_were_hit_map_takes_bounded_memory(void **state)
+{
+	struct past *p = *state;
+	const uint32_t n = 40;
+	uint32_t n_known = 0;
+
+	exec_at(p, 1, PID, "parent");
+	(void)comm_of_hit(p, PID, 2, UINT64_MAX);
+	map_many(p, 2, PID);
+	for (uint32_t i = 1; i <= n; i++) {
+		fork_at(p, 10 * i, PID, PID + i);
+		(void)comm_of_hit(p, PID + i, 10 * i + 1, UINT64_MAX);
+		map_own(p, 10 * i + 2, PID + i);
+		assert_in_range(processes_bytes(p->processes), 0, MOST_BYTES);
+	}
+	for (uint32_t i = 1; i <= n; i++) {
+		const char *module = module_at(p, PID + i, VDSO_AT(9), 10 * i + 3);
+
+		assert_true(!module[0] || !strcmp(module, "[vdso]"));
+		n_known += module[0] != '\0';
+	}
+	assert_in_range(n_known, 3, n - 1);
+	assert_int_equal(processes_forgotten(p->processes).mappings,
+			 (uint64_t)(n - n_known) * (MANY + 1));
 }
 
 /* As a JIT compiler does, which makes its pages writable and executable in turn. */
@@ -793,6 +1030,51 @@ static void a_look_that_came_before_the_record_of_an_exec_is_not_believed(void *
 	end_child(pid);
 }
 
+/* Its mappings make room for those of processes that were hit. */
+static void what_was_forgotten_of_a_process_is_read_again_when_that_is_hit(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child(), sharer = start_child();
+	const uint32_t child = (uint32_t)pid;
+	struct mapping code = { .path = "[vdso]" };
+	size_t before;
+
+	processes_look(p->processes, child);
+
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	for (uint64_t i = 0; i < 1000; i++) {
+		code.start = VDSO_AT(i);
+		code.end = code.start + 0x1000;
+		assert_false(map_part(p, now, child, &code));
+	}
+	fork_at(p, now, child, (uint32_t)sharer);
+	share_at(p, now, child, child);
+	exec_at(p, now, PID, "parent");
+	map_many(p, now, PID);
+	for (uint32_t i = 1; i <= 9; i++) {
+		fork_at(p, now + 10 * i, PID, PID + i);
+		(void)comm_of_hit(p, PID + i, now + 10 * i + 1, UINT64_MAX);
+		map_own(p, now + 10 * i + 2, PID + i);
+	}
+	assert_in_range(processes_forgotten(p->processes).mappings, MANY, UINT64_MAX);
+	before = processes_bytes(p->processes);
+	processes_look(p->processes, child);
+	fork_at(p, now + 200, child, PID + 100);
+	assert_in_range(processes_bytes(p->processes), before, before + 4096);
+	assert_string_equal(module_at(p, PID + 100, here(), 0), "");
+	for (uint32_t i = 0; i < 2; i++) {
+		const uint32_t one = i ? (uint32_t)sharer : child;
+
+		(void)comm_of_hit(p, one, now + 300, UINT64_MAX);
+		assert_string_equal(module_at(p, one, here(), now + 300), "test_processes");
+		assert_string_equal(module_at(p, one, here(), now), "");
+		assert_string_equal(module_at(p, one, VDSO_AT(1), now), "");
+	}
+	end_child(pid);
+	end_child(sharer);
+}
+
 static void a_look_does_not_change_what_records_told(void **state)
 {
 	struct past *p = *state;
@@ -806,6 +1088,179 @@ static void a_look_does_not_change_what_records_told(void **state)
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 20), "");
 	assert_string_equal(module_at(p, (uint32_t)pid, here(), 40), "test_processes");
 	end_child(pid);
+}
+
+static pid_t held_up;
+
+/* All lists are late while the opener is held up. */
+static void hold_up(bool is_held_up)
+{
+	const struct client_manner manner = { .patience_ns = is_held_up };
+	uint32_t unused;
+	int32_t opener;
+	struct error e;
+
+	if (is_held_up)
+		assert_ok(client_address(helpers_client(), ROLE_OPENER, &unused, &opener, &e), e);
+	client_set_manner(helpers_client(), &manner);
+	if (is_held_up)
+		held_up = opener;
+	assert_int_equal(kill(held_up, is_held_up ? SIGSTOP : SIGCONT), 0);
+}
+
+static void wait_until_read(struct past *p, uint32_t pid)
+{
+	uint32_t read;
+
+	for (int i = 0; (read = processes_look_late(p->processes)) == 0; i++) {
+		assert_true(i < 30000);
+		(void)usleep(1000);
+	}
+	assert_int_equal(read, pid);
+}
+
+/* No hit asks for it once more. */
+static void a_list_that_was_late_is_read_soon(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint32_t child = (uint32_t)pid;
+	uint64_t due;
+
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	lose_at(p, clock_ns(CLOCK_MONOTONIC));
+	hold_up(true);
+	processes_look(p->processes, child);
+	due = processes_late_due(p->processes);
+	assert_in_range(due, clock_ns(CLOCK_MONOTONIC) - 100 * NS_PER_S,
+			clock_ns(CLOCK_MONOTONIC) + NS_PER_S / 50);
+	assert_string_equal(module_at(p, child, here(), 0), "");
+	assert_true(processes_late_due(p->processes) == due);
+	wait_until_read(p, child);
+	assert_true(processes_late_due(p->processes) > due);
+	hold_up(false);
+	wait_until_read(p, child);
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	assert_string_equal(module_at(p, child, here(), 0), "test_processes");
+	end_child(pid);
+}
+
+/* Nobody had asked for it before. */
+static void what_a_process_has_after_a_loss_is_read_at_the_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	(void)comm_of_hit(p, (uint32_t)pid, now + 1, UINT64_MAX);
+	lose_at(p, now + 2);
+	processes_settle(p->processes, UINT64_MAX);
+	end_child(pid);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), now + 3), "test_processes");
+}
+
+/* Only that of a process that was hit is waited for. */
+static void a_list_that_was_late_is_read_at_the_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child(), other = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	map_at(p, now, (uint32_t)other, 0x1000, FILE_A);
+	hold_up(true);
+	(void)comm_of_hit(p, (uint32_t)pid, now, UINT64_MAX);
+	processes_look(p->processes, (uint32_t)other);
+	processes_settle(p->processes, now + 1);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "");
+	hold_up(false);
+	processes_settle(p->processes, UINT64_MAX);
+	assert_string_equal(module_at(p, (uint32_t)pid, here(), 0), "test_processes");
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+	processes_look(p->processes, (uint32_t)other);
+	assert_string_equal(module_at(p, (uint32_t)other, here(), 0), "test_processes");
+	end_child(pid);
+	end_child(other);
+}
+
+static void one_that_was_late_and_has_gone_is_not_asked_for_without_end(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+
+	hold_up(true);
+	processes_look(p->processes, (uint32_t)pid);
+	hold_up(false);
+	end_child(pid);
+	wait_until_read(p, (uint32_t)pid);
+	assert_true(processes_late_due(p->processes) == UINT64_MAX);
+}
+
+static void what_is_late_again_is_asked_for_more_rarely(void **state)
+{
+	const uint64_t took = NS_PER_S / 4;
+	struct late l = {};
+	uint64_t now = NS_PER_S;
+
+	(void)state;
+	late_note(&l, 7, now - took, now);
+	assert_true(late_has(&l, 7) && !late_has(&l, 8));
+	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
+	assert_int_equal(late_next(&l, now), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		now = late_due(&l);
+		assert_int_equal(late_next(&l, now), 7);
+		late_note(&l, 7, now, now + took);
+		now += took;
+		assert_in_range(late_due(&l), now + 9 * took, now + LATE_MOST_PAUSE_NS);
+	}
+	assert_int_equal(late_due(&l), now + LATE_MOST_PAUSE_NS);
+	/* Another one does not wait for that. */
+	now += 9 * took;
+	late_note(&l, 8, now - took, now);
+	assert_int_equal(late_next(&l, late_due(&l)), 8);
+	assert_int_equal(late_due(&l), now + LATE_LEAST_PAUSE_NS);
+	late_forget(&l, 8);
+	late_forget(&l, 9);
+	assert_int_equal(late_next(&l, late_due(&l)), 7);
+	late_forget_all(&l);
+	assert_true(late_due(&l) == UINT64_MAX);
+	late_fini(&l);
+}
+
+/* The record of the loss comes when the process was looked at already, and its hit named. */
+static void a_hit_behind_a_loss_is_named_by_a_look_behind_it(void **state)
+{
+	struct past *p = *state;
+	const pid_t pid = start_child();
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC), key = key_of((uint32_t)pid);
+	const struct sighting seen = { .time = now + 5, .since = UINT64_MAX, .user = 7 };
+	struct place before, behind;
+
+	map_at(p, now, (uint32_t)pid, 0x1000, FILE_A);
+	processes_seen(p->processes, key, &seen);
+	assert_true(processes_at(p->processes, key, now + 5, here(), &before));
+	lose_at(p, now + 2);
+	assert_true(processes_at(p->processes, key, now + 5, here(), &behind));
+	assert_int_equal(before.offset, behind.offset);
+	end_child(pid);
+}
+
+static void a_process_that_was_hit_before_a_loss_was_hit(void **state)
+{
+	struct past *p = *state;
+	const struct sighting seen = { .time = 12, .since = UINT64_MAX, .user = 7 };
+	struct program_run run;
+
+	exec_at(p, 10, PID, "program");
+	map_at(p, 11, PID, 0x1000, FILE_A);
+	processes_seen(p->processes, key_of(PID), &seen);
+	lose_at(p, 20);
+	assert_true(processes_hit(p->processes, PID, &run));
+	assert_int_equal(run.user, 7);
+	exec_at(p, 30, PID, "another");
+	assert_false(processes_hit(p->processes, PID, &run));
 }
 
 static void a_process_that_has_gone_is_looked_at_in_vain(void **state)
@@ -978,7 +1433,15 @@ int main(void)
 		TEST(files_that_no_process_has_any_more_are_forgotten),
 		TEST(mappings_are_bounded_and_what_is_forgotten_is_counted),
 		TEST(a_mapping_without_room_does_not_leave_the_one_before),
+		TEST(a_look_adds_as_many_as_there_is_room_for),
+		TEST(a_look_adds_what_lies_where_nothing_was),
+		TEST(a_look_at_many_mappings_takes_no_time_for_the_past),
 		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
+		TEST(a_process_that_executes_without_end_takes_bounded_memory),
+		TEST(hits_of_a_process_with_many_mappings_take_no_time_for_these),
+		TEST(a_child_that_maps_what_it_has_takes_no_memory),
+		TEST(what_children_map_takes_bounded_memory),
+		TEST(what_children_that_were_hit_map_takes_bounded_memory),
 		TEST(the_same_again_takes_no_room_and_changes_nothing),
 		TEST(a_fork_that_comes_late_is_put_where_it_belongs),
 		TEST(after_a_loss_nothing_old_is_taken_for_what_runs),
@@ -986,8 +1449,16 @@ int main(void)
 		TEST(threads_begin_no_program_and_end_none),
 		TEST(what_was_there_before_is_looked_at),
 		TEST(a_look_that_came_before_the_record_of_an_exec_is_not_believed),
+		TEST(what_was_forgotten_of_a_process_is_read_again_when_that_is_hit),
 		TEST(a_look_does_not_change_what_records_told),
 		TEST(a_process_that_has_gone_is_looked_at_in_vain),
+		TEST(a_list_that_was_late_is_read_soon),
+		TEST(what_a_process_has_after_a_loss_is_read_at_the_end),
+		TEST(a_list_that_was_late_is_read_at_the_end),
+		TEST(one_that_was_late_and_has_gone_is_not_asked_for_without_end),
+		TEST(what_is_late_again_is_asked_for_more_rarely),
+		TEST(a_hit_behind_a_loss_is_named_by_a_look_behind_it),
+		TEST(a_process_that_was_hit_before_a_loss_was_hit),
 		TEST(a_million_short_processes_take_bounded_memory),
 		TEST(what_was_asked_for_is_kept_for_two_periods),
 		TEST_UNFOLLOWED(
