@@ -8,8 +8,8 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/log.h"
+#include "processes/images_internal.h"
 #include "reader/roots.h"
 
 #define MAX_FILES 512
@@ -17,51 +17,11 @@
  */
 #define MANY_ENTRIES 1024
 
+/* A file that is written over again and again is so many images. Older ones are not found again. */
+#define MOST_OF_ONE 64
+
 /* For so long nobody looks at a file again. A report does in any case. */
 #define LOOK_NS (NS_PER_S / 100)
-
-struct entry {
-	uint32_t number;
-	enum image_kind kind;
-	uint32_t n_users; /* images_hold() */
-	uint32_t older;   /* the number of the next entry of the same hash, or IMAGE_NONE */
-	uint64_t hash;
-	uint64_t dev;
-	uint64_t inode;
-	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
-	char *path;                /* where a process has it */
-	const char *module;        /* within that */
-	bool is_opened;            /* ever: size and time are known */
-	bool is_closed;            /* to make room for others */
-	bool is_bad;               /* nothing is read of it */
-	bool is_missed;            /* it was asked for in vain */
-	bool is_memory;            /* anonymous, or a file of memory */
-	bool is_newer;             /* what was found was written later than it was mapped */
-	bool is_hit;               /* images_note_hit() */
-	uint64_t last_used;        /* by the clock of uses */
-	uint64_t tried_at;         /* ns: to open it */
-	uint64_t looked_at;        /* ns: whether it is still the same */
-	uint32_t pid;              /* a process that has it mapped */
-	int root;                  /* that it had, or -1 */
-	struct mapping where;      /* and where */
-	struct file_stamp stamp;
-};
-
-struct images {
-	struct entry **entries; /* by rising number */
-	size_t n, capacity;
-	struct u64_map index;  /* of numbers, in @entries */
-	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
-	struct remote_files *files;
-	struct roots *roots;
-	uint32_t n_made; /* the highest number */
-	size_t n_last;   /* entries when unused ones were forgotten last */
-	uint64_t clock;
-	uint64_t version; /* images_version() */
-	size_t n_files, max_files;
-	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
-	bool has_told; /* that these are too few */
-};
 
 struct images *images_new(struct remote_files *files)
 {
@@ -98,8 +58,7 @@ void images_free(struct images *im)
 	free(im);
 }
 
-/* NULL: it is none, or was forgotten. */
-static struct entry *entry_of(const struct images *im, uint32_t image)
+struct entry *images_entry(const struct images *im, uint32_t image)
 {
 	const uint32_t *at = image == IMAGE_NONE ? NULL : u64_map_get(&im->index, image);
 
@@ -107,11 +66,6 @@ static struct entry *entry_of(const struct images *im, uint32_t image)
 }
 
 /* --- handles --- */
-
-static bool is_open(const struct entry *entry)
-{
-	return entry->file.handle != HANDLE_NONE;
-}
 
 static void close_file(struct images *im, struct entry *entry)
 {
@@ -168,8 +122,7 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	return true;
 }
 
-/* @file is the entry's from here on. */
-static void take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+void images_take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->file = *file;
 	entry->is_opened = true;
@@ -212,7 +165,7 @@ static bool open_file(struct images *im, struct entry *entry)
 		remote_close(im->files, file.handle);
 		return false;
 	}
-	take_file(im, entry, &file);
+	images_take_file(im, entry, &file);
 	return true;
 }
 
@@ -255,25 +208,35 @@ static void give_up(struct images *im, struct entry *entry)
 
 /* --- entries --- */
 
+static size_t bytes_of(const struct entry *entry)
+{
+	return sizeof(*entry) + strlen(entry->path);
+}
+
 void images_hold(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
-	if (entry)
-		entry->n_users++;
+	if (entry && entry->n_users++ == 0)
+		im->held_bytes += bytes_of(entry);
 }
 
 void images_release(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
-	if (entry)
-		entry->n_users--;
+	if (entry && --entry->n_users == 0)
+		im->held_bytes -= bytes_of(entry);
+}
+
+size_t images_held_bytes(const struct images *im)
+{
+	return im->held_bytes;
 }
 
 bool images_is_known(const struct images *im, uint32_t image)
 {
-	return entry_of(im, image) != NULL;
+	return images_entry(im, image) != NULL;
 }
 
 size_t images_count(const struct images *im)
@@ -371,8 +334,11 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 	return entry;
 }
 
-static void set_place(struct entry *entry, const struct mapper *mapper, const struct mapping *m)
+static void set_place(struct images *im, struct entry *entry, const struct mapper *mapper,
+		      const struct mapping *m)
 {
+	if (entry->n_users)
+		im->held_bytes += strlen(m->path) - strlen(entry->path);
 	if (strcmp(entry->path, m->path) != 0)
 		set_path(entry, m->path);
 	entry->where = *m;
@@ -385,14 +351,14 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 				const struct mapping *m, const struct file_stamp *stamp, int root)
 {
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
-	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
+	struct entry *entry = newest ? images_entry(im, *newest) : NULL;
 
-	for (; entry; entry = entry_of(im, entry->older))
+	for (unsigned n = 0; entry && n < MOST_OF_ONE; entry = images_entry(im, entry->older), n++)
 		if (kind == IMAGE_FILE
 			    ? is_same_file(im, entry, m, stamp, root)
 			    : entry->kind == kind && !strcmp(entry->module, mapped_module(m->path)))
-			break;
-	return entry;
+			return entry;
+	return NULL;
 }
 
 /* Not for each of 60,000 mappings of a file that cannot be had. */
@@ -425,7 +391,7 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && !is_open(entry) && may_try(entry)) {
-		set_place(entry, mapper, m);
+		set_place(im, entry, mapper, m);
 		if (open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -434,14 +400,14 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 
 enum image_kind images_kind(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct entry *entry = images_entry(im, image);
 
 	return entry ? entry->kind : IMAGE_NO_FILE;
 }
 
 void images_note_hit(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
 	if (entry)
 		entry->is_hit = true;
@@ -449,7 +415,7 @@ void images_note_hit(struct images *im, uint32_t image)
 
 bool images_is_memory(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct entry *entry = images_entry(im, image);
 
 	return entry && entry->is_memory;
 }
@@ -482,7 +448,7 @@ uint64_t images_version(const struct images *im)
 
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct entry *entry = images_entry(im, image);
 
 	*ret = (struct image_about){};
 	if (!entry)
@@ -502,7 +468,7 @@ void image_about_fini(struct image_about *about)
 
 bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
 	if (!entry || entry->is_bad)
 		return false;
@@ -519,14 +485,14 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 
 bool images_is_good(const struct images *im, uint32_t image)
 {
-	const struct entry *entry = entry_of(im, image);
+	const struct entry *entry = images_entry(im, image);
 
 	return entry && !entry->is_bad;
 }
 
 void images_give_up(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
 	if (entry)
 		give_up(im, entry);
@@ -534,59 +500,12 @@ void images_give_up(struct images *im, uint32_t image)
 
 void images_close(struct images *im, uint32_t image)
 {
-	struct entry *entry = entry_of(im, image);
+	struct entry *entry = images_entry(im, image);
 
 	if (!entry)
 		return;
 	entry->is_bad = true;
 	close_file(im, entry);
-}
-
-/* Was only the other one's build not told, its name must be the same. */
-static bool may_be_twin(const struct entry *entry, const struct entry *other)
-{
-	if (other == entry || other->kind != IMAGE_FILE || !is_open(other))
-		return false;
-	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
-			      : strcmp(other->module, entry->module) == 0;
-}
-
-bool images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at,
-		      struct remote_handle *ret)
-{
-	const struct entry *entry = entry_of(im, image);
-
-	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n)
-		return false;
-	for (size_t i = im->n; i-- > 0 && im->entries[i]->number > since;) {
-		const struct entry *other = im->entries[i];
-
-		if (other->number >= *at || !may_be_twin(entry, other))
-			continue;
-		*at = other->number;
-		*ret = other->file;
-		return true;
-	}
-	return false;
-}
-
-bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret)
-{
-	const struct entry *entry = entry_of(im, image);
-	struct error e;
-
-	return entry && entry->kind == IMAGE_FILE && entry->stamp.n &&
-	       remote_open_ours(im->files, &entry->where, ret, &e) == 0;
-}
-
-void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin)
-{
-	struct entry *entry = entry_of(im, image);
-
-	if (entry && !is_open(entry))
-		take_file(im, entry, twin);
-	else
-		remote_close(im->files, twin->handle);
 }
 
 struct remote_files *images_files(const struct images *im)

@@ -58,6 +58,9 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 void images_hold(struct images *im, uint32_t image);
 void images_release(struct images *im, uint32_t image);
 
+/* Memory of those that are held, in bytes. */
+size_t images_held_bytes(const struct images *im);
+
 /* Was it not forgotten? */
 bool images_is_known(const struct images *im, uint32_t image);
 
