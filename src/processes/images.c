@@ -20,7 +20,7 @@
 /* A file that is written over again and again is so many images. Older ones are not found again. */
 #define MOST_OF_ONE 64
 
-/* For so long nobody looks at a file again. A report does in any case. */
+/* For so long nobody looks at a file again. A report looks at those that are open. */
 #define LOOK_NS (NS_PER_S / 100)
 
 struct images *images_new(struct remote_files *files)
