@@ -17,7 +17,10 @@
  */
 #define MANY_ENTRIES 1024
 
-/* For so long nobody looks at a file again. A report does in any case. */
+/* A file that is written over again and again is so many images. Older ones are not found again. */
+#define MOST_OF_ONE 64
+
+/* For so long nobody looks at a file again. A report looks at those that are open. */
 #define LOOK_NS (NS_PER_S / 100)
 
 struct entry {
@@ -57,7 +60,8 @@ struct images {
 	uint32_t n_made; /* the highest number */
 	size_t n_last;   /* entries when unused ones were forgotten last */
 	uint64_t clock;
-	uint64_t version; /* images_version() */
+	uint64_t version;  /* images_version() */
+	size_t held_bytes; /* images_held_bytes() */
 	size_t n_files, max_files;
 	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
 	bool has_told; /* that these are too few */
@@ -255,20 +259,30 @@ static void give_up(struct images *im, struct entry *entry)
 
 /* --- entries --- */
 
+static size_t bytes_of(const struct entry *entry)
+{
+	return sizeof(*entry) + strlen(entry->path);
+}
+
 void images_hold(struct images *im, uint32_t image)
 {
 	struct entry *entry = entry_of(im, image);
 
-	if (entry)
-		entry->n_users++;
+	if (entry && entry->n_users++ == 0)
+		im->held_bytes += bytes_of(entry);
 }
 
 void images_release(struct images *im, uint32_t image)
 {
 	struct entry *entry = entry_of(im, image);
 
-	if (entry)
-		entry->n_users--;
+	if (entry && --entry->n_users == 0)
+		im->held_bytes -= bytes_of(entry);
+}
+
+size_t images_held_bytes(const struct images *im)
+{
+	return im->held_bytes;
 }
 
 bool images_is_known(const struct images *im, uint32_t image)
@@ -371,8 +385,11 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 	return entry;
 }
 
-static void set_place(struct entry *entry, const struct mapper *mapper, const struct mapping *m)
+static void set_place(struct images *im, struct entry *entry, const struct mapper *mapper,
+		      const struct mapping *m)
 {
+	if (entry->n_users)
+		im->held_bytes += strlen(m->path) - strlen(entry->path);
 	if (strcmp(entry->path, m->path) != 0)
 		set_path(entry, m->path);
 	entry->where = *m;
@@ -387,12 +404,12 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
 	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
 
-	for (; entry; entry = entry_of(im, entry->older))
+	for (unsigned n = 0; entry && n < MOST_OF_ONE; entry = entry_of(im, entry->older), n++)
 		if (kind == IMAGE_FILE
 			    ? is_same_file(im, entry, m, stamp, root)
 			    : entry->kind == kind && !strcmp(entry->module, mapped_module(m->path)))
-			break;
-	return entry;
+			return entry;
+	return NULL;
 }
 
 /* Not for each of 60,000 mappings of a file that cannot be had. */
@@ -425,7 +442,7 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
 	if (entry->kind == IMAGE_FILE && !is_open(entry) && may_try(entry)) {
-		set_place(entry, mapper, m);
+		set_place(im, entry, mapper, m);
 		if (open_file(im, entry))
 			entry->last_used = ++im->clock;
 	}
@@ -542,29 +559,15 @@ void images_close(struct images *im, uint32_t image)
 	close_file(im, entry);
 }
 
-/* Was only the other one's build not told, its name must be the same. */
-static bool may_be_twin(const struct entry *entry, const struct entry *other)
+bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret)
 {
-	if (other == entry || other->kind != IMAGE_FILE || !is_open(other))
-		return false;
-	return other->stamp.n ? stamp_is_same(&other->stamp, &entry->stamp)
-			      : strcmp(other->module, entry->module) == 0;
-}
+	for (size_t i = im->n; i-- > 0;) {
+		const struct entry *entry = im->entries[i];
 
-bool images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at,
-		      struct remote_handle *ret)
-{
-	const struct entry *entry = entry_of(im, image);
-
-	if (!entry || entry->kind != IMAGE_FILE || !entry->stamp.n)
-		return false;
-	for (size_t i = im->n; i-- > 0 && im->entries[i]->number > since;) {
-		const struct entry *other = im->entries[i];
-
-		if (other->number >= *at || !may_be_twin(entry, other))
+		if (entry->number >= *at || entry->kind != IMAGE_FILE || !is_open(entry))
 			continue;
-		*at = other->number;
-		*ret = other->file;
+		*at = entry->number;
+		*ret = (struct image_file){ &entry->stamp, entry->module, entry->file };
 		return true;
 	}
 	return false;

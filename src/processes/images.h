@@ -58,6 +58,9 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 void images_hold(struct images *im, uint32_t image);
 void images_release(struct images *im, uint32_t image);
 
+/* Memory of those that are held, in bytes. */
+size_t images_held_bytes(const struct images *im);
+
 /* Was it not forgotten? */
 bool images_is_known(const struct images *im, uint32_t image);
 
@@ -109,15 +112,18 @@ void images_give_up(struct images *im, uint32_t image);
 /* Nothing can be read of it: its handle is of no use. */
 void images_close(struct images *im, uint32_t image);
 
-/*
- * Its file is gone with its process, or was never to be reached: a container's, on a file system
- * of its own. Another file of the same build has the same names. Files that may be that: one that
- * other processes have mapped, with a number above @since and below *@at, the newest first (*@at:
- * its number from here on; begin with UINT32_MAX); and what is at its path here, whose handle is
- * the caller's to close. False: there is none.
+/* Lent until the next images_add(). */
+struct image_file {
+	const struct file_stamp *stamp;
+	const char *module;
+	struct remote_handle file;
+};
+
+/* The newest image below number *@at whose file is open; *@at is its number then. False: none is.
  */
-bool images_next_twin(struct images *im, uint32_t image, uint32_t since, uint32_t *at,
-		      struct remote_handle *ret);
+bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret);
+
+/* What is at its path here. Its handle is the caller's to close. False: there is none. */
 bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret);
 
 /* What images_open_ours() gave is of its build, and its file from now on. The handle is taken. */

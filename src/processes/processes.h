@@ -41,7 +41,7 @@ struct process_news {
 	bool is_new_file; /* no process was known to have this file mapped */
 	/* Of processes for which processes_walk() was called: */
 	bool has_mapped; /* more */
-	bool is_over;    /* the program has ended */
+	bool is_over;    /* the program, or its first thread, has ended */
 };
 
 /* In the order of time, at least for each process. */

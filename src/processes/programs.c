@@ -375,7 +375,8 @@ void programs_bound(struct programs *all, uint64_t now)
 
 size_t programs_bytes(const struct programs *all)
 {
-	return all->bytes + all->spaces.bytes + all->cap_heads * sizeof(*all->heads) +
+	return all->bytes + all->spaces.bytes + images_held_bytes(all->spaces.images) +
+	       all->cap_heads * sizeof(*all->heads) +
 	       all->newest.n_slots * sizeof(*all->newest.slots);
 }
 

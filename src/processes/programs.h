@@ -99,7 +99,7 @@ void programs_fit(struct programs *all, uint64_t now);
  * many of them. */
 void programs_bound(struct programs *all, uint64_t now);
 
-/* Memory held, in bytes. */
+/* Memory held, in bytes, with that of images. */
 size_t programs_bytes(const struct programs *all);
 
 /* Does it still run, as far as is known? */

@@ -303,17 +303,30 @@ static bool is_twin(struct symbol_files *sf, struct file *file, const struct ima
 	return false;
 }
 
+/* Was only the other one's build not told, its name must be the same. */
+static bool may_be_twin(const struct image_about *about, const struct image_file *other)
+{
+	return other->stamp->n ? stamp_is_same(other->stamp, &about->stamp)
+			       : strcmp(other->module, about->module) == 0;
+}
+
+/*
+ * Its file is gone with its process, or was never to be reached: a container's, on a file system
+ * of its own. Another file of the same build has the same names.
+ */
 static bool find_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		      struct symbols_fact *ret)
 {
 	const uint32_t newest = images_newest(sf->images);
+	struct image_file other;
 	struct remote_handle handle;
 	uint32_t at = UINT32_MAX;
 
-	if (file->asked == newest)
+	if (file->asked == newest || !about->stamp.n)
 		return false;
-	while (images_next_twin(sf->images, file->image, file->asked, &at, &handle))
-		if (is_twin(sf, file, about, &handle, ret))
+	while (images_next_open(sf->images, &at, &other) && at > file->asked)
+		if (at != file->image && may_be_twin(about, &other) &&
+		    is_twin(sf, file, about, &other.file, ret))
 			return true;
 	if (!file->asked && images_open_ours(sf->images, file->image, &handle)) {
 		const bool is_found = is_twin(sf, file, about, &handle, ret);
@@ -329,7 +342,7 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 	return false;
 }
 
-/* -ENOENT: it cannot be had now, nor another one of its build. Others: it has no symbols. */
+/* -EAGAIN: it cannot be had now, nor another one of its build. Others: it has no symbols. */
 static int open_file(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		     struct symbols_fact *ret)
 {

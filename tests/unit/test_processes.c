@@ -738,6 +738,56 @@ static void hits_of_a_process_with_many_mappings_take_no_time_for_these(void **s
 	assert_true(run_at(p, PID + 2, 0).has_memory);
 }
 
+/* One that is there is written over, and mapped again and again: each time of another build. */
+static void builds_of_one_file_take_bounded_time(void **state)
+{
+	struct past *p = *state;
+	uint8_t build_id[20] = {};
+	struct process_event event = {
+		.type = PROCESS_MAP,
+		.pid = PID,
+		.tid = PID,
+		.map = { .start = 0x1000,
+			 .end = 0x2000,
+			 .dev = 1,
+			 .inode = FILE_A,
+			 .path = "/none/a" },
+		.build_id = build_id,
+		.n_build_id = sizeof(build_id),
+	};
+	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	exec_at(p, 1, PID, "program");
+	for (uint32_t i = 0; i < 30000; i++) {
+		event.time = 10 + i;
+		memcpy(build_id, &i, sizeof(i));
+		(void)processes_event(p->processes, &event);
+	}
+	assert_in_range(clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin, 0, 5 * NS_PER_S);
+	assert_string_equal(module_at(p, PID, 0x1000, 0), "a");
+}
+
+static void paths_take_bounded_memory(void **state)
+{
+	struct past *p = *state;
+	char path[4000] = "/none/";
+	struct mapping m = { .dev = 1, .path = path };
+
+	memset(path + 6, 'a', sizeof(path) - 7);
+	exec_at(p, 1, PID, "program");
+	for (uint64_t i = 1; i <= 12000; i++) {
+		m.start = 0x10000 * i;
+		m.end = m.start + 0x1000;
+		m.inode = 100 + i;
+		(void)map_part(p, 10 + i, PID, &m);
+		assert_in_range(images_held_bytes(p->images), 0, MOST_BYTES);
+		assert_in_range(images_count(p->images), 1, 20000);
+	}
+	assert_in_range(processes_forgotten(p->processes).mappings, 6000, 11999);
+	assert_int_equal(module_at(p, PID, 0x10000 * 12000, 0)[0], 'a');
+	assert_string_equal(module_at(p, PID, 0x10000, 0), "");
+}
+
 static void a_child_that_maps_what_it_has_takes_no_memory(void **state)
 {
 	struct past *p = *state;
@@ -1439,6 +1489,8 @@ int main(void)
 		TEST(memory_is_bounded_and_what_is_forgotten_is_counted),
 		TEST(a_process_that_executes_without_end_takes_bounded_memory),
 		TEST(hits_of_a_process_with_many_mappings_take_no_time_for_these),
+		TEST(builds_of_one_file_take_bounded_time),
+		TEST(paths_take_bounded_memory),
 		TEST(a_child_that_maps_what_it_has_takes_no_memory),
 		TEST(what_children_map_takes_bounded_memory),
 		TEST(what_children_that_were_hit_map_takes_bounded_memory),
