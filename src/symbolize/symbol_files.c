@@ -252,10 +252,10 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
 	unlock(sf);
-	if (!err)
-		err = send_file(sf, file, handle, files, parser, &e);
 	if (err == -ETIME)
 		note_lateness(sf);
+	if (!err) /* that it comes too late is said there */
+		err = send_file(sf, file, handle, files, parser, &e);
 	if (err) {
 		log_debug("%s: %s", name, e.text);
 		return err == -ENOEXEC ? -EAGAIN : err;

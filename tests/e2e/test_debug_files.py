@@ -441,8 +441,9 @@ def new_rows(workload, tmp_path):
 
 
 @pytest.mark.parametrize("memory, make", [("4M", new_pieces), ("16M", new_rows)], ids=["pieces", "rows"])
-def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, server, tmp_path, memory, make):
+def test_maps_are_emptied_while_a_server_is_waited_for(workload, stripped, server, tmp_path, memory, make, monkeypatch):
     """The report waits for its names. More comes than the kernel's maps have room for, and user space has."""
+    monkeypatch.setenv("LADDER_SLEEPS", "1")  # else ten of them fill the maps before anybody looks
     server.may_answer.clear()
     work = workload(str(stripped[0]), "getppid", 200, 100)
     others, n = make(workload, tmp_path)
