@@ -90,7 +90,7 @@ def start_jobs(pid):
     yield "stackcount, interrupts off", "stackcount", [INTERRUPTS_OFF]
     yield "stackcount -p PID c:malloc", "stackcount", ["-p", pid, "c:malloc"]
     yield "funccount -p PID c:malloc", "funccount", ["-p", pid, "c:malloc"]
-    yield "stacksnoop, a tracepoint", "stacksnoop", [GETPPID]
+    yield "stacksnoop -f, a tracepoint", "stacksnoop", ["-f", GETPPID]
 
 
 def live(side, program, options):

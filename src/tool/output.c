@@ -90,7 +90,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 
 		if (ready < 0 && errno != EINTR)
 			return -errno;
-		if (o->serve)
+		if (o->serve && !fds[0].revents)
 			o->serve(o->context);
 		waited_ms = ready ? waited_ms : waited_ms + SERVE_MS;
 		if (waited_ms >= WAIT_MS && o->while_waiting) {
