@@ -126,8 +126,7 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	struct work w = { at, attach, chosen };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 
-	log_debug("%s: its file system may not answer, so another process puts the probes there",
-		  path);
+	log_debug("%s: others may hold it up, so another process puts the probes there", path);
 
 	int err = aside_start(&a, &bounds, work, &w, e);
 

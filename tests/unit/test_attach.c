@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -376,6 +377,30 @@ static void a_file_that_is_gone_is_named_as_such(void **state)
 	}
 }
 
+/* The file may have been changed since it was looked at: nobody waits for a FIFO's writer. */
+static void a_fifo_in_the_place_of_a_file_is_refused(void **state)
+{
+	char path[64];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "/tmp/test_attach.%d", (int)getpid());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		targets[1].path = path;
+		(void)alarm(120);
+		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
+		(void)alarm(0);
+		assert_int_equal(attachment_n_attached(t.attachment), 1);
+		assert_int_equal(attachment_n_refused(t.attachment), 1);
+		stop(&t);
+	}
+	assert_int_equal(unlink(path), 0);
+}
+
 /* Another process puts them there, and hands them over. */
 static void places_in_files_that_others_may_hold_up_are_counted(void **state)
 {
@@ -716,6 +741,7 @@ int main(void)
 		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
 		cmocka_unit_test(what_the_kernel_would_mistake_is_not_handed_to_it),
 		cmocka_unit_test(a_file_that_is_gone_is_named_as_such),
+		cmocka_unit_test(a_fifo_in_the_place_of_a_file_is_refused),
 		cmocka_unit_test(places_in_files_that_others_may_hold_up_are_counted),
 		cmocka_unit_test(who_puts_probes_into_distant_files_has_no_others),
 		cmocka_unit_test(a_scope_keeps_probes_out_of_other_processes),
