@@ -135,6 +135,12 @@ struct definitions *definitions_open(int tracefs)
 	return d;
 }
 
+void definitions_descriptors(const struct definitions *d, int ret[DEFINITIONS_DESCRIPTORS])
+{
+	ret[0] = d->file;
+	ret[1] = d->target;
+}
+
 pid_t definitions_helper(const struct definitions *d)
 {
 	return d->remover;

@@ -13,6 +13,9 @@ struct definitions;
 
 /* @tracefs: its directory; kept, lent by the caller. NULL: it takes none from us. */
 struct definitions *definitions_open(int tracefs);
+/* What a copy of this process needs to add to them; lent, -1: none. */
+#define DEFINITIONS_DESCRIPTORS 2
+void definitions_descriptors(const struct definitions *d, int ret[DEFINITIONS_DESCRIPTORS]);
 /* The process that waits, 'removing'. */
 pid_t definitions_helper(const struct definitions *d);
 /* Remove all. Their perf events are to be closed before; what others use stays. */

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A link or an event does not care who has made it: it lives as long as one of its descriptors. If
- * the process hangs it has those of one file at most, and these are gone with it.
+ * A link or an event does not care who has made it: it lives as long as one of its descriptors. A
+ * process that hangs keeps what it has, maybe for longer than the run. So it closes what was made
+ * before, and has links and events of one file at most. It needs the programs for these.
  */
 #include "attach/distant.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "attach/definitions.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/aside.h"
 #include "base/cleanup.h"
+#include "base/files.h"
 #include "base/log.h"
 
 /* No bound of CPU time: it is the kernel that works. */
@@ -42,6 +45,24 @@ static bool pass_descriptors(const struct attachment *a, const struct holding *b
 	return true;
 }
 
+static void close_others(const struct attaching *at, int channel)
+{
+	const int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel,
+			    at->scope->tracefs };
+	int to_define[DEFINITIONS_DESCRIPTORS] = { -1, -1 };
+	size_t n;
+	cleanup_free int *of_object = object_descriptors(at->object, at->plan->programs, &n);
+	cleanup_free int *kept =
+		xcalloc(n + ARRAY_SIZE(own) + ARRAY_SIZE(to_define), sizeof(*kept));
+
+	if (at->definitions)
+		definitions_descriptors(at->definitions, to_define);
+	memcpy(kept, of_object, n * sizeof(*kept));
+	memcpy(kept + n, own, sizeof(own));
+	memcpy(kept + n + ARRAY_SIZE(own), to_define, sizeof(to_define));
+	files_close_but(kept, n + ARRAY_SIZE(own) + ARRAY_SIZE(to_define));
+}
+
 static void work(void *argument, int channel)
 {
 	const struct work *w = argument;
@@ -49,6 +70,7 @@ static void work(void *argument, int channel)
 	const struct holding before = attachment_holding(at->attachment);
 	bool is_read;
 
+	close_others(at, channel);
 	w->attach(at, w->chosen);
 
 	struct made made = { .more = attachment_holding(at->attachment) };
@@ -104,8 +126,7 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	struct work w = { at, attach, chosen };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 
-	log_debug("%s: its file system may not answer, so another process puts the probes there",
-		  path);
+	log_debug("%s: others may hold it up, so another process puts the probes there", path);
 
 	int err = aside_start(&a, &bounds, work, &w, e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attach/distant.h - probes in files whose file system may not answer: the kernel looks their path
- * up, and may read them. So another process puts the probes there, and hands them over.
+ * attach/distant.h - probes in files that others may hold up: the kernel looks their path up, and
+ * may read them, as we do. So another process puts the probes there, and hands them over.
  */
 #pragma once
 

@@ -9,7 +9,11 @@
  */
 #include "attach/instruction.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
 
 #if defined(__x86_64__)
 
@@ -59,6 +63,16 @@ bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
 }
 
 #endif
+
+/* Another file may be there by now: a FIFO, which would wait for its writer, or one with a lease.
+ */
+int instruction_open(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TAKE_FD(fd) : -1;
+}
 
 bool instruction_at_may_be_refused(int fd, uint64_t offset)
 {

@@ -15,3 +15,6 @@ bool instruction_may_be_refused(const uint8_t *bytes, size_t n);
 
 /* The same of the instruction at @offset of a file. What cannot be read, the kernel judges. */
 bool instruction_at_may_be_refused(int fd, uint64_t offset);
+
+/* Open a file for that, without waiting. -1: it is no regular file, or cannot be opened. */
+int instruction_open(const char *path);

@@ -4,53 +4,33 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-
-static int compare_fds(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Close every descriptor but the @n at @keep, which are ascending. */
-static void close_others(const int *keep, size_t n)
-{
-	unsigned from = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if ((unsigned)keep[i] > from)
-			syscall(SYS_close_range, from, keep[i] - 1, 0);
-		from = (unsigned)keep[i] + 1;
-	}
-	syscall(SYS_close_range, from, ~0u, 0);
-}
+#include "base/files.h"
 
 struct orphan {
 	const char *name;
 	int told; /* write its PID here */
 };
 
-static void be_alone(const int *keep, size_t n, const char *name)
+static void be_alone(int *keep, size_t n, const char *name)
 {
 	setsid();
 	prctl(PR_SET_NAME, name);
 	/* The caller's pipes too: whoever waits for their end must not wait for this. */
-	close_others(keep, n);
+	files_close_but(keep, n);
 }
 
 /* In the child: make the process, and tell its PID. Returns the child's exit status. */
-static int start_one(const int *sorted, size_t n, void (*run)(void *data), void *data,
+static int start_one(int *keep, size_t n, void (*run)(void *data), void *data,
 		     const struct orphan *o)
 {
 	pid_t grandchild = fork();
 
 	if (grandchild == 0) {
-		be_alone(sorted, n, o->name);
+		be_alone(keep, n, o->name);
 		run(data);
 		_exit(0);
 	}
@@ -60,7 +40,7 @@ static int start_one(const int *sorted, size_t n, void (*run)(void *data), void 
 
 pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *data, const char *name)
 {
-	cleanup_free int *sorted = xcalloc(n, sizeof(*sorted));
+	cleanup_free int *own = xcalloc(n, sizeof(*own));
 	int pipe_fds[2];
 
 	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
@@ -69,8 +49,7 @@ pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *dat
 	cleanup_close int reader = pipe_fds[0];
 	cleanup_close int writer = pipe_fds[1];
 
-	memcpy(sorted, keep, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), compare_fds);
+	memcpy(own, keep, n * sizeof(*own));
 
 	/* A Ctrl-C goes to the whole group: neither process may end before it is out of that. */
 	sigset_t all, before;
@@ -81,7 +60,7 @@ pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *dat
 	/* Twice, so that it is nobody's zombie. */
 	pid_t child = fork();
 	if (child == 0)
-		_exit(start_one(sorted, n, run, data, &(struct orphan){ name, writer }));
+		_exit(start_one(own, n, run, data, &(struct orphan){ name, writer }));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 
 	int status = 1;

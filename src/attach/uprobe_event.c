@@ -6,8 +6,6 @@
 #include "attach/backend.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "attach/batch.h"
 #include "attach/definitions.h"
@@ -39,7 +37,7 @@ static void divide(const struct attaching *at, const struct selection *chosen,
 		if (target->path != path) {
 			cleanup_close_fd(&fd);
 			path = target->path;
-			fd = open(path, O_RDONLY | O_CLOEXEC);
+			fd = instruction_open(path);
 		}
 		if (fd >= 0 && instruction_at_may_be_refused(fd, target->offset))
 			p->suspicious[p->n_suspicious++] = chosen->items[i];

@@ -7,10 +7,8 @@
  */
 #include "attach/backend.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attach/batch.h"
 #include "attach/instruction.h"
@@ -60,7 +58,7 @@ static int link_range(const struct batch *b, size_t first, size_t n)
 /* Spread the sorted targets over the group's arrays, suspicious ones from the end. */
 static void fill(struct group *g, const struct target *targets, const uint32_t *items)
 {
-	cleanup_close int fd = open(g->path, O_RDONLY | O_CLOEXEC);
+	cleanup_close int fd = instruction_open(g->path);
 	size_t end = g->n;
 
 	for (size_t i = 0; i < g->n; i++) {

@@ -139,8 +139,8 @@ void aside_begin(struct aside *a)
 	a->since_ns = cpu_ns_of(a->pid);
 }
 
-/* "4711 (name) R ...": may it run? */
-static bool is_to_run(pid_t pid)
+/* "4711 (name) R ..." */
+bool aside_is_to_run(pid_t pid)
 {
 	char path[32], text[256];
 
@@ -164,7 +164,7 @@ static int look(struct aside *a)
 	a->cpu_ns = cpu_ns;
 	if (a->n_still < a->bounds.looks)
 		return 0;
-	if (!is_to_run(a->pid))
+	if (!aside_is_to_run(a->pid))
 		return -ETIMEDOUT;
 	a->n_still = 0;
 	return 0;

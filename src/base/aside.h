@@ -57,6 +57,9 @@ void aside_begin(struct aside *a);
 must_check int aside_read(struct aside *a, void *to, size_t n);
 must_check int aside_take(struct aside *a, int *ret_fd);
 
+/* Does process @pid run, or wait for a CPU? Otherwise it may hang. */
+bool aside_is_to_run(pid_t pid);
+
 /* What such a code says of work on @name. */
 must_check int aside_explain(const struct aside *a, int code, const char *name, struct error *e);
 

@@ -2,6 +2,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -29,4 +30,35 @@ size_t files_free(size_t most)
 
 	files_release(held, n);
 	return n;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const int x = *(const int *)a, y = *(const int *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Some containers refuse close_range(2). */
+static void close_range_of(unsigned from, unsigned to)
+{
+	if (close_range(from, to, 0) == 0)
+		return;
+	for (unsigned fd = from; fd <= to; fd++)
+		(void)close((int)fd);
+}
+
+void files_close_but(int *kept, size_t n)
+{
+	unsigned from = 0;
+
+	qsort(kept, n, sizeof(*kept), compare);
+	for (size_t i = 0; i < n; i++) {
+		if (kept[i] < 0)
+			continue;
+		if ((unsigned)kept[i] > from)
+			close_range_of(from, (unsigned)kept[i] - 1);
+		from = (unsigned)kept[i] + 1;
+	}
+	closefrom((int)from);
 }

@@ -60,6 +60,13 @@ int object_program_fd(const struct object *object, enum object_program program);
  */
 int object_program_for(const struct object *object, enum object_program program, uint32_t target);
 
+/*
+ * What a copy of this process needs for the two above, for @programs (1 << enum object_program, an
+ * OR): descriptors, lent, in no order, some of them twice. Returns the list, to free(), and
+ * *@ret_n.
+ */
+int *object_descriptors(const struct object *object, unsigned programs, size_t *ret_n);
+
 /* The maps of a @level, below LEVELS; -1 where there is no second one. */
 #define LEVELS 2
 /* Stacks have one level more: pieces that the kernel's allocator refused. */

@@ -147,6 +147,29 @@ int object_program_fd(const struct object *o, enum object_program program)
 	return o->programs[program] ? bpf_program__fd(o->programs[program]) : -1;
 }
 
+int *object_descriptors(const struct object *o, unsigned programs, size_t *ret_n)
+{
+	int *all = xcalloc(1, sizeof(*all));
+	size_t n = 0, capacity = 1, n_insns;
+
+	for (int p = 0; p < PROGRAM_N; p++) {
+		if (!(programs & 1U << p) || !o->programs[p])
+			continue;
+
+		const struct bpf_insn *insns =
+			object_program_insns(o, (enum object_program)p, &n_insns);
+
+		array_push(all, n, capacity, object_program_fd(o, (enum object_program)p));
+		for (size_t i = 0; i < n_insns; i++)
+			if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) &&
+			    (insns[i].src_reg == BPF_PSEUDO_MAP_FD ||
+			     insns[i].src_reg == BPF_PSEUDO_MAP_VALUE))
+				array_push(all, n, capacity, insns[i].imm);
+	}
+	*ret_n = n;
+	return all;
+}
+
 const struct bpf_insn *object_program_insns(const struct object *o, enum object_program program,
 					    size_t *n)
 {

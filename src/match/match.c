@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/strtab.h"
@@ -49,8 +50,36 @@ uint64_t place_of_tracepoint(const char *category, const char *event)
 		   hash_bytes(event, strlen(event)));
 }
 
+/*
+ * In a folder with the sticky bit (/tmp) others leave root's files alone. Only paths of processes
+ * have links in them (/proc/7/root, /proc/7/map_files/400000-401000). These lead to anything.
+ */
+static bool is_part_roots_alone(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || st.st_uid != 0 || S_ISLNK(st.st_mode))
+		return false;
+	return !(st.st_mode & (S_IWGRP | S_IWOTH)) || (S_ISDIR(st.st_mode) && st.st_mode & S_ISVTX);
+}
+
+bool is_roots_alone(const char *path)
+{
+	cleanup_free char *at = xstrdup(path);
+
+	if (path[0] != '/' || !is_part_roots_alone("/"))
+		return false;
+	for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (!is_part_roots_alone(at))
+			return false;
+		*slash = '/';
+	}
+	return is_part_roots_alone(path);
+}
+
 /* Their pages come from the kernel alone. What overlayfs has may lie anywhere. */
-static bool is_distant(const char *path)
+static bool is_near(const char *path)
 {
 	static const unsigned magics[] = {
 		0x0000EF53, /* ext2 to ext4 */
@@ -69,18 +98,19 @@ static bool is_distant(const char *path)
 	struct statfs fs;
 
 	if (statfs(path, &fs) < 0)
-		return true;
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(magics); i++)
 		if ((unsigned)fs.f_type == magics[i])
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
 void file_place_of(const char *path, struct file_place *ret)
 {
 	struct stat st;
 
-	*ret = (struct file_place){ .path = path, .is_distant = is_distant(path) };
+	*ret = (struct file_place){ .path = path,
+				    .is_distant = !is_near(path) || !is_roots_alone(path) };
 	if (stat(path, &st) == 0) {
 		ret->dev = st.st_dev;
 		ret->ino = st.st_ino;

@@ -29,8 +29,11 @@ uint64_t place_of_tracepoint(const char *category, const char *event);
 struct file_place {
 	uint64_t dev, ino; /* both 0: by path */
 	const char *path;
-	bool is_distant; /* it is not on a disk of ours, or in memory */
+	bool is_distant; /* on FUSE or a network, or others may put another file there */
 };
+
+/* May nobody but root change the file, or what its path leads to? */
+bool is_roots_alone(const char *path);
 void file_place_of(const char *path, struct file_place *ret);
 /*
  * @kind: a function that begins with a USDT probe is two places, one of which has a semaphore.

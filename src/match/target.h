@@ -37,7 +37,7 @@ struct target {
 	uint64_t offset;        /* user: where in the file the instruction is */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter, 0 if it has none */
 	uint64_t place;         /* user: file and entry as one number (match/private.h) */
-	bool is_distant;        /* user: the file's system may not answer (FUSE, network) */
+	bool is_distant;        /* user: others may hold up whoever looks at the file */
 	enum target_obstacle obstacle;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, 0 as a rule */
 };

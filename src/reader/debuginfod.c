@@ -90,8 +90,8 @@ static bool is_enough(void *argument, long done, long all)
 	if (d->options.serve)
 		d->options.serve(d->options.context);
 
-	d->is_late = t - d->began > MOST_SECONDS || d->spent + t - d->began > MOST_SECONDS_IN_ALL ||
-		     is_to_end();
+	d->is_late = d->is_late || t - d->began > MOST_SECONDS ||
+		     d->spent + t - d->began > MOST_SECONDS_IN_ALL || is_to_end();
 	if (t - d->began >= 1 && t - d->told >= TELL_SECONDS) {
 		tell(d, done, all);
 		d->told = t;
@@ -151,8 +151,17 @@ static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 }
 
 /* Why there is no file, to the user and to the caller. */
-static int explain(struct debuginfod *d, int code, const char *closed_cache, struct error *e)
+static int explain(struct debuginfod *d, int code, const struct debuginfod_answer *a,
+		   struct error *e)
 {
+	if (a->is_left) {
+		log_warn("debuginfod: the symbols of %s did not come in time, and the process that "
+			 "fetches cannot be ended: the file system of its cache may not answer; "
+			 "no more are fetched",
+			 d->module);
+		d->may_ask = false;
+		return error_set(e, -ETIME, "%s: debuginfod's cache does not answer", d->module);
+	}
 	if (d->is_late) {
 		log_warn("debuginfod: the symbols of %s did not come in time", d->module);
 		return error_set(e, -ETIME, "%s: debuginfod takes too long", d->module);
@@ -163,7 +172,7 @@ static int explain(struct debuginfod *d, int code, const char *closed_cache, str
 			 code == -EIO ? ", or no room for them" : "");
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", d->module);
 	}
-	tell_error(d, code, closed_cache);
+	tell_error(d, code, a->closed_cache);
 	return error_set(e, -ENOENT, "%s: debuginfod: %s", d->module, strerror(-code));
 }
 
@@ -192,7 +201,7 @@ int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 
 	d->spent += now() - d->began;
 	if (code || d->is_late)
-		return explain(d, code, answer.closed_cache, e);
+		return explain(d, code, &answer, e);
 	d->source = TAKE(answer.source);
 	*ret_path = TAKE(answer.path);
 	return 0;

@@ -23,12 +23,14 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/aside.h"
 #include "base/cleanup.h"
 #include "helper/sandbox.h"
 #include "reader/debuginfod_library.h"
 
 #define PROGRAM "debuginfod-find"
 #define LOOK_MS 50
+#define LAST_LOOKS 100 /* of 1 ms, at a process that is to end */
 #define MOST_READS 64
 #define NO_PROGRAM 127 /* exit status, as shells have it */
 
@@ -45,7 +47,8 @@ struct run {
 	long done, all;           /* bytes, by the last DEBUGINFOD_PROGRESS line */
 	size_t n;                 /* bytes of it in @output: the last of them */
 	char output[2 * PATH_MAX];
-	char unfinished[PATH_MAX]; /* file that it was writing when it was ended; "": none */
+	char unfinished[PATH_MAX]; /* file that it was writing when it was ended; "": none. Of a
+				      process that begins: to be removed, and nothing else */
 };
 
 /* Messages in English, and no others between them. */
@@ -99,18 +102,11 @@ static void leave_main_process(const struct debuginfod_question *q, int output, 
 		give_up(err);
 }
 
-/* The new process: it has only what it needs of ours, and ends with us. */
-__attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex, int begin,
-					  int output, pid_t parent)
+__attribute__((noreturn)) static void ask(const struct debuginfod_question *q, char *hex)
 {
 	char program[] = PROGRAM, what[] = "debuginfo";
 	char *const argv[] = { program, what, hex, NULL };
-	char none;
 
-	/* Until our PID is known, what we do counts as another's. */
-	while (read(begin, &none, 1) < 0 && errno == EINTR)
-		;
-	leave_main_process(q, output, parent);
 	set_environment();
 	set_signals();
 	debuginfod_library_tell_cache();
@@ -135,7 +131,17 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return 0;
 }
 
-/* Returns 0 or a negative errno. */
+/* Until our PID is known, what we do counts as another's. */
+static void wait_for_begin(int begin)
+{
+	char none;
+
+	while (read(begin, &none, 1) < 0 && errno == EINTR)
+		;
+}
+
+/* The new process has only what it needs of ours, and ends with us. Returns 0 or a negative errno.
+ */
 static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 {
 	const pid_t parent = getpid();
@@ -148,7 +154,11 @@ static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 	r->pid = fork();
 	if (r->pid == 0) {
 		cleanup_close_fd(&begin);
-		ask(q, hex, begin_of_child, output, parent);
+		wait_for_begin(begin_of_child);
+		leave_main_process(q, output, parent);
+		if (r->unfinished[0])
+			_exit(unlink(r->unfinished) < 0);
+		ask(q, hex);
 	}
 	if (r->pid < 0)
 		return -errno;
@@ -205,31 +215,60 @@ static void note_unfinished(struct run *r, const char *hex)
 	}
 }
 
-static int wait_for_end(struct run *r, const char *hex, debuginfod_is_enough *is_enough,
-			void *argument)
-{
-	bool is_ended = false;
-	int status = 0;
+/* Who waits for it. */
+struct watch {
+	debuginfod_is_enough *is_enough;
+	void *argument;
+};
 
-	while (waitpid(r->pid, &status, WNOHANG) == 0) {
+/*
+ * Until it has ended. False: it has not, though it was killed as it was enough. So it hangs in a
+ * file system that does not answer. With @is_last it is to end soon, and is not killed.
+ */
+static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, bool is_last,
+			 int *ret_status)
+{
+	int n_looks = is_last;
+
+	*ret_status = 0;
+	while (waitpid(r->pid, ret_status, WNOHANG) == 0) {
 		struct pollfd output = { .fd = r->pipe, .events = POLLIN };
 
+		if (n_looks > LAST_LOOKS && !aside_is_to_run(r->pid))
+			return false;
 		note_progress(r);
-		if (!is_ended && is_enough(argument, r->done, r->all)) {
+		if (w->is_enough(w->argument, r->done, r->all) && !n_looks) {
 			note_unfinished(r, hex);
 			(void)kill(r->pid, SIGKILL);
-			is_ended = true;
+			n_looks = 1;
 		}
-		(void)poll(&output, 1, r->pipe < 0 || is_ended ? 1 : LOOK_MS);
+		n_looks += n_looks > 0;
+		(void)poll(&output, 1, r->pipe < 0 || n_looks ? 1 : LOOK_MS);
 		read_output(r);
 	}
+	read_output(r);
+	return true;
+}
+
+static void end(struct run *r)
+{
 	if (r->helper)
 		*r->helper = r->former;
-	read_output(r);
+	r->helper = NULL;
 	cleanup_close_fd(&r->pipe);
-	if (r->unfinished[0])
-		(void)unlink(r->unfinished);
-	return status;
+}
+
+/* By another process: its file system may stop answering, too. */
+static void remove_unfinished(const char *path, const struct debuginfod_question *q,
+			      const struct watch *w)
+{
+	cleanup_free struct run *r = xcalloc(1, sizeof(*r));
+	int status;
+
+	(void)snprintf(r->unfinished, sizeof(r->unfinished), "%s", path);
+	if (start(r, q, NULL) == 0 && !wait_for_end(r, NULL, w, true, &status))
+		(void)kill(r->pid, SIGKILL);
+	end(r);
 }
 
 static const char *last_line(struct run *r)
@@ -278,14 +317,17 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 	for (size_t i = 0; i < q->n; i++)
 		(void)snprintf(hex + 2 * i, 3, "%02x", q->build_id[i]);
 
+	const struct watch w = { is_enough, argument };
+	int status;
 	int err = start(r, q, hex);
 
-	if (err) {
-		cleanup_close_fd(&r->pipe);
-		return err;
-	}
+	ret->is_left = !err && !wait_for_end(r, hex, &w, false, &status);
+	end(r);
+	if (err || ret->is_left)
+		return err ? err : -ETIMEDOUT;
+	if (r->unfinished[0])
+		remove_unfinished(r->unfinished, q, &w);
 
-	int status = wait_for_end(r, hex, is_enough, argument);
 	const char *line = last_line(r);
 
 	ret->closed_cache = line_of(r, DEBUGINFOD_CACHE);

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "report/escape.h"
-#include "tool/breakpoints.h"
 #include "tool/program.h"
 
 /*
@@ -70,7 +70,7 @@ static char *make_visible(const char *name)
 	return text.text;
 }
 
-int command_hold(char *const *argv, struct command *ret, struct error *e)
+int command_hold(char *const *argv, bool stops_at_entry, struct command *ret, struct error *e)
 {
 	int gate[2], trouble[2];
 	int err;
@@ -104,7 +104,14 @@ int command_hold(char *const *argv, struct command *ret, struct error *e)
 		run_child(argv, gate_in, trouble_in);
 	}
 	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
+	if (stops_at_entry)
+		breakpoints_aside_start(&ret->breakpoints, ret->pid);
 	return 0;
+}
+
+void command_get_ready(struct command *c)
+{
+	breakpoints_aside_wait(&c->breakpoints);
 }
 
 static int exec_failed(struct command *c, int why, struct error *e)
@@ -124,22 +131,89 @@ static bool has_execed(const struct command *c)
 	return poll(&fd, 1, 0) == 1 && fd.revents == POLLHUP;
 }
 
+#define SHORTEST_PAUSE_NS 20000
+#define LONGEST_PAUSE_NS 1000000
+
+static void doze(struct timespec *pause)
+{
+	(void)nanosleep(pause, NULL);
+	if (pause->tv_nsec < LONGEST_PAUSE_NS)
+		pause->tv_nsec *= 2;
+}
+
+/* One that hangs dies when its file system answers, or goes. */
+#define MOST_PAUSES_OF_KILLED 100
+
+static void kill_it(struct command *c)
+{
+	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
+
+	c->is_killed = true;
+	(void)kill(c->pid, SIGKILL);
+	for (int i = 0; i < MOST_PAUSES_OF_KILLED && !command_has_ended(c); i++)
+		doze(&pause);
+}
+
+/* Its exec succeeds or fails, or, if it is traced, it stops or ends. */
+static bool has_answered(struct command *c, bool is_traced)
+{
+	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
+	pid_t pid;
+
+	if (!is_traced)
+		return poll(&fd, 1, 0) > 0;
+	pid = waitpid(c->pid, &c->status, WNOHANG);
+	if (pid < 0)
+		c->status = 0; /* it has gone */
+	return pid != 0;
+}
+
+#define LOOK_MS 20
+#define GRACE_NS NS_PER_S /* a signal that came to us came to the command, too, as a rule */
+
+/*
+ * False: the run is to end, and it was killed. Its exec wakes us by the pipe, and so does its end.
+ * A stop follows that at once; others are found by looking.
+ */
+static bool wait_for_answer(struct command *c, const struct command_watch *w, bool is_traced)
+{
+	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
+	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now, enough = 0;
+
+	while (!has_answered(c, is_traced)) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		if (now - began > LOOK_MS * (NS_PER_S / 1000) && w->is_enough(w->context) &&
+		    !enough)
+			enough = now;
+		if (enough && now - enough > GRACE_NS) {
+			kill_it(c);
+			return false;
+		}
+		if (poll(&fd, 1, LOOK_MS) > 0)
+			doze(&pause);
+	}
+	return true;
+}
+
 /*
  * Up to the stop behind its exec, or its end. What stops it before is a signal, which it is given:
  * PATH may have many directories, and they may be slow.
  */
-static void wait_for_exec(struct command *c)
+static void wait_for_exec(struct command *c, const struct command_watch *w)
 {
-	while (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status)) {
+	while (wait_for_answer(c, w, true) && WIFSTOPPED(c->status)) {
 		c->is_stopped = WSTOPSIG(c->status) == SIGTRAP && has_execed(c);
 		if (c->is_stopped)
 			return;
 		(void)ptrace(PTRACE_CONT, c->pid, NULL, (uintptr_t)WSTOPSIG(c->status));
 	}
-	c->pid = 0;
+	if (!c->is_killed)
+		c->pid = 0;
 }
 
-int command_exec(struct command *c, struct error *e)
+int command_exec(struct command *c, const struct command_watch *w, struct error *e)
 {
 	int said, why;
 
@@ -147,8 +221,10 @@ int command_exec(struct command *c, struct error *e)
 		return error_errno(e, "start '%s'", c->shown);
 	close(TAKE_FD(c->gate));
 	if (read(c->trouble, &said, sizeof(said)) != sizeof(said) || said == TRACED)
-		wait_for_exec(c);
-	if (!c->is_stopped && read(c->trouble, &why, sizeof(why)) == sizeof(why))
+		wait_for_exec(c, w);
+	else
+		(void)wait_for_answer(c, w, false);
+	if (!c->is_stopped && !c->is_killed && read(c->trouble, &why, sizeof(why)) == sizeof(why))
 		return exec_failed(c, why, e);
 	return 0;
 }
@@ -181,8 +257,6 @@ static uint64_t ip_of(const struct command *c)
 
 /* Constructors may do anything, wait for input too: then it goes on from wherever it is. */
 #define PATIENCE_NS 1000000000
-#define SHORTEST_PAUSE_NS 20000
-#define LONGEST_PAUSE_NS 1000000
 
 /* Until it has stopped or ended; false: neither in time, of which it takes from @patience_ns. */
 static bool wait_for_stop(struct command *c, long *patience_ns)
@@ -191,20 +265,18 @@ static bool wait_for_stop(struct command *c, long *patience_ns)
 	pid_t pid = waitpid(c->pid, &c->status, WNOHANG);
 
 	while (!pid && *patience_ns > 0) {
-		(void)nanosleep(&pause, NULL);
 		*patience_ns -= pause.tv_nsec;
-		if (pause.tv_nsec < LONGEST_PAUSE_NS)
-			pause.tv_nsec *= 2;
+		doze(&pause);
 		pid = waitpid(c->pid, &c->status, WNOHANG);
 	}
 	return pid == c->pid;
 }
 
 /* What else stops it before our signal does is given to it. */
-static void stop_now(struct command *c)
+static void stop_now(struct command *c, const struct command_watch *w)
 {
 	(void)kill(c->pid, SIGSTOP);
-	while (waitpid(c->pid, &c->status, 0) == c->pid && WIFSTOPPED(c->status) &&
+	while (wait_for_answer(c, w, true) && WIFSTOPPED(c->status) &&
 	       WSTOPSIG(c->status) != SIGSTOP) {
 		uintptr_t signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
 
@@ -231,8 +303,8 @@ static bool is_on_its_way(const struct command *c, const uint64_t *places, size_
 #define MOST_STOPS 8
 
 /* True: it has stopped or ended. */
-static bool run_to_entry(struct command *c, const uint64_t *places, size_t n, void (*look)(void *),
-			 void *context)
+static bool run_to_entry(struct command *c, const uint64_t *places, size_t n,
+			 const struct command_watch *w)
 {
 	long patience_ns = PATIENCE_NS;
 
@@ -245,23 +317,29 @@ static bool run_to_entry(struct command *c, const uint64_t *places, size_t n, vo
 			return false;
 		if (!is_on_its_way(c, places, n))
 			return true;
-		look(context);
+		w->look(w->context);
 	}
 	return true;
 }
 
-void command_run_to_entry(struct command *c, void (*look)(void *), void *context)
+void command_run_to_entry(struct command *c, const struct command_watch *w)
 {
 	uint64_t places[MOST_BREAKPOINTS];
-	const size_t n = c->is_stopped ? breakpoints_find(c->pid, ip_of(c), places) : 0;
+	const size_t n =
+		c->is_stopped ? breakpoints_aside_find(&c->breakpoints, ip_of(c), w->helper, places)
+			      : 0;
 
 	if (!n || !set_breakpoints(c, places, n))
 		return;
 
-	const bool is_in_time = run_to_entry(c, places, n, look, context);
+	const bool is_in_time = run_to_entry(c, places, n, w);
 
 	if (!is_in_time)
-		stop_now(c);
+		stop_now(c, w);
+	if (c->is_killed) {
+		c->is_stopped = false;
+		return;
+	}
 	if (!WIFSTOPPED(c->status)) { /* it has ended */
 		c->is_stopped = false;
 		c->pid = 0;
@@ -288,7 +366,10 @@ bool command_has_ended(struct command *c)
 
 void command_describe(const struct command *c, struct strbuf *to)
 {
-	if (c->pid)
+	if (c->is_killed)
+		strbuf_printf(to, "'%s' was ended before it began: its file system may not answer",
+			      c->shown);
+	else if (c->pid)
 		strbuf_printf(to, "'%s' still runs", c->shown);
 	else if (WIFSIGNALED(c->status))
 		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->shown, WTERMSIG(c->status),
@@ -302,6 +383,7 @@ void command_fini(struct command *c)
 	bool was_held = c->gate >= 0;
 
 	command_let_go(c);
+	breakpoints_aside_end(&c->breakpoints);
 	free(c->shown);
 	c->shown = NULL;
 	cleanup_close_fd(&c->gate);

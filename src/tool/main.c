@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "elf/guard.h"
 #include "tool/funccount.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
@@ -110,7 +109,6 @@ int main(int argc, char **argv)
 	}
 	if (opt.debug)
 		log_setup(name, LOG_DEBUG);
-	guard_begin();
 	if (run(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_FAILED;

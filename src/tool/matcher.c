@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/strbuf.h"
+#include "elf/guard.h"
 #include "helper/sandbox.h"
 #include "match/sent.h"
 
@@ -83,6 +84,7 @@ static void work(void *argument, int channel)
 	struct error e = {};
 
 	aside_close_others(&channel);
+	guard_begin();
 	w->channel = channel;
 	result.err = match_all(w, &e);
 	if (result.err)

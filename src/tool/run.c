@@ -319,6 +319,15 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
+/* Its exec and its dynamic linker may hang. */
+static bool must_end(void *context)
+{
+	struct run *r = context;
+
+	run_serve(r);
+	return waiter_must_end(&r->waiter);
+}
+
 static bool has_signal(const void *context)
 {
 	const struct run *r = context;
@@ -335,10 +344,10 @@ static void look_at_command(void *context)
 }
 
 /* Tables are there before it begins, and those of libraries before any code of these does. */
-static void unwind_command(struct run *r)
+static void unwind_command(struct run *r, const struct command_watch *watch)
 {
 	look_at_command(r);
-	command_run_to_entry(&r->command, look_at_command, r);
+	command_run_to_entry(&r->command, watch);
 	look_at_command(r);
 }
 
@@ -347,14 +356,18 @@ static int run_command(struct run *r, struct error *e)
 	struct notice notice = { .type = NOTICE_PROCESS,
 				 .tgid = (uint32_t)r->command.pid,
 				 .since = UINT64_MAX };
-	int err = command_exec(&r->command, e);
+	const struct command_watch watch = { .look = look_at_command,
+					     .is_enough = must_end,
+					     .context = r,
+					     .helper = &object_state(r->object)->helper_tgid };
+	int err = command_exec(&r->command, &watch, e);
 
 	if (err)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
 	take_notice(r, &notice);
 	if (r->unwinder)
-		unwind_command(r);
+		unwind_command(r, &watch);
 	command_let_go(&r->command);
 	return 0;
 }
@@ -442,6 +455,7 @@ static int start(struct run *r, struct error *e)
 			   e);
 	if (err)
 		return err;
+	command_get_ready(&r->command);
 	if (!r->command.pid)
 		seal(r);
 	waiter_hold_signals();
@@ -543,6 +557,11 @@ bool run_wants_helpers(const struct run *r)
 	return r->tool->names && !r->opt->kernel_only;
 }
 
+static bool wants_tables(const struct run *r)
+{
+	return run_wants_helpers(r) && r->opt->unwind != UNWIND_FP;
+}
+
 /* Without them stacks that are walked by frame pointers are counted all the same. */
 static int start_helpers(struct run *r, struct error *e)
 {
@@ -575,7 +594,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err)
 		err = prepare(&r, e);
 	if (!err && opt->command)
-		err = command_hold(opt->command, &r.command, e);
+		err = command_hold(opt->command, wants_tables(&r), &r.command, e);
 	limits_raise(); /* many probes are many descriptors; the command keeps the user's limit */
 	if (!err)
 		err = waiter_open(&r.waiter, e);

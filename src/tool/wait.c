@@ -179,6 +179,14 @@ bool waiter_has_signal(const struct waiter *w)
 	return poll(&fd, 1, 0) > 0;
 }
 
+bool waiter_must_end(const struct waiter *w)
+{
+	struct pollfd all[] = { { .fd = w->signals, .events = POLLIN },
+				{ .fd = w->end, .events = POLLIN } };
+
+	return poll(all, 2, 0) > 0;
+}
+
 /* Of @occasions, what is one. */
 static unsigned take_occasions(struct waiter *w, unsigned occasions)
 {

@@ -71,6 +71,9 @@ bool waiter_take_signals(struct waiter *w);
 /* Is there one? It stays there. */
 bool waiter_has_signal(const struct waiter *w);
 
+/* Likewise: is there one, or is the time up? */
+bool waiter_must_end(const struct waiter *w);
+
 /* From here on a signal ends the program at once. */
 void waiter_release_signals(struct waiter *w);
 void waiter_close(struct waiter *w);

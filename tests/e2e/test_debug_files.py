@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from test_arms_length import helpers
+from test_arms_length import children, helpers
+from test_start_limits import dead_fuse
 from tool import GETPPID, PATIENCE_S, STACKCOUNT, STATIC, Tool, chains, read_folded, workload_path
 
 # The guests have no binutils.
@@ -517,6 +518,27 @@ def test_what_the_program_unpacks_to_too_much_is_not_taken(workload, stripped, s
     assert expected and set(found).isdisjoint(expected)
     assert len(re.findall("symbols of prog are not taken: more than 1 MiB, or no room for them", result.err)) == 1
     assert not [file for file in tmp_path.rglob("debuginfo.*")], "no half a file is left"
+
+
+def test_a_cache_that_does_not_answer_does_not_hold_up_the_report(workload, stripped, server, tmp_path):
+    """No signal ends the process that fetches."""
+    folder = tmp_path / "dead"
+    folder.mkdir()
+    environment = {**server.environment(tmp_path), "DEBUGINFOD_CACHE_PATH": str(folder / "cache")}
+    variables = [f"{name}={environment[name]}" for name in ("DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH")]
+    work = workload(str(stripped[0]), "getppid", 200, 100)
+    command = ["env", *variables, STACKCOUNT, "-U", "-f", "-p", work.pid, GETPPID]
+    with dead_fuse(folder, *command, options=["--lookup"]) as fuse:
+        said = iter(fuse.stderr)
+        assert any("Tracing" in line for line in said)
+        tool = children(fuse.pid)["stackcount"]
+        expected = work.run()
+        os.kill(tool, signal.SIGINT)
+        assert any("debuginfod: waiting for the symbols of " in line for line in said)
+        os.kill(tool, signal.SIGINT)
+        printed = [line for line in iter(fuse.stdout.readline, "") if not line.startswith("exited") or fuse.stdin.close()]
+        assert sum(n for _, n in read_folded("".join(printed))) == sum(expected.values())
+        assert sum("cannot be ended: the file system of its cache may not answer" in line for line in said) == 1
 
 
 def with_finder(tmp_path, server, script):

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from contained import Overlaid
+from contained import Contained, Overlaid
 from kernel import WITH_TRACEFS
 from test_arms_length import children, wait_until
 from test_privileges import statuses
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, ending
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, ending, read_folded
 
 
 @contextmanager
@@ -77,6 +77,9 @@ def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
     assert took < 4
 
 
+ASIDE = "others may hold it up, so another process puts the probes there"
+
+
 def open_files(pid):
     """What the descriptors of process @pid are, in order."""
     folder = Path(f"/proc/{pid}/fd")
@@ -126,4 +129,19 @@ def test_probes_in_a_file_that_others_may_hold_up_are_put_there_by_another_proce
             result = tool.end().ok()
     assert result.lost == 0
     assert chains(result) == ending(expected, "leaf"), result
-    assert re.search("over/program: its file system may not answer, so another process puts the probes there", result.err)
+    assert re.search(f"over/program: {ASIDE}", result.err)
+
+
+@pytest.mark.needs("path of its own", "uprobes")
+@pytest.mark.parametrize("without", [[], ["uprobe.multi"], ["uprobe.multi", "uprobe.event"]], ids=["any", "events", "single"])
+def test_probes_in_the_root_of_a_process_are_put_there_by_another_process(tmp_path, without):
+    """It may put another file there. Of a file that we have, too, and that is root's alone, the main process does."""
+    options = [option for name in without for option in ("--without", name)]
+    patterns = ["/bin/program:leaf", "/bin/program:middle"]
+    with Contained("calls", tmp_path, 1000, 300, 0) as work:
+        with Tool(["-f", "-U", "--debug", *options, "-p", work.pid, *patterns], wrap=WITH_TRACEFS) as tool:
+            tool.wait_live()
+            work.run()
+            result = tool.end().ok()
+    assert result.lost == 0 and re.search(f"/root/bin/program: {ASIDE}", result.err), result
+    assert sum(n for _, n in read_folded(result.out)) == 1000 + 300 + 300, result

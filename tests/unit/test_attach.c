@@ -20,17 +20,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach/attach.h"
+#include "attach/distant.h"
 #include "attach/link.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "bpf/uapi.h"
 #include "unit/counting.h"
+
+/* @call must succeed; its error's text is shown if it does not. @e is its error. */
+#define assert_ok(call, e)                                   \
+	do {                                                 \
+		if ((call) != 0)                             \
+			fail_msg("%s: %s", #call, (e).text); \
+	} while (0)
 
 /* --- places in this program --- */
 
@@ -368,6 +377,113 @@ static void a_file_that_is_gone_is_named_as_such(void **state)
 	}
 }
 
+/* The file may have been changed since it was looked at: nobody waits for a FIFO's writer. */
+static void a_fifo_in_the_place_of_a_file_is_refused(void **state)
+{
+	char path[64];
+
+	(void)state;
+	(void)snprintf(path, sizeof(path), "/tmp/test_attach.%d", (int)getpid());
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target targets[] = { USER(first), USER(second) };
+		struct tracing t;
+		struct error e = {};
+
+		targets[1].path = path;
+		(void)alarm(120);
+		assert_int_equal(start(&t, targets, 2, avoided[i], NULL, &e), 0);
+		(void)alarm(0);
+		assert_int_equal(attachment_n_attached(t.attachment), 1);
+		assert_int_equal(attachment_n_refused(t.attachment), 1);
+		stop(&t);
+	}
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Another process puts them there, and hands them over. */
+static void places_in_files_that_others_may_hold_up_are_counted(void **state)
+{
+	static const struct {
+		enum target_by by;
+		unsigned avoid;
+	} ways[] = {
+		{ TARGET_ONLY, 0 },
+		{ TARGET_ONLY, 1u << BACKEND_UPROBE_MULTI },
+		{ TARGET_ONLY, 1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE_EVENT },
+		{ TARGET_BY_PROGRAM, 1u << BACKEND_UPROBE_MULTI | 1u << BACKEND_UPROBE_EVENT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct target targets[] = { USER(first), USER(second), USER(third) };
+		const struct attach_scope scope = { .target_by = ways[i].by };
+		struct tracing t;
+		struct error e = {};
+
+		targets[1].is_distant = targets[2].is_distant = true;
+		assert_ok(start(&t, targets, 3, ways[i].avoid, &scope, &e), e);
+		assert_int_equal(attachment_n_attached(t.attachment), 3);
+		first();
+		second();
+		second();
+		third();
+		assert_int_equal(hits(&t.object), 4);
+		attachment_freep(&t.attachment);
+		first();
+		second();
+		assert_int_equal(hits(&t.object), 4);
+		stop(&t);
+	}
+}
+
+/* Stands in for a backend, in the other process: is anything open there that was made before? */
+static void look_for_what_was_made(struct attaching *at, const struct selection *chosen)
+{
+	const struct holding made = attachment_holding(at->attachment);
+	bool is_open = false;
+
+	for (enum held kind = 0; kind < HELD_N; kind++)
+		for (size_t i = 0; i < made.n[kind]; i++)
+			is_open |= fcntl(attachment_held(at->attachment, kind, i), F_GETFD) >= 0;
+	if (is_open)
+		attaching_refused(at, chosen->items[0], -EEXIST);
+	else
+		attaching_placed(at, chosen->items[0]);
+}
+
+/* It would outlive us there, if that process hangs. */
+static void who_puts_probes_into_distant_files_has_no_others(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(avoided); i++) {
+		struct target target = USER(first);
+		uint32_t item = 0;
+		const struct selection chosen = { .items = &item, .n = 1 };
+		const struct attach_scope scope = { .tracefs = tracefs };
+		struct outcome outcome = {};
+		struct tracing t;
+		struct error e = {};
+
+		assert_ok(start(&t, &target, 1, avoided[i], NULL, &e), e);
+
+		struct attaching at = { .targets = &target,
+					.plan = &t.plan,
+					.object = &t.object,
+					.scope = &scope,
+					.attachment = t.attachment,
+					.outcomes = &outcome };
+
+		target.is_distant = true;
+		assert_ok(distant_attach(&at, look_for_what_was_made, &chosen, &e), e);
+		assert_int_equal(outcome.code, 0);
+		assert_true(outcome.is_placed);
+		first();
+		assert_int_equal(hits(&t.object), 1);
+		stop(&t);
+	}
+}
+
 /* A process that calls first() as many times as there are bytes in the pipe, then ends. */
 static pid_t caller(int *ret_pipe)
 {
@@ -625,6 +741,9 @@ int main(void)
 		cmocka_unit_test(when_every_place_is_refused_the_first_one_says_why),
 		cmocka_unit_test(what_the_kernel_would_mistake_is_not_handed_to_it),
 		cmocka_unit_test(a_file_that_is_gone_is_named_as_such),
+		cmocka_unit_test(a_fifo_in_the_place_of_a_file_is_refused),
+		cmocka_unit_test(places_in_files_that_others_may_hold_up_are_counted),
+		cmocka_unit_test(who_puts_probes_into_distant_files_has_no_others),
 		cmocka_unit_test(a_scope_keeps_probes_out_of_other_processes),
 		cmocka_unit_test(a_semaphore_is_up_while_its_probe_is_there),
 		cmocka_unit_test(a_tracepoint_is_counted_until_it_is_detached),

@@ -61,6 +61,8 @@ static bool look_at(void *argument, long done, long all)
 	(void)all;
 	if (!has_connected())
 		return clock_ns(CLOCK_MONOTONIC) > l->until;
+	if (l->maps[0])
+		return true; /* it is about to end */
 	read_of(l->pid, "status", l->status, sizeof(l->status));
 	read_of(l->pid, "maps", l->maps, sizeof(l->maps));
 	(void)snprintf(path, sizeof(path), "/proc/%u/fd/%d", l->pid, 200);

@@ -39,6 +39,14 @@ int object_program_for(const struct object *object, enum object_program program,
 	return object_program_fd(object, program);
 }
 
+int *object_descriptors(const struct object *object, unsigned programs, size_t *ret_n)
+{
+	(void)object;
+	(void)programs;
+	*ret_n = 0;
+	return NULL;
+}
+
 static int tracefs = -1;
 
 /* tracefs, for this program alone, as it may not be mounted. */

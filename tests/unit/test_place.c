@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "elf/image.h"
 #include "match/match.h"
+#include "match/private.h"
 #include "match/verdict.h"
 
 /* --- verdicts --- */
@@ -336,6 +337,47 @@ static void every_jump_is_found_for_any_number_of_places(void **state)
 	image_close(image);
 }
 
+/* --- who may change what a path leads to --- */
+
+static void make_others(const char *path)
+{
+	assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+/* As root, for others' files. */
+static void a_path_that_others_may_change_is_told(void **state)
+{
+	cleanup_free char *own = scratch_path("own"), *folder = scratch_path("folder");
+	cleanup_free char *file = scratch_path("folder/file"), *link = scratch_path("link");
+	cleanup_free char *by_link = scratch_path("link/file");
+	cleanup_free char *by_root = xasprintf("/proc/%d/root%s", (int)getpid(), own);
+
+	(void)state;
+	assert_false(is_roots_alone("own"));
+	assert_false(is_roots_alone("/nonexistent/file"));
+	if (geteuid() != 0)
+		return;
+	scratch_write("own", "");
+	scratch_write("folder/file", "");
+	assert_int_equal(symlink(folder, link), 0);
+	assert_true(is_roots_alone(own));
+	assert_true(is_roots_alone(file));
+	assert_true(is_roots_alone("/"));
+	assert_false(is_roots_alone(by_root));
+	assert_false(is_roots_alone(by_link));
+	assert_int_equal(chmod(own, 0620), 0);
+	assert_false(is_roots_alone(own));
+	assert_int_equal(chmod(folder, 0777), 0);
+	assert_false(is_roots_alone(file));
+	assert_int_equal(chmod(folder, 01777), 0);
+	assert_true(is_roots_alone(file));
+	make_others(file);
+	assert_false(is_roots_alone(file));
+	assert_int_equal(chmod(folder, 0755) | chown(file, 0, 0), 0);
+	make_others(folder);
+	assert_false(is_roots_alone(file));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +387,7 @@ int main(void)
 		cmocka_unit_test(a_usdt_probe_is_not_moved),
 		cmocka_unit_test(of_32_bit_code_none_is_moved),
 		cmocka_unit_test(every_jump_is_found_for_any_number_of_places),
+		cmocka_unit_test(a_path_that_others_may_change_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, scratch_remove);

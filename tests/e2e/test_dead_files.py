@@ -1,0 +1,147 @@
+"""File systems that stop answering after the run has begun: its command hangs, and the run does not."""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from attacks import HERE, Stranger
+from test_arms_length import children, wait_until
+from test_start_limits import dead_fuse, status_of
+from test_start_signals import WAITING, WAITING_EXEC
+from test_unwind import DWARF, needs_unwinding
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, workload_path
+
+pytestmark = pytest.mark.needs("machine")
+
+EXECVE = "59"
+ENDED = "was ended before it began: its file system may not answer"
+
+
+@contextlib.contextmanager
+def mortal_fuse(folder, source):
+    """@folder/fuse/file is like @source until die(). Only its process sees it (mount namespace)."""
+    server = [sys.executable, "-B", HERE / "mortal_fuse.py", "root", "/dev/fuse", folder, source]
+    with contextlib.closing(Stranger([*server, "sh", "-c", "echo ready; exec cat"])) as one:
+        yield one
+
+
+@contextlib.contextmanager
+def tool_beside(server, folder, instead, *args):
+    """The tool, where the server's file is, with functions of its own (preloaded())."""
+    env = preloaded(folder, instead)
+    more = [f"{name}={env[name]}" for name in ("LD_PRELOAD", "MARK")]
+    with Tool(args, wrap=("nsenter", "-t", str(server.pid), "-m", "env", *more)) as tool:
+        try:
+            yield tool
+        finally:
+            server.close()  # or nothing ends who waits for it
+
+
+def calls_of_children(pid):
+    """Numbers of the system calls that the children of process @pid are in."""
+    found = set()
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found.add(Path(f"/proc/{child}/syscall").read_text().split()[0])
+    return found
+
+
+def test_a_command_that_hangs_in_its_exec_does_not_hold_up_the_end(tmp_path):
+    with mortal_fuse(tmp_path, workload_path("syscalls")) as server:
+        args = ["-f", "-U", GETPPID, "--", f"{tmp_path}/fuse/file", "--quiet", "getppid", "7", "0"]
+        with tool_beside(server, tmp_path, WAITING_EXEC, *args) as tool:
+            tool.wait_for("stderr", b"^waits$")
+            server.die()
+            (tmp_path / "go").touch()
+            wait_until(lambda: EXECVE in calls_of_children(tool.pid), "it does not exec")
+            tool.send(signal.SIGINT)
+            result = tool.wait().ok()
+    assert ENDED in result.err, result
+
+
+def test_time_is_up_while_a_command_hangs_in_its_exec(tmp_path):
+    with mortal_fuse(tmp_path, workload_path("syscalls")) as server:
+        args = ["-f", "-U", "-D", "1", GETPPID, "--", f"{tmp_path}/fuse/file", "--quiet", "getppid", "7", "0"]
+        with tool_beside(server, tmp_path, WAITING_EXEC, *args) as tool:
+            tool.wait_for("stderr", b"^waits$")
+            server.die()
+            (tmp_path / "go").touch()
+            result = tool.wait().ok()
+    assert ENDED in result.err, result
+
+
+# The tool, when the command is stopped behind its exec and has not been looked at.
+WAITING_TRACER = WAITING + r"""
+#include <stdarg.h>
+#include <sys/ptrace.h>
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	static int n_peeks;
+	long a[3], value = 0;
+	va_list list;
+
+	va_start(list, request);
+	for (int i = 0; i < 3; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	if (request != PTRACE_PEEKUSER)
+		return syscall(SYS_ptrace, request, a[0], a[1], a[2]);
+	if (n_peeks++ == 0)
+		wait_here("stopped\n");
+	return syscall(SYS_ptrace, request, a[0], a[1], &value) < 0 ? -1 : value;
+}
+"""
+
+
+@needs_unwinding
+def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
+    """The command has been executed, and its linker is a file of a server that stops then."""
+    program, source = tmp_path / "program", tmp_path / "program.c"
+    source.write_text("#include <unistd.h>\nint main(void) { return getppid() == 0; }\n")
+    subprocess.run(["gcc", "-o", program, source, f"-Wl,--dynamic-linker={tmp_path}/fuse/file"], check=True, timeout=PATIENCE_S)
+    linker = re.search(r"interpreter: (\S+)\]", subprocess.run(
+        ["readelf", "-lW", workload_path("syscalls")], check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout)[1]
+    with mortal_fuse(tmp_path, os.path.realpath(linker)) as server:
+        with tool_beside(server, tmp_path, WAITING_TRACER, *DWARF, "-f", "-U", "--debug", GETPPID, "--", program) as tool:
+            tool.wait_for("stderr", b"^stopped$")
+            server.die()
+            (tmp_path / "go").touch()
+            tool.wait_for("stderr", b"the command's dynamic linker: its file system does not answer$")
+            tool.send(signal.SIGINT)
+            tool.wait().ok()
+
+
+def waits_for(pid, number):
+    """Has it not taken that signal yet?"""
+    pending = re.search(r"^ShdPnd:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1]
+    return bool(int(pending, 16) & 1 << (number - 1))
+
+
+@needs_unwinding
+def test_a_constructor_that_hangs_does_not_hold_up_the_end(tmp_path):
+    """A library's: these run before the program's own first instruction."""
+    library, program, folder = tmp_path / "libhang.so", tmp_path / "program", tmp_path / "dead"
+    folder.mkdir()
+    (tmp_path / "hang.c").write_text(
+        f'#include <fcntl.h>\n__attribute__((constructor)) void hang(void) {{ open("{folder}/file", O_RDONLY); }}\n')
+    (tmp_path / "program.c").write_text("extern void hang(void);\nint main(void) { hang(); return 0; }\n")
+    for command in (["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "hang.c"],
+                    ["gcc", "-o", program, tmp_path / "program.c", library]):
+        subprocess.run(command, check=True, timeout=PATIENCE_S)
+    with dead_fuse(folder, STACKCOUNT, *DWARF, "-U", GETPPID, "--", program, options=["--lookup"]) as server:
+        wait_until(lambda: "stackcount" in children(server.pid), "it does not begin")
+        tool = children(server.pid)["stackcount"]
+        wait_until(lambda: "program" in children(tool), "the command does not begin")
+        command = children(tool)["program"]
+        wait_until(lambda: waits_for(command, signal.SIGSTOP), "it is not to stop")
+        os.kill(tool, signal.SIGINT)
+        assert status_of(server) == 0
+        server.stdin.close()
+        assert ENDED in server.stderr.read()
