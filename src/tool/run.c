@@ -75,26 +75,6 @@ void run_follow(struct run *r, uint64_t until)
 		follower_read(r->processes, until);
 }
 
-/*
- * What a new program maps comes in a row, and each of it is told of only when it is read: so it is
- * read often for a while.
- */
-#define MAPPING_MS 1
-#define MAPPING_NS (20 * NS_PER_S / 1000)
-
-/* The programs tell of the next hit that cannot be walked, but not of each where that is no news.
- */
-#define LEAST_UNMAPPED_NS (NS_PER_S / 1000)
-#define MOST_UNMAPPED_NS (NS_PER_S / 8)
-
-static void ask_for_unmapped(struct run *r)
-{
-	if (!r->ask_again || clock_ns(CLOCK_MONOTONIC) < r->ask_again)
-		return;
-	r->ask_again = 0;
-	__atomic_store_n(&object_state(r->object)->is_unmapped, 0, __ATOMIC_RELAXED);
-}
-
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 {
 	if (!r->unwinder)
@@ -105,17 +85,12 @@ void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how)
 
 void run_has_mapped(struct run *r)
 {
-	r->unmapped_ns = LEAST_UNMAPPED_NS;
+	unmapped_reset(&r->unmapped);
 }
 
 static void look_at_mappings(struct run *r, const struct notice *notice)
 {
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
-	r->mapping_until = now + MAPPING_NS;
-	r->ask_again = now + r->unmapped_ns;
-	if (r->unmapped_ns < MOST_UNMAPPED_NS)
-		r->unmapped_ns *= 2;
+	unmapped_note(&r->unmapped);
 	if (!r->unwinder || !notice || !notice->tgid)
 		return;
 	symbolizer_walk(r->tool->names(r), notice->tgid);
@@ -156,7 +131,7 @@ void run_serve(void *run)
 		return;
 	run_follow(r, UINT64_MAX);
 	notices_read(r->notices, take_notice, r);
-	ask_for_unmapped(r);
+	unmapped_ask(&r->unmapped, object_state(r->object));
 	if (r->processes)
 		(void)follower_look(r->processes);
 	if (r->is_counting && r->tool->on_serve)
@@ -195,8 +170,8 @@ static int patience_ms(struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
 
-	if (r->mapping_until > clock_ns(CLOCK_MONOTONIC))
-		return MAPPING_MS;
+	if (unmapped_is_busy(&r->unmapped))
+		return UNMAPPED_BUSY_MS;
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
@@ -220,7 +195,7 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE)
 		notices_read(r->notices, take_notice, r);
-	ask_for_unmapped(r);
+	unmapped_ask(&r->unmapped, object_state(r->object));
 	r->output.must_end = occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
 						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
@@ -583,12 +558,12 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		.command = COMMAND_NONE,
 		.waiter = WAITER_NONE,
 		.helpers = HELPERS_NONE,
-		.unmapped_ns = LEAST_UNMAPPED_NS,
 		.ready = { .fd = opt->ready_fd },
 	};
 	int err = limits_check(&r, e);
 
 	helpers_init(&r.helpers);
+	unmapped_reset(&r.unmapped);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
 	if (!err)

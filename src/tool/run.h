@@ -26,6 +26,7 @@
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
+#include "tool/unmapped.h"
 #include "tool/wait.h"
 
 struct run;
@@ -88,9 +89,7 @@ struct run {
 	struct follower *processes; /* NULL: they are not followed */
 	struct ahead *ahead;        /* tables, until the unwinder has them */
 	struct unwinder *unwinder;  /* NULL: stacks are not walked by tables */
-	uint64_t mapping_until;     /* ns: until then programs are likely to map more */
-	uint64_t ask_again;   /* ns: then, to be told of a hit that cannot be walked; 0: not */
-	uint64_t unmapped_ns; /* how long not, the next time */
+	struct unmapped unmapped;
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
