@@ -52,6 +52,20 @@ void stacks_drop_old(struct stacks *s)
 	s->old_known = (struct u64_map){};
 }
 
+/* In the maps from @level on. */
+static int each_chunk(const struct stacks *s, unsigned level, batch_take *take, void *context,
+		      struct error *e)
+{
+	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
+					       .value_size = sizeof(struct stack_chunk) };
+	const struct batch_walk walk = { bpf_map_lookup_batch, take, context };
+	int err = 0;
+
+	for (; level < STACK_LEVELS && !err; level++)
+		err = batch_each(object_stacks_fd(s->object, level), &b, &walk, e);
+	return err;
+}
+
 /* Read piece @key of a stack; false where the kernel does not have it. */
 static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUNK_WORDS])
 {
@@ -103,43 +117,119 @@ static size_t tear(const struct stacks *s, uint64_t hash, uint64_t words[STACK_W
 	return n + 1;
 }
 
+/* Word @n of a stack and those behind it, up to its end. False: a piece of it is not there. */
+static bool read_from(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t *n)
+{
+	while (*n < STACK_WORDS) {
+		if (!read_chunk(s, hash | *n / CHUNK_WORDS, words + *n))
+			return false;
+		for (size_t w = 0; w < CHUNK_WORDS; w++, ++*n)
+			if (!words[*n])
+				return true;
+	}
+	return true;
+}
+
 size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {
 	size_t n = 0;
 
-	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++) {
-		if (!read_chunk(s, hash | i, words + n))
-			return tear(s, hash, words, n);
-		for (size_t w = 0; w < CHUNK_WORDS; w++, n++)
-			if (!words[n])
-				return n;
-	}
-	return n;
+	return read_from(s, hash, words, &n) ? n : tear(s, hash, words, n);
+}
+
+/* Of known stacks. One that is only wanted has TREE_ROOT, which no stack has. */
+static uint32_t number_in(const struct u64_map *known, uint64_t hash)
+{
+	const uint32_t *number = u64_map_get(known, hash);
+
+	return number ? *number : TREE_ROOT;
+}
+
+static bool is_known(const struct stacks *s, uint64_t hash)
+{
+	return number_in(&s->known, hash) || number_in(&s->old_known, hash);
+}
+
+/* Returns its number. */
+static uint32_t keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
+{
+	const uint32_t number = tree_add(&s->tree, words, n);
+
+	*u64_map_put(&s->known, hash, number, NULL) = number;
+	return number;
 }
 
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 {
 	uint64_t words[STACK_WORDS];
-
-	*ret = TREE_ROOT;
-	if (!hash)
-		return true;
-
-	const uint32_t *known = u64_map_get(&s->known, hash);
-
-	if (known) {
-		*ret = *known;
-		return true;
-	}
-	const uint32_t *old = stacks_has_old(s) ? u64_map_get(&s->old_known, hash) : NULL;
+	uint32_t old;
 	size_t n;
 
+	*ret = hash ? number_in(&s->known, hash) : TREE_ROOT;
+	if (!hash || *ret)
+		return true;
+	old = number_in(&s->old_known, hash);
 	if (!old && !has_room)
 		return false;
-	n = old ? tree_words(&s->old_tree, *old, words, STACK_WORDS) : stacks_read(s, hash, words);
-	*ret = tree_add(&s->tree, words, n);
-	(void)u64_map_put(&s->known, hash, *ret, NULL);
+	n = old ? tree_words(&s->old_tree, old, words, STACK_WORDS) : stacks_read(s, hash, words);
+	*ret = keep(s, hash, words, n);
 	return true;
+}
+
+/* -- Many at once. -- */
+
+bool stacks_want(struct stacks *s, uint64_t hash)
+{
+	bool is_new = false;
+
+	if (hash && !number_in(&s->old_known, hash))
+		(void)u64_map_put(&s->known, hash, TREE_ROOT, &is_new);
+	return is_new;
+}
+
+struct reading {
+	struct stacks *stacks;
+	size_t most_bytes;
+};
+
+static bool is_wanted(const struct stacks *s, uint64_t hash)
+{
+	const uint32_t *number = u64_map_get(&s->known, hash);
+
+	return number && *number == TREE_ROOT;
+}
+
+/* A stack that is not whole is left to stacks_find(). */
+static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk *first)
+{
+	uint64_t words[STACK_WORDS];
+	size_t n = 0;
+
+	while (n < CHUNK_WORDS && first->words[n]) {
+		words[n] = first->words[n];
+		n++;
+	}
+	if (n < CHUNK_WORDS || read_from(s, hash, words, &n))
+		(void)keep(s, hash, words, n);
+}
+
+static void keep_each(void *context, int fd, struct batch *b, uint32_t n)
+{
+	const struct reading *r = context;
+	const uint64_t *keys = b->keys;
+	const struct stack_chunk *chunks = b->values;
+
+	(void)fd;
+	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++)
+		if (!(keys[i] & CHUNK_NUMBERS) && is_wanted(r->stacks, keys[i]))
+			keep_whole(r->stacks, keys[i], &chunks[i]);
+}
+
+int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e)
+{
+	struct reading r = { s, most_bytes };
+
+	return each_chunk(s, 0, keep_each, &r, e);
 }
 
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
@@ -149,8 +239,7 @@ size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STAC
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	if (!hash || u64_map_get(&s->known, hash) ||
-	    (stacks_has_old(s) && u64_map_get(&s->old_known, hash)))
+	if (!hash || is_known(s, hash))
 		return;
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
 		;
@@ -176,7 +265,7 @@ static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 	uint32_t n_known = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (u64_map_get(&s->known, keys[i] & ~CHUNK_NUMBERS))
+		if (number_in(&s->known, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
 	(void)delete_chunks(s, fd, keys, n_known);
 }
@@ -186,21 +275,9 @@ static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
 	(void)delete_chunks(context, fd, b->keys, n);
 }
 
-static int forget(struct stacks *s, unsigned from_level, batch_take *take, struct error *e)
-{
-	cleanup(batch_fini) struct batch b = { .key_size = sizeof(uint64_t),
-					       .value_size = sizeof(struct stack_chunk) };
-	const struct batch_walk walk = { bpf_map_lookup_batch, take, s };
-	int err = 0;
-
-	for (unsigned level = from_level; level < STACK_LEVELS && !err; level++)
-		err = batch_each(object_stacks_fd(s->object, level), &b, &walk, e);
-	return err;
-}
-
 int stacks_forget(struct stacks *s, struct error *e)
 {
-	return forget(s, stacks_are_many(s) ? 0 : SPARE_LEVEL, forget_known, e);
+	return each_chunk(s, stacks_are_many(s) ? 0 : SPARE_LEVEL, forget_known, s, e);
 }
 
 int stacks_forget_all(struct stacks *s, struct error *e)
@@ -208,5 +285,5 @@ int stacks_forget_all(struct stacks *s, struct error *e)
 	stacks_fini(s);
 	s->tree = (struct tree){};
 	s->known = (struct u64_map){};
-	return forget(s, 0, forget_each, e);
+	return each_chunk(s, 0, forget_each, s, e);
 }

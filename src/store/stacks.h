@@ -20,7 +20,7 @@ struct stacks {
 	const struct object *object;
 	uint32_t max_chunks; /* that the kernel has room for */
 	struct tree tree;
-	struct u64_map known; /* hash -> number in the tree */
+	struct u64_map known; /* hash -> number in the tree; TREE_ROOT: stacks_want() */
 	/* See stacks_age(). */
 	struct tree old_tree;
 	struct u64_map old_known;
@@ -36,6 +36,15 @@ size_t stacks_bytes(const struct stacks *s);
  * @has_room is false.
  */
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret);
+
+/*
+ * Many stacks are read by few system calls: call stacks_want() for each one, then
+ * stacks_read_wanted(), then stacks_find(). stacks_find() reads by itself what was not read here:
+ * what does not fit into @most_bytes in user space. stacks_want() returns false for a stack that is
+ * known or wanted already. Errors: from reading the maps.
+ */
+bool stacks_want(struct stacks *s, uint64_t hash);
+must_check int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e);
 
 /* Its words (bpf/abi.h), innermost first; returns how many. */
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS]);

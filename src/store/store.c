@@ -320,6 +320,27 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	stacks_drop(&s->stacks, raw->key.user_stack);
 }
 
+/* To read all pieces in the kernel, in batches, costs a quarter of reading each by itself. */
+#define BATCH_GAIN 4
+#define MANY_ROWS 1024
+
+/* If most stacks in the kernel are new here, read them together. */
+static int read_new_stacks(struct store *s, struct error *e)
+{
+	const struct trace_state *state = object_state(s->object);
+	size_t n_new = 0, room;
+
+	if (s->n_raw - s->n_settled < MANY_ROWS)
+		return 0;
+	for (size_t i = s->n_settled; i < s->n_raw && !is_full(s); i++)
+		n_new += stacks_want(&s->stacks, s->raw[i].key.kernel_stack) +
+			 stacks_want(&s->stacks, s->raw[i].key.user_stack);
+	if (is_full(s) || n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
+		return 0;
+	room = (s->budget.user_bytes - settled_bytes(s)) / 2; /* the rows take memory, too */
+	return stacks_read_wanted(&s->stacks, stacks_bytes(&s->stacks) + room, e);
+}
+
 static bool is_pressed(const struct store *s)
 {
 	const struct trace_state *state = object_state(s->object);
@@ -357,7 +378,7 @@ static void end_settling(struct store *s)
  */
 static int settle(struct store *s, size_t n, struct error *e)
 {
-	int err = 0;
+	int err = read_new_stacks(s, e);
 
 	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
 		settle_row(s, &s->raw[s->n_settled++]);

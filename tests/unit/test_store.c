@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -16,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "bpf/object.h"
+#include "store/stacks.h"
 #include "store/store.h"
 
 #define N_CPUS 3
@@ -91,6 +94,19 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 	(void)e;
 	((struct object *)o)->n_waits++;
 	return 0;
+}
+
+/* In the place of libbpf's: the same, and counted. */
+static size_t n_lookups;
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	union bpf_attr attr = { .map_fd = (uint32_t)fd,
+				.key = (uintptr_t)key,
+				.value = (uintptr_t)value };
+
+	n_lookups++;
+	return (int)syscall(SYS_bpf, BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
 }
 
 /* --- a store to test --- */
@@ -312,6 +328,97 @@ static void the_longest_stack_and_pieces_that_are_full_are_whole(void **state)
 	rotate(s);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++)
 		assert_int_equal(count_of(s, STACK_HASH((i + 1) << 8), lengths[i]), i + 1);
+	close_object(&o);
+}
+
+#define MANY 1200
+
+/* So many stacks, of one piece, but each 100th of two. */
+static size_t length_of(uint64_t i)
+{
+	return i % 100 ? i % (CHUNK_WORDS - 1) + 1 : CHUNK_WORDS + 3;
+}
+
+static void many_new_stacks_take_few_calls(void **state)
+{
+	struct object o;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i <= MANY; i++)
+		put_row(&o, 0, put_stack(&o, i, length_of(i)), i, 0);
+	rotate(s);
+	n_lookups = 0;
+	for (uint64_t i = 1; i <= MANY; i++)
+		assert_int_equal(count_of(s, STACK_HASH(i << 8), length_of(i)), i);
+	assert_true(n_lookups > 0 && n_lookups <= MANY / 100 * STACK_LEVELS);
+	close_object(&o);
+}
+
+static void of_many_stacks_a_torn_one_says_so(void **state)
+{
+	struct object o;
+	const uint64_t torn = STACK_HASH(100ULL << 8);
+	const uint64_t piece = torn + 1;
+	uint64_t words[STACK_WORDS];
+	size_t n, n_torn = 0, n_words;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i <= MANY; i++)
+		put_row(&o, 0, put_stack(&o, i, length_of(i)), i, 0);
+	(void)bpf_map_delete_elem(o.stacks[0], &piece);
+	(void)bpf_map_delete_elem(o.stacks[1], &piece);
+	rotate(s);
+
+	const struct store_row *rows = store_rows(s, &n);
+
+	assert_int_equal(n, MANY);
+	for (size_t i = 0; i < n; i++) {
+		n_words = store_stack(s, rows[i].user_stack, words);
+		if (words[n_words - 1] != STACK_MARK_TORN)
+			continue;
+		assert_int_equal(rows[i].count, 100);
+		assert_int_equal(n_words, CHUNK_WORDS + 1);
+		n_torn++;
+	}
+	assert_int_equal(n_torn, 1);
+	assert_false(has_chunk(&o, torn));
+	close_object(&o);
+}
+
+static void only_stacks_that_are_wanted_are_read_together(void **state)
+{
+	struct object o;
+	uint64_t wanted, other, words[STACK_WORDS];
+	uint32_t number;
+	struct error e;
+	(void)state;
+
+	make_object(&o);
+	struct stacks s = { .object = &o, .max_chunks = 2 }; /* so they are many */
+
+	wanted = put_stack(&o, 1, 5);
+	other = put_stack(&o, 2, 5);
+	assert_true(stacks_want(&s, wanted));
+	assert_false(stacks_want(&s, wanted));
+	assert_false(stacks_want(&s, 0));
+	assert_false(stacks_find(&s, wanted, false, &number));
+	assert_int_equal(stacks_read_wanted(&s, 0, &e), 0); /* has no room */
+	assert_false(stacks_find(&s, wanted, false, &number));
+	assert_int_equal(stacks_forget(&s, &e), 0);
+	assert_true(has_chunk(&o, wanted)); /* it is not known yet */
+	assert_int_equal(stacks_read_wanted(&s, SIZE_MAX, &e), 0);
+	assert_true(stacks_find(&s, wanted, false, &number));
+	assert_int_equal(stacks_words(&s, number, words), 5);
+	assert_false(stacks_find(&s, other, false, &number));
+	stacks_fini(&s);
 	close_object(&o);
 }
 
@@ -782,6 +889,9 @@ int main(void)
 		cmocka_unit_test(a_row_says_when_it_was_hit_first),
 		cmocka_unit_test(rows_of_two_generations_are_one),
 		cmocka_unit_test(the_longest_stack_and_pieces_that_are_full_are_whole),
+		cmocka_unit_test(many_new_stacks_take_few_calls),
+		cmocka_unit_test(of_many_stacks_a_torn_one_says_so),
+		cmocka_unit_test(only_stacks_that_are_wanted_are_read_together),
 		cmocka_unit_test(known_stacks_make_room_and_stay_known),
 		cmocka_unit_test(beyond_the_budget_new_stacks_are_a_loss_and_known_ones_count),
 		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
