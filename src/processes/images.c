@@ -1,6 +1,5 @@
 #include "processes/images.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +9,11 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "processes/file_limit.h"
 #include "reader/roots.h"
 
 #define MAX_FILES 512
-/* Files that nobody refers to are forgotten when there are so many more than twice the last time.
- */
+/* Unused ones are forgotten when there are so many more than twice the last time. */
 #define MANY_ENTRIES 1024
 
 /* A file that is written over again and again is so many images. Older ones are not found again. */
@@ -42,8 +41,7 @@ struct entry {
 	bool is_newer;             /* what was found was written later than it was mapped */
 	bool is_hit;               /* images_note_hit() */
 	uint64_t last_used;        /* by the clock of uses */
-	uint64_t tried_at;         /* ns: to open it */
-	uint64_t looked_at;        /* ns: whether it is still the same */
+	uint64_t looked_at;        /* ns: to open it, or whether it is still the same */
 	uint32_t pid;              /* a process that has it mapped */
 	int root;                  /* that it had, or -1 */
 	struct mapping where;      /* and where */
@@ -62,16 +60,14 @@ struct images {
 	uint64_t clock;
 	uint64_t version;  /* images_version() */
 	size_t held_bytes; /* images_held_bytes() */
-	size_t n_files, max_files;
-	size_t n_kept; /* files that were open when one was closed for another; 0: none was */
-	bool has_told; /* that these are too few */
+	struct file_limit open;
 };
 
 struct images *images_new(struct remote_files *files)
 {
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 	struct images *im = xmalloc(sizeof(*im));
-	*im = (struct images){ .files = files, .max_files = most < MAX_FILES ? most : MAX_FILES };
+	*im = (struct images){ .files = files, .open = file_limit_of(MAX_FILES, most) };
 	im->roots = roots_new(files);
 	return im;
 }
@@ -123,7 +119,7 @@ static void close_file(struct images *im, struct entry *entry)
 		return;
 	remote_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
-	im->n_files--;
+	im->open.n--;
 }
 
 /* Is @entry's file of less use than that of @other (NULL: there is none)? */
@@ -134,24 +130,10 @@ static bool is_less_used(const struct entry *entry, const struct entry *other)
 	return entry->last_used < other->last_used;
 }
 
-static bool is_shortage(int err)
-{
-	return err == -EMFILE || err == -ENFILE;
-}
-
-static void tell_shortage(struct images *im)
-{
-	if (im->has_told)
-		return;
-	im->has_told = true;
-	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
-		 im->n_kept, im->max_files < MAX_FILES ? " (see ulimit -Hn)" : "");
-}
-
 void images_note_error(struct images *im, int err)
 {
-	if (is_shortage(err))
-		tell_shortage(im);
+	if (file_limit_is_reached(err))
+		file_limit_tell(&im->open);
 }
 
 /* False: there is none but @keep. */
@@ -165,8 +147,7 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 			least = im->entries[i];
 	if (!least)
 		return false;
-	if (!im->n_kept)
-		im->n_kept = im->n_files;
+	file_limit_note_closed(&im->open);
 	least->is_closed = true;
 	close_file(im, least);
 	return true;
@@ -177,70 +158,81 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 {
 	entry->file = *file;
 	entry->is_opened = true;
-	im->n_files++;
+	im->open.n++;
 	im->version += entry->is_missed;
 	entry->is_missed = false;
 }
 
-static int find_file(struct images *im, const struct entry *entry, struct remote_handle *ret,
-		     struct error *e)
+/* For @entry, as @mapper has @m mapped. Others are closed if there are too many. */
+static bool find_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
+		      const struct mapping *m, struct remote_handle *ret)
 {
-	return remote_open(im->files, entry->pid, roots_handle(im->roots, entry->root),
-			   &entry->where, ret, e);
+	const int32_t root = roots_handle(im->roots, mapper->root);
+	struct error e;
+	int err;
+
+	if (im->open.n >= im->open.most)
+		(void)close_least_used(im, entry);
+	do
+		err = remote_open(im->files, mapper->pid, root, m, ret, &e);
+	while (file_limit_is_reached(err) && close_least_used(im, entry));
+	if (!err)
+		return true;
+	images_note_error(im, err);
+	log_debug("%s has no names now: %s", m->path, e.text);
+	return false;
+}
+
+static bool is_other_file(const struct entry *entry, const struct remote_handle *file)
+{
+	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
+}
+
+/* False: @file, which is closed then, is not what the entry was. */
+static bool take_same_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+{
+	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
+	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
+		remote_close(im->files, file->handle);
+		return false;
+	}
+	take_file(im, entry, file);
+	return true;
 }
 
 /* Hold the entry's file by a handle, if it can be had and is still the same. */
 static bool open_file(struct images *im, struct entry *entry)
 {
+	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
+	struct remote_handle file;
+
 	if (is_open(entry))
 		return true;
-	if (entry->is_bad || entry->kind != IMAGE_FILE)
-		return false;
-	if (im->n_files >= im->max_files)
-		(void)close_least_used(im, entry);
+	return !entry->is_bad && entry->kind == IMAGE_FILE &&
+	       find_file(im, entry, &mapper, &entry->where, &file) &&
+	       take_same_file(im, entry, &file);
+}
 
-	struct remote_handle file;
-	struct error e;
-	int err = find_file(im, entry, &file, &e);
+/* Not for each of 60,000 mappings of a file. */
+static bool may_look(struct entry *entry, uint64_t pause_ns)
+{
+	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
 
-	while (is_shortage(err) && close_least_used(im, entry))
-		err = find_file(im, entry, &file, &e);
-	if (err) {
-		images_note_error(im, err);
-		log_debug("%s has no names now: %s", entry->where.path, e.text);
+	if (entry->looked_at && at <= entry->looked_at + pause_ns)
 		return false;
-	}
-	entry->is_newer = stamp_is_before(&entry->stamp, &file.fact);
-	if (entry->is_newer ||
-	    (entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file.fact))) {
-		remote_close(im->files, file.handle);
-		return false;
-	}
-	take_file(im, entry, &file);
+	entry->looked_at = at;
 	return true;
 }
 
-/*
- * Is what @pid has mapped another file than the entry's? One that is open may be written over; what
- * has another build ID then is another entry. The inode of a closed one may be another file's now,
- * of the same build.
- */
-static bool is_replaced(const struct images *im, struct entry *entry, uint32_t pid,
-			const struct mapping *m)
+/* An open file may be written over. One with another build ID is another entry then. */
+static bool is_written_over(const struct images *im, struct entry *entry)
 {
-	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
-	struct file_state now = {};
+	struct file_fact now = {};
 
-	/* A process may have it mapped 60,000 times. */
-	if ((is_open(entry) ? entry->stamp.n != 0 : !entry->is_opened) ||
-	    at < entry->looked_at + LOOK_NS)
+	if (!is_open(entry) || entry->stamp.n || !may_look(entry, LOOK_NS))
 		return false;
-	entry->looked_at = at;
-	if (is_open(entry))
-		remote_facts(im->files, &entry->file, 1, &now.fact);
-	else
-		(void)remote_state(im->files, pid, m, &now);
-	return now.fact.is_there && !file_fact_is_equal(&entry->file.fact, &now.fact);
+	remote_facts(im->files, &entry->file, 1, &now);
+	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
 }
 
 /*
@@ -412,13 +404,25 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 	return NULL;
 }
 
-/* Not for each of 60,000 mappings of a file that cannot be had. */
-static bool may_try(struct entry *entry)
+/*
+ * Open what @mapper has just mapped. If that is another file than the entry's, it has an entry of
+ * its own. Returns that of the file.
+ */
+static struct entry *open_mapped(struct images *im, struct entry *entry,
+				 const struct mapper *mapper, const struct mapping *m,
+				 const struct file_stamp *stamp)
 {
-	const uint64_t before = entry->tried_at;
+	struct remote_handle file;
+	const bool is_found = find_file(im, entry, mapper, m, &file);
 
-	entry->tried_at = clock_ns(CLOCK_MONOTONIC_COARSE);
-	return entry->tried_at != before;
+	if (is_found && is_other_file(entry, &file)) {
+		entry = add_entry(im, IMAGE_FILE, m, entry->hash);
+		entry->stamp = *stamp;
+	}
+	set_place(im, entry, mapper, m);
+	if (is_found && take_same_file(im, entry, &file))
+		entry->last_used = ++im->clock;
+	return entry;
 }
 
 uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
@@ -437,15 +441,13 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 		images_find_root(im, mapper);
 		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	}
-	if (!entry || entry->is_newer || is_replaced(im, entry, mapper->pid, m))
+	if (!entry || entry->is_newer || is_written_over(im, entry))
 		entry = add_entry(im, kind, m, hash);
 	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
-	if (entry->kind == IMAGE_FILE && !is_open(entry) && may_try(entry)) {
-		set_place(im, entry, mapper, m);
-		if (open_file(im, entry))
-			entry->last_used = ++im->clock;
-	}
+	if (entry->kind == IMAGE_FILE && !is_open(entry) &&
+	    may_look(entry, entry->is_bad ? LOOK_NS : 0))
+		entry = open_mapped(im, entry, mapper, m, stamp);
 	return entry->number;
 }
 
@@ -529,7 +531,7 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 		return true;
 	}
 	if (entry->is_closed)
-		tell_shortage(im);
+		file_limit_tell(&im->open);
 	entry->is_missed = !entry->is_bad;
 	return false;
 }
