@@ -470,7 +470,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	return find_place(program, time, addr, ret);
 }
 
-uint32_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
+uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
 {
 	const struct program *program = program_of(ps, key, time);
 

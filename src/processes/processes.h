@@ -103,8 +103,8 @@ struct place {
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
-/* Between two times for which this is the same, addresses of @key are in the same places. */
-uint32_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
+/* space_epoch() of what @key had mapped at @time. */
+uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
 
 /* The name of @key at @time, its first thread's; "" if never known. */
 void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES]);

@@ -14,6 +14,7 @@ struct regions {
 /* Shared by the spaces of a process and its children until one of them maps more. */
 struct content {
 	uint32_t n_users;
+	uint32_t number;     /* another one whenever an address gets another meaning */
 	uint32_t n_replaced; /* times that an address got another meaning */
 	uint32_t n_over;     /* regions of the past that were forgotten, */
 	uint64_t over_at;    /* and were over then */
@@ -37,6 +38,7 @@ static struct content *content_new(struct spaces *all)
 	struct content *c = xcalloc(1, sizeof(*c));
 
 	c->n_users = 1;
+	c->number = ++all->n_numbers;
 	all->bytes += sizeof(*c);
 	return c;
 }
@@ -316,7 +318,10 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 		c->has_gaps = true;
 	}
 	regions_splice(all, &c->now, change.at, change.n_gone, change.list, change.n);
-	c->n_replaced += change.is_replaced;
+	if (change.is_replaced) {
+		c->n_replaced++;
+		c->number = ++all->n_numbers;
+	}
 	c->has_memory = c->has_memory || images_is_memory(all->images, region->image);
 	return change.is_replaced;
 }
@@ -417,6 +422,7 @@ void space_forget_first(struct spaces *all, struct space *s)
 
 	forget_first(all, &c->now);
 	forget_first(all, &c->past);
+	c->number = ++all->n_numbers;
 	c->has_gaps = c->past.n > 0;
 }
 
@@ -487,16 +493,16 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 	return at < c->now.n && covers(&c->now.list[at], addr, time) ? &c->now.list[at] : NULL;
 }
 
-uint32_t space_epoch(const struct space *s, uint64_t time)
+uint64_t space_epoch(const struct space *s, uint64_t time)
 {
 	const struct content *c = s->content;
-	uint32_t n = c->n_over;
+	uint32_t n = c->n_over + 1;
 
 	if (time < c->over_at)
 		return 0;
 	for (size_t i = 0; i < c->past.n && c->n_replaced; i++)
 		n += c->past.list[i].until <= time;
-	return n;
+	return (uint64_t)c->number << 32 | n;
 }
 
 void space_note_hit(struct images *images, const struct space *s)

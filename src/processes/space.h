@@ -32,6 +32,7 @@ struct spaces {
 	size_t most_regions; /* of each; as many as are there at once go before those of the past */
 	size_t bytes;        /* that all take */
 	uint64_t n_forgotten; /* regions for which there was no room */
+	uint32_t n_numbers;   /* of contents */
 };
 
 /* Empty, with one user. */
@@ -85,8 +86,11 @@ bool space_is_shared(const struct space *s);
 /* What @addr is in at @time; 0: it is not known. Lent until something is mapped. */
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time);
 
-/* How often up to @time an address got another meaning. */
-uint32_t space_epoch(const struct space *s, uint64_t time);
+/*
+ * Where this is the same, whenever it was asked for, each address lies in the same region. Since
+ * then addresses may have got a region that had none. 0: nothing is known of @time.
+ */
+uint64_t space_epoch(const struct space *s, uint64_t time);
 
 /* images_note_hit() of what it has now. */
 void space_note_hit(struct images *images, const struct space *s);

@@ -1,11 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/seen.h"
 
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+
 /* A key has an image's number above so many bits of an offset. */
 #define OFFSET_BITS 32
 
+/* With so many addresses, 1.5 MiB. */
+#define MOST_RECENT 65536
+#define FEWEST_RECENT 256
+
+struct seen_address {
+	uint64_t process, epoch; /* see struct user_pc; 0: there is none */
+	uint64_t addr;
+	uint32_t chain;
+	bool is_exact;
+};
+
 void seen_places_fini(struct seen_places *seen)
 {
+	free(seen->recent);
 	u64_map_fini(&seen->chains[0]);
 	u64_map_fini(&seen->chains[1]);
 }
@@ -27,6 +44,8 @@ static void forget_old(struct seen_places *seen, const struct images *images)
 	seen->version = images_version(images);
 	u64_map_clear(&seen->chains[0]);
 	u64_map_clear(&seen->chains[1]);
+	cleanup_free_p(&seen->recent);
+	seen->n_recent = 0;
 }
 
 const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
@@ -52,7 +71,56 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
 		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
 }
 
+/* As many as there are places, so that a small report takes little memory. */
+static void make_room(struct seen_places *seen)
+{
+	const size_t n_places = seen->chains[0].n_slots + seen->chains[1].n_slots;
+	size_t n = FEWEST_RECENT;
+
+	while (n < n_places && n < MOST_RECENT)
+		n *= 2;
+	if (n <= seen->n_recent)
+		return;
+	free(seen->recent);
+	seen->recent = xcalloc(n, sizeof(*seen->recent));
+	seen->n_recent = n;
+}
+
+static struct seen_address *slot_of(const struct seen_places *seen, const struct user_pc *pc)
+{
+	const uint64_t hash = hash_mix(pc->addr ^ hash_mix(pc->process) ^ pc->is_exact);
+
+	return &seen->recent[hash & (seen->n_recent - 1)];
+}
+
+bool seen_places_recall(struct seen_places *seen, const struct images *images,
+			const struct user_pc *pc, uint32_t *chain)
+{
+	const struct seen_address *a;
+
+	forget_old(seen, images);
+	if (!pc->epoch || !seen->n_recent)
+		return false;
+	a = slot_of(seen, pc);
+	*chain = a->chain;
+	return a->addr == pc->addr && a->epoch == pc->epoch && a->process == pc->process &&
+	       a->is_exact == pc->is_exact;
+}
+
+void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, uint32_t chain)
+{
+	if (!pc->epoch)
+		return;
+	make_room(seen);
+	*slot_of(seen, pc) = (struct seen_address){ .process = pc->process,
+						    .epoch = pc->epoch,
+						    .addr = pc->addr,
+						    .chain = chain,
+						    .is_exact = pc->is_exact };
+}
+
 size_t seen_places_bytes(const struct seen_places *seen)
 {
-	return (seen->chains[0].n_slots + seen->chains[1].n_slots) * sizeof(struct u64_map_slot);
+	return (seen->chains[0].n_slots + seen->chains[1].n_slots) * sizeof(struct u64_map_slot) +
+	       seen->n_recent * sizeof(*seen->recent);
 }

@@ -125,6 +125,8 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
 	uint32_t n = 0;
 
+	if (n_words)
+		pc.epoch = symbolizer_epoch(s, pc.process, pc.time);
 	*is_whole = true;
 	for (size_t i = 0; i < n_words; i++) {
 		pc.addr = words[i] & ~(STACK_WORD_EXACT | STACK_WORD_PLAIN);
@@ -133,7 +135,7 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 		if (n == most)
 			return put_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
 
-		const size_t n_of_word = symbolize_user_all(s, &pc, frames + n, most - n);
+		const size_t n_of_word = symbolize_user(s, &pc, frames + n, most - n);
 
 		*is_whole = *is_whole && n_of_word;
 		n += (uint32_t)n_of_word;

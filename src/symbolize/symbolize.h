@@ -107,8 +107,11 @@ void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sig
  * known. Of process 0, the idle tasks, @process has the CPU and 1 as its life. Lent by @s. */
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time);
 
-/* Between two times for which this is the same, addresses of the process mean the same. */
-uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
+/*
+ * Where this is the same, whenever it was asked for, each address of the process that had a name
+ * has the same one.
+ */
+uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time);
 
 /* While this is the same, what the process calls its code is, too: what had no name has none. */
 uint32_t symbolizer_growth(struct symbolizer *s, uint64_t process, uint64_t time);
@@ -140,18 +143,15 @@ struct user_pc {
 	uint64_t time;    /* when it was there, as far as is known (0: it is not) */
 	uint64_t addr;
 	bool is_exact;
+	uint64_t epoch; /* symbolizer_epoch() of this process and time, or 0: takes longer */
 };
 
-/* The same for a user's. */
-uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc);
-
 /*
- * The frames at @pc, innermost first: before the one that symbolize_user() gives those of
- * functions that were inlined there, if lines were asked for. Returns how many: at least one, and
- * at most @most, which must not be 0. Behind symbolizer_defer() also 0: it was put off.
+ * The numbers of the frames at @pc, innermost first. If lines were asked for, functions that were
+ * inlined there stand before the function itself. Returns how many: at least one, and at most
+ * @most, which must not be 0. Behind symbolizer_defer() it may return 0: it was put off.
  */
-size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to,
-			  size_t most);
+size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most);
 
 /*
  * Names of files that are not known yet are put off from here on. symbolizer_fetch() finds out all

@@ -235,7 +235,7 @@ const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t tim
 	return strtab_add(s->process_strings, comm);
 }
 
-uint32_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
+uint64_t symbolizer_epoch(struct symbolizer *s, uint64_t process, uint64_t time)
 {
 	struct program_run program;
 
@@ -533,12 +533,17 @@ static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t add
 static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
 {
 	struct place where;
+
+	if (seen_places_recall(&s->seen, s->images, pc, ret))
+		return true;
+
 	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
 	const uint32_t *known =
 		is_mapped ? seen_places_get(&s->seen, s->images, s->image_names, pc, &where) : NULL;
 
 	if (known && !is_of_other(s, *known, pc->addr)) {
 		*ret = *known;
+		seen_places_remember(&s->seen, pc, *ret);
 		return true;
 	}
 
@@ -554,7 +559,7 @@ static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t 
 	return true;
 }
 
-size_t symbolize_user_all(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most)
+size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *to, size_t most)
 {
 	uint32_t chain;
 	size_t n;
@@ -577,14 +582,6 @@ void symbolizer_defer(struct symbolizer *s)
 bool symbolizer_fetch(struct symbolizer *s)
 {
 	return image_names_fetch(s->image_names);
-}
-
-uint32_t symbolize_user(struct symbolizer *s, const struct user_pc *pc)
-{
-	uint32_t number = 0; /* there is always one */
-
-	(void)symbolize_user_all(s, pc, &number, 1);
-	return number;
 }
 
 uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason)

@@ -188,7 +188,7 @@ static struct program_run run_at(struct past *p, uint32_t pid, uint64_t time)
 	return run;
 }
 
-static uint32_t epoch_at(struct past *p, uint32_t pid, uint64_t time)
+static uint64_t epoch_at(struct past *p, uint32_t pid, uint64_t time)
 {
 	return processes_epoch(p->processes, key_of(pid), time);
 }
@@ -424,6 +424,43 @@ static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t fi
 	exit_at(p, time + 4, pid);
 }
 
+static void an_epoch_stands_for_one_meaning_of_all_addresses(void **state)
+{
+	struct past *p = *state;
+	struct spaces all = { .images = p->images, .most_regions = 40 };
+	struct space *m = space_new(&all), *other;
+	struct region r = { .start = 0x1000,
+			    .end = 0x2000,
+			    .image = image_of(p, FILE_A),
+			    .from = 10,
+			    .until = UINT64_MAX };
+	uint64_t before, now;
+
+	assert_false(space_map(&all, m, &r));
+	before = space_epoch(m, 15);
+	assert_int_equal(space_epoch(m, 25), before);
+	r.image = image_of(p, FILE_B);
+	r.from = 20;
+	assert_true(space_map(&all, m, &r));
+	now = space_epoch(m, 25);
+	assert_int_not_equal(now, before);
+	assert_int_not_equal(space_epoch(m, 15), now);
+	other = space_copy(&all, m);
+	r.start = 0x3000;
+	r.end = 0x4000;
+	assert_false(space_map(&all, other, &r));
+	assert_int_equal(space_epoch(m, 25), now);
+	assert_int_not_equal(space_epoch(other, 25), now);
+	space_forget_first(&all, m);
+	assert_int_not_equal(space_epoch(m, 25), now);
+	now = space_epoch(m, 25);
+	space_forget(&all, m, 30);
+	assert_int_equal(space_epoch(m, 25), 0);
+	assert_int_not_equal(space_epoch(m, 35), now);
+	space_drop(&all, other);
+	space_drop(&all, m);
+}
+
 /* What is over goes first; what it had there before is not taken for what is there now. */
 static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
 {
@@ -431,7 +468,7 @@ static void mappings_are_bounded_and_what_is_forgotten_is_counted(void **state)
 	struct spaces all = { .images = p->images, .most_regions = 40 };
 	struct space *m = space_new(&all);
 	const uint32_t a = image_of(p, FILE_A), b = image_of(p, FILE_B);
-	uint32_t epoch = 0;
+	uint64_t epoch = 0;
 
 	for (uint64_t i = 0; i < 200; i++) {
 		struct region r = { .start = 0x1000,
@@ -1481,6 +1518,7 @@ int main(void)
 		TEST(what_a_mapping_does_not_cover_of_another_stays),
 		TEST(what_was_mapped_where_and_when_is_as_it_was),
 		TEST(files_that_no_process_has_any_more_are_forgotten),
+		TEST(an_epoch_stands_for_one_meaning_of_all_addresses),
 		TEST(mappings_are_bounded_and_what_is_forgotten_is_counted),
 		TEST(a_mapping_without_room_does_not_leave_the_one_before),
 		TEST(a_look_adds_as_many_as_there_is_room_for),

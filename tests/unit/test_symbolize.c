@@ -148,9 +148,14 @@ static const struct frame *frame_at(struct symbolizer *s, uint32_t number)
 
 static uint32_t number_at(struct symbolizer *s, pid_t pid, uint64_t addr, bool is_exact)
 {
-	const struct user_pc pc = { (uint32_t)pid, 0, addr, is_exact };
+	const struct user_pc pc = { .process = (uint32_t)pid,
+				    .addr = addr,
+				    .is_exact = is_exact,
+				    .epoch = symbolizer_epoch(s, (uint32_t)pid, 0) };
+	uint32_t number;
 
-	return symbolize_user(s, &pc);
+	assert_int_equal(symbolize_user(s, &pc, &number, 1), 1);
+	return number;
 }
 
 /* The frame of @addr in process @pid. Lent by @s until the next. */
@@ -961,19 +966,17 @@ static void with_lines_a_frame_has_its_place_in_the_source(void **state)
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(symbolizer_freep) struct symbolizer *s = symbolizer_new(host, &options);
 	const struct frame *frame = user(s, getpid(), (uintptr_t)marked_function, true);
+	struct user_pc pc = { .process = (uint64_t)getpid(), .is_exact = true };
 	uint32_t numbers[8];
 
 	(void)state;
 	expect_name(frame, "marked_function");
 	assert_string_equal(frame->file, "test_symbolize.c");
 	assert_true(frame->line > 0 && !frame->is_inlined);
-	assert_int_equal(symbolize_user_all(s,
-					    &(struct user_pc){ (uint64_t)getpid(), 0,
-							       (uintptr_t)marked_function, true },
-					    numbers, 8),
-			 1);
-	assert_true(symbolize_user_all(s, &(struct user_pc){ (uint64_t)getpid(), 0, 1, true },
-				       numbers, 8) == 1);
+	pc.addr = (uintptr_t)marked_function;
+	assert_int_equal(symbolize_user(s, &pc, numbers, 8), 1);
+	pc.addr = 1;
+	assert_int_equal(symbolize_user(s, &pc, numbers, 8), 1);
 	assert_null(frame_at(s, numbers[0])->file);
 }
 
