@@ -45,6 +45,7 @@ struct named_row {
 };
 
 struct named_rows {
+	uint64_t now; /* ns: all rows were counted before */
 	struct named_row rows[ROWS_AT_ONCE];
 	uint32_t *frames;
 	size_t n, capacity;
@@ -56,9 +57,8 @@ static struct named_row name_row(const struct run *r, const struct store_row *ro
 {
 	const struct stackcount *t = r->own;
 	const uint64_t max_depth = r->opt->max_depth;
-	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	uint64_t words[STACK_WORDS];
-	struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, now };
+	struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, to->now };
 	struct named_row ret = { .first = to->n, .is_whole = true };
 	uint32_t *frames;
 
@@ -94,6 +94,15 @@ static void add_row(const struct run *r, const struct store_row *row, const stru
 	report_add(report, &entry);
 }
 
+/* A row takes microseconds, and a look at the clock is a part of that. */
+#define ROWS_BETWEEN_SERVING 16
+
+static void serve_sometimes(struct run *r, size_t row)
+{
+	if (row % ROWS_BETWEEN_SERVING == 0)
+		run_serve(r);
+}
+
 /*
  * Names that are not known yet are put off, and asked for together. Returns for how many of the @n
  * @rows.
@@ -105,16 +114,18 @@ static size_t collect_some(struct run *r, const struct store_row *rows, size_t n
 	size_t n_named = 0;
 
 	named->n = 0;
+	named->now = clock_ns(CLOCK_MONOTONIC);
 	symbolizer_defer(symbolizer);
 	for (; n_named < n && n_named < ROWS_AT_ONCE && named->n < FRAMES_AT_ONCE; n_named++) {
 		named->rows[n_named] = name_row(r, &rows[n_named], named, true);
-		run_serve(r);
+		serve_sometimes(r, n_named);
 	}
 	(void)symbolizer_fetch(symbolizer);
-	for (size_t i = 0; i < n_named; i++, run_serve(r)) {
+	for (size_t i = 0; i < n_named; i++) {
 		if (!named->rows[i].is_whole)
 			named->rows[i] = name_row(r, &rows[i], named, false);
 		add_row(r, &rows[i], &named->rows[i], named, report);
+		serve_sometimes(r, i);
 	}
 	return n_named;
 }
