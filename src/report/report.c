@@ -10,10 +10,10 @@
 
 #define BLOCK_FRAMES 65536
 
-/* One place of the table of entries: the number plus one, 0 is free, and a part of the hash. */
+/* One place of the table of entries: the number plus one, 0 is free, and the hash. */
 struct slot {
 	uint32_t entry;
-	uint32_t tag;
+	uint32_t hash;
 };
 
 struct report {
@@ -59,14 +59,14 @@ static size_t n_frames_of(const struct report_entry *entry)
 	return (size_t)entry->n_kernel + entry->n_user;
 }
 
-static uint64_t hash_of(const struct report_entry *entry)
+static uint32_t hash_of(const struct report_entry *entry)
 {
 	size_t n = n_frames_of(entry);
 	uint64_t h = n ? hash_bytes(entry->frames, n * sizeof(*entry->frames)) : 0;
 
 	if (entry->pid == 0 && entry->comm)
 		h = hash_mix(h) ^ hash_bytes(entry->comm, strlen(entry->comm));
-	return hash_mix(h ^ (((uint64_t)entry->pid << 32) + entry->n_kernel));
+	return (uint32_t)hash_mix(h ^ (((uint64_t)entry->pid << 32) + entry->n_kernel));
 }
 
 static bool is_same_process(const struct report_entry *a, const struct report_entry *b)
@@ -110,23 +110,25 @@ static const uint32_t *keep_frames(struct report *r, const uint32_t *frames, siz
 
 static void grow_slots(struct report *r)
 {
-	size_t n_slots = r->n_slots ? r->n_slots * 2 : 256;
+	const size_t n_slots = r->n_slots ? r->n_slots * 2 : 256;
+	struct slot *slots = xcalloc(n_slots, sizeof(*slots));
 
-	free(r->slots);
-	r->slots = xcalloc(n_slots, sizeof(*r->slots));
-	r->n_slots = n_slots;
-	for (size_t e = 0; e < r->n; e++) {
-		uint64_t hash = hash_of(&r->entries[e]);
-		size_t i = hash & (n_slots - 1);
+	for (size_t old = 0; old < r->n_slots; old++) {
+		size_t i = r->slots[old].hash & (n_slots - 1);
 
-		while (r->slots[i].entry)
+		if (!r->slots[old].entry)
+			continue;
+		while (slots[i].entry)
 			i = (i + 1) & (n_slots - 1);
-		r->slots[i] = (struct slot){ .entry = e + 1, .tag = hash >> 32 };
+		slots[i] = r->slots[old];
 	}
+	free(r->slots);
+	r->slots = slots;
+	r->n_slots = n_slots;
 }
 
 /* The slot of the entry equal to @entry, or the free one where it belongs. */
-static struct slot *find_slot(struct report *r, const struct report_entry *entry, uint64_t hash)
+static struct slot *find_slot(struct report *r, const struct report_entry *entry, uint32_t hash)
 {
 	size_t i = hash & (r->n_slots - 1);
 
@@ -135,7 +137,7 @@ static struct slot *find_slot(struct report *r, const struct report_entry *entry
 
 		if (!slot->entry)
 			return slot;
-		if (slot->tag == hash >> 32 && is_same(&r->entries[slot->entry - 1], entry))
+		if (slot->hash == hash && is_same(&r->entries[slot->entry - 1], entry))
 			return slot;
 	}
 }
@@ -147,7 +149,7 @@ void report_add(struct report *r, const struct report_entry *entry)
 		grow_slots(r);
 	r->total += entry->count;
 
-	uint64_t hash = hash_of(entry);
+	const uint32_t hash = hash_of(entry);
 	struct slot *slot = find_slot(r, entry, hash);
 
 	if (slot->entry) {
@@ -163,7 +165,7 @@ void report_add(struct report *r, const struct report_entry *entry)
 
 	copy.frames = keep_frames(r, entry->frames, n_frames_of(entry));
 	array_push(r->entries, r->n, r->capacity, copy);
-	*slot = (struct slot){ .entry = r->n, .tag = hash >> 32 };
+	*slot = (struct slot){ .entry = r->n, .hash = hash };
 }
 
 /* An entry's place in the order; qsort() alone does not keep equal ones in order. */
