@@ -4,12 +4,9 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,7 +14,30 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "bpf/object_internal.h"
+#include "bpf/describe.h"
+#include "bpf/levels.h"
+#include "bpf/libbpf_words.h"
+#include "bpf/parallel_load.h"
+#include "bpf/table_maps.h"
+#include "stackcount.skel.h"
+
+/* The programs of targets come first. They are the large ones. */
+#define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
+
+struct mapped {
+	void *at; /* NULL: is not */
+	size_t bytes;
+};
+
+struct object {
+	struct stackcount_bpf *skeleton;
+	struct levels levels;
+	struct mapped hot, rings, events, calls, lives;
+	struct table_maps tables;
+	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
+	struct parallel_load parallel;
+	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
+};
 
 /*
  * Entries in the first level of the maps. They are there for as long as the second level
@@ -50,46 +70,6 @@ static const struct {
 	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
 };
 
-/* What libbpf said first when something failed: the reason. The rest is for --debug. */
-static struct {
-	char text[256];
-} first_words;
-
-/* A map that is made a second time without BTF is no reason: what failed then is told next. */
-static bool is_reason(const char *words)
-{
-	return !strstr(words, "Retrying without BTF");
-}
-
-/* Of each program libbpf says that it has no lines of source: scripts/without_lines leaves them
- * out. */
-static bool is_news(const char *words)
-{
-	return *words && !strstr(words, ".BTF.ext line info");
-}
-
-static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
-{
-	cleanup_free char *text = NULL;
-	char *rest, *line;
-
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	if (vasprintf(&text, format, args) < 0) {
-		text = NULL;
-		return 0;
-	}
-	rest = text;
-	while ((line = strsep(&rest, "\n"))) {
-		if (!is_news(line))
-			continue;
-		log_debug("%s", line);
-		if (is_reason(line) && !first_words.text[0])
-			(void)snprintf(first_words.text, sizeof(first_words.text), "%.255s", line);
-	}
-	return 0;
-}
-
 /* A variable's address, by its BTF ID: loaded as libbpf would, which would read all of the BTF. */
 static void put_address(struct bpf_insn *insn, uint32_t id)
 {
@@ -108,7 +88,15 @@ static void put_addresses(struct bpf_insn *insns, size_t n)
 			put_address(&insns[i], preempt_count_id);
 }
 
-static struct object *loading_aside; /* threads load its large programs; NULL: libbpf does */
+static struct object *loading; /* threads load its large programs; NULL: libbpf does */
+
+static bool is_chosen(const struct object *o, const struct bpf_program *program)
+{
+	for (int i = 0; o && i < PROGRAM_N; i++)
+		if (o->programs[i] == program)
+			return true;
+	return false;
+}
 
 /*
  * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
@@ -127,7 +115,7 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
 	put_addresses(insns, bpf_program__insn_cnt(prog));
-	return loading_aside ? object_load_aside(loading_aside, prog, opts) : 0;
+	return is_chosen(loading, prog) ? parallel_load_begin(&loading->parallel, prog, opts) : 0;
 }
 
 static int register_sections(struct error *e)
@@ -205,8 +193,9 @@ static void size_maps(struct object *o, const struct object_options *options,
 	const uint32_t rows = least(options->max_rows, FIRST_ROWS);
 	const uint32_t chunks = least(options->max_chunks, FIRST_CHUNKS);
 
-	o->level[LEVEL_STACKS].n = options->max_chunks - chunks;
-	o->level[LEVEL_COUNTS0].n = o->level[LEVEL_COUNTS1].n = options->max_rows - rows;
+	o->levels.maps[LEVEL_STACKS].n = options->max_chunks - chunks;
+	o->levels.maps[LEVEL_COUNTS0].n = o->levels.maps[LEVEL_COUNTS1].n =
+		options->max_rows - rows;
 	size_map(s->maps.counts0, rows, features);
 	size_map(s->maps.counts1, rows, features);
 	size_map(s->maps.stacks, chunks, features);
@@ -226,38 +215,6 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
-}
-
-/*
- * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf finds out when it loads a
- * first, tiny program, or when it creates a map.
- */
-static bool is_memlock_refusal(int err, const char *words)
-{
-	struct rlimit limit = {};
-
-	return err == -EPERM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-	       limit.rlim_cur != RLIM_INFINITY &&
-	       (strstr(words, "RLIMIT_MEMLOCK") || strstr(words, "failed to create"));
-}
-
-static int refuse(int err, struct error *e)
-{
-	const char *words = first_words.text;
-
-	if (is_memlock_refusal(err, words))
-		return error_set(e, err,
-				 "load the BPF programs: this kernel counts them as locked memory, "
-				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "
-				 "ulimit -l unlimited)");
-	if (strncmp(words, "libbpf: ", 8) == 0)
-		words += 8;
-	if (strstr(words, strerror(EMFILE)))
-		err = -EMFILE; /* what libbpf looked for first is taken for missing then */
-	if (err == -EMFILE || err == -ENFILE)
-		words = "";
-	return error_set(e, err, "load the BPF programs: %s%s%s", error_words(err),
-			 words[0] ? ": " : "", words);
 }
 
 static int map_memory(const struct bpf_map *map, struct mapped *ret, struct error *e)
@@ -286,7 +243,6 @@ static int map_all(struct object *o, const struct trace_config *config, struct e
 		struct mapped *ret;
 	} all[] = {
 		{ config->has_lives, s->maps.lives, &o->lives },
-		{ config->unwind, s->maps.slab0, &o->slabs[0] },
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
 		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
 		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
@@ -297,48 +253,74 @@ static int map_all(struct object *o, const struct trace_config *config, struct e
 	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
 		if (all[i].is_wanted)
 			err = map_memory(all[i].map, all[i].ret, e);
-	o->n_slabs = !err && config->unwind;
-	return err;
+	return err || !config->unwind ? err : table_maps_open(&o->tables, e);
 }
 
-/* Returns libbpf's result; *@is_aside: it was a program in a thread that the kernel refused. */
-static int load_programs(struct object *o, bool *is_aside)
+/* Is there more to load than the large programs, and more than one CPU for it? */
+static bool may_load_in_parallel(const struct object *o)
 {
-	const bool may = *is_aside && object_may_load_aside(o);
-	int err, err_aside;
+	bool has_large = false, has_small = false;
 
-	loading_aside = may ? o : NULL;
-	err = object_load_level(o);
-	loading_aside = NULL;
-	err_aside = object_wait_for_aside(o);
-	*is_aside = !err && err_aside;
-	return err ? err : err_aside;
+	for (int i = 0; i < PROGRAM_N; i++)
+		if (o->programs[i])
+			*(i <= LAST_COUNTING_PROGRAM ? &has_large : &has_small) = true;
+	return has_large && has_small && parallel_load_may_help();
 }
 
-/* *@is_aside: may threads load programs? And then, did the kernel refuse one of these? */
+/* Returns libbpf's result; *@is_parallel: it was a program in a thread that the kernel refused. */
+static int load_programs(struct object *o, bool *is_parallel)
+{
+	int err, err_parallel;
+
+	loading = *is_parallel && may_load_in_parallel(o) ? o : NULL;
+	levels_give_inner(&o->levels);
+	table_maps_make_slab0(&o->tables);
+	err = stackcount_bpf__load(o->skeleton);
+	levels_take_inner(&o->levels);
+	loading = NULL;
+	err_parallel = parallel_load_wait(&o->parallel);
+	*is_parallel = !err && err_parallel;
+	return err ? err : err_parallel;
+}
+
+static void init_maps(struct object *o, const struct trace_config *config)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+
+	o->tables = (struct table_maps){ .slab0 = s->maps.slab0,
+					 .slabs = s->maps.slabs,
+					 .spaces = s->maps.spaces,
+					 .files = s->maps.files,
+					 .has_files = config->asks_kernel };
+
+	o->levels.maps[LEVEL_STACKS] = level_map_of(s->maps.stacks, s->maps.more_stacks, 0);
+	o->levels.maps[LEVEL_COUNTS0] = level_map_of(s->maps.counts0, s->maps.more_counts, 0);
+	o->levels.maps[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
+}
+
+/* *@is_parallel: may threads load programs? And then, did the kernel refuse one of these? */
 static int load(const struct object_options *options, const struct features *features,
-		bool *is_aside, struct object **ret, struct error *e)
+		bool *is_parallel, struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
 	o->outer_fd = -1;
-	first_words.text[0] = '\0';
-	(void)libbpf_set_print(keep_first_words);
+	libbpf_words_begin();
 
 	o->skeleton = stackcount_bpf__open();
 	if (!o->skeleton)
-		return refuse(errno ? -errno : -EINVAL, e);
-	object_init_level(o);
+		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
+	init_maps(o, &options->config);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
 	preempt_count_id = options->config.hardirq_mask ? options->preempt_count_id : 0;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 
-	int err = load_programs(o, is_aside);
+	int err = load_programs(o, is_parallel);
 
 	if (err)
-		return refuse(err, e);
+		return libbpf_words_refuse(err, e);
 	err = map_all(o, &options->config, e);
 	if (err)
 		return err;
@@ -350,14 +332,14 @@ static int load(const struct object_options *options, const struct features *fea
 int object_load(const struct object_options *options, const struct features *features,
 		struct object **ret, struct error *e)
 {
-	bool is_aside = true;
+	bool is_parallel = true;
 	int err = register_sections(e);
 
 	if (!err)
-		err = load(options, features, &is_aside, ret, e);
-	if (err && is_aside) {
-		is_aside = false;
-		err = load(options, features, &is_aside, ret, e);
+		err = load(options, features, &is_parallel, ret, e);
+	if (err && is_parallel) {
+		is_parallel = false;
+		err = load(options, features, &is_parallel, ret, e);
 	}
 	return err;
 }
@@ -367,15 +349,14 @@ void object_free(struct object *o)
 	if (!o)
 		return;
 	cleanup_close_fd(&o->outer_fd);
-	object_free_aside(o);
-	object_close_level(o);
+	parallel_load_fini(&o->parallel);
+	levels_fini(&o->levels);
 	unmap_memory(&o->hot);
 	unmap_memory(&o->rings);
 	unmap_memory(&o->events);
 	unmap_memory(&o->calls);
 	unmap_memory(&o->lives);
-	for (uint32_t i = 0; i < o->n_slabs; i++)
-		unmap_memory(&o->slabs[i]);
+	table_maps_fini(&o->tables);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
 }
@@ -386,6 +367,34 @@ void object_freep(struct object **o)
 	*o = NULL;
 }
 
+int object_program_fd(const struct object *o, enum object_program program)
+{
+	return o->programs[program] ? parallel_load_fd(&o->parallel, o->programs[program]) : -1;
+}
+
+int *object_descriptors(const struct object *o, unsigned programs, size_t *ret_n)
+{
+	int *all = xcalloc(1, sizeof(*all));
+	size_t n = 0, capacity = 1, n_insns;
+
+	for (int p = 0; p < PROGRAM_N; p++) {
+		if (!(programs & 1U << p) || !o->programs[p])
+			continue;
+
+		const struct bpf_insn *insns =
+			parallel_load_insns(&o->parallel, o->programs[p], &n_insns);
+
+		array_push(all, n, capacity, object_program_fd(o, (enum object_program)p));
+		for (size_t i = 0; i < n_insns; i++)
+			if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) &&
+			    (insns[i].src_reg == BPF_PSEUDO_MAP_FD ||
+			     insns[i].src_reg == BPF_PSEUDO_MAP_VALUE))
+				array_push(all, n, capacity, insns[i].imm);
+	}
+	*ret_n = n;
+	return all;
+}
+
 int object_program_for(const struct object *o, enum object_program program, uint32_t target)
 {
 	const struct bpf_program *loaded = o->programs[program];
@@ -394,7 +403,7 @@ int object_program_for(const struct object *o, enum object_program program, uint
 	if (!loaded)
 		return -ENOENT;
 
-	const struct bpf_insn *all = object_program_insns(o, program, &n);
+	const struct bpf_insn *all = parallel_load_insns(&o->parallel, loaded, &n);
 	cleanup_free struct bpf_insn *insns = xcalloc(n, sizeof(*insns));
 
 	memcpy(insns, all, n * sizeof(*insns));
@@ -406,6 +415,28 @@ int object_program_for(const struct object *o, enum object_program program, uint
 			       PROGRAM_LICENSE, insns, n, NULL);
 
 	return fd < 0 ? -errno : fd;
+}
+
+int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
+{
+	return level_map_fd(&o->levels.maps[generation ? LEVEL_COUNTS1 : LEVEL_COUNTS0], level);
+}
+
+int object_stacks_fd(const struct object *o, unsigned level)
+{
+	if (level == SPARE_LEVEL)
+		return bpf_map__fd(o->skeleton->maps.spare);
+	return level_map_fd(&o->levels.maps[LEVEL_STACKS], level);
+}
+
+void object_begin_level(struct object *o)
+{
+	levels_begin(&o->levels);
+}
+
+void object_add_level(struct object *o)
+{
+	levels_wait(&o->levels);
 }
 
 uint64_t *object_hot(const struct object *o)
@@ -459,23 +490,41 @@ struct trace_state *object_state(const struct object *o)
 	return &o->skeleton->bss->trace_state;
 }
 
-/* A number from /proc/self/fdinfo: "memlock:\t4096". */
-static uint64_t fdinfo_number(int fd, const char *field)
+/* --- what user stacks are walked by --- */
+
+void *object_slab(const struct object *o, uint32_t number)
 {
-	char path[64], line[128];
-	uint64_t n = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-
-	cleanup_fclose FILE *f = fopen(path, "re");
-
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, strlen(field)))
-			n = strtoull(line + strlen(field), NULL, 10);
-	return n;
+	return number < o->tables.n_slabs ? o->tables.at[number] : NULL;
 }
+
+int object_add_slab(struct object *o, struct error *e)
+{
+	return table_maps_add_slab(&o->tables, e);
+}
+
+size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+{
+	return table_maps_spaces(&o->tables, to, most);
+}
+
+int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
+		     struct error *e)
+{
+	return table_maps_set_space(&o->tables, tgid, space, e);
+}
+
+bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
+{
+	return table_maps_replace_space(&o->tables, tgid, space);
+}
+
+int object_set_file(const struct object *o, const struct unwind_file_key *key,
+		    const struct unwind_file *file, struct error *e)
+{
+	return table_maps_set_file(&o->tables, key, file, e);
+}
+
+/* --- for --debug --- */
 
 uint64_t object_recursion_misses(const struct object *o)
 {
@@ -495,31 +544,11 @@ uint64_t object_recursion_misses(const struct object *o)
 
 void object_describe(const struct object *o)
 {
-	struct bpf_map *map;
-
-	for (int i = 0; i < PROGRAM_N; i++) {
-		struct bpf_prog_info info = {};
-		__u32 size = sizeof(info);
-
-		if (!o->programs[i] ||
-		    bpf_obj_get_info_by_fd(object_program_fd(o, (enum object_program)i), &info,
-					   &size))
-			continue;
-		log_debug("program %s: %u instructions (%u bytes of machine code)", info.name,
-			  (unsigned)(info.xlated_prog_len / sizeof(struct bpf_insn)),
-			  info.jited_prog_len);
-		if (info.verified_insns) /* told since Linux 5.16 */
-			log_debug("program %s: verified in %u steps", info.name,
-				  info.verified_insns);
-	}
-	bpf_object__for_each_map(map, o->skeleton->obj)
-	{
-		log_debug("map %s: %u entries, key %u bytes, value %u bytes, %llu bytes now",
-			  bpf_map__name(map), bpf_map__max_entries(map), bpf_map__key_size(map),
-			  bpf_map__value_size(map),
-			  (unsigned long long)fdinfo_number(bpf_map__fd(map), "memlock:"));
-	}
-	object_describe_level(o);
+	for (int i = 0; i < PROGRAM_N; i++)
+		if (o->programs[i])
+			describe_program(object_program_fd(o, (enum object_program)i));
+	describe_maps(o->skeleton->obj);
+	levels_describe(&o->levels);
 }
 
 /*

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "bpf/levels.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+
+struct level_map level_map_of(const struct bpf_map *like, struct bpf_map *outer, uint32_t at)
+{
+	return (struct level_map){
+		.like = like, .outer = outer, .at = at, .inner_fd = -1, .fd = -1
+	};
+}
+
+int level_map_fd(const struct level_map *m, unsigned level)
+{
+	return level ? __atomic_load_n(&m->fd, __ATOMIC_ACQUIRE) : bpf_map__fd(m->like);
+}
+
+/*
+ * One at a time: while it lays out a map's buckets, 3 ms, the kernel gives the CPU to nobody else,
+ * and the machine may have no more than two.
+ */
+static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+	int fd;
+
+	(void)pthread_mutex_lock(&one_at_a_time);
+	fd = bpf_map_create(bpf_map__type(like), name, bpf_map__key_size(like),
+			    bpf_map__value_size(like), n, &opts);
+	(void)pthread_mutex_unlock(&one_at_a_time);
+	return fd;
+}
+
+/*
+ * The outer map accepts only maps with the flags of the inner map that it was made with. We make
+ * the inner map as well: since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own one is a
+ * SIGSEGV. Where this fails, loading the programs fails next, and libbpf has words for that.
+ */
+void levels_give_inner(struct levels *l)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++) {
+		struct level_map *m = &l->maps[i];
+
+		if (m->at) /* its outer map has one */
+			continue;
+		m->inner_fd = create_map("inner", m->like, 1);
+		if (m->inner_fd >= 0)
+			(void)bpf_map__set_inner_map_fd(m->outer, m->inner_fd);
+	}
+}
+
+void levels_take_inner(struct levels *l)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++)
+		cleanup_close_fd(&l->maps[i].inner_fd);
+}
+
+/* User space knows of a map before the programs do: what they put into it is read. */
+static void *add_map(void *argument)
+{
+	struct level_map *m = argument;
+	const int fd = create_map("more", m->like, m->n);
+
+	__atomic_store_n(&m->fd, fd < 0 ? -1 : fd, __ATOMIC_RELEASE);
+	if (fd < 0 || bpf_map_update_elem(bpf_map__fd(m->outer), &m->at, &fd, BPF_ANY))
+		log_debug("no second level of the map %s: %s", bpf_map__name(m->like),
+			  strerror(errno));
+	return NULL;
+}
+
+/*
+ * Side by side, where threads can be had: each such update waits for RCU behind it, for longer than
+ * what the first level has room for.
+ */
+static void begin_map(struct level_map *m)
+{
+	if (pthread_create(&m->thread, NULL, add_map, m) == 0)
+		return;
+	m->thread = 0;
+	(void)add_map(m);
+}
+
+void levels_begin(struct levels *l)
+{
+	if (l->has_begun)
+		return;
+	l->has_begun = true;
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++)
+		if (l->maps[i].n)
+			begin_map(&l->maps[i]);
+}
+
+void levels_wait(struct levels *l)
+{
+	levels_begin(l);
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++) {
+		if (l->maps[i].thread)
+			(void)pthread_join(l->maps[i].thread, NULL);
+		l->maps[i].thread = 0;
+	}
+}
+
+void levels_fini(struct levels *l)
+{
+	if (l->has_begun)
+		levels_wait(l);
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++)
+		if (l->maps[i].like)
+			cleanup_close_fd(&l->maps[i].fd);
+}
+
+void levels_describe(const struct levels *l)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++)
+		if (level_map_fd(&l->maps[i], 1) >= 0)
+			log_debug("map %s, second level: %u entries",
+				  bpf_map__name(l->maps[i].like), l->maps[i].n);
+}

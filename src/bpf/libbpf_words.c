@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "bpf/libbpf_words.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+static struct {
+	char text[256];
+} first_words;
+
+/* A map that is made a second time without BTF is no reason: what failed then is told next. */
+static bool is_reason(const char *words)
+{
+	return !strstr(words, "Retrying without BTF");
+}
+
+/* Of each program libbpf says that it has no lines of source: scripts/without_lines leaves them
+ * out. */
+static bool is_news(const char *words)
+{
+	return *words && !strstr(words, ".BTF.ext line info");
+}
+
+static int keep_first_words(enum libbpf_print_level level, const char *format, va_list args)
+{
+	cleanup_free char *text = NULL;
+	char *rest, *line;
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	if (vasprintf(&text, format, args) < 0) {
+		text = NULL;
+		return 0;
+	}
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (!is_news(line))
+			continue;
+		log_debug("%s", line);
+		if (is_reason(line) && !first_words.text[0])
+			(void)snprintf(first_words.text, sizeof(first_words.text), "%.255s", line);
+	}
+	return 0;
+}
+
+void libbpf_words_begin(void)
+{
+	first_words.text[0] = '\0';
+	(void)libbpf_set_print(keep_first_words);
+}
+
+/*
+ * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf finds out when it loads a
+ * first, tiny program, or when it creates a map.
+ */
+static bool is_memlock_refusal(int err, const char *words)
+{
+	struct rlimit limit = {};
+
+	return err == -EPERM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	       limit.rlim_cur != RLIM_INFINITY &&
+	       (strstr(words, "RLIMIT_MEMLOCK") || strstr(words, "failed to create"));
+}
+
+int libbpf_words_refuse(int err, struct error *e)
+{
+	const char *words = first_words.text;
+
+	if (is_memlock_refusal(err, words))
+		return error_set(e, err,
+				 "load the BPF programs: this kernel counts them as locked memory, "
+				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "
+				 "ulimit -l unlimited)");
+	if (strncmp(words, "libbpf: ", 8) == 0)
+		words += 8;
+	if (strstr(words, strerror(EMFILE)))
+		err = -EMFILE; /* what libbpf looked for first is taken for missing then */
+	if (err == -EMFILE || err == -ENFILE)
+		words = "";
+	return error_set(e, err, "load the BPF programs: %s%s%s", error_words(err),
+			 words[0] ? ": " : "", words);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "bpf/parallel_load.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/thread.h"
+#include "bpf/instructions.h"
+
+struct parallel_program {
+	struct bpf_program *program;
+	struct bpf_insn *insns;
+	size_t n;
+	struct bpf_prog_load_opts opts;
+	void *func_info;
+	pthread_t thread;
+	bool is_running;
+	int fd; /* or a negative error */
+};
+
+bool parallel_load_may_help(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) > 1;
+}
+
+static void *copy(const void *from, size_t bytes)
+{
+	return from ? memcpy(xmalloc(bytes), from, bytes) : NULL;
+}
+
+/*
+ * libbpf's options may be those of a newer one, with more behind what is known here. Lines of
+ * source are not there (scripts/without_lines).
+ */
+static void copy_options(struct parallel_program *p, const struct bpf_prog_load_opts *opts)
+{
+	memcpy(&p->opts, opts, opts->sz < sizeof(p->opts) ? opts->sz : sizeof(p->opts));
+	p->opts.sz = sizeof(p->opts);
+	p->func_info =
+		copy(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
+	p->opts.func_info = p->func_info;
+}
+
+static void *load(void *argument)
+{
+	struct parallel_program *p = argument;
+
+	p->fd = bpf_prog_load(bpf_program__type(p->program), bpf_program__name(p->program),
+			      PROGRAM_LICENSE, p->insns, p->n, &p->opts);
+	if (p->fd < 0)
+		p->fd = -errno;
+	return NULL;
+}
+
+static void program_free(struct parallel_program *p)
+{
+	if (p->is_running)
+		(void)pthread_join(p->thread, NULL);
+	cleanup_close_fd(&p->fd);
+	free(p->insns);
+	free(p->func_info);
+	free(p);
+}
+
+int parallel_load_begin(struct parallel_load *l, struct bpf_program *program,
+			struct bpf_prog_load_opts *opts)
+{
+	struct bpf_insn nothing[] = { MOVE_IMM(BPF_REG_0, 0), EXIT };
+	struct parallel_program *p = xcalloc(1, sizeof(*p));
+
+	p->program = program;
+	p->n = bpf_program__insn_cnt(program);
+	p->insns = copy(bpf_program__insns(program), p->n * sizeof(*p->insns));
+	p->fd = -1;
+	copy_options(p, opts);
+	p->is_running = thread_start(&p->thread, load, p) == 0;
+	if (!p->is_running) {
+		program_free(p);
+		return 0;
+	}
+	array_push(l->list, l->n, l->capacity, p);
+	opts->func_info = NULL;
+	opts->func_info_cnt = 0;
+	return bpf_program__set_insns(program, nothing, ARRAY_SIZE(nothing));
+}
+
+int parallel_load_wait(struct parallel_load *l)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct parallel_program *p = l->list[i];
+
+		if (p->is_running)
+			(void)pthread_join(p->thread, NULL);
+		p->is_running = false;
+		bpf_program__unload(p->program);
+		if (p->fd < 0)
+			err = p->fd;
+	}
+	return err;
+}
+
+void parallel_load_fini(struct parallel_load *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		program_free(l->list[i]);
+	free(l->list);
+}
+
+static const struct parallel_program *find(const struct parallel_load *l,
+					   const struct bpf_program *program)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->list[i]->program == program)
+			return l->list[i];
+	return NULL;
+}
+
+int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program)
+{
+	const struct parallel_program *p = find(l, program);
+
+	return p ? p->fd : bpf_program__fd(program);
+}
+
+const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
+					   const struct bpf_program *program, size_t *ret_n)
+{
+	const struct parallel_program *p = find(l, program);
+
+	*ret_n = p ? p->n : bpf_program__insn_cnt(program);
+	return p ? p->insns : bpf_program__insns(program);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "bpf/table_maps.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/cleanup.h"
+
+static int create_slab(const struct bpf_map *like, const char *name)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = bpf_map__map_flags(like));
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(__u32), TABLE_CHUNK_BYTES,
+			      bpf_map__max_entries(like), &opts);
+}
+
+/*
+ * The outer map wants an inner map to be made like. libbpf would make one of 4 MiB and close it:
+ * we give it the first slab. Where this fails, loading fails next, with libbpf's words.
+ */
+void table_maps_make_slab0(struct table_maps *t)
+{
+	cleanup_close int fd = create_slab(t->slab0, "slab0");
+
+	if (fd >= 0 && bpf_map__reuse_fd(t->slab0, fd) == 0)
+		(void)bpf_map__set_inner_map_fd(t->slabs, bpf_map__fd(t->slab0));
+}
+
+static int map_slab(struct table_maps *t, int fd, struct error *e)
+{
+	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return error_errno(e, "map memory for unwinding");
+	t->at[t->n_slabs++] = at;
+	return 0;
+}
+
+int table_maps_open(struct table_maps *t, struct error *e)
+{
+	return map_slab(t, bpf_map__fd(t->slab0), e);
+}
+
+void table_maps_fini(struct table_maps *t)
+{
+	for (uint32_t i = 0; i < t->n_slabs; i++)
+		(void)munmap(t->at[i], SLAB_BYTES);
+}
+
+int table_maps_add_slab(struct table_maps *t, struct error *e)
+{
+	const __u32 number = t->n_slabs;
+	int err;
+
+	if (number == MOST_SLABS)
+		return error_set(e, -E2BIG, "no more memory for unwinding");
+
+	cleanup_close int fd = create_slab(t->slab0, "slab");
+
+	if (fd < 0)
+		return error_errno(e, "get memory for unwinding");
+	err = map_slab(t, fd, e);
+	if (!err && bpf_map_update_elem(bpf_map__fd(t->slabs), &number, &fd, BPF_ANY))
+		err = error_errno(e, "add memory for unwinding");
+	return err;
+}
+
+size_t table_maps_spaces(const struct table_maps *t, struct unwind_space *to, size_t most)
+{
+	const int fd = bpf_map__fd(t->spaces);
+	__u32 key, next, *last = NULL;
+	size_t n = 0;
+
+	while (n < most && bpf_map_get_next_key(fd, last, &next) == 0) {
+		if (bpf_map_lookup_elem(fd, &next, &to[n]) == 0)
+			n++;
+		key = next;
+		last = &key;
+	}
+	return n;
+}
+
+/* NULL: it goes, if it was there. */
+static int set_entry(const struct bpf_map *map, const void *key, const void *value)
+{
+	const int fd = bpf_map__fd(map);
+
+	if (value)
+		return bpf_map_update_elem(fd, key, value, BPF_ANY);
+	return bpf_map_delete_elem(fd, key) && errno != ENOENT ? -1 : 0;
+}
+
+int table_maps_set_space(const struct table_maps *t, uint32_t tgid,
+			 const struct unwind_space *space, struct error *e)
+{
+	if (set_entry(t->spaces, &tgid, space))
+		return error_errno(e, "tell what process %u has mapped", tgid);
+	return 0;
+}
+
+bool table_maps_replace_space(const struct table_maps *t, uint32_t tgid,
+			      const struct unwind_space *space)
+{
+	return bpf_map_update_elem(bpf_map__fd(t->spaces), &tgid, space, BPF_EXIST) == 0;
+}
+
+int table_maps_set_file(const struct table_maps *t, const struct unwind_file_key *key,
+			const struct unwind_file *file, struct error *e)
+{
+	if (t->has_files && set_entry(t->files, key, file))
+		return error_errno(e, "tell what a file's code is walked by");
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/table_maps.h - the maps that the programs walk user stacks by (bpf/tables.h): slabs of
+ * memory, mapped here, and two hash maps. object.h says what each function does.
+ */
+#pragma once
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/tables.h"
+
+/* Begin with the maps, which are lent. */
+struct table_maps {
+	struct bpf_map *slab0, *slabs, *spaces, *files;
+	bool has_files;
+	void *at[MOST_SLABS];
+	uint32_t n_slabs;
+};
+
+/* Before loading, for the maps' sizes are set. */
+void table_maps_make_slab0(struct table_maps *t);
+
+/* After loading: map the first slab. */
+must_check int table_maps_open(struct table_maps *t, struct error *e);
+void table_maps_fini(struct table_maps *t);
+
+must_check int table_maps_add_slab(struct table_maps *t, struct error *e);
+size_t table_maps_spaces(const struct table_maps *t, struct unwind_space *to, size_t most);
+must_check int table_maps_set_space(const struct table_maps *t, uint32_t tgid,
+				    const struct unwind_space *space, struct error *e);
+bool table_maps_replace_space(const struct table_maps *t, uint32_t tgid,
+			      const struct unwind_space *space);
+must_check int table_maps_set_file(const struct table_maps *t, const struct unwind_file_key *key,
+				   const struct unwind_file *file, struct error *e);
