@@ -422,7 +422,7 @@ def test_node(tmp_path):
             whole[ours] += n
     assert set(whole) == {("outermost", "between", "innermost")}, result
     assert 20000 <= whole.total() + cut < 20100, result  # node itself calls it a few times
-    assert cut < 2000, result
+    assert whole.total() >= 5000, result  # it hears of that within milliseconds, and all takes some 60
 
 
 HOT_CLASS = """
