@@ -184,7 +184,7 @@ struct notice {
 	__u64 since; /* struct life_count */
 	__u64 inode; /* NOTICE_UNMAPPED: the file that the kernel has mapped there; 0: not known */
 	__u32 dev;   /* FILE_DEV() */
-	__u32 pad;
+	__u32 is_walked; /* NOTICE_UNMAPPED: the kernel's own mappings did instead */
 	char comm[16];
 };
 _Static_assert(sizeof(struct notice) == 64, "abi");
@@ -258,8 +258,9 @@ struct trace_state {
 	__u64 is_noticed;  /* NOTICE_FILLING was sent */
 	__u64 is_asleep;   /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
 	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent */
+	__u64 is_unlisted; /* the same, with is_walked */
 	__u64 n_spare;     /* of @n_chunks those in the map 'spare' */
-	__u64 pad1[7];
+	__u64 pad1[6];
 	__u64 n_hits; /* with a limit only */
 	__u64 pad2[15];
 	/* With unwind tables: how often places for mappings were found, or all has gone (exec), by

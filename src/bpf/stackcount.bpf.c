@@ -413,7 +413,7 @@ int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
 	if (config.unwind && !config.asks_kernel)
-		tell_unmapped(current_tgid(), 0, 0);
+		tell_unmapped(current_tgid(), 0, 0, false);
 	return 0;
 }
 

@@ -209,15 +209,18 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 }
 
 /* User space is told of one at a time: it then looks at what else has happened, too. */
-__noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
+__noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
 {
-	struct notice notice = {
-		.type = NOTICE_UNMAPPED, .tgid = tgid, .inode = inode, .dev = dev
-	};
+	struct notice notice = { .type = NOTICE_UNMAPPED,
+				 .tgid = tgid,
+				 .inode = inode,
+				 .dev = dev,
+				 .is_walked = is_walked };
+	volatile __u64 *is_told = is_walked ? &trace_state.is_unlisted : &trace_state.is_unmapped;
 
-	if (*(volatile __u64 *)&trace_state.is_unmapped)
+	if (*is_told)
 		return 0;
-	*(volatile __u64 *)&trace_state.is_unmapped = 1;
+	*is_told = 1;
 	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
@@ -228,16 +231,21 @@ __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev)
  * To be told: what could not be walked; and now and then what could by the kernel's own mappings,
  * so that a process that lives long enough to be worth it is looked at.
  */
-static __always_inline bool is_worth_telling(struct scratch_slot *slot, __u32 mark)
+static __always_inline bool is_worth_telling(struct scratch_slot *slot, bool is_walked)
 {
-	mark &= STACK_MARK_CUT_BITS;
-	if (mark >= STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
-	    mark <= STACK_MARK_WALK + UNWIND_END_NO_TABLE)
+	if (!is_walked)
 		return true;
 	if (slot->file.n_asked < LOOK_AFTER)
 		return false;
 	slot->file.n_asked = 0;
 	return true;
+}
+
+static __always_inline bool could_be_walked(__u32 mark)
+{
+	mark &= STACK_MARK_CUT_BITS;
+	return mark < STACK_MARK_WALK + UNWIND_END_NO_MAPPING ||
+	       mark > STACK_MARK_WALK + UNWIND_END_NO_TABLE;
 }
 
 static __always_inline const struct unwind_space *find_space(__u32 tgid)
@@ -268,6 +276,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
 	const struct unwind_space *space = find_space(tgid);
 	struct walked *walked = &slot->walked[SIDE_USER];
+	bool is_walked;
 
 	*walked = (struct walked){ .n = 1 };
 	words_of(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
@@ -282,8 +291,9 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 	else
 		unwind_frames(slot);
-	if (is_worth_telling(slot, walked->mark))
-		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev);
+	is_walked = could_be_walked(walked->mark);
+	if (is_worth_telling(slot, is_walked))
+		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev, is_walked);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
 	clear_tail(words_of(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 }

@@ -90,8 +90,7 @@ void run_has_mapped(struct run *r)
 
 static void look_at_mappings(struct run *r, const struct notice *notice)
 {
-	unmapped_note(&r->unmapped);
-	if (!r->unwinder || !notice || !notice->tgid)
+	if (!unmapped_note(&r->unmapped, notice) || !r->unwinder)
 		return;
 	symbolizer_walk(r->tool->names(r), notice->tgid);
 	unwinder_miss(r->unwinder, notice->tgid, notice->inode, notice->dev);

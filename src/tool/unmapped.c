@@ -6,28 +6,50 @@
 #define BUSY_NS (20 * NS_PER_S / 1000)
 #define LEAST_PAUSE_NS (NS_PER_S / 1000)
 #define MOST_PAUSE_NS (NS_PER_S / 8)
+#define UNLISTED_PAUSE_NS (4 * NS_PER_S / 1000)
 
 void unmapped_reset(struct unmapped *u)
 {
 	u->pause_ns = LEAST_PAUSE_NS;
 }
 
-void unmapped_note(struct unmapped *u)
+static bool is_passing(struct unmapped *u, uint32_t tgid)
+{
+	uint32_t *last = &u->passing[tgid & (PASSING_PROCESSES - 1)];
+	const bool is_first = *last != tgid;
+
+	*last = tgid;
+	return is_first;
+}
+
+bool unmapped_note(struct unmapped *u, const struct notice *notice)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
+	if (notice->is_walked) {
+		u->ask_unlisted_at = now + UNLISTED_PAUSE_NS;
+		return !is_passing(u, notice->tgid);
+	}
 	u->busy_until = now + BUSY_NS;
 	u->ask_at = now + u->pause_ns;
 	if (u->pause_ns < MOST_PAUSE_NS)
 		u->pause_ns *= 2;
+	return notice->tgid != 0;
+}
+
+/* Sets @told to zero at *@at, which is zero then, too. */
+static void ask(uint64_t *at, __u64 *told)
+{
+	if (!*at || clock_ns(CLOCK_MONOTONIC) < *at)
+		return;
+	*at = 0;
+	__atomic_store_n(told, 0, __ATOMIC_RELAXED);
 }
 
 void unmapped_ask(struct unmapped *u, struct trace_state *state)
 {
-	if (!u->ask_at || clock_ns(CLOCK_MONOTONIC) < u->ask_at)
-		return;
-	u->ask_at = 0;
-	__atomic_store_n(&state->is_unmapped, 0, __ATOMIC_RELAXED);
+	ask(&u->ask_at, &state->is_unmapped);
+	ask(&u->ask_unlisted_at, &state->is_unlisted);
 }
 
 bool unmapped_is_busy(const struct unmapped *u)
