@@ -69,8 +69,8 @@ def losses():
     return [reason.strip() for reason in reasons if "new row" not in reason]  # "a new stack / row"
 
 
-def test_every_mark_and_loss_is_in_the_readme():
-    lost = re.search(r"^## What was lost\n(.*?)^## ", (TOP / "README.md").read_text(), re.M | re.S)[1]
+def test_every_mark_and_loss_is_in_the_manual():
+    lost = re.search(r"^## What was lost\n(.*?)^## ", (TOP / "doc/manual.md").read_text(), re.M | re.S)[1]
     assert [mark for mark in marks() if f"`{mark}`" not in lost] == []
     assert [loss for loss in losses() if loss not in lost] == []
 
