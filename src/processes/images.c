@@ -28,8 +28,7 @@ struct entry {
 	uint32_t n_users; /* images_hold() */
 	uint32_t older;   /* the number of the next entry of the same hash, or IMAGE_NONE */
 	uint64_t hash;
-	uint64_t dev;
-	uint64_t inode;
+	uint64_t dev, inode;
 	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
 	char *path;                /* where a process has it */
 	const char *module;        /* within that */
@@ -41,7 +40,7 @@ struct entry {
 	bool is_newer;             /* what was found was written later than it was mapped */
 	bool is_hit;               /* images_note_hit() */
 	uint64_t last_used;        /* by the clock of uses */
-	uint64_t looked_at;        /* ns: to open it, or whether it is still the same */
+	uint64_t looked_at;        /* ns: since it was opened; 0: not yet */
 	uint32_t pid;              /* a process that has it mapped */
 	int root;                  /* that it had, or -1 */
 	struct mapping where;      /* and where */
@@ -158,6 +157,7 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 {
 	entry->file = *file;
 	entry->is_opened = true;
+	entry->looked_at = 0;
 	im->open.n++;
 	im->version += entry->is_missed;
 	entry->is_missed = false;
