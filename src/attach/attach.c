@@ -1,7 +1,6 @@
 /*
- * Puts the plan into effect: each backend gets its targets, and says of each whether it
- * was placed or refused. The backends are in the files of their names; batches in batch.c,
- * the way back in detach.c.
+ * Carry out the plan: each backend gets its targets, and notes each as placed or refused. Each
+ * backend has a file of its name. Batches are in batch.c, detaching in detach.c.
  */
 #include "attach/attach.h"
 
@@ -26,14 +25,13 @@
 #include "base/log.h"
 
 /*
- * With more processes, or more places times processes, user probes go in system-wide: the
- * program tells processes apart anyway, and what a probe costs in the other processes is
- * less than what so many probes cost.
+ * With more processes, or more places times processes, user probes are system-wide. The program
+ * filters processes anyway. A probe's cost in other processes is less than that of so many probes.
  */
 #define MAX_PIDS 16
 #define MAX_PLACES 4096
 
-/* A function that kprobe.multi refused gets a kprobe of its own, but no more than these. */
+/* Functions that kprobe.multi refused get a kprobe each, up to this number. */
 #define MAX_FALLBACKS 256
 
 #define SPARE_DESCRIPTORS 256 /* for everything but events and their links */
@@ -46,15 +44,17 @@ struct attachment {
 	struct refusal *refusals;
 	size_t n_refused, refusals_capacity;
 	size_t n_attached;
-	size_t n_unlinked; /* events that run a program, but by no link above */
-	uint64_t missed;   /* hits, at links that are closed */
+	size_t n_unlinked; /* events that run a program without a link */
+	uint64_t missed;   /* hits missed at links that are closed */
 	struct definitions *definitions;
-	/* Events of definitions, and links on them: never left to another process (leftover.h). */
+	/*
+	 * Events of definitions, and their links. No other process may inherit them (leftover.h).
+	 */
 	int *shared;
 	size_t n_shared, shared_capacity;
 };
 
-/* What is not left to another process. */
+/* Close everything that no other process may inherit. */
 static void close_shared(struct attachment *a)
 {
 	a->missed = attachment_missed(a);
@@ -169,13 +169,16 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
 	return cookies;
 }
 
-/* Have the event run @program: a link, or 0 where there are none on events; or the refusal. */
+/*
+ * Have the event run @program. Returns the link, 0 if the kernel has no links on events, or the
+ * refusal.
+ */
 static int run_program(const struct attaching *at, int event, enum object_program program,
 		       uint32_t target)
 {
 	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? target : 0;
 	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
-	/* The event keeps it. */
+	/* The event keeps the program. */
 	cleanup_close int own = has_own ? object_program_for(at->object, program, target) : -1;
 	const int prog_fd = has_own ? own : object_program_fd(at->object, program);
 
@@ -201,7 +204,7 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 		(void)attaching_add_link(at, link);
 	else
 		a->n_unlinked++;
-	/* A link keeps its event, but the two are taken away sooner one by one. */
+	/* A link keeps its event, but closing them one by one is quicker. */
 	if (!has_link || at->has_room)
 		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(event));
 	return 0;
@@ -212,7 +215,10 @@ static void share(struct attachment *a, int fd)
 	array_push(a->shared, a->n_shared, a->shared_capacity, fd);
 }
 
-/* Open it for each process of the scope that still is. 0, or the refusal and none is open. */
+/*
+ * Open the event for each process of the scope that still exists. Returns 0, or the refusal, and
+ * none is open.
+ */
 static int open_for_each(struct attaching *at, const struct perf_event_attr *attr)
 {
 	struct attachment *a = at->attachment;
@@ -249,7 +255,7 @@ int attaching_add_shared_event(struct attaching *at, const struct perf_event_att
 			close(a->shared[--a->n_shared]);
 		return link;
 	}
-	/* Behind the events, so that it is closed before them. */
+	/* Behind its events, so that it is closed first. */
 	if (at->plan->features.perf_link)
 		share(a, link);
 	a->n_unlinked++;
@@ -283,7 +289,7 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 	[BACKEND_UPROBE] = uprobe_attach,
 };
 
-/* The targets that @backend is planned for. */
+/* Select the targets for which @backend is planned. */
 static void select_planned(const struct attaching *at, enum backend backend, struct selection *s)
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
@@ -292,7 +298,7 @@ static void select_planned(const struct attaching *at, enum backend backend, str
 	}
 }
 
-/* The targets that were left out of uprobe events: each gets one that is its own. */
+/* Select the targets that uprobe.event has left out. Each gets an event of its own. */
 static void select_undefined(const struct attaching *at, struct selection *s)
 {
 	if (!at->plan->has_single_uprobes)
@@ -304,7 +310,7 @@ static void select_undefined(const struct attaching *at, struct selection *s)
 	}
 }
 
-/* The targets that were left out by kprobe.multi and may do with a kprobe. */
+/* Select the targets that kprobe.multi has left out, to try a kprobe each. */
 static void select_left_out(const struct attaching *at, struct selection *s)
 {
 	if (!(at->plan->programs & 1u << PROGRAM_KPROBE))
@@ -315,7 +321,10 @@ static void select_left_out(const struct attaching *at, struct selection *s)
 	}
 }
 
-/* What the kernel may not look at yet, or would take and break the program. */
+/*
+ * Refuse targets at which the kernel would break the program, or which it would refuse later
+ * without an error.
+ */
 static void refuse_in_advance(struct attaching *at)
 {
 	for (size_t i = 0; i < at->plan->n; i++) {
@@ -326,7 +335,7 @@ static void refuse_in_advance(struct attaching *at)
 	}
 }
 
-/* How many perf events will be opened. */
+/* The number of perf events to open. */
 static size_t count_events(const struct attaching *at)
 {
 	size_t n = 0;
@@ -342,7 +351,10 @@ static size_t count_events(const struct attaching *at)
 	return n;
 }
 
-/* Raise the soft limit, usually 1024, if need be; is there room for two descriptors per event? */
+/*
+ * Is there room for two descriptors for each event? Raises the soft limit, usually 1024, if need
+ * be.
+ */
 static bool make_room(size_t n_events)
 {
 	rlim_t wanted = 2 * n_events + SPARE_DESCRIPTORS;
@@ -361,7 +373,7 @@ static int attach_chosen(struct attaching *at, enum backend backend, const struc
 {
 	switch (backend) {
 	case BACKEND_UPROBE_EVENT:
-		/* These are ours, whoever adds to them. */
+		/* This process owns the definitions, whoever adds to them. */
 		(void)attaching_defines(at);
 		return distant_attach(at, backends[backend], chosen, e);
 	case BACKEND_UPROBE_MULTI:
@@ -391,7 +403,7 @@ static int attach_planned(struct attaching *at, struct error *e)
 	return err;
 }
 
-/* Sum up what the backends said. */
+/* Sum up the outcomes. */
 static int settle(const struct attaching *at, struct error *e)
 {
 	struct attachment *a = at->attachment;

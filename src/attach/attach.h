@@ -1,4 +1,4 @@
-/* attach/attach.h - putting the probes in place, and taking them away. */
+/* attach/attach.h - put the probes in place, and remove them. */
 #pragma once
 
 #include <stddef.h>
@@ -12,19 +12,19 @@
 struct attachment;
 
 struct attach_scope {
-	const uint32_t *pids; /* user probes are put into these processes only; none: into all */
+	const uint32_t *pids; /* put user probes into these processes; none: into all */
 	size_t n_pids;
-	int tracefs; /* its directory, lent; of no matter without BACKEND_UPROBE_EVENT */
-	enum target_by target_by; /* as the programs were loaded */
-	size_t n_files;           /* descriptors that events leave to the rest of the run */
+	int tracefs;              /* tracefs' directory, lent; used by BACKEND_UPROBE_EVENT only */
+	enum target_by target_by; /* as in the loaded programs */
+	size_t n_files;           /* descriptors that events must leave for the rest of the run */
 };
 
 /*
- * Attach every target by its planned backend. A single target that the kernel
- * refuses is left out and remembered; a refused batch is tried in parts or by
- * the next backend.
+ * Attach every target by its planned backend. A target that the kernel refuses is left out and
+ * remembered. A refused batch is tried in parts, or by the next backend.
  *
- * Errors: every target was refused; the code and message of the first refusal.
+ * Errors: if every target was refused, the code and message of the first refusal; and those of
+ *         distant_attach().
  * Ownership: the attachment holds descriptors only; @targets must outlive it.
  */
 must_check int attach_all(const struct target_list *targets, const struct plan *plan,
@@ -32,35 +32,34 @@ must_check int attach_all(const struct target_list *targets, const struct plan *
 			  struct attachment **ret, struct error *e);
 
 /*
- * Attach the programs that follow a command's processes. @ids: perf's numbers of the
- * tracepoints task:task_newtask, sched:sched_process_exec and _exit. Errors: any refusal.
+ * Attach the programs that follow a command's processes. @ids are perf's numbers of the tracepoints
+ * task:task_newtask, sched:sched_process_exec and _exit. Errors: any refusal.
  */
 must_check int attach_follower(const struct object *object, const struct features *features,
 			       const uint64_t ids[3], struct attachment **ret, struct error *e);
 
 /*
- * Attach the programs that tell what becomes of processes, as far as they are loaded. Errors: any
- * refusal.
+ * Attach the loaded ones of the programs that follow exec, exit, fork and mappings of all
+ * processes. Errors: any refusal, except of page_fault_user.
  */
 must_check int attach_lives(const struct object *object, struct attachment **ret, struct error *e);
 
 /*
  * Remove every probe, within a moment. The kernel takes long for hundreds of single probes
- * (tracepoints, kprobes, uprobes; never the multi links). A process that is left behind closes
- * those, and ends with the last. Until then their programs run: switch counting off (TURN_OFF)
- * before.
+ * (tracepoints, kprobes, uprobes; not the multi links). A process that outlives us closes these,
+ * and then ends. Until then their programs run, so switch counting off (TURN_OFF) before.
  */
 void attachment_detach(struct attachment *a);
 /*
- * The same by a process of its own. Returns a descriptor, the caller's, at whose end the probes are
- * gone; -1: they are.
+ * The same in another process. Returns a descriptor, which the caller closes. It reaches its end
+ * when the probes are gone. -1: they are gone already.
  */
 int attachment_detach_aside(struct attachment *a);
-void attachment_free(struct attachment *a); /* and free, NULL too */
+void attachment_free(struct attachment *a); /* detach and free; NULL is allowed */
 void attachment_freep(struct attachment **a);
 
 size_t attachment_n_attached(const struct attachment *a);
-/* The PID of our helper process that lives as long as the probes; 0: there is none. */
+/* The PID of our helper process that lives as long as the probes; 0: none. */
 uint32_t attachment_helper(const struct attachment *a);
 
 size_t attachment_n_links(const struct attachment *a);
@@ -73,5 +72,8 @@ struct refusal {
 size_t attachment_n_refused(const struct attachment *a);
 const struct refusal *attachment_refused(const struct attachment *a, size_t i);
 
-/* Hits that the kernel missed at the probes (kprobe misses), 0 where it does not count them. */
+/*
+ * Hits that the kernel missed at the probes (kprobe misses). 0: none, or the kernel does not count
+ * them.
+ */
 uint64_t attachment_missed(const struct attachment *a);

@@ -1,4 +1,4 @@
-/* attach/backend.h - what the backends share. For attach/ only. */
+/* attach/backend.h - shared by the backends. For attach/ only. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -8,7 +8,7 @@
 
 #include "attach/attach.h"
 
-/* Indices in the target list, ascending. Owned; a zeroed one is empty. */
+/* Indices in the target list, ascending. Owns them; a zeroed selection is empty. */
 struct selection {
 	uint32_t *items;
 	size_t n;
@@ -18,57 +18,60 @@ struct selection {
 void selection_fini(struct selection *s);
 
 struct outcome {
-	int code;       /* the last refusal, negative errno */
-	bool is_placed; /* in one process at least */
+	int code;       /* of the last refusal, a negative errno */
+	bool is_placed; /* in at least one process */
 };
 
-/* One run of attach_all(). All but the outcomes is lent by its caller. */
+/* The state of one run of attach_all(). The caller lends all but the outcomes. */
 struct attaching {
 	const struct target *targets;
 	const struct plan *plan;
 	const struct object *object;
 	const struct attach_scope *scope;
 	struct attachment *attachment;
-	struct outcome *outcomes;        /* of each target */
-	bool has_room;                   /* for two descriptors per event */
-	enum target_by target_by;        /* ONLY with an event of many places */
-	struct definitions *definitions; /* lent by the attachment; NULL before the first */
+	struct outcome *outcomes;        /* one for each target */
+	bool has_room;                   /* for two descriptors for each event */
+	enum target_by target_by;        /* TARGET_ONLY with an event of many places */
+	struct definitions *definitions; /* lent by the attachment; NULL: none yet */
 };
 
 void attaching_placed(struct attaching *at, uint32_t target);
 void attaching_refused(struct attaching *at, uint32_t target, int code);
 
-/* The attachment takes over the link, and 0 is returned; a negative errno in its place is, too. */
+/* Hand a link over to the attachment, and return 0. If @link_fd is a negative errno, return it. */
 int attaching_add_link(struct attaching *at, int link_fd);
 
 /*
- * Open a perf event for @pid, or for every process with PID -1, and have it run @program, which
- * is told that it is @target. Returns 0 or the kernel's negative errno; words are found for it
- * later, once per target.
+ * Open a perf event for @pid (-1: for all processes), and have it run @program, with @target as its
+ * number. Returns 0 or the kernel's negative errno. The caller notes a refusal; settle() finds its
+ * words later.
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum object_program program, uint32_t target);
 
-/* For the multi links: the targets' numbers as cookies, to free(); NULL where none are wanted. */
+/*
+ * For multi links: the targets' numbers as cookies, which the caller frees. NULL: cookies are not
+ * used.
+ */
 uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
 
 /*
- * The same for an event of many places that is one for all processes of the scope: what runs
- * the program is the event, and it is opened for each of them.
+ * The same for an event of many places. It is opened for each process of the scope, but the program
+ * is attached to it once.
  */
 int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
 			       enum object_program program);
 
-/* at->definitions is there, or is made now; false: it cannot be. */
+/* Make at->definitions, unless it exists. False: it cannot be made. */
 bool attaching_defines(struct attaching *at);
 
 /*
- * The processes that user probes are put into: as many as returned, *@pids lent by the scope;
- * 0: system-wide, and the program tells processes apart. @n_places per process.
+ * The processes that get user probes: returns their number, and lends *@pids from the scope. 0:
+ * probe system-wide, and let the program filter processes. @n_places: places in each process.
  */
 size_t attaching_pids(const struct attaching *at, size_t n_places, const uint32_t **pids);
 
-/* What an attachment holds, for attach/distant.c: descriptors of each kind, and a number. */
+/* The contents of an attachment, for attach/distant.c: descriptors of each kind, and a number. */
 enum held { HELD_LINKS, HELD_EVENTS, HELD_SHARED, HELD_N };
 
 struct holding {
@@ -78,11 +81,11 @@ struct holding {
 
 struct holding attachment_holding(const struct attachment *a);
 int attachment_held(const struct attachment *a, enum held kind, size_t i); /* lent */
-/* The attachment takes over what another one held. */
+/* Hand a descriptor of another attachment over to this one. */
 void attachment_hold(struct attachment *a, enum held kind, int fd);
 void attachment_add_unlinked(struct attachment *a, size_t n);
 
-/* One backend: put probes at these targets; each ends as placed or refused. */
+/* The backends: each puts probes at these targets, and notes each as placed or refused. */
 void tracepoint_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_multi_attach(struct attaching *at, const struct selection *chosen);
 void kprobe_attach(struct attaching *at, const struct selection *chosen);
@@ -90,12 +93,15 @@ void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
 
-/* One tracepoint by perf's number of it; 0 or the kernel's negative errno. */
+/* Attach one tracepoint by perf's number for it. Returns 0 or the kernel's negative errno. */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
 			 uint32_t target);
 
-/* The code with which a target is refused that is not to be handed to the kernel; else 0. */
+/*
+ * The refusal of a target that must not be handed to the kernel (its obstacle), a negative errno;
+ * else 0.
+ */
 int refusal_in_advance(const struct target *target);
 
-/* Why the kernel declined with @code (negative errno), in words. Static text. */
+/* The words for refusal @code (negative errno) of the kernel. Static text. */
 const char *refusal_words(enum target_kind kind, int code);

@@ -1,18 +1,19 @@
 /*
- * The kernel takes a batch as a whole or not at all, and does not say which place it
- * minded. So a refused batch is halved, and again, until what is refused is one place:
- * its target is left out, the others stand. One refused place among 2,048 costs 11
- * refused attempts and 11 links instead of one; the backends therefore keep places that
- * are known to be refused out of the batch where they can tell.
+ * The kernel takes a batch as a whole or not at all, and does not name the place that it refused.
+ * So a refused batch is halved until a single place is refused. Its target is left out; all others
+ * are attached. One refused place among 2,048 costs 11 refused attempts, and 11 links instead of
+ * one. So backends keep suspicious places out of a batch where they can.
  */
 #include "attach/batch.h"
 
 #include <assert.h>
 #include <errno.h>
 
-#define MAX_DEPTH 66 /* each range waits beside at most one half of each size */
+#define MAX_DEPTH 66 /* a range waits beside at most one half of each size */
 
-/* Refusals that smaller batches would meet as well: of the program, the user or the system. */
+/*
+ * Would smaller batches meet this refusal as well? It concerns the program, the user or the system.
+ */
 static bool is_about_all(int code)
 {
 	return code == -EPERM || code == -EACCES || code == -EMFILE || code == -ENFILE ||
@@ -30,7 +31,7 @@ struct link_places batch_range(const struct batch *b, size_t first, size_t n)
 	};
 }
 
-/* Link [first, first + n); 0 or the refusal. */
+/* Attach [first, first + n) by one link. Returns 0 or the refusal. */
 static int try_range(const struct batch *b, size_t first, size_t n)
 {
 	int code = b->link(b, first, n);

@@ -1,14 +1,14 @@
 /*
- * What is written to uprobe_events, a line per place; all of one name are one event:
+ * Lines in uprobe_events, one for each place. Lines of one name are one event:
  *
  *	p:stackcount_4711_5f2c09d1/e0 /usr/lib/libc.so.6:0x28f90
  *	p:stackcount_4711_5f2c09d1/e0 /usr/lib/libc.so.6:0x29010(0x1e2c04)
  *	-:stackcount_4711_5f2c09d1/e0
  *
- * Since Linux commit ca89bc071d5e ("tracing/kprobe: Add multi-probe per event support") (in
- * v5.4). A definition is no descriptor and stays until it is removed, and cannot be removed
- * while it is in use. So before the first one a process is made that waits for the end of a
- * pipe of which only we have the other end, and then removes what is left.
+ * Since Linux commit ca89bc071d5e ("tracing/kprobe: Add multi-probe per event support") (in v5.4).
+ * A definition is no descriptor: it stays until it is removed, and cannot be removed while it is in
+ * use. So we make a process before the first definition. It waits for the end of a pipe whose other
+ * end we hold, and then removes the rest.
  */
 #include "attach/definitions.h"
 
@@ -28,22 +28,22 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define LONGEST_PATH 1024 /* of 4,094 characters that a line may have */
+#define LONGEST_PATH 1024 /* of the 4,094 characters that a line may have */
 
 struct definitions {
 	int tracefs;
 	int file;   /* uprobe_events */
-	int ended;  /* in the other process: readable when all that we had open is closed */
-	int signal; /* ends with us */
+	int ended;  /* for the other process: readable when all our descriptors are closed */
+	int signal; /* the pipe; it ends with us */
 	char group[48];
 	pid_t remover;
-	unsigned n; /* complete; also the number of the one being defined */
-	/* The last hostile path, and the file that it led to. */
+	unsigned n; /* complete events; also the number of the current one */
+	/* The last path with special characters, and its file. */
 	char *target_path;
 	int target;
 };
 
-/* Appending: to open it for writing anew would remove everybody's. */
+/* Append only: opening it for plain writing would remove the events of all users. */
 static int open_file(int tracefs)
 {
 	return openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -69,7 +69,7 @@ static int remove_one(const struct definitions *d, unsigned number)
 	return put_line(d->file, line, n);
 }
 
-/* The other process: wait for our end, then for the kernel's end of what we had open. */
+/* In the other process: wait until we end, and until the kernel has closed our descriptors. */
 static void remove_rest(void *data)
 {
 	const struct definitions *d = data;
@@ -78,19 +78,19 @@ static void remove_rest(void *data)
 	char byte;
 
 	/*
-	 * A process that ends shows it when its descriptors are closed, a pipe somewhere amid
-	 * that. The kernel would remove an event of several places that is in use, and access
-	 * its freed memory then.
+	 * A process shows its end by the pidfd when its descriptors are closed. The pipe ends
+	 * somewhere before that. The kernel would remove an event of several places that is in use,
+	 * and then access its freed memory.
 	 */
 	(void)poll(ends, 2, -1);
 	if (ends[1].revents & POLLIN && read(d->signal, &byte, 1) == 1)
-		return; /* all is removed */
+		return; /* we have removed all */
 	(void)poll(ends, 1, -1);
 	for (unsigned i = 0;; i++) {
 		int code = remove_one(d, i);
 
 		if (code && code != -EBUSY)
-			return; /* no more of them */
+			return; /* there are no more */
 	}
 }
 
@@ -150,7 +150,8 @@ void definitions_free(struct definitions *d)
 {
 	if (!d)
 		return;
-	/* The last one first: the other process begins at the first, and ends where there is none.
+	/*
+	 * The last one first: the other process begins with the first, and stops at a missing one.
 	 */
 	for (unsigned i = d->n + 1; i-- > 0;)
 		(void)remove_one(d, i);
@@ -162,7 +163,7 @@ void definitions_free(struct definitions *d)
 	free(d);
 }
 
-/* Can the kernel read it back from a line? It divides that at what is space in Latin-1. */
+/* Does the kernel read @path back from a line? It divides a line at spaces of Latin-1. */
 static bool is_plain(const char *path)
 {
 	size_t n = 0;
@@ -174,7 +175,7 @@ static bool is_plain(const char *path)
 	return n <= LONGEST_PATH;
 }
 
-/* A name for @path that is plain, in @to; valid until the next call. */
+/* Put a plain name for @path into @to. It is valid until the next call. */
 static int name_hostile(struct definitions *d, const char *path, char to[32])
 {
 	if (d->target < 0 || strcmp(d->target_path, path) != 0) {
@@ -229,7 +230,7 @@ void definitions_keep(struct definitions *d)
 
 void definitions_drop(struct definitions *d)
 {
-	/* Of what somebody else uses meanwhile, the name cannot be had again. */
+	/* If somebody else uses the event, its name stays taken. */
 	if (remove_one(d, d->n) == -EBUSY)
 		d->n++;
 }

@@ -1,4 +1,4 @@
-/* attach/definitions.h - events that are defined in tracefs, and do not outlive us there. */
+/* attach/definitions.h - events that are defined in tracefs and do not outlive us there. */
 #pragma once
 
 #include <stddef.h>
@@ -6,33 +6,36 @@
 #include <sys/types.h>
 
 /*
- * Events of this process in tracefs' uprobe_events, one being defined at a time. However we
- * end, they are removed: if not by us, by a process that waits for that.
+ * The events of this process in tracefs' uprobe_events. Places are added to one event at a time.
+ * However we end, the events are removed: by us, or by another process that waits for our end.
  */
 struct definitions;
 
-/* @tracefs: its directory; kept, lent by the caller. NULL: it takes none from us. */
+/* @tracefs is its directory, lent and kept. NULL: no event can be defined. */
 struct definitions *definitions_open(int tracefs);
-/* What a copy of this process needs to add to them; lent, -1: none. */
+/* The descriptors that a copy of this process needs to add events. Lent; -1: none. */
 #define DEFINITIONS_DESCRIPTORS 2
 void definitions_descriptors(const struct definitions *d, int ret[DEFINITIONS_DESCRIPTORS]);
-/* The process that waits, 'removing'. */
+/* The PID of the process that waits, 'removing'. */
 pid_t definitions_helper(const struct definitions *d);
-/* Remove all. Their perf events are to be closed before; what others use stays. */
+/* Remove all events. Close their perf events before. An event that others use stays. */
 void definitions_free(struct definitions *d);
 
 /*
- * One place more for the event being defined: byte @offset of the file @path, and the file
- * offset of its @semaphore, 0 if it has none. Returns 0 or the kernel's negative errno.
+ * Add a place to the current event: byte @offset of the file @path. @semaphore is a file offset; 0:
+ * none. Returns 0 or the kernel's negative errno.
  */
 int definitions_add(struct definitions *d, const char *path, uint64_t offset, uint64_t semaphore);
-/* Perf's number of the event being defined; 0 or negative errno. */
+/* Put perf's number of the current event into *@ret. Returns 0 or a negative errno. */
 int definitions_id(const struct definitions *d, uint64_t *ret);
-/* It is complete: what is added next is of another event. */
+/* The current event is complete. Later places belong to another one. */
 void definitions_keep(struct definitions *d);
-/* Forget it: what is added next begins anew. */
+/* Drop the current event. Later places begin a new one. */
 void definitions_drop(struct definitions *d);
 
-/* How many are complete, and so many are now, if a copy of this process has added to them. */
+/*
+ * The number of complete events. A copy of this process may have added some: then set their number
+ * here.
+ */
 unsigned definitions_n(const struct definitions *d);
 void definitions_set_n(struct definitions *d, unsigned n);

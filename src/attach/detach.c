@@ -1,23 +1,22 @@
 /*
- * Why it takes more than close(2). Linux lets go of a probe only when no CPU can be in it
- * any more, and waits for that, one probe at a time. Per descriptor, on 6.18:
+ * Close probes. Before it releases a probe, Linux waits until no CPU can be in it, one probe at a
+ * time. Each descriptor takes, on 6.18:
  *
  *	link on a perf event      30 ms
  *	perf event: tracepoint    40 ms, with event_mutex held
  *	perf event: uprobe        80 ms, with event_mutex held
  *
- * 2,153 uprobes would take minutes. Two remedies:
+ * 2,153 uprobes would take minutes. There are two remedies:
  *
- * - Links are closed by many threads: their waits then pass together (300 links: 0.13 s).
- *   But the kernels that got the fix of a use after free with which this wait came, 6.1
- *   and 6.12 among them, wait with bpf_event_mutex held; so it is done in rounds that
- *   grow only as long as that pays.
- * - What is left when the time is up is inherited by a child that does nothing but end. The
- *   kernel closes its descriptors as it exits (leftover.c).
+ * - Many threads close links, so their waits pass together (300 links: 0.13 s). Some kernels, 6.1
+ *   and 6.12 among them, wait with bpf_event_mutex held: the wait came with the fix of a use after
+ *   free. So we close links in rounds, which grow only while that pays.
+ * - When the time is up, a child inherits the rest. It does nothing but end, and the kernel closes
+ *   its descriptors as it exits (leftover.c).
  *
- * Expediting the kernel's grace periods meanwhile (/sys/kernel/rcu_expedited) brings 17 ms
- * per event down to 1 ms on 5.10, but little on newer kernels (Tasks Trace RCU); it
- * is the whole system's setting, and would stay if we were killed: not done.
+ * Not chosen: faster grace periods (/sys/kernel/rcu_expedited). An event takes 1 ms instead of 17
+ * ms on 5.10, but little less on newer kernels (Tasks Trace RCU). It is a setting of the whole
+ * system, and would stay if we were killed.
  *
  * Links for many places (kprobe.multi, uprobe.multi) have one wait each, and no events.
  */
@@ -39,7 +38,7 @@
 #define MAX_THREADS 127 /* besides this one */
 #define THREAD_STACK_BYTES (128 << 10)
 #define BUDGET_NS 600000000
-#define FIRST_ROUND 8 /* links, at least */
+#define FIRST_ROUND 8 /* fewest links of a round */
 
 struct closing {
 	const int *fds;
@@ -47,9 +46,9 @@ struct closing {
 	atomic_size_t next;
 };
 
-/* What a process of its own closes. */
+/* The descriptors that another process closes. */
 struct aside {
-	int begin; /* the end of this pipe sets it off */
+	int begin; /* the process starts when this pipe ends */
 	const int *links;
 	size_t n_links;
 	const int *events;
@@ -65,7 +64,7 @@ static void *close_some(void *data)
 	return NULL;
 }
 
-/* Close all, waiting for many at a time. */
+/* Close all, with many waits at a time. */
 static void close_together(const int *fds, size_t n)
 {
 	struct closing c = { .fds = fds, .n = n };
@@ -75,7 +74,7 @@ static void close_together(const int *fds, size_t n)
 
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
-	/* This thread closes too, so it is no matter if none can be made. */
+	/* This thread closes, too, so threads that cannot be made do not matter. */
 	while (n_threads + 1 < n && n_threads < MAX_THREADS) {
 		if (pthread_create(&threads[n_threads], &attr, close_some, &c) != 0)
 			break;
@@ -96,7 +95,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Close links while that is quick enough to be done by @deadline; returns how many were. */
+/* Close links while all can be closed by @deadline. Returns the number of closed ones. */
 static size_t close_links(const int *links, size_t n, uint64_t deadline)
 {
 	size_t done = 0, round = FIRST_ROUND;
@@ -109,7 +108,7 @@ static size_t close_links(const int *links, size_t n, uint64_t deadline)
 		close_together(links + done, round);
 		done += round;
 
-		/* If these waited in turn, twice as many take twice as long. */
+		/* If these waited one after another, twice as many take twice as long. */
 		uint64_t end = now_ns();
 		if (deadline != UINT64_MAX && end + 2 * (end - start) > deadline)
 			break;
@@ -127,7 +126,7 @@ static size_t close_events(const int *events, size_t n, uint64_t deadline)
 	return done;
 }
 
-/* The descriptors that the time did not suffice for. */
+/* Close the descriptors that are left when the time is up. */
 static void close_rest(const int *links, size_t n_links, const int *events, size_t n_events)
 {
 	const size_t n = n_links + n_events;
@@ -154,7 +153,7 @@ void detach_all(const int *links, size_t n_links, const int *events, size_t n_ev
 		   n_events - events_done);
 }
 
-/* In the process: close all once it is the last to hold them. Then it ends, and its pipe. */
+/* In the other process: close all once it is the last to hold them. Then its pipe ends with it. */
 static void close_aside(void *data)
 {
 	const struct aside *a = data;
@@ -196,7 +195,8 @@ int detach_aside(const int *links, size_t n_links, const int *events, size_t n_e
 
 	if (!start_aside(&a, gone_writer))
 		return -1;
-	/* Quick, as ours are not the last. The end of its pipe, after them, sets the process off.
+	/*
+	 * This is quick, as ours are not the last. The pipe ends after them and starts the process.
 	 */
 	for (size_t i = 0; i < n_links; i++)
 		close(links[i]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A link or an event does not care who has made it: it lives as long as one of its descriptors. A
- * process that hangs keeps what it has, maybe for longer than the run. So it closes what was made
- * before, and has links and events of one file at most. It needs the programs for these.
+ * A link or an event lives as long as one of its descriptors, whoever made it. A process that hangs
+ * keeps its descriptors, maybe for longer than the run. So it first closes all others. It keeps the
+ * programs, and gets the links and events of one file only.
  */
 #include "attach/distant.h"
 
@@ -17,7 +17,7 @@
 #include "base/files.h"
 #include "base/log.h"
 
-/* No bound of CPU time: it is the kernel that works. */
+/* There is no bound of CPU time, as the kernel does the work. */
 static const struct aside_bounds bounds = { .looks = 50 };
 
 struct work {
@@ -26,13 +26,13 @@ struct work {
 	const struct selection *chosen; /* places in one file */
 };
 
-/* What was made. Outcomes of the chosen follow it, and the descriptors in this order. */
+/* The result: the outcomes of the chosen targets follow, then the descriptors by kind. */
 struct made {
 	struct holding more;
 	unsigned n_definitions;
 };
 
-/* -- In the process. -- */
+/* -- In the other process. -- */
 
 static bool pass_descriptors(const struct attachment *a, const struct holding *before, int channel)
 {
@@ -139,7 +139,7 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	return err ? error_within(e, "attach") : 0;
 }
 
-/* Those of @rest that are in the first one's file; the others stay. */
+/* Move the targets in the first one's file from @rest to @ret. */
 static void take_file(const struct target *targets, struct selection *rest, struct selection *ret)
 {
 	const char *path = targets[rest->items[0]].path;

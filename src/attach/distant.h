@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * attach/distant.h - probes in files that others may hold up: the kernel looks their path up, and
- * may read them, as we do. So another process puts the probes there, and hands them over.
+ * attach/distant.h - put probes into files that others may hold up. The kernel looks up their paths
+ * and may read them, as we do. So another process attaches the probes, and hands them over.
  */
 #pragma once
 
@@ -10,9 +10,10 @@
 typedef void attach_by(struct attaching *at, const struct selection *chosen);
 
 /*
- * Have @attach do the @chosen, which are all places in files, for each distant file in a process of
- * its own, and here for the others.
- * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; no process.
+ * Have @attach attach the @chosen targets, which all are places in files. Each distant file has a
+ * process of its own; all others are attached here.
+ * Errors: -ETIMEDOUT a file system does not answer; -EPIPE the process was killed; else the process
+ *         could not be made.
  */
 must_check int distant_attach(struct attaching *at, attach_by *attach,
 			      const struct selection *chosen, struct error *e);

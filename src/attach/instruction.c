@@ -1,11 +1,11 @@
 /*
- * arch/x86/kernel/uprobes.c refuses instructions with a lock or a segment prefix other than
- * fs and gs (is_prefix_bad()), like the first one of some libcs' pthread_spin_lock:
+ * arch/x86/kernel/uprobes.c refuses instructions with a lock prefix, or with a segment prefix other
+ * than fs and gs (is_prefix_bad()). Some libcs' pthread_spin_lock begins with one:
  *
  *	f0 ff 0f	lock decl (%rdi)
  *
- * Of VEX and EVEX encoded instructions come here only those whose opcode it takes (the others:
- * match/verdict.c); but it refuses what is newer than its decoder.
+ * VEX and EVEX encoded instructions come here only if the kernel takes their opcode (for others see
+ * match/verdict.c). But it refuses those that are newer than its decoder.
  */
 #include "attach/instruction.h"
 
@@ -51,7 +51,7 @@ bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
 		if (class != BYTE_PREFIX)
 			return class == BYTE_SUSPICIOUS;
 	}
-	return true; /* nothing but prefixes, or nothing at all */
+	return true; /* prefixes alone, or nothing */
 }
 
 #else
@@ -64,7 +64,8 @@ bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
 
 #endif
 
-/* Another file may be there by now: a FIFO, which would wait for its writer, or one with a lease.
+/*
+ * By now another file may be there: a FIFO, which would wait for its writer, or one with a lease.
  */
 int instruction_open(const char *path)
 {

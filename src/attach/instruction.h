@@ -1,20 +1,26 @@
-/* attach/instruction.h - what the kernel's uprobes think of an instruction. */
+/* attach/instruction.h - may the kernel's uprobes refuse an instruction? */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define INSTRUCTION_MAX 15 /* bytes, of the longest */
+#define INSTRUCTION_MAX 15 /* bytes of the longest instruction */
 
 /*
- * May the kernel refuse to probe the instruction that these bytes begin with? A guess that
- * saves time: a wrong "no" costs attempts, a wrong "yes" a link. Pure.
+ * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves
+ * time: a wrong "no" costs attempts, a wrong "yes" a link. Pure.
  */
 bool instruction_may_be_refused(const uint8_t *bytes, size_t n);
 
-/* The same of the instruction at @offset of a file. What cannot be read, the kernel judges. */
+/*
+ * The same for the instruction at @offset of a file. False if it cannot be read: the kernel
+ * decides.
+ */
 bool instruction_at_may_be_refused(int fd, uint64_t offset);
 
-/* Open a file for that, without waiting. -1: it is no regular file, or cannot be opened. */
+/*
+ * Open a file to read instructions, without waiting. -1: it cannot be opened, or is no regular
+ * file.
+ */
 int instruction_open(const char *path);

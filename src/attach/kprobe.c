@@ -1,9 +1,9 @@
 /*
- * One perf event per kernel function, on perf's own kprobe PMU: such a probe is gone with
- * its descriptor, unlike one that is written to tracefs.
+ * One perf event for each kernel function, by perf's own kprobe PMU. Such a probe ends with its
+ * descriptor, unlike one that is written to tracefs.
  *
- * The address is preferred to the name. It cannot be ambiguous: Linux 6.7 refuses a name
- * that several functions have, and older kernels silently take the first of them.
+ * An address is better than a name, since it is unique. Linux 6.7 refuses a name that several
+ * functions have; older kernels silently take the first of them.
  */
 #include "attach/backend.h"
 

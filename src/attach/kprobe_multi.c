@@ -1,12 +1,11 @@
 /*
- * One link for thousands of kernel functions, by address where it is known, else by symbol.
+ * One link for thousands of kernel functions, by address if it is known, else by symbol.
  *
- * Several functions may have one name, and not all of them can be traced. A list of
- * addresses that was made by name may have some that cannot, and the kernel then refuses
- * all. Halving finds them, but leaves a link for each piece, and each link is a wait at
- * the end (35 links: 9 s instead of 2). So what is suspicious is linked apart: a refused
- * list is divided into functions that have their name alone, which are tried once more
- * as a whole, and namesakes, which are halved.
+ * Several functions may have one name, and some of them may not be traceable. If addresses were
+ * found by name, the kernel may refuse the whole list because of them. Halving finds them, but
+ * leaves a link for each piece, and each link is a wait at the end (35 links: 9 s instead of 2). So
+ * a refused list is divided. Functions that have their name alone are tried once more as a whole.
+ * Namesakes are halved.
  */
 #include "attach/backend.h"
 
@@ -18,12 +17,12 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 
-/* Places, in parallel arrays. */
+/* Places, as parallel arrays. */
 struct places {
 	uint32_t *targets;
 	uint64_t *addrs;
 	const char **symbols;
-	uint64_t *cookies; /* or NULL; made when all places are there */
+	uint64_t *cookies; /* or NULL; made when all places have been added */
 	size_t n;
 };
 
@@ -74,7 +73,7 @@ static struct batch batch_of(struct attaching *at, struct places *p, bool by_sym
 	};
 }
 
-/* Divide into functions that have their name alone and those that share it. */
+/* Divide @all into functions that have their name alone, and namesakes. */
 static void divide(const struct attaching *at, const struct places *all, struct places *alone,
 		   struct places *namesakes)
 {
@@ -104,7 +103,7 @@ static void attach_by_addr(struct attaching *at, struct places *all)
 	places_init(&namesakes, all->n);
 	divide(at, all, &alone, &namesakes);
 
-	/* By symbol the kernel picks the one of that name that it can trace. */
+	/* By symbol, the kernel picks the traceable function of that name. */
 	struct batch by_symbol = batch_of(at, &alone, true);
 	struct batch by_addr = batch_of(at, &alone, false);
 	if (alone.n && !batch_attach_whole(&by_symbol, alone.n))

@@ -1,8 +1,7 @@
 /*
- * The kernel closes the descriptors of a process as it exits, after having given back its
- * memory: so a process that just exits is all it takes. But whoever is the last to close a
- * descriptor pays for it. So it waits for the end of a pipe, which is closed when our own
- * copies are.
+ * The kernel frees the memory of a process that exits, and then closes its descriptors. So a
+ * process that just exits can do the waiting. The last process to close a descriptor waits for the
+ * kernel. So this one waits for a pipe to end, which we close after our own copies.
  */
 #include "attach/leftover.h"
 
@@ -14,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* In the process left behind: wait until it is the last to hold them. */
+/* In the other process: wait until it is the last to hold them. */
 static void wait_to_be_last(void *data)
 {
 	char byte;
@@ -37,7 +36,9 @@ bool leftover_leave(const int *fds, size_t n)
 	kept[n] = reader;
 	if (!orphan_start(kept, n + 1, wait_to_be_last, &reader, "detaching"))
 		return false;
-	/* Quick, as ours are not the last. The pipe's end, after them, sets the child off. */
+	/*
+	 * This is quick, as ours are not the last. The pipe ends after them and starts the process.
+	 */
 	for (size_t i = 0; i < n; i++)
 		close(fds[i]);
 	return true;

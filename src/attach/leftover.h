@@ -1,12 +1,12 @@
-/* attach/leftover.h - descriptors whose closing takes too long to wait for. */
+/* attach/leftover.h - close descriptors without waiting. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * Close @fds without waiting for what the kernel does then: a process that holds them is
- * left behind, and ends with the last of them. It is no child of ours, holds no other
- * descriptor and, once it ends, no memory. false: none could be made, all are still open.
+ * Close @fds without waiting for the kernel's work. A process that holds them outlives us, and ends
+ * when they are closed. It is no child of ours, holds no other descriptor and, once it ends, no
+ * memory. False: it could not be made, and all are still open.
  */
 bool leftover_leave(const int *fds, size_t n);

@@ -20,7 +20,10 @@ int link_open_event(const struct perf_event_attr *attr, int pid)
 {
 	int fd;
 
-	/* An event for every process is one of a CPU; which is no matter to a BPF program. */
+	/*
+	 * An event for all processes belongs to one CPU. A BPF program runs on all, whichever it
+	 * is.
+	 */
 	do {
 		fd = (int)syscall(SYS_perf_event_open, attr, pid, pid < 0 ? 0 : -1, -1,
 				  PERF_FLAG_FD_CLOEXEC);

@@ -1,6 +1,6 @@
 /*
- * attach/link.h - the system calls that attach. They return a descriptor or the kernel's
- * negative errno, which attach_all() puts into words.
+ * attach/link.h - the system calls that attach. They return a descriptor or the kernel's negative
+ * errno. attach_all() finds the words for it.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 
 #include "base/error.h"
 
-/* For the process @pid, or every process with -1. */
+/* Open a perf event for process @pid; -1: for all processes. */
 must_check int link_open_event(const struct perf_event_attr *attr, int pid);
 
 /*
- * Have @event_fd run the program: by a link, with a cookie (0: none), or (returning 0) until the
- * event is closed.
+ * Have @event_fd run the program. link_to_event() makes a link, with a cookie (0: none).
+ * link_set_program() returns 0, and the program runs until the event is closed.
  */
 must_check int link_to_event(int event_fd, int prog_fd, uint64_t cookie);
 must_check int link_set_program(int event_fd, int prog_fd);
 
-/* Where a multi link goes; parallel arrays of @n. */
+/* The places of a multi link: parallel arrays of @n. */
 struct link_places {
-	const uint64_t *places;     /* addresses, or offsets in the file; NULL: by @symbols */
-	const char *const *symbols; /* NULL: by @places */
+	const uint64_t *places;     /* addresses, or offsets in the file; NULL: use @symbols */
+	const char *const *symbols; /* NULL: use @places */
 	const uint64_t *semaphores; /* may be NULL */
 	const uint64_t *cookies;    /* may be NULL */
 	size_t n;
@@ -35,5 +35,5 @@ must_check int link_kprobe_multi(int prog_fd, const struct link_places *to);
 must_check int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to,
 				 uint32_t pid);
 
-/* Hits missed at a link, as far as the kernel counts them. */
+/* Hits missed at a link, as far as the kernel counts them; else 0. */
 uint64_t link_missed(int link_fd);

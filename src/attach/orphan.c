@@ -12,18 +12,18 @@
 
 struct orphan {
 	const char *name;
-	int told; /* write its PID here */
+	int told; /* the pipe for its PID */
 };
 
 static void be_alone(int *keep, size_t n, const char *name)
 {
 	setsid();
 	prctl(PR_SET_NAME, name);
-	/* The caller's pipes too: whoever waits for their end must not wait for this. */
+	/* The caller's pipes, too: their readers must not wait for this process. */
 	files_close_but(keep, n);
 }
 
-/* In the child: make the process, and tell its PID. Returns the child's exit status. */
+/* In the child: make the process and write its PID to the pipe. Returns the child's exit status. */
 static int start_one(int *keep, size_t n, void (*run)(void *data), void *data,
 		     const struct orphan *o)
 {
@@ -51,13 +51,13 @@ pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *dat
 
 	memcpy(own, keep, n * sizeof(*own));
 
-	/* A Ctrl-C goes to the whole group: neither process may end before it is out of that. */
+	/* Ctrl-C goes to the whole group, so block signals until the process has left it. */
 	sigset_t all, before;
 
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &before);
 
-	/* Twice, so that it is nobody's zombie. */
+	/* Fork twice, so that the process becomes nobody's zombie. */
 	pid_t child = fork();
 	if (child == 0)
 		_exit(start_one(own, n, run, data, &(struct orphan){ name, writer }));

@@ -1,6 +1,6 @@
 /*
- * Which backend serves which target. What decides is the kind of the target and what the
- * kernel has; the rows of one table say it all, best first.
+ * Choose a backend for each target. One table decides, by the kind of target and the kernel's
+ * features.
  */
 #include "attach/plan.h"
 
@@ -41,7 +41,7 @@ static bool has_uprobe(const struct features *f)
 	return f->uprobe_pmu != 0 && !f->no_uprobes;
 }
 
-/* Best first: the first row that fits the target and that this kernel has is used. */
+/* Best first. The first row of the target's kind whose feature the kernel has is used. */
 static const struct {
 	enum target_kind kind;
 	enum backend backend;
@@ -68,7 +68,7 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_UPROBE] = "uprobe",
 };
 
-/* How a kind is spelled, and what its lack is called. */
+/* For messages: the spelling of a kind, and the name of its lack. */
 static const struct {
 	const char *spelling;
 	const char *lack;
@@ -82,7 +82,7 @@ static const struct {
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
 };
 
-/* In which order a message offers what works. */
+/* The order in which a message offers other kinds. */
 static const enum target_kind offers[] = { TARGET_TRACEPOINT, TARGET_KERNEL_FUNCTION,
 					   TARGET_USER_FUNCTION, TARGET_USDT };
 
@@ -101,16 +101,16 @@ enum object_program plan_program(enum backend backend, enum target_kind kind)
 }
 
 /*
- * Up to this many kernel functions get a kprobe each: it is the cheaper hit, it takes
- * functions that ftrace does not know, and it refuses a name that several functions have,
- * where kprobe.multi silently takes the first. More would be slow to take away.
+ * Up to this many kernel functions get a kprobe each. A kprobe is the cheaper hit, and takes
+ * functions that ftrace does not know. It refuses a name that several functions have, where
+ * kprobe.multi silently takes the first. Removing more of them would be slow.
  */
 #define FEW_KERNEL_FUNCTIONS 4
 
 /*
- * Up to this many user places get a perf event each where there is no uprobe.multi: they start
- * and end as quickly, nothing is written to tracefs, no process waits to remove it. From eight
- * on, one event for all is gone sooner.
+ * Up to this many user places get a perf event each, if there is no uprobe.multi. They start and
+ * end as quickly, nothing is written to tracefs, and no process waits to remove it. From eight on,
+ * one event for all is removed sooner.
  */
 #define FEW_USER_PLACES 4
 
@@ -123,7 +123,7 @@ static size_t count_kinds(const struct target_list *targets, unsigned kinds_want
 	return n;
 }
 
-/* The best backend for @kind, or BACKEND_N. */
+/* The best backend for @kind; BACKEND_N: none. */
 static enum backend choose(enum target_kind kind, const struct features *features, unsigned avoid)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
@@ -157,7 +157,7 @@ static void put_offers(struct strbuf *b, const struct features *features, unsign
 	}
 }
 
-/* Why the single probe of a kind is not permitted. */
+/* Why this user may not have a single probe of @kind. */
 static const char *why_forbidden(enum target_kind kind, const struct features *features)
 {
 	switch (kind) {
@@ -177,7 +177,10 @@ static int refuse(const struct target *target, const struct features *features, 
 	struct features permitted = *features;
 
 	permitted.no_events = permitted.no_uprobes = permitted.no_kprobes = NULL;
-	/* With everything allowed there would have been a way: so it is not the kernel's lack. */
+	/*
+	 * If there is a backend without @avoid, or with all permissions, the kernel does not lack
+	 * it.
+	 */
 	if (choose(target->kind, features, 0) != BACKEND_N)
 		lack = "every way to trace it is ruled out";
 	else if (choose(target->kind, &permitted, 0) != BACKEND_N)
@@ -188,7 +191,7 @@ static int refuse(const struct target *target, const struct features *features, 
 	return error_set(e, -EOPNOTSUPP, "%s: %s; %s", target->name, lack, works.text);
 }
 
-/* The few get a probe each. */
+/* Give a few targets a probe each. */
 static void prefer_single(const struct target_list *targets, const struct features *features,
 			  unsigned avoid, enum backend *chosen)
 {
@@ -218,7 +221,7 @@ int plan_make(const struct target_list *targets, const struct features *features
 	prefer_single(targets, features, avoid, chosen);
 	plan.has_single_uprobes = has_uprobe(features) && !(avoid & 1u << BACKEND_UPROBE);
 
-	/* Refused before anything is allocated. */
+	/* Refuse before anything is allocated. */
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *target = &targets->targets[i];
 

@@ -1,7 +1,4 @@
-/*
- * The kernel's error numbers, in the words of someone who wants to trace. EILSEQ for user places
- * is ours.
- */
+/* Words for the kernel's error numbers, for users who trace. For user places EILSEQ is ours. */
 #include <errno.h>
 #include <string.h>
 

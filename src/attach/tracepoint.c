@@ -1,8 +1,8 @@
 #include "attach/backend.h"
 
 /*
- * The program runs for the tracepoint, whether the event is enabled or not
- * (perf_event_attach_bpf_prog()). A disabled one takes no record, which would cost each hit.
+ * The program runs even if the event is disabled (perf_event_attach_bpf_prog()). A disabled event
+ * writes no record, which would cost time at each hit.
  */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,
 			 uint32_t target)

@@ -1,16 +1,16 @@
-/* One perf event per user place and process, where the kernel has no uprobe.multi. */
+/* One perf event for each user place and process, if the kernel has no uprobe.multi. */
 #include "attach/backend.h"
 
 #include <errno.h>
 
-/* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on every kernel. */
+/* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on all kernels. */
 #define REF_COUNTER_SHIFT 32
 
 static int attach_one(struct attaching *at, uint32_t number, int pid)
 {
 	const struct target *target = &at->targets[number];
 
-	/* The PMU has 32 bits for it; a truncated one would count up some other memory. */
+	/* The PMU has 32 bits for it. A truncated offset would count in some other memory. */
 	if (target->semaphore > UINT32_MAX)
 		return -EFBIG;
 

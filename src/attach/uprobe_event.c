@@ -1,7 +1,7 @@
 /*
- * One event of thousands of user places, where the kernel has no uprobe.multi: opened and
- * closed as one, while events of their own are closed one by one with a global lock held
- * (detach.c). What is left out here gets such an event after all (attach.c).
+ * One event for thousands of user places, if the kernel has no uprobe.multi. It is opened and
+ * closed as one. Single events are closed one by one, with a global lock held (detach.c). A place
+ * that is left out here gets a single event after all (attach.c).
  */
 #include "attach/backend.h"
 
@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* The places of one program: ordinary ones, and those that the kernel may refuse. */
+/* The places of one program: sound ones, and suspicious ones that the kernel may refuse. */
 struct places {
 	uint32_t *sound;
 	size_t n_sound;
@@ -33,7 +33,7 @@ static void divide(const struct attaching *at, const struct selection *chosen,
 
 		if (target->kind != kind)
 			continue;
-		/* Equal paths are one string as a rule, and come together. */
+		/* Equal paths are mostly one string, and come together. */
 		if (target->path != path) {
 			cleanup_close_fd(&fd);
 			path = target->path;

@@ -1,9 +1,9 @@
 /*
- * One link per file, program and process, for thousands of places.
+ * One link for each file, program and process, for thousands of places.
  *
- * The kernel refuses the whole link for one instruction that it cannot probe: libc has one,
- * and halving for it takes eight times as long as the link. So the instructions are
- * looked at first, and those that may be refused are linked apart from the rest.
+ * The kernel refuses the whole link for one instruction that it cannot probe. libc has one, and
+ * halving takes eight times as long as the link. So we read the instructions first, and link
+ * suspicious ones separately.
  */
 #include "attach/backend.h"
 
@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-/* Places of one file and program; those that may be refused come last. */
+/* The places of one file and program. Suspicious ones come last. */
 struct group {
 	const char *path;
 	enum object_program program;
@@ -33,7 +33,7 @@ static int compare_targets(const void *a, const void *b, void *data)
 	const struct target *targets = data;
 	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
 	const struct target *ta = &targets[ia], *tb = &targets[ib];
-	/* Equal paths are one string as a rule. */
+	/* Equal paths are mostly one string. */
 	int order = ta->path == tb->path ? 0 : strcmp(ta->path, tb->path);
 
 	if (order)
@@ -55,7 +55,7 @@ static int link_range(const struct batch *b, size_t first, size_t n)
 	return attaching_add_link(b->at, link_uprobe_multi(b->prog_fd, b->path, &range, b->pid));
 }
 
-/* Spread the sorted targets over the group's arrays, suspicious ones from the end. */
+/* Spread the sorted targets over the group's arrays, with suspicious ones at the end. */
 static void fill(struct group *g, const struct target *targets, const uint32_t *items)
 {
 	cleanup_close int fd = instruction_open(g->path);

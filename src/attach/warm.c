@@ -1,7 +1,7 @@
 /*
- * A uprobe is registered with dup_mmap_sem taken for writing (kernel/events/uprobes.c), a per-CPU
- * semaphore whose first writer in a while waits for an RCU grace period (rcu_sync_enter()).
- * The file is one of our own, in memory, that nobody maps.
+ * The kernel registers a uprobe with dup_mmap_sem taken for writing (kernel/events/uprobes.c). That
+ * is a per-CPU semaphore. Its first writer in a while waits for an RCU grace period
+ * (rcu_sync_enter()). Our file is in memory, and nobody maps it.
  */
 #include "attach/warm.h"
 
@@ -18,8 +18,8 @@
 #include "base/thread.h"
 
 /*
- * To take it away takes the kernel long, and holds up who attaches to tracepoints, or reads their
- * formats (event_mutex): it comes when all is done.
+ * Removing the uprobe takes the kernel long, and holds event_mutex. All who attach to tracepoints
+ * or read their formats wait for that, so the uprobe stays until all probes are in place.
  */
 static sem_t is_warm;
 static bool is_warming;

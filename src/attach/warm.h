@@ -1,13 +1,14 @@
-/* attach/warm.h - have the kernel wait for what a uprobe waits for, while we do other things. */
+/* attach/warm.h - take the kernel's wait for the first uprobe while we do other things. */
 #pragma once
 
 #include <stdint.h>
 
 /*
- * The first uprobe in a while makes the kernel wait for RCU, 10 ms; those behind it do not. So one
- * is put, in a thread, where nobody comes by. @pmu: perf's type of uprobes. Fails in silence.
+ * The first uprobe in a while makes the kernel wait for RCU, 10 ms; later ones do not wait. So a
+ * thread puts one into a file that nobody runs. @pmu is perf's type of uprobes. Failures are
+ * silent.
  */
 void warm_uprobes(uint32_t pmu);
 
-/* All probes are there: it is taken away again. */
+/* All probes are in place: remove this one. */
 void warm_end(void);

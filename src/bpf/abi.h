@@ -1,9 +1,9 @@
 /*
- * bpf/abi.h - structures shared by the BPF programs and user space. Both sides include this only
+ * bpf/abi.h - structures that the BPF programs and user space share. Both sides include this one
  * definition.
  *
- * A stack is a row of 64-bit words, wherever one is kept: addresses, innermost first, then zeros.
- * If it was cut or may be wrong, one word below STACK_MARK_END comes between them and says why. So
+ * A stack is a row of 64-bit words: addresses, innermost first, then zeros. If the stack was cut or
+ * may be wrong, a mark stands between them: one word below STACK_MARK_END that gives the reason. So
  * such a stack never has the hash of a complete one.
  */
 #pragma once
@@ -12,36 +12,39 @@
 #include <linux/types.h>
 #endif
 
-/* In a user's stack: not a return address, execution stood there when a signal came. */
+/*
+ * A flag of words in user stacks: a signal interrupted execution there, so this is no return
+ * address.
+ */
 #define STACK_WORD_EXACT (1ULL << 63)
-/* Likewise: not a mark, though it is as small as one. */
+/* Likewise: this word is an address, although it is small enough for a mark. */
 #define STACK_WORD_PLAIN (1ULL << 62)
 
-#define STACK_MAX_FRAMES 1024 /* of a user's stack, which programs walk by themselves */
-#define SHORT_MAX_FRAMES 127  /* the deepest that the kernel's own walk gives */
-#define STACK_WORDS 1040      /* with room for the mark, in whole pieces */
+#define STACK_MAX_FRAMES 1024 /* of a user stack, which our programs walk */
+#define SHORT_MAX_FRAMES 127  /* the kernel's own walk gives no more */
+#define STACK_WORDS 1040      /* room for the mark, in whole pieces */
 #define SHORT_WORDS 128
 #define CHUNK_WORDS 16
 #define CHUNKS_PER_STACK (STACK_WORDS / CHUNK_WORDS)
 #define SHORT_CHUNKS (SHORT_WORDS / CHUNK_WORDS)
 
-/* What is done with a hit. */
+/* The work of a program at a hit. */
 enum trace_mode {
-	MODE_STACKS, /* count it with its stacks */
+	MODE_STACKS, /* count it in the row of its stacks */
 	MODE_EVENTS, /* write it into a ring, with its stacks */
-	MODE_CALLS,  /* count it with its target */
+	MODE_CALLS,  /* count it for its target */
 };
 
-/* Why a stack is not whole; and, as bits above that, why frames of it may be wrong. */
+/* Low bits: why a stack is cut. Flags above: why frames may be wrong. */
 enum stack_mark {
 	STACK_MARK_NONE,
-	STACK_MARK_DEPTH,      /* the kernel's or our depth limit was reached */
-	STACK_MARK_UNREADABLE, /* a stack page was not resident */
-	STACK_MARK_FAILED,     /* the kernel's walk gave an error */
-	STACK_MARK_TORN,       /* pieces of it were deleted while it was stored: user space's */
-	STACK_MARK_WALK,       /* and enum unwind_end of bpf/walk.h above it */
-	STACK_MARK_UNVERIFIED = 1 << 8, /* frame pointers, without proof that they are some */
-	STACK_MARK_32_BIT = 1 << 9,     /* the kernel's walk of a 32-bit program */
+	STACK_MARK_DEPTH,      /* the kernel's limit of depth, or ours */
+	STACK_MARK_UNREADABLE, /* a page of the stack was not resident */
+	STACK_MARK_FAILED,     /* the kernel's walk returned an error */
+	STACK_MARK_TORN, /* set by user space: pieces were deleted while the stack was stored */
+	STACK_MARK_WALK, /* plus the enum unwind_end of bpf/walk.h */
+	STACK_MARK_UNVERIFIED = 1 << 8, /* steps by frame pointer without proof */
+	STACK_MARK_32_BIT = 1 << 9,     /* a 32-bit program, walked by the kernel */
 	STACK_MARK_END = 1 << 10,
 };
 
@@ -51,28 +54,28 @@ _Static_assert(STACK_MARK_WALK + 16 <= STACK_MARK_CUT_BITS, "abi");
 /* Why a hit could not be counted in its row. */
 enum lost_reason {
 	LOST_NO_SCRATCH,           /* too many hits nested on one CPU */
-	LOST_STACKS_FULL,          /* no room for a new stack's frames */
+	LOST_STACKS_FULL,          /* no room for the frames of a new stack */
 	LOST_COUNTS_FULL,          /* no room for a new row */
-	LOST_NO_MEMORY,            /* the kernel's allocator had none at hand */
-	LOST_NOT_FOLLOWED,         /* not hits: new tasks of the command that could not be noted */
+	LOST_NO_MEMORY,            /* the kernel's allocator had no memory at hand */
+	LOST_NOT_FOLLOWED,         /* no hits: new tasks of the command that could not be noted */
 	LOST_RING_FULL,            /* no room for a new event */
-	LOST_IN_PAUSE,             /* while stacks were being forgotten */
-	LOST_AT_REST,              /* while the CPU rests: struct cpu_pace */
-	LOST_IN_KERNEL,            /* number of the above */
-	OWN_HITS = LOST_IN_KERNEL, /* not lost: left out, see trace_config.own_tgid */
+	LOST_IN_PAUSE,             /* user space was forgetting stacks (TURN_PAUSE) */
+	LOST_AT_REST,              /* the CPU was at rest: struct cpu_pace */
+	LOST_IN_KERNEL,            /* number of the reasons above */
+	OWN_HITS = LOST_IN_KERNEL, /* no loss: hits of our own processes, left out */
 	COUNTED_IN_KERNEL,
 };
 
 /*
- * The value of the 'counts' maps. A row that has had HITS_TO_HOT hits is given a counter on
- * each CPU, so that a stack that is hot on several of them does not bounce one line between
- * them: entry hot_index() of the map 'hot'. Its count is then the sum of all of these.
+ * The value of the 'counts' maps. After HITS_TO_HOT hits a row gets a counter on each CPU, in entry
+ * hot_index() of the map 'hot'. The row's count is then the sum of @count and these counters. So a
+ * stack that is hot on several CPUs does not bounce a cache line between them.
  */
 struct stack_row {
 	__u64 count;
-	__u32 first_low;  /* its first hit: the low bits of ns of CLOCK_MONOTONIC, */
-	__u16 first_high; /* which go round in 78 hours */
-	__u16 hot;        /* number of its counters, 0: none */
+	__u32 first_low;  /* time of the first hit, ns of CLOCK_MONOTONIC: the low 48 bits, */
+	__u16 first_high; /* which wrap around after 78 hours */
+	__u16 hot;        /* number of its counters in 'hot'; 0: it has none */
 };
 _Static_assert(sizeof(struct stack_row) == 16, "abi");
 
@@ -81,7 +84,10 @@ _Static_assert(sizeof(struct stack_row) == 16, "abi");
 
 #define ROW_TIME_MASK ((1ULL << 48) - 1)
 
-/* A CPU's counters lie together: no cache line belongs to two CPUs. @hot: from 1. */
+/*
+ * The index in 'hot' of a row's counter. The counters of one CPU lie together, so no cache line
+ * belongs to two CPUs. @hot counts from 1.
+ */
 static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_hot_rows)
 {
 	return (cpu * 2 + generation) * n_hot_rows + hot - 1;
@@ -89,34 +95,34 @@ static inline __u32 hot_index(__u32 cpu, __u32 generation, __u32 hot, __u32 n_ho
 
 /* Key of the 'counts' maps. */
 struct stack_key {
-	__u64 kernel_stack; /* hash of its words, 0: none */
+	__u64 kernel_stack; /* hash of its words; 0: no stack */
 	__u64 user_stack;   /* likewise */
-	__u32 tgid;         /* 0 unless user stacks or processes are told apart */
+	__u32 tgid;         /* set with a user stack or with per_process; else 0 */
 	__u32 flags;        /* KEY_* */
 };
 #ifndef __cplusplus
 _Static_assert(sizeof(struct stack_key) == 24, "abi");
 #endif
 
-/* The first user address is where execution stands, not a return address. */
+/* Execution stands at the first user address: it is no return address. */
 #define KEY_USER_PC_EXACT 1
-/* The same of the first kernel address. */
+/* The same for the first kernel address. */
 #define KEY_KERNEL_PC_EXACT 2
 /*
- * The bits above, with a tgid: which life of the process the row belongs to. A process begins
- * another life at exec, and a later process of its number has one more. LIFE() is made of the
- * process's entry in the map 'lives', and of how often that was raised. Processes share an entry
- * if the low bits of their numbers outside of all PID namespaces are equal. The entry is needed
- * because numbers within a namespace are reused much sooner.
+ * With a tgid, the bits above contain the process's life. A process begins another life at exec, at
+ * exit, and when other code comes to known addresses. LIFE() combines the number of the process's
+ * entry in the map 'lives' with the count of raises of that entry. Processes share an entry if
+ * their numbers in the initial PID namespace have the same low 16 bits. The entry's number is part
+ * of the life because numbers within a PID namespace are reused much sooner.
  *
- * Without a tgid, and with processes told apart: the CPU and 1 for an idle task, since each CPU has
- * its own. 0 for a process outside of our PID namespace.
+ * Without a tgid, but with per_process, the bits contain the CPU plus 1 for an idle task, since
+ * each CPU has its own. They are 0 for a process outside of our PID namespace.
  */
 #define KEY_LIFE_SHIFT 2
 #define LIVES 65536 /* entries */
 #define LIFE(entry, n_raised) (((n_raised) << 16 | (entry)) & 0x3fffffff)
 
-/* A process in one of its lives, or an idle task, as one number: see KEY_LIFE_SHIFT. */
+/* A process in one of its lives, or an idle task, as one number. See KEY_LIFE_SHIFT. */
 static inline __u64 process_key(__u32 tgid, __u32 life)
 {
 	return (__u64)life << 32 | tgid;
@@ -133,31 +139,32 @@ static inline __u32 life_of_key(__u64 process)
 }
 
 struct life_count {
-	__u64 since; /* when a program raised it last, ns of CLOCK_MONOTONIC; 0: never */
+	__u64 since; /* last raise by a program, ns of CLOCK_MONOTONIC; 0: none */
 	__u32 n_raised;
-	__u32 rows; /* which ones have been made since: LIFE_NO_ROWS, or ... */
+	__u32 rows; /* which space covers the rows made since: see below */
 };
 _Static_assert(sizeof(struct life_count) == 16, "abi");
 
 /*
- * Rows with user stacks: the number of the one space (struct unwind_space) that user space had told
- * all of their code by; or, for code of several, or of none, LIFE_UNTOLD_ROWS.
+ * Values of life_count.rows: the number of the published space (struct unwind_space) that covers
+ * the code of all rows with user stacks. If several spaces cover it, or none does, the value is
+ * LIFE_UNTOLD_ROWS.
  */
 #define LIFE_NO_ROWS 0U
 #define LIFE_UNTOLD_ROWS 0xffffffffU
 
 /*
- * The 'stacks' maps hold stacks in pieces. The key of one is the stack's hash, whose low bits
- * are free for it, and the number of the piece. The last one ends with a zero at least: so what
- * is missing before is missed.
+ * The 'stacks' maps hold stacks in pieces. A piece's key is the stack's hash, whose low bits are
+ * zero, plus the number of the piece. The last piece ends with at least one zero, so user space
+ * notices a missing piece.
  */
 #define CHUNK_NUMBERS 127ULL
 #define STACK_HASH(bits) ((bits) & ~CHUNK_NUMBERS ? (bits) & ~CHUNK_NUMBERS : CHUNK_NUMBERS + 1)
 
 _Static_assert(CHUNKS_PER_STACK <= CHUNK_NUMBERS + 1, "abi");
-_Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* the mark, and a zero */
+_Static_assert(STACK_MAX_FRAMES + 1 < STACK_WORDS, "abi"); /* room for the mark and a zero */
 
-/* Pieces of the map "spare": enough for a thousand deep stacks without the allocator, 3 MiB. */
+/* Pieces of the map 'spare': a thousand deep stacks need no allocator. 3 MiB. */
 #define SPARE_CHUNKS 16384
 #define SPARE_TO_NOTICE (SPARE_CHUNKS / 4)
 
@@ -166,40 +173,42 @@ struct stack_chunk {
 };
 _Static_assert(sizeof(struct stack_chunk) == 8UL * CHUNK_WORDS, "abi");
 
-/* What is written to the 'wake' ring buffer. */
+/* The messages in the ring buffer 'wake'. */
 enum notice_type {
-	NOTICE_FILLING,  /* the current generation's maps fill up */
-	NOTICE_ENOUGH,   /* --events reached */
-	NOTICE_PROCESS,  /* a process was seen for the first time */
-	NOTICE_EVENTS,   /* there are events, and the reader sleeps */
-	NOTICE_UNMAPPED, /* what a process has mapped is not known, or not all of it */
+	NOTICE_FILLING,  /* the maps of the current generation fill up */
+	NOTICE_ENOUGH,   /* --events hits have been counted */
+	NOTICE_PROCESS,  /* a process was hit for the first time */
+	NOTICE_EVENTS,   /* there are new events, and the reader sleeps */
+	NOTICE_UNMAPPED, /* user space has not published all mappings of a process */
 };
 
 struct notice {
 	__u32 type; /* enum notice_type */
-	__u32 tgid; /* NOTICE_PROCESS; in the life that KEY_LIFE_SHIFT tells of */
+	__u32 tgid; /* NOTICE_PROCESS with @life, NOTICE_UNMAPPED */
 	__u32 life;
-	__u32 user;  /* the real one, outside of all user namespaces */
-	__u64 time;  /* ns of CLOCK_MONOTONIC */
-	__u64 since; /* struct life_count */
-	__u64 inode; /* NOTICE_UNMAPPED: the file that the kernel has mapped there; 0: not known */
-	__u32 dev;   /* FILE_DEV() */
-	__u32 is_walked; /* NOTICE_UNMAPPED: the kernel's own mappings did instead */
+	__u32 user;      /* the real user ID, outside of all user namespaces */
+	__u64 time;      /* ns of CLOCK_MONOTONIC */
+	__u64 since;     /* life_count.since of the process */
+	__u64 inode;     /* NOTICE_UNMAPPED: the file that is mapped there; 0: unknown */
+	__u32 dev;       /* FILE_DEV() */
+	__u32 is_walked; /* NOTICE_UNMAPPED: the walk succeeded by the kernel's mappings */
 	char comm[16];
 };
 _Static_assert(sizeof(struct notice) == 64, "abi");
 
 /*
- * The rings of MODE_EVENTS: entry @cpu of the map 'rings', and @ring_events entries from
- * cpu * ring_events on of the map 'events'. A program takes event number @head by an atomic
- * addition, takes the time, fills the event in, and writes its number last. So of two events of
- * which one was taken after a moment that the other's time is before, order is known; and what
- * has been taken and has no number yet is being written. User space moves @tail.
+ * The rings of MODE_EVENTS. A CPU has entry @cpu of the map 'rings', and @ring_events entries of
+ * the map 'events', from cpu * ring_events on.
+ *
+ * A program takes a place by an atomic addition to @head. Then it reads the clock, fills in the
+ * event, and writes the event's number last. User space reads its clock before the heads, so an
+ * event that it does not see is later than its clock. A place that is taken but has no number yet
+ * is being written. User space moves @tail.
  */
 struct event_ring {
-	__u64 head; /* events taken */
+	__u64 head; /* places taken */
 	__u64 pad0[7];
-	__u64 tail; /* events read: their places are free */
+	__u64 tail; /* events read, so their places are free */
 	__u64 pad1[7];
 };
 _Static_assert(sizeof(struct event_ring) == 128, "abi");
@@ -207,21 +216,21 @@ _Static_assert(sizeof(struct event_ring) == 128, "abi");
 struct stream_event {
 	__u64 number;       /* from 1; written last */
 	__u64 time;         /* ns of CLOCK_MONOTONIC */
-	__u64 kernel_stack; /* as in struct stack_key */
+	__u64 kernel_stack; /* hash, as in struct stack_key */
 	__u64 user_stack;
 	__u32 tgid;
 	__u32 tid;
 	__u32 flags;   /* KEY_* */
-	__u32 is_lost; /* its stacks could not be kept; counted among the lost */
+	__u32 is_lost; /* its stacks could not be stored; counted as a loss */
 	char comm[16];
 };
 _Static_assert(sizeof(struct stream_event) == 64, "abi");
 
 /*
- * Our helper processes, whose hits are left out as those of trace_config.own_tgid. Masks have a bit
- * for each number, so that a hit of any other process costs one look at these. User space hears of
- * a new helper when that may have begun already. So on_birth() notes it before, in one of the last
- * MOST_BORN places.
+ * Our helper processes. The programs leave out their hits, as they do those of
+ * trace_config.own_tgid. Bit tgid % 64 of a mask is set for each helper, so a hit of most other
+ * processes costs one test. User space hears of a new helper when the helper may already run. So
+ * on_birth() notes it before that, in one of the MOST_BORN places at the end.
  */
 #define MOST_OWN 16
 #define MOST_BORN 4
@@ -230,7 +239,7 @@ struct own_processes {
 	__u64 mask;
 	__u64 born_mask;
 	__u32 tgids[MOST_OWN + MOST_BORN]; /* 0: none */
-	__u32 warden;                      /* whose children all helpers are; 0: there is none */
+	__u32 warden;                      /* the parent of all helpers; 0: there is none */
 	__u32 n_born;
 };
 _Static_assert(sizeof(struct own_processes) == 104, "abi");
@@ -240,36 +249,38 @@ static inline __u64 own_mask_of(__u32 tgid)
 	return 1ULL << (tgid & 63);
 }
 
-/* The value of 'trace_state': written by both sides while tracing. */
+/* The value of 'trace_state'. Both sides write it while tracing. */
 #define TURN_OFF 0   /* count nothing */
-#define TURN_PAUSE 1 /* MODE_EVENTS: all are lost */
-#define FIRST_TURN 2 /* then one more each time that the generation changes */
+#define TURN_PAUSE 1 /* MODE_EVENTS: each hit is a loss */
+#define FIRST_TURN 2 /* each change of the generation adds 1 */
 
 struct trace_state {
-	__u32 turn;        /* count into generation turn % 2 */
-	__u32 table_turn;  /* of unwind tables' use: see struct unwind_image */
-	__u32 helper_tgid; /* a process of ours for a while, as trace_config.own_tgid; 0: none */
+	__u32 turn;        /* count in generation turn % 2 */
+	__u32 table_turn;  /* dates the last use of an unwind table: see struct unwind_image */
+	__u32 helper_tgid; /* one more process of ours, whose hits are left out; 0: none */
 	__u32 pad;
 	struct own_processes own;
-	__u32 pad0[2]; /* new rows write behind this, every hit reads before it: own cache lines */
+	__u32 pad0[2];   /* new rows write the members below, each hit reads those above */
 	__u64 n_rows[2]; /* rows in each generation */
-	__u64 n_hot[2];  /* rows that asked for counters of their own */
+	__u64 n_hot[2];  /* rows that asked for hot counters */
 	__u64 n_chunks;
 	__u64 is_noticed;  /* NOTICE_FILLING was sent */
 	__u64 is_asleep;   /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
-	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent */
-	__u64 is_unlisted; /* the same, with is_walked */
-	__u64 n_spare;     /* of @n_chunks those in the map 'spare' */
+	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent without is_walked */
+	__u64 is_unlisted; /* NOTICE_UNMAPPED was sent with is_walked */
+	__u64 n_spare;     /* part of @n_chunks: those in the map 'spare' */
 	__u64 pad1[6];
-	__u64 n_hits; /* with a limit only */
+	__u64 n_hits; /* counted only with max_events */
 	__u64 pad2[15];
-	/* With unwind tables: how often places for mappings were found, or all has gone (exec), by
-	 * process: reservations_of(). */
+	/*
+	 * How often a process got a place for a mapping, or lost all its mappings (exec). Kept with
+	 * unwind tables. Index: reservations_of().
+	 */
 	__u64 n_reserved[64];
 };
 _Static_assert(sizeof(struct trace_state) == 896, "abi");
 
-/* Of process @tgid, and of those that share its number's low bits. */
+/* The index in n_reserved for process @tgid. Processes with the same low bits share it. */
 static inline __u32 reservations_of(__u32 tgid)
 {
 	return tgid % 64;
@@ -278,41 +289,44 @@ static inline __u32 reservations_of(__u32 tgid)
 #define MAX_CPUS 4096
 
 /*
- * The CPU time that some hits take (MODE_STACKS, MODE_EVENTS): those in hardware interrupts, and
- * with trace_config.paces_tasks all hits of kernel events. If they take more than half of a window,
- * the next ones are lost for a while. This rest doubles from window to window. Without it a hit
- * could raise an interrupt whose functions are hit in turn, without end.
+ * The CPU time that hits take (MODE_STACKS, MODE_EVENTS). Hits in hardware interrupts are measured;
+ * with trace_config.paces_tasks, so are all other hits of kernel events. If they take more than
+ * half of a window, the CPU rests, and hits are lost. Each further rest is twice as long. Without
+ * rests, a hit could raise an interrupt whose functions are hit in turn, without end.
  */
 struct cpu_pace {
-	__u64 since;   /* begin of the window, ns of CLOCK_MONOTONIC */
-	__u64 busy_ns; /* since then */
+	__u64 since;   /* start of the window, ns of CLOCK_MONOTONIC */
+	__u64 busy_ns; /* since @since */
 	__u64 rest_until;
-	__u64 n_rests; /* in a row */
-	/* Since asking bpf_find_vma() raised an interrupt: not again before that time. */
+	__u64 n_rests; /* consecutive rests */
+	/* bpf_find_vma() raised an interrupt: call it no more before this time. */
 	__u64 ask_after;
-	__u64 n_raised; /* how often it did, less how often it did not */
+	__u64 n_raised; /* calls that raised an interrupt, minus calls that did not */
 };
 
 #define PACE_WINDOW_NS 20000000ULL
 #define MOST_RESTS 6
-#define ASK_PAUSE_NS 100000ULL /* doubled each time */
+#define ASK_PAUSE_NS 100000ULL /* doubled with each interrupt raised */
 #define MOST_RAISED 13
 
-/* With MODE_CALLS: how a program knows which target was hit. */
+/* With MODE_CALLS: how a program identifies the target that was hit. */
 enum target_by {
-	TARGET_ONLY,       /* there is one */
-	TARGET_BY_COOKIE,  /* the attach cookie, Linux 5.15 */
-	TARGET_BY_PROGRAM, /* each target has a program of its own, with its number in place of: */
+	TARGET_ONLY,       /* there is only one */
+	TARGET_BY_COOKIE,  /* by the attach cookie, Linux 5.15 */
+	TARGET_BY_PROGRAM, /* each target has its own program, with its number for TARGET_NUMBER */
 };
 #define TARGET_NUMBER 0x7a26e701
 
-/* Where user space writes the BTF ID of the per-CPU variable that has the preempt_count. */
+/*
+ * A placeholder in the programs. User space replaces it by the BTF ID of the kernel's per-CPU
+ * variable that contains preempt_count.
+ */
 #define PREEMPT_COUNT_ID 0x7a26e702
-#define SERVING_SOFTIRQ 0x100 /* its bit, in every kernel (include/linux/preempt.h) */
+#define SERVING_SOFTIRQ 0x100 /* the bit's value in all kernels (include/linux/preempt.h) */
 
 /*
- * The map 'calls' has a counter for each CPU and target. A CPU's lie together, and begin with a
- * cache line: no line belongs to two CPUs.
+ * The map 'calls' has a counter for each CPU and target. The counters of one CPU lie together and
+ * begin with a cache line, so no line belongs to two CPUs.
  */
 #define CALLS_PER_LINE 8U
 
@@ -327,9 +341,9 @@ static inline __u32 call_index(__u32 cpu, __u32 target, __u32 per_cpu)
 }
 
 /*
- * Where the kernel's structures have what tells which file is mapped at an address, and which
- * process a task is of, in bytes from the beginning of each. From the kernel's BTF: they differ
- * between versions.
+ * Byte offsets of members in the kernel's structures. Through these members a program finds the
+ * file that is mapped at an address, and the process of a task. User space reads the offsets from
+ * the kernel's BTF, since they differ between versions.
  */
 struct vma_offsets {
 	__u32 is_known;
@@ -341,56 +355,59 @@ struct vma_offsets {
 	__u32 i_sb;    /* struct inode */
 	__u32 i_ino;
 	__u32 i_size;
-	__u32 i_mtime; /* its seconds */
+	__u32 i_mtime; /* seconds of the inode's mtime */
 	__u32 i_mtime_ns;
 	__u32 s_dev; /* struct super_block */
 	__u32 tgid;  /* struct task_struct */
 	__u32 mm;
-	__u32 end_code; /* struct mm_struct; 0: not asked for. See has_program() */
+	__u32 end_code; /* struct mm_struct; 0: has_program() is not used */
 };
 _Static_assert(sizeof(struct vma_offsets) == 60, "abi");
 
-/* Set once, before the programs are loaded; what is zero is pruned by the verifier. */
+/*
+ * The configuration. User space sets it once, before it loads the programs. The verifier prunes
+ * code that depends on a member that is zero.
+ */
 struct trace_config {
 	__u64 hash_seed[2];   /* random, odd */
 	__u64 max_events;     /* 0: no limit */
-	__u64 rows_to_notice; /* rows in a generation from which on that is told */
+	__u64 rows_to_notice; /* of a generation: then NOTICE_FILLING is sent */
 	__u64 chunks_to_notice;
 	__u64 max_chunks;
 	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
 	__u64 pidns_ino;
 	__u32 max_kernel_frames; /* 0: no kernel stacks */
 	__u32 max_user_frames;   /* 0: no user stacks */
-	__u32 kernel_limit;      /* a walk of this many frames was cut by the kernel */
-	__u32 tgid;              /* count this process only, 0: any */
-	__u32 has_tgids;         /* count those in the map 'tgids' only */
+	__u32 kernel_limit;      /* the kernel cuts a walk at this many frames */
+	__u32 tgid;              /* count this process only; 0: any */
+	__u32 has_tgids;         /* count the processes in the map 'tgids' only */
 	__u32 has_cpus;          /* count on CPUs in @cpus only */
 	__u32 has_pidns;         /* we are not in the initial PID namespace */
-	__u32 per_process;       /* rows are told apart by process even without user stacks */
+	__u32 per_process;       /* a row belongs to one process, even without user stack */
 	__u32 follow;            /* count the command's process tree only (map 'tasks') */
 	__u32 command_tgid;      /* with @follow: the command, in our PID namespace */
 	__u32 fork_child_offset; /* byte offset of pid in task_newtask's record */
 	__u32 exec_old_offset;   /* byte offset of old_pid in sched_process_exec's record */
-	__u32 has_task_regs;     /* bpf_task_pt_regs() exists: user stacks are walked here */
-	__u32 n_hot_rows;        /* of a generation: rows with counters for each CPU */
+	__u32 has_task_regs;     /* bpf_task_pt_regs() exists, so our programs walk user stacks */
+	__u32 n_hot_rows;        /* rows of a generation with counters for each CPU */
 	__u32 mode;              /* enum trace_mode */
 	__u32 ring_events;       /* MODE_EVENTS: places in each CPU's ring, a power of two */
 	__u32 target_by;         /* MODE_CALLS: enum target_by */
 	__u32 calls_per_cpu;     /* MODE_CALLS: calls_per_cpu() */
-	__u32 has_lives;         /* the map 'lives' is kept: user stacks are told apart by them */
-	__u32 unwind;            /* user stacks are walked by tables (bpf/tables.h) */
+	__u32 has_lives;         /* the map 'lives' is kept, and rows have lives */
+	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */
 	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
-	__u32 asks_with_care; /* tracepoints: a hit may raise the next interrupt. See may_ask() */
-	__u32 anywhere; /* hits may stand where interrupts are off, or a thread has no memory */
-	__u32 never;    /* 0 */
-	__u32 no_recent_rules; /* look up each frame's rule, to measure the gain of recent rules */
-	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
-	__u32 paces_tasks;     /* struct cpu_pace is for hits of tasks, too */
-	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: it cannot be read */
+	__u32 asks_with_care;    /* tracepoints of interrupts: see may_ask() */
+	__u32 anywhere;          /* interrupts may be off at a hit; also set on PREEMPT_RT */
+	__u32 never;             /* always 0: see keep_own_stack() */
+	__u32 no_recent_rules;   /* search tables for each frame, to measure recent rules */
+	__u32 own_tgid;          /* leave out hits of this process, our own; 0: leave out none */
+	__u32 paces_tasks;       /* struct cpu_pace measures hits of tasks, too */
+	__u32 hardirq_mask; /* bits of the kernel's preempt_count; 0: programs cannot read it */
 	__u32 nmi_mask;
-	__u32 preempt_offset;   /* bytes from the per-CPU variable's beginning to the count */
-	struct vma_offsets vma; /* offsets of the kernel's members that we read */
+	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
+	struct vma_offsets vma; /* offsets of the members that the programs read */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 72 + 112 + 60 + 4 + MAX_CPUS / 8, "abi");

@@ -1,25 +1,28 @@
 /*
- * bpf/calls.bpf.h - how often is each target hit? One increment of the CPU's own counter; no
- * stack, no look-up by a hash.
+ * bpf/calls.bpf.h - count how often each target is hit (MODE_CALLS): one addition to the CPU's own
+ * counter, without a stack or a hash.
  */
 #pragma once
 
 #include "bpf/maps.bpf.h"
 
-/* The verifier keeps one of the three ways. */
+/* Returns the number of the target. The verifier keeps one of the three ways. */
 static __always_inline __u32 hit_target(void *ctx, bool is_new_kernel)
 {
 	__u32 number = 0;
 
 	if (config.target_by == TARGET_BY_COOKIE)
 		return bpf_get_attach_cookie(ctx);
-	/* Where user space writes the target's number; the compiler is not to reckon with it. */
+	/*
+	 * User space writes the target's number here. The assembler keeps the compiler from
+	 * assuming its value.
+	 */
 	if (!is_new_kernel && config.target_by == TARGET_BY_PROGRAM)
 		asm volatile("%0 = %1" : "=r"(number) : "i"(TARGET_NUMBER));
 	return number;
 }
 
-/* As count_hot(): user probes' programs can be preempted by one another. */
+/* Atomic where programs can preempt each other, as in count_hot(). */
 static __always_inline void count_call(void *ctx, bool is_preemptible, bool is_new_kernel)
 {
 	__u32 index = call_index(bpf_get_smp_processor_id(), hit_target(ctx, is_new_kernel),

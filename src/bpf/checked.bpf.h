@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/checked.bpf.h - a step by frame pointer from code without a row, with the checks of
- * bpf/checked.h. A step that passes only the weaker checks is taken, and the stack is marked.
+ * bpf/checked.h. If a step passes only the weaker checks, the program takes it and marks the stack.
  *
- * Stacks with rows run none of this. Global functions: the verifier looks at each once.
+ * Walks that find rows everywhere run none of this. The functions are global, so the verifier
+ * checks each of them once.
  */
 #pragma once
 
@@ -14,9 +15,9 @@
 int read_word(struct scratch_slot *slot, __u64 at);
 
 /*
- * The result of bpf_loop()'s callback: 0 or 1. To the verifier a global function may return any
- * number. clang 19 infers 0 or 1 from our code, and drops a comparison that would tell the
- * verifier.
+ * The result of a callback of bpf_loop(): 0 or 1. For the verifier, a global function may return
+ * any number. clang 19 infers 0 or 1 from our code, and drops a comparison that would show it to
+ * the verifier.
  */
 static __always_inline long loop_result(int is_over)
 {
@@ -29,7 +30,10 @@ __noinline int may_be_call(__u64 bytes)
 	return code_may_be_call(bytes);
 }
 
-/* Could word @i above the slot's rsp be a return address? Then slot->is_hidden is set. */
+/*
+ * Could the word at rsp + 8 * @i be a return address? Then set slot->is_hidden and return 1. An
+ * unreadable word counts as one.
+ */
 __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
 	__u64 word;
@@ -52,7 +56,7 @@ static long hidden_callback(__u64 i, struct scratch_slot **slot)
 	return loop_result(find_hidden(*slot, (__u32)i));
 }
 
-/* Could there be a return address between rsp and rbp, @n words further up? */
+/* Could one of the @n words from rsp up to rbp be a return address? */
 __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 {
 	if (!slot || n > PROVEN_FRAME_WORDS)
@@ -70,8 +74,8 @@ __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 }
 
 /*
- * Examine word @i of the slot's code, last word first. Returns 1 to stop: slot->frames is then not
- * 0 if the last frame set-up stands behind the last byte that a function could end with.
+ * Examine word @i of the slot's code, counted from the last one. Returns 1 to stop. Then
+ * slot->frames is not 0 if a frame set-up stands behind the last byte that could end a function.
  */
 __noinline int find_frame(struct scratch_slot *slot, __u32 i)
 {
@@ -95,8 +99,8 @@ static long frame_callback(__u64 i, struct scratch_slot **slot)
 }
 
 /*
- * Is the pc in a function that has made its frame? @called is the callee of the call before its
- * return address, 0 if the call is not direct.
+ * Is the pc in a function that has set up its frame? A call stands before the return address.
+ * @called is its callee, or 0 if the call is indirect.
  */
 __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 {
@@ -109,7 +113,7 @@ __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 		return 0;
 	slot->code[CODE_WORDS] = 0;
 	if (!slot->regs.is_exact && (__u8)(slot->code[CODE_WORDS - 1] >> 24) == 0xe8)
-		slot->code[CODE_WORDS - 1] &= 0xffffff; /* the call's own bytes mean nothing */
+		slot->code[CODE_WORDS - 1] &= 0xffffff; /* leave out the call's own bytes */
 	if (config.has_loop) {
 		bpf_loop(CODE_WORDS, frame_callback, &slot, 0);
 	} else {
@@ -121,7 +125,7 @@ __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 	return slot->frames && (!called || code_is_frame_of(called - start, slot->frames_at));
 }
 
-/* By the call that leads to @called. See bpf/checked.h. */
+/* Do the instructions prove the step (bpf/checked.h)? @called: as for is_in_frame(). */
 static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 {
 	const __u64 n_words = (slot->regs.of[UNWIND_RBP] - slot->regs.of[UNWIND_RSP]) / 8;
@@ -131,8 +135,9 @@ static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 }
 
 /*
- * Put the last 8 bytes before the return address *@ret, at @at of the stack, into slot->word. 0: no
- * call is there. makecontext(), or the code that begins a fiber, put the address on the stack: see
+ * Read the return address at @at of the stack into *@ret, and the 8 bytes of code before it into
+ * slot->word. Returns false if it cannot be a return address. If slot->word is 0, no call stands
+ * there. Then makecontext(), or the code that begins a fiber, put the address on the stack. See
  * end_at_beginning().
  */
 static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64 *ret)
@@ -159,7 +164,7 @@ static __always_inline bool find_call(struct scratch_slot *slot, __u64 at, __u64
 	return is_gap || is_root;
 }
 
-/* The rule by the instructions at the pc; UNWIND_NO_ROW: they give none. */
+/* The rule that the instructions at the pc give, or UNWIND_NO_ROW. */
 static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 {
 	if (slot->regs.known != UNWIND_ALL_KNOWN ||
@@ -168,7 +173,10 @@ static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
 	return code_edge_rule(slot->word);
 }
 
-/* Find the rule for the slot's frame, which no row covers; or why the walk ends. */
+/*
+ * Find the rule for the slot's frame, whose pc no row covers. Returns UNWIND_GOES_ON, or why the
+ * walk ends.
+ */
 static __always_inline int find_checked(struct scratch_slot *slot)
 {
 	const __u64 sp = slot->regs.of[UNWIND_RSP];

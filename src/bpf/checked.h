@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/checked.h - do the instructions prove a step by frame pointer? For code without rows. Pure
- * inline functions for both sides, as those of bpf/walk.h.
+ * inline functions for both sides, like those of bpf/walk.h.
  *
- * In code without rows rbp may be the function's own frame pointer. If the function keeps none, rbp
- * may belong to one further out, and the step would leave out a caller. Or rbp holds something
+ * In code without rows, rbp may be the function's own frame pointer. If the function keeps none,
+ * rbp may belong to one further out, and the step would leave out a caller. Or rbp holds something
  * else. A step is proven if
  *
- *	the code before the pc has             push %rbp;  mov %rsp, %rbp
+ *	the code before the pc contains        push %rbp;  mov %rsp, %rbp
  *	and from there up to the pc            no byte could end a function
  *	the return address stands behind       a call; if it is  call T,  T is just before that
  *	and from rsp up to rbp                 no word could be another return address
@@ -18,12 +18,14 @@
 
 #include "bpf/walk.h"
 
-#define CODE_WORDS 64U /* of code before the pc */
+#define CODE_WORDS 64U /* of code before the pc that are examined */
 #define CODE_BYTES (CODE_WORDS * 8U)
-#define PROVEN_FRAME_WORDS 128 /* largest frame that can be proven */
-#define MOST_BEFORE_FRAME 64U  /* bytes of a function */
+#define PROVEN_FRAME_WORDS 128 /* the largest frame that can be proven */
+#define MOST_BEFORE_FRAME 64U  /* bytes from a function's start to the end of its set-up's word */
 
-/* 1 where the bytes at @at of @bytes are "call *operand". Without a branch: see code_may_be_call().
+/*
+ * 1 if the bytes at @at of @bytes are "call *operand", else 0. No branch, because the verifier
+ * would follow each.
  */
 static __always_inline __u64 code_is_indirect(__u64 bytes, __u32 at)
 {
@@ -33,20 +35,21 @@ static __always_inline __u64 code_is_indirect(__u64 bytes, __u32 at)
 }
 
 /*
- * May the instruction before the address that @bytes end at be a call? x86's forms of it. The
- * verifier would follow each branch.
+ * May the instruction that ends with the last of the 8 @bytes be a call? Tests all of x86's forms.
  */
 static __always_inline _Bool code_may_be_call(__u64 bytes)
 {
 	__u64 is = (((bytes >> 24 & 0xff) ^ 0xe8) - 1) >> 63;
 
-	/* of 2, 3, 4, 6 or 7 bytes */
+	/* call *operand of 2, 3, 4, 6 or 7 bytes */
 	is |= code_is_indirect(bytes, 6) | code_is_indirect(bytes, 5) | code_is_indirect(bytes, 4);
 	is |= code_is_indirect(bytes, 2) | code_is_indirect(bytes, 1);
 	return is;
 }
 
-/* The callee of the call before @at, whose 8 bytes are @bytes; 0: it is not a direct call. */
+/*
+ * The target of the direct call that ends at @at with the 8 @bytes. 0: no direct call ends there.
+ */
 static __always_inline __u64 code_called(__u64 at, __u64 bytes)
 {
 	return (__u8)(bytes >> 24) == 0xe8 ? at + (__u64)(__s64)(__s32)(bytes >> 32) : 0;
@@ -57,7 +60,7 @@ static __always_inline __u64 code_called(__u64 at, __u64 bytes)
 
 #define CODE_EACH(byte) ((byte)*0x0101010101010101ULL)
 
-/* 0x80 in each byte that is 0 in @word, 0 elsewhere. */
+/* A word with 0x80 in each byte where @word has 0, and 0 elsewhere. */
 static __always_inline __u64 code_zeros(__u64 word)
 {
 	return ~(((word & CODE_EACH(0x7f)) + CODE_EACH(0x7f)) | word | CODE_EACH(0x7f));
@@ -68,20 +71,20 @@ static __always_inline __u64 code_are(__u64 word, __u64 byte)
 	return code_zeros(word ^ CODE_EACH(byte));
 }
 
-/* The bytes that are @n behind those of @word. */
+/* The word that begins @n bytes behind @word. @next follows @word. */
 static __always_inline __u64 code_behind(__u64 word, __u64 next, __u32 n)
 {
 	return word >> n * 8 | next << (64 - n * 8);
 }
 
 /*
- * Where among the bytes of @word, before @next, could a function end? As code_zeros(). It marks
- * returns, jumps and traps, and the nops that stand between functions.
+ * At which bytes of @word, which @next follows, could a function end? The result is as from
+ * code_zeros(). It marks returns, jumps and traps, and the nops that stand between functions.
  */
 static __always_inline __u64 code_ends(__u64 word, __u64 next)
 {
 	const __u64 seconds = code_behind(word, next, 1);
-	/* ret, and not the operand of "mov %eax, %ebx" or "add $1, %ebx" */
+	/* ret, unless it is the operand of "mov %eax, %ebx" or "add $1, %ebx" */
 	__u64 found = code_are(word, 0xc3) & ~((code_are(word, 0x89) | code_are(word, 0x83)) << 8);
 
 	found |= code_are(word, 0xe9) | code_are(word, 0xeb);                      /* jmp */
@@ -89,10 +92,10 @@ static __always_inline __u64 code_ends(__u64 word, __u64 next)
 	found |= code_are(word, 0x90);                                             /* nop */
 	found |= code_are(word, 0xff) & code_are(seconds & CODE_EACH(0x38), 0x20); /* jmp * */
 	found |= code_are(word, 0x0f) & (code_are(seconds, 0x0b) | code_are(seconds, 0x1f));
-	return found; /* with the last: ud2, nop */
+	return found; /* the last line: ud2, and nops of several bytes */
 }
 
-/* Where among them does a function make its frame? */
+/* At which bytes of @word does a function set up its frame? As code_ends(). */
 static __always_inline __u64 code_frames(__u64 word, __u64 next)
 {
 	return code_are(word, 0x55) & code_are(code_behind(word, next, 1), 0x48) &
@@ -100,7 +103,7 @@ static __always_inline __u64 code_frames(__u64 word, __u64 next)
 	       code_are(code_behind(word, next, 3), 0xe5);
 }
 
-/* The last byte of which code_zeros() and its like say @found. */
+/* The number of the last byte that @found marks. @found is a result like that of code_zeros(). */
 static __always_inline __u32 code_last(__u64 found)
 {
 	__u32 at = 0;
@@ -111,8 +114,8 @@ static __always_inline __u32 code_last(__u64 found)
 }
 
 /*
- * Does a function that begins at byte @at make its frame in word @i? Compilers may put other
- * instructions before that.
+ * Does the function that begins at byte @at set up its frame in word @i? Compilers may put other
+ * instructions before the set-up.
  */
 static __always_inline _Bool code_is_frame_of(__u64 at, __u32 i)
 {
@@ -126,8 +129,8 @@ static __always_inline _Bool code_is_address(__u64 word, __u64 sp)
 }
 
 /*
- * In a function's first or last instructions rbp is not its own. Returns the rule that the
- * instructions give; UNWIND_NO_ROW: none. @bytes are those at pc - 1.
+ * In the first and last instructions of a function, rbp may belong to the caller. Returns the rule
+ * that these instructions give, or UNWIND_NO_ROW. @bytes begin at pc - 1.
  */
 static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
 {
@@ -140,7 +143,7 @@ static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
 	if ((at & 0xff) == 0xc3 || (at & 0xffff) == 0xc3f3 || (__u32)at == CODE_FRAME ||
 	    at == ((__u64)(CODE_FRAME & 0xffffff) << 32 | CODE_ENDBR))
 		return UNWIND_AT_ENTRY;
-	/* pop %rbp, ret; push %rbp done, mov %rsp, %rbp to come */
+	/* pop %rbp, ret; or mov %rsp, %rbp, which the push precedes */
 	if ((at & 0xffff) == 0xc35d || (__u32)bytes == CODE_FRAME)
 		return is_pushed;
 	return (struct unwind_rule){};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/context.bpf.h - the context of a hit. Hits of our own process are left out. Hits in
+ * bpf/context.bpf.h - the context of a hit. Programs leave out hits of our own processes. Hits in
  * hardware interrupts, or of very many functions, are lost if the CPU does nothing else.
  */
 #pragma once
@@ -10,9 +10,9 @@
 #include "bpf/walk.bpf.h"
 
 /*
- * The kernel's preempt_count of this CPU; 0 if it cannot be read. User space replaces the constant
- * by a variable's BTF ID, so the verifier knows its type. No helper reads kernel memory, which
- * lockdown may refuse.
+ * The kernel's preempt_count on this CPU; 0 if programs cannot read it. User space replaces the
+ * constant by the BTF ID of a variable, so the verifier knows its type. The read needs no helper
+ * for kernel memory, which lockdown may refuse.
  */
 static __always_inline __u32 preempt_count(void)
 {
@@ -25,7 +25,7 @@ static __always_inline __u32 preempt_count(void)
 	return *(const volatile __u32 *)(variable + config.preempt_offset);
 }
 
-/* A kprobe by breakpoint looks like an NMI, and like an interrupt: neither counts. */
+/* A kprobe by breakpoint looks like an NMI and like an interrupt. It counts as neither. */
 static __always_inline bool is_interrupt(__u32 mask)
 {
 	const __u32 count = preempt_count();
@@ -46,7 +46,7 @@ static __always_inline bool is_helper(__u32 tgid)
 	return false;
 }
 
-/* The warden's child: it is not running yet. */
+/* Note a child of the warden, which does not run yet, as a helper. */
 static __always_inline void note_born(__u32 child)
 {
 	struct own_processes *own = &trace_state.own;
@@ -56,7 +56,10 @@ static __always_inline void note_born(__u32 child)
 	own->n_born++;
 }
 
-/* Is the hit of our own process, or of a helper? Interrupts on top of it count. */
+/*
+ * Does the hit belong to our own process or to a helper? A hit in an interrupt on top of one does
+ * not.
+ */
 static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
 {
 	if (!config.own_tgid || !tgid)
@@ -70,7 +73,7 @@ static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
 	return true;
 }
 
-/* The window is over: was it too much? */
+/* The window is over. Rest if hits took more than half of it. */
 static __always_inline void judge_pace(struct cpu_pace *p, __u64 now)
 {
 	const __u64 time = now - p->since, n_windows = time / PACE_WINDOW_NS;
@@ -87,7 +90,7 @@ static __always_inline void judge_pace(struct cpu_pace *p, __u64 now)
 	p->busy_ns = 0;
 }
 
-/* A global function. Is the CPU at rest? If not, the hit begins now. */
+/* Returns 1 if the CPU rests. Else the hit's measured time begins. A global function. */
 __noinline int begin_paced(struct scratch_slot *slot)
 {
 	const __u64 now = bpf_ktime_get_ns();
@@ -118,10 +121,13 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-#define FLAG_ALWAYS 2 /* x86's flags: a bit that is set wherever they are known */
+#define FLAG_ALWAYS 2 /* a bit of x86's flags that is always set, if they are known */
 #define FLAG_INTERRUPTS 0x200
 
-/* Are interrupts off? Registers of a function are not always given as a whole. */
+/*
+ * May bpf_find_vma() be called? Not with interrupts off. For a kernel function, the backend may
+ * leave out the flags register; then the program cannot tell.
+ */
 static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 {
 	__u64 flags;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* bpf/describe.h - programs and maps as --debug shows them. */
+/* bpf/describe.h - describe programs and maps for --debug. */
 #pragma once
 
 #include <bpf/libbpf.h>
 
-/* The loaded program @fd. */
+/* Log the size of the loaded program @fd, and the verifier's steps. */
 void describe_program(int fd);
 
-/* All maps of @object, with the memory that each takes now. */
+/* Log all maps of @object, with their current memory. */
 void describe_maps(const struct bpf_object *object);

@@ -1,8 +1,8 @@
 /*
  * bpf/event.bpf.h - a hit as an event in its CPU's ring (struct event_ring of bpf/abi.h).
  *
- * No lock and, but while the reader sleeps, no helper: an event costs one atomic addition
- * and a cache line. Its stacks are kept in the map 'stacks' as for counting, once.
+ * An event costs one atomic addition and a cache line. It needs no lock, and a helper only to wake
+ * a sleeping reader. Its stacks are stored once in the map 'stacks', as for counting.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 #include "bpf/row.bpf.h"
 
 /*
- * The next place in the ring, with its number and time; NULL when it is full. As many hits as
- * there are scratch slots may be between the question and the addition, so that many are kept
- * free. Old kernels cannot fetch while they add; nothing nests there (try_claim()).
+ * Take the next place in the ring, and set its time and slot->event. Returns NULL if the ring is
+ * full. As many hits as there are scratch slots may stand between the check and the addition, so
+ * this many places stay free. Old kernels have no addition that fetches, but nothing nests there
+ * (try_claim()).
  */
 static __always_inline struct stream_event *take_event(struct scratch_slot *slot,
 						       bool is_new_kernel)
@@ -42,7 +43,7 @@ static __always_inline struct stream_event *take_event(struct scratch_slot *slot
 	return event;
 }
 
-/* A global function, as store_piece(). */
+/* A global function; by number as store_piece(). */
 __noinline int keep_new_stacks(__u32 slot_number)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
@@ -50,7 +51,10 @@ __noinline int keep_new_stacks(__u32 slot_number)
 	return slot ? store_stacks(slot, true) : 0;
 }
 
-/* Where the row is a recent one both stacks are known to be there. Returns whether they are not. */
+/*
+ * Store both stacks, unless the key is a recent row's, whose stacks are stored. Returns true if
+ * they are lost.
+ */
 static __always_inline bool keep_stacks(struct scratch_slot *slot, __u32 turn, bool is_new_kernel)
 {
 	struct recent_row *recent = recent_row(slot);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/faulted.bpf.h - which files a process runs, by its page faults: struct faulted_list.
+ * bpf/faulted.bpf.h - note which files a process runs, by its page faults (struct faulted_list).
  *
- * What is mapped from a file is run by a page fault first: a child does not inherit page tables of
- * files. Each such fault asks the kernel anew, so that what has come in place of something else
- * replaces it.
+ * A process reaches code of a file by a page fault first, because a child does not inherit page
+ * tables of files. Each such fault asks the kernel for the mapping. So a mapping that replaced
+ * another one replaces its note.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ static __always_inline void forget_list(struct faulted_list *list)
 	*(volatile __u64 *)&list->life = bpf_ktime_get_ns();
 }
 
-/* Process @pid runs something else, or no more. */
+/* Process @pid has called exec, or has ended. */
 static __always_inline void forget_faulted(__u32 pid)
 {
 	struct faulted_list *list = faulted_of(pid);
@@ -55,7 +55,10 @@ static __always_inline bool is_noted(const struct faulted_mapping *m, __u64 life
 	return is_in_use(m, life) && m->start < end && start < m->end;
 }
 
-/* Something else comes to [@start, @end) or, where @end is 0, anywhere. */
+/*
+ * A mapping comes to [@start, @end), or to an unknown place if @end is 0. If one of the notes
+ * overlaps it, forget all of them. Returns 1 then.
+ */
 __noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
 {
 	struct faulted_list *list = faulted_of(pid);
@@ -73,8 +76,9 @@ __noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
 }
 
 /*
- * Copy the mapping noted as number @i, if it has @addr, into slot->file. Returns 0 if it has not,
- * or has changed. A global function: the verifier looks at it once, and not in each turn of a loop.
+ * Copy noted mapping @i into slot->file if it contains @addr. Returns 0 if it does not, or if a
+ * program changed it meanwhile. A global function, so the verifier checks it once, and not in each
+ * turn of a loop.
  */
 __noinline int take_noted(struct scratch_slot *slot, const struct faulted_list *list, __u32 i,
 			  __u64 life, __u64 addr)
@@ -97,7 +101,10 @@ __noinline int take_noted(struct scratch_slot *slot, const struct faulted_list *
 	       life_of(list) == life && is_of(list, bpf_get_current_pid_tgid() >> 32);
 }
 
-/* What is mapped at @addr, into slot->file. A global function for its loop. */
+/*
+ * Find the noted mapping at @addr and copy it into slot->file. Returns 0 if there is none. A global
+ * function because of its loop.
+ */
 __noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 pid = bpf_get_current_pid_tgid() >> 32;
@@ -114,7 +121,10 @@ __noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
 	return 0;
 }
 
-/* The list of process @pid, which is the current one. */
+/*
+ * The list of the current process, whose number is @pid. A list of another process is emptied
+ * first.
+ */
 static __always_inline struct faulted_list *take_list(__u32 pid)
 {
 	struct faulted_list *list = faulted_of(pid);
@@ -140,8 +150,8 @@ static __always_inline void write_faulted(struct faulted_mapping *m, const struc
 }
 
 /*
- * Returns 1 if the mapping noted as number @i, of @life, is slot->file. If it is another one and
- * overlaps, forget it. A global function as above.
+ * Returns 1 if noted mapping @i of @life equals slot->file. If it differs and overlaps, forget it.
+ * A global function, as above.
  */
 __noinline int settle_noted(struct scratch_slot *slot, struct faulted_list *list, __u32 i,
 			    __u64 addr, __u64 life)
@@ -166,8 +176,9 @@ __noinline int settle_noted(struct scratch_slot *slot, struct faulted_list *list
 }
 
 /*
- * Of @life, slot->file is mapped, or nothing that is known (inode 0), at @addr and around: nothing
- * else of what is noted. Returns 1 if that is noted already. A global function for its loop.
+ * The kernel has mapped slot->file at @addr, or nothing of a file (inode 0). Forget the notes of
+ * @life that contradict this. Returns 1 if slot->file is noted already. A global function because
+ * of its loop.
  */
 __noinline int settle_faulted(struct scratch_slot *slot, __u64 addr, __u64 life)
 {
@@ -194,7 +205,7 @@ static __always_inline void note_faulted(struct scratch_slot *slot, struct fault
 	write_faulted(&list->mappings[number % MOST_FAULTED], &slot->file, life, number);
 }
 
-/* A child runs what its parent has run. */
+/* A child runs the code of its parent. */
 static __always_inline void inherit_faulted(__u32 parent, __u32 child)
 {
 	const struct faulted_list *from = faulted_of(parent);

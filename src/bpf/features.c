@@ -1,10 +1,9 @@
 /*
- * Every question is put by doing it in the small: a program of a few instructions is
- * loaded, or a link is asked for that cannot be made, and the way in which the kernel
- * declines tells whether it knows the request. A kernel's version would not tell:
- * distributions configure things out and carry things back.
+ * Try features of the kernel. Each probe does its thing in the small: it loads a program of a few
+ * instructions, or requests a link that cannot be made. The kernel's error tells whether it knows
+ * the request. A version would not tell: distributions configure features out and backport others.
  *
- * bpf(2) is called directly: libbpf's own probes answer other questions, and are slower.
+ * We call bpf(2) directly: libbpf's own probes answer other questions, and are slower.
  */
 #include "bpf/features.h"
 
@@ -26,7 +25,7 @@ static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 	return instructions_load(type, attach_type, insns, ARRAY_SIZE(insns));
 }
 
-/* Does a tracing program of these instructions pass the verifier? */
+/* Does the verifier accept a tracing program of these instructions? */
 static bool is_accepted(const struct bpf_insn *insns, unsigned n)
 {
 	cleanup_close int fd = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
@@ -35,8 +34,9 @@ static bool is_accepted(const struct bpf_insn *insns, unsigned n)
 }
 
 /*
- * Since Linux commit e6f2dd0f8067 ("bpf: Add bpf_loop helper") (in v5.17). A call without a
- * callback is refused by all, but where the helper is not known the verifier says so.
+ * Since Linux commit e6f2dd0f8067 ("bpf: Add bpf_loop helper") (in v5.17). All kernels refuse a
+ * call without a callback. Where the helper does not exist, the verifier's log names the function
+ * as unknown.
  */
 static bool has_loop(void)
 {
@@ -57,8 +57,8 @@ static bool has_loop(void)
 }
 
 /*
- * Since Linux commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15). The task
- * that it wants is known to the verifier by its BTF type, so this needs the kernel's BTF too.
+ * Since Linux commit dd6e10fbd9fb ("bpf: Add bpf_task_pt_regs() helper") (in v5.15). The verifier
+ * knows the helper's task by its BTF type, so this needs the kernel's BTF, too.
  */
 static bool has_task_regs(void)
 {
@@ -75,8 +75,9 @@ static bool has_task_regs(void)
 
 /*
  * Since Linux commit 34dd3bad1a6f ("bpf: Relax the requirement to use preallocated hash maps in
- * tracing progs.") (in v6.1). Before, perf event programs were refused such maps and other
- * tracing programs could deadlock in the allocator: so the former are asked, for all.
+ * tracing progs.") (in v6.1). Before that, such maps could deadlock tracing programs in the
+ * allocator, but the kernel refused them to perf event programs only. So this tries a perf event
+ * program, and its result holds for all.
  */
 static bool has_on_demand_maps(void)
 {
@@ -114,7 +115,7 @@ static bool has_perf_link(void)
 	if (prog < 0)
 		return false;
 
-	/* The descriptor is looked at only where the request is known: else EINVAL. */
+	/* A kernel that knows the request looks at the descriptor (EBADF). Others return EINVAL. */
 	union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = prog,
@@ -128,8 +129,8 @@ static bool has_perf_link(void)
 }
 
 /*
- * Since Linux commit 0dcac2725406 ("bpf: Add multi kprobe link") (in v5.18), with CONFIG_FPROBE;
- * without it -EOPNOTSUPP.
+ * Since Linux commit 0dcac2725406 ("bpf: Add multi kprobe link") (in v5.18), with CONFIG_FPROBE.
+ * Without it the kernel returns EOPNOTSUPP.
  */
 static bool has_kprobe_multi(void)
 {
@@ -137,7 +138,7 @@ static bool has_kprobe_multi(void)
 	if (prog < 0)
 		return false;
 
-	/* Addresses that cannot be read: they are looked at last. */
+	/* Unreadable addresses: the kernel reads them last. */
 	union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = prog,
@@ -151,9 +152,9 @@ static bool has_kprobe_multi(void)
 }
 
 /*
- * Since Linux commit 89ae89f53d20 ("bpf: Add multi uprobe link") (in v6.6); usable since
- * 46ba0e49b642 ("bpf: fix multi-uprobe PID filtering logic"), before which only one thread of
- * the process was traced.
+ * Since Linux commit 89ae89f53d20 ("bpf: Add multi uprobe link") (in v6.6). Usable since
+ * 46ba0e49b642 ("bpf: fix multi-uprobe PID filtering logic"). Before that, the kernel traced only
+ * one thread of the process.
  */
 static bool has_uprobe_multi(void)
 {
@@ -162,8 +163,8 @@ static bool has_uprobe_multi(void)
 		return false;
 
 	/*
-	 * A directory is no place for a probe: EBADF where the request is known. The same fix that
-	 * made the PID one of a process made an impossible PID an error that comes before: EINVAL.
+	 * A directory cannot have a probe: a kernel that knows the request returns EBADF. The fix
+	 * above also checks the PID before the path, so an impossible PID gives EINVAL.
 	 */
 	const uint64_t offset = 0;
 	struct uapi_uprobe_multi attr = {
@@ -196,8 +197,8 @@ static const struct {
 };
 
 /*
- * Nothing is allocated for a look-up in no map, so no limit of memory refuses it. System call
- * filters mostly answer EPERM, which libbpf takes for too little locked memory.
+ * A look-up in no map allocates nothing, so no memory limit refuses it. System call filters mostly
+ * return EPERM, which libbpf takes for too little locked memory.
  */
 int features_check_bpf(struct error *e)
 {

@@ -1,8 +1,8 @@
 /*
- * bpf/features.h - what this kernel can do, found out by trying, not by its version.
+ * bpf/features.h - features of this kernel, found by trying each one, not by its version.
  *
- * Probes run only when asked for: each costs a system call or two, and a plain
- * tracepoint needs none of them.
+ * Callers name the groups of features that they need: each feature costs a system call or two, and
+ * a plain tracepoint needs few.
  */
 #pragma once
 
@@ -11,23 +11,23 @@
 
 #include "base/error.h"
 
-/* Newer than the headers that the distribution has: include/uapi/linux/bpf.h of Linux 6.6. */
+/* From include/uapi/linux/bpf.h of Linux 6.6, newer than the distribution's headers. */
 #define ABI_TRACE_UPROBE_MULTI 48
 
 struct features {
 	uint32_t kprobe_pmu;    /* type of perf's kprobes, 0: the kernel has none */
 	uint32_t uprobe_pmu;    /* likewise */
-	const char *no_events;  /* why this user may open no perf events; NULL: may */
-	const char *no_uprobes; /* likewise perf's uprobes */
-	const char *no_kprobes; /* and kprobes */
-	bool refuses_namesakes; /* a kprobe by a name that several functions have, Linux 6.7 */
+	const char *no_events;  /* why this user may open no perf events; NULL: this user may */
+	const char *no_uprobes; /* likewise for perf's uprobes */
+	const char *no_kprobes; /* likewise for perf's kprobes */
+	bool refuses_namesakes; /* a kprobe by a name of several functions fails, Linux 6.7 */
 	bool kprobe_multi;      /* Linux 5.18 with CONFIG_FPROBE */
 	bool uprobe_multi;      /* Linux 6.6, with the PID filter by process (46ba0e49b642) */
 	bool uprobe_event;      /* tracefs takes definitions of uprobe events from this user */
 	bool perf_link;         /* BPF links on perf events, Linux 5.15; below, an ioctl */
 	bool task_regs;         /* bpf_task_pt_regs(), Linux 5.15 with BTF */
-	bool loop;              /* bpf_loop(), Linux 5.17: the newer programs are used */
-	bool on_demand_maps; /* hash maps without pre-allocation are safe in tracing, Linux 6.1 */
+	bool loop;              /* bpf_loop(), Linux 5.17: the newer programs are loaded */
+	bool on_demand_maps;    /* tracing needs no pre-allocated hash maps, Linux 6.1 */
 };
 
 enum feature_group {
@@ -38,19 +38,19 @@ enum feature_group {
 };
 
 /*
- * May this user, who has the capabilities, call bpf(2) at all? Errors: -EPERM or what else refuses
- * it, with the likely cause.
+ * May this user, who has the capabilities, call bpf(2) at all? Errors: -EPERM or another code with
+ * which the kernel refuses. The message names the likely cause.
  */
 must_check int features_check_bpf(struct error *e);
 
 /*
- * Probe the given groups (an OR); the PMUs, uprobe_event, no_* and refuses_* are the caller's
- * to fill.
+ * Try the features of @groups, an OR of enum feature_group. The caller fills in the PMUs,
+ * uprobe_event, no_* and refuses_namesakes.
  */
 void features_probe(struct features *features, unsigned groups);
 
 /*
- * May programs read 4 bytes @offset behind the beginning of the kernel's per-CPU variable of this
- * BTF ID? The kernel must know its address, too: CONFIG_KALLSYMS_ALL.
+ * May programs read 4 bytes at @offset of the kernel's per-CPU variable with this BTF ID? The
+ * kernel must know the variable's address, too: CONFIG_KALLSYMS_ALL.
  */
 bool features_has_variable(uint32_t btf_id, uint32_t offset);

@@ -1,5 +1,5 @@
 /*
- * bpf/filter.bpf.h - is this hit wanted? And what is told to user space.
+ * bpf/filter.bpf.h - is this hit wanted? Also losses, lives and notices, which all programs need.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ static __always_inline void note_lost(__u32 reason)
 		add_atomically(n, 1);
 }
 
-/* Which life of a process this is, by its number outside of all PID namespaces. */
+/* The life count of a process, by its number in the initial PID namespace. */
 static __always_inline struct life_count *find_life(__u32 pid)
 {
 	const __u32 i = pid % LIVES;
@@ -43,8 +43,8 @@ static __always_inline void describe_process(struct notice *notice)
 }
 
 /*
- * Tell user space. A full ring loses nothing that is counted: it looks again by itself. Returns 0
- * or an error.
+ * Send a notice to user space. If the ring is full the notice is lost, but no count: user space
+ * also looks by itself. Returns 0 or an error.
  */
 static __always_inline int send_notice(__u32 type, __u64 process)
 {
@@ -57,7 +57,7 @@ static __always_inline int send_notice(__u32 type, __u64 process)
 	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
-/* The process, by its number in our PID namespace; 0 when it has none there. */
+/* The current process's number in our PID namespace; 0 if it has none there. */
 static __always_inline __u32 current_tgid(void)
 {
 	struct bpf_pidns_info ids = {};
@@ -69,7 +69,7 @@ static __always_inline __u32 current_tgid(void)
 	return ids.tgid;
 }
 
-/* Likewise the thread. */
+/* Likewise for the current thread. */
 static __always_inline __u32 current_tid(void)
 {
 	struct bpf_pidns_info ids = {};
@@ -105,8 +105,8 @@ static __always_inline bool is_wanted(__u32 tgid)
 }
 
 /*
- * Below the limit of --events? Old kernels, for which no fetching atomics are used, may
- * overshoot by one hit per CPU.
+ * Is the hit below the limit of --events? On old kernels, whose atomics fetch nothing, each CPU may
+ * exceed the limit by one hit.
  */
 static __always_inline bool is_below_limit(bool is_new_kernel)
 {

@@ -1,4 +1,7 @@
-/* bpf/instructions.h - programs of a few instructions, to ask the kernel with, and for tests. */
+/*
+ * bpf/instructions.h - build and load programs of a few instructions, to try features and for
+ * tests.
+ */
 #pragma once
 
 #include <linux/bpf.h>
@@ -20,7 +23,7 @@ static inline int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
 	return (int)syscall(SYS_bpf, cmd, attr, size);
 }
 
-/* The program's descriptor, or -1 with errno. */
+/* Load a program. Returns its descriptor, or -1 with errno. */
 static inline int instructions_load(enum bpf_prog_type type, unsigned attach_type,
 				    const struct bpf_insn *insns, unsigned n)
 {

@@ -22,8 +22,8 @@ int level_map_fd(const struct level_map *m, unsigned level)
 }
 
 /*
- * One at a time: while it lays out a map's buckets, 3 ms, the kernel gives the CPU to nobody else,
- * and the machine may have no more than two.
+ * Make one map at a time. Laying out a map's buckets takes 3 ms, in which the kernel gives the CPU
+ * to nobody else. The machine may have only two CPUs.
  */
 static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
 {
@@ -39,16 +39,16 @@ static int create_map(const char *name, const struct bpf_map *like, uint32_t n)
 }
 
 /*
- * The outer map accepts only maps with the flags of the inner map that it was made with. We make
- * the inner map as well: since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own one is a
- * SIGSEGV. Where this fails, loading the programs fails next, and libbpf has words for that.
+ * The outer map accepts only maps with the flags of its first inner map. We make that one, too:
+ * since libbpf 1.4, bpf_map__set_map_flags() on libbpf's own inner map is a SIGSEGV. If this fails,
+ * loading fails next, and libbpf reports the reason.
  */
 void levels_give_inner(struct levels *l)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++) {
 		struct level_map *m = &l->maps[i];
 
-		if (m->at) /* its outer map has one */
+		if (m->at) /* its outer map has got one */
 			continue;
 		m->inner_fd = create_map("inner", m->like, 1);
 		if (m->inner_fd >= 0)
@@ -62,7 +62,7 @@ void levels_take_inner(struct levels *l)
 		cleanup_close_fd(&l->maps[i].inner_fd);
 }
 
-/* User space knows of a map before the programs do: what they put into it is read. */
+/* User space learns of a map before the programs do, so it reads all that they put into it. */
 static void *add_map(void *argument)
 {
 	struct level_map *m = argument;
@@ -76,8 +76,8 @@ static void *add_map(void *argument)
 }
 
 /*
- * Side by side, where threads can be had: each such update waits for RCU behind it, for longer than
- * what the first level has room for.
+ * In a thread, if one can start: each update then waits for RCU, for longer than the first level
+ * has room.
  */
 static void begin_map(struct level_map *m)
 {

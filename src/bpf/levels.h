@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/levels.h - the second level of the maps for rows and stacks: larger, and made while the first
- * one fills. The programs find it in an outer map.
+ * bpf/levels.h - the second level of the maps for rows and stacks. It is larger, and made while the
+ * first level fills. The programs find it in an outer map.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 struct level_map {
-	const struct bpf_map *like; /* the first level */
+	const struct bpf_map *like; /* the first level; lent */
 	struct bpf_map *outer;
-	uint32_t at;      /* its entry in @outer */
-	uint32_t n;       /* entries; 0: there is none */
-	int inner_fd;     /* while the programs are loaded, else -1 */
-	int fd;           /* -1 until it is there */
-	pthread_t thread; /* that makes it; 0: none */
+	uint32_t at;      /* index of the second level in @outer */
+	uint32_t n;       /* entries of the second level; 0: it is not wanted */
+	int inner_fd;     /* while programs are loaded, the model of @outer's inner maps; else -1 */
+	int fd;           /* the second level; -1: it does not exist yet */
+	pthread_t thread; /* makes the second level; 0: none */
 };
 
 enum { LEVEL_STACKS, LEVEL_COUNTS0, LEVEL_COUNTS1, LEVEL_MAPS };
@@ -27,23 +27,23 @@ struct levels {
 	bool has_begun;
 };
 
-/* @like and @outer are lent. @n is set before levels_begin(). */
+/* A level_map for @like. @like and @outer are lent. The caller sets @n before levels_begin(). */
 struct level_map level_map_of(const struct bpf_map *like, struct bpf_map *outer, uint32_t at);
 
-/* Around loading: the outer maps have to know what kind of maps they will have. */
+/* To be called before and after loading: an outer map needs a model of its inner maps. */
 void levels_give_inner(struct levels *l);
 void levels_take_inner(struct levels *l);
 
-/* Begin to make them, in threads, unless that was begun. */
+/* Begin to make the second level, in threads. Does nothing if that was done before. */
 void levels_begin(struct levels *l);
 
-/* The same, and wait until they are made. What cannot be made is left out. */
+/* The same, and wait for the threads. A map that the kernel refuses is left out. */
 void levels_wait(struct levels *l);
 
 void levels_fini(struct levels *l);
 
-/* Of a level, 0 or 1; -1: it is not there. */
+/* The descriptor of the map of @level, 0 or 1. -1: it does not exist. */
 int level_map_fd(const struct level_map *m, unsigned level);
 
-/* For --debug. */
+/* Log the second level, for --debug. */
 void levels_describe(const struct levels *l);

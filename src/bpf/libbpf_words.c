@@ -16,14 +16,18 @@ static struct {
 	char text[256];
 } first_words;
 
-/* A map that is made a second time without BTF is no reason: what failed then is told next. */
+/*
+ * libbpf makes some maps a second time without BTF. That is no reason: its next message gives the
+ * failure.
+ */
 static bool is_reason(const char *words)
 {
 	return !strstr(words, "Retrying without BTF");
 }
 
-/* Of each program libbpf says that it has no lines of source: scripts/without_lines leaves them
- * out. */
+/*
+ * libbpf reports for each program that it has no source lines. scripts/without_lines removes them.
+ */
 static bool is_news(const char *words)
 {
 	return *words && !strstr(words, ".BTF.ext line info");
@@ -58,7 +62,7 @@ void libbpf_words_begin(void)
 }
 
 /*
- * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf finds out when it loads a
+ * Before Linux 5.11 the kernel counts BPF's memory as locked. libbpf hits the limit when it loads a
  * first, tiny program, or when it creates a map.
  */
 static bool is_memlock_refusal(int err, const char *words)
@@ -82,7 +86,7 @@ int libbpf_words_refuse(int err, struct error *e)
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
 	if (strstr(words, strerror(EMFILE)))
-		err = -EMFILE; /* what libbpf looked for first is taken for missing then */
+		err = -EMFILE; /* libbpf then takes the first thing that it looked for as missing */
 	if (err == -EMFILE || err == -ENFILE)
 		words = "";
 	return error_set(e, err, "load the BPF programs: %s%s%s", error_words(err),

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/made.bpf.h - the rule for code of a JIT compiler, by the set-up of its function (bpf/made.h).
- * It is the last one before the address. Rules are kept (rule.bpf.h), so this runs once for each
- * address of such code.
+ * bpf/made.bpf.h - the rule for code of a JIT compiler. The last frame set-up before the address
+ * gives it (bpf/made.h). Rules are kept (rule.bpf.h), so the search runs once for each address.
  */
 #pragma once
 
 #include "bpf/made.h"
 #include "bpf/maps.bpf.h"
 
-#define MADE_WORDS 512 /* of code before the address */
+#define MADE_WORDS 512 /* words of code before the address that are searched */
 
-/* By the set-up at @addr, into slot->rule. Returns 1 if that tells, to stop. */
+/*
+ * Examine the set-up at @addr. Returns 1 to stop, with the rule in slot->rule, or 0 if it gives
+ * none.
+ */
 static __always_inline long judge_setup(struct scratch_slot *slot, __u64 addr)
 {
 	__u64 before = 0, at = 0, behind = 0;
@@ -28,8 +30,8 @@ static __always_inline long judge_setup(struct scratch_slot *slot, __u64 addr)
 }
 
 /*
- * Look at the word that is @i words below the one of slot->made_at. Returns 1 to stop. This is a
- * global function, since newer verifiers go through a callback once more for each turn.
+ * Examine the word that is @i words below the one of slot->made_at. Returns 1 to stop. A global
+ * function, since newer verifiers check a callback again for each turn.
  */
 __noinline int find_setup(struct scratch_slot *slot, __u64 i)
 {
@@ -57,11 +59,14 @@ static long setup_callback(__u64 i, struct scratch_slot **of)
 {
 	int is_over = find_setup(*of, i);
 
-	barrier_var(is_over); /* newer compilers know what it can be, verifiers do not */
+	barrier_var(is_over); /* newer compilers know its values, verifiers do not */
 	return is_over != 0;
 }
 
-/* The rule of the code at @addr into slot->rule. Before Linux 5.17 it is taken for framed. */
+/*
+ * Put the rule of the code at @addr into slot->rule. Before Linux 5.17 all such code counts as
+ * framed.
+ */
 __noinline int find_made(struct scratch_slot *slot, __u64 addr)
 {
 	if (!slot)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/made.h - does code of a JIT compiler keep frame pointers? Pure inline functions for both
- * sides, as those of bpf/walk.h.
+ * sides, like those of bpf/walk.h.
  *
- * A function of such code tells by how it sets its frame up. With a frame pointer:
+ * The set-up of a function's frame tells. With a frame pointer:
  *
  *	mov %rsp, %rbp                                 before the room is taken, or after
  *	sub $n, %rsp;  lea n(%rsp), %rbp               .NET
  *
- * Without one, rbp is an outer function's, and a step by it leaves callers out:
+ * Without one, rbp belongs to an outer function, and a step by it leaves callers out:
  *
  *	push %rbp;  sub $n, %rsp                       Java's C1 and C2
  *	sub $n, %rsp;  mov %rbp, m(%rsp)               Java's C2
- *	sub $n, %rsp                                   mono, at an address that is aligned
+ *	sub $n, %rsp                                   mono, at an aligned address
  *
- * These three say how far the caller's frame is, if the function moves rsp no further. The step is
- * taken so, and the stack is marked.
+ * These three give the distance to the caller's frame, if the function does not move rsp further.
+ * The walk takes this step and marks the stack.
  */
 #pragma once
 
@@ -23,7 +23,10 @@
 
 #define MADE_MOST_ROOM (1 << 20)
 
-/* Where among the bytes of @word, before @next, is an instruction of a set-up? As code_zeros(). */
+/*
+ * At which bytes of @word does an instruction of a set-up begin? @next follows @word. The result is
+ * as from code_zeros().
+ */
 static __always_inline __u64 made_setups(__u64 word, __u64 next)
 {
 	const __u64 seconds = code_behind(word, next, 1);
@@ -42,7 +45,7 @@ static __always_inline _Bool made_is_move(__u64 bytes)
 	return (bytes & 0xffffff) == 0xe58948 || (bytes & 0xffffff) == 0xec8b48;
 }
 
-/* How many bytes has the instruction of a set-up that @bytes begin with? */
+/* The length of the set-up's instruction that @bytes begin with. */
 static __always_inline __u32 made_length(__u64 bytes)
 {
 	const __u32 length = (bytes >> 8 & 0xff) == 0x81 ? 7 : 4;
@@ -51,8 +54,8 @@ static __always_inline __u32 made_length(__u64 bytes)
 }
 
 /*
- * Does the instruction @behind the room store a value of an expression there? HotSpot's interpreter
- * has vmovss, vmovsd, movss and movsd of %xmm0.
+ * Does the instruction @behind store a value of an expression into the new room? HotSpot's
+ * interpreter uses vmovss, vmovsd, movss and movsd of %xmm0.
  */
 static __always_inline _Bool made_is_value(__u32 behind)
 {
@@ -60,9 +63,9 @@ static __always_inline _Bool made_is_value(__u32 behind)
 }
 
 /*
- * Does a function of mono's begin with the instruction between these bytes? Then padding stands
- * before it, or the next instruction saves a register that calls keep: mov %reg, (%rsp) or n(%rsp).
- * HotSpot's interpreter stores values in rax and others there.
+ * Does the instruction between these bytes begin a function of mono? Then padding stands before it.
+ * Or the next instruction saves a register that calls preserve: mov %reg, (%rsp) or n(%rsp).
+ * HotSpot's interpreter stores values of rax and other registers there.
  */
 static __always_inline _Bool made_is_first(__u64 before, __u32 behind)
 {
@@ -80,8 +83,8 @@ static __always_inline struct unwind_rule made_bare(__s64 offset, __s64 bp)
 }
 
 /*
- * The rule of a function with the instruction @at at @addr in its set-up, between the bytes @before
- * and @behind it. UNWIND_NO_ROW: it tells nothing, and a set-up may stand before.
+ * The rule that the set-up's instruction @at, at @addr, gives. The bytes @before and @behind are
+ * around it. UNWIND_NO_ROW: it gives none, and another set-up may stand before.
  */
 static __always_inline struct unwind_rule made_rule(__u64 addr, __u64 before, __u64 at,
 						    __u64 behind)

@@ -1,6 +1,4 @@
-/*
- * bpf/maps.bpf.h - the maps, the configuration and a hit's working memory.
- */
+/* bpf/maps.bpf.h - the maps, the configuration, and the working memory of a hit. */
 #pragma once
 
 #include <linux/bpf.h>
@@ -21,9 +19,9 @@ const volatile struct trace_config config;
 struct trace_state trace_state;
 
 /*
- * Add without a result. Linux 5.10 knows no addition that fetches one. Clang 21 makes such an
- * addition of __sync_fetch_and_add(), used or not, and of every order but the relaxed one.
- * Volatile: in order with the other volatile accesses, and with helpers' calls.
+ * Add without a result. Linux 5.10 has no addition that fetches. Clang 21 makes such an addition of
+ * __sync_fetch_and_add(), even if the result is not used, and of every memory order but the relaxed
+ * one. Volatile keeps the order with other volatile accesses and with calls of helpers.
  */
 #define add_atomically(at, n) \
 	((void)__atomic_fetch_add((volatile typeof(*(at)) *)(at), n, __ATOMIC_RELAXED))
@@ -32,32 +30,32 @@ struct trace_state trace_state;
 enum side { SIDE_KERNEL, SIDE_USER, SIDES };
 
 /*
- * How long a walked stack is, is kept in memory, where the verifier does not follow its
- * values: it then looks at what comes behind a loop once, not once for every way out.
+ * The length of a walked stack lies in memory, where the verifier does not follow values. So the
+ * verifier checks code behind a loop once, not once for each way out of the loop.
  */
 struct walked {
-	__u32 n;     /* words, the mark included; zeros behind, to the end of the piece */
-	__u32 start; /* 0 or 1: index of the first */
+	__u32 n;     /* words, with the mark; zeros follow up to the end of the piece */
+	__u32 start; /* index of the first word: 0 or 1 */
 	__u32 mark;
 	__u32 n_turns;
 };
 
 /*
- * A hit's working memory. A per-CPU buffer is not private: a uprobe program can be
- * preempted by another one, and an interrupt can run a tracepoint's on top. So a slot
- * is claimed.
+ * The working memory of a hit. A per-CPU buffer is not private: another uprobe's program can
+ * preempt a uprobe's program, and an interrupt can run a program on top of it. So each CPU has
+ * several slots, and a program claims one.
  */
 #define SCRATCH_SLOTS 4
 
-/* Where the walk along a user's chain of frame pointers stands. */
+/* The state of a walk along frame pointers. */
 struct chain {
-	__u64 sp; /* at the hit */
-	__u64 bp; /* of the next frame */
+	__u64 sp; /* rsp at the hit */
+	__u64 bp; /* rbp of the next frame */
 };
 
 /*
- * Hot rows that a CPU has counted in lately: their counters are found without the row. Valid in
- * the turn in which it was noted.
+ * Hot rows that this CPU has counted in lately. A hit on one of them finds its counter without the
+ * row. An entry is valid in its turn only.
  */
 #define RECENT_ROWS 32
 
@@ -67,19 +65,19 @@ struct recent_row {
 	__u32 hot;
 };
 
-/* What the kernel has mapped at an address. */
+/* The file that the kernel has mapped at an address. */
 struct found_file {
 	struct unwind_file_key key; /* inode 0: no file */
 	__u64 start;                /* of the mapping */
 	__u64 end;
-	struct unwind_file found; /* what the file's code is walked by */
-	__u64 is_made;            /* code in no file, and not the kernel's: a JIT compiler's */
-	__u64 n_asked;            /* since user space was told of one */
-	__u64 is_asked;           /* of this stack: not all of its code is in the slot's space */
+	struct unwind_file found; /* how to walk the file's code */
+	__u64 is_made;  /* the code is in no file, and not the kernel's: a JIT compiler made it */
+	__u64 n_asked;  /* frames that needed the kernel's mapping, since the last notice */
+	__u64 is_asked; /* this stack has code that the slot's space does not cover */
 };
 
 /*
- * Words of a slot. The first is left free for a function to be put in front; a piece behind is
+ * Words of a slot's stacks. The first word is free for the traced function. The piece at the end is
  * for zeros.
  */
 #define KERNEL_ROOM (1 + SHORT_WORDS + CHUNK_WORDS)
@@ -88,38 +86,37 @@ struct found_file {
 struct scratch_slot {
 	__u64 busy;
 	__u64 number;   /* key in 'scratch' */
-	__u64 event;    /* MODE_EVENTS: the number of the one that is being written */
-	__u64 process;  /* MODE_EVENTS: announced last from here */
+	__u64 event;    /* MODE_EVENTS: number of the event in progress */
+	__u64 process;  /* MODE_EVENTS: the last process that this slot announced */
 	__u64 asking;   /* enum asking */
-	__u64 paced_ns; /* when the hit began, if struct cpu_pace is for it; else 0 */
+	__u64 paced_ns; /* start of the hit, if struct cpu_pace measures it; else 0 */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
 	struct unwind_window window;
-	/* Of walking by tables: what was found for the frame, and its registers. */
+	/* For walks by tables: the current frame's space, file, rule and registers. */
 	struct unwind_space space;
-	__u64 space_key; /* its number, and trace_state.table_turn, mixed: no address */
+	__u64 space_key; /* hash of the space's number and trace_state.table_turn */
 	struct found_file file;
 	struct unwind_rule rule;
-	__u64 is_at_entry; /* of a function: the call has just put its return address on the stack
-			    */
+	__u64 is_at_entry; /* at a function's entry: the return address is at rsp */
 	__u64 word;
 	struct unwind_regs regs;
-	/* For a checked step: the code before the pc, and the result of the search. */
+	/* For checked steps: the code before the pc, and the search's result. */
 	__u64 code[CODE_WORDS + 1];
 	__u64 frames; /* code_frames() of word @frames_at */
 	__u32 frames_at;
 	__u32 is_hidden;
-	__u64 made_at; /* the address of made code whose set-up is searched for */
+	__u64 made_at; /* the address for which find_made() searches a set-up */
 	struct recent_row recent[RECENT_ROWS];
-	/* The kernel's stack, and behind it the user's: at the end, since few are long. */
+	/* The kernel's stack, then the user's. Last, because few stacks are long. */
 	__u64 words[KERNEL_ROOM + USER_ROOM];
 };
 
-/* May bpf_find_vma() be asked? See may_ask(). */
+/* May the program call bpf_find_vma()? See may_ask(). */
 enum asking { ASK_WITH_CARE, ASK_FREELY, ASK_NEVER };
 
-/* One entry a slot: one look-up each, and the verifier takes them for the same. */
+/* One entry for each slot. All are alike for the verifier. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SCRATCH_SLOTS);
@@ -128,13 +125,13 @@ struct {
 } scratch SEC(".maps");
 
 /*
- * Rows, in two generations. No per-CPU hash: each of its elements is an allocation from the
- * kernel's per-CPU memory, which made a new row five times as dear (20 us, measured), and
- * grows with the machine.
+ * Rows, in two generations. These are no per-CPU hash maps: each of their elements is an allocation
+ * of per-CPU memory. That made a new row five times as costly (20 us, measured), and grows with the
+ * machine.
  *
- * A map's buckets are made with it, one for each entry it may ever have, and that takes
- * longer than all else at the start. So there are two levels: small maps, and large ones that
- * user space puts behind them once counting has begun.
+ * The kernel makes a map's buckets with the map, one for each possible entry. For large maps, this
+ * takes longer than the rest of the start. So there are two levels: small maps, and large ones that
+ * user space adds once counting has begun.
  */
 struct counts_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -150,7 +147,7 @@ struct {
 	__array(values, struct counts_map);
 } more_counts SEC(".maps");
 
-/* Entry hot_index(). User space maps it, and adds up. */
+/* Index: hot_index(). User space maps it and adds up the counters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -159,7 +156,7 @@ struct {
 	__type(value, __u64);
 } hot SEC(".maps");
 
-/* Stacks, of both generations: what is known stays known. */
+/* Stacks of both generations, so a known stack is stored once. */
 struct stacks_map {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */
@@ -175,9 +172,9 @@ struct {
 } more_stacks SEC(".maps");
 
 /*
- * Pieces that are there from the beginning. With interrupts off the kernel's allocator gives what
- * it has at hand on the CPU, 32 to 96 elements, and a deep stack has 65 pieces. One entry unless
- * config.anywhere.
+ * Pieces that exist from the start. With interrupts off, the kernel's allocator has 32 to 96
+ * elements at hand on a CPU, and a deep stack has 65 pieces. The map has one entry if
+ * config.anywhere is not set.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -186,7 +183,7 @@ struct {
 	__type(value, struct stack_chunk);
 } spare SEC(".maps");
 
-/* Entry call_index(). User space maps it, and adds up. */
+/* Index: call_index(). User space maps it and adds up the counters. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -209,7 +206,7 @@ struct {
 	__type(value, struct cpu_pace);
 } pace SEC(".maps");
 
-/* Processes already announced to user space: process_key(). */
+/* Processes that were announced to user space. Key: process_key(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -217,7 +214,7 @@ struct {
 	__type(value, __u32);
 } seen SEC(".maps");
 
-/* By the low bits of a process's number in the initial PID namespace. User space maps it. */
+/* Index: the low bits of a process's number in the initial PID namespace. User space maps it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -231,7 +228,7 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } wake SEC(".maps");
 
-/* See struct event_ring. User space maps both. */
+/* See struct event_ring. User space maps both arrays. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -271,7 +268,7 @@ struct {
 	__type(value, struct unwind_space);
 } spaces SEC(".maps");
 
-/* Processes that share their memory: of one the other, by their numbers. */
+/* Processes that share their memory: the number of one gives the other's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 512);
@@ -293,7 +290,10 @@ struct {
 	__type(value, struct faulted_list);
 } faulted SEC(".maps");
 
-/* To be mapped, for the sake of its place: a set is not in two cache lines. */
+/*
+ * User space does not map this array. BPF_F_MMAPABLE aligns it to a page, so each set lies in one
+ * cache line.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -310,7 +310,7 @@ struct {
 	__type(value, __u32);
 } no_programs SEC(".maps");
 
-/* With several -p: the processes to be counted. */
+/* With several -p: the processes to count. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */
@@ -318,7 +318,7 @@ struct {
 	__type(value, __u32);
 } tgids SEC(".maps");
 
-/* With a command: its threads, by their number in the initial PID namespace. */
+/* With a command: its threads, by their numbers in the initial PID namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1); /* set before loading */

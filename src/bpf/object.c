@@ -25,7 +25,7 @@
 #define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
 
 struct mapped {
-	void *at; /* NULL: is not */
+	void *at; /* NULL: not mapped */
 	size_t bytes;
 };
 
@@ -34,19 +34,21 @@ struct object {
 	struct levels levels;
 	struct mapped hot, rings, events, calls, lives;
 	struct table_maps tables;
-	struct bpf_program *programs[PROGRAM_N]; /* NULL: not loaded */
+	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct parallel_load parallel;
-	int outer_fd; /* map-in-map that is updated to wait for programs; -1 until needed */
+	int outer_fd; /* a map-in-map, whose update waits for programs; -1 until needed */
 };
 
 /*
- * Entries in the first level of the maps. They are there for as long as the second level
- * takes (10 ms), and their buckets cost 0.4 ms each.
+ * Entries in the first level of the maps. The first level must last until the second one exists (10
+ * ms). Its buckets cost 0.4 ms for each map.
  */
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-/* Kernels before Linux 5.17 may have their own, see stackcount.bpf.c; NULL: what cannot be there.
+/*
+ * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
+ * NULL: these kernels cannot have the program.
  */
 static const struct {
 	const char *name;
@@ -70,15 +72,18 @@ static const struct {
 	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
 };
 
-/* A variable's address, by its BTF ID: loaded as libbpf would, which would read all of the BTF. */
+/*
+ * Replace the placeholder by a variable's address, by its BTF ID. libbpf does the same, but reads
+ * all of the BTF for it.
+ */
 static void put_address(struct bpf_insn *insn, uint32_t id)
 {
 	insn[0].src_reg = BPF_PSEUDO_BTF_ID;
 	insn[0].imm = (int)id;
-	insn[1].imm = 0; /* it is the kernel's own, no module's */
+	insn[1].imm = 0; /* in the kernel's own BTF, not a module's */
 }
 
-static uint32_t preempt_count_id; /* of the object that is being loaded; 0: there is none */
+static uint32_t preempt_count_id; /* of the object in progress; 0: none */
 
 static void put_addresses(struct bpf_insn *insns, size_t n)
 {
@@ -88,7 +93,7 @@ static void put_addresses(struct bpf_insn *insns, size_t n)
 			put_address(&insns[i], preempt_count_id);
 }
 
-static struct object *loading; /* threads load its large programs; NULL: libbpf does */
+static struct object *loading; /* threads load its large programs; NULL: libbpf loads all */
 
 static bool is_chosen(const struct object *o, const struct bpf_program *program)
 {
@@ -99,11 +104,10 @@ static bool is_chosen(const struct object *o, const struct bpf_program *program)
 }
 
 /*
- * Before it loads, libbpf asks the kernel for bpf_probe_read_kernel(). Where lockdown
- * (confidentiality) refuses that, it takes the kernel for one before 5.5 and calls
- * bpf_probe_read() in place of the two newer helpers, which is refused as well; reading
- * user memory would have been allowed. So that is put back. Only programs that read no
- * kernel memory are in these sections.
+ * Before loading, libbpf tries bpf_probe_read_kernel(). If lockdown (confidentiality) refuses that,
+ * libbpf takes the kernel for one before 5.5. It then replaces both newer helpers by
+ * bpf_probe_read(), which lockdown refuses, too. Reading user memory would have been allowed, so we
+ * put that helper back. Programs in these sections read no kernel memory.
  */
 static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *opts, long cookie)
 {
@@ -127,7 +131,7 @@ static int register_sections(struct error *e)
 		{ "tracepoint/count", BPF_PROG_TYPE_TRACEPOINT },
 		{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
 	};
-	static bool is_done; /* libbpf keeps them for all objects of a process */
+	static bool is_done; /* libbpf keeps sections for all objects of a process */
 	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare_program);
 
 	for (size_t i = 0; i < ARRAY_SIZE(sections) && !is_done; i++)
@@ -179,7 +183,7 @@ static void size_array(struct bpf_map *map, uint32_t n)
 	(void)bpf_map__set_max_entries(map, n ? n : 1);
 }
 
-/* Maps that are made as a whole have all pieces at hand. */
+/* Only maps without pre-allocation need spare pieces. */
 static bool wants_spare(const struct object_options *options, const struct features *features)
 {
 	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
@@ -256,7 +260,7 @@ static int map_all(struct object *o, const struct trace_config *config, struct e
 	return err || !config->unwind ? err : table_maps_open(&o->tables, e);
 }
 
-/* Is there more to load than the large programs, and more than one CPU for it? */
+/* Are there small programs besides the large ones, and several CPUs? */
 static bool may_load_in_parallel(const struct object *o)
 {
 	bool has_large = false, has_small = false;
@@ -267,7 +271,10 @@ static bool may_load_in_parallel(const struct object *o)
 	return has_large && has_small && parallel_load_may_help();
 }
 
-/* Returns libbpf's result; *@is_parallel: it was a program in a thread that the kernel refused. */
+/*
+ * Load the programs. Returns libbpf's result, or an error from a thread. On entry *@is_parallel
+ * allows threads. On return it says whether the kernel refused a program in a thread.
+ */
 static int load_programs(struct object *o, bool *is_parallel)
 {
 	int err, err_parallel;
@@ -298,7 +305,7 @@ static void init_maps(struct object *o, const struct trace_config *config)
 	o->levels.maps[LEVEL_COUNTS1] = level_map_of(s->maps.counts1, s->maps.more_counts, 1);
 }
 
-/* *@is_parallel: may threads load programs? And then, did the kernel refuse one of these? */
+/* Make an object in one attempt. @is_parallel: as for load_programs(). */
 static int load(const struct object_options *options, const struct features *features,
 		bool *is_parallel, struct object **ret, struct error *e)
 {
@@ -328,7 +335,7 @@ static int load(const struct object_options *options, const struct features *fea
 	return 0;
 }
 
-/* If the kernel refuses a program in a thread, libbpf loads all once more: it says why. */
+/* If the kernel refuses a program in a thread, libbpf loads all once more, to get the reason. */
 int object_load(const struct object_options *options, const struct features *features,
 		struct object **ret, struct error *e)
 {
@@ -490,7 +497,7 @@ struct trace_state *object_state(const struct object *o)
 	return &o->skeleton->bss->trace_state;
 }
 
-/* --- what user stacks are walked by --- */
+/* --- mappings and unwind tables --- */
 
 void *object_slab(const struct object *o, uint32_t number)
 {
@@ -524,7 +531,7 @@ int object_set_file(const struct object *o, const struct unwind_file_key *key,
 	return table_maps_set_file(&o->tables, key, file, e);
 }
 
-/* --- for --debug --- */
+/* --- for --debug and losses --- */
 
 uint64_t object_recursion_misses(const struct object *o)
 {
@@ -552,9 +559,8 @@ void object_describe(const struct object *o)
 }
 
 /*
- * An update of a map-in-map from user space returns when all programs that ran
- * have ended (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). What is put
- * in does not matter.
+ * An update of a map-in-map from user space returns when all programs that were running have ended
+ * (maybe_wait_bpf_programs() in kernel/bpf/syscall.c). The value does not matter.
  */
 static int wait_by_map(struct object *o, struct error *e)
 {
@@ -575,8 +581,8 @@ static int wait_by_map(struct object *o, struct error *e)
 }
 
 /*
- * Programs run in RCU read-side sections, so waiting for RCU is enough. The
- * command is refused on CPUs in nohz_full mode.
+ * Programs run in RCU read-side sections, so waiting for RCU is enough. The kernel refuses the
+ * command if CPUs are in nohz_full mode.
  */
 int object_wait_for_programs(const struct object *o, struct error *e)
 {

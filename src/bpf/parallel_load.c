@@ -37,8 +37,8 @@ static void *copy(const void *from, size_t bytes)
 }
 
 /*
- * libbpf's options may be those of a newer one, with more behind what is known here. Lines of
- * source are not there (scripts/without_lines).
+ * A newer libbpf may have more options behind those known here. There is no line information to
+ * copy (scripts/without_lines).
  */
 static void copy_options(struct parallel_program *p, const struct bpf_prog_load_opts *opts)
 {

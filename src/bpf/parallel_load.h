@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/parallel_load.h - load the largest programs in threads, while libbpf loads the others: the
- * verifier takes most of the start. libbpf calls us before it loads a program. We take it with its
- * options, and libbpf loads two instructions in its place.
+ * verifier takes most of the start. libbpf calls us before it loads a program. We take the program
+ * with its options, and libbpf loads two instructions in its place.
  */
 #pragma once
 
@@ -25,20 +25,24 @@ struct parallel_load {
 bool parallel_load_may_help(void);
 
 /*
- * libbpf is about to load @program, which is lent, with @opts: begin it in a thread. Returns
- * libbpf's result. If no thread can be had, nothing is done, and libbpf loads it.
+ * To be called when libbpf is about to load @program, which is lent, with @opts. Begins to load it
+ * in a thread. Returns libbpf's result. If no thread can start, it does nothing, and libbpf loads
+ * the program.
  */
 int parallel_load_begin(struct parallel_load *l, struct bpf_program *program,
 			struct bpf_prog_load_opts *opts);
 
-/* When libbpf has loaded the others, or has failed. Returns the kernel's error of any, or 0. */
+/*
+ * Wait for the threads; to be called when libbpf has loaded the others or failed. Returns 0, or the
+ * kernel's error for one of the programs.
+ */
 int parallel_load_wait(struct parallel_load *l);
 
 void parallel_load_fini(struct parallel_load *l);
 
-/* Of @program, whoever loaded it. */
+/* The descriptor of @program, whether a thread or libbpf loaded it. */
 int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program);
 
-/* As they were given to the kernel, *@ret_n of them. Lent. */
+/* The *@ret_n instructions of @program that the kernel got. Lent. */
 const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
 					   const struct bpf_program *program, size_t *ret_n);

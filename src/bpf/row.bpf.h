@@ -1,6 +1,4 @@
-/*
- * bpf/row.bpf.h - from walked stacks to their row.
- */
+/* bpf/row.bpf.h - from walked stacks to their row: hash the stacks, store them, add to the row. */
 #pragma once
 
 #include "bpf/filter.bpf.h"
@@ -13,10 +11,11 @@ static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 }
 
 /*
- * The words of piece number @piece; of one that no stack has, those of the first. As the verifier
- * sees it: a compiler may compare one register and use another, of which Linux 6.1 does not learn
- * by that, or make one number of both offsets by an OR, of which 5.10 knows nothing. What is
- * likely comes first, since the verifier then finds that it has seen the other.
+ * The words of piece number @piece. A number beyond the last piece gives the first one.
+ *
+ * The bound is in assembler for the verifier. A compiler may compare one register and use another;
+ * Linux 6.1 does not connect the two. Or it combines both offsets by an OR, of which 5.10 knows
+ * nothing. The likely case comes first: the verifier then prunes the other one.
  */
 static __always_inline __u64 *piece_of(struct scratch_slot *slot, __u32 side, __u64 piece)
 {
@@ -31,9 +30,9 @@ static __always_inline __u64 *piece_of(struct scratch_slot *slot, __u32 side, __
 }
 
 /*
- * The hash of one piece of a stack, upon that of the piece before. Over whole groups of words:
- * behind a stack's words there are zeros. Four lanes, so that the multiplications overlap; the
- * seeds are random, so that nobody can prepare two stacks with one hash.
+ * The hash of one piece of a stack, combined with the hash @before of the pieces before it. It
+ * covers whole groups of words, since zeros follow a stack's words. In four lanes, the
+ * multiplications overlap. The seeds are random, so nobody can prepare two stacks with one hash.
  */
 static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, __u32 piece,
 					__u64 before)
@@ -79,7 +78,7 @@ static long hash_next(__u64 step, struct hashing *h)
 	return 0;
 }
 
-/* A user's stack that is longer than short ones. A global function. */
+/* The hash of a user stack of more than SHORT_WORDS words. A global function. */
 __noinline __u64 hash_long(struct scratch_slot *slot)
 {
 	struct hashing h = { slot, config.hash_seed[0] };
@@ -112,16 +111,16 @@ static __always_inline __u64 hash_stack(struct scratch_slot *slot, enum side sid
 }
 
 /*
- * Returns 0 or a negative errno: cut to 32 bits, since before Linux 6.4 (commit d7ba4cc900bf)
- * the kernel's functions behind the helper return an int, and leave the upper half of the
- * register without its sign.
+ * Returns 0 or a negative errno. The result is cut to 32 bits. Before Linux 6.4 (commit
+ * d7ba4cc900bf) the kernel's functions behind the helper return an int. Its sign is then missing in
+ * the upper half of the register.
  */
 static __always_inline int add_to_map(void *map, const void *key, const void *value)
 {
 	return (int)bpf_map_update_elem(map, key, value, BPF_NOEXIST);
 }
 
-/* Which loss an update's error is. */
+/* The loss that error @err of an update means. @full: the loss if the map is full. */
 static __always_inline __u32 why_full(int err, __u32 full)
 {
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
@@ -139,7 +138,10 @@ static __always_inline void *second_stacks(void)
 	return bpf_map_lookup_elem(&more_stacks, &zero);
 }
 
-/* Piece @i of a stack, in the first level or the second. Returns 0, also when it is there. */
+/*
+ * Store piece @i of a stack, in the first level or else in the second. Returns 0 also if it is
+ * there.
+ */
 static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
 {
 	const __u64 *words = piece_of(slot, side, i);
@@ -154,7 +156,10 @@ static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __
 	return err == -EEXIST ? 0 : err;
 }
 
-/* Piece @i where the kernel's allocator had nothing at hand. As store_words(). */
+/*
+ * Store piece @i in the map 'spare', because the kernel's allocator had no memory. Returns as
+ * store_words().
+ */
 static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __u32 i)
 {
 	const __u64 *words = piece_of(slot, side, i);
@@ -168,7 +173,10 @@ static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __
 	return 0;
 }
 
-/* A global function. By number: 6.1's maps take no values from a pointer argument. */
+/*
+ * A global function. It takes the slot's number, because the maps of 6.1 accept no value from a
+ * pointer argument.
+ */
 __noinline int store_piece(__u32 slot_number, __u32 side, __u32 i)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
@@ -195,8 +203,9 @@ static long store_next(__u64 step, struct storing *s)
 }
 
 /*
- * Of a stack that has room in part pieces would stay that nobody asks for. User space may have
- * deleted, and taken from the number, what a program is about to add to it.
+ * Is there room for all pieces of a stack of @n words? Nobody would read or delete a part of a
+ * stack. The number may be negative for a moment: user space subtracts a deleted piece before a
+ * program adds it.
  */
 static __always_inline bool has_room_for(__u32 n)
 {
@@ -206,8 +215,8 @@ static __always_inline bool has_room_for(__u32 n)
 }
 
 /*
- * Keep a stack's frames, once. The last piece is written last: where it is, all
- * are, or user space has taken them. Returns 0 or a negative errno.
+ * Store a stack's frames, unless they are stored. The last piece is written last. So if it exists,
+ * all pieces exist, or user space has deleted them. Returns 0 or a negative errno.
  */
 static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bool is_new_kernel)
 {
@@ -235,7 +244,7 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 				break;
 		return storing.err;
 	}
-#pragma unroll /* old kernels take a loop that goes back behind a call for one without end */
+#pragma unroll /* old kernels take a loop that jumps back behind a call for endless */
 	for (__u32 i = 0; i <= SHORT_CHUNKS; i++)
 		if (i * CHUNK_WORDS <= n && !err)
 			err = store_words(slot, side, i);
@@ -267,10 +276,13 @@ static __always_inline void announce_process(__u64 process)
 	if (bpf_map_update_elem(&seen, &process, &one, BPF_NOEXIST))
 		return;
 	if (send_notice(NOTICE_PROCESS, process))
-		bpf_map_delete_elem(&seen, &process); /* at the next occasion */
+		bpf_map_delete_elem(&seen, &process); /* the next hit tries again */
 }
 
-/* One CPU sees that number of hits, and it asks once. Not for old kernels: they cannot ask. */
+/*
+ * Give the row counters on each CPU. Only the hit number HITS_TO_HOT comes here, so a row asks
+ * once. Old kernels have no addition that fetches, so their rows never ask.
+ */
 static __always_inline void give_counters(struct stack_row *row, __u32 g)
 {
 	__u64 hot = __sync_fetch_and_add(&trace_state.n_hot[g & 1], 1) + 1;
@@ -280,8 +292,8 @@ static __always_inline void give_counters(struct stack_row *row, __u32 g)
 }
 
 /*
- * On a CPU's own counter user probes add atomically, since they can be preempted by one
- * another; of the others one at a time runs on a CPU. False: there is no such CPU.
+ * Add to the CPU's own counter of a hot row. Programs of user probes add atomically, since they
+ * preempt each other. Of all others, one at a time runs on a CPU. False: the CPU has no counter.
  */
 static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptible)
 {
@@ -297,7 +309,7 @@ static __always_inline bool count_hot(__u32 hot_row, __u32 g, bool is_preemptibl
 	return true;
 }
 
-/* Count a hit in its row. Returns the row's number among the hot ones, 0: it is not hot. */
+/* Count a hit in its row. Returns the row's number among the hot ones, or 0. */
 static __always_inline __u32 count_in(struct stack_row *row, __u32 g, bool is_preemptible,
 				      bool is_new_kernel)
 {
@@ -345,7 +357,10 @@ static __always_inline void tell_if_filling(__u32 g)
 	}
 }
 
-/* Should other code come to where this row's is now, what is hit then is to be another row. */
+/*
+ * Note which space covers the new row's code (struct life_count). If other code comes to these
+ * addresses, later hits count in another row.
+ */
 static __always_inline void note_row(const struct scratch_slot *slot)
 {
 	const __u32 number = slot->file.is_asked ? LIFE_UNTOLD_ROWS : slot->space.number;
@@ -359,7 +374,7 @@ static __always_inline void note_row(const struct scratch_slot *slot)
 			life->rows == LIFE_NO_ROWS ? number : LIFE_UNTOLD_ROWS;
 }
 
-/* A new row, with this hit in it. Returns an error; -EEXIST: another CPU was quicker. */
+/* Add a row that contains this hit. Returns 0 or an error; -EEXIST: another CPU was quicker. */
 static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
@@ -379,7 +394,7 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 	return 0;
 }
 
-/* What is not in the first level: count it in the second, or as a new row. */
+/* Count a hit that has no row in the first level: in the second level, or in a new row. */
 static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is_new_kernel)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
@@ -414,7 +429,7 @@ static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is
 		note_lost(why_full(err, LOST_COUNTS_FULL));
 }
 
-/* As store_piece(). */
+/* A global function; by number as store_piece(). */
 __noinline int create_row(__u32 slot_number, __u32 g)
 {
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);

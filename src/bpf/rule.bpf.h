@@ -1,9 +1,8 @@
 /*
- * bpf/rule.bpf.h - by which rule of walk.h a caller is found, for an address of a process: in the
- * tables of bpf/tables.h, or among the rules that were found lately.
+ * bpf/rule.bpf.h - find the rule (bpf/walk.h) for an address of a process: in the tables of
+ * bpf/tables.h, or among the recent rules.
  *
- * Functions that are called from several places, or have loops, are global, so that the verifier
- * looks at each once.
+ * Functions with loops or several callers are global, so the verifier checks each of them once.
  */
 #pragma once
 
@@ -26,8 +25,8 @@ static __always_inline struct table_chunk *find_chunk(__u32 place)
 }
 
 /*
- * The eight bytes around @place into slot->word; false: there are none, and zeros. A global
- * function, so that the verifier does not follow each of the ways here at each place that asks.
+ * Put the eight bytes around @place into slot->word. False: nothing is there, and the word is 0. A
+ * global function, so the verifier does not follow its paths for each caller.
  */
 __noinline int load_word(struct scratch_slot *slot, __u32 place)
 {
@@ -39,7 +38,7 @@ __noinline int load_word(struct scratch_slot *slot, __u32 place)
 	return chunk != NULL;
 }
 
-/* The number that lies at @place, 4 bytes; 0 if there is none. */
+/* The 4-byte number at @place; 0 if nothing is there. */
 static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
 {
 	load_word(slot, place);
@@ -50,8 +49,8 @@ static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
 	((at) + (i) * (__u32)sizeof(struct type) + (__u32)offsetof(struct type, member))
 
 /*
- * How many mappings of the slot's space begin at @addr or before: all begin with a page. A global
- * function, as is the next one: each has a loop.
+ * The number of mappings of the slot's space that begin at @addr or before it. All begin with a
+ * page. This function and the next ones are global, because each has a loop.
  */
 __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 {
@@ -70,8 +69,8 @@ __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 }
 
 /*
- * The last steps of find_entry(), in the chunk that is left. A function of its own for the
- * verifier: it would follow the steps for chunks of the first slab, and for those of the others.
+ * The last steps of find_entry(), in the chunk that is left. A function of its own, because the
+ * verifier would follow the steps once for chunks of the first slab and once for all others.
  */
 __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64 n, __u32 low)
 {
@@ -89,9 +88,9 @@ __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64
 }
 
 /*
- * Entries from place @first on, @n of them, of which each is of the address in its lower half: the
- * place of the first one that is behind the address @low. One step for each two chunks, and the
- * last ones in the one chunk that is left, which is found once.
+ * Search @n entries that begin at place @first, sorted by the addresses in their lower halves.
+ * Returns the place of the first entry behind the address @low. One step halves the chunks. The
+ * last steps search the chunk that is left, which is looked up once.
  */
 __noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
@@ -109,7 +108,7 @@ __noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32
 	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }
 
-/* It lies in one chunk, as all that is as large and no larger (tables/memory.c). */
+/* An image lies in one chunk, as does every object of 32 bytes or less (tables/memory.c). */
 static __always_inline const struct unwind_image *find_image(__u32 place)
 {
 	const void *chunk = find_chunk(place);
@@ -117,7 +116,7 @@ static __always_inline const struct unwind_image *find_image(__u32 place)
 	return chunk ? chunk + (place % TABLE_CHUNK_BYTES & ~31U) : NULL;
 }
 
-/* The image at @image is in use. */
+/* Note that the image at @image is in use. */
 __noinline int note_use(struct scratch_slot *slot, __u32 image)
 {
 	const __u32 place = PLACE(image, unwind_image, 0, turn);
@@ -130,8 +129,8 @@ __noinline int note_use(struct scratch_slot *slot, __u32 image)
 }
 
 /*
- * By the table of the image at @place, into slot->rule: zeros (UNWIND_NO_ROW) if it has none.
- * Returns why there is no table, or UNWIND_GOES_ON.
+ * Search the table of the image at @place, and put the rule into slot->rule. No rule gives zeros
+ * (UNWIND_NO_ROW). Returns UNWIND_GOES_ON, or why there is no table.
  */
 __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr)
 {
@@ -167,9 +166,9 @@ static __always_inline const void *member(const void *of, __u32 offset)
 }
 
 /*
- * Which file is mapped. Loads through a struct vm_area_struct of the kernel's are what the
- * verifier knows the type of: each offset must be that of a member. Where a pointer is NULL, the
- * kernel gives zeros.
+ * Put the mapped file into slot->file. The verifier knows the type of the kernel's struct
+ * vm_area_struct, so each offset must be that of a member. A load through a NULL pointer gives
+ * zeros.
  */
 static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 		      struct scratch_slot **at)
@@ -202,9 +201,9 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 }
 
 /*
- * What the code of slot->file is walked by, into slot->file.found. A function of its own for the
- * key: 6.1's maps take none from a pointer argument, and calls may have 512 bytes of stack
- * together.
+ * Put how to walk the code of slot->file into slot->file.found. False: the file is not known. A
+ * function of its own for the key: the maps of 6.1 accept none from a pointer argument, and nested
+ * calls may have 512 bytes of stack together.
  */
 __noinline int find_file(struct scratch_slot *slot)
 {
@@ -247,7 +246,10 @@ static long note_nothing(struct task_struct *task, struct vm_area_struct *vma, v
 	return 0;
 }
 
-/* bpf_find_vma() has answered. If it raised an interrupt, a second call returns -EBUSY. */
+/*
+ * Called after bpf_find_vma() has answered. If it raised an interrupt, a second call returns
+ * -EBUSY.
+ */
 __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 zero = 0;
@@ -269,8 +271,9 @@ __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 }
 
 /*
- * What the kernel has mapped at @addr, into slot->file. It does not tell (-EBUSY) where the memory
- * map is being changed, nor twice where interrupts are off.
+ * Put the kernel's mapping at @addr into slot->file. Returns 0 or an error. -EBUSY: the memory map
+ * is being changed, or may_ask() refuses. With interrupts off, it also means that the kernel has
+ * answered once.
  */
 static __always_inline int ask_kernel(struct scratch_slot *slot, __u64 addr)
 {
@@ -286,7 +289,10 @@ static __always_inline int ask_kernel(struct scratch_slot *slot, __u64 addr)
 	return err;
 }
 
-/* The rule at @addr into slot->rule. All code of a file without tables is a gap between entries. */
+/*
+ * Put the rule at @addr into slot->rule, for code without a table. All code of a file without a
+ * table counts as a gap between entries.
+ */
 static __always_inline int find_without_table(struct scratch_slot *slot, __u64 addr, __u32 how)
 {
 	if (how == UNWIND_MADE_CODE)
@@ -295,7 +301,10 @@ static __always_inline int find_without_table(struct scratch_slot *slot, __u64 a
 	return UNWIND_GOES_ON;
 }
 
-/* As find_rule(), by what the kernel itself has mapped there, or had when that was run first. */
+/*
+ * As find_rule(), by the kernel's mapping there. If the kernel cannot be asked, by the mapping at
+ * the page fault.
+ */
 __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 {
 	struct found_file *file;
@@ -323,7 +332,7 @@ unknown:
 	return slot->space.number ? UNWIND_END_NO_MAPPING : UNWIND_END_NO_TABLE_YET;
 }
 
-/* The rule at @addr into slot->rule. Returns why there is none, or UNWIND_GOES_ON. */
+/* Put the rule at @addr into slot->rule. Returns UNWIND_GOES_ON, or why there is none. */
 __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 {
 	const __u32 mappings = slot ? slot->space.mappings : 0;
@@ -363,16 +372,16 @@ static __always_inline struct recent_set *recent_set(__u64 key)
 }
 
 /*
- * A program on another CPU may have written half of it: then the two words do not belong together.
- * Rules differ in few bits, and so do the keys of neighbours: multiplied by what is not known
- * outside, one does not stand in for the other.
+ * A program on another CPU may have written half of an entry, so each key is checked against its
+ * rule. Rules differ in few bits, and so do the keys of neighbours. The product with a secret seed
+ * keeps one from standing in for another.
  */
 static __always_inline __u64 check_of(__u64 rule)
 {
 	return rule * config.hash_seed[1];
 }
 
-/* False: it is none of @set. */
+/* Take the rule of @key from @set into slot->rule. False: it is not there. */
 static __always_inline bool take_recent(struct scratch_slot *slot, const struct recent_set *set,
 					__u64 key)
 {
@@ -397,7 +406,7 @@ static __always_inline void keep_recent(const struct scratch_slot *slot, struct 
 	set->ways[0] = (struct recent_rule){ key ^ check_of(rule), rule };
 }
 
-/* As find_rule(), which is asked only if the rule is not a recent one. */
+/* As find_rule(), but looks among the recent rules first. */
 static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 {
 	const __u64 key = addr ^ slot->space_key;
@@ -410,7 +419,7 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 		return UNWIND_GOES_ON;
 	end = find_rule(slot, addr);
 	if (end == UNWIND_END_NO_MAPPING && config.asks_kernel)
-		return find_by_file(slot, addr); /* at the next hit it may be another one */
+		return find_by_file(slot, addr); /* not kept: it may change */
 	if (!end && !config.no_recent_rules)
 		keep_recent(slot, set, key);
 	return end;

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Counts stacks in the kernel, streams events with theirs (event.bpf.h), or counts no more
- * than how often each target is hit (calls.bpf.h).
+ * The BPF programs. They count stacks, write events with their stacks into rings (event.bpf.h), or
+ * only count the hits of each target (calls.bpf.h).
  *
  *	hit -> filter -> claim scratch -> walk kernel -> walk user -> hash -> count
  *
- * A row is found by the hashes of its two stacks; the frames themselves are
- * stored once, when the row is new. Rows and frames live in one of two
- * generations of maps. User space turns to the other generation, waits until no
- * program uses the old one, and then reads and empties it at leisure: no hit is
- * counted twice and none between.
+ * The hashes of a row's two stacks are its key. The frames are stored once, when the row is new.
+ * Rows lie in one of two generations of maps. User space turns to the other generation, waits until
+ * no program uses the old one, and then reads and empties it. So each hit is counted once.
  */
 #include "bpf/calls.bpf.h"
 #include "bpf/context.bpf.h"
@@ -22,10 +20,10 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Kernels before Linux 5.17 count as old. There nothing nests: they run at most one
- * tracing program on a CPU at a time (bpf_prog_active), uprobes included. On newer ones
- * user probes nest in any order, since they can be preempted, and claim atomically; the
- * others run through on top of them, one at a time, and need not.
+ * Old kernels are those before Linux 5.17. They run at most one tracing program on a CPU at a time
+ * (bpf_prog_active), uprobes included, so nothing nests. On newer kernels, programs of user probes
+ * preempt each other and nest in any order, so they claim atomically. All others run on top of
+ * them, one at a time, and need no atomic.
  */
 static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind,
 				      bool is_new_kernel)
@@ -63,7 +61,7 @@ static __always_inline void release_scratch(struct scratch_slot *slot)
 	*(volatile __u64 *)&slot->busy = 0;
 }
 
-/* Where it is found depends on how hot it is. */
+/* Count the hit in its row. A hot row's counter is found without the row, others in the maps. */
 static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __u32 turn,
 				      struct scratch_slot *slot)
 {
@@ -88,7 +86,7 @@ static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __
 	}
 }
 
-/* Walk, and fill in the slot's key. */
+/* Walk both stacks, and fill in the slot's key. */
 static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
 					__u32 tgid, struct scratch_slot *slot)
 {
@@ -130,10 +128,13 @@ static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_ne
 	put_event(event, slot, tgid);
 }
 
-/* Asked only where there are pauses: the verifier would follow both answers to the end. */
+/*
+ * Is this a pause? Called in MODE_EVENTS alone, because the verifier would follow both answers to
+ * the end.
+ */
 static __always_inline bool is_pause(__u32 turn)
 {
-	barrier_var(turn); /* or newer compilers ask this before the mode */
+	barrier_var(turn); /* or newer compilers test this before the mode */
 	return turn == TURN_PAUSE;
 }
 
@@ -178,10 +179,10 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 }
 
 /*
- * User probes' programs can be preempted by another of them on the same CPU. Since Linux 6.13
- * (a76ab5731e32) a program's stack is one for each CPU if it is not small, which nobody else may
- * use meanwhile: what the two of them keep there would be mixed up, up to pointers. Programs with
- * tail calls are given none. This one is never made: @never is 0.
+ * Keep the kernel from giving this program a private stack, by a tail call that is never made
+ * (@never is 0). Another user probe's program may preempt this one on the same CPU. Since Linux
+ * 6.13 (a76ab5731e32), each large stack of a program exists once for each CPU. Two runs would mix
+ * up their data there, even pointers. Programs with tail calls get no private stack.
  */
 static __always_inline void keep_own_stack(void *ctx)
 {
@@ -196,8 +197,9 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 }
 
 /*
- * After a program at a tracepoint has returned 0 the kernel keeps nothing for the perf events that
- * others have there, or that follow processes (perf_trace_run_bpf_submit() since Linux 4.7).
+ * The return value of programs at tracepoints. After a 0, the kernel skips the perf events of
+ * others at the same tracepoint, and those that follow processes. See perf_trace_run_bpf_submit(),
+ * since Linux 4.7.
  */
 #define OTHERS_GO_ON 1
 
@@ -244,7 +246,7 @@ int on_usdt_multi(struct pt_regs *ctx)
 	return on_user_hit(ctx, HIT_USER_PLACE);
 }
 
-/* The same for old kernels. */
+/* The same programs for old kernels. */
 SEC("?tracepoint/count")
 int old_tracepoint(void *ctx)
 {
@@ -271,8 +273,8 @@ int old_usdt(struct pt_regs *ctx)
 }
 
 /*
- * A command's processes are followed by thread: a new thread or process is noted
- * while its parent makes it, before it runs, and forgotten in its own exit.
+ * We follow a command's processes by thread. A parent notes its new thread or process before that
+ * runs. A thread is removed in its own exit.
  */
 static __always_inline void follow_task(__u32 tid)
 {
@@ -295,7 +297,7 @@ int on_fork(void *ctx)
 	return OTHERS_GO_ON;
 }
 
-/* The command begins with its exec; a thread that execs takes its leader's number. */
+/* The command begins with its exec. A thread that execs takes its leader's number. */
 SEC("?tracepoint")
 int on_exec(void *ctx)
 {
@@ -323,8 +325,7 @@ int on_exit(void *ctx __attribute__((unused)))
 	return OTHERS_GO_ON;
 }
 
-/* What process @tgid has mapped is not known any more, nor what user space has read of it lately.
- */
+/* Withdraw the space of process @tgid, and any list of mappings that user space is reading. */
 static __always_inline void forget_space(__u32 tgid)
 {
 	if (!config.unwind)
@@ -333,7 +334,7 @@ static __always_inline void forget_space(__u32 tgid)
 	bpf_map_delete_elem(&spaces, &tgid);
 }
 
-/* The memory of process @tgid is its own from now on, or is no more. */
+/* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
 static __always_inline void share_no_more(__u32 tgid)
 {
 	const __u32 *at = config.unwind ? bpf_map_lookup_elem(&sharers, &tgid) : NULL;
@@ -361,7 +362,7 @@ static __always_inline void raise_life(__u64 ids)
 	forget_faulted(ids >> 32);
 }
 
-/* The memory of @task; NULL: it is not known. */
+/* The memory of @task (struct mm_struct); NULL: unknown. */
 static __always_inline const void *memory_of(const void *task)
 {
 	const void *mm = NULL;
@@ -372,10 +373,11 @@ static __always_inline const void *memory_of(const void *task)
 }
 
 /*
- * What a child has mapped is what its parent has, which is not told it in time otherwise; and if
- * they share their memory (clone(CLONE_VM), vfork()), what the one maps is there for the other. A
- * child of our warden is our own.
- * Where PIDs are not those of the initial namespace, the child's is not known here.
+ * A process has made a child. The child gets its parent's space: user space would publish one too
+ * late. If they share memory (clone(CLONE_VM), vfork()), each sees the mappings of the other. A
+ * child of our warden is a helper.
+ *
+ * In a PID namespace other than the initial one, the child's number is not known here.
  */
 SEC("?raw_tp")
 int on_birth(struct bpf_raw_tracepoint_args *ctx)
@@ -404,9 +406,8 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * At exec, and at the exit of a process's first thread: from here on it leads another life, or
- * another process that has its number. Where threads outlive the first one, they get a number more,
- * and nothing is the worse for it.
+ * At exec, and at the exit of a process's first thread: raise the process's life. If other threads
+ * outlive the first one, their hits get a further life, which harms nothing.
  */
 SEC("?raw_tp")
 int on_program(void *ctx __attribute__((unused)))
@@ -427,7 +428,7 @@ int on_end(void *ctx __attribute__((unused)))
 	return 0;
 }
 
-/* Does what the space in @slot says lie in [@start, @end)? */
+/* Does the space in @slot have a mapping in [@start, @end)? */
 static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
 {
 	const __u32 mappings = slot->space.mappings;
@@ -438,9 +439,9 @@ static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 s
 }
 
 /*
- * What process @pid hits from now on may be of other code at the same addresses: it has rows of its
- * own. But not if its rows are of what the space of number @clear has, which has nothing there (0:
- * there is none such).
+ * Other code may come to addresses of process @pid: count its later hits in new rows. Not if all
+ * its rows are covered by the space of number @clear, which has nothing at these addresses. 0:
+ * there is no such space.
  */
 static __always_inline void divide_rows(__u32 pid, __u32 clear)
 {
@@ -453,8 +454,8 @@ static __always_inline void divide_rows(__u32 pid, __u32 clear)
 }
 
 /*
- * Process @tgid has a place for a mapping, [@start, @end) or, where @end is 0, anywhere. Returns
- * the number of its space if that has nothing there; else 0, and the space is forgotten.
+ * Process @tgid gets a place for a mapping: [@start, @end), or an unknown place if @end is 0. If
+ * its space has nothing there, returns the space's number. Else withdraws the space and returns 0.
  */
 static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 {
@@ -467,7 +468,7 @@ static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 	space = bpf_map_lookup_elem(&spaces, &tgid);
 	if (!space)
 		return 0;
-	slot = claim_scratch(HIT_USER_PLACE, true); /* as what can be preempted does */
+	slot = claim_scratch(HIT_USER_PLACE, true); /* as where preemption is possible */
 	if (slot && end) {
 		slot->space = *space;
 		number = slot->space.number;
@@ -481,8 +482,8 @@ static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 }
 
 /*
- * @pid's space, under the number @tgid, has a place: see take_place(). A global function: the
- * verifier looks at it once, not for each of those that share the memory.
+ * Note a place that the process with space @tgid gets (take_place()). @pid is its number in the
+ * initial PID namespace. A global function, so the verifier checks it once for all sharers.
  */
 __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 {
@@ -495,10 +496,10 @@ __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 #define MOST_SHARERS 3
 
 /*
- * The kernel has found a free place for a mapping of this process. What is said to be mapped there
- * has gone, and something else will be there before user space knows: from now on the kernel itself
- * is asked. (A library that is loaded has such a place for all its segments.) In the tracepoint the
- * memory map is locked: before this is over, no thread has code there.
+ * The kernel has found a free place for a mapping of this process. If the published list has
+ * something there, that has gone, and other code comes before user space knows. So the list is
+ * withdrawn, and later walks ask the kernel. A library gets one place for all its segments. The
+ * memory map is locked at this tracepoint, so no thread has code there before this program ends.
  */
 SEC("?raw_tp")
 int on_reserved(struct bpf_raw_tracepoint_args *ctx)
@@ -527,8 +528,8 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 #define FAULT_OF_CODE (1 << 4) /* arch/x86/include/asm/trap_pf.h: X86_PF_INSTR */
 
 /*
- * A process has come to code that it has not run yet, or not lately. Interrupts are off: the kernel
- * can be asked once. Where the answer is not to be had, what was noted there does not hold.
+ * A process has come to code that it has not run yet, or not lately. Interrupts are off, so the
+ * kernel answers once. If it does not answer, the old note about this address is forgotten.
  */
 SEC("?raw_tp")
 int on_fault(struct bpf_raw_tracepoint_args *ctx)

@@ -16,8 +16,8 @@ static int create_slab(const struct bpf_map *like, const char *name)
 }
 
 /*
- * The outer map wants an inner map to be made like. libbpf would make one of 4 MiB and close it:
- * we give it the first slab. Where this fails, loading fails next, with libbpf's words.
+ * The outer map needs an inner map as a model. libbpf would make one of 4 MiB and close it, so we
+ * give it the first slab. If this fails, loading fails next, with libbpf's message.
  */
 void table_maps_make_slab0(struct table_maps *t)
 {
@@ -81,7 +81,7 @@ size_t table_maps_spaces(const struct table_maps *t, struct unwind_space *to, si
 	return n;
 }
 
-/* NULL: it goes, if it was there. */
+/* Set an entry, or delete it if @value is NULL. Deleting a missing entry is no error. */
 static int set_entry(const struct bpf_map *map, const void *key, const void *value)
 {
 	const int fd = bpf_map__fd(map);

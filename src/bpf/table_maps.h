@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/table_maps.h - the maps that the programs walk user stacks by (bpf/tables.h): slabs of
- * memory, mapped here, and two hash maps. object.h says what each function does.
+ * bpf/table_maps.h - the maps that hold mappings and unwind tables (bpf/tables.h): slabs of memory,
+ * mapped here, and two hash maps. bpf/object.h has the contract of each function.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "bpf/tables.h"
 
-/* Begin with the maps, which are lent. */
+/* The caller sets the maps, which are lent, and has_files. All else begins with zeros. */
 struct table_maps {
 	struct bpf_map *slab0, *slabs, *spaces, *files;
 	bool has_files;
@@ -21,10 +21,10 @@ struct table_maps {
 	uint32_t n_slabs;
 };
 
-/* Before loading, for the maps' sizes are set. */
+/* Make the first slab. To be called before loading, when the maps have their sizes. */
 void table_maps_make_slab0(struct table_maps *t);
 
-/* After loading: map the first slab. */
+/* Map the first slab. To be called after loading. */
 must_check int table_maps_open(struct table_maps *t, struct error *e);
 void table_maps_fini(struct table_maps *t);
 

@@ -1,22 +1,22 @@
 /*
- * bpf/tables.h - where the programs find what they walk by (bpf/walk.h says what it means).
+ * bpf/tables.h - the data by which programs walk user stacks. bpf/walk.h says what rules mean.
  *
  *	process -> space -> mapping at an address -> table of its image -> rule
  *	           the kernel's own mapping -> file ---^
  *
- * The second way is dearer, and serves what user space has not looked at yet: processes that have
- * just begun, and libraries that have just been loaded.
+ * The second way costs more. It serves processes that have just begun and libraries that were just
+ * loaded, whose mappings user space has not read yet.
  *
- * All but the spaces lies in one memory of slabs, written by user space, read by the programs.
- * What is found in it by a place that somebody else wrote is only ever a wrong rule: places are
- * bounded, and each use checks what it reads.
+ * Spaces and files are entries of hash maps. All else lies in slabs, which user space writes and
+ * programs read. A wrong place in them can only give a wrong rule: places are bounded, and each use
+ * checks what it reads.
  */
 #pragma once
 
 #include "bpf/abi.h"
 #include "bpf/walk.h"
 
-/* A place is a number of bytes from the first slab's beginning. */
+/* A place is a number of bytes, counted from the first slab's beginning. */
 #define TABLE_CHUNK_BYTES 4096U
 #define SLAB_CHUNKS 1024U /* of one slab: 4 MiB */
 #define SLAB_BYTES 0x400000U
@@ -27,19 +27,23 @@ struct table_chunk {
 	__u64 words[TABLE_CHUNK_BYTES / 8];
 };
 
-/* What a process has mapped: an entry of the map 'spaces', by its number in our PID namespace. */
+/*
+ * The published mappings of a process: an entry of the map 'spaces'. Key: the process's number in
+ * our PID namespace.
+ */
 struct unwind_space {
-	__u32 mappings; /* place of @n struct unwind_mapping, by rising address, none overlapping */
+	__u32 mappings; /* place of @n struct unwind_mapping, sorted, without overlap */
 	__u32 n;
-	__u32 number; /* another one whenever anything is different; not 0 */
-	__u32 unsure; /* 0, or space_unsure(): not what is mapped, if more was reserved since */
+	__u32 number; /* changes with each change of the mappings; not 0 */
+	__u32 unsure; /* 0: sure; else space_unsure() of when the mappings were read */
 };
 _Static_assert(sizeof(struct unwind_space) == 16, "abi");
 
 /*
- * User space says what was mapped a moment ago. From then on the programs take a space away where
- * something else comes to a place in it; what came before is to be seen in trace_state.n_reserved,
- * @n_reserved of which had been counted before user space looked.
+ * The mark of an unsure space. User space reads a process's mappings a moment before it publishes
+ * them. After that, programs withdraw the space if a mapping takes a place in it. Before that,
+ * trace_state.n_reserved counts the places taken. This function gets its value from before user
+ * space read the mappings. If the value has moved, programs ignore the space.
  */
 static inline __u32 space_unsure(__u64 n_reserved)
 {
@@ -48,32 +52,33 @@ static inline __u32 space_unsure(__u64 n_reserved)
 
 #define MOST_SPACES 32768
 #define MOST_MAPPINGS 65536
-#define MAPPING_STEPS 17     /* to find one among so many */
-#define CHUNK_ENTRIES 1024U  /* of a table, in a chunk */
-#define CHUNK_ENTRY_STEPS 11 /* to find one among those */
-#define PAGE_CHUNK_STEPS 7   /* to find the chunk, among those that a page's entries lie in */
+#define MAPPING_STEPS 17     /* to find one of MOST_MAPPINGS */
+#define CHUNK_ENTRIES 1024U  /* entries of a table in a chunk */
+#define CHUNK_ENTRY_STEPS 11 /* to find one of CHUNK_ENTRIES */
+#define PAGE_CHUNK_STEPS 7   /* to find the chunk, among those with a page's entries */
 
-/* What a binary search is among: entry @low, and @n - 1 behind it. */
+/* The range of a binary search: entry @low and the @n - 1 entries behind it. */
 struct search {
 	__u64 low;
 	__u64 n;
 };
 
 /*
- * Entry @middle of them begins at @start, and what is looked for is at @addr, both less than 2^63.
- * Without a branch: for the verifier, each would double the ways through the rest of the search.
+ * One step: narrow the search for @addr by entry @middle, which begins at @start. Both addresses
+ * are less than 2^63. There is no branch, because each would double the paths that the verifier
+ * follows through the rest of the search.
  */
 static __always_inline void search_step(struct search *s, __u64 middle, __u64 start, __u64 addr)
 {
 	const __u64 before = middle - s->low;
 	__u64 is_behind = (__s64)(start - addr - 1) >> 63; /* all ones, or none */
 
-	__asm__("" : "+r"(is_behind)); /* else compilers make one of it */
+	__asm__("" : "+r"(is_behind)); /* keeps compilers from making a branch of it */
 	s->n = before + ((s->n - 2 * before - 1) & is_behind);
 	s->low += (before + 1) & is_behind;
 }
 
-/* Where the middle one begins of the chunks that hold them; 0: they are in one chunk. */
+/* The first entry of the middle one of the chunks that the range spans. 0: it lies in one chunk. */
 static __always_inline __u64 search_middle_chunk(const struct search *s)
 {
 	const __u64 n_before = s->low % CHUNK_ENTRIES;
@@ -84,50 +89,53 @@ static __always_inline __u64 search_middle_chunk(const struct search *s)
 
 enum unwind_how {
 	UNWIND_BY_TABLE,
-	UNWIND_BY_FRAME_POINTERS, /* a file without unwind tables: checked steps */
-	UNWIND_MADE_CODE, /* no file, or no ELF file: a JIT compiler's; see UNWIND_MADE_FRAMES */
-	UNWIND_NOT_YET,   /* its table is being made */
+	UNWIND_BY_FRAME_POINTERS, /* a file without unwind tables: walk by checked steps */
+	UNWIND_MADE_CODE,         /* in no file, or in no ELF file: see UNWIND_MADE_FRAMES */
+	UNWIND_NOT_YET,           /* its table is being made */
 	UNWIND_NOT_AT_ALL,
-	UNWIND_PROBED, /* UNWIND_END_PROBED */
+	UNWIND_PROBED, /* the code of return probes: UNWIND_END_PROBED */
 };
 
 struct unwind_mapping {
 	__u64 start;
 	__u64 end;   /* exclusive */
-	__u64 bias;  /* address - vaddr in its image */
+	__u64 bias;  /* address minus vaddr in the image */
 	__u32 image; /* place of its struct unwind_image */
 	__u32 how;   /* enum unwind_how */
 };
-_Static_assert(sizeof(struct unwind_mapping) == 32, "abi"); /* never across chunks */
+_Static_assert(sizeof(struct unwind_mapping) == 32, "abi"); /* never spans two chunks */
 
 /*
- * @turn is trace_state.table_turn when it was last looked into: each program writes that which
- * finds another one there. Recent rules are of one turn, so that what is in use is looked into now
- * and then.
+ * An image in a slab. @turn is trace_state.table_turn at the last look-up in the table; programs
+ * update it if it differs. Recent rules are valid in one turn only, so a table in use is looked up
+ * now and then.
  */
 struct unwind_image {
 	__u64 base;    /* vaddr of the first page */
 	__u32 n_pages; /* 0: its table was given up */
 	__u32 n_rules;
 	__u32 pages;   /* place of n_pages + 1 numbers of entries, 4 bytes each */
-	__u32 entries; /* place of struct unwind_entry */
-	__u32 rules;   /* place of struct unwind_rule */
+	__u32 entries; /* place of the struct unwind_entry */
+	__u32 rules;   /* place of the struct unwind_rule */
 	__u32 turn;
 };
 _Static_assert(sizeof(struct unwind_image) == 32, "abi");
 
-/* What is known of a file's code, by where in it a mapping begins: an entry of the map 'files'. */
+/*
+ * Key of the map 'files': a file, and the offset in it where a mapping begins. The entry says how
+ * to walk the mapping's code.
+ */
 struct unwind_file_key {
 	__u64 inode;
 	__u64 offset;  /* bytes */
 	__u64 size;    /* bytes */
-	__u64 changed; /* its contents, last: seconds */
+	__u64 changed; /* last change of the contents, seconds */
 	__u32 changed_ns;
 	__u32 dev; /* FILE_DEV() */
 };
 _Static_assert(sizeof(struct unwind_file_key) == 40, "abi");
 
-/* The kernel's own dev_t (include/linux/kdev_t.h). */
+/* As the kernel's own dev_t (include/linux/kdev_t.h). */
 #define FILE_DEV(major, minor) ((__u32)(major) << 20 | (__u32)(minor))
 
 struct unwind_file {
@@ -140,16 +148,17 @@ _Static_assert(sizeof(struct unwind_file) == 16, "abi");
 #define MOST_FILES 32768
 
 /*
- * What a process runs, noted at the page faults by which it got there: for where the kernel cannot
- * be asked. An entry of the map 'faulted', by the low bits of the process's number outside of all
- * PID namespaces. Nobody waits for anybody: a mapping is one of @life, or it is none.
+ * The mappings that a process runs code of, noted at page faults. They serve where the kernel
+ * cannot be asked. An entry of the map 'faulted'; its index is the low bits of the process's number
+ * in the initial PID namespace. There is no lock: a mapping is valid only if its @life is its
+ * list's.
  */
 #define FAULTED_LISTS 1024
-#define MOST_FAULTED 16 /* mappings; the oldest ones go */
+#define MOST_FAULTED 16 /* mappings; new ones replace the oldest */
 
 struct faulted_mapping {
-	__u64 life;   /* of its list, when the kernel was asked; 0: it is being written */
-	__u64 number; /* another one each time that it is written */
+	__u64 life;   /* its list's life at the page fault; 0: it is being written */
+	__u64 number; /* changes each time that the mapping is written */
 	__u64 start;
 	__u64 end; /* exclusive */
 	struct unwind_file_key key;
@@ -157,23 +166,23 @@ struct faulted_mapping {
 
 struct faulted_list {
 	__u64 pid;
-	__u64 life; /* ns of CLOCK_MONOTONIC when all was forgotten last */
-	__u64 n;    /* mappings that have been noted */
+	__u64 life; /* when all was forgotten last, ns of CLOCK_MONOTONIC */
+	__u64 n;    /* mappings noted so far */
 	struct faulted_mapping mappings[MOST_FAULTED];
 };
 _Static_assert(sizeof(struct faulted_list) == 24 + MOST_FAULTED * 72, "abi");
 
 /*
- * Rules that were found lately: a stack's return addresses come again and again. Those of all CPUs
- * lie together, in sets of one cache line, the last one first. Nobody waits for anybody: what two
- * programs have mixed up is no entry, since each is checked against its rule.
+ * Rules that were found lately: the return addresses of stacks recur. All CPUs share them, in sets
+ * of one cache line, the newest first. There is no lock: each entry is checked against its rule, so
+ * an entry that two programs have mixed up matches no key.
  */
 #define RECENT_SET_BITS 13
 #define RECENT_SETS (1U << RECENT_SET_BITS)
 #define RECENT_WAYS 4
 
 struct recent_rule {
-	__u64 check; /* the address XOR struct scratch_slot's space_key, XOR check_of() the rule */
+	__u64 check; /* address ^ scratch_slot.space_key ^ check_of(rule) */
 	__u64 rule;  /* struct unwind_rule */
 };
 

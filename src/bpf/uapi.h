@@ -1,7 +1,7 @@
 /*
  * bpf/uapi.h - parts of the kernel's interface that are newer than the distribution's headers
- * (those of Linux 6.1). From include/uapi/linux/bpf.h; older kernels take or give the first
- * members, as far as they know them.
+ * (Linux 6.1). From include/uapi/linux/bpf.h. Older kernels take or fill in the members that they
+ * know, which are the first ones.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct uapi_uprobe_multi {
 	__u32 attach_type;
 	__u32 link_flags;
 	__u64 path;
-	__u64 offsets;             /* __u64[cnt]: in the file */
+	__u64 offsets;             /* __u64[cnt]: offsets in the file */
 	__u64 ref_counter_offsets; /* __u64[cnt], or 0 */
 	__u64 cookies;             /* __u64[cnt], or 0 */
 	__u32 cnt;
@@ -25,7 +25,10 @@ struct uapi_uprobe_multi {
 };
 static_assert(sizeof(struct uapi_uprobe_multi) == 64, "uapi");
 
-/* What BPF_OBJ_GET_INFO_BY_FD says of a link, as far as it counts missed hits: Linux 6.7. */
+/*
+ * The answer of BPF_OBJ_GET_INFO_BY_FD for a link, with the members that count missed hits: Linux
+ * 6.7.
+ */
 struct uapi_link_info {
 	__u32 type;
 	__u32 id;
@@ -53,5 +56,5 @@ static_assert(sizeof(struct uapi_link_info) == 56, "uapi");
 
 #define UAPI_PERF_EVENT_KPROBE 3 /* BPF_PERF_EVENT_KPROBE */
 
-/* The kernel's own ENOTSUPP leaks to user space where an instruction cannot be probed. */
+/* The kernel's own ENOTSUPP, which user space gets if an instruction cannot be probed. */
 #define UAPI_ENOTSUPP 524

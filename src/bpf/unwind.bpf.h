@@ -1,9 +1,9 @@
 /*
- * bpf/unwind.bpf.h - a user's stack walked by tables (bpf/tables.h), frame by frame, with
- * the step of bpf/walk.h.
+ * bpf/unwind.bpf.h - walk a user stack by tables (bpf/tables.h), frame by frame, with the step of
+ * bpf/walk.h.
  *
- * What changes in a loop is kept in the slot: see struct walked. Functions that are called
- * from several places, or have loops, are global, so that the verifier looks at each once.
+ * Data that changes in a loop lies in the slot: see struct walked. Functions with loops or several
+ * callers are global, so the verifier checks each of them once.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "bpf/walk.bpf.h"
 
 /*
- * The word at @at into slot->word, from the window on the stack if it is there. Windows begin at
- * the frame's own end: what it saved, and what its callers did, lies behind that.
+ * Read the word at @at of the stack into slot->word, from the window if it is there. A new window
+ * begins at rsp: the frame's saved registers and its callers' frames lie above that.
  */
 __noinline int read_word(struct scratch_slot *slot, __u64 at)
 {
@@ -41,7 +41,7 @@ __noinline int read_word(struct scratch_slot *slot, __u64 at)
 static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 {
 	struct scratch_slot *slot = from;
-	_Bool is_read = read_word(slot, at); /* without a branch: there would be 2 ^ 17 ways */
+	_Bool is_read = read_word(slot, at); /* no branch: it would make 2 ^ 17 paths */
 
 	*ret = slot->word;
 	return is_read;
@@ -55,9 +55,10 @@ static __always_inline _Bool is_by_frames(struct unwind_rule rule)
 }
 
 /*
- * A return address at which a mapping or, with rows, a function begins, and before which there is
- * no call. It was put there, by the kernel for a return probe, or by makecontext() for its function
- * to return to: nobody called that. (Behind a call that never returns a function may end.)
+ * The walk has come to a return address that no row covers, or no mapping (@end). Perhaps a mapping
+ * or a function with rows begins there, with no call before it. Then nobody called: the kernel put
+ * the address there for a return probe, or makecontext() for its function to return to. But behind
+ * a call that never returns, a function may end. Returns why the walk ends, or UNWIND_GOES_ON.
  */
 static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 {
@@ -68,7 +69,7 @@ static __always_inline int end_at_beginning(struct scratch_slot *slot, int end)
 		return at_pc == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
 	if (at_pc || slot->rule.how == UNWIND_NO_ROW)
 		return UNWIND_GOES_ON;
-	/* What cannot be read has not been run. */
+	/* Unreadable code has not been run. */
 	if (bpf_probe_read_user(&before, sizeof(before),
 				(void *)(slot->regs.pc - sizeof(before))) == 0 &&
 	    may_be_call(before))
@@ -82,33 +83,33 @@ static __always_inline int next_rule(struct scratch_slot *slot)
 	int end = known_rule(slot, unwind_look_up_at(&slot->regs));
 
 	if (is_at_entry) {
-		/* A function that is jumped to (FUNC.cold) has a row that knows better. */
+		/* A function that is jumped to (FUNC.cold) has a better row. */
 		slot->is_at_entry = 0;
 		if (end || slot->rule.how == UNWIND_NO_ROW || is_by_frames(slot->rule))
 			slot->rule = UNWIND_AT_ENTRY;
 		return UNWIND_GOES_ON;
 	}
-	if (slot->regs.is_exact) /* in [uprobes], a probed instruction is executed */
+	if (slot->regs.is_exact) /* a probed instruction is executed in [uprobes] */
 		return end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
 	if (end == UNWIND_END_NO_MAPPING || (!end && slot->rule.how == UNWIND_NO_ROW))
 		return end_at_beginning(slot, end);
 	return end;
 }
 
-/* A step by the slot's rule, whatever it is. */
+/* Make a step by the slot's rule, of any kind. */
 __noinline int unwind_by_rule(struct scratch_slot *slot)
 {
 	return slot ? unwind_step(&slot->regs, slot->rule, read_user_word, slot) : UNWIND_END_UNFIT;
 }
 
-/* The caller is put behind the others, unless the walk is over (@end). Returns 1 at the end. */
+/* Add the caller to the stack, unless the walk is over (@end). Returns 1 at the end. */
 static __always_inline int put_caller(struct scratch_slot *slot, int end)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
 	const __u32 n = *(volatile __u32 *)&walked->n;
 
 	if (!end &&
-	    slot->regs.pc < LEAST_CODE) /* behind a _start with a frame pointer: no caller */
+	    slot->regs.pc < LEAST_CODE) /* no caller, behind a _start with a frame pointer */
 		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
 					       : UNWIND_END_NO_MAPPING;
 	if (!end && n >= config.max_user_frames)
@@ -125,7 +126,7 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 
 #define NO_ROW_THERE 2
 
-/* To the caller by tables. Returns 1 at the end, NO_ROW_THERE if no row covers the pc. */
+/* Step to the caller by tables. Returns 1 at the end, or NO_ROW_THERE if no row covers the pc. */
 __noinline int unwind_frame(struct scratch_slot *slot)
 {
 	struct walked *walked;
@@ -136,15 +137,17 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	walked = &slot->walked[SIDE_USER];
 	end = next_rule(slot);
 	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
-		/* Code without a table that has no frame pointers either: that was no return
-		 * address. */
+		/*
+		 * This code has neither a table nor frame pointers, so the last address was no
+		 * return address.
+		 */
 		walked->n--;
 		end = UNWIND_END_CHAIN;
 	}
 	if (end == UNWIND_END_PROBED)
-		walked->n--; /* the trampoline, which nobody called */
+		walked->n--; /* drop the trampoline, which nobody called */
 	if (!end && unwind_quickly(&slot->regs, slot->rule, &slot->window))
-		return put_caller(slot, 0); /* without the questions below: most frames */
+		return put_caller(slot, 0); /* most frames: no further test */
 	if (!end) {
 		if ((slot->rule.how & 15) == UNWIND_MADE_BARE)
 			walked->mark |= STACK_MARK_UNVERIFIED;
@@ -153,7 +156,10 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 	return end == UNWIND_END_NO_ROW ? NO_ROW_THERE : put_caller(slot, end);
 }
 
-/* To the caller by a checked step. The caller of unwind_frame() calls it: calls may be 8 deep. */
+/*
+ * Step to the caller by a checked step. unwind_frame()'s caller calls this, because calls may be 8
+ * deep.
+ */
 __noinline int unwind_checked(struct scratch_slot *slot)
 {
 	int end;
@@ -164,7 +170,7 @@ __noinline int unwind_checked(struct scratch_slot *slot)
 	return put_caller(slot, end ? end : unwind_by_rule(slot));
 }
 
-/* Returns 1 at the end. */
+/* Step to the caller. Returns 1 at the end. */
 static __always_inline int unwind_on(struct scratch_slot *slot)
 {
 	int end = unwind_frame(slot);
@@ -172,7 +178,7 @@ static __always_inline int unwind_on(struct scratch_slot *slot)
 	return end == NO_ROW_THERE ? unwind_checked(slot) : end;
 }
 
-#define FRAMES_IN_TURN 4 /* of bpf_loop() */
+#define FRAMES_IN_TURN 4 /* of a turn of bpf_loop() */
 
 static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 {
@@ -208,7 +214,7 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 	to->n_turns = 0;
 }
 
-/* User space is told of one at a time: it then looks at what else has happened, too. */
+/* Send NOTICE_UNMAPPED, unless one is on its way: user space then looks at all changes. */
 __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
 {
 	struct notice notice = { .type = NOTICE_UNMAPPED,
@@ -224,12 +230,12 @@ __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked
 	return (int)bpf_ringbuf_output(&wake, &notice, sizeof(notice), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Frames whose mapping the kernel was asked for, until user space is told of the process. */
+/* frames with the kernel's mapping, until user space is notified of the process */
 #define LOOK_AFTER 64
 
 /*
- * To be told: what could not be walked; and now and then what could by the kernel's own mappings,
- * so that a process that lives long enough to be worth it is looked at.
+ * Is a notice due? Yes if the walk lacked a mapping. If the kernel's own mappings served, only
+ * after LOOK_AFTER frames: then the process lives long enough for its list to be read.
  */
 static __always_inline bool is_worth_telling(struct scratch_slot *slot, bool is_walked)
 {
@@ -258,8 +264,10 @@ static __always_inline const struct unwind_space *find_space(__u32 tgid)
 	return space;
 }
 
-/* The verifier follows each turn of a loop of our own: of few instructions, as what it calls is
- * global. */
+/*
+ * A loop without bpf_loop() has few instructions, because the verifier follows each of its turns.
+ * The functions that it calls are global.
+ */
 static __always_inline void unwind_frames(struct scratch_slot *slot)
 {
 	if (config.has_loop) {
@@ -298,7 +306,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	clear_tail(words_of(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 }
 
-/* A global function. The registers are in the slot. */
+/* A global function. The caller has put the registers into the slot. */
 __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 {
 	if (slot)
@@ -307,9 +315,10 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 }
 
 /*
- * In a system call orig_ax is its number, and ip is behind the instruction, which has put it into
- * rcx, too. Not so where the program goes on elsewhere: where a new program begins, at a signal's
- * handler, at the instruction once more. (What 32-bit programs call by leaves their ecx alone.)
+ * Does execution stand at ip? In a system call it does not: orig_ax is the call's number, ip is
+ * behind the instruction, and the instruction has copied ip into rcx. The program may also go on
+ * elsewhere: in a new program, in a signal handler, or at the instruction once more. Then rcx
+ * differs. (System calls of 32-bit programs leave ecx alone.)
  */
 static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 {
@@ -317,12 +326,12 @@ static __always_inline bool is_pc_exact(const struct pt_regs *regs)
 }
 
 /*
- * Has the thread memory with a program in it? In an exec the new memory comes first: with a part of
- * a stack and, piece by piece, the new program. The kernel notes where its code ends when all is
- * there; then it replaces the registers. In between they are the old program's.
+ * Does the thread have memory with a program in it? An exec installs the new memory first. Then it
+ * maps a part of a stack and, piece by piece, the new program. When all is there, the kernel sets
+ * mm->end_code. Last, it replaces the registers. In between they belong to the old program.
  *
- * The verifier searches all of the kernel's BTF for four names wherever it comes to such a read. Of
- * a global function it comes to it once.
+ * For each such read, the verifier searches all of the kernel's BTF for four names. In a global
+ * function it does so once.
  */
 __noinline int has_program(void)
 {
@@ -335,13 +344,18 @@ __noinline int has_program(void)
 }
 
 /*
- * Kernel threads have no user stack. Threads that the kernel makes for a process (io_uring's,
- * vhost's) have a copy of their maker's registers, with two of them zeroed. Since Linux commit
- * 50b7b6f29de3
- * ("x86/process: setup io_threads more like normal user space threads") (in v5.13).
- * At the end of its exit a thread has registers still, and no memory is mapped. The kernel's own
- * walk gives nothing there, either. In the second half of an exec the registers are those of a
- * program whose memory has gone. A system call's events and user places stand in neither.
+ * Is there a user stack? Not for these threads:
+ *
+ * - Kernel threads.
+ * - Threads that the kernel makes for a process (io_uring's, vhost's). They have a copy of their
+ *   maker's registers, with two of them zeroed. Since Linux commit 50b7b6f29de3 ("x86/process:
+ *   setup io_threads more like normal user space threads") (in v5.13).
+ * - A thread at the end of its exit. It has registers, but no memory. The kernel's own walk gives
+ *   nothing there, either.
+ * - A thread in the second half of an exec: its registers belong to a program whose memory has
+ *   gone.
+ *
+ * Events of system calls and user places do not occur in the last two.
  */
 static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
@@ -350,7 +364,7 @@ static __always_inline bool has_user_stack(const struct pt_regs *regs)
 	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
 }
 
-/* No words where there is no user stack. Returns KEY_* flags. */
+/* Walk the user stack; without one there are no words. Returns KEY_* flags. */
 static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_new_kernel,
 				       __u32 tgid, struct scratch_slot *slot)
 {

@@ -1,15 +1,19 @@
 /*
- * bpf/walk.bpf.h - a hit's stacks: the kernel's by its helper, the user's by frame pointers.
+ * bpf/walk.bpf.h - walk the stacks of a hit: the kernel's by the kernel's helper, the user's by
+ * frame pointers.
  *
- * Functions in pairs: a body that is inlined, for kernels before Linux 5.17; and a global
- * function around it, which the verifier looks at by itself, once, wherever it is
- * called from. Together with bpf_loop() that is what makes loading quick.
+ * Functions come in pairs: an inlined body for kernels before Linux 5.17, and a global function
+ * around it, which the verifier checks once for all callers. Together with bpf_loop(), this makes
+ * loading quick.
  */
 #pragma once
 
 #include "bpf/maps.bpf.h"
 
-/* What is the probe's context, and where does execution stand? Known at each entry point. */
+/*
+ * The kind of an event. It gives the type of the probe's context, and the place where execution
+ * stands. Each entry point knows its own.
+ */
 enum hit_kind {
 	HIT_TRACEPOINT,
 	HIT_KERNEL_FUNCTION, /* ctx: the kernel's registers at the function's entry */
@@ -22,15 +26,15 @@ static __always_inline bool is_user_hit(enum hit_kind kind)
 	return kind == HIT_USER_FUNCTION || kind == HIT_USER_PLACE;
 }
 
-/* A stack's words. What n_words() allows for is behind the beginning of either. */
+/* The words of a stack. There is room for n_words() words behind its first one. */
 static __always_inline __u64 *words_of(struct scratch_slot *slot, __u32 side)
 {
 	return &slot->words[(side & 1) * KERNEL_ROOM];
 }
 
 /*
- * How many words a stack has. In assembler, as in piece_of(): clang 19 compares one register and
- * uses a 32-bit copy of it, of which Linux 5.10 learns nothing. The likely case comes first.
+ * The number of a stack's words. In assembler, as in piece_of(): clang 19 compares one register and
+ * uses a 32-bit copy of it, from which Linux 5.10 learns nothing. The likely case comes first.
  */
 static __always_inline __u64 n_words(const struct walked *w)
 {
@@ -44,19 +48,21 @@ static __always_inline __u64 n_words(const struct walked *w)
 	return n;
 }
 
-/* Zeros behind the @n words: as many as hashing reads, and as storing a piece does. */
+/*
+ * Write zeros behind the @n words: HASH_GROUP of them for hashing, CHUNK_WORDS for storing a piece.
+ */
 #define HASH_GROUP 4
 
 static __always_inline void clear_tail(__u64 *words, __u64 n, int n_zeros)
 {
 	words += n;
-	barrier_var(words); /* or each address is reckoned by itself */
+	barrier_var(words); /* or the compiler computes each address separately */
 #pragma clang loop unroll(full)
 	for (int i = 0; i < n_zeros; i++)
-		*(volatile __u64 *)&words[i] = 0; /* volatile: or it becomes a call of memset */
+		*(volatile __u64 *)&words[i] = 0; /* volatile: or it becomes a call of memset() */
 }
 
-/* The walk gave @n addresses from @start on; add the mark, if there is one. */
+/* Note the walk's result: @n addresses from word @start on, then the mark, if there is one. */
 static __always_inline void finish_walk(struct scratch_slot *slot, enum side side, __u32 start,
 					__u32 n, __u32 mark)
 {
@@ -71,10 +77,9 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
 }
 
 /*
- * The kernel's own walk. Whether the traced function itself is in it, depends on
- * the kernel and the backend: for kprobe.multi on x86 it is not from Linux commit
- * 6d08340d1e35 (late 2025) until aea251799998 (v7.0). It is put in front
- * where it is missing.
+ * Walk the kernel's stack by the kernel's helper. Whether the traced function is in it depends on
+ * the kernel and the backend. With kprobe.multi on x86 it is missing from Linux commit 6d08340d1e35
+ * (late 2025) until aea251799998 (v7.0). If it is missing, we put it in front.
  */
 static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct scratch_slot *slot)
 {
@@ -86,9 +91,9 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	__u32 n;
 
 	/*
-	 * At a system call's tracepoint some kernels (6.1 and 5.10 among them) have only the
-	 * user's registers to begin with, and give nothing. From here, the walk has the
-	 * tracing's own frames on top; they are trimmed by name.
+	 * At tracepoints of system calls, some kernels (5.10 and 6.1 among them) start with the
+	 * user's registers and give nothing. A walk from here has the tracing's own frames on top;
+	 * user space trims them by name.
 	 */
 	if (got <= 0 && kind == HIT_TRACEPOINT && config.has_task_regs)
 		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[1], bytes, 0);
@@ -107,40 +112,43 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 		}
 	}
 	finish_walk(slot, SIDE_KERNEL, start, n, mark);
-	if (mark) /* else the helper has zeroed what it did not fill */
+	if (mark) /* without a mark, the helper has zeroed the rest */
 		clear_tail(&words[start], n_words(&slot->walked[SIDE_KERNEL]), HASH_GROUP);
 }
 
 /*
- * By frame pointers. Starts at the registers; at a function's entry, where the frame
- * pointer is still the caller's, the direct caller is at the stack pointer.
+ * Walking by frame pointers starts at the registers. At a function's entry, the frame pointer is
+ * still the caller's, and the direct caller is at the stack pointer.
  *
- * The chain ends in peace at a frame pointer that cannot be one (0 in _start; anything
- * below the stack pointer in code that uses rbp for other things). It is
- * cut when a likely one cannot be read: page faults are off. Alternate signal stacks
- * may lead back down, but not again and again.
+ * The chain ends well at a value that cannot be a frame pointer. That is 0 in _start, or anything
+ * below the stack pointer in code that uses rbp for other things. If a likely one cannot be read,
+ * the stack is cut: page faults are off. Alternate signal stacks may lead back down, but not again
+ * and again.
  */
-#define LEAST_CODE 4096 /* nothing is mapped below, and marks are numbers there */
+#define LEAST_CODE 4096 /* nothing is mapped below, so marks are numbers there */
 #define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
-#define FIRST_STEPS 8 /* frames that most stacks are done with */
-#define MORE_STEPS 4  /* frames in a step of bpf_loop() */
+#define FIRST_STEPS 8 /* inlined; most stacks have no more frames */
+#define MORE_STEPS 4  /* frames in a turn of bpf_loop() */
 
-/* Read what stands at user address @at, and as much behind it as there is. False: nothing. */
+/* Read the window at user address @at, or as much of it as is there. False: nothing is. */
 static __always_inline bool read_window(struct unwind_window *w, __u64 at)
 {
 	w->base = at;
 	w->n_valid = WINDOW_BYTES - sizeof(__u64);
 	if (bpf_probe_read_user(w->words, WINDOW_BYTES, (void *)at) == 0)
 		return true;
-	w->n_valid = sizeof(__u64); /* the stack's end may be near */
+	w->n_valid = sizeof(__u64); /* the stack may end before the window does */
 	if (bpf_probe_read_user(w->words, sizeof(struct user_frame), (void *)at) == 0)
 		return true;
 	w->n_valid = 0;
 	return false;
 }
 
-/* Frame pointers lead up the stack; alternate signal stacks may lead back down, a few times. */
+/*
+ * Does the chain go on from @bp to @next? Frame pointers lead up the stack. Alternate signal stacks
+ * may lead back down, a few times.
+ */
 static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64 next)
 {
 	if (next > bp)
@@ -149,9 +157,8 @@ static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64
 }
 
 /*
- * Go up to @n_steps frames along the chain, within one window; @most frames are what there is room
- * for. Returns 1 when the chain has ended. Where it stands is kept in the slot between calls: see
- * struct walked.
+ * Go up to @n_steps frames along the chain, within one window. @most is the room for frames.
+ * Returns 1 at the chain's end. The slot keeps the state between calls: see struct walked.
  */
 static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __u32 most)
 {
@@ -229,7 +236,7 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 	}
 }
 
-/* Where execution stands may be anywhere, after a jump through a bad pointer. */
+/* The first word of a stack. After a jump through a bad pointer, execution may stand anywhere. */
 static __always_inline __u64 first_word_of(__u64 ip)
 {
 	return ip < LEAST_CODE ? ip | STACK_WORD_PLAIN : ip;
@@ -251,7 +258,7 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 			walked->mark = STACK_MARK_DEPTH;
 			slot->chain.bp = 0;
 		} else if (read_window(&slot->window, sp)) {
-			words[1] = slot->window.words[0]; /* the call has just put it there */
+			words[1] = slot->window.words[0]; /* the call has put it there */
 			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
 			walked->mark = STACK_MARK_UNREADABLE;
@@ -263,7 +270,7 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 	clear_tail(words, n_words(walked), HASH_GROUP);
 }
 
-/* A global function: the verifier looks at it by itself, once. */
+/* A global function, so the verifier checks it once. */
 __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __u64 bp,
 			       __u32 at_entry)
 {
@@ -273,9 +280,9 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
 }
 
 /*
- * By the kernel's helper: 32-bit programs, and kernels that do not give us the registers. It
- * clears the words that it does not fill, so we pass no more than it can fill. @mark:
- * STACK_MARK_32_BIT, or nothing.
+ * Walk by the kernel's helper: for 32-bit programs, and for kernels that do not give us the
+ * registers. The helper clears words that it does not fill, so we pass no more than it can fill.
+ * @mark is STACK_MARK_32_BIT or STACK_MARK_NONE.
  */
 static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot, __u32 mark)
 {
@@ -286,7 +293,7 @@ static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *
 	__u32 n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 
 	if (n > 1 && n <= SHORT_MAX_FRAMES && words[n - 1] < LEAST_CODE)
-		n--; /* the number of arguments, behind _start */
+		n--; /* argc, which lies behind _start */
 	if (n)
 		words[0] = first_word_of(words[0]);
 	if (!n)

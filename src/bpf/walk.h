@@ -1,17 +1,17 @@
 /*
- * bpf/walk.h - one step of walking a user's stack by tables: from a frame to its caller. Pure
- * inline functions for both sides: BPF programs bound the loop and read user memory, tests
- * give them memory of their own. No libc, and every loop has a bound.
+ * bpf/walk.h - one step of a walk by tables: from a frame to its caller. Pure inline functions for
+ * both sides: BPF programs bound the loop and read user memory, and tests supply memory of their
+ * own. There is no libc, and every loop has a bound.
  *
- *	rule     at this address of the code, the caller's registers are found so
+ *	rule     how to find the caller's registers
  *	entry    from this address on, that rule
- *	table    entries and rules of an image (unwind/compact.h makes them from its CFI)
+ *	table    an image's entries and rules (unwind/compact.h makes them from its CFI)
  *
- * A frame's registers come with what is known of them. Of the innermost, and of one that a
- * signal interrupted, that is all. Of a caller it is rsp, rbp and rbx: rsp and rbp are what nearly
- * all rules are made of, and by rbx the dynamic linker's _dl_runtime_resolve leads to its caller.
- *Other registers are used where nothing is called (measured over the 37,900,000 rows of 2,350 files
- *of a Debian 12 with much software: r10, rax, rsi, r13, r11 in prologues and in OpenSSL).
+ * A frame's registers may be known or not. In the innermost frame, and in one that a signal
+ * interrupted, all are known. In a caller's frame, rsp, rbp and rbx are. Nearly all rules need only
+ * rsp and rbp. By rbx, the dynamic linker's _dl_runtime_resolve finds its caller. Rules need other
+ * registers only where nothing is called: r10, rax, rsi, r13, r11. They occur in prologues and in
+ * OpenSSL, in 37,900,000 rows of 2,350 files of a Debian 12.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 #define __always_inline inline __attribute__((__always_inline__))
 #endif
 
-/* Registers by DWARF's numbers. */
+/* Registers, by DWARF's numbers. */
 #define UNWIND_RAX 0
 #define UNWIND_RDX 1
 #define UNWIND_RCX 2
@@ -34,133 +34,139 @@
 #define UNWIND_ALL_KNOWN 0xffffU
 
 /*
- * CFA: what rsp was before the call. The return address is at CFA - 8, the caller's rsp is CFA.
- * rbp and rbx are saved at base + 8 * @bp and base + 8 * @bx, where base is the CFA, or this
- * frame's rbp in the kinds _BY_BP.
+ * The kinds of rules. The CFA is rsp before the call. The return address is at CFA - 8, and the
+ * caller's rsp is the CFA. rbp and rbx are saved at base + 8 * @bp and base + 8 * @bx. The base is
+ * the CFA or, in the kinds _BY_BP, this frame's rbp.
  */
 enum unwind_kind {
-	UNWIND_NO_ROW,    /* all zero: nothing is known of this address */
-	UNWIND_UNFIT,     /* something is, which no rule can say; @bx: enum unwind_unfit */
-	UNWIND_OUTERMOST, /* nobody called: _start, a thread's first function */
-	UNWIND_SIGNAL,    /* the return from a signal's handler: rsp is at a struct ucontext */
+	UNWIND_NO_ROW,    /* all zero: no row covers this address */
+	UNWIND_UNFIT,     /* a row that no rule can express; @bx: enum unwind_unfit */
+	UNWIND_OUTERMOST, /* nobody called: _start, or a thread's first function */
+	UNWIND_SIGNAL,    /* the return from a signal handler: rsp points to a struct ucontext */
 	UNWIND_IS,        /* CFA = reg + offset */
-	UNWIND_IS_BY_BP,  /* the same, where the stack is being realigned */
+	UNWIND_IS_BY_BP,  /* the same, while the stack is being realigned */
 	UNWIND_AT,        /* CFA = *(reg + offset) */
-	UNWIND_AT_BY_BP,  /* a realigned stack: *(rbp - 8) */
+	UNWIND_AT_BY_BP,  /* CFA = *(reg + offset), in a realigned stack: *(rbp - 8) */
 	UNWIND_AT_8,      /* CFA = *(reg + offset) + 8 */
-	UNWIND_PLT,    /* CFA = reg + offset + ((pc & 15) >= @bp ? 8 : 0); rbp, rbx as they are */
-	UNWIND_PC_IN,  /* CFA = rsp + offset, the return address is in reg: vfork */
-	UNWIND_FRAMES, /* see UNWIND_FRAME_POINTERS */
-	UNWIND_MADE_FRAMES, /* the same of what a JIT compiler made: see unwind_end_of_chain() */
-	UNWIND_PUSHED,      /* as _IS; a signal's handler has put it between: nobody called, and
-			       execution stood at the "return address" */
-	UNWIND_CLONED,      /* as _IS, but the outermost where rax is 0: behind the system call
-			       of a clone(), the child is on a stack of its own */
-	UNWIND_MADE_BARE,   /* as _IS, of a JIT compiler's function without a frame pointer: see
-			       bpf/made.h */
+	UNWIND_PLT,       /* CFA = reg + offset + ((pc & 15) >= @bp ? 8 : 0); rbp, rbx unchanged */
+	UNWIND_PC_IN,     /* CFA = rsp + offset; the return address is in reg: vfork */
+	UNWIND_FRAMES,    /* see UNWIND_FRAME_POINTERS */
+	UNWIND_MADE_FRAMES, /* the same in code of a JIT compiler: see unwind_end_of_chain() */
+	/*
+	 * As UNWIND_IS, where a signal handler has put the frame in between: nobody called, and
+	 * execution stood at the "return address".
+	 */
+	UNWIND_PUSHED,
+	/*
+	 * As UNWIND_IS, but the outermost frame if rax is 0: behind the system call of a clone(),
+	 * the child is on a stack of its own.
+	 */
+	UNWIND_CLONED,
+	/* As UNWIND_IS, for a JIT compiler's function without a frame pointer: see bpf/made.h. */
+	UNWIND_MADE_BARE,
 };
 
 /* Why a row has no rule. */
 enum unwind_unfit {
 	UNFIT_MALFORMED, /* the CFI makes no sense */
-	UNFIT_CFA,       /* an expression or offset that no kind is for */
+	UNFIT_CFA,       /* an expression or offset that no kind expresses */
 	UNFIT_RETURN_ADDRESS,
 	UNFIT_RBP,
 	UNFIT_RSP,
-	UNFIT_SIGNAL, /* a signal frame that is not Linux's */
-	UNFIT_RULES,  /* more different rules than entries can name */
+	UNFIT_SIGNAL, /* a signal frame of another form than Linux's */
+	UNFIT_RULES,  /* more distinct rules than entries can name */
 	UNFIT_FAR,    /* too far from the image's first row */
 	UNFIT_REASONS,
 };
 
 struct unwind_rule {
 	__s32 offset;
-	__s16 bp; /* 0: the caller's is this frame's, but in kinds _BY_BP */
-	__s8 bx;  /* 0: likewise, in all kinds */
-	__u8 how; /* enum unwind_kind, register << 4 */
+	__s16 bp; /* 0: the caller's rbp is this frame's, except in the kinds _BY_BP */
+	__s8 bx;  /* 0: the caller's rbx is this frame's */
+	__u8 how; /* enum unwind_kind | register << 4 */
 };
 _Static_assert(sizeof(struct unwind_rule) == 8, "abi");
 
 #define UNWIND_HOW(kind, reg) ((__u8)((kind) | (reg) << 4))
-#define UNWIND_BP_LOST (-32768) /* the caller's cannot be had */
+#define UNWIND_BP_LOST (-32768) /* the caller's rbp is lost */
 #define UNWIND_BX_LOST (-128)
 
 /*
- * For code that has frame pointers and no rows (JIT, some of Go's): what "push %rbp;
- * mov %rsp,%rbp" left. In the outermost frame rbp is 0. Where it is nothing that could be one, the
- * code may use it for other things, which is told (UNWIND_END_CHAIN).
+ * The rule for code with frame pointers and without rows (JIT code, some of Go's). It uses what
+ * "push %rbp; mov %rsp,%rbp" left. In the outermost frame rbp is 0. If rbp cannot be a frame
+ * pointer, the code may use it for something else, and the walk ends with UNWIND_END_CHAIN.
  */
 #define UNWIND_LIKELY_STACK_BYTES (64UL << 20)
 #define UNWIND_BY_FRAMES(kind) \
 	((struct unwind_rule){ .offset = 16, .bp = -2, .how = UNWIND_HOW(kind, UNWIND_RBP) })
 #define UNWIND_FRAME_POINTERS UNWIND_BY_FRAMES(UNWIND_FRAMES)
 
-/* At a function's first instruction, whatever is known of it. */
+/* The rule at a function's first instruction, whatever its rows say. */
 #define UNWIND_AT_ENTRY \
 	((struct unwind_rule){ .offset = 8, .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) })
 
-/* Of the entries of an image, those of 64 KiB of addresses make a page. */
+/* A page of a table has the entries of 64 KiB of addresses. */
 #define UNWIND_PAGE_BITS 16
-#define UNWIND_PAGE_STEPS 17 /* to find one among as many as a page can have */
+#define UNWIND_PAGE_STEPS 17 /* to find one of the most entries that a page can have */
 
 struct unwind_entry {
-	__u16 low;  /* the row's address within its page; it holds up to the next row's */
-	__u16 rule; /* its number; 0 is UNWIND_NO_ROW */
+	__u16 low;  /* the low bits of the row's address; valid up to the next entry */
+	__u16 rule; /* the rule's number; 0 is UNWIND_NO_ROW */
 };
 _Static_assert(sizeof(struct unwind_entry) == 4, "abi");
 
-/* Why a walk ends, or that it goes on. */
+/* Why a walk ends; UNWIND_GOES_ON: it does not. */
 enum unwind_end {
 	UNWIND_GOES_ON,
 	UNWIND_END_ROOT,
-	UNWIND_END_NO_MAPPING,   /* of the address */
-	UNWIND_END_NO_TABLE_YET, /* the mapping's is being made */
-	UNWIND_END_NO_TABLE,     /* the mapping has none, and its code no frame pointers */
+	UNWIND_END_NO_MAPPING,   /* no mapping is known at the address */
+	UNWIND_END_NO_TABLE_YET, /* the mapping's table is being made */
+	UNWIND_END_NO_TABLE,     /* the mapping has no table, and its code no frame pointers */
 	UNWIND_END_NO_ROW,
-	UNWIND_END_UNFIT,      /* also: a register that is not known in this frame */
-	UNWIND_END_UNREADABLE, /* a page of the stack is not there */
+	UNWIND_END_UNFIT,      /* also: the rule needs a register that is not known here */
+	UNWIND_END_UNREADABLE, /* a page of the stack is not resident */
 	UNWIND_END_NOT_ADVANCING,
-	UNWIND_END_CHAIN,  /* of frame pointers: rbp is not one */
-	UNWIND_END_PROBED, /* where it returns to was replaced by a return probe's trampoline */
+	UNWIND_END_CHAIN,  /* rbp is not a frame pointer */
+	UNWIND_END_PROBED, /* a return probe's trampoline has replaced the return address */
 	UNWIND_END_DEPTH,
 };
 
 struct unwind_regs {
 	__u64 of[UNWIND_N_REGISTERS];
 	__u64 pc;
-	__u32 known;    /* a bit for each register */
-	__u16 is_exact; /* execution stands at pc; else it is a return address */
+	__u32 known;    /* a bit for each register whose value is known */
+	__u16 is_exact; /* execution stands at pc; else pc is a return address */
 	__u16 n_turns;  /* how often the walk led down the stack */
 };
 
 /*
- * Part of a stack, read at once: reading a word of a user's memory costs as much as reading all of
- * these (each read disables page faults, opens user memory and, on many CPUs, fences).
+ * A part of a stack, read at once. Reading one word of user memory costs as much as reading all of
+ * these. Each read disables page faults, opens user memory and, on many CPUs, fences.
  */
 #define WINDOW_WORDS 128
 #define WINDOW_BYTES (WINDOW_WORDS * sizeof(__u64))
 
 struct unwind_window {
 	__u64 base;    /* user address of the first word */
-	__u64 n_valid; /* offsets below this have a frame behind them, in bytes */
+	__u64 n_valid; /* bytes: a frame that begins below this offset is in @words */
 	__u64 words[WINDOW_WORDS];
 };
 
 /*
- * Stacks grow down, so a caller's is further up. A signal's alternate stack, coroutines and code
- * that goes on on a larger stack may lead back down, but not again and again.
+ * Stacks grow down, so a caller's frame is further up. Alternate signal stacks, coroutines, and
+ * code that continues on a larger stack may lead back down, but not again and again.
  */
 #define UNWIND_MAX_TURNS 8
 
-/* The word at user address @at. False: it cannot be read. */
+/* Read the word at user address @at. False: it cannot be read. */
 typedef _Bool unwind_read(void *from, __u64 at, __u64 *ret);
 
-/* Entry number @i of a table. False: there is none. */
+/* Read entry number @i of a table. False: there is none. */
 typedef _Bool unwind_entry_at(void *from, __u32 i, struct unwind_entry *ret);
 
 /*
- * The address that is looked up: a return address is where the call ends, and behind a call
- * that does not return something else may begin.
+ * The address to look up. A return address is where the call ends, and behind a call that never
+ * returns another function may begin.
  */
 static __always_inline __u64 unwind_look_up_at(const struct unwind_regs *regs)
 {
@@ -168,9 +174,9 @@ static __always_inline __u64 unwind_look_up_at(const struct unwind_regs *regs)
 }
 
 /*
- * The rule for the address @low of a page, whose entries are those from @first up to @last: that of
- * the last entry that does not begin behind it. Entry 0 of a table belongs to no page, so there is
- * always one before. False: the table has not what it should have.
+ * Find the rule for the address @low of a page, whose entries are @first to @last - 1. It is the
+ * rule of the last entry that does not begin behind @low. Entry 0 of a table belongs to no page, so
+ * there is always one before. False: the table lacks an entry.
  */
 static __always_inline _Bool unwind_find(__u32 first, __u32 last, __u16 low,
 					 unwind_entry_at *entry_at, void *from, __u16 *ret_rule)
@@ -198,7 +204,7 @@ static __always_inline _Bool unwind_is_known(const struct unwind_regs *regs, __u
 	return regs->known >> reg & 1;
 }
 
-/* The caller's stack pointer is @cfa. False: too often that was not further up. */
+/* May the caller's stack pointer be @cfa? False: too often, it was not further up. */
 static __always_inline _Bool unwind_is_way_on(struct unwind_regs *regs, __u64 cfa)
 {
 	if (cfa > regs->of[UNWIND_RSP])
@@ -207,8 +213,8 @@ static __always_inline _Bool unwind_is_way_on(struct unwind_regs *regs, __u64 cf
 }
 
 /*
- * From a signal's handler's return to what was interrupted: all its registers lie in the
- * ucontext, 40 bytes into it, in the kernel's order (struct sigcontext).
+ * From a signal handler's return to the interrupted frame. Its registers lie 40 bytes into the
+ * ucontext, in the kernel's order (struct sigcontext).
  */
 static __always_inline enum unwind_end unwind_signal(struct unwind_regs *regs, unwind_read *read,
 						     void *from)
@@ -260,9 +266,9 @@ static __always_inline enum unwind_end unwind_cfa(const struct unwind_regs *regs
 }
 
 /*
- * A register that the caller had, saved at @base + 8 * @words. One that cannot be read is not
- * known, which may not matter: behind the "leave" of a realigned frame gcc's CFI has the caller's
- * rbp where it was before.
+ * Restore the caller's @reg, saved at @base + 8 * @words. If that cannot be read, the register is
+ * not known, which may not matter. Behind the "leave" of a realigned frame, gcc's CFI leaves rbp at
+ * its old place.
  */
 static __always_inline void unwind_saved(struct unwind_regs *regs, __u32 reg, __u64 base,
 					 __s32 words, unwind_read *read, void *from)
@@ -275,7 +281,7 @@ static __always_inline void unwind_saved(struct unwind_regs *regs, __u32 reg, __
 		regs->known &= ~bit;
 }
 
-/* rbp and rbx of the caller, whose rsp is @cfa. */
+/* Restore rbp and rbx of the caller, whose rsp is @cfa. */
 static __always_inline enum unwind_end unwind_restore(struct unwind_regs *regs,
 						      struct unwind_rule rule, __u64 cfa,
 						      unwind_read *read, void *from)
@@ -302,7 +308,7 @@ static __always_inline enum unwind_end unwind_restore(struct unwind_regs *regs,
 	return UNWIND_GOES_ON;
 }
 
-/* From a frame to its caller, by a rule that says where that is. */
+/* From a frame to its caller, by a rule that gives its place. */
 static __always_inline enum unwind_end
 unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
@@ -330,16 +336,16 @@ unwind_call(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 }
 
 /*
- * By the ABI rbp is 0 in the outermost frame, and so it is where an assembler's _start calls, or Go
- * begins. But what a compiler made at run time was called by what made it: there, rbp is 0 because
- * the code uses it for something else (Java without -XX:+PreserveFramePointer).
+ * By the ABI rbp is 0 in the outermost frame. It is 0 also where an assembler's _start calls, and
+ * where Go begins. But something called the code of a JIT compiler. There, rbp is 0 because the
+ * code uses it for something else (Java without -XX:+PreserveFramePointer).
  */
 static __always_inline enum unwind_end unwind_end_of_chain(struct unwind_rule rule)
 {
 	return (rule.how & 15) == UNWIND_FRAMES ? UNWIND_END_ROOT : UNWIND_END_CHAIN;
 }
 
-/* Does the walk end before the step, by the frame's registers? */
+/* Do the frame's registers end the walk before the step? */
 static __always_inline enum unwind_end unwind_end_before(const struct unwind_regs *regs,
 							 struct unwind_rule rule)
 {
@@ -361,7 +367,7 @@ static __always_inline enum unwind_end unwind_end_before(const struct unwind_reg
 }
 
 /*
- * A step by a rule for code without rows came to @end: returns what that means. Something called
+ * The meaning of @end, to which a step by a rule for code without rows has come. Something called
  * the code of a JIT compiler, so a stack never ends there. @is_far: rbp was too far from rsp.
  */
 static __always_inline enum unwind_end unwind_end_behind(struct unwind_rule rule,
@@ -375,7 +381,7 @@ static __always_inline enum unwind_end unwind_end_behind(struct unwind_rule rule
 	return end == UNWIND_END_UNREADABLE && is_by_frames && is_far ? UNWIND_END_CHAIN : end;
 }
 
-/* One place calls unwind_call(): each one more takes the verifier hundreds of steps. */
+/* Only one place calls unwind_call(): each further one takes the verifier hundreds of steps. */
 static __always_inline enum unwind_end
 unwind_to_caller(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
 {
@@ -387,9 +393,8 @@ unwind_to_caller(struct unwind_regs *regs, struct unwind_rule rule, unwind_read 
 }
 
 /*
- * One step. @regs become the caller's; if the walk does not go on, they are of no use. @read is
- * given
- * @from, and called at most 17 times.
+ * One step. @regs become the caller's, or are undefined if the walk ends. It calls @read with
+ * @from, at most 17 times.
  */
 static __always_inline enum unwind_end
 unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read, void *from)
@@ -419,7 +424,10 @@ unwind_step(struct unwind_regs *regs, struct unwind_rule rule, unwind_read *read
 	}
 }
 
-/* The word at @at, aligned as those of the window; false: it is not there. */
+/*
+ * Read the word at @at, which is aligned as the window's words. False: the window does not contain
+ * it.
+ */
 static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u64 at, __u64 *ret)
 {
 	at -= w->base;
@@ -430,8 +438,8 @@ static __always_inline _Bool unwind_in_window(const struct unwind_window *w, __u
 }
 
 /*
- * The same step for what nearly all frames are: their CFA is a register's value and a number, and
- * what they saved is in @w. False: it is not so, and @regs are as they were.
+ * The same step for nearly all frames: the CFA is a register plus a number, and the saved registers
+ * are in @w. False: the frame is not of this kind, and @regs are unchanged.
  */
 static __always_inline _Bool unwind_quickly(struct unwind_regs *regs, struct unwind_rule rule,
 					    const struct unwind_window *w)

@@ -1,11 +1,11 @@
 /*
- * The kernel lists programs by number, and gives of each the addresses, lengths and tags of its
- * functions, and when it was loaded; their names are in its BTF. /proc/kallsyms has the same names
- * and addresses, but no times and no ends, and takes a thousand times as long to read.
+ * The kernel lists programs by number. For each it gives the addresses, lengths and tags of its
+ * functions, and the time when it was loaded. Their names are in its BTF. /proc/kallsyms has the
+ * same names and addresses, but no times and no ends, and takes a thousand times as long to read.
  *
- * A program's time is that when its loading began. Whatever was at its place must have been
- * freed before the loading ended, so between the two, which is as long as the verifier takes, hits
- * of a program that is just being freed could be taken for it. No kernel tells more without events.
+ * The kernel reports when the loading of a program began. The last program at its place was freed
+ * before the loading ended. So while the verifier works, a hit of a program that is being freed
+ * could get the new one's name. Without events, no kernel gives better times.
  */
 #include "kernel/bpf_programs.h"
 
@@ -21,10 +21,10 @@
 #include "base/clock.h"
 #include "kernel/program_info.h"
 
-/* Those that have gone are forgotten beyond so many functions. */
+/* With more functions than this, the oldest ones that have gone are forgotten. */
 #define MOST_PAST 4096
 
-/* No sleep of the machine is as short. */
+/* Any sleep of the machine is longer. */
 #define STEP_NS 1000000
 
 struct piece {
@@ -36,11 +36,11 @@ struct piece {
 };
 
 struct bpf_programs {
-	struct piece *present; /* by address */
+	struct piece *present; /* sorted by address */
 	size_t n_present, cap_present;
-	struct piece *past; /* by when they were found to be gone */
+	struct piece *past; /* in the order in which they were found to be gone */
 	size_t n_past, cap_past;
-	uint64_t looked; /* ns: all that came before, and is there still, is known */
+	uint64_t looked; /* ns of the last look; all programs that are loaded and older are known */
 	bool has_looked, is_refused;
 	struct clock_steps clocks;
 };
@@ -62,7 +62,7 @@ void clock_steps_add(struct clock_steps *c, uint64_t boottime, uint64_t ahead)
 	array_push(c->steps, c->n, c->capacity, step);
 }
 
-/* Between two looks the machine may have slept before or after: as if after. */
+/* If the machine slept between two looks, the sleep counts as after @boottime. */
 uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
 {
 	uint64_t ahead = c->n ? c->steps[0].ahead : 0;
@@ -72,7 +72,10 @@ uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
 	return boottime > ahead ? boottime - ahead : 0;
 }
 
-/* What lies between the two readings makes the difference smaller: the largest is the best. */
+/*
+ * Time passes between the two readings and makes the difference smaller. So the largest one is the
+ * best.
+ */
 static void look_at_clocks(struct bpf_programs *p)
 {
 	uint64_t best = 0, boottime = 0;
@@ -90,7 +93,7 @@ static void look_at_clocks(struct bpf_programs *p)
 
 /* --- one program --- */
 
-/* The pieces of @id, which is there now; false: there are none. */
+/* Mark the pieces of program @id as present. False: there are none. */
 static bool mark(struct bpf_programs *p, uint32_t id, uint64_t now)
 {
 	bool is_known = false;
@@ -126,7 +129,7 @@ static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now
 		};
 
 		if (!piece.start || piece.end <= piece.start)
-			continue; /* hidden */
+			continue; /* hidden from this user */
 		piece.name = program_name(program, i, &names);
 		array_push(p->present, p->n_present, p->cap_present, piece);
 	}
@@ -161,7 +164,7 @@ void bpf_programs_free(struct bpf_programs *p)
 	free(p);
 }
 
-/* Those that this process holds: they stay, and need no right to be asked for. */
+/* Add the programs that this process holds. They stay, and reading them needs no permission. */
 static void look_at_own(struct bpf_programs *p)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -264,7 +267,7 @@ static struct piece *present_at(struct bpf_programs *p, uint64_t addr)
 	return low > 0 && addr < p->present[low - 1].end ? &p->present[low - 1] : NULL;
 }
 
-/* Less than a look at all, for a function that is hit again and again. */
+/* Is the program still loaded? Cheaper than a look at all, for functions that are hit often. */
 static bool is_there(struct bpf_programs *p, const struct piece *piece)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);

@@ -1,10 +1,9 @@
 /*
- * kernel/bpf_programs.h - BPF programs: what each function of theirs is called, where it lies, and
- * when it was there.
+ * kernel/bpf_programs.h - the functions of BPF programs: names, addresses, and times.
  *
- * Programs come and go, and the next one is often put where the last one was: an address means
- * something for a time only. A program was loaded at a time that the kernel tells, and is there
- * for as long as it was seen.
+ * Programs come and go, and the next one often takes the last one's place. So an address means a
+ * function for a time only. The time begins when the program was loaded, as the kernel reports it.
+ * It ends when the program was seen last.
  */
 #pragma once
 
@@ -17,37 +16,37 @@ struct bpf_programs;
 struct bpf_programs *bpf_programs_new(void);
 void bpf_programs_free(struct bpf_programs *p);
 
-/* Look at what is loaded now. */
+/* Read the list of loaded programs now. */
 void bpf_programs_look(struct bpf_programs *p);
 
 struct program_symbol {
 	const char *name; /* "bpf_prog_6deef7357e7b4530_on_hit"; lent until the next look */
 	uint64_t start;
 	uint64_t size;
-	uint64_t from, until; /* ns of CLOCK_MONOTONIC; UINT64_MAX: as long as this process runs */
+	uint64_t from, until; /* ns of CLOCK_MONOTONIC; UINT64_MAX: until this process ends */
 };
 
 /*
- * The function at @addr that was there all the time from @first to @last (ns of CLOCK_MONOTONIC,
- * not later than now). Looks at what is loaded where that is not known yet.
+ * Find the function at @addr that was there from @first to @last (ns of CLOCK_MONOTONIC, not later
+ * than now). Reads the list of programs if that is not known yet.
  */
 bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
 		     struct program_symbol *ret);
 
 /*
- * What the kernel calls CLOCK_BOOTTIME goes on while the machine sleeps. A time of it that was
- * noted by the kernel, as one of CLOCK_MONOTONIC: never too early for what a program noted since
- * the first look at both clocks.
+ * Turns times of CLOCK_BOOTTIME, which the kernel reports, into times of CLOCK_MONOTONIC. The
+ * former clock goes on while the machine sleeps. For times since the first look at both clocks, the
+ * result is never too early.
  */
 struct clock_steps {
 	struct clock_step {
-		uint64_t boottime; /* when it was seen */
+		uint64_t boottime; /* when the difference was measured */
 		uint64_t ahead;
 	} * steps;
 	size_t n, capacity;
 };
 
-/* @boottime is ahead of the other clock so much, at the least, now. */
+/* Note that @boottime is ahead of CLOCK_MONOTONIC by at least @ahead, now. */
 void clock_steps_add(struct clock_steps *c, uint64_t boottime, uint64_t ahead);
 uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime);
 void clock_steps_fini(struct clock_steps *c);

@@ -85,7 +85,7 @@ int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e)
 	return 0;
 }
 
-/* "0-3,8": how many, and is @cpu among them? False where the text is not of that form. */
+/* Parse "0-3,8": the number of CPUs, and whether @cpu is among them. False: it is malformed. */
 static bool count_cpus(const char *at, uint32_t cpu, uint32_t *ret_n, bool *ret_has)
 {
 	uint64_t n = 0;
@@ -170,7 +170,7 @@ uint32_t host_max_stack(void)
 	return (uint32_t)depth;
 }
 
-/* "none [integrity] confidentiality": the one in brackets holds. */
+/* "none [integrity] confidentiality": the one in brackets is active. */
 const char *host_lockdown(void)
 {
 	static const char *const levels[] = { "integrity", "confidentiality" };
@@ -192,10 +192,10 @@ const char *host_lockdown(void)
 	return NULL;
 }
 
-/* The number of the initial user namespace's file: PROC_USER_INIT_INO of the kernel. */
+/* The inode of the initial user namespace: the kernel's PROC_USER_INIT_INO. */
 #define INITIAL_USER_NAMESPACE 0xEFFFFFFDu
 
-/* As a bit for each; 0 where they cannot be told. */
+/* A bit for each capability; 0: they cannot be read. */
 static uint64_t effective_capabilities(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -211,7 +211,7 @@ const char *host_missing_capability(void)
 	uint64_t effective = effective_capabilities();
 	struct stat st;
 
-	/* Capabilities in a namespace of one's own are not what bpf(2) asks for. */
+	/* bpf(2) ignores capabilities in a user namespace of our own. */
 	if (stat("/proc/self/ns/user", &st) == 0 && st.st_ino != INITIAL_USER_NAMESPACE)
 		return "CAP_BPF in the initial user namespace";
 	if (effective & 1ULL << CAP_SYS_ADMIN)
@@ -226,7 +226,7 @@ static bool is_administrator(void)
 	return effective_capabilities() & 1ULL << CAP_SYS_ADMIN;
 }
 
-/* May an event of this type be opened? What else may be wrong with it is no matter. */
+/* May this user open an event of this type? Other errors do not matter. */
 static bool may_open_event(uint32_t type, uint64_t config)
 {
 	struct perf_event_attr attr = { .type = type, .size = sizeof(attr), .config = config };
@@ -237,8 +237,8 @@ static bool may_open_event(uint32_t type, uint64_t config)
 }
 
 /*
- * Mainline knows no level above 2, where CAP_PERFMON is enough. Debian's kernels (and others)
- * have 3: CAP_SYS_ADMIN alone opens events. So the sysctl does not tell, and one is opened.
+ * Mainline has no level above 2, where CAP_PERFMON is enough. Debian's kernels (and others) have 3:
+ * only CAP_SYS_ADMIN opens events. So the sysctl does not tell, and we open an event.
  */
 const char *host_no_perf_events(void)
 {
@@ -257,7 +257,8 @@ const char *host_no_perf_events(void)
 
 /*
  * Since Linux commit ba677dbe77af ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes") (in
- * v6.16, and carried back) CAP_PERFMON is not enough. A uprobe of no file fails only after that.
+ * v6.16, and carried back) CAP_PERFMON is not enough. The kernel checks this before the file, so we
+ * try a uprobe without one.
  */
 const char *host_no_perf_uprobes(uint32_t pmu)
 {
@@ -268,7 +269,10 @@ const char *host_no_perf_uprobes(uint32_t pmu)
 	return words;
 }
 
-/* Lockdown is for root, too; a kprobe of no function fails only after that. */
+/*
+ * Lockdown applies to root, too. The kernel checks it before the function, so we try a kprobe
+ * without one.
+ */
 const char *host_no_perf_kprobes(uint32_t pmu)
 {
 	const char *words = host_no_perf_events();
@@ -284,9 +288,9 @@ const char *host_no_perf_kprobes(uint32_t pmu)
 }
 
 /*
- * Since Linux commit b022f0c7e404 ("tracing/kprobes: Return EADDRNOTAVAIL when func matches
- * several symbols") (in v6.7, and carried back). Every kernel with /proc has two functions
- * m_start at least; there is none so long that a probe could be put where this one asks.
+ * Since Linux commit b022f0c7e404 ("tracing/kprobes: Return EADDRNOTAVAIL when func matches several
+ * symbols") (in v6.7, and carried back). Every kernel with /proc has at least two functions
+ * m_start. None is so long that it contains this offset, so no probe is made.
  */
 bool host_refuses_namesakes(uint32_t kprobe_pmu)
 {

@@ -1,7 +1,7 @@
 /*
- * kernel/host.h - this kernel as it is: /proc, /sys, tracefs.
+ * kernel/host.h - facts about this kernel, from /proc, /sys and tracefs.
  *
- * Everything is read when first asked for, and kept.
+ * Tracefs is opened, and /proc/kallsyms read, at the first question, and kept.
  */
 #pragma once
 
@@ -16,99 +16,101 @@ struct kallsyms;
 
 struct host *host_new(void);
 
-/* Other files and a directory in place of the running system's, for tests. NULL: the system's. */
+/* For tests: other files and another directory than the system's. NULL: the system's. */
 struct host_paths {
 	const char *kallsyms;
 	const char *modules;
-	const char *tracefs; /* a directory laid out as tracefs is */
+	const char *tracefs; /* a directory with tracefs' layout */
 };
 struct host *host_new_at(const struct host_paths *paths);
 void host_free(struct host *host);
 void host_freep(struct host **host);
 
 /*
- * A directory descriptor of tracefs: where it is mounted, else by a detached
- * mount that no one else sees and that ends with us (fsopen(2), Linux 5.2).
- * Lent by @host.
+ * A directory descriptor of tracefs. If tracefs is not mounted, this makes a detached mount that
+ * nobody else sees and that ends with us (fsopen(2), Linux 5.2). Lent by @host.
  * Errors: -EACCES/-EPERM/-ENODEV; the message says how to mount it.
  */
 must_check int host_tracefs(struct host *host, int *ret_fd, struct error *e);
 
-/* May this user define uprobe events there (uprobe_events)? */
+/* May this user define uprobe events in tracefs (uprobe_events)? */
 bool host_may_define_uprobes(struct host *host);
 
-/* The id of a tracepoint (events/CATEGORY/EVENT/id). Errors: -ENOENT, and those of host_tracefs().
- */
+/* The ID of a tracepoint (events/CATEGORY/EVENT/id). Errors: -ENOENT; those of host_tracefs(). */
 must_check int host_tracepoint_id(struct host *host, const char *category, const char *event,
 				  uint64_t *ret, struct error *e);
 
-/* Byte offset of field @field in a tracepoint's record, from its format file. Errors: -ENOENT. */
+/*
+ * The byte offset of @field in a tracepoint's record, from its format file. Errors: -ENOENT; those
+ * of host_tracefs().
+ */
 must_check int host_tracepoint_field(struct host *host, const char *category, const char *event,
 				     const char *field, uint32_t *ret_offset, struct error *e);
 
-/* Call @visit for every tracepoint of tracefs; a non-zero result of it ends the walk and is
- * returned. */
+/* Call @visit for every tracepoint of tracefs. A non-zero result ends the walk and is returned. */
 typedef int host_tracepoint_visit(void *context, const char *category, const char *event);
 must_check int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *context,
 				    struct error *e);
 
 /*
- * Call @visit for every function that ftrace can trace (available_filter_functions):
- * name, module ("" for the kernel itself), and, @with_sites, where it is patched if the
- * kernel tells it (available_filter_functions_addrs, Linux 6.5; takes it 1.6 times as long),
- * else 0. That place lies in the function, not always at its start.
+ * Call @visit for every function that ftrace can trace (available_filter_functions). The module is
+ * "" for the kernel itself. The address is the place that ftrace patches, which is not always the
+ * function's start. It is 0 without @with_sites, or if the kernel does not list it
+ * (available_filter_functions_addrs, Linux 6.5). That list takes 1.6 times as long.
  * Errors: -EACCES/-EPERM (lockdown), -ENOENT (no ftrace); callers fall back to kallsyms.
  */
 typedef int host_function_visit(void *context, const char *name, const char *module, uint64_t addr);
 must_check int host_each_traceable(struct host *host, bool with_sites, host_function_visit *visit,
 				   void *context, struct error *e);
 
-/* Does this kernel have perf's kprobes / uprobes (their PMU's type number)? Errors: -EOPNOTSUPP. */
+/* The type number of perf's PMU @pmu, "kprobe" or "uprobe". Errors: -EOPNOTSUPP: there is none. */
 must_check int host_pmu_type(const char *pmu, uint32_t *ret, struct error *e);
 
-/* /proc/kallsyms, read when first asked for. Lent by @host. Errors: see kallsyms_read(). */
+/* /proc/kallsyms, read at the first call. Lent by @host. Errors: see kallsyms_read(). */
 must_check int host_kallsyms(struct host *host, const struct kallsyms **ret, struct error *e);
 
-/* Does /proc show us, as it does not where it is not mounted, or another PID namespace's? */
+/*
+ * Does /proc contain this process? It does not if it is not mounted, or is another PID namespace's.
+ */
 bool host_has_own_proc(void);
 
 /* Is there a process @pid in our PID namespace? */
 bool host_pid_exists(uint32_t pid);
 
-/* Its name (the group leader's comm); "" when it has gone. @size at least 17. */
+/* The name of process @pid (its first thread's comm); "" if it has ended. @size is at least 17. */
 void host_pid_comm(uint32_t pid, char *to, size_t size);
 
-/* Number of CPUs the kernel may ever bring up (/sys/devices/system/cpu/possible). */
+/* The number of CPUs that the kernel may ever bring up (/sys/devices/system/cpu/possible). */
 must_check int host_possible_cpus(uint32_t *ret, struct error *e);
 bool host_cpu_is_possible(uint32_t cpu);
 bool host_cpu_is_online(uint32_t cpu);
 
 /*
- * Is our PID namespace the initial one? When not, *@dev and *@ino identify it
- * as bpf_get_ns_current_pid_tgid() wants them.
+ * Is our PID namespace the initial one? If not, *@dev and *@ino identify it for
+ * bpf_get_ns_current_pid_tgid().
  */
 bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino);
 
 /* Was this kernel built with CONFIG_PREEMPT_RT? */
 bool host_is_preempt_rt(void);
 
-/* kernel.perf_event_max_stack: the deepest stack that bpf_get_stack() gives (127 if unreadable). */
+/* kernel.perf_event_max_stack: the most frames that bpf_get_stack() gives (127 if unreadable). */
 uint32_t host_max_stack(void);
 
-/* "integrity" or "confidentiality" when the kernel is locked down, else NULL. A constant. */
+/* "integrity" or "confidentiality" if the kernel is locked down, else NULL. A constant. */
 const char *host_lockdown(void);
 
-/* Name of the first capability of those needed that this process lacks ("CAP_BPF", ...), or NULL.
- */
+/* The first needed capability that this process lacks ("CAP_BPF", ...), or NULL. A constant. */
 const char *host_missing_capability(void);
 
 /*
- * Why perf events, or perf's uprobes or kprobes (their PMU's type number), may not be opened
- * although no capability is missing: a sysctl, lockdown. NULL: they may. A constant.
+ * Why this user may not open perf events, or perf's uprobes or kprobes, though no capability is
+ * missing: a sysctl, or lockdown. NULL: they may be opened. A constant. @pmu is the PMU's type
+ * number.
  */
 const char *host_no_perf_events(void);
 const char *host_no_perf_uprobes(uint32_t pmu);
 const char *host_no_perf_kprobes(uint32_t pmu);
 
-/* Does a kprobe by a name that several functions have fail? Else the first of them is taken. */
+/* Does a kprobe by a name of several functions fail? Else the kernel takes the first of them. */
 bool host_refuses_namesakes(uint32_t kprobe_pmu);

@@ -1,6 +1,6 @@
 /*
- * /proc/kallsyms: a hundred thousand lines and more, so it is read in blocks and
- * taken apart by hand. The kernel needs longer to write it than we to read it.
+ * /proc/kallsyms has more than a hundred thousand lines. So we read it in blocks and parse it by
+ * hand. The kernel takes longer to write it than we to read it.
  *
  *	ffffffff81207600 W __pfx_abort
  *	ffffffff81207610 W abort
@@ -8,8 +8,8 @@
  *	ffffffffc0401000 t ext4_get_branch	[ext4]
  *	ffffffffc0a81a5c t bpf_prog_2b4f39ab2d3b24d0_on_switch	[bpf]
  *
- * The kernel's own symbols come by rising address, those of modules and of BPF
- * programs behind them in any order.
+ * The kernel's own symbols are sorted by address. Those of modules and of BPF programs follow in
+ * any order.
  */
 #include "kernel/kallsyms.h"
 
@@ -25,10 +25,10 @@
 #include "kernel/modules.h"
 
 /*
- * A function is not taken to be longer than this. The largest of a kernel has some 100 KiB. Where
- * no other function of the same module follows, what does may be far off, and in between may have
- * been code that is gone by now: an address there is nobody's. A BPF program is as long as its
- * author likes (kernel/bpf_programs.h knows), ftrace's and BPF's trampolines have at most a page.
+ * The longest that a function may be. A kernel's largest function has some 100 KiB. If no other
+ * function of the same module follows, the next symbol may be far off. Code that has gone may have
+ * been in between, so addresses there have no name. A BPF program may have any length
+ * (kernel/bpf_programs.h knows it). Trampolines of ftrace and BPF have a page at most.
  */
 #define MAX_FUNCTION_BYTES (1u << 20)
 #define MAX_LAST_BYTES (4u << 10)
@@ -38,21 +38,21 @@
 
 struct symbol {
 	uint64_t addr;
-	uint32_t name; /* in names, NO_NAME: only a boundary */
+	uint32_t name; /* place in @names; NO_NAME: only a boundary */
 	uint32_t size;
-	uint16_t module; /* in modules */
+	uint16_t module; /* index in @modules */
 	bool is_global;
 	bool is_code;
 };
 
 struct module {
 	uint32_t name;
-	bool is_program;     /* [bpf], [__builtin__ftrace]: made at run time */
-	uint64_t start, end; /* 0 where /proc/modules does not have it */
+	bool is_program;     /* [bpf], [__builtin__ftrace]: code made at run time */
+	uint64_t start, end; /* 0: not in /proc/modules */
 };
 
 struct kallsyms {
-	struct symbol *symbols; /* while reading with boundaries, then functions only */
+	struct symbol *symbols; /* also boundaries while reading; then functions only */
 	size_t n, capacity;
 	char *names;
 	size_t n_names, cap_names;
@@ -130,9 +130,8 @@ static bool has_suffix(const char *name, size_t n, const char *suffix)
 }
 
 /*
- * Not a function although its type says so: the linker's marks of sections,
- * which would take the padding behind a section for a function; and the padding
- * in front of functions, which is never executed.
+ * Is this no function, although its type says so? Marks of sections would make a function of the
+ * padding behind a section. The padding before functions is never executed.
  */
 static bool is_mark(const char *name, size_t n)
 {
@@ -150,7 +149,7 @@ static bool is_mark(const char *name, size_t n)
 	       (has_suffix(name, n, "_text_start") || has_suffix(name, n, "_text_end"));
 }
 
-/* Returns false where the line is not well-formed. */
+/* Add a line's symbol. False: the line is malformed. */
 static bool add_line(struct kallsyms *k, const char *line, size_t length, uint16_t *last_module)
 {
 	const char *end = line + length;
@@ -230,7 +229,7 @@ static void add_module_line(struct kallsyms *k, const char *line)
 	}
 }
 
-/* A kernel without modules has no such file; then nothing is known of their ends. */
+/* A kernel without modules has no such file. Then the ends of modules are unknown. */
 static int read_modules(struct kallsyms *k, const char *path, struct error *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -263,7 +262,7 @@ static int compare_sizes(size_t a, size_t b)
 	return (a > b) - (a < b);
 }
 
-/* Among names of one address, the one that a person would write first; boundaries last. */
+/* Order names of one address: first the one that a user would rather write, boundaries last. */
 static int compare_alias(const void *va, const void *vb, void *names)
 {
 	const struct symbol *a = va, *b = vb;
@@ -286,7 +285,7 @@ static int compare_alias(const void *va, const void *vb, void *names)
 	return order ? order : strcmp(x, y);
 }
 
-/* The first of @n symbols in order that lies above @addr; @n where none does. */
+/* The first of @n sorted symbols above @addr; @n if there is none. */
 static size_t first_above(const struct symbol *s, size_t n, uint64_t addr)
 {
 	size_t low = 0, high = n;
@@ -302,7 +301,7 @@ static size_t first_above(const struct symbol *s, size_t n, uint64_t addr)
 	return low;
 }
 
-/* Most lines are in order: sorted is only what follows them, and what that has to mix with. */
+/* Most lines are sorted. Sort the rest, and the part that it mixes with. */
 static void sort_symbols(struct kallsyms *k)
 {
 	struct symbol *s = k->symbols;
@@ -318,7 +317,7 @@ static void sort_symbols(struct kallsyms *k)
 		qsort(s + from, k->n - from, sizeof(*s), compare_addr);
 }
 
-/* @next: the first symbol behind; NULL: there is none. */
+/* @next is the first symbol behind @s; NULL: there is none. */
 static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const struct symbol *next)
 {
 	const struct module *m = &k->modules[s->module];
@@ -328,13 +327,13 @@ static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const 
 
 	if (next && next->addr - s->addr < size)
 		size = next->addr - s->addr;
-	/* Since Linux 6.4 a module is in several places; /proc/modules tells of its code's. */
+	/* Since Linux 6.4 a module has several places. /proc/modules has the one of its code. */
 	if (s->addr >= m->start && s->addr < m->end && m->end - s->addr < size)
 		size = m->end - s->addr;
 	return (uint32_t)size;
 }
 
-/* Sort, give functions their sizes, and forget the boundaries. */
+/* Sort, give functions their sizes, and drop the boundaries. */
 static void finish(struct kallsyms *k)
 {
 	struct symbol *s = k->symbols;
@@ -370,7 +369,7 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 	int err;
 
 	array_push(k->modules, k->n_modules, k->cap_modules, kernel);
-	/* First: a module that comes meanwhile is then one more at the next look. */
+	/* Modules first: the next look then finds a module that is loaded in between. */
 	err = read_modules(k, modules_path, e);
 	if (err)
 		return err;

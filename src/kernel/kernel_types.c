@@ -18,12 +18,12 @@
 #define MOST_MEMBERS 32
 
 /*
- * Where the file cannot be mapped (before Linux 6.16): its types are read by pieces, for memory
- * that is in the cache. No type takes more.
+ * Before Linux 6.16 the file cannot be mapped. Then we read its types in pieces, so that the memory
+ * stays in the cache. No type is larger.
  */
 #define PIECE_BYTES (128UL << 10)
 
-/* Newer than the headers that the distribution has: include/uapi/linux/btf.h of Linux 6.0. */
+/* From include/uapi/linux/btf.h of Linux 6.0, newer than the distribution's headers. */
 #define ABI_BTF_KIND_ENUM64 19
 #define ABI_BTF_KINDS 20
 
@@ -31,9 +31,9 @@ struct reader {
 	int fd;
 	void *mapped; /* the whole file, or NULL */
 	size_t n_mapped;
-	char *read_strings; /* or these two: to free() */
+	char *read_strings; /* or these two; the reader owns them */
 	uint8_t *piece;
-	/* The types that are in memory, and the range of the file that has the rest. */
+	/* The types in memory, and the range of the file with the others. */
 	const uint8_t *at, *end;
 	uint64_t next, types_end;
 	const char *strings;
@@ -41,7 +41,7 @@ struct reader {
 	const struct kernel_member *members;
 	size_t n_members;
 	size_t n_done;
-	bool is_done[MOST_MEMBERS]; /* its structure, or variable, has been seen */
+	bool is_done[MOST_MEMBERS]; /* found: its structure or variable has been read */
 	bool may_begin[256];        /* first characters of the wanted names */
 	uint32_t *ret;
 };
@@ -55,7 +55,7 @@ static void reader_fini(struct reader *r)
 	cleanup_close_fd(&r->fd);
 }
 
-/* As many bytes as there are, and no more than @bytes. */
+/* Read up to @bytes. Returns fewer at the end of the file. */
 static size_t read_at(int fd, uint64_t offset, void *to, size_t bytes)
 {
 	size_t n = 0;
@@ -66,7 +66,7 @@ static size_t read_at(int fd, uint64_t offset, void *to, size_t bytes)
 	return n;
 }
 
-/* The kernel's own file alone: it is as large as it says for as long as it is there. */
+/* Map the file if it is the kernel's own: only that one cannot shrink. */
 static void map_file(struct reader *r, size_t bytes)
 {
 	struct statfs fs;
@@ -97,7 +97,7 @@ static void fill_piece(struct reader *r)
 	r->next += got;
 }
 
-/* The next @bytes; NULL: there are not so many. Lent until the next call. */
+/* Take the next @bytes. NULL: there are not so many. Lent until the next call. */
 static const void *take(struct reader *r, size_t bytes)
 {
 	if ((size_t)(r->end - r->at) < bytes)
@@ -170,7 +170,7 @@ static void read_variable(struct reader *r, const struct btf_type *type, uint32_
 			set_done(r, i, id);
 }
 
-/* What follows a type's head, for each of its entries or once. */
+/* The bytes that follow a type's head: once, and for each of its entries. */
 static const struct {
 	uint8_t once, each;
 } sizes[ABI_BTF_KINDS] = {
@@ -186,7 +186,7 @@ static const struct {
 	[ABI_BTF_KIND_ENUM64] = { 0, 12 },
 };
 
-/* Up to the type behind which there is nothing of interest. */
+/* Read types until all members have been found. */
 static int read_types(struct reader *r)
 {
 	const struct btf_type *taken;
@@ -210,10 +210,10 @@ static int read_types(struct reader *r)
 	return 0;
 }
 
-/* Newer headers declare more members than the kernel's BTF may have. */
+/* Newer headers declare more members than a kernel's BTF may have. */
 #define HEADER_BYTES (offsetof(struct btf_header, str_len) + sizeof(__u32))
 
-/* Lay out the parts that @h tells of, in a file of @bytes. False: they are not there. */
+/* Locate the parts by the header @h, in a file of @bytes. False: the file does not contain them. */
 static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t bytes)
 {
 	const uint64_t types = (uint64_t)h->hdr_len + h->type_off;
@@ -238,7 +238,7 @@ static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t by
 	return r->strings[h->str_len - 1] == '\0';
 }
 
-/* False: it is no BTF. */
+/* Read the header and locate the parts. False: the file is not BTF. */
 static bool open_parts(struct reader *r)
 {
 	struct btf_header h = {};

@@ -4,7 +4,10 @@
 
 #include "kernel/kernel_types.h"
 
-/* Where the kernel has what tells which file is mapped. */
+/*
+ * The members by which programs find a mapped file and a task's process. Behind VMA_MEMBERS are
+ * those of @with_context.
+ */
 enum {
 	PROT,
 	OPS,
@@ -46,16 +49,16 @@ static const struct kernel_member members[MEMBERS] = {
 	[DEV] = { "super_block", "s_dev" },
 	[TGID] = { "task_struct", "tgid" },
 	[MM] = { "task_struct", "mm" },
-	[MM_UNNAMED] = { "mm_struct", "" }, /* nearly all of it */
+	[MM_UNNAMED] = { "mm_struct", "" }, /* it contains nearly all members */
 	[END_CODE] = { "", "end_code" },
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
 	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
-	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* counted in preempt_count */
+	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* preempt_count counts it */
 };
 
 /*
- * Where the kernel counts nested interrupts: include/linux/preempt.h. The bits moved up
- * by eight when a count of interrupts disabled came in between.
+ * The place of preempt_count and its bits: include/linux/preempt.h. The bits moved up by eight when
+ * a count of disabled interrupts was inserted.
  */
 static void set_context(const uint32_t at[MEMBERS], struct context_offsets *ret)
 {
@@ -83,7 +86,7 @@ static void set_mappings(uint32_t at[MEMBERS], struct vma_offsets *ret)
 		at[NS_6_11] = at[MTIME] + 8; /* struct timespec64 */
 	*ret = (struct vma_offsets){
 		.is_known = 1,
-		.vm_flags = at[PROT] + 8, /* behind it, since Linux 6.3 in a union (1c71222e5f23) */
+		.vm_flags = at[PROT] + 8, /* behind it; since Linux 6.3 in a union (1c71222e5f23) */
 		.vm_ops = at[OPS],
 		.vm_pgoff = at[PGOFF],
 		.vm_file = at[FILE_OF],

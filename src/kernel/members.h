@@ -1,4 +1,4 @@
-/* kernel/members.h - where the programs find what they read in the kernel's structures. */
+/* kernel/members.h - offsets of the members that BPF programs read in the kernel's structures. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,21 +7,22 @@
 #include "base/error.h"
 #include "bpf/abi.h"
 
-/* The kernel's count of nested interrupts, which tells in which context a hit stands. */
+/* The kernel's preempt_count, which shows the context of a hit. */
 struct context_offsets {
-	uint32_t variable; /* BTF number of the per-CPU variable that it lies in; 0: not known */
-	uint32_t offset;   /* bytes, in that variable */
-	uint32_t hardirq_mask; /* bits of the count */
+	uint32_t variable;     /* BTF ID of the per-CPU variable that contains it; 0: unknown */
+	uint32_t offset;       /* byte offset in that variable */
+	uint32_t hardirq_mask; /* bits of preempt_count */
 	uint32_t nmi_mask;
 };
 
 struct kernel_members {
-	struct vma_offsets vma; /* not .is_known: a member is not there */
+	struct vma_offsets vma; /* .is_known is 0 if a member does not exist */
 	struct context_offsets context;
 };
 
 /*
- * Read both from the kernel's BTF. @with_context: also .context and .vma.end_code, which lie at
- * its end: 1.0 ms in place of 0.1. Errors: those of kernel_types_read(); *@ret is empty then.
+ * Read both from the kernel's BTF. @with_context: also read .context and .vma.end_code, which lie
+ * at its end. That takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read(); *@ret is
+ * empty then.
  */
 must_check int kernel_members_read(bool with_context, struct kernel_members *ret, struct error *e);

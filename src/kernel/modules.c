@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/read.h"
 
-/* Those that have gone are forgotten beyond so many. */
+/* With more modules than this, the oldest ones that have gone are forgotten. */
 #define MOST_SEEN 4096
 
 struct module_seen {
@@ -58,7 +58,7 @@ static bool overlaps(const struct module_seen *a, const struct module_seen *b)
 	return a->start < b->end && b->start < a->end;
 }
 
-/* Seen at the last look already? */
+/* Was the module there at the last look? */
 static bool is_known(struct modules *m, const struct module_seen *module)
 {
 	for (size_t i = 0; i < m->n; i++) {
@@ -73,7 +73,9 @@ static bool is_known(struct modules *m, const struct module_seen *module)
 	return false;
 }
 
-/* Where its place was another's before, it may have come at any time since the last look. */
+/*
+ * If another module had its place before, the module may have come at any time since the last look.
+ */
 static uint64_t first_seen(const struct modules *m, const struct module_seen *module, uint64_t now)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -94,7 +96,7 @@ static void forget_oldest(struct modules *m)
 	m->n = n_kept;
 }
 
-/* What was not there at this look is another one when it comes again. */
+/* If a module that is missing now comes again, it is another one. */
 static void close_gone(struct modules *m)
 {
 	for (size_t i = 0; i < m->n; i++)

@@ -1,5 +1,5 @@
 /*
- * kernel/modules.h - which kernel modules are where, and since when.
+ * kernel/modules.h - kernel modules: their places, and since when.
  *
  *	ext4 917504 1 - Live 0xffffffffc0401000
  */
@@ -10,31 +10,34 @@
 #include <stdint.h>
 
 struct module_line {
-	const char *name; /* of @n bytes, in the line */
+	const char *name; /* @n bytes of the line */
 	size_t n;
-	uint64_t start, end; /* of its code; since Linux 6.4 @end counts its data too */
+	uint64_t start, end; /* of its code; since Linux 6.4 @end includes the data */
 };
 
-/* A line of /proc/modules. False: not well-formed, or the address is hidden. */
+/* Parse a line of /proc/modules. False: it is malformed, or the address is hidden. */
 bool module_line_parse(const char *line, struct module_line *ret);
 
-/* One number for which modules are where, from that of the lines before (0: the first). */
+/*
+ * The modules and their places as one number. @before is the result for the lines before; 0: this
+ * is the first.
+ */
 uint64_t module_line_hash(uint64_t before, const struct module_line *line);
 
-/* A zeroed one has seen nothing. */
+/* A zeroed one has seen no module. */
 struct modules {
-	struct module_seen *seen; /* all that ever were, by when they were seen first */
+	struct module_seen *seen; /* all modules so far, by the time when they were first seen */
 	size_t n, capacity;
-	uint64_t now; /* the present ones as one number */
+	uint64_t now; /* the present modules as one number */
 };
 
 void modules_fini(struct modules *m);
 
-/* Look at @path ("/proc/modules") now. */
+/* Read @path ("/proc/modules") now. */
 void modules_look(struct modules *m, const char *path);
 
 /*
- * Since when (ns of CLOCK_MONOTONIC) what lies where module @name is now is surely its own; 0: from
- * the beginning, as nothing else was ever seen there.
+ * Since when (ns of CLOCK_MONOTONIC) do the addresses of module @name belong to it for sure? 0:
+ * from the start, as no other module was ever seen there.
  */
 uint64_t modules_since(const struct modules *m, const char *name);

@@ -1,4 +1,4 @@
-/* kernel/private.h - what the files of kernel/ share; for no other room. */
+/* kernel/private.h - shared by the files of kernel/. No other room includes it. */
 #pragma once
 
 #include "base/error.h"
@@ -9,15 +9,15 @@ struct host {
 	char *kallsyms_path;
 	char *modules_path;
 	char *tracefs_path;
-	int tracefs_fd; /* -1: not yet asked for */
+	int tracefs_fd; /* -1: not opened yet */
 	struct kallsyms *kallsyms;
 };
 
 /*
- * Mount a file system where no one sees it (fsopen(2), Linux 5.2): nothing is
- * left behind when *@ret_fd is closed. Errors: those of the three calls.
+ * Mount a file system where nobody sees it (fsopen(2), Linux 5.2). The mount ends when *@ret_fd is
+ * closed. Errors: those of the three calls.
  */
 must_check int detached_mount(const char *type, int *ret_fd, struct error *e);
 
-/* -EACCES, with the words for it. */
+/* Set @e to the message for an unreadable tracefs. Returns -EACCES. */
 must_check int tracefs_unreadable(struct error *e);

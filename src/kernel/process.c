@@ -19,7 +19,7 @@ bool host_has_own_proc(void)
 	       strtol(own, NULL, 10) == getpid();
 }
 
-/* kill(2) and /proc also know the numbers of threads; a process is its own group's leader. */
+/* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
 bool host_pid_exists(uint32_t pid)
 {
 	char path[64], text[4096];
@@ -32,7 +32,7 @@ bool host_pid_exists(uint32_t pid)
 	if (read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
 		return errno != ENOENT && errno != ESRCH;
 
-	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
+	/* The first line has the name, which cannot contain a newline: the kernel escapes it. */
 	const char *at = strstr(text, "\nTgid:\t");
 	uint64_t tgid;
 
@@ -51,7 +51,7 @@ void host_pid_comm(uint32_t pid, char *to, size_t size)
 		to[0] = '\0';
 }
 
-/* The number of the initial PID namespace's file: PROC_PID_INIT_INO of the kernel. */
+/* The inode of the initial PID namespace: the kernel's PROC_PID_INIT_INO. */
 #define INITIAL_PID_NAMESPACE 0xEFFFFFFCu
 
 bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino)
@@ -60,7 +60,7 @@ bool host_in_initial_pid_namespace(uint64_t *dev, uint64_t *ino)
 
 	if (stat("/proc/self/ns/pid", &st) < 0)
 		return true; /* a kernel without namespaces */
-	/* The helper compares with the kernel's own encoding of device numbers. */
+	/* The BPF helper compares with the kernel's own encoding of device numbers. */
 	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
 	*ino = st.st_ino;
 	return st.st_ino == INITIAL_PID_NAMESPACE;

@@ -11,10 +11,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* A program's has some KiB. */
+/* The BTF of a program has some KiB. */
 #define MOST_BTF_BYTES (64u << 20)
 
-/* Newer than the headers that the distribution has: include/uapi/linux/btf.h of Linux 6.0. */
+/* From include/uapi/linux/btf.h of Linux 6.0, newer than the distribution's headers. */
 #define ABI_BTF_KIND_ENUM64 19
 
 static int sys_bpf(enum bpf_cmd cmd, union bpf_attr *attr)
@@ -41,7 +41,7 @@ int program_open(uint32_t id)
 	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
-/* What is not known to this header is left out by the kernel. */
+/* The kernel leaves out members that this header does not have. */
 static int get_info(int fd, void *info, uint32_t size)
 {
 	union bpf_attr attr = {
@@ -74,7 +74,7 @@ bool program_read(int fd, struct program_info *ret)
 	i->func_info_rec_size = sizeof(ret->functions[0]);
 	if (get_info(fd, i, sizeof(*i)) != 0)
 		return false;
-	/* The kernel tells how many there are, not how many it gave. */
+	/* The kernel returns the number of all, not of those that it wrote. */
 	i->nr_jited_ksyms = at_most(i->nr_jited_ksyms);
 	i->nr_jited_func_lens = at_most(i->nr_jited_func_lens);
 	i->nr_prog_tags = at_most(i->nr_prog_tags);
@@ -84,7 +84,7 @@ bool program_read(int fd, struct program_info *ret)
 
 /* --- names, by BTF --- */
 
-/* Bytes behind a type; UINT32_MAX: of a kind that is not known. */
+/* The number of bytes behind a type; UINT32_MAX: an unknown kind. */
 static uint32_t bytes_behind(const struct btf_type *type)
 {
 	const uint32_t n = BTF_INFO_VLEN(type->info);
@@ -111,7 +111,7 @@ static uint32_t bytes_behind(const struct btf_type *type)
 	}
 }
 
-/* The whole of it is in the kernel's memory, and was checked there; trusted it is not. */
+/* The kernel has checked this BTF. We do not trust it all the same. */
 static void read_types(struct program_names *n, uint32_t size)
 {
 	const struct btf_header *h = (const void *)n->btf;
@@ -173,7 +173,7 @@ static const char *type_name(const struct program_names *n, uint32_t type)
 		       : "";
 }
 
-/* As bpf_get_prog_name() of the kernel makes it. */
+/* Same as bpf_get_prog_name() of the kernel. */
 char *program_name(const struct program_info *program, uint32_t i, const struct program_names *n)
 {
 	const struct bpf_prog_info *info = &program->info;

@@ -1,11 +1,11 @@
-/* kernel/program_info.h - what the kernel says of one BPF program, by bpf(2). */
+/* kernel/program_info.h - the kernel's information about one BPF program, by bpf(2). */
 #pragma once
 
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The verifier allows no more. */
+/* The verifier allows no more functions. */
 #define MOST_FUNCTIONS 1024
 
 struct program_info {
@@ -16,13 +16,16 @@ struct program_info {
 	struct bpf_func_info functions[MOST_FUNCTIONS];
 };
 
-/* The number of the next program behind *@id into it. Returns 0 or a negative errno. */
+/* Put the ID of the program that follows *@id into *@id. Returns 0 or a negative errno. */
 int program_next(uint32_t *id);
 
-/* A descriptor, or a negative errno. */
+/* Returns a descriptor or a negative errno. */
 int program_open(uint32_t id);
 
-/* False: it cannot be read. The functions have addresses only if this user may see them. */
+/*
+ * Read the program's information. False: it cannot be read. Functions have addresses only if this
+ * user may see them.
+ */
 bool program_read(int fd, struct program_info *ret);
 
 static inline uint32_t program_n_functions(const struct program_info *p)
@@ -31,12 +34,12 @@ static inline uint32_t program_n_functions(const struct program_info *p)
 								   : p->info.nr_jited_func_lens;
 }
 
-/* What a program's functions are called in its source. A zeroed one knows none. */
+/* The names of a program's functions in its source. Zeroed, it has no names. */
 struct program_names {
 	uint8_t *btf;
 	const char *strings; /* in @btf */
 	uint32_t n_strings;  /* bytes */
-	uint32_t *types;     /* of each the place of its name there */
+	uint32_t *types;     /* for each type, the place of its name in @strings */
 	uint32_t n_types;
 };
 
@@ -44,7 +47,7 @@ void program_names_init(struct program_names *n, const struct program_info *prog
 void program_names_fini(struct program_names *n);
 
 /*
- * What the kernel calls function @i of @program, "bpf_prog_6deef7357e7b4530_on_hit". The caller
- * owns it.
+ * The kernel's name for function @i of @program, "bpf_prog_6deef7357e7b4530_on_hit". The caller
+ * frees it.
  */
 char *program_name(const struct program_info *program, uint32_t i, const struct program_names *n);

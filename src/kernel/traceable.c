@@ -1,12 +1,12 @@
 /*
- * What ftrace can trace: every function that was compiled with a place for it.
+ * Functions that ftrace can trace: those that were compiled with a place to patch.
  *
  *	available_filter_functions          available_filter_functions_addrs (Linux 6.5)
  *	vfs_read                            ffffffff8162fb94 vfs_read
  *	ext4_get_branch [ext4]              ffffffffc0401004 ext4_get_branch [ext4]
  *
- * The address is that of the place to be patched, which may lie behind the
- * function's first instruction (endbr64).
+ * The address is that of the patched place. It may lie behind the function's first instruction
+ * (endbr64).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "base/read.h"
 #include "kernel/host.h"
 
-/* Take a line apart, in place. False where it is not a function's. */
+/* Parse a line in place. False: it names no function. */
 static bool parse_line(char *line, bool has_addr, char **ret_name, const char **ret_module,
 		       uint64_t *ret_addr)
 {
@@ -43,7 +43,7 @@ static bool parse_line(char *line, bool has_addr, char **ret_name, const char **
 		*end = '\0';
 		*ret_module = space + 2;
 	}
-	/* What the compiler left in a weak function that the linker dropped. */
+	/* The compiler left this in a weak function that the linker dropped. */
 	return name[0] != '\0' && strncmp(name, "__ftrace_invalid_address___", 27) != 0;
 }
 

@@ -1,9 +1,9 @@
 /*
- * tracefs, and what it lists: tracepoints (events/) and traceable functions.
+ * tracefs. It lists tracepoints (events/) and traceable functions.
  *
- * Nothing may be mounted on a minimal machine, in a container or after boot.
- * Mounting it for good would change the machine, so a mount without a place is
- * made; its files are reached through the descriptor only.
+ * On a minimal machine, in a container or early after boot it may not be mounted. A normal mount
+ * would change the machine. So we make a mount without a place, and reach its files through the
+ * descriptor only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "kernel/private.h"
 
-/* The C library has these calls since glibc 2.36 only; every architecture numbers them alike. */
+/* glibc has these calls since 2.36 only. Their numbers are the same on all architectures. */
 #ifndef SYS_fsopen
 #define SYS_fsopen 430
 #define SYS_fsconfig 431
@@ -39,8 +39,8 @@ int detached_mount(const char *type, int *ret_fd, struct error *e)
 }
 
 /*
- * The mount point's directory is there without the mount, and then empty. Not access(2): that
- * asks for the real user and forgets the capabilities of one who is not root.
+ * Without the mount, the mount point exists and is empty. We do not use access(2): it checks the
+ * real user, and ignores the capabilities of users other than root.
  */
 static int open_mounted(const char *path)
 {
@@ -99,7 +99,7 @@ bool host_may_define_uprobes(struct host *host)
 	if (host_tracefs(host, &tracefs, &none))
 		return false;
 
-	/* Appending: to open it for writing anew would remove everybody's. */
+	/* Append only: opening it for plain writing would remove the events of all users. */
 	cleanup_close int fd = openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 	return fd >= 0;
 }

@@ -1,11 +1,11 @@
 /*
- * Tracepoints: one directory each, below one directory per category.
+ * Tracepoints. Each has a directory, below the directory of its category.
  *
  *	events/sched/sched_switch/id        372
  *	events/sched/sched_switch/format    see find_field()
  *
- * available_events has the same list, but under lockdown it cannot be opened,
- * while directories, ids and formats can be read.
+ * available_events has the same list, but under lockdown it cannot be opened. Directories, IDs and
+ * formats can be read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static void close_directory(DIR **d)
 
 #define cleanup_directory cleanup(close_directory)
 
-/* One part of a path, and no way out of it. */
+/* Is @name one part of a path, which does not lead out of it? */
 static bool is_plain_name(const char *name)
 {
 	return name[0] != '\0' && name[0] != '.' && !strchr(name, '/');
@@ -78,8 +78,8 @@ int host_tracepoint_id(struct host *host, const char *category, const char *even
 }
 
 /*
- * Is this the line of @field? The name is the last word of the declaration, before
- * its array bounds:
+ * Does the line declare @field? The name is the last word of the declaration, before its array
+ * bounds:
  *
  *	\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
  */
@@ -151,7 +151,7 @@ static int open_directory(int dir_fd, const char *path, DIR **ret, struct error 
 	return 0;
 }
 
-/* The next directory within @d that is one of names; NULL at the end. */
+/* The next directory within @d with a plain name; NULL at the end. */
 static const char *next_directory(DIR *d)
 {
 	const struct dirent *entry;
@@ -177,11 +177,11 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 	while ((category = next_directory(categories))) {
 		cleanup_directory DIR *events = NULL;
 
-		/* These are ftrace's own records: they have ids, but nothing can attach to them. */
+		/* ftrace's own records have IDs, but no program can attach to them. */
 		if (strcmp(category, "ftrace") == 0)
 			continue;
 		err = open_directory(dirfd(categories), category, &events, e);
-		if (err == -ENOENT || err == -ENOTDIR) /* a module went just now; a plain file */
+		if (err == -ENOENT || err == -ENOTDIR) /* a module has just gone; or a plain file */
 			continue;
 		if (err)
 			return err;

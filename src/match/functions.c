@@ -24,12 +24,12 @@ struct function_walk {
 	size_t n;
 	struct name_pattern name;
 	struct indirect implementations;
-	size_t n_indirect;  /* of which nothing is known but the resolver */
+	size_t n_indirect;  /* functions of which only the resolver is known */
 	char indirect[128]; /* the last of them */
 	struct error *e;
 };
 
-/* glibc keeps these in libpthread.so.0 and its like, so that old programs still start. */
+/* Old programs need these to start: glibc keeps them in libpthread.so.0 and others. */
 static bool is_placeholder(const char *symbol)
 {
 	return strncmp(symbol, "__lib", 5) == 0 && strstr(symbol, "_version_placeholder");
@@ -55,7 +55,7 @@ static int visit(void *context, const struct image_symbol *s)
 	if (!s->is_indirect && !image_vaddr_to_offset(walk->image, s->vaddr, &t.offset))
 		return 0;
 
-	/* Of an implementation chosen at run time only the offset is known. */
+	/* For an implementation chosen at run time, only the offset is known. */
 	if (!image_offset_to_vaddr(walk->image, t.offset, &t.vaddr))
 		t.vaddr = s->vaddr;
 
@@ -73,7 +73,7 @@ static int visit(void *context, const struct image_symbol *s)
 	if (err)
 		return err;
 	walk->n++;
-	/* Another name of a place that this call has listed: malloc, not __libc_malloc. */
+	/* This call has listed the place by a worse name: __libc_malloc, not malloc. */
 	if (list->n == n_before && (size_t)(listed - list->targets) >= walk->m->n_before &&
 	    names_is_better(s->name, listed->symbol)) {
 		const char *before = listed->name;
@@ -85,7 +85,7 @@ static int visit(void *context, const struct image_symbol *s)
 	return 0;
 }
 
-/* "__memcpy_avx_unaligned" for memcpy. */
+/* The search for an IFUNC's implementations: "__memcpy_avx_unaligned" for memcpy. */
 struct implementations {
 	const char *of;
 	struct strbuf names;
@@ -150,7 +150,7 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 	if (err)
 		return err;
 	place_probes(m->out, first, image);
-	/* An old version of the same name may be a plain function, but who calls that? */
+	/* An old version of the name may be a plain function, but hardly anything calls it. */
 	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
 		return explain_indirect(&walk);
 	if (walk.n_indirect)

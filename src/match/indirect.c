@@ -1,9 +1,8 @@
 /*
- * An IFUNC symbol is the address of a resolver: code that looks at the CPU and
- * returns the address of the implementation. Running a foreign file's code to
- * find out is out of the question, but libc's has run already, in this program:
- * the loader's answer is there for asking, and it is the same in every process
- * of this machine that has the same file (GLIBC_TUNABLES apart).
+ * An IFUNC symbol is the address of a resolver: code that tests the CPU and returns the address of
+ * the implementation. We do not run code of a foreign file. But libc's resolvers have run already,
+ * in this program, and the loader's answer can be read. It is the same in all processes of this
+ * machine that map the same file, apart from GLIBC_TUNABLES.
  */
 #include "match/indirect.h"
 
@@ -44,7 +43,7 @@ bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset
 	uint64_t addr = (uintptr_t)dlsym(in->library, name);
 	const struct mapping *m = mapping_list_at(&in->own, addr);
 
-	/* gettimeofday and time lead out of libc, into the vdso. */
+	/* gettimeofday and time lead into the vdso. */
 	if (!m || m->inode != in->file->inode || m->dev != in->file->dev)
 		return false;
 	*ret_offset = addr - m->start + m->offset;

@@ -1,4 +1,4 @@
-/* match/indirect.h - which implementation of a function does this machine use? */
+/* match/indirect.h - which implementation of an IFUNC symbol does this machine use? */
 #pragma once
 
 #include <stdbool.h>
@@ -6,18 +6,19 @@
 
 #include "reader/mappings.h"
 
-/* Of one file. A zeroed one is empty; made at the first question. */
+/* The implementations of one file. A zeroed one is empty; the first question fills it. */
 struct indirect {
 	const char *path; /* borrowed */
 	bool is_asked;
-	struct mapping_list own; /* what this program has mapped */
+	struct mapping_list own; /* the mappings of this program */
 	const struct mapping *file;
-	void *library; /* dlopen()'s */
+	void *library; /* from dlopen() */
 };
 
 /*
- * Where in the file is the code that IFUNC symbol @name stands for? False where
- * the file is not a library of this program, because then only its resolver knows.
+ * Put the file offset of the implementation for IFUNC symbol @name into *@ret_offset. False:
+ * unknown, because the file is not a library of this program. Then only the symbol's resolver
+ * knows.
  */
 bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset);
 void indirect_fini(struct indirect *in);

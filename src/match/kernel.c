@@ -1,14 +1,13 @@
 /*
  * Kernel functions. There are two lists, and both take long to read:
  *
- *	ftrace's    what can be traced; one name may stand for several functions,
+ *	ftrace's    traceable functions; one name may stand for several functions,
  *	            and its addresses are those of patch sites
  *	kallsyms    every function with its address, traceable or not
  *
- * Static functions of one name are told apart by address only, so addresses are
- * looked up if names are not unique; else the kernel finds a name faster itself.
- * m_start is such a name on every kernel: /proc/PID/maps, /proc/PID/mounts and
- * /proc/modules have one each.
+ * Only addresses tell static functions of one name apart. So we look up addresses if names are not
+ * unique; else the kernel finds a name faster. The name m_start is not unique on any kernel:
+ * /proc/PID/maps, /proc/PID/mounts and /proc/modules have one each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,17 +23,17 @@
 struct function {
 	const char *name;   /* lent by the list's strtab */
 	const char *module; /* likewise; NULL: the kernel itself */
-	uint64_t site;      /* where ftrace patches it, 0 if not told */
+	uint64_t site;      /* where ftrace patches it; 0: unknown */
 };
 
-/* What of ftrace's list matches. */
+/* The matching part of ftrace's list. */
 struct function_list {
 	const struct pattern *pattern;
 	struct strtab *strings;
 	struct function *functions;
 	size_t n, capacity;
-	size_t n_all;           /* that were told, whether they match or not */
-	struct u64_map by_name; /* the name's address in strings -> how many have it */
+	size_t n_all;           /* all entries, whether they match or not */
+	struct u64_map by_name; /* the name's address in @strings -> how many functions */
 	bool has_namesakes;
 };
 
@@ -85,14 +84,14 @@ static int add_function(struct matching *m, const char *name, const char *module
 	return matching_add(m, &t, addr ? place_of_addr(addr) : place_of_name(name), NULL, e);
 }
 
-/* BPF programs and trampolines have symbols, but no probe can be put there by name. */
+/* Symbols of BPF programs and trampolines are no functions: no probe can be put there by name. */
 static bool is_function_to_trace(const struct kernel_symbol *s)
 {
 	return !s->module ||
 	       (strcmp(s->module, "bpf") != 0 && strncmp(s->module, "__builtin__", 11) != 0);
 }
 
-/* Every function of kallsyms that matches, by address. */
+/* Add all matching functions of kallsyms, with addresses. */
 static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *ret_n,
 			  struct error *e)
 {
@@ -112,7 +111,7 @@ static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *
 	return err;
 }
 
-/* Before Linux 6.5 there are no sites: every function that has the name of one of the list's. */
+/* Before Linux 6.5 there are no sites. So add all functions that have a name of the list. */
 static int add_by_name(struct matching *m, const struct function_list *list,
 		       const struct kallsyms *k, struct error *e)
 {
@@ -218,7 +217,7 @@ static int add_unchecked(struct matching *m, const char *name, struct error *e)
 	return matching_add(m, &t, place_of_name(name), NULL, e);
 }
 
-/* Is there one function of this name, and no other? *@ret is it. */
+/* Does exactly one function have this name? *@ret is its symbol. */
 static bool is_alone(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
 {
 	size_t n_named = 0, n = kallsyms_n(k);
@@ -271,7 +270,9 @@ int match_kernel(struct matching *m, struct error *e)
 
 	if (!err && list.n)
 		return add_traceable(m, &list, e);
-	/* A kernel with such a list refuses kprobes at others, too (within_notrace_func()). */
+	/*
+	 * A kernel with this list refuses kprobes at other functions, too (within_notrace_func()).
+	 */
 	if (!err && list.n_all)
 		return match_explain_unknown(m->spec, m->host, e);
 	if (err)

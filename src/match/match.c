@@ -51,8 +51,9 @@ uint64_t place_of_tracepoint(const char *category, const char *event)
 }
 
 /*
- * In a folder with the sticky bit (/tmp) others leave root's files alone. Only paths of processes
- * have links in them (/proc/7/root, /proc/7/map_files/400000-401000). These lead to anything.
+ * Is this part of a path safe from others than root? In a folder with the sticky bit (/tmp), others
+ * cannot replace root's files. Links occur only in paths of processes (/proc/7/root,
+ * /proc/7/map_files/400000-401000), and these lead to anything.
  */
 static bool is_part_roots_alone(const char *path)
 {
@@ -78,7 +79,10 @@ bool is_roots_alone(const char *path)
 	return is_part_roots_alone(path);
 }
 
-/* Their pages come from the kernel alone. What overlayfs has may lie anywhere. */
+/*
+ * Is the file on one of these file systems? Their pages come from the kernel alone. Layers of
+ * overlayfs may lie anywhere, so it is left out.
+ */
 static bool is_near(const char *path)
 {
 	static const unsigned magics[] = {
@@ -138,7 +142,7 @@ static uint64_t place_of(const struct target *t)
 	}
 }
 
-/* Note where @t is, as target number @i. */
+/* Note the place of @t, which is target number @i. */
 static void note(struct matching *m, const struct target *t, uint64_t place, size_t i)
 {
 	u64_map_put(&m->seen, place, (uint32_t)i, NULL);
@@ -146,7 +150,7 @@ static void note(struct matching *m, const struct target *t, uint64_t place, siz
 		u64_map_put(&m->seen, place_of_named_addr(t->symbol), (uint32_t)i, NULL);
 }
 
-/* The target that is listed at @place, or by a name that includes it. */
+/* The number of the target that is listed at @place, or by a name that includes @place. */
 static const uint32_t *find_listed(const struct matching *m, const struct target *t, uint64_t place)
 {
 	const uint32_t *at = u64_map_get(&m->seen, place);
@@ -212,7 +216,7 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 
 /* --- the call --- */
 
-/* What an expression does not match because it took too long would be left out. */
+/* Was a match given up because it took too long? Then functions are missing from the list. */
 static int check_patterns(const struct probe_spec *spec, struct error *e)
 {
 	const struct pattern *const patterns[] = { spec->category, spec->provider, spec->name };

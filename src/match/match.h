@@ -1,4 +1,4 @@
-/* match/match.h - from what was asked for to what can be traced. Loads and attaches nothing. */
+/* match/match.h - from probe specs to targets. Loads and attaches nothing. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,70 +10,66 @@
 #include "match/target.h"
 #include "spec/spec.h"
 
-/* How far kernel functions are looked up; each takes longer than the one before. */
+/* How far kernel functions are looked up. Each depth takes longer than the one before. */
 enum match_depth {
-	MATCH_PATTERNS,  /* a full name is listed as it is, without address */
-	MATCH_NAMES,     /* a full name, too: all functions that have it and can be traced */
-	MATCH_NAMESAKES, /* what several functions may have the name of has an address */
-	MATCH_ADDRESSES, /* every function has one */
+	MATCH_PATTERNS,  /* list a full name unchecked, without address */
+	MATCH_NAMES,     /* look up full names, too: all traceable functions of that name */
+	MATCH_NAMESAKES, /* give an address to functions that may share their name */
+	MATCH_ADDRESSES, /* give an address to every function */
 };
 
 struct match_scope {
-	const uint32_t
-		*pids; /* libraries and programs are looked up among what these have mapped */
-	size_t n_pids; /* 0: on this machine's library path and PATH */
-	size_t limit;  /* at most this many targets in the list */
+	const uint32_t *pids; /* search libraries and programs among the mappings of these */
+	size_t n_pids;        /* 0: search this machine's library path and PATH */
+	size_t limit;         /* most targets in the list */
 	enum match_depth depth;
-	bool raw_names; /* name targets as in the symbol table; what matches is the same */
-	/* Called before a library or file is looked for or read, which may hang. May be NULL. */
+	bool raw_names; /* names as in the symbol table; the same functions match */
+	/* Called before a library or file is searched or read, which may hang. May be NULL. */
 	void (*on_file)(void *context, const char *name);
 	void *context;
 };
 
 /*
- * Append every place that @spec names to @out: kernel functions by address,
- * user places by file and offset, tracepoints by name; each place once, over
- * all calls.
+ * Append every place that @spec names to @out, each once over all calls. Kernel functions are
+ * listed by name or address, user places by file and offset, tracepoints by name.
  *
  * Errors: -ENOENT  nothing matched; the message offers near names
  *         -EACCES  a list is not readable (lockdown, permission); the message says which
  *         -ENOEXEC a library is no ELF file that can be read
- *         -EOPNOTSUPP the kernel has no such probes at all
+ *         -EOPNOTSUPP an IFUNC, of which only the implementations can be traced
  *         -E2BIG   more than @scope->limit targets
- *         -EINVAL  to match a regular expression takes too much time
- * @out keeps what earlier calls appended, and nothing of a call that fails.
+ *         -EINVAL  a regular expression takes too much time to match
+ * A call that fails appends nothing.
  *
- * A kernel function given by its full name is not looked up (MATCH_PATTERNS): the
- * list of all names takes the kernel 50 ms and more to write. It is listed as
- * unchecked, and the kernel finds it, or refuses with ENOENT when it is attached;
- * then match_explain_unknown() has the words. Where the kernel refuses because there
- * are several of that name (EADDRNOTAVAIL), MATCH_ADDRESSES lists each of them; where
- * it would silently take the first, MATCH_NAMESAKES is to be used from the start.
- * Without kallsyms' addresses that says so, and lists names.
+ * The kernel takes 50 ms and more to write the list of all names. So with MATCH_PATTERNS a kernel
+ * function with its full name is not looked up. It is listed as unchecked, and the kernel finds it
+ * when it is attached. If the kernel returns ENOENT, match_explain_unknown() makes the message. If
+ * several functions have the name (EADDRNOTAVAIL), MATCH_ADDRESSES lists each of them. Some kernels
+ * take the first of several without an error: use MATCH_NAMESAKES there from the start. If kallsyms
+ * shows no addresses, it warns and lists names.
  *
- * Kernel functions by wildcard, and with MATCH_NAMES, are those that ftrace can trace; where
- * their list is empty, or may not be read (lockdown), all that kallsyms has. They
- * have no address unless some of them share a name or they come from kallsyms.
+ * Wildcards, and full names with MATCH_NAMES, match functions that ftrace can trace. If ftrace's
+ * list is empty or not readable (lockdown), they match all functions of kallsyms. Functions have an
+ * address only if some share a name, or if they come from kallsyms.
  *
- * User functions are compared by the name in the symbol table and, for C++, Rust
- * and D, as written, with and without parameters and return type.
+ * Patterns for user functions are compared with the name in the symbol table. For C++, Rust and D
+ * they are also compared with the written name, with and without parameters and return type.
  *
- * A function with implementations for several CPUs (IFUNC: memcpy, strlen) has
- * only a resolver under its name, which runs once. In a library that this program
- * has mapped itself (libc), the implementation chosen for this machine is taken.
- * In others wildcards leave it out, and its own name is an error that offers the
- * implementations (-EOPNOTSUPP).
+ * An IFUNC (memcpy, strlen) has implementations for several CPUs. Under its name there is only a
+ * resolver, which runs once. In a library that this program has mapped itself (libc), the
+ * implementation chosen for this machine is listed. In others, wildcards leave it out. Its full
+ * name is an error that offers the implementations.
  *
- * Since glibc 2.34 pthread, dl, rt, util and anl are part of libc: what is not
- * found in one of them, or if a process has not mapped it, is looked for in libc.
+ * Since glibc 2.34 pthread, dl, rt, util and anl are part of libc. If one of them has no match, or
+ * a process has not mapped it, libc is searched.
  */
 must_check int match_targets(const struct probe_spec *spec, struct host *host,
 			     const struct match_scope *scope, struct target_list *out,
 			     struct error *e);
 
 /*
- * The kernel does not know the function that @spec names. Returns -ENOENT with
- * near names in the message, or with the reason if it exists and cannot be traced.
+ * The kernel does not know the function that @spec names. Returns -ENOENT. The message offers near
+ * names, or the reason if the function exists but cannot be traced.
  */
 must_check int match_explain_unknown(const struct probe_spec *spec, struct host *host,
 				     struct error *e);

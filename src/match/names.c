@@ -1,5 +1,5 @@
 /*
- * Names as written, taken apart:
+ * Take written names apart:
  *
  *	void ns::apply<int>(int, std::vector<int> const&) const [clone .cold]
  *	     ^bare name    ^parameters                    ^qualifiers
@@ -20,7 +20,7 @@ static bool is_mangled(const char *symbol)
 	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R' || symbol[1] == 'D');
 }
 
-/* What may follow the parameters. */
+/* Is all text from @at on qualifiers, which may follow the parameters? */
 static bool are_qualifiers(const char *at)
 {
 	static const char *const words[] = { " const", " volatile", " &&", " &", " noexcept" };
@@ -39,7 +39,7 @@ static bool are_qualifiers(const char *at)
 	return true;
 }
 
-/* Where the parameters begin; NULL where there are none. */
+/* The beginning of the parameters in @name; NULL: it has none. */
 static char *parameters(char *name)
 {
 	size_t clone = strlen(name), depth = 0;
@@ -67,7 +67,10 @@ static char *parameters(char *name)
 	return NULL;
 }
 
-/* Behind the return type: the last space that is in no brackets and before any operator. */
+/*
+ * The name behind the return type. It begins behind the last space that is in no brackets and
+ * before any operator.
+ */
 static const char *behind_type(const char *name)
 {
 	const char *stop = strstr(name, "operator"), *found = name;
@@ -85,10 +88,11 @@ static const char *behind_type(const char *name)
 }
 
 /*
- * Demangling costs microseconds and a binary may have 100,000 names. Identifiers
- * stand in a mangled name as they were written, but for what the language itself
- * brings along: so those of a glob must be in the symbol unless they may be part
- * of one of these.
+ * May @word be part of a word that the language itself adds?
+ *
+ * Demangling takes microseconds, and a binary may have 100,000 names. A mangled name contains all
+ * identifiers as they were written, except these words. So a symbol must contain the other
+ * identifiers of a glob, or it need not be demangled.
  */
 static bool is_builtin(const char *word, size_t n)
 {
@@ -122,7 +126,7 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)
 	const char *text = pattern_text(pattern);
 
 	*np = (struct name_pattern){ .pattern = pattern };
-	/* It may be a regular expression as well: then not all that is written must be there. */
+	/* In a regular expression, a written word need not occur in the name. */
 	if (strpbrk(text, "[\\^$|+{") || strstr(text, ")*") || strstr(text, ")?"))
 		return;
 	while (*text && np->n_needles < NAME_NEEDLES) {
@@ -134,7 +138,7 @@ void name_pattern_init(struct name_pattern *np, const struct pattern *pattern)
 		bool is_last_optional = n && (text[n] == '*' || text[n] == '?');
 		size_t n_sure = n - is_last_optional;
 
-		/* A number may have a suffix that only the written form has: 5u. */
+		/* Only the written form may have a number's suffix: 5u. */
 		if (n_sure && !isdigit((unsigned char)*text) && !is_builtin(text, n_sure)) {
 			np->needles[np->n_needles].text = text;
 			np->needles[np->n_needles].n = n_sure;
@@ -182,7 +186,7 @@ bool names_match(const struct name_pattern *np, const char *symbol)
 		return true;
 	if (!open || bare == name)
 		return false;
-	*open = '('; /* a template's name has a return type, which nobody writes */
+	*open = '('; /* with parameters, but without the return type */
 	return pattern_matches(pattern, bare);
 }
 

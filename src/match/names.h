@@ -1,4 +1,4 @@
-/* match/names.h - does a symbol's name, mangled or as written, match what was asked for? */
+/* match/names.h - does a symbol's name match a pattern, mangled or as written? */
 #pragma once
 
 #include <stdbool.h>
@@ -8,9 +8,12 @@
 
 enum { NAME_NEEDLES = 8 };
 
-/* A pattern, and texts without which no mangled name need be demangled. Plain value. */
+/*
+ * A pattern, and texts that every matching mangled name contains. A name without them need not be
+ * demangled. Plain value.
+ */
 struct name_pattern {
-	const struct pattern *pattern; /* borrowed; it lends the needles */
+	const struct pattern *pattern; /* borrowed; owns the texts of the needles */
 	struct {
 		const char *text;
 		size_t n;
@@ -21,16 +24,16 @@ struct name_pattern {
 void name_pattern_init(struct name_pattern *np, const struct pattern *pattern);
 
 /*
- * Compare the pattern with @symbol itself and, where it is mangled, with the name
- * as written: with or without parameters ("ns::f"), and with or without return type.
+ * Does the pattern match @symbol or, if that is mangled, the written name? That is tried with and
+ * without parameters ("ns::f"), and with and without return type.
  */
 bool names_match(const struct name_pattern *np, const char *symbol);
 
-/* The name as written, to free(): @symbol's copy where it is not mangled. */
+/* The written name, which the caller frees. A copy of @symbol if that is not mangled. */
 char *names_written(const char *symbol);
 
 /* The same without parameters and return type. */
 char *names_bare(const char *symbol);
 
-/* Of two names of one place: would a person rather write @a than @b? */
+/* Of two names of one place, would a user rather write @a than @b? */
 bool names_is_better(const char *a, const char *b);

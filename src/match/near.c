@@ -4,16 +4,16 @@
 #include <string.h>
 
 /*
- * Distances are edits (insert, delete, replace, swap of neighbours) times this,
- * so that other likenesses have a place between.
+ * The unit of distances: one edit (insert, delete, replace, swap of neighbours). Other likenesses
+ * have places between.
  */
 #define EDIT 4
-#define BEGINS_WITH 5 /* foo for foo.isra.0: behind one edit */
-#define CONTAINS 9    /* nanosleep for do_nanosleep: behind two */
+#define BEGINS_WITH 5 /* foo for foo.isra.0: more than one edit */
+#define CONTAINS 9    /* nanosleep for do_nanosleep: more than two */
 
 static bool is_wildcard(char c)
 {
-	return strchr("*?[]\\^$().|+{}", c) != NULL; /* NUL too */
+	return strchr("*?[]\\^$().|+{}", c) != NULL; /* also for NUL */
 }
 
 void near_init(struct near *near, const char *wanted)
@@ -25,7 +25,7 @@ void near_init(struct near *near, const char *wanted)
 	while (*at) {
 		size_t n = 0;
 
-		if (*at == '[') /* one of these, which is no text to compare with */
+		if (*at == '[') /* skip the alternatives, which cannot be compared */
 			at += strcspn(at, "]");
 		while (!is_wildcard(at[n]))
 			n++;
@@ -48,9 +48,8 @@ static unsigned least(unsigned a, unsigned b)
 }
 
 /*
- * Edits between the stem and @name, or a part of it where wildcards stood. Rows
- * are the name's characters, columns the stem's; row[j] is the cost of having
- * matched j characters of the stem.
+ * The edits from the stem to @name, or to a part of it next to wildcards. Rows are the name's
+ * characters, columns the stem's. row[j] is the cost of a match of the stem's first j characters.
  */
 static unsigned edits(const struct near *near, const char *name, size_t n)
 {
@@ -83,19 +82,19 @@ static unsigned edits(const struct near *near, const char *name, size_t n)
 	return near->is_free_behind ? best : last[n_stem];
 }
 
-/* The edits that are still a slip of the fingers. */
+/* The most edits that pass for a typing error. */
 static unsigned most_edits(const struct near *near)
 {
 	return least((unsigned)(near->n_stem + 1) / 4, 3);
 }
 
-/* 0 where @name is not near. */
+/* The distance of @name from the stem; 0: it is not near. */
 static unsigned distance(const struct near *near, const char *name, size_t n)
 {
 	unsigned most = most_edits(near), found = 0;
 	const char *part;
 
-	/* Lengths alone say that it is too far for most names, and cheaply. */
+	/* Most names are too far by their lengths alone, which is a cheap test. */
 	if (n + most >= near->n_stem &&
 	    (n <= near->n_stem + most || near->is_free_before || near->is_free_behind)) {
 		unsigned n_edits = edits(near, name, n);
@@ -112,8 +111,7 @@ static unsigned distance(const struct near *near, const char *name, size_t n)
 	return found;
 }
 
-/* Is (@distance, @name) to stand before the one at @i? Shorter names first, then by the alphabet.
- */
+/* Does (@d, @name) belong before entry @i? Shorter names come first, then the alphabet decides. */
 static bool is_before(const struct near *near, size_t i, unsigned d, const char *name)
 {
 	const char *other = near->best[i].name;

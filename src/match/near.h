@@ -1,4 +1,4 @@
-/* match/near.h - "did you mean": the names nearest to what was asked for. Pure. */
+/* match/near.h - "did you mean": the names nearest to the one that the user wrote. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 enum { NEAR_MAX = 3, NEAR_NAME_BYTES = 128 };
 
 struct near {
-	char stem[64]; /* what is compared: the longest piece without wildcards */
+	char stem[64]; /* compared with names: the longest piece without wildcards */
 	size_t n_stem;
 	bool is_free_before, is_free_behind; /* a wildcard stood there */
 	struct {
@@ -17,11 +17,11 @@ struct near {
 	size_t n;
 };
 
-/* @wanted is a name, a glob or a regular expression. */
+/* Start a search for names near @wanted, which is a name, a glob or a regular expression. */
 void near_init(struct near *near, const char *wanted);
 
-/* Keep @name if it is near, and nearer than what is kept. */
+/* Keep @name if it is near, and nearer than a kept one. */
 void near_offer(struct near *near, const char *name);
 
-/* " (did you mean vfs_read, vfs_readv?)", or "" where nothing is near. */
+/* Write " (did you mean vfs_read, vfs_readv?)", or "" if nothing is near. */
 void near_text(const struct near *near, char *to, size_t size);

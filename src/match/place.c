@@ -1,21 +1,23 @@
 /*
- * At which instruction of a function is its probe put? At the first, but where the kernel
- * would not execute that as it is (match/verdict.h), behind it:
+ * Choose the instruction of a function that gets its probe. It is the first one, unless the kernel
+ * would not execute that as it is (match/verdict.h). Then the probe goes behind it:
  *
  *	__strchrnul_evex:
  *	+0  62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17
  *	+6  89 f8              mov    %edi,%eax            <- here
  *
- * so do most string functions of libc on a CPU with AVX-512. What is skipped must leave the stack
- * and the frame pointer as they are at the entry, since the walk counts on that, and whoever
- * comes to the place must have come through the entry, once: else hits would be counted that
- * are no calls, as of a loop that begins there. Jumps through a register or a table cannot be
- * seen; compilers and libc's authors aim those at the cases of a switch and at the rows of an
- * unrolled loop, of which none begins behind nothing but vector instructions at an entry.
+ * Most string functions of libc begin like this on a CPU with AVX-512. The skipped instructions
+ * must leave the stack and the frame pointer as they are at the entry, because the walk relies on
+ * that.
  *
- * Else the target is marked, and not handed to the kernel: not even where that refuses it,
- * because it looks at the instruction only once a process has the file mapped. What is
- * attached before a command is started would have no hits, without a word.
+ * All execution must come to the place through the entry, and once. A loop that begins there would
+ * count as many calls. We cannot see jumps through a register or a table. Compilers and libc's
+ * authors aim these at the cases of a switch and at the rows of an unrolled loop. None of them
+ * begins behind an entry with only vector instructions in between.
+ *
+ * If no place fits, the target is marked, and not handed to the kernel. Not even if the kernel
+ * would refuse it: the kernel checks the instruction only once a process has mapped the file. A
+ * probe attached before a command starts would silently have no hits.
  */
 #include "base/alloc.h"
 #include "base/array.h"
@@ -41,7 +43,7 @@ struct placing {
 	struct image *image;
 	struct move *moves;
 	size_t n_moves, moves_capacity;
-	struct code_place *places; /* behind each instruction that is skipped */
+	struct code_place *places; /* the address behind each skipped instruction */
 	size_t n_places, places_capacity;
 };
 
@@ -51,7 +53,10 @@ static void placing_fini(struct placing *p)
 	free(p->places);
 }
 
-/* Fill in where the instructions that may be skipped end; 0: none may be. */
+/*
+ * Fill in @ends with the ends of the instructions to skip. Returns their number; 0: the probe
+ * cannot be moved.
+ */
 static size_t skip(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
 {
 	size_t at = 0;
@@ -72,7 +77,7 @@ static size_t skip(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
 	return 0;
 }
 
-/* Note where the probe may go to instead, if anywhere. */
+/* Note where the probe can go instead of @entry, if anywhere. */
 static void plan_move(struct placing *p, size_t target, uint64_t entry, const uint8_t *code,
 		      size_t n)
 {

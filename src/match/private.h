@@ -1,4 +1,4 @@
-/* match/private.h - what the files of match/ share; for no other room. */
+/* match/private.h - shared by the files of match/. No other room includes it. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,71 +7,73 @@
 #include "match/match.h"
 #include "match/near.h"
 
-/* One call of match_targets(). */
+/* The state of one call of match_targets(). */
 struct matching {
 	const struct probe_spec *spec;
 	struct host *host;
 	const struct match_scope *scope;
 	struct target_list *out;
 	size_t n_before;     /* targets of earlier calls */
-	struct u64_map seen; /* places that are listed: see place_*(); the target's number */
+	struct u64_map seen; /* listed places, see place_*(), to the target's number */
 };
 
 /*
- * A place as one number. Two places have the same one by accident once in 2^64
- * pairs, which would leave one of them out.
+ * A place as one number. Two places have the same number once in 2^64 pairs. One of them would be
+ * left out.
  */
 uint64_t place_of_name(const char *name);       /* a kernel function without address */
-uint64_t place_of_named_addr(const char *name); /* some address of that name is listed */
+uint64_t place_of_named_addr(const char *name); /* this name has an address in the list */
 uint64_t place_of_addr(uint64_t addr);
 uint64_t place_of_tracepoint(const char *category, const char *event);
 
 struct file_place {
-	uint64_t dev, ino; /* both 0: by path */
+	uint64_t dev, ino; /* both 0: identified by its path */
 	const char *path;
-	bool is_distant; /* on FUSE or a network, or others may put another file there */
+	bool is_distant; /* on FUSE or a network, or others than root may replace the file */
 };
 
-/* May nobody but root change the file, or what its path leads to? */
+/* May only root change the file, and every folder and link of its path? */
 bool is_roots_alone(const char *path);
 void file_place_of(const char *path, struct file_place *ret);
 /*
- * @kind: a function that begins with a USDT probe is two places, one of which has a semaphore.
- * @offset: of a function its entry, wherever its probe is.
+ * @kind is part of the place. If a function begins with a USDT probe, there are two places, and one
+ * has a semaphore. @offset is a function's entry, wherever its probe is.
  */
 uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uint64_t offset);
 
 /*
- * List @t at @place unless something is listed there; its strings are copied. What is listed
- * there by another name gets an alias.
- * *@ret (may be NULL) is the target that is listed there now, lent until the next call.
+ * List @t at @place, unless a target is listed there. Then that target gets @t's name as an alias.
+ * @t's strings are copied. *@ret (may be NULL) is the target at @place, lent until the next call.
  * Errors: -E2BIG.
  */
 must_check int matching_add(struct matching *m, const struct target *t, uint64_t place,
 			    struct target **ret, struct error *e);
 
-/* Note that @listed, a target of the list, has @name too. The name is copied. */
+/* Note @name as a further name of @listed, a target of the list. The name is copied. */
 void matching_add_alias(struct matching *m, const struct target *listed, const char *name);
 
-/* One for each kind. Return with something added or listed before, or with an error. */
+/* Match the specs of one kind. On success, targets are added or were listed before. */
 must_check int match_kernel(struct matching *m, struct error *e);
 must_check int match_tracepoints(struct matching *m, struct error *e);
 must_check int match_user(struct matching *m, struct error *e);
 
-/* What match_user() does with one file; *@ret_n counts what matched, listed before or not. */
+/*
+ * Match the functions or probes of one file. *@ret_n grows by the number of matches, new or listed
+ * before.
+ */
 must_check int match_functions(struct matching *m, const char *path, size_t *ret_n,
 			       struct error *e);
 must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error *e);
 
 /*
- * Put the probes of targets from @first on, which are all of @image, where the kernel can
- * have one; or say what is in the way (obstacle).
+ * Move the probes of targets from @first on, which all are of @image, to instructions that the
+ * kernel can probe. If there is none, set the target's obstacle.
  */
 struct image;
 void place_probes(struct target_list *list, size_t first, struct image *image);
 
-/* Offer the names of a file's functions. What cannot be read offers nothing. */
+/* Offer the names of a file's functions to @near. An unreadable file offers nothing. */
 void near_functions(const char *path, struct near *near);
 
-/* Offer the names of a file's probes, "provider:name" or "name"; false where there are none. */
+/* Offer the names of a file's USDT probes, "provider:name" or "name". False: it has none. */
 bool near_usdt(const char *path, bool with_provider, struct near *near);

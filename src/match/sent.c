@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- *	numbers of targets and aliases
- *	struct sent_target, name, symbol, path		each of the first
- *	struct sent_alias, name				each of the second
+ * The format of sent targets.
  *
- * Texts have no NUL. Structures are of this machine, of which both processes are.
+ *	numbers of targets and aliases
+ *	struct sent_target, name, symbol, path		for each target
+ *	struct sent_alias, name				for each alias
+ *
+ * Texts have no NUL. Both processes run on one machine, so structures are sent as they are.
  */
 #include "match/sent.h"
 

@@ -39,7 +39,7 @@ static int visit(void *context, const char *category, const char *event)
 	int err = add_tracepoint(walk->m, category, event, walk->e);
 
 	if (err == -ENOENT) {
-		/* Not for perf: it has no id. */
+		/* perf cannot use it. */
 		log_debug("tracepoint %s:%s is left out: it has no id", category, event);
 		return 0;
 	}
@@ -78,7 +78,7 @@ int match_tracepoints(struct matching *m, struct error *e)
 	const char *category = pattern_literal(m->spec->category);
 	const char *event = pattern_literal(m->spec->name);
 
-	/* The list is long; one tracepoint is one file. */
+	/* The list is long, but one tracepoint is one file. */
 	if (category && event) {
 		int err = add_tracepoint(m, category, event, e);
 

@@ -1,4 +1,4 @@
-/* USDT probes of one file. A probe of one name may be at many places: each is a target. */
+/* USDT probes of one file. A probe may be at many places, and each place is a target. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error
 	if (!err)
 		place_probes(m->out, first, image);
 	*ret_n += walk.n;
-	return err == -ENOENT ? 0 : err; /* no probes at all: another file may have them */
+	return err == -ENOENT ? 0 : err; /* the file has no probes; another one may have them */
 }
 
 struct usdt_offer {

@@ -1,9 +1,9 @@
 /*
- * Places in files: which file is meant, in which processes, and where else to
- * look if it has nothing of that name.
+ * Places in files. Finds the files that the user means, for each process, and where else to look if
+ * they have no match.
  *
- * A uprobe is put into the file, not into a process. So one file that several
- * processes have mapped is one file, whatever path leads to it.
+ * A uprobe is put into the file, not into a process. So a file that several processes have mapped
+ * is one file, whatever its paths.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,10 @@ static bool is_same_file(const char *a, const char *b)
 	       sa.st_dev == sb.st_dev;
 }
 
-/* "/proc/7/root/usr/bin/x" without its front where that is the same file: it outlives process 7. */
+/*
+ * Cut "/proc/7/root" from "/proc/7/root/usr/bin/x", if the rest is the same file. The short path
+ * outlives process 7.
+ */
 static char *shortest(char *path)
 {
 	static const char root[] = "/root/";
@@ -73,7 +76,7 @@ static void begin_file(const struct matching *m, const char *name)
 		m->scope->on_file(m->scope->context, name);
 }
 
-/* The files that @library means, in each process that has it. */
+/* Find the files that @library stands for, in each of the processes. */
 static int find_files(const struct matching *m, const char *library, struct file_list *files,
 		      struct error *e)
 {
@@ -113,7 +116,9 @@ static int match_files(struct matching *m, const struct file_list *files, size_t
 	return err;
 }
 
-/* The libc that @library is a part of since glibc 2.34, to free(); NULL where it is no part. */
+/*
+ * The libc that @library is a part of since glibc 2.34; the caller frees it. NULL: it is no part.
+ */
 static char *libc_of(const char *library)
 {
 	static const char *const parts[] = { "pthread", "dl", "rt", "util", "anl" };

@@ -1,23 +1,21 @@
 /*
- * A uprobe is a breakpoint. The instruction under it is executed out of line, from a page that
- * the process gets for that (XOL), or the kernel does itself what it would do. How, is told by
- * its opcode (arch/x86/kernel/uprobes.c), and for an instruction with a VEX or EVEX prefix by
- * *its* opcode among those of plain ones:
+ * A uprobe is a breakpoint. The kernel executes the instruction under it out of line, from a page
+ * that it adds to the process (XOL), or it emulates the instruction. The opcode decides
+ * (arch/x86/kernel/uprobes.c). For an instruction with a VEX or EVEX prefix, the kernel looks up
+ * *its* opcode in the table of plain instructions:
  *
- *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17   7a: jp, which the kernel does itself
+ *	62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17   7a: jp, which the kernel emulates
  *	c5 f9 70 c0 20     vpshufd $32,%xmm0,%xmm0    70: jo, by 32 bytes
  *	c4 e2 f1 9d c2     vfnmadd132sd ...           9d: popf, which may set TF; it stays set
  *	c5 f1 c2 c2 01     vcmpltpd ...               c2: ret; ip is left in the XOL page
  *	c5 f9 ef c0        vpxor %xmm0,%xmm0,%xmm0    ef: out, refused
  *
- * So the program goes on with wrong values, in the wrong place, or ends by SIGTRAP. A plain
- * one is mistaken, too, until Linux commit 8a5c6cbfe4a3 ("x86/insn,uprobes,alternative: Unify
- * insn_is_nop()"):
+ * Then the program goes on with wrong values, in the wrong place, or ends by SIGTRAP. The kernel
+ * also takes the plain "xchg %rax,%r8" (49 90) for a nop (90). Linux commit 8a5c6cbfe4a3
+ * ("x86/insn,uprobes,alternative: Unify insn_is_nop()") ends that.
  *
- *	49 90              xchg %rax,%r8              90: nop
- *
- * XOP is taken for pop, so that an operand relative to ip is not seen. REX2 (d5) is as new
- * to the kernel as to us.
+ * The kernel takes XOP for pop, so it misses operands relative to ip. It does not know REX2 (d5)
+ * yet.
  */
 #include "match/verdict.h"
 
@@ -25,7 +23,7 @@
 
 #if defined(__x86_64__)
 
-/* What branch_setup_xol_ops() and arch_uprobe_analyze_insn() have a rule of their own for. */
+/* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
 static bool has_rule(uint8_t opcode)
 {
 	switch (opcode) {
@@ -82,8 +80,8 @@ static bool is_plain_mistaken(const struct encoded *e, bool is_64_bit)
 }
 
 /*
- * "rep stosb" and its like: single-stepped, they stop after each turn, with ip where the breakpoint
- * is. It works, but a call would be counted as often as there are bytes.
+ * "rep stosb" and others. When single-stepped, they stop after each turn, with ip at the
+ * breakpoint. They work, but one call would be counted once for each byte.
  */
 static bool is_repeated(const struct encoded *e)
 {
@@ -93,10 +91,10 @@ static bool is_repeated(const struct encoded *e)
 }
 
 /*
- * The kernel refuses an instruction with a lock prefix, or with that of a segment which 64-bit mode
- * ignores (is_prefix_bad()). If no process has the file mapped, it takes the probe all the same,
- * and never sets it: the function would have no hits, without a word. Newer kernels take long NOPs
- * with cs, so we leave those to the kernel.
+ * The kernel refuses an instruction with a lock prefix, or with a segment prefix that 64-bit mode
+ * ignores (is_prefix_bad()). If no process has mapped the file, it accepts the probe, but never
+ * sets it: the function would silently have no hits. Newer kernels accept long NOPs with cs, so we
+ * leave these to the kernel.
  */
 static bool has_bad_prefix(const struct encoded *e)
 {

@@ -1,4 +1,4 @@
-/* match/verdict.h - what would the kernel's uprobes make of an instruction? Pure. */
+/* match/verdict.h - what do the kernel's uprobes make of an instruction? Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,10 +6,13 @@
 #include <stdint.h>
 
 enum uprobe_verdict {
-	UPROBE_FINE,     /* it is executed as it is, unless it is refused for another reason */
-	UPROBE_REFUSED,  /* no probe there: the kernel takes none, or one that counts too much */
-	UPROBE_MISTAKEN, /* something else is executed in its stead: never to be probed */
+	UPROBE_FINE,     /* executed as it is, unless the kernel refuses it for another reason */
+	UPROBE_REFUSED,  /* no probe: the kernel refuses it, or it would count too much */
+	UPROBE_MISTAKEN, /* another instruction would be executed: never probe it */
 };
 
-/* Of the instruction that these bytes begin with. What they do not hold as a whole is mistaken. */
+/*
+ * The verdict on the instruction at the beginning of @bytes. If they do not hold it as a whole, the
+ * verdict is UPROBE_MISTAKEN.
+ */
 enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit);
