@@ -1,4 +1,4 @@
-"""Two builds of stackcount, turn by turn: what a change costs, in one table."""
+"""Compare two builds of stackcount, in turns: a table of the costs of a change."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from table import middle, ratios, shown
 from tracer import Tracer, cpu_s
 
 INTERRUPTS_OFF = "t:sched:sched_process_fork"
-PAUSE_S = 0.3  # or each start waits for RCU, behind what the one before has taken away
+PAUSE_S = 0.3  # without it, each start waits for RCU, because the tracer before it has removed probes
 
 
 def sides(setup):
@@ -50,14 +50,14 @@ def sides_of(setup):
 
 
 def add(table, what, got, k, unit, digits=0, has_ratio=True):
-    """Figure @k of each round of both."""
+    """Add a row: figure @k of both builds, by rounds."""
     before, now = ([run and run[k] for run in side] for side in got)
     table.add(what, f"{shown(middle(before), unit, digits)} -> {shown(middle(now), unit, digits)}",
               ratios(now, before) if has_ratio else None, "before")
 
 
 def own_processes(pid):
-    """@pid and all that it has made and that live."""
+    """@pid and all its descendants that live."""
     found = [pid]
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in os.scandir(f"/proc/{pid}/task"):
@@ -140,7 +140,7 @@ FOLLOWED = (("not hit", [NONE]), ("not hit, --unwind fp", ["--unwind", "fp", NON
 
 
 def follow(side, options, argv):
-    """(CPU time of the tool for a process, what a process takes more), us; (MiB then, and after more)"""
+    """(us: CPU time of the tool for a process, and the additional time of a process; MiB: then, and after more)"""
     with Tracer([str(side.stackcount), *options]) as tracer:
         time.sleep(0.5)
         before = {pid: cpu_s(pid) for pid in own_processes(tracer.pid)}

@@ -1,6 +1,6 @@
 /*
- * budget CPUS BYTES - how stackcount divides --max-memory BYTES on a machine of that many
- * CPUs: rows and pieces of stacks in one of the two generations, bytes in user space.
+ * budget CPUS BYTES - print how stackcount divides --max-memory BYTES on a machine with CPUS. The
+ * figures are rows and pieces of stacks in one of the two generations, and bytes in user space.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-"""What funccount costs: the counting of a hit, over a program that does nothing."""
+"""The cost of funccount: of counting a hit, compared with a program that does nothing."""
 
 from events import GETPPID, Loads, attempt, held, in_turn
 from table import middle, ratios, shown
 
-ROUNDS_PER_ROUND = 3  # the difference is a hundredth of what the machine's speed changes by
+ROUNDS_PER_ROUND = 3  # the machine's speed varies a hundred times more than this difference
 MOST_NS = 15
 
 

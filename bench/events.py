@@ -1,4 +1,4 @@
-"""What an event costs: per event, and on two CPUs at once."""
+"""The cost of an event, on one CPU and on two at once."""
 
 import os
 import re
@@ -13,7 +13,7 @@ UDP = ("net", "net_dev_queue")
 
 
 class Loads:
-    """Runs 'load' and says what one event took."""
+    """Runs 'load' and returns the time of an event."""
 
     def __init__(self, setup, kind, n_events, program="load"):
         self.program, self.kind, self.n = setup.bench / program, kind, n_events
@@ -22,7 +22,7 @@ class Loads:
         return [str(self.program), self.kind, str(self.n), str(cpu)]
 
     def run(self, cpus):
-        """ns per event: the mean of what the CPUs, all at work at once, say."""
+        """ns per event: the mean of all CPUs, which work at the same time."""
         running = []
         for cpu in cpus:
             read, write = os.pipe2(os.O_CLOEXEC)
@@ -37,7 +37,7 @@ class Loads:
 
 
 def tracers(setup, event):
-    """(name, argv) of tracers that are started, and hold until they are ended."""
+    """(name, argv) of tracers that run until they are ended."""
     category, name = event
     target = f"t:{category}:{name}"
     # Each next to its floor.
@@ -71,7 +71,7 @@ def wrappers(setup, event):
 
 
 def held(loads, name, argv, cpus):
-    """ns per event under a tracer, which must have counted what it was given."""
+    """ns per event under a tracer, which must have counted all events."""
     argv = [str(a) for a in argv]
     marker = rb"^live" if name.startswith("floor") else rb"Tracing \d+ functions for"
     with Tracer(argv, marker, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as tracer:
@@ -100,15 +100,15 @@ def attempt(setup, name, measure):
 
 
 def in_turn(jobs, r):
-    """The jobs in another order each round, neighbours staying together."""
+    """The jobs, in another order each round. Neighbours stay together."""
     turn = r * 3 % len(jobs)
     turned = jobs[turn:] + jobs[:turn]
     return turned[::-1] if r % 2 else turned
 
 
 def measure_one(setup, loads, event):
-    """{name: [ns over the untraced load, per round]}: the machine's speed changes within
-    seconds, so that the untraced load is run again next to each."""
+    """{name: [ns over the untraced load, per round]}. The machine's speed changes within seconds,
+    so the untraced load runs before and after each job."""
     jobs = [(n, lambda n=n, a=a: held(loads, n, a, [1])) for n, a in tracers(setup, event)]
     jobs += [(n, lambda a=a: wrapped(loads, a)) for n, a in wrappers(setup, event)]
     costs = {"untraced": [], **{name: [] for name, _ in jobs}}
@@ -124,7 +124,7 @@ def measure_one(setup, loads, event):
     return costs
 
 
-# Compared with which floor, and at most how many times that.
+# (name, its floor, the goal as a multiple of the floor)
 PER_EVENT = [
     ("floor empty", None, None),
     ("floor kernel", None, None),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that an event can cost: programs that do nothing but take stacks by the helper. */
+/* The least possible cost of an event: programs that only take stacks by the helper function. */
 #include <linux/bpf.h>
 #include <linux/types.h>
 
@@ -57,7 +57,7 @@ int both(void *ctx)
 	return take(ctx, 1, 1);
 }
 
-/* At every function named to multi.c, by one link. */
+/* multi.c attaches one of these two to all functions, by one link. */
 SEC("?kprobe.multi")
 int functions(void *ctx)
 {

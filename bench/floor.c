@@ -1,6 +1,6 @@
 /*
- * floor PROGRAM CATEGORY EVENT - attach one of floor.bpf.c's programs to a tracepoint,
- * say "live", and hold it until standard input ends. tracefs must be mounted.
+ * floor PROGRAM CATEGORY EVENT - attach a program of floor.bpf.c to a tracepoint, print "live", and
+ * hold it until standard input ends. tracefs must be mounted.
  */
 #include <bpf/libbpf.h>
 #include <stdio.h>

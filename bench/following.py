@@ -1,4 +1,4 @@
-"""What following processes costs: the tool, each process, and where nothing is followed."""
+"""The cost of following processes: for the tool, for each process, and with -K, which follows none."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def spawn_all(setup, argv, seconds=SECONDS):
 
 
 def lost_records(text):
-    """-1: some, it is not known how many"""
+    """The number of lost records; -1: unknown, but not 0."""
     told = re.findall(rb"(\d+ )?records of processes were lost", text)
     return -1 if b"" in told else sum(map(int, told))
 
@@ -51,7 +51,7 @@ JOBS = (("followed, not hit", [NONE], 5), ("followed, a hit in each", [EACH], No
 
 
 def follow_each(setup, title, rounds, argv):
-    """By name of the job: what follow() gives, and the time of untraced processes around it."""
+    """(results of follow() by job, times of untraced processes before and after each)"""
     got, base = ({name: [] for name, *_ in JOBS} for _ in range(2))
     for r in range(rounds):
         setup.progress(f"following {title}: round {r + 1} of {rounds}")

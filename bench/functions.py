@@ -1,4 +1,4 @@
-"""Many kernel functions, in a guest with kprobe.multi, against a bare program with one link."""
+"""The cost of many kernel functions, in a guest with kprobe.multi, compared with a bare program with one link."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ LABELS = {
 
 
 def names_of(pattern, to):
-    """Write the traceable functions that match, each once."""
+    """Write the traceable functions that match @pattern, each once."""
     lines = Path("/sys/kernel/tracing/available_filter_functions").read_text().splitlines()
     names = {line.split()[0] for line in lines}
     names = sorted(n for n in names if fnmatchcase(n, pattern) and not n.startswith("__ftrace_inv"))
@@ -41,8 +41,8 @@ def live_and_end(argv, marker):
 
 
 def jobs_inside(setup, pattern):
-    """(name, argv, marker), turn by turn. What takes a stack at each function of the kernel,
-    those that take the stacks included, may be slower than the guest's clock ticks: last."""
+    """[(name, argv, marker)] in turns. With all kernel functions, jobs that take stacks come last and
+    once: each function that takes the stack is hit, too, which may take longer than a clock tick."""
     names = setup.tmp / "names"
     names_of(pattern, names)
     multi = setup.bench / "multi"
@@ -59,7 +59,7 @@ def jobs_inside(setup, pattern):
 
 
 def inside(setup):
-    """In the guest: print a line of JSON per run."""
+    """In the guest: print a line of JSON for each run."""
     for pattern in PATTERNS:
         for name, argv, marker in jobs_inside(setup, pattern):
             try:
@@ -70,7 +70,7 @@ def inside(setup):
 
 
 def stage(setup, to):
-    """What the guest needs, below @to."""
+    """Copy the files that the guest needs below @to."""
     shutil.copytree(Path(__file__).parent, to / "bench", ignore=shutil.ignore_patterns("__pycache__"))
     (to / "build").mkdir()
     shutil.copytree(setup.bench, to / "build/bench")

@@ -1,17 +1,17 @@
 /*
- * images shared|apart STACKS IMAGES FILE... - getppid() below STACKS distinct stacks of 16 frames
- * that lie in the first IMAGES of the files that have enough functions:
+ * images shared|apart STACKS IMAGES FILE... - call getppid() below STACKS distinct stacks of 16
+ * frames. Their code is in IMAGES files, the first ones that have enough functions:
  *
- *	mapped    the code of a file, as the dynamic linker maps it; nothing of it is run
+ *	mapped    the code of a file, as the dynamic linker maps it; none of it runs
  *	chained   frames { next frame, return address }, as functions with frame pointers leave
  *	          them on the stack
  *
- * A return address is in the middle of a function that the file's symbol table has, with a size:
- *all have a name. "shared": the outer frames are those of other stacks, too, as in programs, where
- * a function calls two others; "apart": each frame of each stack is any function.
+ * Each return address is in the middle of a function with a symbol and a size, so all frames have
+ * names. "shared": stacks share outer frames, as in programs, where a function calls two others.
+ * "apart": each frame of each stack is any function.
  *
- * Says "ready IMAGES FUNCTIONS" when all is mapped, waits for a byte on standard input, says
- *"done", and lives on until its end.
+ * Prints "ready IMAGES FUNCTIONS" when all is mapped, waits for a byte on standard input, calls,
+ * prints "done", and lives until its standard input ends.
  */
 #include <fcntl.h>
 #include <gelf.h>
@@ -33,7 +33,7 @@ struct functions {
 	size_t n;
 };
 
-/* What the processor pushes and a function with a frame pointer goes on with. */
+/* A frame pointer points to this: the saved frame pointer, and the return address of the call. */
 struct frame {
 	const struct frame *next;
 	uint64_t return_address;
@@ -66,7 +66,7 @@ static Elf_Scn *find_table(Elf *elf, GElf_Word type, GElf_Shdr *ret)
 	return NULL;
 }
 
-/* Addresses as linked, within the segment; aliases have the same. */
+/* Read the middles of functions in @segment, as linked addresses. Aliases have the same one. */
 static void read_functions(Elf *elf, const GElf_Phdr *segment, struct functions *ret)
 {
 	GElf_Shdr header;
@@ -98,7 +98,7 @@ static int find_code(Elf *elf, GElf_Phdr *ret)
 	return 0;
 }
 
-/* Evenly from all over the file. */
+/* Choose functions evenly from the whole file. */
 static void choose(const struct functions *all, uint64_t bias, struct functions *to)
 {
 	const size_t n = all->n < MOST_PER_IMAGE ? all->n : MOST_PER_IMAGE;
@@ -165,8 +165,9 @@ static uint64_t mix(uint64_t x)
 }
 
 /*
- * The innermost frame of stack @i is at depth 0. Shared are the frames of stacks whose numbers
- * agree but for the lowest bits; which of two others is called is said by the lowest of the rest.
+ * Depth 0 is the innermost frame of stack @i. At depth d, stacks share a frame if their numbers
+ * agree but for the lowest d bits. Each function calls two others: the lowest of the remaining bits
+ * selects one.
  */
 static uint64_t frame_of(const struct functions *f, uint64_t i, unsigned depth, int is_apart)
 {
@@ -181,7 +182,7 @@ static uint64_t frame_of(const struct functions *f, uint64_t i, unsigned depth, 
 
 static void make(const struct functions *f, uint64_t n_stacks, int is_apart)
 {
-	struct frame chain[DEPTH]; /* on the stack: a chain begins above the stack pointer */
+	struct frame chain[DEPTH]; /* on the stack, as a chain has to be */
 
 	for (uint64_t i = 0; i < n_stacks; i++) {
 		for (unsigned d = 0; d < DEPTH; d++) {

@@ -1,6 +1,6 @@
 /*
- * libs FILE... - load these shared objects, say "ready" and how many could be, and wait for the end
- * of standard input, making a getppid() system call each millisecond.
+ * libs FILE... - load these shared objects, print "ready" and the number of those that could be
+ * loaded. Then call getppid() each millisecond until standard input ends.
  */
 #include <dlfcn.h>
 #include <poll.h>

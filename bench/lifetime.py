@@ -1,4 +1,4 @@
-"""Start, end, memory, many user functions, size."""
+"""Times to start and to end, memory, many user functions, size of the program."""
 
 import os
 import re
@@ -17,7 +17,7 @@ GETPPID = "t:syscalls:sys_enter_getppid"
 
 
 class Process:
-    """A process that says something when it is ready, and lives until its input ends."""
+    """A process that prints a line when it is ready, and lives until its input ends."""
 
     def __init__(self, *argv, env=None):
         stdin, self.stdin = os.pipe2(os.O_CLOEXEC)
@@ -35,7 +35,7 @@ class Process:
         os.write(self.stdin, b"\n")
 
     def has_said(self, seconds):
-        """Whether it says something within this time."""
+        """Does it print something within this time?"""
         return bool(select.select([self.stdout], [], [], seconds)[0])
 
     def __exit__(self, *_):
@@ -170,8 +170,8 @@ def end(setup, table):
 
 
 def budget(setup, table):
-    """What counting costs where CPUs are many: by the division that the program itself makes,
-    from its own sizes of elements; what the kernel takes is not measured here."""
+    """The memory of counts on machines with many CPUs. The program's own division and sizes of
+    elements give the figures; nothing measures the kernel's memory here."""
     table.title("Memory of the counts by number of CPUs (computed by the program; budget 256 MiB)")
     for cpus in (2, 128, 512):
         text = subprocess.run([setup.bench / "budget", str(cpus), str(256 * MIB)],
@@ -186,12 +186,12 @@ def budget(setup, table):
 
 
 def left_over():
-    """Our children besides those we started: what an ended tracer left to be inherited."""
+    """Our children, among them those that we inherit from a tracer that has ended."""
     return [int(n) for n in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
 
 
 def live_and_end(setup, argv):
-    """(seconds to live, to the exit, to the end of what was left behind; functions traced)"""
+    """(seconds to live, to the exit, to the end of its last child; functions traced)"""
     ours = set(left_over())
     with Tracer([str(a) for a in argv], timeout=120) as tracer:
         begin = time.monotonic()
@@ -230,7 +230,7 @@ def user_functions(setup, table):
         for r in range(setup.rounds):
             setup.progress(f"libc: round {r + 1} of {setup.rounds}")
             for name, argv in jobs:
-                # What takes minutes to be gone is done once.
+                # Run a job once if its probes take minutes to be gone.
                 if any(run[2] is None or run[2] > 20 for run in got[name]):
                     continue
                 run = attempt(setup, name, lambda: live_and_end(setup, argv))

@@ -1,14 +1,20 @@
 /*
- * load getppid|udp|call COUNT [CPU [MORE]] - make COUNT events below five user frames, and MORE,
- * with frame pointers (load-nofp: without), and print the nanoseconds that one took: the median of
- * many slices, in CPU time of this thread, so that other programs on the machine disturb little.
- * load-paths[-nofp] paths COUNT [CPU] - the same, getppid() below eight frames of many (paths.c).
+ * load getppid|udp|call COUNT [CPU [MORE]] - make COUNT events below five user frames and MORE, and
+ * print the nanoseconds that one takes. That is the median of many slices, in CPU time of this
+ * thread, so other programs on the machine disturb it little. load has frame pointers, load-nofp
+ * has none.
+ *
+ * load-paths[-nofp] paths COUNT [CPU] - the same: getppid() below eight of 10,000 frames (paths.c).
+ *
  * load paced RATE SECONDS CPU - make RATE getppid() events a second, a part of them each
- * millisecond; print how many there were and how long it took.
- * load wait ... - the same as without, after saying "ready" and a byte on standard input.
- * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when
- * they are ready.
- * load sleep - say "ready" and wait for the end of standard input.
+ * millisecond. Print their number and how long it took.
+ *
+ * load wait ... - print "ready", wait for a byte on standard input, then go on as without "wait".
+ *
+ * load now - print the time in ns of CLOCK_MONOTONIC, for tracers that start a command when they
+ * are ready.
+ *
+ * load sleep - print "ready", and wait for the end of standard input.
  */
 #include <netinet/in.h>
 #include <sched.h>
@@ -33,7 +39,7 @@ static uint64_t time_ns(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
 }
 
-/* The system call stands here, not in libc, so that every frame has a frame pointer. */
+/* Make the system call here, not in libc, so that every frame has a frame pointer. */
 __attribute__((noinline)) static long call(long number)
 {
 	long ret;
@@ -42,13 +48,13 @@ __attribute__((noinline)) static long call(long number)
 	return ret;
 }
 
-/* In load-many there are 9,999 more of them (many.c). */
+/* load-many has 9,999 more of these (many.c). */
 __attribute__((noinline, weak)) void function_0000(void)
 {
 	__asm__ volatile("");
 }
 
-/* In load-paths it makes a getppid() below eight functions of 10,000 (paths.c). */
+/* load-paths replaces this: it makes a getppid() below eight of 10,000 functions (paths.c). */
 __attribute__((noinline, weak)) void follow_path(long turn)
 {
 	(void)turn;
@@ -163,7 +169,7 @@ static void sleep_until(uint64_t ns)
 		;
 }
 
-/* What is late is made up for at once. */
+/* Make RATE events a second. After a delay, make the missing ones at once. */
 static int make_paced(long rate, long seconds)
 {
 	const uint64_t start = time_ns(CLOCK_MONOTONIC);

@@ -1,8 +1,8 @@
 /*
- * multi PROGRAM PATTERN|FILE - attach one of floor.bpf.c's programs by one kprobe.multi link
- * to all functions that match the glob, or that FILE (with a '/' in its name) lists, a line
- * each; say "live", and hold it until standard input ends. The least that tracing so many
- * functions can take. tracefs must be mounted.
+ * multi PROGRAM PATTERN|FILE - attach a program of floor.bpf.c to many functions by one
+ * kprobe.multi link, print "live", and hold it until standard input ends. The functions match the
+ * glob PATTERN, or FILE (a name with a '/') lists them, one on a line. This is the least cost of
+ * tracing so many functions. tracefs must be mounted.
  */
 #include <bpf/libbpf.h>
 #include <fnmatch.h>
@@ -29,7 +29,7 @@ static void add_name(struct names *names, const char *name)
 	names->names[names->n++] = strdup(name);
 }
 
-/* "ext4_read_inode [ext4]"; some are no functions: "__ftrace_invalid_address___5" */
+/* A line is "ext4_read_inode [ext4]". Some are no functions: "__ftrace_invalid_address___5". */
 static void read_names(const char *path, const char *pattern, struct names *ret)
 {
 	FILE *f = fopen(path, "re");

@@ -1,4 +1,4 @@
-"""Beside perf and bpftrace, on the same processes: frames that have a name, time, memory."""
+"""Compared with perf and bpftrace, on the same processes: share of frames with a name, time, memory."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ def run_to_end(argv, out):
 
 
 class Share:
-    """User frames of the processes called @comm, weighted by events: how many have a name."""
+    """The share of user frames with a name, in processes called @comm, weighted by events."""
 
     def __init__(self, comm):
         self.comm, self.events, self.frames, self.named = comm, 0, 0, 0
@@ -127,7 +127,7 @@ def by_bpftrace(setup, work, share):
 
 
 def by_perf(setup, work, share):
-    """The report is perf report's; frames are counted in what perf script prints."""
+    """Time perf report; count the frames in the output of perf script."""
     out, perf, data = setup.tmp / "named.txt", shutil.which("perf"), str(setup.tmp / "perf.data")
     argv = [perf, "record", "-q", "-a", "-g", "--user-callchains", "-o", data,
             "-e", GETPPID.removeprefix("t:")]
@@ -150,7 +150,7 @@ def peers():
 
 @contextlib.contextmanager
 def long_running(setup):
-    """Stacks of 18 levels, of a process that lives on."""
+    """A process with stacks of 18 levels, which lives on."""
     with Process(setup.build / "workload/distinct", "--wait", N_DISTINCT, N_EACH) as process:
         def work():
             process.go()

@@ -1,4 +1,4 @@
-"""Many stacks over many files: time, memory, and whether all have their names."""
+"""Many stacks over many files: time, memory, and the frames without a name."""
 
 import os
 import re
@@ -17,7 +17,7 @@ FRAMES_OF_IMAGES = 16
 
 
 def large_files():
-    """node, then libraries, the largest first, each once, whatever leads to it."""
+    """node, then libraries by size, the largest first. A file with several paths comes once."""
     sizes = {}
     for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/llvm-*/lib", "/usr/lib/aarch64-linux-gnu"):
         for path in Path("/").glob(folder[1:] + "/*.so*"):
@@ -34,7 +34,7 @@ def missing_files(files):
 
 
 def images_run(setup, kind, files):
-    """One run: what it took, and what was printed."""
+    """One run: its time and memory, and the sums of its report."""
     out = setup.tmp / "images.txt"
     argv = [setup.bench / "images", kind, N_STACKS, N_IMAGES, *files]
     with Process(*argv) as work:

@@ -1,4 +1,4 @@
-/* nothing - do nothing. Linked statically: the least that a process can be. */
+/* nothing - do nothing. Linked statically, it is the least that a process can be. */
 int main(void)
 {
 	return 0;

@@ -1,14 +1,14 @@
 /*
- * Ten thousand functions, each with a call of another and a getppid(): with load.c, load-paths and
- * load-paths-nofp. A turn goes through the next eight of them, in an order that is mixed, and the
- * last makes the call: after 1,250 turns each has been a frame once, and all begins anew. So an
- * address comes again when 9,999 others have come.
+ * Ten thousand functions, linked with load.c into load-paths and load-paths-nofp. Each can call
+ * another one, or getppid(). A turn goes through the next eight of them, in a mixed order, and the
+ * last one calls getppid(). After 1,250 turns each function has been a frame once, and all begins
+ * anew. So an address comes again after 9,999 others.
  */
 #include <sys/syscall.h>
 
 #define FUNCTIONS 10000
 #define FRAMES 8
-#define STRIDE 3571 /* has no factor of FUNCTIONS: each comes once */
+#define STRIDE 3571 /* no factor in common with FUNCTIONS, so each comes once */
 
 typedef void function(long place, int n_more);
 
@@ -35,7 +35,7 @@ void follow_path(long turn)
 	__asm__ volatile("");
 }
 
-/* So that functions are of different sizes. */
+/* Give the functions different sizes. */
 #define N_NOPS(n) ((n)*2654435761U >> 26 | 1)
 
 /* clang-format off */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that a record of each single event can cost: both stacks into the kernel's ring. */
+/* The least possible cost of recording each event: both stacks into the kernel's ring buffer. */
 #include <linux/bpf.h>
 #include <linux/types.h>
 

@@ -1,8 +1,7 @@
 /*
- * ring CATEGORY EVENT PID PID - attach ring.bpf.c's program to a tracepoint for two processes, say
- * "live", and read the ring each millisecond, doing nothing with what is there, until standard
- * input ends; then say how many records there were, and how many were lost. tracefs must be
- * mounted.
+ * ring CATEGORY EVENT PID PID - attach the program of ring.bpf.c to a tracepoint for two processes,
+ * and print "live". Until standard input ends, read the ring each millisecond and drop the records.
+ * Then print the number of records, and of lost ones. tracefs must be mounted.
  */
 #include <bpf/libbpf.h>
 #include <inttypes.h>

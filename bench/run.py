@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """bench/run.py [--rounds N] [--events N] [--only PART[,...]] [--vm] [--against PROGRAM] - what stackcount costs.
 
-Measures stackcount, programs that do the least ('floors', built from this folder) and the
-peers that are installed, turn by turn in one run, and prints medians. Needs root. Nothing here
-passes or fails: a goal that is not met is marked in the table. 'make bench' builds and runs it;
-the table is left in build/bench/table.md too. Parts: getppid udp two funccount stacksnoop start
+Measures stackcount, programs that do the least possible ('floors', built from this folder) and the
+peers that are installed. They run in turns, and the table has medians. Needs root. There is no verdict:
+the table marks goals that are not met. 'make bench' builds and runs all, and writes the table to
+build/bench/table.md, too. Parts: getppid udp two funccount stacksnoop start
 end names following named walking unwinding budget libc size; --vm adds many kernel functions, in a guest.
 --against compares with another build of stackcount instead, turn by turn.
 """
@@ -43,7 +43,7 @@ MS_PRIVATE_REC = 1 << 18 | 0x4000
 
 
 class Setup:
-    """Where things are, and how much is asked for."""
+    """The paths of programs, and the options."""
 
     def __init__(self, args, tmp):
         self.top = TOP
@@ -53,7 +53,7 @@ class Setup:
             sys.exit(f"bench: no programs in {self.build}: 'make all bench-programs' builds them")
         self.tmp = Path(tmp)
         self.rounds, self.events, self.against = args.rounds, args.events, args.against
-        # A copy: a build that goes on at the same time must not change what is measured.
+        # Copy the program: a build at the same time must not change it.
         self.stackcount = self.tmp / "stackcount"
         shutil.copy(self.build / "stackcount", self.stackcount)
         self.funccount = self.tmp / "funccount"
@@ -72,7 +72,7 @@ class Setup:
 
 
 def mount_tracefs():
-    """For the floors and peers, which want it mounted: in a mount namespace of our own."""
+    """Mount tracefs for floors and peers, in a mount namespace of our own."""
     libc = ctypes.CDLL(None, use_errno=True)
     if os.path.isdir("/sys/kernel/tracing/events"):
         return
@@ -85,7 +85,7 @@ def mount_tracefs():
 
 
 def inherit_orphans():
-    """So that what a tracer leaves behind can be waited for."""
+    """Inherit the processes that a tracer leaves behind, to wait for their end."""
     if ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         sys.exit("bench: prctl")
 

@@ -1,4 +1,4 @@
-"""What single events cost: stacksnoop at high rates, on both sides."""
+"""The cost of single events: stacksnoop at high rates, for the tool and for the traced program."""
 
 import os
 import re
@@ -16,13 +16,13 @@ TARGET = "t:" + ":".join(GETPPID)
 RATE, SECONDS = 300_000, 10
 BURST = 300_000
 CPU_S_PER_100000 = 0.15
-# 'load' makes a tenth more, at first.
+# 'load' first makes a tenth more, to warm up.
 LOAD_BURST = BURST * 10 // 11
 
 
 class Reader:
-    """A tracer whose standard output goes to /dev/null: what it says, what CPU time it takes. Where
-    it says among its output what it lost (bpftrace), that goes through grep(1)."""
+    """A tracer whose standard output goes to /dev/null: its messages and its CPU time. bpftrace
+    prints losses to standard output, so that goes through grep(1)."""
 
     def __init__(self, argv, marker=None, timeout=30):
         self.argv, self.marker, self.timeout = [str(a) for a in argv], marker, timeout
@@ -59,7 +59,7 @@ class Reader:
         return any("bpf_link" in kind or "perf_event" in kind for kind in kinds)
 
     def _wait_until_live(self):
-        """Until it says so on standard error, or, where it says it elsewhere, has its probe."""
+        """Wait for @marker on standard error; without a marker, for the probe."""
         deadline = time.monotonic() + self.timeout
         while not (re.search(self.marker, self.text) if self.marker else self._has_link()):
             if time.monotonic() > deadline or self._read(0.01) == b"":
@@ -71,7 +71,7 @@ class Reader:
         return cpu_s(self.pid)
 
     def wait_until_idle(self):
-        """All that came is read. What polls takes a little all the time."""
+        """Wait until the tracer has read all events. One that polls always takes a little CPU time."""
         before = self.cpu_s()
         while True:
             time.sleep(0.1)
@@ -81,7 +81,7 @@ class Reader:
             before = now
 
     def stop(self):
-        """Returns how many events it says it lost."""
+        """End the tracer. Returns the number of lost events that it reported."""
         if self.argv[0].endswith("/ring"):
             os.close(self.stdin)
             self.stdin = -1
@@ -109,7 +109,7 @@ class Reader:
 
 
 def lost(text):
-    """stacksnoop and the ring say the sum at the end, bpftrace says each time how many more."""
+    """The number of lost events: stacksnoop and ring print the sum at the end, bpftrace each new loss."""
     last = re.findall(rb"^stacksnoop: Lost (\d+) hits?: |lost (\d+)$", text, re.M)
     if last:
         return int(last[-1][0] or last[-1][1])
@@ -146,7 +146,7 @@ def start_load(setup, arguments):
 
 
 def run_loads(running):
-    """Side by side, to their ends; the seconds that the longest took."""
+    """Run the loads at the same time. Returns the seconds of the longest."""
     begin = time.monotonic()
     for process in running:
         process.stdin.write("\n")
@@ -157,7 +157,7 @@ def run_loads(running):
 
 
 def read_all(setup, argv, marker, n_events, *loads):
-    """(lost, CPU seconds per 100,000 events, events per second) of what the loads make."""
+    """(lost, CPU seconds per 100,000 events, events per second) for the events of the loads."""
     running = [start_load(setup, load) for load in loads]
     try:
         with Reader(argv([process.pid for process in running]), marker) as reader:
@@ -193,7 +193,7 @@ def add_reading(setup, table, title, rounds, n_events, *loads):
 
 
 def held(setup, loads, name, options, cpus):
-    """ns per event on the traced side; nothing may be lost, or it would be cheaper."""
+    """ns per event for the traced program. No event may be lost, because lost events are cheaper."""
     if name == "stackcount":
         with Tracer([str(setup.stackcount), *options, TARGET]) as tracer:
             figure = loads.run(cpus)

@@ -1,8 +1,8 @@
 /*
  * spawn RATE SECONDS PROGRAM [ARGUMENT...] - after a byte on standard input, start PROGRAM by
- * posix_spawn(3) RATE times a second for so long, wait for the end of all, and print how many there
- * were, how long it took, and the CPU time of one: its own, and what starting it and waiting for it
- * took.
+ * posix_spawn(3) RATE times a second for SECONDS, and wait for the end of all. Print their number,
+ * how long it took, and the CPU time for each. That includes our time to start it and to wait for
+ * it.
  */
 #include <spawn.h>
 #include <stdint.h>
@@ -47,7 +47,7 @@ static void start(char **argv)
 		exit(1);
 }
 
-/* What is late is made up for at once. */
+/* Start @rate processes a second. After a delay, start the missing ones at once. */
 static long start_all(long rate, long seconds, char **argv)
 {
 	const uint64_t begin = now_ns();

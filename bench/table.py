@@ -1,4 +1,4 @@
-"""The table: a figure, its ratio to what it is compared with, its goal."""
+"""The table: figures, their ratios to a floor or peer, and goals."""
 
 from statistics import median
 
@@ -21,7 +21,7 @@ class Table:
         self.rows.append((name, figure, shown, wanted, mark))
 
     def text(self):
-        """Markdown, aligned so that it reads as it is."""
+        """The table in Markdown, with aligned columns."""
         head = ("what", "figure", "ratio", "goal", "met")
         full = [row for row in self.rows if len(row) > 1]
         widths = [max(len(row[i]) for row in [*full, head]) for i in range(5)]
@@ -40,13 +40,13 @@ class Table:
 
 
 def middle(values):
-    """The median of what there is, or None."""
+    """The median of the values that are not None, or None."""
     there = [v for v in values if v is not None]
     return median(there) if there else None
 
 
 def ratios(values, floors):
-    """The median of the ratios within each round: what disturbs a round disturbs both."""
+    """The median of the ratios of each round. A disturbance in a round affects both figures."""
     return middle([v / f for v, f in zip(values, floors) if v is not None and f])
 
 

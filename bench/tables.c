@@ -1,10 +1,11 @@
 /*
- * tables FILE... - what the unwind table of each file takes. A line for each:
+ * tables FILE... - make the unwind table of each file, and print a line for each:
  *
  *	rows entries rules bytes unfit ms PATH
  *
- * rows as the file's CFI has them, bytes in the kernel, unfit rows that no rule can say, ms of CPU
- * time from opening the file to the finished table.
+ * These are the rows of the file's CFI, the table's entries, rules and bytes in the kernel, the
+ * rows that no rule can express, and the CPU time in ms from opening the file to the finished
+ * table.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""Unwind tables: what those of large files take in memory, and in time to be made."""
+"""The memory of unwind tables of large files, and the time to make them."""
 
 import glob
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 
 from table import middle, shown
 
-# What is looked for, and the most milliseconds that its table may take.
+# (name, path, goal in ms for making its table)
 FILES = [
     ("libc", "/usr/lib/*-linux-gnu/libc.so.6", 15),
     ("libcrypto", "/usr/lib/*-linux-gnu/libcrypto.so.3", None),
@@ -23,7 +23,7 @@ def find(pattern):
 
 
 def measure(setup, path):
-    """(rows, entries, rules, bytes, unfit, ms) in a new process, whose memory is not there yet."""
+    """(rows, entries, rules, bytes, unfit, ms), in a new process, whose memory is not mapped yet."""
     done = subprocess.run([setup.bench / "tables", path], capture_output=True, text=True, check=True)
     return [float(word) for word in done.stdout.split()[:6]]
 

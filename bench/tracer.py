@@ -1,4 +1,4 @@
-"""A tracer as a process: started, seen to be live, looked at, ended by Ctrl-C."""
+"""A tracer as a process: start it, wait until it is live, watch it, end it by Ctrl-C."""
 
 import os
 import re
@@ -13,11 +13,11 @@ DEVNULL = os.open(os.devnull, os.O_RDWR)
 
 
 class Failed(Exception):
-    """What a tracer said when it did not start or count."""
+    """The message of a tracer that did not start or count."""
 
 
 def spawn(argv, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env=None):
-    """posix_spawn(3): what subprocess adds to the time of a start is not wanted here."""
+    """Start a process by posix_spawn(3): subprocess would add to the time of a start."""
     actions = [(os.POSIX_SPAWN_DUP2, fd, n) for n, fd in enumerate((stdin, stdout, stderr))]
     return os.posix_spawn(
         argv[0], [str(a) for a in argv], env or os.environ, file_actions=actions,
@@ -43,7 +43,7 @@ def field(pid, file, pattern):
 
 
 def descriptors(pid):
-    """What its descriptors are, as links; those that it closes meanwhile are left out."""
+    """The links of its descriptors, without those that it closes meanwhile."""
     links = []
     with suppress(FileNotFoundError, ProcessLookupError):
         for entry in os.scandir(f"/proc/{pid}/fd"):
@@ -53,7 +53,7 @@ def descriptors(pid):
 
 
 def cpu_s(pid):
-    """CPU time of all its threads so far, but for those that end meanwhile."""
+    """CPU time of all its threads so far, without those that have ended."""
     total = 0
     with suppress(FileNotFoundError, ProcessLookupError):
         for entry in os.scandir(f"/proc/{pid}/task"):
@@ -63,7 +63,7 @@ def cpu_s(pid):
 
 
 class Watch:
-    """What a process takes at most, looked at every few milliseconds until its end."""
+    """The peaks of a process, read every few milliseconds until its end."""
 
     def __init__(self, pid):
         self.pid, self.peak, self.files, self.user, self.system = pid, 0, 0, 0, 0
@@ -154,8 +154,8 @@ class Tracer:
         return total
 
     def stop(self, timeout=60, watch=None):
-        """Ctrl-C; seconds to the exit, or None when it took more than @timeout. With output to a
-        file, @watch is called every few milliseconds."""
+        """End it by Ctrl-C. Returns the seconds to the exit, or None after @timeout. If the output goes
+        to a file, @watch is called every few milliseconds."""
         begin = time.monotonic_ns()
         os.kill(self.pid, signal.SIGINT)
         os.close(self.stdin)

@@ -1,4 +1,4 @@
-"""Walking by unwind tables: per event, start, memory, and perf's copies of the stack."""
+"""The cost of walking by unwind tables: per event, start, memory. For comparison, perf's copies of the stack."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ from tracer import DEVNULL, Failed, Tracer, descriptors, field
 TARGET = f"t:{GETPPID[0]}:{GETPPID[1]}"
 AUTO = ("--unwind", "auto")
 LOOKED_UP = ("--without", "rules.recent")
-OWN = 5  # frames of load's own above those that are asked for
+OWN = 5  # frames of load itself, in addition to MORE
 LIBRARIES = 50
 PROCESSES, FILES, FILES_EACH = 300, 200, 4
 SAMPLES = 20000
@@ -34,7 +34,7 @@ class Deep(Loads):
 
 
 def walked(setup, table, what, program, kind, more=0):
-    """A walk by tables of code without frame pointers, against the kernel's of code with them."""
+    """Walk code without frame pointers by tables. Compare with the kernel's walk of code with frame pointers."""
     nofp = f"{program}-nofp"
     jobs = [
         ("floor user", program, [setup.bench / "floor", "user", *GETPPID]),
@@ -65,7 +65,7 @@ def walking(setup, table):
 
 
 def libraries(n):
-    """Of those that every machine has, of ordinary size, each once."""
+    """@n libraries of ordinary size that every machine has, each once."""
     found = {}
     for path in sorted(Path("/usr/lib/x86_64-linux-gnu").glob("*.so*")):
         if path.is_file() and 20_000 < path.stat().st_size < 4_000_000 and "san" not in path.name:
@@ -84,7 +84,7 @@ def start(setup, table):
 
 
 def scanned(pid):
-    """Has it gone through all processes, and rests?"""
+    """Has the tool read all processes, and does its thread rest?"""
     links = descriptors(pid)
     names = {path.parent: path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/comm")}
     (thread,) = [path for path, name in names.items() if name == "unwind tables\n"]

@@ -1,10 +1,10 @@
 /*
- * scripts/completions/generate.c - completions from the table of options. Run by make:
+ * scripts/completions/generate.c - make completions from the table of options. make runs it:
  *
  *	generate bash|zsh|fish TOOL <scripts/completions/SHELL.in >build/completions/...
  *
- * The templates have what does not depend on the options. A word between two @ in them is
- * replaced, @OPTIONS@ by what the shell is to know of each option.
+ * The templates contain all that does not depend on the options. A word between two @ stands for
+ * text from the table, @OPTIONS@ for the descriptions of all options.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +13,15 @@
 #include "base/array.h"
 #include "tool/option_table.h"
 
-/* What zsh and fish offer for a value; of a key that is not here nothing can be known. */
+/*
+ * The values that zsh and fish offer for an option. Nothing is known about the values of other
+ * keys.
+ */
 static const struct value {
 	enum option_key key;
 	const char *zsh;
 	const char *fish;
-	bool is_single; /* no list with commas, and not to be given again */
+	bool is_single; /* takes one value, and comes once */
 } values[] = {
 	{ OPTION_PID, "_sequence -s , _pids", "__fish_complete_list , __fish_complete_pids",
 	  false },
@@ -41,7 +44,7 @@ static const struct value *value_of(const struct option_row *row)
 	return &nothing;
 }
 
-/* The next of the tool's rows behind @row, NULL at the end; the first behind NULL. */
+/* The tool's next row after @row, or its first if @row is NULL. NULL: there is no other. */
 static const struct option_row *next_row(const struct option_row *row, enum tool tool)
 {
 	size_t n;
@@ -53,7 +56,7 @@ static const struct option_row *next_row(const struct option_row *row, enum tool
 	return NULL;
 }
 
-/* "-p|--pid". */
+/* Print "-p|--pid". */
 static void print_words(const struct option_row *row, const char *between)
 {
 	if (row->letter)
@@ -71,7 +74,10 @@ static void print_bash_options(enum tool tool)
 	}
 }
 
-/* A pattern of the options with @key; FLAG: of all that take a value. Without any of nothing. */
+/*
+ * Print a case pattern for the options with @key; OPTION_FLAG: for all options with a value. If
+ * there are none, the pattern matches nothing.
+ */
 static void print_bash_pattern(enum tool tool, enum option_key key)
 {
 	const char *between = "";
@@ -87,7 +93,7 @@ static void print_bash_pattern(enum tool tool, enum option_key key)
 		(void)fputs("''", stdout);
 }
 
-/* Only --pid, --cpu and --without may be given again. */
+/* Only --pid, --cpu and --without may come more than once. */
 static void print_zsh_option(const struct option_row *row, enum tool tool)
 {
 	const struct value *value = value_of(row);
@@ -141,7 +147,7 @@ static void print_fish_options(enum tool tool)
 
 static void (*print_options)(enum tool tool);
 
-/* The word between two @. False: there is none like it. */
+/* Print the text for the @word between two @. False: there is no such word. */
 static bool print_word(const char *word, size_t n, enum tool tool)
 {
 	static const struct {

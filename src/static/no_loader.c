@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * For the static program, linked with --wrap. libc's own dlopen() needs the shared libraries of the
- * libc that the program was linked with, and crashes beside others. This one finds no library.
+ * Functions for the static program, which ld's option --wrap puts in place of libc's. In a static
+ * program, libc's own dlopen() loads shared libraries of the libc that the program was linked with,
+ * and crashes beside others. These functions find no library.
  */
 #include <stddef.h>
 

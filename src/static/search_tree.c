@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libelf.a and libdw.a of elfutils 0.192 (Debian 13) call these functions, which only its shared
- * libraries contain. They are tsearch(3) and its like for a structure that begins with the root.
- * They stand in a library behind elfutils', so other versions link with their own.
+ * libraries contain. They do the work of tsearch(3) and its like, for a structure that begins with
+ * the root. The linker searches this library after elfutils', so other versions use their own
+ * functions.
  */
 #include <search.h>
 #include <stddef.h>

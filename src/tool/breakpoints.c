@@ -1,7 +1,7 @@
 /*
- * The first code of a library that runs is a constructor, or what libc does before these. So a
- * command is stopped when its dynamic linker calls one of two functions that it exports. What
- * glibc's does:
+ * The first code of a library that runs is a constructor, or libc's own code before those. So the
+ * command stops when its dynamic linker calls one of two functions that it exports. glibc's linker
+ * works in this order:
  *
  *	_dl_debug_state()                    RT_ADD: only the program
  *	maps libraries                       each is open(), read(), mmap()
@@ -11,10 +11,9 @@
  *	constructors                         which may dlopen(): _dl_debug_state() twice each
  *	the program's first instruction
  *
- * Debuggers stop at the first of them, so it keeps its name. musl has it too, but calls
- * constructors from the program's own first function. Functions for indirect symbols
- * (STT_GNU_IFUNC) run before all this, while libraries are relocated: they only ask what the CPU
- * can do.
+ * Debuggers stop at _dl_debug_state(), so it keeps its name. musl has it too, but calls
+ * constructors from the program's own first function. Resolvers of IFUNCs run before all this,
+ * while the linker relocates libraries. They only ask what the CPU can do.
  */
 #include "tool/breakpoints.h"
 
@@ -30,7 +29,7 @@
 
 static const char *const functions[] = { "_dl_debug_state", "_dl_allocate_tls_init" };
 
-/* 0: not known. */
+/* The program's entry point; 0: not known. */
 static uint64_t entry_of(pid_t pid)
 {
 	char path[64];
@@ -63,7 +62,7 @@ static bool is_wanted(const struct image_symbol *symbol)
 	return false;
 }
 
-/* A function is there twice, if the file has .symtab besides .dynsym. */
+/* A file with .symtab and .dynsym lists a function twice. */
 static void add_place(struct search *s, uint64_t place)
 {
 	for (size_t i = 0; i < s->n; i++)

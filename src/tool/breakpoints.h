@@ -5,12 +5,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MOST_BREAKPOINTS 4 /* an x86 CPU has no more */
+#define MOST_BREAKPOINTS 4 /* an x86 CPU has four */
 
 /*
- * Addresses in process @pid, that is stopped before its first instruction, at @ip. The first is
- * where the program's own code begins. The others are functions that the dynamic linker calls
- * before: when all libraries are mapped, and nothing of them has run. Returns how many; 0: not even
- * the first is known.
+ * Find addresses where process @pid should stop. It is stopped before its first instruction, at
+ * @ip. The first address is the program's entry point. The others are functions that the dynamic
+ * linker calls earlier. At one of these calls all libraries are mapped, and none of their code has
+ * run. Returns the number of addresses; 0: the entry point is not known.
  */
 size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS]);

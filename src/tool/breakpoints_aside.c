@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The process is made while little has been loaded, so it costs little. Whoever takes it over can
- * send any addresses: the command is stopped there, or nowhere.
+ * The main process makes this copy before it has loaded much, so the copy costs little. Whoever
+ * takes it over can send any addresses. At worst the command stops there, or nowhere.
  */
 #include "tool/breakpoints_aside.h"
 
@@ -15,7 +15,7 @@
 #include "elf/guard.h"
 #include "helper/sandbox.h"
 
-/* The command waits meanwhile. */
+/* The command waits for the answer. */
 static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 10 };
 
 #define USER_END (UINT64_C(1) << 47)

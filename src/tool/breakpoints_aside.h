@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/breakpoints_aside.h - the same by another process, because a command's dynamic linker is a
- * foreign file, and its file system may not answer.
+ * tool/breakpoints_aside.h - breakpoints_find() in another process, because a command's dynamic
+ * linker is a foreign file, and its file system may not answer.
  */
 #pragma once
 
@@ -17,15 +17,21 @@ struct breakpoints_aside {
 		.aside = ASIDE_NONE, \
 	}
 
-/* Make the process, for a command @pid that is to be executed. Without one nothing is found. */
+/*
+ * Make the process, for a command @pid before its exec. If that fails, breakpoints_aside_find()
+ * finds nothing.
+ */
 void breakpoints_aside_start(struct breakpoints_aside *b, pid_t pid);
 
-/* Wait until it is ready, before counting begins: hits of its start are to be no one's. */
+/*
+ * Wait until the process is ready. Call it before counting begins, so that its start causes no
+ * hits.
+ */
 void breakpoints_aside_wait(struct breakpoints_aside *b);
 
 /*
- * As breakpoints_find(). The process ends. Its hits are left out meanwhile, because *@helper holds
- * its PID.
+ * Call breakpoints_find() in the process, which then ends. Meanwhile *@helper holds its PID, so its
+ * hits are left out.
  */
 size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t ip, uint32_t *helper,
 			      uint64_t ret[MOST_BREAKPOINTS]);

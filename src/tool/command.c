@@ -1,3 +1,13 @@
+/*
+ * How a command starts:
+ *
+ *	main process                            child
+ *	command_hold()           forks          waits at the gate
+ *	                         loads programs, attaches, begins to count
+ *	command_exec()           opens gate     asks to be traced, execs, stops
+ *	command_run_to_entry()   breakpoints    maps libraries, stops at the entry point
+ *	command_let_go()         detaches       runs
+ */
 #include "tool/command.h"
 
 #include <errno.h>
@@ -23,8 +33,8 @@
 #include "tool/program.h"
 
 /*
- * What the child tells: one of these before its exec, the errno if that failed; end of file is that
- * it succeeded.
+ * The child writes one of these before its exec, then the errno if exec failed. End of file: exec
+ * succeeded.
  */
 #define TRACED (-1)
 #define NOT_TRACED (-2)
@@ -36,9 +46,8 @@ static void tell(int fd, int what)
 }
 
 /*
- * In the child: wait at the gate, then exec. A traced process stops behind exec, before its
- * first instruction; the parent lets it go at once. Where tracing is not
- * allowed, it just runs.
+ * In the child: wait at the gate, then exec. A traced child stops after exec, before its first
+ * instruction. If tracing is not allowed, it just runs.
  */
 __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int trouble)
 {
@@ -49,8 +58,10 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 	if (n != 1)
 		_exit(127);
 	(void)signal(SIGPIPE, SIG_DFL);
-	/* From when it is traced, each signal stops it: until the parent knows, and waits for that,
-	 * none may. */
+	/*
+	 * Once the child is traced, each signal stops it. The parent waits for stops only when it
+	 * has read TRACED, so block all signals until then.
+	 */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	tell(trouble, ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? NOT_TRACED : TRACED);
@@ -100,7 +111,7 @@ int command_hold(char *const *argv, bool stops_at_entry, struct command *ret, st
 		return error_set(e, err, "start '%s': %s", ret->shown, error_start_words(err));
 	}
 	if (ret->pid == 0) {
-		close(ret->gate); /* or it would wait for itself when we end */
+		close(ret->gate); /* else the gate would stay open when we end */
 		run_child(argv, gate_in, trouble_in);
 	}
 	ret->pidfd = (int)syscall(SYS_pidfd_open, ret->pid, 0);
@@ -123,7 +134,7 @@ static int exec_failed(struct command *c, int why, struct error *e)
 	return error_errno(e, "start '%s'", c->shown);
 }
 
-/* Its end of the pipe is closed by a successful exec, and has nothing to say. */
+/* A successful exec closes the child's end of the pipe, and leaves nothing to read. */
 static bool has_execed(const struct command *c)
 {
 	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
@@ -141,7 +152,7 @@ static void doze(struct timespec *pause)
 		pause->tv_nsec *= 2;
 }
 
-/* One that hangs dies when its file system answers, or goes. */
+/* A command that hangs ends when its file system answers or goes, so do not wait for long. */
 #define MOST_PAUSES_OF_KILLED 100
 
 static void kill_it(struct command *c)
@@ -154,7 +165,7 @@ static void kill_it(struct command *c)
 		doze(&pause);
 }
 
-/* Its exec succeeds or fails, or, if it is traced, it stops or ends. */
+/* Has its exec succeeded or failed? If it is traced: has it stopped or ended? */
 static bool has_answered(struct command *c, bool is_traced)
 {
 	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
@@ -169,11 +180,11 @@ static bool has_answered(struct command *c, bool is_traced)
 }
 
 #define LOOK_MS 20
-#define GRACE_NS NS_PER_S /* a signal that came to us came to the command, too, as a rule */
+#define GRACE_NS NS_PER_S /* usually a signal to us goes to the command, too */
 
 /*
- * False: the run is to end, and it was killed. Its exec wakes us by the pipe, and so does its end.
- * A stop follows that at once; others are found by looking.
+ * Wait until has_answered(). False: the run must end, and we killed the command. Its exec and its
+ * end wake us by the pipe. A stop follows the exec at once. For other stops, look every LOOK_MS.
  */
 static bool wait_for_answer(struct command *c, const struct command_watch *w, bool is_traced)
 {
@@ -198,8 +209,8 @@ static bool wait_for_answer(struct command *c, const struct command_watch *w, bo
 }
 
 /*
- * Up to the stop behind its exec, or its end. What stops it before is a signal, which it is given:
- * PATH may have many directories, and they may be slow.
+ * Wait for the stop after exec, or for the end. Exec may take long, because PATH may have many slow
+ * directories. If a signal stops the command meanwhile, pass it on.
  */
 static void wait_for_exec(struct command *c, const struct command_watch *w)
 {
@@ -236,7 +247,7 @@ static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
 	return ptrace(PTRACE_POKEUSER, pid, offset, value) == 0;
 }
 
-/* Breakpoints of the CPU's: nothing is written into the program, where there may be probes. */
+/* Use the CPU's breakpoints: they write nothing into the program, where there may be probes. */
 #define DR7_ON(number) (UINT64_C(1) << (2 * (number)))
 
 static bool set_breakpoints(const struct command *c, const uint64_t *places, size_t n)
@@ -255,10 +266,15 @@ static uint64_t ip_of(const struct command *c)
 	return (uint64_t)ptrace(PTRACE_PEEKUSER, c->pid, offsetof(struct user, regs.rip), NULL);
 }
 
-/* Constructors may do anything, wait for input too: then it goes on from wherever it is. */
+/*
+ * Constructors may do anything, even wait for input. After this time, the command goes on from
+ * wherever it is.
+ */
 #define PATIENCE_NS 1000000000
 
-/* Until it has stopped or ended; false: neither in time, of which it takes from @patience_ns. */
+/*
+ * Wait until it has stopped or ended, and take the time from *@patience_ns. False: no time is left.
+ */
 static bool wait_for_stop(struct command *c, long *patience_ns)
 {
 	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
@@ -272,7 +288,7 @@ static bool wait_for_stop(struct command *c, long *patience_ns)
 	return pid == c->pid;
 }
 
-/* What else stops it before our signal does is given to it. */
+/* Stop the command by a signal. If another signal stops it first, pass that on. */
 static void stop_now(struct command *c, const struct command_watch *w)
 {
 	(void)kill(c->pid, SIGSTOP);
@@ -299,10 +315,15 @@ static bool is_on_its_way(const struct command *c, const uint64_t *places, size_
 	return false;
 }
 
-/* Constructors may load what they want: from then on it is not stopped for that any more. */
+/*
+ * Constructors may load any number of libraries. After this many stops, only the entry point stops
+ * the command.
+ */
 #define MOST_STOPS 8
 
-/* True: it has stopped or ended. */
+/*
+ * Run the command to its entry point, and call w->look() on the way. True: it has stopped or ended.
+ */
 static bool run_to_entry(struct command *c, const uint64_t *places, size_t n,
 			 const struct command_watch *w)
 {

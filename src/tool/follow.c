@@ -13,20 +13,20 @@
 #include "tool/limits.h"
 #include "tool/run.h"
 
-#define LOOK_NS 5000000 /* so long processes are looked at, in between of all else */
+#define LOOK_NS 5000000 /* follower_look() ends after this time */
 
 struct follower {
 	struct run *run;
 	struct sideband *sideband;
-	DIR *proc;                /* NULL: all that were there have been looked at */
-	struct life_count *lives; /* NULL: their numbers are not those of our PID namespace */
-	uint64_t late_due;        /* when a process that could not be read in time is read again */
-	uint64_t n_lost;          /* records, not told yet */
+	DIR *proc;                /* NULL: follower_look() has seen all processes */
+	struct life_count *lives; /* NULL: not by PIDs of our namespace */
+	uint64_t late_due;        /* ns: when to read a late list again */
+	uint64_t n_lost;          /* records, not in a warning yet */
 	struct forgotten told;
-	bool has_lost; /* so many, or an unknown number */
+	bool has_lost; /* @n_lost of them; 0: an unknown number */
 };
 
-/* The run needs the descriptors that it opens later, but not records of processes. */
+/* The run needs the descriptors that it opens later, but can do without records of processes. */
 static int open_records(const struct sideband_options *options, struct sideband **ret,
 			struct error *e)
 {
@@ -55,7 +55,7 @@ int follower_open(struct run *r, struct follower **ret, struct error *e)
 	}
 	f->run = r;
 	f->late_due = UINT64_MAX;
-	/* Of what a command starts, nothing is there yet. */
+	/* A command and its children begin later. */
 	f->proc = r->opt->command ? NULL : opendir("/proc");
 	if (host_in_initial_pid_namespace(&dev, &ino))
 		f->lives = object_lives(r->object);
@@ -83,14 +83,14 @@ static struct symbolizer *names_of(const struct follower *f)
 	return f->run->tool->names(f->run);
 }
 
-/* Hits from here on are of another life, though the program is the same. */
+/* Let later hits belong to another life, though the process runs the same program. */
 static void begin_life(const struct follower *f, uint32_t tgid)
 {
 	if (f->lives)
 		(void)__atomic_fetch_add(&f->lives[tgid % LIVES].n_raised, 1, __ATOMIC_RELAXED);
 }
 
-/* A command's children are known by the kernel alone. */
+/* Only the BPF programs know a command's children, so all processes are wanted then. */
 static bool is_wanted(const struct run *r, uint32_t tgid)
 {
 	const struct number_list *pids = &r->opt->pids;
@@ -101,7 +101,7 @@ static bool is_wanted(const struct run *r, uint32_t tgid)
 	return !pids->n;
 }
 
-/* What the programs walk by is another one now. */
+/* Forward process events to the unwinder thread. */
 static void tell_unwinder(struct unwinder *u, const struct process_event *event,
 			  const struct process_news *news, bool is_wanted)
 {
@@ -160,7 +160,10 @@ void follower_look_again(struct follower *f)
 		f->proc = opendir("/proc");
 }
 
-/* With -p and a command those are known that matter; what they map may have been lost. */
+/*
+ * With -p or a command, publish only processes that were published before: records of their
+ * mappings may have been lost.
+ */
 static void look_at(const struct follower *f, uint32_t tgid)
 {
 	const struct run *r = f->run;

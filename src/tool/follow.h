@@ -1,4 +1,7 @@
-/* tool/follow.h - processes followed while a run lasts, and told to its tool. */
+/*
+ * tool/follow.h - follow processes during a run, for names and unwind tables. The symbolizer learns
+ * of their events first, then the unwinder and the BPF programs of the consequences.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -9,39 +12,39 @@
 struct run;
 struct follower;
 
-/* From now on; @r is kept. Errors: from side-band records. */
+/* Follow all processes from now on. @r is kept. Errors: of sideband_open(). */
 must_check int follower_open(struct run *r, struct follower **ret, struct error *e);
 void follower_close(struct follower *f);
 
-/* Readable when there is much to be read. */
+/* Readable when many records have come (sideband_fd()). */
 int follower_fd(const struct follower *f);
 
 /*
- * What processes do is read so often, though little comes: what they had mapped is then looked at
- * while it is there, and another file at the same addresses begins another life.
+ * The tool reads records at least this often. So it opens files while they can be found, and
+ * another file at the same addresses soon begins another life.
  */
 #define FOLLOW_MS 250
 
 /*
- * Tell what processes have done, at least all before @until (ns of CLOCK_MONOTONIC; UINT64_MAX: up
- * to now).
+ * Handle the records of processes, at least all before @until (ns of CLOCK_MONOTONIC; UINT64_MAX:
+ * all until now).
  */
 void follower_read(struct follower *f, uint64_t until);
 
-/*
- * Look at some of the processes that were there before, for a few milliseconds. True: there are
- * more of them.
- */
+/* Read the mappings of some processes that ran before the run, for a few ms. Are there more? */
 bool follower_look(struct follower *f);
 
-/* Nothing is counted any more. What could not be read in time is waited for, until @until. */
+/*
+ * Counting has ended: wait for lists of mappings that are late, until @until (ns of
+ * CLOCK_MONOTONIC).
+ */
 void follower_settle(struct follower *f, uint64_t until);
 
-/* How long nothing need be read or looked at: FOLLOW_MS at most. */
+/* The time until the follower has work to do: FOLLOW_MS at most. */
 int follower_patience_ms(const struct follower *f);
 
-/* Look at all that are there once more. */
+/* Let follower_look() read the mappings of all processes once more. */
 void follower_look_again(struct follower *f);
 
-/* What was lost of what processes did, if anything was since the last time. */
+/* Warn about lost records and forgotten processes, if there are any since the last call. */
 void follower_tell_losses(struct follower *f);

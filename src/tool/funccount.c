@@ -20,7 +20,7 @@ struct funccount {
 
 /* --- reports --- */
 
-/* Rows, each the sum of its targets; *@total: of all. To free(). */
+/* Make a row for each name, the sum of its targets; *@total: of all. The caller frees the rows. */
 static struct call_row *add_up(const struct run *r, uint64_t *total)
 {
 	const struct funccount *t = r->own;
@@ -63,7 +63,7 @@ static int render(struct run *r, struct call_report *report, const uint64_t loss
 	return err ? err : output_losses(&r->output, losses, false, e);
 }
 
-/* What was counted since the last report. */
+/* Print the counts since the last report. */
 static int print_report(struct run *r, struct error *e)
 {
 	struct funccount *t = r->own;
@@ -80,7 +80,7 @@ static int print_report(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
-/* Cookies are as old as links on perf events. One target needs none. */
+/* Cookies came with links on perf events, in Linux 5.15. A single target needs none. */
 static enum target_by choose_target_by(const struct run *r)
 {
 	if (r->targets.n == 1)
@@ -100,7 +100,7 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 				 "fewer functions",
 				 r->targets.n, r->n_cpus,
 				 (unsigned long long)((bytes + MIB - 1) / MIB));
-	/* Now: once libc's functions are probed, each call of one takes a microsecond. */
+	/* Make names now: once libc's functions are probed, each call takes a microsecond. */
 	target_names_fini(&t->names);
 	target_names_make(&r->targets, &t->names);
 	r->target_by = choose_target_by(r);
@@ -135,7 +135,7 @@ static int put_header(struct run *r, struct error *e)
 	return run_put_header(r, r->opt->json, e);
 }
 
-/* Of processes nothing is shown. */
+/* funccount shows nothing about processes. */
 static void on_notice(struct run *r, const struct notice *notice)
 {
 	(void)r;

@@ -1,8 +1,8 @@
-/* tool/funccount.h - how often each target is called, printed at the end or each interval. */
+/* tool/funccount.h - count the calls of each target, and print them at the end or each interval. */
 #pragma once
 
 #include "base/error.h"
 #include "tool/options.h"
 
-/* Count calls until told to end, and print them. Errors: of any room; nothing is left attached. */
+/* A run of funccount. Errors: of any room; nothing stays attached. */
 must_check int count_functions(const struct options *opt, struct error *e);

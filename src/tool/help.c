@@ -1,4 +1,4 @@
-/* What --help prints: usage and examples are written, the options are those of the table. */
+/* The text of --help: usage and examples from here, options from option_table.c. */
 #include <stdio.h>
 
 #include "tool/option_table.h"

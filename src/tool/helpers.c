@@ -7,11 +7,15 @@
 #include "base/clock.h"
 #include "reader/roles.h"
 
-/* Of CPU time, for all files of one user: a usual file takes some ms, and the dearest one a second.
+/*
+ * CPU time for all files of one user. A usual file takes some ms, the most expensive one a second.
  */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
-/* Let the programs see @own. The mask goes last: a number that is not in it is not looked at. */
+/*
+ * Copy the numbers of helpers to where BPF programs read them. Programs ignore numbers that are not
+ * in the mask, so the mask goes last.
+ */
 static void publish(const struct helpers *h)
 {
 	struct own_processes *to = h->state ? &h->state->own : NULL;
@@ -24,7 +28,7 @@ static void publish(const struct helpers *h)
 	__atomic_store_n(&to->warden, (uint32_t)h->warden.pid, __ATOMIC_RELAXED);
 }
 
-/* The programs have noted its birth; from now on it is among those that user space knows. */
+/* User space knows the helper now, so remove the note that BPF programs made at its birth. */
 static void take_birth(const struct helpers *h, uint32_t tgid)
 {
 	struct own_processes *to = h->state ? &h->state->own : NULL;
@@ -70,8 +74,7 @@ static void on_process(void *context, pid_t pid, bool is_there)
 	(void)pthread_mutex_unlock(&h->mutex);
 }
 
-/* While this waits, records of all processes wait, too. A descriptor is found in some microseconds.
- */
+/* Records of all processes wait while this lane does. An opener usually takes some microseconds. */
 #define CAPTURE_PATIENCE_NS (NS_PER_S / 4)
 
 static const char *const lost[READER_LANES] = {
@@ -110,7 +113,7 @@ static int make_lanes(struct helpers *h, struct error *e)
 
 	for (unsigned i = 0; !err && i < READER_LANES; i++)
 		err = make_lane(h, i, e);
-	warden_fini(&h->warden); /* there is one lane more */
+	warden_fini(&h->warden); /* closes the lane that no reader uses */
 	if (err)
 		return err;
 	client_set_manner(h->clients[FOR_FOLLOWING], &capture);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/helpers.h - the processes that open and read files of others for a run (helper/warden.h).
+ * tool/helpers.h - the helper processes of a run, which open and read foreign files
+ * (helper/warden.h).
  */
 #pragma once
 
@@ -16,14 +17,14 @@
 
 struct helpers {
 	struct warden warden;
-	struct client *clients[READER_LANES]; /* NULL: there are none. Each waits by itself */
+	struct client *clients[READER_LANES]; /* by lane; NULL: no helpers */
 	struct remote_files *files[READER_LANES];
 	struct remote *remote; /* NULL: there are none */
 	struct devices *devices;
-	bool prepares_tables;  /* until another thread asks those that make them */
-	pthread_mutex_t mutex; /* of these: */
+	bool prepares_tables;  /* false once another thread uses the lane FOR_TABLES */
+	pthread_mutex_t mutex; /* guards the next two */
 	struct own_processes own;
-	struct trace_state *state; /* where the programs look; NULL: nowhere yet */
+	struct trace_state *state; /* has the copy that BPF programs read; NULL: none */
 };
 
 #define HELPERS_NONE                                                       \
@@ -32,32 +33,44 @@ struct helpers {
 		.warden = WARDEN_NONE, .mutex = PTHREAD_MUTEX_INITIALIZER, \
 	}
 
-/* Before anything else: without helpers all questions to @files fail. */
+/* Call it first. Until helpers_start(), all questions to @files fail. */
 void helpers_init(struct helpers *h);
 
 /*
- * Start the warden, before anything else is opened and while there is one thread. @h stays where it
- * is. Those that make tables are begun only if any are to be made. Errors: no process can be made.
+ * Start the warden and the first helpers. Call it before the run opens anything, and while it has
+ * one thread. @h is kept and must not move. @makes_tables: helpers that make unwind tables start,
+ * too. Errors: no process can be made; out of descriptors.
  */
 must_check int helpers_start(struct helpers *h, bool makes_tables, struct error *e);
 
-/* Let those that have been made meanwhile begin: they start while programs are loaded. */
+/*
+ * Make the helpers that the run will need, and let those begin that are made. They start while
+ * programs are loaded. Does not wait.
+ */
 void helpers_prepare(struct helpers *h);
 
-/* Another thread asks those that make tables from now on: helpers_prepare() would wait for it. */
+/*
+ * From now on, another thread uses the helpers that make tables. helpers_prepare() leaves them
+ * alone then, because it would wait for that thread.
+ */
 void helpers_hand_tables_over(struct helpers *h);
 
-/* While a name is waited for. */
+/* Set what the main thread does while it waits for names. */
 void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner);
 
-/* A signal has come, and the user waits for the report. Also while a name is waited for. */
+/*
+ * The user waits for the last report: have helpers cut short what may take long. May be called
+ * while the main thread waits for names.
+ */
 void helpers_hurry(struct helpers *h);
 
-/* From now on the programs leave out hits of helpers: all that there are, and those to come. */
+/*
+ * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end().
+ */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);
 
-/* Nobody waits for a helper any more, and @state is not written to. */
+/* End all waiting for helpers. Nothing writes to the state of helpers_leave_out() any more. */
 void helpers_end(struct helpers *h);
 
-/* When no thread asks any more. */
+/* Free everything. No thread may use helpers any more. */
 void helpers_fini(struct helpers *h);

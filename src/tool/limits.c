@@ -11,17 +11,17 @@
 #include "tool/run.h"
 
 /*
- * The descriptors of programs, their maps, one probe, and the events that the run waits for. User
- * stacks need more maps, and files of processes. With a command, those that follow it come on top.
- * How many each kernel needs is counted when all probes are in place (limits_check_rest()).
+ * The fewest descriptors of a run: programs, maps, one probe, timers and other sources of wake-ups.
+ * User stacks need more maps, and files of processes. A command needs programs that follow it. When
+ * all probes are in place, limits_check_rest() counts how many this kernel really needs.
  */
 #define FEWEST_FILES 52
 #define FEWEST_FILES_OF_USER_STACKS 64
 #define MORE_FILES_OF_COMMAND 11
-/* Three lanes of helpers have four each, and each helper two (tool/helpers.c). */
+/* Each of three lanes has four descriptors, and each helper two (tool/helpers.c). */
 #define MORE_FILES_OF_HELPERS 28
 
-/* More than names ever keep (processes/images.c), with the side-band events of 512 CPUs. */
+/* More than names ever keep open (processes/images.c), plus the side-band events of 512 CPUs. */
 #define PLENTY_OF_FILES 4096
 
 static bool has_user_stacks(const struct run *r)

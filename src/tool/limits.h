@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/limits.h - how many files may be open (ulimit -n), and who may open them. */
+/* tool/limits.h - the limit of open files (ulimit -n), and how a run divides it. */
 #pragma once
 
 #include <stddef.h>
@@ -9,22 +9,28 @@
 struct run;
 
 /*
- * The descriptors that a run opens from its start on: timers, the maps' second level, unwind tables
- * (3 at a time), the file that names are read from. Neither events nor kept files may take these.
+ * The descriptors that a run opens after its start: timers, the maps' second level, 3 unwind tables
+ * at a time, the file that it reads names from. Events and kept files leave these free.
  */
 #define FILES_OF_REST 16
 
-/* Before anything is opened. Errors: -EMFILE, the hard limit is too low for any run like @r. */
+/*
+ * Call it before the run opens anything. Errors: -EMFILE, the hard limit is too low for a run like
+ * @r.
+ */
 must_check int limits_check(const struct run *r, struct error *e);
 
-/* Raise the soft limit to the hard one. What is forked later inherits it. */
+/* Raise the soft limit to the hard one. Processes that are forked later inherit it. */
 void limits_raise(void);
 
 /*
- * When all probes are in place, and before threads open files. Errors: -EMFILE, fewer than
- * FILES_OF_REST are left.
+ * Call it when all probes are in place, and before threads open files. Errors: -EMFILE, fewer than
+ * FILES_OF_REST are free.
  */
 must_check int limits_check_rest(const struct run *r, struct error *e);
 
-/* How many descriptors names may keep open: what is free but FILES_OF_REST. At least 1. */
+/*
+ * How many descriptors the symbolizer may keep open: the free ones less FILES_OF_REST, at least 1.
+ * SIZE_MAX: there are plenty.
+ */
 size_t limits_files_of_names(void);

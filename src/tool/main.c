@@ -30,7 +30,10 @@ static int finish_output(int status)
 	return STATUS_FAILED;
 }
 
-/* Missing ones are put in, or what we open would take their place. False: nobody will read us. */
+/*
+ * Open /dev/null for standard descriptors that are closed, or our files would get their numbers.
+ * False: standard output is closed, so nobody would read us.
+ */
 static bool open_standard_files(void)
 {
 	bool has_output = true;
@@ -72,7 +75,10 @@ static void bound_heaps(void)
 	(void)mallopt(M_TRIM_THRESHOLD, OWN_MAPPING_BYTES);
 }
 
-/* Where our parent had it ignored, children end without a word, and waiting for one fails. */
+/*
+ * If our parent ignores SIGCHLD, we inherit that: the kernel reaps children unseen, and waiting for
+ * one fails.
+ */
 static void hear_of_children(void)
 {
 	(void)signal(SIGCHLD, SIG_DFL);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * What the process sends:
+ * The process sends:
  *
  *	FILE	n	"/usr/lib/libc.so.6"		it is going to read this
  *	RESULT	n	struct result, targets
  *
- * Whoever takes the process over can send anything, so it is all checked.
+ * Whoever takes the process over can send anything, so the main process checks it all.
  */
 #include "tool/matcher.h"
 
@@ -21,10 +21,10 @@
 #include "helper/sandbox.h"
 #include "match/sent.h"
 
-/* A large library takes a second; a hostile one all that there is. */
+/* A large library takes a second, a hostile one all the time that it gets. */
 static const struct aside_bounds bounds = { .cpu_ns = 30 * NS_PER_S, .looks = 50 };
 
-#define MOST_ERRNO 4095 /* as the kernel has it */
+#define MOST_ERRNO 4095 /* the kernel's own limit */
 #define MOST_FILE_BYTES 8192
 #define MOST_RESULT_BYTES (256U << 20)
 
@@ -34,7 +34,7 @@ struct head {
 	uint32_t what, n_bytes;
 };
 
-/* Targets follow it if @err is 0 (match/sent.h). */
+/* If @err is 0, targets follow (match/sent.h). */
 struct result {
 	int32_t err;
 	char text[sizeof(((struct error *)0)->text)];
@@ -110,7 +110,7 @@ static int read_file_name(struct aside *a, size_t n, char **file)
 	return 0;
 }
 
-/* All that comes up to the result, which is to free. */
+/* Read messages up to the result, which the caller frees. */
 static int hear(struct aside *a, char **file, char **ret, size_t *ret_n)
 {
 	struct head head;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/matcher.h - functions and USDT probes are looked for in a process of its own, which has no
- * privilege but to open files. Neither a file system that does not answer nor a hostile file holds
- * this one up.
+ * tool/matcher.h - search files for functions and USDT probes in a process of its own. That process
+ * may open files, and has no other privilege. Neither a file system that does not answer nor a
+ * hostile file can hold up the main process.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct matcher {
 	struct aside aside;
-	char *file; /* that it reads now */
+	char *file; /* the file that it reads now */
 };
 
 #define MATCHER_NONE                 \
@@ -25,23 +25,24 @@ struct matcher {
 	}
 
 /*
- * Begin match_targets() for each of the @n @specs, all of them of user space. For one file it takes
- * at most 30 s of CPU time. scope->on_file must be NULL; @out is what is there already. Nothing of
- * it is needed once this has returned. Errors: no process can be made.
+ * Begin match_targets() for each of the @n @specs, which all name user code. A file may take 30 s
+ * of CPU time. @scope->on_file must be NULL; @out has the targets so far. Keeps none of its
+ * arguments. Errors: no process can be made.
  */
 must_check int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
 			     const struct match_scope *scope, struct target_list *out,
 			     struct error *e);
 
 /*
- * Wait for what matches, at most @limit targets, and append it to @out.
+ * Wait for the targets, at most @limit, and append them to @out.
  *
  * Errors: those of match_targets()
- *         -ETIMEDOUT  a file system does not answer; the message says of which file
- *         -ETIME      a file takes too much CPU time
- *         -EPIPE      the process was killed
- *         -EBADMSG    it lies
- * @out keeps what was in it, and with an error nothing else.
+ *	-ETIMEDOUT  a file system does not answer; the message names the file
+ *	-ETIME      a file takes too much CPU time
+ *	-EPIPE      the process was killed
+ *	-E2BIG      the names are too long, all together
+ *	-EBADMSG    the answer is not sound
+ * With an error, @out is unchanged.
  */
 must_check int matcher_finish(struct matcher *m, size_t limit, struct target_list *out,
 			      struct error *e);

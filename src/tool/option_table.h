@@ -1,7 +1,7 @@
 /*
- * tool/option_table.h - every option of every tool, once. The parser, --help and the
- * completions of shells are made from it. Needs nothing linked: scripts/completions.c is
- * compiled with the table alone.
+ * tool/option_table.h - every option of every tool, once. The parser, --help and the completions of
+ * shells are made from it. It links with nothing else, because scripts/completions/generate.c runs
+ * while the program is built.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #include "tool/options.h"
 
-/* What takes a value; all others are flags. */
+/* The options that take a value. All others are OPTION_FLAG. */
 enum option_key {
 	OPTION_FLAG,
 	OPTION_PID,
@@ -27,11 +27,14 @@ enum option_key {
 	OPTION_READY_FD,
 };
 
-/* Tools may call one thing by different letters, and by one letter different things. */
+/*
+ * An option of one or more tools. Two tools may use different letters for one option, or one letter
+ * for different options, so an option may have several rows.
+ */
 struct option_row {
-	unsigned tools; /* 1 << enum tool, an OR: those that have it */
+	unsigned tools; /* 1 << enum tool, an OR: the tools that have it */
 	enum option_key key;
-	size_t flag; /* offset of its bool in struct options; flags only */
+	size_t flag; /* flags only: offset of the bool in struct options */
 	char letter; /* '\0': none */
 	const char *name;
 	const char *argument; /* NULL: takes none */
@@ -41,10 +44,10 @@ struct option_row {
 /* All rows, in the order of --help. */
 const struct option_row *option_rows(size_t *n);
 
-/* Has @tool this one? */
+/* Does @tool have the option? */
 bool option_is_of(const struct option_row *row, enum tool tool);
 
-/* What --without takes, by names with spaces between. */
+/* The values of --without, with spaces between. */
 extern const char option_backends[];
-/* Those of --unwind, likewise. */
+/* The values of --unwind, likewise. */
 extern const char option_ways[];

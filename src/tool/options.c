@@ -17,7 +17,9 @@
 #define AVOIDED_N (BACKEND_N + 2)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
-/* What can be done without, by its bit. Behind the backends: what is for measuring and tests. */
+/*
+ * The name of a bit of options.avoid. The bits above the backends are for measurements and tests.
+ */
 static const char *avoided_name(int bit)
 {
 	static const char *const others[] = { "rules.recent", "bpf_loop" };
@@ -109,7 +111,7 @@ static int take(const struct option_row *row, const char *value, struct options 
 	return 0;
 }
 
-/* getopt's own tables, from ours. It gives a letter, or LONG and the number of a row. */
+/* The tables for getopt_long(3). It returns a letter, or LONG plus the index of a row. */
 #define LONG 256
 
 struct getopt_tables {
@@ -126,7 +128,7 @@ static void make_tables(enum tool tool, struct getopt_tables *ret)
 
 	assert(n <= MOST_ROWS);
 	*ret = (struct getopt_tables){};
-	*letter++ = '+'; /* patterns do not end the options: see options_parse() */
+	*letter++ = '+'; /* stop at a pattern; parse_next() goes on after it */
 	*letter++ = ':';
 	for (size_t i = 0; i < n; i++) {
 		int has_arg = rows[i].argument ? required_argument : no_argument;
@@ -142,7 +144,7 @@ static void make_tables(enum tool tool, struct getopt_tables *ret)
 	}
 }
 
-/* The row that getopt_long(3) means by @what, one of those that it was given. */
+/* The row that belongs to @what, a result of getopt_long(3). */
 static const struct option_row *find_row(enum tool tool, int what)
 {
 	size_t n;
@@ -186,7 +188,7 @@ static int check(const struct options *o, struct error *e)
 	return 0;
 }
 
-/* The place of "--", which begins the command; @argc without one. */
+/* The index of "--", which begins the command; @argc: there is none. */
 static int find_command(int argc, char *const *argv)
 {
 	int end = 1;
@@ -196,7 +198,7 @@ static int find_command(int argc, char *const *argv)
 	return end;
 }
 
-/* One option, or one pattern. */
+/* Parse one option or pattern. */
 static int parse_next(int end, char *const *argv, const struct getopt_tables *tables,
 		      struct options *ret, struct error *e)
 {
@@ -214,7 +216,7 @@ static int parse_next(int end, char *const *argv, const struct getopt_tables *ta
 	return 0;
 }
 
-/* Options may stand behind patterns too; "--" begins the command. */
+/* Options may follow patterns; "--" begins the command. */
 int options_parse(int argc, char *const *argv, struct options *ret, struct error *e)
 {
 	struct getopt_tables tables;

@@ -10,27 +10,33 @@
 #include "base/error.h"
 #include "spec/numbers.h"
 
-/* The names under which the program is called. */
+/* The names of the program. */
 enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_N };
 
 const char *tool_name(enum tool tool); /* "stacksnoop" */
 
-/* Which tool is meant by argv[0], by its last component; stackcount if none, or NULL. */
+/*
+ * The tool of that name, by the last component of @path (argv[0]). TOOL_STACKCOUNT if there is
+ * none, or if @path is NULL.
+ */
 enum tool tool_called(const char *path);
 
-/* How user stacks are walked. */
+/* How BPF programs walk user stacks. */
 enum unwind_mode {
 	UNWIND_FP,    /* by frame pointers alone */
-	UNWIND_AUTO,  /* as DWARF, where the kernel can; else as FP */
-	UNWIND_DWARF, /* by tables, and by frame pointers what has none */
+	UNWIND_AUTO,  /* as UNWIND_DWARF if the kernel can, else as UNWIND_FP */
+	UNWIND_DWARF, /* by unwind tables, and by frame pointers in code without */
 };
 
-/* In struct options: each frame's rule is looked up, as if none was a recent one. */
+/* In options.avoid: search the tables for every frame's rule, without the recent rules. */
 #define AVOID_RECENT_RULES (1U << BACKEND_N)
-/* Likewise: as on kernels before Linux 5.17. */
+/* Likewise: do without bpf_loop(), as on kernels before Linux 5.17. */
 #define AVOID_LOOP (2U << BACKEND_N)
 
-/* Strings are those of argv. What a tool has no option for is zero. */
+/*
+ * Strings are lent by argv. The list of patterns is static. If a tool lacks an option, its member
+ * is zero.
+ */
 struct options {
 	enum tool tool;
 	char *const *patterns;
@@ -44,8 +50,8 @@ struct options {
 	uint64_t min_count;
 	uint64_t top;           /* 0: all */
 	uint64_t max_depth;     /* frames of each stack, 0: all */
-	uint64_t max_memory;    /* bytes, kernel and user together */
-	uint64_t unwind_memory; /* bytes of unwind tables, besides */
+	uint64_t max_memory;    /* bytes, in the kernel and in user space */
+	uint64_t unwind_memory; /* bytes of unwind tables, in addition */
 	uint64_t ready_fd;      /* 0: none */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
@@ -63,13 +69,16 @@ struct options {
 	bool no_demangle;
 	bool no_debuginfod;
 	bool debug;
-	bool self; /* our own hits count, too */
+	bool self; /* count our own hits, too */
 	bool list;
 	bool help;
 	bool version;
 };
 
-/* For the tool that argv[0] names. Errors: -EINVAL, with words that name the option. */
+/*
+ * Parse the command line of the tool that argv[0] names. Errors: -EINVAL, the message names the
+ * option; -E2BIG, too many patterns.
+ */
 must_check int options_parse(int argc, char *const *argv, struct options *ret, struct error *e);
 void options_fini(struct options *opt);
 

@@ -33,8 +33,8 @@ static void halt(struct output *o)
 }
 
 /*
- * A reader may be slow (it may be a pager), and gets all of the report that a signal asks for; or
- * it has stopped reading, and then the next signal ends the run all the same.
+ * A reader may be slow (a pager), and still gets the whole report that the first signal asked for.
+ * Or it may have stopped reading. Then the second signal ends the run.
  */
 static bool is_second_signal(struct output *o)
 {
@@ -74,7 +74,10 @@ bool output_wait_for_end(struct output *o, int fd, int ms)
 	return true;
 }
 
-/* What poll(2) calls writable takes *@n bytes without waiting. */
+/*
+ * Wait until standard output can take *@n bytes at once. Lowers *@n to the bytes that poll(2)
+ * promises.
+ */
 static int wait_for_reader(struct output *o, size_t *n)
 {
 	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
@@ -109,7 +112,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 
 #define ROOM_MS 500
 
-/* Wait a moment, or return @err. */
+/* If @err is about a full file system, wait a moment for room. Otherwise return @err. */
 static int wait_for_room(struct output *o, int err)
 {
 	struct pollfd fds[] = { { .fd = o->waiter->signals, .events = POLLIN },
@@ -123,7 +126,7 @@ static int wait_for_room(struct output *o, int err)
 	o->is_full_told = true;
 	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
 		if (poll(fds, ARRAY_SIZE(fds), SERVE_MS) > 0) {
-			o->is_last = true; /* it is tried once more */
+			o->is_last = true; /* try once more */
 			(void)is_second_signal(o);
 			return 0;
 		}

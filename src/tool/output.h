@@ -1,4 +1,4 @@
-/* tool/output.h - bytes to standard output, for a reader that may be slow, stop reading, or go. */
+/* tool/output.h - write to standard output, whose reader may be slow, stop reading, or go. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,27 +10,30 @@
 #include "tool/wait.h"
 
 struct output {
-	struct waiter *waiter; /* for the signals that come while nobody reads */
-	bool is_file;          /* a file, whose reader cannot be slow */
-	bool has_no_reader;    /* it was closed: nothing more is written */
-	bool must_end;         /* a signal has asked for the end; the next one does not ask */
-	bool is_last;          /* what is written from here on will not be waited for */
-	bool is_full_told;     /* the user knows that the file system is full */
-	/* Called again and again while nobody reads, and while much is written. May be NULL. */
+	struct waiter *waiter; /* has the signals that come while nobody reads */
+	bool is_file;          /* a regular file, which has no slow reader */
+	bool has_no_reader;    /* standard output was closed: write nothing more */
+	bool must_end;         /* a signal has asked for the end; the next one stops the output */
+	bool is_last;          /* do not wait for room in a full file system any more */
+	bool is_full_told;     /* we have warned that the file system is full */
+	/* Called every 20 ms while nobody reads, and after each write. May be NULL. */
 	void (*serve)(void *context);
-	/* Called about once a second while nobody reads; NULL: nothing to do then. */
+	/* Called about once a second while nobody reads. May be NULL. Needs @serve. */
 	void (*while_waiting)(void *context);
-	/* Called when, while nobody reads, a signal comes or --duration is over. May be NULL. */
+	/*
+	 * Called when a signal comes, or --duration is over, while a report is made or waits for
+	 * its reader. May be NULL.
+	 */
 	void (*halt)(void *context);
-	void *context; /* of all three */
+	void *context; /* of these three */
 };
 
-/* Has a signal asked for the end by now? For renderers that print for long. */
+/* Has a signal asked for the end? Renderers that print for long ask this. */
 bool output_must_end(struct output *o);
 
 /*
- * Wait for the end of pipe @fd, for @ms at most (-1: for ever). Returns whether it came. A signal
- * after the one that asked for the end ends the program.
+ * Wait until the other end of pipe @fd is closed, for @ms at most (-1: no limit). Was it closed in
+ * time? If a signal has asked for the end, the next one ends the program.
  */
 bool output_wait_for_end(struct output *o, int fd, int ms);
 
@@ -38,18 +41,18 @@ bool output_wait_for_end(struct output *o, int fd, int ms);
 void output_init(struct output *o, struct waiter *waiter);
 
 /*
- * Write all. A closed pipe is no error. A file on a full file system waits for room, until a signal
- * comes or @is_last is set. A render_write of report/render.h, @output being the
- * context. Returns 0, or a negative errno; -EINTR: a second signal came while nobody read.
+ * Write all @n bytes. A closed pipe is no error. If the file system is full, wait for room until a
+ * signal comes or @is_last is set. This is a render_write of report/render.h, with @output as its
+ * context. Returns 0 or a negative errno; -EINTR: a second signal came while nobody read.
  */
 int output_write(void *output, const char *bytes, size_t n);
 
-/* The same, with words for what went wrong. */
+/* Call output_write(), and explain its error. */
 must_check int output_put(struct output *o, const char *bytes, size_t n, struct error *e);
 
-/* Words for what output_write() returned; 0 stays 0. */
+/* Explain an error of output_write(). Returns @err; 0 is no error. */
 must_check int output_explain(int err, struct error *e);
 
-/* The line that says what was lost, if anything was: standard output's last, or a message. */
+/* Print the line about losses, if there are any: to standard output, or as a message. */
 must_check int output_losses(struct output *o, const uint64_t losses[LOSS_N], bool is_message,
 			     struct error *e);

@@ -81,7 +81,7 @@ static int parse(struct matching *m, const struct options *opt, struct error *e)
 	return 0;
 }
 
-/* How many in a row, from @first on, are places in files. */
+/* The number of specs in a row, from @first on, that name places in files. */
 static size_t n_of_files(const struct matching *m, size_t first)
 {
 	size_t n = 0;
@@ -156,7 +156,7 @@ int match_patterns(const struct options *opt, struct host *host, enum match_dept
 	return err ? err : matching_finish(&m, host, targets, e);
 }
 
-/* Its names come from foreign files. */
+/* Escape it all, because names come from foreign files. */
 void put_target(const struct target *t, struct strbuf *to)
 {
 	cleanup_strbuf struct strbuf raw = {};

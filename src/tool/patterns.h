@@ -14,19 +14,21 @@
 /* Are the patterns well-formed, and do they fit the options? Errors: -EINVAL. */
 must_check int check_patterns(const struct options *opt, struct error *e);
 
-/* Is one of them a place in user space? They are well-formed. */
+/* Does a pattern name a user function or a USDT probe? check_patterns() has succeeded. */
 bool patterns_have_user_places(const struct options *opt);
 
-/* Groups of features that what they match will depend on (enum feature_group). */
+/* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
 unsigned patterns_need_features(const struct options *opt);
 
-/* Looking for what all patterns match, which goes on beside us where it is in files. */
+/*
+ * The search for targets of all patterns. A matcher searches files while the main process goes on.
+ */
 struct matching {
 	struct probe_spec *specs;
 	size_t n;
-	size_t n_begun; /* the first ones of them */
+	size_t n_begun; /* the first specs, which the matcher has begun */
 	struct match_scope scope;
-	struct matcher matcher; /* of these */
+	struct matcher matcher; /* searches files for these */
 };
 
 #define MATCHING_NONE                    \
@@ -35,21 +37,23 @@ struct matching {
 		.matcher = MATCHER_NONE, \
 	}
 
-/* @opt is kept. Errors: -EINVAL, or no process can be made. */
+/* Begin the search. @opt is kept. Errors: -EINVAL; no process can be made. */
 must_check int matching_begin(struct matching *m, const struct options *opt, enum match_depth depth,
 			      struct error *e);
 
-/* Add what all patterns match to @targets. Errors: those of match_targets(). */
+/*
+ * Append the targets of all patterns to @targets. Errors: of match_targets() and matcher_finish().
+ */
 must_check int matching_finish(struct matching *m, struct host *host, struct target_list *targets,
 			       struct error *e);
 void matching_end(struct matching *m);
 
-/* All of these. */
+/* Begin, finish and end a search. */
 must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
 			      struct target_list *targets, struct error *e);
 
-/* A target as a pattern that means it, for people. */
+/* Append @t in the form of a pattern, escaped. */
 void put_target(const struct target *t, struct strbuf *to);
 
-/* Print what the patterns match, one a line. Errors: those of match_targets(). */
+/* Print the targets, one on a line. Errors: of match_patterns(). */
 must_check int list_targets(const struct options *opt, struct error *e);

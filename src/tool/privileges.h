@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/privileges.h - what the main process gives up when everything is attached: it still reads
- * what foreign processes and files say.
+ * tool/privileges.h - the main process gives up privileges when everything is attached, because it
+ * still reads bytes that foreign processes control.
  *
- * What cannot be given up is told with --debug.
+ * If it cannot give something up, --debug prints that.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Give up capabilities, in this thread and those that it makes from now on. A command that is held
- * (tool/command.h) keeps its own.
+ * Give up the capabilities that counting does not need, in this thread and those that it makes
+ * later. A command that is held (tool/command.h) keeps its own.
  */
 void privileges_drop(void);
 
 /*
- * Gain none by execve(2), and make no call that counting does not need, in all threads; and no
- * execve(2) itself unless @executes. The command has to run by now.
+ * In all threads, gain no privilege by execve(2), and deny system calls that counting does not
+ * need. Deny execve(2) itself, too, unless @executes. Call it when the command runs.
  */
 void privileges_seal(bool executes);

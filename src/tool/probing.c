@@ -14,24 +14,24 @@
 
 #define FILES_OF_START 1 /* notices */
 #define MANY_EVENTS 100  /* perf events: see attach/detach.c */
-#define CLOSING_MS 50    /* 40 to 120 each */
+#define CLOSING_MS 50    /* each takes 40 to 120 */
 
 /*
- * A hit walks the stack by kernel functions, and so costs more the more of them are traced. With
- * all of them a system call takes seconds.
+ * To walk the stack, a hit calls kernel functions. The more of them are traced, the more it costs.
+ * With all of them traced, a system call takes seconds.
  */
 #define MANY_KERNEL_EVENTS 1000
 
-/* Plan without what the user does not want, and without @avoid. */
+/* Plan without the backends of --without, and without those of @avoid. */
 static int make_plan(struct run *r, unsigned avoid, struct error *e)
 {
-	/* An event of many places does not say at which of them it was hit. */
+	/* A hit of an event with many places does not tell which one was hit. */
 	if (r->tool->counts_targets && r->targets.n > 1)
 		avoid |= 1U << BACKEND_UPROBE_EVENT;
 	return plan_make(&r->targets, &r->features, r->opt->avoid | avoid, &r->plan, e);
 }
 
-/* Once more, with addresses. */
+/* Match and plan once more, with addresses. */
 static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, struct error *e)
 {
 	target_list_fini(&r->targets);
@@ -55,7 +55,7 @@ int probing_plan(struct run *r, struct error *e)
 
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
-	/* Two names of one function are one place; without addresses they would be two. */
+	/* Without addresses, two names of one function would be two targets. */
 	if (r->tool->counts_targets) {
 		err = plan_again(r, MATCH_ADDRESSES, 0, e);
 		if (err != -EACCES)
@@ -65,8 +65,8 @@ int probing_plan(struct run *r, struct error *e)
 }
 
 /*
- * What the verifier does not take is done without, as far as it can be. Of the kernels that have no
- * bpf_loop() the programs that walk by tables know none.
+ * If the verifier refuses a program, load without the feature that it belongs to, as far as
+ * possible. The tests have no kernel that walks by tables without bpf_loop() (Linux 5.15 and 5.16).
  */
 static int load(struct run *r, struct object_options *o, struct error *e)
 {
@@ -89,8 +89,8 @@ static int load(struct run *r, struct object_options *o, struct error *e)
 }
 
 /*
- * Is there an event where interrupts may be off, or the thread's memory may have gone? Not if they
- * are system calls, or user code.
+ * May a hit come where interrupts are off, or after the thread has released its memory? Hits of
+ * system calls and of user code do not.
  */
 static bool may_be_anywhere(const struct target_list *targets)
 {
@@ -115,7 +115,7 @@ static size_t n_kernel_events(const struct target_list *targets)
 	return n;
 }
 
-/* Are there tracepoints in the interrupts themselves that a program can raise (irq_work)? */
+/* Are there tracepoints in interrupts that a BPF program can raise itself (irq_work)? */
 static bool has_vectors(const struct target_list *targets)
 {
 	for (size_t i = 0; i < targets->n; i++)
@@ -155,7 +155,10 @@ int probing_load(struct run *r, struct error *e)
 	setup_following(&setup, &options);
 	if (options.config.asks_kernel && options.config.anywhere)
 		options.programs |= 1U << PROGRAM_FAULT;
-	/* There the kernel's allocator refills in a thread, as late as with interrupts off. */
+	/*
+	 * On PREEMPT_RT, the kernel's allocator refills in a thread, as late as with interrupts
+	 * off.
+	 */
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
@@ -185,7 +188,7 @@ static int attach_follow(struct run *r, struct error *e)
 	return attach_follower(r->object, &r->features, ids, &r->follower, e);
 }
 
-/* What the user must know of single refusals: how many; with --debug, which and why. */
+/* Warn how many targets were refused. With --debug, print which, and why. */
 static void tell_refusals(const struct run *r)
 {
 	size_t n = attachment_n_refused(r->attachment);
@@ -227,9 +230,9 @@ void probing_tell_plan(const struct run *r)
 }
 
 /*
- * A kernel function asked for by its full name is not looked up before the kernel is
- * asked (its lists are long). What it does not know is an error, as for every other kind.
- * @name: the function, or NULL for the first that was asked for.
+ * The kernel's lists are long, so the run does not look up a kernel function that the user names in
+ * full. If the kernel then does not know it, that is an error, as for every other kind. @name: the
+ * function; NULL: the first that was named in full.
  */
 static int explain_unknown(const struct run *r, const char *name, struct error *e)
 {
@@ -288,7 +291,7 @@ static int attach_targets(struct run *r, struct error *e)
 	return attach_all(&r->targets, &r->plan, r->object, &scope, &r->attachment, e);
 }
 
-/* The object has room for so many targets as there were when it was loaded. */
+/* The object has room for its targets at the time of loading, and now there are more. */
 static int load_again(struct run *r, struct error *e)
 {
 	int err;
@@ -299,7 +302,10 @@ static int load_again(struct run *r, struct error *e)
 	return !err && r->command.pid ? attach_follow(r, e) : err;
 }
 
-/* Several functions have a name; the programs that are loaded stay if they may. */
+/*
+ * Several functions have the same name: find their addresses, and attach by those. Loaded programs
+ * stay if they can.
+ */
 static int attach_namesakes(struct run *r, struct error *e)
 {
 	const bool must_load = r->tool->counts_targets;

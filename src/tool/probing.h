@@ -1,4 +1,4 @@
-/* tool/probing.h - a run's targets, planned, with programs loaded and attached. */
+/* tool/probing.h - plan, load and attach the probes of a run. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,20 +7,23 @@
 
 struct run;
 
-/* What this kernel has of what the patterns need. */
+/* Find the features of this kernel that the patterns' targets depend on. */
 void probing_features(struct run *r);
 
-/* Which backend serves which target. Errors: nothing serves one. */
+/* Choose a backend for each target. Errors: a target has none. */
 must_check int probing_plan(struct run *r, struct error *e);
 
-/* With --debug, and where many probes will take long to go. */
+/* Print the plan (--debug). Warn if the kernel will take long to remove the probes. */
 void probing_tell_plan(const struct run *r);
 
-/* Load programs and maps. Errors: from the kernel, explained. */
+/* Load programs and maps. Errors: from the kernel, with the likely reason. */
 must_check int probing_load(struct run *r, struct error *e);
 
 /* Would a report hit the probes all the time? */
 bool probing_hits_report(const struct run *r);
 
-/* Attach every target; what is refused is told. Errors: nothing could be attached. */
+/*
+ * Attach every target, and warn about refusals. Errors: all were refused; -ENOENT, the kernel does
+ * not know a function that the user named in full.
+ */
 must_check int probing_attach(struct run *r, struct error *e);

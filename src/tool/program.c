@@ -14,15 +14,17 @@
 #include "base/aside.h"
 #include "base/cleanup.h"
 
-/* As for patterns (tool/matcher.c). */
+/* The bound of tool/matcher.c: the file system has 5 s to answer. */
 static const struct aside_bounds bounds = { .looks = 50 };
 
 #define MOST_ERRNO 4095
-#define HEAD_BYTES 256 /* that the kernel reads of a program to see what it is */
+#define HEAD_BYTES 256 /* read by the kernel to find a program's format */
 
 /* -- In the process. -- */
 
-/* The kernel reads it at exec, when Ctrl-C is to end the run with a report. So it must answer now.
+/*
+ * The kernel reads these bytes at exec. By then, Ctrl-C should end the run with a report, so a file
+ * system that does not answer must show now.
  */
 static void read_head(const char *path)
 {
@@ -33,7 +35,7 @@ static void read_head(const char *path)
 		(void)!pread(fd, head, sizeof(head), 0);
 }
 
-/* With the reason in errno where it is not. */
+/* False: errno has the reason. */
 static bool is_program(const char *path)
 {
 	struct stat st;

@@ -23,7 +23,7 @@ int ready_check(uint64_t fd, struct error *e)
 	return 0;
 }
 
-/* Nobody needs to read it. */
+/* It is no error if nobody reads the line. */
 static void write_line(void *context)
 {
 	const struct ready *ready = context;

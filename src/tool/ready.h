@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/ready.h - report to the parent process that counting has begun: --ready-fd. */
+/* tool/ready.h - --ready-fd: tell the parent process that counting has begun. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,19 +9,19 @@
 #include "tables/unwinder.h"
 
 struct ready {
-	uint64_t fd; /* 0: no descriptor was given */
+	uint64_t fd; /* 0: the option was not given */
 	bool is_asked;
 };
 
 /*
- * Check that descriptor @fd can be written to, and keep it from programs that we start. Call it
- * before any other is opened. 0: there is none. Errors: -EBADF.
+ * Check that descriptor @fd is open for writing, and close it in programs that we execute. Call it
+ * before anything is opened. @fd 0: nothing to check. Errors: -EBADF.
  */
 must_check int ready_check(uint64_t fd, struct error *e);
 
 /*
- * Counting has begun, and all running processes were read. Once @u (NULL: there is none) has made
- * their tables, write a newline to the descriptor and close it. A second call does nothing. Keeps
- * @ready and @u.
+ * Call it when counting has begun and the mappings of all running processes are read. Once @u
+ * (NULL: no unwinder) has made their tables, it writes a newline to the descriptor and closes it. A
+ * second call does nothing. Keeps @ready and @u.
  */
 void ready_tell(struct ready *ready, struct unwinder *u);

@@ -1,3 +1,4 @@
+/* run_tool() at the end has the phases of a run. ARCHITECTURE.md explains them under "A run". */
 #include "tool/run.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static void run_fini(struct run *r)
 	helpers_end(&r->helpers);
 	r->tool->close(r);
 
-	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees it, as we end */
+	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
 
 	ahead_free(r->ahead);
 	if (is_free)
@@ -110,7 +111,7 @@ static void take_notice(void *context, const struct notice *notice)
 	if (notice->type == NOTICE_UNMAPPED)
 		look_at_mappings(r, notice);
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {
-		/* The life that it leads must be known, also if it began since the last reading. */
+		/* The process may have begun this life after the last reading of records. */
 		run_follow(r, notice->time);
 		name_process(r->tool->names(r), notice);
 	}
@@ -118,7 +119,7 @@ static void take_notice(void *context, const struct notice *notice)
 	r->tool->on_notice(r, notice);
 }
 
-/* In this time 1,000 programs a second fill a tenth of what there is for their records. */
+/* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
 #define SERVE_NS (NS_PER_S / 50)
 
 void run_serve(void *run)
@@ -138,11 +139,11 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Behind the end: how long names in files of others may take, and an opener at anything. */
+/* After the end: the longest time for names in foreign files, and for an opener's requests. */
 #define LAST_NAMES_NS (3 * NS_PER_S)
 #define LAST_OPENER_NS NS_PER_S
 
-/* The user has ended the run, and waits for its report? */
+/* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
 {
 	if (r->ended_at || !output_must_end(&r->output))
@@ -182,7 +183,7 @@ static int patience_ms(struct run *r)
 	return ms < 0 || ms > most ? most : ms;
 }
 
-/* One round: wait, and do what is to be done. *@is_over: the run ends. */
+/* Wait for occasions once, and handle them. *@is_over: the run ends. */
 static int do_round(struct run *r, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
@@ -246,12 +247,14 @@ static void tell_own_hits(const struct run *r)
 			  (unsigned long long)n);
 }
 
-/* So many probes are gone within a moment, or the report would hit them; others may take minutes.
+/*
+ * The kernel removes so few probes within a moment, and the report waits for that. More may take
+ * minutes, so the report waits MANY_PROBES_MS at most.
  */
 #define FEW_PROBES 16
 #define MANY_PROBES_MS 600
 
-/* By another process, so that a signal can end this one meanwhile. */
+/* Another process detaches, so that a signal can end this one meanwhile. */
 static void detach_before_report(struct run *r)
 {
 	const size_t n = attachment_n_links(r->attachment);
@@ -265,10 +268,10 @@ static void detach_before_report(struct run *r)
 }
 
 /*
- * The kernel may take long to remove probes, so the last report is printed before, unless the
- * report itself would hit them all the time. The machine's programs would, too, until it is
- * printed. The signal that has asked for the report may come twice at once: timeout(1) sends it to
- * a process and to its group.
+ * The kernel may take long to remove probes, so the last report comes before that. The probes go
+ * first if the report would hit them all the time, as other programs would until it is printed. The
+ * signal that ended the run may come twice at once: timeout(1) sends it to a process and to its
+ * group.
  */
 static int finish(struct run *r, struct error *e)
 {
@@ -293,7 +296,7 @@ static int finish(struct run *r, struct error *e)
 	return err;
 }
 
-/* Its exec and its dynamic linker may hang. */
+/* Must the run end while the command's exec or dynamic linker hangs? */
 static bool must_end(void *context)
 {
 	struct run *r = context;
@@ -317,7 +320,7 @@ static void look_at_command(void *context)
 	unwinder_wait_unless(r->unwinder, has_signal, r);
 }
 
-/* Tables are there before it begins, and those of libraries before any code of these does. */
+/* Make the program's tables before it begins, and those of its libraries before their code runs. */
 static void unwind_command(struct run *r, const struct command_watch *watch)
 {
 	look_at_command(r);
@@ -346,7 +349,7 @@ static int run_command(struct run *r, struct error *e)
 	return 0;
 }
 
-/* What comes from now on is not wanted, however long the report takes. */
+/* The run has ended: count nothing more, however long the report takes. */
 static void halt(void *context)
 {
 	struct run *r = context;
@@ -381,7 +384,7 @@ static int start_unwinder(struct run *r, struct error *e)
 			      &r->unwinder, e);
 }
 
-/* Tables of the processes that were asked for are there before the first hit. */
+/* Make the tables of -p's processes before the first hit. */
 static void walk_chosen(struct run *r)
 {
 	if (!r->unwinder)
@@ -391,7 +394,7 @@ static void walk_chosen(struct run *r)
 	unwinder_wait(r->unwinder);
 }
 
-/* The program debuginfod-find may have to be executed. */
+/* Naming may have to execute debuginfod-find. */
 static void seal(const struct run *r)
 {
 	privileges_seal(r->tool->names && !r->opt->no_debuginfod && debuginfod_has_servers());
@@ -417,7 +420,7 @@ static int start(struct run *r, struct error *e)
 	if (!err)
 		err = follow(r, e);
 	r->files_of_names = limits_files_of_names();
-	privileges_drop(); /* before the threads that work while it counts are made */
+	privileges_drop(); /* threads that begin later inherit this */
 	if (!err)
 		err = start_unwinder(r, e);
 	if (!err)
@@ -443,12 +446,12 @@ static int start(struct run *r, struct error *e)
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
-		seal(r); /* not before: ptrace(2) stops the command where its tables are made */
+		seal(r); /* not earlier: run_command() uses ptrace(2) */
 	}
 	return err;
 }
 
-/* What takes the kernel long and can be begun now. */
+/* Begin now what takes the kernel long: the first uprobe. */
 static void warm_up(const struct options *opt)
 {
 	struct error none;
@@ -458,7 +461,7 @@ static void warm_up(const struct options *opt)
 		warm_uprobes(pmu);
 }
 
-/* Of processes that are there, while what is to be probed is looked for and loaded. */
+/* Make the tables of -p's processes while the run matches patterns and loads programs. */
 static void make_tables_ahead(struct run *r)
 {
 	const struct number_list *pids = &r->opt->pids;
@@ -536,7 +539,7 @@ static bool wants_tables(const struct run *r)
 	return run_wants_helpers(r) && r->opt->unwind != UNWIND_FP;
 }
 
-/* Without them stacks that are walked by frame pointers are counted all the same. */
+/* Without helpers, the run still counts stacks that are walked by frame pointers. */
 static int start_helpers(struct run *r, struct error *e)
 {
 	const int err = helpers_start(&r->helpers, r->opt->unwind != UNWIND_FP, e);
@@ -569,7 +572,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 		err = prepare(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, wants_tables(&r), &r.command, e);
-	limits_raise(); /* many probes are many descriptors; the command keeps the user's limit */
+	limits_raise(); /* many probes need many descriptors; the command keeps the user's limit */
 	if (!err)
 		err = waiter_open(&r.waiter, e);
 	if (!err)

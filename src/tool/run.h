@@ -1,10 +1,10 @@
 /*
- * tool/run.h - one run, the same for all tools, and what each tool puts into it:
+ * tool/run.h - the run that all tools share, and the parts that each tool adds.
  *
  *	patterns -> targets -> plan -> programs and maps -> links -> counted -> printed
  *	\_____________________ shared _________________________/    \_ struct tool_parts _/
  *
- * Everything that lives during a run is owned here.
+ * struct run owns everything that lives during a run.
  */
 #pragma once
 
@@ -31,105 +31,122 @@
 
 struct run;
 
-/* The tools' parts, in the order in which they are called. Those that may be NULL say so. */
+/*
+ * The parts of a tool, in the order of their calls. A part may be NULL only if its comment says so.
+ */
 struct tool_parts {
-	bool counts_targets; /* each one by itself: two names of one place are one target */
-	/* What the maps are to be large enough for, and what is to be taken at a hit. */
+	bool counts_targets; /* a count for each target; two names of one place are one target */
+	/*
+	 * Set the sizes of maps and what a hit records, before the programs are loaded. run_tool()
+	 * may find other targets and call it again.
+	 */
 	int (*set_up)(struct run *r, struct object_options *options, struct error *e);
-	/* The programs are loaded, and attached. */
+	/* Make the tool's objects. The programs are attached, but count nothing yet. */
 	int (*open)(struct run *r, struct error *e);
-	/* Count from now on. */
+	/* Start counting. */
 	int (*start)(struct run *r, struct error *e);
-	/* The user is told that counting has begun. */
+	/* Print that counting has begun. */
 	int (*put_header)(struct run *r, struct error *e);
-	/* How long to sleep at most: milliseconds, -1 for ever. NULL: for ever. */
+	/* The longest sleep in ms; -1: until something happens. NULL: the same. */
 	int (*patience_ms)(const struct run *r);
-	/* Has slept that long, or something has happened. May be NULL. */
+	/* Called after each sleep, unless the run is over. May be NULL. */
 	int (*on_wake)(struct run *r, struct error *e);
-	/* Who is told what processes do, from open() on. NULL: nobody wants to know. */
+	/*
+	 * The symbolizer that learns of process events, from open() on. NULL: the run follows no
+	 * processes.
+	 */
 	struct symbolizer *(*names)(const struct run *r);
-	/* The programs said so (bpf/abi.h), and it is not about processes. */
+	/* Called for each notice (bpf/abi.h), after the run has handled its own part of it. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
 	/*
-	 * The same while a report is named, printed, or waits for its reader. Errors wait for the
-	 * next on_wake(). May be NULL.
+	 * The work of on_wake(), while a report is named, printed, or waits for its reader. Errors
+	 * wait for the next on_wake(). May be NULL.
 	 */
 	void (*on_serve)(struct run *r);
-	/* --interval is over: report. May be NULL. */
+	/* Report, because --interval is over. May be NULL. */
 	int (*on_interval)(struct run *r, struct error *e);
-	/* Count no more. */
+	/* Stop counting. */
 	int (*stop)(struct run *r, struct error *e);
-	/* The last report. */
+	/* Print the last report. */
 	int (*report)(struct run *r, struct error *e);
-	/* What stands behind the command's end and before the probes are taken away. May be NULL.
+	/*
+	 * Print a line after the message about the command, and before the probes are removed. May
+	 * be NULL.
 	 */
 	int (*put_last_line)(struct run *r, struct error *e);
-	/* Free what is the tool's, however far it came. */
+	/* Free the tool's objects. The run may have failed before open(). */
 	void (*close)(struct run *r);
 };
 
 struct run {
 	const struct options *opt;
 	const struct tool_parts *tool;
-	void *own; /* the tool's */
+	void *own; /* the tool's state */
 	struct helpers helpers;
 	struct host *host;
 	struct target_list targets;
 	struct features features;
 	struct plan plan;
-	uint32_t n_cpus; /* possible ones */
+	uint32_t n_cpus; /* possible CPUs */
 	struct command command;
-	enum target_by target_by; /* how the programs tell targets apart, the tool's choice */
+	enum target_by target_by; /* how the programs tell targets apart; the tool chooses */
 	struct object *object;
 	struct attachment *follower;
 	struct attachment *lives;
 	struct attachment *attachment;
-	uint64_t missed_before; /* by the kernel at the probes, up to the last report */
+	uint64_t missed_before; /* hits that the kernel missed, up to the last report */
 	struct notices *notices;
-	struct follower *processes; /* NULL: they are not followed */
-	struct ahead *ahead;        /* tables, until the unwinder has them */
-	struct unwinder *unwinder;  /* NULL: stacks are not walked by tables */
+	struct follower *processes; /* NULL: the run follows no processes */
+	struct ahead *ahead;        /* tables that are made before the unwinder starts */
+	struct unwinder *unwinder;  /* NULL: no unwind tables */
 	struct unmapped unmapped;
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
-	size_t files_of_names; /* descriptors that names may keep open */
-	bool is_enough;        /* the programs, or the tool, say that --events is reached */
-	bool is_counting;      /* from the tool's start() until it stops, or a signal comes */
-	uint64_t served_at;    /* ns: run_serve() */
-	uint64_t ended_at;     /* ns: by a signal; 0: it is not */
+	size_t files_of_names; /* descriptors that the symbolizer may keep open */
+	bool is_enough;        /* the programs have counted --events hits */
+	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */
+	uint64_t served_at;    /* ns: the end of the last run_serve() */
+	uint64_t ended_at;     /* ns: when a signal ended the run; 0: none has */
 };
 
-/* Errors: of any room; nothing is left attached. @own is lent. */
+/* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
 must_check int run_tool(const struct tool_parts *tool, void *own, const struct options *opt,
 			struct error *e);
 
-/* Are unwind tables to be made, which helpers do? */
+/* Does the run take user stacks, so that it needs helpers? */
 bool run_wants_helpers(const struct run *r);
 
-/* What names the frames, with the user's options; @shows_places: see struct symbolizer_options. */
+/*
+ * Make a symbolizer with the user's options, the caller's. @shows_places:
+ * symbolizer_options.places.
+ */
 struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, bool shows_places);
 
-/* "Tracing 3 functions for ...", on standard error where standard output is for data alone. */
+/*
+ * Print "Tracing 3 functions for ...". With @is_for_data, standard output is for data alone, so the
+ * line goes to standard error.
+ */
 must_check int run_put_header(struct run *r, bool is_for_data, struct error *e);
 
-/* A process has mapped something: what could not be walked may be now. */
+/* A process has mapped a file: ask for hits in unmapped code often again (tool/unmapped.h). */
 void run_has_mapped(struct run *r);
 
 /*
- * Capture goes on: what processes have done and what the programs say is read, and full maps are
- * emptied. To be called often while a report is made, named or printed; does nothing if it was
- * called a moment ago. Stacks, frames and names keep their numbers meanwhile.
+ * Keep capture going: read the records of processes and the notices, and empty full maps. Call it
+ * often while a report is made, named or printed. It does nothing if its last call was a moment
+ * ago. Numbers of stacks and frames stay valid.
  */
 void run_serve(void *run);
 
-/* What processes have done is told to the tool: see follower_read(). */
+/* Read the records of processes: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);
 
-/* Give the programs what process @tgid has mapped, from now on. */
+/* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
 
 /*
- * Those of @losses, and what the kernel missed at the probes. What was lost of processes is told.
+ * Read the losses since the last report into @ret: those of @losses, and hits that the kernel
+ * missed at the probes. Warn about lost records of processes.
  */
 void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N]);

@@ -40,7 +40,7 @@ void setup_features(struct features *features, struct host *host, unsigned group
 		features->refuses_namesakes = host_refuses_namesakes(features->kprobe_pmu);
 	}
 	if (features->no_events)
-		groups = FEATURES_ALL; /* what works without them is to be said */
+		groups = FEATURES_ALL; /* to find out what still works */
 	features_probe(features, groups);
 }
 
@@ -53,12 +53,12 @@ static int set_seeds(struct trace_config *config, struct error *e)
 	return 0;
 }
 
-/* Depth 0 means that no such stack is taken. */
+/* With depth 0, programs take no such stack. */
 static void set_depths(struct trace_config *config, const struct options *opt,
 		       const struct features *features)
 {
 	uint32_t depth = opt->max_depth ? (uint32_t)opt->max_depth : STACK_MAX_FRAMES;
-	uint32_t kernel_depth = depth + MOST_MACHINERY + 1; /* one more: is it whole? */
+	uint32_t kernel_depth = depth + MOST_MACHINERY + 1; /* one more shows a cut */
 	uint32_t limit = host_max_stack();
 
 	if (!opt->user_only) {
@@ -91,7 +91,10 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	config->pidns_ino = ino;
 }
 
-/* Of threads that the kernel makes for a process (io_uring's) sched_process_fork does not tell. */
+/*
+ * Use task_newtask: sched_process_fork does not report threads that the kernel makes for a process
+ * (io_uring's).
+ */
 static int follow(struct object_options *o, struct host *host, uint32_t tgid, struct error *e)
 {
 	int err = host_tracepoint_field(host, "task", "task_newtask", "pid",
@@ -121,8 +124,8 @@ static void set_context(const struct context_offsets *context, struct object_opt
 }
 
 /*
- * Find the offsets by which programs ask the kernel for a mapping that is not known yet. Where it
- * @has_context, find that of a hit's context, too.
+ * Find the members of kernel structures that programs read to look up an unknown mapping. If it
+ * @has_context, find the kernel's preempt_count, too.
  */
 static void find_members(struct object_options *o, bool has_context, struct vma_offsets *ret)
 {
@@ -141,8 +144,8 @@ static void find_members(struct object_options *o, bool has_context, struct vma_
 }
 
 /*
- * By tables, as far as the kernel can. Children are told what they have mapped where their PIDs are
- * known, and the kernel's memory may be read.
+ * Walk by unwind tables, if the kernel can. A child gets its parent's mappings in BPF
+ * (PROGRAM_BIRTH) if programs know its PID and may read the kernel's memory.
  */
 static void set_unwinding(struct object_options *o, const struct setup *setup)
 {
@@ -159,14 +162,14 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 	}
 	o->config.unwind = 1;
 	o->config.no_recent_rules = (setup->options->avoid & AVOID_RECENT_RULES) != 0;
-	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* as old as that */
+	o->config.asks_kernel = o->config.vma.is_known && features->loop; /* both: Linux 5.17 */
 	if (may_read)
 		o->programs |= 1U << PROGRAM_RESERVED;
 	if (may_read && o->config.vma.is_known && !o->config.has_pidns)
 		o->programs |= 1U << PROGRAM_BIRTH;
 }
 
-/* Does it matter to programs whether a hit stands in an interrupt, and may one? */
+/* May a hit come in an interrupt, and do programs act differently there? */
 static bool wants_context(const struct object_options *o)
 {
 	return o->config.anywhere && (o->config.mode != MODE_CALLS || o->config.own_tgid);
@@ -187,7 +190,7 @@ void setup_following(const struct setup *setup, struct object_options *o)
 			 "mapped cannot be read, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
-	if (!setup->features->task_regs || !setup->features->loop) /* untried verifiers */
+	if (!setup->features->task_regs || !setup->features->loop) /* verifier not tested */
 		vma.end_code = 0;
 	o->config.vma = vma;
 	set_unwinding(o, setup);
@@ -220,7 +223,10 @@ int setup_explain_load(bool has_command, struct error *e)
 
 	if (!level || (e->code != -EPERM && e->code != -EACCES && e->code != -EINVAL))
 		return e->code;
-	/* A tracepoint's record is the kernel's memory, and that may not be read then. */
+	/*
+	 * Programs read a tracepoint's record, which is kernel memory. Lockdown for confidentiality
+	 * denies that.
+	 */
 	if (has_command && strcmp(level, "confidentiality") == 0)
 		return error_set(e, -EPERM,
 				 "follow the command's processes: refused by kernel lockdown (%s); "

@@ -1,4 +1,4 @@
-/* tool/setup.h - from options to what the BPF programs are loaded with. */
+/* tool/setup.h - from options to the settings that BPF programs are loaded with. */
 #pragma once
 
 #include "attach/plan.h"
@@ -7,27 +7,39 @@
 #include "kernel/host.h"
 #include "tool/options.h"
 
-/* What the object is made for. All is lent. */
+/* The input of setup_object() and setup_following(). All pointers are lent. */
 struct setup {
 	const struct options *options;
 	const struct plan *plan;
 	const struct features *features;
-	uint32_t n_cpus;       /* possible ones */
+	uint32_t n_cpus;       /* possible CPUs */
 	uint32_t command_tgid; /* 0 without a command */
 };
 
-/* All of @features: what the kernel can do, of the groups asked for, and what this user may. */
+/*
+ * Fill in @features, from this kernel and this user's permissions. @groups is an OR of enum
+ * feature_group; other groups may be left out.
+ */
 void setup_features(struct features *features, struct host *host, unsigned groups);
 
-/* Fill in @ret: filters, depths, what is not a tool's own. Errors: tracefs, with a command. */
+/*
+ * Fill in @ret: programs, filters and depths. The tool then adds its own settings. Errors: no
+ * random numbers; with a command, tracefs.
+ */
 must_check int setup_object(const struct setup *setup, struct host *host,
 			    struct object_options *ret, struct error *e);
 
-/* And what tells processes apart, and user stacks' tables; when the tool has said what it takes. */
+/*
+ * Add the programs and settings for lives of processes and for unwind tables. Call it after
+ * tool_parts.set_up(), which may switch user stacks off.
+ */
 void setup_following(const struct setup *setup, struct object_options *o);
 
-/* What -p and -c name must be there. Errors: -ESRCH, -EINVAL. */
+/* Check that the processes of -p and the CPUs of -c exist. Errors: -ESRCH, -ENXIO. */
 must_check int setup_check(const struct options *opt, struct error *e);
 
-/* The programs could not be loaded: say so if lockdown may be the reason. Returns the code. */
+/*
+ * @e says why the programs could not be loaded. Add that lockdown may be the reason, if it may.
+ * Returns the code.
+ */
 must_check int setup_explain_load(bool has_command, struct error *e);

@@ -14,14 +14,17 @@
 #include "symbolize/symbolize.h"
 #include "tool/run.h"
 
-/* Where maps are allocated as a whole, their second level is made when this many rows are there. */
+/*
+ * If the kernel allocates maps as a whole (before Linux 6.1), the second level comes at this many
+ * rows.
+ */
 #define EARLY_ROWS 8192
 
 struct stackcount {
 	struct store_budget budget;
 	struct store *store;
 	struct symbolizer *symbolizer;
-	bool is_filling; /* the programs say that the maps fill up */
+	bool is_filling; /* NOTICE_FILLING has come */
 	bool was_trouble_told;
 };
 
@@ -32,12 +35,15 @@ static bool is_per_process(const struct options *opt)
 	return opt->per_process || opt->pids.n > 1;
 }
 
-/* Rows whose names are asked for at once. */
+/* The rows and frames of one question for names, at most. */
 #define ROWS_AT_ONCE 16384
 #define FRAMES_AT_ONCE (1U << 18)
 #define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
 
-/* A row's stacks, in @frames; without names if these were put off. */
+/*
+ * A row's frames, which begin at named_rows.frames[first]. Unless @is_whole, names were put off,
+ * and their frames are missing.
+ */
 struct named_row {
 	size_t first;
 	uint32_t n_kernel, n_user;
@@ -45,13 +51,16 @@ struct named_row {
 };
 
 struct named_rows {
-	uint64_t now; /* ns: all rows were counted before */
+	uint64_t now; /* ns of CLOCK_MONOTONIC: later than all rows */
 	struct named_row rows[ROWS_AT_ONCE];
 	uint32_t *frames;
 	size_t n, capacity;
 };
 
-/* Append the stacks of @row. @is_put_off: leave out frames whose names have to be asked for. */
+/*
+ * Append the frames of @row. @is_put_off: put off names that are not known yet, and leave out their
+ * frames.
+ */
 static struct named_row name_row(const struct run *r, const struct store_row *row,
 				 struct named_rows *to, bool is_put_off)
 {
@@ -86,7 +95,7 @@ static void add_row(const struct run *r, const struct store_row *row, const stru
 				      .n_user = named->n_user };
 
 	if (is_per_process(r->opt)) {
-		entry.pid = r->opt->folded ? 0 : row->tgid; /* which folded does not show */
+		entry.pid = r->opt->folded ? 0 : row->tgid; /* folded output does not show it */
 		entry.comm = symbolizer_comm(t->symbolizer,
 					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 					     row->first);
@@ -94,7 +103,7 @@ static void add_row(const struct run *r, const struct store_row *row, const stru
 	report_add(report, &entry);
 }
 
-/* A row takes microseconds, and a look at the clock is a part of that. */
+/* A row takes microseconds, so reading the clock for each row would cost a part of that. */
 #define ROWS_BETWEEN_SERVING 16
 
 static void serve_sometimes(struct run *r, size_t row)
@@ -104,8 +113,8 @@ static void serve_sometimes(struct run *r, size_t row)
 }
 
 /*
- * Names that are not known yet are put off, and asked for together. Returns for how many of the @n
- * @rows.
+ * Put off unknown names of many rows, and ask for all of them at once. Returns how many of the @n
+ * @rows are done.
  */
 static size_t collect_some(struct run *r, const struct store_row *rows, size_t n,
 			   struct named_rows *named, struct report *report)
@@ -155,8 +164,8 @@ static void tell_trouble(struct stackcount *t)
 }
 
 /*
- * What the store's rows hold, and what was lost since the last report. The rows are cleared before
- * that is printed: what is counted while nobody reads is the next report's.
+ * Report the store's rows, and the losses since the last report. The rows are cleared before they
+ * are printed, so hits that come while nobody reads belong to the next report.
  */
 static int print_report(struct run *r, struct error *e)
 {
@@ -281,7 +290,7 @@ static int on_interval(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	int err = store_rotate(t->store, e);
 
-	run_follow(r, UINT64_MAX); /* up to all that was counted */
+	run_follow(r, UINT64_MAX); /* all records up to the last hit */
 	return err ? err : print_report(r, e);
 }
 

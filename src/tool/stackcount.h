@@ -1,8 +1,8 @@
-/* tool/stackcount.h - stacks, counted in the kernel, printed at the end or each interval. */
+/* tool/stackcount.h - count stacks in the kernel, and print them at the end or each interval. */
 #pragma once
 
 #include "base/error.h"
 #include "tool/options.h"
 
-/* Count stacks until told to end, and print them. Errors: of any room; nothing is left attached. */
+/* A run of stackcount. Errors: of any room; nothing stays attached. */
 must_check int count_stacks(const struct options *opt, struct error *e);

@@ -1,3 +1,7 @@
+/*
+ * Events with equal stacks of one process share a template, the text of their frames. So an event
+ * costs little more than its head: time, command, PID and CPU (report/event.h).
+ */
 #include "tool/stacksnoop.h"
 
 #include <errno.h>
@@ -19,27 +23,30 @@
 #include "symbolize/symbolize.h"
 #include "tool/run.h"
 
-/* While events come they are read so often; without any for so many times, the reader sleeps. */
+/* Read events this often while they come. After so many readings without any, sleep. */
 #define READ_MS 2
 #define EMPTY_READS 16
 
-/* Look for a signal after so many events, or so long. Then print for LAST_NS at most. */
+/*
+ * Look for a signal after so many events, at most every LOOK_NS. After a signal, print for LAST_NS
+ * at most.
+ */
 #define LOOK_EACH 64
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
 
-/* A smaller difference is no step of the time of day. */
+/* A smaller difference is an error of measurement, and no step of the time of day. */
 #define STEP_NS 1000000
 
-/* A template, for events of equal stacks of one process. */
+/* The shared part of events with equal stacks of one process (report/event.h). */
 struct template
 {
-	size_t at; /* in the text of all */
+	size_t at; /* in stacksnoop.text */
 	uint32_t n;
-	bool is_unsure; /* has a frame without a name, which may get one */
-	uint64_t made;  /* ns */
+	bool is_unsure; /* a frame has no name yet, and may get one */
+	uint64_t made;  /* ns of CLOCK_MONOTONIC */
 	struct kernel_validity kernel;
-	uint32_t growth; /* symbolizer_growth() then */
+	uint32_t growth; /* symbolizer_growth() at that time */
 };
 
 struct stacksnoop {
@@ -54,19 +61,19 @@ struct stacksnoop {
 	size_t n_templates, template_capacity;
 	struct strbuf text;
 
-	uint64_t now;         /* ns, CLOCK_MONOTONIC, when the reading began */
-	uint64_t realtime_ns; /* to be added for the time of day */
-	time_t second;        /* that @clock is */
+	uint64_t now;         /* ns of CLOCK_MONOTONIC: when the reading of events began */
+	uint64_t realtime_ns; /* the time of day minus CLOCK_MONOTONIC */
+	time_t second;        /* the time in @clock */
 	char clock[16];
-	uint64_t refreshed, told; /* when */
-	uint64_t n_told;          /* losses */
-	uint64_t n_events;        /* printed, or put where that will be done from */
-	uint64_t n_written;       /* of these, surely printed */
+	uint64_t refreshed, told; /* ns: when it was done last */
+	uint64_t n_told;          /* losses in the last message */
+	uint64_t n_events;        /* printed, or in @writer */
+	uint64_t n_written;       /* printed for certain */
 	unsigned n_unlooked;      /* events since we looked for a signal */
-	uint64_t looked_at;       /* when */
-	uint64_t end_by;          /* 0: none has come */
-	bool is_too_late;         /* for the events that are not printed yet */
-	uint64_t n_unprinted;     /* events */
+	uint64_t looked_at;       /* ns: when it was done last */
+	uint64_t end_by;          /* ns: then it is too late; 0: no signal has come */
+	bool is_too_late;         /* drop the events that are not printed yet */
+	uint64_t n_unprinted;     /* events dropped because it is too late */
 	unsigned n_empty_reads;
 	bool is_awake;
 	bool is_filling;
@@ -74,7 +81,7 @@ struct stacksnoop {
 	bool was_trouble_told;
 };
 
-/* What is between the monotonic clock and the time of day, give or take *@error. */
+/* The time of day minus the monotonic clock, to within *@error. */
 static uint64_t look_at_clocks(uint64_t *error)
 {
 	uint64_t before = clock_ns(CLOCK_MONOTONIC);
@@ -84,7 +91,7 @@ static uint64_t look_at_clocks(uint64_t *error)
 	return realtime - before - *error / 2;
 }
 
-/* As exactly as can be. */
+/* Measure the difference of the clocks as exactly as possible. */
 static void compare_clocks(struct stacksnoop *t)
 {
 	uint64_t error, least = UINT64_MAX;
@@ -99,8 +106,8 @@ static void compare_clocks(struct stacksnoop *t)
 }
 
 /*
- * Both clocks run at one rate, so that only a step of the time of day changes what is between
- * them. If each look counted, its error would put events out of their order.
+ * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
+ * measurement counted, its error would put events out of order.
  */
 static void follow_step(struct stacksnoop *t)
 {
@@ -113,7 +120,7 @@ static void follow_step(struct stacksnoop *t)
 
 /* --- templates --- */
 
-/* What is old of processes and modules is looked at anew once a second, if anything asks. */
+/* Let the symbolizer read processes and modules again, at most once a second. */
 static void refresh(struct stacksnoop *t)
 {
 	if (t->now - t->refreshed < NS_PER_S)
@@ -130,7 +137,7 @@ static bool is_named(const struct frame_table *table, const uint32_t *frames, ui
 	return true;
 }
 
-/* Most that are made anew say what they said. */
+/* Most templates that are made anew have the same text, which is kept then. */
 static void put_template(struct stacksnoop *t, const struct frame_table *table,
 			 const struct event_stacks *stacks, struct template *ret)
 {
@@ -190,7 +197,7 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 			hash_mix(event->user_stack ^ hash_mix(process ^ hash_mix(epoch))));
 }
 
-/* Would it say something else of @event? */
+/* Might a new template of @event have another text? */
 static bool is_old(struct stacksnoop *t, const struct template *template,
 		   const struct stream_event *event)
 {
@@ -214,7 +221,7 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 	if (is_new || is_old(t, template, event)) {
 		make_template(t, opt, event, template);
 		template->growth = template->is_unsure ? growth_at(t, event) : 0;
-		t->n_unlooked = LOOK_EACH; /* that may have taken long */
+		t->n_unlooked = LOOK_EACH; /* naming may have taken long */
 	}
 	return template;
 }
@@ -235,7 +242,7 @@ static void forget_templates(struct stacksnoop *t)
 
 /* --- events --- */
 
-/* "42005557.056332998", in front of the end of @to; returns where it begins. */
+/* Write "42005557.056332998" up to the end of @to. Returns its beginning. */
 static const char *put_seconds(char to[32], uint64_t ns)
 {
 	char *at = to + 31;
@@ -264,7 +271,7 @@ static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 		t->second = second;
 	}
 
-	char *at = (char *)put_seconds(to, ns % NS_PER_S) - 7; /* over the one digit of 0 seconds */
+	char *at = (char *)put_seconds(to, ns % NS_PER_S) - 7; /* over the single digit */
 
 	memcpy(at, t->clock, 8);
 	return at;
@@ -272,7 +279,7 @@ static const char *put_clock(struct stacksnoop *t, char to[32], uint64_t ns)
 
 /*
  * The pending events may take seconds to print and, with --lines, to read. So look for signals in
- * between, and lose the events that are not printed soon after one.
+ * between, and drop the events that are not printed soon after one.
  */
 static bool is_too_late(struct run *r)
 {
@@ -340,7 +347,7 @@ static void tell_losses(void *context)
 	t->told = now;
 	losses_read(stream_losses(t->stream), losses);
 	for (int i = 0; i < LOSS_N; i++)
-		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* those are tasks */
+		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
 	if (n != t->n_told)
 		log_warn("Lost %" PRIu64 " hits so far", n);
 	t->n_told = n;
@@ -365,7 +372,7 @@ static int count_event(void *context, const struct stream_event *event, uint32_t
 	return 0;
 }
 
-/* Nobody reads, and all must end: of what was taken nobody will see the rest. */
+/* Nobody reads, and the run must end: warn about the events that nobody will see. */
 static void give_up(struct run *r)
 {
 	struct stacksnoop *t = r->own;
@@ -381,7 +388,7 @@ static void give_up(struct run *r)
 		log_warn("%s", e.text);
 }
 
-/* Print what can be printed; @is_last: all. */
+/* Print the events whose order is certain; @is_last: all. */
 static int read_events(struct run *r, bool is_last, struct error *e)
 {
 	struct stacksnoop *t = r->own;
@@ -425,7 +432,7 @@ static int forget_all(struct run *r, struct error *e)
 	return err;
 }
 
-/* Here, or in the kernel. */
+/* Make room for stacks, in user space or in the kernel. */
 static int make_room(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;

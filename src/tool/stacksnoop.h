@@ -1,8 +1,8 @@
-/* tool/stacksnoop.h - every single event with its stack, printed as it comes. */
+/* tool/stacksnoop.h - print every single event with its stack, as it comes. */
 #pragma once
 
 #include "base/error.h"
 #include "tool/options.h"
 
-/* Print each event until told to end. Errors: of any room; nothing is left attached. */
+/* A run of stacksnoop. Errors: of any room; nothing stays attached. */
 must_check int snoop_stacks(const struct options *opt, struct error *e);

@@ -12,11 +12,11 @@
 #include "base/strtab.h"
 #include "match/names.h"
 
-/* While names are made. Equal ones are one pointer. */
+/* The names so far. Equal names are one pointer. */
 struct making {
 	const struct target_list *targets;
 	struct strtab *strings;
-	const char **names; /* of each target, so far */
+	const char **names; /* of each target */
 };
 
 /* --- all names of a place --- */
@@ -32,7 +32,7 @@ static int compare_aliases(const void *left, const void *right)
 	return names_is_better(a->name, b->name) ? -1 : 1;
 }
 
-/* The target's own name stands first. @aliases: of this target, in order. */
+/* Join the names of @target, its own first. @aliases: its aliases, in order. */
 static const char *join(const struct making *m, uint32_t target, const struct target_alias *aliases,
 			size_t n)
 {
@@ -69,7 +69,7 @@ static void join_aliases(const struct making *m)
 
 /* --- several places of one name --- */
 
-/* What tells a target from its namesakes, or NULL. Equal ones need not be one pointer. */
+/* A text by which a target differs from its namesakes, or NULL. Equal texts may be two pointers. */
 typedef const char *difference(const struct making *m, const struct target *t);
 
 static const char *by_module(const struct making *m, const struct target *t)
@@ -104,12 +104,12 @@ static bool is_same(const char *a, const char *b)
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Put the difference behind the names of those that have one name, and differ in it. */
+/* Append the difference to the names of targets that have the same name, and differ in it. */
 static void tell_apart(const struct making *m, difference *of)
 {
 	const struct target *targets = m->targets->targets;
 	const size_t n = m->targets->n;
-	cleanup_free bool *differ = xcalloc(n + 1, sizeof(*differ)); /* of the first so named */
+	cleanup_free bool *differ = xcalloc(n + 1, sizeof(*differ)); /* by a name's first target */
 	cleanup_free uint32_t *first = xcalloc(n + 1, sizeof(*first));
 	struct u64_map named = {};
 

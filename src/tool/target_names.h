@@ -1,10 +1,10 @@
 /*
- * tool/target_names.h - what a target is called in a list of targets.
+ * tool/target_names.h - the names of targets in a list of targets.
  *
  *	vfs_read                     a kernel function
- *	malloc, __libc_malloc        names of one place that were asked for
- *	free [libc.so.6]             of several files or modules
- *	m_start [0xffffffff812a4b70] several of one name in one file or module
+ *	malloc, __libc_malloc        two names of one place, which the patterns match
+ *	free [libc.so.6]             a name in several files or modules
+ *	m_start [0xffffffff812a4b70] a name that one file or module has more than once
  *	sched:sched_switch           a tracepoint
  *	libc:memory_sbrk_more        a USDT probe: all its places in a file are one
  */
@@ -17,9 +17,9 @@
 
 /* Owned; a zeroed one is empty. */
 struct target_names {
-	const char **names; /* of each row, no two alike */
+	const char **names; /* of each row, all different */
 	size_t n;
-	uint32_t *rows; /* of each target: the row that it is counted in */
+	uint32_t *rows; /* of each target: the row that counts it */
 	struct strtab *strings;
 };
 

@@ -37,7 +37,7 @@ bool unmapped_note(struct unmapped *u, const struct notice *notice)
 	return notice->tgid != 0;
 }
 
-/* Sets @told to zero at *@at, which is zero then, too. */
+/* At time *@at, clear *@told, so that a BPF program sends the next notice. Then no time is set. */
 static void ask(uint64_t *at, __u64 *told)
 {
 	if (!*at || clock_ns(CLOCK_MONOTONIC) < *at)

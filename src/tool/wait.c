@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-#define RETRY_NS 100000000 /* ten times a second, on kernels before Linux 5.3 only */
+#define RETRY_NS 100000000 /* ten times a second, only before Linux 5.3 */
 
 static void ending_signals(sigset_t *set)
 {
@@ -23,7 +23,7 @@ static void ending_signals(sigset_t *set)
 	(void)sigaddset(set, SIGINT);
 	(void)sigaddset(set, SIGTERM);
 	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-		(void)sigaddset(set, SIGHUP); /* nohup(1) means what it says */
+		(void)sigaddset(set, SIGHUP); /* unless nohup(1) started us */
 }
 
 static int watch(struct waiter *w, int fd, unsigned events, unsigned occasion, struct error *e)
@@ -36,8 +36,8 @@ static int watch(struct waiter *w, int fd, unsigned events, unsigned occasion, s
 }
 
 /*
- * A shell has its background commands ignore SIGINT. While a signal is held that is of no matter;
- * before, it would be lost.
+ * A shell lets its background commands ignore SIGINT. The kernel drops an ignored signal, unless it
+ * is blocked. So block it from now on.
  */
 static void hold_ignored_signals(const sigset_t *ending)
 {
@@ -99,7 +99,7 @@ static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated,
 	return watch(w, *fd, EPOLLIN, occasion, e);
 }
 
-/* A pipe whose reader has gone says so at once; files and terminals are not asked. */
+/* poll(2) reports at once that a pipe's reader has gone. Files and terminals have no such event. */
 static int watch_reader(struct waiter *w, struct error *e)
 {
 	struct stat st;
@@ -138,10 +138,7 @@ int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 	return err ? err : watch_reader(w, e);
 }
 
-/*
- * What was readable is read, so that it is not seen again. Of a timer once: a quick one has
- * expired again by then.
- */
+/* Read @fd, so that it is no longer readable. Once only: a quick timer expires again meanwhile. */
 static uint64_t consume_timer(int fd)
 {
 	uint64_t n_expired = 0;
@@ -151,8 +148,8 @@ static uint64_t consume_timer(int fd)
 }
 
 /*
- * The interval that ends with the run is no occasion of its own. The two timers may be seen one
- * after the other, and the second would print an empty report behind the last one.
+ * The interval that ends with the run is no occasion of its own. We may see one timer after the
+ * other. The second one would print an empty report after the last report.
  */
 static unsigned take_interval(struct waiter *w)
 {
@@ -187,7 +184,7 @@ bool waiter_must_end(const struct waiter *w)
 	return poll(all, 2, 0) > 0;
 }
 
-/* Of @occasions, what is one. */
+/* Consume @occasions, and return those that have really occurred. */
 static unsigned take_occasions(struct waiter *w, unsigned occasions)
 {
 	if (occasions & OCCASION_SIGNAL)

@@ -1,7 +1,7 @@
 /*
- * tool/wait.h - what can happen while counting: a signal, the next interval, the end of
- * the time, a notice from the programs, the command's end, a reader that has gone.
- * Sleeps until one of them does; nothing is polled.
+ * tool/wait.h - wait for the occasions of a run: signals, timers, notices, records of processes,
+ * the command's end, a closed standard output. waiter_wait() sleeps until one occurs. Only a
+ * command without a pidfd (before Linux 5.3) is polled.
  */
 #pragma once
 
@@ -27,9 +27,9 @@ struct waiter {
 	int signals;
 	int interval;
 	int end;
-	int retry; /* looks after a command where there is no pidfd */
+	int retry; /* polls a command without a pidfd */
 	uint64_t interval_ns, duration_ns;
-	uint64_t n_intervals; /* that are over */
+	uint64_t n_intervals; /* intervals that are over */
 	const struct notices *notices;
 	struct command *command;
 };
@@ -42,38 +42,45 @@ struct waiter {
 must_check int waiter_open(struct waiter *ret, struct error *e);
 
 /*
- * SIGINT, SIGTERM and SIGHUP no longer end the program, but are kept for waiter_wait(). Before,
- * they end it at once, whatever its start waits for; one that was ignored when the program began is
- * kept from waiter_open() on.
+ * From now on, SIGINT, SIGTERM and SIGHUP wait for waiter_wait(). Before, they end the program at
+ * once, whatever its start waits for. A signal that was ignored when the program began waits from
+ * waiter_open() on.
  */
 void waiter_hold_signals(void);
 
-/* From now on, the clock runs. 0: no interval, no end. Both are lent. */
+/*
+ * Start the timers; 0: no interval, no end. Watch @notices and @command, which are lent, and the
+ * reader of standard output.
+ */
 must_check int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 			    const struct notices *notices, struct command *command,
 			    struct error *e);
 
-/* That part of it. An interval that ends with the duration is its end, and no OCCASION_INTERVAL. */
+/* Start the timers only. An interval that ends with the duration is OCCASION_TIME_IS_UP alone. */
 must_check int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 				 struct error *e);
 
-/* @fd is readable when processes have done something. */
+/* Watch @fd. OCCASION_PROCESSES: it is readable. */
 must_check int waiter_watch_processes(struct waiter *w, int fd, struct error *e);
 
 /*
- * An OR of occasions: at least one, or none after @patience_ms (-1: for ever). Errors: from epoll.
+ * Wait for occasions. *@ret is an OR of them, or 0 after @patience_ms (-1: no limit). Errors: from
+ * epoll.
  */
 must_check int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, struct error *e);
 
-/* For who waits for something else: w->signals is readable when a signal came. Was there one? */
+/*
+ * Take all signals that have come. Was there one? Code that waits for something else can poll
+ * w->signals.
+ */
 bool waiter_take_signals(struct waiter *w);
 
-/* Is there one? It stays there. */
+/* Has a signal come? It stays for waiter_take_signals(). */
 bool waiter_has_signal(const struct waiter *w);
 
-/* Likewise: is there one, or is the time up? */
+/* Has a signal come, or is the time up? Both stay for waiter_wait(). */
 bool waiter_must_end(const struct waiter *w);
 
-/* From here on a signal ends the program at once. */
+/* From now on, a signal ends the program at once. */
 void waiter_release_signals(struct waiter *w);
 void waiter_close(struct waiter *w);

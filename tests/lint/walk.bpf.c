@@ -1,6 +1,7 @@
 /*
- * tests/lint/walk.bpf.c - the step of bpf/walk.h and the search for its rule in a program, over
- * the table of one image. It is compiled by tests/lint/walk, and loads (bpftool prog load).
+ * tests/lint/walk.bpf.c - a BPF program with the step of bpf/walk.h and the search for its rule,
+ * over the table of one image. It is compiled by tests/lint/walk, and passes the verifier (bpftool
+ * prog load).
  */
 #include <linux/bpf.h>
 
