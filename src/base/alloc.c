@@ -9,8 +9,8 @@
 #include "base/log.h"
 
 /*
- * Every probe that the program holds is a file descriptor, so ending here
- * leaves nothing attached.
+ * Every probe that the program holds is a file descriptor, so the kernel detaches
+ * all of them at the exit.
  */
 static void *check(void *p)
 {

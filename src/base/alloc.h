@@ -1,4 +1,4 @@
-/* base/alloc.h - allocation that cannot fail: out of memory ends the program (status 1). */
+/* base/alloc.h - allocation that cannot fail: without memory the program exits with status 1. */
 #pragma once
 
 #include <stddef.h>

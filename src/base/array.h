@@ -1,4 +1,4 @@
-/* base/array.h - growing a plain array: three variables (items, n, capacity), one macro. */
+/* base/array.h - a plain array that grows: three variables (items, n, capacity) and a macro. */
 #pragma once
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* @items, moved to where one more than @n fits; *@capacity doubles when it must. */
+/* Return @items, moved if necessary, with room for more than @n. Doubles *@capacity when full. */
 static inline void *array_room(void *items, size_t n, size_t *capacity, size_t item_size)
 {
 	if (n < *capacity)
@@ -16,7 +16,7 @@ static inline void *array_room(void *items, size_t n, size_t *capacity, size_t i
 	return xreallocarray(items, *capacity, item_size);
 }
 
-/* Make room for one more in @items (capacity @cap, used @n). */
+/* Make room for one more in @items, of which @n are used. */
 #define array_reserve(items, n, cap) \
 	((items) = array_room((items), (n), &(cap), sizeof((items)[0])))
 

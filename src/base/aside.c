@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * "Hangs" is not a matter of wall time: a busy machine lets a process wait for a CPU, and Ctrl-Z
- * stops us all. It hangs if it used no CPU time at all between so many looks at it, and is not
- * about to. A disk that answers, however slowly, has it run for some microseconds in between.
+ * Wall time does not tell whether a process hangs: it may wait for a CPU on a busy machine, and
+ * Ctrl-Z stops us all. A process hangs if it used no CPU time during several checks and is not
+ * runnable. Even a slow disk lets it run for some microseconds between checks.
  */
 #include "base/aside.h"
 
@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/read.h"
 
-/* How long the end of a process that is killed is waited for: 0.1 s in all. */
+/* aside_end() waits for the end of the killed process, 0.1 s in all. */
 #define FIRST_WAIT_US 50
 #define LAST_WAIT_US 51200
 
@@ -153,7 +153,7 @@ bool aside_is_to_run(pid_t pid)
 	return name_end && name_end[1] == ' ' && name_end[2] == 'R';
 }
 
-/* It has sent nothing for ASIDE_LOOK_MS. */
+/* Check the process after ASIDE_LOOK_MS in which it has sent nothing. */
 static int look(struct aside *a)
 {
 	const uint64_t cpu_ns = cpu_ns_of(a->pid);
@@ -181,7 +181,7 @@ static void copy_messages(struct aside *a)
 		cleanup_close_fd(&a->messages);
 }
 
-/* Until there is something to receive, or nothing more will come. */
+/* Wait until there is something to receive or the channel is closed. Errors: see look(). */
 static int wait_for_it(struct aside *a)
 {
 	for (;;) {
@@ -201,7 +201,7 @@ static int wait_for_it(struct aside *a)
 	}
 }
 
-/* Returns how much came, or a negative errno. *@ret_fd: -1 where none came with it. */
+/* Returns the number of received bytes, or a negative errno. *@ret_fd: the descriptor, or -1. */
 static ssize_t receive(struct aside *a, void *to, size_t n, int *ret_fd)
 {
 	union control control = {};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * base/aside.h - work that a foreign file may hold up, in a process of its own: a copy of this one.
+ * base/aside.h - run work that a foreign file may hold up in a forked copy of this process.
  *
- * In a file system that does not answer a process may hang where no signal reaches it. Only one
- * that has nothing to do with the file can give up then, and take a Ctrl-C meanwhile.
+ * A file system that does not answer can hang a process where no signal reaches it. The caller
+ * does not touch the file, so it can give up, and take a Ctrl-C meanwhile.
  */
 #pragma once
 
@@ -14,22 +14,24 @@
 
 #include "base/error.h"
 
-/* Does the work and sends what comes of it to @channel. Its process ends behind it. */
+/* Does the work and sends the result to @channel. The process ends when the function returns. */
 typedef void aside_work(void *argument, int channel);
 
 struct aside_bounds {
-	uint64_t cpu_ns; /* since aside_begin(); 0: none */
-	unsigned looks;  /* so often in a row, every ASIDE_LOOK_MS, it neither ran nor was to run */
+	uint64_t cpu_ns; /* CPU time since aside_begin(); 0: no bound */
+	/* The process hangs after so many checks in a row, ASIDE_LOOK_MS apart, in which it used no
+	 * CPU time and was not runnable. */
+	unsigned looks;
 };
 #define ASIDE_LOOK_MS 100
 
 struct aside {
 	struct aside_bounds bounds;
-	pid_t pid;    /* 0: none */
-	int channel;  /* a stream of bytes, and descriptors among them */
-	int messages; /* its standard error, which is copied to ours */
-	uint64_t cpu_ns, since_ns;
-	unsigned n_still;
+	pid_t pid;                 /* 0: no process */
+	int channel;               /* a stream socket for bytes and descriptors */
+	int messages;              /* its standard error, which we copy to ours */
+	uint64_t cpu_ns, since_ns; /* its CPU time at the last check, and at aside_begin() */
+	unsigned n_still;          /* checks in a row without CPU time */
 };
 
 #define ASIDE_NONE                             \
@@ -39,36 +41,39 @@ struct aside {
 	}
 
 /*
- * Make the process. It has all descriptors but the standard ones, so that nobody waits for it at
- * the other end of a pipe, and ends with us. Errors: no process can be made.
+ * Fork the process, which runs work(@argument). It inherits all descriptors but the standard ones,
+ * so no reader of our output waits for its end. The kernel kills it when we end.
+ * Errors: no socket, pipe or process can be made. Call aside_end() after an error, too.
  */
 must_check int aside_start(struct aside *a, const struct aside_bounds *bounds, aside_work *work,
 			   void *argument, struct error *e);
 
-/* What is bounded by CPU time begins anew. */
+/* Restart the bound of CPU time. */
 void aside_begin(struct aside *a);
 
 /*
- * Wait for @n bytes, or a descriptor, which is the caller's. Nothing is added to these codes:
- * -ETIMEDOUT  it hangs
- * -ETIME      it takes too much CPU time
+ * Wait for @n bytes, or for a descriptor, which the caller then owns. These return a code without
+ * words; aside_explain() gives the words:
+ * -ETIMEDOUT  the process hangs
+ * -ETIME      it has used more CPU time than its bound
  * -EPIPE      it has ended
  */
 must_check int aside_read(struct aside *a, void *to, size_t n);
 must_check int aside_take(struct aside *a, int *ret_fd);
 
-/* Does process @pid run, or wait for a CPU? Otherwise it may hang. */
+/* Is process @pid running or waiting for a CPU? Otherwise it may hang. */
 bool aside_is_to_run(pid_t pid);
 
-/* What such a code says of work on @name. */
+/* Put the words for such a code into @e, for work on file @name. Returns @code. */
 must_check int aside_explain(const struct aside *a, int code, const char *name, struct error *e);
 
-/* End the process. One that hangs is left behind. */
+/* Kill the process, wait at most 0.1 s for its end, and close the descriptors. A process that
+ * hangs is left behind. */
 void aside_end(struct aside *a);
 
-/* In the process: close all descriptors but the standard ones and *@channel, which moves. */
+/* In the process: close all descriptors but the standard ones and *@channel, which changes. */
 void aside_close_others(int *channel);
 
-/* Likewise. False: nobody reads. */
+/* In the process: send bytes, or a descriptor. False: the other end is closed. */
 bool aside_write(int channel, const void *bytes, size_t n);
 bool aside_pass(int channel, int fd);

@@ -1,4 +1,4 @@
-/* base/cleanup.h - scope guards: what is acquired in a scope is released at its end. */
+/* base/cleanup.h - scope guards: release a resource at the end of the scope that acquired it. */
 #pragma once
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #define cleanup(function) __attribute__((__cleanup__(function)))
 
-/* Hand @p's value over to the caller; the guard of @p then sees NULL. */
+/* Give @p's value away; the guard of @p then sees NULL. */
 #define TAKE(p)                                  \
 	({                                       \
 		__typeof__(p) take_value_ = (p); \

@@ -6,7 +6,7 @@
 #define LOOK_NS (10 * 1000000ULL)
 #define AFTER_SIGNAL_NS (NS_PER_S / 2)
 
-/* Signals that end the run are blocked, and wait to be read (tool/wait.c). */
+/* Signals that end the run are blocked, and stay pending until tool/wait.c reads them. */
 static bool is_asked_to_end(void)
 {
 	sigset_t pending;
@@ -47,7 +47,7 @@ void cpu_budget_pause(struct cpu_budget *b)
 	count(b);
 }
 
-/* The coarse clock is read without a system call. */
+/* Reading the coarse clock takes no system call. Reading the CPU time does. */
 bool cpu_budget_is_spent(struct cpu_budget *b)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * base/cpu_budget.h - a bound of the CPU time that work on a foreign file takes. A signal that asks
- * for the end leaves all such work of the thread half a second. A busy machine makes no difference.
+ * base/cpu_budget.h - bound the CPU time of work on a foreign file.
+ *
+ * The clock is the thread's CPU time, so a busy machine makes no difference. After a signal that
+ * ends the run, all such work of a thread together has half a second left.
  */
 #pragma once
 
@@ -11,18 +13,18 @@
 #include "base/clock.h"
 
 struct cpu_budget {
-	uint64_t left_ns;   /* to be set */
-	uint64_t since_ns;  /* CPU time of the thread when left_ns was counted */
-	uint64_t looked_ns; /* when the clock of CPU time was read last */
-	bool has_signal;    /* left nothing */
+	uint64_t left_ns;   /* set by the caller before the work */
+	uint64_t since_ns;  /* the thread's CPU time when left_ns was last updated */
+	uint64_t looked_ns; /* CLOCK_MONOTONIC_COARSE when the CPU time was last read */
+	bool has_signal;    /* a signal ended the budget */
 };
 
-/* Work begins or goes on, in this thread; it ends, or pauses. */
+/* Call resume when work of this thread begins or goes on, pause when it stops. */
 void cpu_budget_resume(struct cpu_budget *b);
 void cpu_budget_pause(struct cpu_budget *b);
 
-/* To be asked as often as is convenient: it takes 10 ns. Once it is true it stays so. */
+/* Has the work used up its time? Takes 10 ns, so call it often. Once true, it stays true. */
 bool cpu_budget_is_spent(struct cpu_budget *b);
 
-/* Why, for messages: "it takes too long", "a signal came". */
+/* The reason, for messages: "it takes too long" or "a signal came". */
 const char *cpu_budget_reason(const struct cpu_budget *b);

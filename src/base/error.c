@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* vsnprintf that leaves "..." where the text did not fit. */
+/* vsnprintf(), but a text that does not fit ends in "...". */
 static void put_text(char *to, size_t size, const char *format, va_list args)
 {
 	int n = vsnprintf(to, size, format, args);
@@ -16,7 +16,7 @@ static void put_text(char *to, size_t size, const char *format, va_list args)
 		memcpy(to + size - 4, "...", 4);
 }
 
-/* Put ": " and @more behind the text, which again ends in "..." where it does not fit. */
+/* Append ": " and @more. A text that does not fit ends in "...". */
 static void append(struct error *e, const char *more)
 {
 	size_t used = strlen(e->text);

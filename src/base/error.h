@@ -1,4 +1,4 @@
-/* base/error.h - why something failed, in words that can be shown as they are. */
+/* base/error.h - the reason of a failure, in words that are ready to print. */
 #pragma once
 
 #include <stdarg.h>
@@ -7,10 +7,10 @@
 #define printf_like(text, first) __attribute__((format(printf, text, first)))
 
 /*
- * Lives on the caller's stack; nothing to free. @text is one line, lower case,
- * no full stop, and names the thing and the reason. It is valid only after a
- * function that takes it has returned a negative code. A text longer than the
- * buffer ends in "...".
+ * Lives on the caller's stack; nothing to free. It is valid only after a function
+ * that takes it has returned a negative code. The text is one line in lower case,
+ * without a full stop, and names the thing and the reason. A text that is too long
+ * for the buffer ends in "...".
  */
 struct error {
 	int code; /* negative errno */
@@ -20,14 +20,14 @@ struct error {
 /* Record the failure and return @code, which must be negative. @e may be NULL. */
 must_check printf_like(3, 4) int error_set(struct error *e, int code, const char *format, ...);
 
-/* What negative errno @code means. Lent until the next call. */
+/* The words for negative errno @code. Valid until the next call. */
 const char *error_words(int code);
 
-/* The same for what starting a process or thread returned. */
+/* Likewise, for the code of a failure to start a process or thread. */
 const char *error_start_words(int code);
 
-/* As error_set(), with code -errno and ": " and its words behind the text. */
+/* As error_set(), with code -errno, and with ": " and the words for it after the text. */
 must_check printf_like(2, 3) int error_errno(struct error *e, const char *format, ...);
 
-/* Put "context: " before the text of a failure that is being passed on; returns e->code. */
+/* Put "context: " in front of the text of a failure that the caller passes on. Returns e->code. */
 must_check printf_like(2, 3) int error_within(struct error *e, const char *format, ...);

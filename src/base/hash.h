@@ -1,4 +1,4 @@
-/* base/hash.h - mixing functions and one table: from a 64-bit key to a 32-bit value. */
+/* base/hash.h - hash functions, and a hash table from 64-bit keys to 32-bit values. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,8 @@ static inline uint64_t hash_mix(uint64_t x)
 uint64_t hash_bytes(const void *data, size_t size);
 
 /*
- * Open addressing, linear probing, at most half full. Keys may have any value.
- * A zeroed struct is an empty table.
+ * A table with open addressing and linear probing, at most half full. Keys may have
+ * any value. A zeroed struct is an empty table.
  */
 struct u64_map {
 	struct u64_map_slot *slots;
@@ -37,9 +37,11 @@ struct u64_map_slot {
 void u64_map_fini(struct u64_map *map);
 void u64_map_clear(struct u64_map *map); /* keeps the memory */
 
-/* NULL where absent. The pointer is valid until the next put. */
+/* The value of @key, or NULL if absent. The pointer is valid until the next put. */
 uint32_t *u64_map_get(const struct u64_map *map, uint64_t key);
 
-/* The place of @key's value, made with value @initial where absent; *@is_new (may be NULL) says
- * which. */
+/*
+ * The value of @key, added as @initial if absent. *@is_new tells whether it was added; @is_new may
+ * be NULL. The pointer is valid until the next put.
+ */
 uint32_t *u64_map_put(struct u64_map *map, uint64_t key, uint32_t initial, bool *is_new);

@@ -9,11 +9,11 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-/* The one mutable global of the program. */
+/* Global, so that every room can log without passing this on. */
 static struct {
 	const char *name;
 	enum log_level level;
-	uint64_t told[64]; /* hashes of what is told once */
+	uint64_t told[64]; /* hashes of texts that log_warn_once() has printed */
 	size_t n_told;
 	bool is_diverted;
 	char kept[256];
@@ -31,8 +31,9 @@ enum log_level log_level(void)
 }
 
 /*
- * The character at *@at, which is passed over, in at most 16 bytes; returns how many. Names of
- * files and symbols are foreign: nothing that drives a terminal, or looks like a line of ours.
+ * Put the character at *@at, escaped if necessary, and move *@at past it. Writes at most 16 bytes
+ * and a NUL; returns the number of bytes. Names of files and symbols are foreign, so a message must
+ * not drive the terminal or begin another line.
  */
 static size_t put_visible(char *to, const unsigned char **at)
 {
@@ -46,7 +47,7 @@ static size_t put_visible(char *to, const unsigned char **at)
 	return n_put;
 }
 
-/* Each line in one piece, whoever else writes to the same terminal or file. */
+/* Write the line in one piece, because other processes may write to the same terminal or file. */
 static void put(const char *format, va_list args)
 {
 	char line[1024], out[64 + 4 * sizeof(line)];
@@ -76,7 +77,7 @@ void log_warn(const char *format, ...)
 
 #define MOST_LINE 1024
 
-/* Put together, in @line. Returns its hash. */
+/* Returns the hash of the text in @line. */
 static uint64_t make_line(char line[MOST_LINE], const char *format, va_list args)
 {
 	(void)vsnprintf(line, MOST_LINE, format, args);

@@ -1,4 +1,4 @@
-/* base/log.h - what the user should know besides the report. Standard error, one line each. */
+/* base/log.h - messages for the user beside the report: a line each, to standard error. */
 #pragma once
 
 #include <stddef.h>
@@ -6,31 +6,33 @@
 
 enum log_level { LOG_WARN, LOG_DEBUG };
 
-/* @name is the program's, before every line; @level LOG_DEBUG shows everything. */
+/* Print @name in front of every line. LOG_DEBUG shows all messages. Keeps @name. */
 void log_setup(const char *name, enum log_level level);
 enum log_level log_level(void);
 
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
-/* The same text once, as far as is remembered. */
+/* Print a text, unless it is among the last 64 that this function has printed. */
 __attribute__((format(printf, 1, 2))) void log_warn_once(const char *format, ...);
 __attribute__((format(printf, 1, 2))) void log_debug(const char *format, ...);
 
 /*
- * Warnings that foreign files cause, as many as they like: the first LOG_FEW are shown, each text
- * once. Further ones are counted, and log_few_end() says how many: "stackcount: 7 more messages
- * about @about are left out".
+ * Foreign files may cause any number of warnings. Of these, log_few() prints the first LOG_FEW
+ * texts, each once, and counts the others. At the end, log_few_end() prints the count:
+ * "stackcount: 7 more messages about @about are left out".
  */
 #define LOG_FEW 8
 struct log_few {
-	uint64_t told[LOG_FEW]; /* hashes */
+	uint64_t told[LOG_FEW]; /* hashes of the texts that were printed */
 	size_t n_told, n_more;
 };
 __attribute__((format(printf, 2, 3))) void log_few(struct log_few *few, const char *format, ...);
 void log_few_end(const struct log_few *few, const char *about);
 
 /*
- * For a process without standard error: lines are kept from here on, and log_take() moves the first
- * one to @to, cut to @size bytes, or "". Others are lost. Not escaped: whoever prints it does that.
+ * For a process without standard error: keep the next warning instead of printing it, and drop
+ * further ones. Then log_take() moves the kept text to @to, cut to @size bytes. Without one, it
+ * gives "".
+ * The text is not escaped; the process that prints it does that.
  */
 void log_divert(void);
 void log_take(char *to, size_t size);

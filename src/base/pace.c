@@ -25,7 +25,7 @@ static uint64_t due(const struct pace_debt *debt)
 	return debt->paid > PACE_CREDIT_NS ? debt->paid - PACE_CREDIT_NS : 0;
 }
 
-/* Few owe anything at a time, so a list is enough. */
+/* Few processes owe anything at a time, so a list is enough. */
 static void drop_paid(struct pace *p, uint64_t now)
 {
 	size_t n = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * base/pace.h - how often a process is read again: the cost of a reading decides.
+ * base/pace.h - limit how often we read the mappings of a process, by the cost of reading.
  *
  * A reading costs PACE_SHARE times its CPU time, in wall time. A process may owe PACE_CREDIT_NS,
- * since a program that starts maps its libraries in a burst. Above that, readings have to wait.
- * Pure: the caller has the clock. Times are ns of one clock.
+ * because a program that starts maps its libraries in a burst. Above that, readings have to wait.
+ * Pure: the caller reads the clock. All times are ns of one clock.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the long run, one process is read in at most 1 / PACE_SHARE of the time. */
+/* In the long run, reading one process takes at most 1 / PACE_SHARE of wall time. */
 #define PACE_SHARE 25ULL
 #define PACE_CREDIT_NS 10000000000ULL
 
 struct pace_debt {
 	uint32_t tgid;
-	bool is_waiting; /* a reading was put off */
-	uint64_t paid;   /* when all readings so far are paid for */
+	bool is_waiting; /* pace_may_read() has put a reading off */
+	uint64_t paid;   /* the time when all readings so far are paid for */
 };
 
-/* Zeroed: nobody owes anything. */
+/* All debts. A zeroed struct has none. */
 struct pace {
 	struct pace_debt *debts;
 	size_t n, capacity;
@@ -30,17 +30,17 @@ struct pace {
 
 void pace_fini(struct pace *p);
 
-/* May process @tgid be read now? If not, pace_take_due() gives it when it may. */
+/* May we read process @tgid now? If not, pace_take_due() returns it when we may. */
 bool pace_may_read(struct pace *p, uint32_t tgid, uint64_t now);
 
-/* A reading of process @tgid ended at @now and took @cost ns of CPU time. */
+/* Note that a reading of process @tgid ended at @now and took @cost ns of CPU time. */
 void pace_pay(struct pace *p, uint32_t tgid, uint64_t now, uint64_t cost);
 
-/* It ended, or runs another program: it owes nothing. */
+/* Drop the debt of process @tgid, which has ended or runs another program. */
 void pace_forget(struct pace *p, uint32_t tgid);
 
-/* When the next reading that was put off is due; UINT64_MAX: none was. */
+/* The time when the next put-off reading is due; UINT64_MAX if there is none. */
 uint64_t pace_next_due(const struct pace *p);
 
-/* A process whose reading was put off and is due at @now, once; 0: none. */
+/* Return a process whose put-off reading is due at @now, each once, or 0. */
 uint32_t pace_take_due(struct pace *p, uint64_t now);

@@ -1,8 +1,8 @@
 /*
- * base/pattern.h - does a name match what was asked for?
+ * base/pattern.h - does a name match a pattern?
  *
- * One rule for every kind of event: a glob ('*', '?', '[...]') must match the
- * whole name; a regular expression is POSIX extended and unanchored.
+ * A glob ('*', '?', '[...]') has to match the whole name. A regular expression is
+ * POSIX extended, and may match anywhere in the name.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct pattern;
 
-/* Errors: -EINVAL, see regexp_new(). The text is copied. */
+/* Copies @text. Errors: those of regexp_new(); a glob cannot fail. */
 must_check int pattern_compile(const char *text, bool is_regexp, struct pattern **ret,
 			       struct error *e);
 void pattern_free(struct pattern *p);
@@ -20,13 +20,14 @@ void pattern_freep(struct pattern **p);
 
 bool pattern_matches(const struct pattern *p, const char *name);
 
-/* Was each answer of pattern_matches() right? Errors: see regexp_check(). */
+/* Were all answers of pattern_matches() right? Errors: see regexp_check(). */
 must_check int pattern_check(const struct pattern *p, struct error *e);
 
-/* The one name that a glob without wildcards can match, or NULL. Lent by @p. */
+/* The only name that the pattern can match if it is a glob without wildcards, else NULL. Lent by
+ * @p. */
 const char *pattern_literal(const struct pattern *p);
 
-/* As typed. Lent by @p. */
+/* The text that the pattern was made of. Lent by @p. */
 const char *pattern_text(const struct pattern *p);
 
 #define cleanup_pattern __attribute__((__cleanup__(pattern_freep)))

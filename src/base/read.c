@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* seq_file hands out a page or less at a time, so more would only be cold memory. */
+/* seq_file gives a page or less at a time, so a larger buffer would only be cold memory. */
 #define BLOCK_BYTES 65536
 
 void lines_init(struct lines *l, int fd, const char *name)
@@ -23,13 +23,13 @@ void lines_fini(struct lines *l)
 	*l = (struct lines){};
 }
 
-/* Move what is left to the front and read behind it. */
+/* Move the remaining bytes to the front and read more after them. */
 static int fill(struct lines *l, struct error *e)
 {
 	memmove(l->text, l->text + l->at, l->end - l->at);
 	l->end -= l->at;
 	l->at = 0;
-	if (l->end == BLOCK_BYTES) { /* one line, and not yet its end */
+	if (l->end == BLOCK_BYTES) { /* the buffer has one line, without its end */
 		l->is_skipping = true;
 		l->end = 0;
 	}
@@ -46,7 +46,8 @@ static int fill(struct lines *l, struct error *e)
 	return 0;
 }
 
-/* Hand out @n bytes, unless they are the rest of a line that was too long. */
+/* Consume @used bytes, and give the first @n as a line. False: the rest of a line that was too
+ * long. */
 static bool hand_out(struct lines *l, size_t n, size_t used, char **ret, size_t *ret_n)
 {
 	char *line = l->text + l->at;

@@ -1,4 +1,4 @@
-/* base/read.h - reading /proc, /sys and tracefs: whole lines from large blocks, small files. */
+/* base/read.h - read /proc, /sys and tracefs: lines of large files, and small files whole. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,34 +8,34 @@
 
 #include "base/error.h"
 
-/* The lines of a file. In place: lines_init(), lines_fini(). */
+/* A reader of lines. In place: lines_init(), lines_fini(). */
 struct lines {
 	int fd;           /* borrowed */
 	const char *name; /* for messages; borrowed */
 	char *text;
-	size_t at, end; /* what is not yet handed out */
+	size_t at, end; /* the bytes of @text that are not handed out yet */
 	bool is_over;
-	bool is_skipping; /* within a line that is too long */
+	bool is_skipping; /* in a line that is too long */
 };
 
 void lines_init(struct lines *l, int fd, const char *name);
 void lines_fini(struct lines *l);
 
 /*
- * The next line, without its newline and NUL-terminated; it may be written to
- * and is valid until the next call. Lines of more than 64 KiB are left out.
+ * Return the next line in *@ret, NUL-terminated and without its newline. The caller
+ * may write to it; it is valid until the next call. Skips lines of 64 KiB or more.
  * Returns 1, 0 at the end, or a negative errno.
  */
 must_check int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e);
 
 /*
- * Read at most @size - 1 bytes of a small file into @to, NUL-terminated, with a
- * trailing newline cut. Returns the length, or -1 with errno set.
+ * Read at most @size - 1 bytes of a small file into @to, NUL-terminated, without a
+ * trailing newline. Returns the length, or -1 with errno set.
  */
 ssize_t read_small(int dir_fd, const char *path, char *to, size_t size);
 
-/* Take a hexadecimal number (1 to 16 digits) off the front of *@at; false, and *@at is unchanged,
- * where there is none. */
+/* Read a hexadecimal number of 1 to 16 digits at *@at, and move *@at past it. False, with *@at
+ * unchanged, if there is none. */
 static inline bool take_hex(const char **at, uint64_t *ret)
 {
 	const char *p = *at;
@@ -59,7 +59,7 @@ static inline bool take_hex(const char **at, uint64_t *ret)
 	return true;
 }
 
-/* The same for a decimal number below 2^63. */
+/* Likewise, a decimal number of 1 to 18 digits. */
 static inline bool take_decimal(const char **at, uint64_t *ret)
 {
 	const char *p = *at;

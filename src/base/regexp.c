@@ -1,30 +1,31 @@
 /*
- * glibc's regcomp() can be sent away for good, as root, by a few characters:
+ * A few characters can make glibc's regcomp() run for hours, use up all memory, or crash:
  *
  *	((((a{1,100}){1,100}){1,100}){1,100})	100 million parts are written out: all memory
  *	a{1,30000}				memory by the square of it: 2 GB
- *	^3********+++++				hours, what is behind '^' being doubled again
- *	((((((...				groups are entered by recursion: a crash
+ *	^3********+++++				each operator doubles the part after '^': hours
+ *	((((((...				groups are parsed by recursion: a crash
  *
- * What an expression will cost cannot be told from its text with certainty. A bound by the
- * number and nesting of repetitions, and by that of anchors, was tried, with glibc 2.36:
+ * The text does not tell the cost for certain. Bounds on the number and nesting of
+ * repetitions and anchors let these pass (glibc 2.36):
  *
  *	^3***+++		more than 20 s: one part, repeated and repeated
  *	^(a*b*)*(a*b*)*...	more than 10 s: none is deeper than two
  *	(^|a)*(^|a)*...		more than 5 s: none is within another
  *	^(){1,300}		6 s, 314 MB: one repetition, 300 copies; '(){1,300}' takes 5 ms
  *
- * So it is first compiled in a process of its own, within limits.
+ * So a process of its own, with limits, compiles the expression first.
  *
- * regexec() takes exponential time for back-references. And it keeps each state that it
- * comes to, of which there may be many more than parts: '.*[a-m].{20}x' over 64,000 names
- * took more than a minute and a gigabyte. So the expression is compiled anew from time to
- * time. A state takes the longer the more parts can be empty: '(.*[a-m].{20}|(.?){1000}y)x~'
- * compiles in 6 ms, and takes 0.1 s for a name. So that process looks for it in a few names, too.
+ * regexec() takes exponential time for back-references, so we refuse them. It also keeps every
+ * state that it reaches, and there may be many more states than parts: '.*[a-m].{20}x' over
+ * 64,000 names took more than a minute and a gigabyte. So we compile the expression anew from
+ * time to time. The more parts can be empty, the longer a state takes:
+ * '(.*[a-m].{20}|(.?){1000}y)x~' compiles in 6 ms, and takes 0.1 s for a name. So the process
+ * also matches a few names.
  *
- * What real names cost cannot be told from those: with [A-Z0-9] for [a-m] that expression is cheap
- * for names of small letters, and takes minutes for those of libstdc++. So the time of all matches
- * has a bound, too, which bounds their memory: states take 12 MB of it in a second.
+ * Those names do not tell the cost of real ones. With [A-Z0-9] for [a-m] that expression is cheap
+ * for names of small letters, and takes minutes for the names of libstdc++. So the time of all
+ * matches has a bound, too. It also bounds their memory, because states take 12 MB in a second.
  */
 #include "base/regexp.h"
 
@@ -46,21 +47,21 @@
 #define MOST_SECONDS 1 /* of a CPU */
 #define FEW_MATCHES 200
 #define NAME_LENGTH 32
-#define MATCH_US 5 /* a compilation may take as long as matches of this length */
-/* Of all names. 60,000 kernel functions take far less than a second. */
+#define MATCH_US 5 /* compile anew after as many matches of this length as compiling takes */
+/* The bound of all matches. 60,000 kernel functions take far less than a second. */
 #define MATCHES_NS (5 * NS_PER_S)
-#define FIRST_NS (NS_PER_S / 10)
-#define FIRST_PART 32 /* bytes of a long name that are looked at first */
+#define FIRST_NS (NS_PER_S / 10) /* measured by wall time, see search() */
+#define FIRST_PART 32            /* the bytes of a long name that we match first */
 
 struct regexp {
 	char *text;
 	regex_t compiled;
-	uint64_t n_matches;    /* since it was compiled */
-	uint64_t most_matches; /* before it is compiled anew */
-	uint64_t spent_ns;     /* in all matches */
+	uint64_t n_matches;    /* since the expression was compiled */
+	uint64_t most_matches; /* before we compile it anew */
+	uint64_t spent_ns;     /* time of all matches */
 };
 
-/* "[^]a[:alpha:]-z]", from its first byte to behind its last. */
+/* Return the first byte after a bracket expression: "[^]a[:alpha:]-z]". */
 static const char *skip_bracket(const char *at)
 {
 	at += at[1] == '^' ? 2 : 1;
@@ -96,7 +97,7 @@ static int compile(const char *text, regex_t *ret)
 	return regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
 }
 
-/* Pages of address space that are in use: the first number of "4711 1234 ...". */
+/* Bytes of address space in use. statm begins with their pages: "4711 1234 ...". */
 static rlim_t used_bytes(void)
 {
 	char text[64] = "";
@@ -114,7 +115,7 @@ static void limit(int resource, rlim_t most)
 	(void)setrlimit(resource, &both);
 }
 
-/* Letters at random, the same in each run. */
+/* Make a name of pseudorandom letters, the same in each run. */
 static void make_name(uint32_t *random, char *ret, size_t length)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
@@ -125,7 +126,8 @@ static void make_name(uint32_t *random, char *ret, size_t length)
 	}
 }
 
-/* As often as before it is compiled anew. To regexec(), want of memory is no match. */
+/* Match as many names as we match before compiling anew. Uses re_search(), because regexec()
+ * reports a lack of memory as no match. */
 static bool has_memory_to_match(regex_t *compiled)
 {
 	char name[NAME_LENGTH];
@@ -139,7 +141,7 @@ static bool has_memory_to_match(regex_t *compiled)
 	return true;
 }
 
-/* The child of try_out(). What is wrong with the expression otherwise, the parent will see. */
+/* The child of try_out(). The parent finds other errors when it compiles the expression itself. */
 static _Noreturn void try_within_limits(const char *text)
 {
 	regex_t compiled;
@@ -255,9 +257,9 @@ static void compile_anew(struct regexp *r)
 }
 
 /*
- * Look for it in the first @length bytes, and count the time. A thread's CPU time takes a system
- * call, so at first it is the time on the wall. That runs while others have the CPU, so it gives no
- * more than the first part of the bound.
+ * Match the first @length bytes of @name, and add the time. Reading a thread's CPU time takes a
+ * system call, so we measure wall time at first. Wall time goes on while others have the CPU, so it
+ * may use up only the first part of the bound.
  */
 static bool search(struct regexp *r, const char *name, size_t length)
 {
@@ -274,8 +276,8 @@ static bool search(struct regexp *r, const char *name, size_t length)
 }
 
 /*
- * One long name may take minutes, and regexec() cannot be stopped. So we look at more and more of
- * it. States that it was in are kept, so it does not take much longer.
+ * One long name may take minutes, and nothing can stop regexec(). So we match longer and longer
+ * beginnings of it. regexec() keeps its states, so this does not take much longer.
  */
 bool regexp_matches(struct regexp *r, const char *name)
 {

@@ -8,16 +8,19 @@
 struct regexp;
 
 /*
- * Errors: -EINVAL, with the library's words; or because the expression takes too much
- * time or memory, or has back-references, which POSIX does not have in these expressions.
- * Others from making a process.
+ * Compile @text. Back-references are an error, because POSIX extended expressions have none.
+ * Errors: -EINVAL  the library refuses the expression, or it takes too much time or memory
+ *         others   the process that tries the expression cannot be made
  */
 must_check int regexp_new(const char *text, struct regexp **ret, struct error *e);
 void regexp_free(struct regexp *r);
 void regexp_freep(struct regexp **r);
 
-/* Somewhere in @name. False from when its matches have taken too much CPU time: see below. */
+/*
+ * Does the expression match anywhere in @name? Always false once all matches together have taken
+ * too much CPU time, so call regexp_check() before you rely on the answers.
+ */
 bool regexp_matches(struct regexp *r, const char *name);
 
-/* Was each answer of regexp_matches() right? Errors: -EINVAL: they took too much time. */
+/* Were all answers of regexp_matches() right? Errors: -EINVAL: matching took too much time. */
 must_check int regexp_check(const struct regexp *r, struct error *e);

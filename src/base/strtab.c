@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-/* Most tables are small. Each block is as large as those before it together, up to the most. */
+/* Most tables are small. Each block is as large as all before it, within these bounds. */
 #define LEAST_BLOCK_BYTES 1024
 #define MOST_BLOCK_BYTES 65536
 

@@ -1,4 +1,4 @@
-/* base/strtab.h - strings kept once each, at addresses that do not move while the table lives. */
+/* base/strtab.h - strings, kept once each at an address that stays while the table lives. */
 #pragma once
 
 #include <stddef.h>
@@ -9,11 +9,12 @@ struct strtab *strtab_new(void);
 void strtab_free(struct strtab *t);
 void strtab_freep(struct strtab **t);
 
-/* The table's copy of @text; equal texts give equal pointers. Lent by @t. */
+/* The table's copy of @text, or of its first @n bytes. Equal texts give equal pointers. Lent by
+ * @t. */
 const char *strtab_add(struct strtab *t, const char *text);
 const char *strtab_add_n(struct strtab *t, const char *text, size_t n);
 
-/* Bytes of memory held, for budgets. */
+/* Bytes of memory that the table holds, for budgets. */
 size_t strtab_bytes(const struct strtab *t);
 
 #define cleanup_strtab __attribute__((__cleanup__(strtab_freep)))

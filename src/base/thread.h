@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* base/thread.h - threads that leave signals to the main thread, which waits for them. */
+/* base/thread.h - threads that block signals, so the main thread gets them. */
 #pragma once
 
 #include <pthread.h>
@@ -8,18 +8,17 @@
 #include <time.h>
 
 /*
- * Run work(@argument) in a new thread. All signals but SIGBUS are blocked in it: where a mapped
- * file is cut short, the thread that reads it has to handle that (elf/guard.h). Returns a negative
- * error.
+ * Run work(@argument) in a new thread, which blocks all signals but SIGBUS. The kernel sends SIGBUS
+ * to a thread that reads a mapped file that was truncated, and that thread has to handle it
+ * (elf/guard.h). Returns 0 or a negative errno.
  */
 int thread_start(pthread_t *ret, void *(*work)(void *), void *argument);
 
-/* The time @ns from now, as condition variables of CLOCK_MONOTONIC and thread_join_soon() want it.
- */
+/* The time of CLOCK_MONOTONIC @ns from now, for waiting on a condition variable. */
 struct timespec thread_time(uint64_t ns);
 
 /*
- * Wait for the end of a thread that was told to end, for half a second at most. False: it works on,
- * and needs its memory as long as we live. A foreign file may hold it up for any time.
+ * Wait at most half a second for a thread that was asked to end. False: it is still at work, maybe
+ * held up by a foreign file, so its memory has to stay until we exit.
  */
 bool thread_join_soon(pthread_t thread);

@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 
-/* The NUL at the text's end is no continuation byte, so nothing is read past it. */
+/* The NUL at the end is no continuation byte, so this never reads past it. */
 size_t utf8_at(const unsigned char *text, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -30,8 +30,8 @@ size_t utf8_at(const unsigned char *text, uint32_t *ret)
 }
 
 /*
- * Format characters, line separators and paragraph separators (Cf, Zl, Zp of Unicode 16), by rising
- * number. A terminal shows nothing for them, or reverses the text around them.
+ * Format characters, line separators and paragraph separators (Cf, Zl, Zp of Unicode 16), in
+ * ascending order. A terminal shows nothing for them, or reverses the text around them.
  */
 static const struct range {
 	uint32_t first, last;

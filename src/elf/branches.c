@@ -1,28 +1,29 @@
 /*
- * Where may code be entered? Jumps and calls with a displacement are looked for at every
- * byte position, because where instructions begin is known to a decoder only:
+ * Where may execution enter code? Only a decoder knows where instructions begin. So this looks for
+ * jumps and calls with a displacement at every byte:
  *
  *	70-7f d8, e0-e3 d8, eb d8            jcc, loop and jrcxz, jmp
  *	e8 d32, e9 d32, 0f 80-8f d32         call, jmp, jcc
- *	c7 f8 d32                            xbegin, to where an abort goes
+ *	c7 f8 d32                            xbegin, to its abort handler
  *
- * Each counts from its own end. So every one that is there is found; what is found besides
- * are bytes that mean something else: among the 256 bytes around a place, random ones look
- * like a short jump to it in one case of twelve. One such pair is passed over, because
- * functions with vectors end with it, in many places: in
+ * A displacement counts from the end of its instruction. This finds every such instruction, and
+ * also bytes that mean something else. Of the 256 bytes around a place, random ones look like a
+ * short jump to it in one case of twelve. Two kinds of such bytes are frequent, so we leave them
+ * out. In
  *
  *	c5 f8 77  c3                         vzeroupper; ret
  *
- * 77 is a jump only behind clc (f8), which leaves of "above" no more than "not equal". Nor does
- * loope count whose opcode is the second byte of a vector instruction:
+ * 77 is a jump only after clc (f8), where "above" means no more than "not equal". Many functions
+ * with vectors end in this. And in
  *
  *	62 e1 7d 28 e7 07    vmovntdq %ymm16,(%rdi)
  *
- * Functions of string.h are full of such, and compilers make no loop and no jrcxz (e0-e3).
+ * the second byte would be loope. Functions of string.h have many of these, and compilers make no
+ * loop and no jrcxz (e0-e3).
  *
- * A place may be far from what leads to it (a function's cold part lies in another section),
- * so all code is read, once for all places: a jump's target is looked up in a filter of
- * bits, and only where that says "perhaps" among the places.
+ * A jump may be far from its target, because a function's cold part lies in another section. So
+ * we read all code, once for all places. We look up a target in a filter of bits first, and among
+ * the places only if the filter may have it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static const uint8_t leads[256] = {
 	[0xe0 ... 0xe3] = LEAD_SHORT, [0xe8 ... 0xe9] = LEAD_NEAR,  [0xeb] = LEAD_SHORT,
 };
 
-/* Bits for what the lowest bits of an address may be; @mask + 1 of them. */
+/* One bit for each value of the lowest bits of an address: @mask + 1 bits. */
 struct filter {
 	uint64_t *bits;
 	uint64_t mask;
@@ -91,7 +92,7 @@ static size_t first_at(const struct search *s, uint64_t vaddr)
 	return low;
 }
 
-/* Something leads from @from to @vaddr. What lies before a place, from its entry on, does not. */
+/* Note a jump from @from to @vaddr. It does not count if it is between the place and its entry. */
 static void note_entered(struct search *s, uint64_t from, uint64_t vaddr)
 {
 	if (!filter_may_have(&s->filter, vaddr))
@@ -101,7 +102,7 @@ static void note_entered(struct search *s, uint64_t from, uint64_t vaddr)
 			s->places[i].is_entered = true;
 }
 
-/* The displacement's size if a jump or call begins here, else 0; *@ret_opcode: the bytes before. */
+/* The size of the displacement if a jump or call begins here, else 0. *@ret_opcode: its offset. */
 static inline size_t displacement_bytes(const uint8_t *code, size_t n, size_t *ret_opcode)
 {
 	*ret_opcode = 1;
@@ -126,7 +127,7 @@ static inline bool is_vzeroupper(const uint8_t *code, size_t at)
 	return code[at] == 0x77 && at >= 2 && code[at - 1] == 0xf8 && code[at - 2] == 0xc5;
 }
 
-/* One of those four behind a VEX or EVEX prefix's first byte, where that is an instruction. */
+/* Is this one of e0-e3, as second byte of an instruction with a VEX or EVEX prefix? */
 static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
 {
 	if ((code[at] & 0xfc) != 0xe0 || at < 1 || (code[at - 1] != 0x62 && code[at - 1] != 0xc4))
@@ -148,7 +149,7 @@ static void scan(struct search *s, const uint8_t *code, size_t n, uint64_t vaddr
 		if (!size)
 			continue;
 		if (size == 1) {
-			displacement = (code[i + opcode] ^ 0x80) - 0x80; /* with its sign */
+			displacement = (code[i + opcode] ^ 0x80) - 0x80; /* sign-extended */
 		} else {
 			int32_t near;
 

@@ -9,10 +9,10 @@
 #include "elf/debug.h"
 #include "elf/internal.h"
 
-/* Fewer bytes would not tell all the files of a machine apart; more are no hash. */
+/* Fewer bytes would not tell all files of a machine apart. More are no hash. */
 #define LEAST_BYTES 8
 #define MOST_BYTES 64
-/* What lib/buildid.c of the kernel takes; it passes over others (BUILD_ID_SIZE_MAX). */
+/* The sizes that lib/buildid.c of the kernel takes (BUILD_ID_SIZE_MAX). It skips others. */
 #define LEAST_TOLD_BYTES 1
 #define MOST_TOLD_BYTES 20
 
@@ -60,7 +60,7 @@ size_t image_build_id(const struct image *im, const uint8_t **ret)
 {
 	size_t n = 0, left = MOST_NOTES;
 
-	/* Sections first: in a debug file segments may say places that are not in it. */
+	/* Sections first: segments of a debug file may name places that it does not have. */
 	for (size_t i = 0; i < im->n_sections && !n; i++)
 		if (im->sections[i].type == SHT_NOTE)
 			n = find_in_notes(notes_within(section_bytes(im, &im->sections[i]), &left),

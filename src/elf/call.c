@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Which instruction ends at a return address? Instructions cannot be read backwards. So this tries
- * each form that leaves its address behind:
+ * Which instruction ends at a return address? Nothing can read instructions backwards. So this
+ * tries each form that leaves a return address:
  *
  *	e8 d32                   call
  *	ff /2, 2 to 7 bytes      call *%rax, *8(%rax), *f@GOT(%rip)
- *	0f 05, 0f 34, cd 80      syscall, sysenter, int $0x80: the kernel's caller
+ *	0f 05, 0f 34, cd 80      syscall, sysenter, int $0x80: calls of the kernel
  *
- * Padding between functions ends like none of them.
+ * Padding between functions does not end like any of them.
  */
 #include "elf/image.h"
 
 #define LONGEST 7
 
-/* How long "ff /2" is whose second byte is @modrm and third @sib; 0: it is another instruction. */
+/* The length of "ff /2" with the second byte @modrm and the third @sib. 0: it is no such call. */
 static size_t indirect_length(uint8_t modrm, uint8_t sib)
 {
 	const uint8_t mod = modrm >> 6, base = modrm & 7;

@@ -1,8 +1,8 @@
 /*
- * Where distributions put debug files, for /usr/lib/x86_64-linux-gnu/libc.so.6:
+ * Distributions put debug files here, for /usr/lib/x86_64-linux-gnu/libc.so.6:
  *
  *	/usr/lib/debug/.build-id/93/ac61ec5a8eb1396f9fbd350e3169a558528a40.debug
- *	/usr/lib/x86_64-linux-gnu/NAME                  NAME is what .gnu_debuglink says
+ *	/usr/lib/x86_64-linux-gnu/NAME                  NAME is in .gnu_debuglink
  *	/usr/lib/x86_64-linux-gnu/.debug/NAME
  *	/usr/lib/debug/usr/lib/x86_64-linux-gnu/NAME
  *	/usr/lib/debug/lib/x86_64-linux-gnu/NAME        packed before /lib became a link
@@ -23,9 +23,9 @@
 #define FOLDER "/usr/lib/debug"
 #define cleanup_image cleanup(image_freep)
 
-/* Sections are compared with each other; no linker makes so many of code. */
+/* We compare each code section of a debug file with all of its file. No linker makes so many. */
 #define MOST_SECTIONS 1024
-/* A checksum takes seconds for each gigabyte, and a file can be long without taking any room. */
+/* A checksum takes seconds for each gigabyte, and a sparse file can be long without taking room. */
 #define MAX_CRC_BYTES (1UL << 30)
 
 /* .gnu_debuglink: a name, zeros up to a multiple of four, its CRC-32. */
@@ -115,7 +115,7 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
 	}
 }
 
-/* The checksum is asked last: it takes reading all of the file. */
+/* The checksum comes last, because it reads the whole file. */
 static bool belongs(const struct image *im, const struct image *debug)
 {
 	const uint8_t *id;
@@ -136,7 +136,7 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 
 	if (err)
 		return err;
-	/* The file itself has none, where it is named like its debug file. */
+	/* The stripped file itself may have the name of its debug file. It has no symbols. */
 	if (!image_has_symtab(debug))
 		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
 	if (!belongs(im, debug))
@@ -145,14 +145,14 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	return 0;
 }
 
-/* --- whose section is whose --- */
+/* --- matching the sections of both files --- */
 
 static bool is_code(const struct section *s)
 {
 	return s->flags & SHF_EXECINSTR && s->size;
 }
 
-/* Without sections a file cannot have been moved in a way that could be told. */
+/* For a file without section headers. We cannot tell whether such a file has been moved. */
 static bool is_in_code_segment(const struct image *im, const struct section *s)
 {
 	for (size_t i = 0; i < im->n_segments; i++) {
@@ -179,7 +179,7 @@ static struct shift find_shift(const struct image *im, const struct section *s)
 		if (own->vaddr == s->vaddr)
 			return (struct shift){ .is_known = true };
 		if (found.is_known)
-			return (struct shift){}; /* it could be either */
+			return (struct shift){}; /* ambiguous */
 		found = (struct shift){ .by = own->vaddr - s->vaddr, .is_known = true };
 	}
 	return found;
@@ -202,7 +202,7 @@ void image_set_debug(struct image *im, struct image *debug)
 {
 	size_t n = 0;
 
-	assert(!debug->debug); /* its own would not be asked */
+	assert(!debug->debug); /* look-ups would ignore a second one */
 	symbol_index_free(im->index);
 	im->index = NULL;
 	lines_free(im->lines);

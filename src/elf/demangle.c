@@ -1,13 +1,14 @@
 /*
- * Names come from foreign files, and a few hundred bytes of one can stand for
- * gigabytes: every scheme has references back ("the same type again"), and n of
- * them double the text n times. libiberty bounds the depth, not the output, and
- * its callbacks have no way to say "enough", so it is left by longjmp() once the
- * output is too long. That loses nothing: with a callback C++ is demangled on the
- * stack alone, and Rust but for an identifier in punycode, which is on the heap
- * while it is put out. No identifier begins with punctuation, so for Rust the
- * jump waits for some. D has no callback; there the references are counted
- * beforehand.
+ * Names come from foreign files, and a few hundred bytes of a name can stand for
+ * gigabytes. Every scheme has references back ("the same type again"), and n of
+ * them can double the text n times. But libiberty bounds the depth, not the output,
+ * and its callbacks cannot stop it. So we leave it by longjmp() when the output is
+ * too long.
+ *
+ * This leaks nothing. With a callback, libiberty demangles C++ on the stack. It does
+ * so for Rust, too, except that an identifier in punycode is on the heap during its
+ * output. No identifier begins with punctuation, so for Rust the jump waits for
+ * punctuation. D has no callback, so we count the references of a name beforehand.
  */
 #include "elf/demangle.h"
 
@@ -23,12 +24,12 @@
 #define MAX_MANGLED 4096
 #define MAX_DEMANGLED 65536
 /*
- * With k references the text grows to at most 3^(k/3) times its length (three
- * on each level is the worst): 6,561 times for 24.
+ * With k references the text grows to at most 3^(k/3) times its length: 6,561 times
+ * for 24. Three references on each level are the worst case.
  */
 #define MAX_REFERENCES 24
 
-/* libiberty's D part asks for it. Its own comes in one object with a second xmalloc(). */
+/* libiberty's D part calls it. libiberty's own xrealloc() would link a second xmalloc(). */
 void *xrealloc(void *p, size_t size)
 {
 	return xreallocarray(p, size, 1);
@@ -37,7 +38,7 @@ void *xrealloc(void *p, size_t size)
 struct output {
 	struct strbuf *text;
 	bool is_too_long;
-	/* libiberty may be left where the text begins with one of these; "": anywhere. */
+	/* We may leave libiberty if the text begins with one of these characters; "": always. */
 	const char *leave_at;
 	jmp_buf enough;
 };
@@ -46,7 +47,7 @@ static void take_output(const char *text, size_t n, void *context)
 {
 	struct output *out = context;
 
-	if (n == 0) /* then @text may be NULL */
+	if (n == 0) /* @text may be NULL */
 		return;
 	if (!out->is_too_long && n <= MAX_DEMANGLED - out->text->n) {
 		strbuf_put(out->text, text, n);
@@ -60,7 +61,7 @@ static void take_output(const char *text, size_t n, void *context)
 typedef int demangle_function(const char *name, int options, demangle_callbackref callback,
 			      void *context);
 
-/* Not inlined: nothing that longjmp() could spoil is then alive around it. */
+/* Not inlined, so the caller has no variables that longjmp() could spoil. */
 static __attribute__((noinline)) bool run(demangle_function *function, const char *name,
 					  struct output *out)
 {
@@ -91,7 +92,7 @@ static char *demangle_d(const char *name)
 	return dlang_demangle(name, DMGL_PARAMS | DMGL_ANSI);
 }
 
-/* Legacy Rust names look like C++ ones but for a hash at the end, so Rust is asked first. */
+/* Legacy Rust names look like C++ names with a hash at the end, so try Rust first. */
 static char *demangle_whole(const char *name)
 {
 	bool is_long = strnlen(name, MAX_MANGLED + 1) > MAX_MANGLED;
@@ -108,7 +109,7 @@ static char *demangle_whole(const char *name)
 	return text;
 }
 
-/* The suffix of a stub, "@plt", is no part of what was mangled. */
+/* A stub's suffix, "@plt", is no part of the mangled name. */
 char *demangle(const char *name)
 {
 	const char *suffix = name[0] == '_' ? strrchr(name, '@') : NULL;

@@ -1,5 +1,6 @@
-/* elf/demangle.h - names of C++, Rust (legacy and v0) and D as they were written (libiberty). */
+/* elf/demangle.h - demangle names of C++, Rust (legacy and v0) and D, with libiberty. */
 #pragma once
 
-/* To free(); NULL when @name is not mangled. Length and depth are bounded. */
+/* Return the demangled name, which the caller frees. NULL: @name is not mangled, or exceeds the
+ * bounds of length and depth. */
 char *demangle(const char *name);

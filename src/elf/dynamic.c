@@ -1,11 +1,11 @@
 /*
- * The dynamic symbols of a file without section headers, as the dynamic linker finds them:
+ * Find the dynamic symbols of a file without section headers, in the way of the dynamic linker:
  *
  *	PT_DYNAMIC   DT_SYMTAB 0x288   DT_STRTAB 0x330   DT_STRSZ 0x5f   DT_GNU_HASH 0x260
  *
- * These are addresses, of which segments say where they lie in the file. How many symbols there
- * are only a hash table tells: the older kind says it, in the other the last chain ends with the
- * last symbol.
+ * These are addresses, and segments give their places in the file. Only a hash table gives the
+ * number of symbols. The older kind has it in its header. In the other kind, the last chain ends
+ * with the last symbol.
  */
 #include <string.h>
 
@@ -88,7 +88,7 @@ static struct places find_places(const struct image *im)
 	return places;
 }
 
-/* What the file holds from @vaddr to the end of the segment; empty where that is nothing. */
+/* The bytes of the file from @vaddr to the end of its segment. Empty if there are none. */
 static struct slice bytes_from(const struct image *im, uint64_t vaddr)
 {
 	const struct segment *s = vaddr ? image_segment_of(im, vaddr) : NULL;
@@ -101,15 +101,18 @@ static struct slice bytes_from(const struct image *im, uint64_t vaddr)
 	return (struct slice){ im->data + s->offset + skip, s->file_bytes - skip };
 }
 
-/* u32 n_buckets, n_chains; each symbol is in a chain. */
+/* The table: u32 n_buckets, n_chains. There is a chain entry for each symbol. */
 static uint64_t count_by_hash(struct slice table)
 {
 	return table.size >= 8 ? u32_at(table, 1) : 0;
 }
 
 /*
- * u32 n_buckets, first_symbol, n_words, shift; words of a Bloom filter; u32 buckets[], each the
- * first symbol of its chain or 0; u32 chains[], from the first symbol on: odd at a chain's end.
+ * The table:
+ *	u32 n_buckets, first_symbol, n_words, shift
+ *	n_words of a Bloom filter
+ *	u32 buckets[]   the first symbol of the bucket's chain, or 0
+ *	u32 chains[]    one for each symbol from first_symbol on; odd at the end of a chain
  */
 static uint64_t count_by_gnu_hash(struct slice table, size_t word)
 {
@@ -129,7 +132,7 @@ static uint64_t count_by_gnu_hash(struct slice table, size_t word)
 		if (u32_at(table, buckets + i) > last)
 			last = u32_at(table, buckets + i);
 	if (last < first)
-		return first; /* what is not defined here is in no chain */
+		return first; /* undefined symbols come first, and are in no chain */
 	for (; last - first < n_all - chains; last++)
 		if (u32_at(table, chains + (last - first)) & 1)
 			return last + 1;

@@ -1,7 +1,6 @@
 /*
- * .gnu_debugdata is an ELF file in xz: symbols alone, of a file that was stripped. A few
- * kilobytes of it can stand for gigabytes, so both what the decoder takes and what comes out
- * are bounded.
+ * .gnu_debugdata is an ELF file, compressed by xz, with the symbols of the stripped file alone. A
+ * few kilobytes of it can stand for gigabytes. So the decoder's memory and the output have bounds.
  */
 #include <errno.h>
 #include <lzma.h>
@@ -36,7 +35,7 @@ static int explain(const struct image *im, lzma_ret code, struct error *e)
 	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
 }
 
-/* *@ret is made as large as what comes out. */
+/* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
 static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
 		  struct error *e)
 {
@@ -60,8 +59,8 @@ static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint
 }
 
 /*
- * Sections may be copied from one file to another. Who made these symbols need not have kept the
- * build ID; then the code must be the same by what sections tell of it.
+ * Somebody may have copied the section from another file. If the symbols have no build ID, the code
+ * sections of both files must be the same by name and size.
  */
 static int check_build(const struct image *im, const struct image *debug, struct error *e)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The names _start and main of a stripped program. Its header gives _start, and _start hands main
- * to libc:
+ * Find _start and main of a stripped program. Its header gives _start, and _start passes main to
+ * libc:
  *
  *	31 ed                  xor  %ebp,%ebp
  *	...
@@ -11,14 +11,17 @@
  *	48 c7 c7 06 11 40 00   mov  $main,%rdi            else
  *	ff 15 d4 2f 00 00      call *__libc_start_main@GOT
  *
- * musl's _start passes its stack in rdi to _start_c, which hands on main in the same way and jumps
- * to __libc_start_main. Any other instruction ends the search: that _start is not a known libc's,
- * and its main has no name. A library's header may name any entry, so there _start must look so,
- * or as that of glibc's dynamic linker, which hands on the stack, too. A function's beginning does
- * not: its return address lies there.
+ * musl's _start passes its stack in rdi to _start_c. That passes main in the same way and jumps to
+ * __libc_start_main. Any other instruction ends the search: the _start is of no known libc, and its
+ * main gets no name.
+ *
+ * A library's header may name any entry. So a library's _start must look like one of these, or like
+ * that of glibc's dynamic linker, which passes the stack, too:
  *
  *	48 89 e7               mov  %rsp,%rdi
  *	e8 68 0b 00 00         call _dl_start
+ *
+ * No function begins like this, because its return address is on top of the stack.
  */
 #include <elf.h>
 #include <string.h>
@@ -39,11 +42,11 @@ enum effect {
 	RDI_IS_NEAR, /* %rip and the last four bytes */
 	RDI_IS_ABSOLUTE,
 	RDI_IS_IN_SLOT,
-	LEAVES, /* to what the last four bytes say, from behind them */
+	LEAVES, /* to the address in its last four bytes, relative to its end */
 	LEAVES_BY_SLOT,
 };
 
-/* @n bytes, of which the first @n_fixed tell what it is. */
+/* An instruction of @n bytes. The first @n_fixed identify it. */
 struct form {
 	uint8_t bytes[LONGEST];
 	uint8_t n_fixed;
@@ -96,7 +99,7 @@ static const struct form forms[] = {
 };
 /* clang-format on */
 
-/* The state at the instruction that is followed. */
+/* The state before the instruction at @vaddr. */
 struct state {
 	uint64_t vaddr;
 	uint64_t rdi; /* 0: not known */
@@ -112,7 +115,7 @@ static const struct form *form_at(const uint8_t *code, size_t n)
 	return NULL;
 }
 
-/* In a program that can lie anywhere, the dynamic linker writes what the slot holds. */
+/* The value of a slot, or 0. In a position-independent program, the dynamic linker writes it. */
 static uint64_t read_slot(const struct image *im, uint64_t vaddr)
 {
 	const struct segment *s = image_segment_of(im, vaddr);
@@ -135,7 +138,7 @@ static void set_rdi(const struct image *im, struct state *s, enum effect effect,
 		s->rdi = read_slot(im, s->vaddr + (uint64_t)(int64_t)operand);
 }
 
-/* Up to where it leaves for another function; *@target is 0 where that is not known. */
+/* Go on to the call or jump to another function. *@target is 0 if it is not known. */
 static bool follow(const struct image *im, struct state *s, uint64_t *target)
 {
 	for (int i = 0; i < MOST_STEPS; i++) {
@@ -162,7 +165,7 @@ static bool follow(const struct image *im, struct state *s, uint64_t *target)
 	return false;
 }
 
-/* The code from @start to its end by .eh_frame; if that is not known, to @least. */
+/* The code from @start to its end by .eh_frame, or to @least if that is not known. */
 static struct code_range range_of(const struct frames *frames, uint64_t start, uint64_t least)
 {
 	const uint64_t end = frame_end_of(frames, start);
@@ -170,7 +173,8 @@ static struct code_range range_of(const struct frames *frames, uint64_t start, u
 	return (struct code_range){ start, end > start ? end : least };
 }
 
-/* Behind its call another function begins. 0: it is not the dynamic linker's. */
+/* The end of the dynamic linker's _start: after the call, another function begins. 0: this is no
+ * such _start. */
 static uint64_t end_of_linkers_start(const struct image *im)
 {
 	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -186,7 +190,7 @@ static uint64_t end_of_linkers_start(const struct image *im)
 	return at + sizeof(code);
 }
 
-/* Where it is not a program's of a known libc. */
+/* Set ret->start if this is no _start of a known libc's programs. */
 static void find_other_start(const struct image *im, const struct frames *frames,
 			     struct entry_points *ret)
 {

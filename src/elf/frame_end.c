@@ -1,17 +1,17 @@
 /*
- * Where code ends whose symbol does not say it. .eh_frame_hdr is a table of the functions that
- * have unwind information, with or without a symbol, sorted by where they begin:
+ * Find the end of code whose symbol has no size. .eh_frame_hdr is a table of the functions that
+ * have unwind information, with or without a symbol, sorted by their start:
  *
- *	version 1, 0x1b, 0x03, 0x3b   how the rest is written: what all linkers use
+ *	version 1, 0x1b, 0x03, 0x3b         the encodings of the rest, which all linkers use
  *	int32 .eh_frame  uint32 n
- *	n * { int32 begins, int32 entry }   both from the header's own address
+ *	n * { int32 start, int32 entry }    rows, relative to the header's own address
  *
- * An entry of .eh_frame says how long its function is:
+ * An entry of .eh_frame has the length of its function:
  *
- *	uint32 length  uint32 back to its CIE  int32 begins, from here  uint32 bytes
+ *	uint32 length  uint32 back to its CIE  int32 start, relative to here  uint32 bytes
  *
- * if the CIE's augmentation ("zR", "zPLR") says 0x1b for 'R'. Static programs have no such table;
- *of these the entries are gone through, and the rows made of them.
+ * if the CIE's augmentation ("zR", "zPLR") has 0x1b for 'R'. Static programs have no
+ * .eh_frame_hdr. For these we read all entries, and make the rows.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -56,13 +56,13 @@ struct frames frames_of(const struct image *im)
 	};
 }
 
-/* An address relative to the header. */
+/* The address in column 0 or 4 (bytes) of row @i. */
 static uint64_t row_value(const struct frames *t, uint32_t i, size_t column)
 {
 	return t->vaddr + (uint64_t)(int32_t)read_u32(t->rows + 8 * (size_t)i + column);
 }
 
-/* How many functions begin at @vaddr or before. */
+/* The number of functions that begin at @vaddr or before. */
 static uint32_t count_until(const struct frames *t, uint64_t vaddr)
 {
 	uint32_t low = 0, high = t->n;
@@ -85,7 +85,7 @@ static bool skip_leb128(struct slice cie, size_t *at)
 	return ++*at < cie.size;
 }
 
-/* Does the CIE at @at say that entries hold their addresses as PC_RELATIVE_4? */
+/* Do entries of the CIE at @at have addresses as PC_RELATIVE_4? */
 static bool is_usual_cie(struct slice frames, size_t at)
 {
 	if (at > frames.size || frames.size - at < 12)
@@ -95,11 +95,11 @@ static bool is_usual_cie(struct slice frames, size_t at)
 	const char *augmentation = (const char *)cie.data + 9;
 	size_t n = strnlen(augmentation, cie.size - 9);
 
-	at = 9 + n + 1; /* behind length, id and version */
+	at = 9 + n + 1; /* after length, id, version and augmentation */
 	if (at >= cie.size || augmentation[0] != 'z' || !skip_leb128(cie, &at) ||
 	    !skip_leb128(cie, &at) || !skip_leb128(cie, &at) || !skip_leb128(cie, &at))
 		return false;
-	/* 'P' has a pointer behind its encoding; nearly all are of four bytes. */
+	/* 'P' has a pointer after its encoding, nearly always of four bytes. */
 	for (size_t i = 1; i < n && at < cie.size; i++) {
 		if (augmentation[i] == 'R')
 			return cie.data[at] == PC_RELATIVE_4;
@@ -110,7 +110,7 @@ static bool is_usual_cie(struct slice frames, size_t at)
 	return false;
 }
 
-/* The end of the function that row @i is of; 0: cannot be told. */
+/* The end of the function of row @i; 0: not known. */
 static uint64_t row_end(const struct frames *t, uint32_t i)
 {
 	const uint64_t vaddr = row_value(t, i, 4);
@@ -170,8 +170,9 @@ bool frame_start_of(const struct frames *t, uint64_t vaddr, uint64_t *ret_start)
 	return *ret_start <= vaddr; /* the rows of a foreign file need not be sorted */
 }
 
+/* Like a row of .eh_frame_hdr, but relative to the start of .eh_frame. */
 struct row {
-	int32_t start, entry; /* from where the entries begin */
+	int32_t start, entry;
 };
 
 static int compare_rows(const void *a, const void *b)
@@ -181,7 +182,7 @@ static int compare_rows(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The row of the entry at @at, which is one of a function's. False: it is too far away. */
+/* Make the row of the entry (FDE) at @at. False: its function is too far away for 32 bits. */
 static bool make_row(struct slice entries, size_t at, struct row *ret)
 {
 	const int64_t start = (int64_t)at + 8 + (int32_t)read_u32(entries.data + at + 8);
@@ -218,8 +219,8 @@ void *frames_make_rows(const struct image *im, struct frames *ret)
 	return rows;
 }
 
-/* Bytes in @frames, which begin at @vaddr, up to where the last entry ends that the header tells
- * of. */
+/* The size of .eh_frame at @vaddr, of which @frames are all bytes to the segment's end. It ends
+ * with the last entry that .eh_frame_hdr has. 0: it makes no sense. */
 static size_t count_bytes(const struct frames *t, struct slice frames, uint64_t vaddr)
 {
 	uint64_t last = vaddr, length;

@@ -1,23 +1,24 @@
 /*
- * .gopclntab, little endian, of a machine with pointers of 8 bytes. From Go 1.18 on
- * (src/runtime/symtab.go: pcHeader, functab; runtime2.go: _func; cmd/link/internal/ld/pcln.go):
+ * The format of .gopclntab, little endian, for pointers of 8 bytes. Sources in Go:
+ * src/runtime/symtab.go (pcHeader, functab), runtime2.go (_func), cmd/link/internal/ld/pcln.go.
+ * From Go 1.18 on:
  *
  *	uint32 magic  uint8 0, 0, 1, 8   uint64 n  uint64 files  uint64 text
  *	uint64 names  uint64 units  uint64 files  uint64 steps  uint64 functions     offsets
- *	functions:  n * { uint32 begins, behind text;  uint32 record, behind functions }  uint32 end
- *	record:     uint32 begins  int32 name  int32 args  uint32 deferreturn
+ *	functions:  n * { uint32 start, from text;  uint32 record, from functions }  uint32 end
+ *	record:     uint32 start  int32 name  int32 args  uint32 deferreturn
  *	            uint32 sp, file and line steps  ...  uint8 id, flags
  *	steps:      { difference of the value, zigzag;  difference of the address }  0
  *
  *	1.2    0xfffffffb   addresses and offsets of 8 bytes, offsets from the table's beginning
- *	1.16   0xfffffffa   the header has the offsets; addresses are still whole, 8 bytes each.
- *	                    Flags are since 1.17
- *	1.18   0xfffffff0   as above; GO_ASM is since then
- *	1.20   0xfffffff1   a record has startLine, before its id. Since 1.26 "text" is 0: it is in
- *	                    runtime.firstmoduledata, that is section .go.module, behind 22 words
+ *	1.16   0xfffffffa   the header has the offsets; addresses are whole, 8 bytes each.
+ *	                    Flags came with 1.17
+ *	1.18   0xfffffff0   as above, with GO_ASM
+ *	1.20   0xfffffff1   a record has startLine before its id. Since 1.26 "text" is 0, and
+ *	                    runtime.firstmoduledata (section .go.module) has it, after 22 words
  *
- * Position-independent programs have the table in .data.rel.ro.gopclntab, which other linkers than
- * Go's put into .data.rel.ro; there "text" is a relocation's, and 0 in the file.
+ * Position-independent programs have the table in .data.rel.ro.gopclntab. Linkers other than Go's
+ * put it into .data.rel.ro. In these programs "text" is 0 in the file, and a relocation has it.
  */
 #include "elf/gopclntab.h"
 
@@ -30,22 +31,23 @@
 #define HEAD_BYTES 8
 #define MOST_HEADER_BYTES 72
 #define TABLE_ALIGNMENT 16
-#define MODULE_TEXT 176 /* of moduledata: its text */
+#define MODULE_TEXT 176 /* the offset of "text" in moduledata */
 #define R_RELATIVE 8    /* R_X86_64_RELATIVE */
 
 /*
- * Steps of all functions: Go's own compiler has 250,000. A file may have all functions use the same
- * ones, and need not have their code.
+ * The steps of all functions, at most. Go's own compiler has 250,000. All functions of a hostile
+ * file may share the same steps, without any code.
  */
 #define MOST_STEPS (16U << 20)
 
 struct go_format {
 	uint32_t magic;
-	uint8_t word;    /* bytes of an address, or of an offset in its place */
-	uint8_t name_at; /* in a record */
+	uint8_t word;    /* bytes of an address, or of the offset in its place */
+	uint8_t name_at; /* offsets in a record */
 	uint8_t steps_at;
 	uint8_t flags_at; /* 0: it has none */
-	uint8_t header; /* words of 8 bytes behind the head, before the offset of names; 0: none */
+	uint8_t header; /* words of 8 bytes between the head and the offset of names; 0: no offsets
+			 */
 };
 
 static const struct go_format formats[] = {
@@ -72,7 +74,7 @@ static struct go_bytes behind(struct go_bytes of, uint64_t offset)
 
 static const struct go_format *format_of(struct go_bytes table)
 {
-	static const uint8_t rest[] = { 0, 0, 1, 8 }; /* what x86-64 has */
+	static const uint8_t rest[] = { 0, 0, 1, 8 }; /* on x86-64 */
 
 	if (table.size < MOST_HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
 		return NULL;
@@ -82,7 +84,7 @@ static const struct go_format *format_of(struct go_bytes table)
 	return NULL;
 }
 
-/* As a part of @s that begins with a table's head; no bytes: none does. */
+/* Find a table in section @s, from its head to the end of the section. No bytes: there is none. */
 static struct go_bytes search_table(const struct section *s, struct slice bytes,
 				    uint64_t *ret_vaddr)
 {
@@ -120,7 +122,7 @@ static struct go_bytes find_table(const struct image *im, uint64_t *ret_vaddr)
 	return search_table(s, section_bytes(im, s), ret_vaddr);
 }
 
-/* What a relocation writes at @vaddr, of those that add where the file is loaded; 0: nothing. */
+/* The address as linked that a relative relocation writes at @vaddr; 0: there is none. */
 static uint64_t relocated_at(const struct image *im, uint64_t vaddr)
 {
 	const struct section *s = section_named(im, ".rela.dyn");
@@ -146,7 +148,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 	return value ? value : relocated_at(im, vaddr);
 }
 
-/* Where Go's code begins; C code may lie before it. 0: that is not told. */
+/* The start of Go's code, which may follow C code. 0: the file does not have it. */
 static uint64_t text_of(const struct image *im, uint64_t table_vaddr)
 {
 	const uint64_t told = pointer_at(im, table_vaddr + HEAD_BYTES + 16);
@@ -164,7 +166,7 @@ uint64_t go_function_start(const struct go_table *t, uint32_t i)
 	return t->text + number_at(t->functions.data + (size_t)i * 2 * word, word);
 }
 
-/* Do functions lie one behind the other in one segment of code? */
+/* Do functions have ascending addresses, in one segment of code? */
 static bool is_in_order(const struct image *im, const struct go_table *t)
 {
 	uint64_t end = go_function_start(t, 0);
@@ -180,7 +182,7 @@ static bool is_in_order(const struct image *im, const struct go_table *t)
 	return s && s->is_executable && end - s->vaddr <= s->file_bytes;
 }
 
-/* What is behind a function's record, of those that it must have; NULL: it is not all there. */
+/* The record of function @i; NULL: the table does not hold all members that we read. */
 static const uint8_t *record_of(const struct go_table *t, uint32_t i)
 {
 	const size_t word = t->format->word;
@@ -199,7 +201,7 @@ static uint8_t flags_of(const struct go_table *t, uint32_t i)
 	return record && t->format->flags_at ? record[t->format->flags_at] : 0;
 }
 
-/* 0: there are none. */
+/* The offset of the steps of function @i; 0: there are none. */
 static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 {
 	const uint8_t *record = record_of(t, i);
@@ -207,7 +209,7 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 	return record ? (uint32_t)number_at(record + t->format->steps_at, 4) : 0;
 }
 
-/* Go 1.16 has 0 in the place of flags; any later one has functions that nobody calls. */
+/* Go 1.16 has 0 in the place of flags. Every later program has functions at the top of stacks. */
 static bool has_flags(const struct go_table *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
@@ -223,7 +225,7 @@ static struct go_bytes whole_names(struct go_bytes names)
 	return (struct go_bytes){ whole.data, whole.size };
 }
 
-/* Where the parts are, by the header. */
+/* Find the parts of the table, by its header. */
 static void divide(struct go_table *t, struct go_bytes table)
 {
 	const uint8_t *words = table.data + HEAD_BYTES + (size_t)t->format->header * 8;
@@ -324,7 +326,7 @@ struct go_steps go_steps_of(const struct go_table *t, const struct go_function *
 				  .delta = -1 };
 }
 
-/* Seven bits a byte, the lowest first. False: it is cut, or more than 32 bits. */
+/* Read a number of seven bits a byte, lowest first. False: it is cut, or has more than 32 bits. */
 static bool read_number(struct go_bytes *from, uint32_t *ret)
 {
 	uint64_t value = 0;
@@ -342,7 +344,7 @@ static bool read_number(struct go_bytes *from, uint32_t *ret)
 	return false;
 }
 
-/* A difference of 0 ends the table, but the first. */
+/* A difference of 0 ends the steps, except in the first one. */
 bool go_next_step(struct go_steps *s)
 {
 	const bool is_first = s->end == s->start;

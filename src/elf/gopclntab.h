@@ -1,6 +1,6 @@
 /*
- * elf/gopclntab.h - the functions of a Go program, by the table that its runtime walks stacks and
- * names frames by. No Go program is without one, stripped or not.
+ * elf/gopclntab.h - the functions of a Go program, by .gopclntab. Go's runtime walks stacks and
+ * names frames by this table, so every Go program has it, even a stripped one.
  */
 #pragma once
 
@@ -16,56 +16,50 @@ struct go_bytes {
 	size_t size;
 };
 
-/* All of it is lent by the image. */
+/* The parts of a table. The image lends all of it. */
 struct go_table {
 	const struct go_format *format;
-	struct go_bytes
-		functions; /* n of them: where each begins and where its record is; the end */
+	struct go_bytes functions; /* n pairs: start of a function, offset of its record; the end */
 	struct go_bytes records;
 	struct go_bytes names;
 	struct go_bytes steps;
-	uint64_t text; /* is added to where functions begin */
+	uint64_t text; /* to be added to starts of functions */
 	uint32_t n;
 	bool has_flags; /* Go 1.17 and later */
-	bool has_asm;   /* GO_ASM among them: Go 1.18 and later */
+	bool has_asm;   /* the flags include GO_ASM: Go 1.18 and later */
 };
 
-/* False: @im has none, or one that makes no sense, or of a format that is not known. */
+/* False: @im has no table, or it makes no sense, or its format is unknown. */
 bool go_table_of(const struct image *im, struct go_table *ret);
 
-/* What the runtime has to know of functions. */
+/* Flags of a function, for the runtime's walks. */
 enum go_flag {
-	GO_TOP_FRAME = 1, /* nobody called it, or nobody that matters */
-	GO_SP_WRITE =
-		2,  /* it goes on on another stack, or moves rsp by what the table cannot say */
-	GO_ASM = 4, /* written in assembly */
+	GO_TOP_FRAME = 1, /* the outermost function of a stack */
+	GO_SP_WRITE = 2,  /* switches stacks, or moves rsp as the table cannot express */
+	GO_ASM = 4,       /* written in assembly */
 };
 
 struct go_function {
-	const char *name; /* "main.(*T).method"; "" where there is none */
+	const char *name; /* "main.(*T).method"; "" if there is none. Lent by the image */
 	uint64_t start;
-	uint64_t end;   /* behind its last instruction: what aligns the next one is no part of it */
-	uint8_t flags;  /* enum go_flag; 0 where the table has none */
-	uint32_t steps; /* where they are; 0: none, as of C code that Go's own linker put in */
+	uint64_t end;   /* the end of its last instruction, without padding */
+	uint8_t flags;  /* enum go_flag; 0 if the table has none */
+	uint32_t steps; /* offset of its steps; 0: none, as for C code that Go's own linker added */
 };
 
-/* Function @i, below n; they lie by rising address, none reaching into the next. False: there is
- * nothing in it.
- */
+/* Function @i, below n. Functions have ascending addresses and do not overlap. False: function @i
+ * has no code or no record. */
 bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret);
 
-/*
- * Does the table say how far rsp has moved in function @i? Not of C code that Go's own linker put
- * in.
- */
+/* Does the table have steps of rsp for function @i? Not for C code that Go's own linker added. */
 bool go_has_steps(const struct go_table *t, uint32_t i);
 
-/* Where function @i begins; of i = n: where the last one ends. */
+/* The start of function @i; for i = n: the end of the last one. */
 uint64_t go_function_start(const struct go_table *t, uint32_t i);
 
 /*
- * How far rsp is below what it was at the function's first instruction: in [start, end) by @delta
- * bytes. As many steps as the function has bytes, at most.
+ * A step: in [start, end) rsp is @delta bytes below its value at the function's first instruction.
+ * A function has at most as many steps as bytes.
  */
 struct go_steps {
 	struct go_bytes left;
@@ -77,5 +71,5 @@ struct go_steps {
 
 struct go_steps go_steps_of(const struct go_table *t, const struct go_function *f);
 
-/* The next one. False: no more, or it makes no sense. */
+/* Go to the next step, or to the first. False: there are no more, or it makes no sense. */
 bool go_next_step(struct go_steps *s);

@@ -8,7 +8,7 @@
 
 #define MOST_FILES 2048
 
-/* A file whose @end is not 0. Read by the handler of a signal: no lock. */
+/* The guarded files have an @end other than 0. No lock, because a signal handler reads these. */
 static struct {
 	_Atomic uintptr_t start, end;
 	atomic_bool is_taken, is_hit;
@@ -27,7 +27,7 @@ static bool note_hit(uintptr_t at)
 	return false;
 }
 
-/* Zeros to where the file's page was; if that cannot be, the signal comes again and ends us. */
+/* Map zeros in place of the file's page. If this fails, the signal comes again and ends us. */
 static void on_missing(int number, siginfo_t *info, void *context)
 {
 	const uintptr_t at = (uintptr_t)info->si_addr;

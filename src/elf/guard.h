@@ -1,7 +1,9 @@
 /*
- * elf/guard.h - files that are mapped to be read, and may be cut short meanwhile by whoever may
- * write to them. What is not there any more reads as zeros, and that is told; without it, SIGBUS
- * would end the program.
+ * elf/guard.h - survive the truncation of files that we have mapped.
+ *
+ * Anyone who may write to a file can truncate it while we read it. A read past the new end causes
+ * SIGBUS, which would end the program. The guard's handler maps zeros there, and notes that the
+ * file was damaged.
  */
 #pragma once
 
@@ -9,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* For the whole process, once, before any file is mapped. */
+/* Set the handler, once for a process, before it maps any file. */
 void guard_begin(void);
 
 #define GUARD_NONE UINT32_MAX
 
-/* [@at, @at + @bytes) is a file's. GUARD_NONE: there is no room for more, nothing is guarded. */
+/* Guard a file that is mapped at @at. GUARD_NONE: too many files, this one is not guarded. */
 uint32_t guard_add(const void *at, size_t bytes);
-/* Before it is unmapped. GUARD_NONE is taken. */
+/* End a guard, before the file is unmapped. Accepts GUARD_NONE. */
 void guard_remove(uint32_t guard);
-/* Has any of it been missing? */
+/* Was any part of the file missing when we read it? */
 bool guard_is_hit(uint32_t guard);

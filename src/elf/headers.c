@@ -1,6 +1,6 @@
 /*
- * libelf knows the header tables' odd forms (counts beyond 16 bits are kept in
- * section 0). It takes offsets and sizes on trust, so those are checked here.
+ * libelf knows the odd forms of header tables, such as counts beyond 16 bits in section 0.
+ * It does not check offsets and sizes, so this file does.
  */
 #include <elf.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static void end_elf(Elf **elf)
 	elf_end(*elf); /* takes NULL */
 }
 
-/* The first bytes, which are the same for all classes of files up to e_version. */
+/* Check the first bytes. Up to e_version they have the same layout in files of both classes. */
 static int check_start(const struct image *im, struct error *e)
 {
 	const uint8_t *d = im->data;
@@ -64,7 +64,7 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 	return 0;
 }
 
-/* A segment's end that lies outside the file is cut; one that begins there is left out. */
+/* Cut a segment that ends outside of the file, and leave out one that begins there. */
 static void take_segment(struct image *im, const GElf_Phdr *h)
 {
 	uint64_t bytes = h->p_filesz;
@@ -115,7 +115,7 @@ static void read_segments(struct image *im, Elf *elf)
 	}
 }
 
-/* Every section is kept, as symbols name them by number; a bad one as an empty one. */
+/* Keep every section, because symbols name them by number. A bad section becomes an empty one. */
 static void read_sections(struct image *im, Elf *elf)
 {
 	size_t names_at;
@@ -157,7 +157,7 @@ static void read_sections(struct image *im, Elf *elf)
 			im->sections[i].name = (const char *)names.data + name_offsets[i];
 }
 
-/* Once for a file: it may be opened again and again. */
+/* Warn of symbol tables that are too large, once for a file, which may be opened many times. */
 static void tell_too_many(const struct image *im)
 {
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -180,7 +180,7 @@ int image_read_headers(struct image *im, struct error *e)
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return error_set(e, -ENOEXEC, "%s: libelf is too old", im->name);
 
-	/* libelf does not write what was opened to read. */
+	/* libelf does not write to memory that it opens for reading. */
 	cleanup(end_elf) Elf *elf = elf_memory(im->memory, im->size);
 	if (!elf)
 		return error_set(e, -ENOEXEC, "%s: %s", im->name, elf_errmsg(-1));
@@ -214,7 +214,7 @@ const struct section *section_named(const struct image *im, const char *name)
 	return NULL;
 }
 
-/* A file with holes may be of any size, and cost nothing. */
+/* A sparse file may have any size, and cost nothing. */
 #define MOST_SECTION_BYTES (512UL << 20)
 
 struct slice section_bytes(const struct image *im, const struct section *section)
@@ -264,8 +264,8 @@ bool image_unlock_headers(const struct image *im)
 {
 	const Elf64_Ehdr *wide = im->memory;
 	const Elf32_Ehdr *narrow = im->memory;
-	/* With more sections than their number holds, the first one says how many: libelf has
-	 * checked that they lie in the file. */
+	/* A file with more sections than e_shnum can hold has 0 there, and the number in section 0.
+	 * libelf has checked that the table is in the file. */
 	const uint64_t n_bytes = im->is_64_bit ? wide->e_shnum * sizeof(Elf64_Shdr)
 					       : narrow->e_shnum * sizeof(Elf32_Shdr);
 	const uint64_t at = im->is_64_bit ? wide->e_shoff : narrow->e_shoff;

@@ -14,7 +14,7 @@
 
 #define cleanup_image cleanup(image_freep)
 
-/* O_NONBLOCK: a name may lead to a FIFO that nobody ever writes to. */
+/* O_NONBLOCK, because the name may lead to a FIFO that nobody ever writes to. */
 int image_open(const char *path, struct image **ret, struct error *e)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -104,7 +104,7 @@ void image_close(struct image *im)
 {
 	if (!im)
 		return;
-	lines_free(im->lines); /* which looks into both */
+	lines_free(im->lines); /* it uses the memory of both images */
 	if (im->debug)
 		release(im->debug);
 	release(im);
@@ -117,9 +117,9 @@ void image_freep(struct image **im)
 }
 
 /*
- * Segments may share bytes of the file (a linker that packs them without
- * padding maps the same page twice). What is asked for is nearly always code, so
- * an executable segment goes first.
+ * Segments may share bytes of the file: a linker that packs them without padding maps
+ * the same page twice. Callers nearly always look for code, so prefer an executable
+ * segment.
  */
 static const struct segment *better(const struct segment *old, const struct segment *new)
 {
@@ -221,7 +221,7 @@ bool image_has_64_bit_code(const struct image *im)
 	return im->has_64_bit_code;
 }
 
-/* Mapped pages are the page cache's, and are not counted. */
+/* Does not count mapped pages, which belong to the page cache. */
 static size_t own_bytes(const struct image *im)
 {
 	return sizeof(*im) + strlen(im->name) + 1 + (im->is_mapped ? 0 : im->size) +

@@ -1,8 +1,8 @@
 /*
- * elf/image.h - every question put to an ELF file.
+ * elf/image.h - an open ELF file, and the questions that other rooms ask about it.
  *
- * Files are hostile: sizes and offsets are checked against the file's size,
- * and what is wrong is refused or left out.
+ * Files may be hostile. The functions check sizes and offsets against the file's
+ * size, and refuse or leave out wrong ones.
  */
 #pragma once
 
@@ -14,128 +14,137 @@
 
 struct image;
 
-/* Errors: -ENOEXEC with the reason, others from opening. @fd is borrowed (image_open_fd: not kept).
+/*
+ * Open a file. The caller owns *@ret and ends it with image_close(). image_open_fd() borrows @fd
+ * during the call; @name is for messages.
+ * Errors: -ENOEXEC  it is no ELF file of this machine; others from opening and mapping it
  */
 must_check int image_open(const char *path, struct image **ret, struct error *e);
 must_check int image_open_fd(int fd, const char *name, struct image **ret, struct error *e);
 
-/* An image in memory, as the vdso is. @data is copied. */
+/* Likewise, for a file in memory, such as the vdso. Copies @data. Errors: -ENOEXEC. */
 must_check int image_open_memory(const void *data, size_t size, const char *name,
 				 struct image **ret, struct error *e);
-/* Was part of its file, or of its debug file, missing when it was read (elf/guard.h)? */
+/* Was part of the file, or of its debug file, missing when we read it (elf/guard.h)? */
 bool image_is_damaged(const struct image *im);
 void image_close(struct image *im);
 void image_freep(struct image **im);
 
-/* File offset <-> address as linked, by the loadable segments. False where none holds it. */
+/* Convert between file offset and address as linked, by the loadable segments. False: no segment
+ * has it. */
 bool image_offset_to_vaddr(const struct image *im, uint64_t offset, uint64_t *ret_vaddr);
 bool image_vaddr_to_offset(const struct image *im, uint64_t vaddr, uint64_t *ret_offset);
 
-/* One function. @name is lent by the image, as in its table (mangled). */
+/* A function. */
 struct image_symbol {
-	const char *name;
+	const char *name; /* mangled, as in the symbol table. Lent by the image */
 	uint64_t vaddr;
-	uint64_t size;    /* of one that says 0, look-ups find out what is surely its */
+	uint64_t size;    /* 0: not known. image_function_at() finds out which code is certain */
 	bool is_indirect; /* STT_GNU_IFUNC: the code at vaddr is the resolver */
 	bool is_global;
 };
 
 /*
- * Call @visit for each function of .symtab and .dynsym (defined, in executable
- * sections; version suffixes "@..." cut), and where there is no .symtab for those that Go's
- * runtime knows. A non-zero result ends the walk and is returned.
+ * Call @visit for each function of .symtab, .dynsym and the debug file that is defined
+ * in an executable section. Names have no version ("@..."). If there is no .symtab, call
+ * it for the functions that Go's runtime knows, too. A non-zero result of @visit ends the
+ * calls and is returned.
  */
 typedef int image_symbol_visit(void *context, const struct image_symbol *symbol);
 int image_each_function(struct image *im, image_symbol_visit *visit, void *context);
 
 /*
- * The function that @vaddr lies in; a sorted index is built at the first call. Besides what
- * image_each_function() visits these are stubs of a procedure linkage table ("puts@plt"), and
- * of a stripped program _start and main (elf/entry.c).
- * Past a function's end there is no answer, never the neighbour. Among aliases it takes
- * the name that a person would write: global before local, then fewer leading
- * underscores, then shorter, then fewer capitals, then by the alphabet.
+ * The function that @vaddr lies in. The first call builds a sorted index.
+ *
+ * Besides the functions of image_each_function() it finds stubs of procedure linkage
+ * tables ("puts@plt"), and _start and main of a stripped program (elf/entry.c). Past a
+ * function's end there is no answer: it never guesses by the neighbour.
+ *
+ * Of several names for one function it takes the one that people write. A global name
+ * comes before a local one. Then come fewer leading underscores, then fewer characters,
+ * then fewer capitals, then the alphabet.
  */
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret);
 
 /*
- * The beginning, by .eh_frame, of the function without a symbol that @vaddr lies in. False:
- * .eh_frame has none there.
+ * The beginning of the function that @vaddr lies in, by .eh_frame, for code without a symbol.
+ * False: .eh_frame has no function there.
  */
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start);
 
 /*
- * Did a call leave the return address @vaddr? False: no call or syscall ends there. Then the kernel
- * or a library put it on the stack, as for the return from a signal handler.
+ * Does a call or system call end at the return address @vaddr? If not, the kernel or a library has
+ * put the address on the stack, as for the return from a signal handler.
  */
 bool image_is_behind_call(const struct image *im, uint64_t vaddr);
 
-/* A USDT probe's place: the note's address moved by what the file was moved by (prelink). */
+/* A USDT probe. Addresses in its note are adjusted if prelink has moved the file. */
 struct image_usdt {
-	const char *provider;
+	const char *provider; /* both lent by the image */
 	const char *name;
-	uint64_t offset;    /* of the probe's instruction, in the file */
+	uint64_t offset;    /* file offset of the probe's instruction */
 	uint64_t semaphore; /* file offset of its reference counter, 0 if none */
 };
 
 typedef int image_usdt_visit(void *context, const struct image_usdt *probe);
 
 /*
- * Call @visit for each probe of .note.stapsdt.
- * Errors: -ENOENT no such notes; -ENOEXEC notes that make no sense.
+ * Call @visit for each probe of .note.stapsdt. A non-zero result of @visit ends the calls and is
+ * returned.
+ * Errors: -ENOENT   there are no such notes
+ *         -ENOEXEC  the notes make no sense
  */
 must_check int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context,
 			       struct error *e);
 
-/* Where a program begins, as the file's header says; of a library it may be anything. */
+/* The entry point in the file's header, as linked. For a library it may be any number. */
 uint64_t image_entry(const struct image *im);
 
-/* The first @n bytes of machine code at @vaddr; returns how many the file holds there (0: none). */
+/* Copy at most @n bytes of machine code at @vaddr. Returns the number of bytes that the file has
+ * there, 0 if none. */
 size_t image_code_at(const struct image *im, uint64_t vaddr, uint8_t *to, size_t n);
 
-/* The bytes of section @name that the file holds, as they lie there. Lent by @im. */
+/* The bytes of a section in the file. Lent by the image. */
 struct image_section {
 	const uint8_t *data;
 	size_t size;
 	uint64_t vaddr;
 };
 
-/* False: there is none, or not one that can be read where it lies (empty, compressed). */
+/* Find section @name. False: there is none, or it is empty, compressed or too large. */
 bool image_section(const struct image *im, const char *name, struct image_section *ret);
 
-/* Executable segments, as the file holds them: [@start, @end). */
+/* Code as linked: [@start, @end). */
 struct code_range {
 	uint64_t start;
 	uint64_t end;
 };
 
-/* The first @max of them; returns how many. */
+/* The first @max executable segments. Returns their number. */
 size_t image_code_ranges(const struct image *im, struct code_range *ret, size_t max);
 
-/*
- * A place in code, behind the instructions that lie from @entry to it. @owner is the
- * caller's; @is_entered the answer.
- */
+/* A place in code that execution reaches through the instructions from @entry on. */
 struct code_place {
 	uint64_t vaddr;
 	uint64_t entry;
-	uint32_t owner;
-	bool is_entered;
+	uint32_t owner;  /* for the caller's use */
+	bool is_entered; /* the answer of image_find_entered() */
 };
 
 /*
- * Set is_entered of the places that one may get to otherwise than from what lies between entry
- * and place: a function begins there, or a jump or call (of x86) with a displacement leads
- * there. Never too few of those: what looks like one counts. But jumps through registers and
- * tables cannot be seen. Sorts @places by vaddr. Reads all code once, however many they are.
+ * Set is_entered of each place that execution may also reach from outside of [entry, vaddr). That
+ * is, a function begins there, or a jump or call with a displacement (x86) leads there. Bytes that
+ * only look like a jump count, so no such place is missed. Jumps through registers and tables are
+ * not seen. Sorts @places by vaddr. Reads all code once for all places.
  */
 void image_find_entered(struct image *im, struct code_place *places, size_t n);
 
-/* Can the image be traced on this machine (x86-64, or x86 compat code)? ELFCLASS of it. */
+/* Is the file of ELFCLASS64? */
 bool image_is_64_bit(const struct image *im);
 
-/* Does its code run in the machine's 64-bit mode? So does that of x32, of ELFCLASS32. */
+/* Does its code run in the machine's 64-bit mode? That of x32 does, although its files are of
+ * ELFCLASS32. */
 bool image_has_64_bit_code(const struct image *im);
 
-/* Bytes of memory held, for budgets. */
+/* Bytes of memory that the image holds, for budgets. */
 size_t image_bytes(const struct image *im);

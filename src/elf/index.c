@@ -1,23 +1,23 @@
 /*
- * From an address to the function it lies in. The index holds 20 bytes for each
- * function and no name. Tables are not tidy:
+ * Find the function of an address. The index has 20 bytes for each function, and no names.
+ * Symbol tables are not tidy:
  *
  *	0x9f0a0 240 malloc, __libc_malloc, __GI___libc_malloc    aliases
- *	0x2a1c0   0 __restore_rt                                 size not said
+ *	0x2a1c0   0 __restore_rt                                 no size
  *	0x9c840 300 __lll_lock_wait  0x9c860 4 a label in it     nested
  *	0x1f000   0 blend  0x1f040 0 blend.loop  (no type)       assembly
  *
- * and .dynsym says much of .symtab again, as does what Go's runtime has of its functions.
+ * and .dynsym and Go's table repeat much of .symtab.
  *
- * A size that is not said is the trap: up to the next symbol there may be functions
- * that this table does not have. So .eh_frame is asked, and labels without a type end
- * such a function too. They name nothing: what they are is not known. But one at which .eh_frame
- * says that a function begins is that function: assembly with ".cfi_startproc", and no ".type".
+ * A missing size is the trap. Before the next symbol there may be functions that the table does
+ * not have. So .eh_frame may end such a function, and a label without a type ends it, too. A label
+ * names nothing, because it may be anything. But if .eh_frame begins a function at a label, the
+ * label is that function: assembly with ".cfi_startproc" and without ".type".
  *
- * Where there is no .symtab at all, or one with some functions alone ("strip -s -K main"),
- * behind such a function there may be any number of static ones: musl exports memset, written in
- * assembly, and has clone behind it. There only .eh_frame says how long it is, if it has an
- * entry that begins with it; else its first byte alone is surely its.
+ * A file may have no .symtab, or one with some functions only ("strip -s -K main"). Then any number
+ * of static functions may follow a function without a size. musl exports memset, written in
+ * assembly, and clone follows it. In such a file, only an entry of .eh_frame that begins with the
+ * function has its length. Without one, only the first byte certainly belongs to the function.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +29,9 @@
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
-/* Of tables of stubs only these many parts are known to .eh_frame: .plt, .plt.got, .plt.sec. */
+/* The functions of .eh_frame that are tables of stubs, at most: .plt, .plt.got, .plt.sec. */
 #define MOST_STUB_FRAMES 16
-/* A reference: the table's number in the upper two bits, then LABEL, then the symbol's. */
+/* A reference: the table's number in the upper two bits, then LABEL, then the symbol's number. */
 #define TABLE_SHIFT 30
 #define LABEL (1U << 29)
 
@@ -44,18 +44,18 @@ struct range {
 	uint32_t symbol;
 };
 
-/* Ranges by rising start, and where these are equal by falling size. */
+/* The index of an image. */
 struct symbol_index {
 	struct tables tables;
-	struct range *ranges;
-	/* Of each range the nearest one before it that ends later, or NONE. */
+	struct range *ranges; /* by ascending start; for equal starts by descending size */
+	/* For each range, the nearest one before it that ends later, or NONE. */
 	uint32_t *outer;
 	size_t n;
 	struct frames frames;
-	struct frames all_frames; /* also where there is no .eh_frame_hdr: then of @own_rows */
+	struct frames all_frames; /* @frames, or of @own_rows without .eh_frame_hdr */
 	void *own_rows;
 	struct entry_points entry;
-	bool has_all; /* the tables have every function, as far as can be told */
+	bool has_all; /* the tables seem to have every function */
 };
 
 void symbol_index_free(struct symbol_index *index)
@@ -76,7 +76,7 @@ size_t symbol_index_bytes(const struct symbol_index *index)
 	       (index->own_rows ? index->all_frames.n * FRAMES_ROW_BYTES : 0);
 }
 
-/* @r is one of the index's, so it was read before and is good. */
+/* The function of @r. This cannot fail, because collect_table() has read it before. */
 static struct function function_of(const struct symbol_index *index, const struct range *r)
 {
 	struct function f = { .symbol.name = "" };
@@ -91,7 +91,7 @@ static bool is_label(const struct range *r)
 	return r->symbol & LABEL;
 }
 
-/* Of "_exit" and "_Exit" the first is what people write. */
+/* People write "_exit" rather than "_Exit". */
 static size_t count_capitals(const char *name, size_t n)
 {
 	size_t capitals = 0;
@@ -101,7 +101,7 @@ static size_t count_capitals(const char *name, size_t n)
 	return capitals;
 }
 
-/* Would a person rather write @a? The version is no part of the name. */
+/* Would people rather write @a? Ignores versions. */
 static bool is_better(const struct function *a, const struct function *b)
 {
 	const char *name_a = a->symbol.name, *name_b = b->symbol.name;
@@ -123,7 +123,7 @@ static bool is_better(const struct function *a, const struct function *b)
 	return memcmp(name_a, name_b, n_a) < 0;
 }
 
-/* Of ranges that begin together, the larger goes first: it is the outer one. */
+/* Of ranges with equal start, the larger one comes first, because it is the outer one. */
 static int by_start(const void *a, const void *b)
 {
 	const struct range *x = a;
@@ -167,7 +167,7 @@ static bool is_of_go(const struct range *r)
 	return r->symbol >> TABLE_SHIFT == TABLE_GO;
 }
 
-/* Keep in @to the better name of the two: a symbol's, if there is one. */
+/* Keep the better name of the two in @to. Any symbol is better than Go's table. */
 static void merge_alias(const struct symbol_index *index, struct range *to,
 			const struct range *from)
 {
@@ -179,9 +179,9 @@ static void merge_alias(const struct symbol_index *index, struct range *to,
 }
 
 /*
- * Leave one range of those with equal start and size. One that says no size is left out where
- * another of the same start does: it may be a mark of the linker, and is no better name. These
- * come last of their start.
+ * Keep one range of those with equal start and size. Drop a range without a size if another one at
+ * its start has a size. It may be a mark of the linker, and its name is not better. Such ranges
+ * come last among those of a start.
  */
 static void merge_aliases(struct symbol_index *index)
 {
@@ -201,7 +201,7 @@ static void merge_aliases(struct symbol_index *index)
 		index->ranges = xreallocarray(r, n, sizeof(*r));
 }
 
-/* Of sections and of all code: linkers put them where the first function begins. */
+/* Is it a linker's mark of a section or of all code? These lie at the first function's start. */
 static bool is_mark(const char *name)
 {
 	static const char *const marks[] = {
@@ -216,8 +216,7 @@ static bool is_mark(const char *name)
 	return false;
 }
 
-/* Assembly where a program begins, or the dynamic linker. How long it is, is found out as of
- * others. */
+/* Is it _start without a type, in assembly, at the entry point? It gets its size like others. */
 static bool is_untyped_start(const struct image *im, const struct symbol_index *index,
 			     const struct range *r)
 {
@@ -225,8 +224,8 @@ static bool is_untyped_start(const struct image *im, const struct symbol_index *
 	       strcmp(function_of(index, r).symbol.name, "_start") == 0;
 }
 
-/* Make functions of those labels that .eh_frame knows as such. No other symbol is at their start.
- */
+/* Turn labels into functions if .eh_frame begins a function there. After merge_aliases(), no other
+ * symbol has their start. */
 static void find_untyped(const struct image *im, struct symbol_index *index)
 {
 	for (size_t i = 0; i < index->n; i++) {
@@ -254,7 +253,7 @@ static uint64_t range_end(const struct range *r)
 	return r->start + r->size;
 }
 
-/* The first of @i and its outer ranges that ends behind @vaddr, or NONE. */
+/* The first of @i and its outer ranges that ends after @vaddr, or NONE. */
 static uint32_t reaching(const struct symbol_index *index, uint32_t i, uint64_t vaddr)
 {
 	while (i != NONE && range_end(&index->ranges[i]) <= vaddr)
@@ -262,7 +261,7 @@ static uint32_t reaching(const struct symbol_index *index, uint32_t i, uint64_t 
 	return i;
 }
 
-/* "blend.loop" is a label inside of "blend". */
+/* Is @label inside of function @of, as "blend.loop" is inside of "blend"? */
 static bool is_inside(const struct symbol_index *index, const struct range *label, const char *of,
 		      size_t n)
 {
@@ -270,7 +269,7 @@ static bool is_inside(const struct symbol_index *index, const struct range *labe
 	       function_of(index, label).symbol.name[n] == '.';
 }
 
-/* Where the next function begins that is no part of range @i, below @end. */
+/* The start of the next function or label that is no part of range @i, or @end. */
 static uint64_t next_start(const struct symbol_index *index, uint32_t i, const char *name,
 			   uint64_t end)
 {
@@ -285,7 +284,7 @@ static uint64_t next_start(const struct symbol_index *index, uint32_t i, const c
 	return end;
 }
 
-/* What is surely part of the function at @start, where functions between symbols are not known. */
+/* The end of the certain part of the function at @start, if symbols may be missing. */
 static uint64_t sure_end(const struct frames *frames, uint64_t start, uint64_t end)
 {
 	const uint64_t frame = frame_end_of(frames, start);
@@ -296,8 +295,8 @@ static uint64_t sure_end(const struct frames *frames, uint64_t start, uint64_t e
 }
 
 /*
- * What says no size goes on to its section's end, the next one's start, the outer one's end, or
- * as far as .eh_frame says.
+ * Set the size of range @i, whose symbol has none. It ends with its section or the outer range, at
+ * the next function, or where .eh_frame ends it.
  */
 static void bound(struct symbol_index *index, uint32_t i, uint32_t outer)
 {
@@ -313,7 +312,7 @@ static void bound(struct symbol_index *index, uint32_t i, uint32_t outer)
 	r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
 }
 
-/* Each range is passed over by one later range at most, so this takes linear time. */
+/* Set the outer range of each. At most one later range skips a range, so this takes linear time. */
 static void find_outer(struct symbol_index *index)
 {
 	index->outer = xcalloc(index->n, sizeof(*index->outer));
@@ -328,8 +327,8 @@ static void find_outer(struct symbol_index *index)
 }
 
 /*
- * Has every function that .eh_frame tells of a symbol? One that has none was left out of the
- * tables, so others may have been, of which .eh_frame tells nothing. Stubs never have any.
+ * Does every function in .eh_frame have a symbol? If one has none, the symbol tables were stripped
+ * in part, and functions that .eh_frame does not have may lack a symbol, too. Stubs never have one.
  */
 static bool has_symbols_of_frames(const struct image *im, const struct symbol_index *index)
 {

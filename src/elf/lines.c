@@ -6,8 +6,8 @@
  *	    inlined_subroutine  of branch   0x1160..0x1180, called at calls.c:31
  *	      inlined_subroutine  of leaf   0x1168..0x1170, called at calls.c:22
  *
- * and a table of lines for each CU. The innermost function is at the line that the table has for
- * the address; each outer one is at the line of the call.
+ * and a table of lines for each CU. The table gives the line of the innermost function at an
+ * address. Each outer function is at the line of its call.
  */
 #include "elf/lines.h"
 
@@ -23,13 +23,14 @@
 #include "elf/scopes.h"
 #include "elf/units.h"
 
-/* Of one unit. libdw runs a hole as a program of lines, of two bytes an instruction. */
+/* The bytes of one unit, at most. libdw runs a hole in a file as a line program of as many
+ * instructions as it has pairs of bytes. */
 #define MOST_LINE_BYTES (64U << 20)
 
 struct lines {
 	Elf *elf;
 	Dwarf *dwarf;       /* NULL: there is none */
-	const char *name;   /* of the file with it, for messages; lent by the image */
+	const char *name;   /* the file that has it, for messages; lent by the image */
 	Elf_Data *programs; /* .debug_line; NULL: there is none */
 	struct units units;
 	struct scopes scopes;
@@ -46,7 +47,7 @@ void lines_free(struct lines *l)
 	free(l);
 }
 
-/* ".debug_@what", or as it was packed before there was SHF_COMPRESSED. */
+/* Is it ".debug_@what", or ".zdebug_@what", the compressed form before SHF_COMPRESSED? */
 static bool is_debug(const char *name, const char *what)
 {
 	return (strncmp(name, ".debug_", 7) == 0 && strcmp(name + 7, what) == 0) ||
@@ -81,7 +82,7 @@ static Elf_Data *find_programs(Elf *elf)
 	return NULL;
 }
 
-/* That of @im itself, or of its debug file. */
+/* Open the DWARF of @im's debug file, or else of @im itself. */
 static struct lines *open_lines(const struct image *im)
 {
 	struct lines *l = xcalloc(1, sizeof(*l));
@@ -89,8 +90,7 @@ static struct lines *open_lines(const struct image *im)
 
 	if (!has_dwarf(of) || elf_version(EV_CURRENT) == EV_NONE)
 		return l;
-	/* libelf notes in the headers which sections it has unpacked: in our copy of these pages.
-	 */
+	/* libelf writes to the headers when it unpacks a section. These pages become our copy. */
 	if (of->is_mapped && !image_unlock_headers(of))
 		return l;
 	l->name = of->name;
@@ -107,7 +107,7 @@ static struct lines *open_lines(const struct image *im)
 	return l;
 }
 
-/* @vaddr as the debug file has it: the file may have been moved since. */
+/* Convert @vaddr to an address of the debug file, because the file may have been moved since. */
 static bool to_debug(const struct image *im, uint64_t vaddr, uint64_t *ret)
 {
 	*ret = vaddr;
@@ -124,7 +124,7 @@ static bool to_debug(const struct image *im, uint64_t vaddr, uint64_t *ret)
 	return false;
 }
 
-/* The length that the table of lines at @at says it has; 0: it has none. */
+/* The length in the header of the table of lines at @at; 0: there is none. */
 static uint64_t lines_length(const Elf_Data *programs, uint64_t at)
 {
 	struct {
@@ -177,7 +177,7 @@ static uint32_t number(Dwarf_Die *die, unsigned which)
 	return value <= INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Where the inlined @die was called. @unit: NULL if its lines cannot be read. */
+/* The place of the call of inlined function @die. @unit is NULL if its lines cannot be read. */
 static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 {
 	struct image_call call = { .line = number(die, DW_AT_call_line) };

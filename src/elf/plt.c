@@ -2,13 +2,13 @@
  * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
  * relocation of that slot names the function:
  *
- *	endbr64                  where indirect jumps are checked
- *	mov    $7,%r11d          some linkers
- *	bnd                      or not
+ *	endbr64                  with control-flow enforcement
+ *	mov    $7,%r11d          by some linkers
+ *	bnd                      by some linkers
  *	jmp    *0x2fe2(%rip)     -> 0x4018: R_X86_64_JUMP_SLOT puts
  *
- * Slots of functions chosen at run time in a static program have no symbol either, but the
- * address of the resolver, which has one.
+ * In a static program, relocations of IFUNCs have no symbol, either. They have the address of the
+ * resolver, which has a symbol.
  */
 #include <elf.h>
 #include <stdlib.h>
@@ -19,23 +19,23 @@
 #include "base/cleanup.h"
 #include "elf/symbols.h"
 
-#define STUB_BYTES 16 /* some are of 8 */
+#define STUB_BYTES 16 /* some have 8 */
 
 struct stub {
 	uint64_t vaddr;
 	uint64_t slot;
-	uint64_t resolver; /* without @name */
-	const char *name;  /* with its version; lent by the file. NULL: none */
+	uint64_t resolver; /* if there is no @name */
+	const char *name;  /* with its version; lent by the image. NULL: none */
 	uint8_t size;
 };
 
-/* By rising address. */
+/* All stubs of an image, by ascending address. */
 struct plt {
 	struct stub *stubs;
 	size_t n;
 };
 
-/* The same for all forms of relocations. */
+/* A relocation of any of the four forms. */
 struct relocation {
 	uint64_t slot;
 	uint64_t addend;
@@ -50,8 +50,9 @@ struct slots {
 		const char *name;
 	} * list;
 	size_t n, capacity;
-	size_t left; /* bytes to read: sections may overlap, and together be longer than the file */
-	size_t name_bytes; /* of names that were looked at */
+	size_t left; /* bytes that we may read: sections may overlap, and exceed the file together
+		      */
+	size_t name_bytes; /* bytes of names read so far */
 };
 
 static bool is_plt(const struct section *s)
@@ -60,7 +61,7 @@ static bool is_plt(const struct section *s)
 	       (s->name[4] == '\0' || s->name[4] == '.');
 }
 
-/* Tables are written in the four forms of class and of implicit addends. */
+/* There are four forms: for each class of files, with and without explicit addends. */
 static size_t relocation_bytes(const struct image *im, uint32_t type)
 {
 	if (im->is_64_bit)
@@ -135,7 +136,7 @@ static void find_slots(const struct image *im, struct slots *ret)
 		qsort(ret->list, ret->n, sizeof(*ret->list), by_slot);
 }
 
-/* What 32-bit code addresses slots from when it can lie anywhere. */
+/* The base of slots' addresses in position-independent 32-bit code. */
 static uint64_t global_table(const struct image *im)
 {
 	uint64_t vaddr = 0;
@@ -156,7 +157,7 @@ static size_t skip(const uint8_t *code, size_t n, size_t at, const char *bytes, 
 	return n - at >= n_bytes && memcmp(code + at, bytes, n_bytes) == 0 ? at + n_bytes : at;
 }
 
-/* The slot that the @n bytes of code at @vaddr jump through; false: these are no stub. */
+/* Find the slot that the @n bytes of code at @vaddr jump through. False: they are no stub. */
 static bool decode(const struct image *im, const uint8_t *code, size_t n, uint64_t vaddr,
 		   uint64_t *ret_slot)
 {
@@ -181,7 +182,7 @@ static bool decode(const struct image *im, const uint8_t *code, size_t n, uint64
 	return true;
 }
 
-/* Stubs begin at multiples of 8; one of 16 bytes is not taken for two. */
+/* Stubs begin at multiples of 8. The second half of one of 16 bytes does not decode as a stub. */
 static void read_stubs(const struct image *im, const struct section *s, struct plt *plt,
 		       size_t *capacity)
 {
@@ -217,7 +218,7 @@ static struct plt *build_plt(const struct image *im)
 	struct slots slots = { .left = im->size };
 	size_t capacity = 0;
 
-	/* As many as the file has room for: sections may overlap. */
+	/* At most as many stubs as the file has room for, because sections may overlap. */
 	for (size_t i = 0; i < im->n_sections && plt->n < im->size / 8; i++)
 		if (is_plt(&im->sections[i]))
 			read_stubs(im, &im->sections[i], plt, &capacity);
@@ -276,7 +277,7 @@ bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 
 	const char *name = stub->name;
 
-	/* A resolver that lies in a PLT itself would lead in circles. */
+	/* A resolver that lies in a PLT itself would be an endless recursion. */
 	if (!name && stub->resolver && !plt_holds(im, stub->resolver) &&
 	    image_function_at(im, stub->resolver, &resolver) && resolver.vaddr == stub->resolver)
 		name = resolver.name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The entries (DIEs) of a unit lie in the file one behind the other, children behind their parent:
+ * The file has the entries (DIEs) of a unit in sequence, children after their parent:
  *
  *	subprogram            has children
  *	  lexical_block       has children
@@ -9,10 +9,10 @@
  *	  0                   the function has no more
  *	0                     the unit has no more
  *
- * So we read them in this order, and no entry twice. dwarf_siblingof() of an entry with children
- * reads all of these unless the compiler has written where the sibling is (DW_AT_sibling): gcc
- * does, clang and rustc do not. To ask it at each level takes the depth of the tree times its size.
- * Behind the last child, it returns 1 and leaves the place of the 0 in the result.
+ * So we read them in this order, and no entry twice. dwarf_siblingof() reads all children of an
+ * entry, unless the compiler has written the place of its sibling (DW_AT_sibling). gcc does so,
+ * clang and rustc do not. Calling it at each level would take the depth of the tree times its size.
+ * After the last child, dwarf_siblingof() returns 1 and leaves the place of the 0 in the result.
  */
 #include "elf/scopes.h"
 
@@ -23,11 +23,11 @@
 #include "base/array.h"
 #include "base/cpu_budget.h"
 
-/* Of one file: 96 MiB. Chromium has some two millions. */
+/* The functions of one file, at most: 96 MiB. Chromium has some two millions. */
 #define MOST_FUNCTIONS (1U << 22)
-/* Of calls that were inlined into one another. Compilers stop far below. */
+/* The depth of calls that are inlined into one another. Compilers stop far below. */
 #define MOST_SCOPES 256
-/* Of one unit, to read it and to look into its functions. That is for 500 MB of entries. */
+/* The CPU time for one unit, to read it and its functions. It is enough for 500 MB of entries. */
 #define UNIT_NS (5 * NS_PER_S)
 
 /* One range of a function's code. */
@@ -37,19 +37,19 @@ struct function {
 };
 
 struct unit_functions {
-	struct function *list; /* by rising address */
+	struct function *list; /* by ascending address */
 	size_t n, capacity;
 	struct cpu_budget budget;
-	const char *why; /* the list is not complete; NULL: it is */
+	const char *why; /* why the list is not complete; NULL: it is */
 };
 
-/* A place among the entries. */
+/* A walk over entries, at @die. */
 struct walk {
 	struct scopes *scopes;
 	struct unit_functions *of;
 	Dwarf_Die die;
-	size_t depth;    /* below the entry that the walk began at; 0: the walk is over */
-	const char *why; /* it ended too early; NULL: it did not */
+	size_t depth;    /* levels below the entry where the walk began; 0: the walk is over */
+	const char *why; /* why it ended too early; NULL: it did not */
 };
 
 void scopes_fini(struct scopes *s)
@@ -67,7 +67,8 @@ void scope_list_fini(struct scope_list *list)
 	*list = (struct scope_list){};
 }
 
-/* Of two functions with the same code the first one in the file comes last, and is found. */
+/* Of two functions with the same code, the file's first one comes last, so find_function() finds
+ * it. */
 static int by_start(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
@@ -90,7 +91,7 @@ static bool is_over(struct walk *w)
 	return w->depth == 0;
 }
 
-/* Go to the entry behind the 0 at *@null, which closes a level, and behind those that follow it. */
+/* Go to the entry after the 0 at *@null, which closes a level, and after further ones. */
 static void close_levels(struct walk *w, Dwarf_Die *null)
 {
 	Dwarf *dwarf = dwarf_cu_getdwarf(w->die.cu);
@@ -106,7 +107,7 @@ static void close_levels(struct walk *w, Dwarf_Die *null)
 	} while (*(const unsigned char *)w->die.addr == 0);
 }
 
-/* The next entry behind this one, which has no children, or says where its sibling is. */
+/* Go to the next entry. This one has no children, or has the place of its sibling. */
 static void step_over(struct walk *w)
 {
 	Dwarf_Die next = w->die;
@@ -120,7 +121,7 @@ static void step_over(struct walk *w)
 		give_up(w, "its DWARF is broken");
 }
 
-/* The next entry, a child if there is one. */
+/* Go to the next entry, which is a child if there is one. */
 static void walk_into(struct walk *w)
 {
 	Dwarf_Die child;
@@ -134,7 +135,7 @@ static void walk_into(struct walk *w)
 	}
 }
 
-/* The next entry that is no child, nor a child's child. */
+/* Go to the next entry that is no descendant of this one. */
 static void walk_over(struct walk *w)
 {
 	const size_t depth = w->depth;
@@ -149,7 +150,7 @@ static void walk_over(struct walk *w)
 	while (w->depth > depth && !is_over(w));
 }
 
-/* At the first child of *@die, if there is one. */
+/* A walk at the first child of *@die, or over if there is none. */
 static struct walk walk_begin(struct scopes *s, struct unit_functions *of, Dwarf_Die *die)
 {
 	struct walk w = { .scopes = s, .of = of };
@@ -177,7 +178,7 @@ static void add_function(struct walk *w)
 	}
 }
 
-/* Functions may be within it. */
+/* Can such an entry contain functions? */
 static bool is_outer(int tag)
 {
 	switch (tag) {
@@ -250,7 +251,7 @@ static bool is_scope(int tag)
 	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-/* As dwarf_haspc(), within the budget. */
+/* Like dwarf_haspc(), but within the budget. */
 static bool has_address(struct walk *w, uint64_t vaddr)
 {
 	Dwarf_Addr base = 0, start, end;
@@ -262,7 +263,7 @@ static bool has_address(struct walk *w, uint64_t vaddr)
 	return false;
 }
 
-/* Among the entries on a level, and within the one of them that has @vaddr. */
+/* Search the entries of a level for one that has @vaddr, then that one's children, and so on. */
 static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 {
 	size_t depth = 1;

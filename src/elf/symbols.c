@@ -1,6 +1,6 @@
 /*
- * Symbol tables, read where they lie in the file: its own two, .symtab of its debug file
- * (elf/debug.h), and what Go's runtime has of each function (elf/gopclntab.h).
+ * The symbol tables of a file: its own two, .symtab of its debug file (elf/debug.h), and the
+ * functions in Go's table (elf/gopclntab.h). They stay in the mapped file.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "elf/debug.h"
 #include "elf/symbols.h"
 
-/* Each symbol of a foreign file may be in none of them. */
+/* We search so many segments for a symbol. A hostile file may have many symbols in no segment. */
 #define MOST_SEGMENTS 64
 
 static size_t symbol_bytes(const struct image *im)
@@ -67,7 +67,7 @@ struct tables tables_find(const struct image *im)
 	return tables;
 }
 
-/* memcpy: nothing in a foreign file need be aligned. */
+/* memcpy(), because a foreign file may align nothing. */
 Elf64_Sym table_entry(const struct table *table, uint32_t i)
 {
 	Elf64_Sym wide;
@@ -101,14 +101,14 @@ const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t
 	return n == MAX_NAME ? NULL : name;
 }
 
-/* Of labels: "$x" and ".annobin_x" are marks of tools. */
+/* Is it a function or a label? Labels "$x" and ".annobin_x" are marks of tools. */
 static bool is_code(unsigned type, const char *name)
 {
 	return type == STT_FUNC || type == STT_GNU_IFUNC ||
 	       (type == STT_NOTYPE && name[0] != '$' && name[0] != '.');
 }
 
-/* Where the code that @entry is in ends, by its section, and what to add to its addresses. */
+/* Find the end of the section of code that @entry is in, and the shift of its addresses. */
 static bool find_section(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end,
 			 uint64_t *ret_shift)
 {
@@ -127,7 +127,7 @@ static bool find_section(const struct table *table, const Elf64_Sym *entry, uint
 	       entry->st_value < *ret_end && shift->is_known;
 }
 
-/* The same by its address. Of segments there are few: more are not looked through. */
+/* Find the end of the segment of code that @entry's address is in. */
 static bool find_segment(const struct table *table, const Elf64_Sym *entry, uint64_t *ret_end)
 {
 	const struct image *im = table->of;
@@ -159,7 +159,7 @@ static bool measure_go(const struct go_table *table, uint32_t i, struct function
 		.symbol = { .name = f.name, .vaddr = f.start, .size = f.end - f.start },
 		.section_end = f.end,
 	};
-	return n && n < MAX_NAME && f.name[0] != '@'; /* which would be cut */
+	return n && n < MAX_NAME && f.name[0] != '@'; /* image_cut_version() would leave nothing */
 }
 
 static bool measure_function(const struct table *table, uint32_t i, struct function *ret,
@@ -215,7 +215,7 @@ bool table_next(struct table_walk *walk, struct function *ret)
 	return false;
 }
 
-/* "memcpy" of "memcpy@@GLIBC_2.14". Copies take at most as much memory as the files have bytes. */
+/* Make "memcpy" of "memcpy@@GLIBC_2.14". Copies take at most as much memory as both files. */
 const char *image_cut_version(struct image *im, const char *name, const char *suffix)
 {
 	size_t n = strcspn(name, "@");
@@ -240,7 +240,7 @@ int image_each_function(struct image *im, image_symbol_visit *visit, void *conte
 	struct tables tables = tables_find(im);
 
 	if (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug)))
-		tables.all[TABLE_GO] = (struct table){}; /* names them all again */
+		tables.all[TABLE_GO] = (struct table){}; /* it would repeat all functions */
 	for (size_t t = 0; t < ARRAY_SIZE(tables.all); t++) {
 		struct table_walk walk = { .table = &tables.all[t] };
 		struct function f;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * .debug_aranges, which would say the unit of an address, is not written by all compilers. So the
- * ranges of all units are read once.
+ * .debug_aranges has the unit of an address, but not all compilers write it. So we read the ranges
+ * of all units, once.
  */
 #include "elf/units.h"
 
@@ -25,8 +25,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /*
- * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). Its path is a foreign one, so we
- * do not open that file. libdw knows the skeletons of DWARF 5, and some of those of DWARF 4.
+ * The functions of a skeleton are in a .dwo file (-gsplit-dwarf). A foreign file gives its path, so
+ * we do not open it. libdw recognizes the skeletons of DWARF 5, and some of DWARF 4.
  */
 static bool has_functions(Dwarf_Die *unit)
 {
@@ -50,8 +50,8 @@ static void read_ranges(struct units *u, Dwarf_Die *die)
 }
 
 /*
- * Zeros are units of 4 bytes and version 0 to libdw, of which a hole has any number. It finds no
- * unit behind such a one.
+ * For libdw, zeros are units of 4 bytes and version 0. A hole has any number of these, so such a
+ * unit ends the reading. libdw itself finds no unit behind it, either.
  */
 static const char *read_all(struct units *u, Dwarf *dwarf)
 {
@@ -94,7 +94,7 @@ void units_fini(struct units *u)
 	*u = (struct units){};
 }
 
-/* Ranges of units do not overlap, but for those of broken files. */
+/* Ranges of units overlap in broken files only. */
 const struct unit *units_find(const struct units *u, uint64_t vaddr)
 {
 	size_t low = 0, high = u->n;

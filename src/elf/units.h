@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* elf/units.h - the units of a file's DWARF, by the addresses of their code. */
+/* elf/units.h - find the unit of a file's DWARF that has an address in its code. */
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -8,22 +8,23 @@
 
 #include "base/cpu_budget.h"
 
+/* One range of a unit's code. */
 struct unit {
 	uint64_t start;
 	uint64_t end;
 	Dwarf_Off die;
 };
 
-/* All zero: nothing was read yet. */
+/* A zeroed struct is empty. */
 struct units {
-	struct unit *list; /* by rising address */
+	struct unit *list; /* by ascending address */
 	size_t n, capacity;
 	struct cpu_budget budget;
 };
 
-/* Returns why .debug_info was not read to its end; NULL: it was. */
+/* Read all units. Returns NULL, or the reason why it has not read .debug_info to its end. */
 const char *units_read(struct units *u, Dwarf *dwarf);
 void units_fini(struct units *u);
 
-/* NULL: none has @vaddr in its code, or it is one whose functions are in another file. */
+/* The unit with @vaddr in its code; NULL: none has, or its functions are in another file. */
 const struct unit *units_find(const struct units *u, uint64_t vaddr);

@@ -1,15 +1,14 @@
 /*
- * A probe is a nop in the code and a note that says where:
+ * A probe is a nop in the code, and a note with its place:
  *
  *	stapsdt              0x00000044  NT_STAPSDT
  *	  Provider: libpthread   Name: pthread_create
  *	  Location: 0x1234, Base: 0x5678, Semaphore: 0x0
  *	  Arguments: 8@%rax
  *
- * The description is three addresses of the file's class, then three strings:
- * provider, name, arguments. Notes are not relocated when prelink moves a file;
- * the section .stapsdt.base is, so its address less the note's "base" is how far
- * everything was moved.
+ * The description has three addresses of the file's class, then three strings: provider,
+ * name, arguments. When prelink moves a file, it does not relocate notes, but the section
+ * .stapsdt.base. So this section's address minus the note's "base" is the distance.
  */
 #include <elf.h>
 #include <errno.h>
@@ -26,8 +25,8 @@ struct walk {
 	image_usdt_visit *visit;
 	void *context;
 	struct error *e;
-	bool has_seen; /* a note */
-	bool has_good; /* one whose place is in the file */
+	bool has_seen; /* there was a note of a probe */
+	bool has_good; /* there was one with its place in the file */
 };
 
 static int refuse(const struct walk *w, const char *why)
@@ -36,7 +35,7 @@ static int refuse(const struct walk *w, const char *why)
 			 w->im->name, why);
 }
 
-/* The @i-th address at @data. */
+/* Address @i of those at @data. */
 static uint64_t read_address(const struct image *im, const uint8_t *data, size_t i)
 {
 	uint64_t wide;
@@ -50,7 +49,7 @@ static uint64_t read_address(const struct image *im, const uint8_t *data, size_t
 	return narrow;
 }
 
-/* The string at @at of @text, and where the next begins; NULL where it does not end inside. */
+/* Return the string at *@at of @text, and move *@at past it. NULL: it does not end inside. */
 static const char *read_string(struct slice text, size_t *at)
 {
 	const char *string = (const char *)text.data + *at;
@@ -62,10 +61,10 @@ static const char *read_string(struct slice text, size_t *at)
 	return string;
 }
 
-/* A probe whose place or counter is not in the file is left out. */
+/* Visit the probe of a note. Leaves out one if its place or semaphore is not in the file. */
 static int visit_description(struct walk *w, struct slice text)
 {
-	size_t at = w->im->is_64_bit ? 24 : 12; /* behind the addresses */
+	size_t at = w->im->is_64_bit ? 24 : 12; /* after the addresses */
 	struct image_usdt probe = {};
 
 	if (text.size < at)
@@ -101,7 +100,7 @@ static size_t align4(size_t n)
 	return (n + 3) & ~(size_t)3;
 }
 
-/* The header of a note is three 32-bit words in files of both classes. */
+/* In files of both classes, a note's header has three 32-bit words. */
 static int visit_notes(struct walk *w, struct slice notes)
 {
 	size_t at = 0;

@@ -1,23 +1,23 @@
 /*
- * The prefix names the opcode's map, and holds what plain instructions say by prefixes of
- * their own (66, f3, f2, REX):
+ * The prefix has the number of the opcode's map. It also replaces the prefixes of plain
+ * instructions (66, f3, f2, REX):
  *
  *	c5 .. OP           map 1 (0f)
  *	c4 .m .. OP        map m: 1 (0f), 2 (0f 38), 3 (0f 3a)
- *	62 .m .. .. OP     the same; and 5 and 6, half precision's
+ *	62 .m .. .. OP     the same; and 5 and 6 for half precision
  *
- * Behind OP comes ModRM, then SIB and displacement as it says, then an imm8: in map 3 always,
- * in map 1 with eight opcodes, in the others never. Only 0f 77 (vzeroupper, vzeroall) has no
- * ModRM. So lengths do not hang on the table below; it says what leaves the general registers
- * alone. Left out of it are
+ * After OP come ModRM, then SIB and displacement if ModRM has them, then maybe an imm8. Map 3
+ * always has an imm8, map 1 with eight opcodes, and the other maps never. Only 0f 77 (vzeroupper,
+ * vzeroall) has no ModRM. So lengths do not depend on the tables below. These have the opcodes that
+ * leave the general registers alone. They leave out
  *
  *	0f    2c 2d 50 93 c5 d7, 78 79 of EVEX	moves and conversions to general registers
  *	0f38  49 4b 5c 5e				tiles
  *	0f38  e0-ef, f2-f7				cmpccxadd; andn, bzhi, mulx, shlx ...
  *	0f3a  14-17, 60-63, f0				vpextr*, vpcmp*str* (rcx); rorx
  *
- * and what no CPU had when it was made. (From the opcode maps of Intel's manual, volume 2,
- * appendix A; with AMD's FMA4, of 0f3a.)
+ * and opcodes that no CPU had when we made them. Sources: the opcode maps of Intel's manual (volume
+ * 2, appendix A), and AMD's FMA4 (of 0f3a).
  */
 #include "elf/vector.h"
 
@@ -102,7 +102,7 @@ static bool is_known(enum encoding encoding, unsigned map, uint8_t opcode)
 	return false;
 }
 
-/* --- what is it? --- */
+/* --- prefixes and opcode --- */
 
 static bool is_legacy_prefix(uint8_t byte)
 {
@@ -129,11 +129,11 @@ static bool is_old_segment(uint8_t byte)
 	return byte == 0x26 || byte == 0x36 || byte == 0x3e;
 }
 
-/* *@ret_n: how many bytes lead to the opcode, 0 where it is a plain one's first byte. */
+/* *@ret_n: the bytes of the prefix before the opcode, 0 for a plain instruction. */
 static enum encoding read_prefix(const uint8_t *bytes, size_t n, bool is_64_bit, size_t *ret_n)
 {
 	uint8_t second = n > 1 ? bytes[1] : 0xff;
-	/* In 32-bit mode these are lds, les and bound where a memory operand follows. */
+	/* In 32-bit mode, these are lds, les and bound if a memory operand follows. */
 	bool is_vector = is_64_bit || second >= 0xc0;
 
 	*ret_n = 0;
@@ -149,7 +149,7 @@ static enum encoding read_prefix(const uint8_t *bytes, size_t n, bool is_64_bit,
 		*ret_n = 4;
 		return ENCODING_EVEX;
 	}
-	/* It is pop where the three bits of ModRM that belong to the opcode are 0. */
+	/* It is pop if the three bits of ModRM that belong to the opcode are 0. */
 	if (bytes[0] == 0x8f && second & 0x38) {
 		*ret_n = 3;
 		return ENCODING_XOP;
@@ -180,20 +180,20 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 	return true;
 }
 
-/* --- how long is it? --- */
+/* --- length --- */
 
-/* The map's number; 0, which is none here, where bits are not as they must be. */
+/* The map's number, or 0 if the fixed bits are wrong. */
 static unsigned map_of(enum encoding encoding, const uint8_t *bytes)
 {
 	if (encoding == ENCODING_VEX)
 		return bytes[0] == 0xc5 ? 1 : bytes[1] & 0x1f;
-	/* Two bits are fixed, until there are 32 general registers. */
+	/* Two bits are fixed on CPUs with 16 general registers (without APX). */
 	if (encoding != ENCODING_EVEX || bytes[1] & 0x08 || !(bytes[2] & 0x04))
 		return 0;
 	return bytes[1] & 0x07;
 }
 
-/* ModRM, SIB and displacement; 0 where the bytes end before that is known. */
+/* The bytes of ModRM, SIB and displacement; 0: @n is too small to tell. */
 static size_t operand_bytes(const uint8_t *bytes, size_t n)
 {
 	if (n < 1)
@@ -217,9 +217,9 @@ static size_t operand_bytes(const uint8_t *bytes, size_t n)
 }
 
 /*
- * 0f 7e, vmovd and vmovq, may write any general register, as the functions of a mathematical
- * library do first, to look at their argument's bits. Not rsp and rbp, in whose places of
- * ModRM r12 and r13 are, too.
+ * 0f 7e (vmovd, vmovq) may write any general register. Functions of mathematical libraries begin
+ * with it, to test the bits of their argument. Does it write rsp or rbp? r12 and r13 have the same
+ * places in ModRM, so they count, too.
  */
 static bool is_to_stack_register(unsigned map, uint8_t opcode, uint8_t modrm)
 {

@@ -1,5 +1,5 @@
 /*
- * elf/vector.h - x86 instructions that have a VEX, EVEX or XOP prefix. Pure.
+ * elf/vector.h - recognize and measure x86 instructions with a VEX, EVEX or XOP prefix. Pure.
  *
  *	c5 f9 74 c1        vpcmpeqb %xmm1,%xmm0,%xmm0       VEX of two bytes
  *	c4 e2 79 58 07     vpbroadcastd (%rdi),%xmm0        VEX of three
@@ -12,26 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INSTRUCTION_BYTES 15 /* of the longest */
+#define INSTRUCTION_BYTES 15 /* the length of the longest instruction */
 
 enum encoding { ENCODING_PLAIN, ENCODING_VEX, ENCODING_EVEX, ENCODING_XOP };
 
 struct encoded {
 	enum encoding encoding;
-	uint8_t rex;              /* the REX prefix of a plain one, 0 if it has none */
-	uint8_t opcode;           /* the byte behind all prefixes */
-	bool has_repeat;          /* a repeat prefix, whatever it means there */
-	bool has_lock_or_segment; /* a lock prefix, or one of es, ss or ds */
-	bool has_cs;              /* that of cs */
-	bool is_long_nop;         /* 0f 1f, whatever its prefixes */
+	uint8_t rex;              /* the REX prefix of a plain instruction, 0 if it has none */
+	uint8_t opcode;           /* the byte after all prefixes */
+	bool has_repeat;          /* it has a repeat prefix, whatever that means here */
+	bool has_lock_or_segment; /* it has a lock prefix, or one of es, ss or ds */
+	bool has_cs;              /* it has a cs prefix */
+	bool is_long_nop;         /* 0f 1f, with any prefixes */
 };
 
-/* What the instruction that begins here is. False: the bytes end before its opcode. */
+/* Read the prefixes and the opcode of an instruction. False: @n bytes do not reach the opcode. */
 bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded *ret);
 
 /*
- * How many bytes long is it, if it is one in VEX or EVEX encoding, of 64-bit mode, that leaves
- * rsp and rbp alone? Else 0; so for what is not known here, for what writes other general
- * registers (but for vmovd and vmovq), and for one that the bytes do not hold as a whole.
+ * The length of the instruction at @bytes if it has VEX or EVEX encoding (64-bit mode) and does not
+ * write rsp or rbp. Returns 0 for all others. It also returns 0 for unknown instructions, for most
+ * that write other general registers (vmovd and vmovq excepted), and if @n bytes are too few.
  */
 size_t vector_length(const uint8_t *bytes, size_t n);

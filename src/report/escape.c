@@ -19,7 +19,7 @@ static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
 	}
 }
 
-/* What begins like an escape but is the text's own. */
+/* Does the text itself have "\x" here, which would read like an escape of ours? */
 static bool is_like_escape(const unsigned char *at)
 {
 	return at[0] == '\\' && at[1] == 'x';
@@ -48,7 +48,7 @@ static bool begins_with(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* "[cut: ", or anything in brackets: marks, and functions without a name. */
+/* Does @name read like a mark, or like anything in brackets, as functions without a name are? */
 static bool is_like_mark(const char *name)
 {
 	return begins_with(name, "[cut: ") || begins_with(name, "[unverified: ") ||
@@ -64,7 +64,7 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 	escape_put(to, name, is_folded);
 }
 
-/* Would this end a name in brackets, or read like a function's beginning in the file? */
+/* Would these bytes end a name in brackets, or read like the place of a function in the file? */
 static bool ends_file(const char *at)
 {
 	return *at == ']' || begins_with(at, "+0x");

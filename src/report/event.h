@@ -1,8 +1,9 @@
 /*
- * report/event.h - a single event's bytes. Pure: no clock, no kernel.
+ * report/event.h - the bytes of a single event. Pure: no clock, no kernel.
  *
- * What depends on the stacks alone is made once, as a template; an event is its template
- * with what is its own put in. Text, as the classic stacksnoop lays it out:
+ * Many events have the same stacks, so the caller makes the bytes of the stacks once, as a
+ * template. Rendering an event adds its head: time, command, numbers. As text, in the layout of the
+ * classic stacksnoop:
  *
  *	42005557.056332998 sync         22352  1                                    with -v
  *	42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs
@@ -13,7 +14,7 @@
  *
  *	sync;main;sync;entry_SYSCALL_64;iterate_supers;ext4_sync_fs 1
  *
- * JSON, an object per line; a frame without a name has none:
+ * JSON, an object per line. A frame without a name has no member "name":
  *
  *	{"time":42005557.056332998,"comm":"sync","pid":22352,"tid":22352,"cpu":1,"kernel":[
  *	 {"addr":"0xffffffff81280461","name":"ext4_sync_fs","offset":0,"module":"ext4"}],"user":[]}
@@ -33,10 +34,10 @@ enum event_form { EVENT_TEXT, EVENT_FOLDED, EVENT_JSON };
 struct event_style {
 	enum event_form form;
 	bool offsets; /* -s */
-	bool verbose; /* -v: command, PID and CPU; the place of what has no name */
+	bool verbose; /* -v: command, PID and CPU; the places of frames, see label.h */
 };
 
-/* Numbers of frames, innermost first. */
+/* The frames of an event: numbers in a frame table, innermost first. Borrowed. */
 struct event_stacks {
 	const uint32_t *kernel;
 	uint32_t n_kernel;
@@ -44,20 +45,20 @@ struct event_stacks {
 	uint32_t n_user;
 };
 
-/* What an event has besides. Strings are lent, and not yet escaped. */
+/* The rest of an event. Borrows its strings, which are not escaped yet. */
 struct event_head {
-	const char *time; /* as it is to be shown */
+	const char *time; /* ready to print */
 	const char *comm;
 	uint32_t pid, tid, cpu;
 };
 
-/* "TIME(s)            STACK" and its newline. */
+/* Append the header of text, with its newline: "TIME(s)            STACK". */
 void event_put_header(struct strbuf *to, const struct event_style *style);
 
 /* Append the template for @stacks. */
 void event_put_template(struct strbuf *to, const struct event_style *style,
 			const struct frame_table *frames, const struct event_stacks *stacks);
 
-/* Write an event by its template of @n bytes. */
+/* Write an event: @head, and its stacks by @template of @n bytes. */
 void event_render(struct writer *w, const struct event_style *style, const struct event_head *head,
 		  const char *template, size_t n);

@@ -4,7 +4,7 @@
 
 #define REPLACEMENT "\xef\xbf\xbd"
 
-/* The letter behind a '\' that stands for @c; 0: there is none. */
+/* The letter that stands for @c after a '\', or 0 if @c has none. */
 static char short_form(uint32_t c)
 {
 	switch (c) {
@@ -26,7 +26,7 @@ static char short_form(uint32_t c)
 	}
 }
 
-/* In UTF-16, which JSON's escapes are of. */
+/* Put @c as "\u" escapes, which are UTF-16. */
 static void put_number(struct strbuf *to, uint32_t c)
 {
 	if (c < 0x10000)

@@ -4,9 +4,8 @@
 #include "base/strbuf.h"
 
 /*
- * Append @text as a JSON string, its quotes included. Names come from foreign files: what
- * could drive a terminal or break a line is written by number (\u001b), and each byte that is
- * no part of a valid UTF-8 character as the replacement character U+FFFD, since a JSON text is
- * UTF-8 throughout.
+ * Append @text as a JSON string, with its quotes. Names come from foreign files. Characters that
+ * could drive a terminal or break a line become escapes (\u001b). Each byte that is no part of a
+ * valid UTF-8 character becomes the replacement character U+FFFD, because JSON is UTF-8.
  */
 void json_put_string(struct strbuf *to, const char *text);

@@ -30,10 +30,7 @@ static bool is_named(const char *name)
 	return name && name[0] != '\0';
 }
 
-/*
- * In folded a lone "-" stands between user and kernel frames, so that no
- * function may be called so.
- */
+/* Folded has a part "-" between user and kernel frames, so a function "-" becomes "_". */
 static void put_name(struct strbuf *to, const char *name, enum label_form form)
 {
 	if (form == LABEL_FOLDED && strcmp(name, "-") == 0)
@@ -54,7 +51,7 @@ static void put_place(struct strbuf *to, const struct label_style *style, const 
 	strbuf_printf(to, "+0x%" PRIx64, frame->module_offset);
 }
 
-/* "[libx.so+0x1200]", "[libx.so]": the function of a file that has no name. */
+/* "[libx.so+0x1200]", "[libx.so]": a function without a name. */
 static void put_unnamed(struct strbuf *to, const struct label_style *style,
 			const struct frame *frame)
 {

@@ -1,15 +1,15 @@
 /*
- * report/label.h - the text of a frame, made once for each.
+ * report/label.h - the label of a frame: its text in reports. Made once for each frame.
  *
  *	vfs_read                  a name
  *	vfs_read+0x1f             with offsets
- *	[libx.so+0x1200]          no symbol: the function's beginning, for addr2line
- *	[libx.so]                 no symbol, and no known beginning
- *	[unknown]                 outside of any file
- *	[libx.so+0x1200] libx.so+0x1234  with addresses: the place
- *	read libc.so.6+0x1234     the same, in text and of the user's alone
- *	read [inlined] file.c:12  with source lines; it was inlined into the next frame
- *	[cut: depth]              the stack is not whole
+ *	[libx.so+0x1200]          no symbol: the beginning of the function, for addr2line
+ *	[libx.so]                 no symbol, and the beginning is not known
+ *	[unknown]                 in no file
+ *	[libx.so+0x1200] libx.so+0x1234  with places: file and address as linked
+ *	read libc.so.6+0x1234     with places, a name: in text, for user frames
+ *	read [inlined] file.c:12  with source lines: inlined into the next frame
+ *	[cut: depth]              the outermost frames are missing
  *	[unverified: 32-bit program]  frames of the stack may be wrong or missing
  */
 #pragma once
@@ -23,37 +23,38 @@
 #include "symbolize/frame.h"
 
 enum label_form {
-	LABEL_TEXT,   /* a line: two blanks, the address where asked for, the label, newline */
-	LABEL_FOLDED, /* the label */
+	LABEL_TEXT,   /* labels_get() gives a line: two blanks, with places the address, the label,
+			 newline */
+	LABEL_FOLDED, /* labels_get() gives the label */
 };
 
 struct label_style {
-	bool offsets; /* in functions */
-	bool places;  /* of what has no name; in text, of what of the user's has one, too */
+	bool offsets; /* add offsets in functions */
+	bool places;  /* add places to frames without a name; in text, also to named user frames */
 	enum label_form form;
 };
 
-/* The label alone. */
+/* Append the label alone. */
 void label_put(struct strbuf *to, const struct label_style *style, const struct frame *frame);
 
-/* Labels of the frames that were asked for, by number. */
+/* The labels of a table's frames, by number, each made at the first labels_get(). */
 struct labels {
 	const struct frame_table *frames;
 	struct label_style style;
-	struct strbuf text; /* all labels, one behind the other */
+	struct strbuf text; /* all labels so far */
 	struct label_place {
 		size_t at;
 		size_t n; /* 0: not made yet */
 	} * places;
 };
 
-/* Keeps @frames, which are not to change meanwhile. */
+/* Keeps @frames, which must not change before labels_fini(). */
 void labels_init(struct labels *l, const struct frame_table *frames,
 		 const struct render_style *style, enum label_form form);
 void labels_fini(struct labels *l);
 
-/* Frame @number's label, *@n bytes, no NUL. Lent by @l until the next call. */
+/* The label of frame @number: *@n bytes without a NUL. Lent by @l until the next call. */
 const char *labels_get(struct labels *l, uint32_t number, size_t *n);
 
-/* A process's name, or what stands for it when it has none. */
+/* Append the name of a process, or "[unknown]" if @comm is NULL or empty. */
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form);

@@ -1,10 +1,8 @@
 /*
- * report/render.h - a report's bytes. No clock, no kernel: what is shown is passed in.
+ * report/render.h - the bytes of a report. Pure: no clock, no kernel.
  *
- * Names come from foreign files: control characters and invalid UTF-8 are made
- * visible (\x1b); ';' and newlines are replaced by '_' in folded. A frame
- * without a name is "[unknown]", with -v followed by module+0xoffset, as are the user's
- * named frames in text.
+ * Frames become labels (label.h). Names come from foreign files, so they are escaped
+ * (escape.h).
  */
 #pragma once
 
@@ -23,28 +21,29 @@ struct render_style {
 	const char *time; /* -T: "HH:MM:SS", else NULL */
 };
 
-/* Losses, by reason, in a fixed order; those of 0 are not shown. */
+/* The losses of one reason. Reasons keep a fixed order; renderers leave out those of 0. */
 struct render_loss {
 	const char *reason; /* "no room for a new stack" */
 	uint64_t n;
 };
 
-/* A sink takes bytes as they are made; a non-zero result ends rendering and is returned. */
+/* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */
 typedef int render_write(void *context, const char *bytes, size_t n);
 
-/* Text as bcc lays it out, the leading empty line and the time included. */
+/* Text in bcc's layout, with its empty line and the time in front: see render_text.c. */
 int render_text(const struct report *r, const struct frame_table *frames,
 		const struct render_style *style, render_write *write, void *context);
 
 /*
- * One line per stack, outermost frame first; see render_folded.c for what a line
- * is made of. The time is not shown: it would be no line of this format.
+ * One line per stack, outermost frame first: see render_folded.c. Leaves out the time,
+ * which would be no line of this format.
  */
 int render_folded(const struct report *r, const struct frame_table *frames,
 		  const struct render_style *style, render_write *write, void *context);
 
 /*
- * One line, its newline included, or nothing when nothing was lost:
- * "Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU".
+ * Append one line with its newline, or nothing if nothing was lost. A sample:
+ *
+ *	Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU
  */
 void render_losses(const struct render_loss *losses, size_t n, struct strbuf *to);

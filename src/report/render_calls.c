@@ -1,14 +1,14 @@
 /*
- * The layout that bcc's funccount made known: an empty line and the time, then
+ * Text has the layout of bcc's funccount. An empty line and the time, then
  *
  *	FUNC                                    COUNT
  *	vfs_open                                   12
  *	vfs_read                                 4711
  *	TOTAL                                    4723     with -v
  *
- * A name longer than its column pushes the count on, and is not cut.
+ * A name that is longer than its column is whole, and moves the count to the right.
  *
- * As JSON a report is one line:
+ * JSON has one line for a report:
  *
  *	{"time":1771000000.123456789,"counts":[{"function":"vfs_open","count":12}],
  *	 "total":12,"lost":{"missed by the kernel at the probe":1}}
@@ -50,7 +50,7 @@ size_t call_rows_choose(struct call_row *rows, size_t n, uint64_t min, uint64_t 
 	return (size_t)top;
 }
 
-/* How wide UTF-8 text is, if each character takes one column. */
+/* The width of UTF-8 text, if each character takes one column. */
 static size_t n_columns(const struct strbuf *text)
 {
 	size_t n = 0;

@@ -1,6 +1,6 @@
 /*
- * report/render_calls.h - counts of targets, as bytes. No clock, no kernel: what is shown is
- * passed in.
+ * report/render_calls.h - funccount's report: counts of targets, as bytes. Pure: no clock, no
+ * kernel. render_calls.c has samples.
  */
 #pragma once
 
@@ -10,28 +10,28 @@
 #include "report/render.h"
 
 struct call_row {
-	const char *name; /* as it is; escaped when it is shown */
+	const char *name; /* borrowed; rendering escapes it */
 	uint64_t count;
 };
 
 struct call_report {
-	const struct call_row *rows; /* in the order in which they are shown */
+	const struct call_row *rows; /* in the order of the output */
 	size_t n;
-	uint64_t total;                   /* of all that was counted, shown or not */
-	const struct render_loss *losses; /* JSON only; those of 0 are not shown */
+	uint64_t total;                   /* all counts, including those without a row here */
+	const struct render_loss *losses; /* JSON only, which leaves out those of 0 */
 	size_t n_losses;
-	const char *time; /* text: "HH:MM:SS", or NULL */
-	uint64_t time_ns; /* JSON: since 1970 */
-	bool has_total;   /* text: a last row TOTAL; JSON always has it */
+	const char *time; /* for text: "HH:MM:SS", or NULL */
+	uint64_t time_ns; /* for JSON: ns since 1970 */
+	bool has_total;   /* text ends in a row TOTAL; JSON always has the total */
 };
 
 /*
- * Put rows in order, least frequent first (equal counts: by name); leave out those not hit, those
- * hit less than @min times and, if @top is not 0, all but the @top most frequent. Returns how
- * many are left, at the front.
+ * Sort rows, least frequent first, equal counts by name. Drop those with no hit, those with fewer
+ * than @min hits and, if @top is not 0, all but the @top most frequent. Returns the number of
+ * remaining rows, which are at the front.
  */
 size_t call_rows_choose(struct call_row *rows, size_t n, uint64_t min, uint64_t top);
 
-/* Both return 0, or what @write did. */
+/* Both return 0, or the first non-zero result of @write. */
 int render_calls_text(const struct call_report *r, render_write *write, void *context);
 int render_calls_json(const struct call_report *r, render_write *write, void *context);

@@ -1,23 +1,23 @@
 /*
- * One line per stack, outermost frame first, as flame graph tools read it: the
+ * One line per stack, outermost frame first, in the format of flame graph tools: the
  * process with -P, user frames, "-" with -d, kernel frames, a blank, the count.
  *
  *	tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42
  *
- * Every line is parts joined by ';', none of them empty, then one blank and a
- * number: the count is what follows the last blank. A line that would have no
- * part at all says "[no stack]". A part "-" is the delimiter and never a name.
+ * A line is parts joined by ';', a blank and the count. No part is empty, and the count
+ * follows the last blank. A line without any part has "[no stack]" instead. A part "-"
+ * is the delimiter, never a name.
  *
- * bcc puts an empty part first when there is no process, and leaves out what -s
- * and -v ask for; here offsets are shown, and with -v the place of what has no
- * name. Addresses and the time have no place in these lines.
+ * Two things differ from bcc. It begins the line with an empty part if there is no
+ * process. And it ignores -s and -v, where this shows offsets, and the places of frames
+ * without a name. Addresses and the time do not fit this format.
  */
 #include "base/cleanup.h"
 #include "report/label.h"
 #include "report/render.h"
 #include "report/writer.h"
 
-/* A line in the making. */
+/* A line that is being written. */
 struct line {
 	struct writer *w;
 	struct labels *labels;

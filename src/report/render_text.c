@@ -1,6 +1,6 @@
 /*
- * The layout that bcc's stackcount made known. An empty line and the time; then
- * each stack innermost frame first, whose it is, how often, an empty line:
+ * Text has the layout of bcc's stackcount. An empty line and the time come first. Then
+ * each stack has its frames, innermost first, its process, its count, and an empty line:
  *
  *	(empty)
  *	14:02:11
@@ -8,7 +8,7 @@
  *	  ffffffff812a5c1a ksys_read
  *	    --                               with -d
  *	  7f3a11d1e4fb     __read
- *	                   [cut: depth]      the stack is not whole: its outermost part is missing
+ *	                   [cut: depth]      the outermost frames are missing
  *	    tar [15187]                      with -P
  *	    5
  *	(empty)

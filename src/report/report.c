@@ -10,7 +10,7 @@
 
 #define BLOCK_FRAMES 65536
 
-/* One place of the table of entries: the number plus one, 0 is free, and the hash. */
+/* A slot of the hash table: the entry's number plus one, 0 if free, and its hash. */
 struct slot {
 	uint32_t entry;
 	uint32_t hash;
@@ -21,10 +21,10 @@ struct report {
 	size_t n, capacity;
 	struct slot *slots; /* open addressing, at most half full */
 	size_t n_slots;     /* power of two, or 0 */
-	uint32_t **blocks;  /* the frames of all entries, in pieces that do not move */
+	uint32_t **blocks;  /* the frames of all entries, in blocks that do not move */
 	size_t n_blocks, cap_blocks;
 	size_t used, size; /* frames in the last block */
-	size_t n_frames;   /* that the blocks have room for */
+	size_t n_frames;   /* frames that all blocks have room for */
 	uint64_t total;
 	uint64_t hidden;
 	size_t n_hidden;
@@ -88,7 +88,7 @@ static bool is_same(const struct report_entry *a, const struct report_entry *b)
 	return n == 0 || memcmp(a->frames, b->frames, n * sizeof(*a->frames)) == 0;
 }
 
-/* The frames' copy, at an address that does not move. */
+/* Copy the frames to an address that does not change. */
 static const uint32_t *keep_frames(struct report *r, const uint32_t *frames, size_t n)
 {
 	if (n == 0)
@@ -127,7 +127,7 @@ static void grow_slots(struct report *r)
 	r->n_slots = n_slots;
 }
 
-/* The slot of the entry equal to @entry, or the free one where it belongs. */
+/* The slot of the entry that equals @entry, or the free slot where it belongs. */
 static struct slot *find_slot(struct report *r, const struct report_entry *entry, uint32_t hash)
 {
 	size_t i = hash & (r->n_slots - 1);
@@ -168,7 +168,7 @@ void report_add(struct report *r, const struct report_entry *entry)
 	*slot = (struct slot){ .entry = r->n, .hash = hash };
 }
 
-/* An entry's place in the order; qsort() alone does not keep equal ones in order. */
+/* The key of sorting. Has the entry's number, because qsort() does not keep the order of equals. */
 struct rank {
 	uint64_t count;
 	size_t entry;
@@ -207,7 +207,7 @@ void report_finish(struct report *r, uint64_t min, size_t top)
 	r->entries = kept;
 	r->capacity = r->n + 1;
 	r->n = n;
-	r->slots = NULL; /* its numbers are those of the old order */
+	r->slots = NULL; /* it had numbers of the old order */
 	r->n_slots = 0;
 	r->is_finished = true;
 }

@@ -1,4 +1,4 @@
-/* report/writer.h - many small pieces in, few large ones out. */
+/* report/writer.h - a buffer that turns many small writes into few large ones. */
 #pragma once
 
 #include <stddef.h>
@@ -10,13 +10,13 @@
 struct writer {
 	render_write *write;
 	void *context;
-	struct strbuf scratch; /* for who puts something together */
-	int result;            /* the first that was not zero; then nothing more is written */
+	struct strbuf scratch; /* for callers that compose a piece before they put it */
+	int result; /* the first non-zero result of @write, after which nothing is written */
 	size_t n;
 	char bytes[65536];
 };
 
-/* On the heap: it is large for a stack frame. */
+/* On the heap, because it is large for a stack frame. Keeps @context. */
 struct writer *writer_new(render_write *write, void *context);
 void writer_freep(struct writer **w);
 
@@ -24,10 +24,10 @@ void writer_put(struct writer *w, const char *bytes, size_t n);
 void writer_puts(struct writer *w, const char *text);
 void writer_put_u64(struct writer *w, uint64_t number);
 
-/* Write what is there now; the result so far. */
+/* Write the buffered bytes. Returns 0, or the first non-zero result so far. */
 int writer_flush(struct writer *w);
 
-/* Write what is left; the result of it all. */
+/* Likewise, after the last put. */
 int writer_finish(struct writer *w);
 
 #define cleanup_writer __attribute__((__cleanup__(writer_freep)))

@@ -10,19 +10,18 @@
 
 #define NS_PER_S 1000000000ULL
 #define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)
-#define MAX_LIST 1048576 /* a range is written out: "1-4294967295" is a slip, not a wish */
+#define MAX_LIST 1048576 /* a list holds each number of a range; "1-4294967295" is a slip */
 
 /*
- * strtoull() and strtod() are of no use here: they take blanks, signs, "0x",
- * "1e3", "nan" and "inf", and the decimal point that strtod() expects depends on
- * the locale.
+ * We cannot use strtoull() and strtod(): they accept blanks, signs, "0x", "1e3",
+ * "nan" and "inf", and the locale decides which decimal point strtod() expects.
  */
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
 }
 
-/* Digits at *@at; false on overflow or where there are none. *@at is moved behind them. */
+/* Read the digits at *@at, and move *@at past them. False: there are none, or they overflow. */
 static bool read_digits(const char **at, uint64_t *ret)
 {
 	const char *p = *at;
@@ -37,7 +36,7 @@ static bool read_digits(const char **at, uint64_t *ret)
 	return fits;
 }
 
-/* Is it digits with at most one point, and at least one digit? */
+/* Is @text made of digits, at least one, and at most one point? */
 static bool is_decimal(const char *text)
 {
 	size_t n_digits = 0;
@@ -52,7 +51,7 @@ static bool is_decimal(const char *text)
 	return n_digits > 0 && n_points <= 1;
 }
 
-/* ".25" is 250,000,000; what is below a nanosecond is cut. */
+/* ".25" is 250,000,000. Drops digits below a nanosecond. */
 static uint64_t read_fraction_ns(const char *point)
 {
 	uint64_t ns = 0;
@@ -97,7 +96,7 @@ int parse_count(const char *what, const char *text, uint64_t min, uint64_t max, 
 	return 0;
 }
 
-/* How far the suffix shifts, or -1: not one. */
+/* The suffix as a shift of the number, or -1 if it is none. */
 static int suffix_shift(const char *suffix)
 {
 	if (!*suffix)
@@ -147,7 +146,7 @@ static void push(struct number_list *list, uint32_t number)
 	array_push(list->numbers, list->n, list->capacity, number);
 }
 
-/* "7" or "0-3" at *@at, which is moved behind it. False: neither, or out of bounds. */
+/* Read "7" or "0-3" at *@at, and move *@at past it. False: it is neither, or out of bounds. */
 static bool read_range(const char **at, uint32_t min, uint32_t max, uint64_t ret[2])
 {
 	if (!read_digits(at, &ret[0]))
@@ -182,7 +181,7 @@ static void sort_once_each(struct number_list *list)
 	list->n = n;
 }
 
-/* The whole of @text is read before @list is touched, so a failure leaves it as it was. */
+/* Reads all of @text before it changes @list, so an error leaves @list as it was. */
 int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t max,
 		      struct number_list *list, struct error *e)
 {

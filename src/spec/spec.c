@@ -1,26 +1,26 @@
 /*
- * The whole difficulty is the ':'. It separates, and it also stands in names:
+ * The difficulty of this grammar is ':', which separates parts and also stands in names:
  *
  *	c:malloc                  separates once
  *	prog:ns::Class::f         the first separates, the pairs are C++'s
- *	prog:::f                  separates, then the global scope's "::"
- *	'c:(?:a|b)'               -r: the second one belongs to the group
+ *	prog:::f                  the first separates, "::" is the global scope
+ *	'c:(?:a|b)'               -r: the second belongs to the group
  *	'vfs_[[:alpha:]]*'        none separates
- *	'/opt/a\:b/prog:main'     a backslash takes the first one's meaning away
+ *	'/opt/a\:b/prog:main'     the backslash makes the first a part of the path
  *
  * Rules, in this order:
- *  - A ':' behind a backslash or in a closed [...] never separates, nor, in a
- *    regular expression, one in (...).
- *  - p, t or u before the first ':' is the kind. A library of that name must
- *    be written as a path, ./p:main.
- *  - A library ends at its first ':'. "\:" in it stands for ':' (other
- *    backslashes stay); in a name the backslash is left to the pattern, where
- *    it means the same.
- *  - In a function's name ':' comes in pairs; a single one there is refused:
+ *  - A ':' after a backslash or in a closed [...] never separates. In a regular
+ *    expression, one in (...) does not, either.
+ *  - p, t or u before the first ':' is the kind. For a library of that name the
+ *    user writes a path, ./p:main.
+ *  - A library ends at its first ':'. In a library, "\:" stands for ':', and
+ *    other backslashes stay. In a name, the pattern interprets the backslash,
+ *    and "\:" means the same.
+ *  - In a function's name, ':' comes in pairs. We refuse a single one, because
  *    no compiler makes such names, and too many parts are a likely slip. With
- *    -r and p:LIB: in front there is no doubt, and the rest is taken as it is.
- *  - ns::f alone is refused: the kernel has no such names, and which library
- *    is meant is not known.
+ *    -r and p:LIB: in front there is no doubt, and the rest is the expression.
+ *  - We refuse ns::f alone: the kernel has no such names, and the text does not
+ *    say which library the user means.
  */
 #include "spec/spec.h"
 
@@ -44,7 +44,7 @@ void probe_spec_fini(struct probe_spec *spec)
 	*spec = (struct probe_spec){};
 }
 
-/* What is being read. @text is as typed; parts of it are [at, at + n). */
+/* The state of a parse. @text is as typed; functions name a part of it by [at, at + n). */
 struct parse {
 	const char *text;
 	bool is_regexp;
@@ -52,7 +52,7 @@ struct parse {
 	struct error *e;
 };
 
-/* As typed, but on one line: control characters as '?'. To free(). */
+/* A copy of @text with control characters as '?', so that it is one line. The caller frees it. */
 static char *on_one_line(const char *text)
 {
 	char *line = xstrdup(text);
@@ -63,7 +63,7 @@ static char *on_one_line(const char *text)
 	return line;
 }
 
-/* Columns, not bytes: what continues a UTF-8 character takes none. */
+/* Put '^' below byte @at of @line. Only the first byte of a UTF-8 character takes a column. */
 static void put_caret(struct strbuf *b, const char *line, size_t at)
 {
 	for (size_t i = 0; i < at; i++)
@@ -72,7 +72,7 @@ static void put_caret(struct strbuf *b, const char *line, size_t at)
 	strbuf_putc(b, '^');
 }
 
-/* "'TEXT': @reason". */
+/* Fail with "'TEXT': @reason". */
 static int refuse(const struct parse *p, const char *reason)
 {
 	cleanup_free char *line = on_one_line(p->text);
@@ -81,14 +81,13 @@ static int refuse(const struct parse *p, const char *reason)
 }
 
 /*
- * The same, and where:
+ * Fail likewise, and show the place:
  *
  *	'x:y:z': too many ':'
  *	  x:y:z
  *	     ^
  *
- * The first line is complete without the others, which are left out where they
- * would not fit whole.
+ * The first line is complete without the others, so we leave these out if they do not fit.
  */
 static int refuse_at(const struct parse *p, size_t at, const char *reason)
 {
@@ -116,10 +115,10 @@ static int refuse_many(const struct parse *p, size_t at)
 }
 
 /*
- * Where the bracket expression that begins at @at ends (behind its ']'), or
- * @at where it is not closed: then '[' is a plain character, or, in a regular
- * expression, refused later. A ']' in first place and those of "[:alpha:]",
- * "[.x.]" and "[=x=]" do not close.
+ * The place after the ']' of the bracket expression that begins at @at, or @at if it
+ * is not closed. Then '[' is a plain character in a glob, and regcomp() refuses it in
+ * a regular expression. A ']' in first place does not close the expression, nor does
+ * one of "[:alpha:]", "[.x.]" or "[=x=]".
  */
 static size_t bracket_end(const char *text, size_t at)
 {
@@ -142,7 +141,7 @@ static size_t bracket_end(const char *text, size_t at)
 	return text[i] ? i + 1 : at;
 }
 
-/* The first ':' from @at on that no backslash, bracket or group holds, or the text's end. */
+/* The first ':' from @at on that follows no backslash and is in no bracket or group, or the end. */
 static size_t next_colon(const struct parse *p, size_t at)
 {
 	const char *text = p->text;
@@ -164,7 +163,7 @@ static size_t next_colon(const struct parse *p, size_t at)
 	return at;
 }
 
-/* The first ':' from @at on without a backslash: a library is no pattern. */
+/* The first ':' from @at on without a backslash. A library is no pattern, so brackets are plain. */
 static size_t library_end(const char *text, size_t at)
 {
 	while (text[at] && text[at] != ':')
@@ -184,7 +183,7 @@ static int take_library(struct parse *p, size_t at, size_t n)
 	char *to = library;
 
 	p->spec->library = library;
-	/* A path may well hold a '*'; a short name cannot. */
+	/* A path may contain a '*', a short name cannot. */
 	if (library[wild] && !strchr(library, '/'))
 		return refuse_at(p, at + wild, "a library is a name or a path, not a pattern");
 	for (const char *from = library; *from; from++)
@@ -195,8 +194,8 @@ static int take_library(struct parse *p, size_t at, size_t n)
 }
 
 /*
- * "(?:a|b)" is how Python and Perl write a group that need not be remembered. No
- * group is remembered here, so "(a|b)" is the same, and regcomp() takes that.
+ * Python and Perl write "(?:a|b)" for a group without a capture. We never use captures,
+ * so "(a|b)" is the same, and regcomp() knows that form only.
  */
 static void simplify_groups(char *regexp)
 {
@@ -233,7 +232,7 @@ static int take_rest(struct parse *p, size_t at, struct pattern **ret)
 	return take_pattern(p, at, strlen(p->text + at), ret);
 }
 
-/* Pairs of ':' are C++'s; anything else is one separator too many. */
+/* Pairs of ':' are C++'s. Anything else is one separator too many. */
 static int check_pairs(const struct parse *p, size_t at)
 {
 	for (at = next_colon(p, at); p->text[at]; at = next_colon(p, at)) {
@@ -246,7 +245,7 @@ static int check_pairs(const struct parse *p, size_t at)
 	return 0;
 }
 
-/* @at: the ':' behind the library, which begins at @from. */
+/* @at is the ':' after the library, which begins at @from. */
 static int parse_user_function(struct parse *p, size_t from, size_t at)
 {
 	int err = take_library(p, from, at - from);
@@ -256,7 +255,7 @@ static int parse_user_function(struct parse *p, size_t from, size_t at)
 	p->spec->kind = PROBE_USER_FUNCTION;
 	if (!p->text[at + 1])
 		return refuse_at(p, at + 1, "no function after the last ':'");
-	/* "p:LIB:" leaves no doubt that all the rest is the expression. */
+	/* After "p:LIB:", all the rest is the expression. */
 	if (!p->is_regexp || from == 0) {
 		err = check_pairs(p, at + 1);
 		if (err)
@@ -279,7 +278,7 @@ static int parse_kernel_function(struct parse *p, size_t at)
 	return take_rest(p, at, &p->spec->name);
 }
 
-/* FUNCTION or LIB:FUNCTION; @colon is the first ':', or the end. */
+/* FUNCTION or LIB:FUNCTION. @colon is the first ':', or the end. */
 static int parse_plain(struct parse *p, size_t colon)
 {
 	size_t n = count_colons(p->text + colon);
@@ -297,7 +296,7 @@ static int parse_plain(struct parse *p, size_t colon)
 	return parse_user_function(p, 0, colon);
 }
 
-/* p:LIB:FUNCTION or p::FUNCTION; @at is behind the "p:", so below. */
+/* p:LIB:FUNCTION or p::FUNCTION. @at is the place after "p:", as in parse_t() and parse_u(). */
 static int parse_p(struct parse *p, size_t at)
 {
 	size_t colon = library_end(p->text, at);

@@ -1,5 +1,5 @@
 /*
- * spec/spec.h - from the text that was typed to what was asked for. Pure.
+ * spec/spec.h - parse the text of an event into a probe spec. Pure.
  *
  *	func              kernel function        vfs_read, 'tcp_send*'
  *	lib:func          user function          c:malloc, /usr/bin/x:main, prog:ns::f
@@ -9,8 +9,8 @@
  *	u:lib:probe       USDT probe             u:pthread:pthread_create
  *	u:lib:provider:probe
  *
- * A ':' in a name (C++ ns::f, a regular expression's (?:) is no separator
- * where the grammar leaves no doubt.
+ * A ':' within a name (C++'s ns::f, or (?: in a regular expression) does not
+ * separate if the grammar leaves no doubt. spec.c has the rules.
  */
 #pragma once
 
@@ -27,20 +27,23 @@ enum probe_kind {
 	PROBE_USDT,
 };
 
-/* What was asked for. Strings and patterns are owned. A zeroed one is empty. */
+/* A parsed event. Owns its strings and patterns. A zeroed struct is empty. */
 struct probe_spec {
 	enum probe_kind kind;
 	char *text;               /* as typed */
 	char *library;            /* user function, USDT: short name, program or path; else NULL */
 	struct pattern *category; /* tracepoint; else NULL */
-	struct pattern *provider; /* USDT; NULL is any */
+	struct pattern *provider; /* USDT; NULL: any provider */
 	struct pattern *name;     /* function, event or probe */
 };
 
 /*
- * Errors: -EINVAL with the text, a caret under the place where that helps
- *         (the message may then have several lines), and what is expected:
+ * Parse @text; *@ret is the caller's, to end with probe_spec_fini().
+ *
+ * Errors: -EINVAL with @text and the expected form:
  *         "'t:sched': a tracepoint is t:CATEGORY:EVENT".
+ *         The message may have two more lines, with a caret at the wrong place.
+ *         Others: see pattern_compile().
  */
 must_check int probe_spec_parse(const char *text, bool is_regexp, struct probe_spec *ret,
 				struct error *e);

@@ -1,12 +1,12 @@
 /*
- * The list of entries. In .eh_frame:
+ * Read the list of entries. In .eh_frame:
  *
  *	CIE   length  0     version "zR" code_factor data_factor 16  augmentation data  program
  *	FDE   length  back  start bytes  augmentation data  program
  *
- * where @back leads from its own place to the CIE. .debug_frame has the CIE's offset there, and
- * ~0 in CIEs. A program may have both: with -fno-asynchronous-unwind-tables -g its own code is in
- * .debug_frame, and what the C library linked to it in .eh_frame. Programs are run in program.c.
+ * @back leads from its own place to the CIE. .debug_frame has the CIE's offset there, and ~0 in
+ * CIEs. A program may have both: with -fno-asynchronous-unwind-tables -g, its own code is in
+ * .debug_frame, and linked code of the C library in .eh_frame. program.c runs the programs.
  */
 #include "unwind/cfi.h"
 
@@ -20,10 +20,10 @@
 #include "unwind/derive.h"
 #include "unwind/program.h"
 
-/* DW_EH_PE_*: how an address is written. */
+/* DW_EH_PE_*: encodings of addresses. */
 enum {
 	PE_ABSOLUTE = 0x00,
-	PE_RELATIVE = 0x10, /* to its own place */
+	PE_RELATIVE = 0x10, /* relative to its own place */
 	PE_BASE = 0xf0,
 	PE_ULEB128 = 0x01,
 	PE_UDATA2 = 0x02,
@@ -40,23 +40,23 @@ enum {
 #define MAX_CIES (1U << 18)
 #define MAX_RANGES 16
 
-/* What a CIE says of its FDEs. */
+/* A CIE, for reading its FDEs. */
 struct common {
 	size_t offset; /* in its section */
 	struct cfi_cie cie;
-	uint8_t encoding;      /* of addresses: PE_* */
-	bool has_augmentation; /* FDEs have data of their own, whose length stands first */
-	bool is_bad;           /* its FDEs cannot be read */
+	uint8_t encoding;      /* PE_* of addresses in its FDEs */
+	bool has_augmentation; /* its FDEs have augmentation data, which begins with its length */
+	bool is_bad;           /* we cannot read its FDEs */
 };
 
 struct reader {
 	struct image *im;
 	struct image_section section;
-	bool is_debug; /* that is .debug_frame */
-	bool is_any;   /* the file has one of the two */
+	bool is_debug; /* @section is .debug_frame */
+	bool is_any;   /* the file has one of the two sections */
 	struct common *cies;
 	size_t n_cies, cies_capacity;
-	size_t first_cie; /* of this section; they lie by rising offset */
+	size_t first_cie; /* the first one of this section, by ascending offset */
 	struct cfi_fde *fdes;
 	size_t n_fdes, fdes_capacity;
 	struct code_range code[MAX_RANGES];
@@ -65,7 +65,7 @@ struct reader {
 	struct cfi_stats *stats;
 };
 
-/* A CIE or FDE: what stands behind @id. */
+/* A CIE or FDE. @body is the rest after @id. */
 struct entry {
 	size_t offset;
 	size_t id_offset;
@@ -85,7 +85,7 @@ static uint64_t vaddr_of(const struct reader *r, const uint8_t *at)
 	return r->section.vaddr + (uint64_t)(at - r->section.data);
 }
 
-/* The number alone, as it is written. Refuses forms that do not exist. */
+/* Read a number of encoding @form. Marks @c as spent for unknown forms. */
 static uint64_t read_form(struct cursor *c, uint8_t form)
 {
 	switch (form) {
@@ -111,7 +111,7 @@ static uint64_t read_form(struct cursor *c, uint8_t form)
 	}
 }
 
-/* Bases that no linker uses here, and pointers to the address, are refused. */
+/* Read an address. Marks @c as spent for pointers to it, and for bases that no linker uses here. */
 static uint64_t read_address(const struct reader *r, struct cursor *c, uint8_t encoding)
 {
 	uint64_t at = vaddr_of(r, c->at);
@@ -123,14 +123,14 @@ static uint64_t read_address(const struct reader *r, struct cursor *c, uint8_t e
 	return read_form(c, encoding & PE_FORM);
 }
 
-/* The next entry. False: the section's end, or what cannot be one. */
+/* Read the next entry. False: the section ends, or the bytes are no entry. */
 static bool next_entry(const struct reader *r, struct cursor *c, struct entry *ret)
 {
 	uint64_t length;
 	size_t id_bytes = 4;
 	const uint8_t *body;
 
-	do { /* zeros end the part of one object file */
+	do { /* a length of 0 ends the part of one object file */
 		if (cursor_left(c) < 8)
 			return false;
 		ret->offset = (size_t)(c->at - r->section.data);
@@ -158,7 +158,7 @@ static bool is_cie(const struct reader *r, const struct entry *entry)
 	return entry->id == (r->is_debug ? UINT64_MAX : 0);
 }
 
-/* "zPLRS": what stands in the data, letter by letter. False: an unknown letter. */
+/* Read the data of "zPLRS", letter by letter. False: there is an unknown letter, or no data. */
 static bool read_augmentation(const char *letters, struct cursor *data, struct common *ret)
 {
 	for (; *letters; letters++) {
@@ -187,7 +187,7 @@ static bool read_augmentation(const char *letters, struct cursor *data, struct c
 	return !data->is_spent;
 }
 
-/* Returns the letters; NULL: it is of a kind that is not known. */
+/* Read the head of a CIE. Returns the letters of its augmentation; NULL: it is of unknown kind. */
 static const char *read_head(const struct reader *r, struct cursor *c, uint8_t *ret_version)
 {
 	uint8_t version = (uint8_t)cursor_uint(c, 1);
@@ -198,7 +198,7 @@ static const char *read_head(const struct reader *r, struct cursor *c, uint8_t *
 	*ret_version = version;
 	if (!cursor_skip(c, n + 1) || (version != 1 && version != 3 && version != 4))
 		return NULL;
-	sizes = version == 4 ? cursor_uint(c, 2) : 8; /* of an address, of a segment's selector */
+	sizes = version == 4 ? cursor_uint(c, 2) : 8; /* 8 for addresses, 0 for segment selectors */
 	if (sizes != 8)
 		return NULL;
 	if (letters[0] && (letters[0] != 'z' || r->is_debug))
@@ -233,8 +233,8 @@ static bool read_cie(const struct reader *r, struct cursor c, struct common *ret
 }
 
 /*
- * All CIEs are read before any FDE. Only what is an entry of its own can be one: were a FDE let
- * to name any place, many could name long ones that overlap, and each program would be run.
+ * Read all CIEs before any FDE. An FDE may only name a CIE that is an entry itself. Otherwise FDEs
+ * could name any number of long CIEs that overlap, and we would run the program of each.
  */
 static void collect_cies(struct reader *r)
 {
@@ -252,7 +252,7 @@ static void collect_cies(struct reader *r)
 	}
 }
 
-/* The number of @entry's CIE; that of none if it has none. */
+/* The number of @entry's CIE, or n_cies if it has none. */
 static size_t find_cie(const struct reader *r, const struct entry *entry)
 {
 	uint64_t offset = r->is_debug ? entry->id : entry->id_offset - entry->id;
@@ -270,8 +270,8 @@ static size_t find_cie(const struct reader *r, const struct entry *entry)
 }
 
 /*
- * Cut @fde to the segment that it begins in. False: that holds no code, or the function was left
- * out by the linker, which leaves 0 in .debug_frame.
+ * Cut @fde to the segment where it begins. False: that has no code, or the linker has dropped the
+ * function, and left 0 in .debug_frame.
  */
 static bool cut_to_code(const struct reader *r, struct cfi_fde *fde)
 {
@@ -289,7 +289,7 @@ static bool cut_to_code(const struct reader *r, struct cfi_fde *fde)
 	return false;
 }
 
-/* False: it cannot be read. */
+/* Read an FDE. False: it makes no sense. */
 static bool read_fde(const struct reader *r, const struct entry *entry, struct cfi_fde *ret)
 {
 	size_t number = find_cie(r, entry);
@@ -338,7 +338,7 @@ static int collect_fdes(struct reader *r, struct error *e)
 	return 0;
 }
 
-/* Does any entry begin in the section, or reach into it? */
+/* Does any entry cover a part of these stubs? */
 static bool has_entry(const struct reader *r, const struct cfi_stubs *stubs)
 {
 	for (size_t i = 0; i < r->n_fdes; i++)
@@ -366,7 +366,7 @@ static void add_stubs(struct reader *r)
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 }
 
-/* Code that has no entry gets one, of the last CIE. */
+/* Add an entry for code without one, with the last CIE. */
 static void add_place(struct reader *r, const struct cfi_stubs *place)
 {
 	struct cfi_fde fde = { place->start, place->end, place->program, 0,
@@ -376,7 +376,7 @@ static void add_place(struct reader *r, const struct cfi_stubs *place)
 		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 }
 
-/* The code of @fde begins where nobody called. */
+/* Is the code of @fde a root, where the walk ends? */
 static bool is_root(const struct reader *r, const struct cfi_fde *fde)
 {
 	static const uint8_t undefined[] = { 0x07, CFI_RETURN_ADDRESS };
@@ -400,7 +400,8 @@ static void add_clones(struct reader *r)
 			add_place(r, &place);
 }
 
-/* Entries are sorted, before and after. Returns in how many of them programs or threads begin. */
+/* Add entries for roots, clone() and signal returns. Entries are sorted, before and after. Returns
+ * the number of roots. */
 static size_t add_places(struct reader *r)
 {
 	struct cfi_stubs places[CFI_MAX_ROOTS];
@@ -425,7 +426,7 @@ static size_t add_places(struct reader *r)
 
 #define LEAST_ASSEMBLY_BYTES 4096 /* no compiler makes so long a function with one row */
 
-/* Ends the reading at the second one. */
+/* Ends the reading at the second row. */
 static int count_to_two(void *context, const struct cfi_row *row)
 {
 	(void)row;
@@ -442,7 +443,8 @@ static bool is_one_row(const struct reader *r, const struct cfi_fde *fde, uint64
 	return n == 1;
 }
 
-/* One row of an assembler's may be about more than is so. Entries are sorted, before and after. */
+/* Remove code for which an entry of hand-written assembly is wrong: see stubs.c. Entries are
+ * sorted, before and after. */
 static void cut_assembly(struct reader *r)
 {
 	const size_t n = r->n_fdes;
@@ -481,7 +483,7 @@ static int count_row(void *context, const struct cfi_row *row)
 	return counted->visit(counted->context, row);
 }
 
-/* From @from to @to there are no entries. */
+/* Visit the rows of [@from, @to), which has no entries. */
 static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted *counted)
 {
 	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
@@ -491,7 +493,7 @@ static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted
 			  : counted->visit(counted->context, &gap);
 }
 
-/* Rows of the code before the first entry. */
+/* Visit the rows of the code before the first entry. */
 static int give_first(struct reader *r, struct counted *counted)
 {
 	uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
@@ -500,7 +502,7 @@ static int give_first(struct reader *r, struct counted *counted)
 	return first < end ? give_gap(r, first, end, counted) : 0;
 }
 
-/* Run the entries in order; each ends where the next begins. */
+/* Run the entries in order. Each ends where the next begins. */
 static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 {
 	struct counted counted = { visit, context, r->stats };

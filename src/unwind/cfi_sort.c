@@ -16,7 +16,7 @@ static int compare(const void *left, const void *right)
 	return a->program < b->program ? -1 : a->program > b->program;
 }
 
-/* Entry @at gets its place among those before it, which are sorted. */
+/* Move entry @at to its place among those before it, which are sorted. */
 static void sort_in(struct cfi_fde *fdes, size_t at)
 {
 	const struct cfi_fde fde = fdes[at];
@@ -34,7 +34,7 @@ static void sort_in(struct cfi_fde *fdes, size_t at)
 	fdes[low] = fde;
 }
 
-#define MOST_SORTED_IN 16 /* to move what lies behind costs, too */
+#define MOST_SORTED_IN 16 /* more of these moves cost more than qsort() */
 
 void cfi_sort(struct cfi_fde *fdes, size_t n)
 {

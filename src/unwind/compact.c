@@ -11,7 +11,7 @@
 #include "elf/image.h"
 #include "unwind/go.h"
 
-#define MAX_PAGES 0x10000U /* 4 GiB of addresses: what code reaches with a jump */
+#define MAX_PAGES 0x10000U /* 4 GiB of addresses, which a jump can span */
 #define MAX_RULES 0x10000U
 #define MAX_RANGES 64
 #define LARGE_GAP 0x10000U /* bytes of code without CFI */
@@ -19,18 +19,18 @@
 struct maker {
 	struct unwind_table table;
 	size_t pages_capacity, entries_capacity, rules_capacity;
-	struct u64_map numbers; /* of rules, by key_of() */
-	uint64_t seed;          /* so that no file can be made whose keys collide */
-	uint64_t last_bits;     /* of the rule of the last entry */
+	struct u64_map numbers; /* from key_of() a rule to its number */
+	uint64_t seed;          /* random, so that nobody can make a file with keys that collide */
+	uint64_t last_bits;     /* the rule of the last entry, and its number */
 	uint16_t last_number;
 	bool is_started;
-	struct unwind_rule gap_rule; /* of code without CFI */
-	uint64_t gap_start;          /* of the last row, if that is a gap */
+	struct unwind_rule gap_rule; /* the rule of code without CFI */
+	uint64_t gap_start;          /* the start of the last row, if that is a gap */
 	bool is_in_gap;
 	uint32_t *large_gaps; /* numbers of entries */
 	size_t n_large_gaps, large_gaps_capacity;
-	struct go_rows go;        /* of Go's programs, what their own table says */
-	struct cfi_row go_before; /* the last row, which is not taken yet */
+	struct go_rows go;        /* the table of a Go program */
+	struct cfi_row go_before; /* the last row, which we have not taken yet */
 	size_t max_bytes;
 	struct error *e;
 };
@@ -50,7 +50,7 @@ static uint64_t bits_of(struct unwind_rule rule)
 	return bits;
 }
 
-/* As different as the bits are. */
+/* A key for each value of @bits. Different bits have different keys. */
 static uint64_t key_of(const struct maker *m, uint64_t bits)
 {
 	return hash_mix(bits ^ m->seed);
@@ -61,14 +61,14 @@ static enum unwind_kind kind_of(struct unwind_rule rule)
 	return rule.how & 15;
 }
 
-/* Has this one a number, or is there one left for it? The last are for what is unfit. */
+/* Has @rule a number, or can it get one? The last numbers are for UNWIND_UNFIT with its reasons. */
 static bool has_number(const struct maker *m, struct unwind_rule rule)
 {
 	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of(rule) == UNWIND_UNFIT ||
 	       u64_map_get(&m->numbers, key_of(m, bits_of(rule)));
 }
 
-/* The number of @rule, which is made where it is new. */
+/* The number of @rule. Adds a new rule. */
 static uint16_t number_of(struct maker *m, struct unwind_rule rule)
 {
 	struct unwind_table *t = &m->table;
@@ -97,7 +97,7 @@ static void count_row(struct unwind_counts *counts, struct unwind_rule rule)
 	counts->n_other_registers += reg != UNWIND_RSP && reg != UNWIND_RBP && reg != UNWIND_RBX;
 }
 
-/* The page that @vaddr is on; those up to it are begun. False: it is too far. */
+/* Begin all pages up to the one of @vaddr. False: that is too far from the base. */
 static bool begin_pages(struct maker *m, uint64_t vaddr)
 {
 	struct unwind_table *t = &m->table;
@@ -114,7 +114,7 @@ static bool begin_pages(struct maker *m, uint64_t vaddr)
 	return true;
 }
 
-/* Before @row comes in: is what it ends a gap of so many functions? */
+/* Call this before @row is added. Notes the gap that @row ends, if it is large. */
 static void note_gap(struct maker *m, const struct cfi_row *row)
 {
 	if (m->is_in_gap && row->vaddr - m->gap_start >= LARGE_GAP)
@@ -157,7 +157,7 @@ static int take_row(void *context, const struct cfi_row *row)
 	return check_size(m);
 }
 
-/* False: @im is not Go's; else its segment of code. */
+/* Is @im a Go program? Sets *@ret to its segment of code. */
 static bool is_go(struct maker *m, const struct image *im, struct code_range *ret)
 {
 	struct code_range ranges[MAX_RANGES];
@@ -176,7 +176,7 @@ static bool is_go(struct maker *m, const struct image *im, struct code_range *re
 	return false;
 }
 
-/* What a row is about is known once the next one comes. */
+/* Take the row before @row, because only @row gives its end. */
 static int take_row_of_go(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
@@ -195,8 +195,8 @@ static int is_of_v8(void *context, const struct image_symbol *symbol)
 }
 
 /*
- * V8's builtins, compiled by V8 itself into the file's code (1.6 MiB of node's), have frame
- * pointers like what it compiles later.
+ * V8 itself compiles its builtins into the file's code (1.6 MiB in node). They have frame pointers,
+ * like the code that V8 makes later.
  */
 static void fill_large_gaps(struct maker *m, struct image *im)
 {
@@ -212,8 +212,8 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 }
 
 /*
- * Code that nothing is said of may have frame pointers; but rbp being 0 does not say that nobody
- * called it (unwind_end_of_chain()).
+ * Does the file have no CFI at all? Its code gets UNWIND_MADE_FRAMES: it may have frame pointers,
+ * but rbp may be 0 in other frames than the outermost (unwind_end_of_chain()).
  */
 static bool says_nothing(const struct image *im, struct code_range *ret_code)
 {
@@ -228,7 +228,7 @@ static bool says_nothing(const struct image *im, struct code_range *ret_code)
 	return true;
 }
 
-/* The table goes on up to @end, where nothing else is said either. */
+/* Extend the table up to @end with the last row. */
 static int fill_pages(struct maker *m, uint64_t end)
 {
 	(void)begin_pages(m, end - 1);
@@ -236,9 +236,9 @@ static int fill_pages(struct maker *m, uint64_t end)
 }
 
 /*
- * Code that Go's own compiler made has frame pointers. C code in such a file mostly has none: if
- * Go's linker put it in, it has no entries either. Go's table tells the two apart. Without it all
- * that no entry is about counts as Go's own.
+ * Code of Go's own compiler has frame pointers. C code in such a file mostly has none, and no
+ * entries if Go's linker added it. Go's table tells the two apart. Without the table, all code
+ * without entries counts as Go's own.
  */
 static int take_rows_of_go(struct maker *m, struct image *im, const struct code_range *code)
 {

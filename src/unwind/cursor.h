@@ -1,6 +1,6 @@
 /*
- * unwind/cursor.h - reading a slice of a file. What would lie outside reads as 0 and leaves the
- * cursor spent: whoever reads a row of things asks once, at the end.
+ * unwind/cursor.h - read a slice of a file. A read past the end gives 0 and marks the cursor as
+ * spent. So callers can do several reads, and check the mark once at the end.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct cursor {
 	const uint8_t *at;
 	const uint8_t *end;
-	bool is_spent; /* something was asked for that is not there */
+	bool is_spent; /* a read went past the end */
 };
 
 static inline size_t cursor_left(const struct cursor *c)
@@ -20,7 +20,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return (size_t)(c->end - c->at);
 }
 
-/* Go @n bytes on; where they lay, or NULL. */
+/* Skip @n bytes. Returns their address, or NULL. */
 static inline const uint8_t *cursor_skip(struct cursor *c, uint64_t n)
 {
 	const uint8_t *from = c->at;
@@ -52,7 +52,8 @@ static inline int64_t cursor_int(struct cursor *c, size_t n)
 	return (int64_t)(cursor_uint(c, n) << unused) >> unused;
 }
 
-/* Bits beyond 64 are dropped. *@ret_bits: how many were written. */
+/* Read a number in LEB128. Drops bits beyond 64. *@ret_bits: how many bits its bytes have; 64 or
+ * more: all of the result. */
 static inline uint64_t cursor_leb128(struct cursor *c, unsigned *ret_bits)
 {
 	uint64_t value = 0;

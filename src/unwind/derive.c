@@ -21,24 +21,24 @@
 
 #define LEAST_GAP 64         /* bytes of a gap; padding is shorter */
 #define LEAST_BYTES 4096     /* of such gaps in a file: start-up code of every program is less */
-#define LEAST_GO_BYTES 1024  /* the same in Go's programs: cgo's own C code has 1,900 */
-#define MAX_BYTES (4U << 20) /* of all; decoding takes 0.2 s there */
+#define LEAST_GO_BYTES 1024  /* likewise in Go's programs: cgo's own C code has 1,900 */
+#define MAX_BYTES (4U << 20) /* of all such gaps; decoding takes 0.2 s then */
 #define LEAST_SPAN 16
 #define MAX_ROUNDS 4
 #define MAX_SEEDS 8 /* rounds of likely functions */
 #define MAX_PASSES 100
 #define MAX_ROOT_STEPS 16
-#define MAX_DEAD 4 /* passes: behind one call there may be another */
+#define MAX_DEAD 4 /* passes: another such call may follow a call that does not return */
 
 struct derived {
 	struct flow flow;
 	const struct cfi_fde *fdes;
 	size_t n_fdes;
-	size_t n_rows; /* that were given */
-	bool is_v8;    /* V8's builtins are no compiled C */
+	size_t n_rows; /* rows visited so far */
+	bool is_v8;    /* the program has V8, whose builtins are no compiled C */
 };
 
-/* Returns the span's bytes if it is a larger gap; else 0. */
+/* Returns the span's size if it is at least LEAST_GAP; else 0. */
 static uint64_t add_span(struct derived *d, const struct image_section *text, uint64_t start,
 			 uint64_t end)
 {
@@ -57,10 +57,10 @@ static uint64_t add_span(struct derived *d, const struct image_section *text, ui
 
 struct go_place {
 	const struct go_table *table;
-	uint32_t next; /* the first function that may not lie before what is asked for */
+	uint32_t next; /* all functions before this one end before the next gap */
 };
 
-/* What Go's table has rows of is no gap. */
+/* Make spans of a gap, without the functions that Go's table has rows for. Returns their size. */
 static uint64_t add_gap(struct derived *d, const struct image_section *text, struct code_range gap,
 			struct go_place *go)
 {
@@ -74,13 +74,13 @@ static uint64_t add_gap(struct derived *d, const struct image_section *text, str
 			sum += add_span(d, text, gap.start, go_function_start(t, go->next));
 			gap.start = end;
 		}
-		if (end > gap.end) /* the next gap may begin in it */
+		if (end > gap.end) /* the next gap may begin in this function */
 			break;
 	}
 	return sum + add_span(d, text, gap.start, gap.end);
 }
 
-/* Bytes in larger gaps; all gaps become spans. */
+/* Make spans of all gaps. Returns the size of those of at least LEAST_GAP. */
 static uint64_t find_spans(struct derived *d, const struct image_section *text,
 			   const struct go_table *t)
 {
@@ -105,14 +105,14 @@ static int take_symbol(void *context, const struct image_symbol *symbol)
 {
 	struct derived *d = context;
 
-	/* A function's cold part is jumped to from its middle. */
+	/* A function jumps from its middle to its cold part. */
 	if (!strstr(symbol->name, ".cold"))
 		flow_add(&d->flow, symbol->vaddr, true, FLOW_ENTRY);
 	d->is_v8 |= strcmp(symbol->name, "_ZNK2v88internal7Isolate18embedded_blob_codeEv") == 0;
 	return d->is_v8;
 }
 
-/* Functions behind code that execution does not pass, where all jumps are known. */
+/* Add functions that follow code which execution does not pass, if all its jumps are known. */
 static void add_likely(struct derived *d, const struct flow_span *s)
 {
 	struct flow *f = &d->flow;
@@ -182,7 +182,7 @@ static void follow_all(struct derived *d)
 	}
 }
 
-/* Is @vaddr the beginning of an entry, or a stub? */
+/* Does an entry begin at @vaddr, or is it in a section of stubs? */
 static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 {
 	struct cfi_stubs stubs[CFI_MAX_STUBS];
@@ -203,7 +203,7 @@ static bool is_called_elsewhere(const struct derived *d, uint64_t vaddr)
 	return low < d->n_fdes && d->fdes[low].start == vaddr;
 }
 
-/* Function @owner goes on at @target, which is where another one begins or elsewhere. */
+/* Judge a jump of function @owner to @target, which may be another function or other code. */
 static void judge_tail(struct derived *d, uint32_t owner, const struct frame *frame,
 		       uint64_t target)
 {
@@ -251,7 +251,7 @@ static void judge(struct derived *d, const struct flow_span *s, uint64_t vaddr)
 	}
 }
 
-/* A named function may end in calls that do not return: then no return proves it. */
+/* A named function may end in calls that do not return, so that no return proves it. */
 static bool is_believed(const struct flow_function *group)
 {
 	return !group->is_bad &&
@@ -259,8 +259,8 @@ static bool is_believed(const struct flow_function *group)
 }
 
 /*
- * A function that believed code calls is believed. Code that jumps on to a believed function
- * returns as that one does. (Edges of jumps lead backwards.)
+ * Believe functions that believed code calls. Also believe code that jumps to a believed function,
+ * because it returns like that one. (Edges of jumps lead backwards.)
  */
 static void spread(struct derived *d)
 {
@@ -280,7 +280,7 @@ static void spread(struct derived *d)
 	}
 }
 
-/* How many bytes from @at on have no flags, in whole words: those before may have none, either. */
+/* The number of bytes from @at on without flags, in whole words. It may be too small by a word. */
 static uint64_t n_unseen(const struct flow *f, const struct flow_span *s, uint64_t at)
 {
 	const uint8_t *flags = &f->flags[s->first + (at - s->start)];
@@ -319,8 +319,8 @@ void derived_freep(struct derived **d)
 	*d = NULL;
 }
 
-/* A program's first code may have entries, but its callee may have no other sign: follow the call.
- */
+/* Add the function that a program's first code calls. It may have no symbol, and its only caller
+ * may have an entry. */
 static void add_called_by_root(struct derived *d)
 {
 	uint64_t at = image_entry(d->flow.im);
@@ -355,9 +355,9 @@ static bool analyse(struct derived *d, struct image *im)
 }
 
 /*
- * A function that contradicts itself, and reaches padding behind a call to elsewhere: that call did
- * not return (exit()), and another function lies behind it. Returns whether there is such a
- * call.
+ * Find calls to other code that do not return, such as exit(). After such a call, the function
+ * seems to go on into padding and the next function, and contradicts itself. Returns whether there
+ * is a new one.
  */
 static bool find_dead(struct derived *d, const struct flow_span *s)
 {
@@ -398,7 +398,7 @@ static bool analyse_all(struct derived *d, struct image *im)
 	return true;
 }
 
-/* The section's flags may lie: rows only cover bytes that a segment loads as code. */
+/* The section's flags may be wrong, so check that a segment loads it as code. */
 static bool is_code(const struct image_section *text, const struct code_range *code, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -466,7 +466,7 @@ struct giver {
 	void *context;
 };
 
-/* Only if it differs from the row before. */
+/* Visit a row that differs from the one before. */
 static int give(struct giver *g, const struct cfi_row *row)
 {
 	if (is_same_row(row, &g->last))

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How far the code of a program's entry point goes, where no entry is about it. All of it is a
- * root, so it must not reach into another function: that one has a caller.
+ * Find the extent of the code at a program's entry point, if no entry covers it. All of this code
+ * is a root. So it must not extend into another function, which has a caller.
  *
  *	_start: xor %ebp,%ebp;  ...  call __libc_start_main;  hlt        glibc
- *	_start: xor %rbp,%rbp;  ...  call _start_c;  nop                 musl: no code behind it
+ *	_start: xor %rbp,%rbp;  ...  call _start_c;  nop                 musl: its code ends here
  *	_start: mov %rsp,%rdi;  call _dl_start;  ...  jmp *%r12          ld.so
  *
- * The code is followed in a straight line up to what execution does not pass. Symbols and targets
- * of calls end it before. Without a symbol's size a call is a doubt: it may not return, and what
- * is behind it is another function then. That one has a caller somewhere, or it returns, which
- * an entry point never does.
+ * We follow the code in a straight line, up to an instruction that execution does not pass. A
+ * symbol or the target of a call may end it before.
+ *
+ * Without a symbol's size, each call is a doubt: if it does not return, another function follows
+ * it. Other code calls that function, or it returns, which an entry point never does.
  */
 #include <string.h>
 
@@ -28,9 +29,9 @@
 
 struct start {
 	uint64_t entry;
-	uint64_t limit; /* from here on it is something else */
-	bool is_sized;  /* as a symbol says */
-	uint64_t doubts[MAX_DOUBTS];
+	uint64_t limit;              /* other code begins here */
+	bool is_sized;               /* @limit is by a symbol's size */
+	uint64_t doubts[MAX_DOUBTS]; /* addresses after calls */
 	size_t n_doubts;
 };
 
@@ -53,7 +54,7 @@ static int take_symbol(void *context, const struct image_symbol *symbol)
 	return 0;
 }
 
-/* Of all tables, the packed one too. */
+/* Take the symbols of all tables, with that in .gnu_debugdata. */
 static void take_symbols(struct image *im, struct start *s)
 {
 	cleanup(image_freep) struct image *packed = NULL;
@@ -64,7 +65,7 @@ static void take_symbols(struct image *im, struct start *s)
 		(void)image_each_function(packed, take_symbol, s);
 }
 
-/* Of the kernel, which need not return: exit(). */
+/* A system call may not return, like a call: exit(). */
 static bool is_system_call(const uint8_t *code, const struct instruction *i)
 {
 	return i->length == 2 &&
@@ -76,7 +77,8 @@ static bool is_call(const struct instruction *i)
 	return i->kind == INSTRUCTION_CALL || i->kind == INSTRUCTION_CALL_POINTER;
 }
 
-/* A function that keeps registers or makes room, one that may be jumped to, or padding. */
+/* Does a function, or padding before one, likely begin here? A function saves registers, makes room
+ * on the stack, or has endbr64. */
 static bool begins_function(const uint8_t *code, const struct instruction *i)
 {
 	static const uint16_t kept = 1U << REGISTER_RBX | 1U << REGISTER_RBP | 0xf000;
@@ -93,13 +95,13 @@ static bool is_last(const struct instruction *i)
 	       i->kind == INSTRUCTION_JUMP_POINTER;
 }
 
-/* At the latest where the first doubt is. */
+/* The first doubt, or @end if there is none. */
 static uint64_t first_doubt(const struct start *s, uint64_t end)
 {
 	return s->n_doubts ? s->doubts[0] : end;
 }
 
-/* Where the straight line ends. */
+/* Follow the straight line. Returns its end. */
 static uint64_t follow(const struct image *im, struct start *s)
 {
 	uint64_t at = s->entry;
@@ -114,7 +116,7 @@ static uint64_t follow(const struct image *im, struct start *s)
 			return first_doubt(s, at + i.length);
 		if (is_doubt && (begins_function(code, &i) || s->n_doubts == MAX_DOUBTS))
 			return at;
-		if (is_doubt && i.kind == INSTRUCTION_STOP) /* glibc's: no function does that */
+		if (is_doubt && i.kind == INSTRUCTION_STOP) /* glibc's hlt: begins no function */
 			s->n_doubts--;
 		at += i.length;
 		if (i.kind == INSTRUCTION_CALL)
@@ -135,10 +137,10 @@ static void end_at(const struct start *s, uint64_t vaddr, uint64_t *end)
 }
 
 /*
- * Does any code have the address of a doubt? Calls, jumps and lea count from behind their four
- * bytes; code at a fixed place has the address itself. Short jumps count, too. Where
- * instructions begin is not known, so each byte may be the first. Of the straight line itself calls
- * were seen before.
+ * Does any code have the address of a doubt? Calls, jumps and lea have it in four bytes, relative
+ * to the end of these. Code at a fixed place has the address itself. Short jumps count, too. We do
+ * not know where instructions begin, so we try every byte. Skips the straight line, whose calls
+ * follow() has seen.
  */
 static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n, uint64_t vaddr,
 			    uint64_t *end)
@@ -161,7 +163,7 @@ static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n
 	}
 }
 
-/* The first doubt below @end that other code knows of; else @end. */
+/* The first doubt below @end to which other code refers, or @end. */
 static uint64_t settle(const struct image *im, const struct start *s, uint64_t end)
 {
 	struct code_range ranges[MAX_RANGES];

@@ -1,13 +1,13 @@
 /*
- * Expressions of DWARF in unwind information, as toolchains and hand-written assembly use them:
+ * The DWARF expressions in CFI. Toolchains and hand-written assembly use these forms:
  *
  *	breg7 +8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus    stubs of PLTs (ld)
- *	breg6 -8; deref                       CFA where the stack was realigned (gcc)
+ *	breg6 -8; deref                       the CFA of a realigned stack (gcc)
  *	breg7 +56; deref; plus_uconst 8       the same (OpenSSL)
  *	breg7 +160                            registers in signal frames (glibc)
  *
- * A table in the kernel has no room for programs, so these forms are told apart here, and
- * what is none of them is CFI_OTHER.
+ * An unwind table has no room for programs. So this recognizes these forms, and all others are
+ * CFI_OTHER.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ enum {
 	OP_LIT0 = 0x30,
 };
 
-/* Behind "breg7 8": 8 more, if rip lies at or behind the stub's push. */
+/* Does the rest after "breg7 8" add 8 after a stub's push? *@ret_from: from which byte on. */
 static bool is_plt(struct cursor *c, int32_t *ret_from)
 {
 	static const uint8_t before[] = { 0x80, 0x00, 0x3f, 0x1a }; /* breg16 0; lit15; and */
@@ -38,7 +38,7 @@ static bool is_plt(struct cursor *c, int32_t *ret_from)
 	return lit >= OP_LIT0 && lit < OP_LIT0 + 16;
 }
 
-/* The sum of what constants follow. */
+/* The sum of the constants that follow. */
 static int64_t read_plus(struct cursor *c)
 {
 	int64_t plus = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A forward data-flow analysis. Unknown values stay unknown, so the analysis comes to a place again
- * a few times at most. Instructions have a budget.
+ * a few times at most. The number of instructions is bounded.
  *
- * Execution passes a call only if the callee may return: a return was found in it, or it lies
- * elsewhere. Otherwise the function behind a call of abort() would get the caller's frame.
+ * Execution passes a call only if the callee may return: the analysis has found a return in it, or
+ * it is in other code. Otherwise the function after a call of abort() would get the caller's frame.
  */
 #include "unwind/flow.h"
 
@@ -17,8 +17,8 @@
 
 #define MAX_FRAMES 0xffffU
 #define MAX_FUNCTIONS 0xffffU
-#define MAX_PASSES 100 /* over calls whose callees wait themselves */
-#define VISITS 8       /* of a place, on average */
+#define MAX_PASSES 100 /* over waiting calls, whose callees may wait, too */
+#define VISITS 8       /* of a place on average, at most */
 
 void flow_init(struct flow *f)
 {
@@ -141,7 +141,7 @@ static uint16_t number_of(struct flow *f, const struct frame *frame)
 	if (is_new)
 		array_push(f->frames, f->n_frames, f->frames_capacity, *frame);
 	else if (!frame_is_same(&f->frames[number], frame))
-		f->is_over = true; /* two with one key */
+		f->is_over = true; /* two frames have the same key */
 	return (uint16_t)number;
 }
 
@@ -175,15 +175,15 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 	push_item(f, vaddr, number, &frame);
 }
 
-/* Number of the function that begins at @place, which is an entry. */
+/* The number of the function that begins at @place, which has FLOW_ENTRY. */
 static uint32_t function_at(const struct flow *f, size_t place)
 {
 	return f->owner_of[place];
 }
 
 /*
- * Execution comes to @place with @frame. False: nothing new follows from that. A likely function
- * that comes to a place with another frame than the one there contradicts itself.
+ * Execution arrives at @place with @frame. False: the analysis learns nothing new from that. A
+ * likely function contradicts itself if it arrives at other functions' code with another frame.
  */
 static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *frame, bool is_start)
 {
@@ -212,7 +212,7 @@ static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *f
 	return true;
 }
 
-/* Compilers make no instructions that overlap. */
+/* Mark the bytes of an instruction. Compilers make no instructions that overlap. */
 static void cover(struct flow *f, size_t place, size_t length, uint32_t owner)
 {
 	bool is_bad = f->flags[place] & FLOW_INSIDE;
@@ -239,7 +239,7 @@ struct run {
 	const struct flow_span *span;
 };
 
-/* A jump to where a function begins is a call at the end, unless that is a loop. */
+/* A jump to a function's entry is a tail call, which waits until the callee may return. */
 static void jump_to(struct flow *f, const struct run *r, uint64_t target)
 {
 	if (flow_place(f, target) == SIZE_MAX)
@@ -278,7 +278,7 @@ static bool returns_from_elsewhere(struct flow *f, uint64_t behind)
 	return place != SIZE_MAX && !(f->flags[place] & FLOW_DEAD);
 }
 
-/* Returns whether execution comes past it now. */
+/* Returns whether execution passes the call now. */
 static bool call(struct flow *f, struct run *r, const struct instruction *i)
 {
 	const uint64_t behind = r->vaddr + i->length;
@@ -309,7 +309,7 @@ static bool call(struct flow *f, struct run *r, const struct instruction *i)
 	return false;
 }
 
-/* Is this the end of "cmp %r11,%rsp; jne", where r11 is up to where a stack is probed? */
+/* Does this branch end "cmp %r11,%rsp; jne", a loop that probes the stack down to r11? */
 static bool is_probed(const struct flow *f, const struct run *r)
 {
 	const struct instruction *before = &f->recent[(f->n_recent - 2) % FLOW_RECENT];
@@ -318,7 +318,7 @@ static bool is_probed(const struct flow *f, const struct run *r)
 	       before->reg == r->frame.end_reg && before->reg != REGISTER_NONE;
 }
 
-/* Returns whether execution comes past it. */
+/* Returns whether execution passes the instruction. */
 static bool step(struct flow *f, struct run *r, const struct instruction *i)
 {
 	struct flow_function *group = flow_group(f, r->owner);
@@ -409,7 +409,7 @@ void flow_follow(struct flow *f)
 	}
 }
 
-/* Go on past calls whose callees are known to return by now. */
+/* Go on past waiting calls whose callees may return by now. */
 static bool wake(struct flow *f)
 {
 	size_t n = 0;

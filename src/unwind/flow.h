@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/flow.h - where execution may go in code without entries, and with which frame it comes
- * there. For unwind/derive.c.
+ * unwind/flow.h - follow execution through code without entries, and track the frame at each
+ * instruction. For unwind/derive.c.
  *
- * Each place is a byte of that code. If the analysis came to an instruction there, the place has a
+ * A place is a byte of that code. If the analysis came to an instruction there, the place has a
  * frame and an owner: the function that execution came from. Functions that share code are one
  * group. The analysis believes all of a group or nothing.
  */
@@ -27,24 +27,25 @@ struct flow_span {
 
 enum flow_flag {
 	FLOW_VISITED = 1, /* an instruction begins here */
-	FLOW_INSIDE = 2,  /* or goes on */
-	FLOW_ENTRY = 4,   /* a function begins here: a symbol or a call says so */
+	FLOW_INSIDE = 2,  /* an instruction goes on here */
+	FLOW_ENTRY = 4,   /* a function begins here, by a symbol or a call */
 	FLOW_POINTED = 8, /* an instruction takes this address */
-	FLOW_LIKELY = 16, /* or here, by less */
+	FLOW_LIKELY = 16, /* a function probably begins here: see derive.c */
 	FLOW_BEHIND = 32, /* execution does not come from the instruction before */
-	FLOW_CALLED = 64, /* a call to elsewhere that may return or not ends before this */
-	FLOW_DEAD = 128,  /* it does not */
+	FLOW_CALLED = 64, /* the instruction before is a call to other code, which may not return */
+	FLOW_DEAD = 128,  /* that call does not return */
 };
 
 struct flow_function {
 	uint64_t start;
-	uint32_t leader; /* number of its group's first function, or of one nearer to that */
-	bool may_return; /* below: of the group, so the leader's hold */
-	bool is_bad;     /* something contradicts that compilers made it */
-	bool is_proven;  /* called, and returns with rsp, rbp, rbx as they were */
-	bool is_open;    /* it has a jump to an unknown place */
+	uint32_t leader; /* number of the group's first function, or of one nearer to that */
+	/* These are of the group: use the leader's. */
+	bool may_return;
+	bool is_bad;    /* something contradicts that a compiler made it */
+	bool is_proven; /* it is called, and returns with rsp, rbp, rbx as they were */
+	bool is_open;   /* it has a jump to an unknown place */
 	bool has_call;
-	bool is_named; /* this function's own: by a symbol, or by a pointer to it */
+	bool is_named; /* this function has a symbol or a pointer to it; later, any of the group */
 };
 
 /* From a function to another: a call, or a jump with a clean frame. */
@@ -53,28 +54,29 @@ struct flow_edge {
 	uint32_t to;
 };
 
-/* A call whose callee is not known to return yet. */
+/* A call, or a jump to a function, that waits until its callee may return. */
 struct flow_wait {
-	uint64_t vaddr; /* behind it */
+	uint64_t vaddr; /* the address after the call; 0: a jump */
 	uint32_t callee;
 	uint32_t owner;
 	uint16_t frame;
 };
 
+/* A place from where to follow execution. */
 struct flow_item {
 	uint64_t vaddr;
 	uint32_t owner;
 	uint16_t frame;
 };
 
-/* Where a switch goes to. */
+/* The jump table of a switch. */
 struct flow_table {
 	uint64_t vaddr;
 	uint64_t n;
-	bool is_relative; /* 4 bytes each, to its beginning; else 8, an address */
+	bool is_relative; /* 4 bytes each, relative to the table; else addresses of 8 bytes */
 };
 
-/* Instructions in a row, for jumps through tables. */
+/* The last instructions that we keep, to understand jumps through tables. */
 #define FLOW_RECENT 16
 
 struct flow {
@@ -82,12 +84,12 @@ struct flow {
 	struct flow_span *spans;
 	size_t n_spans, spans_capacity;
 	size_t n_places;
-	uint16_t *frame_of; /* of places, numbers of frames */
-	uint16_t *owner_of;
-	uint8_t *flags;
+	uint16_t *frame_of; /* for each place, the number of its frame */
+	uint16_t *owner_of; /* for each place, the number of a function */
+	uint8_t *flags;     /* for each place, enum flow_flag */
 	struct frame *frames;
 	size_t n_frames, frames_capacity;
-	struct u64_map numbers; /* of frames */
+	struct u64_map numbers; /* from a hash of a frame to its number */
 	uint64_t seed;
 	struct flow_function *functions;
 	size_t n_functions, functions_capacity;
@@ -97,49 +99,46 @@ struct flow {
 	size_t n_waits, waits_capacity;
 	struct flow_edge *edges;
 	size_t n_edges, edges_capacity;
-	struct flow_table *tables; /* of jumps */
+	struct flow_table *tables; /* jump tables */
 	size_t n_tables, tables_capacity;
-	struct u64_map table_numbers; /* by the jump's address */
-	uint64_t budget;              /* of instructions */
-	bool is_weak;                 /* the followed code begins at a likely function */
-	bool is_late;                 /* a place that was visited turned out to be an entry */
-	bool is_over;                 /* a limit was exceeded: use nothing of it */
+	struct u64_map table_numbers; /* from a hash of the jump's address */
+	uint64_t budget;              /* instructions that we may still follow */
+	bool is_weak;                 /* we now follow functions that are only likely */
+	bool is_late;                 /* a visited place turned out to be an entry */
+	bool is_over;                 /* a limit is exceeded: do not use the results */
 	struct instruction recent[FLOW_RECENT];
 	size_t n_recent;
 };
 
-/* Spans are set, sorted. */
+/* Begin an analysis. The caller has set the spans, by ascending address. */
 void flow_init(struct flow *f);
 void flow_fini(struct flow *f);
 
-/* Forget all but the entries. */
+/* Begin again, with the functions at FLOW_ENTRY, and with FLOW_DEAD. Forgets all else. */
 void flow_again(struct flow *f);
 
-/* A function begins at @vaddr. */
+/* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_LIKELY. */
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag);
 
 /* Follow all added functions. Waiting calls keep waiting. */
 void flow_follow(struct flow *f);
 
-/* The same, and go on past calls whose callees may return. */
+/* Likewise, and go on past calls whose callees may return. */
 void flow_run(struct flow *f);
 
-/* SIZE_MAX: in none of the spans. */
+/* The place of @vaddr, or its span. SIZE_MAX, or NULL: it is in no span. */
 size_t flow_place(const struct flow *f, uint64_t vaddr);
 const struct flow_span *flow_span_of(const struct flow *f, uint64_t vaddr);
 
-/* The first that ends behind @vaddr; else the one behind the last. */
+/* The first span that ends after @vaddr, or the end of the array of spans. */
 const struct flow_span *flow_next_span(const struct flow *f, uint64_t vaddr);
 
 struct instruction flow_instruction(const struct flow_span *s, uint64_t vaddr);
 
-/* The leader of function @number's group. */
+/* The leader of function @number's group, which has the group's members. */
 struct flow_function *flow_group(struct flow *f, uint32_t number);
 
-/*
- * Call @take for each place that the table of jump @i at @vaddr leads to. False: the table is
- * not known.
- */
+/* Call @take for each target of the jump table of @jump at @vaddr. False: it has no known table. */
 typedef void flow_take(struct flow *f, uint64_t vaddr, void *context);
 bool flow_table(struct flow *f, uint64_t vaddr, const struct instruction *jump, flow_take *take,
 		void *context);

@@ -8,7 +8,7 @@ struct frame frame_at_entry(void)
 	return (struct frame){ .depth = 8, .pc_reg = REGISTER_NONE, .end_reg = REGISTER_NONE };
 }
 
-/* A save below rsp may be overwritten at any time: forget it. */
+/* Forget a saved register below rsp, because a signal handler may overwrite it at any time. */
 static bool set_depth(struct frame *f, int64_t depth)
 {
 	if (depth % 8 || depth > MAX_DEPTH || depth < (f->pc_reg == REGISTER_NONE ? 8 : 0))
@@ -28,7 +28,7 @@ static bool move_sp(struct frame *f, int64_t by)
 	return by < MAX_DEPTH && by > -MAX_DEPTH && set_depth(f, f->depth - by);
 }
 
-/* How far below the CFA base + @value is. False: not known. */
+/* The depth of @base + @value. False: not known. */
 static bool depth_of(const struct frame *f, uint8_t base, int64_t value, int64_t *ret)
 {
 	int64_t depth = FRAME_NOT_KNOWN;
@@ -69,7 +69,7 @@ static bool overlaps(int64_t depth, uint32_t bytes, int32_t saved)
 	return saved && depth > saved - 8 && depth < (int64_t)saved + bytes;
 }
 
-/* Compilers save a register by a push, and some by a move to where it is to lie. */
+/* Compilers save a register by a push, and some by a move to its place on the stack. */
 static void save_by_store(const struct instruction *i, int64_t depth, uint8_t reg, uint8_t holds,
 			  int32_t *saved)
 {
@@ -114,7 +114,7 @@ static bool push(struct frame *f, uint8_t reg)
 	return true;
 }
 
-/* @reg is read from @depth. */
+/* Load @reg from @depth. */
 static bool load(struct frame *f, uint8_t reg, int64_t depth)
 {
 	if (reg == REGISTER_NONE)
@@ -128,7 +128,7 @@ static bool load(struct frame *f, uint8_t reg, int64_t depth)
 	return true;
 }
 
-/* vfork() takes its return address to a register, since the child writes over the stack. */
+/* vfork() pops its return address to a register, because the child overwrites the stack. */
 static bool pop(struct frame *f, uint8_t reg)
 {
 	if (f->depth == FRAME_NOT_KNOWN)
@@ -144,7 +144,7 @@ static bool pop(struct frame *f, uint8_t reg)
 	return set_depth(f, f->depth - 8L);
 }
 
-/* @reg becomes base + value. */
+/* Set register @i->reg to base + value. */
 static bool assign(struct frame *f, const struct instruction *i)
 {
 	int64_t depth;
@@ -214,7 +214,7 @@ void frame_end_probing(struct frame *f)
 		(void)set_depth(f, f->end_depth);
 }
 
-/* It keeps rsp, rbp and rbx, and may write over the others. */
+/* The callee preserves rsp, rbp and rbx, and may change the other registers that we track. */
 bool frame_step_call(struct frame *f)
 {
 	f->end_reg = REGISTER_NONE;
@@ -278,7 +278,7 @@ static struct cfi_value where(uint8_t holds, int32_t saved)
 	return (struct cfi_value){ .how = holds == FRAME_CALLERS ? CFI_SAME : CFI_UNDEFINED };
 }
 
-/* By rbp where that is the usual frame pointer, as compilers say it. */
+/* The CFA is relative to rbp if that is the usual frame pointer, as in compilers' CFI. */
 struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 {
 	const bool by_bp =

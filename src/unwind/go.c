@@ -1,25 +1,25 @@
 /*
- * Go's table says how far rsp has moved at each place of a function. So
+ * Go's table has the distance that rsp has moved, for each place of a function. So
  *
  *	CFA = rsp + delta + 8     return address at CFA - 8     caller's rbp at CFA - 16
  *
- * where the last is so from a frame's beginning to its end, in all that compilers made. Up to Go
- * 1.20 functions begin and end with
+ * The last holds in compiled code, from a frame's beginning to its end. Up to Go 1.20, functions
+ * begin and end with
  *
  *	sub $n,%rsp;  mov %rbp,n-8(%rsp);  lea n-8(%rsp),%rbp
  *	mov n-8(%rsp),%rbp;  add $n,%rsp;  ret
  *
- * (at the second instruction alone rbp is told wrongly), later
+ * Only at the second instruction is our rbp wrong. Later functions have
  *
  *	push %rbp;  mov %rsp,%rbp;  sub $n,%rsp        add $n,%rsp;  pop %rbp;  ret
  *
- * Functions written in assembly may do so, or move rsp and leave rbp alone: the instruction tells.
+ * Functions in assembly may do the same, or move rsp and leave rbp alone. Their instructions tell.
  *
- * What goes on on another stack is left to the frame pointer, which leads from systemstack() and
- * asmcgocall() to their caller's caller. But mcall() and morestack() leave for good: the goroutine
- * may meanwhile run elsewhere, and its stack hold anything. There, in the thread that clone() made
- * (from its system call on, where rax tells the two apart), and in functions that the table says
- *are the first of a stack, the walk is over.
+ * Functions that switch stacks get a step by frame pointer, which leads from systemstack() and
+ * asmcgocall() to their caller's caller. But mcall() and morestack() never come back: the goroutine
+ * may run elsewhere by then, and its stack may have any contents. So the walk ends there. It also
+ * ends in the thread that clone() makes, and in functions that the table marks as the first of a
+ * stack. From clone()'s system call on, rax tells parent and child apart.
  */
 #include "unwind/go.h"
 
@@ -28,7 +28,7 @@
 #include "base/array.h"
 #include "elf/image.h"
 
-/* Rows on their way: the last one waits, for another one may begin where it does. */
+/* Visits rows. The last row waits, because another one may replace it at the same address. */
 struct giver {
 	const struct cfi_row *otherwise;
 	struct cfi_row last;
@@ -51,7 +51,7 @@ static bool is_named(const struct go_function *f, const char *const *names, size
 	return false;
 }
 
-/* The kernel calls these, from a frame of its own. They are the first for Go's runtime alone. */
+/* The kernel calls these, from a signal frame. Only Go's runtime treats them as outermost. */
 static bool is_signal_handler(const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.sigtramp", "runtime.cgoSigtramp" };
@@ -70,8 +70,8 @@ static bool is_first(const struct go_rows *r, const struct go_function *f)
 }
 
 /*
- * Handlers of signals return to it, with rsp at the kernel's frame. Nobody calls it, so that its
- * beginning is a return address: it is looked up by the byte before.
+ * Signal handlers return to these, with rsp at the kernel's frame. Nobody calls them, so their
+ * first byte is a return address, which look-ups search at the byte before.
  */
 static bool is_signal_return(const struct go_function *f)
 {
@@ -81,8 +81,8 @@ static bool is_signal_return(const struct go_function *f)
 }
 
 /*
- * Handlers of signals make it look as if the code that was interrupted had called these: that a
- * goroutine is to let others run, or has read what is not there.
+ * Signal handlers make it look as if the interrupted code had called these. asyncPreempt() lets
+ * other goroutines run; sigpanic() handles a read of memory that is not mapped.
  */
 static bool is_pushed(const struct go_function *f)
 {
@@ -93,8 +93,8 @@ static bool is_pushed(const struct go_function *f)
 }
 
 /*
- * Where @f goes on on another stack and does not come back. 0: it does no such thing. The new
- * thread that clone() makes begins with "mov %rsi,%rsp".
+ * The address where @f switches to another stack for good. 0: it does not. In the thread that
+ * clone() makes, this is "mov %rsi,%rsp".
  */
 static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 {
@@ -105,8 +105,7 @@ static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 	const uint8_t *at;
 
 	if (is_named(f, names, ARRAY_SIZE(names)) && size > 1)
-		return f->start +
-		       1; /* where exactly is not told; at its beginning it has not yet */
+		return f->start + 1; /* the exact place is not known; it is not at the beginning */
 	if (strcmp(f->name, "runtime.clone") != 0)
 		return 0;
 	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
@@ -114,8 +113,7 @@ static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 	return at ? f->start + (uint64_t)(at - code) : 0;
 }
 
-/* Where clone() calls the kernel: two threads come back. @leaves: where the new one goes its way.
- */
+/* The system call of clone() before @leaves, from which two threads return. 0: there is none. */
 static uint64_t clones_at(const struct image *im, const struct go_function *f, uint64_t leaves)
 {
 	uint8_t code[256];
@@ -125,7 +123,7 @@ static uint64_t clones_at(const struct image *im, const struct go_function *f, u
 	return at && strcmp(f->name, "runtime.clone") == 0 ? f->start + (uint64_t)(at - code) : 0;
 }
 
-/* Before Go 1.17 the table does not say which these are: in the runtime there are some. */
+/* Before Go 1.17 the table has no such flag, so all functions of the runtime count. */
 static bool writes_sp(const struct go_table *t, const struct go_function *f)
 {
 	return t->has_flags ? f->flags & GO_SP_WRITE : strncmp(f->name, "runtime.", 8) == 0;
@@ -149,7 +147,7 @@ static int give_frames(struct giver *g, uint64_t vaddr)
 	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_FRAMES });
 }
 
-/* What is known without Go's table. */
+/* Visit the row that holds for code outside of Go's table. */
 static int give_other(struct giver *g, uint64_t vaddr)
 {
 	struct cfi_row row = *g->otherwise;
@@ -181,7 +179,7 @@ static struct cfi_row first_row_at(uint64_t vaddr)
 	return row;
 }
 
-/* As is_linux_signal() wants it. */
+/* The row of the kernel's signal frame, which is_linux_signal() recognizes. */
 static struct cfi_row signal_row_at(uint64_t vaddr)
 {
 	return (struct cfi_row){
@@ -196,8 +194,8 @@ static struct cfi_row signal_row_at(uint64_t vaddr)
 }
 
 /*
- * Behind "pop %r9" and its like, which syscall.rawVforkSyscall keeps its return address in. False:
- * it is none of these.
+ * Is @vaddr after "pop %r9" or a similar instruction? syscall.rawVforkSyscall keeps its return
+ * address in such a register, so set row->pc.
  */
 static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *row)
 {
@@ -210,7 +208,7 @@ static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *ro
 	return true;
 }
 
-/* "push %rbp" before it, or "mov %rbp,n(%rsp)" there: what n is takes none, one or four bytes. */
+/* Is "push %rbp" before @vaddr, or "mov %rbp,n(%rsp)" at it, with n of no, one or four bytes? */
 static bool saves_bp(const struct image *im, uint64_t vaddr)
 {
 	uint8_t code[5];
@@ -244,7 +242,7 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 	return err;
 }
 
-/* Of a function that goes on elsewhere at @leaves. */
+/* Visit the rows of a function that switches stacks for good at @leaves. */
 static int give_leaver(const struct go_rows *r, const struct go_function *f, uint64_t leaves,
 		       struct giver *g)
 {
@@ -274,7 +272,7 @@ static int give_rows(const struct go_rows *r, const struct go_function *f, struc
 							: give_steps(r, f, g);
 }
 
-/* What aligns the next function is left to this one, where nothing else is known of it. */
+/* Visit the rows of function @i. Padding after it keeps its last row if no entry covers that. */
 static int give_function(struct go_rows *r, uint32_t i, struct giver *g)
 {
 	struct go_function f;

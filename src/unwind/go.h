@@ -1,7 +1,7 @@
 /*
- * unwind/go.h - rows of Go's own code, of which .eh_frame says nothing: by the table that Go's
- * runtime walks stacks by (elf/gopclntab.h). What .debug_frame says of that code is no better: it
- * has functions that go on on another stack as if they did not.
+ * unwind/go.h - make rows of Go's own code, which .eh_frame does not cover. The table of Go's
+ * runtime gives them (elf/gopclntab.h). The compiler's .debug_frame would be wrong for functions
+ * that switch stacks: it describes them as if they did not.
  */
 #pragma once
 
@@ -11,18 +11,19 @@
 struct go_rows {
 	const struct image *im;
 	struct go_table table;
-	uint32_t next;  /* the first function that may not lie before what is asked for */
-	uint64_t given; /* up to here all rows were given */
+	uint32_t next;  /* all functions before this one end before the next call's rows */
+	uint64_t given; /* up to here, earlier calls have visited all rows */
 };
 
 /* False: @im has no such table. */
 bool go_rows_of(const struct image *im, struct go_rows *ret);
 
 /*
- * Call @visit for the rows from @before on, up to @to: where Go's table says nothing, that is
- * @before. Rows of Go's own code that the table cannot say are CFI_FRAMES. Where it says something
- * of a function that begins before @to, rows are given up to its end. Each call is about what lies
- * behind the last one's; rows rise over all calls.
+ * Call @visit for the rows from @before->vaddr up to @to.
+ *  - Functions of Go's table have the table's rows, or CFI_FRAMES if it cannot express their code.
+ *    The last function's rows go up to its end, which may lie past @to.
+ *  - Other code has row @before.
+ * Calls must go on by ascending address. Rows ascend over all calls.
  */
 must_check int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to,
 			       cfi_visit *visit, void *context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Operands give nearly everything: the registers that are written, hidden ones too (cpuid writes
- * rbx). A dozen mnemonics need more.
+ * Zydis's operands give nearly everything: the registers that an instruction writes, with hidden
+ * ones (cpuid writes rbx). A dozen mnemonics need more.
  */
 #include "unwind/instruction.h"
 
@@ -30,7 +30,7 @@ static uint8_t number_of(ZydisRegister reg)
 		       : REGISTER_NONE;
 }
 
-/* Of operand @i if that is a register of 64 bits. */
+/* The register of operand @i if that is a register of 64 bits; else REGISTER_NONE. */
 static uint8_t whole_register(const struct decoded *d, unsigned i)
 {
 	const ZydisDecodedOperand *o = &d->operands[i];
@@ -111,7 +111,7 @@ static uint8_t lea(const struct decoded *d, struct instruction *ret)
 	return ret->base < REGISTER_NONE ? INSTRUCTION_LEA : INSTRUCTION_OTHER;
 }
 
-/* 32 bits of an address are one in programs that lie at fixed places. */
+/* An immediate of 32 bits may be an address in programs at fixed addresses. */
 static uint8_t move(const struct decoded *d, struct instruction *ret)
 {
 	const ZydisDecodedOperand *from = &d->operands[1];
@@ -155,7 +155,7 @@ static uint8_t compare(const struct decoded *d, struct instruction *ret)
 	return INSTRUCTION_COMPARE;
 }
 
-/* @direct if it says where to, else @pointer. */
+/* Returns @direct if the instruction has its target, else @pointer. */
 static uint8_t go(const struct decoded *d, struct instruction *ret, uint8_t direct, uint8_t pointer)
 {
 	const ZydisDecodedOperand *to = &d->operands[0];
@@ -236,7 +236,7 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 				   .base = REGISTER_NONE,
 				   .store_base = REGISTER_NONE,
 				   .store_reg = REGISTER_NONE };
-	struct decoded d; /* a kilobyte, which is not made to be zero each time */
+	struct decoded d; /* a kilobyte, so we do not clear it each time */
 	ZydisDecoderContext context;
 	ZydisDecoder decoder;
 

@@ -1,11 +1,11 @@
 /*
- * The programs of CFI. A CIE's says what holds at each function's first instruction, an FDE's
- * what changes:
+ * Run the programs of CFI. A CIE's program sets the state at the first instruction of its
+ * functions. An FDE's program changes it:
  *
- *	advance_loc 1;  def_cfa_offset 16;  offset rbp -16;     behind "push %rbp"
- *	advance_loc 3;  def_cfa_register rbp;                   behind "mov %rsp,%rbp"
+ *	advance_loc 1;  def_cfa_offset 16;  offset rbp -16;     after "push %rbp"
+ *	advance_loc 3;  def_cfa_register rbp;                   after "mov %rsp,%rbp"
  *
- * Each byte is looked at once, so the time is that of the bytes.
+ * We read each byte once, so the time is proportional to their number.
  */
 #include "unwind/program.h"
 
@@ -100,7 +100,7 @@ static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
 	m->state.cfa_offset = offset;
 }
 
-/* The offset alone can only be changed where the CFA is made of one. */
+/* Change the offset alone. This makes no sense if the CFA is an expression. */
 static void set_cfa_offset(struct machine *m, int64_t offset)
 {
 	if (m->state.cfa.how != CFI_IS)
@@ -134,8 +134,8 @@ static void recall(struct machine *m)
 }
 
 /*
- * Operations on the CFA. False: it is none. A register alone may come behind an expression:
- * assemblers then mean the last offset (libgcrypt's SHA-512, as libgcc reads it too).
+ * Do an operation on the CFA. False: @op is none. If DEF_CFA_REGISTER follows an expression, it
+ * means the last offset (in libgcrypt's SHA-512; libgcc reads it so, too).
  */
 static bool do_cfa(struct machine *m, uint8_t op)
 {
@@ -169,7 +169,7 @@ static bool do_cfa(struct machine *m, uint8_t op)
 	}
 }
 
-/* Operations on a register. False: it is none. */
+/* Do an operation on a register. False: @op is none. */
 static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 {
 	int64_t factor = m->cie->data_factor;
@@ -232,7 +232,7 @@ static void do_operation(struct machine *m, uint8_t op)
 	}
 }
 
-/* Go to the next address. False: @op is not about that. */
+/* Advance the address. False: @op does not advance. */
 static bool do_advance(struct machine *m, uint8_t op)
 {
 	uint64_t by;
@@ -253,7 +253,7 @@ static bool do_advance(struct machine *m, uint8_t op)
 	return true;
 }
 
-/* One operation that does not advance. */
+/* Do an operation that does not advance. */
 static void do_state(struct machine *m, uint8_t op)
 {
 	if ((op & CFA_HIGH_BITS) == CFA_OFFSET)
@@ -298,7 +298,7 @@ bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size)
 {
 	struct machine m;
 
-	/* By the ABI the callee keeps these, and the CFA is what rsp was before the call. */
+	/* By the ABI, the callee preserves rbx and rbp, and the caller's rsp is the CFA. */
 	cie->initial = (struct cfi_state){
 		.cfa.how = CFI_OTHER,
 		.pc.how = CFI_OTHER,

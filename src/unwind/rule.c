@@ -1,6 +1,6 @@
 /*
- * From a row of CFI to a rule of 8 bytes. What real files have is in bpf/walk.h; what does not
- * fit is told by reason.
+ * Turn a row of CFI into a rule of 8 bytes. bpf/walk.h has the kinds of rules, which cover the rows
+ * of real files. Other rows become UNWIND_UNFIT with a reason.
  */
 #include "base/array.h"
 #include "unwind/compact.h"
@@ -15,7 +15,7 @@ static bool is_saved_by_bp(const struct cfi_value *v)
 	return v->how == CFI_AT && v->reg == CFI_RBP;
 }
 
-/* The kernel's frame: everything relative to rsp, where the ucontext lies. */
+/* Is it the row of the kernel's signal frame? All values lie relative to rsp, at the ucontext. */
 static bool is_linux_signal(const struct cfi_row *row)
 {
 	const struct {
@@ -36,7 +36,7 @@ static bool is_linux_signal(const struct cfi_row *row)
 	return true;
 }
 
-/* Kind and register; UNWIND_NO_ROW: none is for this. */
+/* The kind of rule for a CFA; UNWIND_NO_ROW: there is none. */
 static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
 {
 	switch (cfa->how) {
@@ -54,8 +54,8 @@ static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
 }
 
 /*
- * Where register @v is saved, in words from the base; @limit: what means that it is lost. False:
- * it cannot be said.
+ * The place of a saved register, in words from the base. 0: unchanged; @limit: lost. False: a rule
+ * cannot express it.
  */
 static bool words_of(const struct cfi_value *v, bool is_by_bp, int limit, int *ret)
 {

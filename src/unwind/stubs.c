@@ -1,39 +1,39 @@
 /*
- * Code without entries that its instructions identify.
+ * Recognize code without entries by its instructions.
  *
- * Stubs of PLTs: ld leaves out entries for those of static programs, lld and mold for all. A stub
- * jumps. A stub that binds lazily pushes a number first:
+ * Stubs of PLTs. ld leaves out the entries for those of static programs, lld and mold for all. A
+ * stub jumps. One that binds lazily pushes a number first:
  *
- *	.plt    push GOT+8(%rip);  jmp *GOT+16(%rip)     16 bytes; two words are pushed before
+ *	.plt    push GOT+8(%rip);  jmp *GOT+16(%rip)     16 bytes; two words are on the stack before
  *	        jmp *slot(%rip);   push $n;  jmp .plt    16 bytes each, and so on
  *	        endbr64;  push $n;  jmp .plt             with indirect branch tracking
  *
- * They get the programs that ld writes for its own.
+ * They get the programs that ld writes for its own stubs.
  *
- * The return of signal handlers, in musl and Go:
+ * The code where signal handlers return, in musl and Go:
  *
  *	mov $15, %rax;  syscall            rt_sigreturn; rsp is at the kernel's struct ucontext
  *
- * The roots: the loaders of glibc and musl, and musl's clone(), have no entry there. A program's
- * entry point (entry.c) must look like one, since a library's may be any code:
+ * Roots. The loaders of glibc and musl have no entry there, nor has musl's clone(). A program's
+ * entry point (entry.c) must look like one, because a library's may be any code:
  *
  *	xor %ebp, %ebp;  or  mov %rsp, %rdi                       among the first instructions
- *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread of musl's
- *	push %rbp;  jmp *%rbx;  xor %rdi, %rdi;  call             a fiber of boost's
+ *	xor %ebp, %ebp;  pop %rdi;  call *%r9                     a thread in musl
+ *	push %rbp;  jmp *%rbx;  xor %rdi, %rdi;  call             a fiber in boost
  *
- * The system call of clone(), shortly before a thread's root. The parent is within clone() there,
- * the child on a stack of its own. No entry could say both, so libcs have none:
+ * The system call of clone(), shortly before a thread's root. There, the parent is within clone(),
+ * and the child on a stack of its own. No entry could express both, so C libraries have none:
  *
- *	syscall;  test %rax, %rax;  jl;  je;  ret                 glibc's clone() and clone3()
- *	syscall;  test %eax, %eax;  jne                           musl's
+ *	syscall;  test %rax, %rax;  jl;  je;  ret                 clone() and clone3() in glibc
+ *	syscall;  test %eax, %eax;  jne                           clone() in musl
  *
- * A wrong entry: LuaJIT's interpreter is 16 KiB of assembly, and its one row gives rsp for all of
- * it. Compiled code leaves to one part of it with an rsp of its own, and more is pushed there:
+ * A wrong entry. LuaJIT's interpreter is 16 KiB of assembly with one row, which gives rsp for all
+ * of it. But compiled code jumps to one part of it with another rsp, and that part pushes more:
  *
  *	push %r13;  push %r12;  ...  push %rbp;  lea 88(%rsp), %rbp;  ...  mov %rcx, %rsp
  *
- * Behind that part are functions that the interpreter calls (vm_floor, vm_mod): a return address
- * more is on the stack there.
+ * After that part follow functions that the interpreter calls (vm_floor, vm_mod). The row is wrong
+ * for these, too, because the stack has one more return address.
  */
 #include <string.h>
 
@@ -98,15 +98,15 @@ static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x
 					  0x10, 0x10, 0x03, 0x77, 0xa8, 0x01 };
 
 /*
- * Read no more code than necessary: not the small gaps between functions with entries, and not all
- * of Go's large programs, which have the place among their first code.
+ * Read no more code than necessary. We skip the small gaps between functions with entries, and the
+ * rest of Go's large programs, which have this code near their beginning.
  */
 #define LEAST_GAP_BYTES 64
 #define MAX_SEARCHED_BYTES (16UL << 20)
 
 /*
- * Find @code in [@start, @end) of @text. A return to its beginning is looked up by the byte before,
- * so that byte counts as part of it; libcs have a nop or padding there.
+ * Find @code in [@start, @end) of @text. Look-ups of a return to its beginning are at the byte
+ * before, so that byte counts as a part of it. C libraries have a nop or padding there.
  */
 static bool find_in(const struct image_section *text, uint64_t start, uint64_t end,
 		    const struct code *code, struct cfi_stubs *ret)
@@ -162,7 +162,7 @@ static bool looks_like_entry(const uint8_t *code, size_t n)
 	return memmem(code, n, "\x31\xed", 2) || memmem(code, n, "\x48\x89\xe7", 3);
 }
 
-/* Up to the next entry at most; false: there is one about it. */
+/* Find the code of the entry point, up to the next entry at most. False: an entry covers it. */
 static bool find_entry(struct image *im, const struct cfi_fde *fdes, size_t n,
 		       struct cfi_stubs *ret)
 {
@@ -181,7 +181,7 @@ static bool find_entry(struct image *im, const struct cfi_fde *fdes, size_t n,
 	return cfi_find_entry(im, next, ret);
 }
 
-/* "mov %eax,%edi;  xor %eax,%eax;  mov $60,%al;  syscall;  hlt" behind the thread's function. */
+/* Add "mov %eax,%edi;  xor %eax,%eax;  mov $60,%al;  syscall;  hlt" after @thread's code. */
 static void add_exit(const struct image *im, struct cfi_stubs *thread)
 {
 	static const uint8_t end[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
@@ -213,7 +213,7 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 	return n_found;
 }
 
-#define MAX_CLONE_BYTES 16 /* from the system call to where the child goes on alone */
+#define MAX_CLONE_BYTES 16 /* from the system call to the code of the child alone */
 
 bool cfi_find_clone(const struct image *im, uint64_t gap, uint64_t root, struct cfi_stubs *ret)
 {
@@ -252,8 +252,8 @@ void cfi_roots_cie(struct cfi_cie *ret)
 #define MAX_EXIT_BYTES 512 /* 261 in LuaJIT 2.1 */
 
 /*
- * From the trace's exit up to where rsp is the interpreter's again: "mov %rcx, %rsp", in either of
- * its two forms.
+ * The part begins with the pushes at the exit of compiled code. It ends with "mov %rcx, %rsp",
+ * which restores the interpreter's rsp, and has two encodings.
  */
 bool cfi_find_trace_exit(const struct image *im, uint64_t start, uint64_t end,
 			 struct code_range *ret)

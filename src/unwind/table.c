@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The targets of a switch, by the table that compilers make:
+ * Find the targets of a switch in its jump table. Compilers make these forms:
  *
  *	cmp $9,%edi;  ja default
  *	lea table(%rip),%rdx;  movslq (%rdx,%rdi,4),%rax;  add %rdx,%rax;  jmp *%rax
  *	jmp *table(,%rdi,8)                                  in programs at fixed addresses
  *
- * Only the comparison gives the table's length; without it the table is not read.
+ * Only the comparison gives the table's length. Without it, we do not read the table.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 
 #define MAX_CASES 4096
 
-/* The instruction @back before the jump; NULL: not known. */
+/* The instruction that is @back instructions before the jump; NULL: not known. */
 static const struct instruction *before(const struct flow *f, size_t back)
 {
 	return back < f->n_recent && back < FLOW_RECENT
@@ -39,7 +39,7 @@ static bool find_bound(const struct flow *f, uint64_t *ret)
 	return false;
 }
 
-/* The last instruction of @kind that sets @reg, from @back on. */
+/* The last instruction of @kind that sets @reg. Begins *@back instructions before the jump. */
 static const struct instruction *find_setter(const struct flow *f, uint8_t kind, uint8_t reg,
 					     size_t *back)
 {
@@ -85,7 +85,7 @@ static uint64_t target_of(const struct flow_table *t, const uint8_t *bytes, uint
 	return address;
 }
 
-/* Bytes of @t; NULL: it cannot be one. */
+/* The bytes of @t. NULL: it cannot be a jump table. */
 static const uint8_t *bytes_of(const struct flow *f, const struct flow_table *t)
 {
 	struct image_section data;
@@ -100,7 +100,8 @@ static const uint8_t *bytes_of(const struct flow *f, const struct flow_table *t)
 	return data.data + (t->vaddr - data.vaddr);
 }
 
-/* Cached: execution may come to the jump later without the instructions that locate its table. */
+/* Remembers tables, because execution may come to the jump again by another path, without the
+ * instructions that locate its table. */
 static const struct flow_table *table_of(struct flow *f, uint64_t vaddr,
 					 const struct instruction *jump)
 {
