@@ -264,11 +264,10 @@ struct trace_state {
 	__u64 n_rows[2]; /* rows in each generation */
 	__u64 n_hot[2];  /* rows that asked for hot counters */
 	__u64 n_chunks;
-	__u64 is_noticed;  /* NOTICE_FILLING was sent */
-	__u64 is_asleep;   /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
-	__u64 is_unmapped; /* NOTICE_UNMAPPED was sent without is_walked */
-	__u64 is_unlisted; /* NOTICE_UNMAPPED was sent with is_walked */
-	__u64 n_spare;     /* part of @n_chunks: those in the map 'spare' */
+	__u64 is_noticed;     /* NOTICE_FILLING was sent */
+	__u64 is_asleep;      /* MODE_EVENTS: the reader wants NOTICE_EVENTS */
+	__u64 is_unmapped[2]; /* NOTICE_UNMAPPED was sent. Index: its is_walked */
+	__u64 n_spare;        /* part of @n_chunks: those in the map 'spare' */
 	__u64 pad1[6];
 	__u64 n_hits; /* counted only with max_events */
 	__u64 pad2[15];

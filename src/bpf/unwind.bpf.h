@@ -222,7 +222,7 @@ __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked
 				 .inode = inode,
 				 .dev = dev,
 				 .is_walked = is_walked };
-	volatile __u64 *is_told = is_walked ? &trace_state.is_unlisted : &trace_state.is_unmapped;
+	volatile __u64 *is_told = &trace_state.is_unmapped[is_walked & 1];
 
 	if (*is_told)
 		return 0;

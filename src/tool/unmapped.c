@@ -48,8 +48,8 @@ static void ask(uint64_t *at, __u64 *told)
 
 void unmapped_ask(struct unmapped *u, struct trace_state *state)
 {
-	ask(&u->ask_at, &state->is_unmapped);
-	ask(&u->ask_unlisted_at, &state->is_unlisted);
+	ask(&u->ask_at, &state->is_unmapped[false]);
+	ask(&u->ask_unlisted_at, &state->is_unmapped[true]);
 }
 
 bool unmapped_is_busy(const struct unmapped *u)

@@ -71,8 +71,8 @@ static void such_a_notice_does_not_hold_up_others(void **state)
 	unmapped_reset(&u);
 	(void)note(&u, PID, true);
 	assert_false(unmapped_is_busy(&u));
-	assert_true(pause_of(&u, &trace, &trace.is_unlisted) < 1000);
-	assert_int_equal(pause_of(&u, &trace, &trace.is_unmapped), 1000);
+	assert_true(pause_of(&u, &trace, &trace.is_unmapped[true]) < 1000);
+	assert_int_equal(pause_of(&u, &trace, &trace.is_unmapped[false]), 1000);
 }
 
 static void the_pause_grows_until_something_is_mapped(void **state)
