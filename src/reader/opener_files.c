@@ -34,7 +34,7 @@ void opener_answer_open(struct seat *seat, const struct ask *ask, const char *pa
 			struct answer *answer)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 	struct open_payload head;
 	struct error e = {};
 	struct stat st;
@@ -64,7 +64,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", ask->pid);
 
-	cleanup_close int handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_held int handle = held_note(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 
 	if (handle < 0 || fstat(handle, &st) < 0) {
 		answer->result = -errno;
@@ -112,7 +112,7 @@ static int find_debug(const struct debug_payload *what, const char *path, unsign
 		      struct stat *st, uint32_t *n_missed)
 {
 	cleanup_free char *at = debug_hint_path(&what->hint, path, number);
-	cleanup_close int handle = at ? find_below(what->root, at) : -1;
+	cleanup_held int handle = at ? held_note(find_below(what->root, at)) : -1;
 
 	if (!at)
 		return -1;
@@ -138,7 +138,7 @@ void opener_answer_debug(struct seat *seat, const struct ask *ask, const char *p
 		return;
 	answer->result = -ENOENT;
 	for (unsigned i = what.from; i < DEBUG_CANDIDATES; i++) {
-		cleanup_close int handle = find_debug(&what, path, i, &st, &answer->n);
+		cleanup_held int handle = find_debug(&what, path, i, &st, &answer->n);
 
 		if (handle < 0)
 			continue;
