@@ -338,19 +338,6 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
-void images_find_root(struct images *im, struct mapper *mapper)
-{
-	if (mapper->is_root_sure)
-		return;
-
-	const int root = roots_of(im->roots, mapper->pid);
-
-	if (root >= 0 || mapper->root < 0)
-		mapper->root = root >= 0 ? root : roots_of(im->roots, (uint32_t)getpid());
-	mapper->is_root_sure = true;
-}
-
 static void set_path(struct entry *entry, const char *path)
 {
 	free(entry->path);
@@ -438,7 +425,7 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	forget_unused(im);
 	entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
-		images_find_root(im, mapper);
+		mapper_find_root(mapper, im->roots);
 		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	}
 	if (!entry || entry->is_newer || is_written_over(im, entry))

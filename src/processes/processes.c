@@ -129,7 +129,7 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		images_find_root(images_of(ps), &parent->mapper);
+		mapper_find_root(&parent->mapper, images_roots(images_of(ps)));
 	child->mapper.root = parent->mapper.root;
 	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
@@ -404,7 +404,7 @@ static void settle_root(struct processes *ps, struct program *program)
 
 	if (program->mapper.is_root_sure || !program_runs(program))
 		return;
-	images_find_root(images_of(ps), &program->mapper);
+	mapper_find_root(&program->mapper, images_roots(images_of(ps)));
 	if (likely < 0 || roots_is_one(images_roots(images_of(ps)), likely, program->mapper.root))
 		return;
 	program->space = space_new(&ps->programs.spaces);
