@@ -59,13 +59,16 @@ size_t images_count(const struct images *im);
 /* IMAGE_NO_FILE, too, if it was forgotten. Of others a place is the same in every process. */
 enum image_kind images_kind(const struct images *im, uint32_t image);
 
-/* A process that was hit has it mapped: its file is kept open rather than those of others. */
+/*
+ * A process that was hit has it mapped. Where descriptors are few, its file stays open rather than
+ * those of others, until the second images_refresh() from now.
+ */
 void images_note_hit(struct images *im, uint32_t image);
 
 /* Is it in no file, or in one of memory: may a process have made the code there? */
 bool images_is_memory(const struct images *im, uint32_t image);
 
-/* Names of files that were written over since the last time are not given any more. */
+/* A report begins. Files that were written over since the last one lose their names. */
 void images_refresh(struct images *im);
 
 /*

@@ -365,14 +365,17 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 	return ps->last;
 }
 
-/* Kept until the second processes_refresh() from now. */
+/* Keeps the program, and its files, until the second processes_refresh() from now. */
 static struct program *find_program(struct processes *ps, const struct keyed *k, uint64_t time)
 {
 	struct program *program = programs_at(&ps->programs, tgid_of_key(k->key),
 					      k->first ? k->first : time, k->since);
 
-	if (program)
-		program->kept = ps->programs.period;
+	if (!program || program->kept == ps->programs.period)
+		return program;
+	program->kept = ps->programs.period;
+	if (program->is_seen)
+		space_note_hit(images_of(ps), program->space);
 	return program;
 }
 
