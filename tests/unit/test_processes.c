@@ -1475,6 +1475,36 @@ static void a_million_short_processes_take_bounded_memory(void **state)
 	assert_string_equal(comm_at(p, PID, 0), "sh");
 }
 
+/* No report comes, so nothing is old enough to be forgotten. */
+static void hits_without_a_report_take_bounded_memory(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 1, PID, "program");
+	for (uint64_t i = 0; i < 500000; i++)
+		(void)comm_of_hit(p, PID, 10 + i, UINT64_MAX);
+	assert_in_range(processes_bytes(p->processes), 0, 16 << 20);
+	assert_string_equal(comm_of_hit(p, PID, 5, UINT64_MAX), "program");
+	assert_int_equal(processes_forgotten(p->processes).processes, 0);
+}
+
+static void names_that_are_forgotten_with_their_hits_are_counted(void **state)
+{
+	struct remote_files *none = remote_files_new(NULL, NULL, "names are missing");
+	struct past p = { .images = images_new(none) };
+	struct past *own = &p;
+	const uint32_t n = 70000;
+
+	(void)state;
+	p.processes = processes_new(p.images);
+	for (uint32_t i = 0; i < n; i++)
+		assert_string_equal(comm_of_hit(own, PID + i, 10 + i, UINT64_MAX), NOT_KNOWN);
+	assert_int_equal(processes_forgotten(p.processes).processes, 1 << 15);
+	processes_free(p.processes);
+	images_free(p.images);
+	remote_files_free(none);
+}
+
 #define MORE_THAN_OPEN 600
 
 /* All of these exist at once, so their numbers differ. */
@@ -1627,6 +1657,8 @@ int main(void)
 		TEST(a_process_that_was_hit_before_a_loss_was_hit),
 		TEST(a_million_short_processes_take_bounded_memory),
 		TEST(what_was_asked_for_is_kept_for_two_periods),
+		TEST(hits_without_a_report_take_bounded_memory),
+		cmocka_unit_test(names_that_are_forgotten_with_their_hits_are_counted),
 		TEST(a_file_that_was_hit_stays_open_until_the_report_of_the_hit),
 		TEST(files_of_a_process_that_is_in_each_report_stay_open),
 		TEST_UNFOLLOWED(
