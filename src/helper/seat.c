@@ -149,12 +149,29 @@ static int own_table(struct seat *seat, bool can_leave, int *area)
 	return 0;
 }
 
+/* An opener shares the warden's table. It closes what killed openers left in it. */
+static int shared_table(const struct seat *seat, const struct seat_start *start)
+{
+	int none[CHANNEL_FDS];
+	const int err = take_go(seat, none);
+
+	held_use(start->held, start->child);
+	for (size_t i = 0; i < start->n_stale; i++)
+		(void)close(start->stale[i]);
+	return err;
+}
+
 static int take_seat(const struct role *role, const struct seat_start *start, struct seat *seat,
 		     struct error *e)
 {
-	int area = start->area, none[CHANNEL_FDS];
-	const int err = role->sandbox == SANDBOX_PARSER ? own_table(seat, start->can_leave, &area)
-							: take_go(seat, none);
+	const bool is_parser = role->sandbox == SANDBOX_PARSER;
+	int area = start->area;
+
+	if (is_parser)
+		held_leave(start->held);
+
+	const int err =
+		is_parser ? own_table(seat, start->can_leave, &area) : shared_table(seat, start);
 
 	if (err)
 		return error_set(e, err, "leave what others have open: %s", error_words(err));

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "helper/held.h"
 #include "helper/protocol.h"
 #include "helper/sandbox.h"
 
@@ -60,7 +61,11 @@ struct seat_start {
 	pid_t warden;
 	int life; /* a pidfd of it; -1: before Linux 5.3 */
 	unsigned lane;
-	int channel, area; /* within the warden's table */
+	unsigned child;
+	int channel, area;    /* within the warden's table */
+	struct held *held;    /* of all children */
+	const int32_t *stale; /* descriptors of killed openers, for an opener to close */
+	size_t n_stale;
 	bool can_leave; /* that table is shared, and close_range(2) leaves it; else it is a copy */
 };
 

@@ -13,6 +13,10 @@
  * them. A copy of the table (as fork(2) makes it) would have to close them, and so wait for the
  * file system of each that some opener has open.
  *
+ * A killed opener leaves its descriptors in the table. It has noted them (helper/held.h), and the
+ * next opener closes them. The warden does not: with the last reference to a detached mount the
+ * kernel unmounts it, which may wait, and the warden must not.
+ *
  * For the same reason the warden never holds the last reference to a socket in which files lie: the
  * parser alone has its end of that one. It comes by the main process, in the packet that lets the
  * parser begin.
@@ -43,7 +47,7 @@
 #define SIGNALS (FIRST_CONTROL + WARDEN_LANES)
 #define LIFE (SIGNALS + 1) /* a pidfd of the warden, for helpers to see that it lives */
 #define FIRST_OF_CHILDREN (LIFE + 1)
-#define MOST_CHILDREN 16
+#define MOST_CHILDREN HELD_CHILDREN
 
 enum { CHANNEL, AREA, FILES, N_OF_CHILD };
 _Static_assert(FIRST_OF_CHILDREN + MOST_CHILDREN * N_OF_CHILD <= SEAT_OURS, "slots");
@@ -62,11 +66,19 @@ struct keeper {
 	bool can_leave; /* close_range(2) is there; some containers refuse it */
 	bool is_open[WARDEN_LANES];
 	struct child children[MOST_CHILDREN];
+	struct held *held;                        /* notes of openers among them */
+	int32_t stale[MOST_CHILDREN * HELD_MOST]; /* descriptors of openers that have ended */
+	size_t n_stale;
 };
+
+static unsigned number_of(const struct keeper *k, const struct child *c)
+{
+	return (unsigned)(c - k->children);
+}
 
 static int slot_of(const struct keeper *k, const struct child *c, int what)
 {
-	return FIRST_OF_CHILDREN + (int)(c - k->children) * N_OF_CHILD + what;
+	return FIRST_OF_CHILDREN + (int)number_of(k, c) * N_OF_CHILD + what;
 }
 
 static void child_free(struct keeper *k, struct child *c)
@@ -74,6 +86,17 @@ static void child_free(struct keeper *k, struct child *c)
 	for (int what = 0; what < N_OF_CHILD; what++)
 		(void)dup3(NOTHING, slot_of(k, c, what), O_CLOEXEC);
 	*c = (struct child){ 0 };
+}
+
+/* @c has ended. Numbers below SEAT_OURS are the warden's, whatever the note says. */
+static void take_held(struct keeper *k, const struct child *c)
+{
+	int32_t fds[HELD_MOST];
+	const size_t n = held_take(k->held, number_of(k, c), fds);
+
+	for (size_t i = 0; i < n && k->n_stale < ARRAY_SIZE(k->stale); i++)
+		if (fds[i] >= SEAT_OURS)
+			k->stale[k->n_stale++] = fds[i];
 }
 
 static struct child *find_child(struct keeper *k, pid_t pid)
@@ -167,11 +190,16 @@ static pid_t make_process(bool shares_files)
 /* Fill @ends and make the process. Returns a negative errno. */
 static int start_child(struct keeper *k, const struct role *role, struct child *c, int *ends)
 {
+	const bool is_opener = role->sandbox == SANDBOX_OPENER;
 	const struct seat_start start = {
 		.warden = k->pid,
 		.life = k->life,
 		.can_leave = k->can_leave,
 		.lane = c->lane,
+		.child = number_of(k, c),
+		.held = k->held,
+		.stale = k->stale,
+		.n_stale = k->n_stale,
 		.channel = slot_of(k, c, CHANNEL),
 		.area = slot_of(k, c, AREA),
 	};
@@ -184,10 +212,14 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 	    (ends[OPENERS_FILES] >= 0 &&
 	     dup3(ends[OPENERS_FILES], slot_of(k, c, FILES), O_CLOEXEC) < 0))
 		return -errno;
-	c->pid = make_process(role->sandbox == SANDBOX_OPENER || k->can_leave);
+	c->pid = make_process(is_opener || k->can_leave);
 	if (c->pid == 0)
 		seat_begin(role, &start);
-	return c->pid < 0 ? -errno : 0;
+	if (c->pid < 0)
+		return -errno;
+	if (is_opener)
+		k->n_stale = 0;
+	return 0;
 }
 
 static uint64_t ns_of(struct timeval t)
@@ -217,6 +249,7 @@ static void take_ends(struct keeper *k)
 
 		const unsigned lane = c->lane;
 
+		take_held(k, c);
 		child_free(k, c);
 		tell(k, lane, &ended, NULL, 0);
 	}
@@ -415,6 +448,7 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
 		_exit(1);
 	k->life = open_life(k->pid);
+	k->held = held_new();
 	keep(k);
 }
 

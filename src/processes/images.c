@@ -19,6 +19,9 @@
 /* A file that is written over again and again is so many images. Older ones are not found again. */
 #define MOST_OF_ONE 64
 
+/* The report that begins a period names hits of the period before. */
+#define HIT_PERIODS 2
+
 /* For so long nobody looks at a file again. A report looks at those that are open. */
 #define LOOK_NS (NS_PER_S / 100)
 
@@ -38,7 +41,7 @@ struct entry {
 	bool is_missed;            /* it was asked for in vain */
 	bool is_memory;            /* anonymous, or a file of memory */
 	bool is_newer;             /* what was found was written later than it was mapped */
-	bool is_hit;               /* images_note_hit() */
+	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
 	uint64_t last_used;        /* by the clock of uses */
 	uint64_t looked_at;        /* ns: since it was opened; 0: not yet */
 	uint32_t pid;              /* a process that has it mapped */
@@ -57,6 +60,7 @@ struct images {
 	uint32_t n_made; /* the highest number */
 	size_t n_last;   /* entries when unused ones were forgotten last */
 	uint64_t clock;
+	uint64_t period;   /* images_refresh() begins another one */
 	uint64_t version;  /* images_version() */
 	size_t held_bytes; /* images_held_bytes() */
 	struct file_limit open;
@@ -66,7 +70,9 @@ struct images *images_new(struct remote_files *files)
 {
 	const size_t most = remote_most_handles() / 4 * 3; /* the rest are roots and perf maps */
 	struct images *im = xmalloc(sizeof(*im));
-	*im = (struct images){ .files = files, .open = file_limit_of(MAX_FILES, most) };
+	*im = (struct images){ .files = files,
+			       .open = file_limit_of(MAX_FILES, most),
+			       .period = 1 };
 	im->roots = roots_new(files);
 	return im;
 }
@@ -121,11 +127,17 @@ static void close_file(struct images *im, struct entry *entry)
 	im->open.n--;
 }
 
-/* Is @entry's file of less use than that of @other (NULL: there is none)? */
-static bool is_less_used(const struct entry *entry, const struct entry *other)
+static bool is_hit(const struct images *im, const struct entry *entry)
 {
-	if (!other || entry->is_hit != other->is_hit)
-		return !other || other->is_hit;
+	return entry->hit_in && entry->hit_in + HIT_PERIODS > im->period;
+}
+
+/* Is @entry's file of less use than that of @other (NULL: there is none)? */
+static bool is_less_used(const struct images *im, const struct entry *entry,
+			 const struct entry *other)
+{
+	if (!other || is_hit(im, entry) != is_hit(im, other))
+		return !other || is_hit(im, other);
 	return entry->last_used < other->last_used;
 }
 
@@ -142,7 +154,7 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 
 	for (size_t i = 0; i < im->n; i++)
 		if (is_open(im->entries[i]) && im->entries[i] != keep &&
-		    is_less_used(im->entries[i], least))
+		    is_less_used(im, im->entries[i], least))
 			least = im->entries[i];
 	if (!least)
 		return false;
@@ -338,19 +350,6 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
-void images_find_root(struct images *im, struct mapper *mapper)
-{
-	if (mapper->is_root_sure)
-		return;
-
-	const int root = roots_of(im->roots, mapper->pid);
-
-	if (root >= 0 || mapper->root < 0)
-		mapper->root = root >= 0 ? root : roots_of(im->roots, (uint32_t)getpid());
-	mapper->is_root_sure = true;
-}
-
 static void set_path(struct entry *entry, const char *path)
 {
 	free(entry->path);
@@ -438,7 +437,7 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	forget_unused(im);
 	entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
-		images_find_root(im, mapper);
+		mapper_find_root(mapper, im->roots);
 		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
 	}
 	if (!entry || entry->is_newer || is_written_over(im, entry))
@@ -463,7 +462,7 @@ void images_note_hit(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry)
-		entry->is_hit = true;
+		entry->hit_in = im->period;
 }
 
 bool images_is_memory(const struct images *im, uint32_t image)
@@ -480,6 +479,7 @@ void images_refresh(struct images *im)
 	cleanup_free struct file_fact *facts = xcalloc(im->n, sizeof(*facts));
 	size_t n = 0;
 
+	im->period++;
 	for (size_t i = 0; i < im->n; i++) {
 		if (!is_open(im->entries[i]))
 			continue;

@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #include "processes/mapped.h"
+#include "processes/mapper.h"
 #include "processes/stamp.h"
 #include "reader/mappings.h"
 #include "reader/remote_files.h"
 
 struct images;
-struct roots;
 
 /* A number that is no image's. All others are given once in a run. */
 #define IMAGE_NONE 0U
@@ -32,24 +32,13 @@ void images_free(struct images *im);
 /* Those of all processes. Lent. */
 struct roots *images_roots(struct images *im);
 
-/* Who maps something. */
-struct mapper {
-	uint32_t pid;
-	int root;          /* roots_of(); -1: it is not known */
-	bool is_root_sure; /* else it is that of the process's former program, which is most likely
-			    */
-};
-
-/* Look what its root is, unless that is sure. */
-void images_find_root(struct images *im, struct mapper *mapper);
-
 /* What could not be looked at: the user is told once where @err says that descriptors are too few.
  */
 void images_note_error(struct images *im, int err);
 
 /*
  * The image that @mapper has mapped as @m, a file with @stamp. If the process has gone, the file is
- * looked for below its root. Where the image is not known yet, images_find_root().
+ * looked for below its root. Where the image is not known yet, mapper_find_root().
  */
 uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 		    const struct file_stamp *stamp);
@@ -70,13 +59,16 @@ size_t images_count(const struct images *im);
 /* IMAGE_NO_FILE, too, if it was forgotten. Of others a place is the same in every process. */
 enum image_kind images_kind(const struct images *im, uint32_t image);
 
-/* A process that was hit has it mapped: its file is kept open rather than those of others. */
+/*
+ * A process that was hit has it mapped. Where descriptors are few, its file stays open rather than
+ * those of others, until the second images_refresh() from now.
+ */
 void images_note_hit(struct images *im, uint32_t image);
 
 /* Is it in no file, or in one of memory: may a process have made the code there? */
 bool images_is_memory(const struct images *im, uint32_t image);
 
-/* Names of files that were written over since the last time are not given any more. */
+/* A report begins. Files that were written over since the last one lose their names. */
 void images_refresh(struct images *im);
 
 /*

@@ -74,7 +74,7 @@ static void read_list(struct looks *l, uint32_t tgid)
 	program = programs_current(l->programs, tgid);
 	program->looked_in = l->programs->period;
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	images_find_root(images_of(l), &program->mapper);
+	mapper_find_root(&program->mapper, images_roots(images_of(l)));
 	space_part(&l->programs->spaces, &program->space);
 	see_mappings(l, program, list);
 	space_note_read(program->space);

@@ -29,6 +29,8 @@
 
 /* Keys are forgotten when there are so many, and they were in no report for a while. */
 #define MANY_KEYS 128
+/* In a run without reports, the older half goes when there are so many. */
+#define MOST_KEYS 65536
 
 /* A process as rows of hits have it. */
 struct keyed {
@@ -45,6 +47,7 @@ struct processes {
 	struct u64_map by_key; /* index in @keys */
 	struct keyed *keys;
 	size_t n_keys, cap_keys;
+	uint64_t n_unnamed; /* keys that were forgotten, and nothing else has the name */
 	struct keyed *last; /* stacks are looked up frame by frame: mostly the same again */
 	uint64_t n_dropped; /* of programs: then those of @keys may be gone */
 	uint32_t *changed;  /* processes: processes_changed() */
@@ -82,7 +85,8 @@ void processes_follow(struct processes *ps)
 
 struct forgotten processes_forgotten(const struct processes *ps)
 {
-	return (struct forgotten){ ps->programs.n_dropped, ps->programs.spaces.n_forgotten };
+	return (struct forgotten){ ps->programs.n_dropped + ps->n_unnamed,
+				   ps->programs.spaces.n_forgotten };
 }
 
 size_t processes_bytes(const struct processes *ps)
@@ -129,7 +133,7 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		images_find_root(images_of(ps), &parent->mapper);
+		mapper_find_root(&parent->mapper, images_roots(images_of(ps)));
 	child->mapper.root = parent->mapper.root;
 	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
@@ -302,25 +306,44 @@ static void look_again(struct processes *ps, uint32_t tgid)
 
 /* --- keys --- */
 
+static void index_keys(struct processes *ps)
+{
+	u64_map_clear(&ps->by_key);
+	for (size_t i = 0; i < ps->n_keys; i++)
+		(void)u64_map_put(&ps->by_key, ps->keys[i].key, (uint32_t)i, NULL);
+}
+
 static void forget_keys(struct processes *ps)
 {
 	const bool are_many = ps->n_keys > MANY_KEYS;
 	size_t n = 0;
 
 	ps->last = NULL;
-	if (are_many)
-		u64_map_clear(&ps->by_key);
 	for (size_t i = 0; i < ps->n_keys; i++) {
 		struct keyed one = ps->keys[i];
 
 		one.program = NULL; /* may be forgotten */
 		if (are_many && one.used_in + 2 <= ps->programs.period)
 			continue;
-		if (are_many)
-			u64_map_put(&ps->by_key, one.key, (uint32_t)n, NULL);
 		ps->keys[n++] = one;
 	}
 	ps->n_keys = n;
+	if (are_many)
+		index_keys(ps);
+}
+
+/* A row's own time finds its program, but a program that nobody could read has no name then. */
+static void forget_oldest_keys(struct processes *ps)
+{
+	const size_t n = ps->n_keys / 2;
+
+	for (size_t i = 0; i < n; i++)
+		ps->n_unnamed += ps->keys[i].comm[0] &&
+				 !programs_newest(&ps->programs, tgid_of_key(ps->keys[i].key));
+	ps->last = NULL;
+	ps->n_keys -= n;
+	memmove(ps->keys, ps->keys + n, ps->n_keys * sizeof(*ps->keys));
+	index_keys(ps);
 }
 
 /* What was hit or asked for since the last time is about to be reported: it is kept. */
@@ -355,6 +378,9 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 	if (is_last)
 		return ps->last;
 
+	if (ps->n_keys >= MOST_KEYS && !u64_map_get(&ps->by_key, key))
+		forget_oldest_keys(ps);
+
 	bool is_new;
 	const uint32_t i = *u64_map_put(&ps->by_key, key, (uint32_t)ps->n_keys, &is_new);
 
@@ -365,14 +391,17 @@ static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 	return ps->last;
 }
 
-/* Kept until the second processes_refresh() from now. */
+/* Keeps the program, and its files, until the second processes_refresh() from now. */
 static struct program *find_program(struct processes *ps, const struct keyed *k, uint64_t time)
 {
 	struct program *program = programs_at(&ps->programs, tgid_of_key(k->key),
 					      k->first ? k->first : time, k->since);
 
-	if (program)
-		program->kept = ps->programs.period;
+	if (!program || program->kept == ps->programs.period)
+		return program;
+	program->kept = ps->programs.period;
+	if (program->is_seen)
+		space_note_hit(images_of(ps), program->space);
 	return program;
 }
 
@@ -404,7 +433,7 @@ static void settle_root(struct processes *ps, struct program *program)
 
 	if (program->mapper.is_root_sure || !program_runs(program))
 		return;
-	images_find_root(images_of(ps), &program->mapper);
+	mapper_find_root(&program->mapper, images_roots(images_of(ps)));
 	if (likely < 0 || roots_is_one(images_roots(images_of(ps)), likely, program->mapper.root))
 		return;
 	program->space = space_new(&ps->programs.spaces);

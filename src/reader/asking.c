@@ -172,6 +172,13 @@ void asking_fini(struct asking *a)
 	log_few_end(&a->words, "files that are not read as a whole");
 }
 
+bool asking_is_passing(int err)
+{
+	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
+	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT ||
+	       err == -EPIPE || err == -ECONNREFUSED || err == -ECONNRESET;
+}
+
 bool asking_took_too_long(const struct lane_event *event)
 {
 	return event->what == LANE_FAILED && (event->why == LANE_SLOW || event->why == LANE_STUCK);

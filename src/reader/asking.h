@@ -50,6 +50,9 @@ void asking_note_late(struct asking *a, const struct lane_event *event);
 /* A parser's answer about names may say what was left out of its file. The first few are said. */
 void asking_tell_words(struct asking *a, const struct lane_event *event);
 
+/* Does @err come of a helper, a file system or a limit? Then a later question may succeed. */
+bool asking_is_passing(int err);
+
 /* Was the helper ended because it did not answer in time? */
 bool asking_took_too_long(const struct lane_event *event);
 

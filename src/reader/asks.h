@@ -41,7 +41,8 @@ enum reader_ask {
 		       @flags: enum find_where */
 	ASK_OPEN,   /* struct open_payload, a block of one; answer: an open_fact */
 	ASK_ROOT,   /* its root directory; answer: an open_fact */
-	ASK_OPEN_DEBUG, /* struct debug_payload, a path; answer: an open_fact */
+	ASK_OPEN_DEBUG, /* struct debug_payload, a path; answer: an open_fact. @n, also with an
+			   error: how many candidates the opener could not look at */
 	ASK_FACTS,      /* handles; answer: a file_fact for each */
 	ASK_SEND,       /* struct send_payload: to a parser */
 	ASK_CLOSE,      /* handles */

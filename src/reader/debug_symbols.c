@@ -38,8 +38,10 @@ void debug_symbols_free(struct debug_symbols *ds)
 /* What one search needs. */
 struct search {
 	struct debug_symbols *ds;
-	const struct parsed_file *file;
+	struct parsed_file *file;
 	uint64_t cpu_ns;
+	bool is_found;  /* the debug file */
+	bool is_missed; /* a helper or a file system did not answer: it may be there */
 };
 
 /* The parser, to take file @number on @dev for the debug file; 0: what is embedded. */
@@ -67,6 +69,15 @@ static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct er
 				   : 0;
 }
 
+/* -EIO is for parsers. No file ends an opener, so another opener can send this file later. */
+static int send_file(struct search *s, const struct remote_handle *handle, uint32_t number,
+		     uint32_t files, int32_t parser, struct error *e)
+{
+	const int err = remote_send(s->ds->files, handle, number, files, parser, e);
+
+	return err == -EIO ? error_set(e, -EAGAIN, "its opener was ended") : err;
+}
+
 /* Have the file of @handle, which is closed, taken. */
 static int offer(struct search *s, const struct remote_handle *handle, struct error *e)
 {
@@ -89,10 +100,12 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	if (!err && parser != s->file->parser)
 		err = error_set(e, -EIO, "its parser has gone");
 	if (!err)
-		err = remote_send(s->ds->files, handle, number, files, parser, e);
+		err = send_file(s, handle, number, files, parser, e);
 	if (!err)
 		err = ask_parser(s, number, handle->dev, e);
 	remote_close(s->ds->files, handle->handle);
+	s->is_found = !err;
+	s->is_missed = s->is_missed || asking_is_passing(err);
 	return err;
 }
 
@@ -107,6 +120,7 @@ static int search_below(struct search *s, int root, const char *path, struct err
 
 	for (; search.at < DEBUG_CANDIDATES; search.at++) {
 		err = remote_open_debug(s->ds->files, &search, &handle, e);
+		s->is_missed = s->is_missed || search.is_missed;
 		if (err)
 			return -ENOENT;
 		err = offer(s, &handle, e);
@@ -118,7 +132,7 @@ static int search_below(struct search *s, int root, const char *path, struct err
 			return err;
 		log_debug("no debug file: %s", e->text);
 	}
-	return err;
+	return -ENOENT;
 }
 
 static bool has_hint(const struct parsed_file *file)
@@ -126,16 +140,22 @@ static bool has_hint(const struct parsed_file *file)
 	return file->fact.hint.n_build_id || file->fact.hint.link[0];
 }
 
-static int search(struct search *s, int root, const char *path, struct error *e)
+static int search_files(struct search *s, int root, const char *path, struct error *e)
 {
-	int err = -ENOENT;
+	int err = error_set(e, -ENOENT, "no debug file");
 
 	if (has_hint(s->file) && root != HANDLE_NONE)
 		err = search_below(s, root, path, e);
 	if (has_hint(s->file) && err == -ENOENT)
 		err = search_below(s, HANDLE_NONE, path, e);
-	if (err && err != -EIO)
-		err = ask_parser(s, 0, s->file->dev, e);
+	return err;
+}
+
+static int take_embedded(struct search *s, struct error *e)
+{
+	const int err = ask_parser(s, 0, s->file->dev, e);
+
+	s->is_missed = s->is_missed || asking_is_passing(err);
 	if (err == -E2BIG)
 		log_few(&remote_files_asking(s->ds->files)->words, "%s", e->text);
 	else if (err && err != -ENOENT)
@@ -170,18 +190,30 @@ static int ask_servers(struct search *s, struct error *e)
 	return err;
 }
 
-uint64_t debug_symbols_add(struct debug_symbols *ds, const struct parsed_file *file, int root,
-			   const char *path)
+/* Where there is no debug file. Unpacking and waiting once is enough. */
+static int search_elsewhere(struct search *s, struct error *e)
+{
+	int err = take_embedded(s, e);
+
+	s->file->is_searched = !asking_is_passing(err);
+	/* A .symtab may have been stripped in part, but most have all: that is not worth waiting.
+	 */
+	if (err && err != -EIO && s->ds->servers && !s->file->fact.has_symtab)
+		err = ask_servers(s, e);
+	return err;
+}
+
+int debug_symbols_add(struct debug_symbols *ds, struct parsed_file *file, int root,
+		      const char *path, uint64_t *cpu_ns)
 {
 	struct search s = { .ds = ds, .file = file };
 	struct error e = {};
-	int err = search(&s, root, path, &e);
+	int err = search_files(&s, root, path, &e);
 
-	/* A .symtab may have been stripped in part, but most have all: that is not worth waiting.
-	 */
-	if (err && err != -EIO && ds->servers && !file->fact.has_symtab)
-		err = ask_servers(&s, &e);
+	if (err && err != -EIO && !file->is_searched)
+		err = search_elsewhere(&s, &e);
 	if (err)
 		log_debug("%s: no symbols but its own: %s", file->name, e.text);
-	return s.cpu_ns;
+	*cpu_ns += s.cpu_ns;
+	return s.is_missed && !s.is_found ? -EAGAIN : 0;
 }

@@ -26,12 +26,15 @@ struct parsed_file {
 	uint64_t dev;             /* of the file */
 	const char *name;         /* for messages */
 	struct symbols_fact fact; /* as foreign as the file */
+	bool is_searched; /* debug_symbols_add() sets it: @parser has the embedded symbols, if
+			     there are any, and servers have answered. Do not ask again */
 };
 
 /*
- * Give @file what there is of symbols for it beside its own. @path is where processes of @root have
- * it, a handle (HANDLE_NONE: our own). Not having found any is no error. Returns the CPU time that
- * the parser took, ns.
+ * Give the parser of @file other symbols for it: of its debug file, embedded ones, or a server's.
+ * Processes of @root, a handle (HANDLE_NONE: our own), have the file at @path. Not finding any is
+ * no error. Adds to *@cpu_ns the CPU time of the parser, in ns. Errors:
+ *	-EAGAIN  there may be a debug file: a helper was ended, or a file system did not answer
  */
-uint64_t debug_symbols_add(struct debug_symbols *ds, const struct parsed_file *file, int root,
-			   const char *path);
+must_check int debug_symbols_add(struct debug_symbols *ds, struct parsed_file *file, int root,
+				 const char *path, uint64_t *cpu_ns);

@@ -13,6 +13,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "helper/warden.h"
 
 /* No device has such a number. */
 #define BELOW_ROOT (1ULL << 63)
@@ -23,13 +24,19 @@
 
 #define MOST_DOUBLINGS 5 /* of the pause */
 
-/* One that could be ended was only slow, perhaps: its place is tried once more. */
+/* Silences that make a place dead, though all its helpers could be ended: it may only be slow. */
+#define MOST_IN_A_ROW 2
+#define MOST_IN_ALL 3
+
 struct silent {
 	uint64_t place;
-	uint64_t since; /* ns: of the last silence, or try */
-	unsigned n;     /* silences without an answer between them */
+	uint64_t since;      /* ns: of the last silence, or try */
+	uint64_t silent_at;  /* ns: of the last silence */
+	unsigned n;          /* silences */
+	unsigned n_in_a_row; /* without an answer between them */
 	bool is_dead;
-	int helper; /* a pidfd of one that hangs in it; -1: none */
+	bool was_told;
+	int helpers[WARDEN_MOST_LEFT]; /* pidfds of those that hang in it; -1: none */
 };
 
 struct devices {
@@ -71,7 +78,8 @@ void devices_free(struct devices *d)
 		return;
 	log_few_end(&d->told, "file systems that do not answer");
 	for (size_t i = 0; i < d->n; i++)
-		cleanup_close_fd(&d->silent[i].helper);
+		for (size_t k = 0; k < WARDEN_MOST_LEFT; k++)
+			cleanup_close_fd(&d->silent[i].helpers[k]);
 	(void)pthread_mutex_destroy(&d->mutex);
 	free(d->silent);
 	free(d);
@@ -87,11 +95,26 @@ static struct silent *find(const struct devices *d, uint64_t place)
 
 static bool is_hung_in(struct silent *s)
 {
-	struct pollfd one = { .fd = s->helper, .events = POLLIN };
+	bool ret = false;
 
-	if (s->helper >= 0 && poll(&one, 1, 0) > 0)
-		cleanup_close_fd(&s->helper);
-	return s->helper >= 0;
+	for (size_t i = 0; i < WARDEN_MOST_LEFT; i++) {
+		struct pollfd one = { .fd = s->helpers[i], .events = POLLIN };
+
+		if (one.fd >= 0 && poll(&one, 1, 0) > 0)
+			cleanup_close_fd(&s->helpers[i]);
+		ret = ret || s->helpers[i] >= 0;
+	}
+	return ret;
+}
+
+/* There is room for all that the warden leaves behind. */
+static void add_helper(struct silent *s, pid_t in_call)
+{
+	for (size_t i = 0; i < WARDEN_MOST_LEFT; i++)
+		if (s->helpers[i] < 0) {
+			s->helpers[i] = (int)syscall(SYS_pidfd_open, in_call, 0);
+			return;
+		}
 }
 
 static uint64_t pause_of(const struct devices *d, const struct silent *s)
@@ -136,8 +159,12 @@ void devices_note_answer(struct devices *d, uint64_t place)
 
 	struct silent *known = find(d, place);
 
-	if (known && !is_hung_in(known))
-		*known = d->silent[--d->n];
+	if (known && !is_hung_in(known)) {
+		known->is_dead = false;
+		known->n_in_a_row = 0;
+		if (clock_ns(CLOCK_MONOTONIC) - known->silent_at >= d->pause_ns << MOST_DOUBLINGS)
+			*known = d->silent[--d->n];
+	}
 	(void)pthread_mutex_unlock(&d->mutex);
 }
 
@@ -171,25 +198,37 @@ static void tell(struct devices *d, uint64_t place)
 			kinds[kind], user);
 }
 
-/* True: it is dead from now on. */
+static struct silent *add(struct devices *d, uint64_t place)
+{
+	array_push(d->silent, d->n, d->capacity, ((struct silent){ .place = place }));
+
+	struct silent *ret = &d->silent[d->n - 1];
+
+	for (size_t i = 0; i < WARDEN_MOST_LEFT; i++)
+		ret->helpers[i] = -1;
+	return ret;
+}
+
+/* Is it dead for the first time? */
 static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 {
 	struct silent *known = find(d, place);
 
-	if (!known) {
-		array_push(d->silent, d->n, d->capacity,
-			   ((struct silent){ .place = place, .helper = -1 }));
-		known = &d->silent[d->n - 1];
-	}
-
-	const bool was_dead = known->is_dead;
-
-	known->since = clock_ns(CLOCK_MONOTONIC);
+	if (!known)
+		known = add(d, place);
+	known->since = known->silent_at = clock_ns(CLOCK_MONOTONIC);
 	known->n++;
-	known->is_dead = in_call || known->n > 1;
-	if (in_call && !is_hung_in(known))
-		known->helper = (int)syscall(SYS_pidfd_open, in_call, 0);
-	return known->is_dead && !was_dead;
+	known->n_in_a_row++;
+	known->is_dead = known->is_dead || in_call || known->n_in_a_row >= MOST_IN_A_ROW ||
+			 known->n >= MOST_IN_ALL;
+	(void)is_hung_in(known); /* closes those that have ended */
+	if (in_call)
+		add_helper(known, in_call);
+
+	const bool is_first = known->is_dead && !known->was_told;
+
+	known->was_told = known->was_told || known->is_dead;
+	return is_first;
 }
 
 void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call)

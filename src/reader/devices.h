@@ -35,11 +35,15 @@ uint64_t devices_place_of_contents(uint64_t dev, uint32_t user);
 bool devices_is_number(uint64_t dev);
 
 /*
+ * A place is dead when a helper hangs in it, after two silences in a row, and with each silence
+ * from the third one on. Otherwise a server that answers every other question costs 2 s each time.
+ *
  * A dead place is tried again, by one question, when no helper hangs in it any more, and a pause
  * after it was silent. While a helper hangs in it, that helper holds the file system, so the
  * kernel gives the device's number to no other one. The pause is for those that answer after all,
  * but late: each try may take an opener's 2 s. It is @pause_ns, longer than a try, and doubles with
- * each silence to 32 times that: a disk that was only busy is soon read again.
+ * each silence to 32 times that: a disk that was only busy is soon read again. An answer that comes
+ * that long after the last silence makes all silences count no more.
  */
 #define DEVICES_PAUSE_NS (3 * NS_PER_S)
 struct devices *devices_new(uint64_t pause_ns);
@@ -51,12 +55,12 @@ bool devices_may_ask(struct devices *d, uint64_t place);
 /* The same, without a try: is it dead? */
 bool devices_is_dead(struct devices *d, uint64_t place);
 
-/* An opener came back from @place. */
+/* A helper came back from @place, which lives now, unless another helper hangs in it. */
 void devices_note_answer(struct devices *d, uint64_t place);
 
 /*
  * A helper that was asked for something of @place did not answer in time. @in_call: its PID, if no
- * signal ends the call that it is in; else 0. The place is dead then, or the second time in a row,
- * which is said.
+ * signal ends the call that it is in; else 0. Tells the user when the place is dead for the first
+ * time.
  */
 void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call);

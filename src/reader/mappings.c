@@ -28,6 +28,7 @@
 #include "base/read.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
+#include "helper/held.h"
 
 #define DELETED " (deleted)"
 
@@ -107,7 +108,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/maps", tid);
 
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_held int fd = held_note(open(path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
 		return error_set(e, -ESRCH, "no process %u", tid);
 	if (fd < 0)
@@ -148,6 +149,7 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
 
 	DIR *tasks = opendir(path);
+	const int held = held_note(tasks ? dirfd(tasks) : -1);
 
 	for (struct dirent *entry; tasks && !ret->n && (entry = readdir(tasks));) {
 		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
@@ -158,6 +160,7 @@ static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 		mapping_list_fini(ret);
 		*ret = list;
 	}
+	held_forget(held);
 	if (tasks)
 		(void)closedir(tasks);
 }
@@ -258,7 +261,7 @@ static int check_handle(int handle, const char *path, struct stat *st, struct er
 
 static int find_regular(const char *path, int *ret_handle, struct stat *st, struct error *e)
 {
-	cleanup_close int handle = open(path, O_PATH | O_CLOEXEC);
+	cleanup_held int handle = held_note(open(path, O_PATH | O_CLOEXEC));
 	const int err = check_handle(handle, path, st, e);
 
 	if (!err)
@@ -311,7 +314,7 @@ static int find_map_file(uint32_t pid, const struct mapping *m, const struct sta
 			 int *ret_handle, struct stat *st, struct error *e)
 {
 	char path[64];
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 
 	map_files_path(pid, m, path, sizeof(path));
 
@@ -329,7 +332,7 @@ static int find_map_file(uint32_t pid, const struct mapping *m, const struct sta
 int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_handle, struct stat *st,
 			    struct error *e)
 {
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 	char path[4096 + 64];
 	struct stat by_path = {};
 	int err = -ENOENT;
@@ -377,7 +380,8 @@ int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct s
 
 	/* It may be there after all, and be called so. */
 	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
-	cleanup_close int handle = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	cleanup_held int handle =
+		held_note((int)syscall(SYS_openat2, root, path, &how, sizeof(how)));
 	int err = check_handle(handle, m->path, st, e);
 
 	if (err)
@@ -398,14 +402,14 @@ int mapping_find(uint32_t pid, const struct mapping *m, int *ret_handle, struct 
 
 int mapping_find_here(const struct mapping *m, int *ret_handle, struct stat *st, struct error *e)
 {
-	cleanup_close int own = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_held int own = held_note(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
 
 	return own < 0 ? error_errno(e, "/") : mapping_find_in(own, m, ret_handle, st, e);
 }
 
 int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e)
 {
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 	struct stat st;
 	const int err = mapping_find_by_process(pid, m, &handle, &st, e);
 

@@ -63,7 +63,8 @@ const void *own_vdso(size_t *ret_bytes);
 must_check int mapping_open(uint32_t pid, const struct mapping *m, int *ret_fd, struct error *e);
 
 /*
- * The same for an opener: *@ret_handle is a handle of the file (O_PATH), and *@st says what it is.
+ * The same for an opener: *@ret_handle is a handle of the file (O_PATH), to be closed with
+ * cleanup_held (helper/held.h). *@st says what it is.
  * The kernel alone says which it is (map_files), so no path is walked. Overlayfs may show another
  * inode number there than in the list, and then it is not found so.
  */

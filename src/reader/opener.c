@@ -103,7 +103,7 @@ static void answer_states(struct seat *seat, const struct ask *ask, const struct
 
 	for (size_t i = 0; i < n; i++) {
 		const struct mapping *m = &list->mappings[i];
-		cleanup_close int handle = -1;
+		cleanup_held int handle = -1;
 
 		if (i == 0 || !fact.is_there || !is_of_one_file(m, m - 1))
 			fact = find(ask, list->tid, m, &handle, &err);
@@ -118,7 +118,8 @@ static int send_file(const struct ask *ask, const struct mapping_list *list,
 		     const struct file_payload *what)
 {
 	const struct passed_file file = { .number = what->number, .to = what->to };
-	cleanup_close int handle = -1, fd = -1;
+	cleanup_held int handle = -1;
+	cleanup_close int fd = -1;
 	struct error e;
 	int err;
 

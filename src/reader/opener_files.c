@@ -34,7 +34,7 @@ void opener_answer_open(struct seat *seat, const struct ask *ask, const char *pa
 			struct answer *answer)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 	struct open_payload head;
 	struct error e = {};
 	struct stat st;
@@ -64,7 +64,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", ask->pid);
 
-	cleanup_close int handle = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	cleanup_held int handle = held_note(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC));
 
 	if (handle < 0 || fstat(handle, &st) < 0) {
 		answer->result = -errno;
@@ -97,15 +97,30 @@ static bool may_be_read(const struct stat *st, uint32_t user)
 	return S_ISREG(st->st_mode) && (user == 0 || st->st_uid == user || st->st_mode & S_IROTH);
 }
 
+/*
+ * Do we know that we cannot have it? Other errors may pass: too few descriptors, a dead server.
+ * ESRCH: the root directory is one of /proc, of a process that has ended.
+ */
+static bool is_absent(int err)
+{
+	return err == ENOENT || err == ENOTDIR || err == ELOOP || err == EACCES || err == EPERM ||
+	       err == ENAMETOOLONG || err == EXDEV || err == EINVAL || err == ESRCH;
+}
+
+/* Returns a handle, or -1. Adds 1 to *@n_missed if the file may be there. */
 static int find_debug(const struct debug_payload *what, const char *path, unsigned number,
-		      struct stat *st)
+		      struct stat *st, uint32_t *n_missed)
 {
 	cleanup_free char *at = debug_hint_path(&what->hint, path, number);
-	cleanup_close int handle = at ? find_below(what->root, at) : -1;
+	cleanup_held int handle = at ? held_note(find_below(what->root, at)) : -1;
 
-	if (handle < 0 || fstat(handle, st) < 0 || !may_be_read(st, what->user))
+	if (!at)
 		return -1;
-	return TAKE_FD(handle);
+	if (handle < 0 || fstat(handle, st) < 0) {
+		*n_missed += !is_absent(errno);
+		return -1;
+	}
+	return may_be_read(st, what->user) ? TAKE_FD(handle) : -1;
 }
 
 void opener_answer_debug(struct seat *seat, const struct ask *ask, const char *payload,
@@ -123,7 +138,7 @@ void opener_answer_debug(struct seat *seat, const struct ask *ask, const char *p
 		return;
 	answer->result = -ENOENT;
 	for (unsigned i = what.from; i < DEBUG_CANDIDATES; i++) {
-		cleanup_close int handle = find_debug(&what, path, i, &st);
+		cleanup_held int handle = find_debug(&what, path, i, &st, &answer->n);
 
 		if (handle < 0)
 			continue;

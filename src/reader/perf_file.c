@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/read.h"
+#include "helper/held.h"
 #include "helper/seat.h"
 #include "reader/asks.h"
 #include "reader/mappings.h"
@@ -98,7 +99,7 @@ static int check(const struct stat *st, uint32_t user, struct error *e)
 int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct stat *ret,
 		   struct error *e)
 {
-	cleanup_close int handle = open_handle(root, number);
+	cleanup_held int handle = held_note(open_handle(root, number));
 	int err;
 
 	if (handle < 0 && errno == ELOOP)
@@ -180,7 +181,7 @@ static int give_other(struct seat *seat, int handle, const struct stat *st, stru
 
 void perf_file_answer(struct seat *seat, const void *payload, size_t n, struct answer *answer)
 {
-	cleanup_close int handle = -1;
+	cleanup_held int handle = -1;
 	struct error e = {};
 	struct perf_payload p;
 	struct stat st = {};

@@ -496,7 +496,7 @@ void remote_close(struct remote_files *f, int handle)
 	unlock(f);
 }
 
-static int ask_debug(struct remote_files *f, const struct debug_search *s, struct open_fact *ret,
+static int ask_debug(struct remote_files *f, struct debug_search *s, struct open_fact *ret,
 		     struct error *e)
 {
 	const struct debug_payload head = {
@@ -513,6 +513,7 @@ static int ask_debug(struct remote_files *f, const struct debug_search *s, struc
 	const uint64_t place = devices_place_below(DEVICES_DEBUG_FILES, s->root, s->user);
 	const int err = ask_for(f, place, &what, payload, &event, e);
 
+	s->is_missed = s->is_missed || err || event.answer.n;
 	return err ? err : take_open(f, &event, ret, e);
 }
 

@@ -101,6 +101,7 @@ struct debug_search {
 	int root;         /* as processes with this root have it; HANDLE_NONE: our own */
 	uint32_t at;      /* the number of the next candidate (elf/debug.h) */
 	uint32_t user;    /* who owns the file */
+	bool is_missed;   /* set if an opener could not look at a candidate: it may be there */
 };
 
 /* The next candidate that is there; s->at is its number. -ENOENT: there are no more. */

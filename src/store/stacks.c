@@ -23,15 +23,6 @@ size_t stacks_bytes(const struct stacks *s)
 	return part_bytes(&s->tree, &s->known) + part_bytes(&s->old_tree, &s->old_known);
 }
 
-void stacks_age(struct stacks *s)
-{
-	stacks_drop_old(s);
-	s->old_tree = s->tree;
-	s->old_known = s->known;
-	s->tree = (struct tree){};
-	s->known = (struct u64_map){};
-}
-
 bool stacks_has_old(const struct stacks *s)
 {
 	return s->old_known.n_slots;
@@ -190,16 +181,17 @@ bool stacks_want(struct stacks *s, uint64_t hash)
 struct reading {
 	struct stacks *stacks;
 	size_t most_bytes;
+	bool is_of_all; /* else only of stacks that are wanted */
 };
 
-static bool is_wanted(const struct stacks *s, uint64_t hash)
+static bool is_to_be_read(const struct reading *r, uint64_t hash)
 {
-	const uint32_t *number = u64_map_get(&s->known, hash);
+	const uint32_t *number = u64_map_get(&r->stacks->known, hash);
 
-	return number && *number == TREE_ROOT;
+	return number ? *number == TREE_ROOT : r->is_of_all;
 }
 
-/* A stack that is not whole is left to stacks_find(). */
+/* Leave one that is not whole to stacks_find(). A program may be about to store the rest. */
 static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk *first)
 {
 	uint64_t words[STACK_WORDS];
@@ -221,13 +213,20 @@ static void keep_each(void *context, int fd, struct batch *b, uint32_t n)
 
 	(void)fd;
 	for (uint32_t i = 0; i < n && stacks_bytes(r->stacks) <= r->most_bytes; i++)
-		if (!(keys[i] & CHUNK_NUMBERS) && is_wanted(r->stacks, keys[i]))
+		if (!(keys[i] & CHUNK_NUMBERS) && is_to_be_read(r, keys[i]))
 			keep_whole(r->stacks, keys[i], &chunks[i]);
 }
 
 int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e)
 {
-	struct reading r = { s, most_bytes };
+	struct reading r = { s, most_bytes, false };
+
+	return each_chunk(s, 0, keep_each, &r, e);
+}
+
+int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e)
+{
+	struct reading r = { s, most_bytes, true };
 
 	return each_chunk(s, 0, keep_each, &r, e);
 }
@@ -278,6 +277,20 @@ static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
 int stacks_forget(struct stacks *s, struct error *e)
 {
 	return each_chunk(s, stacks_are_many(s) ? 0 : SPARE_LEVEL, forget_known, s, e);
+}
+
+int stacks_age(struct stacks *s, struct error *e)
+{
+	const int err = each_chunk(s, 0, forget_known, s, e);
+
+	if (err)
+		return err;
+	stacks_drop_old(s);
+	s->old_tree = s->tree;
+	s->old_known = s->known;
+	s->tree = (struct tree){};
+	s->known = (struct u64_map){};
+	return 0;
 }
 
 int stacks_forget_all(struct stacks *s, struct error *e)

@@ -55,9 +55,10 @@ void stacks_drop(const struct stacks *s, uint64_t hash);
 /*
  * What is known becomes old: numbers are not valid any more, and a stack that is asked for gets a
  * new one. The rest is forgotten by stacks_drop_old(): not before nothing in the kernel refers to
- * what may be known here only.
+ * what may be known here only. stacks_age() also deletes these stacks from the kernel. Later
+ * nobody would: stacks_forget() deletes known stacks. Errors: as there; nothing is old then.
  */
-void stacks_age(struct stacks *s);
+must_check int stacks_age(struct stacks *s, struct error *e);
 bool stacks_has_old(const struct stacks *s);
 
 /* After stacks_age(): the new number of the stack that had @number before. */
@@ -76,6 +77,13 @@ bool stacks_spare_is_used(const struct stacks *s);
  * the maps.
  */
 must_check int stacks_forget(struct stacks *s, struct error *e);
+
+/*
+ * Read the kernel's other stacks, too, up to @most_bytes of stacks_bytes(). If a row is lost, its
+ * stacks stay in the kernel, and nobody asks for them. Once they are known, stacks_forget() deletes
+ * them. Errors: as there.
+ */
+must_check int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e);
 
 /*
  * The words of the stack with @hash out of the kernel, and it is not kept here. Where a piece is

@@ -395,6 +395,19 @@ static bool must_forget(const struct store *s)
 	return stacks_are_many(&s->stacks) || stacks_spare_is_used(&s->stacks);
 }
 
+/* If many stacks stay, their rows were lost. Reading these may take half of our memory. */
+static int make_room(struct store *s, struct error *e)
+{
+	const size_t others = settled_bytes(s) - stacks_bytes(&s->stacks);
+	const size_t most = s->budget.user_bytes / 2;
+	int err = stacks_forget(&s->stacks, e);
+
+	if (err || !stacks_are_many(&s->stacks) || others >= most)
+		return err;
+	err = stacks_learn(&s->stacks, most - others, e);
+	return err ? err : stacks_forget(&s->stacks, e);
+}
+
 int store_rotate(struct store *s, struct error *e)
 {
 	int err = turn(s, e);
@@ -402,7 +415,7 @@ int store_rotate(struct store *s, struct error *e)
 	if (!err && (must_forget(s) || has_many_pending(s)))
 		err = settle(s, SIZE_MAX, e);
 	if (!err && must_forget(s))
-		err = stacks_forget(&s->stacks, e);
+		err = make_room(s, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;
 }
@@ -513,12 +526,14 @@ static void renew_stacks(struct store *s)
  */
 void store_clear(struct store *s)
 {
+	struct error none; /* if it lasts, store_rotate() returns it */
+
 	take_rows_back(s);
 	losses_told(&s->losses);
 	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
 		free_rows(s);
-	if (!stacks_has_old(&s->stacks) && are_stacks_many(s)) {
-		stacks_age(&s->stacks);
+	if (!s->is_stopped && !stacks_has_old(&s->stacks) && are_stacks_many(s) &&
+	    stacks_age(&s->stacks, &none) == 0) {
 		renew_stacks(s);
 		s->aged = s->turn;
 	}

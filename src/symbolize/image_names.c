@@ -143,9 +143,12 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 		offsets[i] = f->known[numbers[i]].offset;
 	while (done < n && !(err = symbol_files_ask(f->symbols, image, offsets + done, n - done,
 						    f->flags, &answer))) {
-		for (uint32_t i = 0; i < answer.view.head->n; i++)
-			take_fact(f, &answer.view, &answer.view.facts[i],
-				  &f->known[numbers[done + i]]);
+		for (uint32_t i = 0; i < answer.view.head->n; i++) {
+			struct known *k = &f->known[numbers[done + i]];
+
+			take_fact(f, &answer.view, &answer.view.facts[i], k);
+			k->place.is_missed = answer.is_missed;
+		}
 		done += answer.view.head->n;
 		free(answer.memory);
 	}

@@ -36,7 +36,8 @@ struct file_place {
 	uint64_t start;       /* the function's vaddr, also of one without a name; 0: not known */
 	bool has_start;
 	bool is_last;        /* byte of the function, by its symbol */
-	bool is_missed;      /* its file could not be had: after image_names_refresh() it may be */
+	bool is_missed;      /* nobody could open its file or debug file: after
+				image_names_refresh() somebody may */
 	bool is_behind_call; /* of a function's first byte: see image_is_behind_call() */
 	/* With NAMES_LINES: see image_calls_at(). */
 	const struct image_call *calls;

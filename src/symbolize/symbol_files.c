@@ -21,6 +21,18 @@
 /* Of CPU time, for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
+/* Before the next search for a debug file that nobody could look for. Doubles each time. */
+#define LEAST_PAUSE_NS NS_PER_S
+#define MOST_PAUSE_NS (64 * NS_PER_S)
+
+/* For the next search. */
+struct search_again {
+	struct symbols_fact fact;
+	uint64_t pause, due; /* ns */
+	bool is_due;         /* in this report */
+	bool is_searched;    /* struct parsed_file */
+};
+
 struct file {
 	uint32_t image;
 	bool is_read;    /* its symbols were, once */
@@ -31,6 +43,7 @@ struct file {
 	uint64_t dev;    /* of its file */
 	uint32_t owner;  /* user */
 	uint64_t missed; /* images_version() + 1 when it could not be had; 0: never */
+	struct search_again *again; /* nobody could look for its debug file; NULL: somebody could */
 };
 
 struct symbol_files {
@@ -68,6 +81,8 @@ void symbol_files_free(struct symbol_files *sf)
 		log_warn("%zu more files have no names: their readers failed",
 			 sf->n_failed - MOST_TOLD);
 	spending_fini(&sf->spending);
+	for (size_t i = 0; i < sf->n; i++)
+		free(sf->list[i].again);
 	free(sf->list);
 	u64_map_fini(&sf->by_image);
 	debug_symbols_free(sf->debug);
@@ -76,6 +91,7 @@ void symbol_files_free(struct symbol_files *sf)
 
 void symbol_files_refresh(struct symbol_files *sf)
 {
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	size_t n = 0;
 
 	u64_map_clear(&sf->by_image);
@@ -83,8 +99,12 @@ void symbol_files_refresh(struct symbol_files *sf)
 		struct file *file = &sf->list[i];
 
 		file->missed = 0;
-		if (!images_is_known(sf->images, file->image))
+		if (!images_is_known(sf->images, file->image)) {
+			free(file->again);
 			continue;
+		}
+		if (file->again)
+			file->again->is_due = now >= file->again->due;
 		*u64_map_put(&sf->by_image, file->image, 0, NULL) = (uint32_t)n;
 		sf->list[n++] = *file;
 	}
@@ -365,22 +385,56 @@ static int open_file(struct symbol_files *sf, struct file *file, const struct im
 	return err;
 }
 
-/* Nothing is the matter with the file. */
-static bool is_passing(int err)
+/* -- Its debug file. -- */
+
+static void search_later(struct file *file, const struct parsed_file *parsed)
 {
-	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
-	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT ||
-	       err == -EPIPE || err == -ECONNREFUSED || err == -ECONNRESET;
+	struct search_again *again = file->again;
+
+	if (!again)
+		again = file->again = xcalloc(1, sizeof(*again));
+	again->fact = parsed->fact;
+	again->is_searched = parsed->is_searched;
+	again->pause = again->pause ? 2 * again->pause : LEAST_PAUSE_NS;
+	if (again->pause > MOST_PAUSE_NS)
+		again->pause = MOST_PAUSE_NS;
+	again->due = clock_ns(CLOCK_MONOTONIC) + again->pause;
+	again->is_due = false;
+}
+
+static void search_debug(struct symbol_files *sf, struct file *file,
+			 const struct image_about *about, const struct symbols_fact *fact,
+			 bool is_searched)
+{
+	struct parsed_file parsed = {
+		.role = file->role,
+		.parser = file->parser,
+		.number = file->image,
+		/* A file system of others may say that a file is root's. */
+		.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY,
+		.dev = file->dev,
+		.name = about->module,
+		.fact = *fact,
+		.is_searched = is_searched,
+	};
+	uint64_t cpu_ns = 0;
+	const int err = debug_symbols_add(sf->debug, &parsed, about->root, about->path, &cpu_ns);
+
+	spending_add(&sf->spending, file->owner, cpu_ns);
+	if (err)
+		search_later(file, &parsed);
+	else
+		cleanup_free_p(&file->again);
 }
 
 static int begin(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
-	struct parsed_file parsed = { .name = about->module, .number = file->image };
-	const int err = open_file(sf, file, about, &parsed.fact);
+	struct symbols_fact fact = {};
+	const int err = open_file(sf, file, about, &fact);
 
 	if (err)
 		file->parser = 0;
-	if (is_passing(err)) {
+	if (asking_is_passing(err)) {
 		file->missed = images_version(sf->images) + 1;
 		return err;
 	}
@@ -390,14 +444,8 @@ static int begin(struct symbol_files *sf, struct file *file, const struct image_
 		return err;
 	}
 	file->is_read = true;
-	parsed.role = file->role;
-	parsed.parser = file->parser;
-	parsed.dev = file->dev;
-	/* A file system of others may say that a file is root's. */
-	parsed.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY;
 	if (about->kind == IMAGE_FILE)
-		spending_add(&sf->spending, file->owner,
-			     debug_symbols_add(sf->debug, &parsed, about->root, about->path));
+		search_debug(sf, file, about, &fact, false);
 	return 0;
 }
 
@@ -450,6 +498,16 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 	return file->missed == images_version(sf->images) + 1;
 }
 
+/* Have a parser open it, and search again for its debug file if that is due. */
+static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
+{
+	if (!is_there(sf, file))
+		return begin(sf, file, about);
+	if (file->again && file->again->is_due)
+		search_debug(sf, file, about, &file->again->fact, file->again->is_searched);
+	return 0;
+}
+
 /* What it had may have gone between two questions, but not often. */
 static int ask_twice(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		     const struct ask *what, const uint64_t *offsets, struct symbol_answer *ret)
@@ -459,7 +517,7 @@ static int ask_twice(struct symbol_files *sf, struct file *file, const struct im
 	for (int i = 0; i < 2 && err == -ESTALE && may_be_read(sf, file); i++) {
 		struct ask again = *what;
 
-		err = is_there(sf, file) ? 0 : begin(sf, file, about);
+		err = have_parser(sf, file, about);
 		if (err)
 			return err;
 		err = ask_names(sf, file, about->module, &again, offsets, ret);
@@ -490,7 +548,8 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 	const int err = ask_twice(sf, file, &about, &what, offsets, ret);
 
 	if (err)
-		return is_passing(err) && may_be_read(sf, file) ? -EAGAIN : -ENOENT;
+		return asking_is_passing(err) && may_be_read(sf, file) ? -EAGAIN : -ENOENT;
+	ret->is_missed = file->again;
 	if (!ret->view.head->is_changed)
 		return 0;
 	images_give_up(sf->images, image);

@@ -30,7 +30,8 @@ bool symbol_files_has(const struct symbol_files *sf, uint32_t image);
 /* An answer: the facts are of the first ones of the offsets that were asked for, at least one. */
 struct symbol_answer {
 	struct name_view view;
-	char *memory; /* which it lies in; free() */
+	char *memory;   /* which it lies in; free() */
+	bool is_missed; /* nobody could look for its debug file: a later report may have it */
 };
 
 /*

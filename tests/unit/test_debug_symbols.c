@@ -3,6 +3,7 @@
 #include "elf_files.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "remote.h"
@@ -150,6 +151,66 @@ static void own_symbols_stay_where_there_is_nothing_else(void **state)
 	assert_string_equal(name_at(&named, full, find(full, "behind").symbol.vaddr), "");
 }
 
+/* Openers do not look for debug files: of root, or of the owner that a test file counts as. */
+static void keep_silent(bool is_silent)
+{
+	static const uint32_t users[] = { 0, 65534 };
+	struct devices *devices = remote_files_asking(helpers_files())->devices;
+
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++) {
+		const uint64_t place =
+			devices_place_below(DEVICES_DEBUG_FILES, HANDLE_NONE, users[i]);
+
+		for (int k = 0; is_silent && k < 2; k++)
+			devices_note_silence(devices, place, 0);
+		if (!is_silent)
+			devices_note_answer(devices, place);
+	}
+}
+
+static bool is_missed(struct named *n, const struct image *full, uint64_t vaddr)
+{
+	struct file_place place;
+	uint64_t offset;
+
+	assert_true(image_vaddr_to_offset(full, vaddr, &offset));
+	assert_true(image_names_look_up(n->names, n->image, offset, &place));
+	return place.is_missed;
+}
+
+static void a_debug_file_that_could_not_be_had_is_looked_for_again(void **state)
+{
+	cleanup(image_freep) struct image *full = open_image("full");
+	const uint64_t behind = find(full, "behind").symbol.vaddr;
+	cleanup(close_named) struct named named = open_named("link");
+
+	(void)state;
+	keep_silent(true);
+	assert_string_equal(name_at(&named, full, behind), "");
+	assert_true(is_missed(&named, full, behind));
+	image_names_refresh(named.names);
+	assert_string_equal(name_at(&named, full, behind), "");
+	keep_silent(false);
+	/* After a pause, and in a later report. */
+	for (int i = 0; i < 12000 && !*name_at(&named, full, behind); i++) {
+		(void)usleep(10000);
+		image_names_refresh(named.names);
+	}
+	assert_string_equal(name_at(&named, full, behind), "behind");
+	assert_false(is_missed(&named, full, behind));
+}
+
+static void a_debug_file_that_is_not_there_is_not_looked_for_again(void **state)
+{
+	cleanup(image_freep) struct image *full = open_image("full");
+	const uint64_t behind = find(full, "behind").symbol.vaddr;
+	cleanup(close_named) struct named named = open_named("some");
+
+	(void)state;
+	assert_string_equal(name_at(&named, full, behind), "");
+	assert_false(is_missed(&named, full, behind));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +218,8 @@ int main(void)
 		cmocka_unit_test(packed_symbols_name_what_a_symtab_has_not),
 		cmocka_unit_test(what_the_file_and_its_debug_file_have_is_one_function),
 		cmocka_unit_test(own_symbols_stay_where_there_is_nothing_else),
+		cmocka_unit_test(a_debug_file_that_could_not_be_had_is_looked_for_again),
+		cmocka_unit_test(a_debug_file_that_is_not_there_is_not_looked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, make_files, remove_files);

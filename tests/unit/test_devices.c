@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ static pid_t start_hanging(void)
 	const pid_t pid = fork();
 
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 		_exit(0);
 	}
@@ -79,6 +81,58 @@ static void nothing_is_tried_while_a_helper_hangs_there(void **state)
 	assert_false(devices_may_ask(d, PLACE));
 	end_hanging(pid);
 	assert_true(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+static void nothing_is_tried_while_one_of_two_helpers_hangs_there(void **state)
+{
+	struct devices *d = devices_new(1);
+	const pid_t first = start_hanging(), second = start_hanging();
+
+	(void)state;
+	devices_note_silence(d, PLACE, first);
+	devices_note_silence(d, PLACE, second);
+	end_hanging(first);
+	assert_false(devices_may_ask(d, PLACE));
+	devices_note_answer(d, PLACE);
+	assert_true(devices_is_dead(d, PLACE));
+	end_hanging(second);
+	assert_true(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+/* Each silence costs its lane 2 s, whatever it answers in between. */
+static void one_that_answers_now_and_then_is_dead_the_third_time(void **state)
+{
+	struct devices *d = devices_new(LONG_NS);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		assert_true(devices_may_ask(d, PLACE));
+		devices_note_silence(d, PLACE, 0);
+		if (i < 2)
+			devices_note_answer(d, PLACE);
+	}
+	assert_false(devices_may_ask(d, PLACE));
+	devices_note_answer(d, PLACE);
+	assert_true(devices_may_ask(d, PLACE));
+	devices_note_silence(d, PLACE, 0);
+	assert_false(devices_may_ask(d, PLACE));
+	devices_free(d);
+}
+
+static void after_a_while_without_a_silence_all_are_forgotten(void **state)
+{
+	struct devices *d = devices_new(1);
+
+	(void)state;
+	for (int i = 0; i < 10; i++) {
+		devices_note_silence(d, PLACE, 0);
+		(void)usleep(1000); /* 32 ns are enough */
+		devices_note_answer(d, PLACE);
+	}
+	devices_note_silence(d, PLACE, 0);
+	assert_false(devices_is_dead(d, PLACE));
 	devices_free(d);
 }
 
@@ -153,6 +207,9 @@ int main(void)
 		cmocka_unit_test(a_place_where_a_helper_hangs_is_dead_at_once),
 		cmocka_unit_test(one_that_was_only_slow_is_dead_the_second_time),
 		cmocka_unit_test(nothing_is_tried_while_a_helper_hangs_there),
+		cmocka_unit_test(nothing_is_tried_while_one_of_two_helpers_hangs_there),
+		cmocka_unit_test(one_that_answers_now_and_then_is_dead_the_third_time),
+		cmocka_unit_test(after_a_while_without_a_silence_all_are_forgotten),
 		cmocka_unit_test(after_a_pause_one_question_tries_it_again),
 		cmocka_unit_test(the_pause_doubles_with_each_silence_up_to_a_bound),
 		cmocka_unit_test(what_lies_below_a_root_is_as_many_places_as_users_and_kinds),

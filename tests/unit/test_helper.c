@@ -28,6 +28,7 @@
 #define SHORT_NS 30000000ULL
 #define N_AREA (1U << 20)
 #define N_LARGE 100000
+#define N_NEW 8 /* descriptors for a moment, when a helper is made */
 
 enum { OPENER, PARSER, BROKEN, N_ROLES };
 
@@ -43,6 +44,7 @@ enum {
 	CUT_AREA,
 	HOLD,
 	HELD,
+	HOLD_AND_DIE,
 	PASS,
 	TAKE_FILE,
 	SEND_SHORT,
@@ -163,6 +165,14 @@ static void on_ask(void *state, struct seat *seat, const struct ask *ask, const 
 	case HELD:
 		a->result = fstat((int)ask->file, &st) < 0 ? -errno : 0;
 		a->n = (uint32_t)st.st_ino;
+		break;
+	case HOLD_AND_DIE:
+		/* The note must not have this one any more: its number may be another file's. */
+		fd = held_note(open("/proc/self/stat", O_RDONLY | O_CLOEXEC));
+		held_close(&fd);
+		for (size_t i = 0; i < 3; i++)
+			(void)held_note(open("/proc/self/maps", O_PATH | O_CLOEXEC));
+		(void)raise(SIGKILL);
 		break;
 	case PASS:
 		fd = open(payload, O_RDONLY | O_CLOEXEC);
@@ -584,6 +594,46 @@ static void a_handle_outlives_its_opener_and_no_parser_has_it(void **state)
 	assert_string_equal(text, "0 1 2 3 4 5 ");
 }
 
+/* How many descriptors the openers' table has. */
+static size_t count_shared(struct lane *l)
+{
+	struct ask list = { .what = LIST_OPEN };
+	struct lane_event event;
+	char text[8192] = "";
+	size_t n = 0;
+
+	get(l, OPENER, &list, NULL, &event);
+	assert_in_range(event.answer.n_bytes, 1, sizeof(text) - 1);
+	assert_int_equal(area_read(event.area, 0, text, event.answer.n_bytes), 0);
+	for (const char *at = text; (at = strchr(at, ' ')); at++)
+		n++;
+	return n;
+}
+
+static void what_killed_openers_had_open_does_not_add_up(void **state)
+{
+	static const char held[] = "/proc/self/maps";
+	cleanup_main struct main_process m;
+	struct ask hold = { .what = HOLD, .n_bytes = sizeof(held) }, look = { .what = HELD };
+	struct lane_event event;
+	size_t before;
+
+	(void)state;
+	main_start(&m);
+	get(m.lane, OPENER, &hold, held, &event);
+	look.file = event.answer.n;
+	before = count_shared(m.lane);
+	for (int i = 0; i < 200; i++) {
+		(void)ask(m.lane, OPENER, HOLD_AND_DIE);
+		next_event(m.lane, &event);
+		assert_int_equal(event.what, LANE_FAILED);
+	}
+	/* The warden may not have closed its ends of the last one's channel. */
+	assert_in_range(count_shared(m.lane), before - N_NEW, before + N_NEW);
+	get(m.lane, OPENER, &look, NULL, &event);
+	assert_int_equal(event.answer.result, 0);
+}
+
 /* In a build with sanitizers there is no other layer that keeps it from that. */
 static void by_landlock_a_parser_reaches_no_file(void **state)
 {
@@ -947,6 +997,7 @@ int main(void)
 		cmocka_unit_test(a_file_goes_from_opener_to_parser_past_the_main_process),
 		cmocka_unit_test(a_parser_that_takes_no_files_does_not_hold_an_opener_up),
 		cmocka_unit_test(a_handle_outlives_its_opener_and_no_parser_has_it),
+		cmocka_unit_test(what_killed_openers_had_open_does_not_add_up),
 		cmocka_unit_test(by_landlock_a_parser_reaches_no_file),
 		cmocka_unit_test(another_opener_goes_on_while_one_waits),
 		cmocka_unit_test(one_that_cannot_start_says_why),

@@ -1475,6 +1475,112 @@ static void a_million_short_processes_take_bounded_memory(void **state)
 	assert_string_equal(comm_at(p, PID, 0), "sh");
 }
 
+/* No report comes, so nothing is old enough to be forgotten. */
+static void hits_without_a_report_take_bounded_memory(void **state)
+{
+	struct past *p = *state;
+
+	exec_at(p, 1, PID, "program");
+	for (uint64_t i = 0; i < 500000; i++)
+		(void)comm_of_hit(p, PID, 10 + i, UINT64_MAX);
+	assert_in_range(processes_bytes(p->processes), 0, 16 << 20);
+	assert_string_equal(comm_of_hit(p, PID, 5, UINT64_MAX), "program");
+	assert_int_equal(processes_forgotten(p->processes).processes, 0);
+}
+
+static void names_that_are_forgotten_with_their_hits_are_counted(void **state)
+{
+	struct remote_files *none = remote_files_new(NULL, NULL, "names are missing");
+	struct past p = { .images = images_new(none) };
+	struct past *own = &p;
+	const uint32_t n = 70000;
+
+	(void)state;
+	p.processes = processes_new(p.images);
+	for (uint32_t i = 0; i < n; i++)
+		assert_string_equal(comm_of_hit(own, PID + i, 10 + i, UINT64_MAX), NOT_KNOWN);
+	assert_int_equal(processes_forgotten(p.processes).processes, 1 << 15);
+	processes_free(p.processes);
+	images_free(p.images);
+	remote_files_free(none);
+}
+
+#define MORE_THAN_OPEN 600
+
+/* All of these exist at once, so their numbers differ. */
+static struct mapping new_file(char *path, size_t size)
+{
+	static unsigned n;
+	char name[16];
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), "file%u", n++);
+	scratch_write(name, "text");
+	(void)snprintf(path, size, "%s/%s", scratch, name);
+	assert_int_equal(stat(path, &st), 0);
+	return (struct mapping){
+		.start = 0x1000, .end = 0x2000, .dev = st.st_dev, .inode = st.st_ino, .path = path
+	};
+}
+
+static uint32_t open_file(struct past *p)
+{
+	char path[256];
+	const struct mapping m = new_file(path, sizeof(path));
+
+	return images_add(p->images, &(struct mapper){ PID + 1, -1, true }, &m,
+			  &(struct file_stamp){});
+}
+
+/* Is it open after more files than can be open, of processes that were not hit? */
+static bool stays_open(struct past *p, uint32_t image)
+{
+	struct image_file file;
+	uint32_t at = UINT32_MAX;
+
+	for (size_t i = 0; i < MORE_THAN_OPEN; i++)
+		(void)open_file(p);
+	while (images_next_open(p->images, &at, &file))
+		if (at == image)
+			return true;
+	return false;
+}
+
+static void a_file_that_was_hit_stays_open_until_the_report_of_the_hit(void **state)
+{
+	struct past *p = *state;
+	const uint32_t image = open_file(p);
+
+	images_hold(p->images, image);
+	images_note_hit(p->images, image);
+	assert_true(stays_open(p, image));
+	images_refresh(p->images);
+	assert_true(stays_open(p, image));
+	images_refresh(p->images);
+	assert_false(stays_open(p, image));
+}
+
+static void files_of_a_process_that_is_in_each_report_stay_open(void **state)
+{
+	struct past *p = *state;
+	char path[256];
+	const struct mapping m = new_file(path, sizeof(path));
+	uint32_t image;
+
+	exec_at(p, 1, PID, "program");
+	assert_false(
+		map_part(p, clock_ns(CLOCK_MONOTONIC) + NS_PER_S, PID, &m)); /* not written since */
+	image = images_newest(p->images);
+	(void)comm_of_hit(p, PID, 10, UINT64_MAX);
+	for (int i = 0; i < 6; i++) {
+		processes_refresh(p->processes);
+		images_refresh(p->images);
+		if (i < 4)
+			(void)run_at(p, PID, 0);
+		assert_int_equal(stays_open(p, image), i < 5);
+	}
+}
+
 #define ASKED (PID - 9)
 
 static void what_was_asked_for_is_kept_for_two_periods(void **state)
@@ -1551,11 +1657,15 @@ int main(void)
 		TEST(a_process_that_was_hit_before_a_loss_was_hit),
 		TEST(a_million_short_processes_take_bounded_memory),
 		TEST(what_was_asked_for_is_kept_for_two_periods),
+		TEST(hits_without_a_report_take_bounded_memory),
+		cmocka_unit_test(names_that_are_forgotten_with_their_hits_are_counted),
+		TEST(a_file_that_was_hit_stays_open_until_the_report_of_the_hit),
+		TEST(files_of_a_process_that_is_in_each_report_stay_open),
 		TEST_UNFOLLOWED(
 			without_events_what_changed_between_two_looks_is_not_known_in_between),
 		TEST_UNFOLLOWED(
 			without_events_a_program_that_was_counted_begins_with_its_first_hit),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

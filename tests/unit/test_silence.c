@@ -419,6 +419,31 @@ static void a_debug_file_is_of_the_device_that_its_opener_saw(void **state)
 	assert_int_equal(handle.fact.inode, m.inode);
 }
 
+/* An absent one is not one that no opener could look at. */
+static void whether_there_is_a_debug_file_may_not_be_known(void **state)
+{
+	static const struct debug_hint hint = { .link = "none.debug" };
+	struct debug_search absent = { .hint = &hint, .path = "/none/file", .root = HANDLE_NONE };
+	struct debug_search not_open = absent, ended = absent;
+	struct remote_handle handle;
+	struct error e;
+
+	(void)state;
+	assert_int_equal(remote_open_debug(files, &absent, &handle, &e), -ENOENT);
+	assert_false(absent.is_missed);
+	not_open.root = SEAT_MOST_FILES - 1;
+	assert_int_equal(remote_open_debug(files, &not_open, &handle, &e), -ENOENT);
+	assert_true(not_open.is_missed);
+	roles[ROLE_OPENER].wall_ns = SHORT_NS;
+	hold_up(ASK_OPEN_DEBUG);
+	assert_int_equal(remote_open_debug(files, &ended, &handle, &e), -EAGAIN);
+	assert_true(ended.is_missed);
+	hold_up(0);
+	roles[ROLE_OPENER].wall_ns = LONG_NS;
+	assert_int_equal(remote_open_debug(files, &absent, &handle, &e), -ENOENT);
+	assert_false(absent.is_missed);
+}
+
 /* -- Sending. -- */
 
 static int send_it(const struct remote_handle *handle, struct error *e)
@@ -474,6 +499,7 @@ int main(void)
 		TEST(a_path_of_a_process_takes_no_device_with_it),
 		TEST(a_perf_map_that_is_held_is_of_a_device),
 		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
+		TEST(whether_there_is_a_debug_file_may_not_be_known),
 		TEST(another_file_of_the_same_size_and_time_is_not_sent),
 	};
 

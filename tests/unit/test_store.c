@@ -664,6 +664,72 @@ static void intervals_of_ever_new_stacks_lose_none(void **state)
 	close_object(&o);
 }
 
+/* User space deletes known stacks only, so it has to delete them before it forgets them. */
+static void what_is_forgotten_here_does_not_stay_in_the_kernel(void **state)
+{
+	struct store_budget budget = ample;
+	uint64_t lasting, next = 2;
+	struct object o;
+	size_t n;
+
+	(void)state;
+	budget.user_bytes = 256 << 10;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	lasting = put_stack(&o, 1, 3);
+	for (unsigned interval = 0; interval < 60; interval++) {
+		for (unsigned i = 0; i < 200; i++, next++)
+			put_row(&o, 0, put_stack(&o, next, 4), 1, 0);
+		if (!has_chunk(&o, lasting))
+			(void)put_stack(&o, 1, 3);
+		put_row(&o, 0, lasting, 3, 0);
+		rotate(s);
+		/* A program finds the stack in the kernel just before user space deletes it. */
+		if (has_chunk(&o, lasting))
+			put_row(&o, 0, lasting, 4, 0);
+		(void)store_rows(s, &n);
+		assert_int_equal(n, 201);
+		assert_in_range(count_of(s, lasting, 3), 3, 7);
+		store_clear(s);
+		assert_true(o.state.n_chunks < budget.max_chunks / 4); /* of 12,000 */
+	}
+	close_object(&o);
+}
+
+/* There was room for the stacks, but not for the rows. */
+static void stacks_of_rows_that_were_lost_make_room(void **state)
+{
+	struct store_budget budget = ample;
+	struct object o;
+	uint64_t torn;
+
+	(void)state;
+	budget.max_chunks = 1000;
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &budget, N_CPUS);
+
+	store_start(s);
+	for (uint64_t i = 1; i < 500; i++)
+		(void)put_stack(&o, i, 20);
+	torn = put_stack(&o, 500, 20) | 1;
+	/* A program is about to store its last piece, and a row behind that. */
+	for (unsigned level = 0; level < LEVELS; level++)
+		(void)bpf_map_delete_elem(o.stacks[level], &torn);
+	o.state.n_chunks--;
+	assert_int_equal(o.state.n_chunks, 999);
+	rotate(s);
+	assert_int_equal(o.state.n_chunks, 1);
+	assert_true(has_chunk(&o, torn & ~1ULL));
+	put_row(&o, 0, put_stack(&o, 7, 20), 3, 0);
+	put_row(&o, 0, STACK_HASH(8 << 8), 4, 0); /* of a program that had stored its stack */
+	rotate(s);
+	assert_int_equal(count_of(s, STACK_HASH(7 << 8), 20), 3);
+	assert_int_equal(count_of(s, STACK_HASH(8 << 8), 20), 4);
+	close_object(&o);
+}
+
 static uint64_t n_over_budget(struct store *s)
 {
 	uint64_t losses[LOSS_N];
@@ -897,6 +963,8 @@ int main(void)
 		cmocka_unit_test(of_a_deep_stack_beyond_the_budget_no_piece_stays),
 		cmocka_unit_test(a_stack_without_one_of_its_pieces_says_so_and_comes_again_whole),
 		cmocka_unit_test(intervals_of_ever_new_stacks_lose_none),
+		cmocka_unit_test(what_is_forgotten_here_does_not_stay_in_the_kernel),
+		cmocka_unit_test(stacks_of_rows_that_were_lost_make_room),
 		cmocka_unit_test(stacks_that_do_not_come_again_take_no_memory),
 		cmocka_unit_test(what_had_no_memory_at_hand_is_read_and_makes_room),
 		cmocka_unit_test(rows_of_a_report_stay_while_counting_goes_on),
