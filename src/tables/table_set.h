@@ -18,7 +18,10 @@ void table_set_free(struct table_set *t);
 /* Take tables from @ahead, which is handed over, before making them. */
 void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
-/* From time to time, so that it is known what is in use. @now: ns of CLOCK_MONOTONIC. */
+/*
+ * From time to time, so that it is known what is in use. Of very many files, those that were not
+ * used lately are forgotten. @now: ns of CLOCK_MONOTONIC.
+ */
 void table_set_turn(struct table_set *t, uint64_t now);
 
 enum table_wish {

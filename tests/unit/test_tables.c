@@ -34,10 +34,16 @@
 
 #define N_SLABS 4
 #define N_SPACES 64
+#define N_FILES 256
 
 struct told {
 	uint32_t tgid; /* 0: none */
 	struct unwind_space space;
+};
+
+struct told_file {
+	struct unwind_file_key key;
+	struct unwind_file file;
 };
 
 /* Stands in for bpf/object.c. */
@@ -50,6 +56,8 @@ struct object {
 	struct trace_state state;
 	void (*when_told)(struct object *o, uint32_t tgid);
 	unsigned n_told; /* with count_told() */
+	struct told_file files[N_FILES];
+	size_t n_files;
 };
 
 void *object_slab(const struct object *o, uint32_t number)
@@ -124,13 +132,21 @@ bool object_replace_space(const struct object *object, uint32_t tgid,
 	return told;
 }
 
-int object_set_file(const struct object *o, const struct unwind_file_key *key,
+int object_set_file(const struct object *object, const struct unwind_file_key *key,
 		    const struct unwind_file *file, struct error *e)
 {
-	(void)o;
-	(void)key;
-	(void)file;
-	(void)e;
+	struct object *o = (struct object *)object;
+	size_t i = 0;
+
+	while (i < o->n_files && memcmp(&o->files[i].key, key, sizeof(*key)) != 0)
+		i++;
+	if (i == N_FILES)
+		return error_set(e, -E2BIG, "too many files");
+	if (file)
+		o->files[i] = (struct told_file){ *key, *file };
+	else if (i < o->n_files)
+		o->files[i] = o->files[--o->n_files];
+	o->n_files += file && i == o->n_files;
 	return 0;
 }
 
@@ -696,6 +712,136 @@ static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
 	unwind_memory_free(memory);
 }
 
+/* Of another place in the file than its segment's beginning. */
+static void a_table_that_comes_late_is_told_wherever_its_file_is_known(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct mapping part;
+	struct error e;
+	unsigned n_late = 0;
+	uint64_t now = 1;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	part = *mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	part.start += 4096;
+	part.offset += 4096;
+	table_set_turn(t, now);
+	assert_int_equal(
+		how_now(t, mapping_of(&list, (const void *)(uintptr_t)getenv), TABLE_IN_USE),
+		UNWIND_BY_TABLE);
+	fill(memory);
+	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	for (int turn = 0; turn < 4; turn++, now += 2000000000)
+		table_set_turn(t, now);
+	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_BY_TABLE);
+	for (size_t i = 0; i < o->n_files; i++) {
+		if (o->files[i].key.inode != part.inode)
+			continue;
+		assert_int_equal(o->files[i].file.how, UNWIND_BY_TABLE);
+		n_late++;
+	}
+	assert_in_range(n_late, 2, 16);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* @n files that were never seen before. */
+static void find_others(struct table_set *t, size_t n)
+{
+	static uint64_t inode;
+
+	for (; n; n--) {
+		const struct file_state file = { .dev = 1,
+						 .inode = ++inode,
+						 .fact = { .dev = 1, .is_there = 1 } };
+		const struct mapping m = {
+			.start = 4096, .end = 8192, .dev = 1, .inode = inode, .path = "/no/file"
+		};
+		struct unwind_mapping found = {};
+
+		table_set_find(t, (uint32_t)getpid(), &m, &file, TABLE_AS_IS, &found);
+		assert_int_equal(found.how, UNWIND_NOT_YET);
+	}
+}
+
+/*
+ * The programs walk by libc's table, or nobody does: what is left of it behind 16,000 other files?
+ * Lists of mappings may name its image still, which no other file gets.
+ */
+static void files_that_are_not_used_are_forgotten(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	const struct mapping *libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	for (unsigned is_used = 0; is_used < 2; is_used++) {
+		struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+		struct table_set *t = table_set_new(memory, o, remote);
+		uint64_t now = 1;
+
+		o->n_files = 0;
+		table_set_turn(t, now);
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+
+		const size_t n_files = o->n_files;
+		const uint32_t image = o->files[0].file.image;
+		uint32_t *turn = unwind_memory_number(
+			memory, image + (uint32_t)offsetof(struct unwind_image, turn));
+		const uint32_t *n_pages = unwind_memory_number(
+			memory, image + (uint32_t)offsetof(struct unwind_image, n_pages));
+
+		assert_in_range(n_files, 1, 16);
+		o->n_waits = 0;
+		for (unsigned i = 0; i < 16; i++) {
+			find_others(t, 1000);
+			if (is_used)
+				*turn = o->state.table_turn;
+			table_set_turn(t, now += 2000000000);
+		}
+		assert_int_equal(o->n_waits, 1);
+		assert_int_equal(o->n_files, is_used ? n_files : 0);
+		assert_int_equal(*n_pages != 0, is_used);
+		assert_int_equal(how_now(t, libc, TABLE_AS_IS),
+				 is_used ? UNWIND_BY_TABLE : UNWIND_NOT_YET);
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(o->n_files, n_files);
+		assert_int_equal(o->files[0].file.image == image, is_used);
+		table_set_free(t);
+		unwind_memory_free(memory);
+	}
+}
+
+/* They take no table that is in use. */
+static void files_that_come_at_once_are_bounded(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	const struct mapping *libc, *own;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	own = mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	table_set_turn(t, 1);
+	assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_BY_TABLE);
+	table_set_turn(t, 2000000000);
+	find_others(t, 60000);
+	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	table_set_turn(t, 2000000001);
+	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_int_equal(how_now(t, own, TABLE_AS_IS), UNWIND_BY_TABLE);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
 static struct file_state state_of(const struct mapping *m)
 {
 	struct stat st;
@@ -798,6 +944,9 @@ int main(void)
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
+		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
+		TEST(files_that_are_not_used_are_forgotten),
+		TEST(files_that_come_at_once_are_bounded),
 		TEST(what_was_made_ahead_is_not_made_again),
 		TEST(what_is_made_ahead_is_bounded),
 		TEST(it_can_be_stopped_with_work_to_do),
