@@ -60,8 +60,9 @@ struct table_set {
 	uint32_t images, n_images; /* the block for the next images, and how many are in it */
 	size_t n_keys;             /* in the map 'files' */
 	size_t n_rows, n_given_up, n_forgotten;
-	uint64_t cost;   /* ns of CPU time: of taking tables */
-	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
+	uint64_t cost;      /* ns of CPU time: of taking tables */
+	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
+	uint32_t withdrawn; /* turn in which lists were taken from children last */
 	bool was_full_told;
 };
 
@@ -163,6 +164,11 @@ bool table_set_make_room(struct table_set *t)
 {
 	struct entry *oldest = NULL;
 
+	/* Once in a turn, for children may fork as fast as their lists are taken away. */
+	if (t->withdrawn != turn_now(t) && unwind_memory_withdraw(t->memory)) {
+		t->withdrawn = turn_now(t);
+		return true;
+	}
 	for (size_t i = 0; i < t->n; i++) {
 		struct entry *entry = &t->entries[i];
 

@@ -39,7 +39,10 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *told, enum table_wish wish,
 		    struct unwind_mapping *ret);
 
-/* The table that was not used for the longest time is given up. False: all are in use. */
+/*
+ * Lists of mappings that only children have go (unwind_memory_withdraw()), or else the table that
+ * was not used for the longest time. False: all are in use.
+ */
 bool table_set_make_room(struct table_set *t);
 
 /*

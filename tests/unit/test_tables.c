@@ -27,6 +27,7 @@
 #include "bpf/tables.h"
 #include "reader/mappings.h"
 #include "reader/roles.h"
+#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 #include "tables/table_set.h"
@@ -80,13 +81,17 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 	return 0;
 }
 
-size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_space *to, size_t most)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < N_SPACES && n < most; i++)
-		if (o->told[i].tgid)
-			to[n++] = o->told[i].space;
+	for (size_t i = 0; i < N_SPACES && n < most; i++) {
+		if (!o->told[i].tgid)
+			continue;
+		if (tgids)
+			tgids[n] = o->told[i].tgid;
+		to[n++] = o->told[i].space;
+	}
 	return n;
 }
 
@@ -653,6 +658,101 @@ static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
 	unwinder_stop(u);
 }
 
+/* --- room for lists --- */
+
+static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
+{
+	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
+	struct error e;
+	const int err = lists_tell(l, tgid, list, n, 0, &e);
+
+	if (!err)
+		assert_int_equal(told_of(o, tgid)->space.n, n);
+	return err;
+}
+
+/* Half of 8 MiB has room for 131,072 mappings. */
+static void the_longest_lists_go_where_all_take_too_much(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct lists l;
+
+	lists_init(&l, o, memory, t);
+	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
+	assert_int_equal(tell_list(&l, o, 2, 60001), 0);
+	assert_int_equal(tell_list(&l, o, 3, 20000), 0);
+	assert_true(is_known(o, 1));
+	assert_false(is_known(o, 2));
+	assert_int_equal(tell_list(&l, o, 4, 60000), -E2BIG); /* no other one is longer */
+	assert_true(is_known(o, 1));
+	assert_int_equal(tell_list(&l, o, 1, 60001), 0); /* in place of its own */
+	assert_int_equal(tell_list(&l, o, 4, 55000), 0);
+	assert_false(is_known(o, 1));
+	assert_true(is_known(o, 3));
+	assert_int_equal(tell_list(&l, o, 1, 56072), 0);
+	assert_int_equal(tell_list(&l, o, 5, 131073), -E2BIG);
+	assert_true(is_known(o, 1) && is_known(o, 3) && is_known(o, 4));
+	lists_retract(&l, 1);
+	lists_retract(&l, 3);
+	lists_retract(&l, 4);
+	assert_int_equal(tell_list(&l, o, 5, 131072), 0);
+	lists_fini(&l);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* As an exit does, or an exec, if nobody tells us of it. */
+static void lists_that_the_programs_have_lost_go_first(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct lists l;
+
+	lists_init(&l, o, memory, t);
+	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
+	assert_int_equal(tell_list(&l, o, 2, 60000), 0);
+	take_away(o, 1);
+	assert_int_equal(tell_list(&l, o, 3, 60000), 0);
+	assert_true(is_known(o, 2));
+	lists_fini(&l);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* Children keep the list that their parent had, unless others need the room: once in a turn. */
+static void what_only_children_have_is_taken_from_them(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(m, o, remote);
+	const struct told child = { 99, { .n = 1, .number = 1 } };
+	uint32_t list, living, other;
+
+	assert_int_equal(put(m, 7, SLAB_BYTES / 2, &list), 0);
+	assert_int_equal(put(m, 7, 32, &living), 0);
+	o->told[0] = child;
+	o->told[0].space.mappings = list;
+	o->told[1] = (struct told){ 98, { .mappings = living, .n = 1, .number = 2 } };
+	assert_false(table_set_make_room(t));
+	unwind_memory_drop(m, list, SLAB_BYTES / 2);
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), -E2BIG);
+	assert_true(table_set_make_room(t));
+	assert_null(told_of(o, 99));
+	assert_non_null(told_of(o, 98));
+	o->told[0] = child; /* one that was born meanwhile */
+	o->told[0].space.mappings = list;
+	assert_false(table_set_make_room(t));
+	o->state.table_turn++;
+	assert_true(table_set_make_room(t));
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), 0);
+	assert_int_equal(other, list);
+	table_set_free(t);
+	unwind_memory_free(m);
+}
+
 /* --- tables --- */
 
 static const struct mapping *mapping_of(const struct mapping_list *list, const void *function)
@@ -943,6 +1043,9 @@ int main(void)
 		TEST(what_a_program_had_mapped_is_forgotten_when_it_is_over),
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
+		TEST(the_longest_lists_go_where_all_take_too_much),
+		TEST(lists_that_the_programs_have_lost_go_first),
+		TEST(what_only_children_have_is_taken_from_them),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
 		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
 		TEST(files_that_are_not_used_are_forgotten),
