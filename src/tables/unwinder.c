@@ -18,6 +18,12 @@
 
 #define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
 
+/*
+ * Of new files, so many wait to be looked for. Processes may map them faster than tables are made:
+ * without end they would take all memory, and who was hit would wait behind them.
+ */
+#define MOST_FILES_ASKED 1024U
+
 enum wish_kind {
 	WISH_LOOK, /* it was hit */
 	WISH_LOOK_CHANGED,
@@ -46,6 +52,7 @@ struct unwinder {
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
 	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
 	size_t n_others, others_capacity;
+	size_t n_files_asked; /* among the urgent ones */
 	bool is_busy, is_over;
 	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
 	void *context;
@@ -198,6 +205,7 @@ static struct wish next_urgent(struct unwinder *u)
 	struct wish wish = u->urgent[u->first_urgent++];
 	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
 
+	u->n_files_asked -= wish.kind == WISH_FILE;
 	if (asked && wish.kind <= WISH_LOOK_CHANGED)
 		*asked = NOT_ASKED;
 	if (u->first_urgent == u->n_urgent) {
@@ -407,10 +415,21 @@ bool unwinder_stop(struct unwinder *u)
 	return true;
 }
 
+/* There may be wishes at all times, so those that were fulfilled make room for others. */
+static void push_urgent(struct unwinder *u, const struct wish *wish)
+{
+	if (u->n_urgent == u->urgent_capacity && u->first_urgent > u->n_urgent / 2) {
+		u->n_urgent -= u->first_urgent;
+		memcpy(u->urgent, u->urgent + u->first_urgent, u->n_urgent * sizeof(*u->urgent));
+		u->first_urgent = 0;
+	}
+	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
+}
+
 static void ask(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
-	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
+	push_urgent(u, wish);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 
@@ -437,9 +456,25 @@ static struct mapping *copy(const struct mapping *m)
 	return ret;
 }
 
+/* False: too many wait already. */
+static bool take_file_place(struct unwinder *u)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+
+	const bool may = u->n_files_asked < MOST_FILES_ASKED;
+
+	u->n_files_asked += may;
+	(void)pthread_mutex_unlock(&u->mutex);
+	return may;
+}
+
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
-	ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	if (take_file_place(u))
+		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	else
+		log_warn_once("processes map new files faster than unwind tables are made: user "
+			      "stacks in some of these may be cut");
 }
 
 /* Is there one already that does for it? */
@@ -465,7 +500,7 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
 	else if (!is_asked(u, &wish))
-		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
+		push_urgent(u, &wish);
 	if (how != UNWINDER_CHANGED)
 		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);

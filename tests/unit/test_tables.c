@@ -942,6 +942,31 @@ static void files_that_come_at_once_are_bounded(void **state)
 	unwind_memory_free(memory);
 }
 
+/* Processes may map them faster than tables are made. */
+static void new_files_that_wait_are_bounded(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	const struct mapping no_file = { .inode = 1, .path = "/no/file" };
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const struct mapping *libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	unwinder_look(u, INT32_MAX, UNWINDER_NOW);
+	unwinder_wait(u); /* it sleeps until it is waited for again */
+	for (size_t i = 0; i < 1024; i++)
+		unwinder_file(u, (uint32_t)getpid(), &no_file);
+	unwinder_file(u, (uint32_t)getpid(), libc);
+	unwinder_wait(u);
+	assert_int_equal(o->n_files, 0);
+	unwinder_file(u, (uint32_t)getpid(), libc);
+	unwinder_wait(u);
+	assert_in_range(o->n_files, 1, N_FILES);
+	unwinder_stop(u);
+}
+
 static struct file_state state_of(const struct mapping *m)
 {
 	struct stat st;
@@ -1050,6 +1075,7 @@ int main(void)
 		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
 		TEST(files_that_are_not_used_are_forgotten),
 		TEST(files_that_come_at_once_are_bounded),
+		TEST(new_files_that_wait_are_bounded),
 		TEST(what_was_made_ahead_is_not_made_again),
 		TEST(what_is_made_ahead_is_bounded),
 		TEST(it_can_be_stopped_with_work_to_do),
