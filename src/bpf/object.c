@@ -509,9 +509,9 @@ int object_add_slab(struct object *o, struct error *e)
 	return table_maps_add_slab(&o->tables, e);
 }
 
-size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_space *to, size_t most)
 {
-	return table_maps_spaces(&o->tables, to, most);
+	return table_maps_spaces(&o->tables, tgids, to, most);
 }
 
 int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,

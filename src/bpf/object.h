@@ -119,10 +119,11 @@ void *object_slab(const struct object *object, uint32_t number);
 must_check int object_add_slab(struct object *object, struct error *e);
 
 /*
- * Copy up to @most published spaces into @to. Returns their number. Every space that is not removed
- * meanwhile is among them.
+ * Copy up to @most published spaces into @to, and their processes into @tgids, which may be NULL.
+ * Returns their number. Every space that is not removed meanwhile is among them.
  */
-size_t object_spaces(const struct object *object, struct unwind_space *to, size_t most);
+size_t object_spaces(const struct object *object, uint32_t *tgids, struct unwind_space *to,
+		     size_t most);
 
 /* Publish the mappings of process @tgid. NULL: withdraw them. */
 must_check int object_set_space(const struct object *object, uint32_t tgid,

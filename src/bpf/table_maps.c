@@ -66,17 +66,21 @@ int table_maps_add_slab(struct table_maps *t, struct error *e)
 	return err;
 }
 
-size_t table_maps_spaces(const struct table_maps *t, struct unwind_space *to, size_t most)
+size_t table_maps_spaces(const struct table_maps *t, uint32_t *tgids, struct unwind_space *to,
+			 size_t most)
 {
 	const int fd = bpf_map__fd(t->spaces);
 	__u32 key, next, *last = NULL;
 	size_t n = 0;
 
 	while (n < most && bpf_map_get_next_key(fd, last, &next) == 0) {
-		if (bpf_map_lookup_elem(fd, &next, &to[n]) == 0)
-			n++;
 		key = next;
 		last = &key;
+		if (bpf_map_lookup_elem(fd, &key, &to[n]))
+			continue;
+		if (tgids)
+			tgids[n] = key;
+		n++;
 	}
 	return n;
 }

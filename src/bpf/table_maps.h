@@ -29,7 +29,8 @@ must_check int table_maps_open(struct table_maps *t, struct error *e);
 void table_maps_fini(struct table_maps *t);
 
 must_check int table_maps_add_slab(struct table_maps *t, struct error *e);
-size_t table_maps_spaces(const struct table_maps *t, struct unwind_space *to, size_t most);
+size_t table_maps_spaces(const struct table_maps *t, uint32_t *tgids, struct unwind_space *to,
+			 size_t most);
 must_check int table_maps_set_space(const struct table_maps *t, uint32_t tgid,
 				    const struct unwind_space *space, struct error *e);
 bool table_maps_replace_space(const struct table_maps *t, uint32_t tgid,

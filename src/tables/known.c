@@ -51,3 +51,16 @@ const struct known *known_find(const struct known_list *k, uint32_t tgid)
 
 	return i ? &k->list[*i] : NULL;
 }
+
+struct known *known_longest(const struct known_list *k, const struct known *asker)
+{
+	struct known *longest = NULL;
+
+	for (size_t i = 0; i < k->n; i++) {
+		struct known *known = &k->list[i];
+
+		if (known != asker && known->space.n > (longest ? longest->space.n : 0))
+			longest = known;
+	}
+	return longest;
+}

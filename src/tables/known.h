@@ -29,3 +29,6 @@ struct known *known_of(struct known_list *k, uint32_t tgid);
 
 /* The same, NULL where there is none. */
 const struct known *known_find(const struct known_list *k, uint32_t tgid);
+
+/* The process with most mappings, but for @asker. NULL: no other has any. */
+struct known *known_longest(const struct known_list *k, const struct known *asker);

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
 #include "bpf/tables.h"
 
 #define PIECE 32U
@@ -127,7 +129,7 @@ static int reclaim(struct unwind_memory *m, struct error *e)
 
 	if (err)
 		return err;
-	n = object_spaces(m->object, spaces, MOST_SPACES);
+	n = object_spaces(m->object, NULL, spaces, MOST_SPACES);
 	qsort(spaces, n, sizeof(*spaces), compare_places);
 	m->dropped.n = 0;
 	for (size_t i = 0; i < n_dropped; i++) {
@@ -200,7 +202,7 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 {
 	int err;
 
-	if (bytes > m->max_slabs * (uint64_t)SLAB_BYTES)
+	if (bytes > unwind_memory_most(m))
 		return error_set(e, -E2BIG, "the memory for unwind tables is used up");
 	err = get(m, whole_pieces(bytes), ret, e);
 	if (!err)
@@ -229,6 +231,33 @@ void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)
 		return;
 	array_push(m->dropped.list, m->dropped.n, m->dropped.capacity, piece);
 	m->used -= piece.bytes;
+}
+
+bool unwind_memory_withdraw(struct unwind_memory *m)
+{
+	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
+	cleanup_free uint32_t *tgids = xcalloc(MOST_SPACES, sizeof(*tgids));
+	cleanup(u64_map_fini) struct u64_map dropped = {};
+	const size_t n = m->dropped.n ? object_spaces(m->object, tgids, spaces, MOST_SPACES) : 0;
+	bool has_any = false;
+	struct error e;
+
+	for (size_t i = 0; i < m->dropped.n; i++)
+		(void)u64_map_put(&dropped, m->dropped.list[i].place, 0, NULL);
+	for (size_t i = 0; i < n; i++) {
+		if (!u64_map_get(&dropped, spaces[i].mappings))
+			continue;
+		if (object_set_space(m->object, tgids[i], NULL, &e))
+			log_debug("%s", e.text);
+		else
+			has_any = true;
+	}
+	return has_any;
+}
+
+uint64_t unwind_memory_most(const struct unwind_memory *m)
+{
+	return m->max_slabs * (uint64_t)SLAB_BYTES;
 }
 
 uint64_t unwind_memory_used(const struct unwind_memory *m)

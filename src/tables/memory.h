@@ -35,6 +35,13 @@ void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const vo
 uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
-/* In use, and what the kernel holds for it. */
+/*
+ * Of lists of mappings that were dropped, children of the process may have copies. Take these from
+ * the programs, which then ask the kernel what the children have mapped. False: there are none.
+ */
+bool unwind_memory_withdraw(struct unwind_memory *m);
+
+/* How much there may be, how much is in use, and how much the kernel holds for it. In bytes. */
+uint64_t unwind_memory_most(const struct unwind_memory *m);
 uint64_t unwind_memory_used(const struct unwind_memory *m);
 uint64_t unwind_memory_held(const struct unwind_memory *m);

@@ -11,14 +11,18 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "tables/segments.h"
 
-#define PAGE_LAST 0xfffU
-
-/* Where a mapping of the file, at a given offset, has its addresses. */
-struct anchor {
-	uint64_t offset;
-	uint64_t bias; /* of a mapping at address 0 */
-};
+/*
+ * A file that was written over is another one, so files come without end. Above MANY of them, or of
+ * their keys in the map 'files', the set forgets all but the KEPT ones that were used last. It does
+ * so between two wishes. One wish cannot add more than MOST.
+ */
+#define MOST_ENTRIES 16384U
+#define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
+#define KEPT_ENTRIES (MOST_ENTRIES / 2)
+#define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
+#define KEPT_KEYS (MOST_FILES / 2)
 
 /* Part of a table, in the memory that the programs see. */
 struct part {
@@ -36,13 +40,11 @@ struct entry {
 	struct part parts[PARTS];
 	size_t n_rows;
 	enum unwind_how how;
-	bool is_refused;           /* there was no room, in: */
-	uint32_t refused;          /* turn */
-	char *path;                /* as the process saw it that had it first */
-	struct range_fact *ranges; /* its code, as it was read last */
-	size_t n_ranges;
-	struct anchor *anchors;
-	size_t n_anchors, anchors_capacity;
+	bool is_refused;  /* there was no room, in: */
+	uint32_t refused; /* turn */
+	uint32_t wanted;  /* turn in which it was asked for last */
+	char *path;       /* as the process saw it that had it first */
+	struct segments segments;
 };
 
 #define NONE UINT32_MAX
@@ -56,9 +58,11 @@ struct table_set {
 	size_t n, capacity;
 	struct u64_map newest;     /* by hash of device and inode */
 	uint32_t images, n_images; /* the block for the next images, and how many are in it */
-	size_t n_rows, n_given_up;
-	uint64_t cost;   /* ns of CPU time: of taking tables */
-	uint64_t turned; /* when the turn changed last, ns of CLOCK_MONOTONIC */
+	size_t n_keys;             /* in the map 'files' */
+	size_t n_rows, n_given_up, n_forgotten;
+	uint64_t cost;      /* ns of CPU time: of taking tables */
+	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
+	uint32_t withdrawn; /* turn in which lists were taken from children last */
 	bool was_full_told;
 };
 
@@ -84,19 +88,27 @@ void table_set_take_from(struct table_set *t, struct ahead *ahead)
 	t->ahead = ahead;
 }
 
+static void entry_fini(struct entry *entry)
+{
+	segments_fini(&entry->segments);
+	free(entry->path);
+}
+
 void table_set_free(struct table_set *t)
 {
 	if (!t)
 		return;
 	ahead_free(t->ahead);
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->entries[i].anchors);
-		free(t->entries[i].ranges);
-		free(t->entries[i].path);
-	}
+	for (size_t i = 0; i < t->n; i++)
+		entry_fini(&t->entries[i]);
 	free(t->entries);
 	u64_map_fini(&t->newest);
 	free(t);
+}
+
+static uint64_t hash_of(const struct entry *entry)
+{
+	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
 }
 
 /* The vdso is nobody's file. */
@@ -114,17 +126,14 @@ static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struc
 	return i;
 }
 
-void table_set_turn(struct table_set *t, uint64_t now)
-{
-	if (now - t->turned < TURN_NS)
-		return;
-	t->turned = now;
-	(void)__atomic_fetch_add(&object_state(t->object)->table_turn, 1, __ATOMIC_RELAXED);
-}
-
 static uint32_t *image_number(const struct table_set *t, const struct entry *entry, size_t member)
 {
 	return unwind_memory_number(t->memory, entry->place + (uint32_t)member);
+}
+
+static uint32_t turn_now(const struct table_set *t)
+{
+	return object_state(t->object)->table_turn;
 }
 
 /* Since when its image has not been looked into, in turns. */
@@ -132,7 +141,7 @@ static uint32_t turns_unused(const struct table_set *t, const struct entry *entr
 {
 	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
 
-	return object_state(t->object)->table_turn - __atomic_load_n(turn, __ATOMIC_RELAXED);
+	return turn_now(t) - __atomic_load_n(turn, __ATOMIC_RELAXED);
 }
 
 static void drop_parts(struct table_set *t, struct entry *entry)
@@ -142,10 +151,24 @@ static void drop_parts(struct table_set *t, struct entry *entry)
 	memset(entry->parts, 0, sizeof(entry->parts));
 }
 
+static void give_up(struct table_set *t, struct entry *entry)
+{
+	__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)), 0,
+			 __ATOMIC_RELEASE);
+	drop_parts(t, entry);
+	entry->how = UNWIND_NOT_YET;
+	t->n_rows -= entry->n_rows;
+}
+
 bool table_set_make_room(struct table_set *t)
 {
 	struct entry *oldest = NULL;
 
+	/* Once in a turn, for children may fork as fast as their lists are taken away. */
+	if (t->withdrawn != turn_now(t) && unwind_memory_withdraw(t->memory)) {
+		t->withdrawn = turn_now(t);
+		return true;
+	}
 	for (size_t i = 0; i < t->n; i++) {
 		struct entry *entry = &t->entries[i];
 
@@ -155,11 +178,7 @@ bool table_set_make_room(struct table_set *t)
 	}
 	if (!oldest)
 		return false;
-	__atomic_store_n(image_number(t, oldest, offsetof(struct unwind_image, n_pages)), 0,
-			 __ATOMIC_RELEASE);
-	drop_parts(t, oldest);
-	oldest->how = UNWIND_NOT_YET;
-	t->n_rows -= oldest->n_rows;
+	give_up(t, oldest);
 	if (!t->n_given_up++)
 		log_warn("tables of files that were not used lately make room for others: the "
 			 "memory for unwind tables is used up (see --unwind-memory)");
@@ -198,7 +217,8 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct table_v
 
 /*
  * A place for an image. They stay for good, and so lie together: scattered among tables that come
- * and go they would leave no room for large ones.
+ * and go they would leave no room for large ones. No other file gets the place of one that was
+ * forgotten, for lists of mappings may name it: a million tables leave 32 MB.
  */
 #define BLOCK_IMAGES 128U
 
@@ -218,7 +238,7 @@ static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
 static int put_image(struct table_set *t, const struct table_view *table, bool is_used,
 		     struct entry *entry, struct error *e)
 {
-	const uint32_t turn = object_state(t->object)->table_turn;
+	const uint32_t turn = turn_now(t);
 	const struct unwind_image image = {
 		.base = table->base,
 		.n_rules = table->n_rules,
@@ -282,7 +302,7 @@ static int keep_table(struct table_set *t, const struct table_view *table, bool 
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
 	entry->is_refused = err == -E2BIG;
-	entry->refused = object_state(t->object)->table_turn;
+	entry->refused = turn_now(t);
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
 }
@@ -303,15 +323,6 @@ static enum unwind_how how_after(int err)
 	}
 }
 
-static void keep_ranges(const struct table_view *table, struct entry *entry)
-{
-	free(entry->ranges);
-	entry->n_ranges = table->n_ranges;
-	entry->ranges = xcalloc(table->n_ranges, sizeof(*table->ranges));
-	if (table->n_ranges)
-		memcpy(entry->ranges, table->ranges, table->n_ranges * sizeof(*table->ranges));
-}
-
 /* Make the table of @entry, which process @pid maps as @m. */
 static void make_table(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
 		       struct entry *entry)
@@ -321,7 +332,7 @@ static void make_table(struct table_set *t, uint32_t pid, const struct mapping *
 	int err = read_table(t, pid, m, entry, &table, &e);
 
 	entry->how = how_after(err);
-	keep_ranges(&table.view, entry);
+	segments_read(&entry->segments, &table.view);
 	if (!err)
 		err = keep_table(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
@@ -329,101 +340,16 @@ static void make_table(struct table_set *t, uint32_t pid, const struct mapping *
 		tell_refused(t, m->path, err, &e);
 }
 
-/*
- * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its
- * segment's first page, of which the segment may have any part: what is before and behind may be of
- * others. Part of a segment is mapped by itself where its protection was changed.
- */
-static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
-{
-	return is_whole ? (offset ^ m->offset) <= PAGE_LAST
-			: m->offset >= offset && m->offset - offset < bytes;
-}
-
-static struct anchor anchor_of(const struct range_fact *range, uint64_t offset)
-{
-	return (struct anchor){ offset, range->offset - offset - range->vaddr };
-}
-
-static bool find_anchor(const struct entry *entry, const struct mapping *m, struct anchor *ret)
-{
-	for (size_t i = 0; i < 2 * entry->n_ranges; i++) {
-		const struct range_fact *range = &entry->ranges[i % entry->n_ranges];
-
-		if (!is_mapped_by(m, range->offset, range->n_bytes, i < entry->n_ranges))
-			continue;
-		*ret = anchor_of(range, m->offset);
-		return true;
-	}
-	return false;
-}
-
-static const struct anchor *known_anchor(const struct entry *entry, uint64_t offset)
-{
-	for (size_t i = 0; i < entry->n_anchors; i++)
-		if (entry->anchors[i].offset == offset)
-			return &entry->anchors[i];
-	return NULL;
-}
-
-/* Whoever maps @entry's file from @anchor's offset on is walked by it from now on. */
-static void tell(const struct table_set *t, const struct entry *entry, const struct anchor *anchor)
-{
-	const struct unwind_file_key key = {
-		.inode = entry->file.inode,
-		.offset = anchor->offset,
-		.size = entry->file.fact.size,
-		.changed = entry->file.fact.changed,
-		.changed_ns = entry->file.fact.changed_ns,
-		.dev = FILE_DEV(major(entry->file.dev), minor(entry->file.dev)),
-	};
-	const struct unwind_file file = { anchor->bias, entry->place, entry->how };
-	struct error e;
-
-	if (entry->file.inode && object_set_file(t->object, &key, &file, &e))
-		log_debug("%s: %s", entry->path, e.text);
-}
-
-static void keep_anchor(const struct table_set *t, struct entry *entry, struct anchor anchor)
-{
-	const struct anchor *known = known_anchor(entry, anchor.offset);
-
-	if (!known)
-		array_push(entry->anchors, entry->n_anchors, entry->anchors_capacity, anchor);
-	tell(t, entry, known ? known : &anchor);
-}
-
-/* Its segments as loaders map them. Where there are more than these, each is told when it is seen.
- */
-#define SEGMENTS_AT_ONCE 8U
-
-static void keep_segments(const struct table_set *t, struct entry *entry)
-{
-	for (size_t i = 0; i < entry->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
-		const struct range_fact *range = &entry->ranges[i];
-
-		keep_anchor(t, entry, anchor_of(range, range->offset & ~(uint64_t)PAGE_LAST));
-	}
-}
-
-/* Have read what is not known of @entry yet, and tell what is known of @m then. */
+/* Have read what is not known of @entry yet. */
 static void complete(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
 		     struct entry *entry)
 {
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct anchor anchor = {};
 
-	if (entry->how != UNWIND_BY_TABLE)
-		make_table(t, pid, m, is_used, entry);
+	make_table(t, pid, m, is_used, entry);
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-	if (entry->how == UNWIND_NOT_YET)
-		return;
-	if (!entry->n_anchors)
-		keep_segments(t, entry);
-	if (find_anchor(entry, m, &anchor))
-		keep_anchor(t, entry, anchor);
-	else if (entry->how == UNWIND_MADE_CODE)
-		tell(t, entry, &(struct anchor){ .offset = m->offset });
+	if (entry->how != UNWIND_NOT_YET)
+		segments_tell_all(&entry->segments, entry->how, entry->place, &t->n_keys);
 }
 
 uint64_t table_set_cost(const struct table_set *t)
@@ -436,26 +362,140 @@ static bool may_try_again(const struct table_set *t, const struct entry *entry)
 {
 	return entry->how == UNWIND_NOT_YET ||
 	       (entry->how == UNWIND_NOT_AT_ALL && entry->is_refused &&
-		object_state(t->object)->table_turn - entry->refused > TURNS_IN_USE);
+		turn_now(t) - entry->refused > TURNS_IN_USE);
 }
 
+/* --- entries come and go --- */
+
+static void link_entry(struct table_set *t, uint32_t i)
+{
+	const uint64_t hash = hash_of(&t->entries[i]);
+	const uint32_t *newest = u64_map_get(&t->newest, hash);
+
+	t->entries[i].older = newest ? *newest : NONE;
+	*u64_map_put(&t->newest, hash, i, NULL) = i;
+}
+
+/* NULL: there are too many. */
 static struct entry *get_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
-	uint64_t hash = hash_mix(hash_mix(wanted->file.dev) ^ wanted->file.inode);
-	uint32_t i = find_entry(t, hash, wanted);
+	uint32_t i = find_entry(t, hash_of(wanted), wanted);
 
+	if (i == NONE && t->n >= MOST_ENTRIES) {
+		log_warn_once("processes have mapped more than %u files at once: user stacks in "
+			      "some of these are cut",
+			      MOST_ENTRIES);
+		return NULL;
+	}
 	if (i == NONE) {
-		const uint32_t *newest = u64_map_get(&t->newest, hash);
-
 		i = (uint32_t)t->n;
 		array_push(t->entries, t->n, t->capacity, *wanted);
-		t->entries[i].older = newest ? *newest : NONE;
 		t->entries[i].path = xstrdup(path);
 		t->entries[i].how = UNWIND_NOT_YET;
-		*u64_map_put(&t->newest, hash, i, NULL) = i;
+		segments_init(&t->entries[i].segments, t->object, &wanted->file);
+		link_entry(t, i);
 	}
+	t->entries[i].wanted = turn_now(t);
 	return &t->entries[i];
 }
+
+/*
+ * The image stays, without pages. A process with a list of mappings that names it misses the table.
+ * So it is looked at again, which adds the file again.
+ */
+static void forget(struct table_set *t, struct entry *entry)
+{
+	segments_forget(&entry->segments, &t->n_keys);
+	if (entry->how == UNWIND_BY_TABLE)
+		give_up(t, entry);
+	entry_fini(entry);
+	t->n_forgotten++;
+}
+
+struct idle {
+	uint32_t turns; /* since a program used it, or a process was found that maps it */
+	uint32_t number;
+	bool has_table;
+};
+
+static struct idle idle_of(const struct table_set *t, uint32_t number)
+{
+	const struct entry *entry = &t->entries[number];
+	const bool has_table = entry->how == UNWIND_BY_TABLE;
+	const uint32_t unwanted = turn_now(t) - entry->wanted;
+	const uint32_t unused = has_table ? turns_unused(t, entry) : unwanted;
+	const uint32_t turns = unused < unwanted ? unused : unwanted;
+
+	return (struct idle){ turns < TURNS_IN_USE ? 0 : turns, number, has_table };
+}
+
+/*
+ * Which one stays. Of those in use one with a table, which is dear to make; then the older one, or
+ * many new files would take the place of what all processes run.
+ */
+static int compare_idle(const void *left, const void *right)
+{
+	const struct idle *a = left, *b = right;
+
+	if (a->turns != b->turns)
+		return a->turns < b->turns ? -1 : 1;
+	if (a->has_table != b->has_table)
+		return a->has_table ? -1 : 1;
+	return a->number < b->number ? -1 : 1;
+}
+
+/* Of all entries, those that stay. */
+static bool *choose_kept(const struct table_set *t)
+{
+	cleanup_free struct idle *order = xcalloc(t->n, sizeof(*order));
+	bool *stays = xcalloc(t->n, sizeof(*stays));
+	size_t n_keys = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		order[i] = idle_of(t, i);
+	qsort(order, t->n, sizeof(*order), compare_idle);
+	for (size_t i = 0; i < t->n && i < KEPT_ENTRIES && n_keys <= KEPT_KEYS; i++) {
+		stays[order[i].number] = true;
+		n_keys += t->entries[order[i].number].segments.n_anchors;
+	}
+	return stays;
+}
+
+/*
+ * The wait is for programs that have looked up a deleted key: the kernel uses its memory again for
+ * the next key that is added.
+ */
+static void forget_least_used(struct table_set *t)
+{
+	cleanup_free bool *stays = choose_kept(t);
+	struct error e;
+	size_t n = 0;
+
+	u64_map_clear(&t->newest);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!stays[i]) {
+			forget(t, &t->entries[i]);
+			continue;
+		}
+		t->entries[n] = t->entries[i];
+		link_entry(t, (uint32_t)n++);
+	}
+	t->n = n;
+	if (object_wait_for_programs(t->object, &e))
+		log_debug("%s", e.text);
+}
+
+void table_set_turn(struct table_set *t, uint64_t now)
+{
+	if (t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS)
+		forget_least_used(t);
+	if (now - t->turned < TURN_NS)
+		return;
+	t->turned = now;
+	(void)__atomic_fetch_add(&object_state(t->object)->table_turn, 1, __ATOMIC_RELAXED);
+}
+
+/* --- finding --- */
 
 /*
  * What has no file. Into "[uprobes]" those functions return whose return somebody else probes; to
@@ -479,10 +519,25 @@ static bool identify(const struct table_set *t, uint32_t pid, const struct mappi
 	return told->fact.is_there;
 }
 
+/* How @m, a mapping of @entry's file, is walked, into @ret. The programs are told, too. */
+static void answer(struct table_set *t, struct entry *entry, const struct mapping *m,
+		   struct unwind_mapping *ret)
+{
+	struct anchor anchor = { .offset = m->offset };
+	const bool is_code = segments_find(&entry->segments, m, &anchor);
+
+	ret->how = entry->how;
+	if (ret->how == UNWIND_BY_TABLE && !is_code)
+		ret->how = UNWIND_BY_FRAME_POINTERS; /* no code of the file's own */
+	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
+		segments_tell(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
+	ret->image = entry->place;
+	ret->bias = is_code ? m->start + anchor.bias : 0;
+}
+
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *told, enum table_wish wish, struct unwind_mapping *ret)
 {
-	const struct anchor *anchor;
 	struct entry wanted, *entry;
 
 	ret->how = how_without_file(m);
@@ -492,35 +547,37 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!identify(t, pid, m, told, &wanted))
 		return; /* it may have tables, which cannot be had */
 	entry = get_entry(t, &wanted, m->path);
-	anchor = known_anchor(entry, m->offset);
-	if (wish != TABLE_AS_IS &&
-	    (may_try_again(t, entry) || (!anchor && entry->how == UNWIND_BY_TABLE)))
+	if (!entry)
+		return;
+	if (wish != TABLE_AS_IS && may_try_again(t, entry))
 		complete(t, pid, m, wish == TABLE_IN_USE, entry);
-	anchor = known_anchor(entry, m->offset);
-	ret->how = anchor || entry->how != UNWIND_BY_TABLE ? entry->how : UNWIND_NOT_YET;
+	answer(t, entry, m, ret);
 	if (wish == TABLE_AS_IS && may_try_again(t, entry))
 		ret->how = UNWIND_NOT_YET;
-	if (wish != TABLE_AS_IS && !anchor && entry->how == UNWIND_BY_TABLE)
-		ret->how = UNWIND_BY_FRAME_POINTERS; /* no code of the file's own */
-	ret->image = entry->place;
-	ret->bias = anchor ? m->start + anchor->bias : 0;
 }
+
+/* A file may have an entry for each state that it was in, and paths in several roots. */
+#define MOST_TRIES 4
 
 void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev)
 {
 	struct unwind_mapping unused;
+	unsigned n_tries = 0;
 
-	for (size_t i = 0; i < t->n; i++) {
+	for (size_t i = t->n; i-- > 0 && n_tries < MOST_TRIES;) {
 		const struct entry *entry = &t->entries[i];
+		const struct segments *known = &entry->segments;
 		const struct mapping m = { .dev = entry->file.dev,
 					   .inode = entry->file.inode,
 					   .path = entry->path,
-					   .offset = entry->n_anchors ? entry->anchors[0].offset
+					   .offset = known->n_anchors ? known->anchors[0].offset
 								      : 0 };
 
-		if (entry->file.inode == inode && may_try_again(t, entry) &&
-		    FILE_DEV(major(entry->file.dev), minor(entry->file.dev)) == dev)
-			table_set_find(t, 0, &m, NULL, TABLE_IN_USE, &unused);
+		if (entry->file.inode != inode || !may_try_again(t, entry) ||
+		    FILE_DEV(major(entry->file.dev), minor(entry->file.dev)) != dev)
+			continue;
+		table_set_find(t, 0, &m, NULL, TABLE_IN_USE, &unused);
+		n_tries++;
 	}
 }
 
@@ -530,9 +587,9 @@ void table_set_describe(const struct table_set *t)
 
 	for (size_t i = 0; i < t->n; i++)
 		n_without += t->entries[i].how == UNWIND_NOT_AT_ALL;
-	log_debug("unwind tables: %zu images (%zu without, %zu given up), %zu rows, %llu of %llu "
-		  "bytes",
-		  t->n, n_without, t->n_given_up, t->n_rows,
+	log_debug("unwind tables: %zu images (%zu without, %zu given up, %zu forgotten), %zu rows, "
+		  "%llu of %llu bytes",
+		  t->n, n_without, t->n_given_up, t->n_forgotten, t->n_rows,
 		  (unsigned long long)unwind_memory_used(t->memory),
 		  (unsigned long long)unwind_memory_held(t->memory));
 }

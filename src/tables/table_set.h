@@ -18,7 +18,10 @@ void table_set_free(struct table_set *t);
 /* Take tables from @ahead, which is handed over, before making them. */
 void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
-/* From time to time, so that it is known what is in use. @now: ns of CLOCK_MONOTONIC. */
+/*
+ * From time to time, so that it is known what is in use. Of very many files, those that were not
+ * used lately are forgotten. @now: ns of CLOCK_MONOTONIC.
+ */
 void table_set_turn(struct table_set *t, uint64_t now);
 
 enum table_wish {
@@ -36,7 +39,10 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *told, enum table_wish wish,
 		    struct unwind_mapping *ret);
 
-/* The table that was not used for the longest time is given up. False: all are in use. */
+/*
+ * Lists of mappings that only children have go (unwind_memory_withdraw()), or else the table that
+ * was not used for the longest time. False: all are in use.
+ */
 bool table_set_make_room(struct table_set *t);
 
 /*

@@ -13,10 +13,16 @@
 #include "base/pace.h"
 #include "base/thread.h"
 #include "bpf/tables.h"
-#include "tables/known.h"
+#include "tables/lists.h"
 #include "tables/table_set.h"
 
 #define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
+
+/*
+ * Of new files, so many wait to be looked for. Processes may map them faster than tables are made:
+ * without end they would take all memory, and who was hit would wait behind them.
+ */
+#define MOST_FILES_ASKED 1024U
 
 enum wish_kind {
 	WISH_LOOK, /* it was hit */
@@ -46,6 +52,7 @@ struct unwinder {
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
 	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
 	size_t n_others, others_capacity;
+	size_t n_files_asked; /* among the urgent ones */
 	bool is_busy, is_over;
 	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
 	void *context;
@@ -56,58 +63,15 @@ struct unwinder {
 	struct unwind_memory *memory;
 	struct remote *remote;
 	struct table_set *tables;
-	struct known_list known;
+	struct lists lists;
 	struct pace pace;
-	uint32_t last_space;
 };
 
 /* --- in the thread --- */
 
-static void drop(struct unwinder *u, const struct unwind_space *space)
-{
-	unwind_memory_drop(u->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
-}
-
-/*
- * The programs take that for what process @tgid has mapped, unless more was mapped than the
- * @n_reserved times that had been counted before it was looked at.
- */
-static int tell(struct unwinder *u, uint32_t tgid, const struct unwind_mapping *list, size_t n,
-		uint64_t n_reserved, struct error *e)
-{
-	struct known *known = known_of(&u->known, tgid);
-	struct unwind_space space = { .n = (uint32_t)n,
-				      .number = ++u->last_space,
-				      .unsure = space_unsure(n_reserved) };
-	int err;
-
-	do
-		err = unwind_memory_put(u->memory, list, n * sizeof(*list), &space.mappings, e);
-	while (err == -E2BIG && table_set_make_room(u->tables));
-	if (err)
-		return err;
-	err = object_set_space(u->object, tgid, &space, e);
-	drop(u, err ? &space : &known->space);
-	if (!err)
-		known->space = space;
-	return err;
-}
-
-/* What it has mapped has changed: the kernel is asked until it has been looked at again. */
-static void retract(struct unwinder *u, uint32_t tgid)
-{
-	struct known *known = known_of(&u->known, tgid);
-	struct error e;
-
-	if (object_set_space(u->object, tgid, NULL, &e))
-		log_debug("%s", e.text);
-	drop(u, &known->space);
-	known->space = (struct unwind_space){};
-}
-
 static void forget(struct unwinder *u, uint32_t tgid)
 {
-	retract(u, tgid);
+	lists_retract(&u->lists, tgid);
 	pace_forget(&u->pace, tgid);
 }
 
@@ -154,12 +118,12 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list
 static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		    uint64_t n_reserved)
 {
-	struct known *known = known_of(&u->known, tgid);
+	struct known *known = known_of(&u->lists.known, tgid);
 
 	known->space.unsure = 0;
 	if (!is_still(u, tgid, list, n_reserved) ||
 	    !object_replace_space(u->object, tgid, &known->space))
-		retract(u, tgid);
+		lists_retract(&u->lists, tgid);
 }
 
 /*
@@ -169,7 +133,7 @@ static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		    const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
 {
-	const struct known *known = known_of(&u->known, tgid);
+	const struct known *known = known_of(&u->lists.known, tgid);
 
 	return known->space.n == n &&
 	       unwind_memory_has(u->memory, known->space.mappings, mappings,
@@ -192,10 +156,10 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 	if (is_told(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
 
-	const int err = tell(u, tgid, mappings, n, n_reserved, e);
+	const int err = lists_tell(&u->lists, tgid, mappings, n, n_reserved, e);
 
 	if (err) {
-		retract(u, tgid); /* what the programs have is not so any more */
+		lists_retract(&u->lists, tgid); /* what the programs have is not so any more */
 		return err;
 	}
 	confirm(u, tgid, list, n_reserved);
@@ -215,7 +179,7 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	remote_identify(remote_files_of(u->remote), list);
-	known_of(&u->known, tgid)->looked = now;
+	known_of(&u->lists.known, tgid)->looked = now;
 	result = tell_of(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)
 		result = tell_of(u, tgid, list, wish, n_reserved, e);
@@ -241,6 +205,7 @@ static struct wish next_urgent(struct unwinder *u)
 	struct wish wish = u->urgent[u->first_urgent++];
 	uint32_t *asked = u64_map_get(&u->asked, wish.tgid);
 
+	u->n_files_asked -= wish.kind == WISH_FILE;
 	if (asked && wish.kind <= WISH_LOOK_CHANGED)
 		*asked = NOT_ASKED;
 	if (u->first_urgent == u->n_urgent) {
@@ -319,7 +284,7 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
  */
 static void note_over(struct unwinder *u, const struct wish *wish)
 {
-	const struct known *known = known_find(&u->known, wish->tgid);
+	const struct known *known = known_find(&u->lists.known, wish->tgid);
 
 	if (known && known->looked < wish->time)
 		forget(u, wish->tgid);
@@ -335,7 +300,7 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 
 	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
 		if (wish->kind == WISH_LOOK_CHANGED)
-			retract(u, wish->tgid);
+			lists_retract(&u->lists, wish->tgid);
 	} else if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
 		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
 	}
@@ -389,6 +354,7 @@ static int start_thread(struct unwinder *u, struct error *e)
 
 static void unwinder_free(struct unwinder *u)
 {
+	lists_fini(&u->lists);
 	table_set_free(u->tables);
 	unwind_memory_free(u->memory);
 	for (size_t i = u->first_urgent; i < u->n_urgent; i++)
@@ -396,7 +362,6 @@ static void unwinder_free(struct unwinder *u)
 	u64_map_fini(&u->asked);
 	free(u->urgent);
 	free(u->others);
-	known_fini(&u->known);
 	pace_fini(&u->pace);
 	(void)pthread_mutex_destroy(&u->mutex);
 	(void)pthread_cond_destroy(&u->is_changed);
@@ -425,6 +390,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	u->remote = remote;
 	u->tables = table_set_new(u->memory, object, remote);
 	table_set_take_from(u->tables, ahead);
+	lists_init(&u->lists, object, u->memory, u->tables);
 
 	int err = start_thread(u, e);
 
@@ -449,10 +415,21 @@ bool unwinder_stop(struct unwinder *u)
 	return true;
 }
 
+/* There may be wishes at all times, so those that were fulfilled make room for others. */
+static void push_urgent(struct unwinder *u, const struct wish *wish)
+{
+	if (u->n_urgent == u->urgent_capacity && u->first_urgent > u->n_urgent / 2) {
+		u->n_urgent -= u->first_urgent;
+		memcpy(u->urgent, u->urgent + u->first_urgent, u->n_urgent * sizeof(*u->urgent));
+		u->first_urgent = 0;
+	}
+	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
+}
+
 static void ask(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
-	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
+	push_urgent(u, wish);
 	(void)pthread_mutex_unlock(&u->mutex);
 }
 
@@ -479,9 +456,25 @@ static struct mapping *copy(const struct mapping *m)
 	return ret;
 }
 
+/* False: too many wait already. */
+static bool take_file_place(struct unwinder *u)
+{
+	(void)pthread_mutex_lock(&u->mutex);
+
+	const bool may = u->n_files_asked < MOST_FILES_ASKED;
+
+	u->n_files_asked += may;
+	(void)pthread_mutex_unlock(&u->mutex);
+	return may;
+}
+
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
-	ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	if (take_file_place(u))
+		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	else
+		log_warn_once("processes map new files faster than unwind tables are made: user "
+			      "stacks in some of these may be cut");
 }
 
 /* Is there one already that does for it? */
@@ -507,7 +500,7 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 	if (how == UNWINDER_SOMETIME)
 		array_push(u->others, u->n_others, u->others_capacity, wish);
 	else if (!is_asked(u, &wish))
-		array_push(u->urgent, u->n_urgent, u->urgent_capacity, wish);
+		push_urgent(u, &wish);
 	if (how != UNWINDER_CHANGED)
 		(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);

@@ -226,7 +226,8 @@ static struct remote *remote;
 UNUSED(void *, object_slab, const struct object *o, uint32_t number)
 UNUSED(int, object_add_slab, struct object *o, struct error *e)
 UNUSED(int, object_wait_for_programs, const struct object *o, struct error *e)
-UNUSED(size_t, object_spaces, const struct object *o, struct unwind_space *to, size_t most)
+UNUSED(size_t, object_spaces, const struct object *o, uint32_t *tgids, struct unwind_space *to,
+       size_t most)
 UNUSED(int, object_set_space, const struct object *o, uint32_t tgid, const struct unwind_space *s,
        struct error *e)
 UNUSED(bool, object_replace_space, const struct object *o, uint32_t tgid,

@@ -27,6 +27,7 @@
 #include "bpf/tables.h"
 #include "reader/mappings.h"
 #include "reader/roles.h"
+#include "tables/lists.h"
 #include "tables/memory.h"
 #include "tables/remote.h"
 #include "tables/table_set.h"
@@ -34,10 +35,16 @@
 
 #define N_SLABS 4
 #define N_SPACES 64
+#define N_FILES 256
 
 struct told {
 	uint32_t tgid; /* 0: none */
 	struct unwind_space space;
+};
+
+struct told_file {
+	struct unwind_file_key key;
+	struct unwind_file file;
 };
 
 /* Stands in for bpf/object.c. */
@@ -50,6 +57,8 @@ struct object {
 	struct trace_state state;
 	void (*when_told)(struct object *o, uint32_t tgid);
 	unsigned n_told; /* with count_told() */
+	struct told_file files[N_FILES];
+	size_t n_files;
 };
 
 void *object_slab(const struct object *o, uint32_t number)
@@ -72,13 +81,17 @@ int object_wait_for_programs(const struct object *o, struct error *e)
 	return 0;
 }
 
-size_t object_spaces(const struct object *o, struct unwind_space *to, size_t most)
+size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_space *to, size_t most)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < N_SPACES && n < most; i++)
-		if (o->told[i].tgid)
-			to[n++] = o->told[i].space;
+	for (size_t i = 0; i < N_SPACES && n < most; i++) {
+		if (!o->told[i].tgid)
+			continue;
+		if (tgids)
+			tgids[n] = o->told[i].tgid;
+		to[n++] = o->told[i].space;
+	}
 	return n;
 }
 
@@ -124,13 +137,21 @@ bool object_replace_space(const struct object *object, uint32_t tgid,
 	return told;
 }
 
-int object_set_file(const struct object *o, const struct unwind_file_key *key,
+int object_set_file(const struct object *object, const struct unwind_file_key *key,
 		    const struct unwind_file *file, struct error *e)
 {
-	(void)o;
-	(void)key;
-	(void)file;
-	(void)e;
+	struct object *o = (struct object *)object;
+	size_t i = 0;
+
+	while (i < o->n_files && memcmp(&o->files[i].key, key, sizeof(*key)) != 0)
+		i++;
+	if (i == N_FILES)
+		return error_set(e, -E2BIG, "too many files");
+	if (file)
+		o->files[i] = (struct told_file){ *key, *file };
+	else if (i < o->n_files)
+		o->files[i] = o->files[--o->n_files];
+	o->n_files += file && i == o->n_files;
 	return 0;
 }
 
@@ -637,6 +658,101 @@ static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
 	unwinder_stop(u);
 }
 
+/* --- room for lists --- */
+
+static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
+{
+	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
+	struct error e;
+	const int err = lists_tell(l, tgid, list, n, 0, &e);
+
+	if (!err)
+		assert_int_equal(told_of(o, tgid)->space.n, n);
+	return err;
+}
+
+/* Half of 8 MiB has room for 131,072 mappings. */
+static void the_longest_lists_go_where_all_take_too_much(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct lists l;
+
+	lists_init(&l, o, memory, t);
+	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
+	assert_int_equal(tell_list(&l, o, 2, 60001), 0);
+	assert_int_equal(tell_list(&l, o, 3, 20000), 0);
+	assert_true(is_known(o, 1));
+	assert_false(is_known(o, 2));
+	assert_int_equal(tell_list(&l, o, 4, 60000), -E2BIG); /* no other one is longer */
+	assert_true(is_known(o, 1));
+	assert_int_equal(tell_list(&l, o, 1, 60001), 0); /* in place of its own */
+	assert_int_equal(tell_list(&l, o, 4, 55000), 0);
+	assert_false(is_known(o, 1));
+	assert_true(is_known(o, 3));
+	assert_int_equal(tell_list(&l, o, 1, 56072), 0);
+	assert_int_equal(tell_list(&l, o, 5, 131073), -E2BIG);
+	assert_true(is_known(o, 1) && is_known(o, 3) && is_known(o, 4));
+	lists_retract(&l, 1);
+	lists_retract(&l, 3);
+	lists_retract(&l, 4);
+	assert_int_equal(tell_list(&l, o, 5, 131072), 0);
+	lists_fini(&l);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* As an exit does, or an exec, if nobody tells us of it. */
+static void lists_that_the_programs_have_lost_go_first(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct lists l;
+
+	lists_init(&l, o, memory, t);
+	assert_int_equal(tell_list(&l, o, 1, 60000), 0);
+	assert_int_equal(tell_list(&l, o, 2, 60000), 0);
+	take_away(o, 1);
+	assert_int_equal(tell_list(&l, o, 3, 60000), 0);
+	assert_true(is_known(o, 2));
+	lists_fini(&l);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* Children keep the list that their parent had, unless others need the room: once in a turn. */
+static void what_only_children_have_is_taken_from_them(void **state)
+{
+	struct object *o = *state;
+	struct unwind_memory *m = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(m, o, remote);
+	const struct told child = { 99, { .n = 1, .number = 1 } };
+	uint32_t list, living, other;
+
+	assert_int_equal(put(m, 7, SLAB_BYTES / 2, &list), 0);
+	assert_int_equal(put(m, 7, 32, &living), 0);
+	o->told[0] = child;
+	o->told[0].space.mappings = list;
+	o->told[1] = (struct told){ 98, { .mappings = living, .n = 1, .number = 2 } };
+	assert_false(table_set_make_room(t));
+	unwind_memory_drop(m, list, SLAB_BYTES / 2);
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), -E2BIG);
+	assert_true(table_set_make_room(t));
+	assert_null(told_of(o, 99));
+	assert_non_null(told_of(o, 98));
+	o->told[0] = child; /* one that was born meanwhile */
+	o->told[0].space.mappings = list;
+	assert_false(table_set_make_room(t));
+	o->state.table_turn++;
+	assert_true(table_set_make_room(t));
+	assert_int_equal(put(m, 8, SLAB_BYTES / 2, &other), 0);
+	assert_int_equal(other, list);
+	table_set_free(t);
+	unwind_memory_free(m);
+}
+
 /* --- tables --- */
 
 static const struct mapping *mapping_of(const struct mapping_list *list, const void *function)
@@ -694,6 +810,161 @@ static void only_what_is_in_use_takes_room_from_what_is_not(void **state)
 	assert_int_equal(how_now(t, libc, TABLE_AS_IS), UNWIND_NOT_YET);
 	table_set_free(t);
 	unwind_memory_free(memory);
+}
+
+/* Of another place in the file than its segment's beginning. */
+static void a_table_that_comes_late_is_told_wherever_its_file_is_known(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	struct mapping part;
+	struct error e;
+	unsigned n_late = 0;
+	uint64_t now = 1;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	part = *mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	part.start += 4096;
+	part.offset += 4096;
+	table_set_turn(t, now);
+	assert_int_equal(
+		how_now(t, mapping_of(&list, (const void *)(uintptr_t)getenv), TABLE_IN_USE),
+		UNWIND_BY_TABLE);
+	fill(memory);
+	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	for (int turn = 0; turn < 4; turn++, now += 2000000000)
+		table_set_turn(t, now);
+	assert_int_equal(how_now(t, &part, TABLE_IN_USE), UNWIND_BY_TABLE);
+	for (size_t i = 0; i < o->n_files; i++) {
+		if (o->files[i].key.inode != part.inode)
+			continue;
+		assert_int_equal(o->files[i].file.how, UNWIND_BY_TABLE);
+		n_late++;
+	}
+	assert_in_range(n_late, 2, 16);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* @n files that were never seen before. */
+static void find_others(struct table_set *t, size_t n)
+{
+	static uint64_t inode;
+
+	for (; n; n--) {
+		const struct file_state file = { .dev = 1,
+						 .inode = ++inode,
+						 .fact = { .dev = 1, .is_there = 1 } };
+		const struct mapping m = {
+			.start = 4096, .end = 8192, .dev = 1, .inode = inode, .path = "/no/file"
+		};
+		struct unwind_mapping found = {};
+
+		table_set_find(t, (uint32_t)getpid(), &m, &file, TABLE_AS_IS, &found);
+		assert_int_equal(found.how, UNWIND_NOT_YET);
+	}
+}
+
+/*
+ * The programs walk by libc's table, or nobody does: what is left of it behind 16,000 other files?
+ * Lists of mappings may name its image still, which no other file gets.
+ */
+static void files_that_are_not_used_are_forgotten(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	const struct mapping *libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	for (unsigned is_used = 0; is_used < 2; is_used++) {
+		struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+		struct table_set *t = table_set_new(memory, o, remote);
+		uint64_t now = 1;
+
+		o->n_files = 0;
+		table_set_turn(t, now);
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+
+		const size_t n_files = o->n_files;
+		const uint32_t image = o->files[0].file.image;
+		uint32_t *turn = unwind_memory_number(
+			memory, image + (uint32_t)offsetof(struct unwind_image, turn));
+		const uint32_t *n_pages = unwind_memory_number(
+			memory, image + (uint32_t)offsetof(struct unwind_image, n_pages));
+
+		assert_in_range(n_files, 1, 16);
+		o->n_waits = 0;
+		for (unsigned i = 0; i < 16; i++) {
+			find_others(t, 1000);
+			if (is_used)
+				*turn = o->state.table_turn;
+			table_set_turn(t, now += 2000000000);
+		}
+		assert_int_equal(o->n_waits, 1);
+		assert_int_equal(o->n_files, is_used ? n_files : 0);
+		assert_int_equal(*n_pages != 0, is_used);
+		assert_int_equal(how_now(t, libc, TABLE_AS_IS),
+				 is_used ? UNWIND_BY_TABLE : UNWIND_NOT_YET);
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(o->n_files, n_files);
+		assert_int_equal(o->files[0].file.image == image, is_used);
+		table_set_free(t);
+		unwind_memory_free(memory);
+	}
+}
+
+/* They take no table that is in use. */
+static void files_that_come_at_once_are_bounded(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	struct unwind_memory *memory = unwind_memory_new(o, 2 * (uint64_t)SLAB_BYTES);
+	struct table_set *t = table_set_new(memory, o, remote);
+	const struct mapping *libc, *own;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	own = mapping_of(&list, (const void *)(uintptr_t)mapping_of);
+	table_set_turn(t, 1);
+	assert_int_equal(how_now(t, own, TABLE_IN_USE), UNWIND_BY_TABLE);
+	table_set_turn(t, 2000000000);
+	find_others(t, 60000);
+	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_NOT_AT_ALL);
+	table_set_turn(t, 2000000001);
+	assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+	assert_int_equal(how_now(t, own, TABLE_AS_IS), UNWIND_BY_TABLE);
+	table_set_free(t);
+	unwind_memory_free(memory);
+}
+
+/* Processes may map them faster than tables are made. */
+static void new_files_that_wait_are_bounded(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	const struct mapping no_file = { .inode = 1, .path = "/no/file" };
+	struct object *o = *state;
+	struct unwinder *u = start(o);
+	const struct mapping *libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	unwinder_look(u, INT32_MAX, UNWINDER_NOW);
+	unwinder_wait(u); /* it sleeps until it is waited for again */
+	for (size_t i = 0; i < 1024; i++)
+		unwinder_file(u, (uint32_t)getpid(), &no_file);
+	unwinder_file(u, (uint32_t)getpid(), libc);
+	unwinder_wait(u);
+	assert_int_equal(o->n_files, 0);
+	unwinder_file(u, (uint32_t)getpid(), libc);
+	unwinder_wait(u);
+	assert_in_range(o->n_files, 1, N_FILES);
+	unwinder_stop(u);
 }
 
 static struct file_state state_of(const struct mapping *m)
@@ -797,7 +1068,14 @@ int main(void)
 		TEST(what_a_program_had_mapped_is_forgotten_when_it_is_over),
 		TEST(what_is_replaced_is_given_back),
 		TEST(a_process_that_is_dear_to_read_is_read_seldom),
+		TEST(the_longest_lists_go_where_all_take_too_much),
+		TEST(lists_that_the_programs_have_lost_go_first),
+		TEST(what_only_children_have_is_taken_from_them),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
+		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
+		TEST(files_that_are_not_used_are_forgotten),
+		TEST(files_that_come_at_once_are_bounded),
+		TEST(new_files_that_wait_are_bounded),
 		TEST(what_was_made_ahead_is_not_made_again),
 		TEST(what_is_made_ahead_is_bounded),
 		TEST(it_can_be_stopped_with_work_to_do),
