@@ -23,7 +23,7 @@ void batch_fini(struct batch *b)
 
 int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct error *e)
 {
-	uint64_t cursor[2] = {}; /* the kernel's; room for more than it needs */
+	uint64_t cursor[2] = {}; /* only the kernel reads it; it writes at most 16 bytes */
 	bool is_first = true;
 
 	if (fd < 0)
@@ -34,7 +34,7 @@ int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct er
 		int err = walk->read(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n,
 				     NULL);
 
-		if (err && errno == ENOSPC) { /* one bucket holds more than this */
+		if (err && errno == ENOSPC) { /* a single bucket has more elements */
 			resize(b, 2 * b->size);
 			continue;
 		}

@@ -1,4 +1,4 @@
-/* store/batch.h - going through a hash map of the kernel, many elements in a system call. */
+/* store/batch.h - read a hash map of the kernel, many elements with each system call. */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Room for one batch of a map's elements. Begin with the sizes. */
+/* Memory for one batch of a map's elements. Begin with the sizes of key and value. */
 struct batch {
 	size_t key_size, value_size;
 	uint32_t size; /* elements */
@@ -18,18 +18,21 @@ struct batch {
 
 void batch_fini(struct batch *b);
 
-/* What is done with a batch's @n keys and values out of map @fd. */
+/* Receives a batch of @n keys and values of map @fd, in @b's memory. */
 typedef void batch_take(void *context, int fd, struct batch *b, uint32_t n);
 
 typedef int batch_read(int fd, void *in, void *out, void *keys, void *values, __u32 *n,
 		       const struct bpf_map_batch_opts *opts);
 
-/* How to go through a map: @read may delete what it reads. */
+/* @read is libbpf's function for batches; it may also delete the elements that it reads. */
 struct batch_walk {
 	batch_read *read;
 	batch_take *take;
 	void *context;
 };
 
-/* All of map @fd; one below 0 is empty. Errors: the kernel's. */
+/*
+ * Pass all elements of map @fd to @walk->take. A negative @fd is a map without elements. Errors:
+ * the kernel's.
+ */
 must_check int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct error *e);

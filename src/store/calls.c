@@ -9,7 +9,7 @@ struct calls {
 	const struct object *object;
 	size_t n_targets;
 	uint32_t n_cpus;
-	uint64_t *now;    /* of each target: all its hits, when last read */
+	uint64_t *now;    /* of each target: all its hits up to the last reading */
 	uint64_t *before; /* up to the last calls_clear() */
 	uint64_t *since;  /* their difference */
 	struct losses losses;
@@ -64,7 +64,7 @@ int calls_stop(struct calls *c, struct error *e)
 	return object_wait_for_programs(c->object, e);
 }
 
-/* A CPU's counters lie one behind the other, so it is CPU by CPU. */
+/* Adds up one CPU after the other, because a CPU's counters are contiguous. */
 const uint64_t *calls_read(struct calls *c)
 {
 	const uint64_t *counters = object_calls(c->object);

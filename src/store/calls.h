@@ -1,8 +1,8 @@
 /*
  * store/calls.h - how often each target was hit.
  *
- * The kernel counts each target on each CPU, and its counters are never set back: what came
- * between two readings is their difference, so no hit is counted twice and none is missed.
+ * The kernel has a counter for each target and CPU, and never sets it back. The hits of an interval
+ * are the difference between two readings. So no hit is missed or counted twice.
  */
 #pragma once
 
@@ -15,7 +15,10 @@
 
 struct calls;
 
-/* Memory that counting so many targets takes, in the kernel and here; @n_cpus: possible ones. */
+/*
+ * Bytes that counters of @n_targets targets take, in the kernel and in user space. @n_cpus counts
+ * possible CPUs.
+ */
 uint64_t calls_bytes(size_t n_targets, uint32_t n_cpus);
 
 /* @object must outlive the calls. */
@@ -25,15 +28,20 @@ void calls_free(struct calls *c);
 /* Begin to count. */
 void calls_start(struct calls *c);
 
-/* Count nothing any more; what is read from then on is final. Errors: from the system calls. */
+/*
+ * Stop counting and wait for running programs. A later calls_read() is final. Errors: from the
+ * system calls.
+ */
 must_check int calls_stop(struct calls *c, struct error *e);
 
-/* The hits of each target since the last calls_clear(), by number. Lent by @c until the next call.
+/*
+ * Returns the hits of each target since the last calls_clear(), indexed by target number. @c lends
+ * the array until its next call.
  */
 const uint64_t *calls_read(struct calls *c);
 
-/* What calls_read() gave counts as told; what came since is given the next time. */
+/* Mark the hits of the last calls_read() as reported. The next reading has only later ones. */
 void calls_clear(struct calls *c);
 
-/* Lent by @c. calls_clear() takes them for told as well. */
+/* Lent by @c. calls_clear() marks these losses as reported, too. */
 struct losses *calls_losses(struct calls *c);

@@ -26,7 +26,7 @@ const char *loss_text(enum loss loss)
 	return texts[loss];
 }
 
-/* Of all CPUs. */
+/* The sum over all CPUs. 0 if the kernel refuses to read the map. */
 static uint64_t read_one(const struct object *object, uint32_t n_cpus, __u32 reason)
 {
 	cleanup_free uint64_t *values = xcalloc(n_cpus, sizeof(*values));

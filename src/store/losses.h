@@ -1,11 +1,11 @@
-/* store/losses.h - what was not counted, by reason. */
+/* store/losses.h - hits that were not counted, by reason. */
 #pragma once
 
 #include <stdint.h>
 
 #include "bpf/object.h"
 
-/* Why hits are missing. The order in which they are reported. */
+/* The reason why a hit is not counted. Reports list the reasons in this order. */
 enum loss {
 	LOSS_NO_SCRATCH,
 	LOSS_STACKS_FULL,
@@ -22,25 +22,36 @@ enum loss {
 	LOSS_N,
 };
 
-/* "no room in the kernel for a new stack (see --max-memory)". A constant. */
+/*
+ * The reason in words, such as "no room in the kernel for a new row (see --max-memory)". A
+ * constant.
+ */
 const char *loss_text(enum loss loss);
 
-/* Owns nothing. Begin with { .object, .n_cpus }; the rest is its own. */
+/*
+ * Losses of a run. Owns no memory. Begin with { .object, .n_cpus }; the functions below set the
+ * rest.
+ */
 struct losses {
 	const struct object *object;
-	uint32_t n_cpus;                        /* possible ones */
-	uint64_t n_over_budget;                 /* added to by the owner */
-	uint64_t kernel_now[LOST_IN_KERNEL];    /* since the programs were loaded, when last read */
-	uint64_t kernel_before[LOST_IN_KERNEL]; /* up to losses_told() */
+	uint32_t n_cpus;                        /* possible CPUs */
+	uint64_t n_over_budget;                 /* the owner of the struct adds to it */
+	uint64_t kernel_now[LOST_IN_KERNEL];    /* from loading to the last reading */
+	uint64_t kernel_before[LOST_IN_KERNEL]; /* from loading to losses_told() */
 	uint64_t recursion_now, recursion_before;
 };
 
-/* Those since the last losses_told(), by enum loss; LOSS_MISSED and
- * LOSS_UNPRINTED are 0: the attachment counts the one, stacksnoop the other. */
+/*
+ * Write the losses since the last losses_told() into @ret, indexed by enum loss. LOSS_MISSED and
+ * LOSS_UNPRINTED are 0: the attachment counts the first, stacksnoop the second.
+ */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 
-/* Hits of our own process, which were left out: not lost. Since the programs were loaded. */
+/*
+ * Hits of the tool and of its helpers since the programs were loaded. The programs leave these out,
+ * so they are no losses.
+ */
 uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
 
-/* What losses_read() gave counts as told; what came since is given the next time. */
+/* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
 void losses_told(struct losses *l);

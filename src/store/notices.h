@@ -1,4 +1,4 @@
-/* store/notices.h - what the BPF programs tell while they count. */
+/* store/notices.h - receives the notices that BPF programs send to user space. */
 #pragma once
 
 #include "base/error.h"
@@ -6,14 +6,14 @@
 
 struct notices;
 
-/* Errors: from mapping the ring buffer. @object must outlive the notices. */
+/* Map the ring buffer of notices. @object must outlive the result. Errors: from mapping. */
 must_check int notices_open(const struct object *object, struct notices **ret, struct error *e);
 void notices_close(struct notices *n);
 void notices_closep(struct notices **n);
 
-/* Readable when there is something; for epoll. */
+/* A descriptor for epoll, readable while a notice waits. Lent by @n. */
 int notices_fd(const struct notices *n);
 
-/* Call @take for each notice that is there, without waiting. */
+/* Call @take for each waiting notice. Returns at once if there is none. */
 typedef void notice_take(void *context, const struct notice *notice);
 void notices_read(struct notices *n, notice_take *take, void *context);

@@ -43,7 +43,7 @@ void stacks_drop_old(struct stacks *s)
 	s->old_known = (struct u64_map){};
 }
 
-/* In the maps from @level on. */
+/* Pass the pieces in the maps from @level on to @take. */
 static int each_chunk(const struct stacks *s, unsigned level, batch_take *take, void *context,
 		      struct error *e)
 {
@@ -57,7 +57,7 @@ static int each_chunk(const struct stacks *s, unsigned level, batch_take *take, 
 	return err;
 }
 
-/* Read piece @key of a stack; false where the kernel does not have it. */
+/* Read piece @key of a stack. False if the kernel does not have it. */
 static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUNK_WORDS])
 {
 	for (unsigned level = 0; level < STACK_LEVELS; level++) {
@@ -78,7 +78,10 @@ static void take_from_chunks(const struct stacks *s, int fd, uint64_t n)
 		(void)__atomic_fetch_sub(&state->n_spare, n, __ATOMIC_RELAXED);
 }
 
-/* In one call, which stops at one that is not there; only we delete. Returns how many were. */
+/*
+ * The system call stops at a key that the map does not have. No other process deletes pieces, so
+ * that happens only in drop_chunk(). Returns how many pieces it deleted.
+ */
 static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *keys, uint32_t n)
 {
 	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
@@ -97,8 +100,9 @@ static bool drop_chunk(const struct stacks *s, uint64_t key)
 }
 
 /*
- * Pieces are deleted one by one, while programs may store the same stack again: its last piece may
- * stay without one before. Then it goes, too, so that the next hit stores all of them.
+ * User space deletes pieces one by one, while a program may store the same stack again. So the map
+ * may keep the last piece without an earlier one. Then we delete all pieces, so that the next hit
+ * stores the whole stack.
  */
 static size_t tear(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t n)
 {
@@ -108,7 +112,10 @@ static size_t tear(const struct stacks *s, uint64_t hash, uint64_t words[STACK_W
 	return n + 1;
 }
 
-/* Word @n of a stack and those behind it, up to its end. False: a piece of it is not there. */
+/*
+ * Read the words of a stack from word @n up to its end, and move @n there. False if a piece is
+ * missing.
+ */
 static bool read_from(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t *n)
 {
 	while (*n < STACK_WORDS) {
@@ -128,7 +135,7 @@ size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_W
 	return read_from(s, hash, words, &n) ? n : tear(s, hash, words, n);
 }
 
-/* Of known stacks. One that is only wanted has TREE_ROOT, which no stack has. */
+/* TREE_ROOT also for a stack that is only wanted: no stack has that number. */
 static uint32_t number_in(const struct u64_map *known, uint64_t hash)
 {
 	const uint32_t *number = u64_map_get(known, hash);
@@ -141,7 +148,7 @@ static bool is_known(const struct stacks *s, uint64_t hash)
 	return number_in(&s->known, hash) || number_in(&s->old_known, hash);
 }
 
-/* Returns its number. */
+/* Add a stack to the known ones. Returns its number. */
 static uint32_t keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
 {
 	const uint32_t number = tree_add(&s->tree, words, n);
@@ -181,7 +188,7 @@ bool stacks_want(struct stacks *s, uint64_t hash)
 struct reading {
 	struct stacks *stacks;
 	size_t most_bytes;
-	bool is_of_all; /* else only of stacks that are wanted */
+	bool is_of_all; /* else only wanted ones */
 };
 
 static bool is_to_be_read(const struct reading *r, uint64_t hash)
@@ -191,7 +198,7 @@ static bool is_to_be_read(const struct reading *r, uint64_t hash)
 	return number ? *number == TREE_ROOT : r->is_of_all;
 }
 
-/* Leave one that is not whole to stacks_find(). A program may be about to store the rest. */
+/* Leave an incomplete stack to stacks_find(): a program may be about to store its last pieces. */
 static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk *first)
 {
 	uint64_t words[STACK_WORDS];
@@ -256,7 +263,7 @@ bool stacks_spare_is_used(const struct stacks *s)
 	       SPARE_TO_NOTICE;
 }
 
-/* Delete those that are known here. */
+/* Delete the pieces of known stacks. */
 static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 {
 	const struct stacks *s = context;

@@ -1,8 +1,9 @@
 /*
- * store/stacks.h - stacks by the kernel's hash of them.
+ * store/stacks.h - user space's copies of the stacks in the kernel's maps, by hash.
  *
- * The programs keep each stack once, in the 'stacks' maps. Here they are copied out when they
- * are first asked for. What is copied may be forgotten there, so that there is room for new ones.
+ * The programs keep each stack once, in the maps 'stacks', under a hash of its words. User space
+ * copies a stack out when a row first needs it. Later it may delete the copied stack from the
+ * kernel, to make room for new ones.
  */
 #pragma once
 
@@ -15,53 +16,59 @@
 #include "bpf/object.h"
 #include "store/tree.h"
 
-/* Begin with { .object, .max_chunks }; the rest is its own. */
+/* Begin with { .object, .max_chunks }; the functions below set the rest. */
 struct stacks {
 	const struct object *object;
-	uint32_t max_chunks; /* that the kernel has room for */
+	uint32_t max_chunks; /* pieces that fit into the kernel's maps */
 	struct tree tree;
-	struct u64_map known; /* hash -> number in the tree; TREE_ROOT: stacks_want() */
-	/* See stacks_age(). */
+	struct u64_map known; /* hash -> number in the tree; TREE_ROOT: wanted, not read yet */
+	/* stacks_age() moves all stacks here */
 	struct tree old_tree;
 	struct u64_map old_known;
 };
 
 void stacks_fini(struct stacks *s);
 
-/* In user space. */
+/* Memory of the copies in user space, in bytes. */
 size_t stacks_bytes(const struct stacks *s);
 
 /*
- * The number of the stack with @hash (0: none, number 0). False when it is not known and
- * @has_room is false.
+ * Find the number of the stack with @hash, and copy the stack from the kernel if it is new here.
+ * Hash 0 means no stack, and has number 0. Returns false if the stack is new and @has_room is
+ * false.
  */
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret);
 
 /*
- * Many stacks are read by few system calls: call stacks_want() for each one, then
- * stacks_read_wanted(), then stacks_find(). stacks_find() reads by itself what was not read here:
- * what does not fit into @most_bytes in user space. stacks_want() returns false for a stack that is
- * known or wanted already. Errors: from reading the maps.
+ * These copy many stacks with few system calls. Call stacks_want() for each stack, then
+ * stacks_read_wanted(), then stacks_find(). The second one stops at @most_bytes of memory in user
+ * space. Stacks that do not fit are read by stacks_find(), one by one. For a stack that is already
+ * known or wanted, stacks_want() returns false. Errors: from reading the maps.
  */
 bool stacks_want(struct stacks *s, uint64_t hash);
 must_check int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e);
 
-/* Its words (bpf/abi.h), innermost first; returns how many. */
+/* Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many. */
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS]);
 
-/* There is no room for this stack here; let it not take the kernel's, either. */
+/*
+ * Delete a stack from the kernel that user space has no room for. Stacks that are known here stay.
+ */
 void stacks_drop(const struct stacks *s, uint64_t hash);
 
 /*
- * What is known becomes old: numbers are not valid any more, and a stack that is asked for gets a
- * new one. The rest is forgotten by stacks_drop_old(): not before nothing in the kernel refers to
- * what may be known here only. stacks_age() also deletes these stacks from the kernel. Later
- * nobody would: stacks_forget() deletes known stacks. Errors: as there; nothing is old then.
+ * Begin to forget stacks that no longer come. All known stacks become old, and their numbers
+ * invalid. A row that needs an old stack gets a new number for it, from stacks_find() or
+ * stacks_renew(). The remaining old ones go with stacks_drop_old(). Call that only when no row in
+ * the kernel refers to a stack that user space alone has.
+ *
+ * This also deletes all known stacks from the kernel. Nothing would delete them later, because
+ * stacks_forget() deletes known stacks only. Errors: from reading the maps; then no stack is old.
  */
 must_check int stacks_age(struct stacks *s, struct error *e);
 bool stacks_has_old(const struct stacks *s);
 
-/* After stacks_age(): the new number of the stack that had @number before. */
+/* After stacks_age(): returns the new number of the stack that had @number. */
 uint32_t stacks_renew(struct stacks *s, uint32_t number);
 void stacks_drop_old(struct stacks *s);
 
@@ -72,24 +79,27 @@ bool stacks_are_many(const struct stacks *s);
 bool stacks_spare_is_used(const struct stacks *s);
 
 /*
- * Delete in the kernel the stacks that are known here: in all maps if they are half full, else in
- * the spare one. A row whose stack was deleted at that moment finds it here. Errors: from reading
- * the maps.
+ * Delete the known stacks from the kernel: from all maps if they are half full, else from the map
+ * 'spare'. A row may refer to a stack that is deleted meanwhile, and finds its copy here. Errors:
+ * from reading the maps.
  */
 must_check int stacks_forget(struct stacks *s, struct error *e);
 
 /*
- * Read the kernel's other stacks, too, up to @most_bytes of stacks_bytes(). If a row is lost, its
- * stacks stay in the kernel, and nobody asks for them. Once they are known, stacks_forget() deletes
- * them. Errors: as there.
+ * Copy all other stacks of the kernel, too, up to @most_bytes of stacks_bytes(). A lost row leaves
+ * stacks in the kernel that no row refers to. Once they are known, stacks_forget() deletes them.
+ * Errors: from reading the maps.
  */
 must_check int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e);
 
 /*
- * The words of the stack with @hash out of the kernel, and it is not kept here. Where a piece is
- * missing it ends with STACK_MARK_TORN.
+ * Read the stack with @hash from the kernel into @words, without keeping a copy. If a piece is
+ * missing, the words end with STACK_MARK_TORN. Returns how many.
  */
 size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS]);
 
-/* Know nothing any more, here and there. No program may be running. Errors: as stacks_forget(). */
+/*
+ * Forget all stacks, in user space and in the kernel. No program may be running. Errors: from
+ * reading the maps.
+ */
 must_check int stacks_forget_all(struct stacks *s, struct error *e);

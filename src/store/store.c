@@ -25,38 +25,41 @@ struct store {
 	const struct object *object;
 	struct store_budget budget;
 	uint32_t n_cpus;
-	uint32_t turn;     /* as in struct trace_state; never TURN_OFF */
+	uint32_t turn;     /* as in struct trace_state, but never TURN_OFF */
 	unsigned emptying; /* the generation that take_rows() is given */
 	bool is_stopped;
 
-	/* Emptied out of the kernel and not worked in yet: that can wait, emptying cannot. */
+	/*
+	 * Pending rows, as they came from the kernel. settle() adds them to @rows: it may wait,
+	 * emptying may not.
+	 */
 	struct raw_row *raw;
 	size_t n_raw, cap_raw;
-	size_t n_settled; /* rows of these that are worked in */
+	size_t n_settled; /* the first of these, already settled */
 
 	struct stacks stacks;
 	uint32_t aged; /* the turn in which stacks_age() was called */
-	size_t kept;   /* bytes of stacks that came again in the interval behind it */
+	size_t kept;   /* bytes of stacks that came again in the interval after it */
 
 	struct store_row *rows;
 	size_t n_rows, cap_rows;
 	uint32_t *index; /* row number + 1 by key; open addressing */
 	size_t n_index;
 
-	/* The rows of the report that is being made. */
+	/* The rows that the present report borrows. */
 	struct store_row *lent;
 	size_t n_lent, cap_lent;
 	bool is_lent;
 
-	uint64_t now; /* of the clock, when a generation's emptying began */
+	uint64_t now; /* ns of CLOCK_MONOTONIC, when the emptying began */
 	struct losses losses;
 };
 
 /*
- * Costs in the kernel. An element of a hash map is 48 bytes + key + value, and 8 more while it is
- * free; it comes from slabs of 96, 128, 192 bytes and more. A map has a bucket of 16 bytes for
- * each entry that it may have. A stack takes one or two pieces; of the two stacks of a row
- * one is rarely new.
+ * Memory in the kernel. An element of a hash map takes 48 bytes + key + value, and 8 more while it
+ * is free. It comes from slabs of 96, 128, 192 bytes and more. A map has a bucket of 16 bytes for
+ * each entry that it may ever have. A stack takes one or two pieces. A new row rarely has two new
+ * stacks.
  */
 #define ROW_BYTES 96ULL
 #define CHUNK_BYTES 192ULL
@@ -67,7 +70,7 @@ struct store {
 _Static_assert(48 + sizeof(struct stack_key) + sizeof(struct stack_row) + 8 <= ROW_BYTES, "slab");
 _Static_assert(48 + sizeof(uint64_t) + sizeof(struct stack_chunk) + 8 <= CHUNK_BYTES, "slab");
 
-/* With @rows rows in each generation. */
+/* For @rows rows in each generation. */
 static uint64_t kernel_bytes(uint64_t rows)
 {
 	return 2 * rows * (ROW_BYTES + BUCKET_BYTES) +
@@ -188,7 +191,7 @@ static void grow_index(struct store *s)
 	fill_index(s);
 }
 
-/* False when the row would be new and there is no room. */
+/* False if the row is new and there is no room for it. */
 static bool add_row(struct store *s, const struct store_row *row)
 {
 	if (s->n_rows * 2 >= s->n_index)
@@ -211,7 +214,7 @@ static bool add_row(struct store *s, const struct store_row *row)
 
 /* --- emptying a generation --- */
 
-/* A row's counters on each CPU. */
+/* The sum of a hot row's counters on all CPUs. 0 if @hot is 0: the row is not hot. */
 static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
 {
 	const uint64_t *counters = object_hot(s->object);
@@ -222,7 +225,9 @@ static uint64_t hot_count(const struct store *s, unsigned g, uint32_t hot)
 	return sum;
 }
 
-/* The last time before now that has these low bits. */
+/*
+ * The kernel keeps the low bits of the time. Returns the latest time before now that ends in them.
+ */
 static uint64_t first_hit(const struct store *s, const struct stack_row *row)
 {
 	const uint64_t first = (uint64_t)row->first_high << 32 | row->first_low;
@@ -286,7 +291,7 @@ void store_start(struct store *s)
 	set_turn(s, s->turn);
 }
 
-/* Turn to the other generation, and empty the old one. */
+/* Switch to the other generation and empty the old one. */
 static int turn(struct store *s, struct error *e)
 {
 	unsigned old = s->turn % 2;
@@ -298,7 +303,7 @@ static int turn(struct store *s, struct error *e)
 	return err ? err : empty_generation(s, old, e);
 }
 
-/* --- working in --- */
+/* --- settling pending rows --- */
 
 static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 {
@@ -320,11 +325,11 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	stacks_drop(&s->stacks, raw->key.user_stack);
 }
 
-/* To read all pieces in the kernel, in batches, costs a quarter of reading each by itself. */
+/* To read one piece in a batch takes a quarter of the time of a single look-up. */
 #define BATCH_GAIN 4
 #define MANY_ROWS 1024
 
-/* If most stacks in the kernel are new here, read them together. */
+/* If most stacks in the kernel are new here, read all of them in batches. */
 static int read_new_stacks(struct store *s, struct error *e)
 {
 	const struct trace_state *state = object_state(s->object);
@@ -359,13 +364,12 @@ bool store_awaits_room(const struct store *s)
 	return s->is_lent && is_full(s) && !has_many_pending(s);
 }
 
-/* All pending rows are worked in. */
+/* Called when no row is pending any more. */
 static void end_settling(struct store *s)
 {
 	s->n_raw = 0;
 	s->n_settled = 0;
-	/* What was counted in that turn is worked in: later rows have their stacks in the kernel.
-	 */
+	/* The kernel has no row left of the turn in which the stacks became old. */
 	if (stacks_has_old(&s->stacks) && s->turn != s->aged) {
 		stacks_drop_old(&s->stacks);
 		s->kept = stacks_bytes(&s->stacks);
@@ -373,8 +377,8 @@ static void end_settling(struct store *s)
 }
 
 /*
- * Work in at most @n of the pending rows. This empties the kernel's maps when that must be; what it
- * moves is pending behind the others.
+ * Settle at most @n of the pending rows: find the numbers of their stacks and add them to @rows. If
+ * the kernel's maps fill up meanwhile, empty them. Those rows are pending, too.
  */
 static int settle(struct store *s, size_t n, struct error *e)
 {
@@ -395,7 +399,10 @@ static bool must_forget(const struct store *s)
 	return stacks_are_many(&s->stacks) || stacks_spare_is_used(&s->stacks);
 }
 
-/* If many stacks stay, their rows were lost. Reading these may take half of our memory. */
+/*
+ * If the maps stay half full, rows of many stacks were lost. Reading those stacks may take half of
+ * our memory.
+ */
 static int make_room(struct store *s, struct error *e)
 {
 	const size_t others = settled_bytes(s) - stacks_bytes(&s->stacks);
@@ -441,7 +448,7 @@ static void lend_rows(struct store *s)
 	clear_index(s);
 }
 
-/* Their memory is used again, unless there are other rows by now. */
+/* Use the memory of the lent rows again, unless new rows have memory already. */
 static void take_rows_back(struct store *s)
 {
 	if (s->rows) {
@@ -455,7 +462,7 @@ static void take_rows_back(struct store *s)
 	s->is_lent = false;
 }
 
-/* Memory that is held idle counts as ours, too. */
+/* Idle memory counts towards the budget, too. */
 static void free_raw(struct store *s)
 {
 	if (s->n_raw)
@@ -470,7 +477,7 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 	struct error none;
 
 	if (!s->is_lent) {
-		(void)settle(s, s->n_raw - s->n_settled, &none); /* so does store_rotate(), then */
+		(void)settle(s, s->n_raw - s->n_settled, &none); /* store_rotate() reports it */
 		free_raw(s);
 		lend_rows(s);
 	}
@@ -497,7 +504,10 @@ static void free_rows(struct store *s)
 	s->cap_rows = s->n_index = 0;
 }
 
-/* Stacks of ended processes stay known up to this, above twice the bytes in use. */
+/*
+ * Idle stacks, such as those of ended processes, may take this much more than twice the stacks in
+ * use.
+ */
 #define IDLE_STACK_BYTES ((size_t)4 << 20)
 
 static bool are_stacks_many(const struct store *s)
@@ -507,7 +517,9 @@ static bool are_stacks_many(const struct store *s)
 	return bytes > 2 * s->kept + IDLE_STACK_BYTES || bytes > s->budget.user_bytes / 4;
 }
 
-/* After stacks_age(), rows that came while the report was made keep their stacks. */
+/*
+ * After stacks_age(): give new numbers to the stacks of rows that came while the report was made.
+ */
 static void renew_stacks(struct store *s)
 {
 	for (size_t i = 0; i < s->n_rows; i++) {
@@ -521,8 +533,8 @@ static void renew_stacks(struct store *s)
 }
 
 /*
- * Stacks stay known, since most come again. If there are too many of them, those that the next
- * interval does not need go: processes end, and others come.
+ * Stacks stay known, because most come again. If too many are idle, as processes end and others
+ * begin, the store forgets those that have no hit in the next interval.
  */
 void store_clear(struct store *s)
 {

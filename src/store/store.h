@@ -1,10 +1,10 @@
 /*
- * store/store.h - what was counted: the kernel's maps, emptied into rows and stacks.
+ * store/store.h - empties the kernel's maps into rows and stacks.
  *
- * The kernel counts into one of two generations of maps. store_rotate() turns it
- * to the other, waits until no program uses the old one, and moves that into user
- * space. So a report's counts are of one moment. Stacks stay in the kernel, where they are
- * known then, until their map is half full.
+ * The kernel counts into one of two generations of rows. A rotation (store_rotate()) switches to
+ * the other one. It waits until no program uses the old one, and moves its rows into user space. So
+ * all counts of a report end at one moment. Stacks belong to both generations. They stay in the
+ * kernel until their map is half full, so the programs need not store a known stack again.
  */
 #pragma once
 
@@ -20,22 +20,22 @@ struct store;
 
 struct store_row {
 	uint64_t count;
-	uint64_t first;        /* hit: ns of CLOCK_MONOTONIC */
+	uint64_t first;        /* time of the first hit: ns of CLOCK_MONOTONIC */
 	uint32_t kernel_stack; /* numbers for store_stack(); 0: none */
 	uint32_t user_stack;
 	uint32_t tgid;
 	uint32_t flags; /* KEY_* of bpf/abi.h */
 };
 
-/* How --max-memory is divided. */
+/* The shares of --max-memory. */
 struct store_budget {
-	uint32_t max_rows;   /* of one generation: a power of two */
-	uint32_t n_hot_rows; /* of these with a counter on each CPU: likewise */
-	uint32_t max_chunks; /* of both generations */
+	uint32_t max_rows;   /* of each generation: a power of two */
+	uint32_t n_hot_rows; /* rows with a counter on each CPU: a power of two */
+	uint32_t max_chunks; /* pieces of stacks, for both generations */
 	uint64_t user_bytes; /* for rows and stacks in user space */
 };
 
-/* @n_cpus: possible ones. */
+/* Divide @max_bytes. @n_cpus counts possible CPUs. */
 void store_divide(uint64_t max_bytes, uint32_t n_cpus, struct store_budget *ret);
 
 /* @object must outlive the store. */
@@ -47,33 +47,42 @@ void store_freep(struct store **s);
 /* Begin to count. */
 void store_start(struct store *s);
 
-/* Move what was counted until now into the rows; counting goes on. Errors: from the system calls.
+/*
+ * Move the rows that the kernel has counted into user space; counting goes on. Errors: from the
+ * system calls.
  */
 must_check int store_rotate(struct store *s, struct error *e);
 
-/* The same, and count nothing any more. */
+/* Move the rows into user space and stop counting. Errors: from the system calls. */
 must_check int store_stop(struct store *s, struct error *e);
 
 /*
- * Take out the rows since the last store_clear(), for a report. Lent by @s until the next
- * store_clear(): store_rotate() may be called meanwhile. The next report has the rows that it
- * moves. Another call gives the same rows.
+ * Returns the rows since the last store_clear(), for a report. @s lends them until the next
+ * store_clear(). Meanwhile store_rotate() may add rows, which belong to the next report. A second
+ * call returns the same rows.
  */
 const struct store_row *store_rows(struct store *s, size_t *n);
 
 /*
- * New stacks have no room until store_clear(): their rows wait unworked, and they themselves in the
- * kernel, whose programs do not say again that these fill up. So rotate then.
+ * True if new stacks have no room until store_clear(). Their rows wait in the kernel's form, and
+ * the stacks wait in the kernel. The programs do not repeat their notice that the maps fill up. So
+ * the caller must rotate after store_clear().
  */
 bool store_awaits_room(const struct store *s);
 
-/* The report needs its rows no longer. Numbers of stacks change. */
+/* Take back the lent rows. The numbers of stacks change. */
 void store_clear(struct store *s);
 
-/* The words of a stack (bpf/abi.h), innermost first; returns how many, at most STACK_WORDS. */
+/*
+ * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many, at most
+ * STACK_WORDS.
+ */
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
 
-/* Kept up to date with what the store itself gives up; store_clear() is losses_told(). */
+/*
+ * Lent by @s. They include the hits that exceed the store's budget. store_clear() marks all as
+ * reported.
+ */
 struct losses *store_losses(struct store *s);
 
 /* Memory held in user space, in bytes. */

@@ -7,37 +7,37 @@
 #include "store/stacks.h"
 
 /*
- * bpf_ktime_get_ns() is the kernel's fast clock, which may be a little behind or before the
- * one that we read while the clock's rate is corrected.
+ * bpf_ktime_get_ns() reads the kernel's fast clock. While the kernel corrects the clock's rate,
+ * that one may differ a little from the clock that we read.
  */
 #define CLOCK_MARGIN_NS 20000
 
-/* An event that is not written for so long does not hold up those of other CPUs any more. */
+/* An unwritten event holds up those of other CPUs for at most this time. */
 #define PATIENCE_NS 1000000000
 
 /*
- * On one CPU an event that interrupted another one may have taken its place after it, and its
- * time before it: as many may be in disorder as there are scratch slots.
+ * On one CPU an event may interrupt another one. Then its place comes later and its time is
+ * earlier. At most as many events are in disorder as there are scratch slots.
  */
 #define WINDOW 4
 
-/* Places are given back after so many events: what is done with one may take long. */
+/* Free places after this many events, since the caller may take long for each. */
 #define FREE_EACH 256
 
 #define MOST_RING_EVENTS 131072
 #define FEWEST_RING_EVENTS 64
-#define CHUNK_BYTES 208ULL /* as in store.c, with its bucket */
+#define CHUNK_BYTES 208ULL /* piece and bucket, as in store.c */
 
 struct reader {
 	struct event_ring *ring;
 	const struct stream_event *events; /* of this CPU */
 	uint64_t tail;                     /* number of events before the first unread one */
-	uint64_t head;                     /* events taken, when last looked at */
+	uint64_t head;                     /* number of events taken by programs, when last read */
 	uint64_t safe;                     /* no unread event is earlier */
 	uint64_t next;                     /* time of the earliest unread one, or @safe */
-	uint32_t taken;                    /* of the window at @tail: 1 << i, those given already */
-	uint32_t at;                       /* the earliest one's place in the window */
-	bool is_blocked;                   /* it may be one that is not written yet */
+	uint32_t taken;                    /* bit i: event @tail + i was passed on */
+	uint32_t at;                       /* index of the earliest one in the window */
+	bool is_blocked;                   /* the earliest one may be one that is not written yet */
 };
 
 struct stream {
@@ -131,13 +131,13 @@ static const struct stream_event *event_at(const struct stream *s, const struct 
 	return &r->events[n & (s->budget.ring_events - 1)];
 }
 
-/* Its number is written last, so what else is in it can be read when that is there. */
+/* A program writes the number last. So when the number is there, the event is complete. */
 static bool is_written(const struct stream_event *event, uint64_t n)
 {
 	return __atomic_load_n(&event->number, __ATOMIC_ACQUIRE) == n + 1;
 }
 
-/* Find the earliest one in the window. */
+/* Find the earliest event in the window. */
 static void find_next(const struct stream *s, struct reader *r)
 {
 	r->next = UINT64_MAX;
@@ -155,7 +155,7 @@ static void find_next(const struct stream *s, struct reader *r)
 	}
 }
 
-/* The one found was given. */
+/* The caller has the earliest event; find the next one. */
 static void pass_next(const struct stream *s, struct reader *r)
 {
 	r->taken |= 1U << r->at;
@@ -174,8 +174,9 @@ static void free_places(const struct reader *r)
 /* --- all of them --- */
 
 /*
- * Look at all heads. An event that is taken later has a later time than the one returned: its
- * program reads the clock behind the addition, and we before we read what was added to.
+ * Read all heads. Returns a time that all later events follow. A program adds to its head, then
+ * reads the clock; we read the clock, then the heads. So an event that is not in these heads has a
+ * later time.
  */
 static uint64_t look(struct stream *s)
 {
@@ -185,7 +186,7 @@ static uint64_t look(struct stream *s)
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
 		struct reader *r = &s->readers[cpu];
 
-		/* All that had been taken at the last look is read: the rest came behind it. */
+		/* All events of the last reading are passed on; the others came after it. */
 		if (r->tail == r->head)
 			r->safe = before;
 		r->head = __atomic_load_n(&r->ring->head, __ATOMIC_SEQ_CST);
@@ -196,7 +197,10 @@ static uint64_t look(struct stream *s)
 	return s->is_stopped ? UINT64_MAX : s->looked_at;
 }
 
-/* The CPU with the earliest event; *@limit: the time of the second, at most what it was. */
+/*
+ * Returns the CPU with the earliest event. Lowers *@limit to the time of the second earliest CPU,
+ * if that is earlier. NULL if there is no event before *@limit, or it is not written yet.
+ */
 static struct reader *choose(struct stream *s, uint64_t *limit)
 {
 	struct reader *first = NULL;
@@ -248,7 +252,7 @@ bool stream_sleep(struct stream *s)
 {
 	uint64_t *is_asleep = (uint64_t *)&object_state(s->object)->is_asleep;
 
-	/* A program adds to the head first, and looks at this last. */
+	/* A program adds to its head first, and reads is_asleep last. */
 	__atomic_store_n(is_asleep, 1, __ATOMIC_SEQ_CST);
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
 		const struct reader *r = &s->readers[cpu];
@@ -290,13 +294,13 @@ int stream_forget_all(struct stream *s, stream_take *take, void *context, struct
 
 	if (err)
 		return err;
-	s->is_stopped = true; /* nothing is being written: all can be given */
+	s->is_stopped = true; /* no program writes, so all events are ready */
 	err = stream_read(s, UINT64_MAX, take, context);
 	s->is_stopped = false;
 	if (!err)
 		err = stacks_forget_all(&s->stacks, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
-	/* Unless it was turned off meanwhile. */
+	/* If the run switched counting off meanwhile, leave it off. */
 	s->turn++;
 	(void)__atomic_compare_exchange_n(&object_state(s->object)->turn, &(uint32_t){ TURN_PAUSE },
 					  s->turn, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

@@ -1,9 +1,9 @@
 /*
- * store/stream.h - single events out of the kernel's rings, in the order of their time.
+ * store/stream.h - events from the kernel's rings, in the order of time.
  *
- * Each CPU has a ring of its own (struct event_ring of bpf/abi.h). An event is given when no
- * earlier one can come any more: when all events that were taken before that moment, on any
- * CPU, have been written.
+ * Each CPU has a ring of its own (struct event_ring of bpf/abi.h). The stream passes an event on
+ * when no earlier one can follow: when all events that any CPU took before that moment have been
+ * written.
  */
 #pragma once
 
@@ -16,14 +16,14 @@
 
 struct stream;
 
-/* How --max-memory is divided. */
+/* The shares of --max-memory. */
 struct stream_budget {
 	uint32_t ring_events; /* places in each CPU's ring: a power of two */
 	uint32_t max_chunks;  /* pieces of stacks in the kernel */
-	uint64_t user_bytes;  /* for stacks and what is made of them, in user space */
+	uint64_t user_bytes;  /* for copies of stacks and their text, in user space */
 };
 
-/* @n_cpus: possible ones. */
+/* Divide @max_bytes. @n_cpus counts possible CPUs. */
 void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *ret);
 
 /* @object must outlive the stream. */
@@ -31,45 +31,52 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 			  uint32_t n_cpus);
 void stream_free(struct stream *s);
 
-/* From now on, events come. */
+/* Switch events on. */
 void stream_start(struct stream *s);
 
-/* No more come: what is left can be read. Errors: from waiting for the programs. */
+/*
+ * Switch events off. stream_read() still passes on those in the rings. Errors: from waiting for the
+ * programs.
+ */
 must_check int stream_stop(struct stream *s, struct error *e);
 
-/* An event, lent until the call returns. A non-zero result ends the reading, and is returned. */
+/*
+ * Receives an event, lent for the duration of the call. If the result is not zero, reading stops
+ * and returns it.
+ */
 typedef int stream_take(void *context, const struct stream_event *event, uint32_t cpu);
 
 /*
- * Give @take what can be given now and is before @until (ns of CLOCK_MONOTONIC; UINT64_MAX: no
- * limit); behind stream_stop(), all. Returns 0 or what @take returned, having taken what it
- * was given.
+ * Pass the events that are ready and earlier than @until to @take. @until is in ns of
+ * CLOCK_MONOTONIC; UINT64_MAX means no limit. After stream_stop() all events are ready. Returns 0,
+ * or the result of @take that is not zero. The event of that call counts as read.
  */
 int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context);
 
 /*
- * Nothing is there and nothing is being written; the next event wakes with NOTICE_EVENTS.
- * False: there is something, or will be soon: read again.
+ * Prepare to sleep. True if all events are read: the next one sends NOTICE_EVENTS. False if events
+ * are there or about to come: call stream_read() again.
  */
 bool stream_sleep(struct stream *s);
 
-/* The words of a stack of an event that was just given; returns how many, 0 where it was lost. */
+/* Write the words of an event's stack to @words. Returns how many; 0 if the stack was lost. */
 size_t stream_stack(struct stream *s, uint64_t hash, uint64_t words[STACK_WORDS]);
 
 /*
- * The kernel's maps fill up (NOTICE_FILLING): forget there what is known here. False: they are
- * still half full, of what no event refers to any more; then stream_forget_all() is due.
+ * On NOTICE_FILLING: delete the known stacks from the kernel. Sets @has_room to false if the maps
+ * stay half full, with stacks that no event refers to any more. Then call stream_forget_all().
+ * Errors: from reading the maps.
  */
 must_check int stream_make_room(struct stream *s, bool *has_room, struct error *e);
 
 /*
- * Forget all stacks, here and there: afterwards, what was made of hashes before means nothing.
- * Meanwhile events are lost, and counted. @take is given what came before. Returns as
- * stream_read() does, or a negative errno with words.
+ * Forget all stacks, in user space and in the kernel. First pass the events so far to @take.
+ * Meanwhile new hits are lost and counted. Afterwards, earlier hashes of stacks are invalid.
+ * Returns the result of @take if it is not zero, or a negative errno with a message in @e.
  */
 int stream_forget_all(struct stream *s, stream_take *take, void *context, struct error *e);
 
-/* Of stacks, in user space. */
+/* Memory of stacks in user space, in bytes. */
 size_t stream_bytes(const struct stream *s);
 
 struct losses *stream_losses(struct stream *s);

@@ -1,9 +1,9 @@
 /*
- * store/tree.h - stacks kept as paths in one tree, from the outermost frame inwards.
+ * store/tree.h - stacks as paths in one tree, from the outermost frame inwards.
  *
- * Stacks of one program share most of their outer frames, so a further stack costs
- * a few nodes instead of all its frames. A stack's number is the node of its innermost
- * frame; from there the way to the root is the stack.
+ * Stacks of one program share most of their outer frames. So a further stack costs a few nodes
+ * instead of all its frames. A stack's number is the node of its innermost frame. The way from
+ * there to the root is the stack.
  */
 #pragma once
 
@@ -27,10 +27,10 @@ struct tree {
 	size_t n_slots;
 };
 
-/* The number of the stack of @n words, innermost first; made where absent. */
+/* Returns the number of the stack of @n words, innermost first. Adds it if it is new. */
 uint32_t tree_add(struct tree *tree, const uint64_t *words, size_t n);
 
-/* The words of stack @number, innermost first; returns how many, at most @max. */
+/* Write the words of stack @number to @to, innermost first. Returns how many, at most @max. */
 size_t tree_words(const struct tree *tree, uint32_t number, uint64_t *to, size_t max);
 
 size_t tree_bytes(const struct tree *tree);
