@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Numbers of system calls differ by architecture. Their names are those that libc's functions
- * make: glibc's fstat() is fstat before 2.33 and newfstatat after. The kernel itself makes
- * restart_syscall when a stopped process goes on.
+ * System calls differ by architecture and by libc: glibc's fstat() calls fstat before 2.33, and
+ * newfstatat after. The kernel itself calls restart_syscall when a stopped process goes on.
  *
- * A filter sees arguments, but no memory. So a parser may ask whether a path exists: newfstatat
- * is both fstat() and stat(). And an opener could open a file for writing by openat2.
+ * A filter sees arguments, but no memory. So a parser may ask whether a path exists, because
+ * newfstatat serves both fstat() and stat(). And an opener could open a file for writing, by
+ * openat2.
  */
 #include "helper/calls.h"
 
@@ -24,10 +24,10 @@
 
 #include "base/array.h"
 
-/* What differs by architecture. */
+/* These differ by architecture. */
 #if defined(__x86_64__)
 #define ARCHITECTURE AUDIT_ARCH_X86_64
-#define FOREIGN_CALLS 0x40000000U /* from here on: those of x32 */
+#define FOREIGN_CALLS 0x40000000U /* calls of x32 begin here */
 #elif defined(__aarch64__)
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #define FOREIGN_CALLS UINT32_MAX
@@ -38,7 +38,7 @@
 
 #define MOST_INSTRUCTIONS 512
 
-/* A call is allowed if its argument @argument, masked, is @value. Any with mask 0. */
+/* Allow a call if its argument @argument, masked, is @value. Mask 0 allows any. */
 struct rule {
 	uint32_t call;
 	uint32_t argument, mask, value;
@@ -81,7 +81,7 @@ static const struct rule of_openers[] = {
 #endif
 };
 
-/* Whoever makes one of these is not our code any more. */
+/* Our code makes none of these, so somebody has taken the helper over. */
 static const uint32_t fatal[] = {
 	SYS_execve, SYS_execveat, SYS_clone, SYS_clone3, SYS_unshare, SYS_setns, SYS_mount,
 	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_kill, SYS_tkill,
@@ -91,7 +91,7 @@ static const uint32_t fatal[] = {
 #endif
 };
 
-/* Of the deny list: calls by which a process reaches beyond its files and sockets. */
+/* The deny list: calls by which a process reaches beyond its files and sockets. */
 static const struct {
 	uint32_t call;
 	unsigned group;
@@ -110,7 +110,7 @@ static const struct {
 	{ SYS_sethostname, DENY_SYSTEM }, { SYS_setdomainname, DENY_SYSTEM }, { SYS_personality, DENY_SYSTEM },
 	{ SYS_settimeofday, DENY_SYSTEM }, { SYS_clock_settime, DENY_SYSTEM }, { SYS_adjtimex, DENY_SYSTEM },
 	{ SYS_clock_adjtime, DENY_SYSTEM }, { SYS_userfaultfd, DENY_SYSTEM },
-	/* It makes calls in our place, which no filter sees. */
+	/* The kernel makes calls for these, which no filter sees. */
 	{ SYS_io_uring_setup, DENY_SYSTEM }, { SYS_io_uring_enter, DENY_SYSTEM }, { SYS_io_uring_register, DENY_SYSTEM },
 #ifdef SYS_iopl
 	{ SYS_iopl, DENY_SYSTEM }, { SYS_ioperm, DENY_SYSTEM },
@@ -150,14 +150,16 @@ static void give(struct program *p, uint32_t verdict)
 	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-/* If what is loaded compares as @comparison to @value, go on; else pass over @n instructions. */
+/* If the loaded value compares as @comparison to @value, go on; else skip @n instructions. */
 static void only_if(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
 {
 	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
 }
 
-/* The number of the call is loaded, before and after. Arguments here have 32 bits, or flags in
- * them; both architectures are little-endian. */
+/*
+ * Expects the call's number to be loaded, and loads it again. The arguments here have 32 bits, or
+ * flags in the low 32. Both architectures are little-endian.
+ */
 static void add_rule(struct program *p, const struct rule *r)
 {
 	if (r->mask == 0) {
@@ -173,7 +175,7 @@ static void add_rule(struct program *p, const struct rule *r)
 	load(p, offsetof(struct seccomp_data, nr));
 }
 
-/* Calls of other architectures have other numbers: none of them is made here. */
+/* End the process at a call of another architecture, whose numbers differ: no helper makes one. */
 static void begin(struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, arch));
@@ -182,7 +184,7 @@ static void begin(struct program *p)
 	load(p, offsetof(struct seccomp_data, nr));
 	only_if(p, BPF_JGE, FOREIGN_CALLS, 1);
 	give(p, SECCOMP_RET_KILL_PROCESS);
-	/* abort() */
+	/* abort() sends a signal to itself */
 	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
 }
 
@@ -192,8 +194,10 @@ static void answer(struct program *p, uint32_t call, uint32_t verdict)
 	give(p, verdict);
 }
 
-/* Before Linux 5.16 a filter slows the whole process down without the first flag: speculation is
- * off. */
+/*
+ * Before Linux 5.16 a filter without SPEC_ALLOW disables speculation, which slows the whole process
+ * down.
+ */
 static bool install(const struct program *p, unsigned more_flags)
 {
 	const struct sock_fprog filter = { .len = p->n, .filter = (struct sock_filter *)p->code };
@@ -229,7 +233,10 @@ bool calls_deny(unsigned groups, bool of_all_threads)
 		if (groups & denied[i].group)
 			answer(&p, denied[i].call, SECCOMP_RET_ERRNO | EPERM);
 	if (groups & DENY_SYSTEM) {
-		/* A filter sees no flags of clone3(), so libc is to use clone(). */
+		/*
+		 * A filter cannot see the flags of clone3(). With ENOSYS, libc falls back to
+		 * clone().
+		 */
 		answer(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 		add_rule(&p, &(struct rule){ SYS_clone, 0, NAMESPACES, 0 });
 		answer(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * No call here is interrupted: helpers have no handlers of signals, the main process's ends do not
- * block, and files in memory are read and written as a whole.
+ * No signal interrupts these calls. Helpers have no signal handlers, the main process's ends do not
+ * block, and one call reads or writes a file in memory as a whole.
  */
 #include "helper/channel.h"
 
@@ -46,7 +46,7 @@ void channel_refuse_descriptors(int fd)
 	(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
 }
 
-/* send(2), as a parser may not call sendmsg(2). */
+/* Uses send(2), because a parser may not call sendmsg(2). */
 int channel_send(int fd, const void *bytes, size_t n)
 {
 	return send(fd, bytes, n, MSG_NOSIGNAL) < 0 ? -errno : 0;
@@ -76,7 +76,7 @@ int channel_pass(int fd, const void *bytes, size_t n, const int *fds, size_t n_f
 	struct iovec part = { .iov_len = n };
 	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
 
-	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* not const, though nobody writes to it */
+	memcpy(&part.iov_base, &bytes, sizeof(bytes)); /* not const, but sendmsg(2) only reads it */
 	if (n_fds) {
 		message.msg_control = control.bytes;
 		message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
@@ -91,7 +91,7 @@ int channel_pass(int fd, const void *bytes, size_t n, const int *fds, size_t n_f
 	return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* How many descriptors came with @message, in @ret. */
+/* Write the descriptors of @message to @ret. Returns how many. */
 static size_t descriptors_of(struct msghdr *message, int ret[CHANNEL_FDS])
 {
 	struct cmsghdr *head = CMSG_FIRSTHDR(message);
@@ -99,7 +99,7 @@ static size_t descriptors_of(struct msghdr *message, int ret[CHANNEL_FDS])
 	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
 		return 0;
 
-	/* Room for three, aligned, is room for four. */
+	/* Alignment makes room for four. */
 	const size_t n = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	const size_t n_taken = n < CHANNEL_FDS ? n : CHANNEL_FDS;
 
@@ -135,7 +135,7 @@ int channel_take(int fd, void *to, size_t n, int ret_fds[CHANNEL_FDS])
 	return got == 0 ? -EPIPE : -EBADMSG;
 }
 
-/* A file in memory is a file for this limit, too. */
+/* RLIMIT_FSIZE holds for files in memory, too. */
 static size_t most_bytes(size_t wanted)
 {
 	struct rlimit most;
@@ -149,7 +149,7 @@ int area_new(size_t size, int *ret)
 {
 	cleanup_close int fd = memfd_create("area", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
-	/* Where the flag is unknown. Where it is known, the system may insist on it. */
+	/* This kernel does not know the flag. Kernels that do may insist on it. */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, (off_t)most_bytes(size)) < 0 ||

@@ -18,16 +18,16 @@
 struct client {
 	pthread_mutex_t mutex;
 	struct lane *lane;
-	int over;     /* readable: nobody waits any more */
-	bool is_over; /* there is no warden */
+	int over;     /* readable after client_end() */
+	bool is_over; /* the warden has ended */
 	struct client_manner manner;
 	client_late *late;
 	void *late_context;
-	uint32_t awaited;    /* the number of the request that the call waits for; 0: none */
-	unsigned role;       /* that the call waits for, */
-	uint64_t began;      /* ns: since then */
+	uint32_t awaited;    /* number of the request that the call waits for */
+	unsigned role;       /* that the call waits for */
+	uint64_t began;      /* ns: start of the call */
 	uint64_t wait_until; /* ns: the end of patience with the call; 0: none */
-	bool is_impatient;   /* it was over, and nothing has happened since */
+	bool is_impatient;   /* patience ended, and nothing has come since */
 };
 
 struct client *client_new(struct lane *lane)
@@ -101,7 +101,7 @@ static bool take_event(struct client *c, struct lane_event *ret)
 	return has;
 }
 
-/* A helper that has ended meanwhile is not asked. */
+/* Take all events first, so that a helper that has ended is not asked. */
 static void drain(struct client *c)
 {
 	struct lane_event unused;
@@ -120,7 +120,7 @@ static void begin_call(struct client *c, unsigned role)
 {
 	uint64_t patience = c->manner.patience_ns;
 
-	/* Each of many calls would wait in vain; but another helper may be made meanwhile. */
+	/* Many calls in a row would each wait in vain. But another helper may be made meanwhile. */
 	if (c->is_impatient && patience > IMPATIENT_NS)
 		patience = IMPATIENT_NS;
 	c->role = role;
@@ -171,8 +171,8 @@ static int wait_for_lane(struct client *c, struct error *e)
 }
 
 /*
- * Wait until anything happens. 1: it was the answer to @number (0: to nothing), or its failure. An
- * error: there is no helper of @role. 0: other things, after which one may be free.
+ * Wait for events. Returns 1 if one is the outcome of request @number (0: of none). Returns an
+ * error if there is no helper of @role. Returns 0 after other events: a helper may be free now.
  */
 static int next_event(struct client *c, unsigned role, uint32_t number, struct lane_event *ret,
 		      struct error *e)
@@ -192,7 +192,7 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 	return 0;
 }
 
-/* Until @ask is sent. */
+/* Wait until a helper has @ask. */
 static int send_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
 		    struct lane_event *ret, struct error *e)
 {

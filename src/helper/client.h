@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * helper/client.h - ask a lane's helpers and wait for the answer: for threads that may wait. One
- * thread asks at a time.
+ * helper/client.h - ask a lane's helpers and wait for the answer.
+ *
+ * For threads that may wait. One thread asks at a time.
  */
 #pragma once
 
@@ -10,27 +11,31 @@
 
 struct client;
 
-/* @lane is handed over. NULL: out of descriptors. */
+/* The client owns @lane. NULL: out of descriptors. */
 struct client *client_new(struct lane *lane);
 void client_free(struct client *c);
 
-/* For as long as an answer's area is read; recursion is not possible. */
+/* Hold the lock while you ask and while you read an answer's area. It is not recursive. */
 void client_lock(struct client *c);
 void client_unlock(struct client *c);
 
 /*
- * The rest is to be called with the lock. Have a helper of @role made, and let those begin that
- * are: before it is needed. Does not wait.
+ * Hold the lock for this and all functions below, except where a comment says otherwise. A client
+ * that nobody asks may be set up without it.
+ *
+ * Make a helper of @role ahead of time, and let helpers begin that the warden has made. Does not
+ * wait.
  */
 void client_prepare(struct client *c, unsigned role);
 
-/* How a client waits. A zeroed one: until there is an answer, or the lane gives up (role->wall_ns).
+/*
+ * How a client waits. A zeroed one waits until an answer comes or the lane gives up
+ * (role->wall_ns).
  */
 struct client_manner {
-	uint64_t patience_ns;         /* for all waiting of one call; 0: no bound of its own */
-	void (*serve)(void *context); /* called each CLIENT_SERVE_MS meanwhile; NULL: nothing is.
-					 It may not ask this client */
-	/* Looked at likewise: is it enough, after waiting for @role for so long? NULL: never. */
+	uint64_t patience_ns;         /* bound for all waiting of one call; 0: none */
+	void (*serve)(void *context); /* may be NULL; called each CLIENT_SERVE_MS; may not ask */
+	/* Called as often. True ends the wait for @role after @waited_ns. May be NULL. */
 	bool (*is_enough)(void *context, unsigned role, uint64_t waited_ns);
 	void *context;
 };
@@ -39,9 +44,9 @@ struct client_manner {
 void client_set_manner(struct client *c, const struct client_manner *manner);
 
 /*
- * Call @late, with the lock and from within a call here, when something has come of a request that
- * nobody waits for any more: a LANE_ANSWER, whose area is valid meanwhile, or LANE_FAILED. @late
- * may not ask. NULL: nobody does.
+ * Call @late when an outcome of a request comes that nobody waits for any more: a LANE_ANSWER,
+ * whose area is valid during the call, or LANE_FAILED. The caller of a function here holds the lock
+ * then. @late may not ask. NULL: drop such outcomes.
  */
 typedef void client_late(void *context, const struct lane_event *event);
 void client_hear_late(struct client *c, client_late *late, void *context);
@@ -49,27 +54,30 @@ void client_hear_late(struct client *c, client_late *late, void *context);
 /*
  * Ask and wait. Returns 0 with the answer in @ret, valid until the next call. Errors:
  *	-ECANCELED  client_end() was called
- *	-ENOTCONN   there is no helper, and @e says why
- *	-ETIME      it is enough, or patience is over. @ask->number is 0 if no helper has the
- *		    request. Else client_hear_late() tells what comes of it.
+ *	-ENOTCONN   there is no helper; @e gives the reason
+ *	-ETIME      is_enough() or the patience ended the wait. @ask->number is 0 if no helper
+ *		    has the request. Else client_hear_late() passes on its outcome.
  *	-EFBIG      the payload is too large
- *	-EIO        the helper failed at it: ret->why and ret->status
+ *	-EIO        the helper failed at the request: see ret->why and ret->status
  */
 must_check int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
 			  struct lane_event *ret, struct error *e);
 
-/* Wait until a helper of @role is there, and say where it takes files. Errors: as above. */
+/*
+ * Wait for a helper of @role. @ret_files and @ret_pid say where it receives files. Errors: as
+ * client_ask().
+ */
 must_check int client_address(struct client *c, unsigned role, uint32_t *ret_files,
 			      int32_t *ret_pid, struct error *e);
 
-/* The answer's contents make no sense: its helper is ended. */
+/* The contents of the last answer make no sense: end its helper. */
 void client_distrust(struct client *c);
 
-/* lane_hurry(): to be called with the lock, or from within @serve. */
+/* lane_hurry(). Call it with the lock held, or from within @serve. */
 void client_hurry(struct client *c);
 
-/* All who wait return, and nobody waits any more. Needs no lock. */
+/* Let all waiting calls return, and later ones not wait. Needs no lock. */
 void client_end(struct client *c);
 
-/* How a helper failed at a request: "its reader was ended by signal 7 (Bus error)". */
+/* Write how a helper failed at a request: "its reader was ended by signal 7 (Bus error)". */
 void client_explain(const struct lane_event *event, char *to, size_t size);

@@ -5,10 +5,10 @@
 #include <sys/mman.h>
 
 struct held {
-	int32_t fds[HELD_MOST]; /* 0: free. SEAT_OURS and above */
+	int32_t fds[HELD_MOST]; /* 0: free; else SEAT_OURS or above */
 };
 
-static struct held *own; /* this opener's; NULL: this process is none */
+static struct held *own; /* this opener's; NULL: this process is no opener */
 
 struct held *held_new(void)
 {
@@ -42,7 +42,7 @@ size_t held_take(struct held *all, unsigned child, int32_t ret[HELD_MOST])
 	return n;
 }
 
-/* SIGKILL may come between any two instructions. */
+/* Atomic, because SIGKILL may come between any two instructions. */
 static void put(size_t i, int fd)
 {
 	__atomic_store_n(&own->fds[i], fd, __ATOMIC_SEQ_CST);

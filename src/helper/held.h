@@ -25,17 +25,23 @@
 
 struct held;
 
-/* For the warden, before it makes helpers. NULL: no memory, and then nobody notes anything. */
+/* For the warden, before it makes helpers. NULL: no memory; then openers note nothing. */
 struct held *held_new(void);
 
-/* A new opener is child @child and notes its descriptors in @all. A parser leaves @all. */
+/*
+ * For a new helper: an opener, as child @child, notes its descriptors in @all. A parser unmaps
+ * @all.
+ */
 void held_use(struct held *all, unsigned child);
 void held_leave(struct held *all);
 
-/* For the warden: empty the note of child @child, which has ended. Returns how many are in @ret. */
+/*
+ * For the warden: move the note of child @child, which has ended, to @ret. Returns how many
+ * descriptors.
+ */
 size_t held_take(struct held *all, unsigned child, int32_t ret[HELD_MOST]);
 
-/* Both ignore -1 and keep errno. held_note() returns @fd. */
+/* Note @fd, or take it out of the note. Both ignore -1 and keep errno. held_note() returns @fd. */
 int held_note(int fd);
 void held_forget(int fd);
 

@@ -6,8 +6,9 @@
  *	 ^                                        |                    |          |
  *	 +-- ENDED, or 0.2 s after KILL --------- DYING <-- KILL: late, or a lie -+
  *
- * A helper has one request at a time, so the one that it failed at is known. What it says of
- * itself decides nothing: the kernel tells its CPU time, the warden its end.
+ * A helper has one request at a time. So the lane knows at which request a helper failed. It trusts
+ * no report of a helper about itself: the kernel gives its CPU time, and the warden reports its
+ * end.
  */
 #include "helper/lanes.h"
 
@@ -29,10 +30,10 @@
 
 #define MOST_HELPERS 8
 #define MOST_ROLES 8
-#define CONTROL MOST_HELPERS /* epoll's number of it; below it, of helpers */
+#define CONTROL MOST_HELPERS /* epoll's number of the control; helpers have those below it */
 #define TIMER (MOST_HELPERS + 1)
-#define PAUSE_NS NS_PER_S /* before another try, where one could not start */
-#define KEPT_BYTES 65536  /* of an area, for the next answer */
+#define PAUSE_NS NS_PER_S /* after a failed start, before the next one */
+#define KEPT_BYTES 65536  /* the most that an area keeps for the next answer */
 #define LARGEST_ERRNO 4095
 
 enum state { NONE, ASKED_FOR, STARTING, READY, BUSY, GIVEN, DYING };
@@ -45,11 +46,11 @@ struct helper {
 	uint32_t files;
 	uint32_t number;    /* of the request; 0: none */
 	struct ask ask;     /* the last request */
-	uint64_t since;     /* ns: in this state */
-	uint64_t cpu_ns;    /* all its life, before the request */
-	uint64_t n_written; /* bytes of its area */
-	uint64_t look_at;   /* BUSY: its CPU time cannot be used up before */
-	clockid_t clock;    /* its CPU time */
+	uint64_t since;     /* ns: start of this state */
+	uint64_t cpu_ns;    /* up to the request */
+	uint64_t n_written; /* bytes written to its area */
+	uint64_t look_at;   /* BUSY: it cannot use up its CPU time before */
+	clockid_t clock;    /* of its CPU time */
 	enum lane_why why;  /* DYING */
 	bool was_ready;
 	uint32_t layers;
@@ -65,9 +66,9 @@ struct lane {
 	uint32_t last_number;
 	uint32_t n_left;
 	struct helper helpers[MOST_HELPERS];
-	struct helper *given; /* whose answer the caller looks at */
+	struct helper *given; /* the caller looks at its answer */
 	uint64_t not_before[MOST_ROLES];
-	uint64_t armed; /* ns; 0: not */
+	uint64_t armed; /* ns; 0: the timer is off */
 	bool is_over;
 };
 
@@ -171,7 +172,7 @@ static void end(struct lane *l, struct helper *h, enum lane_why why)
 {
 	const struct warden_message kill = { .what = WARDEN_KILL, .pid = h->pid };
 
-	/* If this fails, the warden has gone, and all helpers with it. */
+	/* If this fails, the warden has gone, with all helpers. */
 	(void)!channel_send(l->control, &kill, sizeof(kill));
 	(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, h->channel, NULL);
 	h->why = why;
@@ -202,7 +203,7 @@ bool lane_want(struct lane *l, unsigned role)
 	return count(l, role) || find(l, role, DYING);
 }
 
-/* One that has answered is free when the caller has looked at the answer. */
+/* The caller has looked at the last answer, so its helper is free. */
 static void settle(struct lane *l)
 {
 	struct helper *h = l->given;
@@ -236,7 +237,7 @@ static int send_ask(struct helper *h, const struct ask *ask, const void *payload
 	return channel_send(h->channel, packet, n);
 }
 
-/* CPU time of @h, by the kernel. What it was if @h has just ended. */
+/* CPU time of @h, from the kernel. The last known one if @h has just ended. */
 static uint64_t cpu_of(const struct helper *h)
 {
 	struct timespec t;
@@ -247,7 +248,8 @@ static uint64_t cpu_of(const struct helper *h)
 }
 
 /*
- * When one more of @role is needed: all are busy, the last one for long enough. UINT64_MAX: not.
+ * When to make one more helper of @role: if all are busy, some time after the last one became so.
+ * UINT64_MAX: never.
  */
 static uint64_t spare_at(struct lane *l, unsigned role)
 {
@@ -282,7 +284,7 @@ static uint64_t deadline_of(const struct lane *l, const struct helper *h)
 	return earlier(h->since + r->wall_ns, h->look_at);
 }
 
-/* One that is set too early does no harm: a timer that is moved for each request is two calls. */
+/* Leaves a timer that is set too early: moving it for each request would take two system calls. */
 static void arm(struct lane *l)
 {
 	uint64_t at = UINT64_MAX;
@@ -318,7 +320,7 @@ int lane_ask(struct lane *l, unsigned role, struct ask *ask, const void *payload
 	h->n_written = ask->n_bytes;
 	enter(h, BUSY);
 	h->look_at = l->roles[role].cpu_ns ? h->since + l->roles[role].cpu_ns : UINT64_MAX;
-	/* One that has died is told of by the warden. */
+	/* If it has died, the warden reports that. */
 	if (send_ask(h, ask, payload) < 0)
 		end(l, h, LANE_DIED);
 	arm(l);
@@ -346,14 +348,14 @@ void lane_distrust(struct lane *l)
 	l->given = NULL;
 	if (!h || h->state != GIVEN)
 		return;
-	h->number = 0; /* it has been answered */
+	h->number = 0; /* the request has its answer */
 	end(l, h, LANE_LIED);
 	arm(l);
 }
 
-/* -- What happens. -- */
+/* -- Events. -- */
 
-/* @h has ended, or is left behind. Is it something to the caller? */
+/* @h has ended, or is left behind. True if the caller has to hear of it. */
 static bool give_up(struct lane *l, struct helper *h, struct lane_event *ret)
 {
 	ret->number = h->number;
@@ -388,7 +390,7 @@ static bool take_end(struct lane *l, const struct warden_message *m, struct lane
 			h->number = 0;
 		return give_up(l, h, ret);
 	}
-	return false; /* it was left behind */
+	return false; /* it was left behind, and the caller has heard of it */
 }
 
 static bool take_refusal(struct lane *l, const struct warden_message *m, struct lane_event *ret)
@@ -403,7 +405,7 @@ static bool take_refusal(struct lane *l, const struct warden_message *m, struct 
 	return give_up(l, h, ret);
 }
 
-/* @fds, of which there are @n, are its. It waits until it may begin. */
+/* The helper has been made, and waits until it may begin. @fds are its @n descriptors. */
 static void take_helper(struct lane *l, const struct warden_message *m, int *fds, int n)
 {
 	struct helper *h = find(l, m->role, ASKED_FOR);
@@ -417,7 +419,7 @@ static void take_helper(struct lane *l, const struct warden_message *m, int *fds
 	h->channel = TAKE_FD(fds[0]);
 	h->area = TAKE_FD(fds[1]);
 	enter(h, STARTING);
-	/* It may have ended already, which the warden tells next. */
+	/* If it has ended already, the warden reports that next. */
 	if (clock_getcpuclockid(m->pid, &h->clock) != 0 ||
 	    watch(l, h->channel, (uint32_t)(h - l->helpers)) < 0 ||
 	    channel_pass(h->channel, &go, sizeof(go), &fds[2], n == 3 ? 1 : 0) < 0)
@@ -463,7 +465,7 @@ static bool makes_sense(const struct lane *l, const struct helper *h, const stru
 	       a->n_bytes <= l->roles[h->role].n_area && memchr(a->words, 0, sizeof(a->words));
 }
 
-/* The first packet of a helper. */
+/* Handle a helper's first packet: ready, or the reason why not. */
 static void take_ready(struct lane *l, struct helper *h, const struct answer *a)
 {
 	if (a->result == 0) {
@@ -483,7 +485,7 @@ static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret
 
 	if (err == -EAGAIN)
 		return false;
-	/* The warden tells how one has ended that has; an empty packet is a lie, too. */
+	/* If the helper has ended, the warden reports how. An empty packet is a lie, too. */
 	if (err || !makes_sense(l, h, &ret->answer) || h->state == READY || h->state == GIVEN) {
 		end(l, h, err == -EPIPE ? LANE_DIED : LANE_LIED);
 		return false;
@@ -522,7 +524,7 @@ static bool is_in_call(pid_t pid)
 	return end && strncmp(end, ") D", 3) == 0;
 }
 
-/* @h, whose time may be over, and for which no packet lies ready. */
+/* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
 static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct lane_event *ret)
 {
 	const struct role *r = &l->roles[h->role];

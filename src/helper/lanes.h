@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * helper/lanes.h - the main process's side: a lane has helpers for one thread, asks them, ends one
- * that takes too long or makes no sense, and makes another one in its place. Nothing here waits.
+ * helper/lanes.h - the main process's side of its helpers.
+ *
+ * A lane has helpers for one thread. It asks them, ends a helper that takes too long or answers
+ * nonsense, and makes another one in its place. Nothing here waits.
  */
 #pragma once
 
@@ -14,50 +16,49 @@
 #include "helper/warden.h"
 
 /*
- * A lane for these roles (borrowed), as the warden has them. It owns @control, its socket to the
- * warden. NULL: out of descriptors; @control is closed.
+ * Make a lane for the warden's roles, which it borrows. It owns @control, its socket to the warden.
+ * NULL: out of descriptors; @control is closed.
  */
 struct lane *lane_new(int control, const struct role *roles, size_t n_roles);
 void lane_free(struct lane *l);
 
 /*
- * Call @heard from within lane_next() when helper @pid has been made, before it does anything, and
- * when it has ended. With @pid 0: all have.
+ * Call @heard from within lane_next() when the warden has made helper @pid, before the helper
+ * begins, and when it has ended. @pid 0: all helpers have ended.
  */
 typedef void lane_heard(void *context, pid_t pid, bool is_there);
 void lane_hear(struct lane *l, lane_heard *heard, void *context);
 
-/* Readable when lane_next() may have something: for epoll_wait(2). The lane's. */
+/* Readable if lane_next() may have an event: for epoll_wait(2). Lent by @l. */
 int lane_fd(const struct lane *l);
 
 /*
- * Have a helper of @role made, if there is none: before it is needed. False: there will be none
- * soon; LANE_UNABLE has said why.
+ * Make a helper of @role ahead of time, if there is none. False: there will be none soon, and a
+ * LANE_UNABLE gave the reason.
  */
 bool lane_want(struct lane *l, unsigned role);
 
 /*
- * Ask a helper of @role. @ask->n_bytes of @payload go with it. @ask->number is filled in.
- * Returns 0, or
- *	-EAGAIN  none is free, or one is being made: again when lane_fd() was readable and
- *		 lane_next() has nothing more
- *	-ENOTCONN  there is none, and will be none soon: LANE_UNABLE has said why
- *	-EFBIG  the payload is larger than the area
+ * Ask a helper of @role, with @ask->n_bytes of @payload. Sets @ask->number. Returns 0, or
+ *	-EAGAIN    none is free yet: try again when lane_fd() was readable and lane_next() has
+ *		   no more events
+ *	-ENOTCONN  there will be none soon, and a LANE_UNABLE gave the reason
+ *	-EFBIG     the payload is larger than the area
  */
 int lane_ask(struct lane *l, unsigned role, struct ask *ask, const void *payload);
 
 enum lane_what {
-	LANE_ANSWER, /* to @number: @answer and @area */
-	LANE_FAILED, /* there will be no answer to @number: @why */
-	LANE_UNABLE, /* a helper of @role could not start: @words, or else @why, say why */
-	LANE_OVER,   /* the warden has ended, and all helpers with their requests */
+	LANE_ANSWER, /* the answer to @number: @answer and @area */
+	LANE_FAILED, /* no answer to @number will come: see @why */
+	LANE_UNABLE, /* no helper of @role could start: see @words, or else @why */
+	LANE_OVER,   /* the warden has ended, with all helpers and their requests */
 };
 
 enum lane_why {
-	LANE_DIED,  /* by @status */
-	LANE_SLOW,  /* and was ended */
-	LANE_LIED,  /* its answer made no sense, and it was ended */
-	LANE_STUCK, /* was killed, but does not end; see @in_call */
+	LANE_DIED,  /* see @status */
+	LANE_SLOW,  /* it took too long, and the lane ended it */
+	LANE_LIED,  /* its answer made no sense, and the lane ended it */
+	LANE_STUCK, /* it was killed, but has not ended: see @in_call */
 };
 
 struct lane_event {
@@ -67,27 +68,26 @@ struct lane_event {
 	uint32_t number;
 	struct ask ask;  /* the request with @number */
 	int status;      /* of wait(2) */
-	pid_t in_call;   /* STUCK: the helper, if it hangs in the kernel (state D); else 0 */
-	uint32_t n_left; /* helpers that are left behind, of all lanes, as the warden last said */
-	uint64_t cpu_ns; /* that the request took, by the kernel's account */
-	uint32_t layers; /* that hold for who answers (sandbox.h) */
+	pid_t in_call;   /* LANE_STUCK: the helper, if it hangs in the kernel (state D); else 0 */
+	uint32_t n_left; /* helpers left behind, of all lanes, as the warden last reported */
+	uint64_t cpu_ns; /* CPU time of the request, by the kernel's account */
+	uint32_t layers; /* layers of the helper's sandbox that hold (sandbox.h) */
 	struct answer answer;
 	int area; /* for area_read(), until the next call to the lane */
 	char words[96];
 };
 
 /*
- * What has happened. False: nothing more for now. What lies ready is taken before times
- * are looked at, so it is not late because we were.
+ * Get the next event. False: none for now. It reads waiting packets before it checks deadlines. So
+ * an answer is not late because the caller is.
  */
 bool lane_next(struct lane *l, struct lane_event *ret);
 
-/* The contents of the last event's area make no sense: end who wrote them. */
+/* The contents of the last event's area make no sense: end the helper that wrote them. */
 void lane_distrust(struct lane *l);
 
-/* The run ends: helpers that there are now come to an end with what may take long (cpu_budget.h).
- */
+/* The run ends: present helpers stop work that may take long (base/cpu_budget.h). */
 void lane_hurry(struct lane *l);
 
-/* For openers: where a helper of @role is sent files. False: it is not ready. */
+/* Where openers send files for a helper of @role. False: no helper is ready. */
 bool lane_address(const struct lane *l, unsigned role, uint32_t *ret_files, int32_t *ret_pid);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Helpers that read files have four layers. A parser that a hostile file has taken over has no
- * capability. No path leads it to a file, by Landlock and by seccomp each. It makes no socket and
- * no process.
+ * Parsers have four layers. A hostile file may take a parser over. It then has no capability. No
+ * path leads it to a file: Landlock and seccomp each see to that. It can make no socket and no
+ * process.
  *
- * There are no namespaces: beside a list of allowed calls they add nothing, and containers refuse
- * them. The bounding set stays, because no_new_privs makes execve(2) gain nothing, and seccomp
- * forbids it. The user stays, too: others of user "nobody" could end the helper.
+ * There are no namespaces. Beside a list of allowed calls they add nothing, and containers refuse
+ * them. The bounding set stays: no_new_privs makes execve(2) gain nothing, and seccomp forbids it.
+ * The user stays, too, because other processes of user "nobody" could end the helper.
  *
- * The fetcher has the network, and runs a library of others. It has no capability, and a list of
- * calls that it may not make. Files are the user's, so that the library has its cache.
+ * The fetcher has the network, and runs a foreign library. It has no capability, and a list of
+ * denied calls. It may open the user's files, because the library has its cache there.
  */
 #include "helper/sandbox.h"
 
@@ -33,9 +33,9 @@
 #define MOST_LIMITS 4
 
 /*
- * Without CAP_SYS_PTRACE a process may look at another one if it has that one's capabilities. A
- * user's command has those that the user gives stackcount by ambient ones. They are for this
- * comparison alone: seccomp lets nobody use them.
+ * Without CAP_SYS_PTRACE a process may look at another one if it has all of that one's
+ * capabilities. A command has the ambient capabilities that the user gives stackcount. Helpers have
+ * these for that comparison alone: seccomp lets them use none.
  */
 #define COMPARED                                                                 \
 	(CAP(CAP_BPF) | CAP(CAP_PERFMON) | CAP(CAP_SYSLOG) | CAP(CAP_IPC_LOCK) | \
@@ -43,8 +43,8 @@
 
 /* clang-format off */
 static const struct {
-	uint64_t capabilities; /* of those that we have */
-	uint64_t without_ptrace; /* besides, if CAP_SYS_PTRACE is not among these */
+	uint64_t capabilities; /* kept, if we have them */
+	uint64_t without_ptrace; /* kept, too, if we have no CAP_SYS_PTRACE */
 	struct {
 		int what;
 		rlim_t most;
@@ -52,7 +52,7 @@ static const struct {
 	size_t n_limits;
 	bool has_paths;
 	bool is_copy; /* not the warden's child, but a copy of the main process */
-	unsigned denied; /* of such a copy: groups of calls */
+	unsigned denied; /* of a copy: groups of calls */
 } kinds[] = {
 	[SANDBOX_OPENER] = {
 		/* Landlock would deny /proc/PID of others, even for reading. */
@@ -63,13 +63,16 @@ static const struct {
 		.has_paths = true,
 	},
 	[SANDBOX_PARSER] = {
-		/* A hostile file of 100 MB takes 340 MiB. Files are mapped as a whole, holes, too. */
+		/*
+		 * A hostile file of 100 MB takes 340 MiB. A parser maps whole files, with their
+		 * holes.
+		 */
 		.limits = { { RLIMIT_FSIZE, 0 }, { RLIMIT_DATA, 512 * MiB }, { RLIMIT_AS, 1048576 * MiB },
 			    { RLIMIT_NOFILE, 512 } },
 		.n_limits = 4,
 	},
 	[SANDBOX_FETCHER] = {
-		/* What libcurl calls is not for us to list. */
+		/* We do not know libcurl's calls, so there is no list of allowed ones. */
 		.limits = { { RLIMIT_DATA, 512 * MiB } },
 		.n_limits = 1,
 		.has_paths = true,
@@ -90,8 +93,8 @@ static const struct {
 /* clang-format on */
 
 /*
- * Keep @wanted of the capabilities that we have, and @without_ptrace if CAP_SYS_PTRACE is not among
- * these. Ambient ones go with them.
+ * Drop all capabilities but @wanted. Without CAP_SYS_PTRACE keep @without_ptrace, too. The kernel
+ * drops ambient ones with them.
  */
 static int keep_capabilities(uint64_t wanted, uint64_t without_ptrace)
 {
@@ -123,7 +126,7 @@ static void limit(int what, rlim_t most)
 	(void)setrlimit(what, &both);
 }
 
-/* Bytes that count for RLIMIT_DATA: the sixth number of /proc/self/statm, and stacks with it. */
+/* Bytes that count for RLIMIT_DATA: the sixth number of /proc/self/statm, which includes stacks. */
 static rlim_t data_bytes(void)
 {
 	unsigned long long pages = 0;
@@ -151,7 +154,9 @@ static void set_limits(enum sandbox kind)
 	}
 }
 
-/* A copy of the main process has its shared mappings, too: maps that the BPF programs read. */
+/*
+ * Unmap the maps that BPF programs read: a copy of the main process inherits its shared mappings.
+ */
 static void leave_shared_memory(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -165,14 +170,14 @@ static void leave_shared_memory(void)
 		(void)fclose(maps);
 }
 
-/* Without CAP_SETPCAP it stays. With no_new_privs it gives nothing then. */
+/* Fails without CAP_SETPCAP. Then no_new_privs makes the set useless. */
 static void leave_bounding_set(void)
 {
 	for (int i = 0; i <= CAP_LAST_CAP || prctl(PR_CAPBSET_READ, i) >= 0; i++)
 		(void)prctl(PR_CAPBSET_DROP, i);
 }
 
-/* Others have this from the warden (sandbox_prepare()). */
+/* For copies of the main process. Children of the warden inherit this from sandbox_prepare(). */
 static int leave_main_process(struct error *e)
 {
 	leave_shared_memory();
@@ -181,8 +186,10 @@ static int leave_main_process(struct error *e)
 							  : 0;
 }
 
-/* As linux/landlock.h has it; the header may be older than the kernel. Numbers of calls are those
- * of all architectures. */
+/*
+ * As in linux/landlock.h, which may be older than the kernel. These numbers of calls hold for all
+ * architectures.
+ */
 struct landlock_rules {
 	uint64_t files, net, scoped;
 };
@@ -208,7 +215,7 @@ static bool leave_paths(void)
 	if (version < 1)
 		return false;
 
-	/* An older kernel takes more members than it knows if they are zero. */
+	/* An older kernel accepts members that it does not know if they are zero. */
 	const struct landlock_rules rules = deny_all(version);
 	const int fd = (int)syscall(LANDLOCK_CREATE_RULESET, &rules, sizeof(rules), 0);
 	const bool is_done = fd >= 0 && syscall(LANDLOCK_RESTRICT_SELF, fd, 0) == 0;

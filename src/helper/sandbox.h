@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* helper/sandbox.h - what a helper can do: one table, by the kind of its work. */
+/* helper/sandbox.h - the limits of helpers: one table, by kind of helper. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* Sanitizers take terabytes of addresses, make calls as they like, and report to standard error. */
+/* Sanitizers take terabytes of addresses, make any system call, and write to standard error. */
 #ifdef __SANITIZE_ADDRESS__
 #define IS_SANITIZED true
 #else
@@ -15,32 +15,34 @@
 #endif
 
 /*
- * An opener opens files and passes them on. A parser reads files that it is sent.
+ * An opener opens files and passes them on. A parser reads files that openers send.
  *
- * The others are no helpers of the warden, but copies of the main process, for one piece of work: a
- * fetcher asks servers for a file, a matcher looks for functions in files that the user names.
+ * The other kinds are copies of the main process for one task, and not children of the warden. A
+ * fetcher asks servers for a file. A matcher looks for functions in files that the user names.
  */
 enum sandbox { SANDBOX_OPENER, SANDBOX_PARSER, SANDBOX_FETCHER, SANDBOX_MATCHER };
 
-/* What may be missing: seccomp of helpers in a build with sanitizers, Landlock before Linux 5.13,
- * and both in some containers. Capabilities and limits hold everywhere. */
+/*
+ * Layers that may be missing. Builds with sanitizers have no seccomp for helpers. Landlock begins
+ * with Linux 5.13. Some containers refuse both. Capabilities and limits hold everywhere.
+ */
 enum { LAYER_SECCOMP = 1, LAYER_LANDLOCK = 2 };
 
 /*
- * Enter the sandbox for good. @ret_layers are those that hold, of the ones that the kind has.
- * Errors: capabilities that cannot be dropped.
+ * Enter the sandbox, for good. @ret_layers are the layers of the kind that hold. Errors: the kernel
+ * refuses to drop capabilities, or to set no_new_privs.
  */
 must_check int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e);
 
 /*
- * Keep those capabilities that some kind needs, no core files, and no way to gain anything by
- * executing a program. For the warden.
+ * For the warden: drop the capabilities that no kind needs, allow no core files, and set
+ * no_new_privs.
  */
 must_check int sandbox_prepare(struct error *e);
 
 /*
- * Keep those of @capabilities that we have, in this thread and those that it makes, and none to be
- * gained by executing a program. Who has no CAP_SYS_PTRACE keeps all: he may look at programs that
- * have no more than himself. Returns a negative errno.
+ * Drop all capabilities but @capabilities, in this thread and the threads that it makes. Empty the
+ * bounding set, too, so that execve gains none. Without CAP_SYS_PTRACE keep all: then a process may
+ * look only at programs that have no more capabilities than itself. Returns a negative errno.
  */
 must_check int sandbox_keep(uint64_t capabilities);

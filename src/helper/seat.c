@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "helper/channel.h"
 
-/* The payload of @ask, of which a packet of @n bytes has come. NULL: it is not whole. */
+/* The payload of @ask in a packet of @n bytes, or in the area. NULL: the length is wrong. */
 static const void *payload_of(const struct seat *seat, const struct ask *ask, const char *packet,
 			      size_t n, char **copy)
 {
@@ -26,7 +26,7 @@ static const void *payload_of(const struct seat *seat, const struct ask *ask, co
 		return n == sizeof(*ask) + ask->n_bytes ? packet + sizeof(*ask) : NULL;
 	if (n != sizeof(*ask) || ask->n_bytes > seat->n_area)
 		return NULL;
-	/* The answer goes to the same area. */
+	/* A copy, because the answer overwrites the area. */
 	*copy = xcalloc(1, ask->n_bytes);
 	return memcpy(*copy, seat->area, ask->n_bytes);
 }
@@ -81,15 +81,15 @@ int seat_take(const struct seat *seat, struct passed_file *ret, int *ret_fd)
 #define LEAST_AREA 65536U
 
 /*
- * Helpers are made while others are traced, and hits of this one are not left out yet: getppid(2)
- * would be one where that is traced, as people do to try a tracer.
+ * The warden makes helpers while events are traced, and the programs do not leave out hits of this
+ * one yet. So we avoid getppid(2), which people often trace to try a tracer.
  */
 void seat_end_with(pid_t parent, int life)
 {
 	struct pollfd ended = { .fd = life, .events = POLLIN };
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* It may have ended before we could say so. */
+	/* The parent may have ended before the prctl(2). */
 	if (life >= 0 ? poll(&ended, 1, 0) != 0 : getppid() != parent)
 		_exit(1);
 }
@@ -102,8 +102,9 @@ void seat_close_from(unsigned first)
 }
 
 /*
- * The main process leaves out hits of its helpers, so it has to know one before that does anything
- * else. The packet is only looked at: its descriptor would come into the table that openers share.
+ * The main process leaves out its helpers' hits, so it must know a helper before that one does
+ * anything else. We only peek at the packet: its descriptor would enter the table that openers
+ * share.
  */
 static bool may_begin(const struct seat_start *start)
 {
@@ -112,7 +113,7 @@ static bool may_begin(const struct seat_start *start)
 	return recv(start->channel, &byte, sizeof(byte), MSG_PEEK) == sizeof(byte);
 }
 
-/* Take that packet. Returns how many descriptors come with it. */
+/* Take the packet that lets us begin. Returns how many descriptors come with it. */
 static int take_go(const struct seat *seat, int fds[CHANNEL_FDS])
 {
 	char byte;
@@ -120,7 +121,9 @@ static int take_go(const struct seat *seat, int fds[CHANNEL_FDS])
 	return channel_take(seat->channel, &byte, sizeof(byte), fds);
 }
 
-/* A parser's table: channel, area and files as 3, 4 and 5, and nothing else. */
+/*
+ * Give a parser a table of its own: channel, area and files as 3, 4 and 5, and no others of ours.
+ */
 static int own_table(struct seat *seat, bool can_leave, int *area)
 {
 	int fds[CHANNEL_FDS];
@@ -135,7 +138,7 @@ static int own_table(struct seat *seat, bool can_leave, int *area)
 	if (n != 1)
 		return n < 0 ? n : -EBADMSG;
 
-	/* Above all others first: each may be where another one is to go. */
+	/* Move each above all others first, because it may occupy another one's place. */
 	const int from[] = { fcntl(seat->channel, F_DUPFD_CLOEXEC, SEAT_OURS),
 			     fcntl(*area, F_DUPFD_CLOEXEC, SEAT_OURS), fds[0] };
 
@@ -149,7 +152,7 @@ static int own_table(struct seat *seat, bool can_leave, int *area)
 	return 0;
 }
 
-/* An opener shares the warden's table. It closes what killed openers left in it. */
+/* An opener shares the warden's table. It closes descriptors that killed openers left there. */
 static int shared_table(const struct seat *seat, const struct seat_start *start)
 {
 	int none[CHANNEL_FDS];
@@ -192,7 +195,10 @@ void seat_begin(const struct role *role, const struct seat_start *start)
 	struct error e = {};
 	sigset_t blocked;
 
-	/* The warden may end now, and its ends of our sockets lie in the table that we share. */
+	/*
+	 * The warden may have ended already. Its ends of our sockets stay open in the table that we
+	 * share.
+	 */
 	seat_end_with(start->warden, start->life);
 	if (!may_begin(start))
 		_exit(1);

@@ -5,21 +5,22 @@
  *	0..2	standard input, output and error: a file without contents
  *	3..6	controls of lanes
  *	7	signals
- *	8..55	channel, area and files of each child. Free ones, and 56..63: as 0
- *	64..	openers': files as they come
+ *	8	a pidfd of the warden
+ *	9..56	channel, area and files of each child. Free ones, and 57..63: as 0
+ *	64..	openers' files, in any order
  *
- * As no number below 64 is ever free, open(2) gives an opener one above. So a parser can leave
- * the openers' files by close_range(64, ..., CLOSE_RANGE_UNSHARE), which takes no reference to
- * them. A copy of the table (as fork(2) makes it) would have to close them, and so wait for the
- * file system of each that some opener has open.
+ * No number below 64 is ever free, so open(2) gives an opener one above. A parser leaves the
+ * openers' files by close_range(64, ..., CLOSE_RANGE_UNSHARE), which takes no reference to them. A
+ * copy of the table, as fork(2) makes it, would have to close each open file, and so wait for its
+ * file system.
  *
  * A killed opener leaves its descriptors in the table. It has noted them (helper/held.h), and the
  * next opener closes them. The warden does not: with the last reference to a detached mount the
- * kernel unmounts it, which may wait, and the warden must not.
+ * kernel unmounts it. That may wait, and the warden must not.
  *
- * For the same reason the warden never holds the last reference to a socket in which files lie: the
- * parser alone has its end of that one. It comes by the main process, in the packet that lets the
- * parser begin.
+ * For the same reason the warden never holds the last reference to a socket with files in its
+ * queue. The parser alone has its end of that socket. The main process sends it, in the packet that
+ * lets the parser begin.
  */
 #include "helper/warden.h"
 
@@ -45,7 +46,7 @@
 #define NOTHING STDIN_FILENO
 #define FIRST_CONTROL 3
 #define SIGNALS (FIRST_CONTROL + WARDEN_LANES)
-#define LIFE (SIGNALS + 1) /* a pidfd of the warden, for helpers to see that it lives */
+#define LIFE (SIGNALS + 1) /* a pidfd of the warden, by which helpers see that it lives */
 #define FIRST_OF_CHILDREN (LIFE + 1)
 #define MOST_CHILDREN HELD_CHILDREN
 
@@ -55,18 +56,18 @@ _Static_assert(FIRST_OF_CHILDREN + MOST_CHILDREN * N_OF_CHILD <= SEAT_OURS, "slo
 struct child {
 	pid_t pid; /* 0: none */
 	unsigned lane;
-	uint64_t killed_at; /* ns; 0: not */
+	uint64_t killed_at; /* ns; 0: not killed */
 };
 
 struct keeper {
 	const struct role *roles;
 	size_t n_roles;
 	pid_t pid;
-	int life;       /* a pidfd of it; -1: none */
-	bool can_leave; /* close_range(2) is there; some containers refuse it */
+	int life;       /* a pidfd of the warden; -1: none */
+	bool can_leave; /* close_range(2) works; some containers refuse it */
 	bool is_open[WARDEN_LANES];
 	struct child children[MOST_CHILDREN];
-	struct held *held;                        /* notes of openers among them */
+	struct held *held;                        /* the openers' notes */
 	int32_t stale[MOST_CHILDREN * HELD_MOST]; /* descriptors of openers that have ended */
 	size_t n_stale;
 };
@@ -88,7 +89,9 @@ static void child_free(struct keeper *k, struct child *c)
 	*c = (struct child){ 0 };
 }
 
-/* @c has ended. Numbers below SEAT_OURS are the warden's, whatever the note says. */
+/*
+ * Collect the note of @c, which has ended. Ignore numbers below SEAT_OURS: those are the warden's.
+ */
 static void take_held(struct keeper *k, const struct child *c)
 {
 	int32_t fds[HELD_MOST];
@@ -107,7 +110,7 @@ static struct child *find_child(struct keeper *k, pid_t pid)
 	return NULL;
 }
 
-/* A child that has not been waited for keeps its PID, so this ends nobody else. */
+/* Ends nobody else: a child keeps its PID until the warden has waited for it. */
 static void kill_child(struct child *c)
 {
 	if (!c->killed_at)
@@ -115,7 +118,7 @@ static void kill_child(struct child *c)
 	(void)kill(c->pid, SIGKILL);
 }
 
-/* Those that were killed @ns ago or earlier, and have not ended. */
+/* Count children that were killed @ns ago or earlier and have not ended. */
 static uint32_t count_killed(const struct keeper *k, uint64_t ns)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -140,7 +143,7 @@ static void close_lane(struct keeper *k, unsigned lane)
 			kill_child(&k->children[i]);
 }
 
-/* With @n descriptors. A lane that cannot be told has gone. */
+/* Send a message with @n descriptors. If that fails, the lane has gone. */
 static void tell(struct keeper *k, unsigned lane, struct warden_message *message, const int *fds,
 		 size_t n)
 {
@@ -150,7 +153,7 @@ static void tell(struct keeper *k, unsigned lane, struct warden_message *message
 		close_lane(k, lane);
 }
 
-/* Where a new child's ends are until they have their places. */
+/* Ends of a new child's sockets, before they move to their slots. */
 enum { MAIN_CHANNEL, MAIN_AREA, ITS_FILES, ITS_CHANNEL, OPENERS_FILES, N_ENDS };
 
 static void close_ends(int (*ends)[N_ENDS])
@@ -177,11 +180,11 @@ static int make_ends(const struct role *role, int *ends)
 		return err;
 	ends[OPENERS_FILES] = pair[0];
 	ends[ITS_FILES] = pair[1];
-	(void)shutdown(pair[0], SHUT_RD); /* nothing comes back by it */
+	(void)shutdown(pair[0], SHUT_RD); /* openers only send */
 	return 0;
 }
 
-/* Not fork(2), which cannot share the table. There are no threads, so nothing else is missed. */
+/* fork(2) cannot share the table. With one thread, libc's part of fork(2) is not missed. */
 static pid_t make_process(bool shares_files)
 {
 	return (pid_t)syscall(SYS_clone, SIGCHLD | (shares_files ? CLONE_FILES : 0), 0, 0, 0, 0);
@@ -256,8 +259,8 @@ static void take_ends(struct keeper *k)
 }
 
 /*
- * So many were killed that no more may be made if these do not end: it is seen what becomes of
- * them. Whoever asks has waited for the last of them, by its own clock.
+ * If none of the killed helpers ends, the warden may make no more. So wait until each has ended or
+ * is left behind. The lane has waited by its own clock for the last of them.
  */
 static void wait_for_killed(struct keeper *k)
 {
@@ -294,9 +297,9 @@ static void make(struct keeper *k, unsigned lane, uint32_t role)
 	tell(k, lane, &made, &ends[MAIN_CHANNEL], made.files ? 3 : 2);
 }
 
-/* -- What the warden does all day. -- */
+/* -- Its loop. -- */
 
-/* They have it blocked, and look for it (base/cpu_budget.h). */
+/* They block SIGTERM, and check whether it is pending (base/cpu_budget.h). */
 static void hurry(const struct keeper *k, unsigned lane)
 {
 	for (size_t i = 0; i < MOST_CHILDREN; i++)
@@ -350,8 +353,10 @@ _Noreturn static void keep(struct keeper *k)
 
 /* -- Its start. -- */
 
-/* Signals that ask a program to end are for the main process, whose helpers are needed till then.
- * A terminal does not reach us, but systemctl(1) and pkill(1) do. */
+/*
+ * Ignore signals that ask a program to end: the main process handles them, and needs its helpers
+ * until it ends. The terminal does not signal our process group, but systemctl(1) and pkill(1) do.
+ */
 static void set_signals(void)
 {
 	static const int not_ours[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
@@ -363,7 +368,7 @@ static void set_signals(void)
 		(void)signal(not_ours[i], SIG_IGN);
 }
 
-/* The table's size: a handle of each file that the run holds is in it. */
+/* Allow a large table: it has a handle of each file that the run holds. */
 static void set_most_files(void)
 {
 	struct rlimit files;
@@ -375,9 +380,9 @@ static void set_most_files(void)
 }
 
 /*
- * Fill the slots, and keep nothing of the main process but @controls. A free slot stands for
- * /dev/null as standard input and output, too: those of the main process would keep a pipeline's
- * reader waiting for a helper that is left behind.
+ * Fill the slots, and close all descriptors of the main process but @controls. Free slots are an
+ * empty file, and so are standard input and output. Else a helper that is left behind would hold a
+ * pipeline open, and its reader would wait.
  */
 static int set_table(struct keeper *k, const int *controls, int nothing)
 {
@@ -414,8 +419,10 @@ static int watch_children(void)
 	return fd < 0 || dup3(fd, SIGNALS, O_CLOEXEC) < 0 ? -errno : 0;
 }
 
-/* When memory runs out, helpers go before all else, and the largest one first. To be called while
- * we are dumpable: later the file is root's. */
+/*
+ * If memory runs out, the kernel ends helpers first, and the largest of them before others. Call
+ * this while we are dumpable: later the file belongs to root.
+ */
 static void go_first(void)
 {
 	cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -431,7 +438,10 @@ static int open_life(pid_t pid)
 	return fd < 0 ? -1 : dup3(fd, LIFE, O_CLOEXEC);
 }
 
-/* An error here closes the controls, which the lanes see as a warden that has ended. */
+/*
+ * If this fails, the process ends. The lanes then see their controls closed, as when a warden has
+ * ended.
+ */
 _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothing, pid_t parent)
 {
 	struct error e = {};
@@ -439,11 +449,13 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	k->pid = getpid();
 	set_signals();
 	seat_end_with(parent, -1);
-	/* Not a session: the scheduler would take us for another user's work, whatever our nice
-	 * value. */
+	/*
+	 * A process group, not a session. The scheduler would take a session for another user's
+	 * work, whatever our nice value.
+	 */
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_NAME, "helper-warden");
-	(void)!chdir("/"); /* whoever is left behind keeps no file system from being unmounted */
+	(void)!chdir("/"); /* so that a helper left behind keeps no file system mounted */
 	go_first();
 	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
 		_exit(1);
