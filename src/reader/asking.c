@@ -18,7 +18,7 @@ static void tell_absence(struct asking *a, int err, const struct error *e)
 	log_warn("%s: %s", a->lost, e->text);
 }
 
-/* For --debug: old kernels, and containers, have less than all. */
+/* For --debug: old kernels and some containers lack layers. */
 static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
 {
 	const struct role *of = &reader_roles[role];
@@ -31,7 +31,7 @@ static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
 	a->were_layers_told[role] = true;
 }
 
-/* A parser's CPU time says nothing about the file system. */
+/* Only an opener's lateness counts: a parser may have used up its CPU time. */
 static void note_failure(struct asking *a, const struct lane_event *event)
 {
 	if (event->in_call || (event->role == ROLE_OPENER && asking_took_too_long(event)))
@@ -59,7 +59,7 @@ void asking_note_late(struct asking *a, const struct lane_event *event)
 		devices_note_answer(a->devices, event->ask.place);
 }
 
-/* Nobody waits for it any more (a lane with patience). A file system may be why. */
+/* The caller gives up, because its patience is over. A file system may be the reason. */
 static void give_up(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
@@ -81,7 +81,7 @@ static bool may_ask(struct asking *a, uint64_t place)
 {
 	if (!place)
 		return true;
-	/* Something may have come of it meanwhile. */
+	/* The outcome may have come meanwhile. */
 	if (is_late(a, place))
 		client_prepare(a->client, ROLE_OPENER);
 	return !is_late(a, place) && devices_may_ask(a->devices, place);
@@ -100,7 +100,7 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 
 	int err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
 
-	/* An opener dies of no file: it was ended, and another one can do what it was asked for. */
+	/* No file ends an opener, so something else did. Another opener can do the same work. */
 	if (err == -EIO && ret->why == LANE_DIED && what->what != ASK_CLOSE)
 		err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
 	if (err == -ETIME)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reader/asking.h - ask helpers (helper/client.h), and say once what the user loses without them.
- * Openers are not asked for places that do not answer.
+ * reader/asking.h - ask helpers (helper/client.h), and warn once of the loss without them.
+ *
+ * It asks openers for nothing in places that do not answer (reader/devices.h).
  */
 #pragma once
 
@@ -18,21 +19,21 @@
 #define ASKING_MOST_LATE 8 /* more requests than a lane has openers */
 
 struct asking {
-	struct client *client;           /* lent. NULL: there are no helpers */
+	struct client *client;           /* lent; NULL: there are no helpers */
 	struct devices *devices;         /* lent */
-	uint64_t late[ASKING_MOST_LATE]; /* places of requests that nobody waits for any more, 0s */
-	struct log_few words;            /* about files that are not read as a whole */
-	const char *lost; /* without them: "user stacks may be cut for lack of an unwind table" */
+	uint64_t late[ASKING_MOST_LATE]; /* places of requests whose callers gave up; 0: free */
+	struct log_few words;            /* warnings about files that were read in part */
+	const char *lost; /* the loss: "user stacks may be cut for lack of an unwind table" */
 	bool was_absence_told, was_shortage_told, was_patience_told;
 	bool were_layers_told[READER_ROLES];
 };
 
-/* Say what is to be said at the end. */
+/* Print how many warnings were left out. Frees nothing else. */
 void asking_fini(struct asking *a);
 
 /*
- * As client_ask(), with its lock. An opener is asked for something of what->place, and -EAGAIN says
- * that this does not answer: now, or to a request before.
+ * As client_ask(), with its lock held. -EAGAIN: the place what->place does not answer, now or to an
+ * earlier request.
  */
 must_check int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *payload,
 			  struct lane_event *ret, struct error *e);
@@ -41,20 +42,26 @@ must_check int asking_ask(struct asking *a, unsigned role, struct ask *what, con
 must_check int asking_address(struct asking *a, unsigned role, uint32_t *ret_files,
 			      int32_t *ret_pid, struct error *e);
 
-/* @err is an opener's: the system may have no descriptors left. */
+/* Warn once if @err of an opener says that the system has no descriptors left. */
 void asking_note_shortage(struct asking *a, int err);
 
-/* To be called for client_late: what comes of a request that nobody waits for. */
+/* Call this from client_late, with the late outcome of a request. */
 void asking_note_late(struct asking *a, const struct lane_event *event);
 
-/* A parser's answer about names may say what was left out of its file. The first few are said. */
+/*
+ * Print the words of a parser's answer: they say which part of a file it left out. Only the first
+ * few are printed.
+ */
 void asking_tell_words(struct asking *a, const struct lane_event *event);
 
-/* Does @err come of a helper, a file system or a limit? Then a later question may succeed. */
+/* Does @err stem from a helper, a file system or a limit? Then a later request may succeed. */
 bool asking_is_passing(int err);
 
-/* Was the helper ended because it did not answer in time? */
+/* Did the lane end the helper because it took too long? */
 bool asking_took_too_long(const struct lane_event *event);
 
-/* A copy of the answer's area, to free(): what is checked does not change any more. NULL: none. */
+/*
+ * Returns a copy of the answer's area, which the caller frees: no helper can change it after a
+ * check. NULL: it cannot be read.
+ */
 char *asking_copy(const struct lane_event *event);

@@ -10,13 +10,13 @@
 
 #define LARGEST_ERRNO 4095
 
-/* Equal paths in a row are one string, and one pointer (base/strtab.h). */
+/* Neighbours with equal paths share one string, and so one pointer (base/strtab.h). */
 static bool has_own_text(const struct mapping *m, size_t i)
 {
 	return i == 0 || m[i].path != m[i - 1].path;
 }
 
-/* How many fit, and the bytes of their paths. */
+/* Returns how many mappings fit. @ret_n_text: bytes of their paths. */
 static size_t count_fitting(const struct mapping *m, size_t n, size_t size, size_t *ret_n_text)
 {
 	size_t used = sizeof(struct block_head), n_text = 0, i;
@@ -118,7 +118,7 @@ bool block_read(const void *block, size_t n_bytes, bool is_any_order, struct map
 	return true;
 }
 
-/* The @n_bytes at *@at are the table's next part. */
+/* Returns the table's next part, @n_bytes at *@at. */
 static const void *next_part(const char **at, size_t n_bytes)
 {
 	const char *part = *at;
@@ -127,7 +127,7 @@ static const void *next_part(const char **at, size_t n_bytes)
 	return part;
 }
 
-/* Each page's entries lie among all, and each entry's rule. */
+/* Check that each page's entries exist, and each entry's rule. */
 static bool makes_sense(const struct table_view *t)
 {
 	uint32_t before = 0;

@@ -14,7 +14,7 @@
 
 struct debug_symbols {
 	struct remote_files *files;
-	struct debuginfod *servers; /* NULL: not asked */
+	struct debuginfod *servers; /* NULL: ask none */
 	uint32_t n_sent;
 };
 
@@ -35,16 +35,16 @@ void debug_symbols_free(struct debug_symbols *ds)
 	free(ds);
 }
 
-/* What one search needs. */
+/* One search. */
 struct search {
 	struct debug_symbols *ds;
 	struct parsed_file *file;
 	uint64_t cpu_ns;
 	bool is_found;  /* the debug file */
-	bool is_missed; /* a helper or a file system did not answer: it may be there */
+	bool is_missed; /* a helper or a file system did not answer, so a debug file may exist */
 };
 
-/* The parser, to take file @number on @dev for the debug file; 0: what is embedded. */
+/* Ask the parser to take file @number on @dev as the debug file. Number 0: the embedded symbols. */
 static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct error *e)
 {
 	struct ask what = {
@@ -69,7 +69,9 @@ static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct er
 				   : 0;
 }
 
-/* -EIO is for parsers. No file ends an opener, so another opener can send this file later. */
+/*
+ * Here -EIO means a failed parser. No file ends an opener, so another one can send this file later.
+ */
 static int send_file(struct search *s, const struct remote_handle *handle, uint32_t number,
 		     uint32_t files, int32_t parser, struct error *e)
 {
@@ -78,7 +80,7 @@ static int send_file(struct search *s, const struct remote_handle *handle, uint3
 	return err == -EIO ? error_set(e, -EAGAIN, "its opener was ended") : err;
 }
 
-/* Have the file of @handle, which is closed, taken. */
+/* Send the file of @handle to the parser as its debug file. Closes the handle. */
 static int offer(struct search *s, const struct remote_handle *handle, struct error *e)
 {
 	struct asking *asking = remote_files_asking(s->ds->files);
@@ -86,7 +88,7 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	uint32_t files;
 	int32_t parser;
 
-	/* It could take over the parser that reads libc. */
+	/* Such a file could take over the parser that reads libc. */
 	if (s->file->role == ROLE_PARSER && !handle->fact.is_roots) {
 		remote_close(s->ds->files, handle->handle);
 		return error_set(e, -EPERM, "%s: others may write to its debug file",
@@ -109,7 +111,7 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	return err;
 }
 
-/* Its candidates below @root. -EIO: its parser has failed. */
+/* Try the candidates below @root. -EIO: the parser has failed. */
 static int search_below(struct search *s, int root, const char *path, struct error *e)
 {
 	struct debug_search search = {
@@ -163,7 +165,7 @@ static int take_embedded(struct search *s, struct error *e)
 	return err;
 }
 
-/* A server may send anything. */
+/* A server may send any file, so the parser checks its build ID. */
 static int ask_servers(struct search *s, struct error *e)
 {
 	const struct debug_hint *hint = &s->file->fact.hint;
@@ -175,7 +177,7 @@ static int ask_servers(struct search *s, struct error *e)
 	if (err)
 		return err;
 
-	/* Any inode number but 0: it is a file. */
+	/* Any inode number but 0 means a file. */
 	const struct mapping m = { .end = 1, .path = path, .inode = 1 };
 
 	err = remote_open_ours(s->ds->files, &m, &handle, e);
@@ -190,14 +192,13 @@ static int ask_servers(struct search *s, struct error *e)
 	return err;
 }
 
-/* Where there is no debug file. Unpacking and waiting once is enough. */
+/* For a file without a debug file. Unpack and ask servers only once. */
 static int search_elsewhere(struct search *s, struct error *e)
 {
 	int err = take_embedded(s, e);
 
 	s->file->is_searched = !asking_is_passing(err);
-	/* A .symtab may have been stripped in part, but most have all: that is not worth waiting.
-	 */
+	/* A .symtab may be incomplete, but most are complete, so this is not worth waiting for. */
 	if (err && err != -EIO && s->ds->servers && !s->file->fact.has_symtab)
 		err = ask_servers(s, e);
 	return err;

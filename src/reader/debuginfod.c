@@ -17,23 +17,23 @@
 #include "reader/debuginfod_find.h"
 #include "reader/debuginfod_library.h"
 
-/* For one file, and for all. A report waits for it. */
+/* Bounds for one file, and for all: a report waits for them. */
 #define MOST_SECONDS 60
 #define MOST_SECONDS_IN_ALL 180
 #define TELL_SECONDS 5
-/* For one file. The largest debug files of a distribution have less. */
+/* The bound for one file. A distribution's largest debug files are smaller. */
 #define MOST_BYTES (2LL << 30)
 
 struct debuginfod {
 	bool is_opened;
 	bool may_ask;
-	const char *module; /* that is asked for */
-	double began, told; /* then, and when the user was told last */
-	double spent;       /* in all, before */
+	const char *module; /* name of the file, for messages */
+	double began, told; /* start of the fetch, and the last message about it */
+	double spent;       /* seconds of earlier fetches */
 	bool is_late;
-	int told_error;    /* errno of the last message */
-	char *source;      /* of the last answer */
-	rlim_t most_bytes; /* that a file may have */
+	int told_error;    /* negative errno of the last message */
+	char *source;      /* origin of the last file */
+	rlim_t most_bytes; /* bound for a file */
 	struct debuginfod_options options;
 };
 
@@ -61,7 +61,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Signals that end the run are blocked, and wait to be read (tool/wait.c). */
+/* The run blocks signals that end it, and reads them later (tool/wait.c). */
 static bool is_to_end(void)
 {
 	sigset_t pending;
@@ -99,7 +99,7 @@ static bool is_enough(void *argument, long done, long all)
 	return d->is_late;
 }
 
-/* A server may lie about the size, and may send compressed data. */
+/* The process's limit holds, too: a server may lie about the size, or compress its data. */
 static rlim_t most_bytes(void)
 {
 	struct rlimit limit;
@@ -127,7 +127,7 @@ const char *debuginfod_source(const struct debuginfod *d)
 	return d->source ? d->source : "";
 }
 
-/* A server that does not answer gives each file the same reason. Print it for the first file. */
+/* A silent server gives the same reason for each file. Print it for the first one. */
 static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 {
 	const bool is_closed =
@@ -150,7 +150,7 @@ static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 	}
 }
 
-/* Why there is no file, to the user and to the caller. */
+/* Give the reason for the missing file to the user and to the caller. */
 static int explain(struct debuginfod *d, int code, const struct debuginfod_answer *a,
 		   struct error *e)
 {

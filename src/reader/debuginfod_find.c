@@ -4,8 +4,9 @@
  *	CACHE/debuginfod_client/0d1e.../debuginfo
  *	                                         Server query failed: No such file or directory
  *
- * The path goes to its standard output, the reason to standard error. Both are one pipe here, and
- * the last line counts. The library's answer has the same form (debuginfod_library.h).
+ * The program prints the path to its standard output, and the reason for a failure to standard
+ * error. Here both are one pipe, and the last line counts. The library's answer has the same form
+ * (debuginfod_library.h).
  */
 #include "reader/debuginfod_find.h"
 
@@ -30,28 +31,27 @@
 
 #define PROGRAM "debuginfod-find"
 #define LOOK_MS 50
-#define LAST_LOOKS 100 /* of 1 ms, at a process that is to end */
+#define LAST_LOOKS 100 /* of 1 ms each, at a process that should end */
 #define MOST_READS 64
 #define NO_PROGRAM 127 /* exit status, as shells have it */
 
-/* Linux gives numbers up to 133 (EHWPOISON). */
+/* Linux has numbers up to 133 (EHWPOISON). */
 #define MOST_ERRNO 133
 
-/* Descriptors that the program may have, to look for its unfinished file. */
+/* Descriptors to search for the program's unfinished file. */
 #define MOST_DESCRIPTORS 64
 
 struct run {
 	pid_t pid;
-	uint32_t *helper, former; /* of the question; what it holds at other times */
-	int pipe;                 /* its output; -1: all of it was read */
+	uint32_t *helper, former; /* of the question; its value at other times */
+	int pipe;                 /* its output; -1: read to the end */
 	long done, all;           /* bytes, by the last DEBUGINFOD_PROGRESS line */
-	size_t n;                 /* bytes of it in @output: the last of them */
+	size_t n;                 /* bytes in @output: the last of the output */
 	char output[2 * PATH_MAX];
-	char unfinished[PATH_MAX]; /* file that it was writing when it was ended; "": none. Of a
-				      process that begins: to be removed, and nothing else */
+	char unfinished[PATH_MAX]; /* its unfinished file; "": none; or the file to remove */
 };
 
-/* Messages in English, and no others between them. */
+/* English messages, and no progress lines between them. */
 static void set_environment(void)
 {
 	(void)setenv("LC_ALL", "C", 1);
@@ -60,8 +60,8 @@ static void set_environment(void)
 }
 
 /*
- * A write beyond RLIMIT_FSIZE is to fail, not to kill: then the unfinished file is removed. So
- * SIGXFSZ is blocked; signals that end our run are for us to pass on.
+ * A write beyond RLIMIT_FSIZE must fail, not kill, so that the library removes its unfinished file.
+ * So block SIGXFSZ. Block SIGINT, too: the main process passes on signals that end the run.
  */
 static void set_signals(void)
 {
@@ -73,14 +73,14 @@ static void set_signals(void)
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
-/* In the library's form. */
+/* Print the reason as the library does. */
 __attribute__((noreturn)) static void give_up(int err)
 {
 	(void)dprintf(STDOUT_FILENO, DEBUGINFOD_REASON "%s\n", strerrordesc_np(-err));
 	_exit(1);
 }
 
-/* Only what is needed of the main process: its environment, a pipe to it, and its user. */
+/* Keep only the main process's environment, its user and a pipe to it. */
 static void leave_main_process(const struct debuginfod_question *q, int output, pid_t parent)
 {
 	const struct rlimit most = { q->most_bytes, q->most_bytes };
@@ -131,7 +131,7 @@ static int open_pipe(int *ret_read, int *ret_write)
 	return 0;
 }
 
-/* Until our PID is known, what we do counts as another's. */
+/* Wait until the main process knows our PID. Until then our hits count as another process's. */
 static void wait_for_begin(int begin)
 {
 	char none;
@@ -140,8 +140,7 @@ static void wait_for_begin(int begin)
 		;
 }
 
-/* The new process has only what it needs of ours, and ends with us. Returns 0 or a negative errno.
- */
+/* Start the process, which ends with us. Returns 0 or a negative errno. */
 static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 {
 	const pid_t parent = getpid();
@@ -170,7 +169,7 @@ static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 	return 0;
 }
 
-/* The output may have no end: this reads some of it, and keeps the last. */
+/* Read some of the output, which may be endless. Keep its last bytes. */
 static void read_output(struct run *r)
 {
 	const size_t half = sizeof(r->output) / 2;
@@ -198,7 +197,7 @@ static void note_progress(struct run *r)
 		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
 }
 
-/* CACHE/BUILDID/debuginfo.SUFFIX, until the file is whole; the suffix is mkstemp's. */
+/* The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. */
 static void note_unfinished(struct run *r, const char *hex)
 {
 	char pattern[PATH_MAX], link[64], path[PATH_MAX];
@@ -215,15 +214,16 @@ static void note_unfinished(struct run *r, const char *hex)
 	}
 }
 
-/* Who waits for it. */
+/* The caller's part of the wait. */
 struct watch {
 	debuginfod_is_enough *is_enough;
 	void *argument;
 };
 
 /*
- * Until it has ended. False: it has not, though it was killed as it was enough. So it hangs in a
- * file system that does not answer. With @is_last it is to end soon, and is not killed.
+ * Wait until the process has ended, and kill it when the caller has had enough. False: it was
+ * killed and has not ended, so it hangs in a file system that does not answer. With @is_last it
+ * should end soon, and is not killed.
  */
 static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, bool is_last,
 			 int *ret_status)
@@ -258,7 +258,7 @@ static void end(struct run *r)
 	cleanup_close_fd(&r->pipe);
 }
 
-/* By another process: its file system may stop answering, too. */
+/* Another process removes the file, because its file system may stop answering, too. */
 static void remove_unfinished(const char *path, const struct debuginfod_question *q,
 			      const struct watch *w)
 {
@@ -282,7 +282,7 @@ static const char *last_line(struct run *r)
 	return end ? end + 1 : r->output;
 }
 
-/* The rest of the last line with @mark, to free. NULL: there is none. */
+/* Returns the rest of the last line with @mark, which the caller frees. NULL: there is none. */
 static char *line_of(const struct run *r, const char *mark)
 {
 	const char *found = NULL;

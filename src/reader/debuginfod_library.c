@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "helper/calls.h"
 
-/* Of <elfutils/debuginfod.h>, which need not be there when this is built. */
+/* Functions of <elfutils/debuginfod.h>. The build does not need that header. */
 struct library {
 	void *(*begin)(void);
 	int (*find)(void *client, const unsigned char *build_id, int n, char **path);
@@ -33,7 +33,7 @@ static const struct {
 	{ "debuginfod_get_url", offsetof(struct library, get_url) },
 };
 
-/* One question a process: on_progress() gets nothing of ours. */
+/* Global, because on_progress() gets no argument of ours. A process asks one question. */
 static uint64_t most;
 static bool is_large;
 
@@ -51,7 +51,7 @@ static bool load(struct library *ret)
 	return handle;
 }
 
-/* Called whenever something came, and every second or so. Not 0: enough. */
+/* The library calls this when data came, and about every second. Not 0 ends the fetch. */
 static int on_progress(void *client, long done, long all)
 {
 	(void)client;
@@ -67,7 +67,7 @@ static bool was_too_long(void)
 	return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
 }
 
-/* As the library finds it, to free. */
+/* The folder that the library chooses. The caller frees it. */
 static char *cache_folder(void)
 {
 	const char *set = getenv("DEBUGINFOD_CACHE_PATH");
@@ -86,7 +86,7 @@ static char *cache_folder(void)
 			     : xasprintf("%s/.cache/debuginfod_client", home);
 }
 
-/* Folders that are not there yet are made. */
+/* The library makes missing folders, so check the nearest existing one. */
 void debuginfod_library_tell_cache(void)
 {
 	cleanup_free char *path = cache_folder();
@@ -110,7 +110,7 @@ int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_byte
 
 	if (!load(&library) || !(client = library.begin()))
 		return -1;
-	/* Where it cannot be loaded, a program is executed. */
+	/* Not earlier: without the library, we execute a program. */
 	(void)calls_deny(DENY_PROGRAMS, false);
 	most = most_bytes;
 	library.set_progress(client, on_progress);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "helper/warden.h"
 
-/* No device has such a number. */
+/* Marks a place that is no device. */
 #define BELOW_ROOT (1ULL << 63)
 #define KIND_SHIFT 61
 #define KIND_MASK 3
@@ -24,19 +24,19 @@
 
 #define MOST_DOUBLINGS 5 /* of the pause */
 
-/* Silences that make a place dead, though all its helpers could be ended: it may only be slow. */
+/* Silences that make a place dead, even if all its helpers ended: a slow one may answer later. */
 #define MOST_IN_A_ROW 2
 #define MOST_IN_ALL 3
 
 struct silent {
 	uint64_t place;
-	uint64_t since;      /* ns: of the last silence, or try */
-	uint64_t silent_at;  /* ns: of the last silence */
-	unsigned n;          /* silences */
-	unsigned n_in_a_row; /* without an answer between them */
+	uint64_t since;      /* ns: time of the last silence or try */
+	uint64_t silent_at;  /* ns: time of the last silence */
+	unsigned n;          /* silences in all */
+	unsigned n_in_a_row; /* silences without an answer between them */
 	bool is_dead;
 	bool was_told;
-	int helpers[WARDEN_MOST_LEFT]; /* pidfds of those that hang in it; -1: none */
+	int helpers[WARDEN_MOST_LEFT]; /* pidfds of helpers that hang in it; -1: none */
 };
 
 struct devices {
@@ -107,7 +107,7 @@ static bool is_hung_in(struct silent *s)
 	return ret;
 }
 
-/* There is room for all that the warden leaves behind. */
+/* The array has room for all helpers that the warden leaves behind. */
 static void add_helper(struct silent *s, pid_t in_call)
 {
 	for (size_t i = 0; i < WARDEN_MOST_LEFT; i++)
@@ -209,7 +209,7 @@ static struct silent *add(struct devices *d, uint64_t place)
 	return ret;
 }
 
-/* Is it dead for the first time? */
+/* Returns true if the place is now dead for the first time. */
 static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 {
 	struct silent *known = find(d, place);
@@ -221,7 +221,7 @@ static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 	known->n_in_a_row++;
 	known->is_dead = known->is_dead || in_call || known->n_in_a_row >= MOST_IN_A_ROW ||
 			 known->n >= MOST_IN_ALL;
-	(void)is_hung_in(known); /* closes those that have ended */
+	(void)is_hung_in(known); /* closes pidfds of helpers that have ended */
 	if (in_call)
 		add_helper(known, in_call);
 

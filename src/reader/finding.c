@@ -27,8 +27,8 @@ bool finding_is_missed(int err)
 }
 
 /*
- * The user whose it is, by its "Uid:" line. The owner of /proc/PID is root for whoever wants that
- * (prctl(2), PR_SET_DUMPABLE). 0 if it has gone.
+ * The user of process @pid, by its "Uid:" line; 0 if it has gone. The owner of /proc/PID will not
+ * do: a process can make that root (prctl(2), PR_SET_DUMPABLE).
  */
 static uint32_t user_of(uint32_t pid)
 {

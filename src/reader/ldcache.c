@@ -1,15 +1,14 @@
 /*
- * ldconfig's cache, /etc/ld.so.cache, written by glibc:
+ * ldconfig's cache, /etc/ld.so.cache, in glibc's format:
  *
  *	["ld.so-1.7.0", count, 12 bytes each, to a multiple of 8]   old form, skipped
  *	"glibc-ld.so.cache" "1.1"  u32 count  u32 strings  20 bytes
  *	count times: s32 flags, u32 name, u32 path, u32 os version, u64 hwcap
  *	strings; name and path are offsets from the magic
  *
- * What the flags mean differs between architectures, so that the files themselves
- * are asked. Entries with hwcap are for the loader to choose from by the CPU's
- * level (glibc-hwcaps/x86-64-v3/libz.so.1); only the plain ones are taken: with
- * a process given, what it has mapped is known anyway.
+ * The flags differ between architectures, so we look into the files themselves. We skip entries
+ * with hwcap: the loader chooses among them by the CPU's level (glibc-hwcaps/x86-64-v3/libz.so.1).
+ * With -p we use the process's mappings instead of this cache.
  */
 #include "reader/ldcache.h"
 
@@ -48,7 +47,10 @@ static bool is_version(const char *text)
 	return true;
 }
 
-/* What follows @n bytes of name: ".so", ".so.6", or "-2.31.so"; NULL if something else. */
+/*
+ * Returns the version in @rest, the end of a file's name: ".so", ".so.6" or "-2.31.so". NULL: it is
+ * none of these.
+ */
 static const char *version_behind(const char *rest)
 {
 	if (strncmp(rest, ".so", 3) == 0)
@@ -79,10 +81,7 @@ const char *library_version(const char *file, const char *wanted)
 	return n > 3 ? version_behind(file + n) : NULL;
 }
 
-/*
- * Of an ELF header only what says whether the loader would take the file here: the
- * magic, the class (64-bit) and the machine, as this program's own file has them.
- */
+/* Checks only the magic, the class (64-bit) and the machine, as the loader would. */
 bool is_native_elf(const char *path)
 {
 	static const char magic[] = { '\177', 'E', 'L', 'F', 2 };
@@ -123,13 +122,13 @@ static uint64_t u64_at(const char *p)
 	return value;
 }
 
-/* The NUL-terminated string at @offset, or NULL where the file has none. */
+/* The string at @offset. NULL if it has no NUL within the file. */
 static const char *string_at(const char *data, size_t size, uint32_t offset)
 {
 	return offset < size && memchr(data + offset, '\0', size - offset) ? data + offset : NULL;
 }
 
-/* Where the new form begins, and *@size bytes to the end; NULL where it is not there. */
+/* Returns the start of the new form, and *@size bytes to the end. NULL if there is none. */
 static const char *new_form(const char *data, size_t *size)
 {
 	if (*size >= OLD_HEADER_BYTES && memcmp(data, old_magic, sizeof(old_magic) - 1) == 0) {

@@ -1,9 +1,8 @@
 /*
- * Which file a name means, in the order of bcc: a library, then a program.
+ * A name means a library, or else a program. bcc has the same order.
  *
- * With a process given, only what it has mapped counts, because the file of the
- * same name elsewhere is another one: in a container, after an upgrade, in a
- * snap. Its paths are its own, so they are reached through /proc/PID/root.
+ * With a process given, only its mappings count. A file of the same name elsewhere may be another
+ * one: in a container, after an upgrade, in a snap. Its paths are reached through /proc/PID/root.
  */
 #include "reader/libraries.h"
 
@@ -45,7 +44,7 @@ static int by_path(const char *path, char **ret, struct error *e)
 	return 0;
 }
 
-/* Keep @file of @folder if it is the wanted library and newer than what *@best is. */
+/* Set *@best to @file of @folder if it is the wanted library, and newer than *@best. */
 static void offer(const char *folder, const char *file, const char *wanted, char **best)
 {
 	const char *version = library_version(file, wanted);
@@ -64,7 +63,7 @@ static void offer(const char *folder, const char *file, const char *wanted, char
 	}
 }
 
-/* Where there is no cache (musl, a minimal image) or the library is new. */
+/* For systems without a cache (musl, a minimal image), and for libraries newer than the cache. */
 static char *in_folders(const char *wanted)
 {
 	static const char *const folders[] = {
@@ -96,7 +95,7 @@ static char *in_folders(const char *wanted)
 	return best;
 }
 
-/* As the user may. This process may have given CAP_DAC_OVERRIDE up. */
+/* Checks the user's permission, because this process may have dropped CAP_DAC_OVERRIDE. */
 static bool may_execute(const char *path, const struct stat *st)
 {
 	return getuid() == 0 ? (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0
@@ -113,7 +112,10 @@ static char *on_path(const char *program)
 		size_t n = strcspn(at, ":");
 		struct stat st;
 
-		/* An empty entry means the current directory: say ./prog for that. */
+		/*
+		 * An empty entry means the current directory. The user has to write ./prog for
+		 * that.
+		 */
 		if (n && at[0] == '/') {
 			cleanup_free char *path = xasprintf("%.*s/%s", (int)n, at, program);
 
@@ -143,8 +145,8 @@ static int by_name(const char *name, char **ret, struct error *e)
 }
 
 /*
- * Below the root of @pid, with symbolic links resolved as the process would. The
- * descriptor's path is as we see it; the root's path is cut off at its front.
+ * Find @path below the root of @pid, with symbolic links resolved as the process would. The
+ * descriptor's path is the one that we see. So cut the root's path off its front.
  */
 static int below_root(uint32_t pid, const char *path, char **ret, struct error *e)
 {
@@ -189,7 +191,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The mapping that @wanted names best: by its path or the file's name, else by short name. */
+/* The mapping that @wanted names best: by path or file name, else by short name. */
 static const struct mapping *find_mapping(const struct mapping_list *list, const char *wanted)
 {
 	bool is_path = strchr(wanted, '/');
@@ -232,7 +234,7 @@ static int in_process(const char *wanted, uint32_t pid, char **ret, struct error
 				 "/proc/%u/maps)",
 				 pid, wanted, pid);
 
-	/* The file may have been replaced since, by an upgrade: then go by the mapping itself. */
+	/* An upgrade may have replaced the file. Then use the mapping itself. */
 	cleanup_close int fd = -1;
 	struct mapping mapped = *m;
 	char path[4096 + 64];

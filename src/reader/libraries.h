@@ -1,4 +1,4 @@
-/* reader/libraries.h - from "c", "bash" or "./prog" to a file. */
+/* reader/libraries.h - finds the file that "c", "bash" or "./prog" names. */
 #pragma once
 
 #include <stddef.h>
@@ -7,13 +7,16 @@
 #include "base/error.h"
 
 /*
- * The file that @library names: a path (it contains '/'), a library by short
- * name ("c" is libc.so.6, by ld.so.cache and the usual folders), or a program on
- * PATH. With @pid not 0 it is looked up among what that process has mapped, in
- * its own mount namespace, and the path goes through /proc/PID/root; a path that
- * is not mapped there is looked up below its root.
+ * Find the file that @library names:
  *
- * *@ret is a path to free(). Symbolic links are resolved.
- * Errors: -ENOENT  the message says where was looked; -ESRCH; -EACCES.
+ * - a path, with a '/'
+ * - a library by short name: "c" is libc.so.6, by ld.so.cache and the usual folders
+ * - a program on PATH
+ *
+ * If @pid is not 0, look among that process's mappings, in its own mount namespace. The result then
+ * goes through /proc/PID/root. A path that is not mapped is looked up below the process's root.
+ *
+ * The caller frees *@ret, a path with symbolic links resolved. Errors: -ENOENT, with a message that
+ * lists the searched locations; -ESRCH; -EACCES.
  */
 must_check int library_find(const char *library, uint32_t pid, char **ret, struct error *e);

@@ -48,7 +48,10 @@ static const char *add_path(const char *path, size_t n, struct strtab *strings)
 	return strtab_add_n(strings, plain.text, plain.n);
 }
 
-/* "7f00-7f10 r-xp 00026000 fe:00 332835"; returns what is behind it, NULL where malformed. */
+/*
+ * Parse "7f00-7f10 r-xp 00026000 fe:00 332835". Returns the text after it, or NULL if it is
+ * malformed.
+ */
 static const char *parse_numbers(const char *at, struct mapping *m, bool *is_executable)
 {
 	uint64_t dev_major, dev_minor;
@@ -126,7 +129,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	int more = 0;
 
 	while (!is_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
-		/* The list is made while the process runs: keep what is in order. */
+		/* The process runs while the kernel makes the list. Keep only mappings in order. */
 		if (mapping_parse(line, list.strings, &m) &&
 		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))
 			array_push(list.mappings, list.n, list.capacity, m);
@@ -140,7 +143,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	return 0;
 }
 
-/* A process whose first thread has ended has nothing mapped by that one's account. */
+/* If the first thread has ended, the kernel lists no mappings for it. */
 static void read_other_threads(uint32_t pid, struct mapping_list *ret)
 {
 	char path[64];
@@ -187,7 +190,7 @@ const void *own_vdso(size_t *ret_bytes)
 	if (!m || m->start != start || strcmp(m->path, "[vdso]") != 0)
 		return NULL;
 	*ret_bytes = m->end - m->start;
-	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number */
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives it as a number */
 	return (const void *)start;
 }
 
@@ -215,7 +218,7 @@ void mapping_list_fini(struct mapping_list *list)
 
 const struct mapping *mapping_list_at(const struct mapping_list *list, uint64_t addr)
 {
-	size_t low = 0, high = list->n; /* the first that starts above @addr is in [low, high] */
+	size_t low = 0, high = list->n; /* [low, high] has the first one that starts above @addr */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -243,9 +246,8 @@ void mapping_path(uint32_t pid, const struct mapping *m, char *to, size_t size)
 }
 
 /*
- * A handle of a regular file. Opening anything else may block (a FIFO) or do something (a tape),
- * and a process may put anything into its own file system: so look first, through a descriptor that
- * does not open it.
+ * Check that @handle is a regular file. Opening another one may block (a FIFO) or have an effect (a
+ * tape), and a process may put anything into its own file system. O_PATH does not open the file.
  */
 static int check_handle(int handle, const char *path, struct stat *st, struct error *e)
 {
@@ -284,8 +286,8 @@ int mapping_reopen(int handle, int *ret_fd, struct error *e)
 }
 
 /*
- * File systems on which stat(2) tells another device than maps does: btrfs has
- * one per subvolume, overlayfs shows its own and maps the layer's.
+ * File systems on which stat(2) gives another device than maps. btrfs has one for each subvolume.
+ * Overlayfs shows its own, and maps shows the layer's.
  */
 static bool has_own_devices(int fd)
 {
@@ -305,10 +307,9 @@ static bool has_own_devices(int fd)
 }
 
 /*
- * /proc/PID/map_files names the mapped file itself, but only to who has
- * CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE. It speaks of what is mapped there now:
- * the number of the inode says whether that is still the same. Overlayfs may make
- * that number up too; then what the path leads to must be the same file.
+ * /proc/PID/map_files names the mapped file itself, but only with CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE. It shows the present mapping, and the inode number tells whether that is
+ * still the same file. Overlayfs may show another number. Then the path must lead to the same file.
  */
 static int find_map_file(uint32_t pid, const struct mapping *m, const struct stat *by_path,
 			 int *ret_handle, struct stat *st, struct error *e)
@@ -371,14 +372,14 @@ int mapping_find_by_process(uint32_t pid, const struct mapping *m, int *ret_hand
 int mapping_find_in(int root, const struct mapping *m, int *ret_handle, struct stat *st,
 		    struct error *e)
 {
-	/* Links of the foreign file system lead nowhere else. */
+	/* Links of the foreign file system must not lead out of it. */
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 
 	if (m->inode == 0 || m->path[0] != '/')
 		return error_set(e, -ENOENT, "%s: not there any more", m->path);
 
-	/* It may be there after all, and be called so. */
+	/* It may exist after all, with a name that ends so. */
 	cleanup_free char *path = xasprintf("%s%s", m->path, m->is_deleted ? DELETED : "");
 	cleanup_held int handle =
 		held_note((int)syscall(SYS_openat2, root, path, &how, sizeof(how)));

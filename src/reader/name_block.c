@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 
-/* Strings do not overlap, so that all of them take no more memory than the block. */
+/* Strings must not overlap, so all of them together take no more memory than the block. */
 static bool is_text(const struct name_view *v, uint32_t at)
 {
 	return at == NO_TEXT || (at < v->head->n_text && (at == 0 || !v->text[at - 1]));
@@ -15,7 +15,7 @@ static bool is_text(const struct name_view *v, uint32_t at)
 
 static bool makes_sense(const struct name_view *v)
 {
-	uint32_t next = 0; /* no call is two places' */
+	uint32_t next = 0; /* no two names share a call */
 
 	for (uint32_t i = 0; i < v->head->n; i++) {
 		const struct name_fact *f = &v->facts[i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An opener: reads lists of /proc, finds files that processes have mapped, and sends open ones to a
- * parser (opener_files.c: by handles). It may hang at any of these, and then another one takes its
- * place.
+ * An opener reads lists of /proc, finds mapped files, and sends open ones to a parser.
+ * opener_files.c has the part that works with handles. Each of these calls may hang. Then another
+ * opener takes over.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "reader/perf_file.h"
 #include "reader/roles.h"
 
-#define MOST_LIST_BYTES (24UL << 20) /* the address space has 64 MiB for data */
+#define MOST_LIST_BYTES (24UL << 20) /* the opener may have 64 MiB of data (helper/sandbox.c) */
 
 static void answer_list(struct seat *seat, uint32_t pid, struct answer *answer)
 {
@@ -38,12 +38,12 @@ static void answer_list(struct seat *seat, uint32_t pid, struct answer *answer)
 	answer->n_bytes = n;
 }
 
-/* A process answers for what is on these, or another machine. */
+/* File systems whose contents come from a process or from another machine. */
 static bool is_of_others(int handle)
 {
 	static const unsigned magics[] = {
 		0x65735546, /* FUSE */
-		0x794C7630, /* overlayfs, below which may be any of these */
+		0x794C7630, /* overlayfs, which may lie on any of these */
 		0x00006969, /* NFS */
 		0xFF534D42, /* CIFS */
 		0xFE534D42, /* SMB2 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reader/opener.h - what an opener is made of. */
+/* reader/opener.h - the parts of an opener. */
 #pragma once
 
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 
 struct file_fact opener_fact_of(int handle, const struct stat *st);
 
-/* Answers to questions about handles (reader/asks.h). */
+/* Answers to requests about handles (reader/asks.h). */
 void opener_answer_open(struct seat *seat, const struct ask *ask, const char *payload,
 			struct answer *answer);
 void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer *answer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * An opener's other half: handles (O_PATH), which it keeps for the main process in the table that
- * it shares with the warden and other openers. Whoever ends it does not end them.
+ * The part of an opener that works with handles (O_PATH). It keeps them for the main process, in
+ * the table that it shares with the warden and other openers. They outlive the opener.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "reader/mappings.h"
 #include "reader/opener.h"
 
-/* @handle is kept, above those of the warden and its helpers. */
+/* Keep a copy of @handle, with a number above those of the warden and its helpers. */
 static int keep(int handle, struct seat *seat, struct open_fact fact, struct answer *answer)
 {
 	fact.handle = fcntl(handle, F_DUPFD_CLOEXEC, SEAT_OURS);
@@ -77,7 +77,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 
 /* -- Debug files. -- */
 
-/* O_PATH does not open what is there: it may be a FIFO, or a device. */
+/* O_PATH does not open the file, which may be a FIFO or a device. */
 static int find_below(int root, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -89,8 +89,8 @@ static int find_below(int root, const char *path)
 }
 
 /*
- * Links of a user may lead to any file that we can open. What he cannot read himself gives his
- * program no names, unless it is his.
+ * A user's link may lead to any file that we can open. A file that the user may not read, and does
+ * not own, must give his program no names.
  */
 static bool may_be_read(const struct stat *st, uint32_t user)
 {
@@ -98,8 +98,8 @@ static bool may_be_read(const struct stat *st, uint32_t user)
 }
 
 /*
- * Do we know that we cannot have it? Other errors may pass: too few descriptors, a dead server.
- * ESRCH: the root directory is one of /proc, of a process that has ended.
+ * Is the file certainly out of reach? Other errors may pass: too few descriptors, a dead server.
+ * With ESRCH, the root directory belongs to /proc of a process that has ended.
  */
 static bool is_absent(int err)
 {

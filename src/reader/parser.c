@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A parser: reads files that it is sent, and makes unwind tables of them. A file that is cut short
- * meanwhile reads as zeros there (elf/guard.h), and has no table.
- * parser_names.c has its other half.
+ * A parser reads files that openers send, and makes unwind tables of them. A file may be cut short
+ * meanwhile. The missing part then reads as zeros (elf/guard.h), and the file gets no table.
+ * parser_names.c has the part that finds names.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void put(struct seat *seat, uint64_t *at, const void *data, size_t n_byte
 	*at += n_bytes;
 }
 
-/* What stands around a table takes less than 4 KiB. */
+/* The other parts of an answer take less than 4 KiB. */
 static size_t most_table_bytes(const struct seat *seat)
 {
 	const size_t most = seat->n_area - 4096;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reader/parser.h - what a parser is made of: tables of files that it is sent, and their names. */
+/* reader/parser.h - the parts of a parser: unwind tables and names of files that openers send. */
 #pragma once
 
 #include <stdint.h>
@@ -7,7 +7,10 @@
 #include "helper/seat.h"
 #include "reader/asks.h"
 
-/* File @number, which an opener has sent; others that were sent before are closed. Or -ESTALE. */
+/*
+ * Receive file @number from an opener. Closes files that were sent before it. Returns -ESTALE if it
+ * was not sent.
+ */
 int parser_take_file(const struct seat *seat, uint32_t number, int *ret_fd);
 
 struct parser_names;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * A parser's other half: it keeps files open that it was sent, and says what lies in them. The
- * least recently used are dropped; whoever asks for one again sends it again.
+ * The part of a parser that finds names. It keeps files open, and closes the least recently used
+ * ones. If the main process needs such a file again, it has it sent again.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@
 #define MAX_IMAGES 200
 #define MAX_IMAGE_BYTES (12ULL << 20)
 
-/* Deeper ones are left out: the outermost of them are told. */
+/* The most calls at an offset. Of a longer chain, outer inlined functions are left out. */
 #define MOST_CALLS 64
 
-/* Bytes of one answer, from which on nothing is added. No name has more than 64 KiB. */
+/* An answer of so many bytes gets no further names. No name has more than 64 KiB. */
 #define MANY_ANSWER_BYTES (8UL << 20)
 
 struct symbols {
@@ -34,7 +34,7 @@ struct symbols {
 	struct image *image;
 	int fd; /* -1: in memory */
 	struct stat opened;
-	uint64_t bytes; /* of memory that it takes */
+	uint64_t bytes; /* of its memory */
 	uint64_t last_used;
 };
 
@@ -65,7 +65,7 @@ static struct symbols *find(struct parser_names *p, uint32_t number)
 	return NULL;
 }
 
-/* But for @number, which was just used. What it takes may have grown. */
+/* Drop the least recently used files, but not @number, whose memory may have grown. */
 static void keep_bounds(struct parser_names *p, uint32_t number)
 {
 	struct symbols *used = find(p, number);
@@ -115,7 +115,7 @@ static void put_fact(struct seat *seat, const struct image *im, struct answer *a
 	answer->n_bytes = sizeof(fact);
 }
 
-/* Sparse files may use up all addresses: then the others go. */
+/* Sparse files may use up all addresses. Then close other files. */
 static int open_image(struct parser_names *p, int fd, const char *name, struct image **ret,
 		      struct error *e)
 {
@@ -182,7 +182,7 @@ void parser_answer_debug(struct parser_names *p, struct seat *seat, const struct
 
 /* -- Names. -- */
 
-/* Was the file written to, or cut short, since it was opened? */
+/* Has somebody written to the file or cut it short since we opened it? */
 static bool is_changed(const struct symbols *s)
 {
 	struct stat now;
@@ -198,10 +198,10 @@ struct naming {
 	struct image *image;
 	uint64_t flags;
 	struct name_block block;
-	struct u64_map put; /* names that are in the block: by their addresses, where they begin */
+	struct u64_map put; /* names in the block: address of the symbol -> offset in the text */
 };
 
-/* As it is to be shown. Each once, though many places may have it. */
+/* Add the name in the form for output. A name that several offsets share is added once. */
 static uint32_t put_name(struct naming *n, const char *symbol)
 {
 	bool is_new = true;

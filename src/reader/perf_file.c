@@ -18,7 +18,7 @@
 
 #define PERF_TEXT_BYTES (1UL << 20)
 
-/* The last of the numbers behind @key of /proc/PID/status, or the second with @is_second. */
+/* Read the last of the numbers after @key in /proc/PID/status; the second one with @is_second. */
 static bool take_status(const char *status, const char *key, bool is_second, uint32_t *ret)
 {
 	const char *at = strstr(status, key);
@@ -38,7 +38,10 @@ static bool take_status(const char *status, const char *key, bool is_second, uin
 	return n > 0;
 }
 
-/* Field 22 of /proc/PID/stat, in ticks; the name in it may hold anything. */
+/*
+ * Field 22 of /proc/PID/stat, in ticks. The search begins after the name, which may hold any
+ * character.
+ */
 static uint64_t start_of(uint32_t pid)
 {
 	char path[64], text[1024];
@@ -67,7 +70,7 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret)
 	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
 	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
 	(void)take_status(text, "\nNSpid:", false, &ret->number);
-	return take_status(text, "\nUid:", true, &ret->user) && ret->number; /* 0: just gone */
+	return take_status(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
 }
 
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
@@ -75,7 +78,7 @@ void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
 	(void)snprintf(to, PERF_FILE_PATH_BYTES, "/tmp/perf-%u.map", number);
 }
 
-/* Not opened: that may block (a FIFO), or do something (a device). */
+/* O_PATH does not open the file, which could block (a FIFO) or have an effect (a device). */
 static int open_handle(int root, uint32_t number)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
@@ -104,8 +107,10 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 
 	if (handle < 0 && errno == ELOOP)
 		return error_set(e, -EPERM, "there is a symbolic link");
-	/* ESRCH: the root directory is one of /proc, of a process that is over (browsers'
-	 * sandboxes). */
+	/*
+	 * With ESRCH, the root directory belongs to /proc of a process that has ended (browsers'
+	 * sandboxes).
+	 */
 	if (handle < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ESRCH))
 		return error_set(e, -ENOENT, "there is none");
 	if (handle < 0 || fstat(handle, ret) < 0)
@@ -130,7 +135,7 @@ static struct perf_fact fact_of(const struct stat *st)
 	};
 }
 
-/* Does the file end where the reading did, or behind that? Else it was written anew. */
+/* Does the file still have the text that was read before? If not, somebody has rewritten it. */
 static bool goes_on(const struct perf_payload *p, int fd, const struct stat *st)
 {
 	char now[PERF_TAIL_BYTES];
@@ -140,7 +145,7 @@ static bool goes_on(const struct perf_payload *p, int fd, const struct stat *st)
 	       memcmp(now, p->tail, p->n_tail) == 0;
 }
 
-/* What is new in the held file, behind its fact. */
+/* Answer with the new text of the held file, after its fact. */
 static int read_held(struct seat *seat, const struct perf_payload *p, struct answer *answer)
 {
 	cleanup_close int fd = -1;

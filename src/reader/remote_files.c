@@ -16,14 +16,14 @@
 #include "helper/channel.h"
 #include "helper/seat.h"
 
-#define CLOSE_AT_ONCE 8 /* SPARE_HANDLES are more */
+#define CLOSE_AT_ONCE 8 /* less than SPARE_HANDLES */
 
 struct remote_files {
 	struct asking asking;
 	bool was_silence_told;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
-	size_t close_at; /* so many; after one that failed */
+	size_t close_at; /* after a failed close: try again at so many */
 };
 
 bool file_state_is_equal(const struct file_state *a, const struct file_state *b)
@@ -36,7 +36,7 @@ static bool is_handle(int handle)
 	return handle >= SEAT_OURS && handle < SEAT_MOST_FILES;
 }
 
-/* The handle that an answer hands over, whatever it is to. */
+/* The handle in an answer of any kind; HANDLE_NONE if it has none. */
 static int handle_in(const struct lane_event *event)
 {
 	const uint32_t what = event->ask.what;
@@ -55,7 +55,7 @@ static int handle_in(const struct lane_event *event)
 	return is_handle(handle) ? handle : HANDLE_NONE;
 }
 
-/* Files that openers found though nobody waits for them any more. */
+/* Close files that an opener found after the caller gave up. */
 static void take_late(void *context, const struct lane_event *event)
 {
 	struct remote_files *f = context;
@@ -105,7 +105,7 @@ static void unlock(const struct remote_files *f)
 		client_unlock(f->asking.client);
 }
 
-/* An opener, for something of @place, which it may hang in. */
+/* Ask an opener for something of @place, which it may hang in. */
 static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, const void *payload,
 		   struct lane_event *ret, struct error *e)
 {
@@ -133,7 +133,7 @@ static int take_list(struct remote_files *f, const struct lane_event *event,
 	return 0;
 }
 
-/* Whoever holds a process's memory map locked holds up its list. */
+/* A process whose memory map stays locked holds up its own list. */
 static void tell_silence(struct remote_files *f, uint32_t pid)
 {
 	if (!f->was_silence_told)
@@ -181,14 +181,16 @@ void remote_list_fini(struct remote_list *list)
 
 /* -- States of files. -- */
 
-/* Files of mappings of one process, all of one device. */
+/* Mappings of one process, whose files are on one device. */
 struct wanted {
 	uint32_t tid;
 	const struct mapping *m;
 	size_t n;
 };
 
-/* @cost: ns of CPU time, or of wall time if there was no answer, added. False: there was none. */
+/*
+ * Adds the CPU time in ns to @cost, or the wall time if there was no answer. False: there was none.
+ */
 static bool ask_states(struct remote_files *f, enum find_where where, const struct wanted *w,
 		       struct file_fact *ret, uint64_t *cost)
 {
@@ -214,7 +216,7 @@ static bool ask_states(struct remote_files *f, enum find_where where, const stru
 	return false;
 }
 
-/* What is not in one place may be in the next. */
+/* Try each location in turn for the files that the earlier ones missed. */
 static void find_states(struct remote_files *f, const struct wanted *w, struct file_fact *ret,
 			uint64_t *cost)
 {
@@ -238,7 +240,7 @@ static void find_states(struct remote_files *f, const struct wanted *w, struct f
 	}
 }
 
-/* Those among @list of the device of mapping @first, and remember where they stand. */
+/* Copy the mappings on the device of mapping @first to @ret, and their indexes to @places. */
 static size_t take_device(const struct remote_list *list, size_t first, struct mapping *ret,
 			  size_t *places)
 {
@@ -255,7 +257,7 @@ static size_t take_device(const struct remote_list *list, size_t first, struct m
 	return n;
 }
 
-/* By devices, so that it is known which one does not answer. */
+/* One request for each device, so that a silence names the device. */
 static void identify(struct remote_files *f, struct remote_list *list)
 {
 	const size_t n = list->list.n;
@@ -304,7 +306,7 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 
 /* -- Handles. -- */
 
-/* Those that openers need for a moment. */
+/* Descriptors that openers need for a moment. */
 #define SPARE_HANDLES 16
 #define FEWEST_HANDLES 8
 
@@ -318,7 +320,7 @@ size_t remote_most_handles(void)
 	return limit.rlim_max > taken + FEWEST_HANDLES ? limit.rlim_max - taken : FEWEST_HANDLES;
 }
 
-/* The answer is a struct open_fact. */
+/* Read and check an answer with a struct open_fact. */
 static int take_open(struct remote_files *f, const struct lane_event *event, struct open_fact *ret,
 		     struct error *e)
 {
@@ -419,7 +421,7 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 	return HANDLE_NONE;
 }
 
-/* Those of @n handles of device @dev. */
+/* Ask for the states of @n handles on device @dev. */
 static void ask_facts(struct remote_files *f, uint64_t dev, const int *handles, size_t n,
 		      struct file_fact *ret)
 {
@@ -466,11 +468,11 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 	unlock(f);
 }
 
-/* With the lock. */
+/* Call this with the lock held. */
 static void close_all(struct remote_files *f)
 {
 	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
-	cleanup_free int32_t *handles = TAKE(f->to_close); /* late ones may come meanwhile */
+	cleanup_free int32_t *handles = TAKE(f->to_close); /* take_late() may add some */
 	const size_t n = f->n_to_close;
 	struct lane_event event;
 	struct error e;
@@ -481,7 +483,7 @@ static void close_all(struct remote_files *f)
 		return;
 	f->close_at = n + CLOSE_AT_ONCE;
 	log_debug("files are not closed: %s", e.text);
-	for (size_t i = 0; i < n && !what.number; i++) /* no opener has them */
+	for (size_t i = 0; i < n && !what.number; i++) /* no opener has the request */
 		array_push(f->to_close, f->n_to_close, f->to_close_capacity, handles[i]);
 }
 

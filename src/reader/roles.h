@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reader/roles.h - the helpers that open and read files of others (helper/warden.h). Their work is
- * asked for by reader/asks.h.
+ * reader/roles.h - the helpers that open and read foreign files (helper/warden.h). reader/asks.h
+ * has the requests to them.
  */
 #pragma once
 
@@ -10,6 +10,6 @@
 
 extern const struct role reader_roles[READER_ROLES];
 
-/* What each role does, in the process that it is (helper/seat.h). */
+/* The work of each role, in its own process (helper/seat.h). */
 seat_answer opener_answer;
 seat_answer parser_answer;

@@ -13,7 +13,7 @@
 
 #define MOST_ROOTS 128
 
-/* A directory may be the root in several mount namespaces, with other things mounted below it. */
+/* A directory may be the root in several mount namespaces, with different mounts below it. */
 struct root {
 	dev_t dev;
 	ino_t inode, namespace;
@@ -51,7 +51,7 @@ static bool is_same(const struct root *a, const struct root *b)
 	return a->dev == b->dev && a->inode == b->inode && a->namespace == b->namespace;
 }
 
-/* Of what is known here: a file system behind it may not answer. */
+/* Uses the kernel's cached data, because the file system may not answer. */
 static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
 {
 	struct statx st;
@@ -63,7 +63,7 @@ static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
 	return true;
 }
 
-/* The first process that has it lends it to openers, too. */
+/* Give the opener a handle of the root, through the first process that has it. */
 static int lend(const struct roots *r, struct root *root, uint32_t pid)
 {
 	if (root->handle == HANDLE_NONE && r->files)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* reader/spending.h - CPU time that helpers took for files of each user. Root's may take any. */
+/*
+ * reader/spending.h - bounds the CPU time that helpers spend on each user's files. Root's have no
+ * bound.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,22 +11,23 @@
 
 #include "base/clock.h"
 
-/* Whoever has an opener or a parser wait so long pays for that, too; a busy machine does not count.
+/*
+ * If a user's file makes an opener or a parser wait so long, the user pays for that, too. A shorter
+ * wait may come from a busy machine.
  */
 #define SPENDING_LONG_WAIT_NS NS_PER_S
 
 struct spending {
-	uint64_t most_ns;  /* for all files of one user */
-	const char *after; /* what further ones do not get: "unwind tables of further ones are not
-			      made" */
+	uint64_t most_ns;  /* bound for all files of one user */
+	const char *after; /* the loss: "unwind tables of further ones are not made" */
 	struct spent *users;
 	size_t n, capacity;
 };
 
 void spending_fini(struct spending *s);
 
-/* May more be spent for files of @user? */
+/* Has @user time left? */
 bool spending_may(const struct spending *s, uint32_t user);
 
-/* Once too much: it is said. */
+/* Add @ns to the time of @user. Warns when that reaches the bound. */
 void spending_add(struct spending *s, uint32_t user, uint64_t ns);
