@@ -141,7 +141,7 @@ void number_list_fini(struct number_list *list)
 	*list = (struct number_list){};
 }
 
-static void push(struct number_list *list, uint32_t number)
+static void append_number(struct number_list *list, uint32_t number)
 {
 	array_push(list->numbers, list->n, list->capacity, number);
 }
@@ -199,14 +199,14 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,
 					 MAX_LIST);
 		for (uint64_t n = range[0]; n <= range[1]; n++)
-			push(&more, (uint32_t)n);
+			append_number(&more, (uint32_t)n);
 		if (!*at)
 			break;
 		at++;
 	}
 
 	for (size_t i = 0; i < more.n; i++)
-		push(list, more.numbers[i]);
+		append_number(list, more.numbers[i]);
 	sort_once_each(list);
 	return 0;
 }
