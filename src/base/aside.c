@@ -263,7 +263,7 @@ int aside_explain(const struct aside *a, int code, const char *name, struct erro
 	case -ETIMEDOUT:
 		return error_set(e, code, "%s: its file system does not answer", name);
 	case -ETIME:
-		return error_set(e, code, "%s: to read it takes more than %llu s of CPU time", name,
+		return error_set(e, code, "%s: reading takes more than %llu s of CPU time", name,
 				 (unsigned long long)(a->bounds.cpu_ns / NS_PER_S));
 	default:
 		return error_set(e, code, "%s: the process that reads it has ended", name);

@@ -64,5 +64,5 @@ bool cpu_budget_is_spent(struct cpu_budget *b)
 
 const char *cpu_budget_reason(const struct cpu_budget *b)
 {
-	return b->has_signal ? "a signal came" : "it takes too long";
+	return b->has_signal ? "interrupted by a signal" : "it takes too long";
 }
