@@ -140,7 +140,8 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	if (!image_has_symtab(debug))
 		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
 	if (!is_debug_file_of(im, debug))
-		return error_set(e, -ENOENT, "%s: of another build", im->name);
+		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
+				 im->name);
 	*ret = TAKE(debug);
 	return 0;
 }

@@ -32,7 +32,7 @@ static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
 				 "%s: " SECTION
 				 " takes too much memory to unpack (more than %zu MiB)",
 				 im->name, MOST_BYTES >> 20);
-	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
+	return error_set(e, -EBADMSG, "%s: " SECTION " is not valid xz data", im->name);
 }
 
 /* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
@@ -68,10 +68,13 @@ static int check_build(const struct image *im, const struct image *debug, struct
 
 	if (image_build_id(im, &id) && image_build_id(debug, &id)) {
 		if (!image_is_same_build(im, debug))
-			return error_set(e, -EBADMSG, "%s: " SECTION " is of another build",
+			return error_set(e, -EBADMSG, "%s: " SECTION " belongs to another build",
 					 im->name);
 	} else if (!image_has_code_of(im, debug)) {
-		return error_set(e, -EBADMSG, "%s: " SECTION " is of other code", im->name);
+		return error_set(e, -EBADMSG,
+				 "%s: " SECTION
+				 " belongs to another file: its code sections differ",
+				 im->name);
 	}
 	return 0;
 }

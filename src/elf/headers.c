@@ -167,7 +167,7 @@ static void warn_of_large_tables(const struct image *im)
 
 		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) &&
 		    section_bytes(im, s).size / bytes > MOST_SYMBOLS)
-			log_warn_once("%s: %s is not read: more than %u symbols", im->name, s->name,
+			log_warn_once("%s: skipping %s: more than %u symbols", im->name, s->name,
 				      MOST_SYMBOLS);
 	}
 }
@@ -187,7 +187,7 @@ int image_read_headers(struct image *im, struct error *e)
 
 	GElf_Ehdr header;
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
-		return error_set(e, -ENOEXEC, "%s: its ELF header makes no sense", im->name);
+		return error_set(e, -ENOEXEC, "%s: invalid ELF header", im->name);
 	err = check_header(im, &header, e);
 	if (err)
 		return err;
@@ -226,7 +226,7 @@ struct slice section_bytes(const struct image *im, const struct section *section
 	    section->size > im->size - section->offset)
 		return none;
 	if (section->size > MOST_SECTION_BYTES) {
-		log_warn_once("%s: %s is not read: more than %u MiB", im->name,
+		log_warn_once("%s: skipping %s: larger than %u MiB", im->name,
 			      section->name ? section->name : "the table of section names",
 			      (unsigned)(MOST_SECTION_BYTES >> 20));
 		return none;

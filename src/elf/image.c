@@ -40,7 +40,7 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	if (!S_ISREG(st.st_mode))
 		return error_set(e, -ENOEXEC, "%s: not a regular file", name);
 	if (st.st_size == 0)
-		return error_set(e, -ENOEXEC, "%s: its size is 0, so it is no ELF file", name);
+		return error_set(e, -ENOEXEC, "%s: not an ELF file: it is empty", name);
 
 	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)

@@ -103,7 +103,7 @@ static struct lines *open_lines(const struct image *im)
 	const char *why = units_read(&l->units, l->dwarf);
 
 	if (why)
-		log_warn_once("%s: .debug_info is not read to its end: %s", l->name, why);
+		log_warn_once("%s: cannot read all of .debug_info: %s", l->name, why);
 	return l;
 }
 
@@ -147,7 +147,7 @@ static bool may_read_lines(const struct lines *l, Dwarf_Die *unit)
 		return false;
 	if (lines_length(l->programs, at) <= MOST_LINE_BYTES)
 		return true;
-	log_warn_once("%s: .debug_line is not read: more than %u MiB for one unit", l->name,
+	log_warn_once("%s: skipping .debug_line of a unit: larger than %u MiB", l->name,
 		      MOST_LINE_BYTES >> 20);
 	return false;
 }
@@ -223,7 +223,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	const char *why = scopes_at(&im->lines->scopes, &die, at, &scopes);
 
 	if (why) {
-		log_warn_once("%s: a unit gives no source lines: %s", im->lines->name, why);
+		log_warn_once("%s: no source lines for one unit: %s", im->lines->name, why);
 		return 0;
 	}
 

@@ -118,7 +118,7 @@ static void step_over(struct walk *w)
 	else if (result > 0)
 		close_levels(w, &next);
 	else
-		stop_walk(w, "its DWARF is broken");
+		stop_walk(w, "invalid DWARF");
 }
 
 /* Go to the next entry, which is a child if there is one. */

@@ -210,7 +210,7 @@ bool table_next(struct table_walk *walk, struct function *ret)
 		if (measure_function(table, walk->n++, ret, &walk->name_bytes))
 			return true;
 	if (walk->n < table->n)
-		log_warn_once("%s: not all symbols are read: names of more than %zu MiB",
+		log_warn_once("%s: skipping some symbols: their names take more than %zu MiB",
 			      table->of->name, MOST_NAME_BYTES >> 20);
 	return false;
 }

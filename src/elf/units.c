@@ -64,7 +64,7 @@ static const char *read_all_units(struct units *u, Dwarf *dwarf)
 	while ((result = dwarf_next_unit(dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
 					 NULL, NULL)) == 0) {
 		if (version < 2 || version > 5)
-			return "a unit is not of DWARF 2 to 5";
+			return "unsupported DWARF version";
 		if (dwarf_offdie(dwarf, at + n_header, &die) && has_functions(&die))
 			read_ranges(u, &die);
 		if (++n_units > MOST_UNITS || u->n >= MOST_RANGES)

@@ -31,8 +31,7 @@ struct walk {
 
 static int refuse_notes(const struct walk *w, const char *why)
 {
-	return error_set(w->e, -ENOEXEC, "%s: the notes of its USDT probes make no sense (%s)",
-			 w->im->name, why);
+	return error_set(w->e, -ENOEXEC, "%s: invalid notes of USDT probes (%s)", w->im->name, why);
 }
 
 /* Address @i of those at @data. */
