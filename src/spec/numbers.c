@@ -70,7 +70,8 @@ int parse_seconds_ns(const char *what, const char *text, uint64_t *ret, struct e
 	if (text[0] == '-' && is_decimal(text + 1))
 		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
 	if (!is_decimal(text))
-		return error_set(e, -EINVAL, "%s: '%s' is not a number of seconds (as 1 or 0.25)",
+		return error_set(e, -EINVAL,
+				 "%s: '%s' is not a number of seconds (for example 1 or 0.25)",
 				 what, text);
 	if (*at != '.' && (!read_digits(&at, &seconds) || seconds > MAX_SECONDS))
 		return error_set(e, -EINVAL, "%s: '%s' is too long a time", what, text);
@@ -125,8 +126,9 @@ int parse_bytes(const char *what, const char *text, uint64_t *ret, struct error 
 	int shift = suffix_shift(at);
 
 	if (at == text || shift < 0)
-		return error_set(e, -EINVAL, "%s: '%s' is not a size (as 512k, 64M, 1G or 4096)",
-				 what, text);
+		return error_set(e, -EINVAL,
+				 "%s: '%s' is not a size (for example 512k, 64M, 1G or 4096)", what,
+				 text);
 	if (!fits || n > UINT64_MAX >> shift)
 		return error_set(e, -EINVAL, "%s: '%s' is too large a size", what, text);
 	if (n == 0)
@@ -193,7 +195,7 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 		if (!read_range(&at, min, max, range) || (*at && *at != ','))
 			return error_set(e, -EINVAL,
 					 "%s: '%s' is not a list of numbers from %u to %u "
-					 "(as 3 or 1,2 or 1-3,7)",
+					 "(for example 3 or 1,2 or 1-3,7)",
 					 what, text, min, max);
 		if (range[1] - range[0] >= MAX_LIST - more.n)
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,

@@ -380,9 +380,10 @@ int probe_spec_parse(const char *text, bool is_regexp, struct probe_spec *ret, s
 	struct parse p = { .text = text, .is_regexp = is_regexp, .spec = &spec, .e = e };
 
 	if (!text[0])
-		return error_set(e, -EINVAL,
-				 "an event is empty (as vfs_read, c:malloc, t:sched:sched_switch "
-				 "or u:LIB:PROBE)");
+		return error_set(
+			e, -EINVAL,
+			"an event must not be empty (examples: vfs_read, c:malloc, t:sched:sched_switch "
+			"or u:LIB:PROBE)");
 	if (strlen(text) > MAX_TEXT)
 		return error_set(e, -EINVAL, "'%.40s...': an event is at most %d characters", text,
 				 MAX_TEXT);
