@@ -283,7 +283,7 @@ int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *r
 
 	*ret = (struct unwind_table){};
 	if (getentropy(&m.seed, sizeof(m.seed)) != 0)
-		return error_errno(e, "random numbers");
+		return error_errno(e, "get random numbers");
 	number_of_rule(&m, (struct unwind_rule){});
 	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
 	err = add_all_rows(&m, im);

@@ -124,12 +124,12 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 const char *unwind_unfit_words(enum unwind_unfit reason)
 {
 	static const char *const words[] = {
-		[UNFIT_MALFORMED] = "the unwind information makes no sense",
-		[UNFIT_CFA] = "the frame is found by an expression",
-		[UNFIT_RETURN_ADDRESS] = "the return address is not in its place",
-		[UNFIT_RBP] = "rbp is not on the stack",
-		[UNFIT_RSP] = "rsp is not the frame's end",
-		[UNFIT_SIGNAL] = "a signal frame that is not Linux's",
+		[UNFIT_MALFORMED] = "invalid unwind information",
+		[UNFIT_CFA] = "the CFA needs an unsupported expression or offset",
+		[UNFIT_RETURN_ADDRESS] = "the return address is not at CFA - 8",
+		[UNFIT_RBP] = "cannot express the place of rbp",
+		[UNFIT_RSP] = "the caller's rsp is not the CFA",
+		[UNFIT_SIGNAL] = "unknown layout of a signal frame",
 		[UNFIT_RULES] = "too many different rules",
 		[UNFIT_FAR] = "too far from the first row",
 	};
