@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
-#define NS_PER_S 1000000000ULL
 #define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)
 #define MAX_LIST 1048576 /* a list holds each number of a range; "1-4294967295" is a slip */
 
