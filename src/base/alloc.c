@@ -12,7 +12,7 @@
  * Every probe that the program holds is a file descriptor, so the kernel detaches
  * all of them at the exit.
  */
-static void *check(void *p)
+static void *memory_or_exit(void *p)
 {
 	if (p)
 		return p;
@@ -22,27 +22,27 @@ static void *check(void *p)
 
 void *xmalloc(size_t size)
 {
-	return check(malloc(size ? size : 1));
+	return memory_or_exit(malloc(size ? size : 1));
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-	return check(calloc(n ? n : 1, size ? size : 1));
+	return memory_or_exit(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xreallocarray(void *p, size_t n, size_t size)
 {
-	return check(reallocarray(p, n ? n : 1, size ? size : 1));
+	return memory_or_exit(reallocarray(p, n ? n : 1, size ? size : 1));
 }
 
 char *xstrdup(const char *s)
 {
-	return check(strdup(s));
+	return memory_or_exit(strdup(s));
 }
 
 char *xstrndup(const char *s, size_t n)
 {
-	return check(strndup(s, n));
+	return memory_or_exit(strndup(s, n));
 }
 
 char *xasprintf(const char *format, ...)
@@ -54,5 +54,5 @@ char *xasprintf(const char *format, ...)
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	return check(text);
+	return memory_or_exit(text);
 }

@@ -154,7 +154,7 @@ bool aside_is_to_run(pid_t pid)
 }
 
 /* Check the process after ASIDE_LOOK_MS in which it has sent nothing. */
-static int look(struct aside *a)
+static int check_if_hanging(struct aside *a)
 {
 	const uint64_t cpu_ns = cpu_ns_of(a->pid);
 
@@ -181,8 +181,9 @@ static void copy_messages(struct aside *a)
 		cleanup_close_fd(&a->messages);
 }
 
-/* Wait until there is something to receive or the channel is closed. Errors: see look(). */
-static int wait_for_it(struct aside *a)
+/* Wait until there is something to receive or the channel is closed. Errors: see
+ * check_if_hanging(). */
+static int wait_for_input(struct aside *a)
 {
 	for (;;) {
 		struct pollfd all[] = { { .fd = a->channel, .events = POLLIN },
@@ -194,7 +195,7 @@ static int wait_for_it(struct aside *a)
 		else if (n > 0)
 			return 0;
 
-		const int err = n == 0 ? look(a) : 0;
+		const int err = n == 0 ? check_if_hanging(a) : 0;
 
 		if (err)
 			return err;
@@ -202,7 +203,7 @@ static int wait_for_it(struct aside *a)
 }
 
 /* Returns the number of received bytes, or a negative errno. *@ret_fd: the descriptor, or -1. */
-static ssize_t receive(struct aside *a, void *to, size_t n, int *ret_fd)
+static ssize_t receive_part(struct aside *a, void *to, size_t n, int *ret_fd)
 {
 	union control control = {};
 	struct iovec part = { .iov_base = to, .iov_len = n };
@@ -210,7 +211,7 @@ static ssize_t receive(struct aside *a, void *to, size_t n, int *ret_fd)
 				  .msg_iovlen = 1,
 				  .msg_control = control.bytes,
 				  .msg_controllen = sizeof(control.bytes) };
-	const int err = wait_for_it(a);
+	const int err = wait_for_input(a);
 
 	*ret_fd = -1;
 	if (err)
@@ -233,7 +234,7 @@ int aside_read(struct aside *a, void *to, size_t n)
 
 	while (n) {
 		cleanup_close int unwanted = -1;
-		const ssize_t got = receive(a, at, n, &unwanted);
+		const ssize_t got = receive_part(a, at, n, &unwanted);
 
 		if (got < 0)
 			return (int)got;
@@ -249,7 +250,7 @@ int aside_take(struct aside *a, int *ret_fd)
 	ssize_t got;
 
 	do
-		got = receive(a, &byte, 1, ret_fd);
+		got = receive_part(a, &byte, 1, ret_fd);
 	while (got == 0);
 	if (got < 0)
 		return (int)got;
@@ -262,7 +263,7 @@ int aside_explain(const struct aside *a, int code, const char *name, struct erro
 	case -ETIMEDOUT:
 		return error_set(e, code, "%s: its file system does not answer", name);
 	case -ETIME:
-		return error_set(e, code, "%s: to read it takes more than %llu s of CPU time", name,
+		return error_set(e, code, "%s: reading takes more than %llu s of CPU time", name,
 				 (unsigned long long)(a->bounds.cpu_ns / NS_PER_S));
 	default:
 		return error_set(e, code, "%s: the process that reads it has ended", name);

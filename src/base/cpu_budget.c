@@ -28,7 +28,7 @@ static bool is_signal_overdue(uint64_t now)
 	return asked_ns && now - asked_ns > AFTER_SIGNAL_NS;
 }
 
-static void count(struct cpu_budget *b)
+static void charge_cpu_time(struct cpu_budget *b)
 {
 	const uint64_t now = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	const uint64_t spent = now - b->since_ns;
@@ -44,7 +44,7 @@ void cpu_budget_resume(struct cpu_budget *b)
 
 void cpu_budget_pause(struct cpu_budget *b)
 {
-	count(b);
+	charge_cpu_time(b);
 }
 
 /* Reading the coarse clock takes no system call. Reading the CPU time does. */
@@ -54,7 +54,7 @@ bool cpu_budget_is_spent(struct cpu_budget *b)
 
 	if (b->left_ns && now - b->looked_ns >= LOOK_NS) {
 		b->looked_ns = now;
-		count(b);
+		charge_cpu_time(b);
 		b->has_signal = is_signal_overdue(b->since_ns);
 		if (b->has_signal)
 			b->left_ns = 0;
@@ -64,5 +64,5 @@ bool cpu_budget_is_spent(struct cpu_budget *b)
 
 const char *cpu_budget_reason(const struct cpu_budget *b)
 {
-	return b->has_signal ? "a signal came" : "it takes too long";
+	return b->has_signal ? "interrupted by a signal" : "it takes too long";
 }

@@ -26,5 +26,5 @@ void cpu_budget_pause(struct cpu_budget *b);
 /* Has the work used up its time? Takes 10 ns, so call it often. Once true, it stays true. */
 bool cpu_budget_is_spent(struct cpu_budget *b);
 
-/* The reason, for messages: "it takes too long" or "a signal came". */
+/* The reason, for messages: "it takes too long" or "interrupted by a signal". */
 const char *cpu_budget_reason(const struct cpu_budget *b);

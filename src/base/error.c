@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* vsnprintf(), but a text that does not fit ends in "...". */
-static void put_text(char *to, size_t size, const char *format, va_list args)
+static void format_text(char *to, size_t size, const char *format, va_list args)
 {
 	int n = vsnprintf(to, size, format, args);
 
@@ -17,7 +17,7 @@ static void put_text(char *to, size_t size, const char *format, va_list args)
 }
 
 /* Append ": " and @more. A text that does not fit ends in "...". */
-static void append(struct error *e, const char *more)
+static void append_reason(struct error *e, const char *more)
 {
 	size_t used = strlen(e->text);
 	size_t left = sizeof(e->text) - used;
@@ -35,7 +35,7 @@ int error_set(struct error *e, int code, const char *format, ...)
 		return code;
 	e->code = code;
 	va_start(args, format);
-	put_text(e->text, sizeof(e->text), format, args);
+	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
 	return code;
 }
@@ -64,10 +64,10 @@ int error_errno(struct error *e, const char *format, ...)
 		return code;
 	e->code = code;
 	va_start(args, format);
-	put_text(e->text, sizeof(e->text), format, args);
+	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
 
-	append(e, error_words(code));
+	append_reason(e, error_words(code));
 	return code;
 }
 
@@ -80,9 +80,9 @@ int error_within(struct error *e, const char *format, ...)
 		return -EIO;
 	inner = *e;
 	va_start(args, format);
-	put_text(e->text, sizeof(e->text), format, args);
+	format_text(e->text, sizeof(e->text), format, args);
 	va_end(args);
 
-	append(e, inner.text);
+	append_reason(e, inner.text);
 	return e->code;
 }

@@ -29,5 +29,8 @@ const char *error_start_words(int code);
 /* As error_set(), with code -errno, and with ": " and the words for it after the text. */
 must_check printf_like(2, 3) int error_errno(struct error *e, const char *format, ...);
 
-/* Put "context: " in front of the text of a failure that the caller passes on. Returns e->code. */
+/*
+ * Put "context: " in front of the text of a failure that the caller passes on. Returns e->code, or
+ * -EIO if @e is NULL: a caller that chooses by the code passes an error.
+ */
 must_check printf_like(2, 3) int error_within(struct error *e, const char *format, ...);

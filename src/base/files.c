@@ -32,7 +32,7 @@ size_t files_free(size_t most)
 	return n;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_descriptors(const void *a, const void *b)
 {
 	const int x = *(const int *)a, y = *(const int *)b;
 
@@ -52,7 +52,7 @@ void files_close_but(int *kept, size_t n)
 {
 	unsigned from = 0;
 
-	qsort(kept, n, sizeof(*kept), compare);
+	qsort(kept, n, sizeof(*kept), compare_descriptors);
 	for (size_t i = 0; i < n; i++) {
 		if (kept[i] < 0)
 			continue;

@@ -34,7 +34,7 @@ void u64_map_clear(struct u64_map *map)
 }
 
 /* The slot of @key, or the free slot where it belongs. */
-static struct u64_map_slot *find(struct u64_map_slot *slots, size_t n_slots, uint64_t key)
+static struct u64_map_slot *find_map_slot(struct u64_map_slot *slots, size_t n_slots, uint64_t key)
 {
 	size_t i = hash_mix(key) & (n_slots - 1);
 
@@ -43,14 +43,14 @@ static struct u64_map_slot *find(struct u64_map_slot *slots, size_t n_slots, uin
 	return &slots[i];
 }
 
-static void grow(struct u64_map *map)
+static void grow_map_slots(struct u64_map *map)
 {
 	size_t n_slots = map->n_slots ? map->n_slots * 2 : 64;
 	struct u64_map_slot *slots = xcalloc(n_slots, sizeof(*slots));
 
 	for (size_t i = 0; i < map->n_slots; i++)
 		if (map->slots[i].used)
-			*find(slots, n_slots, map->slots[i].key) = map->slots[i];
+			*find_map_slot(slots, n_slots, map->slots[i].key) = map->slots[i];
 	free(map->slots);
 	map->slots = slots;
 	map->n_slots = n_slots;
@@ -61,7 +61,7 @@ uint32_t *u64_map_get(const struct u64_map *map, uint64_t key)
 	if (!map->n_slots)
 		return NULL;
 
-	struct u64_map_slot *slot = find(map->slots, map->n_slots, key);
+	struct u64_map_slot *slot = find_map_slot(map->slots, map->n_slots, key);
 
 	return slot->used ? &slot->value : NULL;
 }
@@ -69,9 +69,9 @@ uint32_t *u64_map_get(const struct u64_map *map, uint64_t key)
 uint32_t *u64_map_put(struct u64_map *map, uint64_t key, uint32_t initial, bool *is_new)
 {
 	if (map->n * 2 >= map->n_slots)
-		grow(map);
+		grow_map_slots(map);
 
-	struct u64_map_slot *slot = find(map->slots, map->n_slots, key);
+	struct u64_map_slot *slot = find_map_slot(map->slots, map->n_slots, key);
 	bool absent = !slot->used;
 
 	if (absent) {

@@ -48,7 +48,7 @@ static size_t put_visible(char *to, const unsigned char **at)
 }
 
 /* Write the line in one piece, because other processes may write to the same terminal or file. */
-static void put(const char *format, va_list args)
+static void write_log_line(const char *format, va_list args)
 {
 	char line[1024], out[64 + 4 * sizeof(line)];
 	size_t n;
@@ -71,7 +71,7 @@ void log_warn(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	put(format, args);
+	write_log_line(format, args);
 	va_end(args);
 }
 
@@ -151,6 +151,6 @@ void log_debug(const char *format, ...)
 	if (setup.level < LOG_DEBUG || setup.is_diverted)
 		return;
 	va_start(args, format);
-	put(format, args);
+	write_log_line(format, args);
 	va_end(args);
 }

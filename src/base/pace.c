@@ -12,7 +12,7 @@ void pace_fini(struct pace *p)
 	*p = (struct pace){};
 }
 
-static struct pace_debt *find(const struct pace *p, uint32_t tgid)
+static struct pace_debt *find_debt(const struct pace *p, uint32_t tgid)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->debts[i].tgid == tgid)
@@ -20,7 +20,7 @@ static struct pace_debt *find(const struct pace *p, uint32_t tgid)
 	return NULL;
 }
 
-static uint64_t due(const struct pace_debt *debt)
+static uint64_t debt_due(const struct pace_debt *debt)
 {
 	return debt->paid > PACE_CREDIT_NS ? debt->paid - PACE_CREDIT_NS : 0;
 }
@@ -38,9 +38,9 @@ static void drop_paid(struct pace *p, uint64_t now)
 
 bool pace_may_read(struct pace *p, uint32_t tgid, uint64_t now)
 {
-	struct pace_debt *debt = find(p, tgid);
+	struct pace_debt *debt = find_debt(p, tgid);
 
-	if (!debt || due(debt) <= now)
+	if (!debt || debt_due(debt) <= now)
 		return true;
 	debt->is_waiting = true;
 	return false;
@@ -51,7 +51,7 @@ void pace_pay(struct pace *p, uint32_t tgid, uint64_t now, uint64_t cost)
 	struct pace_debt *debt;
 
 	drop_paid(p, now);
-	debt = find(p, tgid);
+	debt = find_debt(p, tgid);
 	if (!debt) {
 		array_push(p->debts, p->n, p->capacity, (struct pace_debt){ .tgid = tgid });
 		debt = &p->debts[p->n - 1];
@@ -62,7 +62,7 @@ void pace_pay(struct pace *p, uint32_t tgid, uint64_t now, uint64_t cost)
 
 void pace_forget(struct pace *p, uint32_t tgid)
 {
-	struct pace_debt *debt = find(p, tgid);
+	struct pace_debt *debt = find_debt(p, tgid);
 
 	if (debt)
 		*debt = p->debts[--p->n];
@@ -73,15 +73,15 @@ uint64_t pace_next_due(const struct pace *p)
 	uint64_t next = UINT64_MAX;
 
 	for (size_t i = 0; i < p->n; i++)
-		if (p->debts[i].is_waiting && due(&p->debts[i]) < next)
-			next = due(&p->debts[i]);
+		if (p->debts[i].is_waiting && debt_due(&p->debts[i]) < next)
+			next = debt_due(&p->debts[i]);
 	return next;
 }
 
 uint32_t pace_take_due(struct pace *p, uint64_t now)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		if (!p->debts[i].is_waiting || due(&p->debts[i]) > now)
+		if (!p->debts[i].is_waiting || debt_due(&p->debts[i]) > now)
 			continue;
 		p->debts[i].is_waiting = false;
 		return p->debts[i].tgid;

@@ -24,7 +24,7 @@ void lines_fini(struct lines *l)
 }
 
 /* Move the remaining bytes to the front and read more after them. */
-static int fill(struct lines *l, struct error *e)
+static int fill_lines(struct lines *l, struct error *e)
 {
 	memmove(l->text, l->text + l->at, l->end - l->at);
 	l->end -= l->at;
@@ -48,7 +48,7 @@ static int fill(struct lines *l, struct error *e)
 
 /* Consume @used bytes, and give the first @n as a line. False: the rest of a line that was too
  * long. */
-static bool hand_out(struct lines *l, size_t n, size_t used, char **ret, size_t *ret_n)
+static bool consume_line(struct lines *l, size_t n, size_t used, char **ret, size_t *ret_n)
 {
 	char *line = l->text + l->at;
 	bool is_whole = !l->is_skipping;
@@ -70,17 +70,17 @@ int lines_next(struct lines *l, char **ret, size_t *ret_n, struct error *e)
 		if (newline) {
 			size_t n = (size_t)(newline - from);
 
-			if (hand_out(l, n, n + 1, ret, ret_n))
+			if (consume_line(l, n, n + 1, ret, ret_n))
 				return 1;
 			continue;
 		}
 		if (l->is_over) {
 			size_t n = l->end - l->at;
 
-			return n && hand_out(l, n, n, ret, ret_n) ? 1 : 0;
+			return n && consume_line(l, n, n, ret, ret_n) ? 1 : 0;
 		}
 
-		int err = fill(l, e);
+		int err = fill_lines(l, e);
 
 		if (err)
 			return err;

@@ -50,7 +50,7 @@
 #define MATCH_US 5 /* compile anew after as many matches of this length as compiling takes */
 /* The bound of all matches. 60,000 kernel functions take far less than a second. */
 #define MATCHES_NS (5 * NS_PER_S)
-#define FIRST_NS (NS_PER_S / 10) /* measured by wall time, see search() */
+#define FIRST_NS (NS_PER_S / 10) /* measured by wall time, see match_timed() */
 #define FIRST_PART 32            /* the bytes of a long name that we match first */
 
 struct regexp {
@@ -92,7 +92,7 @@ static bool has_back_reference(const char *at)
 	return false;
 }
 
-static int compile(const char *text, regex_t *ret)
+static int compile_expression(const char *text, regex_t *ret)
 {
 	return regcomp(ret, text, REG_EXTENDED | REG_NOSUB);
 }
@@ -108,7 +108,7 @@ static rlim_t used_bytes(void)
 	return strtoul(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-static void limit(int resource, rlim_t most)
+static void limit_resource(int resource, rlim_t most)
 {
 	const struct rlimit both = { most, most };
 
@@ -141,16 +141,17 @@ static bool has_memory_to_match(regex_t *compiled)
 	return true;
 }
 
-/* The child of try_out(). The parent finds other errors when it compiles the expression itself. */
+/* The child of try_expression(). The parent finds other errors when it compiles the expression
+ * itself. */
 static _Noreturn void try_within_limits(const char *text)
 {
 	regex_t compiled;
 
-	limit(RLIMIT_CORE, 0);
-	limit(RLIMIT_CPU, MOST_SECONDS);
-	limit(RLIMIT_AS, used_bytes() + MOST_BYTES);
+	limit_resource(RLIMIT_CORE, 0);
+	limit_resource(RLIMIT_CPU, MOST_SECONDS);
+	limit_resource(RLIMIT_AS, used_bytes() + MOST_BYTES);
 
-	const int err = compile(text, &compiled);
+	const int err = compile_expression(text, &compiled);
 
 	_exit(err == REG_ESPACE || (!err && !has_memory_to_match(&compiled)));
 }
@@ -160,7 +161,7 @@ static int too_costly(struct error *e)
 	return error_set(e, -EINVAL, "it takes too much time or memory");
 }
 
-static int try_out(const char *text, struct error *e)
+static int try_expression(const char *text, struct error *e)
 {
 	int status;
 	pid_t child = fork();
@@ -177,21 +178,21 @@ static int try_out(const char *text, struct error *e)
 	return 0;
 }
 
-static int make(const char *text, struct regexp *r, struct error *e)
+static int make_regexp(const char *text, struct regexp *r, struct error *e)
 {
 	char why[128];
 
 	if (has_back_reference(text))
 		return error_set(e, -EINVAL, "back-references (\\1) are not supported");
 
-	int err = try_out(text, e);
+	int err = try_expression(text, e);
 
 	if (err)
 		return err;
 
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 
-	err = compile(text, &r->compiled);
+	err = compile_expression(text, &r->compiled);
 	if (err) {
 		(void)regerror(err, &r->compiled, why, sizeof(why));
 		return error_set(e, -EINVAL, "%s", why);
@@ -212,7 +213,7 @@ int regexp_new(const char *text, struct regexp **ret, struct error *e)
 {
 	cleanup_free struct regexp *r = xcalloc(1, sizeof(*r));
 
-	const int err = make(text, r, e);
+	const int err = make_regexp(text, r, e);
 
 	if (err)
 		return name_expression(text, err, e);
@@ -249,7 +250,7 @@ static void compile_anew(struct regexp *r)
 {
 	regex_t fresh;
 
-	if (compile(r->text, &fresh) != 0)
+	if (compile_expression(r->text, &fresh) != 0)
 		return;
 	regfree(&r->compiled);
 	r->compiled = fresh;
@@ -261,7 +262,7 @@ static void compile_anew(struct regexp *r)
  * system call, so we measure wall time at first. Wall time goes on while others have the CPU, so it
  * may use up only the first part of the bound.
  */
-static bool search(struct regexp *r, const char *name, size_t length)
+static bool match_timed(struct regexp *r, const char *name, size_t length)
 {
 	const bool is_first = !is_slow(r);
 	const clockid_t clock = is_first ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
@@ -288,11 +289,11 @@ bool regexp_matches(struct regexp *r, const char *name)
 	if (++r->n_matches > r->most_matches)
 		compile_anew(r);
 	for (size_t part = FIRST_PART; part < length; part += part / (is_slow(r) ? 8 : 2)) {
-		(void)search(r, name, part);
+		(void)match_timed(r, name, part);
 		if (is_spent(r))
 			return false;
 	}
-	return search(r, name, length);
+	return match_timed(r, name, length);
 }
 
 int regexp_check(const struct regexp *r, struct error *e)

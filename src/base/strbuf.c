@@ -20,7 +20,7 @@ void strbuf_clear(struct strbuf *b)
 		b->text[0] = '\0';
 }
 
-static void reserve(struct strbuf *b, size_t more)
+static void reserve_bytes(struct strbuf *b, size_t more)
 {
 	size_t need = b->n + more + 1;
 
@@ -32,7 +32,7 @@ static void reserve(struct strbuf *b, size_t more)
 
 void strbuf_put(struct strbuf *b, const char *text, size_t n)
 {
-	reserve(b, n);
+	reserve_bytes(b, n);
 	memcpy(b->text + b->n, text, n);
 	b->n += n;
 	b->text[b->n] = '\0';
@@ -59,7 +59,7 @@ void strbuf_printf(struct strbuf *b, const char *format, ...)
 
 	va_end(args);
 	if (n > 0) {
-		reserve(b, n);
+		reserve_bytes(b, n);
 		(void)vsnprintf(b->text + b->n, n + 1, format, again);
 		b->n += n;
 	}

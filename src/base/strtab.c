@@ -43,7 +43,7 @@ void strtab_freep(struct strtab **t)
 	*t = NULL;
 }
 
-static char *carve(struct strtab *t, size_t size)
+static char *allocate_string(struct strtab *t, size_t size)
 {
 	if (!t->n_blocks || t->used + size > t->size) {
 		t->size = t->bytes < LEAST_BLOCK_BYTES ? LEAST_BLOCK_BYTES : t->bytes;
@@ -62,7 +62,7 @@ static char *carve(struct strtab *t, size_t size)
 	return at;
 }
 
-static const char **find(const char **slots, size_t n_slots, const char *text, size_t n)
+static const char **find_string_slot(const char **slots, size_t n_slots, const char *text, size_t n)
 {
 	size_t i = hash_bytes(text, n) & (n_slots - 1);
 
@@ -71,14 +71,15 @@ static const char **find(const char **slots, size_t n_slots, const char *text, s
 	return &slots[i];
 }
 
-static void grow(struct strtab *t)
+static void grow_string_slots(struct strtab *t)
 {
 	size_t n_slots = t->n_slots ? t->n_slots * 2 : 256;
 	const char **slots = xcalloc(n_slots, sizeof(*slots));
 
 	for (size_t i = 0; i < t->n_slots; i++)
 		if (t->slots[i])
-			*find(slots, n_slots, t->slots[i], strlen(t->slots[i])) = t->slots[i];
+			*find_string_slot(slots, n_slots, t->slots[i], strlen(t->slots[i])) =
+				t->slots[i];
 	free(t->slots);
 	t->slots = slots;
 	t->n_slots = n_slots;
@@ -88,12 +89,12 @@ const char *strtab_add_n(struct strtab *t, const char *text, size_t n)
 {
 	n = strnlen(text, n);
 	if (t->n * 2 >= t->n_slots)
-		grow(t);
+		grow_string_slots(t);
 
-	const char **slot = find(t->slots, t->n_slots, text, n);
+	const char **slot = find_string_slot(t->slots, t->n_slots, text, n);
 
 	if (!*slot) {
-		char *copy = carve(t, n + 1);
+		char *copy = allocate_string(t, n + 1);
 
 		memcpy(copy, text, n);
 		copy[n] = '\0';

@@ -76,7 +76,7 @@ static inline bool filter_may_have(const struct filter *f, uint64_t vaddr)
 	return f->bits[bit / 64] >> (bit % 64) & 1;
 }
 
-static size_t first_at(const struct search *s, uint64_t vaddr)
+static size_t find_first_place(const struct search *s, uint64_t vaddr)
 {
 	size_t low = 0;
 	size_t high = s->n;
@@ -97,7 +97,7 @@ static void note_entered(struct search *s, uint64_t from, uint64_t vaddr)
 {
 	if (!filter_may_have(&s->filter, vaddr))
 		return;
-	for (size_t i = first_at(s, vaddr); i < s->n && s->places[i].vaddr == vaddr; i++)
+	for (size_t i = find_first_place(s, vaddr); i < s->n && s->places[i].vaddr == vaddr; i++)
 		if (from < s->places[i].entry || from >= vaddr)
 			s->places[i].is_entered = true;
 }
@@ -135,7 +135,7 @@ static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
 	return vector_length(code + at - 1, n - (at - 1)) > 0;
 }
 
-static void scan(struct search *s, const uint8_t *code, size_t n, uint64_t vaddr)
+static void scan_branches(struct search *s, const uint8_t *code, size_t n, uint64_t vaddr)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t opcode;
@@ -187,7 +187,8 @@ void image_find_entered(struct image *im, struct code_place *places, size_t n)
 		const struct segment *segment = &im->segments[i];
 
 		if (segment->is_executable)
-			scan(&s, im->data + segment->offset, segment->file_bytes, segment->vaddr);
+			scan_branches(&s, im->data + segment->offset, segment->file_bytes,
+				      segment->vaddr);
 	}
 	free(s.filter.bits);
 }

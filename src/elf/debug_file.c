@@ -116,7 +116,7 @@ char *debug_hint_path(const struct debug_hint *hint, const char *path, unsigned 
 }
 
 /* The checksum comes last, because it reads the whole file. */
-static bool belongs(const struct image *im, const struct image *debug)
+static bool is_debug_file_of(const struct image *im, const struct image *debug)
 {
 	const uint8_t *id;
 
@@ -139,15 +139,16 @@ int debug_file_take(const struct image *im, int fd, struct image **ret, struct e
 	/* The stripped file itself may have the name of its debug file. It has no symbols. */
 	if (!image_has_symtab(debug))
 		return error_set(e, -ENOENT, "%s: its debug file has no symbols", im->name);
-	if (!belongs(im, debug))
-		return error_set(e, -ENOENT, "%s: of another build", im->name);
+	if (!is_debug_file_of(im, debug))
+		return error_set(e, -ENOENT, "%s: its debug file belongs to another build",
+				 im->name);
 	*ret = TAKE(debug);
 	return 0;
 }
 
 /* --- matching the sections of both files --- */
 
-static bool is_code(const struct section *s)
+static bool is_code_section(const struct section *s)
 {
 	return s->flags & SHF_EXECINSTR && s->size;
 }
@@ -174,7 +175,8 @@ static struct shift find_shift(const struct image *im, const struct section *s)
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *own = &im->sections[i];
 
-		if (!is_code(own) || own->size != s->size || strcmp(own->name, s->name) != 0)
+		if (!is_code_section(own) || own->size != s->size ||
+		    strcmp(own->name, s->name) != 0)
 			continue;
 		if (own->vaddr == s->vaddr)
 			return (struct shift){ .is_known = true };
@@ -192,7 +194,7 @@ bool image_has_code_of(const struct image *im, const struct image *debug)
 	for (size_t i = 0; i < debug->n_sections; i++) {
 		const struct section *s = &debug->sections[i];
 
-		if (is_code(s) && (++n > MOST_SECTIONS || !find_shift(im, s).is_known))
+		if (is_code_section(s) && (++n > MOST_SECTIONS || !find_shift(im, s).is_known))
 			return false;
 	}
 	return true;
@@ -212,7 +214,7 @@ void image_set_debug(struct image *im, struct image *debug)
 	im->debug = debug;
 	im->shifts = xcalloc(debug->n_sections, sizeof(*im->shifts));
 	for (size_t i = 0; i < debug->n_sections && n < MOST_SECTIONS; i++) {
-		if (!is_code(&debug->sections[i]))
+		if (!is_code_section(&debug->sections[i]))
 			continue;
 		im->shifts[i] = find_shift(im, &debug->sections[i]);
 		n++;

@@ -43,7 +43,7 @@ struct output {
 	jmp_buf enough;
 };
 
-static void take_output(const char *text, size_t n, void *context)
+static void append_output(const char *text, size_t n, void *context)
 {
 	struct output *out = context;
 
@@ -62,21 +62,21 @@ typedef int demangle_function(const char *name, int options, demangle_callbackre
 			      void *context);
 
 /* Not inlined, so the caller has no variables that longjmp() could spoil. */
-static __attribute__((noinline)) bool run(demangle_function *function, const char *name,
-					  struct output *out)
+static __attribute__((noinline)) bool run_demangler(demangle_function *function, const char *name,
+						    struct output *out)
 {
 	if (setjmp(out->enough) != 0)
 		return false;
-	return function(name, DMGL_PARAMS | DMGL_ANSI, take_output, out) && !out->is_too_long &&
+	return function(name, DMGL_PARAMS | DMGL_ANSI, append_output, out) && !out->is_too_long &&
 	       out->text->n > 0;
 }
 
-static char *call(demangle_function *function, const char *name, const char *leave_at)
+static char *demangle_with(demangle_function *function, const char *name, const char *leave_at)
 {
 	cleanup(strbuf_fini) struct strbuf text = {};
 	struct output out = { .text = &text, .leave_at = leave_at };
 
-	if (!run(function, name, &out))
+	if (!run_demangler(function, name, &out))
 		return NULL;
 	return TAKE(text.text);
 }
@@ -101,9 +101,9 @@ static char *demangle_whole(const char *name)
 	if (is_long || name[0] != '_')
 		return NULL;
 	if (name[1] == 'R' || name[1] == 'Z')
-		text = call(rust_demangle_callback, name, "<>()[]&,: ");
+		text = demangle_with(rust_demangle_callback, name, "<>()[]&,: ");
 	if (!text && (name[1] == 'Z' || name[1] == 'G'))
-		text = call(cplus_demangle_v3_callback, name, "");
+		text = demangle_with(cplus_demangle_v3_callback, name, "");
 	if (!text && name[1] == 'D')
 		text = demangle_d(name);
 	return text;

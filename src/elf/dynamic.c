@@ -28,7 +28,7 @@ static uint64_t word_at(const uint8_t *at, size_t size)
 	return narrow;
 }
 
-static uint32_t u32_at(struct slice s, uint64_t i)
+static uint32_t table_u32_at(struct slice s, uint64_t i)
 {
 	return (uint32_t)word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
 }
@@ -50,7 +50,7 @@ bool dynamic_is_program(const struct image *im)
 	return false;
 }
 
-static uint64_t *place_of(struct places *p, uint64_t tag)
+static uint64_t *member_of_tag(struct places *p, uint64_t tag)
 {
 	switch (tag) {
 	case DT_SYMTAB:
@@ -78,7 +78,7 @@ static struct places find_places(const struct image *im)
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *at = im->dynamic.data + 2 * word * i;
 		const uint64_t tag = word_at(at, word);
-		uint64_t *place = place_of(&places, tag);
+		uint64_t *place = member_of_tag(&places, tag);
 
 		if (tag == DT_NULL)
 			break;
@@ -104,7 +104,7 @@ static struct slice bytes_from(const struct image *im, uint64_t vaddr)
 /* The table: u32 n_buckets, n_chains. There is a chain entry for each symbol. */
 static uint64_t count_by_hash(struct slice table)
 {
-	return table.size >= 8 ? u32_at(table, 1) : 0;
+	return table.size >= 8 ? table_u32_at(table, 1) : 0;
 }
 
 /*
@@ -122,19 +122,19 @@ static uint64_t count_by_gnu_hash(struct slice table, size_t word)
 		return 0;
 
 	const uint64_t n_all = table.size / 4;
-	const uint32_t n_buckets = u32_at(table, 0), first = u32_at(table, 1);
-	const uint64_t buckets = 4 + (uint64_t)u32_at(table, 2) * (word / 4);
+	const uint32_t n_buckets = table_u32_at(table, 0), first = table_u32_at(table, 1);
+	const uint64_t buckets = 4 + (uint64_t)table_u32_at(table, 2) * (word / 4);
 	const uint64_t chains = buckets + n_buckets;
 
 	if (chains > n_all)
 		return 0;
 	for (uint32_t i = 0; i < n_buckets; i++)
-		if (u32_at(table, buckets + i) > last)
-			last = u32_at(table, buckets + i);
+		if (table_u32_at(table, buckets + i) > last)
+			last = table_u32_at(table, buckets + i);
 	if (last < first)
 		return first; /* undefined symbols come first, and are in no chain */
 	for (; last - first < n_all - chains; last++)
-		if (u32_at(table, chains + (last - first)) & 1)
+		if (table_u32_at(table, chains + (last - first)) & 1)
 			return last + 1;
 	return 0;
 }

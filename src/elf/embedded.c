@@ -25,19 +25,19 @@ static struct slice find_data(const struct image *im)
 	return (struct slice){};
 }
 
-static int explain(const struct image *im, lzma_ret code, struct error *e)
+static int explain_xz(const struct image *im, lzma_ret code, struct error *e)
 {
 	if (code == LZMA_MEMLIMIT_ERROR || code == LZMA_MEM_ERROR)
 		return error_set(e, -E2BIG,
 				 "%s: " SECTION
 				 " takes too much memory to unpack (more than %zu MiB)",
 				 im->name, MOST_BYTES >> 20);
-	return error_set(e, -EBADMSG, "%s: " SECTION " makes no sense as xz", im->name);
+	return error_set(e, -EBADMSG, "%s: " SECTION " is not valid xz data", im->name);
 }
 
 /* Unpack @in. Grows *@ret with the output; the caller frees it, also after an error. */
-static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
-		  struct error *e)
+static int unpack_xz(const struct image *im, struct slice in, lzma_stream *xz, uint8_t **ret,
+		     struct error *e)
 {
 	size_t capacity = in.size < MOST_BYTES / 4 ? 4 * in.size : MOST_BYTES;
 	lzma_ret code = lzma_stream_decoder(xz, MOST_DECODER_BYTES, 0);
@@ -52,10 +52,10 @@ static int unpack(const struct image *im, struct slice in, lzma_stream *xz, uint
 		if (code != LZMA_OK || xz->avail_out)
 			continue;
 		if (capacity == MOST_BYTES)
-			return explain(im, LZMA_MEM_ERROR, e);
+			return explain_xz(im, LZMA_MEM_ERROR, e);
 		capacity = capacity < MOST_BYTES / 2 ? 2 * capacity : MOST_BYTES;
 	}
-	return code == LZMA_STREAM_END ? 0 : explain(im, code, e);
+	return code == LZMA_STREAM_END ? 0 : explain_xz(im, code, e);
 }
 
 /*
@@ -68,10 +68,13 @@ static int check_build(const struct image *im, const struct image *debug, struct
 
 	if (image_build_id(im, &id) && image_build_id(debug, &id)) {
 		if (!image_is_same_build(im, debug))
-			return error_set(e, -EBADMSG, "%s: " SECTION " is of another build",
+			return error_set(e, -EBADMSG, "%s: " SECTION " belongs to another build",
 					 im->name);
 	} else if (!image_has_code_of(im, debug)) {
-		return error_set(e, -EBADMSG, "%s: " SECTION " is of other code", im->name);
+		return error_set(e, -EBADMSG,
+				 "%s: " SECTION
+				 " belongs to another file: its code sections differ",
+				 im->name);
 	}
 	return 0;
 }
@@ -86,7 +89,7 @@ int image_open_embedded(const struct image *im, struct image **ret, struct error
 	if (!in.size)
 		return error_set(e, -ENOENT, "%s: no " SECTION, im->name);
 
-	int err = unpack(im, in, &xz, &data, e);
+	int err = unpack_xz(im, in, &xz, &data, e);
 	size_t size = xz.total_out;
 
 	lzma_end(&xz);

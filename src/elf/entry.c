@@ -139,7 +139,7 @@ static void set_rdi(const struct image *im, struct state *s, enum effect effect,
 }
 
 /* Go on to the call or jump to another function. *@target is 0 if it is not known. */
-static bool follow(const struct image *im, struct state *s, uint64_t *target)
+static bool follow_start_code(const struct image *im, struct state *s, uint64_t *target)
 {
 	for (int i = 0; i < MOST_STEPS; i++) {
 		uint8_t code[LONGEST];
@@ -211,14 +211,15 @@ struct entry_points entry_points_of(const struct image *im, const struct frames 
 
 	if (!image_code_at(im, im->entry, &byte, 1))
 		return found;
-	if (!im->has_64_bit_code || !follow(im, &s, &target) || !s.has_cleared || !s.has_aligned) {
+	if (!im->has_64_bit_code || !follow_start_code(im, &s, &target) || !s.has_cleared ||
+	    !s.has_aligned) {
 		find_other_start(im, frames, &found);
 		return found;
 	}
 	found.start = range_of(frames, im->entry, s.vaddr);
 	if (s.rdi_is_stack) {
 		s.vaddr = target;
-		if (!target || !follow(im, &s, &target))
+		if (!target || !follow_start_code(im, &s, &target))
 			return found;
 	}
 	if (s.rdi && image_code_at(im, s.rdi, &byte, 1))
@@ -226,17 +227,17 @@ struct entry_points entry_points_of(const struct image *im, const struct frames 
 	return found;
 }
 
-static bool holds(const struct code_range *range, uint64_t vaddr)
+static bool range_holds(const struct code_range *range, uint64_t vaddr)
 {
 	return vaddr >= range->start && vaddr < range->end;
 }
 
 bool entry_function_at(const struct entry_points *p, uint64_t vaddr, struct image_symbol *ret)
 {
-	const bool is_main = holds(&p->main, vaddr);
+	const bool is_main = range_holds(&p->main, vaddr);
 	const struct code_range *range = is_main ? &p->main : &p->start;
 
-	if (!holds(range, vaddr))
+	if (!range_holds(range, vaddr))
 		return false;
 	*ret = (struct image_symbol){ .name = is_main ? "main" : "_start",
 				      .vaddr = range->start,

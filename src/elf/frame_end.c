@@ -175,7 +175,7 @@ struct row {
 	int32_t start, entry;
 };
 
-static int compare_rows(const void *a, const void *b)
+static int compare_frame_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 
@@ -183,7 +183,7 @@ static int compare_rows(const void *a, const void *b)
 }
 
 /* Make the row of the entry (FDE) at @at. False: its function is too far away for 32 bits. */
-static bool make_row(struct slice entries, size_t at, struct row *ret)
+static bool make_frame_row(struct slice entries, size_t at, struct row *ret)
 {
 	const int64_t start = (int64_t)at + 8 + (int32_t)read_u32(entries.data + at + 8);
 
@@ -205,12 +205,12 @@ void *frames_make_rows(const struct image *im, struct frames *ret)
 		if (length < 4 || length > entries.size - at - 4)
 			break;
 		if (back && back <= at + 4 && length >= 12 &&
-		    is_usual_cie(entries, at + 4 - back) && make_row(entries, at, &row))
+		    is_usual_cie(entries, at + 4 - back) && make_frame_row(entries, at, &row))
 			array_push(rows, n, capacity, row);
 		at += 4 + (size_t)length;
 	}
 	if (n)
-		qsort(rows, n, sizeof(*rows), compare_rows);
+		qsort(rows, n, sizeof(*rows), compare_frame_rows);
 	*ret = (struct frames){ .vaddr = section ? section->vaddr : 0,
 				.rows = (const uint8_t *)rows,
 				.n = (uint32_t)n,

@@ -57,7 +57,7 @@ static const struct go_format formats[] = {
 	{ 0xfffffff1, 4, 4, 16, 41, 3 },
 };
 
-static uint64_t number_at(const uint8_t *at, size_t bytes)
+static uint64_t go_number_at(const uint8_t *at, size_t bytes)
 {
 	uint64_t value = 0;
 
@@ -65,7 +65,7 @@ static uint64_t number_at(const uint8_t *at, size_t bytes)
 	return value;
 }
 
-static struct go_bytes behind(struct go_bytes of, uint64_t offset)
+static struct go_bytes bytes_from_offset(struct go_bytes of, uint64_t offset)
 {
 	if (offset > of.size)
 		return (struct go_bytes){};
@@ -79,7 +79,7 @@ static const struct go_format *format_of(struct go_bytes table)
 	if (table.size < MOST_HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (number_at(table.data, 4) == formats[i].magic)
+		if (go_number_at(table.data, 4) == formats[i].magic)
 			return &formats[i];
 	return NULL;
 }
@@ -101,7 +101,7 @@ static struct go_bytes search_table(const struct section *s, struct slice bytes,
 	return (struct go_bytes){};
 }
 
-static struct go_bytes find_table(const struct image *im, uint64_t *ret_vaddr)
+static struct go_bytes find_go_table(const struct image *im, uint64_t *ret_vaddr)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
 	const struct section *s;
@@ -144,7 +144,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 
 	if (!s || s->file_bytes - (vaddr - s->vaddr) < sizeof(value))
 		return 0;
-	value = number_at(im->data + s->offset + (vaddr - s->vaddr), sizeof(value));
+	value = go_number_at(im->data + s->offset + (vaddr - s->vaddr), sizeof(value));
 	return value ? value : relocated_at(im, vaddr);
 }
 
@@ -163,7 +163,7 @@ uint64_t go_function_start(const struct go_table *t, uint32_t i)
 {
 	const size_t word = t->format->word;
 
-	return t->text + number_at(t->functions.data + (size_t)i * 2 * word, word);
+	return t->text + go_number_at(t->functions.data + (size_t)i * 2 * word, word);
 }
 
 /* Do functions have ascending addresses, in one segment of code? */
@@ -186,7 +186,7 @@ static bool is_in_order(const struct image *im, const struct go_table *t)
 static const uint8_t *record_of(const struct go_table *t, uint32_t i)
 {
 	const size_t word = t->format->word;
-	const uint64_t offset = number_at(t->functions.data + ((size_t)i * 2 + 1) * word, word);
+	const uint64_t offset = go_number_at(t->functions.data + ((size_t)i * 2 + 1) * word, word);
 	const size_t least = t->format->flags_at ? t->format->flags_at + 1U : 24;
 
 	if (offset > t->records.size || t->records.size - offset < least)
@@ -206,7 +206,7 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 {
 	const uint8_t *record = record_of(t, i);
 
-	return record ? (uint32_t)number_at(record + t->format->steps_at, 4) : 0;
+	return record ? (uint32_t)go_number_at(record + t->format->steps_at, 4) : 0;
 }
 
 /* Go 1.16 has 0 in the place of flags. Every later program has functions at the top of stacks. */
@@ -226,19 +226,19 @@ static struct go_bytes whole_names(struct go_bytes names)
 }
 
 /* Find the parts of the table, by its header. */
-static void divide(struct go_table *t, struct go_bytes table)
+static void find_table_parts(struct go_table *t, struct go_bytes table)
 {
 	const uint8_t *words = table.data + HEAD_BYTES + (size_t)t->format->header * 8;
 
 	if (!t->format->header) {
-		t->functions = behind(table, HEAD_BYTES + 8);
+		t->functions = bytes_from_offset(table, HEAD_BYTES + 8);
 		t->records = t->steps = table;
 		t->names = whole_names(table);
 		return;
 	}
-	t->names = whole_names(behind(table, number_at(words, 8)));
-	t->steps = behind(table, number_at(words + 24, 8));
-	t->functions = t->records = behind(table, number_at(words + 32, 8));
+	t->names = whole_names(bytes_from_offset(table, go_number_at(words, 8)));
+	t->steps = bytes_from_offset(table, go_number_at(words + 24, 8));
+	t->functions = t->records = bytes_from_offset(table, go_number_at(words + 32, 8));
 }
 
 static struct go_steps steps_of_number(const struct go_table *t, uint32_t i)
@@ -274,13 +274,13 @@ static bool has_few_steps(const struct go_table *t)
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;
-	const struct go_bytes table = find_table(im, &vaddr);
+	const struct go_bytes table = find_go_table(im, &vaddr);
 	struct go_table t = { .format = format_of(table) };
 
 	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
 		return false;
-	n = number_at(table.data + HEAD_BYTES, 8);
-	divide(&t, table);
+	n = go_number_at(table.data + HEAD_BYTES, 8);
+	find_table_parts(&t, table);
 	if (!n || n > MOST_SYMBOLS || t.functions.size < (2 * n + 1) * t.format->word)
 		return false;
 	t.n = (uint32_t)n;
@@ -305,7 +305,7 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 	if (!record || ret->start == next)
 		return false;
 
-	const uint64_t name = number_at(record + t->format->name_at, 4);
+	const uint64_t name = go_number_at(record + t->format->name_at, 4);
 
 	if (name < t->names.size)
 		ret->name = (const char *)t->names.data + name;
@@ -319,7 +319,8 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 
 struct go_steps go_steps_of(const struct go_table *t, const struct go_function *f)
 {
-	return (struct go_steps){ .left = f->steps ? behind(t->steps, f->steps) : t->steps,
+	return (struct go_steps){ .left = f->steps ? bytes_from_offset(t->steps, f->steps)
+						   : t->steps,
 				  .start = f->start,
 				  .end = f->start,
 				  .limit = f->steps ? f->end : f->start,
@@ -334,7 +335,7 @@ static bool read_number(struct go_bytes *from, uint32_t *ret)
 	for (unsigned bits = 0; bits < 35 && from->size; bits += 7) {
 		const uint8_t byte = *from->data;
 
-		*from = behind(*from, 1);
+		*from = bytes_from_offset(*from, 1);
 		value |= (uint64_t)(byte & 0x7f) << bits;
 		if (byte & 0x80)
 			continue;

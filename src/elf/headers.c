@@ -65,7 +65,7 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 }
 
 /* Cut a segment that ends outside of the file, and leave out one that begins there. */
-static void take_segment(struct image *im, const GElf_Phdr *h)
+static void add_load_segment(struct image *im, const GElf_Phdr *h)
 {
 	uint64_t bytes = h->p_filesz;
 	uint64_t end;
@@ -82,7 +82,7 @@ static void take_segment(struct image *im, const GElf_Phdr *h)
 							   .is_executable = h->p_flags & PF_X };
 }
 
-static void take_other(struct image *im, const GElf_Phdr *h)
+static void add_other_segment(struct image *im, const GElf_Phdr *h)
 {
 	uint64_t end;
 
@@ -110,8 +110,8 @@ static void read_segments(struct image *im, Elf *elf)
 	im->segments = xcalloc(n, sizeof(*im->segments));
 	im->notes = xcalloc(n, sizeof(*im->notes));
 	for (size_t i = 0; i < n && gelf_getphdr(elf, (int)i, &h); i++) {
-		take_segment(im, &h);
-		take_other(im, &h);
+		add_load_segment(im, &h);
+		add_other_segment(im, &h);
 	}
 }
 
@@ -158,7 +158,7 @@ static void read_sections(struct image *im, Elf *elf)
 }
 
 /* Warn of symbol tables that are too large, once for a file, which may be opened many times. */
-static void tell_too_many(const struct image *im)
+static void warn_of_large_tables(const struct image *im)
 {
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
@@ -167,7 +167,7 @@ static void tell_too_many(const struct image *im)
 
 		if ((s->type == SHT_SYMTAB || s->type == SHT_DYNSYM) &&
 		    section_bytes(im, s).size / bytes > MOST_SYMBOLS)
-			log_warn_once("%s: %s is not read: more than %u symbols", im->name, s->name,
+			log_warn_once("%s: skipping %s: more than %u symbols", im->name, s->name,
 				      MOST_SYMBOLS);
 	}
 }
@@ -187,7 +187,7 @@ int image_read_headers(struct image *im, struct error *e)
 
 	GElf_Ehdr header;
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
-		return error_set(e, -ENOEXEC, "%s: its ELF header makes no sense", im->name);
+		return error_set(e, -ENOEXEC, "%s: invalid ELF header", im->name);
 	err = check_header(im, &header, e);
 	if (err)
 		return err;
@@ -199,7 +199,7 @@ int image_read_headers(struct image *im, struct error *e)
 	read_segments(im, elf);
 	read_sections(im, elf);
 	frames_find_sections(im);
-	tell_too_many(im);
+	warn_of_large_tables(im);
 	return 0;
 }
 
@@ -226,7 +226,7 @@ struct slice section_bytes(const struct image *im, const struct section *section
 	    section->size > im->size - section->offset)
 		return none;
 	if (section->size > MOST_SECTION_BYTES) {
-		log_warn_once("%s: %s is not read: more than %u MiB", im->name,
+		log_warn_once("%s: skipping %s: larger than %u MiB", im->name,
 			      section->name ? section->name : "the table of section names",
 			      (unsigned)(MOST_SECTION_BYTES >> 20));
 		return none;
@@ -250,7 +250,7 @@ struct slice whole_strings(struct slice strings)
 	return strings;
 }
 
-static bool unlock(const struct image *im, uint64_t offset, uint64_t n)
+static bool make_pages_writable(const struct image *im, uint64_t offset, uint64_t n)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t from = offset / page * page;
@@ -270,6 +270,7 @@ bool image_unlock_headers(const struct image *im)
 					       : narrow->e_shnum * sizeof(Elf32_Shdr);
 	const uint64_t at = im->is_64_bit ? wide->e_shoff : narrow->e_shoff;
 
-	return unlock(im, 0, im->is_64_bit ? sizeof(*wide) : sizeof(*narrow)) &&
-	       (n_bytes ? unlock(im, at, n_bytes) : !at || unlock(im, at, im->size - at));
+	return make_pages_writable(im, 0, im->is_64_bit ? sizeof(*wide) : sizeof(*narrow)) &&
+	       (n_bytes ? make_pages_writable(im, at, n_bytes)
+			: !at || make_pages_writable(im, at, im->size - at));
 }

@@ -40,7 +40,7 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	if (!S_ISREG(st.st_mode))
 		return error_set(e, -ENOEXEC, "%s: not a regular file", name);
 	if (st.st_size == 0)
-		return error_set(e, -ENOEXEC, "%s: its size is 0, so it is no ELF file", name);
+		return error_set(e, -ENOEXEC, "%s: not an ELF file: it is empty", name);
 
 	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED)
@@ -82,7 +82,7 @@ bool image_is_damaged(const struct image *im)
 	return guard_is_hit(im->guard) || (im->debug && guard_is_hit(im->debug->guard));
 }
 
-static void release(struct image *im)
+static void release_image(struct image *im)
 {
 	guard_remove(im->guard);
 	if (im->is_mapped)
@@ -106,8 +106,8 @@ void image_close(struct image *im)
 		return;
 	lines_free(im->lines); /* it uses the memory of both images */
 	if (im->debug)
-		release(im->debug);
-	release(im);
+		release_image(im->debug);
+	release_image(im);
 }
 
 void image_freep(struct image **im)
@@ -121,7 +121,7 @@ void image_freep(struct image **im)
  * the same page twice. Callers nearly always look for code, so prefer an executable
  * segment.
  */
-static const struct segment *better(const struct segment *old, const struct segment *new)
+static const struct segment *prefer_executable(const struct segment *old, const struct segment *new)
 {
 	return old && (old->is_executable || !new->is_executable) ? old : new;
 }
@@ -134,7 +134,7 @@ bool image_offset_to_vaddr(const struct image *im, uint64_t offset, uint64_t *re
 		const struct segment *s = &im->segments[i];
 
 		if (offset >= s->offset && offset - s->offset < s->file_bytes)
-			found = better(found, s);
+			found = prefer_executable(found, s);
 	}
 	if (!found)
 		return false;
@@ -150,7 +150,7 @@ const struct segment *image_segment_of(const struct image *im, uint64_t vaddr)
 		const struct segment *s = &im->segments[i];
 
 		if (vaddr >= s->vaddr && vaddr - s->vaddr < s->file_bytes)
-			found = better(found, s);
+			found = prefer_executable(found, s);
 	}
 	return found;
 }

@@ -124,7 +124,7 @@ static bool is_better(const struct function *a, const struct function *b)
 }
 
 /* Of ranges with equal start, the larger one comes first, because it is the outer one. */
-static int by_start(const void *a, const void *b)
+static int by_range_start(const void *a, const void *b)
 {
 	const struct range *x = a;
 	const struct range *y = b;
@@ -152,14 +152,14 @@ static void collect_table(enum table_number number, struct symbol_index *index, 
 	}
 }
 
-static void collect(struct symbol_index *index)
+static void collect_ranges(struct symbol_index *index)
 {
 	size_t capacity = 0;
 
 	for (int t = 0; t < TABLE_N; t++)
 		collect_table((enum table_number)t, index, &capacity);
 	if (index->n)
-		qsort(index->ranges, index->n, sizeof(*index->ranges), by_start);
+		qsort(index->ranges, index->n, sizeof(*index->ranges), by_range_start);
 }
 
 static bool is_of_go(const struct range *r)
@@ -202,7 +202,7 @@ static void merge_aliases(struct symbol_index *index)
 }
 
 /* Is it a linker's mark of a section or of all code? These lie at the first function's start. */
-static bool is_mark(const char *name)
+static bool is_linker_mark(const char *name)
 {
 	static const char *const marks[] = {
 		"_text", "_stext", "_ftext", "etext", "_etext", "__etext", "__executable_start"
@@ -240,7 +240,7 @@ static void find_untyped(const struct image *im, struct symbol_index *index)
 
 		const struct function f = function_of(index, r);
 
-		if (is_mark(f.symbol.name))
+		if (is_linker_mark(f.symbol.name))
 			continue;
 		end = end < f.section_end ? end : f.section_end;
 		r->size = end - r->start < UINT32_MAX ? (uint32_t)(end - r->start) : UINT32_MAX;
@@ -254,7 +254,7 @@ static uint64_t range_end(const struct range *r)
 }
 
 /* The first of @i and its outer ranges that ends after @vaddr, or NONE. */
-static uint32_t reaching(const struct symbol_index *index, uint32_t i, uint64_t vaddr)
+static uint32_t find_reaching_range(const struct symbol_index *index, uint32_t i, uint64_t vaddr)
 {
 	while (i != NONE && range_end(&index->ranges[i]) <= vaddr)
 		i = index->outer[i];
@@ -298,7 +298,7 @@ static uint64_t sure_end(const struct frames *frames, uint64_t start, uint64_t e
  * Set the size of range @i, whose symbol has none. It ends with its section or the outer range, at
  * the next function, or where .eh_frame ends it.
  */
-static void bound(struct symbol_index *index, uint32_t i, uint32_t outer)
+static void set_missing_size(struct symbol_index *index, uint32_t i, uint32_t outer)
 {
 	struct range *r = &index->ranges[i];
 	struct function f = function_of(index, r);
@@ -318,11 +318,11 @@ static void find_outer(struct symbol_index *index)
 	index->outer = xcalloc(index->n, sizeof(*index->outer));
 	for (uint32_t i = 0; i < index->n; i++) {
 		struct range *r = &index->ranges[i];
-		uint32_t outer = reaching(index, i ? i - 1 : NONE, r->start);
+		uint32_t outer = find_reaching_range(index, i ? i - 1 : NONE, r->start);
 
 		if (r->size == 0 && !is_label(r))
-			bound(index, i, outer);
-		index->outer[i] = reaching(index, outer, range_end(r));
+			set_missing_size(index, i, outer);
+		index->outer[i] = find_reaching_range(index, outer, range_end(r));
 	}
 }
 
@@ -362,7 +362,7 @@ static struct symbol_index *build_index(const struct image *im)
 	if (!index->frames.rows)
 		index->own_rows = frames_make_rows(im, &index->all_frames);
 	index->entry = entry_points_of(im, &index->all_frames);
-	collect(index);
+	collect_ranges(index);
 	merge_aliases(index);
 	find_untyped(im, index);
 	index->has_all = (image_has_symtab(im) || (im->debug && image_has_symtab(im->debug))) &&
@@ -403,7 +403,7 @@ bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
 	const struct symbol_index *index = index_of(im);
-	uint32_t i = reaching(index, last_before(index, vaddr), vaddr);
+	uint32_t i = find_reaching_range(index, last_before(index, vaddr), vaddr);
 
 	if (i == NONE)
 		return entry_function_at(&index->entry, vaddr, ret) ||

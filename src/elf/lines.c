@@ -103,12 +103,12 @@ static struct lines *open_lines(const struct image *im)
 	const char *why = units_read(&l->units, l->dwarf);
 
 	if (why)
-		log_warn_once("%s: .debug_info is not read to its end: %s", l->name, why);
+		log_warn_once("%s: cannot read all of .debug_info: %s", l->name, why);
 	return l;
 }
 
 /* Convert @vaddr to an address of the debug file, because the file may have been moved since. */
-static bool to_debug(const struct image *im, uint64_t vaddr, uint64_t *ret)
+static bool to_debug_address(const struct image *im, uint64_t vaddr, uint64_t *ret)
 {
 	*ret = vaddr;
 	if (!im->debug || !has_dwarf(im->debug))
@@ -147,12 +147,12 @@ static bool may_read_lines(const struct lines *l, Dwarf_Die *unit)
 		return false;
 	if (lines_length(l->programs, at) <= MOST_LINE_BYTES)
 		return true;
-	log_warn_once("%s: .debug_line is not read: more than %u MiB for one unit", l->name,
+	log_warn_once("%s: skipping .debug_line of a unit: larger than %u MiB", l->name,
 		      MOST_LINE_BYTES >> 20);
 	return false;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static const char *name_of_die(Dwarf_Die *die)
 {
 	static const unsigned attributes[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name };
 	Dwarf_Attribute attribute;
@@ -167,7 +167,7 @@ static const char *name_of(Dwarf_Die *die)
 	return dwarf_diename(die);
 }
 
-static uint32_t number(Dwarf_Die *die, unsigned which)
+static uint32_t attribute_number(Dwarf_Die *die, unsigned which)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
@@ -180,8 +180,8 @@ static uint32_t number(Dwarf_Die *die, unsigned which)
 /* The place of the call of inlined function @die. @unit is NULL if its lines cannot be read. */
 static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 {
-	struct image_call call = { .line = number(die, DW_AT_call_line) };
-	uint32_t file = number(die, DW_AT_call_file);
+	struct image_call call = { .line = attribute_number(die, DW_AT_call_line) };
+	uint32_t file = attribute_number(die, DW_AT_call_file);
 	Dwarf_Files *files;
 	size_t n;
 
@@ -192,7 +192,7 @@ static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
 	return call;
 }
 
-static struct image_call line_of(Dwarf_Die *unit, uint64_t vaddr)
+static struct image_call line_of_address(Dwarf_Die *unit, uint64_t vaddr)
 {
 	struct image_call call = {};
 	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, vaddr) : NULL;
@@ -211,7 +211,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 
 	if (!im->lines)
 		im->lines = open_lines(im);
-	if (!most || !to_debug(im, vaddr, &at))
+	if (!most || !to_debug_address(im, vaddr, &at))
 		return 0;
 
 	const struct unit *unit = units_find(&im->lines->units, at);
@@ -223,16 +223,16 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 	const char *why = scopes_at(&im->lines->scopes, &die, at, &scopes);
 
 	if (why) {
-		log_warn_once("%s: a unit gives no source lines: %s", im->lines->name, why);
+		log_warn_once("%s: no source lines for one unit: %s", im->lines->name, why);
 		return 0;
 	}
 
 	Dwarf_Die *lines = may_read_lines(im->lines, &die) ? &die : NULL;
-	struct image_call call = line_of(lines, at);
+	struct image_call call = line_of_address(lines, at);
 	size_t n = 0;
 
 	for (size_t i = 0; i + 1 < scopes.n && n + 1 < most; i++) {
-		call.name = name_of(&scopes.dies[i]);
+		call.name = name_of_die(&scopes.dies[i]);
 		if (call.name)
 			to[n++] = call;
 		call = call_of(lines, &scopes.dies[i]);

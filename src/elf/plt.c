@@ -55,7 +55,7 @@ struct slots {
 	size_t name_bytes; /* bytes of names read so far */
 };
 
-static bool is_plt(const struct section *s)
+static bool is_plt_section(const struct section *s)
 {
 	return s->flags & SHF_EXECINSTR && strncmp(s->name, ".plt", 4) == 0 &&
 	       (s->name[4] == '\0' || s->name[4] == '.');
@@ -152,22 +152,23 @@ static uint64_t global_table(const struct image *im)
 	return vaddr;
 }
 
-static size_t skip(const uint8_t *code, size_t n, size_t at, const char *bytes, size_t n_bytes)
+static size_t skip_bytes(const uint8_t *code, size_t n, size_t at, const char *bytes,
+			 size_t n_bytes)
 {
 	return n - at >= n_bytes && memcmp(code + at, bytes, n_bytes) == 0 ? at + n_bytes : at;
 }
 
 /* Find the slot that the @n bytes of code at @vaddr jump through. False: they are no stub. */
-static bool decode(const struct image *im, const uint8_t *code, size_t n, uint64_t vaddr,
-		   uint64_t *ret_slot)
+static bool decode_stub(const struct image *im, const uint8_t *code, size_t n, uint64_t vaddr,
+			uint64_t *ret_slot)
 {
 	bool is_64 = im->has_64_bit_code;
-	size_t at = skip(code, n, 0, is_64 ? "\xf3\x0f\x1e\xfa" : "\xf3\x0f\x1e\xfb", 4);
+	size_t at = skip_bytes(code, n, 0, is_64 ? "\xf3\x0f\x1e\xfa" : "\xf3\x0f\x1e\xfb", 4);
 	int32_t there;
 
 	if (is_64 && n - at >= 6 && code[at] == 0x41 && code[at + 1] == 0xbb)
 		at += 6;
-	at = skip(code, n, at, "\xf2", 1);
+	at = skip_bytes(code, n, at, "\xf2", 1);
 	if (n - at < 6 || code[at] != 0xff || (code[at + 1] != 0x25 && code[at + 1] != 0xa3))
 		return false;
 	memcpy(&there, code + at + 2, sizeof(there));
@@ -193,8 +194,8 @@ static void read_stubs(const struct image *im, const struct section *s, struct p
 		struct stub stub = { .vaddr = s->vaddr + at };
 		size_t left = code.size - at;
 
-		if (!decode(im, code.data + at, left < STUB_BYTES ? left : STUB_BYTES, stub.vaddr,
-			    &stub.slot))
+		if (!decode_stub(im, code.data + at, left < STUB_BYTES ? left : STUB_BYTES,
+				 stub.vaddr, &stub.slot))
 			continue;
 		stub.size = left < STUB_BYTES ? (uint8_t)left : STUB_BYTES;
 		if (last && stub.vaddr - last->vaddr < last->size)
@@ -204,7 +205,7 @@ static void read_stubs(const struct image *im, const struct section *s, struct p
 	}
 }
 
-static int by_address(const void *a, const void *b)
+static int by_stub_address(const void *a, const void *b)
 {
 	const struct stub *x = a;
 	const struct stub *y = b;
@@ -220,10 +221,10 @@ static struct plt *build_plt(const struct image *im)
 
 	/* At most as many stubs as the file has room for, because sections may overlap. */
 	for (size_t i = 0; i < im->n_sections && plt->n < im->size / 8; i++)
-		if (is_plt(&im->sections[i]))
+		if (is_plt_section(&im->sections[i]))
 			read_stubs(im, &im->sections[i], plt, &capacity);
 	if (plt->n) {
-		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_address);
+		qsort(plt->stubs, plt->n, sizeof(*plt->stubs), by_stub_address);
 		find_slots(im, &slots);
 	}
 	for (size_t i = 0; i < plt->n && slots.n; i++) {
@@ -244,13 +245,13 @@ bool plt_holds(const struct image *im, uint64_t vaddr)
 	for (size_t i = 0; i < im->n_sections; i++) {
 		const struct section *s = &im->sections[i];
 
-		if (is_plt(s) && vaddr >= s->vaddr && vaddr - s->vaddr < s->size)
+		if (is_plt_section(s) && vaddr >= s->vaddr && vaddr - s->vaddr < s->size)
 			return true;
 	}
 	return false;
 }
 
-static int holds(const void *vaddr, const void *stub)
+static int compare_to_stub(const void *vaddr, const void *stub)
 {
 	uint64_t at = *(const uint64_t *)vaddr;
 	const struct stub *s = stub;
@@ -271,7 +272,7 @@ bool plt_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 	struct image_symbol resolver;
 
 	if (im->plt->n)
-		stub = bsearch(&vaddr, im->plt->stubs, im->plt->n, sizeof(*stub), holds);
+		stub = bsearch(&vaddr, im->plt->stubs, im->plt->n, sizeof(*stub), compare_to_stub);
 	if (!stub)
 		return false;
 

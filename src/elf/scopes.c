@@ -69,7 +69,7 @@ void scope_list_fini(struct scope_list *list)
 
 /* Of two functions with the same code, the file's first one comes last, so find_function() finds
  * it. */
-static int by_start(const void *a, const void *b)
+static int by_function_start(const void *a, const void *b)
 {
 	const struct function *x = a, *y = b;
 
@@ -78,16 +78,16 @@ static int by_start(const void *a, const void *b)
 	return (x->die < y->die) - (x->die > y->die);
 }
 
-static void give_up(struct walk *w, const char *why)
+static void stop_walk(struct walk *w, const char *why)
 {
 	w->why = why;
 	w->depth = 0;
 }
 
-static bool is_over(struct walk *w)
+static bool is_walk_over(struct walk *w)
 {
 	if (w->depth && cpu_budget_is_spent(&w->of->budget))
-		give_up(w, cpu_budget_reason(&w->of->budget));
+		stop_walk(w, cpu_budget_reason(&w->of->budget));
 	return w->depth == 0;
 }
 
@@ -118,7 +118,7 @@ static void step_over(struct walk *w)
 	else if (result > 0)
 		close_levels(w, &next);
 	else
-		give_up(w, "its DWARF is broken");
+		stop_walk(w, "invalid DWARF");
 }
 
 /* Go to the next entry, which is a child if there is one. */
@@ -147,7 +147,7 @@ static void walk_over(struct walk *w)
 	}
 	do
 		walk_into(w);
-	while (w->depth > depth && !is_over(w));
+	while (w->depth > depth && !is_walk_over(w));
 }
 
 /* A walk at the first child of *@die, or over if there is none. */
@@ -159,18 +159,19 @@ static struct walk walk_begin(struct scopes *s, struct unit_functions *of, Dwarf
 	return w;
 }
 
-static void add_function(struct walk *w)
+static void add_dwarf_function(struct walk *w)
 {
 	struct unit_functions *of = w->of;
 	struct function f = { .die = dwarf_dieoffset(&w->die) };
 	Dwarf_Addr base = 0;
 	ptrdiff_t place = 0;
 
-	while (!is_over(w) && (place = dwarf_ranges(&w->die, place, &base, &f.start, &f.end)) > 0) {
+	while (!is_walk_over(w) &&
+	       (place = dwarf_ranges(&w->die, place, &base, &f.start, &f.end)) > 0) {
 		if (f.start >= f.end)
 			continue;
 		if (w->scopes->n_functions >= MOST_FUNCTIONS) {
-			give_up(w, "more functions than any program has");
+			stop_walk(w, "more functions than any program has");
 			return;
 		}
 		array_push(of->list, of->n, of->capacity, f);
@@ -199,11 +200,11 @@ static void read_unit(struct scopes *s, struct unit_functions *into, Dwarf_Die *
 {
 	struct walk w = walk_begin(s, into, unit);
 
-	while (!is_over(&w)) {
+	while (!is_walk_over(&w)) {
 		const int tag = dwarf_tag(&w.die);
 
 		if (tag == DW_TAG_subprogram)
-			add_function(&w);
+			add_dwarf_function(&w);
 		if (w.depth && is_outer(tag))
 			walk_into(&w);
 		else if (w.depth)
@@ -211,7 +212,7 @@ static void read_unit(struct scopes *s, struct unit_functions *into, Dwarf_Die *
 	}
 	into->why = w.why;
 	if (into->n)
-		qsort(into->list, into->n, sizeof(*into->list), by_start);
+		qsort(into->list, into->n, sizeof(*into->list), by_function_start);
 }
 
 static struct unit_functions *functions_of(struct scopes *s, Dwarf_Die *unit)
@@ -257,7 +258,7 @@ static bool has_address(struct walk *w, uint64_t vaddr)
 	Dwarf_Addr base = 0, start, end;
 	ptrdiff_t place = 0;
 
-	while (!is_over(w) && (place = dwarf_ranges(&w->die, place, &base, &start, &end)) > 0)
+	while (!is_walk_over(w) && (place = dwarf_ranges(&w->die, place, &base, &start, &end)) > 0)
 		if (vaddr >= start && vaddr < end)
 			return true;
 	return false;
@@ -268,7 +269,7 @@ static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 {
 	size_t depth = 1;
 
-	while (!is_over(w) && w->depth >= depth) {
+	while (!is_walk_over(w) && w->depth >= depth) {
 		const int tag = dwarf_tag(&w->die);
 
 		if (!is_scope(tag) || !has_address(w, vaddr)) {
@@ -277,7 +278,7 @@ static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 			continue;
 		}
 		if (ret->n >= MOST_SCOPES) {
-			give_up(w, "more calls are inlined into one another than in any program");
+			stop_walk(w, "more calls are inlined into one another than in any program");
 			return;
 		}
 		if (tag == DW_TAG_inlined_subroutine)
@@ -287,7 +288,7 @@ static void find_inner(struct walk *w, uint64_t vaddr, struct scope_list *ret)
 	}
 }
 
-static void reverse(Dwarf_Die *dies, size_t n)
+static void reverse_dies(Dwarf_Die *dies, size_t n)
 {
 	for (size_t i = 0; i < n / 2; i++) {
 		const Dwarf_Die die = dies[i];
@@ -313,6 +314,6 @@ const char *scopes_at(struct scopes *s, Dwarf_Die *unit, uint64_t vaddr, struct 
 	array_push(ret->dies, ret->n, ret->capacity, die);
 	find_inner(&w, vaddr, ret);
 	cpu_budget_pause(&of->budget);
-	reverse(ret->dies, ret->n);
+	reverse_dies(ret->dies, ret->n);
 	return w.why;
 }

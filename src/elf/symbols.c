@@ -102,7 +102,7 @@ const char *table_name(const struct table *table, const Elf64_Sym *entry, size_t
 }
 
 /* Is it a function or a label? Labels "$x" and ".annobin_x" are marks of tools. */
-static bool is_code(unsigned type, const char *name)
+static bool is_function_or_label(unsigned type, const char *name)
 {
 	return type == STT_FUNC || type == STT_GNU_IFUNC ||
 	       (type == STT_NOTYPE && name[0] != '$' && name[0] != '.');
@@ -181,7 +181,7 @@ static bool measure_function(const struct table *table, uint32_t i, struct funct
 	const char *name = table_name(table, &entry, bytes);
 	uint64_t most = end - entry.st_value;
 
-	if (!name || !is_code(type, name))
+	if (!name || !is_function_or_label(type, name))
 		return false;
 	ret->is_label = type == STT_NOTYPE;
 	ret->section_end = end + shift;
@@ -210,7 +210,7 @@ bool table_next(struct table_walk *walk, struct function *ret)
 		if (measure_function(table, walk->n++, ret, &walk->name_bytes))
 			return true;
 	if (walk->n < table->n)
-		log_warn_once("%s: not all symbols are read: names of more than %zu MiB",
+		log_warn_once("%s: skipping some symbols: their names take more than %zu MiB",
 			      table->of->name, MOST_NAME_BYTES >> 20);
 	return false;
 }

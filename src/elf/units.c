@@ -16,7 +16,7 @@
 #define MOST_RANGES (1U << 23)
 #define MOST_NS (5 * NS_PER_S)
 
-static int by_start(const void *a, const void *b)
+static int by_unit_start(const void *a, const void *b)
 {
 	const struct unit *x = a;
 	const struct unit *y = b;
@@ -53,7 +53,7 @@ static void read_ranges(struct units *u, Dwarf_Die *die)
  * For libdw, zeros are units of 4 bytes and version 0. A hole has any number of these, so such a
  * unit ends the reading. libdw itself finds no unit behind it, either.
  */
-static const char *read_all(struct units *u, Dwarf *dwarf)
+static const char *read_all_units(struct units *u, Dwarf *dwarf)
 {
 	Dwarf_Off at = 0, next = 0;
 	size_t n_header, n_units = 0;
@@ -64,7 +64,7 @@ static const char *read_all(struct units *u, Dwarf *dwarf)
 	while ((result = dwarf_next_unit(dwarf, at, &next, &n_header, &version, NULL, NULL, NULL,
 					 NULL, NULL)) == 0) {
 		if (version < 2 || version > 5)
-			return "a unit is not of DWARF 2 to 5";
+			return "unsupported DWARF version";
 		if (dwarf_offdie(dwarf, at + n_header, &die) && has_functions(&die))
 			read_ranges(u, &die);
 		if (++n_units > MOST_UNITS || u->n >= MOST_RANGES)
@@ -81,10 +81,10 @@ const char *units_read(struct units *u, Dwarf *dwarf)
 	u->budget.left_ns = MOST_NS;
 	cpu_budget_resume(&u->budget);
 
-	const char *why = read_all(u, dwarf);
+	const char *why = read_all_units(u, dwarf);
 
 	if (u->n)
-		qsort(u->list, u->n, sizeof(*u->list), by_start);
+		qsort(u->list, u->n, sizeof(*u->list), by_unit_start);
 	return why;
 }
 

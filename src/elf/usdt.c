@@ -29,14 +29,13 @@ struct walk {
 	bool has_good; /* there was one with its place in the file */
 };
 
-static int refuse(const struct walk *w, const char *why)
+static int refuse_notes(const struct walk *w, const char *why)
 {
-	return error_set(w->e, -ENOEXEC, "%s: the notes of its USDT probes make no sense (%s)",
-			 w->im->name, why);
+	return error_set(w->e, -ENOEXEC, "%s: invalid notes of USDT probes (%s)", w->im->name, why);
 }
 
 /* Address @i of those at @data. */
-static uint64_t read_address(const struct image *im, const uint8_t *data, size_t i)
+static uint64_t read_note_address(const struct image *im, const uint8_t *data, size_t i)
 {
 	uint64_t wide;
 	uint32_t narrow;
@@ -68,15 +67,15 @@ static int visit_description(struct walk *w, struct slice text)
 	struct image_usdt probe = {};
 
 	if (text.size < at)
-		return refuse(w, "one is too short");
+		return refuse_notes(w, "one is too short");
 	probe.provider = read_string(text, &at);
 	probe.name = probe.provider ? read_string(text, &at) : NULL;
 	if (!probe.name || !probe.provider[0] || !probe.name[0])
-		return refuse(w, "one has no name");
+		return refuse_notes(w, "one has no name");
 
-	uint64_t moved = w->base ? w->base->vaddr - read_address(w->im, text.data, 1) : 0;
-	uint64_t place = read_address(w->im, text.data, 0) + moved;
-	uint64_t semaphore = read_address(w->im, text.data, 2);
+	uint64_t moved = w->base ? w->base->vaddr - read_note_address(w->im, text.data, 1) : 0;
+	uint64_t place = read_note_address(w->im, text.data, 0) + moved;
+	uint64_t semaphore = read_note_address(w->im, text.data, 2);
 
 	if (!w->im->is_64_bit) {
 		place = (uint32_t)place;
@@ -112,7 +111,7 @@ static int visit_notes(struct walk *w, struct slice notes)
 		at += sizeof(h);
 		if (align4(h.n_namesz) > notes.size - at ||
 		    h.n_descsz > notes.size - at - align4(h.n_namesz))
-			return refuse(w, "one goes beyond the section");
+			return refuse_notes(w, "one goes beyond the section");
 
 		const uint8_t *owner = notes.data + at;
 
@@ -150,7 +149,7 @@ int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, st
 		const struct slice notes = section_bytes(im, s);
 
 		if (notes.size > left)
-			return refuse(&w, "more than 64 MiB of them");
+			return refuse_notes(&w, "more than 64 MiB of them");
 
 		int result = visit_notes(&w, notes_within(notes, &left));
 		if (result)
@@ -159,6 +158,6 @@ int image_each_usdt(struct image *im, image_usdt_visit *visit, void *context, st
 	if (!w.has_seen)
 		return error_set(e, -ENOENT, "%s has no USDT probes", im->name);
 	if (!w.has_good)
-		return refuse(&w, "no place is in the file");
+		return refuse_notes(&w, "no place is in the file");
 	return 0;
 }

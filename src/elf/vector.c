@@ -90,7 +90,7 @@ static const struct map {
 };
 /* clang-format on */
 
-static bool is_known(enum encoding encoding, unsigned map, uint8_t opcode)
+static bool is_known_opcode(enum encoding encoding, unsigned map, uint8_t opcode)
 {
 	for (size_t m = 0; m < ARRAY_SIZE(maps); m++) {
 		if (maps[m].encoding != encoding || maps[m].number != map)
@@ -245,7 +245,7 @@ size_t vector_length(const uint8_t *bytes, size_t n)
 	unsigned map = map_of(encoding, bytes);
 	uint8_t opcode = bytes[at++];
 
-	if (!is_known(encoding, map, opcode))
+	if (!is_known_opcode(encoding, map, opcode))
 		return 0;
 	if (encoding == ENCODING_VEX && map == 1 && opcode == 0x77)
 		return at;

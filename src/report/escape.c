@@ -73,7 +73,7 @@ static bool ends_file(const char *at)
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
-	    begins_with(name, "cut: ")) {
+	    begins_with(name, "cut: ") || begins_with(name, "unverified: ")) {
 		put_hex(to, (const unsigned char *)name, 1);
 		name++;
 	}

@@ -16,12 +16,13 @@ void event_put_header(struct strbuf *to, const struct event_style *style)
 		strbuf_printf(to, "%-18s STACK\n", "TIME(s)");
 }
 
-static bool is_named(const char *name)
+static bool has_event_text(const char *name)
 {
 	return name && name[0];
 }
 
-static void put_label(struct strbuf *to, const struct event_style *style, const struct frame *frame)
+static void put_event_label(struct strbuf *to, const struct event_style *style,
+			    const struct frame *frame)
 {
 	const struct label_style label = { style->offsets, style->verbose,
 					   style->form == EVENT_FOLDED ? LABEL_FOLDED
@@ -33,66 +34,66 @@ static void put_label(struct strbuf *to, const struct event_style *style, const 
 /* --- text --- */
 
 /* "r0: ffffffff811ed7f9 iterate_supers" */
-static void put_line(struct strbuf *to, const struct event_style *style, const char *what,
-		     const struct frame *frame)
+static void put_event_line(struct strbuf *to, const struct event_style *style, const char *what,
+			   const struct frame *frame)
 {
 	strbuf_printf(to, "%s: ", what);
 	if (frame_is_mark(frame))
 		strbuf_printf(to, "%-16s ", "");
 	else
 		strbuf_printf(to, "%-16" PRIx64 " ", frame->addr);
-	put_label(to, style, frame);
+	put_event_label(to, style, frame);
 	strbuf_putc(to, '\n');
 }
 
-static void put_lines(struct strbuf *to, const struct event_style *style,
-		      const struct frame_table *frames, const struct event_stacks *stacks)
+static void put_event_lines(struct strbuf *to, const struct event_style *style,
+			    const struct frame_table *frames, const struct event_stacks *stacks)
 {
 	char what[16] = "ip";
 
 	for (uint32_t i = 0; i < stacks->n_kernel; i++) {
-		put_line(to, style, what, &frames->frames[stacks->kernel[i]]);
+		put_event_line(to, style, what, &frames->frames[stacks->kernel[i]]);
 		(void)snprintf(what, sizeof(what), "r%u", i);
 	}
 	for (uint32_t i = 0; i < stacks->n_user; i++) {
 		(void)snprintf(what, sizeof(what), "u%u", i);
-		put_line(to, style, what, &frames->frames[stacks->user[i]]);
+		put_event_line(to, style, what, &frames->frames[stacks->user[i]]);
 	}
 }
 
 /* --- folded --- */
 
-static void put_parts(struct strbuf *to, const struct event_style *style,
-		      const struct frame_table *frames, const uint32_t *numbers, uint32_t n)
+static void put_label_parts(struct strbuf *to, const struct event_style *style,
+			    const struct frame_table *frames, const uint32_t *numbers, uint32_t n)
 {
 	while (n-- > 0) {
 		strbuf_putc(to, ';');
-		put_label(to, style, &frames->frames[numbers[n]]);
+		put_event_label(to, style, &frames->frames[numbers[n]]);
 	}
 }
 
 /* --- JSON --- */
 
-static void put_object(struct strbuf *to, const struct frame *frame)
+static void put_json_frame(struct strbuf *to, const struct frame *frame)
 {
 	if (frame_is_mark(frame)) {
 		strbuf_puts(to, frame->kind == FRAME_CUT ? "{\"cut\":" : "{\"unverified\":");
-		json_put_string(to, is_named(frame->name) ? frame->name : "unknown");
+		json_put_string(to, has_event_text(frame->name) ? frame->name : "unknown");
 		strbuf_putc(to, '}');
 		return;
 	}
 	strbuf_printf(to, "{\"addr\":\"0x%" PRIx64 "\"", frame->addr);
-	if (is_named(frame->name)) {
+	if (has_event_text(frame->name)) {
 		strbuf_puts(to, ",\"name\":");
 		json_put_string(to, frame->name);
 	}
-	if ((is_named(frame->name) && !frame->is_inlined) || frame->has_start)
+	if ((has_event_text(frame->name) && !frame->is_inlined) || frame->has_start)
 		strbuf_printf(to, ",\"offset\":%" PRIu64, frame->offset);
-	if (is_named(frame->module)) {
+	if (has_event_text(frame->module)) {
 		strbuf_puts(to, ",\"module\":");
 		json_put_string(to, frame->module);
 	}
-	if (is_named(frame->module) && !is_named(frame->name))
+	if (has_event_text(frame->module) && !has_event_text(frame->name))
 		strbuf_printf(to, ",\"module_offset\":%" PRIu64, frame->module_offset);
 	if (frame->file) {
 		strbuf_puts(to, ",\"file\":");
@@ -104,14 +105,14 @@ static void put_object(struct strbuf *to, const struct frame *frame)
 	strbuf_putc(to, '}');
 }
 
-static void put_array(struct strbuf *to, const struct frame_table *frames, const uint32_t *numbers,
-		      uint32_t n)
+static void put_json_frames(struct strbuf *to, const struct frame_table *frames,
+			    const uint32_t *numbers, uint32_t n)
 {
 	strbuf_putc(to, '[');
 	for (uint32_t i = 0; i < n; i++) {
 		if (i)
 			strbuf_putc(to, ',');
-		put_object(to, &frames->frames[numbers[i]]);
+		put_json_frame(to, &frames->frames[numbers[i]]);
 	}
 	strbuf_putc(to, ']');
 }
@@ -123,19 +124,19 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 {
 	switch (style->form) {
 	case EVENT_FOLDED:
-		put_parts(to, style, frames, stacks->user, stacks->n_user);
-		put_parts(to, style, frames, stacks->kernel, stacks->n_kernel);
+		put_label_parts(to, style, frames, stacks->user, stacks->n_user);
+		put_label_parts(to, style, frames, stacks->kernel, stacks->n_kernel);
 		strbuf_puts(to, " 1\n");
 		return;
 	case EVENT_JSON:
 		strbuf_puts(to, ",\"kernel\":");
-		put_array(to, frames, stacks->kernel, stacks->n_kernel);
+		put_json_frames(to, frames, stacks->kernel, stacks->n_kernel);
 		strbuf_puts(to, ",\"user\":");
-		put_array(to, frames, stacks->user, stacks->n_user);
+		put_json_frames(to, frames, stacks->user, stacks->n_user);
 		strbuf_puts(to, "}\n");
 		return;
 	default:
-		put_lines(to, style, frames, stacks);
+		put_event_lines(to, style, frames, stacks);
 	}
 }
 

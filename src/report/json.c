@@ -27,7 +27,7 @@ static char short_form(uint32_t c)
 }
 
 /* Put @c as "\u" escapes, which are UTF-16. */
-static void put_number(struct strbuf *to, uint32_t c)
+static void put_unicode_escape(struct strbuf *to, uint32_t c)
 {
 	if (c < 0x10000)
 		strbuf_printf(to, "\\u%04x", (unsigned)c);
@@ -50,7 +50,7 @@ void json_put_string(struct strbuf *to, const char *text)
 		else if (short_form(c))
 			strbuf_printf(to, "\\%c", short_form(c));
 		else if (utf8_is_active(c))
-			put_number(to, c);
+			put_unicode_escape(to, c);
 		else
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;

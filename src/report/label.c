@@ -25,13 +25,13 @@ void labels_fini(struct labels *l)
 	*l = (struct labels){};
 }
 
-static bool is_named(const char *name)
+static bool has_label_text(const char *name)
 {
 	return name && name[0] != '\0';
 }
 
 /* Folded has a part "-" between user and kernel frames, so a function "-" becomes "_". */
-static void put_name(struct strbuf *to, const char *name, enum label_form form)
+static void put_label_name(struct strbuf *to, const char *name, enum label_form form)
 {
 	if (form == LABEL_FOLDED && strcmp(name, "-") == 0)
 		name = "_";
@@ -39,9 +39,10 @@ static void put_name(struct strbuf *to, const char *name, enum label_form form)
 }
 
 /* " libc.so.6+0x1234" */
-static void put_place(struct strbuf *to, const struct label_style *style, const struct frame *frame)
+static void put_label_place(struct strbuf *to, const struct label_style *style,
+			    const struct frame *frame)
 {
-	if (!style->places || !is_named(frame->module))
+	if (!style->places || !has_label_text(frame->module))
 		return;
 	strbuf_putc(to, ' ');
 	if (frame->is_in_file)
@@ -55,7 +56,7 @@ static void put_place(struct strbuf *to, const struct label_style *style, const 
 static void put_unnamed(struct strbuf *to, const struct label_style *style,
 			const struct frame *frame)
 {
-	if (!frame->is_in_file || !is_named(frame->module)) {
+	if (!frame->is_in_file || !has_label_text(frame->module)) {
 		strbuf_puts(to, UNKNOWN);
 		return;
 	}
@@ -71,7 +72,7 @@ static void put_unnamed(struct strbuf *to, const struct label_style *style,
 static void put_mark(struct strbuf *to, const struct frame *mark, bool is_folded)
 {
 	strbuf_puts(to, mark->kind == FRAME_CUT ? "[cut: " : "[unverified: ");
-	escape_put(to, is_named(mark->name) ? mark->name : "unknown", is_folded);
+	escape_put(to, has_label_text(mark->name) ? mark->name : "unknown", is_folded);
 	strbuf_putc(to, ']');
 }
 
@@ -81,17 +82,17 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 
 	if (frame_is_mark(frame)) {
 		put_mark(to, frame, is_folded);
-	} else if (is_named(frame->name)) {
-		put_name(to, frame->name, style->form);
+	} else if (has_label_text(frame->name)) {
+		put_label_name(to, frame->name, style->form);
 		if (frame->is_inlined)
 			strbuf_puts(to, " [inlined]");
 		else if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
 		if (!is_folded && frame->kind == FRAME_USER)
-			put_place(to, style, frame);
+			put_label_place(to, style, frame);
 	} else {
 		put_unnamed(to, style, frame);
-		put_place(to, style, frame);
+		put_label_place(to, style, frame);
 	}
 	if (frame->file) {
 		strbuf_putc(to, ' ');
@@ -100,7 +101,7 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 	}
 }
 
-static void put_line(struct labels *l, const struct frame *frame)
+static void put_label_line(struct labels *l, const struct frame *frame)
 {
 	strbuf_puts(&l->text, "  ");
 	if (l->style.places && frame_is_mark(frame))
@@ -120,7 +121,7 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 	if (!place->n) {
 		place->at = l->text.n;
 		if (l->style.form == LABEL_TEXT)
-			put_line(l, &l->frames->frames[number]);
+			put_label_line(l, &l->frames->frames[number]);
 		else
 			label_put(&l->text, &l->style, &l->frames->frames[number]);
 		place->n = l->text.n - place->at;
@@ -131,8 +132,8 @@ const char *labels_get(struct labels *l, uint32_t number, size_t *n)
 
 void label_put_comm(struct strbuf *to, const char *comm, enum label_form form)
 {
-	if (is_named(comm))
-		put_name(to, comm, form);
+	if (has_label_text(comm))
+		put_label_name(to, comm, form);
 	else
 		strbuf_puts(to, UNKNOWN);
 }

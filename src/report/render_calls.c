@@ -27,7 +27,7 @@
 #define NAME_COLUMNS 36
 #define COUNT_COLUMNS 8
 
-static int compare_rows(const void *left, const void *right)
+static int compare_call_rows(const void *left, const void *right)
 {
 	const struct call_row *a = left, *b = right;
 
@@ -43,7 +43,7 @@ size_t call_rows_choose(struct call_row *rows, size_t n, uint64_t min, uint64_t 
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].count && rows[i].count >= min)
 			rows[kept++] = rows[i];
-	qsort(rows, kept, sizeof(*rows), compare_rows);
+	qsort(rows, kept, sizeof(*rows), compare_call_rows);
 	if (!top || kept <= top)
 		return kept;
 	memmove(rows, rows + kept - top, (size_t)top * sizeof(*rows));
@@ -60,7 +60,7 @@ static size_t n_columns(const struct strbuf *text)
 	return n;
 }
 
-static void put_row(struct writer *w, const char *name, const char *count)
+static void put_call_row(struct writer *w, const char *name, const char *count)
 {
 	cleanup_strbuf struct strbuf line = {};
 
@@ -71,12 +71,12 @@ static void put_row(struct writer *w, const char *name, const char *count)
 	writer_put(w, line.text, line.n);
 }
 
-static void put_count(struct writer *w, const char *name, uint64_t count)
+static void put_call_count(struct writer *w, const char *name, uint64_t count)
 {
 	char digits[32];
 
 	(void)snprintf(digits, sizeof(digits), "%" PRIu64, count);
-	put_row(w, name, digits);
+	put_call_row(w, name, digits);
 }
 
 int render_calls_text(const struct call_report *r, render_write *write, void *context)
@@ -88,11 +88,11 @@ int render_calls_text(const struct call_report *r, render_write *write, void *co
 		writer_puts(w, r->time);
 		writer_puts(w, "\n");
 	}
-	put_row(w, "FUNC", "COUNT");
+	put_call_row(w, "FUNC", "COUNT");
 	for (size_t i = 0; i < r->n && !w->result; i++)
-		put_count(w, r->rows[i].name, r->rows[i].count);
+		put_call_count(w, r->rows[i].name, r->rows[i].count);
 	if (r->has_total)
-		put_count(w, "TOTAL", r->total);
+		put_call_count(w, "TOTAL", r->total);
 	return writer_finish(w);
 }
 

@@ -24,7 +24,7 @@ struct line {
 	bool is_begun;
 };
 
-static void put_part(struct line *line, const char *text, size_t n)
+static void put_folded_part(struct line *line, const char *text, size_t n)
 {
 	if (line->is_begun)
 		writer_put(line->w, ";", 1);
@@ -33,30 +33,30 @@ static void put_part(struct line *line, const char *text, size_t n)
 }
 
 /* Stacks are stored innermost first, as they were walked. */
-static void put_frames(struct line *line, const uint32_t *frames, size_t n)
+static void put_folded_frames(struct line *line, const uint32_t *frames, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
 		size_t length;
 		const char *label = labels_get(line->labels, frames[i], &length);
 
-		put_part(line, label, length);
+		put_folded_part(line, label, length);
 	}
 }
 
-static void put_entry(struct line *line, const struct report_entry *entry,
-		      const struct render_style *style, struct strbuf *scratch)
+static void put_folded_entry(struct line *line, const struct report_entry *entry,
+			     const struct render_style *style, struct strbuf *scratch)
 {
 	line->is_begun = false;
 	if (style->per_process) {
 		strbuf_clear(scratch);
 		label_put_comm(scratch, entry->comm, LABEL_FOLDED);
-		put_part(line, scratch->text, scratch->n);
+		put_folded_part(line, scratch->text, scratch->n);
 	}
 	if (entry->n_user)
-		put_frames(line, entry->frames + entry->n_kernel, entry->n_user);
+		put_folded_frames(line, entry->frames + entry->n_kernel, entry->n_user);
 	if (style->delimited)
-		put_part(line, "-", 1);
-	put_frames(line, entry->frames, entry->n_kernel);
+		put_folded_part(line, "-", 1);
+	put_folded_frames(line, entry->frames, entry->n_kernel);
 	if (!line->is_begun)
 		writer_puts(line->w, "[no stack]");
 	writer_put(line->w, " ", 1);
@@ -76,6 +76,6 @@ int render_folded(const struct report *r, const struct frame_table *frames,
 	struct line line = { .w = w, .labels = &labels };
 
 	for (size_t i = 0; i < report_n(r) && !w->result; i++)
-		put_entry(&line, report_entry_at(r, i), style, &scratch);
+		put_folded_entry(&line, report_entry_at(r, i), style, &scratch);
 	return writer_finish(w);
 }

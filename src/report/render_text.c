@@ -18,7 +18,8 @@
 #include "report/render.h"
 #include "report/writer.h"
 
-static void put_frames(struct writer *w, struct labels *labels, const uint32_t *frames, size_t n)
+static void put_text_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
+			    size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		size_t length;
@@ -55,11 +56,11 @@ int render_text(const struct report *r, const struct frame_table *frames,
 	for (size_t i = 0; i < report_n(r) && !w->result; i++) {
 		const struct report_entry *entry = report_entry_at(r, i);
 
-		put_frames(w, &labels, entry->frames, entry->n_kernel);
+		put_text_frames(w, &labels, entry->frames, entry->n_kernel);
 		if (style->delimited)
 			writer_puts(w, "    --\n");
 		if (entry->n_user)
-			put_frames(w, &labels, entry->frames + entry->n_kernel, entry->n_user);
+			put_text_frames(w, &labels, entry->frames + entry->n_kernel, entry->n_user);
 		if (style->per_process)
 			put_process(w, entry, &scratch);
 		writer_puts(w, "    ");

@@ -59,7 +59,7 @@ static size_t n_frames_of(const struct report_entry *entry)
 	return (size_t)entry->n_kernel + entry->n_user;
 }
 
-static uint32_t hash_of(const struct report_entry *entry)
+static uint32_t hash_entry(const struct report_entry *entry)
 {
 	size_t n = n_frames_of(entry);
 	uint64_t h = n ? hash_bytes(entry->frames, n * sizeof(*entry->frames)) : 0;
@@ -78,7 +78,7 @@ static bool is_same_process(const struct report_entry *a, const struct report_en
 	return strcmp(a->comm, b->comm) == 0;
 }
 
-static bool is_same(const struct report_entry *a, const struct report_entry *b)
+static bool is_same_entry(const struct report_entry *a, const struct report_entry *b)
 {
 	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user)
 		return false;
@@ -137,7 +137,7 @@ static struct slot *find_slot(struct report *r, const struct report_entry *entry
 
 		if (!slot->entry)
 			return slot;
-		if (slot->hash == hash && is_same(&r->entries[slot->entry - 1], entry))
+		if (slot->hash == hash && is_same_entry(&r->entries[slot->entry - 1], entry))
 			return slot;
 	}
 }
@@ -149,7 +149,7 @@ void report_add(struct report *r, const struct report_entry *entry)
 		grow_slots(r);
 	r->total += entry->count;
 
-	const uint32_t hash = hash_of(entry);
+	const uint32_t hash = hash_entry(entry);
 	struct slot *slot = find_slot(r, entry, hash);
 
 	if (slot->entry) {

@@ -25,7 +25,7 @@ void writer_freep(struct writer **w)
 	*w = NULL;
 }
 
-static void flush(struct writer *w)
+static void flush_buffer(struct writer *w)
 {
 	if (w->n && !w->result)
 		w->result = w->write(w->context, w->bytes, w->n);
@@ -35,7 +35,7 @@ static void flush(struct writer *w)
 void writer_put(struct writer *w, const char *bytes, size_t n)
 {
 	if (n > sizeof(w->bytes) - w->n)
-		flush(w);
+		flush_buffer(w);
 	if (w->result)
 		return;
 	if (n > sizeof(w->bytes)) {
@@ -64,7 +64,7 @@ void writer_put_u64(struct writer *w, uint64_t number)
 
 int writer_flush(struct writer *w)
 {
-	flush(w);
+	flush_buffer(w);
 	return w->result;
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
-#define NS_PER_S 1000000000ULL
 #define MAX_SECONDS (UINT64_MAX / NS_PER_S - 1)
 #define MAX_LIST 1048576 /* a list holds each number of a range; "1-4294967295" is a slip */
 
@@ -70,7 +70,8 @@ int parse_seconds_ns(const char *what, const char *text, uint64_t *ret, struct e
 	if (text[0] == '-' && is_decimal(text + 1))
 		return error_set(e, -EINVAL, "%s: '%s' is not a time above 0", what, text);
 	if (!is_decimal(text))
-		return error_set(e, -EINVAL, "%s: '%s' is not a number of seconds (as 1 or 0.25)",
+		return error_set(e, -EINVAL,
+				 "%s: '%s' is not a number of seconds (for example 1 or 0.25)",
 				 what, text);
 	if (*at != '.' && (!read_digits(&at, &seconds) || seconds > MAX_SECONDS))
 		return error_set(e, -EINVAL, "%s: '%s' is too long a time", what, text);
@@ -125,8 +126,9 @@ int parse_bytes(const char *what, const char *text, uint64_t *ret, struct error 
 	int shift = suffix_shift(at);
 
 	if (at == text || shift < 0)
-		return error_set(e, -EINVAL, "%s: '%s' is not a size (as 512k, 64M, 1G or 4096)",
-				 what, text);
+		return error_set(e, -EINVAL,
+				 "%s: '%s' is not a size (for example 512k, 64M, 1G or 4096)", what,
+				 text);
 	if (!fits || n > UINT64_MAX >> shift)
 		return error_set(e, -EINVAL, "%s: '%s' is too large a size", what, text);
 	if (n == 0)
@@ -141,7 +143,7 @@ void number_list_fini(struct number_list *list)
 	*list = (struct number_list){};
 }
 
-static void push(struct number_list *list, uint32_t number)
+static void append_number(struct number_list *list, uint32_t number)
 {
 	array_push(list->numbers, list->n, list->capacity, number);
 }
@@ -193,20 +195,20 @@ int parse_number_list(const char *what, const char *text, uint32_t min, uint32_t
 		if (!read_range(&at, min, max, range) || (*at && *at != ','))
 			return error_set(e, -EINVAL,
 					 "%s: '%s' is not a list of numbers from %u to %u "
-					 "(as 3 or 1,2 or 1-3,7)",
+					 "(for example 3 or 1,2 or 1-3,7)",
 					 what, text, min, max);
 		if (range[1] - range[0] >= MAX_LIST - more.n)
 			return error_set(e, -EINVAL, "%s: '%s' is more than %d numbers", what, text,
 					 MAX_LIST);
 		for (uint64_t n = range[0]; n <= range[1]; n++)
-			push(&more, (uint32_t)n);
+			append_number(&more, (uint32_t)n);
 		if (!*at)
 			break;
 		at++;
 	}
 
 	for (size_t i = 0; i < more.n; i++)
-		push(list, more.numbers[i]);
+		append_number(list, more.numbers[i]);
 	sort_once_each(list);
 	return 0;
 }

@@ -73,7 +73,7 @@ static void put_caret(struct strbuf *b, const char *line, size_t at)
 }
 
 /* Fail with "'TEXT': @reason". */
-static int refuse(const struct parse *p, const char *reason)
+static int refuse_spec(const struct parse *p, const char *reason)
 {
 	cleanup_free char *line = on_one_line(p->text);
 
@@ -97,7 +97,7 @@ static int refuse_at(const struct parse *p, size_t at, const char *reason)
 	strbuf_printf(&b, "'%s': %s\n  %s\n  ", line, reason, line);
 	put_caret(&b, line, at);
 	if (b.n >= sizeof(p->e->text))
-		return refuse(p, reason);
+		return refuse_spec(p, reason);
 	return error_set(p->e, -EINVAL, "%s", b.text);
 }
 
@@ -176,7 +176,7 @@ static size_t count_colons(const char *text)
 	return strspn(text, ":");
 }
 
-static int take_library(struct parse *p, size_t at, size_t n)
+static int parse_library(struct parse *p, size_t at, size_t n)
 {
 	char *library = xstrndup(p->text + at, n);
 	size_t wild = strcspn(library, "*?");
@@ -218,7 +218,7 @@ static void simplify_groups(char *regexp)
 	*to = '\0';
 }
 
-static int take_pattern(struct parse *p, size_t at, size_t n, struct pattern **ret)
+static int compile_part(struct parse *p, size_t at, size_t n, struct pattern **ret)
 {
 	cleanup_free char *text = xstrndup(p->text + at, n);
 
@@ -227,9 +227,9 @@ static int take_pattern(struct parse *p, size_t at, size_t n, struct pattern **r
 	return pattern_compile(text, p->is_regexp, ret, p->e);
 }
 
-static int take_rest(struct parse *p, size_t at, struct pattern **ret)
+static int compile_rest(struct parse *p, size_t at, struct pattern **ret)
 {
-	return take_pattern(p, at, strlen(p->text + at), ret);
+	return compile_part(p, at, strlen(p->text + at), ret);
 }
 
 /* Pairs of ':' are C++'s. Anything else is one separator too many. */
@@ -248,7 +248,7 @@ static int check_pairs(const struct parse *p, size_t at)
 /* @at is the ':' after the library, which begins at @from. */
 static int parse_user_function(struct parse *p, size_t from, size_t at)
 {
-	int err = take_library(p, from, at - from);
+	int err = parse_library(p, from, at - from);
 	if (err)
 		return err;
 
@@ -261,7 +261,7 @@ static int parse_user_function(struct parse *p, size_t from, size_t at)
 		if (err)
 			return err;
 	}
-	return take_rest(p, at + 1, &p->spec->name);
+	return compile_rest(p, at + 1, &p->spec->name);
 }
 
 static int parse_kernel_function(struct parse *p, size_t at)
@@ -275,7 +275,7 @@ static int parse_kernel_function(struct parse *p, size_t at)
 		return refuse_at(p, colon,
 				 "no kernel function has a ':' in its name "
 				 "(a user function is LIB:FUNCTION)");
-	return take_rest(p, at, &p->spec->name);
+	return compile_rest(p, at, &p->spec->name);
 }
 
 /* FUNCTION or LIB:FUNCTION. @colon is the first ':', or the end. */
@@ -302,7 +302,7 @@ static int parse_p(struct parse *p, size_t at)
 	size_t colon = library_end(p->text, at);
 
 	if (!p->text[colon])
-		return refuse(p, "a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel");
+		return refuse_spec(p, "a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel");
 	if (colon == at)
 		return parse_kernel_function(p, at + 1);
 	if (count_colons(p->text + colon) == 2 && p->text[colon + 2])
@@ -316,15 +316,15 @@ static int parse_t(struct parse *p, size_t at)
 	size_t colon = next_colon(p, at);
 
 	if (colon == at || !p->text[colon] || !p->text[colon + 1])
-		return refuse(p, form);
+		return refuse_spec(p, form);
 	if (p->text[next_colon(p, colon + 1)])
 		return refuse_at(p, next_colon(p, colon + 1), form);
 
 	p->spec->kind = PROBE_TRACEPOINT;
-	int err = take_pattern(p, at, colon - at, &p->spec->category);
+	int err = compile_part(p, at, colon - at, &p->spec->category);
 	if (err)
 		return err;
-	return take_rest(p, colon + 1, &p->spec->name);
+	return compile_rest(p, colon + 1, &p->spec->name);
 }
 
 static int parse_u(struct parse *p, size_t at)
@@ -333,10 +333,10 @@ static int parse_u(struct parse *p, size_t at)
 	size_t colon = library_end(p->text, at);
 
 	if (colon == at || !p->text[colon] || !p->text[colon + 1])
-		return refuse(p, form);
+		return refuse_spec(p, form);
 
 	p->spec->kind = PROBE_USDT;
-	int err = take_library(p, at, colon - at);
+	int err = parse_library(p, at, colon - at);
 	if (err)
 		return err;
 
@@ -345,15 +345,15 @@ static int parse_u(struct parse *p, size_t at)
 	colon = next_colon(p, name);
 	if (p->text[colon]) {
 		if (colon == name || !p->text[colon + 1])
-			return refuse(p, form);
+			return refuse_spec(p, form);
 		if (p->text[next_colon(p, colon + 1)])
 			return refuse_at(p, next_colon(p, colon + 1), form);
-		err = take_pattern(p, name, colon - name, &p->spec->provider);
+		err = compile_part(p, name, colon - name, &p->spec->provider);
 		if (err)
 			return err;
 		name = colon + 1;
 	}
-	return take_rest(p, name, &p->spec->name);
+	return compile_rest(p, name, &p->spec->name);
 }
 
 static int parse_any(struct parse *p)
@@ -380,9 +380,10 @@ int probe_spec_parse(const char *text, bool is_regexp, struct probe_spec *ret, s
 	struct parse p = { .text = text, .is_regexp = is_regexp, .spec = &spec, .e = e };
 
 	if (!text[0])
-		return error_set(e, -EINVAL,
-				 "an event is empty (as vfs_read, c:malloc, t:sched:sched_switch "
-				 "or u:LIB:PROBE)");
+		return error_set(
+			e, -EINVAL,
+			"an event must not be empty (examples: vfs_read, c:malloc, t:sched:sched_switch "
+			"or u:LIB:PROBE)");
 	if (strlen(text) > MAX_TEXT)
 		return error_set(e, -EINVAL, "'%.40s...': an event is at most %d characters", text,
 				 MAX_TEXT);

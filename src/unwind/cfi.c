@@ -73,7 +73,7 @@ struct entry {
 	struct cursor body;
 };
 
-static void reader_fini(struct reader *r)
+static void cfi_reader_fini(struct reader *r)
 {
 	free(r->cies);
 	free(r->fdes);
@@ -112,7 +112,7 @@ static uint64_t read_form(struct cursor *c, uint8_t form)
 }
 
 /* Read an address. Marks @c as spent for pointers to it, and for bases that no linker uses here. */
-static uint64_t read_address(const struct reader *r, struct cursor *c, uint8_t encoding)
+static uint64_t read_cfi_address(const struct reader *r, struct cursor *c, uint8_t encoding)
 {
 	uint64_t at = vaddr_of(r, c->at);
 
@@ -188,7 +188,7 @@ static bool read_augmentation(const char *letters, struct cursor *data, struct c
 }
 
 /* Read the head of a CIE. Returns the letters of its augmentation; NULL: it is of unknown kind. */
-static const char *read_head(const struct reader *r, struct cursor *c, uint8_t *ret_version)
+static const char *read_cie_head(const struct reader *r, struct cursor *c, uint8_t *ret_version)
 {
 	uint8_t version = (uint8_t)cursor_uint(c, 1);
 	uint64_t sizes;
@@ -210,7 +210,7 @@ static bool read_cie(const struct reader *r, struct cursor c, struct common *ret
 {
 	struct cursor data = {};
 	uint8_t version;
-	const char *letters = read_head(r, &c, &version);
+	const char *letters = read_cie_head(r, &c, &version);
 
 	if (!letters)
 		return false;
@@ -302,7 +302,7 @@ static bool read_fde(const struct reader *r, const struct entry *entry, struct c
 	uint64_t bytes;
 
 	ret->cie = (uint32_t)number;
-	ret->start = read_address(r, &c, common->encoding);
+	ret->start = read_cfi_address(r, &c, common->encoding);
 	bytes = read_form(&c, common->encoding & PE_FORM);
 	if (common->has_augmentation)
 		(void)cursor_skip(&c, cursor_uleb(&c));
@@ -367,7 +367,7 @@ static void add_stubs(struct reader *r)
 }
 
 /* Add an entry for code without one, with the last CIE. */
-static void add_place(struct reader *r, const struct cfi_stubs *place)
+static void add_entry_for(struct reader *r, const struct cfi_stubs *place)
 {
 	struct cfi_fde fde = { place->start, place->end, place->program, 0,
 			       (uint32_t)r->n_cies - 1 };
@@ -397,12 +397,12 @@ static void add_clones(struct reader *r)
 	for (size_t i = 0; i < n; i++)
 		if (is_root(r, &r->fdes[i]) &&
 		    cfi_find_clone(r->im, i ? r->fdes[i - 1].end : 0, r->fdes[i].start, &place))
-			add_place(r, &place);
+			add_entry_for(r, &place);
 }
 
 /* Add entries for roots, clone() and signal returns. Entries are sorted, before and after. Returns
  * the number of roots. */
-static size_t add_places(struct reader *r)
+static size_t add_missing_entries(struct reader *r)
 {
 	struct cfi_stubs places[CFI_MAX_ROOTS];
 	struct common common = {};
@@ -411,7 +411,7 @@ static size_t add_places(struct reader *r)
 	cfi_roots_cie(&common.cie);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	for (size_t i = 0; i < n; i++)
-		add_place(r, &places[i]);
+		add_entry_for(r, &places[i]);
 	cfi_sort(r->fdes, r->n_fdes);
 	add_clones(r);
 	cfi_sort(r->fdes, r->n_fdes);
@@ -419,7 +419,7 @@ static size_t add_places(struct reader *r)
 		return n;
 	cfi_signal_cie(&common.cie);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
-	add_place(r, places);
+	add_entry_for(r, places);
 	cfi_sort(r->fdes, r->n_fdes);
 	return n;
 }
@@ -475,7 +475,7 @@ struct counted {
 	struct cfi_stats *stats;
 };
 
-static int count_row(void *context, const struct cfi_row *row)
+static int count_and_visit(void *context, const struct cfi_row *row)
 {
 	const struct counted *counted = context;
 
@@ -484,7 +484,7 @@ static int count_row(void *context, const struct cfi_row *row)
 }
 
 /* Visit the rows of [@from, @to), which has no entries. */
-static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted *counted)
+static int visit_gap(struct reader *r, uint64_t from, uint64_t to, struct counted *counted)
 {
 	const struct cfi_row gap = { .vaddr = from, .kind = CFI_GAP };
 
@@ -494,19 +494,19 @@ static int give_gap(struct reader *r, uint64_t from, uint64_t to, struct counted
 }
 
 /* Visit the rows of the code before the first entry. */
-static int give_first(struct reader *r, struct counted *counted)
+static int visit_first_gap(struct reader *r, struct counted *counted)
 {
 	uint64_t first = r->derived ? derived_first(r->derived) : UINT64_MAX;
 	const uint64_t end = r->n_fdes ? r->fdes[0].start : UINT64_MAX;
 
-	return first < end ? give_gap(r, first, end, counted) : 0;
+	return first < end ? visit_gap(r, first, end, counted) : 0;
 }
 
 /* Run the entries in order. Each ends where the next begins. */
 static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 {
 	struct counted counted = { visit, context, r->stats };
-	int first_err = give_first(r, &counted);
+	int first_err = visit_first_gap(r, &counted);
 
 	if (first_err)
 		return first_err;
@@ -525,20 +525,20 @@ static int run_fdes(struct reader *r, cfi_visit *visit, void *context)
 			r->stats->n_overlap++;
 		}
 		r->stats->n_entries++;
-		err = cfi_run(&r->cies[fde->cie].cie, fde, end, count_row, &counted);
+		err = cfi_run(&r->cies[fde->cie].cie, fde, end, count_and_visit, &counted);
 		if (err)
 			return err;
 		if (next < r->n_fdes && r->fdes[next].start == end)
 			continue;
-		err = give_gap(r, end, next < r->n_fdes ? r->fdes[next].start : UINT64_MAX,
-			       &counted);
+		err = visit_gap(r, end, next < r->n_fdes ? r->fdes[next].start : UINT64_MAX,
+				&counted);
 		if (err)
 			return err;
 	}
 	return 0;
 }
 
-static int collect(struct reader *r, const char *name, bool is_debug, struct error *e)
+static int collect_section(struct reader *r, const char *name, bool is_debug, struct error *e)
 {
 	if (!image_section(r->im, name, &r->section))
 		return 0;
@@ -551,22 +551,22 @@ static int collect(struct reader *r, const char *name, bool is_debug, struct err
 int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit, void *context,
 		 struct cfi_stats *ret, struct error *e)
 {
-	cleanup(reader_fini) struct reader r = { .im = im, .stats = ret };
+	cleanup(cfi_reader_fini) struct reader r = { .im = im, .stats = ret };
 	int err;
 
 	*ret = (struct cfi_stats){};
 	if (!image_is_64_bit(im) || !image_has_64_bit_code(im))
 		return error_set(e, -ENOEXEC, "unwind tables are for 64-bit programs only");
 	r.n_code = image_code_ranges(im, r.code, MAX_RANGES);
-	err = collect(&r, ".eh_frame", false, e);
+	err = collect_section(&r, ".eh_frame", false, e);
 	if (!err)
-		err = collect(&r, ".debug_frame", true, e);
+		err = collect_section(&r, ".debug_frame", true, e);
 	if (err)
 		return err;
 	add_stubs(&r);
 	cfi_sort(r.fdes, r.n_fdes);
 	cut_assembly(&r);
-	ret->n_roots = add_places(&r);
+	ret->n_roots = add_missing_entries(&r);
 	r.derived = derive(im, go, r.fdes, r.n_fdes, r.code, r.n_code);
 	if (!r.is_any && !ret->n_roots && !r.derived)
 		return error_set(e, -ENOENT, "no unwind information in the file");

@@ -4,7 +4,7 @@
 
 #include "unwind/program.h"
 
-static int compare(const void *left, const void *right)
+static int compare_fdes(const void *left, const void *right)
 {
 	const struct cfi_fde *a = left;
 	const struct cfi_fde *b = right;
@@ -25,7 +25,7 @@ static void sort_in(struct cfi_fde *fdes, size_t at)
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (compare(&fdes[middle], &fde) > 0)
+		if (compare_fdes(&fdes[middle], &fde) > 0)
 			high = middle;
 		else
 			low = middle + 1;
@@ -41,10 +41,10 @@ void cfi_sort(struct cfi_fde *fdes, size_t n)
 	size_t n_sorted_in = 0;
 
 	for (size_t i = 1; i < n; i++) {
-		if (compare(&fdes[i - 1], &fdes[i]) <= 0)
+		if (compare_fdes(&fdes[i - 1], &fdes[i]) <= 0)
 			continue;
 		if (n_sorted_in++ == MOST_SORTED_IN) {
-			qsort(fdes, n, sizeof(*fdes), compare);
+			qsort(fdes, n, sizeof(*fdes), compare_fdes);
 			return;
 		}
 		sort_in(fdes, i);

@@ -19,7 +19,7 @@
 struct maker {
 	struct unwind_table table;
 	size_t pages_capacity, entries_capacity, rules_capacity;
-	struct u64_map numbers; /* from key_of() a rule to its number */
+	struct u64_map numbers; /* from key_of_rule() a rule to its number */
 	uint64_t seed;          /* random, so that nobody can make a file with keys that collide */
 	uint64_t last_bits;     /* the rule of the last entry, and its number */
 	uint16_t last_number;
@@ -51,12 +51,12 @@ static uint64_t bits_of(struct unwind_rule rule)
 }
 
 /* A key for each value of @bits. Different bits have different keys. */
-static uint64_t key_of(const struct maker *m, uint64_t bits)
+static uint64_t key_of_rule(const struct maker *m, uint64_t bits)
 {
 	return hash_mix(bits ^ m->seed);
 }
 
-static enum unwind_kind kind_of(struct unwind_rule rule)
+static enum unwind_kind kind_of_rule(struct unwind_rule rule)
 {
 	return rule.how & 15;
 }
@@ -64,12 +64,12 @@ static enum unwind_kind kind_of(struct unwind_rule rule)
 /* Has @rule a number, or can it get one? The last numbers are for UNWIND_UNFIT with its reasons. */
 static bool has_number(const struct maker *m, struct unwind_rule rule)
 {
-	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of(rule) == UNWIND_UNFIT ||
-	       u64_map_get(&m->numbers, key_of(m, bits_of(rule)));
+	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of_rule(rule) == UNWIND_UNFIT ||
+	       u64_map_get(&m->numbers, key_of_rule(m, bits_of(rule)));
 }
 
 /* The number of @rule. Adds a new rule. */
-static uint16_t number_of(struct maker *m, struct unwind_rule rule)
+static uint16_t number_of_rule(struct maker *m, struct unwind_rule rule)
 {
 	struct unwind_table *t = &m->table;
 	uint64_t bits = bits_of(rule);
@@ -78,15 +78,16 @@ static uint16_t number_of(struct maker *m, struct unwind_rule rule)
 	if (t->n_entries && bits == m->last_bits)
 		return m->last_number;
 	m->last_bits = bits;
-	m->last_number = (uint16_t)*u64_map_put(&m->numbers, key_of(m, bits), t->n_rules, &is_new);
+	m->last_number =
+		(uint16_t)*u64_map_put(&m->numbers, key_of_rule(m, bits), t->n_rules, &is_new);
 	if (is_new)
 		array_push(t->rules, t->n_rules, m->rules_capacity, rule);
 	return m->last_number;
 }
 
-static void count_row(struct unwind_counts *counts, struct unwind_rule rule)
+static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
 {
-	enum unwind_kind kind = kind_of(rule);
+	enum unwind_kind kind = kind_of_rule(rule);
 	unsigned reg = rule.how >> 4;
 
 	if (kind == UNWIND_UNFIT)
@@ -132,7 +133,7 @@ static int check_size(const struct maker *m)
 	return 0;
 }
 
-static int take_row(void *context, const struct cfi_row *row)
+static int add_table_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
 	struct unwind_table *t = &m->table;
@@ -144,13 +145,13 @@ static int take_row(void *context, const struct cfi_row *row)
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
 	if (!begin_pages(m, row->vaddr)) {
-		t->counts.unfit[UNFIT_FAR] += kind_of(rule) != UNWIND_NO_ROW;
+		t->counts.unfit[UNFIT_FAR] += kind_of_rule(rule) != UNWIND_NO_ROW;
 		return 0;
 	}
 	if (!has_number(m, rule))
 		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
-	count_row(&t->counts, rule);
-	number = number_of(m, rule);
+	count_rule(&t->counts, rule);
+	number = number_of_rule(m, rule);
 	if (number != before)
 		array_push(t->entries, t->n_entries, m->entries_capacity,
 			   ((struct unwind_entry){ (uint16_t)row->vaddr, number }));
@@ -158,7 +159,7 @@ static int take_row(void *context, const struct cfi_row *row)
 }
 
 /* Is @im a Go program? Sets *@ret to its segment of code. */
-static bool is_go(struct maker *m, const struct image *im, struct code_range *ret)
+static bool is_go_program(struct maker *m, const struct image *im, struct code_range *ret)
 {
 	struct code_range ranges[MAX_RANGES];
 	const size_t n = image_code_ranges(im, ranges, ARRAY_SIZE(ranges));
@@ -177,15 +178,15 @@ static bool is_go(struct maker *m, const struct image *im, struct code_range *re
 }
 
 /* Take the row before @row, because only @row gives its end. */
-static int take_row_of_go(void *context, const struct cfi_row *row)
+static int add_go_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
 	const struct cfi_row before = m->go_before;
 
 	m->go_before = *row;
 	if (m->go.table.n)
-		return go_rows_between(&m->go, &before, row->vaddr, take_row, m);
-	return before.vaddr < row->vaddr ? take_row(m, &before) : 0;
+		return go_rows_between(&m->go, &before, row->vaddr, add_table_row, m);
+	return before.vaddr < row->vaddr ? add_table_row(m, &before) : 0;
 }
 
 static int is_of_v8(void *context, const struct image_symbol *symbol)
@@ -205,7 +206,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 	if (!m->n_large_gaps || !has_number(m, UNWIND_FRAME_POINTERS) ||
 	    !image_each_function(im, is_of_v8, NULL))
 		return;
-	number = number_of(m, UNWIND_FRAME_POINTERS);
+	number = number_of_rule(m, UNWIND_FRAME_POINTERS);
 	for (size_t i = 0; i < m->n_large_gaps; i++)
 		if (!m->table.entries[m->large_gaps[i]].rule)
 			m->table.entries[m->large_gaps[i]].rule = number;
@@ -215,7 +216,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
  * Does the file have no CFI at all? Its code gets UNWIND_MADE_FRAMES: it may have frame pointers,
  * but rbp may be 0 in other frames than the outermost (unwind_end_of_chain()).
  */
-static bool says_nothing(const struct image *im, struct code_range *ret_code)
+static bool has_no_cfi(const struct image *im, struct code_range *ret_code)
 {
 	struct code_range ranges[MAX_RANGES];
 	struct image_section section;
@@ -240,7 +241,7 @@ static int fill_pages(struct maker *m, uint64_t end)
  * entries if Go's linker added it. Go's table tells the two apart. Without the table, all code
  * without entries counts as Go's own.
  */
-static int take_rows_of_go(struct maker *m, struct image *im, const struct code_range *code)
+static int add_go_rows(struct maker *m, struct image *im, const struct code_range *code)
 {
 	const struct cfi_row end = { .vaddr = code->end, .kind = CFI_GAP };
 	int err;
@@ -248,29 +249,29 @@ static int take_rows_of_go(struct maker *m, struct image *im, const struct code_
 	if (!m->go.table.n)
 		m->gap_rule = UNWIND_FRAME_POINTERS;
 	m->go_before = (struct cfi_row){ .vaddr = code->start, .kind = CFI_GAP };
-	err = cfi_each_row(im, &m->go.table, take_row_of_go, m, &m->table.counts.cfi, m->e);
+	err = cfi_each_row(im, &m->go.table, add_go_row, m, &m->table.counts.cfi, m->e);
 	if (!err || err == -ENOENT)
-		err = take_row_of_go(m, &end);
+		err = add_go_row(m, &end);
 	return err ? err : fill_pages(m, code->end);
 }
 
-static int take_rows(struct maker *m, struct image *im)
+static int add_all_rows(struct maker *m, struct image *im)
 {
 	struct cfi_row first = { .kind = CFI_GAP };
 	struct code_range code;
 	bool is_silent;
 	int err = 0;
 
-	if (is_go(m, im, &code))
-		return take_rows_of_go(m, im, &code);
-	is_silent = says_nothing(im, &code);
+	if (is_go_program(m, im, &code))
+		return add_go_rows(m, im, &code);
+	is_silent = has_no_cfi(im, &code);
 	if (is_silent) {
 		m->gap_rule = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
 		first.vaddr = code.start;
-		err = take_row(m, &first);
+		err = add_table_row(m, &first);
 	}
 	if (!err)
-		err = cfi_each_row(im, NULL, take_row, m, &m->table.counts.cfi, m->e);
+		err = cfi_each_row(im, NULL, add_table_row, m, &m->table.counts.cfi, m->e);
 	return !err && is_silent ? fill_pages(m, code.end) : err;
 }
 
@@ -282,10 +283,10 @@ int unwind_table_make(struct image *im, size_t max_bytes, struct unwind_table *r
 
 	*ret = (struct unwind_table){};
 	if (getentropy(&m.seed, sizeof(m.seed)) != 0)
-		return error_errno(e, "random numbers");
-	number_of(&m, (struct unwind_rule){});
+		return error_errno(e, "get random numbers");
+	number_of_rule(&m, (struct unwind_rule){});
 	array_push(t->entries, t->n_entries, m.entries_capacity, (struct unwind_entry){});
-	err = take_rows(&m, im);
+	err = add_all_rows(&m, im);
 	if (err)
 		return err;
 	fill_large_gaps(&m, im);

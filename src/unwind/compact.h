@@ -69,5 +69,5 @@ struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
 /* The rule that expresses @row; UNWIND_UNFIT with the reason if none can. */
 struct unwind_rule unwind_rule_of(const struct cfi_row *row);
 
-/* The words for a reason: "rbp is not on the stack". */
+/* The words for a reason: "cannot express the place of rbp". */
 const char *unwind_unfit_words(enum unwind_unfit reason);

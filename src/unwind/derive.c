@@ -101,7 +101,7 @@ static uint64_t find_spans(struct derived *d, const struct image_section *text,
 	return sum;
 }
 
-static int take_symbol(void *context, const struct image_symbol *symbol)
+static int add_symbol_function(void *context, const struct image_symbol *symbol)
 {
 	struct derived *d = context;
 
@@ -162,7 +162,7 @@ static void add_pointed(struct derived *d, const struct flow_span *s)
 	}
 }
 
-static void follow_all(struct derived *d)
+static void follow_all_functions(struct derived *d)
 {
 	struct flow *f = &d->flow;
 
@@ -224,7 +224,7 @@ static void judge_tail(struct derived *d, uint32_t owner, const struct frame *fr
 	}
 }
 
-static void judge(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+static void judge_instruction(struct derived *d, const struct flow_span *s, uint64_t vaddr)
 {
 	struct flow *f = &d->flow;
 	const size_t place = s->first + (vaddr - s->start);
@@ -262,7 +262,7 @@ static bool is_believed(const struct flow_function *group)
  * Believe functions that believed code calls. Also believe code that jumps to a believed function,
  * because it returns like that one. (Edges of jumps lead backwards.)
  */
-static void spread(struct derived *d)
+static void spread_belief(struct derived *d)
 {
 	struct flow *f = &d->flow;
 	bool is_new = true;
@@ -304,10 +304,10 @@ static void judge_all(struct derived *d)
 	for (size_t i = 0; i < f->n_spans; i++)
 		for (uint64_t at = f->spans[i].start; at < f->spans[i].end; at++)
 			if (f->flags[f->spans[i].first + (at - f->spans[i].start)] & FLOW_VISITED)
-				judge(d, &f->spans[i], at);
+				judge_instruction(d, &f->spans[i], at);
 			else
 				at += n_unseen(f, &f->spans[i], at + 1);
-	spread(d);
+	spread_belief(d);
 }
 
 void derived_freep(struct derived **d)
@@ -342,12 +342,12 @@ static bool analyse(struct derived *d, struct image *im)
 {
 	struct flow *f = &d->flow;
 
-	(void)image_each_function(im, take_symbol, d);
+	(void)image_each_function(im, add_symbol_function, d);
 	add_called_by_root(d);
 	for (int round = 0; round < MAX_ROUNDS && !f->is_over && !d->is_v8; round++) {
 		if (round)
 			flow_again(f);
-		follow_all(d);
+		follow_all_functions(d);
 		if (!f->is_late)
 			break;
 	}
@@ -399,7 +399,8 @@ static bool analyse_all(struct derived *d, struct image *im)
 }
 
 /* The section's flags may be wrong, so check that a segment loads it as code. */
-static bool is_code(const struct image_section *text, const struct code_range *code, size_t n)
+static bool is_loaded_as_code(const struct image_section *text, const struct code_range *code,
+			      size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (text->vaddr >= code[i].start && text->vaddr <= code[i].end &&
@@ -419,7 +420,7 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	d->fdes = fdes;
 	d->n_fdes = n;
 	d->flow.im = im;
-	if (image_section(im, ".text", &text) && is_code(&text, code, n_code)) {
+	if (image_section(im, ".text", &text) && is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
 		if (bytes >= least && bytes <= MAX_BYTES && analyse_all(d, im))
 			return d;
@@ -441,7 +442,7 @@ uint64_t derived_first(const struct derived *d)
 	return d->flow.spans[0].start;
 }
 
-static struct cfi_row row_at(struct derived *d, const struct flow_span *s, uint64_t vaddr)
+static struct cfi_row derived_row_at(struct derived *d, const struct flow_span *s, uint64_t vaddr)
 {
 	struct flow *f = &d->flow;
 	const size_t place = s->first + (vaddr - s->start);
@@ -451,7 +452,7 @@ static struct cfi_row row_at(struct derived *d, const struct flow_span *s, uint6
 	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
 }
 
-static bool is_same_row(const struct cfi_row *a, const struct cfi_row *b)
+static bool is_same_cfi_row(const struct cfi_row *a, const struct cfi_row *b)
 {
 	struct cfi_row other = *b;
 
@@ -467,16 +468,17 @@ struct giver {
 };
 
 /* Visit a row that differs from the one before. */
-static int give(struct giver *g, const struct cfi_row *row)
+static int visit_changed_row(struct giver *g, const struct cfi_row *row)
 {
-	if (is_same_row(row, &g->last))
+	if (is_same_cfi_row(row, &g->last))
 		return 0;
 	g->last = *row;
 	*g->n_rows += row->kind == CFI_ROW;
 	return g->visit(g->context, row);
 }
 
-static int give_span(struct derived *d, const struct flow_span *s, uint64_t to, struct giver *g)
+static int visit_span_rows(struct derived *d, const struct flow_span *s, uint64_t to,
+			   struct giver *g)
 {
 	const uint64_t end = s->end < to ? s->end : to;
 	int err = 0;
@@ -488,11 +490,13 @@ static int give_span(struct derived *d, const struct flow_span *s, uint64_t to, 
 		if (!is_seen && (flags & FLOW_INSIDE || g->last.kind == CFI_GAP))
 			continue;
 
-		const struct cfi_row row = row_at(d, s, at);
+		const struct cfi_row row = derived_row_at(d, s, at);
 
-		err = give(g, &row);
+		err = visit_changed_row(g, &row);
 	}
-	return err || end == to ? err : give(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
+	return err || end == to
+		       ? err
+		       : visit_changed_row(g, &(struct cfi_row){ .vaddr = end, .kind = CFI_GAP });
 }
 
 int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visit *visit,
@@ -506,8 +510,8 @@ int derived_rows_between(struct derived *d, uint64_t from, uint64_t to, cfi_visi
 	int err = 0;
 
 	if (s == f->spans + f->n_spans || s->start > from)
-		err = give(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
+		err = visit_changed_row(&g, &(struct cfi_row){ .vaddr = from, .kind = CFI_GAP });
 	for (; s < f->spans + f->n_spans && s->start < to && !err; s++)
-		err = give_span(d, s, to, &g);
+		err = visit_span_rows(d, s, to, &g);
 	return err;
 }

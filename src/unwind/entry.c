@@ -41,7 +41,7 @@ static void limit_to(struct start *s, uint64_t vaddr)
 		s->limit = vaddr;
 }
 
-static int take_symbol(void *context, const struct image_symbol *symbol)
+static int limit_by_symbol(void *context, const struct image_symbol *symbol)
 {
 	struct start *s = context;
 	const uint64_t end = symbol->vaddr + symbol->size;
@@ -55,14 +55,14 @@ static int take_symbol(void *context, const struct image_symbol *symbol)
 }
 
 /* Take the symbols of all tables, with that in .gnu_debugdata. */
-static void take_symbols(struct image *im, struct start *s)
+static void limit_by_symbols(struct image *im, struct start *s)
 {
 	cleanup(image_freep) struct image *packed = NULL;
 	struct error e;
 
-	(void)image_each_function(im, take_symbol, s);
+	(void)image_each_function(im, limit_by_symbol, s);
 	if (image_open_embedded(im, &packed, &e) == 0)
-		(void)image_each_function(packed, take_symbol, s);
+		(void)image_each_function(packed, limit_by_symbol, s);
 }
 
 /* A system call may not return, like a call: exit(). */
@@ -102,7 +102,7 @@ static uint64_t first_doubt(const struct start *s, uint64_t end)
 }
 
 /* Follow the straight line. Returns its end. */
-static uint64_t follow(const struct image *im, struct start *s)
+static uint64_t follow_entry_code(const struct image *im, struct start *s)
 {
 	uint64_t at = s->entry;
 
@@ -140,7 +140,7 @@ static void end_at(const struct start *s, uint64_t vaddr, uint64_t *end)
  * Does any code have the address of a doubt? Calls, jumps and lea have it in four bytes, relative
  * to the end of these. Code at a fixed place has the address itself. Short jumps count, too. We do
  * not know where instructions begin, so we try every byte. Skips the straight line, whose calls
- * follow() has seen.
+ * follow_entry_code() has seen.
  */
 static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n, uint64_t vaddr,
 			    uint64_t *end)
@@ -164,7 +164,7 @@ static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n
 }
 
 /* The first doubt below @end to which other code refers, or @end. */
-static uint64_t settle(const struct image *im, const struct start *s, uint64_t end)
+static uint64_t find_referenced_doubt(const struct image *im, const struct start *s, uint64_t end)
 {
 	struct code_range ranges[MAX_RANGES];
 	const size_t n = image_code_ranges(im, ranges, MAX_RANGES);
@@ -188,12 +188,12 @@ bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret)
 	uint64_t end;
 
 	limit_to(&s, limit);
-	take_symbols(im, &s);
-	end = follow(im, &s);
+	limit_by_symbols(im, &s);
+	end = follow_entry_code(im, &s);
 	if (end > s.limit)
 		end = s.limit;
 	if (s.n_doubts && s.doubts[0] < end)
-		end = settle(im, &s, end);
+		end = find_referenced_doubt(im, &s, end);
 	*ret = (struct cfi_stubs){ .start = s.entry, .end = end };
 	return end > s.entry;
 }

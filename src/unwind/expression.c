@@ -22,7 +22,7 @@ enum {
 };
 
 /* Does the rest after "breg7 8" add 8 after a stub's push? *@ret_from: from which byte on. */
-static bool is_plt(struct cursor *c, int32_t *ret_from)
+static bool is_plt_expression(struct cursor *c, int32_t *ret_from)
 {
 	static const uint8_t before[] = { 0x80, 0x00, 0x3f, 0x1a }; /* breg16 0; lit15; and */
 	static const uint8_t behind[] = { 0x2a, 0x33, 0x24, 0x22 }; /* ge; lit3; shl; plus */
@@ -61,7 +61,7 @@ struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_addres
 		return other;
 	v.reg = op - OP_BREG0;
 	v.offset = cursor_sleb(&c);
-	if (!is_address && is_plt(&c, &v.plus)) {
+	if (!is_address && is_plt_expression(&c, &v.plus)) {
 		v.how = CFI_PLT;
 		return v;
 	}

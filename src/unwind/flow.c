@@ -100,7 +100,7 @@ struct flow_function *flow_group(struct flow *f, uint32_t number)
 	return &f->functions[leader_of(f, number)];
 }
 
-static void unite(struct flow *f, uint32_t a, uint32_t b)
+static void unite_groups(struct flow *f, uint32_t a, uint32_t b)
 {
 	struct flow_function *into = flow_group(f, a);
 	const struct flow_function *from = flow_group(f, b);
@@ -115,7 +115,7 @@ static void unite(struct flow *f, uint32_t a, uint32_t b)
 	into->has_call |= from->has_call;
 }
 
-static uint64_t key_of(const struct flow *f, const struct frame *frame)
+static uint64_t key_of_frame(const struct flow *f, const struct frame *frame)
 {
 	uint64_t key = f->seed;
 
@@ -128,11 +128,11 @@ static uint64_t key_of(const struct flow *f, const struct frame *frame)
 	return key;
 }
 
-static uint16_t number_of(struct flow *f, const struct frame *frame)
+static uint16_t number_of_frame(struct flow *f, const struct frame *frame)
 {
 	bool is_new;
 	const uint32_t number =
-		*u64_map_put(&f->numbers, key_of(f, frame), (uint32_t)f->n_frames, &is_new);
+		*u64_map_put(&f->numbers, key_of_frame(f, frame), (uint32_t)f->n_frames, &is_new);
 
 	if (f->n_frames == MAX_FRAMES) {
 		f->is_over = true;
@@ -147,7 +147,7 @@ static uint16_t number_of(struct flow *f, const struct frame *frame)
 
 static void push_item(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
 {
-	const struct flow_item item = { vaddr, owner, number_of(f, frame) };
+	const struct flow_item item = { vaddr, owner, number_of_frame(f, frame) };
 
 	array_push(f->items, f->n_items, f->items_capacity, item);
 }
@@ -185,7 +185,8 @@ static uint32_t function_at(const struct flow *f, size_t place)
  * Execution arrives at @place with @frame. False: the analysis learns nothing new from that. A
  * likely function contradicts itself if it arrives at other functions' code with another frame.
  */
-static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *frame, bool is_start)
+static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct frame *frame,
+			    bool is_start)
 {
 	const struct frame *was = &f->frames[f->frame_of[place]];
 	struct frame merged;
@@ -193,7 +194,7 @@ static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *f
 	if (!(f->flags[place] & FLOW_VISITED)) {
 		f->flags[place] |= FLOW_VISITED;
 		f->owner_of[place] = (uint16_t)owner;
-		f->frame_of[place] = number_of(f, frame);
+		f->frame_of[place] = number_of_frame(f, frame);
 		return true;
 	}
 	if (f->is_weak && flow_group(f, owner) != flow_group(f, f->owner_of[place]) &&
@@ -203,17 +204,17 @@ static bool arrive(struct flow *f, size_t place, uint32_t owner, struct frame *f
 	}
 	if (is_start && !frame_is_same(was, frame))
 		flow_group(f, owner)->is_bad = true;
-	unite(f, f->owner_of[place], owner);
+	unite_groups(f, f->owner_of[place], owner);
 	merged = frame_merge(was, frame);
 	if (frame_is_same(&merged, was))
 		return false;
 	*frame = merged;
-	f->frame_of[place] = number_of(f, frame);
+	f->frame_of[place] = number_of_frame(f, frame);
 	return true;
 }
 
 /* Mark the bytes of an instruction. Compilers make no instructions that overlap. */
-static void cover(struct flow *f, size_t place, size_t length, uint32_t owner)
+static void mark_instruction(struct flow *f, size_t place, size_t length, uint32_t owner)
 {
 	bool is_bad = f->flags[place] & FLOW_INSIDE;
 
@@ -252,7 +253,7 @@ static void jump_to(struct flow *f, const struct run *r, uint64_t target)
 						.owner = r->owner }));
 }
 
-static void take_target(struct flow *f, uint64_t vaddr, void *context)
+static void jump_to_target(struct flow *f, uint64_t vaddr, void *context)
 {
 	const struct run *r = context;
 
@@ -263,7 +264,7 @@ static void jump_by_pointer(struct flow *f, struct run *r, const struct instruct
 {
 	struct flow_function *group = flow_group(f, r->owner);
 
-	if (flow_table(f, r->vaddr, i, take_target, r))
+	if (flow_table(f, r->vaddr, i, jump_to_target, r))
 		return;
 	group->may_return = true;
 	group->is_open = true;
@@ -279,7 +280,7 @@ static bool returns_from_elsewhere(struct flow *f, uint64_t behind)
 }
 
 /* Returns whether execution passes the call now. */
-static bool call(struct flow *f, struct run *r, const struct instruction *i)
+static bool follow_call(struct flow *f, struct run *r, const struct instruction *i)
 {
 	const uint64_t behind = r->vaddr + i->length;
 	const size_t place = flow_place(f, i->target);
@@ -304,7 +305,7 @@ static bool call(struct flow *f, struct run *r, const struct instruction *i)
 		   ((struct flow_edge){ r->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
 		return true;
-	wait.frame = number_of(f, &r->frame);
+	wait.frame = number_of_frame(f, &r->frame);
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
 }
@@ -319,14 +320,14 @@ static bool is_probed(const struct flow *f, const struct run *r)
 }
 
 /* Returns whether execution passes the instruction. */
-static bool step(struct flow *f, struct run *r, const struct instruction *i)
+static bool follow_instruction(struct flow *f, struct run *r, const struct instruction *i)
 {
 	struct flow_function *group = flow_group(f, r->owner);
 
 	switch (i->kind) {
 	case INSTRUCTION_CALL:
 	case INSTRUCTION_CALL_POINTER:
-		return call(f, r, i);
+		return follow_call(f, r, i);
 	case INSTRUCTION_JUMP:
 		jump_to(f, r, i->target);
 		return false;
@@ -360,7 +361,7 @@ static bool is_end(const struct instruction *i)
 	       i->kind == INSTRUCTION_RETURN || i->kind == INSTRUCTION_STOP;
 }
 
-static void note(struct flow *f, const struct run *r, const struct instruction *i)
+static void note_instruction(struct flow *f, const struct run *r, const struct instruction *i)
 {
 	const uint64_t behind = r->vaddr + i->length;
 
@@ -371,7 +372,7 @@ static void note(struct flow *f, const struct run *r, const struct instruction *
 	f->recent[f->n_recent++ % FLOW_RECENT] = *i;
 }
 
-static void follow(struct flow *f, const struct flow_item *item)
+static void follow_item(struct flow *f, const struct flow_item *item)
 {
 	struct run r = { .vaddr = item->vaddr, .owner = item->owner };
 	bool is_first = true;
@@ -386,14 +387,14 @@ static void follow(struct flow *f, const struct flow_item *item)
 
 		if (is_start && !is_first && r.vaddr != f->functions[r.owner].start)
 			return;
-		if (!arrive(f, place, r.owner, &r.frame, is_start))
+		if (!arrive_at_place(f, place, r.owner, &r.frame, is_start))
 			return;
 		if (!f->budget--)
 			f->is_over = true;
 		i = flow_instruction(r.span, r.vaddr);
-		cover(f, place, i.length, r.owner);
-		note(f, &r, &i);
-		if (!step(f, &r, &i))
+		mark_instruction(f, place, i.length, r.owner);
+		note_instruction(f, &r, &i);
+		if (!follow_instruction(f, &r, &i))
 			return;
 		r.vaddr += i.length;
 		is_first = false;
@@ -405,12 +406,12 @@ void flow_follow(struct flow *f)
 	while (f->n_items && !f->is_over) {
 		const struct flow_item item = f->items[--f->n_items];
 
-		follow(f, &item);
+		follow_item(f, &item);
 	}
 }
 
 /* Go on past waiting calls whose callees may return by now. */
-static bool wake(struct flow *f)
+static bool wake_waiting_calls(struct flow *f)
 {
 	size_t n = 0;
 
@@ -433,7 +434,7 @@ static bool wake(struct flow *f)
 void flow_run(struct flow *f)
 {
 	flow_follow(f);
-	for (int pass = 0; pass < MAX_PASSES && !f->is_over && wake(f); pass++)
+	for (int pass = 0; pass < MAX_PASSES && !f->is_over && wake_waiting_calls(f); pass++)
 		flow_follow(f);
 }
 

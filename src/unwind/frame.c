@@ -64,7 +64,7 @@ static bool write_registers(struct frame *f, uint16_t mask)
 	return is_good;
 }
 
-static bool overlaps(int64_t depth, uint32_t bytes, int32_t saved)
+static bool overlaps_saved(int64_t depth, uint32_t bytes, int32_t saved)
 {
 	return saved && depth > saved - 8 && depth < (int64_t)saved + bytes;
 }
@@ -75,19 +75,19 @@ static void save_by_store(const struct instruction *i, int64_t depth, uint8_t re
 {
 	const bool is_saved = i->store_reg == reg && holds == FRAME_CALLERS;
 
-	if (overlaps(depth, i->store_bytes, *saved) && !(is_saved && depth == *saved))
+	if (overlaps_saved(depth, i->store_bytes, *saved) && !(is_saved && depth == *saved))
 		*saved = 0;
 	if (is_saved && !*saved)
 		*saved = (int32_t)depth;
 }
 
-static bool store(struct frame *f, const struct instruction *i)
+static bool apply_store(struct frame *f, const struct instruction *i)
 {
 	int64_t depth;
 
 	if (!i->store_bytes || !depth_of(f, i->store_base, i->store_value, &depth))
 		return true;
-	if (f->pc_reg == REGISTER_NONE && overlaps(depth, i->store_bytes, 8))
+	if (f->pc_reg == REGISTER_NONE && overlaps_saved(depth, i->store_bytes, 8))
 		return false;
 	if (depth <= 8 || (f->depth != FRAME_NOT_KNOWN && depth > f->depth))
 		return true;
@@ -96,7 +96,7 @@ static bool store(struct frame *f, const struct instruction *i)
 	return true;
 }
 
-static bool push(struct frame *f, uint8_t reg)
+static bool push_register(struct frame *f, uint8_t reg)
 {
 	if (f->depth == FRAME_NOT_KNOWN)
 		return true;
@@ -115,7 +115,7 @@ static bool push(struct frame *f, uint8_t reg)
 }
 
 /* Load @reg from @depth. */
-static bool load(struct frame *f, uint8_t reg, int64_t depth)
+static bool load_saved(struct frame *f, uint8_t reg, int64_t depth)
 {
 	if (reg == REGISTER_NONE)
 		return true;
@@ -129,11 +129,11 @@ static bool load(struct frame *f, uint8_t reg, int64_t depth)
 }
 
 /* vfork() pops its return address to a register, because the child overwrites the stack. */
-static bool pop(struct frame *f, uint8_t reg)
+static bool pop_register(struct frame *f, uint8_t reg)
 {
 	if (f->depth == FRAME_NOT_KNOWN)
 		return reg == REGISTER_NONE || write_register(f, reg);
-	if (!load(f, reg, f->depth))
+	if (!load_saved(f, reg, f->depth))
 		return false;
 	if (f->depth == 8) {
 		if (f->pc_reg != REGISTER_NONE || reg == REGISTER_NONE || reg == REGISTER_RBP ||
@@ -145,7 +145,7 @@ static bool pop(struct frame *f, uint8_t reg)
 }
 
 /* Set register @i->reg to base + value. */
-static bool assign(struct frame *f, const struct instruction *i)
+static bool assign_register(struct frame *f, const struct instruction *i)
 {
 	int64_t depth;
 	const bool is_known = depth_of(f, i->base, i->value, &depth) && depth < MAX_DEPTH;
@@ -168,7 +168,7 @@ static bool assign(struct frame *f, const struct instruction *i)
 	return true;
 }
 
-static bool leave(struct frame *f)
+static bool leave_frame(struct frame *f)
 {
 	int64_t depth;
 	const bool is_known = depth_of(f, REGISTER_RBP, 0, &depth);
@@ -176,31 +176,31 @@ static bool leave(struct frame *f)
 	f->depth = FRAME_NOT_KNOWN;
 	if (is_known && !set_depth(f, depth))
 		return false;
-	return pop(f, REGISTER_RBP);
+	return pop_register(f, REGISTER_RBP);
 }
 
 bool frame_step(struct frame *f, const struct instruction *i)
 {
 	int64_t depth;
 
-	if (!store(f, i))
+	if (!apply_store(f, i))
 		return false;
 	switch (i->kind) {
 	case INSTRUCTION_PUSH:
-		return push(f, i->reg);
+		return push_register(f, i->reg);
 	case INSTRUCTION_POP:
-		return pop(f, i->reg);
+		return pop_register(f, i->reg);
 	case INSTRUCTION_ADD:
 		return move_sp(f, i->value);
 	case INSTRUCTION_MOVE:
 	case INSTRUCTION_LEA:
-		return assign(f, i);
+		return assign_register(f, i);
 	case INSTRUCTION_LOAD:
 		if (!depth_of(f, i->base, i->value, &depth))
 			depth = FRAME_NOT_KNOWN;
-		return load(f, i->reg, depth);
+		return load_saved(f, i->reg, depth);
 	case INSTRUCTION_LEAVE:
-		return leave(f);
+		return leave_frame(f);
 	case INSTRUCTION_BAD:
 		return false;
 	default:
@@ -221,7 +221,7 @@ bool frame_step_call(struct frame *f)
 	return f->pc_reg == REGISTER_NONE;
 }
 
-static void forget(struct frame *f)
+static void forget_frame(struct frame *f)
 {
 	*f = (struct frame){ .depth = FRAME_NOT_KNOWN,
 			     .bp = FRAME_OTHER,
@@ -235,7 +235,7 @@ struct frame frame_merge(const struct frame *a, const struct frame *b)
 	struct frame f = *a;
 
 	if (a->pc_reg != b->pc_reg) {
-		forget(&f);
+		forget_frame(&f);
 		return f;
 	}
 	if (a->depth != b->depth)
@@ -271,7 +271,7 @@ bool frame_is_clean(const struct frame *f)
 	       f->pc_reg == REGISTER_NONE;
 }
 
-static struct cfi_value where(uint8_t holds, int32_t saved)
+static struct cfi_value value_of_saved(uint8_t holds, int32_t saved)
 {
 	if (saved)
 		return (struct cfi_value){ .how = CFI_AT_CFA, .offset = -saved };
@@ -289,8 +289,8 @@ struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 		.cfa = { .how = CFI_IS,
 			 .reg = by_bp ? CFI_RBP : CFI_RSP,
 			 .offset = by_bp ? f->bp_depth : f->depth },
-		.bx = where(f->bx, f->bx_saved),
-		.bp = where(f->bp, f->bp_saved),
+		.bx = value_of_saved(f->bx, f->bx_saved),
+		.bp = value_of_saved(f->bp, f->bp_saved),
 		.sp = { .how = CFI_IS_CFA },
 		.pc = { .how = CFI_AT_CFA, .offset = -8 },
 	};

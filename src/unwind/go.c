@@ -43,7 +43,7 @@ bool go_rows_of(const struct image *im, struct go_rows *ret)
 	return go_table_of(im, &ret->table);
 }
 
-static bool is_named(const struct go_function *f, const char *const *names, size_t n)
+static bool has_name_among(const struct go_function *f, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(f->name, names[i]) == 0)
@@ -56,7 +56,7 @@ static bool is_signal_handler(const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.sigtramp", "runtime.cgoSigtramp" };
 
-	return is_named(f, names, ARRAY_SIZE(names));
+	return has_name_among(f, names, ARRAY_SIZE(names));
 }
 
 static bool is_first(const struct go_rows *r, const struct go_function *f)
@@ -66,7 +66,7 @@ static bool is_first(const struct go_rows *r, const struct go_function *f)
 	if (f->start == image_entry(r->im) || strcmp(f->name, "_rt0_amd64") == 0)
 		return true;
 	return r->table.has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
-				  : is_named(f, names, ARRAY_SIZE(names));
+				  : has_name_among(f, names, ARRAY_SIZE(names));
 }
 
 /*
@@ -77,19 +77,19 @@ static bool is_signal_return(const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.sigreturn", "runtime.sigreturn__sigaction" };
 
-	return is_named(f, names, ARRAY_SIZE(names));
+	return has_name_among(f, names, ARRAY_SIZE(names));
 }
 
 /*
  * Signal handlers make it look as if the interrupted code had called these. asyncPreempt() lets
  * other goroutines run; sigpanic() handles a read of memory that is not mapped.
  */
-static bool is_pushed(const struct go_function *f)
+static bool is_pushed_by_signal(const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.asyncPreempt", "runtime.sigpanic",
 					     "runtime.sigpanic0" };
 
-	return is_named(f, names, ARRAY_SIZE(names));
+	return has_name_among(f, names, ARRAY_SIZE(names));
 }
 
 /*
@@ -104,7 +104,7 @@ static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 	size_t n;
 	const uint8_t *at;
 
-	if (is_named(f, names, ARRAY_SIZE(names)) && size > 1)
+	if (has_name_among(f, names, ARRAY_SIZE(names)) && size > 1)
 		return f->start + 1; /* the exact place is not known; it is not at the beginning */
 	if (strcmp(f->name, "runtime.clone") != 0)
 		return 0;
@@ -129,7 +129,7 @@ static bool writes_sp(const struct go_table *t, const struct go_function *f)
 	return t->has_flags ? f->flags & GO_SP_WRITE : strncmp(f->name, "runtime.", 8) == 0;
 }
 
-static int give(struct giver *g, const struct cfi_row *row)
+static int visit_previous_row(struct giver *g, const struct cfi_row *row)
 {
 	const uint64_t from = g->last.vaddr;
 	int err = 0;
@@ -142,21 +142,21 @@ static int give(struct giver *g, const struct cfi_row *row)
 	return err;
 }
 
-static int give_frames(struct giver *g, uint64_t vaddr)
+static int visit_frames_row(struct giver *g, uint64_t vaddr)
 {
-	return give(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_FRAMES });
+	return visit_previous_row(g, &(struct cfi_row){ .vaddr = vaddr, .kind = CFI_FRAMES });
 }
 
 /* Visit the row that holds for code outside of Go's table. */
-static int give_other(struct giver *g, uint64_t vaddr)
+static int visit_row_outside(struct giver *g, uint64_t vaddr)
 {
 	struct cfi_row row = *g->otherwise;
 
 	row.vaddr = vaddr;
-	return vaddr < g->to ? give(g, &row) : 0;
+	return vaddr < g->to ? visit_previous_row(g, &row) : 0;
 }
 
-static struct cfi_row row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
+static struct cfi_row go_row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
 {
 	struct cfi_row row = {
 		.vaddr = vaddr,
@@ -173,7 +173,7 @@ static struct cfi_row row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
 
 static struct cfi_row first_row_at(uint64_t vaddr)
 {
-	struct cfi_row row = row_at(vaddr, 0, false);
+	struct cfi_row row = go_row_at(vaddr, 0, false);
 
 	row.pc = (struct cfi_value){ .how = CFI_UNDEFINED };
 	return row;
@@ -219,12 +219,12 @@ static bool saves_bp(const struct image *im, uint64_t vaddr)
 				   (code[3] == 0x2c || code[3] == 0x6c || code[3] == 0xac));
 }
 
-static int give_steps(const struct go_rows *r, const struct go_function *f, struct giver *g)
+static int visit_step_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
 	const bool is_compiled = r->table.has_asm && !(f->flags & GO_ASM);
 	struct go_steps s = go_steps_of(&r->table, f);
 	bool is_framed = is_compiled, is_moved = false;
-	const bool is_signal = is_pushed(f);
+	const bool is_signal = is_pushed_by_signal(f);
 	int err = 0;
 
 	while (!err && go_next_step(&s)) {
@@ -233,60 +233,60 @@ static int give_steps(const struct go_rows *r, const struct go_function *f, stru
 		if (s.delta > 0 && !is_moved && !is_compiled)
 			is_framed = saves_bp(r->im, s.start);
 		is_moved |= s.delta > 0;
-		row = row_at(s.start, s.delta, s.delta > 0 && is_framed);
+		row = go_row_at(s.start, s.delta, s.delta > 0 && is_framed);
 		row.is_signal = is_signal;
 		if (s.delta % 8 || (s.delta < 0 && !is_popped(r->im, s.start, &row)))
 			row.kind = CFI_FRAMES;
-		err = give(g, &row);
+		err = visit_previous_row(g, &row);
 	}
 	return err;
 }
 
 /* Visit the rows of a function that switches stacks for good at @leaves. */
-static int give_leaver(const struct go_rows *r, const struct go_function *f, uint64_t leaves,
-		       struct giver *g)
+static int visit_leaver_rows(const struct go_rows *r, const struct go_function *f, uint64_t leaves,
+			     struct giver *g)
 {
 	const uint64_t clones = clones_at(r->im, f, leaves);
-	struct cfi_row row = row_at(f->start, 0, false);
-	int err = give(g, &row);
+	struct cfi_row row = go_row_at(f->start, 0, false);
+	int err = visit_previous_row(g, &row);
 
 	row.vaddr = clones;
 	row.is_cloned = true;
 	if (!err && clones)
-		err = give(g, &row);
+		err = visit_previous_row(g, &row);
 	row = first_row_at(leaves);
-	return err ? err : give(g, &row);
+	return err ? err : visit_previous_row(g, &row);
 }
 
-static int give_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
+static int visit_go_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
 {
 	const uint64_t leaves = leaves_at(r->im, f);
 	struct cfi_row row;
 
 	if (leaves)
-		return give_leaver(r, f, leaves, g);
+		return visit_leaver_rows(r, f, leaves, g);
 	row = is_signal_return(f) ? signal_row_at(f->start - 1) : first_row_at(f->start);
 	if (is_signal_return(f) || is_first(r, f))
-		return give(g, &row);
-	return writes_sp(&r->table, f) && !is_pushed(f) ? give_frames(g, f->start)
-							: give_steps(r, f, g);
+		return visit_previous_row(g, &row);
+	return writes_sp(&r->table, f) && !is_pushed_by_signal(f) ? visit_frames_row(g, f->start)
+								  : visit_step_rows(r, f, g);
 }
 
 /* Visit the rows of function @i. Padding after it keeps its last row if no entry covers that. */
-static int give_function(struct go_rows *r, uint32_t i, struct giver *g)
+static int visit_function_rows(struct go_rows *r, uint32_t i, struct giver *g)
 {
 	struct go_function f;
 	int err;
 
 	if (!go_function_at(&r->table, i, &f))
-		return f.start == f.end ? 0 : give_other(g, f.start);
+		return f.start == f.end ? 0 : visit_row_outside(g, f.start);
 	if (!go_has_steps(&r->table, i))
-		return give_other(g, f.start);
+		return visit_row_outside(g, f.start);
 	if (f.end <= g->last.vaddr)
 		return 0;
-	err = give_rows(r, &f, g);
+	err = visit_go_rows(r, &f, g);
 	r->given = f.end;
-	return err || g->otherwise->kind == CFI_GAP ? err : give_other(g, f.end);
+	return err || g->otherwise->kind == CFI_GAP ? err : visit_row_outside(g, f.end);
 }
 
 int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to, cfi_visit *visit,
@@ -303,9 +303,9 @@ int go_rows_between(struct go_rows *r, const struct cfi_row *before, uint64_t to
 	while (r->next < t->n && go_function_start(t, r->next + 1) <= from)
 		r->next++;
 	for (uint32_t i = r->next; i < t->n && go_function_start(t, i) < to && !err; i++)
-		err = give_function(r, i, &g);
+		err = visit_function_rows(r, i, &g);
 	if (!err && go_function_start(t, t->n) > from)
-		err = give_other(&g, go_function_start(t, t->n));
+		err = visit_row_outside(&g, go_function_start(t, t->n));
 	if (r->given < to)
 		r->given = to;
 	return err ? err : visit(context, &g.last);

@@ -20,7 +20,7 @@ uint8_t instruction_dwarf_register(uint8_t reg)
 	return reg < sizeof(numbers) ? numbers[reg] : reg;
 }
 
-static uint8_t number_of(ZydisRegister reg)
+static uint8_t register_number(ZydisRegister reg)
 {
 	const ZydisRegister whole =
 		ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
@@ -35,8 +35,9 @@ static uint8_t whole_register(const struct decoded *d, unsigned i)
 {
 	const ZydisDecodedOperand *o = &d->operands[i];
 
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64 ? number_of(o->reg.value)
-								       : REGISTER_NONE;
+	return o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->size == 64
+		       ? register_number(o->reg.value)
+		       : REGISTER_NONE;
 }
 
 static bool is_memory(const ZydisDecodedOperand *o)
@@ -50,7 +51,7 @@ static bool is_plain_memory(const ZydisDecodedOperand *o)
 	       (o->mem.segment == ZYDIS_REGISTER_DS || o->mem.segment == ZYDIS_REGISTER_SS);
 }
 
-static uint64_t relative(const struct decoded *d, int64_t by)
+static uint64_t relative_target(const struct decoded *d, int64_t by)
 {
 	return d->vaddr + d->is.length + (uint64_t)by;
 }
@@ -63,11 +64,11 @@ static void note_written(const struct decoded *d, struct instruction *ret)
 		if (!(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		if (o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
-		    number_of(o->reg.value) != REGISTER_NONE)
-			ret->writes |= (uint16_t)(1U << number_of(o->reg.value));
+		    register_number(o->reg.value) != REGISTER_NONE)
+			ret->writes |= (uint16_t)(1U << register_number(o->reg.value));
 		if (i >= d->is.operand_count_visible || !is_plain_memory(o))
 			continue;
-		ret->store_base = number_of(o->mem.base);
+		ret->store_base = register_number(o->mem.base);
 		ret->store_value = o->mem.disp.value;
 		ret->store_bytes = o->size / 8;
 		if (d->is.mnemonic == ZYDIS_MNEMONIC_MOV && i == 0)
@@ -75,7 +76,7 @@ static void note_written(const struct decoded *d, struct instruction *ret)
 	}
 }
 
-static uint8_t push_or_pop(const struct decoded *d, struct instruction *ret, uint8_t kind)
+static uint8_t decode_push_or_pop(const struct decoded *d, struct instruction *ret, uint8_t kind)
 {
 	ret->reg = whole_register(d, 0);
 	ret->writes &= (uint16_t) ~(1U << REGISTER_RSP);
@@ -84,7 +85,7 @@ static uint8_t push_or_pop(const struct decoded *d, struct instruction *ret, uin
 	return d->is.operand_width == 64 ? kind : INSTRUCTION_BAD;
 }
 
-static uint8_t add(const struct decoded *d, struct instruction *ret, int sign)
+static uint8_t decode_add(const struct decoded *d, struct instruction *ret, int sign)
 {
 	const ZydisDecodedOperand *by = &d->operands[1];
 
@@ -96,7 +97,7 @@ static uint8_t add(const struct decoded *d, struct instruction *ret, int sign)
 	return INSTRUCTION_ADD;
 }
 
-static uint8_t lea(const struct decoded *d, struct instruction *ret)
+static uint8_t decode_lea(const struct decoded *d, struct instruction *ret)
 {
 	const ZydisDecodedOperand *o = &d->operands[1];
 
@@ -104,15 +105,15 @@ static uint8_t lea(const struct decoded *d, struct instruction *ret)
 	if (ret->reg == REGISTER_NONE || o->mem.index != ZYDIS_REGISTER_NONE)
 		return INSTRUCTION_OTHER;
 	ret->value = o->mem.disp.value;
-	ret->base = number_of(o->mem.base);
-	ret->target = relative(d, ret->value);
+	ret->base = register_number(o->mem.base);
+	ret->target = relative_target(d, ret->value);
 	if (o->mem.base == ZYDIS_REGISTER_RIP)
 		return INSTRUCTION_ADDRESS;
 	return ret->base < REGISTER_NONE ? INSTRUCTION_LEA : INSTRUCTION_OTHER;
 }
 
 /* An immediate of 32 bits may be an address in programs at fixed addresses. */
-static uint8_t move(const struct decoded *d, struct instruction *ret)
+static uint8_t decode_mov(const struct decoded *d, struct instruction *ret)
 {
 	const ZydisDecodedOperand *from = &d->operands[1];
 
@@ -128,23 +129,23 @@ static uint8_t move(const struct decoded *d, struct instruction *ret)
 		return INSTRUCTION_MOVE;
 	if (!is_plain_memory(from))
 		return INSTRUCTION_OTHER;
-	ret->base = number_of(from->mem.base);
+	ret->base = register_number(from->mem.base);
 	ret->value = from->mem.disp.value;
 	return INSTRUCTION_LOAD;
 }
 
-static uint8_t load_offset(const struct decoded *d, struct instruction *ret)
+static uint8_t decode_movsxd(const struct decoded *d, struct instruction *ret)
 {
 	const ZydisDecodedOperand *from = &d->operands[1];
 
 	ret->reg = whole_register(d, 0);
 	if (!is_memory(from) || from->mem.scale != 4 || from->mem.disp.value)
 		return INSTRUCTION_OTHER;
-	ret->base = number_of(from->mem.base);
+	ret->base = register_number(from->mem.base);
 	return INSTRUCTION_LOAD_OFFSET;
 }
 
-static uint8_t compare(const struct decoded *d, struct instruction *ret)
+static uint8_t decode_cmp(const struct decoded *d, struct instruction *ret)
 {
 	ret->reg = whole_register(d, 1);
 	if (ret->reg != REGISTER_NONE && whole_register(d, 0) == REGISTER_RSP)
@@ -156,7 +157,8 @@ static uint8_t compare(const struct decoded *d, struct instruction *ret)
 }
 
 /* Returns @direct if the instruction has its target, else @pointer. */
-static uint8_t go(const struct decoded *d, struct instruction *ret, uint8_t direct, uint8_t pointer)
+static uint8_t decode_jump(const struct decoded *d, struct instruction *ret, uint8_t direct,
+			   uint8_t pointer)
 {
 	const ZydisDecodedOperand *to = &d->operands[0];
 
@@ -164,7 +166,7 @@ static uint8_t go(const struct decoded *d, struct instruction *ret, uint8_t dire
 	if (d->is.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 		return INSTRUCTION_BAD;
 	if (to->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && to->imm.is_relative) {
-		ret->target = relative(d, to->imm.value.s);
+		ret->target = relative_target(d, to->imm.value.s);
 		return direct;
 	}
 	ret->reg = whole_register(d, 0);
@@ -173,38 +175,38 @@ static uint8_t go(const struct decoded *d, struct instruction *ret, uint8_t dire
 	return pointer;
 }
 
-static uint8_t kind_of(const struct decoded *d, struct instruction *ret)
+static uint8_t decode_kind(const struct decoded *d, struct instruction *ret)
 {
 	switch (d->is.mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHFQ:
-		return push_or_pop(d, ret, INSTRUCTION_PUSH);
+		return decode_push_or_pop(d, ret, INSTRUCTION_PUSH);
 	case ZYDIS_MNEMONIC_POP:
 	case ZYDIS_MNEMONIC_POPFQ:
-		return push_or_pop(d, ret, INSTRUCTION_POP);
+		return decode_push_or_pop(d, ret, INSTRUCTION_POP);
 	case ZYDIS_MNEMONIC_ADD:
-		return add(d, ret, 1);
+		return decode_add(d, ret, 1);
 	case ZYDIS_MNEMONIC_SUB:
-		return add(d, ret, -1);
+		return decode_add(d, ret, -1);
 	case ZYDIS_MNEMONIC_LEA:
-		return lea(d, ret);
+		return decode_lea(d, ret);
 	case ZYDIS_MNEMONIC_MOV:
-		return move(d, ret);
+		return decode_mov(d, ret);
 	case ZYDIS_MNEMONIC_MOVSXD:
-		return load_offset(d, ret);
+		return decode_movsxd(d, ret);
 	case ZYDIS_MNEMONIC_CMP:
-		return compare(d, ret);
+		return decode_cmp(d, ret);
 	case ZYDIS_MNEMONIC_LEAVE:
 		ret->writes = 0;
 		return d->is.operand_width == 64 ? INSTRUCTION_LEAVE : INSTRUCTION_BAD;
 	case ZYDIS_MNEMONIC_CALL:
-		return go(d, ret, INSTRUCTION_CALL, INSTRUCTION_CALL_POINTER);
+		return decode_jump(d, ret, INSTRUCTION_CALL, INSTRUCTION_CALL_POINTER);
 	case ZYDIS_MNEMONIC_JMP:
-		return go(d, ret, INSTRUCTION_JUMP, INSTRUCTION_JUMP_POINTER);
+		return decode_jump(d, ret, INSTRUCTION_JUMP, INSTRUCTION_JUMP_POINTER);
 	case ZYDIS_MNEMONIC_JNBE:
-		return go(d, ret, INSTRUCTION_BRANCH_ABOVE, INSTRUCTION_BAD);
+		return decode_jump(d, ret, INSTRUCTION_BRANCH_ABOVE, INSTRUCTION_BAD);
 	case ZYDIS_MNEMONIC_JNZ:
-		return go(d, ret, INSTRUCTION_BRANCH_UNEQUAL, INSTRUCTION_BAD);
+		return decode_jump(d, ret, INSTRUCTION_BRANCH_UNEQUAL, INSTRUCTION_BAD);
 	case ZYDIS_MNEMONIC_RET:
 		return d->is.operand_count_visible ? INSTRUCTION_BAD : INSTRUCTION_RETURN;
 	case ZYDIS_MNEMONIC_HLT:
@@ -225,7 +227,7 @@ static uint8_t kind_of(const struct decoded *d, struct instruction *ret)
 	default:
 		return d->is.meta.branch_type == ZYDIS_BRANCH_TYPE_NONE
 			       ? INSTRUCTION_OTHER
-			       : go(d, ret, INSTRUCTION_BRANCH, INSTRUCTION_BAD);
+			       : decode_jump(d, ret, INSTRUCTION_BRANCH, INSTRUCTION_BAD);
 	}
 }
 
@@ -249,6 +251,6 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 	d.vaddr = vaddr;
 	ret.length = d.is.length;
 	note_written(&d, &ret);
-	ret.kind = kind_of(&d, &ret);
+	ret.kind = decode_kind(&d, &ret);
 	return ret;
 }

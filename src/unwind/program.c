@@ -54,7 +54,7 @@ struct machine {
 	uint64_t pc;
 };
 
-static struct cfi_value *column(struct cfi_state *s, uint64_t reg)
+static struct cfi_value *value_of_column(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
 	case CFI_RBX:
@@ -82,16 +82,16 @@ static struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t offset)
 	return (struct cfi_value){ .how = (uint8_t)how, .reg = (uint8_t)reg, .offset = offset };
 }
 
-static void set(struct machine *m, uint64_t reg, enum cfi_how how, int64_t offset)
+static void set_register(struct machine *m, uint64_t reg, enum cfi_how how, int64_t offset)
 {
-	*column(&m->state, reg) = value_of(how, 0, offset);
+	*value_of_column(&m->state, reg) = value_of(how, 0, offset);
 }
 
-static void restore(struct machine *m, uint64_t reg)
+static void restore_register(struct machine *m, uint64_t reg)
 {
 	struct cfi_state initial = m->cie->initial;
 
-	*column(&m->state, reg) = *column(&initial, reg);
+	*value_of_column(&m->state, reg) = *value_of_column(&initial, reg);
 }
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
@@ -117,7 +117,7 @@ static struct cfi_value read_expression(struct cursor *c, bool is_address)
 		    : (struct cfi_value){ .how = CFI_OTHER };
 }
 
-static void remember(struct machine *m)
+static void push_state(struct machine *m)
 {
 	if (m->n_remembered == MAX_REMEMBERED)
 		m->is_bad = true;
@@ -125,7 +125,7 @@ static void remember(struct machine *m)
 		m->remembered[m->n_remembered++] = m->state;
 }
 
-static void recall(struct machine *m)
+static void pop_state(struct machine *m)
 {
 	if (!m->n_remembered)
 		m->is_bad = true;
@@ -177,35 +177,35 @@ static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 
 	switch (op) {
 	case CFA_OFFSET_EXTENDED:
-		set(m, reg, CFI_AT_CFA, times(cursor_uleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA, times(cursor_uleb(c), factor));
 		return true;
 	case CFA_OFFSET_EXTENDED_SF:
-		set(m, reg, CFI_AT_CFA, times((uint64_t)cursor_sleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA, times((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		set(m, reg, CFI_AT_CFA, times(0 - cursor_uleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA, times(0 - cursor_uleb(c), factor));
 		return true;
 	case CFA_VAL_OFFSET:
-		set(m, reg, CFI_IS_CFA, times(cursor_uleb(c), factor));
+		set_register(m, reg, CFI_IS_CFA, times(cursor_uleb(c), factor));
 		return true;
 	case CFA_VAL_OFFSET_SF:
-		set(m, reg, CFI_IS_CFA, times((uint64_t)cursor_sleb(c), factor));
+		set_register(m, reg, CFI_IS_CFA, times((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_RESTORE_EXTENDED:
-		restore(m, reg);
+		restore_register(m, reg);
 		return true;
 	case CFA_UNDEFINED:
-		set(m, reg, CFI_UNDEFINED, 0);
+		set_register(m, reg, CFI_UNDEFINED, 0);
 		return true;
 	case CFA_SAME_VALUE:
-		set(m, reg, CFI_SAME, 0);
+		set_register(m, reg, CFI_SAME, 0);
 		return true;
 	case CFA_REGISTER:
-		*column(&m->state, reg) = value_of(CFI_IN, cursor_uleb(c), 0);
+		*value_of_column(&m->state, reg) = value_of(CFI_IN, cursor_uleb(c), 0);
 		return true;
 	case CFA_EXPRESSION:
 	case CFA_VAL_EXPRESSION:
-		*column(&m->state, reg) = read_expression(c, op == CFA_EXPRESSION);
+		*value_of_column(&m->state, reg) = read_expression(c, op == CFA_EXPRESSION);
 		return true;
 	default:
 		return false;
@@ -218,10 +218,10 @@ static void do_operation(struct machine *m, uint8_t op)
 	case CFA_NOP:
 		return;
 	case CFA_REMEMBER_STATE:
-		remember(m);
+		push_state(m);
 		return;
 	case CFA_RESTORE_STATE:
-		recall(m);
+		pop_state(m);
 		return;
 	case CFA_GNU_ARGS_SIZE:
 		(void)cursor_uleb(&m->code);
@@ -257,17 +257,18 @@ static bool do_advance(struct machine *m, uint8_t op)
 static void do_state(struct machine *m, uint8_t op)
 {
 	if ((op & CFA_HIGH_BITS) == CFA_OFFSET)
-		set(m, op & ~CFA_HIGH_BITS, CFI_AT_CFA,
-		    times(cursor_uleb(&m->code), m->cie->data_factor));
+		set_register(m, op & ~CFA_HIGH_BITS, CFI_AT_CFA,
+			     times(cursor_uleb(&m->code), m->cie->data_factor));
 	else if ((op & CFA_HIGH_BITS) == CFA_RESTORE)
-		restore(m, op & ~CFA_HIGH_BITS);
+		restore_register(m, op & ~CFA_HIGH_BITS);
 	else
 		do_operation(m, op);
 	if (m->code.is_spent)
 		m->is_bad = true;
 }
 
-static int give_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit, void *context)
+static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit,
+			     void *context)
 {
 	const struct cfi_row row = {
 		.vaddr = vaddr,
@@ -284,7 +285,8 @@ static int give_row(const struct machine *m, uint64_t vaddr, cfi_visit *visit, v
 	return visit(context, &row);
 }
 
-static void start(struct machine *m, const struct cfi_cie *cie, const uint8_t *code, size_t size)
+static void start_machine(struct machine *m, const struct cfi_cie *cie, const uint8_t *code,
+			  size_t size)
 {
 	m->cie = cie;
 	m->code = (struct cursor){ .at = code, .end = code + size };
@@ -304,7 +306,7 @@ bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size)
 		.pc.how = CFI_OTHER,
 		.sp.how = CFI_IS_CFA,
 	};
-	start(&m, cie, program, size);
+	start_machine(&m, cie, program, size);
 	while (m.code.at < m.code.end && !m.is_bad) {
 		uint8_t op = *m.code.at++;
 
@@ -321,7 +323,7 @@ int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, 
 {
 	struct machine m;
 
-	start(&m, cie, fde->program, fde->program_bytes);
+	start_machine(&m, cie, fde->program, fde->program_bytes);
 	m.pc = fde->start;
 	while (m.code.at < m.code.end && !m.is_bad && m.pc < end) {
 		uint8_t op = *m.code.at++;
@@ -330,12 +332,12 @@ int cfi_run(const struct cfi_cie *cie, const struct cfi_fde *fde, uint64_t end, 
 		if (!do_advance(&m, op)) {
 			do_state(&m, op);
 		} else if (m.pc > from) {
-			int err = give_row(&m, from, visit, context);
+			int err = visit_machine_row(&m, from, visit, context);
 			if (err)
 				return err;
 		}
 		if (m.code.is_spent)
 			m.is_bad = true;
 	}
-	return m.pc < end ? give_row(&m, m.pc, visit, context) : 0;
+	return m.pc < end ? visit_machine_row(&m, m.pc, visit, context) : 0;
 }

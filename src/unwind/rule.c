@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "unwind/compact.h"
 
-static struct unwind_rule unfit(enum unwind_unfit reason)
+static struct unwind_rule unfit_rule(enum unwind_unfit reason)
 {
 	return (struct unwind_rule){ .bx = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
 }
@@ -37,7 +37,7 @@ static bool is_linux_signal(const struct cfi_row *row)
 }
 
 /* The kind of rule for a CFA; UNWIND_NO_ROW: there is none. */
-static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
+static enum unwind_kind kind_of_cfa(const struct cfi_value *cfa, bool is_by_bp)
 {
 	switch (cfa->how) {
 	case CFI_IS:
@@ -57,7 +57,7 @@ static enum unwind_kind kind_of(const struct cfi_value *cfa, bool is_by_bp)
  * The place of a saved register, in words from the base. 0: unchanged; @limit: lost. False: a rule
  * cannot express it.
  */
-static bool words_of(const struct cfi_value *v, bool is_by_bp, int limit, int *ret)
+static bool words_of_register(const struct cfi_value *v, bool is_by_bp, int limit, int *ret)
 {
 	*ret = 0;
 	if (v->how == CFI_SAME)
@@ -78,7 +78,7 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 {
 	bool is_by_bp = is_saved_by_bp(&row->bp);
 	bool is_pc_in = row->pc.how == CFI_IN;
-	enum unwind_kind kind = kind_of(&row->cfa, is_by_bp);
+	enum unwind_kind kind = kind_of_cfa(&row->cfa, is_by_bp);
 	uint8_t reg = row->cfa.reg;
 	int bp, bx;
 
@@ -87,28 +87,29 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 	if (row->kind == CFI_FRAMES)
 		return UNWIND_FRAME_POINTERS;
 	if (row->kind != CFI_ROW)
-		return unfit(UNFIT_MALFORMED);
+		return unfit_rule(UNFIT_MALFORMED);
 	if (row->pc.how == CFI_UNDEFINED)
 		return (struct unwind_rule){ .how = UNWIND_HOW(UNWIND_OUTERMOST, 0) };
 	if (row->is_signal && is_linux_signal(row))
 		return (struct unwind_rule){ .how = UNWIND_SIGNAL };
 	if (row->is_signal && kind != UNWIND_IS)
-		return unfit(UNFIT_SIGNAL);
+		return unfit_rule(UNFIT_SIGNAL);
 	if (kind == UNWIND_NO_ROW || row->cfa.offset != (int32_t)row->cfa.offset)
-		return unfit(UNFIT_CFA);
+		return unfit_rule(UNFIT_CFA);
 	if (is_pc_in ? kind != UNWIND_IS || reg != CFI_RSP || row->is_signal
 		     : row->pc.how != CFI_AT_CFA || row->pc.offset != -8)
-		return unfit(UNFIT_RETURN_ADDRESS);
+		return unfit_rule(UNFIT_RETURN_ADDRESS);
 	if (row->sp.how != CFI_IS_CFA || row->sp.offset)
-		return unfit(UNFIT_RSP);
-	if (!words_of(&row->bp, is_by_bp, UNWIND_BP_LOST, &bp) ||
+		return unfit_rule(UNFIT_RSP);
+	if (!words_of_register(&row->bp, is_by_bp, UNWIND_BP_LOST, &bp) ||
 	    (!bp && !is_by_bp && row->bp.how != CFI_SAME))
-		return unfit(UNFIT_RBP);
+		return unfit_rule(UNFIT_RBP);
 	if (kind == UNWIND_PLT && bp)
-		return unfit(UNFIT_CFA);
+		return unfit_rule(UNFIT_CFA);
 	if (kind == UNWIND_PLT)
 		bp = row->cfa.plus;
-	if (!words_of(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) || (!bx && row->bx.how != CFI_SAME))
+	if (!words_of_register(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) ||
+	    (!bx && row->bx.how != CFI_SAME))
 		bx = UNWIND_BX_LOST;
 	if (row->is_signal || row->is_cloned)
 		kind = row->is_signal ? UNWIND_PUSHED : UNWIND_CLONED;
@@ -123,12 +124,12 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 const char *unwind_unfit_words(enum unwind_unfit reason)
 {
 	static const char *const words[] = {
-		[UNFIT_MALFORMED] = "the unwind information makes no sense",
-		[UNFIT_CFA] = "the frame is found by an expression",
-		[UNFIT_RETURN_ADDRESS] = "the return address is not in its place",
-		[UNFIT_RBP] = "rbp is not on the stack",
-		[UNFIT_RSP] = "rsp is not the frame's end",
-		[UNFIT_SIGNAL] = "a signal frame that is not Linux's",
+		[UNFIT_MALFORMED] = "invalid unwind information",
+		[UNFIT_CFA] = "the CFA needs an unsupported expression or offset",
+		[UNFIT_RETURN_ADDRESS] = "the return address is not at CFA - 8",
+		[UNFIT_RBP] = "cannot express the place of rbp",
+		[UNFIT_RSP] = "the caller's rsp is not the CFA",
+		[UNFIT_SIGNAL] = "unknown layout of a signal frame",
 		[UNFIT_RULES] = "too many different rules",
 		[UNFIT_FAR] = "too far from the first row",
 	};

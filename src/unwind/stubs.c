@@ -52,7 +52,8 @@ static const uint8_t initial[] = { 0x0c, 0x07, 0x08, 0x90, 0x01 };
 static const uint8_t lazy[] = { 0x0e, 0x10, 0x46, 0x0e, 0x18, 0x4a, BEHIND_PUSH(11) };
 static const uint8_t tracked[] = { 0x0e, 0x10, 0x46, 0x0e, 0x18, 0x4a, BEHIND_PUSH(9) };
 
-static bool begins_with(const struct image_section *s, size_t at, const char *bytes, size_t n)
+static bool section_begins_with(const struct image_section *s, size_t at, const char *bytes,
+				size_t n)
 {
 	return s->size >= at + n && memcmp(s->data + at, bytes, n) == 0;
 }
@@ -62,9 +63,9 @@ static void choose_program(const struct image_section *s, struct cfi_stubs *ret)
 	*ret = (struct cfi_stubs){ .start = s->vaddr,
 				   .end = s->vaddr + s->size,
 				   .program = initial };
-	if (!begins_with(s, 0, "\xff\x35", 2))
+	if (!section_begins_with(s, 0, "\xff\x35", 2))
 		return;
-	ret->program = begins_with(s, 16, "\xf3\x0f\x1e\xfa", 4) ? tracked : lazy;
+	ret->program = section_begins_with(s, 16, "\xf3\x0f\x1e\xfa", 4) ? tracked : lazy;
 	ret->program_bytes = sizeof(lazy);
 }
 
@@ -108,8 +109,8 @@ static const uint8_t signal_initial[] = { 0x0f, 0x04, 0x77, 0xa0, 0x01, 0x06, 0x
  * Find @code in [@start, @end) of @text. Look-ups of a return to its beginning are at the byte
  * before, so that byte counts as a part of it. C libraries have a nop or padding there.
  */
-static bool find_in(const struct image_section *text, uint64_t start, uint64_t end,
-		    const struct code *code, struct cfi_stubs *ret)
+static bool find_code_in(const struct image_section *text, uint64_t start, uint64_t end,
+			 const struct code *code, struct cfi_stubs *ret)
 {
 	const uint8_t *at;
 
@@ -135,11 +136,12 @@ static bool find_in_gaps(const struct image *im, const struct cfi_fde *fdes, siz
 	at = text.vaddr;
 	end = at + (text.size < MAX_SEARCHED_BYTES ? text.size : MAX_SEARCHED_BYTES);
 	for (size_t i = 0; i < n && !is_found && at < end; i++) {
-		is_found = find_in(&text, at, fdes[i].start < end ? fdes[i].start : end, code, ret);
+		is_found = find_code_in(&text, at, fdes[i].start < end ? fdes[i].start : end, code,
+					ret);
 		if (fdes[i].end > at)
 			at = fdes[i].end;
 	}
-	return is_found || find_in(&text, at, end, code, ret);
+	return is_found || find_code_in(&text, at, end, code, ret);
 }
 
 bool cfi_find_signal_return(const struct image *im, const struct cfi_fde *fdes, size_t n,
@@ -163,8 +165,8 @@ static bool looks_like_entry(const uint8_t *code, size_t n)
 }
 
 /* Find the code of the entry point, up to the next entry at most. False: an entry covers it. */
-static bool find_entry(struct image *im, const struct cfi_fde *fdes, size_t n,
-		       struct cfi_stubs *ret)
+static bool find_entry_code(struct image *im, const struct cfi_fde *fdes, size_t n,
+			    struct cfi_stubs *ret)
 {
 	const uint64_t entry = image_entry(im);
 	uint64_t next = UINT64_MAX;
@@ -202,7 +204,7 @@ size_t cfi_find_roots(struct image *im, const struct cfi_fde *fdes, size_t n,
 	static const struct code fiber = { "\x55\xff\xe3\x48\x31\xff\xe8", 7 };
 	size_t n_found = 0;
 
-	n_found += find_entry(im, fdes, n, &ret[n_found]);
+	n_found += find_entry_code(im, fdes, n, &ret[n_found]);
 	if (find_in_gaps(im, fdes, n, &thread, &ret[n_found]))
 		add_exit(im, &ret[n_found++]);
 	n_found += find_in_gaps(im, fdes, n, &fiber, &ret[n_found]);

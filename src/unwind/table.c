@@ -17,7 +17,7 @@
 #define MAX_CASES 4096
 
 /* The instruction that is @back instructions before the jump; NULL: not known. */
-static const struct instruction *before(const struct flow *f, size_t back)
+static const struct instruction *instruction_before(const struct flow *f, size_t back)
 {
 	return back < f->n_recent && back < FLOW_RECENT
 		       ? &f->recent[(f->n_recent - 1 - back) % FLOW_RECENT]
@@ -28,8 +28,8 @@ static bool find_bound(const struct flow *f, uint64_t *ret)
 {
 	const struct instruction *i;
 
-	for (size_t back = 1; (i = before(f, back)); back++) {
-		const struct instruction *compared = before(f, back + 1);
+	for (size_t back = 1; (i = instruction_before(f, back)); back++) {
+		const struct instruction *compared = instruction_before(f, back + 1);
 
 		if (i->kind != INSTRUCTION_BRANCH_ABOVE)
 			continue;
@@ -45,13 +45,14 @@ static const struct instruction *find_setter(const struct flow *f, uint8_t kind,
 {
 	const struct instruction *i;
 
-	for (; (i = before(f, *back)); (*back)++)
+	for (; (i = instruction_before(f, *back)); (*back)++)
 		if (i->kind == kind && i->reg == reg)
 			return i;
 	return NULL;
 }
 
-static bool find_table(const struct flow *f, const struct instruction *jump, struct flow_table *ret)
+static bool find_jump_table(const struct flow *f, const struct instruction *jump,
+			    struct flow_table *ret)
 {
 	const struct instruction *load, *base;
 	size_t back = 1;
@@ -86,7 +87,7 @@ static uint64_t target_of(const struct flow_table *t, const uint8_t *bytes, uint
 }
 
 /* The bytes of @t. NULL: it cannot be a jump table. */
-static const uint8_t *bytes_of(const struct flow *f, const struct flow_table *t)
+static const uint8_t *jump_table_bytes(const struct flow *f, const struct flow_table *t)
 {
 	struct image_section data;
 
@@ -102,15 +103,15 @@ static const uint8_t *bytes_of(const struct flow *f, const struct flow_table *t)
 
 /* Remembers tables, because execution may come to the jump again by another path, without the
  * instructions that locate its table. */
-static const struct flow_table *table_of(struct flow *f, uint64_t vaddr,
-					 const struct instruction *jump)
+static const struct flow_table *jump_table_of(struct flow *f, uint64_t vaddr,
+					      const struct instruction *jump)
 {
 	const uint32_t *known = u64_map_get(&f->table_numbers, hash_mix(vaddr ^ f->seed));
 	struct flow_table t;
 
 	if (known)
 		return &f->tables[*known];
-	if (!find_table(f, jump, &t) || !bytes_of(f, &t))
+	if (!find_jump_table(f, jump, &t) || !jump_table_bytes(f, &t))
 		return NULL;
 	(void)u64_map_put(&f->table_numbers, hash_mix(vaddr ^ f->seed), (uint32_t)f->n_tables,
 			  NULL);
@@ -121,8 +122,8 @@ static const struct flow_table *table_of(struct flow *f, uint64_t vaddr,
 bool flow_table(struct flow *f, uint64_t vaddr, const struct instruction *jump, flow_take *take,
 		void *context)
 {
-	const struct flow_table *known = table_of(f, vaddr, jump);
-	const uint8_t *bytes = known ? bytes_of(f, known) : NULL;
+	const struct flow_table *known = jump_table_of(f, vaddr, jump);
+	const uint8_t *bytes = known ? jump_table_bytes(f, known) : NULL;
 
 	if (!bytes)
 		return false;

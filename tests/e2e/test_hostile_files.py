@@ -77,7 +77,7 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     widen_section(path, b".eh_frame", 200 << 30)
     with Tool(["-f", "-U", GETPPID, "--", path, "--quiet", "getppid", "10", "0"]) as tool:
         result = tool.wait().ok()
-    assert "wide: .eh_frame is not read: more than 512 MiB" in result.err
+    assert "wide: skipping .eh_frame: larger than 512 MiB" in result.err
 
 
 def test_notes_of_any_size_take_no_time(tmp_path):
@@ -86,7 +86,7 @@ def test_notes_of_any_size_take_no_time(tmp_path):
     assert stackcount("-l", f"u:{path}:*").ok().out
     widen_section(path, b".note.stapsdt", 65 << 20)
     result = stackcount("-l", f"u:{path}:*")
-    assert result.status == 1 and "USDT probes make no sense (more than 64 MiB of them)" in result.err, result
+    assert result.status == 1 and "invalid notes of USDT probes (more than 64 MiB of them)" in result.err, result
 
 
 WIDE = 4 << 30
@@ -96,8 +96,8 @@ WIDE = 4 << 30
 @pytest.mark.parametrize(
     "section, change, why",
     [
-        (".debug_info", {}, "read to its end: a unit is not of DWARF 2 to 5"),
-        (".debug_line", {"head": struct.pack("<I", WIDE - 64), "keep": True}, "read: more than 64 MiB for one unit"),
+        (".debug_info", {}, "cannot read all of .debug_info: unsupported DWARF version"),
+        (".debug_line", {"head": struct.pack("<I", WIDE - 64), "keep": True}, "skipping .debug_line of a unit: larger than 64 MiB"),
     ],
 )
 def test_debug_information_of_any_size_takes_no_time(tmp_path, section, change, why):
@@ -107,6 +107,6 @@ def test_debug_information_of_any_size_takes_no_time(tmp_path, section, change, 
     widen_section(path, section.encode(), WIDE, **change)
     with Tool(["--lines", "-f", "-U", GETPPID, "--", path, "--quiet", "20"]) as tool:
         result = tool.wait().ok()
-    assert result.err.count(f"wide: {section} is not {why}") == 1, result
+    assert result.err.count(f"wide: {why}") == 1, result
     ((parts, count),) = read_folded(result.out)
     assert count == 20 and "run" in parts, result

@@ -61,7 +61,7 @@ static void a_signal_leaves_all_work_half_a_second(void **state)
 	const uint64_t first = work(&b);
 
 	assert_true(first >= NS_PER_S / 4 && first < MOST_NS);
-	assert_string_equal(cpu_budget_reason(&b), "a signal came");
+	assert_string_equal(cpu_budget_reason(&b), "interrupted by a signal");
 	assert_true(work(&next) < first);
 	assert_int_equal(sigwait(&set, &number), 0);
 

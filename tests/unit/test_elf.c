@@ -95,7 +95,7 @@ static void what_is_no_program_is_refused_with_the_reason(void **state)
 	check_refusal("/nonexistent", -ENOENT, "open %s: No such file or directory");
 	check_refusal(folder, -ENOEXEC, "%s: not a regular file");
 	check_refusal(fifo, -ENOEXEC, "%s: not a regular file");
-	check_refusal(empty, -ENOEXEC, "%s: its size is 0, so it is no ELF file");
+	check_refusal(empty, -ENOEXEC, "%s: not an ELF file: it is empty");
 	check_refusal(text, -ENOEXEC, "%s: not an ELF file");
 	check_refusal(object, -ENOEXEC, "%s: neither a program nor a library (an object file)");
 }

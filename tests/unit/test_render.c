@@ -345,6 +345,7 @@ static void no_file_looks_like_a_mark_or_another_ones_function(void **state)
 	expect_unnamed("unknown", false, "[\\x75nknown]");
 	expect_unnamed("no stack", false, "[\\x6eo stack]");
 	expect_unnamed("cut: depth", true, "[\\x63ut: depth+0x1200]");
+	expect_unnamed("unverified: x", false, "[\\x75nverified: x]");
 	expect_unnamed("", true, "[unknown]");
 	expect_unnamed(NULL, true, "[unknown]");
 }

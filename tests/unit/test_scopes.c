@@ -211,7 +211,7 @@ static void too_many_inlined_functions_are_none(void **state)
 static void a_signal_ends_the_reading_of_a_unit(void **state)
 {
 	cleanup(opened_fini) struct opened o = open_dwarf("costly");
-	const char *why = "a signal came";
+	const char *why = "interrupted by a signal";
 	sigset_t set;
 	int number;
 

@@ -214,8 +214,9 @@ static void what_cannot_be_read_is_refused_with_the_place(void **state)
 {
 	(void)state;
 	static const struct reading rows[] = {
-		{ "", "an event is empty (as vfs_read, c:malloc, t:sched:sched_switch or "
-		      "u:LIB:PROBE)" },
+		{ "",
+		  "an event must not be empty (examples: vfs_read, c:malloc, t:sched:sched_switch or "
+		  "u:LIB:PROBE)" },
 		{ "x:y:z:w", "'x:y:z:w': " MANY "x:y:z:w\n     ^" },
 		{ "x:y:z", "'x:y:z': " MANY "x:y:z\n     ^" },
 		{ "p:c:a:b", "'p:c:a:b': " MANY "p:c:a:b\n       ^" },
@@ -352,18 +353,18 @@ static void what_is_no_time_is_refused(void **state)
 		{ "0.0", "-i: '0.0' is not a time above 0" },
 		{ "0.0000000001", "-i: '0.0000000001' is not a time above 0" },
 		{ "-1", "-i: '-1' is not a time above 0" },
-		{ "1e3", "-i: '1e3' is not a number of seconds (as 1 or 0.25)" },
-		{ "nan", "-i: 'nan' is not a number of seconds (as 1 or 0.25)" },
-		{ "inf", "-i: 'inf' is not a number of seconds (as 1 or 0.25)" },
-		{ "", "-i: '' is not a number of seconds (as 1 or 0.25)" },
-		{ ".", "-i: '.' is not a number of seconds (as 1 or 0.25)" },
-		{ "-", "-i: '-' is not a number of seconds (as 1 or 0.25)" },
-		{ "+1", "-i: '+1' is not a number of seconds (as 1 or 0.25)" },
-		{ " 1", "-i: ' 1' is not a number of seconds (as 1 or 0.25)" },
-		{ "1s", "-i: '1s' is not a number of seconds (as 1 or 0.25)" },
-		{ "1,5", "-i: '1,5' is not a number of seconds (as 1 or 0.25)" },
-		{ "1.2.3", "-i: '1.2.3' is not a number of seconds (as 1 or 0.25)" },
-		{ "0x10", "-i: '0x10' is not a number of seconds (as 1 or 0.25)" },
+		{ "1e3", "-i: '1e3' is not a number of seconds (for example 1 or 0.25)" },
+		{ "nan", "-i: 'nan' is not a number of seconds (for example 1 or 0.25)" },
+		{ "inf", "-i: 'inf' is not a number of seconds (for example 1 or 0.25)" },
+		{ "", "-i: '' is not a number of seconds (for example 1 or 0.25)" },
+		{ ".", "-i: '.' is not a number of seconds (for example 1 or 0.25)" },
+		{ "-", "-i: '-' is not a number of seconds (for example 1 or 0.25)" },
+		{ "+1", "-i: '+1' is not a number of seconds (for example 1 or 0.25)" },
+		{ " 1", "-i: ' 1' is not a number of seconds (for example 1 or 0.25)" },
+		{ "1s", "-i: '1s' is not a number of seconds (for example 1 or 0.25)" },
+		{ "1,5", "-i: '1,5' is not a number of seconds (for example 1 or 0.25)" },
+		{ "1.2.3", "-i: '1.2.3' is not a number of seconds (for example 1 or 0.25)" },
+		{ "0x10", "-i: '0x10' is not a number of seconds (for example 1 or 0.25)" },
 		{ "18446744073", "-i: '18446744073' is too long a time" },
 		{ "99999999999999999999.5", "-i: '99999999999999999999.5' is too long a time" },
 	};
@@ -446,13 +447,13 @@ static void what_is_no_size_is_refused(void **state)
 	static const struct reading rows[] = {
 		{ "0", "--memory: '0' is not a size above 0" },
 		{ "0G", "--memory: '0G' is not a size above 0" },
-		{ "", "--memory: '' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "k", "--memory: 'k' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "-1", "--memory: '-1' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "1e3", "--memory: '1e3' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "1.5G", "--memory: '1.5G' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "1kB", "--memory: '1kB' is not a size (as 512k, 64M, 1G or 4096)" },
-		{ "nan", "--memory: 'nan' is not a size (as 512k, 64M, 1G or 4096)" },
+		{ "", "--memory: '' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "k", "--memory: 'k' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "-1", "--memory: '-1' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "1e3", "--memory: '1e3' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "1.5G", "--memory: '1.5G' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "1kB", "--memory: '1kB' is not a size (for example 512k, 64M, 1G or 4096)" },
+		{ "nan", "--memory: 'nan' is not a size (for example 512k, 64M, 1G or 4096)" },
 		{ "17179869184G", "--memory: '17179869184G' is too large a size" },
 		{ "18446744073709551616", "--memory: '18446744073709551616' is too large a size" },
 	};
@@ -506,7 +507,7 @@ static void a_bad_list_is_refused_and_changes_nothing(void **state)
 
 		(void)snprintf(expected, sizeof(expected),
 			       "-c: '%s' is not a list of numbers from 0 to 9 "
-			       "(as 3 or 1,2 or 1-3,7)",
+			       "(for example 3 or 1,2 or 1-3,7)",
 			       bad[i]);
 		assert_int_equal(parse_number_list("-c", bad[i], 0, 9, &list, &e), -EINVAL);
 		assert_string_equal(e.text, expected);

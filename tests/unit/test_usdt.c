@@ -134,8 +134,7 @@ static void check_bad_notes(size_t at, uint32_t value, const char *why)
 {
 	size_t size;
 	cleanup_free uint8_t *data = read_file("probes", &size);
-	cleanup_free char *expected =
-		xasprintf("x: the notes of its USDT probes make no sense (%s)", why);
+	cleanup_free char *expected = xasprintf("x: invalid notes of USDT probes (%s)", why);
 	struct seen_probes seen = {};
 	struct image *im = NULL;
 	struct error e = {};
