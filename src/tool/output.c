@@ -26,7 +26,7 @@ void output_init(struct output *o, struct waiter *waiter)
 	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void halt(struct output *o)
+static void call_halt(struct output *o)
 {
 	if (o->halt)
 		o->halt(o->context);
@@ -42,7 +42,7 @@ static bool is_second_signal(struct output *o)
 
 	o->must_end = waiter_take_signals(o->waiter) || o->must_end;
 	if (o->must_end)
-		halt(o);
+		call_halt(o);
 	return was_asked;
 }
 
@@ -102,7 +102,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 		}
 		if (ready > 0 && fds[2].revents) {
 			fds[2].fd = -1;
-			halt(o);
+			call_halt(o);
 		}
 		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
 			return -EINTR;

@@ -95,7 +95,8 @@ static void set_filters(struct trace_config *config, const struct options *opt)
  * Use task_newtask: sched_process_fork does not report threads that the kernel makes for a process
  * (io_uring's).
  */
-static int follow(struct object_options *o, struct host *host, uint32_t tgid, struct error *e)
+static int set_command_following(struct object_options *o, struct host *host, uint32_t tgid,
+				 struct error *e)
 {
 	int err = host_tracepoint_field(host, "task", "task_newtask", "pid",
 					&o->config.fork_child_offset, e);
@@ -110,7 +111,7 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 }
 
 /* Use the kernel's count of nested interrupts, if the programs may read it. */
-static void set_context(const struct context_offsets *context, struct object_options *o)
+static void use_preempt_count(const struct context_offsets *context, struct object_options *o)
 {
 	if (!context->variable || !features_has_variable(context->variable, context->offset)) {
 		log_debug("programs cannot tell in which context a hit stands: the kernel does not "
@@ -139,7 +140,7 @@ static void find_members(struct object_options *o, bool has_context, struct vma_
 		return;
 	}
 	if (has_context)
-		set_context(&members.context, o);
+		use_preempt_count(&members.context, o);
 	*ret = members.vma;
 }
 
@@ -213,7 +214,7 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 	int err = set_seeds(config, e);
 
 	if (!err && setup->command_tgid)
-		err = follow(ret, host, setup->command_tgid, e);
+		err = set_command_following(ret, host, setup->command_tgid, e);
 	return err;
 }
 
