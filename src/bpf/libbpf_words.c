@@ -81,8 +81,8 @@ int libbpf_words_refuse(int err, struct error *e)
 	if (is_memlock_refusal(err, words))
 		return error_set(e, err,
 				 "load the BPF programs: this kernel counts them as locked memory, "
-				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "
-				 "ulimit -l unlimited)");
+				 "and this user may not raise the limit (needs CAP_SYS_RESOURCE, "
+				 "or ulimit -l unlimited)");
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
 	if (strstr(words, strerror(EMFILE)))

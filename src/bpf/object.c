@@ -490,7 +490,7 @@ int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, st
 	for (size_t i = 0; i < n; i++)
 		if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.tgids), &tgids[i], &one,
 					BPF_ANY))
-			return error_errno(e, "note process %u", tgids[i]);
+			return error_errno(e, "add process %u to the filter", tgids[i]);
 	return 0;
 }
 
@@ -576,7 +576,7 @@ static int wait_by_map(struct object *o, struct error *e)
 					     sizeof(__u32), 1, &opts);
 	}
 	if (o->outer_fd < 0)
-		return error_errno(e, "create a map to wait for programs with");
+		return error_errno(e, "create the map that waits for programs");
 	if (bpf_map_update_elem(o->outer_fd, &zero, &inner, BPF_ANY))
 		return error_errno(e, "wait for programs");
 	return 0;
