@@ -118,8 +118,8 @@ static int explain_indirect(struct function_walk *walk)
 	if (found.n)
 		names = found.names.text;
 	code = error_set(walk->e, -EOPNOTSUPP,
-			 "%s of %s is chosen at run time among several for this CPU (IFUNC): "
-			 "trace one of those (%s)",
+			 "%s of %s is an IFUNC: the loader picks an implementation for this CPU; "
+			 "trace one of these (%s)",
 			 walk->indirect, walk->path, names);
 	strbuf_fini(&found.names);
 	return code;
@@ -154,8 +154,8 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
 		return explain_indirect(&walk);
 	if (walk.n_indirect)
-		log_debug("%zu functions of %s are left out: implementations are chosen at run "
-			  "time (IFUNC)",
+		log_debug("left out %zu functions of %s: the loader picks their implementation "
+			  "(IFUNC)",
 			  walk.n_indirect, path);
 	*ret_n += walk.n;
 	return 0;

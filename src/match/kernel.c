@@ -155,7 +155,7 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 	if (list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) == 0)
 			return add_functions_by_address(m, list, k, e);
-		log_debug("functions of one name are taken for one: %s", why.text);
+		log_debug("cannot tell functions of one name apart: %s", why.text);
 	}
 	for (size_t i = 0; i < list->n && !err; i++)
 		err = add_kernel_function(m, list->functions[i].name, list->functions[i].module, 0,
@@ -245,8 +245,9 @@ static int match_full_name(struct matching *m, const char *name, struct error *e
 		return add_unchecked_function(m, name, e);
 	if (m->scope->depth == MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) != 0) {
-			log_warn("if several functions are named %s, only one is traced: %s", name,
-				 why.text);
+			log_warn("only one function named %s is traced, even if there are several: "
+				 "%s",
+				 name, why.text);
 			return add_unchecked_function(m, name, e);
 		}
 		if (is_name_unique(k, name, &s))
@@ -295,8 +296,8 @@ int match_explain_unknown(const struct probe_spec *spec, struct host *host, stru
 		kallsyms_nth(k, i, &s);
 		if (pattern_matches(spec->name, s.name))
 			return error_set(e, -ENOENT,
-					 "kernel function '%s' is there, but cannot be traced "
-					 "(notrace, or where probes are not allowed)",
+					 "kernel function '%s' exists, but the kernel allows no "
+					 "probe there (notrace or protected)",
 					 s.name);
 	}
 	return explain_no_kernel_function(&m, k, e);

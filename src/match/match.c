@@ -193,7 +193,7 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 	if (!listed) {
 		if (list->n >= m->scope->limit || list->n >= UINT32_MAX)
 			return error_set(e, -E2BIG, "'%s' %s more than %zu places", m->spec->text,
-					 m->n_before ? "and what stands before it match"
+					 m->n_before ? "and the patterns before it match"
 						     : "matches",
 					 m->scope->limit);
 

@@ -126,8 +126,7 @@ static void move_probe(struct target *t, const struct move *how)
 	t->offset += how->skipped;
 	t->skipped = (uint8_t)how->skipped;
 	t->obstacle = OBSTACLE_NONE;
-	log_debug("%s: the probe is %zu bytes behind the entry, for which the kernel cannot have "
-		  "one",
+	log_debug("%s: the kernel cannot probe the entry: the probe is %zu bytes behind it",
 		  t->name, how->skipped);
 }
 

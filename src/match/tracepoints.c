@@ -40,7 +40,7 @@ static int match_one_tracepoint(void *context, const char *category, const char 
 
 	if (err == -ENOENT) {
 		/* perf cannot use it. */
-		log_debug("tracepoint %s:%s is left out: it has no id", category, event);
+		log_debug("left out tracepoint %s:%s: it has no id", category, event);
 		return 0;
 	}
 	walk->n++;
