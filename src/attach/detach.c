@@ -129,7 +129,7 @@ static void close_rest(const int *links, size_t n_links, const int *events, size
 		return;
 	for (size_t i = 0; i < n; i++)
 		rest[i] = i < n_links ? links[i] : events[i - n_links];
-	log_warn("%zu of the probes are quiet, but the kernel is still taking them away", n_probes);
+	log_warn("%zu probes no longer count, but the kernel is still removing them", n_probes);
 	if (leftover_leave(rest, n))
 		return;
 	for (size_t i = 0; i < n; i++)

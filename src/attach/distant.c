@@ -126,7 +126,7 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	struct work w = { at, attach, chosen };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 
-	log_debug("%s: others may hold it up, so another process puts the probes there", path);
+	log_debug("%s: this file may hang, so another process attaches its probes", path);
 
 	int err = aside_start(&a, &bounds, attach_in_child, &w, e);
 

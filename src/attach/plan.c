@@ -148,7 +148,7 @@ static void put_offers(struct strbuf *b, const struct features *features, unsign
 			has[n++] = kinds[offers[i]].spelling;
 	}
 	if (n == 0)
-		strbuf_puts(b, "nothing else works either");
+		strbuf_puts(b, "no other kind of event works");
 	for (size_t i = 0; i < n; i++) {
 		strbuf_puts(b, has[i]);
 		if (i + 2 < n)
@@ -185,7 +185,7 @@ static int refuse_target(const struct target *target, const struct features *fea
 	 * it.
 	 */
 	if (choose_backend(target->kind, features, 0) != BACKEND_N)
-		lack = "every way to trace it is ruled out";
+		lack = "every backend for it is excluded (see --without)";
 	else if (choose_backend(target->kind, &permitted, 0) != BACKEND_N)
 		lack = why_forbidden(target->kind, features);
 
