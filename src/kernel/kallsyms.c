@@ -205,7 +205,7 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 	if (more < 0)
 		return more;
 	if (n_lines == 0)
-		return error_set(e, -ENODATA, "%s: no symbols in it", path);
+		return error_set(e, -ENODATA, "%s has no symbols", path);
 	if (k->n == 0)
 		return error_set(e, -EPERM,
 				 "%s: addresses are hidden (needs CAP_SYSLOG, and sysctl "

@@ -261,13 +261,13 @@ int kernel_types_read(const char *path, const struct kernel_member *members, siz
 	if (r.fd < 0)
 		return error_errno(e, "open '%s'", path);
 	if (n > MOST_MEMBERS)
-		return error_set(e, -EINVAL, "too many members are asked for");
+		return error_set(e, -EINVAL, "too many members in one request");
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = NO_MEMBER;
 		r.may_begin[(uint8_t)identifying_name(&members[i])[0]] = true;
 	}
 	if (!open_parts(&r))
-		return error_set(e, -EINVAL, "'%s' is not BTF, or not whole", path);
+		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
 	if (find_all_members(&r))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
 				 path);

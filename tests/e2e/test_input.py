@@ -275,7 +275,7 @@ def test_tracefs_of_another_user_needs_a_capability(event, public_copy, sysctl):
         if works:
             assert "Tracing " in result.ok().out
         else:
-            refused(result, FAILED, "tracefs may not be read", "CAP_DAC_READ_SEARCH")
+            refused(result, FAILED, "this user may not read tracefs", "CAP_DAC_READ_SEARCH")
 
 
 @pytest.mark.needs("locked memory")
