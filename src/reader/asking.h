@@ -22,7 +22,7 @@ struct asking {
 	struct devices *devices;         /* lent */
 	uint64_t late[ASKING_MOST_LATE]; /* places of requests that nobody waits for any more, 0s */
 	struct log_few words;            /* about files that are not read as a whole */
-	const char *lost; /* without them: "user stacks may be cut for lack of an unwind table" */
+	const char *lost; /* without them: "user stacks may be cut (no unwind table)" */
 	bool was_absence_told, was_shortage_told, was_patience_told;
 	bool were_layers_told[READER_ROLES];
 };

@@ -60,7 +60,7 @@ void breakpoints_aside_start(struct breakpoints_aside *b, pid_t pid)
 	struct error e;
 
 	if (aside_start(&b->aside, &bounds, serve_breakpoints, &pid, &e)) {
-		log_debug("the command's dynamic linker is not read: %s", e.text);
+		log_debug("cannot read the command's dynamic linker: %s", e.text);
 		breakpoints_aside_end(b);
 	}
 }

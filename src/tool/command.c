@@ -389,10 +389,10 @@ bool command_has_ended(struct command *c)
 void command_describe(const struct command *c, struct strbuf *to)
 {
 	if (c->is_killed)
-		strbuf_printf(to, "'%s' was ended before it began: its file system may not answer",
+		strbuf_printf(to, "killed '%s' before it began: its file system may not answer",
 			      c->shown);
 	else if (c->pid)
-		strbuf_printf(to, "'%s' still runs", c->shown);
+		strbuf_printf(to, "'%s' is still running", c->shown);
 	else if (WIFSIGNALED(c->status))
 		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->shown, WTERMSIG(c->status),
 			      strsignal(WTERMSIG(c->status)));

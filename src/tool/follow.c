@@ -216,12 +216,12 @@ static void warn_of_forgotten(struct follower *f)
 	const struct forgotten now = symbolizer_forgotten(names_of(f));
 
 	if (now.processes > f->told.processes)
-		log_warn("%" PRIu64 " processes that have ended were forgotten, as they took "
-			 "too much memory: their frames may have no name",
+		log_warn("process history is full: forgot %" PRIu64
+			 " ended processes, whose frames may be [unknown]",
 			 now.processes - f->told.processes);
 	if (now.mappings > f->told.mappings)
-		log_warn("%" PRIu64 " mappings of processes were forgotten, as they took "
-			 "too much memory: their frames may have no name",
+		log_warn("process history is full: forgot %" PRIu64
+			 " mappings, whose frames may be [unknown]",
 			 now.mappings - f->told.mappings);
 	f->told = now;
 }
@@ -229,13 +229,11 @@ static void warn_of_forgotten(struct follower *f)
 void follower_tell_losses(struct follower *f)
 {
 	if (f->has_lost && f->n_lost)
-		log_warn(
-			"%" PRIu64
-			" records of processes were lost: some frames, and processes, may have no name",
-			f->n_lost);
+		log_warn("lost %" PRIu64
+			 " process records: some frames and processes may be [unknown]",
+			 f->n_lost);
 	else if (f->has_lost)
-		log_warn(
-			"records of processes were lost: some frames, and processes, may have no name");
+		log_warn("lost process records: some frames and processes may be [unknown]");
 	f->n_lost = 0;
 	f->has_lost = false;
 	warn_of_forgotten(f);

@@ -96,8 +96,8 @@ static int funccount_set_up(struct run *r, struct object_options *o, struct erro
 
 	if (bytes > r->opt->max_memory)
 		return error_set(e, -E2BIG,
-				 "counting %zu functions on %u CPUs needs --max-memory %lluM, or "
-				 "fewer functions",
+				 "counting %zu functions on %u CPUs needs --max-memory %lluM (or "
+				 "trace fewer functions)",
 				 r->targets.n, r->n_cpus,
 				 (unsigned long long)((bytes + MIB - 1) / MIB));
 	/* Make names now: once libc's functions are probed, each call takes a microsecond. */

@@ -78,9 +78,9 @@ static void on_helper_process(void *context, pid_t pid, bool is_there)
 #define CAPTURE_PATIENCE_NS (NS_PER_S / 4)
 
 static const char *const lost[READER_LANES] = {
-	[FOR_TABLES] = "user stacks may be cut for lack of an unwind table",
-	[FOR_FOLLOWING] = "user frames may have no name",
-	[FOR_NAMES] = "user frames have no names",
+	[FOR_TABLES] = "user stacks may be cut (no unwind table)",
+	[FOR_FOLLOWING] = "user frames may be [unknown]",
+	[FOR_NAMES] = "user frames may be [unknown]",
 };
 
 void helpers_init(struct helpers *h)
@@ -153,7 +153,7 @@ int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 		err = make_lanes(h, e);
 	}
 	if (err)
-		return error_within(e, "start the helpers that read files of others");
+		return error_within(e, "start helper processes");
 	h->prepares_tables = makes_tables;
 	helpers_prepare(h);
 	return 0;

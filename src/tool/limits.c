@@ -32,7 +32,7 @@ static bool has_user_stacks(const struct run *r)
 static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 {
 	return error_set(e, -EMFILE,
-			 "only %llu files may be open, and %llu are the least (see ulimit -Hn)",
+			 "the limit of open files is %llu; this run needs %llu (see ulimit -Hn)",
 			 (unsigned long long)limit, (unsigned long long)least);
 }
 

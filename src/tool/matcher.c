@@ -135,7 +135,7 @@ static int read_result(struct aside *a, char **file, char **ret, size_t *ret_n)
 
 static int refuse_answer(struct error *e)
 {
-	return error_set(e, -EBADMSG, "the process that matches gives no sound answer");
+	return error_set(e, -EBADMSG, "the matcher process sent an invalid answer");
 }
 
 static int parse_result(const char *bytes, size_t n, size_t limit, struct target_list *out,
@@ -173,7 +173,7 @@ int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, str
 	const int err = read_result(&m->aside, &m->file, &result, &n_bytes);
 
 	if (err == -E2BIG)
-		return error_set(e, err, "%s: what matches has too long names", m->file);
+		return error_set(e, err, "%s: the names of its matches are too long", m->file);
 	if (err)
 		return aside_explain(&m->aside, err, m->file, e);
 	return parse_result(result, n_bytes, limit, out, e);

@@ -59,7 +59,7 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 			return 0;
 		}
 	}
-	return error_set(e, -EINVAL, "--unwind: 'auto', 'fp' or 'dwarf', not '%s'", text);
+	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
@@ -169,7 +169,7 @@ static int refuse_option(int what, char *const *argv, struct error *e)
 	if (optopt && optopt < LONG)
 		return error_set(e, -EINVAL, "no option -%c (see --help)", optopt);
 	return error_set(e, -EINVAL,
-			 "%s: no such option, or a value too many or too few (see --help)", text);
+			 "%s: unknown option, or missing or unexpected value (see --help)", text);
 }
 
 static int check_combinations(const struct options *o, struct error *e)
@@ -177,7 +177,7 @@ static int check_combinations(const struct options *o, struct error *e)
 	if (o->help || o->version)
 		return 0;
 	if (!o->n_patterns)
-		return error_set(e, -EINVAL, "which events? (see --help)");
+		return error_set(e, -EINVAL, "no PATTERN given (see --help)");
 	if (o->kernel_only && o->user_only)
 		return error_set(e, -EINVAL, "-K and -U exclude each other");
 	if (o->folded && o->json)
@@ -185,7 +185,7 @@ static int check_combinations(const struct options *o, struct error *e)
 	if (o->command && o->pids.n)
 		return error_set(e, -EINVAL, "-p and a command exclude each other");
 	if (o->max_memory < 1U << 20)
-		return error_set(e, -EINVAL, "--max-memory: at least 1M is needed");
+		return error_set(e, -EINVAL, "--max-memory must be at least 1M");
 	return 0;
 }
 
@@ -211,7 +211,8 @@ static int parse_next(int end, char *const *argv, const struct getopt_tables *ta
 	if (what != -1)
 		return apply_option(find_option_row(ret->tool, what), optarg, ret, e);
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
-		return error_set(e, -E2BIG, "more than %zu patterns", ARRAY_SIZE(patterns));
+		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
+				 ARRAY_SIZE(patterns));
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
 	return 0;
@@ -230,7 +231,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .unwind = UNWIND_AUTO };
 	make_getopt_tables(ret->tool, &tables);
 	if (end + 1 == argc)
-		return error_set(e, -EINVAL, "which command? (nothing follows --)");
+		return error_set(e, -EINVAL, "no command after --");
 	if (end < argc)
 		ret->command = argv + end + 1;
 	opterr = 0;

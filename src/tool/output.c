@@ -121,7 +121,7 @@ static int wait_for_room(struct output *o, int err)
 	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
 		return err;
 	if (!o->is_full_told)
-		log_warn("write to standard output: %s: counting goes on, and the report waits",
+		log_warn("write to standard output: %s; still counting, the report waits for room",
 			 strerror(-err));
 	o->is_full_told = true;
 	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
@@ -168,7 +168,8 @@ int output_write(void *output, const char *bytes, size_t n)
 int output_explain(int err, struct error *e)
 {
 	if (err == -EINTR)
-		return error_set(e, err, "a signal ended the report: nobody read it");
+		return error_set(e, err,
+				 "a second signal ended the report, because nobody read it");
 	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
 }
 

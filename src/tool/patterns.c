@@ -27,7 +27,7 @@ int patterns_check(const struct options *opt, struct error *e)
 			spec.kind == PROBE_KERNEL_FUNCTION || spec.kind == PROBE_TRACEPOINT;
 	}
 	if (opt->kernel_only && !has_kernel_stack)
-		return error_set(e, -EINVAL, "-K: there is no kernel stack at '%s'",
+		return error_set(e, -EINVAL, "-K: '%s' is user code and has no kernel stack",
 				 opt->patterns[0]);
 	return 0;
 }

@@ -73,14 +73,14 @@ static int load_with_fallbacks(struct run *r, struct object_options *o, struct e
 	int err = object_load(o, &r->features, &r->object, e);
 
 	if (err && (o->config.asks_kernel || o->config.vma.end_code)) {
-		log_debug("once more without the kernel's mappings: %s", e->text);
+		log_debug("load again without looking up mappings in the kernel: %s", e->text);
 		o->config.asks_kernel = 0;
 		o->config.vma = (struct vma_offsets){};
 		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	if (err && o->config.unwind && !r->features.loop) {
-		log_warn("user stacks are walked by frame pointers: %s", e->text);
+		log_warn("falling back to frame pointers for user stacks: %s", e->text);
 		o->config.unwind = 0;
 		o->programs &= ~(1U << PROGRAM_RESERVED | 1U << PROGRAM_BIRTH);
 		err = object_load(o, &r->features, &r->object, e);
@@ -206,8 +206,8 @@ static void warn_of_refusals(const struct run *r)
 static void warn_of_many_events(size_t n)
 {
 	if (n > MANY_EVENTS)
-		log_warn("%zu probes need an event each: the kernel may take %zu s to take them "
-			 "away, when all is done",
+		log_warn("%zu probes need one event each: the kernel may take %zu s to remove them "
+			 "at the end",
 			 n, n * CLOSING_MS / 1000);
 }
 
@@ -219,7 +219,7 @@ void probing_tell_plan(const struct run *r)
 		n[r->plan.backends[i]]++;
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
-			log_debug("%zu by %s", n[b], backend_name((enum backend)b));
+			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
 	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};

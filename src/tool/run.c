@@ -243,7 +243,7 @@ static void log_own_hits(const struct run *r)
 	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
 
 	if (n)
-		log_debug("left out %llu hits of this program's own (--self: count them)",
+		log_debug("left out %llu of this program's own hits (--self counts them)",
 			  (unsigned long long)n);
 }
 
@@ -263,7 +263,8 @@ static void detach_before_report(struct run *r)
 
 	if (gone >= 0 &&
 	    !output_wait_for_end(&r->output, gone, n > FEW_PROBES ? MANY_PROBES_MS : -1))
-		log_warn("%zu probes are quiet, but the kernel is still taking some of them away",
+		log_warn("%zu probes no longer count, but the kernel is still removing some of "
+			 "them",
 			 n);
 }
 
@@ -368,11 +369,11 @@ static int start_following(struct run *r, struct error *e)
 	if (!err)
 		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
 	if (err == -EMFILE || err == -ENFILE)
-		log_warn("%s: frames of processes that have ended have no "
-			 "name, and stacks of programs that have just begun may be cut",
+		log_warn("cannot follow processes: %s; frames of ended processes will be "
+			 "[unknown], and stacks of new programs may be cut",
 			 e->text);
 	else
-		log_debug("processes are not followed: %s", e->text);
+		log_debug("cannot follow processes: %s", e->text);
 	return 0;
 }
 
@@ -471,7 +472,7 @@ static void make_tables_ahead(struct run *r)
 		return;
 	if (ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
 			&e))
-		log_debug("unwind tables are not made ahead: %s", e.text);
+		log_debug("cannot make unwind tables ahead: %s", e.text);
 	else
 		helpers_hand_tables_over(&r->helpers);
 }
@@ -546,7 +547,7 @@ static int start_helpers(struct run *r, struct error *e)
 
 	if (!err || r->opt->unwind != UNWIND_FP)
 		return err;
-	log_warn("user frames have no names: %s", e->text);
+	log_warn("user frames will be [unknown]: %s", e->text);
 	return 0;
 }
 

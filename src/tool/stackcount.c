@@ -160,7 +160,7 @@ static void stackcount_warn_nameless(struct stackcount *t)
 	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
 
 	if (trouble && !t->was_trouble_told)
-		log_warn("kernel functions have no names: %s", trouble);
+		log_warn("cannot name kernel functions: %s", trouble);
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 

@@ -349,7 +349,7 @@ static void warn_of_losses(void *context)
 	for (int i = 0; i < LOSS_N; i++)
 		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
 	if (n != t->n_told)
-		log_warn("Lost %" PRIu64 " hits so far", n);
+		log_warn("lost %" PRIu64 " hits so far", n);
 	t->n_told = n;
 }
 
@@ -358,7 +358,7 @@ static void stacksnoop_warn_nameless(struct stacksnoop *t)
 	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
 
 	if (trouble && !t->was_trouble_told)
-		log_warn("kernel functions have no names: %s", trouble);
+		log_warn("cannot name kernel functions: %s", trouble);
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
@@ -381,7 +381,7 @@ static void drop_unread_events(struct run *r)
 
 	if (stream_stop(t->stream, &e) == 0)
 		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
-	log_warn("%" PRIu64 " events are not printed, or the last of them in part", n);
+	log_warn("%" PRIu64 " events were not printed, or only in part", n);
 	run_losses(r, stream_losses(t->stream), losses);
 	losses[LOSS_UNPRINTED] = t->n_unprinted;
 	if (output_losses(&r->output, losses, true, &e))
