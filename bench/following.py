@@ -26,7 +26,7 @@ def spawn_all(setup, argv, seconds=SECONDS):
 
 def lost_records(text):
     """The number of lost records; -1: unknown, but not 0."""
-    told = re.findall(rb"(\d+ )?records of processes were lost", text)
+    told = re.findall(rb"lost (\d+ )?process records", text)
     return -1 if b"" in told else sum(map(int, told))
 
 

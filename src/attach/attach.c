@@ -173,8 +173,8 @@ uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets,
  * Have the event run @program. Returns the link, 0 if the kernel has no links on events, or the
  * refusal.
  */
-static int run_program(const struct attaching *at, int event, enum object_program program,
-		       uint32_t target)
+static int set_event_program(const struct attaching *at, int event, enum object_program program,
+			     uint32_t target)
 {
 	const uint64_t cookie = at->target_by == TARGET_BY_COOKIE ? target : 0;
 	const bool has_own = at->target_by == TARGET_BY_PROGRAM;
@@ -197,7 +197,7 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 	if (event < 0)
 		return event;
 
-	int link = run_program(at, event, program, target);
+	int link = set_event_program(at, event, program, target);
 	if (link < 0)
 		return link;
 	if (has_link)
@@ -210,7 +210,7 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 	return 0;
 }
 
-static void share(struct attachment *a, int fd)
+static void hold_shared(struct attachment *a, int fd)
 {
 	array_push(a->shared, a->n_shared, a->shared_capacity, fd);
 }
@@ -230,7 +230,7 @@ static int open_for_each(struct attaching *at, const struct perf_event_attr *att
 		int event = link_open_event(attr, n_pids ? (int)pids[p] : -1);
 
 		if (event >= 0)
-			share(a, event);
+			hold_shared(a, event);
 		else
 			code = event;
 	}
@@ -248,7 +248,7 @@ int attaching_add_shared_event(struct attaching *at, const struct perf_event_att
 	struct attachment *a = at->attachment;
 	size_t before = a->n_shared;
 	int code = open_for_each(at, attr);
-	int link = code ? code : run_program(at, a->shared[before], program, 0);
+	int link = code ? code : set_event_program(at, a->shared[before], program, 0);
 
 	if (link < 0) {
 		while (a->n_shared > before)
@@ -257,7 +257,7 @@ int attaching_add_shared_event(struct attaching *at, const struct perf_event_att
 	}
 	/* Behind its events, so that it is closed first. */
 	if (at->plan->features.perf_link)
-		share(a, link);
+		hold_shared(a, link);
 	a->n_unlinked++;
 	return 0;
 }
@@ -355,7 +355,7 @@ static size_t count_events(const struct attaching *at)
  * Is there room for two descriptors for each event? Raises the soft limit, usually 1024, if need
  * be.
  */
-static bool make_room(size_t n_events)
+static bool raise_file_limit(size_t n_events)
 {
 	rlim_t wanted = 2 * n_events + SPARE_DESCRIPTORS;
 	struct rlimit limit;
@@ -404,7 +404,7 @@ static int attach_planned(struct attaching *at, struct error *e)
 }
 
 /* Sum up the outcomes. */
-static int settle(const struct attaching *at, struct error *e)
+static int collect_outcomes(const struct attaching *at, struct error *e)
 {
 	struct attachment *a = at->attachment;
 
@@ -453,14 +453,14 @@ int attach_all(const struct target_list *targets, const struct plan *plan,
 	const size_t n_events = count_events(&at);
 	cleanup_free int *held = xcalloc(scope->n_files, sizeof(*held));
 
-	at.has_room = make_room(n_events);
+	at.has_room = raise_file_limit(n_events);
 	const size_t n_held = n_events > 1 && !at.has_room ? files_hold(held, scope->n_files) : 0;
 
 	int err = attach_planned(&at, e);
 
 	files_release(held, n_held);
 	if (!err)
-		err = settle(&at, e);
+		err = collect_outcomes(&at, e);
 	if (err)
 		return err;
 	*ret = TAKE(a);

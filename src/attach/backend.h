@@ -43,8 +43,8 @@ int attaching_add_link(struct attaching *at, int link_fd);
 
 /*
  * Open a perf event for @pid (-1: for all processes), and have it run @program, with @target as its
- * number. Returns 0 or the kernel's negative errno. The caller notes a refusal; settle() finds its
- * words later.
+ * number. Returns 0 or the kernel's negative errno. The caller notes a refusal; collect_outcomes()
+ * finds its words later.
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum object_program program, uint32_t target);

@@ -14,7 +14,7 @@
 /*
  * Would smaller batches meet this refusal as well? It concerns the program, the user or the system.
  */
-static bool is_about_all(int code)
+static bool is_about_whole_batch(int code)
 {
 	return code == -EPERM || code == -EACCES || code == -EMFILE || code == -ENFILE ||
 	       code == -EBADF || code == -ENOMEM || code == -EFAULT;
@@ -62,7 +62,7 @@ void batch_attach(const struct batch *b, size_t n)
 
 		if (code == 0)
 			continue;
-		if (r.n == 1 || is_about_all(code)) {
+		if (r.n == 1 || is_about_whole_batch(code)) {
 			for (size_t i = 0; i < r.n; i++)
 				attaching_refused(b->at, b->targets[r.first + i], code);
 			continue;

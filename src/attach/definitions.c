@@ -44,12 +44,12 @@ struct definitions {
 };
 
 /* Append only: opening it for plain writing would remove the events of all users. */
-static int open_file(int tracefs)
+static int open_uprobe_events(int tracefs)
 {
 	return openat(tracefs, "uprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 }
 
-static int put_line(int file, const char *line, int n)
+static int write_definition(int file, const char *line, int n)
 {
 	if (n < 0)
 		return -EINVAL;
@@ -61,12 +61,12 @@ static int put_line(int file, const char *line, int n)
 	return written == n ? 0 : -EIO;
 }
 
-static int remove_one(const struct definitions *d, unsigned number)
+static int remove_definition(const struct definitions *d, unsigned number)
 {
 	char line[80];
 	int n = snprintf(line, sizeof(line), "-:%s/e%u\n", d->group, number);
 
-	return put_line(d->file, line, n);
+	return write_definition(d->file, line, n);
 }
 
 /* In the other process: wait until we end, and until the kernel has closed our descriptors. */
@@ -87,7 +87,7 @@ static void remove_rest(void *data)
 		return; /* we have removed all */
 	(void)poll(ends, 1, -1);
 	for (unsigned i = 0;; i++) {
-		int code = remove_one(d, i);
+		int code = remove_definition(d, i);
 
 		if (code && code != -EBUSY)
 			return; /* there are no more */
@@ -118,7 +118,7 @@ static bool start_remover(struct definitions *d)
 
 struct definitions *definitions_open(int tracefs)
 {
-	cleanup_close int file = open_file(tracefs);
+	cleanup_close int file = open_uprobe_events(tracefs);
 	uint32_t mark; /* PIDs are unique in their namespace only */
 
 	if (file < 0 || getrandom(&mark, sizeof(mark), 0) != sizeof(mark))
@@ -154,7 +154,7 @@ void definitions_free(struct definitions *d)
 	 * The last one first: the other process begins with the first, and stops at a missing one.
 	 */
 	for (unsigned i = d->n + 1; i-- > 0;)
-		(void)remove_one(d, i);
+		(void)remove_definition(d, i);
 	cleanup_close_fd(&d->target);
 	free(d->target_path);
 	close(d->file);
@@ -164,7 +164,7 @@ void definitions_free(struct definitions *d)
 }
 
 /* Does the kernel read @path back from a line? It divides a line at spaces of Latin-1. */
-static bool is_plain(const char *path)
+static bool is_plain_path(const char *path)
 {
 	size_t n = 0;
 
@@ -194,7 +194,7 @@ int definitions_add(struct definitions *d, const char *path, uint64_t offset, ui
 {
 	char line[LONGEST_PATH + 160], name[32], counter[24] = "";
 
-	if (!is_plain(path)) {
+	if (!is_plain_path(path)) {
 		int err = name_hostile(d, path, name);
 
 		if (err)
@@ -207,7 +207,7 @@ int definitions_add(struct definitions *d, const char *path, uint64_t offset, ui
 	int n = snprintf(line, sizeof(line), "p:%s/e%u %s:0x%llx%s\n", d->group, d->n, path,
 			 (unsigned long long)offset, counter);
 
-	return put_line(d->file, line, n);
+	return write_definition(d->file, line, n);
 }
 
 int definitions_id(const struct definitions *d, uint64_t *ret)
@@ -231,7 +231,7 @@ void definitions_keep(struct definitions *d)
 void definitions_drop(struct definitions *d)
 {
 	/* If somebody else uses the event, its name stays taken. */
-	if (remove_one(d, d->n) == -EBUSY)
+	if (remove_definition(d, d->n) == -EBUSY)
 		d->n++;
 }
 

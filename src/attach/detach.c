@@ -27,12 +27,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <time.h>
 
 #include "attach/leftover.h"
 #include "attach/orphan.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define MAX_THREADS 127 /* besides this one */
@@ -87,21 +87,13 @@ static void close_together(const int *fds, size_t n)
 		pthread_join(threads[i], NULL);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Close links while all can be closed by @deadline. Returns the number of closed ones. */
 static size_t close_links(const int *links, size_t n, uint64_t deadline)
 {
 	size_t done = 0, round = FIRST_ROUND;
 
 	while (done < n) {
-		uint64_t start = now_ns();
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
 		if (round > n - done)
 			round = n - done;
@@ -109,7 +101,7 @@ static size_t close_links(const int *links, size_t n, uint64_t deadline)
 		done += round;
 
 		/* If these waited one after another, twice as many take twice as long. */
-		uint64_t end = now_ns();
+		uint64_t end = clock_ns(CLOCK_MONOTONIC);
 		if (deadline != UINT64_MAX && end + 2 * (end - start) > deadline)
 			break;
 		round = round * 2 > MAX_THREADS + 1 ? MAX_THREADS + 1 : round * 2;
@@ -121,7 +113,7 @@ static size_t close_events(const int *events, size_t n, uint64_t deadline)
 {
 	size_t done = 0;
 
-	while (done < n && now_ns() < deadline)
+	while (done < n && clock_ns(CLOCK_MONOTONIC) < deadline)
 		close(events[done++]);
 	return done;
 }
@@ -137,7 +129,7 @@ static void close_rest(const int *links, size_t n_links, const int *events, size
 		return;
 	for (size_t i = 0; i < n; i++)
 		rest[i] = i < n_links ? links[i] : events[i - n_links];
-	log_warn("%zu of the probes are quiet, but the kernel is still taking them away", n_probes);
+	log_warn("%zu probes no longer count, but the kernel is still removing them", n_probes);
 	if (leftover_leave(rest, n))
 		return;
 	for (size_t i = 0; i < n; i++)
@@ -146,7 +138,7 @@ static void close_rest(const int *links, size_t n_links, const int *events, size
 
 void detach_all(const int *links, size_t n_links, const int *events, size_t n_events)
 {
-	uint64_t deadline = now_ns() + BUDGET_NS;
+	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BUDGET_NS;
 	size_t links_done = close_links(links, n_links, deadline);
 	size_t events_done = close_events(events, n_events, deadline);
 	close_rest(links + links_done, n_links - links_done, events + events_done,

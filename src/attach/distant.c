@@ -63,7 +63,7 @@ static void close_others(const struct attaching *at, int channel)
 	files_close_but(kept, n + ARRAY_SIZE(own) + ARRAY_SIZE(to_define));
 }
 
-static void work(void *argument, int channel)
+static void attach_in_child(void *argument, int channel)
 {
 	const struct work *w = argument;
 	struct attaching *at = w->at;
@@ -89,7 +89,7 @@ static void work(void *argument, int channel)
 
 /* -- The main process. -- */
 
-static int take_descriptors(struct attachment *to, struct aside *a, const struct made *made)
+static int receive_descriptors(struct attachment *to, struct aside *a, const struct made *made)
 {
 	for (enum held kind = 0; kind < HELD_N; kind++) {
 		for (size_t i = 0; i < made->more.n[kind]; i++) {
@@ -105,7 +105,7 @@ static int take_descriptors(struct attachment *to, struct aside *a, const struct
 	return 0;
 }
 
-static int take(struct attaching *at, struct aside *a, const struct selection *chosen)
+static int read_results(struct attaching *at, struct aside *a, const struct selection *chosen)
 {
 	struct made made;
 	int err = aside_read(a, &made, sizeof(made));
@@ -116,7 +116,7 @@ static int take(struct attaching *at, struct aside *a, const struct selection *c
 		return err;
 	if (at->definitions)
 		definitions_set_n(at->definitions, made.n_definitions);
-	return take_descriptors(at->attachment, a, &made);
+	return receive_descriptors(at->attachment, a, &made);
 }
 
 static int attach_file(struct attaching *at, attach_by *attach, const struct selection *chosen,
@@ -126,13 +126,13 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 	struct work w = { at, attach, chosen };
 	cleanup(aside_end) struct aside a = ASIDE_NONE;
 
-	log_debug("%s: others may hold it up, so another process puts the probes there", path);
+	log_debug("%s: this file may hang, so another process attaches its probes", path);
 
-	int err = aside_start(&a, &bounds, work, &w, e);
+	int err = aside_start(&a, &bounds, attach_in_child, &w, e);
 
 	if (err)
 		return err;
-	err = take(at, &a, chosen);
+	err = read_results(at, &a, chosen);
 	if (!err)
 		return 0;
 	err = aside_explain(&a, err, path, e);
@@ -140,7 +140,8 @@ static int attach_file(struct attaching *at, attach_by *attach, const struct sel
 }
 
 /* Move the targets in the first one's file from @rest to @ret. */
-static void take_file(const struct target *targets, struct selection *rest, struct selection *ret)
+static void split_off_file(const struct target *targets, struct selection *rest,
+			   struct selection *ret)
 {
 	const char *path = targets[rest->items[0]].path;
 	size_t n = 0;
@@ -175,7 +176,7 @@ int distant_attach(struct attaching *at, attach_by *attach, const struct selecti
 	while (distant.n && !err) {
 		cleanup(selection_fini) struct selection file = {};
 
-		take_file(at->targets, &distant, &file);
+		split_off_file(at->targets, &distant, &file);
 		err = attach_file(at, attach, &file, e);
 	}
 	return err;

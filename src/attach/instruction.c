@@ -19,7 +19,7 @@
 
 enum byte_class { BYTE_OPCODE, BYTE_PREFIX, BYTE_SUSPICIOUS };
 
-static enum byte_class classify(uint8_t byte)
+static enum byte_class classify_byte(uint8_t byte)
 {
 	switch (byte) {
 	case 0x66: /* operand size */
@@ -46,7 +46,7 @@ static enum byte_class classify(uint8_t byte)
 bool instruction_may_be_refused(const uint8_t *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		enum byte_class class = classify(bytes[i]);
+		enum byte_class class = classify_byte(bytes[i]);
 
 		if (class != BYTE_PREFIX)
 			return class == BYTE_SUSPICIOUS;

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-static int attach_one(struct attaching *at, uint32_t number)
+static int attach_single_kprobe(struct attaching *at, uint32_t number)
 {
 	const struct target *target = &at->targets[number];
 	cleanup_free char *name = NULL;
@@ -35,7 +35,7 @@ static int attach_one(struct attaching *at, uint32_t number)
 void kprobe_attach(struct attaching *at, const struct selection *chosen)
 {
 	for (size_t i = 0; i < chosen->n; i++) {
-		int code = attach_one(at, chosen->items[i]);
+		int code = attach_single_kprobe(at, chosen->items[i]);
 
 		if (code < 0)
 			attaching_refused(at, chosen->items[i], code);

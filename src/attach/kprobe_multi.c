@@ -51,7 +51,7 @@ static void places_add(struct places *p, const struct attaching *at, uint32_t ta
 	p->n++;
 }
 
-static int link_range(const struct batch *b, size_t first, size_t n)
+static int link_functions(const struct batch *b, size_t first, size_t n)
 {
 	const struct link_places range = batch_range(b, first, n);
 
@@ -69,13 +69,13 @@ static struct batch batch_of(struct attaching *at, struct places *p, bool by_sym
 		.symbols = by_symbol ? p->symbols : NULL,
 		.cookies = p->cookies,
 		.prog_fd = object_program_fd(at->object, PROGRAM_KPROBE_MULTI),
-		.link = link_range,
+		.link = link_functions,
 	};
 }
 
 /* Divide @all into functions that have their name alone, and namesakes. */
-static void divide(const struct attaching *at, const struct places *all, struct places *alone,
-		   struct places *namesakes)
+static void divide_by_name(const struct attaching *at, const struct places *all,
+			   struct places *alone, struct places *namesakes)
 {
 	struct u64_map n_named = {};
 
@@ -101,7 +101,7 @@ static void attach_by_addr(struct attaching *at, struct places *all)
 	cleanup(places_fini) struct places alone, namesakes;
 	places_init(&alone, all->n);
 	places_init(&namesakes, all->n);
-	divide(at, all, &alone, &namesakes);
+	divide_by_name(at, all, &alone, &namesakes);
 
 	/* By symbol, the kernel picks the traceable function of that name. */
 	struct batch by_symbol = batch_of(at, &alone, true);

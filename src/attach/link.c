@@ -9,7 +9,7 @@
 #include "bpf/features.h"
 #include "bpf/uapi.h"
 
-static int sys_bpf(enum bpf_cmd cmd, const void *attr, unsigned size)
+static int bpf_or_errno(enum bpf_cmd cmd, const void *attr, unsigned size)
 {
 	int fd = (int)syscall(SYS_bpf, cmd, attr, size);
 
@@ -42,7 +42,7 @@ int link_to_event(int event_fd, int prog_fd, uint64_t cookie)
 		},
 	};
 
-	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
 int link_set_program(int event_fd, int prog_fd)
@@ -65,7 +65,7 @@ int link_kprobe_multi(int prog_fd, const struct link_places *to)
 		},
 	};
 
-	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
 int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to, uint32_t pid)
@@ -81,7 +81,7 @@ int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *t
 		.pid = pid,
 	};
 
-	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
+	return bpf_or_errno(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
 uint64_t link_missed(int link_fd)
@@ -95,7 +95,7 @@ uint64_t link_missed(int link_fd)
 		},
 	};
 
-	if (sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
+	if (bpf_or_errno(BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)) < 0)
 		return 0;
 	if (info.type == BPF_LINK_TYPE_KPROBE_MULTI)
 		return info.kprobe_multi.missed;

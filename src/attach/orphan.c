@@ -15,7 +15,7 @@ struct orphan {
 	int told; /* the pipe for its PID */
 };
 
-static void be_alone(int *keep, size_t n, const char *name)
+static void become_independent(int *keep, size_t n, const char *name)
 {
 	setsid();
 	prctl(PR_SET_NAME, name);
@@ -24,13 +24,13 @@ static void be_alone(int *keep, size_t n, const char *name)
 }
 
 /* In the child: make the process and write its PID to the pipe. Returns the child's exit status. */
-static int start_one(int *keep, size_t n, void (*run)(void *data), void *data,
-		     const struct orphan *o)
+static int fork_grandchild(int *keep, size_t n, void (*run)(void *data), void *data,
+			   const struct orphan *o)
 {
 	pid_t grandchild = fork();
 
 	if (grandchild == 0) {
-		be_alone(keep, n, o->name);
+		become_independent(keep, n, o->name);
 		run(data);
 		_exit(0);
 	}
@@ -60,7 +60,7 @@ pid_t orphan_start(const int *keep, size_t n, void (*run)(void *data), void *dat
 	/* Fork twice, so that the process becomes nobody's zombie. */
 	pid_t child = fork();
 	if (child == 0)
-		_exit(start_one(own, n, run, data, &(struct orphan){ name, writer }));
+		_exit(fork_grandchild(own, n, run, data, &(struct orphan){ name, writer }));
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 
 	int status = 1;

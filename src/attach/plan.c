@@ -11,32 +11,32 @@
 #include "base/array.h"
 #include "base/strbuf.h"
 
-static bool has_tracepoint(const struct features *f)
+static bool has_tracepoint_backend(const struct features *f)
 {
 	return !f->no_events;
 }
 
-static bool has_kprobe_multi(const struct features *f)
+static bool has_kprobe_multi_backend(const struct features *f)
 {
 	return f->kprobe_multi;
 }
 
-static bool has_kprobe(const struct features *f)
+static bool has_kprobe_backend(const struct features *f)
 {
 	return f->kprobe_pmu != 0 && !f->no_kprobes;
 }
 
-static bool has_uprobe_multi(const struct features *f)
+static bool has_uprobe_multi_backend(const struct features *f)
 {
 	return f->uprobe_multi;
 }
 
-static bool has_uprobe_event(const struct features *f)
+static bool has_uprobe_event_backend(const struct features *f)
 {
 	return f->uprobe_event && !f->no_events;
 }
 
-static bool has_uprobe(const struct features *f)
+static bool has_uprobe_backend(const struct features *f)
 {
 	return f->uprobe_pmu != 0 && !f->no_uprobes;
 }
@@ -48,15 +48,17 @@ static const struct {
 	enum object_program program;
 	bool (*is_had)(const struct features *f);
 } preference[] = {
-	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_tracepoint },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI, has_kprobe_multi },
-	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI, has_uprobe_multi },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event },
-	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe },
-	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi },
-	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event },
-	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe },
+	{ TARGET_TRACEPOINT, BACKEND_TRACEPOINT, PROGRAM_TRACEPOINT, has_tracepoint_backend },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE_MULTI,
+	  has_kprobe_multi_backend },
+	{ TARGET_KERNEL_FUNCTION, BACKEND_KPROBE, PROGRAM_KPROBE, has_kprobe_backend },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
+	  has_uprobe_multi_backend },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
+	{ TARGET_USER_FUNCTION, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe_backend },
+	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi_backend },
+	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
+	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -124,7 +126,8 @@ static size_t count_kinds(const struct target_list *targets, unsigned kinds_want
 }
 
 /* The best backend for @kind; BACKEND_N: none. */
-static enum backend choose(enum target_kind kind, const struct features *features, unsigned avoid)
+static enum backend choose_backend(enum target_kind kind, const struct features *features,
+				   unsigned avoid)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(preference); i++) {
 		if (preference[i].kind == kind && !(avoid & 1u << preference[i].backend) &&
@@ -141,11 +144,11 @@ static void put_offers(struct strbuf *b, const struct features *features, unsign
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(offers); i++) {
-		if (choose(offers[i], features, avoid) != BACKEND_N)
+		if (choose_backend(offers[i], features, avoid) != BACKEND_N)
 			has[n++] = kinds[offers[i]].spelling;
 	}
 	if (n == 0)
-		strbuf_puts(b, "nothing else works either");
+		strbuf_puts(b, "no other kind of event works");
 	for (size_t i = 0; i < n; i++) {
 		strbuf_puts(b, has[i]);
 		if (i + 2 < n)
@@ -170,8 +173,8 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 	}
 }
 
-static int refuse(const struct target *target, const struct features *features, unsigned avoid,
-		  struct error *e)
+static int refuse_target(const struct target *target, const struct features *features,
+			 unsigned avoid, struct error *e)
 {
 	const char *lack = kinds[target->kind].lack;
 	struct features permitted = *features;
@@ -181,9 +184,9 @@ static int refuse(const struct target *target, const struct features *features, 
 	 * If there is a backend without @avoid, or with all permissions, the kernel does not lack
 	 * it.
 	 */
-	if (choose(target->kind, features, 0) != BACKEND_N)
-		lack = "every way to trace it is ruled out";
-	else if (choose(target->kind, &permitted, 0) != BACKEND_N)
+	if (choose_backend(target->kind, features, 0) != BACKEND_N)
+		lack = "every backend for it is excluded (see --without)";
+	else if (choose_backend(target->kind, &permitted, 0) != BACKEND_N)
 		lack = why_forbidden(target->kind, features);
 
 	cleanup_strbuf struct strbuf works = {};
@@ -198,10 +201,10 @@ static void prefer_single(const struct target_list *targets, const struct featur
 	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT };
 	const unsigned of_user = 1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT;
 
-	if (has_kprobe(features) && !(avoid & 1u << BACKEND_KPROBE) &&
+	if (has_kprobe_backend(features) && !(avoid & 1u << BACKEND_KPROBE) &&
 	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)
 		chosen[TARGET_KERNEL_FUNCTION] = BACKEND_KPROBE;
-	if (!has_uprobe(features) || avoid & 1u << BACKEND_UPROBE ||
+	if (!has_uprobe_backend(features) || avoid & 1u << BACKEND_UPROBE ||
 	    count_kinds(targets, of_user) > FEW_USER_PLACES)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(user); i++) {
@@ -217,16 +220,16 @@ int plan_make(const struct target_list *targets, const struct features *features
 	enum backend chosen[ARRAY_SIZE(kinds)];
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
-		chosen[k] = choose(k, features, avoid);
+		chosen[k] = choose_backend(k, features, avoid);
 	prefer_single(targets, features, avoid, chosen);
-	plan.has_single_uprobes = has_uprobe(features) && !(avoid & 1u << BACKEND_UPROBE);
+	plan.has_single_uprobes = has_uprobe_backend(features) && !(avoid & 1u << BACKEND_UPROBE);
 
 	/* Refuse before anything is allocated. */
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *target = &targets->targets[i];
 
 		if (chosen[target->kind] == BACKEND_N)
-			return refuse(target, features, avoid, e);
+			return refuse_target(target, features, avoid, e);
 		plan.programs |= 1u << plan_program(chosen[target->kind], target->kind);
 	}
 	plan.backends = xmalloc(plan.n ? plan.n : 1);

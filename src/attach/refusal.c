@@ -24,8 +24,8 @@ static const struct {
 	{ EADDRNOTAVAIL, KERNEL, "several functions have this name" },
 	{ EINVAL, KERNEL,
 	  "the kernel does not allow a probe there (notrace, or among those it protects)" },
-	{ EILSEQ, KERNEL, "the kernel sees no start of an instruction there" },
-	{ EBUSY, KERNEL, "its entry is in use by something else that changes kernel code" },
+	{ EILSEQ, KERNEL, "no instruction begins there, says the kernel" },
+	{ EBUSY, KERNEL, "another user of kernel patching holds its entry" },
 	{ EOPNOTSUPP, KERNEL, "the kernel cannot probe it" },
 	{ UAPI_ENOTSUPP, KERNEL, "the kernel cannot probe it" },
 

@@ -6,7 +6,7 @@
 /* /sys/bus/event_source/devices/uprobe/format/ref_ctr_offset: config:32-63, on all kernels. */
 #define REF_COUNTER_SHIFT 32
 
-static int attach_one(struct attaching *at, uint32_t number, int pid)
+static int attach_single_uprobe(struct attaching *at, uint32_t number, int pid)
 {
 	const struct target *target = &at->targets[number];
 
@@ -32,7 +32,8 @@ void uprobe_attach(struct attaching *at, const struct selection *chosen)
 
 	for (size_t i = 0; i < chosen->n; i++) {
 		for (size_t p = 0; p < (n_pids ? n_pids : 1); p++) {
-			int code = attach_one(at, chosen->items[i], n_pids ? (int)pids[p] : -1);
+			int code = attach_single_uprobe(at, chosen->items[i],
+							n_pids ? (int)pids[p] : -1);
 
 			if (code < 0)
 				attaching_refused(at, chosen->items[i], code);

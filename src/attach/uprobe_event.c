@@ -22,8 +22,8 @@ struct places {
 	size_t n_suspicious;
 };
 
-static void divide(const struct attaching *at, const struct selection *chosen,
-		   enum target_kind kind, struct places *p)
+static void divide_by_suspicion(const struct attaching *at, const struct selection *chosen,
+				enum target_kind kind, struct places *p)
 {
 	const char *path = NULL;
 	cleanup_close int fd = -1;
@@ -46,7 +46,7 @@ static void divide(const struct attaching *at, const struct selection *chosen,
 	}
 }
 
-static int define(struct attaching *at, const uint32_t *items, size_t n, uint64_t *ret_id)
+static int define_event(struct attaching *at, const uint32_t *items, size_t n, uint64_t *ret_id)
 {
 	struct definitions *d = at->definitions;
 	int code = 0;
@@ -64,7 +64,7 @@ static int attach_range(const struct batch *b, size_t first, size_t n)
 	struct attaching *at = b->at;
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
 	uint64_t id;
-	int code = define(at, b->targets + first, n, &id);
+	int code = define_event(at, b->targets + first, n, &id);
 
 	if (!code) {
 		attr.config = id;
@@ -86,7 +86,7 @@ static void attach_kind(struct attaching *at, const struct selection *chosen, en
 			   .program = plan_program(BACKEND_UPROBE_EVENT, kind),
 			   .link = attach_range };
 
-	divide(at, chosen, kind, &p);
+	divide_by_suspicion(at, chosen, kind, &p);
 	b.targets = p.sound;
 	batch_attach(&b, p.n_sound);
 	b.targets = p.suspicious;

@@ -48,7 +48,7 @@ static bool is_same_group(const struct target *a, const struct target *b)
 	return a->kind == b->kind && (a->path == b->path || strcmp(a->path, b->path) == 0);
 }
 
-static int link_range(const struct batch *b, size_t first, size_t n)
+static int link_places_of_file(const struct batch *b, size_t first, size_t n)
 {
 	const struct link_places range = batch_range(b, first, n);
 
@@ -56,7 +56,7 @@ static int link_range(const struct batch *b, size_t first, size_t n)
 }
 
 /* Spread the sorted targets over the group's arrays, with suspicious ones at the end. */
-static void fill(struct group *g, const struct target *targets, const uint32_t *items)
+static void fill_group(struct group *g, const struct target *targets, const uint32_t *items)
 {
 	cleanup_close int fd = instruction_open(g->path);
 	size_t end = g->n;
@@ -90,7 +90,7 @@ static void attach_group(struct attaching *at, const struct group *g)
 			.path = g->path,
 			.pid = n_pids ? pids[p] : 0,
 			.prog_fd = object_program_fd(at->object, g->program),
-			.link = link_range,
+			.link = link_places_of_file,
 		};
 
 		batch_attach(&b, g->n_sound);
@@ -130,7 +130,7 @@ void uprobe_multi_attach(struct attaching *at, const struct selection *chosen)
 			.semaphores = semaphores,
 			.n = n,
 		};
-		fill(&g, at->targets, items + i);
+		fill_group(&g, at->targets, items + i);
 		attach_group(at, &g);
 	}
 }

@@ -24,7 +24,7 @@
 static sem_t is_warm;
 static bool is_warming;
 
-static void *put_and_take(void *argument)
+static void *place_and_remove_uprobe(void *argument)
 {
 	cleanup_close int file = memfd_create("stackcount", MFD_CLOEXEC);
 	struct perf_event_attr attr = { .type = (uint32_t)(uintptr_t)argument,
@@ -49,7 +49,7 @@ void warm_uprobes(uint32_t pmu)
 
 	is_warming = sem_init(&is_warm, 0, 0) == 0;
 	/* NOLINTNEXTLINE(performance-no-int-to-ptr): a number handed over */
-	if (thread_start(&thread, put_and_take, (void *)(uintptr_t)pmu) == 0)
+	if (thread_start(&thread, place_and_remove_uprobe, (void *)(uintptr_t)pmu) == 0)
 		(void)pthread_detach(thread);
 }
 

@@ -397,7 +397,7 @@ struct trace_config {
 	__u32 unwind;            /* walk user stacks by tables (bpf/tables.h) */
 	__u32 has_loop;          /* bpf_loop() exists */
 	__u32 asks_kernel;       /* with @unwind: bpf_find_vma() finds mappings */
-	__u32 asks_with_care;    /* tracepoints of interrupts: see may_ask() */
+	__u32 asks_with_care;    /* tracepoints of interrupts: see may_find_vma() */
 	__u32 anywhere;          /* interrupts may be off at a hit; also set on PREEMPT_RT */
 	__u32 never;             /* always 0: see keep_own_stack() */
 	__u32 no_recent_rules;   /* search tables for each frame, to measure recent rules */

@@ -60,7 +60,7 @@ static __always_inline void note_born(__u32 child)
  * Does the hit belong to our own process or to a helper? A hit in an interrupt on top of one does
  * not.
  */
-static __always_inline bool is_own(__u32 tgid, enum hit_kind kind)
+static __always_inline bool is_own_hit(__u32 tgid, enum hit_kind kind)
 {
 	if (!config.own_tgid || !tgid)
 		return false;

@@ -16,8 +16,8 @@
  * this many places stay free. Old kernels have no addition that fetches, but nothing nests there
  * (try_claim()).
  */
-static __always_inline struct stream_event *take_event(struct scratch_slot *slot,
-						       bool is_new_kernel)
+static __always_inline struct stream_event *reserve_event(struct scratch_slot *slot,
+							  bool is_new_kernel)
 {
 	const __u32 cpu = bpf_get_smp_processor_id();
 	struct event_ring *ring = bpf_map_lookup_elem(&rings, &cpu);
@@ -55,7 +55,8 @@ __noinline int keep_new_stacks(__u32 slot_number)
  * Store both stacks, unless the key is a recent row's, whose stacks are stored. Returns true if
  * they are lost.
  */
-static __always_inline bool keep_stacks(struct scratch_slot *slot, __u32 turn, bool is_new_kernel)
+static __always_inline bool store_event_stacks(struct scratch_slot *slot, __u32 turn,
+					       bool is_new_kernel)
 {
 	struct recent_row *recent = recent_row(slot);
 	int err;
@@ -64,16 +65,16 @@ static __always_inline bool keep_stacks(struct scratch_slot *slot, __u32 turn, b
 		return false;
 	err = is_new_kernel ? keep_new_stacks(slot->number) : store_stacks(slot, false);
 	if (err) {
-		note_lost(why_full(err, LOST_STACKS_FULL));
+		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return true;
 	}
 	*recent = (struct recent_row){ slot->key, turn, 0 };
-	tell_if_filling(turn % 2);
+	notify_if_filling(turn % 2);
 	return false;
 }
 
-static __always_inline void put_event(struct stream_event *event, struct scratch_slot *slot,
-				      __u32 tgid)
+static __always_inline void write_event(struct stream_event *event, struct scratch_slot *slot,
+					__u32 tgid)
 {
 	const struct stack_key *key = &slot->key;
 	const __u64 process = process_key(tgid, key->flags >> KEY_LIFE_SHIFT);

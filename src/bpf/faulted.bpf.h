@@ -20,12 +20,12 @@ static __always_inline struct faulted_list *faulted_of(__u32 pid)
 	return bpf_map_lookup_elem(&faulted, &i);
 }
 
-static __always_inline __u64 life_of(const struct faulted_list *list)
+static __always_inline __u64 life_of_list(const struct faulted_list *list)
 {
 	return *(const volatile __u64 *)&list->life;
 }
 
-static __always_inline bool is_of(const struct faulted_list *list, __u32 pid)
+static __always_inline bool is_list_of(const struct faulted_list *list, __u32 pid)
 {
 	return *(const volatile __u64 *)&list->pid == pid;
 }
@@ -40,7 +40,7 @@ static __always_inline void forget_faulted(__u32 pid)
 {
 	struct faulted_list *list = faulted_of(pid);
 
-	if (list && is_of(list, pid))
+	if (list && is_list_of(list, pid))
 		forget_list(list);
 }
 
@@ -64,9 +64,9 @@ __noinline int replace_faulted(__u32 pid, __u64 start, __u64 end)
 	struct faulted_list *list = faulted_of(pid);
 	__u64 life;
 
-	if (!list || !is_of(list, pid))
+	if (!list || !is_list_of(list, pid))
 		return 0;
-	life = life_of(list);
+	life = life_of_list(list);
 	for (int i = 0; i < MOST_FAULTED; i++)
 		if (is_noted(&list->mappings[i], life, start, end ? end : ~0ULL)) {
 			forget_list(list);
@@ -98,7 +98,7 @@ __noinline int take_noted(struct scratch_slot *slot, const struct faulted_list *
 	slot->file.key = m->key;
 	barrier();
 	return is_in_use(m, life) && *(const volatile __u64 *)&m->number == number &&
-	       life_of(list) == life && is_of(list, bpf_get_current_pid_tgid() >> 32);
+	       life_of_list(list) == life && is_list_of(list, bpf_get_current_pid_tgid() >> 32);
 }
 
 /*
@@ -111,9 +111,9 @@ __noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
 	const struct faulted_list *list = faulted_of(pid);
 	__u64 life;
 
-	if (!slot || !list || !is_of(list, pid))
+	if (!slot || !list || !is_list_of(list, pid))
 		return 0;
-	life = life_of(list);
+	life = life_of_list(list);
 	for (__u32 i = 0; i < MOST_FAULTED; i++)
 		if (is_in_use(&list->mappings[i], life) && take_noted(slot, list, i, life, addr))
 			return 1;
@@ -125,11 +125,11 @@ __noinline int find_faulted(struct scratch_slot *slot, __u64 addr)
  * The list of the current process, whose number is @pid. A list of another process is emptied
  * first.
  */
-static __always_inline struct faulted_list *take_list(__u32 pid)
+static __always_inline struct faulted_list *claim_faulted_list(__u32 pid)
 {
 	struct faulted_list *list = faulted_of(pid);
 
-	if (list && !is_of(list, pid)) {
+	if (list && !is_list_of(list, pid)) {
 		forget_list(list);
 		*(volatile __u64 *)&list->pid = pid;
 	}
@@ -215,7 +215,7 @@ static __always_inline void inherit_faulted(__u32 parent, __u32 child)
 		return;
 	*(volatile __u64 *)&to->pid = 0;
 	forget_list(to);
-	if (!is_of(from, parent))
+	if (!is_list_of(from, parent))
 		return;
 	barrier();
 #pragma clang loop unroll(disable)
@@ -223,6 +223,6 @@ static __always_inline void inherit_faulted(__u32 parent, __u32 child)
 		to->mappings[i] = from->mappings[i];
 	barrier();
 	*(volatile __u64 *)&to->n = from->n;
-	*(volatile __u64 *)&to->life = life_of(from);
+	*(volatile __u64 *)&to->life = life_of_list(from);
 	*(volatile __u64 *)&to->pid = child;
 }

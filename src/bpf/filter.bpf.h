@@ -88,7 +88,7 @@ static __always_inline bool is_wanted_cpu(void)
 	return cpu < MAX_CPUS && (config.cpus[cpu / 64] >> (cpu % 64) & 1);
 }
 
-static __always_inline bool is_wanted(__u32 tgid)
+static __always_inline bool is_wanted_task(__u32 tgid)
 {
 	if (config.has_cpus && !is_wanted_cpu())
 		return false;

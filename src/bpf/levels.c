@@ -63,7 +63,7 @@ void levels_take_inner(struct levels *l)
 }
 
 /* User space learns of a map before the programs do, so it reads all that they put into it. */
-static void *add_map(void *argument)
+static void *make_second_level(void *argument)
 {
 	struct level_map *m = argument;
 	const int fd = create_map("more", m->like, m->n);
@@ -79,12 +79,12 @@ static void *add_map(void *argument)
  * In a thread, if one can start: each update then waits for RCU, for longer than the first level
  * has room.
  */
-static void begin_map(struct level_map *m)
+static void begin_second_level(struct level_map *m)
 {
-	if (pthread_create(&m->thread, NULL, add_map, m) == 0)
+	if (pthread_create(&m->thread, NULL, make_second_level, m) == 0)
 		return;
 	m->thread = 0;
-	(void)add_map(m);
+	(void)make_second_level(m);
 }
 
 void levels_begin(struct levels *l)
@@ -94,7 +94,7 @@ void levels_begin(struct levels *l)
 	l->has_begun = true;
 	for (size_t i = 0; i < ARRAY_SIZE(l->maps); i++)
 		if (l->maps[i].n)
-			begin_map(&l->maps[i]);
+			begin_second_level(&l->maps[i]);
 }
 
 void levels_wait(struct levels *l)

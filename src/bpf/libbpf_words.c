@@ -28,7 +28,7 @@ static bool is_reason(const char *words)
 /*
  * libbpf reports for each program that it has no source lines. scripts/without_lines removes them.
  */
-static bool is_news(const char *words)
+static bool is_worth_logging(const char *words)
 {
 	return *words && !strstr(words, ".BTF.ext line info");
 }
@@ -46,7 +46,7 @@ static int keep_first_words(enum libbpf_print_level level, const char *format, v
 	}
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
-		if (!is_news(line))
+		if (!is_worth_logging(line))
 			continue;
 		log_debug("%s", line);
 		if (is_reason(line) && !first_words.text[0])
@@ -81,8 +81,8 @@ int libbpf_words_refuse(int err, struct error *e)
 	if (is_memlock_refusal(err, words))
 		return error_set(e, err,
 				 "load the BPF programs: this kernel counts them as locked memory, "
-				 "and the limit may not be raised (needs CAP_SYS_RESOURCE, or "
-				 "ulimit -l unlimited)");
+				 "and this user may not raise the limit (needs CAP_SYS_RESOURCE, "
+				 "or ulimit -l unlimited)");
 	if (strncmp(words, "libbpf: ", 8) == 0)
 		words += 8;
 	if (strstr(words, strerror(EMFILE)))

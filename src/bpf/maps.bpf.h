@@ -113,7 +113,7 @@ struct scratch_slot {
 	__u64 words[KERNEL_ROOM + USER_ROOM];
 };
 
-/* May the program call bpf_find_vma()? See may_ask(). */
+/* May the program call bpf_find_vma()? See may_find_vma(). */
 enum asking { ASK_WITH_CARE, ASK_FREELY, ASK_NEVER };
 
 /* One entry for each slot. All are alike for the verifier. */

@@ -95,7 +95,7 @@ static void put_addresses(struct bpf_insn *insns, size_t n)
 
 static struct object *loading; /* threads load its large programs; NULL: libbpf loads all */
 
-static bool is_chosen(const struct object *o, const struct bpf_program *program)
+static bool is_chosen_program(const struct object *o, const struct bpf_program *program)
 {
 	for (int i = 0; o && i < PROGRAM_N; i++)
 		if (o->programs[i] == program)
@@ -119,7 +119,9 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
 	put_addresses(insns, bpf_program__insn_cnt(prog));
-	return is_chosen(loading, prog) ? parallel_load_begin(&loading->parallel, prog, opts) : 0;
+	return is_chosen_program(loading, prog)
+		       ? parallel_load_begin(&loading->parallel, prog, opts)
+		       : 0;
 }
 
 static int register_sections(struct error *e)
@@ -160,7 +162,7 @@ static void choose_programs(struct object *o, const struct object_options *optio
 	}
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t least_u32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -194,8 +196,8 @@ static void size_maps(struct object *o, const struct object_options *options,
 {
 	struct stackcount_bpf *s = o->skeleton;
 
-	const uint32_t rows = least(options->max_rows, FIRST_ROWS);
-	const uint32_t chunks = least(options->max_chunks, FIRST_CHUNKS);
+	const uint32_t rows = least_u32(options->max_rows, FIRST_ROWS);
+	const uint32_t chunks = least_u32(options->max_chunks, FIRST_CHUNKS);
 
 	o->levels.maps[LEVEL_STACKS].n = options->max_chunks - chunks;
 	o->levels.maps[LEVEL_COUNTS0].n = o->levels.maps[LEVEL_COUNTS1].n =
@@ -238,7 +240,7 @@ static void unmap_memory(struct mapped *m)
 		(void)munmap(m->at, m->bytes);
 }
 
-static int map_all(struct object *o, const struct trace_config *config, struct error *e)
+static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 	const struct {
@@ -306,8 +308,8 @@ static void init_maps(struct object *o, const struct trace_config *config)
 }
 
 /* Make an object in one attempt. @is_parallel: as for load_programs(). */
-static int load(const struct object_options *options, const struct features *features,
-		bool *is_parallel, struct object **ret, struct error *e)
+static int load_object_once(const struct object_options *options, const struct features *features,
+			    bool *is_parallel, struct object **ret, struct error *e)
 {
 	cleanup(object_freep) struct object *o = xcalloc(1, sizeof(*o));
 
@@ -328,7 +330,7 @@ static int load(const struct object_options *options, const struct features *fea
 
 	if (err)
 		return libbpf_words_refuse(err, e);
-	err = map_all(o, &options->config, e);
+	err = map_all_memory(o, &options->config, e);
 	if (err)
 		return err;
 	*ret = TAKE(o);
@@ -343,10 +345,10 @@ int object_load(const struct object_options *options, const struct features *fea
 	int err = register_sections(e);
 
 	if (!err)
-		err = load(options, features, &is_parallel, ret, e);
+		err = load_object_once(options, features, &is_parallel, ret, e);
 	if (err && is_parallel) {
 		is_parallel = false;
-		err = load(options, features, &is_parallel, ret, e);
+		err = load_object_once(options, features, &is_parallel, ret, e);
 	}
 	return err;
 }
@@ -488,7 +490,7 @@ int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, st
 	for (size_t i = 0; i < n; i++)
 		if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.tgids), &tgids[i], &one,
 					BPF_ANY))
-			return error_errno(e, "note process %u", tgids[i]);
+			return error_errno(e, "add process %u to the filter", tgids[i]);
 	return 0;
 }
 
@@ -574,7 +576,7 @@ static int wait_by_map(struct object *o, struct error *e)
 					     sizeof(__u32), 1, &opts);
 	}
 	if (o->outer_fd < 0)
-		return error_errno(e, "create a map to wait for programs with");
+		return error_errno(e, "create the map that waits for programs");
 	if (bpf_map_update_elem(o->outer_fd, &zero, &inner, BPF_ANY))
 		return error_errno(e, "wait for programs");
 	return 0;

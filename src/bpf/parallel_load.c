@@ -31,7 +31,7 @@ bool parallel_load_may_help(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || CPU_COUNT(&cpus) > 1;
 }
 
-static void *copy(const void *from, size_t bytes)
+static void *copy_bytes(const void *from, size_t bytes)
 {
 	return from ? memcpy(xmalloc(bytes), from, bytes) : NULL;
 }
@@ -45,11 +45,11 @@ static void copy_options(struct parallel_program *p, const struct bpf_prog_load_
 	memcpy(&p->opts, opts, opts->sz < sizeof(p->opts) ? opts->sz : sizeof(p->opts));
 	p->opts.sz = sizeof(p->opts);
 	p->func_info =
-		copy(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
+		copy_bytes(opts->func_info, (size_t)opts->func_info_cnt * opts->func_info_rec_size);
 	p->opts.func_info = p->func_info;
 }
 
-static void *load(void *argument)
+static void *load_in_thread(void *argument)
 {
 	struct parallel_program *p = argument;
 
@@ -60,7 +60,7 @@ static void *load(void *argument)
 	return NULL;
 }
 
-static void program_free(struct parallel_program *p)
+static void parallel_program_free(struct parallel_program *p)
 {
 	if (p->is_running)
 		(void)pthread_join(p->thread, NULL);
@@ -78,12 +78,12 @@ int parallel_load_begin(struct parallel_load *l, struct bpf_program *program,
 
 	p->program = program;
 	p->n = bpf_program__insn_cnt(program);
-	p->insns = copy(bpf_program__insns(program), p->n * sizeof(*p->insns));
+	p->insns = copy_bytes(bpf_program__insns(program), p->n * sizeof(*p->insns));
 	p->fd = -1;
 	copy_options(p, opts);
-	p->is_running = thread_start(&p->thread, load, p) == 0;
+	p->is_running = thread_start(&p->thread, load_in_thread, p) == 0;
 	if (!p->is_running) {
-		program_free(p);
+		parallel_program_free(p);
 		return 0;
 	}
 	array_push(l->list, l->n, l->capacity, p);
@@ -112,12 +112,12 @@ int parallel_load_wait(struct parallel_load *l)
 void parallel_load_fini(struct parallel_load *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		program_free(l->list[i]);
+		parallel_program_free(l->list[i]);
 	free(l->list);
 }
 
-static const struct parallel_program *find(const struct parallel_load *l,
-					   const struct bpf_program *program)
+static const struct parallel_program *find_parallel_program(const struct parallel_load *l,
+							    const struct bpf_program *program)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->list[i]->program == program)
@@ -127,7 +127,7 @@ static const struct parallel_program *find(const struct parallel_load *l,
 
 int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *program)
 {
-	const struct parallel_program *p = find(l, program);
+	const struct parallel_program *p = find_parallel_program(l, program);
 
 	return p ? p->fd : bpf_program__fd(program);
 }
@@ -135,7 +135,7 @@ int parallel_load_fd(const struct parallel_load *l, const struct bpf_program *pr
 const struct bpf_insn *parallel_load_insns(const struct parallel_load *l,
 					   const struct bpf_program *program, size_t *ret_n)
 {
-	const struct parallel_program *p = find(l, program);
+	const struct parallel_program *p = find_parallel_program(l, program);
 
 	*ret_n = p ? p->n : bpf_program__insn_cnt(program);
 	return p ? p->insns : bpf_program__insns(program);

@@ -7,7 +7,7 @@
 
 static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
 {
-	return &words_of(slot, side)[slot->walked[side & 1].start & 1];
+	return &words_of_side(slot, side)[slot->walked[side & 1].start & 1];
 }
 
 /*
@@ -121,12 +121,12 @@ static __always_inline int add_to_map(void *map, const void *key, const void *va
 }
 
 /* The loss that error @err of an update means. @full: the loss if the map is full. */
-static __always_inline __u32 why_full(int err, __u32 full)
+static __always_inline __u32 loss_of_error(int err, __u32 full)
 {
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
 }
 
-static __always_inline __u64 hash_of(const struct scratch_slot *slot, __u32 side)
+static __always_inline __u64 hash_of_side(const struct scratch_slot *slot, __u32 side)
 {
 	return side & 1 ? slot->key.user_stack : slot->key.kernel_stack;
 }
@@ -145,7 +145,7 @@ static __always_inline void *second_stacks(void)
 static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
 {
 	const __u64 *words = piece_of(slot, side, i);
-	const __u64 key = hash_of(slot, side) | i;
+	const __u64 key = hash_of_side(slot, side) | i;
 	void *more = second_stacks();
 	int err = add_to_map(&stacks, &key, words);
 
@@ -163,7 +163,7 @@ static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __
 static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __u32 i)
 {
 	const __u64 *words = piece_of(slot, side, i);
-	const __u64 key = hash_of(slot, side) | i;
+	const __u64 key = hash_of_side(slot, side) | i;
 	const int err = add_to_map(&spare, &key, words);
 
 	if (err)
@@ -194,7 +194,7 @@ struct storing {
 	int err;
 };
 
-static long store_next(__u64 step, struct storing *s)
+static long store_piece_callback(__u64 step, struct storing *s)
 {
 	if ((__u32)step * CHUNK_WORDS > n_words(&s->slot->walked[s->side & 1]))
 		return 1;
@@ -218,15 +218,16 @@ static __always_inline bool has_room_for(__u32 n)
  * Store a stack's frames, unless they are stored. The last piece is written last. So if it exists,
  * all pieces exist, or user space has deleted them. Returns 0 or a negative errno.
  */
-static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bool is_new_kernel)
+static __always_inline int store_stack_pieces(struct scratch_slot *slot, __u32 side,
+					      bool is_new_kernel)
 {
 	const __u64 n = n_words(&slot->walked[side & 1]);
-	const __u64 last = hash_of(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
+	const __u64 last = hash_of_side(slot, side) | (n / CHUNK_WORDS & CHUNK_NUMBERS);
 	void *more = second_stacks();
 	struct storing storing = { slot, side, 0 };
 	int err = 0;
 
-	if (!hash_of(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
+	if (!hash_of_side(slot, side) || bpf_map_lookup_elem(&stacks, &last) ||
 	    (more && bpf_map_lookup_elem(more, &last)) ||
 	    (is_new_kernel && config.anywhere && bpf_map_lookup_elem(&spare, &last)))
 		return 0;
@@ -234,13 +235,13 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 		return -E2BIG;
 	clear_tail(first_word(slot, side), n, CHUNK_WORDS);
 	if (is_new_kernel && config.has_loop) {
-		bpf_loop(CHUNKS_PER_STACK, store_next, &storing, 0);
+		bpf_loop(CHUNKS_PER_STACK, store_piece_callback, &storing, 0);
 		return storing.err;
 	}
 	if (is_new_kernel) {
 #pragma clang loop unroll(disable)
 		for (__u32 i = 0; i < CHUNKS_PER_STACK; i++)
-			if (store_next(i, &storing))
+			if (store_piece_callback(i, &storing))
 				break;
 		return storing.err;
 	}
@@ -254,17 +255,18 @@ static __always_inline int store_stack(struct scratch_slot *slot, __u32 side, bo
 /* A global function. */
 __noinline int store_side(struct scratch_slot *slot, __u32 side)
 {
-	return slot ? store_stack(slot, side, true) : 0;
+	return slot ? store_stack_pieces(slot, side, true) : 0;
 }
 
 static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_kernel)
 {
 	int err = is_new_kernel ? store_side(slot, SIDE_KERNEL)
-				: store_stack(slot, SIDE_KERNEL, false);
+				: store_stack_pieces(slot, SIDE_KERNEL, false);
 
 	if (err)
 		return err;
-	return is_new_kernel ? store_side(slot, SIDE_USER) : store_stack(slot, SIDE_USER, false);
+	return is_new_kernel ? store_side(slot, SIDE_USER)
+			     : store_stack_pieces(slot, SIDE_USER, false);
 }
 
 static __always_inline void announce_process(__u64 process)
@@ -349,7 +351,7 @@ static __always_inline bool is_filling(__u32 g)
 	       *(volatile __u64 *)&trace_state.n_spare >= SPARE_TO_NOTICE;
 }
 
-static __always_inline void tell_if_filling(__u32 g)
+static __always_inline void notify_if_filling(__u32 g)
 {
 	if (is_filling(g) && !*(volatile __u64 *)&trace_state.is_noticed) {
 		*(volatile __u64 *)&trace_state.is_noticed = 1;
@@ -375,7 +377,7 @@ static __always_inline void note_row(const struct scratch_slot *slot)
 }
 
 /* Add a row that contains this hit. Returns 0 or an error; -EEXIST: another CPU was quicker. */
-static __always_inline int add_row(const struct stack_key *key, void *more, __u32 g)
+static __always_inline int insert_row(const struct stack_key *key, void *more, __u32 g)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
 	const __u64 now = bpf_ktime_get_ns();
@@ -390,12 +392,12 @@ static __always_inline int add_row(const struct stack_key *key, void *more, __u3
 		return err;
 	add_atomically(&trace_state.n_rows[g & 1], 1);
 	announce_process(process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT));
-	tell_if_filling(g);
+	notify_if_filling(g);
 	return 0;
 }
 
 /* Count a hit that has no row in the first level: in the second level, or in a new row. */
-static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is_new_kernel)
+static __always_inline void count_in_new_row(struct scratch_slot *slot, __u32 g, bool is_new_kernel)
 {
 	void *counts = g ? (void *)&counts1 : (void *)&counts0;
 	void *more = bpf_map_lookup_elem(&more_counts, &g);
@@ -412,10 +414,10 @@ static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is
 	/* Frames first, then the row: a row that exists can always be printed. */
 	err = store_stacks(slot, is_new_kernel);
 	if (err) {
-		note_lost(why_full(err, LOST_STACKS_FULL));
+		note_lost(loss_of_error(err, LOST_STACKS_FULL));
 		return;
 	}
-	err = add_row(key, more, g);
+	err = insert_row(key, more, g);
 	if (!err) {
 		note_row(slot);
 		return;
@@ -426,7 +428,7 @@ static __always_inline void make_row(struct scratch_slot *slot, __u32 g, bool is
 	if (row)
 		count_in(row, g, true, is_new_kernel);
 	else
-		note_lost(why_full(err, LOST_COUNTS_FULL));
+		note_lost(loss_of_error(err, LOST_COUNTS_FULL));
 }
 
 /* A global function; by number as store_piece(). */
@@ -435,6 +437,6 @@ __noinline int create_row(__u32 slot_number, __u32 g)
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 
 	if (slot)
-		make_row(slot, g, true);
+		count_in_new_row(slot, g, true);
 	return 0;
 }

@@ -39,7 +39,7 @@ __noinline int load_word(struct scratch_slot *slot, __u32 place)
 }
 
 /* The 4-byte number at @place; 0 if nothing is there. */
-static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
+static __always_inline __u32 table_number_at(struct scratch_slot *slot, __u32 place)
 {
 	load_word(slot, place);
 	return (__u32)(slot->word >> (place % 8 * 8));
@@ -52,7 +52,7 @@ static __always_inline __u32 number_at(struct scratch_slot *slot, __u32 place)
  * The number of mappings of the slot's space that begin at @addr or before it. All begin with a
  * page. This function and the next ones are global, because each has a loop.
  */
-__noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
+__noinline int search_mappings(struct scratch_slot *slot, __u64 addr)
 {
 	struct search s = {};
 
@@ -69,7 +69,7 @@ __noinline int find_mapping(struct scratch_slot *slot, __u64 addr)
 }
 
 /*
- * The last steps of find_entry(), in the chunk that is left. A function of its own, because the
+ * The last steps of search_entries(), in the chunk that is left. A function of its own, because the
  * verifier would follow the steps once for chunks of the first slab and once for all others.
  */
 __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64 n, __u32 low)
@@ -92,7 +92,7 @@ __noinline int find_in_chunk(const struct table_chunk *chunk, __u64 first, __u64
  * Returns the place of the first entry behind the address @low. One step halves the chunks. The
  * last steps search the chunk that is left, which is looked up once.
  */
-__noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
+__noinline int search_entries(struct scratch_slot *slot, __u32 first, __u32 n, __u32 low)
 {
 	struct search s = { .low = first / 4, .n = n };
 
@@ -103,7 +103,7 @@ __noinline int find_entry(struct scratch_slot *slot, __u32 first, __u32 n, __u32
 
 		if (!middle)
 			break;
-		search_step(&s, middle, (__u16)number_at(slot, (__u32)middle * 4), low);
+		search_step(&s, middle, (__u16)table_number_at(slot, (__u32)middle * 4), low);
 	}
 	return find_in_chunk(find_chunk((__u32)s.low * 4), s.low, s.n, low);
 }
@@ -149,10 +149,10 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	if (vaddr >> UNWIND_PAGE_BITS >= image->n_pages)
 		return UNWIND_GOES_ON;
 	page = image->pages + (__u32)(vaddr >> UNWIND_PAGE_BITS) * 4;
-	first = number_at(slot, page);
-	n = number_at(slot, page + 4) - first;
-	entry = find_entry(slot, image->entries + first * 4, n, (__u16)vaddr) - 4;
-	number = number_at(slot, entry) >> 16;
+	first = table_number_at(slot, page);
+	n = table_number_at(slot, page + 4) - first;
+	entry = search_entries(slot, image->entries + first * 4, n, (__u16)vaddr) - 4;
+	number = table_number_at(slot, entry) >> 16;
 	if (number >= image->n_rules)
 		return UNWIND_GOES_ON;
 	if (load_word(slot, image->rules + number * (__u32)sizeof(struct unwind_rule)))
@@ -160,7 +160,7 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	return UNWIND_GOES_ON;
 }
 
-static __always_inline const void *member(const void *of, __u32 offset)
+static __always_inline const void *at_offset(const void *of, __u32 offset)
 {
 	return of + offset;
 }
@@ -177,26 +177,26 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	const void *file, *inode, *sb;
 
 	(void)task;
-	file = *(const void **)member(vma, config.vma.vm_file);
+	file = *(const void **)at_offset(vma, config.vma.vm_file);
 	if (!file) {
-		found->is_made = *(const __u64 *)member(vma, config.vma.vm_flags) & VM_EXEC &&
-				 !*(const void **)member(vma, config.vma.vm_ops);
+		found->is_made = *(const __u64 *)at_offset(vma, config.vma.vm_flags) & VM_EXEC &&
+				 !*(const void **)at_offset(vma, config.vma.vm_ops);
 		return 0;
 	}
-	inode = *(const void **)member(file, config.vma.f_inode);
+	inode = *(const void **)at_offset(file, config.vma.f_inode);
 	if (!inode)
 		return 0;
-	sb = *(const void **)member(inode, config.vma.i_sb);
+	sb = *(const void **)at_offset(inode, config.vma.i_sb);
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
-	found->key.offset = *(const __u64 *)member(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
-	found->key.inode = *(const __u64 *)member(inode, config.vma.i_ino);
-	found->key.size = *(const __u64 *)member(inode, config.vma.i_size);
-	found->key.changed = *(const __u64 *)member(inode, config.vma.i_mtime);
-	found->key.changed_ns = *(const __u32 *)member(inode, config.vma.i_mtime_ns);
-	found->key.dev = *(const __u32 *)member(sb, config.vma.s_dev);
+	found->key.offset = *(const __u64 *)at_offset(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
+	found->key.inode = *(const __u64 *)at_offset(inode, config.vma.i_ino);
+	found->key.size = *(const __u64 *)at_offset(inode, config.vma.i_size);
+	found->key.changed = *(const __u64 *)at_offset(inode, config.vma.i_mtime);
+	found->key.changed_ns = *(const __u32 *)at_offset(inode, config.vma.i_mtime_ns);
+	found->key.dev = *(const __u32 *)at_offset(sb, config.vma.s_dev);
 	return 0;
 }
 
@@ -205,7 +205,7 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
  * function of its own for the key: the maps of 6.1 accept none from a pointer argument, and nested
  * calls may have 512 bytes of stack together.
  */
-__noinline int find_file(struct scratch_slot *slot)
+__noinline int find_file_table(struct scratch_slot *slot)
 {
 	const struct unwind_file *file;
 	struct unwind_file_key key;
@@ -225,7 +225,7 @@ __noinline int find_file(struct scratch_slot *slot)
  * the CPU would do nothing else. If the program cannot see whether interrupts are off, it pauses
  * after each interrupt that it raised. The pause doubles.
  */
-static __always_inline bool may_ask(const struct scratch_slot *slot)
+static __always_inline bool may_find_vma(const struct scratch_slot *slot)
 {
 	const __u32 zero = 0;
 	const struct cpu_pace *p;
@@ -238,7 +238,7 @@ static __always_inline bool may_ask(const struct scratch_slot *slot)
 	return p && (!p->ask_after || bpf_ktime_get_ns() >= p->ask_after);
 }
 
-static long note_nothing(struct task_struct *task, struct vm_area_struct *vma, void *context)
+static long ignore_vma(struct task_struct *task, struct vm_area_struct *vma, void *context)
 {
 	(void)task;
 	(void)vma;
@@ -257,7 +257,7 @@ __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 
 	if (!slot || !p || !config.asks_kernel)
 		return 0;
-	if ((int)bpf_find_vma(bpf_get_current_task_btf(), addr, note_nothing, &slot, 0) != -EBUSY) {
+	if ((int)bpf_find_vma(bpf_get_current_task_btf(), addr, ignore_vma, &slot, 0) != -EBUSY) {
 		slot->asking = ASK_FREELY;
 		if (p->n_raised)
 			p->n_raised--;
@@ -272,16 +272,16 @@ __noinline int learn_from_asking(struct scratch_slot *slot, __u64 addr)
 
 /*
  * Put the kernel's mapping at @addr into slot->file. Returns 0 or an error. -EBUSY: the memory map
- * is being changed, or may_ask() refuses. With interrupts off, it also means that the kernel has
- * answered once.
+ * is being changed, or may_find_vma() refuses. With interrupts off, it also means that the kernel
+ * has answered once.
  */
-static __always_inline int ask_kernel(struct scratch_slot *slot, __u64 addr)
+static __always_inline int find_kernel_mapping(struct scratch_slot *slot, __u64 addr)
 {
 	int err;
 
 	slot->file.key = (struct unwind_file_key){};
 	slot->file.is_made = 0;
-	if (!may_ask(slot))
+	if (!may_find_vma(slot))
 		return -EBUSY;
 	err = (int)bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0);
 	if (!err && slot->asking == ASK_WITH_CARE)
@@ -315,12 +315,12 @@ __noinline int find_by_file(struct scratch_slot *slot, __u64 addr)
 	file = &slot->file;
 	file->n_asked++;
 	file->is_asked = 1;
-	err = ask_kernel(slot, addr);
+	err = find_kernel_mapping(slot, addr);
 	if (err && (err != -EBUSY || !config.anywhere || !find_faulted(slot, addr)))
 		goto unknown;
 	if (file->is_made)
 		return find_made(slot, addr);
-	if (!file->key.inode || !find_file(slot))
+	if (!file->key.inode || !find_file_table(slot))
 		goto unknown;
 	if (file->found.how == UNWIND_NOT_AT_ALL)
 		return UNWIND_END_NO_TABLE;
@@ -341,11 +341,11 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 
 	if (!slot)
 		return UNWIND_END_NO_MAPPING;
-	number = find_mapping(slot, addr) - 1;
+	number = search_mappings(slot, addr) - 1;
 	if (number >= MOST_MAPPINGS ||
 	    !load_word(slot, PLACE(mappings, unwind_mapping, number, end)) || addr >= slot->word)
 		return UNWIND_END_NO_MAPPING;
-	how = number_at(slot, PLACE(mappings, unwind_mapping, number, how));
+	how = table_number_at(slot, PLACE(mappings, unwind_mapping, number, how));
 	if (how == UNWIND_NOT_YET)
 		return UNWIND_END_NO_TABLE_YET;
 	if (how == UNWIND_NOT_AT_ALL)
@@ -355,7 +355,8 @@ __noinline int find_rule(struct scratch_slot *slot, __u64 addr)
 	if (how == UNWIND_BY_FRAME_POINTERS || how == UNWIND_MADE_CODE)
 		return find_without_table(slot, addr, how);
 	bias = load_word(slot, PLACE(mappings, unwind_mapping, number, bias)) ? slot->word : 0;
-	return find_in_table(slot, number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
+	return find_in_table(slot,
+			     table_number_at(slot, PLACE(mappings, unwind_mapping, number, image)),
 			     addr - bias);
 }
 
@@ -376,19 +377,19 @@ static __always_inline struct recent_set *recent_set(__u64 key)
  * rule. Rules differ in few bits, and so do the keys of neighbours. The product with a secret seed
  * keeps one from standing in for another.
  */
-static __always_inline __u64 check_of(__u64 rule)
+static __always_inline __u64 check_of_rule(__u64 rule)
 {
 	return rule * config.hash_seed[1];
 }
 
 /* Take the rule of @key from @set into slot->rule. False: it is not there. */
-static __always_inline bool take_recent(struct scratch_slot *slot, const struct recent_set *set,
-					__u64 key)
+static __always_inline bool use_recent_rule(struct scratch_slot *slot, const struct recent_set *set,
+					    __u64 key)
 {
 	for (__u32 i = 0; i < RECENT_WAYS; i++) {
 		const __u64 rule = *(volatile __u64 *)&set->ways[i].rule;
 
-		if ((*(volatile __u64 *)&set->ways[i].check ^ check_of(rule)) != key)
+		if ((*(volatile __u64 *)&set->ways[i].check ^ check_of_rule(rule)) != key)
 			continue;
 		*(__u64 *)&slot->rule = rule;
 		return true;
@@ -396,14 +397,14 @@ static __always_inline bool take_recent(struct scratch_slot *slot, const struct 
 	return false;
 }
 
-static __always_inline void keep_recent(const struct scratch_slot *slot, struct recent_set *set,
-					__u64 key)
+static __always_inline void keep_recent_rule(const struct scratch_slot *slot,
+					     struct recent_set *set, __u64 key)
 {
 	const __u64 rule = rule_word(&slot->rule);
 
 	for (__u32 i = RECENT_WAYS - 1; i; i--)
 		set->ways[i] = set->ways[i - 1];
-	set->ways[0] = (struct recent_rule){ key ^ check_of(rule), rule };
+	set->ways[0] = (struct recent_rule){ key ^ check_of_rule(rule), rule };
 }
 
 /* As find_rule(), but looks among the recent rules first. */
@@ -415,12 +416,12 @@ static __always_inline int known_rule(struct scratch_slot *slot, __u64 addr)
 
 	if (!set)
 		return UNWIND_END_NO_TABLE;
-	if (!config.no_recent_rules && take_recent(slot, set, key))
+	if (!config.no_recent_rules && use_recent_rule(slot, set, key))
 		return UNWIND_GOES_ON;
 	end = find_rule(slot, addr);
 	if (end == UNWIND_END_NO_MAPPING && config.asks_kernel)
 		return find_by_file(slot, addr); /* not kept: it may change */
 	if (!end && !config.no_recent_rules)
-		keep_recent(slot, set, key);
+		keep_recent_rule(slot, set, key);
 	return end;
 }

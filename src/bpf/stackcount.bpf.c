@@ -62,7 +62,7 @@ static __always_inline void release_scratch(struct scratch_slot *slot)
 }
 
 /* Count the hit in its row. A hot row's counter is found without the row, others in the maps. */
-static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __u32 turn,
+static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __u32 turn,
 				      struct scratch_slot *slot)
 {
 	const struct stack_key *key = &slot->key;
@@ -82,12 +82,12 @@ static __always_inline void count_row(enum hit_kind kind, bool is_new_kernel, __
 	} else if (is_new_kernel) {
 		create_row(slot->number, g);
 	} else {
-		make_row(slot, g, false);
+		count_in_new_row(slot, g, false);
 	}
 }
 
 /* Walk both stacks, and fill in the slot's key. */
-static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
+static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
 					__u32 tgid, struct scratch_slot *slot)
 {
 	struct stack_key *key = &slot->key;
@@ -117,15 +117,15 @@ static __always_inline void take_stacks(void *ctx, enum hit_kind kind, bool is_n
 static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_new_kernel,
 				       __u32 turn, __u32 tgid, struct scratch_slot *slot)
 {
-	struct stream_event *event = take_event(slot, is_new_kernel);
+	struct stream_event *event = reserve_event(slot, is_new_kernel);
 
 	if (!event) {
 		note_lost(LOST_RING_FULL);
 		return;
 	}
-	take_stacks(ctx, kind, is_new_kernel, tgid, slot);
-	event->is_lost = keep_stacks(slot, turn, is_new_kernel);
-	put_event(event, slot, tgid);
+	walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
+	event->is_lost = store_event_stacks(slot, turn, is_new_kernel);
+	write_event(event, slot, tgid);
 }
 
 /*
@@ -149,7 +149,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	if (config.tgid || config.has_tgids || config.per_process || config.max_user_frames ||
 	    config.own_tgid || config.mode == MODE_EVENTS)
 		tgid = current_tgid();
-	if (!is_wanted(tgid) || is_own(tgid, kind) || !is_below_limit(is_new_kernel))
+	if (!is_wanted_task(tgid) || is_own_hit(tgid, kind) || !is_below_limit(is_new_kernel))
 		return 0;
 	if (config.mode == MODE_CALLS) {
 		count_call(ctx, is_user_hit(kind), is_new_kernel);
@@ -169,8 +169,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	} else if (config.mode == MODE_EVENTS) {
 		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
 	} else {
-		take_stacks(ctx, kind, is_new_kernel, tgid, slot);
-		count_row(kind, is_new_kernel, turn, slot);
+		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
+		count_hit(kind, is_new_kernel, turn, slot);
 	}
 	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
@@ -335,7 +335,7 @@ static __always_inline void forget_space(__u32 tgid)
 }
 
 /* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
-static __always_inline void share_no_more(__u32 tgid)
+static __always_inline void end_sharing(__u32 tgid)
 {
 	const __u32 *at = config.unwind ? bpf_map_lookup_elem(&sharers, &tgid) : NULL;
 	__u32 other;
@@ -358,7 +358,7 @@ static __always_inline void raise_life(__u64 ids)
 	*(volatile __u64 *)&life->since = bpf_ktime_get_ns();
 	add_atomically(&life->n_raised, 1);
 	forget_space(current_tgid());
-	share_no_more(current_tgid());
+	end_sharing(current_tgid());
 	forget_faulted(ids >> 32);
 }
 
@@ -414,7 +414,7 @@ int on_program(void *ctx __attribute__((unused)))
 {
 	raise_life(bpf_get_current_pid_tgid());
 	if (config.unwind && !config.asks_kernel)
-		tell_unmapped(current_tgid(), 0, 0, false);
+		notify_unmapped(current_tgid(), 0, 0, false);
 	return 0;
 }
 
@@ -432,7 +432,7 @@ int on_end(void *ctx __attribute__((unused)))
 static __always_inline bool is_mapped_between(struct scratch_slot *slot, __u64 start, __u64 end)
 {
 	const __u32 mappings = slot->space.mappings;
-	const __u32 number = find_mapping(slot, end - 1) - 1;
+	const __u32 number = search_mappings(slot, end - 1) - 1;
 
 	return number < MOST_MAPPINGS &&
 	       load_word(slot, PLACE(mappings, unwind_mapping, number, end)) && slot->word > start;
@@ -457,7 +457,7 @@ static __always_inline void divide_rows(__u32 pid, __u32 clear)
  * Process @tgid gets a place for a mapping: [@start, @end), or an unknown place if @end is 0. If
  * its space has nothing there, returns the space's number. Else withdraws the space and returns 0.
  */
-static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
+static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 {
 	const struct unwind_space *space;
 	struct scratch_slot *slot;
@@ -482,14 +482,14 @@ static __always_inline __u32 take_place(__u32 tgid, __u64 start, __u64 end)
 }
 
 /*
- * Note a place that the process with space @tgid gets (take_place()). @pid is its number in the
+ * Note a place that the process with space @tgid gets (reserve_place()). @pid is its number in the
  * initial PID namespace. A global function, so the verifier checks it once for all sharers.
  */
 __noinline int note_place(__u32 pid, __u32 tgid, __u64 start, __u64 end)
 {
 	if (config.anywhere)
 		replace_faulted(pid, start, end);
-	divide_rows(pid, take_place(tgid, start, end));
+	divide_rows(pid, reserve_place(tgid, start, end));
 	return 0;
 }
 
@@ -539,13 +539,14 @@ int on_fault(struct bpf_raw_tracepoint_args *ctx)
 	struct faulted_list *list;
 	__u64 life;
 
-	if (!config.asks_kernel || !(ctx->args[2] & FAULT_OF_CODE) || !is_wanted(current_tgid()))
+	if (!config.asks_kernel || !(ctx->args[2] & FAULT_OF_CODE) ||
+	    !is_wanted_task(current_tgid()))
 		return 0;
-	list = take_list(bpf_get_current_pid_tgid() >> 32);
+	list = claim_faulted_list(bpf_get_current_pid_tgid() >> 32);
 	slot = list ? claim_scratch(HIT_USER_PLACE, true) : NULL;
 	if (!slot)
 		return 0;
-	life = life_of(list);
+	life = life_of_list(list);
 	slot->file.key = (struct unwind_file_key){};
 	(void)bpf_find_vma(bpf_get_current_task_btf(), addr, note_file, &slot, 0);
 	note_faulted(slot, list, addr, life);

@@ -32,7 +32,7 @@ static int map_slab(struct table_maps *t, int fd, struct error *e)
 	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (at == MAP_FAILED)
-		return error_errno(e, "map memory for unwinding");
+		return error_errno(e, "map memory for unwind tables");
 	t->at[t->n_slabs++] = at;
 	return 0;
 }
@@ -54,15 +54,15 @@ int table_maps_add_slab(struct table_maps *t, struct error *e)
 	int err;
 
 	if (number == MOST_SLABS)
-		return error_set(e, -E2BIG, "no more memory for unwinding");
+		return error_set(e, -E2BIG, "unwind-table memory is full (%u slabs)", number);
 
 	cleanup_close int fd = create_slab(t->slab0, "slab");
 
 	if (fd < 0)
-		return error_errno(e, "get memory for unwinding");
+		return error_errno(e, "get memory for unwind tables");
 	err = map_slab(t, fd, e);
 	if (!err && bpf_map_update_elem(bpf_map__fd(t->slabs), &number, &fd, BPF_ANY))
-		err = error_errno(e, "add memory for unwinding");
+		err = error_errno(e, "add memory for unwind tables");
 	return err;
 }
 
@@ -99,7 +99,7 @@ int table_maps_set_space(const struct table_maps *t, uint32_t tgid,
 			 const struct unwind_space *space, struct error *e)
 {
 	if (set_entry(t->spaces, &tgid, space))
-		return error_errno(e, "tell what process %u has mapped", tgid);
+		return error_errno(e, "publish the mappings of process %u", tgid);
 	return 0;
 }
 
@@ -113,6 +113,6 @@ int table_maps_set_file(const struct table_maps *t, const struct unwind_file_key
 			const struct unwind_file *file, struct error *e)
 {
 	if (t->has_files && set_entry(t->files, key, file))
-		return error_errno(e, "tell what a file's code is walked by");
+		return error_errno(e, "publish the unwind table of a file");
 	return 0;
 }

@@ -182,7 +182,7 @@ _Static_assert(sizeof(struct faulted_list) == 24 + MOST_FAULTED * 72, "abi");
 #define RECENT_WAYS 4
 
 struct recent_rule {
-	__u64 check; /* address ^ scratch_slot.space_key ^ check_of(rule) */
+	__u64 check; /* address ^ scratch_slot.space_key ^ check_of_rule(rule) */
 	__u64 rule;  /* struct unwind_rule */
 };
 

@@ -118,7 +118,7 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 		walked->mark |= end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
 		return 1;
 	}
-	words_of(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
+	words_of_side(slot, SIDE_USER)[n & (STACK_MAX_FRAMES - 1)] =
 		slot->regs.pc | (slot->regs.is_exact ? STACK_WORD_EXACT : 0);
 	walked->n = n + 1;
 	return 0;
@@ -189,7 +189,7 @@ static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 	return 0;
 }
 
-static __always_inline void take_registers(struct unwind_regs *to, const struct pt_regs *regs,
+static __always_inline void copy_registers(struct unwind_regs *to, const struct pt_regs *regs,
 					   bool is_exact)
 {
 	to->of[UNWIND_RAX] = regs->ax;
@@ -215,7 +215,7 @@ static __always_inline void take_registers(struct unwind_regs *to, const struct 
 }
 
 /* Send NOTICE_UNMAPPED, unless one is on its way: user space then looks at all changes. */
-__noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
+__noinline int notify_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
 {
 	struct notice notice = { .type = NOTICE_UNMAPPED,
 				 .tgid = tgid,
@@ -237,7 +237,7 @@ __noinline int tell_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked
  * Is a notice due? Yes if the walk lacked a mapping. If the kernel's own mappings served, only
  * after LOOK_AFTER frames: then the process lives long enough for its list to be read.
  */
-static __always_inline bool is_worth_telling(struct scratch_slot *slot, bool is_walked)
+static __always_inline bool is_notice_due(struct scratch_slot *slot, bool is_walked)
 {
 	if (!is_walked)
 		return true;
@@ -287,7 +287,7 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	bool is_walked;
 
 	*walked = (struct walked){ .n = 1 };
-	words_of(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
+	words_of_side(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
 	slot->window.n_valid = 0;
 	slot->rule = (struct unwind_rule){};
 	slot->space = space ? *space : (struct unwind_space){};
@@ -300,10 +300,10 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	else
 		unwind_frames(slot);
 	is_walked = could_be_walked(walked->mark);
-	if (is_worth_telling(slot, is_walked))
-		tell_unmapped(tgid, slot->file.key.inode, slot->file.key.dev, is_walked);
+	if (is_notice_due(slot, is_walked))
+		notify_unmapped(tgid, slot->file.key.inode, slot->file.key.dev, is_walked);
 	finish_walk(slot, SIDE_USER, 0, n_words(walked), walked->mark);
-	clear_tail(words_of(slot, SIDE_USER), n_words(walked), HASH_GROUP);
+	clear_tail(words_of_side(slot, SIDE_USER), n_words(walked), HASH_GROUP);
 }
 
 /* A global function. The caller has put the registers into the slot. */
@@ -339,8 +339,8 @@ __noinline int has_program(void)
 
 	if (!config.vma.end_code)
 		return 0;
-	mm = *(const void **)member(bpf_get_current_task_btf(), config.vma.mm);
-	return mm && *(const __u64 *)member(mm, config.vma.end_code);
+	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm && *(const __u64 *)at_offset(mm, config.vma.end_code);
 }
 
 /*
@@ -386,7 +386,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 	if (regs->cs != CS_USER_64) {
 		walk_user_by_helper(ctx, slot, STACK_MARK_32_BIT);
 	} else if (config.unwind && is_new_kernel) {
-		take_registers(&slot->regs, regs, is_exact);
+		copy_registers(&slot->regs, regs, is_exact);
 		slot->is_at_entry = kind == HIT_USER_FUNCTION;
 		unwind_user(slot, tgid);
 	} else if (is_new_kernel) {

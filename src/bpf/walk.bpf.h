@@ -27,7 +27,7 @@ static __always_inline bool is_user_hit(enum hit_kind kind)
 }
 
 /* The words of a stack. There is room for n_words() words behind its first one. */
-static __always_inline __u64 *words_of(struct scratch_slot *slot, __u32 side)
+static __always_inline __u64 *words_of_side(struct scratch_slot *slot, __u32 side)
 {
 	return &slot->words[(side & 1) * KERNEL_ROOM];
 }
@@ -71,7 +71,7 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
 	if (n > most)
 		n = most;
 	if (mark)
-		words_of(slot, side)[(start & 1) + n++] = mark;
+		words_of_side(slot, side)[(start & 1) + n++] = mark;
 	slot->walked[side].start = start;
 	slot->walked[side].n = n;
 }
@@ -83,7 +83,7 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
  */
 static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct scratch_slot *slot)
 {
-	__u64 *words = words_of(slot, SIDE_KERNEL);
+	__u64 *words = words_of_side(slot, SIDE_KERNEL);
 	const __u32 bytes = config.max_kernel_frames * sizeof(__u64);
 	long got = bpf_get_stack(ctx, &words[1], bytes, 0);
 	__u32 mark = STACK_MARK_NONE;
@@ -160,9 +160,9 @@ static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64
  * Go up to @n_steps frames along the chain, within one window. @most is the room for frames.
  * Returns 1 at the chain's end. The slot keeps the state between calls: see struct walked.
  */
-static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __u32 most)
+static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_steps, __u32 most)
 {
-	__u64 *words = words_of(slot, SIDE_USER);
+	__u64 *words = words_of_side(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	struct unwind_window *w = &slot->window;
 	__u64 bp = slot->chain.bp;
@@ -202,26 +202,26 @@ static __always_inline long walk_on(struct scratch_slot *slot, __u32 n_steps, __
 }
 
 /* A global function. */
-__noinline int walk_on_more(struct scratch_slot *slot)
+__noinline int follow_more_frames(struct scratch_slot *slot)
 {
-	return slot ? (int)walk_on(slot, MORE_STEPS, STACK_MAX_FRAMES) : 1;
+	return slot ? (int)follow_frames(slot, MORE_STEPS, STACK_MAX_FRAMES) : 1;
 }
 
-static long walk_on_callback(__u64 step, struct scratch_slot **slot)
+static long follow_frames_callback(__u64 step, struct scratch_slot **slot)
 {
 	(void)step;
-	return walk_on(*slot, MORE_STEPS, STACK_MAX_FRAMES);
+	return follow_frames(*slot, MORE_STEPS, STACK_MAX_FRAMES);
 }
 
-static __always_inline void walk_on_to_end(struct scratch_slot *slot)
+static __always_inline void follow_frames_to_end(struct scratch_slot *slot)
 {
 	if (config.has_loop) {
-		bpf_loop(STACK_WORDS, walk_on_callback, &slot, 0);
+		bpf_loop(STACK_WORDS, follow_frames_callback, &slot, 0);
 		return;
 	}
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < STACK_WORDS; i++)
-		if (walk_on_more(slot))
+		if (follow_more_frames(slot))
 			break;
 }
 
@@ -229,10 +229,10 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 {
 	if (!is_new_kernel) {
 		for (__u32 i = 0; i < SHORT_WORDS; i++)
-			if (walk_on(slot, 1, SHORT_MAX_FRAMES))
+			if (follow_frames(slot, 1, SHORT_MAX_FRAMES))
 				break;
-	} else if (!walk_on(slot, FIRST_STEPS, STACK_MAX_FRAMES)) {
-		walk_on_to_end(slot);
+	} else if (!follow_frames(slot, FIRST_STEPS, STACK_MAX_FRAMES)) {
+		follow_frames_to_end(slot);
 	}
 }
 
@@ -246,7 +246,7 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 					     __u64 bp, bool at_entry, bool is_new_kernel)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
-	__u64 *words = words_of(slot, SIDE_USER);
+	__u64 *words = words_of_side(slot, SIDE_USER);
 
 	*walked = (struct walked){ .n = 1 };
 	words[0] = first_word_of(ip);
@@ -286,7 +286,7 @@ __noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __
  */
 static __always_inline void walk_user_by_helper(void *ctx, struct scratch_slot *slot, __u32 mark)
 {
-	__u64 *words = words_of(slot, SIDE_USER);
+	__u64 *words = words_of_side(slot, SIDE_USER);
 	const __u32 most = config.max_user_frames;
 	const __u32 asked = most < SHORT_MAX_FRAMES ? most + 1 : SHORT_MAX_FRAMES;
 	long got = bpf_get_stack(ctx, words, asked * sizeof(__u64), BPF_F_USER_STACK);

@@ -76,7 +76,7 @@ uint64_t clock_steps_monotonic(const struct clock_steps *c, uint64_t boottime)
  * Time passes between the two readings and makes the difference smaller. So the largest one is the
  * best.
  */
-static void look_at_clocks(struct bpf_programs *p)
+static void measure_clocks(struct bpf_programs *p)
 {
 	uint64_t best = 0, boottime = 0;
 
@@ -94,7 +94,7 @@ static void look_at_clocks(struct bpf_programs *p)
 /* --- one program --- */
 
 /* Mark the pieces of program @id as present. False: there are none. */
-static bool mark(struct bpf_programs *p, uint32_t id, uint64_t now)
+static bool mark_present(struct bpf_programs *p, uint32_t id, uint64_t now)
 {
 	bool is_known = false;
 
@@ -115,7 +115,7 @@ static void add_pieces(struct bpf_programs *p, int fd, bool is_own, uint64_t now
 	cleanup_free struct program_info *program = xcalloc(1, sizeof(*program));
 	struct program_names names;
 
-	if (!program_read(fd, program) || mark(p, program->info.id, now))
+	if (!program_read(fd, program) || mark_present(p, program->info.id, now))
 		return;
 	program_names_init(&names, program);
 	for (uint32_t i = 0; i < program_n_functions(program); i++) {
@@ -148,7 +148,7 @@ struct bpf_programs *bpf_programs_new(void)
 {
 	struct bpf_programs *p = xcalloc(1, sizeof(*p));
 
-	look_at_clocks(p);
+	measure_clocks(p);
 	return p;
 }
 
@@ -165,7 +165,7 @@ void bpf_programs_free(struct bpf_programs *p)
 }
 
 /* Add the programs that this process holds. They stay, and reading them needs no permission. */
-static void look_at_own(struct bpf_programs *p)
+static void read_own_programs(struct bpf_programs *p)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	const struct dirent *entry;
@@ -182,7 +182,7 @@ static void look_at_own(struct bpf_programs *p)
 		(void)closedir(dir);
 }
 
-static void forget_oldest(struct bpf_programs *p)
+static void forget_old_pieces(struct bpf_programs *p)
 {
 	const size_t n = p->n_past / 2;
 
@@ -193,11 +193,11 @@ static void forget_oldest(struct bpf_programs *p)
 	p->n_past -= n;
 }
 
-static void put_away_gone(struct bpf_programs *p)
+static void move_gone_to_past(struct bpf_programs *p)
 {
 	size_t n_kept = 0;
 
-	forget_oldest(p);
+	forget_old_pieces(p);
 	for (size_t i = 0; i < p->n_present; i++) {
 		const struct piece *piece = &p->present[i];
 
@@ -209,20 +209,20 @@ static void put_away_gone(struct bpf_programs *p)
 	p->n_present = n_kept;
 }
 
-static int by_start(const void *va, const void *vb)
+static int compare_pieces(const void *va, const void *vb)
 {
 	const struct piece *a = va, *b = vb;
 
 	return (a->start > b->start) - (a->start < b->start);
 }
 
-static void look_at_all(struct bpf_programs *p, uint64_t now)
+static void read_all_programs(struct bpf_programs *p, uint64_t now)
 {
 	uint32_t id = 0;
 	int err;
 
 	while ((err = program_next(&id)) == 0) {
-		if (mark(p, id, now))
+		if (mark_present(p, id, now))
 			continue;
 
 		cleanup_close int fd = program_open(id);
@@ -240,19 +240,19 @@ void bpf_programs_look(struct bpf_programs *p)
 	p->looked = now;
 	if (p->is_refused)
 		return;
-	look_at_clocks(p);
+	measure_clocks(p);
 	for (size_t i = 0; i < p->n_present; i++)
 		p->present[i].is_seen = false;
 	if (!p->has_looked)
-		look_at_own(p);
+		read_own_programs(p);
 	p->has_looked = true;
-	look_at_all(p, now);
-	put_away_gone(p);
+	read_all_programs(p, now);
+	move_gone_to_past(p);
 	if (p->n_present)
-		qsort(p->present, p->n_present, sizeof(*p->present), by_start);
+		qsort(p->present, p->n_present, sizeof(*p->present), compare_pieces);
 }
 
-static struct piece *present_at(struct bpf_programs *p, uint64_t addr)
+static struct piece *find_present_piece(struct bpf_programs *p, uint64_t addr)
 {
 	size_t low = 0, high = p->n_present;
 
@@ -268,16 +268,16 @@ static struct piece *present_at(struct bpf_programs *p, uint64_t addr)
 }
 
 /* Is the program still loaded? Cheaper than a look at all, for functions that are hit often. */
-static bool is_there(struct bpf_programs *p, const struct piece *piece)
+static bool is_still_loaded(struct bpf_programs *p, const struct piece *piece)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	cleanup_close int fd = program_open(piece->id);
 
-	return fd >= 0 && mark(p, piece->id, now);
+	return fd >= 0 && mark_present(p, piece->id, now);
 }
 
-static const struct piece *past_at(const struct bpf_programs *p, uint64_t addr, uint64_t first,
-				   uint64_t last)
+static const struct piece *find_past_piece(const struct bpf_programs *p, uint64_t addr,
+					   uint64_t first, uint64_t last)
 {
 	for (size_t i = p->n_past; i-- > 0;) {
 		const struct piece *piece = &p->past[i];
@@ -292,15 +292,15 @@ static const struct piece *past_at(const struct bpf_programs *p, uint64_t addr, 
 bool bpf_programs_at(struct bpf_programs *p, uint64_t addr, uint64_t first, uint64_t last,
 		     struct program_symbol *ret)
 {
-	const struct piece *piece = present_at(p, addr);
+	const struct piece *piece = find_present_piece(p, addr);
 
 	if (!p->has_looked ||
-	    (piece ? last > piece->until && !is_there(p, piece) : last > p->looked)) {
+	    (piece ? last > piece->until && !is_still_loaded(p, piece) : last > p->looked)) {
 		bpf_programs_look(p);
-		piece = present_at(p, addr);
+		piece = find_present_piece(p, addr);
 	}
 	if (!piece || first < piece->from || last > piece->until)
-		piece = past_at(p, addr, first, last);
+		piece = find_past_piece(p, addr, first, last);
 	if (!piece)
 		return false;
 	*ret = (struct program_symbol){ .name = piece->name,

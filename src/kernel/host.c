@@ -18,7 +18,7 @@
 #include "kernel/kallsyms.h"
 #include "kernel/private.h"
 
-static char *copy_of(const char *text)
+static char *copy_or_null(const char *text)
 {
 	return text ? xstrdup(text) : NULL;
 }
@@ -28,9 +28,9 @@ struct host *host_new_at(const struct host_paths *paths)
 	struct host *host = xcalloc(1, sizeof(*host));
 
 	host->tracefs_fd = -1;
-	host->kallsyms_path = copy_of(paths->kallsyms);
-	host->modules_path = copy_of(paths->modules);
-	host->tracefs_path = copy_of(paths->tracefs);
+	host->kallsyms_path = copy_or_null(paths->kallsyms);
+	host->modules_path = copy_or_null(paths->modules);
+	host->tracefs_path = copy_or_null(paths->tracefs);
 	return host;
 }
 

@@ -94,7 +94,7 @@ static uint32_t add_name(struct kallsyms *k, const char *name, size_t n)
 	return at;
 }
 
-static bool is_module(const struct kallsyms *k, uint16_t module, const char *name, size_t n)
+static bool is_module_named(const struct kallsyms *k, uint16_t module, const char *name, size_t n)
 {
 	const char *is = k->names + k->modules[module].name;
 
@@ -104,10 +104,10 @@ static bool is_module(const struct kallsyms *k, uint16_t module, const char *nam
 /* The number of module @name. Lines of one module follow each other: try @last first. */
 static uint16_t module_number(struct kallsyms *k, uint16_t last, const char *name, size_t n)
 {
-	if (last != NO_MODULE && is_module(k, last, name, n))
+	if (last != NO_MODULE && is_module_named(k, last, name, n))
 		return last;
 	for (size_t i = 1; i < k->n_modules; i++)
-		if (is_module(k, (uint16_t)i, name, n))
+		if (is_module_named(k, (uint16_t)i, name, n))
 			return (uint16_t)i;
 	if (k->n_modules > UINT16_MAX)
 		return NO_MODULE;
@@ -133,7 +133,7 @@ static bool has_suffix(const char *name, size_t n, const char *suffix)
  * Is this no function, although its type says so? Marks of sections would make a function of the
  * padding behind a section. The padding before functions is never executed.
  */
-static bool is_mark(const char *name, size_t n)
+static bool is_section_mark(const char *name, size_t n)
 {
 	static const char *const marks[] = { "_text", "_stext", "_etext", "_sinittext",
 					     "_einittext" };
@@ -150,7 +150,8 @@ static bool is_mark(const char *name, size_t n)
 }
 
 /* Add a line's symbol. False: the line is malformed. */
-static bool add_line(struct kallsyms *k, const char *line, size_t length, uint16_t *last_module)
+static bool add_symbol_line(struct kallsyms *k, const char *line, size_t length,
+			    uint16_t *last_module)
 {
 	const char *end = line + length;
 	struct symbol s = { .name = NO_NAME };
@@ -178,7 +179,7 @@ static bool add_line(struct kallsyms *k, const char *line, size_t length, uint16
 
 	s.is_global = type == 'T';
 	s.is_code = kind == 't' || kind == 'w';
-	if (s.is_code && !is_mark(name, n))
+	if (s.is_code && !is_section_mark(name, n))
 		s.name = add_name(k, name, n);
 	array_push(k->symbols, k->n, k->capacity, s);
 	return true;
@@ -200,11 +201,11 @@ static int read_symbols(struct kallsyms *k, const char *path, struct error *e)
 	int more;
 
 	while ((more = lines_next(&lines, &line, &length, e)) > 0)
-		n_lines += add_line(k, line, length, &last_module);
+		n_lines += add_symbol_line(k, line, length, &last_module);
 	if (more < 0)
 		return more;
 	if (n_lines == 0)
-		return error_set(e, -ENODATA, "%s: no symbols in it", path);
+		return error_set(e, -ENODATA, "%s has no symbols", path);
 	if (k->n == 0)
 		return error_set(e, -EPERM,
 				 "%s: addresses are hidden (needs CAP_SYSLOG, and sysctl "
@@ -318,7 +319,8 @@ static void sort_symbols(struct kallsyms *k)
 }
 
 /* @next is the first symbol behind @s; NULL: there is none. */
-static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const struct symbol *next)
+static uint32_t function_size(const struct kallsyms *k, const struct symbol *s,
+			      const struct symbol *next)
 {
 	const struct module *m = &k->modules[s->module];
 	const bool is_followed = !m->is_program && next && next->module == s->module &&
@@ -334,7 +336,7 @@ static uint32_t size_of(const struct kallsyms *k, const struct symbol *s, const 
 }
 
 /* Sort, give functions their sizes, and drop the boundaries. */
-static void finish(struct kallsyms *k)
+static void finish_symbols(struct kallsyms *k)
 {
 	struct symbol *s = k->symbols;
 	size_t n_kept = 0, next;
@@ -351,7 +353,7 @@ static void finish(struct kallsyms *k)
 
 		for (size_t j = i; j < next && s[j].name != NO_NAME; j++) {
 			s[n_kept] = s[j];
-			s[n_kept].size = size_of(k, &s[n_kept], behind);
+			s[n_kept].size = function_size(k, &s[n_kept], behind);
 			n_kept++;
 		}
 	}
@@ -376,7 +378,7 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 	err = read_symbols(k, symbols_path, e);
 	if (err)
 		return err;
-	finish(k);
+	finish_symbols(k);
 	k->read_at = clock_ns(CLOCK_MONOTONIC);
 	*ret = TAKE(k);
 	return 0;

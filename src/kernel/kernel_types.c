@@ -46,7 +46,7 @@ struct reader {
 	uint32_t *ret;
 };
 
-static void reader_fini(struct reader *r)
+static void btf_reader_fini(struct reader *r)
 {
 	if (r->mapped)
 		(void)munmap(r->mapped, r->n_mapped);
@@ -56,7 +56,7 @@ static void reader_fini(struct reader *r)
 }
 
 /* Read up to @bytes. Returns fewer at the end of the file. */
-static size_t read_at(int fd, uint64_t offset, void *to, size_t bytes)
+static size_t read_file_at(int fd, uint64_t offset, void *to, size_t bytes)
 {
 	size_t n = 0;
 	ssize_t got = 1;
@@ -90,15 +90,15 @@ static void fill_piece(struct reader *r)
 	if (!left)
 		return;
 	memmove(r->piece, r->at, kept);
-	got = read_at(r->fd, r->next, r->piece + kept,
-		      left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept);
+	got = read_file_at(r->fd, r->next, r->piece + kept,
+			   left < PIECE_BYTES - kept ? left : PIECE_BYTES - kept);
 	r->at = r->piece;
 	r->end = r->piece + kept + got;
 	r->next += got;
 }
 
 /* Take the next @bytes. NULL: there are not so many. Lent until the next call. */
-static const void *take(struct reader *r, size_t bytes)
+static const void *read_btf(struct reader *r, size_t bytes)
 {
 	if ((size_t)(r->end - r->at) < bytes)
 		fill_piece(r);
@@ -109,18 +109,18 @@ static const void *take(struct reader *r, size_t bytes)
 }
 
 /* The string at @at if it may be one of the wanted names, else NULL. */
-static const char *take_name(const struct reader *r, uint32_t at)
+static const char *string_if_wanted(const struct reader *r, uint32_t at)
 {
 	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;
 }
 
 /* A variable has no type: its name identifies it. */
-static const char *type_of(const struct kernel_member *member)
+static const char *identifying_name(const struct kernel_member *member)
 {
 	return member->type ? member->type : member->name;
 }
 
-static void set_done(struct reader *r, size_t i, uint32_t result)
+static void set_member_done(struct reader *r, size_t i, uint32_t result)
 {
 	r->ret[i] = result;
 	r->is_done[i] = true;
@@ -147,7 +147,7 @@ static uint32_t find_member(const struct reader *r, const struct btf_type *type,
 static void read_structure(struct reader *r, const struct btf_type *type,
 			   const struct btf_member *members)
 {
-	const char *name = take_name(r, type->name_off);
+	const char *name = string_if_wanted(r, type->name_off);
 
 	for (size_t i = 0; name && i < r->n_members; i++) {
 		const struct kernel_member *wanted = &r->members[i];
@@ -157,17 +157,17 @@ static void read_structure(struct reader *r, const struct btf_type *type,
 			continue;
 		at = find_member(r, type, members, wanted->name);
 		if (at != NO_MEMBER || *name)
-			set_done(r, i, at);
+			set_member_done(r, i, at);
 	}
 }
 
 static void read_variable(struct reader *r, const struct btf_type *type, uint32_t id)
 {
-	const char *name = take_name(r, type->name_off);
+	const char *name = string_if_wanted(r, type->name_off);
 
 	for (size_t i = 0; name && i < r->n_members; i++)
 		if (!r->is_done[i] && !r->members[i].type && strcmp(r->members[i].name, name) == 0)
-			set_done(r, i, id);
+			set_member_done(r, i, id);
 }
 
 /* The bytes that follow a type's head: once, and for each of its entries. */
@@ -187,19 +187,20 @@ static const struct {
 };
 
 /* Read types until all members have been found. */
-static int read_types(struct reader *r)
+static int find_all_members(struct reader *r)
 {
 	const struct btf_type *taken;
 
-	for (uint32_t id = 1; r->n_done < r->n_members && (taken = take(r, sizeof(*taken))); id++) {
+	for (uint32_t id = 1; r->n_done < r->n_members && (taken = read_btf(r, sizeof(*taken)));
+	     id++) {
 		const struct btf_type type = *taken;
 		const uint32_t kind = BTF_INFO_KIND(type.info);
 		const void *rest;
 
 		if (kind >= ABI_BTF_KINDS)
 			return -EINVAL;
-		rest = take(r,
-			    sizes[kind].once + (size_t)sizes[kind].each * BTF_INFO_VLEN(type.info));
+		rest = read_btf(r, sizes[kind].once +
+					   (size_t)sizes[kind].each * BTF_INFO_VLEN(type.info));
 		if (!rest)
 			return -EINVAL;
 		if (kind == BTF_KIND_STRUCT)
@@ -232,7 +233,7 @@ static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t by
 		r->strings = r->read_strings = xmalloc(h->str_len);
 		r->at = r->end = r->piece = xmalloc(PIECE_BYTES);
 		r->next = types;
-		if (read_at(r->fd, strings, r->read_strings, h->str_len) != h->str_len)
+		if (read_file_at(r->fd, strings, r->read_strings, h->str_len) != h->str_len)
 			return false;
 	}
 	return r->strings[h->str_len - 1] == '\0';
@@ -244,7 +245,7 @@ static bool open_parts(struct reader *r)
 	struct btf_header h = {};
 	struct stat st;
 
-	return fstat(r->fd, &st) == 0 && read_at(r->fd, 0, &h, HEADER_BYTES) == HEADER_BYTES &&
+	return fstat(r->fd, &st) == 0 && read_file_at(r->fd, 0, &h, HEADER_BYTES) == HEADER_BYTES &&
 	       h.magic == BTF_MAGIC && h.version == BTF_VERSION && h.hdr_len >= HEADER_BYTES &&
 	       find_parts(r, &h, (uint64_t)st.st_size);
 }
@@ -252,22 +253,22 @@ static bool open_parts(struct reader *r)
 int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 		      uint32_t *ret, struct error *e)
 {
-	cleanup(reader_fini) struct reader r = { .fd = open(path, O_RDONLY | O_CLOEXEC),
-						 .members = members,
-						 .n_members = n,
-						 .ret = ret };
+	cleanup(btf_reader_fini) struct reader r = { .fd = open(path, O_RDONLY | O_CLOEXEC),
+						     .members = members,
+						     .n_members = n,
+						     .ret = ret };
 
 	if (r.fd < 0)
 		return error_errno(e, "open '%s'", path);
 	if (n > MOST_MEMBERS)
-		return error_set(e, -EINVAL, "too many members are asked for");
+		return error_set(e, -EINVAL, "too many members in one request");
 	for (size_t i = 0; i < n; i++) {
 		ret[i] = NO_MEMBER;
-		r.may_begin[(uint8_t)type_of(&members[i])[0]] = true;
+		r.may_begin[(uint8_t)identifying_name(&members[i])[0]] = true;
 	}
 	if (!open_parts(&r))
-		return error_set(e, -EINVAL, "'%s' is not BTF, or not whole", path);
-	if (read_types(&r))
+		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
+	if (find_all_members(&r))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",
 				 path);
 	return 0;

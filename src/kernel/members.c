@@ -60,7 +60,7 @@ static const struct kernel_member members[MEMBERS] = {
  * The place of preempt_count and its bits: include/linux/preempt.h. The bits moved up by eight when
  * a count of disabled interrupts was inserted.
  */
-static void set_context(const uint32_t at[MEMBERS], struct context_offsets *ret)
+static void set_context_offsets(const uint32_t at[MEMBERS], struct context_offsets *ret)
 {
 	const bool is_hot = at[PREEMPT_COUNT_6_2] != NO_MEMBER;
 	const bool is_moved = at[HARDIRQ_DISABLE] != NO_MEMBER;
@@ -76,7 +76,7 @@ static void set_context(const uint32_t at[MEMBERS], struct context_offsets *ret)
 	};
 }
 
-static void set_mappings(uint32_t at[MEMBERS], struct vma_offsets *ret)
+static void set_vma_offsets(uint32_t at[MEMBERS], struct vma_offsets *ret)
 {
 	if (at[MTIME] == NO_MEMBER)
 		at[MTIME] = at[MTIME_6_6];
@@ -114,10 +114,10 @@ int kernel_members_read(bool with_context, struct kernel_members *ret, struct er
 	*ret = (struct kernel_members){};
 	if (err)
 		return err;
-	set_mappings(at, &ret->vma);
+	set_vma_offsets(at, &ret->vma);
 	if (!with_context)
 		return 0;
-	set_context(at, &ret->context);
+	set_context_offsets(at, &ret->context);
 	if (at[MM_UNNAMED] != NO_MEMBER && at[END_CODE] != NO_MEMBER)
 		ret->vma.end_code = at[MM_UNNAMED] + at[END_CODE];
 	return 0;

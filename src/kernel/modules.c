@@ -53,13 +53,13 @@ uint64_t module_line_hash(uint64_t before, const struct module_line *line)
 	return hash_mix(hash_mix(before ^ hash_bytes(line->name, line->n)) ^ line->start);
 }
 
-static bool overlaps(const struct module_seen *a, const struct module_seen *b)
+static bool modules_overlap(const struct module_seen *a, const struct module_seen *b)
 {
 	return a->start < b->end && b->start < a->end;
 }
 
 /* Was the module there at the last look? */
-static bool is_known(struct modules *m, const struct module_seen *module)
+static bool was_module_seen(struct modules *m, const struct module_seen *module)
 {
 	for (size_t i = 0; i < m->n; i++) {
 		struct module_seen *old = &m->seen[i];
@@ -79,12 +79,12 @@ static bool is_known(struct modules *m, const struct module_seen *module)
 static uint64_t first_seen(const struct modules *m, const struct module_seen *module, uint64_t now)
 {
 	for (size_t i = 0; i < m->n; i++)
-		if (!m->seen[i].is_present && overlaps(&m->seen[i], module))
+		if (!m->seen[i].is_present && modules_overlap(&m->seen[i], module))
 			return now;
 	return 0;
 }
 
-static void forget_oldest(struct modules *m)
+static void forget_old_modules(struct modules *m)
 {
 	size_t n_kept = 0;
 
@@ -97,14 +97,14 @@ static void forget_oldest(struct modules *m)
 }
 
 /* If a module that is missing now comes again, it is another one. */
-static void close_gone(struct modules *m)
+static void close_gone_modules(struct modules *m)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (!m->seen[i].is_present)
 			m->seen[i].since = UINT64_MAX;
 }
 
-static void add_new(struct modules *m, struct module_seen *fresh, size_t n, uint64_t now)
+static void add_new_modules(struct modules *m, struct module_seen *fresh, size_t n, uint64_t now)
 {
 	for (size_t i = 0; i < n; i++)
 		fresh[i].since = first_seen(m, &fresh[i], now);
@@ -121,7 +121,7 @@ void modules_look(struct modules *m, const char *path)
 	size_t n_fresh = 0, cap_fresh = 0, capacity = 0;
 	struct module_line parsed;
 
-	forget_oldest(m);
+	forget_old_modules(m);
 	m->now = 0;
 	for (size_t i = 0; i < m->n; i++)
 		m->seen[i].is_present = false;
@@ -135,11 +135,11 @@ void modules_look(struct modules *m, const char *path)
 						    .is_present = true };
 
 		m->now = module_line_hash(m->now, &parsed);
-		if (!is_known(m, &module))
+		if (!was_module_seen(m, &module))
 			array_push(fresh, n_fresh, cap_fresh, module);
 	}
-	add_new(m, fresh, n_fresh, now);
-	close_gone(m);
+	add_new_modules(m, fresh, n_fresh, now);
+	close_gone_modules(m);
 }
 
 uint64_t modules_since(const struct modules *m, const char *name)

@@ -17,7 +17,7 @@
 /* From include/uapi/linux/btf.h of Linux 6.0, newer than the distribution's headers. */
 #define ABI_BTF_KIND_ENUM64 19
 
-static int sys_bpf(enum bpf_cmd cmd, union bpf_attr *attr)
+static int query_bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 {
 	const long ret = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 
@@ -27,7 +27,7 @@ static int sys_bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 int program_next(uint32_t *id)
 {
 	union bpf_attr attr = { .start_id = *id };
-	const int err = sys_bpf(BPF_PROG_GET_NEXT_ID, &attr);
+	const int err = query_bpf(BPF_PROG_GET_NEXT_ID, &attr);
 
 	if (!err)
 		*id = attr.next_id;
@@ -38,20 +38,20 @@ int program_open(uint32_t id)
 {
 	union bpf_attr attr = { .prog_id = id };
 
-	return sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
+	return query_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
 /* The kernel leaves out members that this header does not have. */
-static int get_info(int fd, void *info, uint32_t size)
+static int query_bpf_info(int fd, void *info, uint32_t size)
 {
 	union bpf_attr attr = {
 		.info = { .bpf_fd = (uint32_t)fd, .info_len = size, .info = (uintptr_t)info }
 	};
 
-	return sys_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+	return query_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
 }
 
-static uint32_t at_most(uint32_t n)
+static uint32_t at_most_functions(uint32_t n)
 {
 	return n < MOST_FUNCTIONS ? n : MOST_FUNCTIONS;
 }
@@ -60,25 +60,25 @@ bool program_read(int fd, struct program_info *ret)
 {
 	struct bpf_prog_info *i = &ret->info, counts = {};
 
-	if (get_info(fd, &counts, sizeof(counts)) != 0)
+	if (query_bpf_info(fd, &counts, sizeof(counts)) != 0)
 		return false;
 	*i = (struct bpf_prog_info){};
-	i->nr_jited_ksyms = at_most(counts.nr_jited_ksyms);
+	i->nr_jited_ksyms = at_most_functions(counts.nr_jited_ksyms);
 	i->jited_ksyms = (uintptr_t)ret->starts;
-	i->nr_jited_func_lens = at_most(counts.nr_jited_func_lens);
+	i->nr_jited_func_lens = at_most_functions(counts.nr_jited_func_lens);
 	i->jited_func_lens = (uintptr_t)ret->lengths;
-	i->nr_prog_tags = at_most(counts.nr_prog_tags);
+	i->nr_prog_tags = at_most_functions(counts.nr_prog_tags);
 	i->prog_tags = (uintptr_t)ret->tags;
-	i->nr_func_info = at_most(counts.nr_func_info);
+	i->nr_func_info = at_most_functions(counts.nr_func_info);
 	i->func_info = (uintptr_t)ret->functions;
 	i->func_info_rec_size = sizeof(ret->functions[0]);
-	if (get_info(fd, i, sizeof(*i)) != 0)
+	if (query_bpf_info(fd, i, sizeof(*i)) != 0)
 		return false;
 	/* The kernel returns the number of all, not of those that it wrote. */
-	i->nr_jited_ksyms = at_most(i->nr_jited_ksyms);
-	i->nr_jited_func_lens = at_most(i->nr_jited_func_lens);
-	i->nr_prog_tags = at_most(i->nr_prog_tags);
-	i->nr_func_info = at_most(i->nr_func_info);
+	i->nr_jited_ksyms = at_most_functions(i->nr_jited_ksyms);
+	i->nr_jited_func_lens = at_most_functions(i->nr_jited_func_lens);
+	i->nr_prog_tags = at_most_functions(i->nr_prog_tags);
+	i->nr_func_info = at_most_functions(i->nr_func_info);
 	return true;
 }
 
@@ -112,7 +112,7 @@ static uint32_t bytes_behind(const struct btf_type *type)
 }
 
 /* The kernel has checked this BTF. We do not trust it all the same. */
-static void read_types(struct program_names *n, uint32_t size)
+static void read_type_names(struct program_names *n, uint32_t size)
 {
 	const struct btf_header *h = (const void *)n->btf;
 	const struct btf_type *type;
@@ -143,18 +143,18 @@ void program_names_init(struct program_names *n, const struct program_info *prog
 	if (!attr.btf_id || !program->info.nr_func_info)
 		return;
 
-	cleanup_close int fd = sys_bpf(BPF_BTF_GET_FD_BY_ID, &attr);
+	cleanup_close int fd = query_bpf(BPF_BTF_GET_FD_BY_ID, &attr);
 
-	if (fd < 0 || get_info(fd, &info, sizeof(info)) != 0 || info.btf_size > MOST_BTF_BYTES ||
-	    info.btf_size < sizeof(struct btf_header))
+	if (fd < 0 || query_bpf_info(fd, &info, sizeof(info)) != 0 ||
+	    info.btf_size > MOST_BTF_BYTES || info.btf_size < sizeof(struct btf_header))
 		return;
 
 	const uint32_t size = info.btf_size;
 
 	n->btf = xcalloc(size, 1);
 	info = (struct bpf_btf_info){ .btf = (uintptr_t)n->btf, .btf_size = size };
-	if (get_info(fd, &info, sizeof(info)) == 0)
-		read_types(n, size);
+	if (query_bpf_info(fd, &info, sizeof(info)) == 0)
+		read_type_names(n, size);
 }
 
 void program_names_fini(struct program_names *n)

@@ -17,8 +17,8 @@
 #include "kernel/host.h"
 
 /* Parse a line in place. False: it names no function. */
-static bool parse_line(char *line, bool has_addr, char **ret_name, const char **ret_module,
-		       uint64_t *ret_addr)
+static bool parse_traceable(char *line, bool has_addr, char **ret_name, const char **ret_module,
+			    uint64_t *ret_addr)
 {
 	const char *at = line;
 
@@ -78,7 +78,7 @@ int host_each_traceable(struct host *host, bool with_sites, host_function_visit 
 	int more;
 
 	while ((more = lines_next(&lines, &line, &n, e)) > 0) {
-		if (!parse_line(line, has_addr, &name, &module, &addr))
+		if (!parse_traceable(line, has_addr, &name, &module, &addr))
 			continue;
 		err = visit(context, name, module, addr);
 		if (err)

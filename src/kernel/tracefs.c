@@ -54,9 +54,8 @@ static int open_mounted(const char *path)
 
 int tracefs_unreadable(struct error *e)
 {
-	return error_set(
-		e, -EACCES,
-		"tracefs may not be read by this user (needs root or CAP_DAC_READ_SEARCH)");
+	return error_set(e, -EACCES,
+			 "this user may not read tracefs (needs root or CAP_DAC_READ_SEARCH)");
 }
 
 int host_tracefs(struct host *host, int *ret_fd, struct error *e)

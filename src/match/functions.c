@@ -35,7 +35,7 @@ static bool is_placeholder(const char *symbol)
 	return strncmp(symbol, "__lib", 5) == 0 && strstr(symbol, "_version_placeholder");
 }
 
-static int visit(void *context, const struct image_symbol *s)
+static int match_symbol(void *context, const struct image_symbol *s)
 {
 	struct function_walk *walk = context;
 	struct target t = {
@@ -92,7 +92,7 @@ struct implementations {
 	size_t n;
 };
 
-static int take_implementation(void *context, const struct image_symbol *s)
+static int add_implementation(void *context, const struct image_symbol *s)
 {
 	struct implementations *found = context;
 	const char *name = s->name + strspn(s->name, "_");
@@ -114,12 +114,12 @@ static int explain_indirect(struct function_walk *walk)
 	const char *names = "their names are not in its symbol table";
 	int code;
 
-	(void)image_each_function(walk->image, take_implementation, &found);
+	(void)image_each_function(walk->image, add_implementation, &found);
 	if (found.n)
 		names = found.names.text;
 	code = error_set(walk->e, -EOPNOTSUPP,
-			 "%s of %s is chosen at run time among several for this CPU (IFUNC): "
-			 "trace one of those (%s)",
+			 "%s of %s is an IFUNC: the loader picks an implementation for this CPU; "
+			 "trace one of these (%s)",
 			 walk->indirect, walk->path, names);
 	strbuf_fini(&found.names);
 	return code;
@@ -145,7 +145,7 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 
 	file_place_of(path, &walk.file);
 	name_pattern_init(&walk.name, m->spec->name);
-	err = image_each_function(image, visit, &walk);
+	err = image_each_function(image, match_symbol, &walk);
 	indirect_fini(&walk.implementations);
 	if (err)
 		return err;
@@ -154,14 +154,14 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
 		return explain_indirect(&walk);
 	if (walk.n_indirect)
-		log_debug("%zu functions of %s are left out: implementations are chosen at run "
-			  "time (IFUNC)",
+		log_debug("left out %zu functions of %s: the loader picks their implementation "
+			  "(IFUNC)",
 			  walk.n_indirect, path);
 	*ret_n += walk.n;
 	return 0;
 }
 
-static int offer(void *context, const struct image_symbol *s)
+static int offer_function(void *context, const struct image_symbol *s)
 {
 	cleanup_free char *name = names_bare(s->name);
 
@@ -175,5 +175,5 @@ void near_functions(const char *path, struct near *near)
 	cleanup_image struct image *image = NULL;
 
 	if (image_open(path, &image, NULL) == 0)
-		(void)image_each_function(image, offer, near);
+		(void)image_each_function(image, offer_function, near);
 }

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_file(const struct mapping *m, const struct stat *st)
+static bool is_mapping_of_file(const struct mapping *m, const struct stat *st)
 {
 	struct stat own;
 
@@ -19,7 +19,7 @@ static bool is_file(const struct mapping *m, const struct stat *st)
 	       own.st_ino == st->st_ino && own.st_dev == st->st_dev;
 }
 
-static void ask(struct indirect *in)
+static void find_own_library(struct indirect *in)
 {
 	struct stat st;
 
@@ -27,7 +27,7 @@ static void ask(struct indirect *in)
 	if (stat(in->path, &st) < 0 || mapping_list_read((uint32_t)getpid(), &in->own, NULL) != 0)
 		return;
 	for (size_t i = 0; i < in->own.n && !in->file; i++)
-		if (is_file(&in->own.mappings[i], &st))
+		if (is_mapping_of_file(&in->own.mappings[i], &st))
 			in->file = &in->own.mappings[i];
 	if (in->file)
 		in->library = dlopen(in->file->path, RTLD_LAZY | RTLD_NOLOAD);
@@ -36,7 +36,7 @@ static void ask(struct indirect *in)
 bool indirect_offset(struct indirect *in, const char *name, uint64_t *ret_offset)
 {
 	if (!in->is_asked)
-		ask(in);
+		find_own_library(in);
 	if (!in->library)
 		return false;
 

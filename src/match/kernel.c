@@ -50,7 +50,7 @@ static void function_list_fini(struct function_list *list)
 	u64_map_fini(&list->by_name);
 }
 
-static int take_traceable(void *context, const char *name, const char *module, uint64_t site)
+static int collect_traceable(void *context, const char *name, const char *module, uint64_t site)
 {
 	struct function_list *list = context;
 
@@ -70,8 +70,8 @@ static int take_traceable(void *context, const char *name, const char *module, u
 	return 0;
 }
 
-static int add_function(struct matching *m, const char *name, const char *module, uint64_t addr,
-			struct error *e)
+static int add_kernel_function(struct matching *m, const char *name, const char *module,
+			       uint64_t addr, struct error *e)
 {
 	const struct target t = {
 		.kind = TARGET_KERNEL_FUNCTION,
@@ -105,15 +105,15 @@ static int match_kallsyms(struct matching *m, const struct kallsyms *k, size_t *
 		kallsyms_nth(k, i, &s);
 		if (!is_function_to_trace(&s) || !pattern_matches(m->spec->name, s.name))
 			continue;
-		err = add_function(m, s.name, s.module, s.addr, e);
+		err = add_kernel_function(m, s.name, s.module, s.addr, e);
 		++*ret_n;
 	}
 	return err;
 }
 
 /* Before Linux 6.5 there are no sites. So add all functions that have a name of the list. */
-static int add_by_name(struct matching *m, const struct function_list *list,
-		       const struct kallsyms *k, struct error *e)
+static int add_functions_by_name(struct matching *m, const struct function_list *list,
+				 const struct kallsyms *k, struct error *e)
 {
 	size_t n = kallsyms_n(k);
 	int err = 0;
@@ -125,15 +125,15 @@ static int add_by_name(struct matching *m, const struct function_list *list,
 		if (!is_function_to_trace(&s) || !pattern_matches(list->pattern, s.name))
 			continue;
 		if (u64_map_get(&list->by_name, (uintptr_t)strtab_add(list->strings, s.name)))
-			err = add_function(m, s.name, s.module, s.addr, e);
+			err = add_kernel_function(m, s.name, s.module, s.addr, e);
 	}
 	return err;
 }
 
-static int add_with_addresses(struct matching *m, const struct function_list *list,
-			      const struct kallsyms *k, struct error *e)
+static int add_functions_by_address(struct matching *m, const struct function_list *list,
+				    const struct kallsyms *k, struct error *e)
 {
-	int err = list->functions[0].site ? 0 : add_by_name(m, list, k, e);
+	int err = list->functions[0].site ? 0 : add_functions_by_name(m, list, k, e);
 
 	for (size_t i = 0; i < list->n && !err; i++) {
 		const struct function *f = &list->functions[i];
@@ -141,7 +141,7 @@ static int add_with_addresses(struct matching *m, const struct function_list *li
 
 		if (f->site && !kallsyms_at(k, f->site, &s))
 			s.addr = 0;
-		err = add_function(m, f->name, f->module, s.addr, e);
+		err = add_kernel_function(m, f->name, f->module, s.addr, e);
 	}
 	return err;
 }
@@ -154,15 +154,16 @@ static int add_traceable(struct matching *m, const struct function_list *list, s
 
 	if (list->has_namesakes || m->scope->depth >= MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) == 0)
-			return add_with_addresses(m, list, k, e);
-		log_debug("functions of one name are taken for one: %s", why.text);
+			return add_functions_by_address(m, list, k, e);
+		log_debug("cannot tell functions of one name apart: %s", why.text);
 	}
 	for (size_t i = 0; i < list->n && !err; i++)
-		err = add_function(m, list->functions[i].name, list->functions[i].module, 0, e);
+		err = add_kernel_function(m, list->functions[i].name, list->functions[i].module, 0,
+					  e);
 	return err;
 }
 
-static int none_matches(struct matching *m, const struct kallsyms *k, struct error *e)
+static int explain_no_kernel_function(struct matching *m, const struct kallsyms *k, struct error *e)
 {
 	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
 	struct near near;
@@ -191,21 +192,21 @@ static int match_by_kallsyms(struct matching *m, struct error *e)
 	err = match_kallsyms(m, k, &n, e);
 	if (err || n)
 		return err;
-	return none_matches(m, k, e);
+	return explain_no_kernel_function(m, k, e);
 }
 
 static int list_traceable(const struct matching *m, struct function_list *list, struct error *e)
 {
 	bool with_sites = m->scope->depth >= MATCH_NAMESAKES;
-	int err = host_each_traceable(m->host, with_sites, take_traceable, list, e);
+	int err = host_each_traceable(m->host, with_sites, collect_traceable, list, e);
 
 	if (err || with_sites || !list->has_namesakes)
 		return err;
 	function_list_clear(list);
-	return host_each_traceable(m->host, true, take_traceable, list, e);
+	return host_each_traceable(m->host, true, collect_traceable, list, e);
 }
 
-static int add_unchecked(struct matching *m, const char *name, struct error *e)
+static int add_unchecked_function(struct matching *m, const char *name, struct error *e)
 {
 	const struct target t = {
 		.kind = TARGET_KERNEL_FUNCTION,
@@ -218,7 +219,7 @@ static int add_unchecked(struct matching *m, const char *name, struct error *e)
 }
 
 /* Does exactly one function have this name? *@ret is its symbol. */
-static bool is_alone(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
+static bool is_name_unique(const struct kallsyms *k, const char *name, struct kernel_symbol *ret)
 {
 	size_t n_named = 0, n = kallsyms_n(k);
 
@@ -241,15 +242,16 @@ static int match_full_name(struct matching *m, const char *name, struct error *e
 	struct error why;
 
 	if (m->scope->depth == MATCH_PATTERNS)
-		return add_unchecked(m, name, e);
+		return add_unchecked_function(m, name, e);
 	if (m->scope->depth == MATCH_NAMESAKES) {
 		if (host_kallsyms(m->host, &k, &why) != 0) {
-			log_warn("if several functions are named %s, only one is traced: %s", name,
-				 why.text);
-			return add_unchecked(m, name, e);
+			log_warn("only one function named %s is traced, even if there are several: "
+				 "%s",
+				 name, why.text);
+			return add_unchecked_function(m, name, e);
 		}
-		if (is_alone(k, name, &s))
-			return add_function(m, name, s.module, 0, e);
+		if (is_name_unique(k, name, &s))
+			return add_kernel_function(m, name, s.module, 0, e);
 	}
 	return match_by_kallsyms(m, e);
 }
@@ -294,9 +296,9 @@ int match_explain_unknown(const struct probe_spec *spec, struct host *host, stru
 		kallsyms_nth(k, i, &s);
 		if (pattern_matches(spec->name, s.name))
 			return error_set(e, -ENOENT,
-					 "kernel function '%s' is there, but cannot be traced "
-					 "(notrace, or where probes are not allowed)",
+					 "kernel function '%s' exists, but the kernel allows no "
+					 "probe there (notrace or protected)",
 					 s.name);
 	}
-	return none_matches(&m, k, e);
+	return explain_no_kernel_function(&m, k, e);
 }

@@ -24,30 +24,30 @@ void target_list_fini(struct target_list *list)
 
 enum place_kind { PLACE_NAME = 1, PLACE_NAMED_ADDR, PLACE_ADDR, PLACE_TRACEPOINT, PLACE_FILE };
 
-static uint64_t mix(enum place_kind kind, uint64_t a, uint64_t b)
+static uint64_t mix_place(enum place_kind kind, uint64_t a, uint64_t b)
 {
 	return hash_mix(hash_mix(a + kind) ^ b);
 }
 
 uint64_t place_of_name(const char *name)
 {
-	return mix(PLACE_NAME, hash_bytes(name, strlen(name)), 0);
+	return mix_place(PLACE_NAME, hash_bytes(name, strlen(name)), 0);
 }
 
 uint64_t place_of_named_addr(const char *name)
 {
-	return mix(PLACE_NAMED_ADDR, hash_bytes(name, strlen(name)), 0);
+	return mix_place(PLACE_NAMED_ADDR, hash_bytes(name, strlen(name)), 0);
 }
 
 uint64_t place_of_addr(uint64_t addr)
 {
-	return mix(PLACE_ADDR, addr, 0);
+	return mix_place(PLACE_ADDR, addr, 0);
 }
 
 uint64_t place_of_tracepoint(const char *category, const char *event)
 {
-	return mix(PLACE_TRACEPOINT, hash_bytes(category, strlen(category)),
-		   hash_bytes(event, strlen(event)));
+	return mix_place(PLACE_TRACEPOINT, hash_bytes(category, strlen(category)),
+			 hash_bytes(event, strlen(event)));
 }
 
 /*
@@ -83,7 +83,7 @@ bool is_roots_alone(const char *path)
  * Is the file on one of these file systems? Their pages come from the kernel alone. Layers of
  * overlayfs may lie anywhere, so it is left out.
  */
-static bool is_near(const char *path)
+static bool is_on_local_file_system(const char *path)
 {
 	static const unsigned magics[] = {
 		0x0000EF53, /* ext2 to ext4 */
@@ -113,8 +113,9 @@ void file_place_of(const char *path, struct file_place *ret)
 {
 	struct stat st;
 
-	*ret = (struct file_place){ .path = path,
-				    .is_distant = !is_near(path) || !is_roots_alone(path) };
+	*ret = (struct file_place){
+		.path = path, .is_distant = !is_on_local_file_system(path) || !is_roots_alone(path)
+	};
 	if (stat(path, &st) == 0) {
 		ret->dev = st.st_dev;
 		ret->ino = st.st_ino;
@@ -127,10 +128,10 @@ uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uin
 
 	if (!file->dev && !file->ino && file->path)
 		f = hash_bytes(file->path, strlen(file->path));
-	return mix(PLACE_FILE + kind, f, offset);
+	return mix_place(PLACE_FILE + kind, f, offset);
 }
 
-static uint64_t place_of(const struct target *t)
+static uint64_t place_of_target(const struct target *t)
 {
 	switch (t->kind) {
 	case TARGET_KERNEL_FUNCTION:
@@ -143,7 +144,8 @@ static uint64_t place_of(const struct target *t)
 }
 
 /* Note the place of @t, which is target number @i. */
-static void note(struct matching *m, const struct target *t, uint64_t place, size_t i)
+static void note_place_of_target(struct matching *m, const struct target *t, uint64_t place,
+				 size_t i)
 {
 	u64_map_put(&m->seen, place, (uint32_t)i, NULL);
 	if (t->kind == TARGET_KERNEL_FUNCTION && t->addr)
@@ -161,7 +163,7 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-static const char *keep(struct target_list *list, const char *text)
+static const char *keep_text(struct target_list *list, const char *text)
 {
 	return text ? strtab_add(list->strings, text) : NULL;
 }
@@ -175,7 +177,7 @@ void matching_add_alias(struct matching *m, const struct target *listed, const c
 
 	const struct target_alias alias = {
 		.target = (uint32_t)(listed - list->targets),
-		.name = keep(list, name),
+		.name = keep_text(list, name),
 	};
 
 	array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
@@ -191,21 +193,21 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 	if (!listed) {
 		if (list->n >= m->scope->limit || list->n >= UINT32_MAX)
 			return error_set(e, -E2BIG, "'%s' %s more than %zu places", m->spec->text,
-					 m->n_before ? "and what stands before it match"
+					 m->n_before ? "and the patterns before it match"
 						     : "matches",
 					 m->scope->limit);
 
 		struct target copy = *t;
 
-		copy.name = keep(list, t->name);
-		copy.symbol = keep(list, t->symbol);
-		copy.module = keep(list, t->module);
-		copy.category = keep(list, t->category);
-		copy.event = keep(list, t->event);
-		copy.path = keep(list, t->path);
+		copy.name = keep_text(list, t->name);
+		copy.symbol = keep_text(list, t->symbol);
+		copy.module = keep_text(list, t->module);
+		copy.category = keep_text(list, t->category);
+		copy.event = keep_text(list, t->event);
+		copy.path = keep_text(list, t->path);
 		copy.place = place;
 		array_push(list->targets, list->n, list->capacity, copy);
-		note(m, &copy, place, i);
+		note_place_of_target(m, &copy, place, i);
 	} else {
 		matching_add_alias(m, &list->targets[i], t->name);
 	}
@@ -251,7 +253,7 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 	if (!out->strings)
 		out->strings = strtab_new();
 	for (size_t i = 0; i < out->n; i++)
-		note(&m, &out->targets[i], place_of(&out->targets[i]), i);
+		note_place_of_target(&m, &out->targets[i], place_of_target(&out->targets[i]), i);
 
 	const int found = by_kind[spec->kind](&m, e);
 	const int costly = check_patterns(spec, e);

@@ -40,7 +40,7 @@ static bool are_qualifiers(const char *at)
 }
 
 /* The beginning of the parameters in @name; NULL: it has none. */
-static char *parameters(char *name)
+static char *find_parameters(char *name)
 {
 	size_t clone = strlen(name), depth = 0;
 	char *cut = strstr(name, " [clone");
@@ -71,7 +71,7 @@ static char *parameters(char *name)
  * The name behind the return type. It begins behind the last space that is in no brackets and
  * before any operator.
  */
-static const char *behind_type(const char *name)
+static const char *skip_return_type(const char *name)
 {
 	const char *stop = strstr(name, "operator"), *found = name;
 	int depth = 0;
@@ -174,12 +174,12 @@ bool names_match(const struct name_pattern *np, const char *symbol)
 	if (pattern_matches(pattern, name))
 		return true;
 
-	char *open = parameters(name);
+	char *open = find_parameters(name);
 
 	if (open)
 		*open = '\0';
 
-	const char *bare = behind_type(name);
+	const char *bare = skip_return_type(name);
 
 	if ((open && pattern_matches(pattern, name)) ||
 	    (bare != name && pattern_matches(pattern, bare)))
@@ -200,11 +200,11 @@ char *names_written(const char *symbol)
 char *names_bare(const char *symbol)
 {
 	cleanup_free char *name = names_written(symbol);
-	char *open = is_mangled(symbol) ? parameters(name) : NULL;
+	char *open = is_mangled(symbol) ? find_parameters(name) : NULL;
 
 	if (open)
 		*open = '\0';
-	return xstrdup(is_mangled(symbol) ? behind_type(name) : name);
+	return xstrdup(is_mangled(symbol) ? skip_return_type(name) : name);
 }
 
 bool names_is_better(const char *a, const char *b)

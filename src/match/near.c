@@ -42,7 +42,7 @@ void near_init(struct near *near, const char *wanted)
 	memcpy(near->stem, best, near->n_stem);
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned least_edits(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -51,7 +51,7 @@ static unsigned least(unsigned a, unsigned b)
  * The edits from the stem to @name, or to a part of it next to wildcards. Rows are the name's
  * characters, columns the stem's. row[j] is the cost of a match of the stem's first j characters.
  */
-static unsigned edits(const struct near *near, const char *name, size_t n)
+static unsigned edit_distance(const struct near *near, const char *name, size_t n)
 {
 	unsigned rows[3][sizeof(near->stem) + 1];
 	unsigned *before = rows[0], *last = rows[1], *row = rows[2];
@@ -66,12 +66,13 @@ static unsigned edits(const struct near *near, const char *name, size_t n)
 		for (size_t j = 1; j <= n_stem; j++) {
 			unsigned differs = name[i - 1] != near->stem[j - 1];
 
-			row[j] = least(last[j - 1] + differs, least(last[j], row[j - 1]) + 1);
+			row[j] = least_edits(last[j - 1] + differs,
+					     least_edits(last[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && name[i - 1] == near->stem[j - 2] &&
 			    name[i - 2] == near->stem[j - 1])
-				row[j] = least(row[j], before[j - 2] + 1);
+				row[j] = least_edits(row[j], before[j - 2] + 1);
 		}
-		best = least(best, row[n_stem]);
+		best = least_edits(best, row[n_stem]);
 
 		unsigned *oldest = before;
 
@@ -85,11 +86,11 @@ static unsigned edits(const struct near *near, const char *name, size_t n)
 /* The most edits that pass for a typing error. */
 static unsigned most_edits(const struct near *near)
 {
-	return least((unsigned)(near->n_stem + 1) / 4, 3);
+	return least_edits((unsigned)(near->n_stem + 1) / 4, 3);
 }
 
 /* The distance of @name from the stem; 0: it is not near. */
-static unsigned distance(const struct near *near, const char *name, size_t n)
+static unsigned distance_from_stem(const struct near *near, const char *name, size_t n)
 {
 	unsigned most = most_edits(near), found = 0;
 	const char *part;
@@ -97,7 +98,7 @@ static unsigned distance(const struct near *near, const char *name, size_t n)
 	/* Most names are too far by their lengths alone, which is a cheap test. */
 	if (n + most >= near->n_stem &&
 	    (n <= near->n_stem + most || near->is_free_before || near->is_free_behind)) {
-		unsigned n_edits = edits(near, name, n);
+		unsigned n_edits = edit_distance(near, name, n);
 
 		if (n_edits <= most)
 			found = n_edits * EDIT + 1;
@@ -106,13 +107,13 @@ static unsigned distance(const struct near *near, const char *name, size_t n)
 	if (part) {
 		unsigned like = part == name ? BEGINS_WITH : CONTAINS;
 
-		found = found ? least(found, like) : like;
+		found = found ? least_edits(found, like) : like;
 	}
 	return found;
 }
 
 /* Does (@d, @name) belong before entry @i? Shorter names come first, then the alphabet decides. */
-static bool is_before(const struct near *near, size_t i, unsigned d, const char *name)
+static bool is_nearer_than(const struct near *near, size_t i, unsigned d, const char *name)
 {
 	const char *other = near->best[i].name;
 	size_t n = strlen(name), n_other = strlen(other);
@@ -131,13 +132,13 @@ void near_offer(struct near *near, const char *name)
 
 	if (near->n_stem == 0 || n == NEAR_NAME_BYTES)
 		return;
-	d = distance(near, name, n);
+	d = distance_from_stem(near, name, n);
 	if (d == 0)
 		return;
 	for (size_t i = 0; i < near->n; i++)
 		if (strcmp(near->best[i].name, name) == 0)
 			return;
-	while (at < near->n && !is_before(near, at, d, name))
+	while (at < near->n && !is_nearer_than(near, at, d, name))
 		at++;
 	if (at == NEAR_MAX)
 		return;

@@ -57,7 +57,7 @@ static void placing_fini(struct placing *p)
  * Fill in @ends with the ends of the instructions to skip. Returns their number; 0: the probe
  * cannot be moved.
  */
-static size_t skip(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
+static size_t skip_vector_instructions(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
 {
 	size_t at = 0;
 
@@ -82,7 +82,7 @@ static void plan_move(struct placing *p, size_t target, uint64_t entry, const ui
 		      size_t n)
 {
 	size_t ends[MOST_SKIPPED];
-	size_t n_ends = skip(code, n, ends);
+	size_t n_ends = skip_vector_instructions(code, n, ends);
 
 	if (!n_ends)
 		return;
@@ -99,7 +99,7 @@ static void plan_move(struct placing *p, size_t target, uint64_t entry, const ui
 	array_push(p->moves, p->n_moves, p->moves_capacity, move);
 }
 
-static void judge(struct placing *p, size_t i)
+static void judge_entry(struct placing *p, size_t i)
 {
 	struct target *t = &p->list->targets[i];
 	bool is_64_bit = image_has_64_bit_code(p->image);
@@ -119,15 +119,14 @@ static void judge(struct placing *p, size_t i)
 		plan_move(p, i, vaddr, code, n);
 }
 
-static void move(struct target *t, const struct move *how)
+static void move_probe(struct target *t, const struct move *how)
 {
 	if (how->is_entered)
 		return;
 	t->offset += how->skipped;
 	t->skipped = (uint8_t)how->skipped;
 	t->obstacle = OBSTACLE_NONE;
-	log_debug("%s: the probe is %zu bytes behind the entry, for which the kernel cannot have "
-		  "one",
+	log_debug("%s: the kernel cannot probe the entry: the probe is %zu bytes behind it",
 		  t->name, how->skipped);
 }
 
@@ -136,10 +135,10 @@ void place_probes(struct target_list *list, size_t first, struct image *image)
 	cleanup(placing_fini) struct placing p = { .list = list, .image = image };
 
 	for (size_t i = first; i < list->n; i++)
-		judge(&p, i);
+		judge_entry(&p, i);
 	image_find_entered(image, p.places, p.n_places);
 	for (size_t i = 0; i < p.n_places; i++)
 		p.moves[p.places[i].owner].is_entered |= p.places[i].is_entered;
 	for (size_t i = 0; i < p.n_moves; i++)
-		move(&list->targets[p.moves[i].target], &p.moves[i]);
+		move_probe(&list->targets[p.moves[i].target], &p.moves[i]);
 }

@@ -34,42 +34,42 @@ struct sent_alias {
 	uint32_t target, n_name;
 };
 
-static uint32_t length_of(const char *text)
+static uint32_t length_or_none(const char *text)
 {
 	return text ? (uint32_t)strlen(text) : NONE;
 }
 
-static void put(struct strbuf *to, const void *from, size_t n)
+static void put_sent_bytes(struct strbuf *to, const void *from, size_t n)
 {
 	strbuf_put(to, from, n);
 }
 
-static void put_text(struct strbuf *to, const char *text, uint32_t n)
+static void put_sent_text(struct strbuf *to, const char *text, uint32_t n)
 {
 	if (n != NONE)
-		put(to, text, n);
+		put_sent_bytes(to, text, n);
 }
 
-static void put_target(struct strbuf *to, const struct target *t, const char *former_path)
+static void put_sent_target(struct strbuf *to, const struct target *t, const char *former_path)
 {
 	const struct sent_target sent = {
 		.vaddr = t->vaddr,
 		.offset = t->offset,
 		.semaphore = t->semaphore,
 		.place = t->place,
-		.n_name = length_of(t->name),
-		.n_symbol = length_of(t->symbol),
-		.n_path = t->path == former_path ? NONE : length_of(t->path),
+		.n_name = length_or_none(t->name),
+		.n_symbol = length_or_none(t->symbol),
+		.n_path = t->path == former_path ? NONE : length_or_none(t->path),
 		.is_usdt = t->kind == TARGET_USDT,
 		.obstacle = (uint8_t)t->obstacle,
 		.skipped = t->skipped,
 		.is_distant = t->is_distant,
 	};
 
-	put(to, &sent, sizeof(sent));
-	put_text(to, t->name, sent.n_name);
-	put_text(to, t->symbol, sent.n_symbol);
-	put_text(to, t->path, sent.n_path);
+	put_sent_bytes(to, &sent, sizeof(sent));
+	put_sent_text(to, t->name, sent.n_name);
+	put_sent_text(to, t->symbol, sent.n_symbol);
+	put_sent_text(to, t->path, sent.n_path);
 }
 
 void sent_put(const struct target_list *list, size_t first, size_t first_alias, struct strbuf *to)
@@ -78,17 +78,17 @@ void sent_put(const struct target_list *list, size_t first, size_t first_alias, 
 					(uint32_t)(list->n_aliases - first_alias) };
 	const char *path = NULL;
 
-	put(to, &head, sizeof(head));
+	put_sent_bytes(to, &head, sizeof(head));
 	for (size_t i = first; i < list->n; i++) {
-		put_target(to, &list->targets[i], path);
+		put_sent_target(to, &list->targets[i], path);
 		path = list->targets[i].path;
 	}
 	for (size_t i = first_alias; i < list->n_aliases; i++) {
 		const struct target_alias *a = &list->aliases[i];
-		const struct sent_alias sent = { a->target, length_of(a->name) };
+		const struct sent_alias sent = { a->target, length_or_none(a->name) };
 
-		put(to, &sent, sizeof(sent));
-		put_text(to, a->name, sent.n_name);
+		put_sent_bytes(to, &sent, sizeof(sent));
+		put_sent_text(to, a->name, sent.n_name);
 	}
 }
 
@@ -99,7 +99,7 @@ struct taking {
 	const char *path; /* of the last target; NULL: there is none */
 };
 
-static bool take(struct taking *from, void *to, size_t n)
+static bool parse_sent_bytes(struct taking *from, void *to, size_t n)
 {
 	if (from->left < n)
 		return false;
@@ -109,7 +109,7 @@ static bool take(struct taking *from, void *to, size_t n)
 	return true;
 }
 
-static bool take_text(struct taking *from, uint32_t n, const char **ret)
+static bool parse_sent_text(struct taking *from, uint32_t n, const char **ret)
 {
 	if (from->left < n || memchr(from->at, '\0', n))
 		return false;
@@ -119,12 +119,13 @@ static bool take_text(struct taking *from, uint32_t n, const char **ret)
 	return true;
 }
 
-static bool take_target(struct taking *from)
+static bool parse_sent_target(struct taking *from)
 {
 	struct sent_target sent;
 
-	if (!take(from, &sent, sizeof(sent)) || sent.is_usdt > 1 || sent.is_distant > 1 ||
-	    sent.obstacle > OBSTACLE_MISTAKEN || (!sent.is_usdt && sent.n_symbol == NONE))
+	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || sent.is_usdt > 1 ||
+	    sent.is_distant > 1 || sent.obstacle > OBSTACLE_MISTAKEN ||
+	    (!sent.is_usdt && sent.n_symbol == NONE))
 		return false;
 
 	struct target t = {
@@ -138,40 +139,41 @@ static bool take_target(struct taking *from)
 		.is_distant = sent.is_distant,
 	};
 
-	if (!take_text(from, sent.n_name, &t.name) ||
-	    (sent.n_symbol != NONE && !take_text(from, sent.n_symbol, &t.symbol)) ||
-	    (sent.n_path != NONE && !take_text(from, sent.n_path, &from->path)) || !from->path)
+	if (!parse_sent_text(from, sent.n_name, &t.name) ||
+	    (sent.n_symbol != NONE && !parse_sent_text(from, sent.n_symbol, &t.symbol)) ||
+	    (sent.n_path != NONE && !parse_sent_text(from, sent.n_path, &from->path)) ||
+	    !from->path)
 		return false;
 	t.path = from->path;
 	array_push(from->out->targets, from->out->n, from->out->capacity, t);
 	return true;
 }
 
-static bool take_alias(struct taking *from)
+static bool parse_sent_alias(struct taking *from)
 {
 	struct target_list *out = from->out;
 	struct target_alias alias = {};
 	struct sent_alias sent;
 
-	if (!take(from, &sent, sizeof(sent)) || sent.target >= out->n ||
-	    !take_text(from, sent.n_name, &alias.name))
+	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || sent.target >= out->n ||
+	    !parse_sent_text(from, sent.n_name, &alias.name))
 		return false;
 	alias.target = sent.target;
 	array_push(out->aliases, out->n_aliases, out->aliases_capacity, alias);
 	return true;
 }
 
-static bool take_all(struct taking *from, size_t most)
+static bool parse_sent_list(struct taking *from, size_t most)
 {
 	struct sent_head head;
 
-	if (!take(from, &head, sizeof(head)) || head.n_targets > most)
+	if (!parse_sent_bytes(from, &head, sizeof(head)) || head.n_targets > most)
 		return false;
 	for (uint32_t i = 0; i < head.n_targets; i++)
-		if (!take_target(from))
+		if (!parse_sent_target(from))
 			return false;
 	for (uint32_t i = 0; i < head.n_aliases; i++)
-		if (!take_alias(from))
+		if (!parse_sent_alias(from))
 			return false;
 	return from->left == 0;
 }
@@ -183,7 +185,7 @@ bool sent_take(const char *bytes, size_t n, size_t most, struct target_list *out
 
 	if (!out->strings)
 		out->strings = strtab_new();
-	if (take_all(&from, most > out->n ? most - out->n : 0))
+	if (parse_sent_list(&from, most > out->n ? most - out->n : 0))
 		return true;
 	out->n = n_targets;
 	out->n_aliases = n_aliases;

@@ -28,7 +28,7 @@ struct tracepoint_walk {
 	size_t n;
 };
 
-static int visit(void *context, const char *category, const char *event)
+static int match_one_tracepoint(void *context, const char *category, const char *event)
 {
 	struct tracepoint_walk *walk = context;
 	const struct probe_spec *spec = walk->m->spec;
@@ -40,14 +40,14 @@ static int visit(void *context, const char *category, const char *event)
 
 	if (err == -ENOENT) {
 		/* perf cannot use it. */
-		log_debug("tracepoint %s:%s is left out: it has no id", category, event);
+		log_debug("left out tracepoint %s:%s: it has no id", category, event);
 		return 0;
 	}
 	walk->n++;
 	return err;
 }
 
-static int offer(void *context, const char *category, const char *event)
+static int offer_tracepoint(void *context, const char *category, const char *event)
 {
 	char name[512];
 
@@ -56,7 +56,7 @@ static int offer(void *context, const char *category, const char *event)
 	return 0;
 }
 
-static int none_matches(struct matching *m, struct error *e)
+static int explain_no_tracepoint(struct matching *m, struct error *e)
 {
 	char wanted[512], hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
 	struct near near;
@@ -65,7 +65,7 @@ static int none_matches(struct matching *m, struct error *e)
 		       pattern_text(m->spec->name));
 	near_init(&near, wanted);
 
-	int err = host_each_tracepoint(m->host, offer, &near, e);
+	int err = host_each_tracepoint(m->host, offer_tracepoint, &near, e);
 
 	if (err)
 		return err;
@@ -82,13 +82,13 @@ int match_tracepoints(struct matching *m, struct error *e)
 	if (category && event) {
 		int err = add_tracepoint(m, category, event, e);
 
-		return err == -ENOENT ? none_matches(m, e) : err;
+		return err == -ENOENT ? explain_no_tracepoint(m, e) : err;
 	}
 
 	struct tracepoint_walk walk = { .m = m, .e = e };
-	int err = host_each_tracepoint(m->host, visit, &walk, e);
+	int err = host_each_tracepoint(m->host, match_one_tracepoint, &walk, e);
 
 	if (err || walk.n)
 		return err;
-	return none_matches(m, e);
+	return explain_no_tracepoint(m, e);
 }

@@ -16,7 +16,7 @@ struct usdt_walk {
 	struct error *e;
 };
 
-static int visit(void *context, const struct image_usdt *p)
+static int match_usdt_probe(void *context, const struct image_usdt *p)
 {
 	struct usdt_walk *walk = context;
 	const struct probe_spec *spec = walk->m->spec;
@@ -51,7 +51,7 @@ int match_usdt(struct matching *m, const char *path, size_t *ret_n, struct error
 	size_t first = m->out->n;
 
 	file_place_of(path, &walk.file);
-	err = image_each_usdt(image, visit, &walk, e);
+	err = image_each_usdt(image, match_usdt_probe, &walk, e);
 	if (!err)
 		place_probes(m->out, first, image);
 	*ret_n += walk.n;
@@ -63,7 +63,7 @@ struct usdt_offer {
 	bool with_provider;
 };
 
-static int offer(void *context, const struct image_usdt *p)
+static int offer_usdt_probe(void *context, const struct image_usdt *p)
 {
 	struct usdt_offer *to = context;
 	char name[512];
@@ -78,5 +78,6 @@ bool near_usdt(const char *path, bool with_provider, struct near *near)
 	cleanup_image struct image *image = NULL;
 	struct usdt_offer to = { near, with_provider };
 
-	return image_open(path, &image, NULL) == 0 && image_each_usdt(image, offer, &to, NULL) == 0;
+	return image_open(path, &image, NULL) == 0 &&
+	       image_each_usdt(image, offer_usdt_probe, &to, NULL) == 0;
 }

@@ -29,7 +29,7 @@ static void file_list_fini(struct file_list *files)
 	*files = (struct file_list){};
 }
 
-static bool is_same_file(const char *a, const char *b)
+static bool is_same_inode(const char *a, const char *b)
 {
 	struct stat sa, sb;
 
@@ -41,7 +41,7 @@ static bool is_same_file(const char *a, const char *b)
  * Cut "/proc/7/root" from "/proc/7/root/usr/bin/x", if the rest is the same file. The short path
  * outlives process 7.
  */
-static char *shortest(char *path)
+static char *without_proc_root(char *path)
 {
 	static const char root[] = "/root/";
 	const char *at = strncmp(path, "/proc/", 6) == 0 ? path + 6 : path;
@@ -50,7 +50,7 @@ static char *shortest(char *path)
 	if (at == path || n == 0 || strncmp(at + n, root, sizeof(root) - 1) != 0)
 		return path;
 	at += n + sizeof(root) - 2;
-	if (!is_same_file(path, at))
+	if (!is_same_inode(path, at))
 		return path;
 
 	char *plain = xstrdup(at);
@@ -62,7 +62,7 @@ static char *shortest(char *path)
 static void add_file(struct file_list *files, char *path)
 {
 	for (size_t i = 0; i < files->n; i++) {
-		if (is_same_file(files->paths[i], path)) {
+		if (is_same_inode(files->paths[i], path)) {
 			free(path);
 			return;
 		}
@@ -92,7 +92,7 @@ static int find_files(const struct matching *m, const char *library, struct file
 		int code = library_find(library, pids[i], &path, &why);
 
 		if (code == 0)
-			add_file(files, shortest(path));
+			add_file(files, without_proc_root(path));
 		else if (code == -ENOENT || code == -ESRCH)
 			err = err ? err : error_set(e, code, "%s", why.text);
 		else
@@ -139,7 +139,8 @@ static char *libc_of(const char *library)
 	return NULL;
 }
 
-static int none_matches(const struct matching *m, const struct file_list *files, struct error *e)
+static int explain_no_place_in_files(const struct matching *m, const struct file_list *files,
+				     struct error *e)
 {
 	const struct probe_spec *spec = m->spec;
 	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
@@ -194,6 +195,6 @@ int match_user(struct matching *m, struct error *e)
 			return err;
 	}
 	if (libc_files.n || files.n)
-		return none_matches(m, libc_files.n ? &libc_files : &files, e);
+		return explain_no_place_in_files(m, libc_files.n ? &libc_files : &files, e);
 	return err;
 }

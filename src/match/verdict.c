@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 
 /* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
-static bool has_rule(uint8_t opcode)
+static bool has_rule_for_opcode(uint8_t opcode)
 {
 	switch (opcode) {
 	case 0x70 ... 0x7f: /* jcc */
@@ -47,7 +47,7 @@ static bool has_rule(uint8_t opcode)
 }
 
 /* Zeros in good_insns_64[]. */
-static bool is_refused(uint8_t opcode)
+static bool is_refused_opcode(uint8_t opcode)
 {
 	switch (opcode) {
 	case 0x06 ... 0x07:
@@ -105,8 +105,8 @@ static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit
 {
 	if (is_plain_mistaken(e, is_64_bit))
 		return UPROBE_MISTAKEN;
-	return is_repeated(e) || (is_64_bit && is_refused(e->opcode)) ? UPROBE_REFUSED
-								      : UPROBE_FINE;
+	return is_repeated(e) || (is_64_bit && is_refused_opcode(e->opcode)) ? UPROBE_REFUSED
+									     : UPROBE_FINE;
 }
 
 enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
@@ -119,9 +119,9 @@ enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bi
 		return UPROBE_REFUSED;
 	if (e.encoding == ENCODING_PLAIN)
 		return plain_verdict(&e, is_64_bit);
-	if (has_rule(e.opcode))
+	if (has_rule_for_opcode(e.opcode))
 		return UPROBE_MISTAKEN;
-	return is_64_bit && is_refused(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
+	return is_64_bit && is_refused_opcode(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
 #else

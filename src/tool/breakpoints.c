@@ -30,7 +30,7 @@
 static const char *const functions[] = { "_dl_debug_state", "_dl_allocate_tls_init" };
 
 /* The program's entry point; 0: not known. */
-static uint64_t entry_of(pid_t pid)
+static uint64_t entry_point_of(pid_t pid)
 {
 	char path[64];
 	struct {
@@ -54,7 +54,7 @@ struct search {
 	size_t n;
 };
 
-static bool is_wanted(const struct image_symbol *symbol)
+static bool is_linker_function(const struct image_symbol *symbol)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		if (!symbol->is_indirect && strcmp(symbol->name, functions[i]) == 0)
@@ -63,7 +63,7 @@ static bool is_wanted(const struct image_symbol *symbol)
 }
 
 /* A file with .symtab and .dynsym lists a function twice. */
-static void add_place(struct search *s, uint64_t place)
+static void add_breakpoint(struct search *s, uint64_t place)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->places[i] == place)
@@ -72,19 +72,20 @@ static void add_place(struct search *s, uint64_t place)
 		s->places[s->n++] = place;
 }
 
-static int take_function(void *context, const struct image_symbol *symbol)
+static int add_linker_function(void *context, const struct image_symbol *symbol)
 {
 	struct search *s = context;
 	const struct mapping *m = s->m;
 	uint64_t offset;
 
-	if (is_wanted(symbol) && image_vaddr_to_offset(s->linker, symbol->vaddr, &offset) &&
-	    offset >= m->offset && offset - m->offset < m->end - m->start)
-		add_place(s, m->start + (offset - m->offset));
+	if (is_linker_function(symbol) &&
+	    image_vaddr_to_offset(s->linker, symbol->vaddr, &offset) && offset >= m->offset &&
+	    offset - m->offset < m->end - m->start)
+		add_breakpoint(s, m->start + (offset - m->offset));
 	return 0;
 }
 
-static void find_functions(pid_t pid, struct search *s)
+static void find_linker_functions(pid_t pid, struct search *s)
 {
 	cleanup(image_freep) struct image *linker = NULL;
 	cleanup_close int fd = -1;
@@ -94,7 +95,7 @@ static void find_functions(pid_t pid, struct search *s)
 	    image_open_fd(fd, "the dynamic linker", &linker, &e))
 		return;
 	s->linker = linker;
-	(void)image_each_function(linker, take_function, s);
+	(void)image_each_function(linker, add_linker_function, s);
 }
 
 size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
@@ -102,7 +103,7 @@ size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct error e;
 
-	ret[0] = entry_of(pid);
+	ret[0] = entry_point_of(pid);
 	if (!ret[0])
 		return 0;
 	if (ret[0] == ip || mapping_list_read((uint32_t)pid, &list, &e))
@@ -111,6 +112,6 @@ size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
 	struct search s = { .m = mapping_list_at(&list, ip), .places = ret, .n = 1 };
 
 	if (s.m)
-		find_functions(pid, &s);
+		find_linker_functions(pid, &s);
 	return s.n;
 }

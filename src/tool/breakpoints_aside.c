@@ -36,7 +36,7 @@ static bool read_ip(int channel, uint64_t *ret)
 	return n == sizeof(*ret);
 }
 
-static void work(void *argument, int channel)
+static void serve_breakpoints(void *argument, int channel)
 {
 	const pid_t *pid = argument;
 	struct found found = {};
@@ -59,8 +59,8 @@ void breakpoints_aside_start(struct breakpoints_aside *b, pid_t pid)
 {
 	struct error e;
 
-	if (aside_start(&b->aside, &bounds, work, &pid, &e)) {
-		log_debug("the command's dynamic linker is not read: %s", e.text);
+	if (aside_start(&b->aside, &bounds, serve_breakpoints, &pid, &e)) {
+		log_debug("cannot read the command's dynamic linker: %s", e.text);
 		breakpoints_aside_end(b);
 	}
 }
@@ -73,7 +73,7 @@ void breakpoints_aside_wait(struct breakpoints_aside *b)
 		breakpoints_aside_end(b);
 }
 
-static bool is_sound(const struct found *found)
+static bool are_sound_breakpoints(const struct found *found)
 {
 	if (found->n > MOST_BREAKPOINTS)
 		return false;
@@ -83,7 +83,8 @@ static bool is_sound(const struct found *found)
 	return true;
 }
 
-static size_t ask(struct breakpoints_aside *b, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
+static size_t request_breakpoints(struct breakpoints_aside *b, uint64_t ip,
+				  uint64_t ret[MOST_BREAKPOINTS])
 {
 	struct found found;
 	struct error e;
@@ -95,7 +96,7 @@ static size_t ask(struct breakpoints_aside *b, uint64_t ip, uint64_t ret[MOST_BR
 		err = aside_read(&b->aside, &found, sizeof(found));
 	if (err && aside_explain(&b->aside, err, "the command's dynamic linker", &e))
 		log_debug("%s", e.text);
-	if (err || !is_sound(&found))
+	if (err || !are_sound_breakpoints(&found))
 		return 0;
 	memcpy(ret, found.places, sizeof(found.places));
 	return found.n;
@@ -110,7 +111,7 @@ size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t ip, uint32_t
 	if (!b->aside.pid)
 		return 0;
 	*helper = (uint32_t)b->aside.pid;
-	n = ask(b, ip, ret);
+	n = request_breakpoints(b, ip, ret);
 	breakpoints_aside_end(b);
 	*helper = former;
 	return n;

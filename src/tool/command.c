@@ -39,7 +39,7 @@
 #define TRACED (-1)
 #define NOT_TRACED (-2)
 
-static void tell(int fd, int what)
+static void write_to_parent(int fd, int what)
 {
 	if (write(fd, &what, sizeof(what)) < 0)
 		_exit(126);
@@ -64,11 +64,11 @@ __attribute__((noreturn)) static void run_child(char *const *argv, int gate, int
 	 */
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	tell(trouble, ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? NOT_TRACED : TRACED);
+	write_to_parent(trouble, ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0 ? NOT_TRACED : TRACED);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)execvp(argv[0], argv);
-	tell(trouble, errno);
+	write_to_parent(trouble, errno);
 	_exit(127);
 }
 
@@ -145,7 +145,7 @@ static bool has_execed(const struct command *c)
 #define SHORTEST_PAUSE_NS 20000
 #define LONGEST_PAUSE_NS 1000000
 
-static void doze(struct timespec *pause)
+static void sleep_longer(struct timespec *pause)
 {
 	(void)nanosleep(pause, NULL);
 	if (pause->tv_nsec < LONGEST_PAUSE_NS)
@@ -155,18 +155,18 @@ static void doze(struct timespec *pause)
 /* A command that hangs ends when its file system answers or goes, so do not wait for long. */
 #define MOST_PAUSES_OF_KILLED 100
 
-static void kill_it(struct command *c)
+static void kill_command(struct command *c)
 {
 	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
 
 	c->is_killed = true;
 	(void)kill(c->pid, SIGKILL);
 	for (int i = 0; i < MOST_PAUSES_OF_KILLED && !command_has_ended(c); i++)
-		doze(&pause);
+		sleep_longer(&pause);
 }
 
 /* Has its exec succeeded or failed? If it is traced: has it stopped or ended? */
-static bool has_answered(struct command *c, bool is_traced)
+static bool has_execed_or_stopped(struct command *c, bool is_traced)
 {
 	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
 	pid_t pid;
@@ -183,27 +183,28 @@ static bool has_answered(struct command *c, bool is_traced)
 #define GRACE_NS NS_PER_S /* usually a signal to us goes to the command, too */
 
 /*
- * Wait until has_answered(). False: the run must end, and we killed the command. Its exec and its
- * end wake us by the pipe. A stop follows the exec at once. For other stops, look every LOOK_MS.
+ * Wait until has_execed_or_stopped(). False: the run must end, and we killed the command. Its exec
+ * and its end wake us by the pipe. A stop follows the exec at once. For other stops, look every
+ * LOOK_MS.
  */
-static bool wait_for_answer(struct command *c, const struct command_watch *w, bool is_traced)
+static bool wait_for_exec_or_stop(struct command *c, const struct command_watch *w, bool is_traced)
 {
 	struct timespec pause = { .tv_nsec = SHORTEST_PAUSE_NS };
 	struct pollfd fd = { .fd = c->trouble, .events = POLLIN };
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	uint64_t now, enough = 0;
 
-	while (!has_answered(c, is_traced)) {
+	while (!has_execed_or_stopped(c, is_traced)) {
 		now = clock_ns(CLOCK_MONOTONIC);
 		if (now - began > LOOK_MS * (NS_PER_S / 1000) && w->is_enough(w->context) &&
 		    !enough)
 			enough = now;
 		if (enough && now - enough > GRACE_NS) {
-			kill_it(c);
+			kill_command(c);
 			return false;
 		}
 		if (poll(&fd, 1, LOOK_MS) > 0)
-			doze(&pause);
+			sleep_longer(&pause);
 	}
 	return true;
 }
@@ -214,7 +215,7 @@ static bool wait_for_answer(struct command *c, const struct command_watch *w, bo
  */
 static void wait_for_exec(struct command *c, const struct command_watch *w)
 {
-	while (wait_for_answer(c, w, true) && WIFSTOPPED(c->status)) {
+	while (wait_for_exec_or_stop(c, w, true) && WIFSTOPPED(c->status)) {
 		c->is_stopped = WSTOPSIG(c->status) == SIGTRAP && has_execed(c);
 		if (c->is_stopped)
 			return;
@@ -234,7 +235,7 @@ int command_exec(struct command *c, const struct command_watch *w, struct error 
 	if (read(c->trouble, &said, sizeof(said)) != sizeof(said) || said == TRACED)
 		wait_for_exec(c, w);
 	else
-		(void)wait_for_answer(c, w, false);
+		(void)wait_for_exec_or_stop(c, w, false);
 	if (!c->is_stopped && !c->is_killed && read(c->trouble, &why, sizeof(why)) == sizeof(why))
 		return exec_failed(c, why, e);
 	return 0;
@@ -282,17 +283,17 @@ static bool wait_for_stop(struct command *c, long *patience_ns)
 
 	while (!pid && *patience_ns > 0) {
 		*patience_ns -= pause.tv_nsec;
-		doze(&pause);
+		sleep_longer(&pause);
 		pid = waitpid(c->pid, &c->status, WNOHANG);
 	}
 	return pid == c->pid;
 }
 
 /* Stop the command by a signal. If another signal stops it first, pass that on. */
-static void stop_now(struct command *c, const struct command_watch *w)
+static void stop_by_signal(struct command *c, const struct command_watch *w)
 {
 	(void)kill(c->pid, SIGSTOP);
-	while (wait_for_answer(c, w, true) && WIFSTOPPED(c->status) &&
+	while (wait_for_exec_or_stop(c, w, true) && WIFSTOPPED(c->status) &&
 	       WSTOPSIG(c->status) != SIGSTOP) {
 		uintptr_t signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
 
@@ -302,7 +303,7 @@ static void stop_now(struct command *c, const struct command_watch *w)
 }
 
 /* Is it in the dynamic linker, at one of our breakpoints? */
-static bool is_on_its_way(const struct command *c, const uint64_t *places, size_t n)
+static bool is_at_linker_breakpoint(const struct command *c, const uint64_t *places, size_t n)
 {
 	if (!WIFSTOPPED(c->status) || WSTOPSIG(c->status) != SIGTRAP)
 		return false;
@@ -336,7 +337,7 @@ static bool run_to_entry(struct command *c, const uint64_t *places, size_t n,
 			return true; /* it was killed */
 		if (!wait_for_stop(c, &patience_ns))
 			return false;
-		if (!is_on_its_way(c, places, n))
+		if (!is_at_linker_breakpoint(c, places, n))
 			return true;
 		w->look(w->context);
 	}
@@ -356,7 +357,7 @@ void command_run_to_entry(struct command *c, const struct command_watch *w)
 	const bool is_in_time = run_to_entry(c, places, n, w);
 
 	if (!is_in_time)
-		stop_now(c, w);
+		stop_by_signal(c, w);
 	if (c->is_killed) {
 		c->is_stopped = false;
 		return;
@@ -388,10 +389,10 @@ bool command_has_ended(struct command *c)
 void command_describe(const struct command *c, struct strbuf *to)
 {
 	if (c->is_killed)
-		strbuf_printf(to, "'%s' was ended before it began: its file system may not answer",
+		strbuf_printf(to, "killed '%s' before it began: its file system may not answer",
 			      c->shown);
 	else if (c->pid)
-		strbuf_printf(to, "'%s' still runs", c->shown);
+		strbuf_printf(to, "'%s' is still running", c->shown);
 	else if (WIFSIGNALED(c->status))
 		strbuf_printf(to, "'%s' was ended by signal %d (%s)", c->shown, WTERMSIG(c->status),
 			      strsignal(WTERMSIG(c->status)));

@@ -91,7 +91,7 @@ static void begin_life(const struct follower *f, uint32_t tgid)
 }
 
 /* Only the BPF programs know a command's children, so all processes are wanted then. */
-static bool is_wanted(const struct run *r, uint32_t tgid)
+static bool is_chosen_process(const struct run *r, uint32_t tgid)
 {
 	const struct number_list *pids = &r->opt->pids;
 
@@ -102,8 +102,8 @@ static bool is_wanted(const struct run *r, uint32_t tgid)
 }
 
 /* Forward process events to the unwinder thread. */
-static void tell_unwinder(struct unwinder *u, const struct process_event *event,
-			  const struct process_news *news, bool is_wanted)
+static void forward_to_unwinder(struct unwinder *u, const struct process_event *event,
+				const struct process_news *news, bool is_wanted)
 {
 	if (news->is_over)
 		unwinder_over(u, event->pid, event->time);
@@ -113,7 +113,7 @@ static void tell_unwinder(struct unwinder *u, const struct process_event *event,
 		unwinder_look(u, event->pid, UNWINDER_CHANGED);
 }
 
-static int take_event(void *context, const struct process_event *event)
+static int handle_process_event(void *context, const struct process_event *event)
 {
 	struct follower *f = context;
 
@@ -128,7 +128,8 @@ static int take_event(void *context, const struct process_event *event)
 	if (event->type == PROCESS_MAP)
 		run_has_mapped(f->run);
 	if (f->run->unwinder)
-		tell_unwinder(f->run->unwinder, event, &news, is_wanted(f->run, event->pid));
+		forward_to_unwinder(f->run->unwinder, event, &news,
+				    is_chosen_process(f->run, event->pid));
 	if (news.is_replaced)
 		begin_life(f, event->pid);
 	return 0;
@@ -145,7 +146,7 @@ void follower_read(struct follower *f, uint64_t until)
 	uint32_t tgid;
 
 	if (until >= sideband_until(f->sideband))
-		(void)sideband_read(f->sideband, false, take_event, f);
+		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
 	symbolizer_look_again(names_of(f));
 	while ((tgid = symbolizer_take_changed(names_of(f))) != 0)
@@ -164,12 +165,12 @@ void follower_look_again(struct follower *f)
  * With -p or a command, publish only processes that were published before: records of their
  * mappings may have been lost.
  */
-static void look_at(const struct follower *f, uint32_t tgid)
+static void read_mappings_of(const struct follower *f, uint32_t tgid)
 {
 	const struct run *r = f->run;
 	const bool is_chosen = r->opt->pids.n || r->opt->command;
 
-	if (!is_wanted(r, tgid))
+	if (!is_chosen_process(r, tgid))
 		return;
 	symbolizer_look(names_of(f), tgid);
 	if (!is_chosen)
@@ -189,7 +190,7 @@ bool follower_look(struct follower *f)
 			(void)closedir(f->proc);
 			f->proc = NULL;
 		} else if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') {
-			look_at(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
+			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
 	f->late_due = symbolizer_look_late(names_of(f));
@@ -210,17 +211,17 @@ int follower_patience_ms(const struct follower *f)
 	return left < FOLLOW_MS * ms ? (int)(left / ms) + 1 : FOLLOW_MS;
 }
 
-static void tell_forgotten(struct follower *f)
+static void warn_of_forgotten(struct follower *f)
 {
 	const struct forgotten now = symbolizer_forgotten(names_of(f));
 
 	if (now.processes > f->told.processes)
-		log_warn("%" PRIu64 " processes that have ended were forgotten, as they took "
-			 "too much memory: their frames may have no name",
+		log_warn("process history is full: forgot %" PRIu64
+			 " ended processes, whose frames may be [unknown]",
 			 now.processes - f->told.processes);
 	if (now.mappings > f->told.mappings)
-		log_warn("%" PRIu64 " mappings of processes were forgotten, as they took "
-			 "too much memory: their frames may have no name",
+		log_warn("process history is full: forgot %" PRIu64
+			 " mappings, whose frames may be [unknown]",
 			 now.mappings - f->told.mappings);
 	f->told = now;
 }
@@ -228,14 +229,12 @@ static void tell_forgotten(struct follower *f)
 void follower_tell_losses(struct follower *f)
 {
 	if (f->has_lost && f->n_lost)
-		log_warn(
-			"%" PRIu64
-			" records of processes were lost: some frames, and processes, may have no name",
-			f->n_lost);
+		log_warn("lost %" PRIu64
+			 " process records: some frames and processes may be [unknown]",
+			 f->n_lost);
 	else if (f->has_lost)
-		log_warn(
-			"records of processes were lost: some frames, and processes, may have no name");
+		log_warn("lost process records: some frames and processes may be [unknown]");
 	f->n_lost = 0;
 	f->has_lost = false;
-	tell_forgotten(f);
+	warn_of_forgotten(f);
 }

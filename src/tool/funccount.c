@@ -21,7 +21,7 @@ struct funccount {
 /* --- reports --- */
 
 /* Make a row for each name, the sum of its targets; *@total: of all. The caller frees the rows. */
-static struct call_row *add_up(const struct run *r, uint64_t *total)
+static struct call_row *add_up_calls(const struct run *r, uint64_t *total)
 {
 	const struct funccount *t = r->own;
 	const uint64_t *counts = calls_read(t->calls);
@@ -37,8 +37,8 @@ static struct call_row *add_up(const struct run *r, uint64_t *total)
 	return rows;
 }
 
-static int render(struct run *r, struct call_report *report, const uint64_t losses[LOSS_N],
-		  struct error *e)
+static int funccount_render(struct run *r, struct call_report *report,
+			    const uint64_t losses[LOSS_N], struct error *e)
 {
 	struct render_loss named[LOSS_N];
 	struct timespec now;
@@ -64,18 +64,18 @@ static int render(struct run *r, struct call_report *report, const uint64_t loss
 }
 
 /* Print the counts since the last report. */
-static int print_report(struct run *r, struct error *e)
+static int funccount_print_report(struct run *r, struct error *e)
 {
 	struct funccount *t = r->own;
 	struct call_report report = { .has_total = r->opt->verbose };
-	cleanup_free struct call_row *rows = add_up(r, &report.total);
+	cleanup_free struct call_row *rows = add_up_calls(r, &report.total);
 	uint64_t losses[LOSS_N];
 
 	report.rows = rows;
 	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
 	run_losses(r, calls_losses(t->calls), losses);
 	calls_clear(t->calls);
-	return render(r, &report, losses, e);
+	return funccount_render(r, &report, losses, e);
 }
 
 /* --- parts of a run --- */
@@ -88,7 +88,7 @@ static enum target_by choose_target_by(const struct run *r)
 	return r->features.perf_link ? TARGET_BY_COOKIE : TARGET_BY_PROGRAM;
 }
 
-static int set_up(struct run *r, struct object_options *o, struct error *e)
+static int funccount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	const uint64_t bytes = calls_bytes(r->targets.n, r->n_cpus);
 	struct funccount *t = r->own;
@@ -96,8 +96,8 @@ static int set_up(struct run *r, struct object_options *o, struct error *e)
 
 	if (bytes > r->opt->max_memory)
 		return error_set(e, -E2BIG,
-				 "counting %zu functions on %u CPUs needs --max-memory %lluM, or "
-				 "fewer functions",
+				 "counting %zu functions on %u CPUs needs --max-memory %lluM (or "
+				 "trace fewer functions)",
 				 r->targets.n, r->n_cpus,
 				 (unsigned long long)((bytes + MIB - 1) / MIB));
 	/* Make names now: once libc's functions are probed, each call takes a microsecond. */
@@ -121,7 +121,7 @@ static int open_calls(struct run *r, struct error *e)
 	return 0;
 }
 
-static int start(struct run *r, struct error *e)
+static int funccount_start(struct run *r, struct error *e)
 {
 	struct funccount *t = r->own;
 
@@ -130,26 +130,26 @@ static int start(struct run *r, struct error *e)
 	return 0;
 }
 
-static int put_header(struct run *r, struct error *e)
+static int funccount_put_header(struct run *r, struct error *e)
 {
 	return run_put_header(r, r->opt->json, e);
 }
 
 /* funccount shows nothing about processes. */
-static void on_notice(struct run *r, const struct notice *notice)
+static void funccount_on_notice(struct run *r, const struct notice *notice)
 {
 	(void)r;
 	(void)notice;
 }
 
-static int stop(struct run *r, struct error *e)
+static int funccount_stop(struct run *r, struct error *e)
 {
 	struct funccount *t = r->own;
 
 	return calls_stop(t->calls, e);
 }
 
-static int put_last_line(struct run *r, struct error *e)
+static int funccount_put_last_line(struct run *r, struct error *e)
 {
 	return r->opt->json ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
 }
@@ -166,15 +166,15 @@ int count_functions(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts parts = {
 		.counts_targets = true,
-		.set_up = set_up,
+		.set_up = funccount_set_up,
 		.open = open_calls,
-		.start = start,
-		.put_header = put_header,
-		.on_notice = on_notice,
-		.on_interval = print_report,
-		.stop = stop,
-		.report = print_report,
-		.put_last_line = put_last_line,
+		.start = funccount_start,
+		.put_header = funccount_put_header,
+		.on_notice = funccount_on_notice,
+		.on_interval = funccount_print_report,
+		.stop = funccount_stop,
+		.report = funccount_print_report,
+		.put_last_line = funccount_put_last_line,
 		.close = close_calls,
 	};
 	struct funccount own = {};

@@ -30,36 +30,36 @@ static const char *const examples[TOOL_N] = {
 	[TOOL_STACKCOUNT] =
 		"\nexamples:\n"
 		"  stackcount submit_bio             # kernel stacks that lead to submit_bio\n"
-		"  stackcount 'tcp_send*'            # of all functions that match tcp_send*\n"
+		"  stackcount 'tcp_send*'            # stacks of all functions that match tcp_send*\n"
 		"  stackcount -r '^tcp_send.*'       # same as above, with a regular expression\n"
 		"  stackcount -p 185 c:malloc        # stacks for malloc in process 185\n"
 		"  stackcount -Ti 5 ip_output        # a report every 5 seconds, with the time\n"
 		"  stackcount t:sched:sched_switch   # stacks for a tracepoint\n"
 		"  stackcount -p 185 'u:node:*'      # stacks for all USDT probes in node\n"
-		"  stackcount -c 1 put_prev_entity   # on CPU 1 only\n"
+		"  stackcount -c 1 put_prev_entity   # stacks on CPU 1 only\n"
 		"  stackcount -P -U c:malloc -- ls   # user stacks of a command, by process\n"
 		"  stackcount -f -D 10 c:malloc | flamegraph.pl >malloc.svg\n",
 	[TOOL_STACKSNOOP] =
 		"\nexamples:\n"
 		"  stacksnoop ext4_sync_fs           # the stack of each call of ext4_sync_fs\n"
-		"  stacksnoop -s ext4_sync_fs        # with offsets in the functions\n"
-		"  stacksnoop -v ext4_sync_fs        # with command, PID and CPU\n"
-		"  stacksnoop -p 185 c:getenv        # of a user function in process 185\n"
-		"  stacksnoop -K t:block:block_rq_issue  # at a tracepoint, kernel stacks only\n"
+		"  stacksnoop -s ext4_sync_fs        # stacks with offsets in the functions\n"
+		"  stacksnoop -v ext4_sync_fs        # stacks with command, PID and CPU\n"
+		"  stacksnoop -p 185 c:getenv        # calls of a user function in process 185\n"
+		"  stacksnoop -K t:block:block_rq_issue  # kernel stacks at a tracepoint\n"
 		"  stacksnoop -T -n 10 submit_bio    # ten events, with the time of day\n"
 		"  stacksnoop -U -D 1 c:getenv -- ls # user stacks of a command, for a second\n"
 		"  stacksnoop --json -D 5 t:signal:signal_generate >signals.jsonl\n",
 	[TOOL_FUNCCOUNT] =
 		"\nexamples:\n"
 		"  funccount 'vfs_*'                 # calls of all kernel functions vfs_*\n"
-		"  funccount -r '^vfs_(read|write)'  # of those that match a regular expression\n"
+		"  funccount -r '^vfs_(read|write)'  # functions that match a regular expression\n"
 		"  funccount -Ti 5 'vfs_*'           # a report every 5 seconds, with the time\n"
-		"  funccount -d 10 --top 5 'tcp_*'   # the five most frequent in 10 seconds\n"
+		"  funccount -d 10 --top 5 'tcp_*'   # the five most frequent functions in 10 seconds\n"
 		"  funccount -p 185 'vfs_*'          # calls by process 185 only\n"
-		"  funccount -p 185 'c:mem*'         # of user functions in process 185\n"
+		"  funccount -p 185 'c:mem*'         # calls of user functions in process 185\n"
 		"  funccount 't:block:*'             # hits of the tracepoints of a category\n"
 		"  funccount -p 185 'u:node:*'       # hits of all USDT probes in node\n"
-		"  funccount 'c:str*' -- ls          # of a command\n",
+		"  funccount 'c:str*' -- ls          # calls in a command\n",
 };
 
 static void print_option(FILE *to, const struct option_row *row)

@@ -16,7 +16,7 @@
  * Copy the numbers of helpers to where BPF programs read them. Programs ignore numbers that are not
  * in the mask, so the mask goes last.
  */
-static void publish(const struct helpers *h)
+static void publish_own_tgids(const struct helpers *h)
 {
 	struct own_processes *to = h->state ? &h->state->own : NULL;
 
@@ -29,7 +29,7 @@ static void publish(const struct helpers *h)
 }
 
 /* User space knows the helper now, so remove the note that BPF programs made at its birth. */
-static void take_birth(const struct helpers *h, uint32_t tgid)
+static void clear_birth(const struct helpers *h, uint32_t tgid)
 {
 	struct own_processes *to = h->state ? &h->state->own : NULL;
 
@@ -41,7 +41,7 @@ static void take_birth(const struct helpers *h, uint32_t tgid)
 	}
 }
 
-static void note(struct own_processes *own, uint32_t former, uint32_t tgid)
+static void replace_own_tgid(struct own_processes *own, uint32_t former, uint32_t tgid)
 {
 	uint64_t mask = 0;
 	bool is_done = false;
@@ -57,20 +57,20 @@ static void note(struct own_processes *own, uint32_t former, uint32_t tgid)
 	own->mask = mask;
 }
 
-static void on_process(void *context, pid_t pid, bool is_there)
+static void on_helper_process(void *context, pid_t pid, bool is_there)
 {
 	struct helpers *h = context;
 
 	(void)pthread_mutex_lock(&h->mutex);
 	if (is_there)
-		note(&h->own, 0, (uint32_t)pid);
+		replace_own_tgid(&h->own, 0, (uint32_t)pid);
 	else if (pid)
-		note(&h->own, (uint32_t)pid, 0);
+		replace_own_tgid(&h->own, (uint32_t)pid, 0);
 	else
 		h->own = (struct own_processes){};
-	publish(h);
+	publish_own_tgids(h);
 	if (is_there)
-		take_birth(h, (uint32_t)pid);
+		clear_birth(h, (uint32_t)pid);
 	(void)pthread_mutex_unlock(&h->mutex);
 }
 
@@ -78,9 +78,9 @@ static void on_process(void *context, pid_t pid, bool is_there)
 #define CAPTURE_PATIENCE_NS (NS_PER_S / 4)
 
 static const char *const lost[READER_LANES] = {
-	[FOR_TABLES] = "user stacks may be cut for lack of an unwind table",
-	[FOR_FOLLOWING] = "user frames may have no name",
-	[FOR_NAMES] = "user frames have no names",
+	[FOR_TABLES] = "user stacks may be cut (no unwind table)",
+	[FOR_FOLLOWING] = "user frames may be [unknown]",
+	[FOR_NAMES] = "user frames may be [unknown]",
 };
 
 void helpers_init(struct helpers *h)
@@ -96,7 +96,7 @@ static int make_lane(struct helpers *h, unsigned who, struct error *e)
 		lane_new(warden_take_control(&h->warden, who), reader_roles, READER_ROLES);
 
 	if (lane) {
-		lane_hear(lane, on_process, h);
+		lane_hear(lane, on_helper_process, h);
 		h->clients[who] = client_new(lane);
 	}
 	if (!h->clients[who])
@@ -149,11 +149,11 @@ int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 	int err = warden_start(reader_roles, READER_ROLES, &h->warden, e);
 
 	if (!err) {
-		note(&h->own, 0, (uint32_t)h->warden.pid);
+		replace_own_tgid(&h->own, 0, (uint32_t)h->warden.pid);
 		err = make_lanes(h, e);
 	}
 	if (err)
-		return error_within(e, "start the helpers that read files of others");
+		return error_within(e, "start helper processes");
 	h->prepares_tables = makes_tables;
 	helpers_prepare(h);
 	return 0;
@@ -171,24 +171,24 @@ void helpers_hurry(struct helpers *h)
 		client_hurry(h->clients[FOR_NAMES]);
 }
 
-static void set_state(struct helpers *h, struct trace_state *state)
+static void set_trace_state(struct helpers *h, struct trace_state *state)
 {
 	(void)pthread_mutex_lock(&h->mutex);
 	h->state = state;
-	publish(h);
+	publish_own_tgids(h);
 	(void)pthread_mutex_unlock(&h->mutex);
 }
 
 void helpers_leave_out(struct helpers *h, struct trace_state *state)
 {
-	set_state(h, state);
+	set_trace_state(h, state);
 }
 
 void helpers_end(struct helpers *h)
 {
 	for (size_t i = 0; i < READER_LANES; i++)
 		client_end(h->clients[i]);
-	set_state(h, NULL);
+	set_trace_state(h, NULL);
 }
 
 void helpers_fini(struct helpers *h)

@@ -29,10 +29,10 @@ static bool has_user_stacks(const struct run *r)
 	return r->tool->names && !r->opt->kernel_only;
 }
 
-static int refuse(rlim_t limit, rlim_t least, struct error *e)
+static int refuse_limit(rlim_t limit, rlim_t least, struct error *e)
 {
 	return error_set(e, -EMFILE,
-			 "only %llu files may be open, and %llu are the least (see ulimit -Hn)",
+			 "the limit of open files is %llu; this run needs %llu (see ulimit -Hn)",
 			 (unsigned long long)limit, (unsigned long long)least);
 }
 
@@ -45,7 +45,7 @@ int limits_check(const struct run *r, struct error *e)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_max >= least)
 		return 0;
-	return refuse(files.rlim_max, least, e);
+	return refuse_limit(files.rlim_max, least, e);
 }
 
 void limits_raise(void)
@@ -66,8 +66,9 @@ int limits_check_rest(const struct run *r, struct error *e)
 	if (!has_user_stacks(r) || getrlimit(RLIMIT_NOFILE, &files) < 0)
 		return 0;
 	n = files_free(FILES_OF_REST);
-	return n < FILES_OF_REST ? refuse(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
-				 : 0;
+	return n < FILES_OF_REST
+		       ? refuse_limit(files.rlim_cur, files.rlim_cur + FILES_OF_REST - n, e)
+		       : 0;
 }
 
 size_t limits_files_of_names(void)

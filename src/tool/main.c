@@ -48,10 +48,10 @@ static bool open_standard_files(void)
 	return has_output;
 }
 
-static int run(const struct options *opt, struct error *e)
+static int run_chosen_tool(const struct options *opt, struct error *e)
 {
 	if (opt->list)
-		return list_targets(opt, e);
+		return patterns_list(opt, e);
 	switch (opt->tool) {
 	case TOOL_STACKSNOOP:
 		return snoop_stacks(opt, e);
@@ -79,7 +79,7 @@ static void bound_heaps(void)
  * If our parent ignores SIGCHLD, we inherit that: the kernel reaps children unseen, and waiting for
  * one fails.
  */
-static void hear_of_children(void)
+static void restore_sigchld(void)
 {
 	(void)signal(SIGCHLD, SIG_DFL);
 }
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	struct error e = {};
 
 	bound_heaps();
-	hear_of_children();
+	restore_sigchld();
 	log_setup(name, LOG_WARN);
 	if (!open_standard_files()) {
 		log_warn("standard output is closed");
@@ -109,13 +109,13 @@ int main(int argc, char **argv)
 		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
-	if (ready_check(opt.ready_fd, &e) || check_patterns(&opt, &e)) {
+	if (ready_check(opt.ready_fd, &e) || patterns_check(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_USAGE;
 	}
 	if (opt.debug)
 		log_setup(name, LOG_DEBUG);
-	if (run(&opt, &e)) {
+	if (run_chosen_tool(&opt, &e)) {
 		log_warn("%s", e.text);
 		return STATUS_FAILED;
 	}

@@ -50,7 +50,7 @@ struct work {
 	int channel;
 };
 
-static void send(int channel, uint32_t what, const void *bytes, size_t n)
+static void send_message(int channel, uint32_t what, const void *bytes, size_t n)
 {
 	const struct head head = { what, n <= MOST_RESULT_BYTES ? (uint32_t)n : UINT32_MAX };
 
@@ -58,14 +58,14 @@ static void send(int channel, uint32_t what, const void *bytes, size_t n)
 		(void)aside_write(channel, bytes, n);
 }
 
-static void tell_file(void *context, const char *name)
+static void send_file_name(void *context, const char *name)
 {
 	const struct work *w = context;
 
-	send(w->channel, FILE_BEGINS, name, strnlen(name, MOST_FILE_BYTES));
+	send_message(w->channel, FILE_BEGINS, name, strnlen(name, MOST_FILE_BYTES));
 }
 
-static int match_all(struct work *w, struct error *e)
+static int match_all_specs(struct work *w, struct error *e)
 {
 	uint32_t layers;
 	int err = sandbox_enter(SANDBOX_MATCHER, &layers, e);
@@ -75,7 +75,7 @@ static int match_all(struct work *w, struct error *e)
 	return err;
 }
 
-static void work(void *argument, int channel)
+static void match_in_process(void *argument, int channel)
 {
 	struct work *w = argument;
 	const size_t n_targets = w->out->n, n_aliases = w->out->n_aliases;
@@ -86,13 +86,13 @@ static void work(void *argument, int channel)
 	aside_close_others(&channel);
 	guard_begin();
 	w->channel = channel;
-	result.err = match_all(w, &e);
+	result.err = match_all_specs(w, &e);
 	if (result.err)
 		(void)snprintf(result.text, sizeof(result.text), "%s", e.text);
 	strbuf_put(&bytes, (const char *)&result, sizeof(result));
 	if (!result.err)
 		sent_put(w->out, n_targets, n_aliases, &bytes);
-	send(channel, RESULT, bytes.text, bytes.n);
+	send_message(channel, RESULT, bytes.text, bytes.n);
 }
 
 /* -- The main process. -- */
@@ -111,7 +111,7 @@ static int read_file_name(struct aside *a, size_t n, char **file)
 }
 
 /* Read messages up to the result, which the caller frees. */
-static int hear(struct aside *a, char **file, char **ret, size_t *ret_n)
+static int read_result(struct aside *a, char **file, char **ret, size_t *ret_n)
 {
 	struct head head;
 
@@ -133,24 +133,24 @@ static int hear(struct aside *a, char **file, char **ret, size_t *ret_n)
 	}
 }
 
-static int no_answer(struct error *e)
+static int refuse_answer(struct error *e)
 {
-	return error_set(e, -EBADMSG, "the process that matches gives no sound answer");
+	return error_set(e, -EBADMSG, "the matcher process sent an invalid answer");
 }
 
-static int take_result(const char *bytes, size_t n, size_t limit, struct target_list *out,
-		       struct error *e)
+static int parse_result(const char *bytes, size_t n, size_t limit, struct target_list *out,
+			struct error *e)
 {
 	struct result result;
 
 	if (n < sizeof(result))
-		return no_answer(e);
+		return refuse_answer(e);
 	memcpy(&result, bytes, sizeof(result));
 	result.text[sizeof(result.text) - 1] = '\0';
 	if (result.err < 0 && result.err >= -MOST_ERRNO)
 		return error_set(e, result.err, "%s", result.text);
 	if (result.err || !sent_take(bytes + sizeof(result), n - sizeof(result), limit, out))
-		return no_answer(e);
+		return refuse_answer(e);
 	return 0;
 }
 
@@ -159,24 +159,24 @@ int matcher_begin(struct matcher *m, const struct probe_spec *specs, size_t n,
 {
 	struct work w = { .specs = specs, .n = n, .scope = *scope, .out = out };
 
-	w.scope.on_file = tell_file;
+	w.scope.on_file = send_file_name;
 	w.scope.context = &w;
 	*m = MATCHER_NONE;
 	m->file = xstrdup(specs[0].library);
-	return aside_start(&m->aside, &bounds, work, &w, e);
+	return aside_start(&m->aside, &bounds, match_in_process, &w, e);
 }
 
 int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, struct error *e)
 {
 	cleanup_free char *result = NULL;
 	size_t n_bytes = 0;
-	const int err = hear(&m->aside, &m->file, &result, &n_bytes);
+	const int err = read_result(&m->aside, &m->file, &result, &n_bytes);
 
 	if (err == -E2BIG)
-		return error_set(e, err, "%s: what matches has too long names", m->file);
+		return error_set(e, err, "%s: the names of its matches are too long", m->file);
 	if (err)
 		return aside_explain(&m->aside, err, m->file, e);
-	return take_result(result, n_bytes, limit, out, e);
+	return parse_result(result, n_bytes, limit, out, e);
 }
 
 void matcher_end(struct matcher *m)

@@ -59,11 +59,11 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 			return 0;
 		}
 	}
-	return error_set(e, -EINVAL, "--unwind: 'auto', 'fp' or 'dwarf', not '%s'", text);
+	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
-static int take_value(const struct option_row *row, const char *value, struct options *o,
-		      struct error *e)
+static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
+			      struct error *e)
 {
 	const char letter[] = { '-', row->letter, '\0' };
 	char name[32];
@@ -103,10 +103,11 @@ static int take_value(const struct option_row *row, const char *value, struct op
 	}
 }
 
-static int take(const struct option_row *row, const char *value, struct options *o, struct error *e)
+static int apply_option(const struct option_row *row, const char *value, struct options *o,
+			struct error *e)
 {
 	if (row->argument)
-		return take_value(row, value, o, e);
+		return parse_option_value(row, value, o, e);
 	*(bool *)((char *)o + row->flag) = true;
 	return 0;
 }
@@ -119,7 +120,7 @@ struct getopt_tables {
 	char letters[2 * MOST_ROWS + 3];
 };
 
-static void make_tables(enum tool tool, struct getopt_tables *ret)
+static void make_getopt_tables(enum tool tool, struct getopt_tables *ret)
 {
 	size_t n;
 	const struct option_row *rows = option_rows(&n);
@@ -145,7 +146,7 @@ static void make_tables(enum tool tool, struct getopt_tables *ret)
 }
 
 /* The row that belongs to @what, a result of getopt_long(3). */
-static const struct option_row *find_row(enum tool tool, int what)
+static const struct option_row *find_option_row(enum tool tool, int what)
 {
 	size_t n;
 	const struct option_row *rows = option_rows(&n);
@@ -168,15 +169,15 @@ static int refuse_option(int what, char *const *argv, struct error *e)
 	if (optopt && optopt < LONG)
 		return error_set(e, -EINVAL, "no option -%c (see --help)", optopt);
 	return error_set(e, -EINVAL,
-			 "%s: no such option, or a value too many or too few (see --help)", text);
+			 "%s: unknown option, or missing or unexpected value (see --help)", text);
 }
 
-static int check(const struct options *o, struct error *e)
+static int check_combinations(const struct options *o, struct error *e)
 {
 	if (o->help || o->version)
 		return 0;
 	if (!o->n_patterns)
-		return error_set(e, -EINVAL, "which events? (see --help)");
+		return error_set(e, -EINVAL, "no PATTERN given (see --help)");
 	if (o->kernel_only && o->user_only)
 		return error_set(e, -EINVAL, "-K and -U exclude each other");
 	if (o->folded && o->json)
@@ -184,7 +185,7 @@ static int check(const struct options *o, struct error *e)
 	if (o->command && o->pids.n)
 		return error_set(e, -EINVAL, "-p and a command exclude each other");
 	if (o->max_memory < 1U << 20)
-		return error_set(e, -EINVAL, "--max-memory: at least 1M is needed");
+		return error_set(e, -EINVAL, "--max-memory must be at least 1M");
 	return 0;
 }
 
@@ -208,9 +209,10 @@ static int parse_next(int end, char *const *argv, const struct getopt_tables *ta
 	if (what == '?' || what == ':')
 		return refuse_option(what, argv, e);
 	if (what != -1)
-		return take(find_row(ret->tool, what), optarg, ret, e);
+		return apply_option(find_option_row(ret->tool, what), optarg, ret, e);
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
-		return error_set(e, -E2BIG, "more than %zu patterns", ARRAY_SIZE(patterns));
+		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
+				 ARRAY_SIZE(patterns));
 	patterns[ret->n_patterns++] = argv[optind++];
 	ret->patterns = patterns;
 	return 0;
@@ -227,16 +229,16 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = UNWIND_AUTO };
-	make_tables(ret->tool, &tables);
+	make_getopt_tables(ret->tool, &tables);
 	if (end + 1 == argc)
-		return error_set(e, -EINVAL, "which command? (nothing follows --)");
+		return error_set(e, -EINVAL, "no command after --");
 	if (end < argc)
 		ret->command = argv + end + 1;
 	opterr = 0;
 	optind = 1;
 	while (optind < end && !err)
 		err = parse_next(end, argv, &tables, ret, e);
-	return err ? err : check(ret, e);
+	return err ? err : check_combinations(ret, e);
 }
 
 void options_fini(struct options *opt)

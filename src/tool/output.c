@@ -26,7 +26,7 @@ void output_init(struct output *o, struct waiter *waiter)
 	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void halt(struct output *o)
+static void call_halt(struct output *o)
 {
 	if (o->halt)
 		o->halt(o->context);
@@ -42,7 +42,7 @@ static bool is_second_signal(struct output *o)
 
 	o->must_end = waiter_take_signals(o->waiter) || o->must_end;
 	if (o->must_end)
-		halt(o);
+		call_halt(o);
 	return was_asked;
 }
 
@@ -102,7 +102,7 @@ static int wait_for_reader(struct output *o, size_t *n)
 		}
 		if (ready > 0 && fds[2].revents) {
 			fds[2].fd = -1;
-			halt(o);
+			call_halt(o);
 		}
 		if (!fds[0].revents && fds[1].revents && is_second_signal(o))
 			return -EINTR;
@@ -121,7 +121,7 @@ static int wait_for_room(struct output *o, int err)
 	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
 		return err;
 	if (!o->is_full_told)
-		log_warn("write to standard output: %s: counting goes on, and the report waits",
+		log_warn("write to standard output: %s; still counting, the report waits for room",
 			 strerror(-err));
 	o->is_full_told = true;
 	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
@@ -168,7 +168,8 @@ int output_write(void *output, const char *bytes, size_t n)
 int output_explain(int err, struct error *e)
 {
 	if (err == -EINTR)
-		return error_set(e, err, "a signal ended the report: nobody read it");
+		return error_set(e, err,
+				 "a second signal ended the report, because nobody read it");
 	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
 }
 

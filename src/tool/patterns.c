@@ -13,7 +13,7 @@
 #define MOST_TARGETS 200000
 
 /* A user function has no kernel stack: with -K there would be nothing to show. */
-int check_patterns(const struct options *opt, struct error *e)
+int patterns_check(const struct options *opt, struct error *e)
 {
 	bool has_kernel_stack = false;
 
@@ -27,7 +27,7 @@ int check_patterns(const struct options *opt, struct error *e)
 			spec.kind == PROBE_KERNEL_FUNCTION || spec.kind == PROBE_TRACEPOINT;
 	}
 	if (opt->kernel_only && !has_kernel_stack)
-		return error_set(e, -EINVAL, "-K: there is no kernel stack at '%s'",
+		return error_set(e, -EINVAL, "-K: '%s' is user code and has no kernel stack",
 				 opt->patterns[0]);
 	return 0;
 }
@@ -68,7 +68,7 @@ unsigned patterns_need_features(const struct options *opt)
 	return groups;
 }
 
-static int parse(struct matching *m, const struct options *opt, struct error *e)
+static int parse_patterns(struct matching *m, const struct options *opt, struct error *e)
 {
 	m->specs = xcalloc(opt->n_patterns, sizeof(*m->specs));
 	for (; m->n < opt->n_patterns; m->n++) {
@@ -82,7 +82,7 @@ static int parse(struct matching *m, const struct options *opt, struct error *e)
 }
 
 /* The number of specs in a row, from @first on, that name places in files. */
-static size_t n_of_files(const struct matching *m, size_t first)
+static size_t n_specs_in_files(const struct matching *m, size_t first)
 {
 	size_t n = 0;
 
@@ -103,8 +103,8 @@ int matching_begin(struct matching *m, const struct options *opt, enum match_dep
 					 .limit = MOST_TARGETS,
 					 .depth = depth,
 					 .raw_names = opt->no_demangle };
-	err = parse(m, opt, e);
-	m->n_begun = n_of_files(m, 0);
+	err = parse_patterns(m, opt, e);
+	m->n_begun = n_specs_in_files(m, 0);
 	if (err || !m->n_begun)
 		return err;
 	return matcher_begin(&m->matcher, m->specs, m->n_begun, &m->scope, &none, e);
@@ -129,7 +129,7 @@ int matching_finish(struct matching *m, struct host *host, struct target_list *t
 	int err = 0;
 
 	for (size_t i = 0, n; i < m->n && !err; i += n) {
-		n = n_of_files(m, i);
+		n = n_specs_in_files(m, i);
 		if (n)
 			err = match_in_files(m, i, n, targets, e);
 		else
@@ -147,7 +147,7 @@ void matching_end(struct matching *m)
 	cleanup_free_p(&m->specs);
 }
 
-int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 		   struct target_list *targets, struct error *e)
 {
 	cleanup(matching_end) struct matching m = MATCHING_NONE;
@@ -157,7 +157,7 @@ int match_patterns(const struct options *opt, struct host *host, enum match_dept
 }
 
 /* Escape it all, because names come from foreign files. */
-void put_target(const struct target *t, struct strbuf *to)
+void patterns_put_target(const struct target *t, struct strbuf *to)
 {
 	cleanup_strbuf struct strbuf raw = {};
 
@@ -183,15 +183,15 @@ static void print_target(const struct target *t)
 {
 	cleanup_strbuf struct strbuf text = {};
 
-	put_target(t, &text);
+	patterns_put_target(t, &text);
 	(void)puts(text.text);
 }
 
-int list_targets(const struct options *opt, struct error *e)
+int patterns_list(const struct options *opt, struct error *e)
 {
 	cleanup(host_freep) struct host *host = host_new();
 	cleanup(target_list_fini) struct target_list targets = {};
-	int err = match_patterns(opt, host, MATCH_NAMES, &targets, e);
+	int err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
 
 	for (size_t i = 0; !err && i < targets.n; i++)
 		print_target(&targets.targets[i]);

@@ -12,9 +12,9 @@
 #include "tool/options.h"
 
 /* Are the patterns well-formed, and do they fit the options? Errors: -EINVAL. */
-must_check int check_patterns(const struct options *opt, struct error *e);
+must_check int patterns_check(const struct options *opt, struct error *e);
 
-/* Does a pattern name a user function or a USDT probe? check_patterns() has succeeded. */
+/* Does a pattern name a user function or a USDT probe? patterns_check() has succeeded. */
 bool patterns_have_user_places(const struct options *opt);
 
 /* The groups of features (an OR of enum feature_group) that the patterns' targets depend on. */
@@ -49,11 +49,11 @@ must_check int matching_finish(struct matching *m, struct host *host, struct tar
 void matching_end(struct matching *m);
 
 /* Begin, finish and end a search. */
-must_check int match_patterns(const struct options *opt, struct host *host, enum match_depth depth,
+must_check int patterns_match(const struct options *opt, struct host *host, enum match_depth depth,
 			      struct target_list *targets, struct error *e);
 
 /* Append @t in the form of a pattern, escaped. */
-void put_target(const struct target *t, struct strbuf *to);
+void patterns_put_target(const struct target *t, struct strbuf *to);
 
-/* Print the targets, one on a line. Errors: of match_patterns(). */
-must_check int list_targets(const struct options *opt, struct error *e);
+/* Print the targets, one on a line. Errors: of patterns_match(). */
+must_check int patterns_list(const struct options *opt, struct error *e);

@@ -35,7 +35,7 @@ void privileges_drop(void)
 		capabilities |= UINT64_C(1) << kept[i].capability;
 	err = sandbox_keep(capabilities);
 	if (err)
-		log_debug("capabilities are not given up: %s", error_words(err));
+		log_debug("cannot drop capabilities: %s", error_words(err));
 }
 
 void privileges_seal(bool executes)
@@ -46,8 +46,7 @@ void privileges_seal(bool executes)
 	if (!executes)
 		groups |= DENY_PROGRAMS;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-		log_debug("privileges may be gained by execve(2): %s", strerror(errno));
+		log_debug("cannot set no_new_privs: %s", strerror(errno));
 	if (!calls_deny(groups, true))
-		log_debug("system calls are not restricted: the kernel, or what we run in, has no "
-			  "seccomp");
+		log_debug("cannot restrict system calls: the kernel or container has no seccomp");
 }

@@ -37,7 +37,7 @@ static int plan_again(struct run *r, enum match_depth depth, unsigned avoid, str
 	target_list_fini(&r->targets);
 	plan_fini(&r->plan);
 
-	int err = match_patterns(r->opt, r->host, depth, &r->targets, e);
+	int err = patterns_match(r->opt, r->host, depth, &r->targets, e);
 
 	return err ? err : make_plan(r, avoid, e);
 }
@@ -68,19 +68,19 @@ int probing_plan(struct run *r, struct error *e)
  * If the verifier refuses a program, load without the feature that it belongs to, as far as
  * possible. The tests have no kernel that walks by tables without bpf_loop() (Linux 5.15 and 5.16).
  */
-static int load(struct run *r, struct object_options *o, struct error *e)
+static int load_with_fallbacks(struct run *r, struct object_options *o, struct error *e)
 {
 	int err = object_load(o, &r->features, &r->object, e);
 
 	if (err && (o->config.asks_kernel || o->config.vma.end_code)) {
-		log_debug("once more without the kernel's mappings: %s", e->text);
+		log_debug("load again without looking up mappings in the kernel: %s", e->text);
 		o->config.asks_kernel = 0;
 		o->config.vma = (struct vma_offsets){};
 		o->programs &= ~(1U << PROGRAM_BIRTH | 1U << PROGRAM_FAULT); /* they need these */
 		err = object_load(o, &r->features, &r->object, e);
 	}
 	if (err && o->config.unwind && !r->features.loop) {
-		log_warn("user stacks are walked by frame pointers: %s", e->text);
+		log_warn("falling back to frame pointers for user stacks: %s", e->text);
 		o->config.unwind = 0;
 		o->programs &= ~(1U << PROGRAM_RESERVED | 1U << PROGRAM_BIRTH);
 		err = object_load(o, &r->features, &r->object, e);
@@ -164,7 +164,7 @@ int probing_load(struct run *r, struct error *e)
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
-	err = load(r, &options, e);
+	err = load_with_fallbacks(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
 	if (r->opt->pids.n > 1)
@@ -189,7 +189,7 @@ static int attach_follow(struct run *r, struct error *e)
 }
 
 /* Warn how many targets were refused. With --debug, print which, and why. */
-static void tell_refusals(const struct run *r)
+static void warn_of_refusals(const struct run *r)
 {
 	size_t n = attachment_n_refused(r->attachment);
 
@@ -203,11 +203,11 @@ static void tell_refusals(const struct run *r)
 			 log_level() < LOG_DEBUG ? " (--debug lists them)" : "");
 }
 
-static void tell_many_events(size_t n)
+static void warn_of_many_events(size_t n)
 {
 	if (n > MANY_EVENTS)
-		log_warn("%zu probes need an event each: the kernel may take %zu s to take them "
-			 "away, when all is done",
+		log_warn("%zu probes need one event each: the kernel may take %zu s to remove them "
+			 "at the end",
 			 n, n * CLOSING_MS / 1000);
 }
 
@@ -219,12 +219,12 @@ void probing_tell_plan(const struct run *r)
 		n[r->plan.backends[i]]++;
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
-			log_debug("%zu by %s", n[b], backend_name((enum backend)b));
-	tell_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
+			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
+	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 
-		put_target(&r->targets.targets[i], &text);
+		patterns_put_target(&r->targets.targets[i], &text);
 		log_debug("matched: %s", text.text);
 	}
 }
@@ -335,6 +335,6 @@ int probing_attach(struct run *r, struct error *e)
 	if (!err)
 		err = check_refusals(r, e);
 	if (!err)
-		tell_refusals(r);
+		warn_of_refusals(r);
 	return err;
 }

@@ -26,7 +26,7 @@ static const struct aside_bounds bounds = { .looks = 50 };
  * The kernel reads these bytes at exec. By then, Ctrl-C should end the run with a report, so a file
  * system that does not answer must show now.
  */
-static void read_head(const char *path)
+static void read_program_head(const char *path)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char head[HEAD_BYTES];
@@ -36,7 +36,7 @@ static void read_head(const char *path)
 }
 
 /* False: errno has the reason. */
-static bool is_program(const char *path)
+static bool is_executable_file(const char *path)
 {
 	struct stat st;
 
@@ -44,24 +44,24 @@ static bool is_program(const char *path)
 		return false;
 	errno = EISDIR;
 	if (S_ISREG(st.st_mode))
-		read_head(path);
+		read_program_head(path);
 	return !S_ISDIR(st.st_mode);
 }
 
 /* 0, or a positive errno. */
-static int look_for(const char *name)
+static int find_in_path(const char *name)
 {
 	const char *path = getenv("PATH");
 	int why = ENOENT;
 
 	if (strchr(name, '/'))
-		return is_program(name) ? 0 : errno;
+		return is_executable_file(name) ? 0 : errno;
 	for (path = path ? path : "/bin:/usr/bin"; *path; path += strspn(path, ":")) {
 		char file[PATH_MAX];
 		int n = (int)strcspn(path, ":");
 
 		(void)snprintf(file, sizeof(file), "%.*s/%s", n, path, name);
-		if (is_program(file))
+		if (is_executable_file(file))
 			return 0;
 		if (errno == EACCES)
 			why = EACCES;
@@ -70,12 +70,12 @@ static int look_for(const char *name)
 	return why;
 }
 
-static void work(void *argument, int channel)
+static void find_program_in_process(void *argument, int channel)
 {
 	int why;
 
 	aside_close_others(&channel);
-	why = look_for(argument);
+	why = find_in_path(argument);
 	(void)aside_write(channel, &why, sizeof(why));
 }
 
@@ -87,7 +87,7 @@ int program_check(const char *name, const char *shown, struct error *e)
 	cleanup_free char *own = xstrdup(name);
 	cleanup_free char *called = xasprintf("command '%s'", shown);
 	int why = 0;
-	int err = aside_start(&a, &bounds, work, own, e);
+	int err = aside_start(&a, &bounds, find_program_in_process, own, e);
 
 	if (err)
 		return err;

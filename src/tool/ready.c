@@ -24,7 +24,7 @@ int ready_check(uint64_t fd, struct error *e)
 }
 
 /* It is no error if nobody reads the line. */
-static void write_line(void *context)
+static void write_ready_line(void *context)
 {
 	const struct ready *ready = context;
 
@@ -39,7 +39,7 @@ void ready_tell(struct ready *ready, struct unwinder *u)
 		return;
 	ready->is_asked = true;
 	if (u)
-		unwinder_then(u, write_line, ready);
+		unwinder_then(u, write_ready_line, ready);
 	else
-		write_line(ready);
+		write_ready_line(ready);
 }

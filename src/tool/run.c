@@ -89,7 +89,7 @@ void run_has_mapped(struct run *r)
 	unmapped_reset(&r->unmapped);
 }
 
-static void look_at_mappings(struct run *r, const struct notice *notice)
+static void read_unmapped_process(struct run *r, const struct notice *notice)
 {
 	if (!unmapped_note(&r->unmapped, notice) || !r->unwinder)
 		return;
@@ -104,12 +104,12 @@ static void name_process(struct symbolizer *s, const struct notice *notice)
 	symbolizer_process(s, process_key(notice->tgid, notice->life), &seen);
 }
 
-static void take_notice(void *context, const struct notice *notice)
+static void handle_notice(void *context, const struct notice *notice)
 {
 	struct run *r = context;
 
 	if (notice->type == NOTICE_UNMAPPED)
-		look_at_mappings(r, notice);
+		read_unmapped_process(r, notice);
 	if (notice->type == NOTICE_PROCESS && r->tool->names) {
 		/* The process may have begun this life after the last reading of records. */
 		run_follow(r, notice->time);
@@ -130,7 +130,7 @@ void run_serve(void *run)
 	if (now - r->served_at < SERVE_NS)
 		return;
 	run_follow(r, UINT64_MAX);
-	notices_read(r->notices, take_notice, r);
+	notices_read(r->notices, handle_notice, r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
 	if (r->processes)
 		(void)follower_look(r->processes);
@@ -152,7 +152,7 @@ static void note_signal(struct run *r)
 	helpers_hurry(&r->helpers);
 }
 
-static bool is_enough(void *run, unsigned role, uint64_t waited_ns)
+static bool is_enough_waiting(void *run, unsigned role, uint64_t waited_ns)
 {
 	struct run *r = run;
 
@@ -166,7 +166,7 @@ static bool is_enough(void *run, unsigned role, uint64_t waited_ns)
 	return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_NAMES_NS;
 }
 
-static int patience_ms(struct run *r)
+static int run_patience_ms(struct run *r)
 {
 	int ms = r->tool->patience_ms ? r->tool->patience_ms(r) : -1;
 
@@ -188,13 +188,13 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
 	unsigned occasions;
-	int err = waiter_wait(&r->waiter, patience_ms(r), &occasions, e);
+	int err = waiter_wait(&r->waiter, run_patience_ms(r), &occasions, e);
 
 	if (err)
 		return err;
 	run_follow(r, UINT64_MAX);
 	if (occasions & OCCASION_NOTICE)
-		notices_read(r->notices, take_notice, r);
+		notices_read(r->notices, handle_notice, r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
 	r->output.must_end = occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
@@ -221,13 +221,13 @@ static int work_until_over(struct run *r, struct error *e)
 	if (!err)
 		err = r->tool->stop(r, e);
 	run_follow(r, UINT64_MAX);
-	notices_read(r->notices, take_notice, r);
+	notices_read(r->notices, handle_notice, r);
 	if (!err && r->processes)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_OPENER_NS);
 	return err;
 }
 
-static void tell_command(struct run *r)
+static void print_command_end(struct run *r)
 {
 	cleanup_strbuf struct strbuf text = {};
 
@@ -238,12 +238,12 @@ static void tell_command(struct run *r)
 	log_warn("%s", text.text);
 }
 
-static void tell_own_hits(const struct run *r)
+static void log_own_hits(const struct run *r)
 {
 	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
 
 	if (n)
-		log_debug("left out %llu hits of this program's own (--self: count them)",
+		log_debug("left out %llu of this program's own hits (--self counts them)",
 			  (unsigned long long)n);
 }
 
@@ -263,7 +263,8 @@ static void detach_before_report(struct run *r)
 
 	if (gone >= 0 &&
 	    !output_wait_for_end(&r->output, gone, n > FEW_PROBES ? MANY_PROBES_MS : -1))
-		log_warn("%zu probes are quiet, but the kernel is still taking some of them away",
+		log_warn("%zu probes no longer count, but the kernel is still removing some of "
+			 "them",
 			 n);
 }
 
@@ -273,7 +274,7 @@ static void detach_before_report(struct run *r)
  * signal that ended the run may come twice at once: timeout(1) sends it to a process and to its
  * group.
  */
-static int finish(struct run *r, struct error *e)
+static int finish_run(struct run *r, struct error *e)
 {
 	if (output_must_end(&r->output))
 		(void)waiter_take_signals(&r->waiter);
@@ -287,8 +288,8 @@ static int finish(struct run *r, struct error *e)
 		object_describe(r->object);
 	if (r->opt->debug && r->unwinder)
 		unwinder_describe(r->unwinder);
-	tell_own_hits(r);
-	tell_command(r);
+	log_own_hits(r);
+	print_command_end(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
 	waiter_release_signals(&r->waiter);
@@ -297,7 +298,7 @@ static int finish(struct run *r, struct error *e)
 }
 
 /* Must the run end while the command's exec or dynamic linker hangs? */
-static bool must_end(void *context)
+static bool must_run_end(void *context)
 {
 	struct run *r = context;
 
@@ -312,7 +313,7 @@ static bool has_signal(const void *context)
 	return waiter_has_signal(&r->waiter);
 }
 
-static void look_at_command(void *context)
+static void make_command_tables(void *context)
 {
 	struct run *r = context;
 
@@ -323,9 +324,9 @@ static void look_at_command(void *context)
 /* Make the program's tables before it begins, and those of its libraries before their code runs. */
 static void unwind_command(struct run *r, const struct command_watch *watch)
 {
-	look_at_command(r);
+	make_command_tables(r);
 	command_run_to_entry(&r->command, watch);
-	look_at_command(r);
+	make_command_tables(r);
 }
 
 static int run_command(struct run *r, struct error *e)
@@ -333,8 +334,8 @@ static int run_command(struct run *r, struct error *e)
 	struct notice notice = { .type = NOTICE_PROCESS,
 				 .tgid = (uint32_t)r->command.pid,
 				 .since = UINT64_MAX };
-	const struct command_watch watch = { .look = look_at_command,
-					     .is_enough = must_end,
+	const struct command_watch watch = { .look = make_command_tables,
+					     .is_enough = must_run_end,
 					     .context = r,
 					     .helper = &object_state(r->object)->helper_tgid };
 	int err = command_exec(&r->command, &watch, e);
@@ -342,7 +343,7 @@ static int run_command(struct run *r, struct error *e)
 	if (err)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
-	take_notice(r, &notice);
+	handle_notice(r, &notice);
 	if (r->unwinder)
 		unwind_command(r, &watch);
 	command_let_go(&r->command);
@@ -350,7 +351,7 @@ static int run_command(struct run *r, struct error *e)
 }
 
 /* The run has ended: count nothing more, however long the report takes. */
-static void halt(void *context)
+static void halt_counting(void *context)
 {
 	struct run *r = context;
 
@@ -358,7 +359,7 @@ static void halt(void *context)
 	__atomic_store_n(&object_state(r->object)->turn, TURN_OFF, __ATOMIC_RELEASE);
 }
 
-static int follow(struct run *r, struct error *e)
+static int start_following(struct run *r, struct error *e)
 {
 	int err;
 
@@ -368,11 +369,11 @@ static int follow(struct run *r, struct error *e)
 	if (!err)
 		return waiter_watch_processes(&r->waiter, follower_fd(r->processes), e);
 	if (err == -EMFILE || err == -ENFILE)
-		log_warn("%s: frames of processes that have ended have no "
-			 "name, and stacks of programs that have just begun may be cut",
+		log_warn("cannot follow processes: %s; frames of ended processes will be "
+			 "[unknown], and stacks of new programs may be cut",
 			 e->text);
 	else
-		log_debug("processes are not followed: %s", e->text);
+		log_debug("cannot follow processes: %s", e->text);
 	return 0;
 }
 
@@ -395,12 +396,12 @@ static void walk_chosen(struct run *r)
 }
 
 /* Naming may have to execute debuginfod-find. */
-static void seal(const struct run *r)
+static void seal_run(const struct run *r)
 {
 	privileges_seal(r->tool->names && !r->opt->no_debuginfod && debuginfod_has_servers());
 }
 
-static int start(struct run *r, struct error *e)
+static int start_run(struct run *r, struct error *e)
 {
 	const struct options *opt = r->opt;
 	int err = notices_open(r->object, &r->notices, e);
@@ -411,14 +412,14 @@ static int start(struct run *r, struct error *e)
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
 	helpers_wait_for_names(&r->helpers, &(struct client_manner){ .serve = run_serve,
-								     .is_enough = is_enough,
+								     .is_enough = is_enough_waiting,
 								     .context = r });
 	r->output.serve = run_serve;
-	r->output.halt = halt;
+	r->output.halt = halt_counting;
 	r->output.context = r;
 	err = limits_check_rest(r, e);
 	if (!err)
-		err = follow(r, e);
+		err = start_following(r, e);
 	r->files_of_names = limits_files_of_names();
 	privileges_drop(); /* threads that begin later inherit this */
 	if (!err)
@@ -434,7 +435,7 @@ static int start(struct run *r, struct error *e)
 		return err;
 	command_get_ready(&r->command);
 	if (!r->command.pid)
-		seal(r);
+		seal_run(r);
 	waiter_hold_signals();
 	err = r->tool->start(r, e);
 	r->is_counting = !err;
@@ -446,7 +447,7 @@ static int start(struct run *r, struct error *e)
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);
-		seal(r); /* not earlier: run_command() uses ptrace(2) */
+		seal_run(r); /* not earlier: run_command() uses ptrace(2) */
 	}
 	return err;
 }
@@ -471,12 +472,12 @@ static void make_tables_ahead(struct run *r)
 		return;
 	if (ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
 			&e))
-		log_debug("unwind tables are not made ahead: %s", e.text);
+		log_debug("cannot make unwind tables ahead: %s", e.text);
 	else
 		helpers_hand_tables_over(&r->helpers);
 }
 
-static int prepare(struct run *r, struct error *e)
+static int prepare_run(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
 
@@ -546,7 +547,7 @@ static int start_helpers(struct run *r, struct error *e)
 
 	if (!err || r->opt->unwind != UNWIND_FP)
 		return err;
-	log_warn("user frames have no names: %s", e->text);
+	log_warn("user frames will be [unknown]: %s", e->text);
 	return 0;
 }
 
@@ -569,7 +570,7 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
 	if (!err)
-		err = prepare(&r, e);
+		err = prepare_run(&r, e);
 	if (!err && opt->command)
 		err = command_hold(opt->command, wants_tables(&r), &r.command, e);
 	limits_raise(); /* many probes need many descriptors; the command keeps the user's limit */
@@ -580,10 +581,10 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	if (!err)
 		err = probing_attach(&r, e);
 	if (!err)
-		err = start(&r, e);
+		err = start_run(&r, e);
 	if (!err)
 		err = work_until_over(&r, e);
 	if (!err)
-		err = finish(&r, e);
+		err = finish_run(&r, e);
 	return err;
 }

@@ -95,7 +95,8 @@ static void set_filters(struct trace_config *config, const struct options *opt)
  * Use task_newtask: sched_process_fork does not report threads that the kernel makes for a process
  * (io_uring's).
  */
-static int follow(struct object_options *o, struct host *host, uint32_t tgid, struct error *e)
+static int set_command_following(struct object_options *o, struct host *host, uint32_t tgid,
+				 struct error *e)
 {
 	int err = host_tracepoint_field(host, "task", "task_newtask", "pid",
 					&o->config.fork_child_offset, e);
@@ -110,11 +111,11 @@ static int follow(struct object_options *o, struct host *host, uint32_t tgid, st
 }
 
 /* Use the kernel's count of nested interrupts, if the programs may read it. */
-static void set_context(const struct context_offsets *context, struct object_options *o)
+static void use_preempt_count(const struct context_offsets *context, struct object_options *o)
 {
 	if (!context->variable || !features_has_variable(context->variable, context->offset)) {
-		log_debug("programs cannot tell in which context a hit stands: the kernel does not "
-			  "give them its preempt_count");
+		log_debug("cannot detect hits in interrupts: programs cannot read the kernel's "
+			  "preempt_count");
 		return;
 	}
 	o->preempt_count_id = context->variable;
@@ -133,13 +134,13 @@ static void find_members(struct object_options *o, bool has_context, struct vma_
 	struct error e;
 
 	if (kernel_members_read(has_context, &members, &e)) {
-		log_debug("programs cannot ask the kernel for mappings, nor for a hit's context: "
+		log_debug("cannot look up mappings in the kernel, nor detect hits in interrupts: "
 			  "%s",
 			  e.text);
 		return;
 	}
 	if (has_context)
-		set_context(&members.context, o);
+		use_preempt_count(&members.context, o);
 	*ret = members.vma;
 }
 
@@ -156,8 +157,8 @@ static void set_unwinding(struct object_options *o, const struct setup *setup)
 	if (setup->options->unwind == UNWIND_FP)
 		return;
 	if (!features->task_regs) {
-		log_warn("user stacks are walked by frame pointers: unwind tables need Linux 5.15 "
-			 "and its BTF");
+		log_warn("falling back to frame pointers for user stacks: unwind tables need "
+			 "Linux 5.15 with BTF");
 		return;
 	}
 	o->config.unwind = 1;
@@ -186,8 +187,8 @@ void setup_following(const struct setup *setup, struct object_options *o)
 	if (!o->config.max_user_frames)
 		return;
 	if (!host_has_own_proc())
-		log_warn("/proc is not mounted, or is another PID namespace's: what processes have "
-			 "mapped cannot be read, so user stacks are cut and few frames have names");
+		log_warn("/proc is not mounted, or belongs to another PID namespace: cannot read "
+			 "mappings, so user stacks are cut and few frames have names");
 	o->config.has_lives = 1;
 	o->programs |= 1U << PROGRAM_PROGRAM | 1U << PROGRAM_END;
 	if (!setup->features->task_regs || !setup->features->loop) /* verifier not tested */
@@ -213,7 +214,7 @@ int setup_object(const struct setup *setup, struct host *host, struct object_opt
 	int err = set_seeds(config, e);
 
 	if (!err && setup->command_tgid)
-		err = follow(ret, host, setup->command_tgid, e);
+		err = set_command_following(ret, host, setup->command_tgid, e);
 	return err;
 }
 
@@ -229,8 +230,8 @@ int setup_explain_load(bool has_command, struct error *e)
 	 */
 	if (has_command && strcmp(level, "confidentiality") == 0)
 		return error_set(e, -EPERM,
-				 "follow the command's processes: refused by kernel lockdown (%s); "
-				 "processes that are there can be traced (-p PID)",
+				 "kernel lockdown (%s) does not let us follow the command's "
+				 "processes; trace running processes with -p PID",
 				 level);
 	return error_within(e, "the kernel is locked down (%s)", level);
 }

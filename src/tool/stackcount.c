@@ -85,8 +85,9 @@ static struct named_row name_row(const struct run *r, const struct store_row *ro
 	return ret;
 }
 
-static void add_row(const struct run *r, const struct store_row *row, const struct named_row *named,
-		    const struct named_rows *of, struct report *report)
+static void report_row(const struct run *r, const struct store_row *row,
+		       const struct named_row *named, const struct named_rows *of,
+		       struct report *report)
 {
 	const struct stackcount *t = r->own;
 	struct report_entry entry = { .count = row->count,
@@ -116,8 +117,8 @@ static void serve_sometimes(struct run *r, size_t row)
  * Put off unknown names of many rows, and ask for all of them at once. Returns how many of the @n
  * @rows are done.
  */
-static size_t collect_some(struct run *r, const struct store_row *rows, size_t n,
-			   struct named_rows *named, struct report *report)
+static size_t name_some_rows(struct run *r, const struct store_row *rows, size_t n,
+			     struct named_rows *named, struct report *report)
 {
 	struct symbolizer *symbolizer = ((struct stackcount *)r->own)->symbolizer;
 	size_t n_named = 0;
@@ -133,13 +134,13 @@ static size_t collect_some(struct run *r, const struct store_row *rows, size_t n
 	for (size_t i = 0; i < n_named; i++) {
 		if (!named->rows[i].is_whole)
 			named->rows[i] = name_row(r, &rows[i], named, false);
-		add_row(r, &rows[i], &named->rows[i], named, report);
+		report_row(r, &rows[i], &named->rows[i], named, report);
 		serve_sometimes(r, i);
 	}
 	return n_named;
 }
 
-static void collect(struct run *r, struct report *report)
+static void build_report(struct run *r, struct report *report)
 {
 	struct stackcount *t = r->own;
 	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
@@ -147,19 +148,19 @@ static void collect(struct run *r, struct report *report)
 	const struct store_row *rows = store_rows(t->store, &n);
 
 	for (size_t i = 0; i < n;)
-		i += collect_some(r, rows + i, n - i, named, report);
+		i += name_some_rows(r, rows + i, n - i, named, report);
 	free(named->frames);
 	report_finish(report, r->opt->min_count, (size_t)r->opt->top);
 }
 
 /* --- reports --- */
 
-static void tell_trouble(struct stackcount *t)
+static void stackcount_warn_nameless(struct stackcount *t)
 {
 	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
 
 	if (trouble && !t->was_trouble_told)
-		log_warn("kernel functions have no names: %s", trouble);
+		log_warn("cannot name kernel functions: %s", trouble);
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
@@ -167,7 +168,7 @@ static void tell_trouble(struct stackcount *t)
  * Report the store's rows, and the losses since the last report. The rows are cleared before they
  * are printed, so hits that come while nobody reads belong to the next report.
  */
-static int print_report(struct run *r, struct error *e)
+static int stackcount_print_report(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const struct options *opt = r->opt;
@@ -186,8 +187,8 @@ static int print_report(struct run *r, struct error *e)
 	if (opt->timestamp && strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local)))
 		style.time = clock;
 	symbolizer_refresh(t->symbolizer);
-	collect(r, report);
-	tell_trouble(t);
+	build_report(r, report);
+	stackcount_warn_nameless(t);
 	run_losses(r, store_losses(t->store), losses);
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	store_clear(t->store);
@@ -205,7 +206,7 @@ static int print_report(struct run *r, struct error *e)
 
 /* --- parts of a run --- */
 
-static int set_up(struct run *r, struct object_options *o, struct error *e)
+static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stackcount *t = r->own;
 	struct trace_config *config = &o->config;
@@ -237,7 +238,7 @@ static int open_store(struct run *r, struct error *e)
 	return 0;
 }
 
-static int start(struct run *r, struct error *e)
+static int stackcount_start(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
@@ -246,26 +247,26 @@ static int start(struct run *r, struct error *e)
 	return 0;
 }
 
-static int put_header(struct run *r, struct error *e)
+static int stackcount_put_header(struct run *r, struct error *e)
 {
 	return run_put_header(r, r->opt->folded, e);
 }
 
-static struct symbolizer *names(const struct run *r)
+static struct symbolizer *stackcount_names(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 
 	return t->symbolizer;
 }
 
-static void on_notice(struct run *r, const struct notice *notice)
+static void stackcount_on_notice(struct run *r, const struct notice *notice)
 {
 	struct stackcount *t = r->own;
 
 	t->is_filling = t->is_filling || notice->type == NOTICE_FILLING;
 }
 
-static int on_wake(struct run *r, struct error *e)
+static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
@@ -276,32 +277,32 @@ static int on_wake(struct run *r, struct error *e)
 	return store_rotate(t->store, e);
 }
 
-static void on_serve(struct run *r)
+static void stackcount_on_serve(struct run *r)
 {
 	struct stackcount *t = r->own;
 	struct error e;
 
-	if (t->is_filling && on_wake(r, &e) != 0)
+	if (t->is_filling && stackcount_on_wake(r, &e) != 0)
 		t->is_filling = true;
 }
 
-static int on_interval(struct run *r, struct error *e)
+static int stackcount_on_interval(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	int err = store_rotate(t->store, e);
 
 	run_follow(r, UINT64_MAX); /* all records up to the last hit */
-	return err ? err : print_report(r, e);
+	return err ? err : stackcount_print_report(r, e);
 }
 
-static int stop(struct run *r, struct error *e)
+static int stackcount_stop(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
 	return store_stop(t->store, e);
 }
 
-static int put_last_line(struct run *r, struct error *e)
+static int stackcount_put_last_line(struct run *r, struct error *e)
 {
 	return r->opt->folded ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
 }
@@ -317,18 +318,18 @@ static void close_store(struct run *r)
 int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
-		.set_up = set_up,
+		.set_up = stackcount_set_up,
 		.open = open_store,
-		.start = start,
-		.put_header = put_header,
-		.names = names,
-		.on_notice = on_notice,
-		.on_wake = on_wake,
-		.on_serve = on_serve,
-		.on_interval = on_interval,
-		.stop = stop,
-		.report = print_report,
-		.put_last_line = put_last_line,
+		.start = stackcount_start,
+		.put_header = stackcount_put_header,
+		.names = stackcount_names,
+		.on_notice = stackcount_on_notice,
+		.on_wake = stackcount_on_wake,
+		.on_serve = stackcount_on_serve,
+		.on_interval = stackcount_on_interval,
+		.stop = stackcount_stop,
+		.report = stackcount_print_report,
+		.put_last_line = stackcount_put_last_line,
 		.close = close_store,
 	};
 	struct stackcount own = {};

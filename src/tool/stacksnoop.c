@@ -82,7 +82,7 @@ struct stacksnoop {
 };
 
 /* The time of day minus the monotonic clock, to within *@error. */
-static uint64_t look_at_clocks(uint64_t *error)
+static uint64_t clock_difference(uint64_t *error)
 {
 	uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	uint64_t realtime = clock_ns(CLOCK_REALTIME);
@@ -92,12 +92,12 @@ static uint64_t look_at_clocks(uint64_t *error)
 }
 
 /* Measure the difference of the clocks as exactly as possible. */
-static void compare_clocks(struct stacksnoop *t)
+static void measure_clock_difference(struct stacksnoop *t)
 {
 	uint64_t error, least = UINT64_MAX;
 
 	for (int i = 0; i < 8; i++) {
-		uint64_t between = look_at_clocks(&error);
+		uint64_t between = clock_difference(&error);
 
 		if (error < least)
 			t->realtime_ns = between;
@@ -109,19 +109,19 @@ static void compare_clocks(struct stacksnoop *t)
  * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
  * measurement counted, its error would put events out of order.
  */
-static void follow_step(struct stacksnoop *t)
+static void follow_clock_step(struct stacksnoop *t)
 {
 	uint64_t error;
-	int64_t step = (int64_t)(look_at_clocks(&error) - t->realtime_ns);
+	int64_t step = (int64_t)(clock_difference(&error) - t->realtime_ns);
 
 	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
-		compare_clocks(t);
+		measure_clock_difference(t);
 }
 
 /* --- templates --- */
 
 /* Let the symbolizer read processes and modules again, at most once a second. */
-static void refresh(struct stacksnoop *t)
+static void refresh_symbolizer(struct stacksnoop *t)
 {
 	if (t->now - t->refreshed < NS_PER_S)
 		return;
@@ -129,7 +129,7 @@ static void refresh(struct stacksnoop *t)
 	symbolizer_refresh(t->symbolizer);
 }
 
-static bool is_named(const struct frame_table *table, const uint32_t *frames, uint32_t n)
+static bool are_all_named(const struct frame_table *table, const uint32_t *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		if (!table->frames[frames[i]].name)
@@ -163,7 +163,7 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 	struct raw_stack stack = { words, 0, event->flags, event->tgid, event->time, event->time };
 	struct event_stacks stacks = { .kernel = kernel, .user = user };
 
-	refresh(t);
+	refresh_symbolizer(t);
 	stack.n = stream_stack(t->stream, event->kernel_stack, words);
 	stacks.n_kernel = name_kernel_stack(t->symbolizer, &stack, opt->max_depth, kernel);
 	ret->kernel = symbolizer_kernel_validity(t->symbolizer);
@@ -174,8 +174,8 @@ static void make_template(struct stacksnoop *t, const struct options *opt,
 
 	put_template(t, table, &stacks, ret);
 	ret->made = t->now;
-	ret->is_unsure =
-		!is_named(table, kernel, stacks.n_kernel) || !is_named(table, user, stacks.n_user);
+	ret->is_unsure = !are_all_named(table, kernel, stacks.n_kernel) ||
+			 !are_all_named(table, user, stacks.n_user);
 }
 
 static uint32_t growth_at(struct stacksnoop *t, const struct stream_event *event)
@@ -198,8 +198,8 @@ static uint64_t template_key(struct stacksnoop *t, const struct stream_event *ev
 }
 
 /* Might a new template of @event have another text? */
-static bool is_old(struct stacksnoop *t, const struct template *template,
-		   const struct stream_event *event)
+static bool is_stale_template(struct stacksnoop *t, const struct template *template,
+			      const struct stream_event *event)
 {
 	if (event->time < template->kernel.from || event->time > template->kernel.until)
 		return true;
@@ -218,7 +218,7 @@ static const struct template *find_template(struct stacksnoop *t, const struct o
 	if (is_new)
 		array_push(t->templates, t->n_templates, t->template_capacity, (struct template){});
 	template = &t->templates[*number];
-	if (is_new || is_old(t, template, event)) {
+	if (is_new || is_stale_template(t, template, event)) {
 		make_template(t, opt, event, template);
 		template->growth = template->is_unsure ? growth_at(t, event) : 0;
 		t->n_unlooked = LOOK_EACH; /* naming may have taken long */
@@ -299,7 +299,7 @@ static bool is_too_late(struct run *r)
 	return t->is_too_late;
 }
 
-static int take_event(void *context, const struct stream_event *event, uint32_t cpu)
+static int print_event(void *context, const struct stream_event *event, uint32_t cpu)
 {
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
@@ -335,7 +335,7 @@ static int take_event(void *context, const struct stream_event *event, uint32_t 
 	return t->writer->result;
 }
 
-static void tell_losses(void *context)
+static void warn_of_losses(void *context)
 {
 	struct run *r = context;
 	struct stacksnoop *t = r->own;
@@ -349,16 +349,16 @@ static void tell_losses(void *context)
 	for (int i = 0; i < LOSS_N; i++)
 		n += i == LOSS_NOT_FOLLOWED ? 0 : losses[i]; /* counts tasks, not hits */
 	if (n != t->n_told)
-		log_warn("Lost %" PRIu64 " hits so far", n);
+		log_warn("lost %" PRIu64 " hits so far", n);
 	t->n_told = n;
 }
 
-static void tell_trouble(struct stacksnoop *t)
+static void stacksnoop_warn_nameless(struct stacksnoop *t)
 {
 	const char *trouble = symbolizer_kernel_trouble(t->symbolizer);
 
 	if (trouble && !t->was_trouble_told)
-		log_warn("kernel functions have no names: %s", trouble);
+		log_warn("cannot name kernel functions: %s", trouble);
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
@@ -373,7 +373,7 @@ static int count_event(void *context, const struct stream_event *event, uint32_t
 }
 
 /* Nobody reads, and the run must end: warn about the events that nobody will see. */
-static void give_up(struct run *r)
+static void drop_unread_events(struct run *r)
 {
 	struct stacksnoop *t = r->own;
 	uint64_t losses[LOSS_N], n = t->n_events - t->n_written;
@@ -381,7 +381,7 @@ static void give_up(struct run *r)
 
 	if (stream_stop(t->stream, &e) == 0)
 		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
-	log_warn("%" PRIu64 " events are not printed, or the last of them in part", n);
+	log_warn("%" PRIu64 " events were not printed, or only in part", n);
 	run_losses(r, stream_losses(t->stream), losses);
 	losses[LOSS_UNPRINTED] = t->n_unprinted;
 	if (output_losses(&r->output, losses, true, &e))
@@ -395,22 +395,22 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	int err;
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
-	follow_step(t);
+	follow_clock_step(t);
 	t->was_event = false;
 	run_follow(r, UINT64_MAX);
-	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, take_event, r);
+	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
 	if (!err)
 		err = writer_flush(t->writer);
 	if (!err)
 		t->n_written = t->n_events;
 	else if (err == -EINTR)
-		give_up(r);
-	tell_trouble(t);
-	tell_losses(r);
+		drop_unread_events(r);
+	stacksnoop_warn_nameless(t);
+	warn_of_losses(r);
 	return output_explain(err, e);
 }
 
-static void new_symbolizer(struct run *r)
+static void renew_symbolizer(struct run *r)
 {
 	struct stacksnoop *t = r->own;
 
@@ -420,20 +420,20 @@ static void new_symbolizer(struct run *r)
 		follower_look_again(r->processes);
 }
 
-static int forget_all(struct run *r, struct error *e)
+static int forget_all_stacks(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
-	int err = stream_forget_all(t->stream, take_event, r, e);
+	int err = stream_forget_all(t->stream, print_event, r, e);
 
 	if (err && err == t->writer->result)
 		return output_explain(err, e);
 	forget_templates(t);
-	new_symbolizer(r);
+	renew_symbolizer(r);
 	return err;
 }
 
 /* Make room for stacks, in user space or in the kernel. */
-static int make_room(struct run *r, struct error *e)
+static int make_room_for_stacks(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	bool has_room = stream_bytes(t->stream) + template_bytes(t) <= t->budget.user_bytes;
@@ -445,13 +445,13 @@ static int make_room(struct run *r, struct error *e)
 	}
 	t->is_filling = false;
 	if (!err && !has_room)
-		err = forget_all(r, e);
+		err = forget_all_stacks(r, e);
 	return err;
 }
 
 /* --- parts of a run --- */
 
-static int set_up(struct run *r, struct object_options *o, struct error *e)
+static int stacksnoop_set_up(struct run *r, struct object_options *o, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	struct trace_config *config = &o->config;
@@ -481,14 +481,14 @@ static int open_stream(struct run *r, struct error *e)
 					 .verbose = opt->verbose };
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	t->writer = writer_new(output_write, &r->output);
-	new_symbolizer(r);
-	compare_clocks(t);
-	r->output.while_waiting = tell_losses;
+	renew_symbolizer(r);
+	measure_clock_difference(t);
+	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
 	return 0;
 }
 
-static int start(struct run *r, struct error *e)
+static int stacksnoop_start(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 
@@ -497,7 +497,7 @@ static int start(struct run *r, struct error *e)
 	return 0;
 }
 
-static int put_header(struct run *r, struct error *e)
+static int stacksnoop_put_header(struct run *r, struct error *e)
 {
 	const struct stacksnoop *t = r->own;
 	cleanup_strbuf struct strbuf line = {};
@@ -508,21 +508,21 @@ static int put_header(struct run *r, struct error *e)
 	return output_put(&r->output, line.text, line.n, e);
 }
 
-static int patience_ms(const struct run *r)
+static int stacksnoop_patience_ms(const struct run *r)
 {
 	const struct stacksnoop *t = r->own;
 
 	return t->is_awake ? READ_MS : -1;
 }
 
-static struct symbolizer *names(const struct run *r)
+static struct symbolizer *stacksnoop_names(const struct run *r)
 {
 	const struct stacksnoop *t = r->own;
 
 	return t->symbolizer;
 }
 
-static void on_notice(struct run *r, const struct notice *notice)
+static void stacksnoop_on_notice(struct run *r, const struct notice *notice)
 {
 	struct stacksnoop *t = r->own;
 
@@ -530,27 +530,27 @@ static void on_notice(struct run *r, const struct notice *notice)
 	t->is_awake = t->is_awake || notice->type == NOTICE_EVENTS;
 }
 
-static int on_wake(struct run *r, struct error *e)
+static int stacksnoop_on_wake(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	int err = read_events(r, false, e);
 
 	if (!err && !r->output.must_end)
-		err = make_room(r, e);
+		err = make_room_for_stacks(r, e);
 	t->n_empty_reads = t->was_event ? 0 : t->n_empty_reads + 1;
 	if (t->is_awake && t->n_empty_reads > EMPTY_READS)
 		t->is_awake = !stream_sleep(t->stream);
 	return err;
 }
 
-static int stop(struct run *r, struct error *e)
+static int stacksnoop_stop(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 
 	return stream_stop(t->stream, e);
 }
 
-static int report(struct run *r, struct error *e)
+static int stacksnoop_report(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
 	uint64_t losses[LOSS_N];
@@ -578,16 +578,16 @@ static void close_stream(struct run *r)
 int snoop_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
-		.set_up = set_up,
+		.set_up = stacksnoop_set_up,
 		.open = open_stream,
-		.start = start,
-		.put_header = put_header,
-		.patience_ms = patience_ms,
-		.on_wake = on_wake,
-		.names = names,
-		.on_notice = on_notice,
-		.stop = stop,
-		.report = report,
+		.start = stacksnoop_start,
+		.put_header = stacksnoop_put_header,
+		.patience_ms = stacksnoop_patience_ms,
+		.on_wake = stacksnoop_on_wake,
+		.names = stacksnoop_names,
+		.on_notice = stacksnoop_on_notice,
+		.stop = stacksnoop_stop,
+		.report = stacksnoop_report,
 		.close = close_stream,
 	};
 	struct stacksnoop own = {};

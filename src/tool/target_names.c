@@ -33,8 +33,8 @@ static int compare_aliases(const void *left, const void *right)
 }
 
 /* Join the names of @target, its own first. @aliases: its aliases, in order. */
-static const char *join(const struct making *m, uint32_t target, const struct target_alias *aliases,
-			size_t n)
+static const char *join_names(const struct making *m, uint32_t target,
+			      const struct target_alias *aliases, size_t n)
 {
 	const char *own = m->targets->targets[target].name;
 	cleanup_strbuf struct strbuf all = {};
@@ -63,7 +63,7 @@ static void join_aliases(const struct making *m)
 
 		for (n = 1; i + n < n_all && aliases[i + n].target == target; n++)
 			;
-		m->names[target] = join(m, target, aliases + i, n);
+		m->names[target] = join_names(m, target, aliases + i, n);
 	}
 }
 
@@ -72,7 +72,7 @@ static void join_aliases(const struct making *m)
 /* A text by which a target differs from its namesakes, or NULL. Equal texts may be two pointers. */
 typedef const char *difference(const struct making *m, const struct target *t);
 
-static const char *by_module(const struct making *m, const struct target *t)
+static const char *difference_by_module(const struct making *m, const struct target *t)
 {
 	const char *slash = t->path ? strrchr(t->path, '/') : NULL;
 
@@ -82,13 +82,13 @@ static const char *by_module(const struct making *m, const struct target *t)
 	return t->module;
 }
 
-static const char *by_path(const struct making *m, const struct target *t)
+static const char *difference_by_path(const struct making *m, const struct target *t)
 {
 	(void)m;
 	return t->path;
 }
 
-static const char *by_address(const struct making *m, const struct target *t)
+static const char *difference_by_address(const struct making *m, const struct target *t)
 {
 	const uint64_t at = t->kind == TARGET_KERNEL_FUNCTION ? t->addr : t->vaddr;
 	char text[32];
@@ -99,13 +99,13 @@ static const char *by_address(const struct making *m, const struct target *t)
 	return strtab_add(m->strings, text);
 }
 
-static bool is_same(const char *a, const char *b)
+static bool is_same_text(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 /* Append the difference to the names of targets that have the same name, and differ in it. */
-static void tell_apart(const struct making *m, difference *of)
+static void append_differences(const struct making *m, difference *of)
 {
 	const struct target *targets = m->targets->targets;
 	const size_t n = m->targets->n;
@@ -116,7 +116,8 @@ static void tell_apart(const struct making *m, difference *of)
 	for (size_t i = 0; i < n; i++) {
 		first[i] = *u64_map_put(&named, (uintptr_t)m->names[i], (uint32_t)i, NULL);
 		if (first[i] != i && !differ[first[i]])
-			differ[first[i]] = !is_same(of(m, &targets[i]), of(m, &targets[first[i]]));
+			differ[first[i]] =
+				!is_same_text(of(m, &targets[i]), of(m, &targets[first[i]]));
 	}
 	for (size_t i = 0; i < n; i++) {
 		const char *what = differ[first[i]] ? of(m, &targets[i]) : NULL;
@@ -163,9 +164,9 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	for (size_t i = 0; i < n; i++)
 		names[i] = strtab_add(m.strings, targets->targets[i].name);
 	join_aliases(&m);
-	tell_apart(&m, by_module);
-	tell_apart(&m, by_path);
-	tell_apart(&m, by_address);
+	append_differences(&m, difference_by_module);
+	append_differences(&m, difference_by_path);
+	append_differences(&m, difference_by_address);
 	make_rows(&m, ret);
 }
 

@@ -13,7 +13,7 @@ void unmapped_reset(struct unmapped *u)
 	u->pause_ns = LEAST_PAUSE_NS;
 }
 
-static bool is_passing(struct unmapped *u, uint32_t tgid)
+static bool is_first_notice(struct unmapped *u, uint32_t tgid)
 {
 	uint32_t *last = &u->passing[tgid & (PASSING_PROCESSES - 1)];
 	const bool is_first = *last != tgid;
@@ -28,7 +28,7 @@ bool unmapped_note(struct unmapped *u, const struct notice *notice)
 
 	if (notice->is_walked) {
 		u->ask_unlisted_at = now + UNLISTED_PAUSE_NS;
-		return !is_passing(u, notice->tgid);
+		return !is_first_notice(u, notice->tgid);
 	}
 	u->busy_until = now + BUSY_NS;
 	u->ask_at = now + u->pause_ns;
@@ -38,7 +38,7 @@ bool unmapped_note(struct unmapped *u, const struct notice *notice)
 }
 
 /* At time *@at, clear *@told, so that a BPF program sends the next notice. Then no time is set. */
-static void ask(uint64_t *at, __u64 *told)
+static void allow_next_notice(uint64_t *at, __u64 *told)
 {
 	if (!*at || clock_ns(CLOCK_MONOTONIC) < *at)
 		return;
@@ -48,8 +48,8 @@ static void ask(uint64_t *at, __u64 *told)
 
 void unmapped_ask(struct unmapped *u, struct trace_state *state)
 {
-	ask(&u->ask_at, &state->is_unmapped[false]);
-	ask(&u->ask_unlisted_at, &state->is_unmapped[true]);
+	allow_next_notice(&u->ask_at, &state->is_unmapped[false]);
+	allow_next_notice(&u->ask_unlisted_at, &state->is_unmapped[true]);
 }
 
 bool unmapped_is_busy(const struct unmapped *u)

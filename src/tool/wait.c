@@ -26,7 +26,8 @@ static void ending_signals(sigset_t *set)
 		(void)sigaddset(set, SIGHUP); /* unless nohup(1) started us */
 }
 
-static int watch(struct waiter *w, int fd, unsigned events, unsigned occasion, struct error *e)
+static int watch_descriptor(struct waiter *w, int fd, unsigned events, unsigned occasion,
+			    struct error *e)
 {
 	struct epoll_event event = { .events = events, .data.u32 = occasion };
 
@@ -68,7 +69,7 @@ int waiter_open(struct waiter *ret, struct error *e)
 	ret->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (ret->signals < 0)
 		return error_errno(e, "make a signal descriptor");
-	return watch(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
+	return watch_descriptor(ret, ret->signals, EPOLLIN, OCCASION_SIGNAL, e);
 }
 
 void waiter_hold_signals(void)
@@ -81,7 +82,7 @@ void waiter_hold_signals(void)
 
 int waiter_watch_processes(struct waiter *w, int fd, struct error *e)
 {
-	return watch(w, fd, EPOLLIN, OCCASION_PROCESSES, e);
+	return watch_descriptor(w, fd, EPOLLIN, OCCASION_PROCESSES, e);
 }
 
 static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated, unsigned occasion,
@@ -96,7 +97,7 @@ static int start_timer(struct waiter *w, int *fd, uint64_t ns, bool is_repeated,
 	*fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (*fd < 0 || timerfd_settime(*fd, 0, &timer, NULL) < 0)
 		return error_errno(e, "set a timer");
-	return watch(w, *fd, EPOLLIN, occasion, e);
+	return watch_descriptor(w, *fd, EPOLLIN, occasion, e);
 }
 
 /* poll(2) reports at once that a pipe's reader has gone. Files and terminals have no such event. */
@@ -106,7 +107,7 @@ static int watch_reader(struct waiter *w, struct error *e)
 
 	if (fstat(STDOUT_FILENO, &st) < 0 || !(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 		return 0;
-	return watch(w, STDOUT_FILENO, 0, OCCASION_NO_READER, e);
+	return watch_descriptor(w, STDOUT_FILENO, 0, OCCASION_NO_READER, e);
 }
 
 int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns, struct error *e)
@@ -125,14 +126,14 @@ int waiter_set_timers(struct waiter *w, uint64_t interval_ns, uint64_t duration_
 int waiter_start(struct waiter *w, uint64_t interval_ns, uint64_t duration_ns,
 		 const struct notices *notices, struct command *command, struct error *e)
 {
-	int err = watch(w, notices_fd(notices), EPOLLIN, OCCASION_NOTICE, e);
+	int err = watch_descriptor(w, notices_fd(notices), EPOLLIN, OCCASION_NOTICE, e);
 
 	w->notices = notices;
 	w->command = command;
 	if (!err)
 		err = waiter_set_timers(w, interval_ns, duration_ns, e);
 	if (!err && command->pidfd >= 0)
-		err = watch(w, command->pidfd, EPOLLIN, OCCASION_COMMAND_ENDED, e);
+		err = watch_descriptor(w, command->pidfd, EPOLLIN, OCCASION_COMMAND_ENDED, e);
 	else if (!err && command->pid)
 		err = start_timer(w, &w->retry, RETRY_NS, true, OCCASION_COMMAND_ENDED, e);
 	return err ? err : watch_reader(w, e);
@@ -151,7 +152,7 @@ static uint64_t consume_timer(int fd)
  * The interval that ends with the run is no occasion of its own. We may see one timer after the
  * other. The second one would print an empty report after the last report.
  */
-static unsigned take_interval(struct waiter *w)
+static unsigned consume_interval(struct waiter *w)
 {
 	w->n_intervals += consume_timer(w->interval);
 	return w->duration_ns && w->n_intervals >= (w->duration_ns - 1) / w->interval_ns + 1
@@ -185,12 +186,12 @@ bool waiter_must_end(const struct waiter *w)
 }
 
 /* Consume @occasions, and return those that have really occurred. */
-static unsigned take_occasions(struct waiter *w, unsigned occasions)
+static unsigned consume_occasions(struct waiter *w, unsigned occasions)
 {
 	if (occasions & OCCASION_SIGNAL)
 		(void)waiter_take_signals(w);
 	if (occasions & OCCASION_INTERVAL)
-		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | take_interval(w);
+		occasions = (occasions & ~(unsigned)OCCASION_INTERVAL) | consume_interval(w);
 	if (w->retry >= 0)
 		(void)consume_timer(w->retry);
 	if (occasions & OCCASION_COMMAND_ENDED && !command_has_ended(w->command))
@@ -210,7 +211,7 @@ int waiter_wait(struct waiter *w, int patience_ms, unsigned *ret, struct error *
 			return error_errno(e, "wait for events");
 		for (int i = 0; i < n; i++)
 			*ret |= events[i].data.u32;
-		*ret = take_occasions(w, *ret);
+		*ret = consume_occasions(w, *ret);
 	} while (!*ret && n != 0);
 	return 0;
 }

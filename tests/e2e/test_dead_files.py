@@ -20,7 +20,7 @@ from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, workload_path
 pytestmark = pytest.mark.needs("machine")
 
 EXECVE = "59"
-ENDED = "was ended before it began: its file system may not answer"
+ENDED = "before it began: its file system may not answer"
 
 
 @contextlib.contextmanager

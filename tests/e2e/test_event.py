@@ -42,7 +42,7 @@ def wait_until_none_is_of(tool):
 
 def backends(result):
     """{backend: number of places} of --debug."""
-    return {name: int(n) for n, name in re.findall(r"^stackcount: (\d+) by (\S+)$", result.err, re.M)}
+    return {name: int(n) for n, name in re.findall(r"^stackcount: (\d+) targets: backend (\S+)$", result.err, re.M)}
 
 
 def hits(result):

@@ -334,7 +334,7 @@ def test_counters_beyond_the_memory_allowed_are_refused(tmp_path):
     result = funccount("--max-memory", "1M", f"{program}:*")
     assert result.status == 1 and result.stdout == b"", result
     found = re.fullmatch(
-        r"funccount: counting 60000 functions on \d+ CPUs needs --max-memory (\d+)M, or fewer functions\n",
+        r"funccount: counting 60000 functions on \d+ CPUs needs --max-memory (\d+)M \(or trace fewer functions\)\n",
         result.err,
     )
     assert found, result

@@ -124,7 +124,7 @@ def test_with_too_few_descriptors_that_is_the_one_thing_said(limit):
     with Tool(["-U", GETPPID], preexec_fn=few_files(limit)) as tool:
         result = tool.wait()
     assert result.status == 1 and result.stdout == b"", result
-    assert result.err == f"stackcount: only {limit} files may be open, and {FEWEST} are the least (see ulimit -Hn)\n"
+    assert result.err == f"stackcount: the limit of open files is {limit}; this run needs {FEWEST} (see ulimit -Hn)\n"
 
 
 @pytest.mark.needs("machine")
@@ -155,7 +155,7 @@ def test_a_command_takes_some_descriptors_more(limit):
     with Tool(["-U", GETPPID, "--", "true"], preexec_fn=few_files(limit)) as tool:
         result = tool.wait()
     if limit < FEWEST + 11:
-        assert result.status == 1 and f"only {limit} files may be open, and {FEWEST + 11} are the least" in result.err, result
+        assert result.status == 1 and f"the limit of open files is {limit}; this run needs {FEWEST + 11} " in result.err, result
     else:
         assert result.status == 0 and "exited with status 0" in result.err, result
 
@@ -818,6 +818,6 @@ def test_records_that_were_lost_are_told_of(workload):
         run_shell(REPEAT, 20, "/bin/true")  # older kernels tell with the next record
         expected = work.run()
         result = tool.end().ok()
-    said = re.findall(r"^stackcount: (\d+) records of processes were lost: some frames, and processes, may have no name$", result.err, re.M)
+    said = re.findall(r"^stackcount: lost (\d+) process records: some frames and processes may be \[unknown\]$", result.err, re.M)
     assert len(said) == 1 and int(said[0]) > 0, result
     assert known(result, expected) == expected, result

@@ -103,7 +103,7 @@ def test_patterns_that_pass_the_limit_together_are_refused(tmp_path):
     few, many = write_program(tmp_path / "few", 10), write_program(tmp_path / "many", LIMIT - 5)
     result = stackcount("-l", f"{few}:*", f"{many}:*")
     assert result.status == 1 and result.stdout == b"", result
-    assert f"'{many}:*' and what stands before it match more than {LIMIT} places" in result.err
+    assert f"'{many}:*' and the patterns before it match more than {LIMIT} places" in result.err
 
 
 @pytest.mark.needs("machine")

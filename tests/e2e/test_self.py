@@ -14,7 +14,7 @@ from tool import FUNCCOUNT, PATIENCE_S, STACKCOUNT, STACKSNOOP, Tool, workload_p
 
 SYSCALLS = "t:raw_syscalls:sys_enter"
 WRITES = "t:syscalls:sys_enter_write"
-LEFT_OUT = re.compile(r"^\S+: left out (\d+) hits of this program's own", re.M)
+LEFT_OUT = re.compile(r"^\S+: left out (\d+) of this program's own hits", re.M)
 
 machine = pytest.mark.needs("machine")
 

@@ -40,7 +40,7 @@ def to_file(path):
     return ["sh", "-c", 'file=$1; shift; exec "$@" >"$file"', "sh", str(path)]
 
 
-FULL = rb"^stackcount: write to standard output: No space left on device: counting goes on, and the report waits$"
+FULL = rb"^stackcount: write to standard output: No space left on device; still counting, the report waits for room$"
 
 
 def test_intervals_on_a_full_disk(workload, small_disk):

@@ -77,7 +77,7 @@ def test_a_signal_ends_the_waiting_for_the_file_system_of_a_command(tmp_path):
     assert took < 4
 
 
-ASIDE = "others may hold it up, so another process puts the probes there"
+ASIDE = "this file may hang, so another process attaches its probes"
 
 
 def open_files(pid):

@@ -314,8 +314,8 @@ static void what_ftraces_list_lacks_is_left_out(void **state)
 {
 	(void)state;
 	expect_error("with", "not_tr*", -ENOENT,
-		     "kernel function 'not_traceable' is there, but cannot be traced (notrace, or "
-		     "where probes are not allowed)");
+		     "kernel function 'not_traceable' exists, but the kernel allows no probe there "
+		     "(notrace or protected)");
 }
 
 static void unmatched_kernel_functions_offer_near_names(void **state)
@@ -354,8 +354,9 @@ static void the_kernels_refusal_of_a_name_is_explained(void **state)
 		{ "vfs_reed", "no kernel function matches 'vfs_reed' (did you mean vfs_read?)" },
 		{ "vfs_split",
 		  "no kernel function matches 'vfs_split' (did you mean vfs_split.isra.0?)" },
-		{ "not_traceable", "kernel function 'not_traceable' is there, but cannot be traced "
-				   "(notrace, or where probes are not allowed)" },
+		{ "not_traceable",
+		  "kernel function 'not_traceable' exists, but the kernel allows no "
+		  "probe there (notrace or protected)" },
 	};
 	cleanup(host_freep) struct host *host = make_host("with");
 
@@ -397,7 +398,7 @@ static void more_than_the_limit_is_refused_and_the_list_left_as_it_was(void **st
 	assert_ok(m.err, m.e);
 	match_into(&m, "with", "*_*", (struct match_scope){ .limit = 3 });
 	assert_int_equal(m.err, -E2BIG);
-	assert_string_equal(m.e.text, "'*_*' and what stands before it match more than 3 places");
+	assert_string_equal(m.e.text, "'*_*' and the patterns before it match more than 3 places");
 	assert_string_equal(m.text.text, "vfs_read");
 	match_into(&m, "with", "vfs_*", (struct match_scope){ .limit = 3 });
 	assert_ok(m.err, m.e);
@@ -550,8 +551,8 @@ static void a_function_chosen_at_run_time_names_its_implementations(void **state
 {
 	(void)state;
 	expect_error("with", "%/program:fast", -EOPNOTSUPP,
-		     "fast of %/program is chosen at run time among several for this CPU (IFUNC): "
-		     "trace one of those (__fast_avx)");
+		     "fast of %/program is an IFUNC: the loader picks an implementation for this "
+		     "CPU; trace one of these (__fast_avx)");
 	expect("with", "%/program:*fast*", "__fast_avx");
 }
 

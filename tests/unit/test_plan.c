@@ -120,16 +120,16 @@ static const struct {
 	{ &bare, TARGET_USDT, 0,
 	  "vfs_read: this kernel has no uprobes (CONFIG_UPROBES is not set); tracepoints (t:...) work" },
 	{ &linux_6_1, TARGET_KERNEL_FUNCTION, 1u << BACKEND_KPROBE,
-	  "vfs_read: every way to trace it is ruled out; tracepoints (t:...), "
+	  "vfs_read: every backend for it is excluded (see --without); tracepoints (t:...), "
 	  "user functions (LIB:FUNC) and USDT probes (u:LIB:PROBE) work" },
-	{ &strict_6_1, TARGET_TRACEPOINT, 0, "vfs_read: not for you; nothing else works either" },
-	{ &strict_6_1, TARGET_KERNEL_FUNCTION, 0, "vfs_read: nor those; nothing else works either" },
+	{ &strict_6_1, TARGET_TRACEPOINT, 0, "vfs_read: not for you; no other kind of event works" },
+	{ &strict_6_1, TARGET_KERNEL_FUNCTION, 0, "vfs_read: nor those; no other kind of event works" },
 	{ &strict_6_12, TARGET_TRACEPOINT, 0,
 	  "vfs_read: not for you; kernel functions (FUNC), user functions (LIB:FUNC) and USDT probes "
 	  "(u:LIB:PROBE) work" },
 	{ &strict_6_12, TARGET_USDT, 1u << BACKEND_UPROBE_MULTI,
-	  "vfs_read: every way to trace it is ruled out; kernel functions (FUNC) work" },
-	{ &strict_event_6_1, TARGET_USDT, 0, "vfs_read: nor these; nothing else works either" },
+	  "vfs_read: every backend for it is excluded (see --without); kernel functions (FUNC) work" },
+	{ &strict_event_6_1, TARGET_USDT, 0, "vfs_read: nor these; no other kind of event works" },
 	{ &no_uprobes_6_1, TARGET_USDT, 0,
 	  "vfs_read: nor these; tracepoints (t:...) and kernel functions (FUNC) work" },
 	{ &locked_6_1, TARGET_KERNEL_FUNCTION, 0,
@@ -139,7 +139,7 @@ static const struct {
 	  "vfs_read: nor those; tracepoints (t:...), user functions (LIB:FUNC) and USDT probes "
 	  "(u:LIB:PROBE) work" },
 	{ &bare, TARGET_TRACEPOINT, 1u << BACKEND_TRACEPOINT,
-	  "vfs_read: every way to trace it is ruled out; nothing else works either" },
+	  "vfs_read: every backend for it is excluded (see --without); no other kind of event works" },
 };
 /* clang-format on */
 

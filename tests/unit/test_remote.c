@@ -254,8 +254,7 @@ static int start(void **state)
 		return -1;
 	client = client_new(lane_new(warden_take_control(&warden, 0), roles, READER_ROLES));
 	devices = devices_new(DEVICES_PAUSE_NS);
-	files = remote_files_new(client, devices,
-				 "user stacks may be cut for lack of an unwind table");
+	files = remote_files_new(client, devices, "user stacks may be cut (no unwind table)");
 	remote = remote_new(files, UINT64_MAX);
 	return 0;
 }

@@ -24,7 +24,7 @@ static uint64_t count_of(const uint16_t *entries, uint64_t first, uint64_t n, ui
 	return count;
 }
 
-/* As find_entry() does. */
+/* As search_entries() of bpf/rule.bpf.h does. */
 static uint64_t find_entry(const uint16_t *entries, uint64_t first, uint64_t n, uint64_t addr)
 {
 	struct search s = { first, n };
