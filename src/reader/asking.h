@@ -23,7 +23,7 @@ struct asking {
 	struct devices *devices;         /* lent */
 	uint64_t late[ASKING_MOST_LATE]; /* places of requests whose callers gave up; 0: free */
 	struct log_few words;            /* warnings about files that were read in part */
-	const char *lost; /* the loss: "user stacks may be cut (no unwind table)" */
+	const char *lost;                /* the loss: "user stacks may be cut (no unwind table)" */
 	bool was_absence_told, was_shortage_told, was_patience_told;
 	bool were_layers_told[READER_ROLES];
 };

@@ -653,7 +653,7 @@ static void minidebuginfo_of_another_build_is_refused(void **state)
 			 0);
 	assert_int_equal(open_with_data("xz <no_id", &e), 0);
 	assert_int_equal(open_with_data("xz <other_no_id", &e), -EBADMSG);
-	assert_non_null(strstr(e.text, "other code"));
+	assert_non_null(strstr(e.text, "another file"));
 }
 
 /* Stubs: "0000000000001030 <abort@plt>:" of objdump. */
