@@ -28,7 +28,7 @@ struct image_names *image_names_new(struct images *images,
 				    const struct image_names_options *options);
 void image_names_free(struct image_names *f);
 
-/* A report begins. Forgets the names of images that images.h has forgotten. */
+/* A report begins. Forgets all answers, so strings and calls of look-ups are not valid any more. */
 void image_names_refresh(struct image_names *f);
 
 struct file_place {
