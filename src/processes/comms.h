@@ -1,4 +1,4 @@
-/* processes/comms.h - what a process was called before it named itself otherwise. */
+/* processes/comms.h - the former names of a process, each with the time of its end. */
 #pragma once
 
 #include <stddef.h>
@@ -7,26 +7,29 @@
 #define COMM_BYTES 16
 
 struct former_comm {
-	uint64_t until; /* ns of CLOCK_MONOTONIC */
+	uint64_t until; /* exclusive; ns of CLOCK_MONOTONIC */
 	char text[COMM_BYTES];
 };
 
-/* By rising time. A zeroed one is empty. */
+/* By rising time. A zeroed struct is empty. */
 struct former_comms {
 	struct former_comm *list;
 	size_t n, capacity;
-	uint64_t from; /* not known of before */
+	uint64_t from; /* earlier names are not known */
 };
 
 void former_comms_fini(struct former_comms *f);
 
-/* It was @comm up to @until, later than all before. Some dozens are kept, the latest. */
+/* The name was @comm until @until, a later time than that of any other entry. Keeps the last 64. */
 void former_comms_add(struct former_comms *f, const char *comm, uint64_t until);
 
-/* What it was called before @until is not known. */
+/* Forget all former names: none is known before @until. */
 void former_comms_forget(struct former_comms *f, uint64_t until);
 
 enum comm_knowledge { COMM_FORMER, COMM_LATER, COMM_NOT_KNOWN };
 
-/* At @time: one of these (*@ret, lent by @f), a later one, or one that is not known. */
+/*
+ * The name at @time. COMM_FORMER: *@ret, which @f lends until it changes. COMM_LATER: the name that
+ * followed the last entry. Only COMM_FORMER sets *@ret.
+ */
 enum comm_knowledge former_comms_at(const struct former_comms *f, uint64_t time, const char **ret);

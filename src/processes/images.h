@@ -1,12 +1,17 @@
 /*
- * processes/images.h - what processes have mapped: files, the vdso, memory. Each has one number,
- * whichever processes have it mapped; names and tables hang on that.
+ * processes/images.h - images: the files, the vdso and the memory that processes map. An image has
+ * one number for all processes, and its symbols are kept by that number.
  *
- * A file is known by device and inode, by its build ID or by when it was mapped, and by size and
- * time of change, so that a file written over in place is another image. It is opened when it is
- * first seen, because names are asked for when the process may have ended. Descriptors are bounded:
- * the least recently used are closed, and opened again if a process still has the file. Those of
- * processes that were not hit go first.
+ * A file is identified by
+ *
+ * - device and inode;
+ * - its build ID, or else the time of the mapping (struct file_stamp);
+ * - size and time of change. A file that is written over in place becomes another image.
+ *
+ * An opener opens a file at its first mapping, because the process may have ended when a report
+ * needs names. The number of open files is bounded. Beyond the bound, files of processes without a
+ * hit are closed first, then the least recently used. A closed file is opened again on demand, if
+ * a process still has it.
  */
 #pragma once
 
@@ -22,86 +27,89 @@
 
 struct images;
 
-/* A number that is no image's. All others are given once in a run. */
+/* The number of no image. No other number is given twice in a run. */
 #define IMAGE_NONE 0U
 
-/* @files is kept. */
+/* @files is borrowed and must live longer. */
 struct images *images_new(struct remote_files *files);
 void images_free(struct images *im);
 
-/* Those of all processes. Lent. */
+/* The root directories of all processes. @im lends them. */
 struct roots *images_roots(struct images *im);
 
-/* What could not be looked at: the user is told once where @err says that descriptors are too few.
- */
+/* A file or list could not be opened: @err. Warns the user once if descriptors ran out. */
 void images_note_error(struct images *im, int err);
 
 /*
- * The image that @mapper has mapped as @m, a file with @stamp. If the process has gone, the file is
- * looked for below its root. Where the image is not known yet, mapper_find_root().
+ * The number of the image that @mapper maps as @m, with @stamp. Opens a file that is not open yet.
+ * If the process has gone, an opener looks for the file below the process's root. May call
+ * mapper_find_root(), and may forget images that nobody holds.
  */
 uint32_t images_add(struct images *im, struct mapper *mapper, const struct mapping *m,
 		    const struct file_stamp *stamp);
 
-/* What is not held may be forgotten by images_add(). */
+/* Each hold needs one release. images_add() may forget an image without a hold. */
 void images_hold(struct images *im, uint32_t image);
 void images_release(struct images *im, uint32_t image);
 
-/* Memory of those that are held, in bytes. */
+/* Memory of the images that somebody holds, in bytes. */
 size_t images_held_bytes(const struct images *im);
 
-/* Was it not forgotten? */
+/* False: the image was forgotten, or is IMAGE_NONE. */
 bool images_is_known(const struct images *im, uint32_t image);
 
-/* How many are known. */
+/* Number of images that were not forgotten. */
 size_t images_count(const struct images *im);
 
-/* IMAGE_NO_FILE, too, if it was forgotten. Of others a place is the same in every process. */
+/* IMAGE_NO_FILE also for a forgotten image. For the other kinds, an offset in the image means the
+ * same code in every process. */
 enum image_kind images_kind(const struct images *im, uint32_t image);
 
 /*
- * A process that was hit has it mapped. Where descriptors are few, its file stays open rather than
- * those of others, until the second images_refresh() from now.
+ * A process that was hit maps @image. Until the second images_refresh() from now, files of other
+ * images are closed before this one.
  */
 void images_note_hit(struct images *im, uint32_t image);
 
-/* Is it in no file, or in one of memory: may a process have made the code there? */
+/* mapped_is_memory(): may a process have written the code there? */
 bool images_is_memory(const struct images *im, uint32_t image);
 
-/* A report begins. Files that were written over since the last one lose their names. */
+/* A report begins. Images whose files were written over lose their names. */
 void images_refresh(struct images *im);
 
 /*
- * When this has changed, what was found before may not be so: a file was written over, or one can
- * be read that could not.
+ * A number that changes when earlier results may be wrong: a file was written over, or a missing
+ * file can be read now.
  */
 uint64_t images_version(const struct images *im);
 
-/* --- for whoever reads files --- */
+/* --- for readers of files --- */
 
-/* To be freed with image_about_fini(). */
+/* The caller frees it with image_about_fini(). */
 struct image_about {
 	enum image_kind kind;
 	struct file_stamp stamp;
-	int root;           /* of a process that has it mapped: a handle, or HANDLE_NONE */
-	char *path;         /* where that process has it */
-	const char *module; /* within @path: "libc.so.6", "[vdso]", "[anon]" */
+	int root;           /* handle of the root of a process that maps it, or HANDLE_NONE */
+	char *path;         /* as that process sees it */
+	const char *module; /* part of @path: "libc.so.6", "[vdso]"; or the constant "[anon]" */
 };
 
-/* False: it is none, or was forgotten. */
+/* False: @image is IMAGE_NONE, or was forgotten. */
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret);
 void image_about_fini(struct image_about *about);
 
-/* Its file; false: it cannot be had, or was written over. The handle stays the image's. */
+/* The image's file, opened if necessary. False: no opener could open it, or somebody wrote over it.
+ * @im lends the handle. */
 bool images_open(struct images *im, uint32_t image, struct remote_handle *ret);
 
-/* Is nothing known that forbids to read it? */
+/* False: the file must not be read (images_give_up(), images_close()), or the image is forgotten.
+ */
 bool images_is_good(const struct images *im, uint32_t image);
 
-/* Its file was written over, or is of another build: nothing is read of it any more. */
+/* The file was written over, or is of another build. Closes it; nobody reads it any more. */
 void images_give_up(struct images *im, uint32_t image);
 
-/* Nothing can be read of it: its handle is of no use. */
+/* Nobody can read the file. Closes it for good. */
 void images_close(struct images *im, uint32_t image);
 
 /* Lent until the next images_add(). */
@@ -111,18 +119,19 @@ struct image_file {
 	struct remote_handle file;
 };
 
-/* The newest image below number *@at whose file is open; *@at is its number then. False: none is.
- */
+/* The newest open file of an image with a lower number than *@at, which becomes that number. False:
+ * there is none. */
 bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret);
 
-/* What is at its path here. Its handle is the caller's to close. False: there is none. */
+/* The file at the image's path below our own root. The caller closes the handle. False: no file is
+ * there, or the image has no build ID to compare. */
 bool images_open_ours(struct images *im, uint32_t image, struct remote_handle *ret);
 
-/* What images_open_ours() gave is of its build, and its file from now on. The handle is taken. */
+/* @twin has the image's build ID and becomes its file. @im owns the handle from here on. */
 void images_take_twin(struct images *im, uint32_t image, const struct remote_handle *twin);
 
-/* The highest number that was given. */
+/* The highest number so far. */
 uint32_t images_newest(const struct images *im);
 
-/* Lent by who made @im. */
+/* As given to images_new(). */
 struct remote_files *images_files(const struct images *im);

@@ -1,10 +1,9 @@
 /*
- * processes/late.h - processes whose lists of mappings did not come in time, and when each is asked
- * for again.
+ * processes/late.h - processes whose lists of mappings came too late, and the time of the next try.
  *
- * A list that is late once may come soon: a helper was busy with another one. So the first pause is
- * short, and doubles each time. All waiting takes a small share of the time. Pure: the caller has
- * the clock. Times are ns of one clock.
+ * A list that is late once may come soon, because a helper was busy with another one. So the first
+ * pause is short, and doubles each time. Waiting takes a bounded share of the time (LATE_SHARE).
+ * Pure: the caller has the clock. Times are ns of one clock.
  */
 #pragma once
 
@@ -15,7 +14,7 @@
 #define LATE_LEAST_PAUSE_NS 10000000ULL
 #define LATE_MOST_PAUSE_NS 8000000000ULL
 #define LATE_SHARE                                                                     \
-	10ULL /* at most one tenth of the time is waited for those that are late again \
+	10ULL /* waiting for lists that are late again takes at most 1/10 of the time. \
 	       */
 
 struct late_one {
@@ -24,27 +23,27 @@ struct late_one {
 	uint64_t due;
 };
 
-/* Zeroed: none is late. */
+/* A zeroed struct is empty. */
 struct late {
 	struct late_one *list;
 	size_t n, capacity;
-	uint64_t rest_until; /* none is due before */
+	uint64_t rest_until; /* no process is due earlier */
 };
 
 void late_fini(struct late *l);
 
 bool late_has(const struct late *l, uint32_t tgid);
 
-/* The list of @tgid did not come from @begin to @now. */
+/* We waited for the list of @tgid from @begin to @now in vain. */
 void late_note(struct late *l, uint32_t tgid, uint64_t begin, uint64_t now);
 
-/* It came, or the process has gone. */
+/* The list came, or the process has ended. */
 void late_forget(struct late *l, uint32_t tgid);
 
 void late_forget_all(struct late *l);
 
-/* When the next one is due; UINT64_MAX: none is late. */
+/* The time of the next try; UINT64_MAX: no process is late. */
 uint64_t late_due(const struct late *l);
 
-/* The one that is due for longest at @now; 0: none is. */
+/* The process to try at @now: the one that was due first. 0: none is due. */
 uint32_t late_next(const struct late *l, uint64_t now);

@@ -1,4 +1,4 @@
-/* processes/looks.h - what /proc says that processes have mapped, put into their programs. */
+/* processes/looks.h - read the mappings of processes from /proc into their programs. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,18 +9,18 @@
 
 struct looks {
 	struct programs *programs;
-	struct late late; /* without events, those of this period */
-	bool is_followed; /* events tell what processes do from here on */
+	struct late late; /* without events, only the processes of this period */
+	bool is_followed; /* process_events report all changes from here on */
 };
 
 /*
- * Read what process @tgid has mapped, unless all is known of it, or its list was late. Programs
- * stay where they are.
+ * Read the mappings of process @tgid, unless its program is complete (program_is_all_known()) or
+ * its list is late. Pointers to programs stay valid.
  */
 void looks_read(struct looks *l, uint32_t tgid);
 
-/* The same for one that was late, if one is due. Returns it; 0: none is. */
+/* Try one late process again, if one is due. Returns its number; 0: none is due. */
 uint32_t looks_read_late(struct looks *l);
 
-/* Read those that were hit and are not known, where they are late again and again until @until. */
+/* Read all processes that were hit and are incomplete. Retries late lists until @until. */
 void looks_settle(struct looks *l, uint64_t until);

@@ -1,4 +1,4 @@
-/* processes/mapped.h - what it is that a process has mapped: a file, the vdso, memory. */
+/* processes/mapped.h - the kind and the short name of a mapped object: a file, the vdso, memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,11 +9,12 @@ enum image_kind { IMAGE_FILE, IMAGE_VDSO, IMAGE_NO_FILE };
 
 enum image_kind mapped_kind(const struct mapping *m);
 
-/* "libc.so.6", "[vdso]", "[anon]", "memfd:code". Lent by @path. */
+/* "libc.so.6", "[vdso]", "[anon]", "memfd:code". A part of @path, or a constant. */
 const char *mapped_module(const char *path);
 
 /*
- * Memory that programs can write code to, anonymous or in files that are made for it: compilers map
- * these twice, to write there and to run it. The kernel's own pages are in every process.
+ * May the process have written the code there? True for anonymous memory, and for files in memory:
+ * JIT compilers map these twice, for writing and for execution. False for the kernel's own pages,
+ * such as the vdso.
  */
 bool mapped_is_memory(const struct mapping *m);

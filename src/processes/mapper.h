@@ -9,9 +9,9 @@
 
 struct mapper {
 	uint32_t pid;
-	int root;          /* roots_of(); -1: it is not known */
-	bool is_root_sure; /* false: @root is that of the process's former program, as a guess */
+	int root;          /* as roots_of(); -1: not known */
+	bool is_root_sure; /* false: @root is a guess, that of the process's former program */
 };
 
-/* Look up its root among @roots, unless that is sure. */
+/* Make sure of the root: look it up unless it is sure already. */
 void mapper_find_root(struct mapper *m, struct roots *roots);

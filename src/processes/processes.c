@@ -1,11 +1,11 @@
 /*
- * Three things may come late or not at all, and all are decided by time:
+ * Facts may come late, or not at all. Times decide in three cases:
  *
- * - Events are read in batches, so a look at /proc may show what was begun by an exec or by another
- *   process whose event is still to come: forget_look().
- * - The kernel counts an exec at its end, and tells the new name in the midst: programs_at().
- * - Records are lost: nothing that was known of a running process is taken for what it does
- *   afterwards, on_lost().
+ * - The tool reads events in batches. So a look at /proc may already show the next program, whose
+ *   event is still to come. forget_look() takes back such a look.
+ * - BPF counts an exec at its end, but the kernel changes the name in the midst: programs_at().
+ * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
+ *   on_lost().
  */
 #include "processes/processes.h"
 

@@ -1,15 +1,15 @@
 /*
  * processes/processes.h - who ran what, where and when.
  *
- * /proc says, while a process lives, what it had mapped before it was followed. Events say the rest
- * (processes/sideband.h). So a stack of a process that has ended, or runs another program now, is
- * named by what the process had mapped when the stack was taken.
+ * The model of processes. While a process lives, /proc lists the mappings that it had before the
+ * run began. Events (processes/sideband.h) report the changes since. So a stack gets the names of
+ * the mappings at its own time, even if the process has ended or runs another program now.
  *
- * Without events, /proc is read again in each period in which the process is asked for. A program
- * begins then with its first hit, since the programs in the kernel count each exec, too.
+ * Without events, the tool reads /proc again in each period in which a process is needed. BPF
+ * counts execs, so that a hit after an exec begins a new program.
  *
- * Times are ns of CLOCK_MONOTONIC; 0 is the newest time where a time is asked for. A key is
- * process_key(): the number of a process, and the one that BPF programs gave to what it ran.
+ * Times are ns of CLOCK_MONOTONIC. In a question, time 0 stands for now. A key is process_key():
+ * the number and the life of a process.
  */
 #pragma once
 
@@ -24,112 +24,112 @@
 
 struct processes;
 
-/* @images is kept. */
+/* @images is borrowed and must live longer. */
 struct processes *processes_new(struct images *images);
 void processes_free(struct processes *ps);
 
-/* From now on, events tell what processes do. */
+/* From now on, the caller passes all events to processes_event(). */
 void processes_follow(struct processes *ps);
 
-/* --- what is told of processes --- */
+/* --- input --- */
 
-/* What follows from an event. */
+/* The consequences of an event, for tables and rows. */
 struct process_news {
-	/* Another file is where the process had one mapped: the same addresses mean something else
-	   from here on. */
+	/* A mapping has replaced another one: the same addresses mean other code from here on. */
 	bool is_replaced;
-	bool is_new_file; /* no process was known to have this file mapped */
-	/* Of processes for which processes_walk() was called: */
-	bool has_mapped; /* more */
+	bool is_new_file; /* the mapped file has a new image */
+	/* The other two are set only if processes_is_walked(): */
+	bool has_mapped; /* the process has one more mapping */
 	bool is_over;    /* the program, or its first thread, has ended */
 };
 
-/* In the order of time, at least for each process. */
+/* Take one event. Events of one process come in the order of time. */
 struct process_news processes_event(struct processes *ps, const struct process_event *event);
 
 /*
- * What process @tgid has mapped now is given to the programs in the kernel. From here on
- * processes_event() says when that changes, of the children that it forks, too.
+ * The caller publishes the mappings of process @tgid to BPF. From here on, processes_event()
+ * reports their changes, for the children that it forks, too.
  */
 void processes_walk(struct processes *ps, uint32_t tgid);
 bool processes_is_walked(const struct processes *ps, uint32_t tgid);
 
-/* Another process of which that is so, as it has the same address space; 0: none any more. */
+/*
+ * After process_news.is_replaced: the next process that shares the changed address space, so that
+ * its mapping is replaced as well. 0: no more.
+ */
 uint32_t processes_changed(struct processes *ps);
 
-/* Process @tgid is looked at now, unless all is known of it already. */
+/* Read the mappings of process @tgid from /proc, unless they are complete or were forgotten. */
 void processes_look(struct processes *ps, uint32_t tgid);
 
 /*
- * One of the processes whose lists did not come in time is looked at again, if that is due.
- * Returns it; 0: none was due. And when the next one is; UINT64_MAX: none was late.
+ * Read one late process again, if one is due. Returns its number; 0: none was due.
+ * processes_late_due() is the time of the next one; UINT64_MAX: no process is late.
  */
 uint32_t processes_look_late(struct processes *ps);
 uint64_t processes_late_due(const struct processes *ps);
 
-/* The run ends: those that were hit and are not known are looked at now, until @until if late. */
+/* The run ends: read the processes that were hit and are incomplete. Retries late lists until
+ * @until. */
 void processes_settle(struct processes *ps, uint64_t until);
 
-/* What is known of a process that was hit. */
+/* The first hit of a life, as a notice reports it. */
 struct sighting {
 	uint64_t time;    /* 0: not known */
-	uint64_t since;   /* when its exec was counted, 0: it never was; UINT64_MAX: not known */
+	uint64_t since;   /* when BPF counted its exec; 0: never; UINT64_MAX: not known */
 	const char *comm; /* may be NULL */
-	uint32_t user;    /* the real one, or USER_UNKNOWN */
+	uint32_t user;    /* the real user, or USER_UNKNOWN */
 };
 
-/* The process with @key was hit for the first time. It is looked at while it lives. */
+/* The process with @key was hit for the first time. Reads its mappings if they are incomplete. */
 void processes_seen(struct processes *ps, uint64_t key, const struct sighting *seen);
 
 /*
- * A report begins. What was not asked for since the last time may be forgotten, once it is over for
- * some seconds and there are many such.
+ * A report begins. Programs that ended some seconds ago may be forgotten, if there are many and no
+ * question was about them in this period or the one before.
  */
 void processes_refresh(struct processes *ps);
 
-/* --- questions; the answers are the caller's --- */
+/* --- questions; answers are copies --- */
 
-/* Where an address lies. */
+/* The image and file offset of an address. */
 struct place {
-	uint64_t start;  /* of the region */
+	uint64_t start;  /* start address of the region */
 	uint64_t offset; /* of the address, in the image's file */
 	uint32_t image;
 };
 
-/*
- * Where @addr of @key lay at @time; false: in nothing that is known. May read what the process has
- * mapped.
- */
+/* The place of @addr of @key at @time. False: not known. May read the process's mappings. */
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
-/* space_epoch() of what @key had mapped at @time. */
+/* space_epoch() of @key's space at @time; 0: not known. */
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
 
-/* The name of @key at @time, its first thread's; "" if never known. */
+/* The name of @key's first thread at @time; else the name with its first hit; else "". */
 void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[COMM_BYTES]);
 
 /* One program of one process. */
 struct program_run {
 	uint32_t tgid;
-	uint32_t user;    /* whose it was when it was hit, or USER_UNKNOWN */
-	uint64_t begin;   /* 0: not known, or before it was followed */
-	uint64_t end;     /* UINT64_MAX: it runs, or that is not told */
-	int root;         /* that it had (roots_of()), or -1 */
-	bool is_followed; /* its end is told */
-	bool has_memory;  /* images_is_memory(), mapped at any time */
+	uint32_t user;    /* the real user when it was hit, or USER_UNKNOWN */
+	uint64_t begin;   /* 0: not known, or before the run */
+	uint64_t end;     /* UINT64_MAX: it runs, or its end is not known */
+	int root;         /* its root directory, as roots_of(); or -1 */
+	bool is_followed; /* events report its end */
+	bool has_memory;  /* it has mapped memory with code at any time (images_is_memory()) */
 };
 
-/* What @key ran at @time; where that is not known, only the process's number. */
+/* The program of @key at @time. If it is not known, @ret has the process's number only. */
 void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct program_run *ret);
 
-/* What process @tgid runs, if that was hit; false: it was not. */
+/* The newest program of process @tgid. False: it was not hit, or is not known. */
 bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret);
 
-/* What was forgotten to bound memory. */
+/* Losses of the bounds of memory, as counts. */
 struct forgotten {
-	uint64_t processes; /* that were hit, and have ended */
-	uint64_t mappings;  /* most of them in the place of which there are others now */
+	uint64_t processes; /* ended processes that were hit */
+	uint64_t mappings;  /* regions; most were replaced by others before */
 };
 
 struct forgotten processes_forgotten(const struct processes *ps);

@@ -1,10 +1,12 @@
 /*
- * The clock is read first, the rings' heads then, and what is later than that clock is left for the
- * next time. A record's time is taken just before its place in the ring, so one that is older than
- * the clock may not be there yet. But then what hangs on it (the process's next step on whatever
- * CPU, its child's first) comes after it got its place, hence after the clock, and is left too. So
- * no process is ever seen out of order; between processes that have nothing to do with each other a
- * record may come late, and is marked.
+ * A reading takes the clock first, then the rings' heads. It leaves records that are later than
+ * that clock for the next reading.
+ *
+ * The kernel takes a record's time just before its place in the ring. So an older record may not be
+ * there yet. But its consequences (the process's next step on any CPU, its child's first) come
+ * after it got its place. Hence they are later than the clock, and wait too. So the events of one
+ * process are always in order. A record of an unrelated process may come late, and is marked
+ * (is_late).
  */
 #include "processes/sideband.h"
 

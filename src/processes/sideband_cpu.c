@@ -1,13 +1,14 @@
 /*
- * Each CPU has three events, which write into one ring: what a CPU's tasks do is told by that CPU.
+ * Each CPU has three perf events, which write into one ring. The first reports what the CPU's tasks
+ * do.
  *
  * The second one only adds build IDs: a MMAP2 record has either the file's device and inode or
- * its build ID. The kernel asks the event that was opened last first, so a build ID comes before
- * the record that it is of.
+ * its build ID. The kernel visits the event that was opened last first. So the build ID comes
+ * before the other record of the same mapping.
  *
- * The third one is a tracepoint, for what a FORK record does not say: that parent and child have
- * one memory. The kernel writes that record, and comes to the tracepoint then, before the child
- * runs. Few are made so (vfork(2), posix_spawn(3)), and a filter leaves all others out.
+ * The third one is a tracepoint. It reports that parent and child share one memory, which a FORK
+ * record does not. The kernel writes FORK, and then comes to the tracepoint, before the child runs.
+ * Only vfork(2) and posix_spawn(3) make such children, and a filter leaves out all others.
  */
 #include "processes/sideband_cpu.h"
 

@@ -1,20 +1,20 @@
-/* processes/sideband_cpu.h - the perf events and the ring that follow what one CPU's tasks do. */
+/* processes/sideband_cpu.h - the perf events that follow the tasks of one CPU, and their ring. */
 #pragma once
 
 #include "processes/sideband_ring.h"
 
 struct sideband_cpu {
 	uint32_t cpu;
-	int fd, build_id_fd, birth_fd; /* -1: none */
-	void *memory;
+	int fd, build_id_fd, birth_fd; /* the three perf events; -1: none */
+	void *memory;                  /* the mapped ring, with its first page */
 	size_t n_bytes;
-	bool has_gone; /* the owner's: offline */
+	bool has_gone; /* the owner sets it when the CPU goes offline */
 	struct sideband_ring ring;
 };
 
 /*
- * Nothing is left to its default in @options.
- * Errors: as sideband_open(); -ENODEV the CPU is offline, -EINVAL the kernel knows of none.
+ * Sizes in @options must not be 0.
+ * Errors: as sideband_open(); -ENODEV the CPU is offline; -EINVAL there is no such CPU.
  */
 must_check int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 				 struct sideband_cpu **ret, struct error *e);

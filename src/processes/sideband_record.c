@@ -11,9 +11,9 @@
  *	SAMPLE  u32 pid, tid
  *	trailer u64 time, id
  *
- * PERF_RECORD_MISC_MMAP_BUILD_ID says that it is a build ID. But the kernel sets it and never
- * takes it away while it goes from one event to the next, so behind one with attr.build_id (any
- * user's) it is in the records of others, too: it means something for such an event alone.
+ * PERF_RECORD_MISC_MMAP_BUILD_ID marks a build ID. But the kernel does not clear the flag when the
+ * record goes to the next event. So any user's event with attr.build_id sets it for others, too. We
+ * believe the flag only of our own event with attr.build_id.
  *
  * Texts end with a NUL and are padded with others. A path is what d_path() makes of it in the
  * process itself; it is not escaped.

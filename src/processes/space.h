@@ -1,10 +1,9 @@
 /*
- * processes/space.h - address spaces: what is mapped executable, and what was, from when until
- * when.
+ * processes/space.h - address spaces: the executable mappings of programs, present and past.
  *
- * A child begins with what its parent has, and both share that until one of them maps something. A
- * child that was made with CLONE_VM (vfork(2), posix_spawn(3)) has the very same space: what one of
- * the two maps the other one has, too.
+ * A forked child gets a copy (space_copy()). The copy shares its contents with the parent's space
+ * until one of the two changes. A child made with CLONE_VM (vfork(2), posix_spawn(3)) uses its
+ * parent's space itself (space_share()), so it also has each later mapping.
  */
 #pragma once
 
@@ -20,62 +19,63 @@ struct region {
 	uint64_t end;    /* exclusive */
 	uint64_t offset; /* in the image's file */
 	uint32_t image;
-	uint64_t from;  /* 0: it was there when it was looked at */
-	uint64_t until; /* exclusive; UINT64_MAX: it is there still */
+	uint64_t from;  /* 0: not known, as /proc gave it */
+	uint64_t until; /* exclusive; UINT64_MAX: it is still there */
 };
 
 struct space;
 
-/* What they have in common. */
+/* The state that all spaces share. */
 struct spaces {
-	struct images *images;
-	size_t most_regions; /* of each; as many as are there at once go before those of the past */
-	size_t bytes;        /* that all take */
-	uint64_t n_forgotten; /* regions for which there was no room */
-	uint32_t n_numbers;   /* of contents */
+	struct images *images; /* borrowed; regions hold their images */
+	size_t most_regions;   /* of one space; past regions are forgotten first */
+	size_t bytes;          /* memory of all spaces */
+	uint64_t n_forgotten;  /* regions forgotten for lack of room */
+	uint32_t n_numbers;    /* for space_epoch() */
 };
 
-/* Empty, with one user. */
+/* An empty space with one user. */
 struct space *space_new(struct spaces *all);
 
-/* One user less. */
+/* One user less. The last one frees the space. */
 void space_drop(struct spaces *all, struct space *s);
 
-/* The same for one user more. */
+/* One user more. Returns @s. */
 struct space *space_share(struct space *s);
 
-/* One that begins with what @s has now. */
+/* A new space with the present contents of @s, and one user. */
 struct space *space_copy(struct spaces *all, struct space *s);
 
-/* In the place of *@s, one that has no other user. */
+/* If *@s has other users, replace it by a copy of its own. */
 void space_part(struct spaces *all, struct space **s);
 
-/* @region is mapped. True: something else was there. */
+/* Map @region, and end the regions that it overlaps. True: another mapping was there. */
 bool space_map(struct spaces *all, struct space *s, const struct region *region);
 
 /*
- * The same for each of @list, by rising address, that lies where nothing was, as far as there is
- * room. The others are moved to the front of @list; so many are returned.
+ * Map those of @list, by rising address, that overlap nothing, as far as there is room. Moves the
+ * others to the front of @list, and returns their number.
  */
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n);
 
-/* The same where something was, which is known to have been there until @until, before @region. */
+/* space_map() from a look: overlapped regions were certainly there until @until only. Nothing is
+ * known between @until and region->from. */
 void space_replace(struct spaces *all, struct space *s, const struct region *region,
 		   uint64_t until);
 
-/* Forget what was there when it was looked at. */
+/* Take back a look: forget all regions whose begin is not known. */
 void space_forget_first(struct spaces *all, struct space *s);
 
-/* Forget all: nothing is known of before @time. This counts as forgotten for want of room. */
+/* Forget all regions, to save memory. From here on nothing is known of times before @time. */
 void space_forget(struct spaces *all, struct space *s, uint64_t time);
 
-/* It was read since. */
+/* /proc was read: the space is not forgotten any more. */
 void space_note_read(struct space *s);
 
-/* Was it, or what it is a copy of, forgotten, and not read since? */
+/* Has space_forget() been called, for @s or its original, without a reading since? */
 bool space_is_forgotten(const struct space *s);
 
-/* Bytes that its regions take. Spaces that have the same ones share them evenly. */
+/* Bytes of its regions. Spaces with shared contents each count an equal part. */
 size_t space_bytes(const struct space *s);
 
 bool space_is_empty(const struct space *s);
@@ -83,17 +83,17 @@ bool space_is_empty(const struct space *s);
 /* Has it more than one user? */
 bool space_is_shared(const struct space *s);
 
-/* What @addr is in at @time; 0: it is not known. Lent until something is mapped. */
+/* The region of @addr at @time (0: now); NULL: not known. @s lends it until it changes. */
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time);
 
 /*
- * Where this is the same, whenever it was asked for, each address lies in the same region. Since
- * then addresses may have got a region that had none. 0: nothing is known of @time.
+ * A number of the contents at @time; 0: not known. If two answers are equal, an address with a
+ * region had the same region at both times. An address without one may have got one since.
  */
 uint64_t space_epoch(const struct space *s, uint64_t time);
 
-/* images_note_hit() of what it has now. */
+/* images_note_hit() for the images of its present regions. */
 void space_note_hit(struct images *images, const struct space *s);
 
-/* Has it, at any time, what images_is_memory()? */
+/* Has it had a region with images_is_memory() at any time? */
 bool space_has_memory(const struct space *s);

@@ -1,4 +1,5 @@
-/* processes/stamp.h - which of the files that may have been at one place was mapped. */
+/* processes/stamp.h - build ID and time of a mapping: which file was mapped, if one place (device
+ * and inode, or path) has had several. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +8,18 @@
 
 #include "reader/asks.h"
 
-/* What the kernel told of a mapped file besides device and inode. */
+/* The facts about a mapped file besides device and inode. */
 struct file_stamp {
-	uint8_t bytes[20]; /* its build ID, of @n bytes; 0: not told */
+	uint8_t bytes[20]; /* the build ID: @n bytes; @n is 0 if the kernel gave none */
 	size_t n;
 	uint64_t mapped_at; /* ns of CLOCK_MONOTONIC; 0: not known */
 };
 
-/* Of one build, or both of a build that was not told? */
+/* Have both the same build ID, or both none? */
 bool stamp_is_same(const struct file_stamp *a, const struct file_stamp *b);
 
 /*
- * Was the file, which is as @file says, written over after it was mapped? False where there is a
- * build ID, which says it better.
+ * Was the file written over after the mapping? @file is its present state. False if @stamp has a
+ * build ID, which is the better proof.
  */
 bool stamp_is_before(const struct file_stamp *stamp, const struct file_fact *file);

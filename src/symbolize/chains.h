@@ -1,6 +1,6 @@
 /*
- * symbolize/chains.h - the frames of one address, as one number: that of the frame, where it is
- * one, else that of a chain, kept once each.
+ * symbolize/chains.h - one number for all frames of an address. For a single frame it is the
+ * frame's number. For several (inlined functions) it is the number of a chain, which is kept once.
  */
 #pragma once
 
@@ -9,14 +9,14 @@
 
 #include "base/hash.h"
 
-/* Frames have no numbers as high. */
+/* Set in numbers of chains. Frame numbers are lower. */
 #define CHAIN 0x80000000u
 
-/* A zeroed one is empty. */
+/* A zeroed struct is empty. */
 struct chains {
-	uint32_t *words; /* of each chain the length, then the frames' numbers */
+	uint32_t *words; /* for each chain its length, then the frames' numbers */
 	size_t n, capacity;
-	struct u64_map places; /* by hash of these */
+	struct u64_map places; /* hash of a chain -> its place in @words */
 };
 
 void chains_fini(struct chains *c);
@@ -24,5 +24,6 @@ void chains_fini(struct chains *c);
 /* The number for @n frames; @n is at least 1. */
 uint32_t chains_add(struct chains *c, const uint32_t *frames, size_t n);
 
-/* *@ret_n frames; lent by @c until the next chains_add(), or where it is one, by @number. */
+/* The *@ret_n frames of *@number. @c lends them until the next chains_add(); a single frame is
+ * *@number itself. */
 const uint32_t *chains_get(const struct chains *c, const uint32_t *number, size_t *ret_n);

@@ -1,4 +1,4 @@
-/* symbolize/frames.h - the table of frames, and what makes two addresses one of them. */
+/* symbolize/frames.h - the table of frames. Two addresses with equal keys are one frame. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,27 +8,27 @@
 #include "base/hash.h"
 #include "symbolize/frame.h"
 
-/* Equal keys are the same frame; compared word by word, never by a hash alone. */
+/* Identifies a frame. Keys are compared word by word, never by a hash alone. */
 struct frame_key {
-	uint64_t kind;   /* enum frame_kind, and whether it is named */
-	uint64_t file;   /* number of the image, or a name's address */
+	uint64_t kind;   /* enum frame_kind, and whether it has a name */
+	uint64_t file;   /* number of the image, or address of a string */
 	uint64_t place;  /* start of the function, or the address */
-	uint64_t detail; /* what -s and -v tell apart in addition */
-	uint64_t source; /* a file name's address */
+	uint64_t detail; /* offset or address, if -s or -v shows it */
+	uint64_t source; /* address of the source file's name */
 	uint64_t line;
 };
 
 struct frames {
 	struct frame_table table;
-	struct frame_key *keys; /* of each frame */
+	struct frame_key *keys; /* by frame number */
 	size_t n_keys, cap_keys;
 	struct u64_map numbers; /* by hash of the key */
 };
 
 void frames_fini(struct frames *f);
 
-/* Of memory. */
+/* Memory held, in bytes. */
 size_t frames_bytes(const struct frames *f);
 
-/* The number of @key's frame. With *@is_new the caller is to fill it in. */
+/* The number of @key's frame. If *@is_new, the caller must fill in the frame. */
 uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_new);

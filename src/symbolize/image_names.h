@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/image_names.h - what lies at a place in an image (processes/images.h): its function and
- * its lines. Parsers read the files; they are asked for many places of one at once.
+ * symbolize/image_names.h - function and source lines of an offset in an image
+ * (processes/images.h). Parsers read the files. One question to a parser has many offsets of a
+ * file.
  */
 #pragma once
 
@@ -16,54 +17,55 @@ struct debuginfod;
 struct image_names;
 
 struct image_names_options {
-	struct remote_files *files; /* lent: the parsers, and openers to send them files */
-	struct debuginfod *servers; /* for symbols that are not on this machine; NULL: none.
+	struct remote_files *files; /* borrowed: parsers, and openers that send them files */
+	struct debuginfod *servers; /* for symbols that this machine does not have, or NULL.
 				       image_names_free() frees it */
 	uint64_t flags;             /* enum names_flag */
 };
 
-/* @images is kept. */
+/* @images is borrowed. */
 struct image_names *image_names_new(struct images *images,
 				    const struct image_names_options *options);
 void image_names_free(struct image_names *f);
 
-/* A report begins: what was read of images that nobody has mapped any more is forgotten. */
+/* A report begins. Forgets all answers, so strings and calls of look-ups are not valid any more. */
 void image_names_refresh(struct image_names *f);
 
 struct file_place {
-	uint64_t vaddr;       /* of the place, as linked; where that is not known the file offset */
-	const char *function; /* as it is to be shown; NULL: none */
-	uint64_t start;       /* the function's vaddr, also of one without a name; 0: not known */
+	uint64_t vaddr;       /* of the place; if not known, the file offset */
+	const char *function; /* as the report shows it; NULL: none */
+	uint64_t start;       /* the function's vaddr, even without a name; 0: not known */
 	bool has_start;
-	bool is_last;        /* byte of the function, by its symbol */
-	bool is_missed;      /* nobody could open its file or debug file: after
-				image_names_refresh() somebody may */
-	bool is_behind_call; /* of a function's first byte: see image_is_behind_call() */
+	bool is_last;        /* the place is the function's last byte, by its symbol */
+	bool is_missed;      /* no helper could open the file or its debug file; a later report
+				tries again */
+	bool is_behind_call; /* for a function's first byte: image_is_behind_call() */
 	/* With NAMES_LINES: see image_calls_at(). */
 	const struct image_call *calls;
 	size_t n_calls;
 };
 
 /*
- * What is at @offset of the image's file. Strings and calls are lent until the next
- * image_names_defer(). What is not known has no function. False: it was put off.
+ * Look up @offset of the image's file. An unknown place has no function. False: the name is put
+ * off. Strings and calls are lent until the next image_names_defer().
  */
 bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret);
 
 /*
- * From here on, places are put off that parsers would have to be asked for. image_names_fetch()
- * asks for all of them: then they are known. False: there were none, and nothing is put off any
- * more.
+ * After image_names_defer(), look-ups put off all names that need a question to a parser.
+ * image_names_fetch() asks for all of them at once. Look up the places again then. It returns false
+ * if no name was put off. From then on, look-ups ask at once again.
  */
 void image_names_defer(struct image_names *f);
 bool image_names_fetch(struct image_names *f);
 
-/* May a process have made what is there: is it in no file, or in one of memory without symbols? */
+/* May a process have made the code: does it lie in no file, or in a file of memory without symbols?
+ */
 bool image_names_may_be_made(const struct image_names *f, uint32_t image);
 
-/* Is a place in it the same in every process? */
+/* Does an offset in the image mean the same code in every process? */
 bool image_names_has_places(const struct image_names *f, uint32_t image);
 
-/* Is it a file, but for those of memory that no symbols are read of? */
+/* Is it a file? False for files of memory without symbols. */
 bool image_names_is_file(const struct image_names *f, uint32_t image);

@@ -1,15 +1,14 @@
 /*
- * Whose file is it? /tmp/perf-7.map may be a stranger's, or be left from another process that had
- * number 7. It is taken if
+ * A stranger may have written /tmp/perf-7.map, or an earlier process with number 7. The tool
+ * accepts the file if
  *
- * - it is the user's whose the process is, or root's (reader/perf_file.h), and
- * - it was changed after the program began, and not after it ended.
+ * - it belongs to the process's user or to root (reader/perf_file.h), and
+ * - it changed after the program began, and not after it ended.
  *
- * The number is the process's own, in its innermost PID namespace, and the root directory its own;
- * where there is none, the same is tried as this program sees it: the file may have been written
- * by an agent on its behalf. The number, and the effective user, are asked of a process that lives.
- * Of one that is over when it is first looked at, the real user is known from the hit, and its
- * number if it has the root that we have.
+ * The search uses the process's number in its innermost PID namespace, below its own root
+ * directory. If no file is there, it tries our number and root, because an agent may have written
+ * the map. A live process gives its number and its effective user. If the process has ended before
+ * the first look, the hit gives the real user. Its number is known then only if its root is ours.
  */
 #include "symbolize/jit.h"
 

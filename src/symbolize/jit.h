@@ -1,8 +1,8 @@
 /*
- * symbolize/jit.h - names of code that processes make as they run, from their perf maps.
+ * symbolize/jit.h - names of JIT code, from the perf maps of processes.
  *
- * A map is read when code without a file is seen in a process that was hit, is read on as it
- * grows, and for the last time when the process ends. What was read stays known after that.
+ * An opener first reads a map when a process that was hit has code without a file. It reads on as
+ * the map grows, for the last time when the process ends. The names stay known after that.
  */
 #pragma once
 
@@ -14,37 +14,37 @@
 
 struct jit;
 
-/* Both are kept. */
+/* Both are borrowed. */
 struct jit *jit_new(struct images *images, struct strtab *strings);
 void jit_free(struct jit *j);
 
-/* From now on, its map is read. */
+/* Begin to follow the map of @p. */
 void jit_watch(struct jit *j, const struct program_run *p);
 
 struct jit_function {
 	const char *name;   /* as in the map. Lent until the next call */
-	const char *module; /* "perf-7.map". Lent by the strtab */
+	const char *module; /* "perf-7.map". The strtab lends it */
 	uint64_t start;
 };
 
-/* What @p had at @addr at @time (0: not known); false: its map does not tell. */
+/* The function of @p at @addr at @time (0: not known). False: the map has no certain name. */
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret);
 
-/* perf_map_epoch() of the map of @p, which is read up to @time. */
+/* perf_map_epoch() of the map of @p. Reads the map on if the last look was before @time. */
 uint32_t jit_epoch(struct jit *j, const struct program_run *p, uint64_t time);
 
-/* How often that map has grown: what it did not name it may name now. */
+/* How often that map has grown. If it is the same, nameless code is still nameless. */
 uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time);
 
-/* What process @tgid ran ended at @time. */
+/* The program of process @tgid ended at @time. */
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time);
 
-/* Look after the maps of those that run, if that was not done for a while. */
+/* Look at the maps of live processes, unless the last look was a moment ago. */
 void jit_look_again(struct jit *j);
 
-/* A process in which a function has taken the place of another since the last call; 0: none. */
+/* A process in which one function has replaced another since the last call; 0: none (any more). */
 uint32_t jit_take_changed(struct jit *j);
 
-/* So that one is looked at once more where times are not known. */
+/* A report begins. Questions without a time look at each map once more. */
 void jit_refresh(struct jit *j);

@@ -1,13 +1,13 @@
 /*
- * Who says what is where, and since when:
+ * The source of each kind of kernel name, and the time for which the name is certain:
  *
  *	the kernel itself     kallsyms      always
  *	a module              kallsyms      always, or where another was, since it was seen
- *	a BPF program         bpf(2)        since its load, up to when it was there still
- *	a trampoline of BPF   kallsyms      since it was seen: programs may have been there before
- *	one of ftrace         kallsyms      always: pages of their own
+ *	a BPF program         bpf(2)        from its load to our last look that found it
+ *	a trampoline of BPF   kallsyms      since our first look: a program may have been there
+ *before one of ftrace         kallsyms      always: it has pages of its own
  *
- * What is not sure has no name.
+ * An address without a certain name has none.
  */
 #include "symbolize/kernel.h"
 

@@ -1,6 +1,5 @@
 /*
- * What stands above the traced function on a stack taken by a BPF program
- * depends on how the program was attached and on the kernel's version:
+ * The frames above the traced function depend on the backend and on the kernel's version:
  *
  *	bpf_get_stack_raw_tp           bpf_prog_6deef7357e7b4530_on_hit
  *	bpf_prog_6deef7357e7b4530...   kprobe_multi_link_prog_run.isra.0
@@ -9,8 +8,8 @@
  *	__schedule                     ftrace_trampoline
  *	                               vfs_read
  *
- * A fixed number of frames to skip is wrong sooner or later, so they are known by
- * name. A compiler's suffix (".isra.0", ".constprop.3", ".part.1") does not matter.
+ * A fixed number of frames to skip would be wrong sooner or later, so this file knows their names.
+ * It ignores a compiler's suffix (".isra.0", ".constprop.3", ".part.1").
  */
 #include "symbolize/machinery.h"
 
@@ -26,9 +25,8 @@ struct machine {
 };
 
 /*
- * The kernel has functions of its own called bpf_prog_load, bpf_trampoline_link_prog
- * and so on, which may be what is traced: of these names only those that kallsyms
- * lists under [bpf] are programs and trampolines.
+ * The kernel has functions such as bpf_prog_load and bpf_trampoline_link_prog, which the user may
+ * trace. So of these names, only those that kallsyms lists under [bpf] are machinery.
  */
 static const struct machine machines[] = {
 	/* tracepoints */

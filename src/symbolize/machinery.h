@@ -1,4 +1,4 @@
-/* symbolize/machinery.h - which kernel functions belong to the tracing itself. Pure. */
+/* symbolize/machinery.h - tells kernel functions of the tracing itself from others. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,9 +5,9 @@
  *	0x00007fc5a8b2f0c0 0x00000060 I2C/C2I adapters       jcmd PID Compiler.perfmap
  *	7F9C2A4B1230 5a [Tier0] void [app] Main::Run()       .NET, DOTNET_PerfMapEnabled=1
  *
- * Of lines that overlap the later one tells what is there now. Each reading is first made a row of
- * spans that do not overlap (flatten()), and laid over those of before (overlay()); what is covered
- * by it moves to the past, with the times between which that happened.
+ * If lines overlap, the later one counts. flatten() turns each reading into spans that do not
+ * overlap. overlay() lays them over the former spans. Covered spans move to the past, with the two
+ * times between which they were replaced.
  */
 #include "symbolize/perf_map.h"
 

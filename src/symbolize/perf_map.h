@@ -1,8 +1,8 @@
 /*
- * symbolize/perf_map.h - what a JIT compiler tells of the code it has made: a perf map.
+ * symbolize/perf_map.h - a perf map: a JIT compiler's list of its functions.
  *
- * Text that only grows, a line for each function; what it says of an address changes when a
- * function takes the place of another. Pure: who reads the file says when it did.
+ * The file is text that only grows, with a line for each function. A later line may put another
+ * function at an address. Pure: the caller reads the file, and gives the times.
  */
 #pragma once
 
@@ -16,41 +16,41 @@ struct perf_map *perf_map_new(void);
 void perf_map_free(struct perf_map *m);
 void perf_map_freep(struct perf_map **m);
 
-/* The next @n bytes of the file. A line is taken when its end has come. */
+/* Add the next @n bytes of the file. A line counts once its end has come. */
 void perf_map_add(struct perf_map *m, const char *text, size_t n);
 
-/* The file begins anew: what was read before and is not read again is over. */
+/* The file begins anew. Functions that it does not list again belong to the past. */
 void perf_map_restart(struct perf_map *m);
 
 /*
- * What was added counts from here on: it was written after @after and before @by, ns of
- * CLOCK_MONOTONIC, which never go back. True: a function is where another one was.
+ * End a reading: all bytes since the last one were written after @after and before @by, ns of
+ * CLOCK_MONOTONIC. Neither time goes back. True: a function has replaced another one.
  */
 bool perf_map_settle(struct perf_map *m, uint64_t after, uint64_t by);
 
 struct perf_map_function {
-	const char *name; /* as in the file. Lent by the map */
+	const char *name; /* as in the file. The map lends it */
 	uint64_t start;
 };
 
 /*
- * The function at @addr at @time (0: the newest); false: none, or it is not known which of two.
- * What the file tells first of an address is taken to have been there before: maps are also
- * written when all is over.
+ * The function at @addr at @time (0: the newest). False: there is none, or it may be either of two.
+ * The first line about an address counts for all earlier times too, because some programs write
+ * their map only at the end.
  */
 bool perf_map_at(const struct perf_map *m, uint64_t addr, uint64_t time,
 		 struct perf_map_function *ret);
 
-/* Between two times for which this is the same, each address means the same. */
+/* If two times have the same epoch, each address means the same from one to the other. */
 uint32_t perf_map_epoch(const struct perf_map *m, uint64_t time);
 
-/* It takes no more: so many functions, or so much memory. */
+/* The map has reached a bound, of functions or of memory, and ignores further lines. */
 bool perf_map_is_full(const struct perf_map *m);
 
-/* Lines that were not of the form. */
+/* Number of malformed lines. */
 uint64_t perf_map_garbage(const struct perf_map *m);
 
-/* Something was added, and no line of it was of the form. */
+/* There was text, and not one well-formed line. */
 bool perf_map_is_garbage(const struct perf_map *m);
 
 /* Memory held, in bytes. */

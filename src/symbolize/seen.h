@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/seen.h - chains of frames that were found at places in names, for all processes that
- * have the files mapped.
+ * symbolize/seen.h - a cache: the chain of frames of a place, for all processes that map the file.
  */
 #pragma once
 
@@ -15,29 +14,29 @@
 
 struct seen_address;
 
-/* A zeroed one is empty. */
+/* A zeroed struct is empty. */
 struct seen_places {
-	struct u64_map chains[2];    /* [1]: of exact addresses */
-	uint64_t version;            /* images_version() when they were found */
-	struct seen_address *recent; /* by a hash; the last one with a hash is kept */
+	struct u64_map chains[2];    /* place -> chain; [1]: for exact addresses */
+	uint64_t version;            /* images_version() of all entries */
+	struct seen_address *recent; /* by a hash; a new entry replaces that of its hash */
 	size_t n_recent;             /* power of two, or 0 */
 };
 
 void seen_places_fini(struct seen_places *seen);
 
-/* What was put for @pc, which lies at @where; NULL: nothing. Lent until the next put. */
+/* The chain that was put for @pc at @where; NULL: none. Lent until the next put. */
 const uint32_t *seen_places_get(struct seen_places *seen, const struct images *images,
 				const struct image_names *names, const struct user_pc *pc,
 				const struct place *where);
 
-/* Nothing is kept of a place that is in no file, or whose code may have been made there. */
+/* Keep @chain, unless the place is in no file, or a process may have made its code. */
 void seen_places_put(struct seen_places *seen, const struct images *images,
 		     const struct image_names *names, const struct user_pc *pc,
 		     const struct place *where, uint32_t chain);
 
 /*
- * The same for @pc in its process, without a look at what that has mapped. seen_places_recall()
- * returns false for what was not put, or was forgotten for others.
+ * The same by process and address, so that nobody has to search the process's mappings. False:
+ * there is no entry, or another one has replaced it.
  */
 bool seen_places_recall(struct seen_places *seen, const struct images *images,
 			const struct user_pc *pc, uint32_t *chain);

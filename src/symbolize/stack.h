@@ -1,4 +1,4 @@
-/* symbolize/stack.h - from a stack's words, as the kernel kept them, to numbers of named frames. */
+/* symbolize/stack.h - from a stack's words, as BPF stored them, to numbers of named frames. */
 #pragma once
 
 #include <stddef.h>
@@ -7,29 +7,29 @@
 #include "bpf/abi.h"
 #include "symbolize/symbolize.h"
 
-/* A stack as the kernel kept it: @n @words (bpf/abi.h), innermost first. Lent. */
+/* A stack as BPF stored it: @n @words (bpf/abi.h), innermost first. The caller lends them. */
 struct raw_stack {
 	const uint64_t *words;
 	size_t n;
-	uint32_t flags; /* KEY_* say what its first address is */
+	uint32_t flags; /* KEY_*: the kind of its first address */
 	uint32_t tgid;  /* a user stack's process */
-	uint64_t time;  /* when it was taken, ns of CLOCK_MONOTONIC */
-	uint64_t last;  /* likewise, if more than once: the last time, or later */
+	uint64_t time;  /* of the first hit, ns of CLOCK_MONOTONIC */
+	uint64_t last;  /* of the last hit, or later */
 };
 
-/* Of a user stack; inlined functions are frames too. */
+/* Bound of a user stack's frames, since inlined functions are frames, too. */
 #define USER_FRAMES (4 * STACK_WORDS)
 
 /*
- * Name the frames of @stack. Returns how many @frames that makes: without the tracing's own,
- * and, unless @max_depth is 0, at most so many, and behind them a mark where more were there.
+ * Name the frames of @stack, without machinery. If @max_depth is not 0, it bounds their number, and
+ * a mark stands behind them if the stack had more. Returns the number of @frames, with the mark.
  */
 uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			   uint32_t frames[STACK_WORDS]);
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			 uint32_t frames[USER_FRAMES]);
 
-/* The same, behind symbolizer_defer(). *@is_whole: else some frames were put off, and are missing.
- */
+/* The same after symbolizer_defer(). If *@is_whole is false, some names were put off, and their
+ * frames are missing. */
 uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
 			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole);

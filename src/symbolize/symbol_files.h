@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/symbol_files.h - the files of images (processes/images.h) that parsers have open for
- * names. A parser keeps some of them, and may end: what it has not any more is sent again.
+ * symbolize/symbol_files.h - asks parsers for names. A parser keeps some files of images
+ * (processes/images.h) open. If it has closed a file, or a new parser has replaced it, an opener
+ * sends the file again.
  */
 #pragma once
 
@@ -16,29 +17,29 @@
 struct debuginfod;
 struct symbol_files;
 
-/* @images and @files are kept. symbol_files_free() frees @servers. */
+/* @images and @files are borrowed. symbol_files_free() frees @servers. */
 struct symbol_files *symbol_files_new(struct images *images, struct remote_files *files,
 				      struct debuginfod *servers);
 void symbol_files_free(struct symbol_files *sf);
 
-/* A report begins: what is known of images that nobody has mapped any more is forgotten. */
+/* A report begins. Forgets the entries of images that images.h has forgotten. */
 void symbol_files_refresh(struct symbol_files *sf);
 
-/* Have symbols of its file been read? */
+/* Has a parser read symbols of the image's file? */
 bool symbol_files_has(const struct symbol_files *sf, uint32_t image);
 
-/* An answer: the facts are of the first ones of the offsets that were asked for, at least one. */
+/* An answer may be short: it has facts for the first offsets of the question, at least for one. */
 struct symbol_answer {
 	struct name_view view;
-	char *memory;   /* which it lies in; free() */
-	bool is_missed; /* nobody could look for its debug file: a later report may have it */
+	char *memory;   /* @view points into it; the caller frees it */
+	bool is_missed; /* no helper could look for the debug file; a later report tries again */
 };
 
 /*
- * What is at @n @offsets of the image's file. @flags: enum names_flag. Errors, which are said if
- * they are news to the user:
- *	-EAGAIN  the file cannot be had now; another report may have more luck
- *	-ENOENT  it has no symbols, or is never read again
+ * Ask for the names at @n @offsets of the image's file. @flags: enum names_flag. The user has had a
+ * warning for errors that matter. Errors:
+ *	-EAGAIN  no helper can open the file now; a later report may succeed
+ *	-ENOENT  the file has no symbols, or nobody reads it any more
  */
 must_check int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets,
 				size_t n, uint64_t flags, struct symbol_answer *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tables/known.h - the address space that the programs were given of each process. */
+/* tables/known.h - the address space that user space has published for each process. */
 #pragma once
 
 #include <stddef.h>
@@ -10,25 +10,25 @@
 
 struct known {
 	uint32_t tgid;
-	uint64_t looked;           /* when it was read, ns of CLOCK_MONOTONIC */
-	struct unwind_space space; /* n 0: none, or its parent's. Then it may be forgotten */
+	uint64_t looked;           /* time of the last reading, ns of CLOCK_MONOTONIC */
+	struct unwind_space space; /* n 0: no list of its own. The entry may be forgotten then */
 };
 
-/* Zeroed: no process is known. */
+/* A zeroed list is empty. */
 struct known_list {
 	struct known *list;
 	size_t n, capacity;
-	size_t n_to_compact;    /* entries, until the list drops processes that have gone */
+	size_t n_to_compact;    /* so many entries make the list drop those without a space */
 	struct u64_map numbers; /* of tgids in @list */
 };
 
 void known_fini(struct known_list *k);
 
-/* The entry of process @tgid, made where there is none. Lent until the next call. */
+/* The entry of process @tgid, a new one if necessary. @k lends it until the next call. */
 struct known *known_of(struct known_list *k, uint32_t tgid);
 
-/* The same, NULL where there is none. */
+/* The same; NULL: there is none. */
 const struct known *known_find(const struct known_list *k, uint32_t tgid);
 
-/* The process with most mappings, but for @asker. NULL: no other has any. */
+/* The process with the most mappings, without @asker. NULL: no other process has any. */
 struct known *known_longest(const struct known_list *k, const struct known *asker);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables/lists.h - the lists of mappings that the programs have: one for each process that user
- * space has looked at.
+ * tables/lists.h - the published lists of mappings: one for each process whose mappings user space
+ * has read.
  *
  * All lists together take at most half of the memory for unwind tables, so that tables have room.
- * Where they would take more, the longest list goes. The programs then ask the kernel what that
- * process has mapped.
+ * Beyond that, the longest list is withdrawn. The BPF programs then ask the kernel for the mappings
+ * of that process.
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 #include "tables/table_set.h"
 
 struct lists {
-	struct object *object;        /* lent */
-	struct unwind_memory *memory; /* lent */
-	struct table_set *tables;     /* lent; they make room */
+	struct object *object;        /* borrowed */
+	struct unwind_memory *memory; /* borrowed */
+	struct table_set *tables;     /* borrowed; gives up tables to make room */
 	struct known_list known;
-	uint64_t n, most; /* mappings in all lists, and how many there may be */
+	uint64_t n, most; /* mappings in all lists, and their bound */
 	uint32_t last_number;
 	struct log_few told;
 };
@@ -34,12 +34,14 @@ void lists_init(struct lists *l, struct object *object, struct unwind_memory *me
 void lists_fini(struct lists *l);
 
 /*
- * The programs take the @n mappings at @list for what process @tgid has mapped, unless more was
- * mapped than the @n_reserved times that had been counted before it was looked at. Lists of other
- * processes may go. Errors: -E2BIG there is no room, and the user was told; others from the kernel.
+ * Publish the @n mappings at @list for process @tgid. @n_reserved is the count of reserved places
+ * from before the list was read. The BPF programs ignore the list if the count has moved since. May
+ * withdraw lists of other processes, to make room.
+ *
+ * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
  */
 must_check int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
 			  size_t n, uint64_t n_reserved, struct error *e);
 
-/* What the process has mapped is not known any more: the programs ask the kernel. */
+/* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);

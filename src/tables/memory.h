@@ -1,8 +1,8 @@
 /*
- * tables/memory.h - the memory that the programs walk by (bpf/tables.h), given out in pieces.
+ * tables/memory.h - an allocator of the slabs that BPF programs read (bpf/tables.h).
  *
- * A piece that is given back may still be read by programs that run now. It is given out
- * again when those have ended.
+ * Running programs may still read a piece that user space has dropped. The allocator uses the piece
+ * again only after these programs have ended.
  */
 #pragma once
 
@@ -15,33 +15,34 @@
 
 struct unwind_memory;
 
-/* At most @max_bytes of it, in whole slabs. @object is kept. */
+/* Give out at most @max_bytes, in whole slabs. @object is borrowed. */
 struct unwind_memory *unwind_memory_new(struct object *object, uint64_t max_bytes);
 void unwind_memory_free(struct unwind_memory *m);
 
 /*
- * A piece of @bytes, filled from @data; *@ret is its place, a multiple of 32.
- * Errors: -E2BIG there is not so much left; others from the kernel.
+ * Allocate @bytes and copy @data there. *@ret is the place, a multiple of 32.
+ * Errors: -E2BIG not enough memory is left; others of the kernel.
  */
 must_check int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes,
 				 uint32_t *ret, struct error *e);
-/* Is @data what was put at @place? */
+/* Does the piece at @place have the contents @data? */
 bool unwind_memory_has(const struct unwind_memory *m, uint32_t place, const void *data,
 		       size_t bytes);
-/* Write over what was put at @place. Programs may see part of it. */
+/* Overwrite the piece at @place. Running programs may see a part of the change. */
 void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
 			 size_t bytes);
-/* The number of 4 bytes at @place, a multiple of 4. Lent by @m. */
+/* The 32-bit number at @place, a multiple of 4. @m lends it. */
 uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
 /*
- * Of lists of mappings that were dropped, children of the process may have copies. Take these from
- * the programs, which then ask the kernel what the children have mapped. False: there are none.
+ * Children may still use their parent's list after it was dropped, so its memory is not free.
+ * Withdraw all such lists from the children. BPF then asks the kernel for the children's mappings.
+ * False: there are no such lists.
  */
 bool unwind_memory_withdraw(struct unwind_memory *m);
 
-/* How much there may be, how much is in use, and how much the kernel holds for it. In bytes. */
+/* In bytes: the bound, the allocated pieces, and the memory of the kernel for all slabs. */
 uint64_t unwind_memory_most(const struct unwind_memory *m);
 uint64_t unwind_memory_used(const struct unwind_memory *m);
 uint64_t unwind_memory_held(const struct unwind_memory *m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables/remote.h - what helpers do for unwind tables: they make tables of files that processes
- * have mapped. Nothing of it is opened or parsed here. Whoever asks waits.
+ * tables/remote.h - have helpers make the unwind tables of mapped files. The main process opens and
+ * parses nothing. Each call waits for its answer.
  */
 #pragma once
 
@@ -17,40 +17,42 @@
 struct remote;
 
 /*
- * @files is kept. When files of one user, but for root, have taken @most_of_user_ns of CPU time,
- * no more of them are read.
+ * @files is borrowed. Helpers spend at most @most_of_user_ns of CPU time on the files of one user;
+ * root's files have no such bound.
  */
 struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns);
 
-/* What has not been said yet of files without a table is said. */
+/* Also prints the pending messages about files without a table. */
 void remote_free(struct remote *r);
 
-/* Lent. */
+/* As given to remote_new(). */
 struct remote_files *remote_files_of(struct remote *r);
 
-/* A table, as foreign as the file that it was made of, but for its sizes. */
+/* A table from a parser. Its sizes are checked; its contents are as foreign as the file. */
 struct remote_table {
 	struct table_view view;
-	char *memory; /* which it lies in */
+	char *memory; /* @view points into it */
 };
 
 size_t remote_table_bytes(const struct remote_table *t);
 void remote_table_fini(struct remote_table *t);
 
 /*
- * The table of @m's file, which was in @state a moment ago. Errors:
- *	-ENOENT   there is nothing to make one of
- *	-ENOEXEC  it is not an ELF file
- *	-EAGAIN   the file could not be had now, or is another one
+ * Have the table of @m's file made. The file was in @state a moment ago. Errors:
+ *
+ *	-ENOENT   the file has no unwind information
+ *	-ENOEXEC  the file is not an ELF file
+ *	-EAGAIN   no helper could open the file now, or it is another file
  *	-EDQUOT   files of its owner have taken too much time
- *	-EIO      its reader failed at it; that was said
+ *	-EIO      the parser failed at it; the user has had a warning
  *	-ENOTCONN, -ECANCELED  as client_ask()
- *	others    it has none, and @e says why
- * With -ENOENT and others, @ret has ranges.
+ *	others    there is no table, and @e gives the reason
+ *
+ * After -ENOENT and others, @ret has the ranges of code.
  */
 must_check int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,
 				 const struct file_state *state, struct remote_table *ret,
 				 struct error *e);
 
-/* The same of the kernel's code in each process, of which ours serves for all. */
+/* The same for the vdso. Our own vdso serves for all processes. */
 must_check int remote_table_of_vdso(struct remote *r, struct remote_table *ret, struct error *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tables/segments.h - where a file has its code, and what the programs are told of that: entries of
- * the map 'files' (bpf/tables.h).
+ * tables/segments.h - the code ranges of a file, and its entries in the BPF map 'files'
+ * (bpf/tables.h), which lead from a mapped file to its table.
  */
 #pragma once
 
@@ -14,41 +14,41 @@
 #include "reader/asks.h"
 #include "reader/remote_files.h"
 
-/* Where a mapping of the file, at a given offset, has its addresses. */
+/* Leads from a mapping's address to its bias: a file offset, and the bias there. */
 struct anchor {
 	uint64_t offset;
-	uint64_t bias; /* of a mapping at address 0 */
+	uint64_t bias; /* of a mapping of @offset at address 0 */
 };
 
-/* Of one file. */
+/* The segments of one file. */
 struct segments {
-	const struct object *object; /* lent */
-	struct unwind_file_key key;  /* but for the offset; inode 0: the programs are not told */
-	struct range_fact *ranges;   /* its code, as it was read last */
+	const struct object *object; /* borrowed */
+	struct unwind_file_key key;  /* without the offset; inode 0: has no entries in 'files' */
+	struct range_fact *ranges;   /* the ranges of code, from the last table */
 	size_t n_ranges;
-	struct anchor *anchors; /* which the programs know */
+	struct anchor *anchors; /* with an entry in 'files' */
 	size_t n_anchors, capacity;
 };
 
 void segments_init(struct segments *s, const struct object *object, const struct file_state *file);
 void segments_fini(struct segments *s);
 
-/* Its code is as in @table, unless that says nothing of it. */
+/* Take the ranges of code from @table, if it has any. */
 void segments_read(struct segments *s, const struct table_view *table);
 
-/* Where @m, a mapping of the file, has its addresses. False: it maps no code of the file's own. */
+/* The anchor of @m, a mapping of the file. False: @m maps none of the file's code. */
 bool segments_find(const struct segments *s, const struct mapping *m, struct anchor *ret);
 
 /*
- * Whoever maps the file from @anchor's offset on is walked as @how says, by the image at @place.
- * *@n_keys counts the entries of the map. A file has a few only, so one that is mapped from very
- * many places is known at some of them.
+ * Add or change the entry of @anchor: BPF walks mappings from this offset on by @how, with the
+ * image at @place. *@n_keys counts the entries of the map. A file gets only a few entries, so one
+ * that is mapped from very many offsets is not found at all of them.
  */
 void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
 		   size_t *n_keys);
 
-/* The same for all that is known of it, and for its first segments as loaders map them. */
+/* The same for all anchors so far, and for the first segments as loaders map them. */
 void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys);
 
-/* The programs forget the file. */
+/* Remove all entries of the file. */
 void segments_forget(struct segments *s, size_t *n_keys);

@@ -1,4 +1,4 @@
-/* tables/table_set.h - the tables of files, each made once and kept where the programs find it. */
+/* tables/table_set.h - the unwind tables of files. Each is made once, and published in slabs. */
 #pragma once
 
 #include <stdint.h>
@@ -10,49 +10,50 @@
 
 struct table_set;
 
-/* All are kept; @object is told of what was made, which @remote makes. */
+/* All three are borrowed. @remote makes tables, @memory stores them, @object has the map 'files'.
+ */
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
 				struct remote *remote);
 void table_set_free(struct table_set *t);
 
-/* Take tables from @ahead, which is handed over, before making them. */
+/* Look for tables in @ahead before making them. The set frees @ahead. */
 void table_set_take_from(struct table_set *t, struct ahead *ahead);
 
 /*
- * From time to time, so that it is known what is in use. Of very many files, those that were not
- * used lately are forgotten. @now: ns of CLOCK_MONOTONIC.
+ * Begin a turn, which dates the use of tables. Call it from time to time. If there are very many
+ * files, forgets those that were not used lately. @now: ns of CLOCK_MONOTONIC.
  */
 void table_set_turn(struct table_set *t, uint64_t now);
 
 enum table_wish {
-	TABLE_AS_IS,  /* what is not made is UNWIND_NOT_YET */
-	TABLE_AHEAD,  /* made, up to seconds, if there is room; else UNWIND_NOT_YET */
-	TABLE_IN_USE, /* made; tables that were not used lately make room */
+	TABLE_AS_IS,  /* do not make one: UNWIND_NOT_YET */
+	TABLE_AHEAD,  /* make it if there is room, which may take seconds; else UNWIND_NOT_YET */
+	TABLE_IN_USE, /* make it; tables that were not used lately give way */
 };
 
 /*
- * What is to be walked by where process @pid maps @m: @ret has its image, bias and how. @told is
- * the file's state (remote_identify()); NULL: find it. Never fails: for what has no table there are
- * frame pointers.
+ * How to walk code in @m, a mapping of process @pid: fills in the image, bias and how of @ret.
+ * @told is the file's state (remote_identify()); NULL: ask a helper for it. Never fails: code
+ * without a table is walked by frame pointers.
  */
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 		    const struct file_state *told, enum table_wish wish,
 		    struct unwind_mapping *ret);
 
 /*
- * Lists of mappings that only children have go (unwind_memory_withdraw()), or else the table that
- * was not used for the longest time. False: all are in use.
+ * Free memory: withdraw dropped lists from children (unwind_memory_withdraw()), or else evict the
+ * least recently used table. False: all tables are in use.
  */
 bool table_set_make_room(struct table_set *t);
 
 /*
- * The file of @inode on @dev (FILE_DEV()) was missed by a process that may have gone: if its table
- * was given up, it is made again.
+ * A walk missed the table of the file of @inode on @dev (FILE_DEV()). If the table was evicted,
+ * make it again, even if the process has ended.
  */
 void table_set_again(struct table_set *t, uint64_t inode, uint32_t dev);
 
-/* ns of CPU time that its thread has spent on new tables. */
+/* CPU time of its thread for new tables, in ns. */
 uint64_t table_set_cost(const struct table_set *t);
 
-/* For --debug. */
+/* Print images and tables to standard error, for --debug. */
 void table_set_describe(const struct table_set *t);
