@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # make            build/stackcount, its two other names, completions; installs nothing
 # make static     build/static/stackcount, which needs no library of the machine it runs on
 # make deb        build/deb/*.deb, packages for this Debian release

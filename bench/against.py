@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Compare two builds of stackcount, in turns: a table of the costs of a change."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * budget CPUS BYTES - print how stackcount divides --max-memory BYTES on a machine with CPUS. The
  * figures are rows and pieces of stacks in one of the two generations, and bytes in user space.

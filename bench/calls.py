@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of funccount: of counting a hit, compared with a program that does nothing."""
 
 from events import GETPPID, Loads, attempt, held, in_turn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of an event, on one CPU and on two at once."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * floor PROGRAM CATEGORY EVENT - attach a program of floor.bpf.c to a tracepoint, print "live", and
  * hold it until standard input ends. tracefs must be mounted.

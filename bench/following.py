@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of following processes: for the tool, for each process, and with -K, which follows none."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of many kernel functions, in a guest with kprobe.multi, compared with a bare program with one link."""
 
 import json

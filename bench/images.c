@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * images shared|apart STACKS IMAGES FILE... - call getppid() below STACKS distinct stacks of 16
  * frames. Their code is in IMAGES files, the first ones that have enough functions:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libs FILE... - load these shared objects, print "ready" and the number of those that could be
  * loaded. Then call getppid() each millisecond until standard input ends.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Times to start and to end, memory, many user functions, size of the program."""
 
 import os

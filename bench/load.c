@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * load getppid|udp|call COUNT [CPU [MORE]] - make COUNT events below five user frames and MORE, and
  * print the nanoseconds that one takes. That is the median of many slices, in CPU time of this

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Ten thousand functions, function_0000 to function_9999. Linked with load.c into load-many. */
 
 /* clang-format off */

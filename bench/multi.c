@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * multi PROGRAM PATTERN|FILE - attach a program of floor.bpf.c to many functions by one
  * kprobe.multi link, print "live", and hold it until standard input ends. The functions match the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Compared with perf and bpftrace, on the same processes: share of frames with a name, time, memory."""
 
 import contextlib

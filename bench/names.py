@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Many stacks over many files: time, memory, and the frames without a name."""
 
 import os

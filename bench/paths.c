@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Ten thousand functions, linked with load.c into load-paths and load-paths-nofp. Each can call
  * another one, or getppid(). A turn goes through the next eight of them, in a mixed order, and the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * ring CATEGORY EVENT PID PID - attach the program of ring.bpf.c to a tracepoint for two processes,
  * and print "live". Until standard input ends, read the ring each millisecond and drop the records.

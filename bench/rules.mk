@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Figures against floors that are built here, and against peers where they are installed.
 # Included by the Makefile. 'make bench BENCH_FLAGS=--vm': also many kernel functions, in a guest.
 BENCH_DIR   := $(BUILD)/bench

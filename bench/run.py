@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """bench/run.py [--rounds N] [--events N] [--only PART[,...]] [--vm] [--against PROGRAM] - what stackcount costs.
 
 Measures stackcount, programs that do the least possible ('floors', built from this folder) and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of single events: stacksnoop at high rates, for the tool and for the traced program."""
 
 import os

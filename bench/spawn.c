@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * spawn RATE SECONDS PROGRAM [ARGUMENT...] - after a byte on standard input, start PROGRAM by
  * posix_spawn(3) RATE times a second for SECONDS, and wait for the end of all. Print their number,

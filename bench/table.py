@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The table: figures, their ratios to a floor or peer, and goals."""
 
 from statistics import median

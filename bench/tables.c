@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * tables FILE... - make the unwind table of each file, and print a line for each:
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The memory of unwind tables of large files, and the time to make them."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A tracer as a process: start it, wait until it is live, watch it, end it by Ctrl-C."""
 
 import os

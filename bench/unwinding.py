@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The cost of walking by unwind tables: per event, start, memory. For comparison, perf's copies of the stack."""
 
 import contextlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * scripts/completions/generate.c - make completions from the table of options. make runs it:
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Carry out the plan: each backend gets its targets, and notes each as placed or refused. Each
  * backend has a file of its name. Batches are in batch.c, detaching in detach.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/backend.h - shared by the backends. For attach/ only. */
 #pragma once
 

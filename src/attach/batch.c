@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel takes a batch as a whole or not at all, and does not name the place that it refused.
  * So a refused batch is halved until a single place is refused. Its target is left out; all others

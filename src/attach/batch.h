@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/batch.h - attach many places by one link, except those that the kernel refuses. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Lines in uprobe_events, one for each place. Lines of one name are one event:
  *

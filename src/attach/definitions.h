@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/definitions.h - events that are defined in tracefs and do not outlive us there. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Close probes. Before it releases a probe, Linux waits until no CPU can be in it, one probe at a
  * time. Each descriptor takes, on 6.18:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * arch/x86/kernel/uprobes.c refuses instructions with a lock prefix, or with a segment prefix other
  * than fs and gs (is_prefix_bad()). Some libcs' pthread_spin_lock begins with one:

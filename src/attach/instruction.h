@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/instruction.h - may the kernel's uprobes refuse an instruction? */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One perf event for each kernel function, by perf's own kprobe PMU. Such a probe ends with its
  * descriptor, unlike one that is written to tracefs.

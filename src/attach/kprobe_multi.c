@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One link for thousands of kernel functions, by address if it is known, else by symbol.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel frees the memory of a process that exits, and then closes its descriptors. So a
  * process that just exits can do the waiting. The last process to close a descriptor waits for the

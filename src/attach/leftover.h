@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/leftover.h - close descriptors without waiting. */
 #pragma once
 

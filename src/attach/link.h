@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * attach/link.h - the system calls that attach. They return a descriptor or the kernel's negative
  * errno. attach_all() finds the words for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/orphan.h - a process that outlives us, and cleans up after us. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Choose a backend for each target. One table decides, by the kind of target and the kernel's
  * features.

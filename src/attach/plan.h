@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/plan.h - which backend serves which target. Pure: a test can stand in for any kernel. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Words for the kernel's error numbers, for users who trace. For user places EILSEQ is ours. */
 #include <errno.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* One perf event for each user place and process, if the kernel has no uprobe.multi. */
 #include "attach/backend.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One event for thousands of user places, if the kernel has no uprobe.multi. It is opened and
  * closed as one. Single events are closed one by one, with a global lock held (detach.c). A place

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel registers a uprobe with dup_mmap_sem taken for writing (kernel/events/uprobes.c). That
  * is a per-CPU semaphore. Its first writer in a while waits for an RCU grace period

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* attach/warm.h - take the kernel's wait for the first uprobe while we do other things. */
 #pragma once
 

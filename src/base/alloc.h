@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/alloc.h - allocation that cannot fail: without memory the program exits with status 1. */
 #pragma once
 

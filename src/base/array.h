@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/array.h - a plain array that grows: three variables (items, n, capacity) and a macro. */
 #pragma once
 

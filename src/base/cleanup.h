@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/cleanup.h - scope guards: release a resource at the end of the scope that acquired it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/error.h - the reason of a failure, in words that are ready to print. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/hash.h - hash functions, and a hash table from 64-bit keys to 32-bit values. */
 #pragma once
 

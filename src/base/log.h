@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/log.h - messages for the user beside the report: a line each, to standard error. */
 #pragma once
 

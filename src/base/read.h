@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/read.h - read /proc, /sys and tracefs: lines of large files, and small files whole. */
 #pragma once
 

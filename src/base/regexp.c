@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A few characters can make glibc's regcomp() run for hours, use up all memory, or crash:
  *

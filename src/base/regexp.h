@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/regexp.h - POSIX extended regular expressions of bounded cost. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/strbuf.h - a string that grows. A zeroed struct is an empty one. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* base/strtab.h - strings, kept once each at an address that stays while the table lives. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/abi.h - structures that the BPF programs and user space share. Both sides include this one
  * definition.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/calls.bpf.h - count how often each target is hit (MODE_CALLS): one addition to the CPU's own
  * counter, without a stack or a hash.

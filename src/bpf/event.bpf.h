@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/event.bpf.h - a hit as an event in its CPU's ring (struct event_ring of bpf/abi.h).
  *

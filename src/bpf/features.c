@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Try features of the kernel. Each probe does its thing in the small: it loads a program of a few
  * instructions, or requests a link that cannot be made. The kernel's error tells whether it knows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/filter.bpf.h - is this hit wanted? Also losses, lives and notices, which all programs need.
  */

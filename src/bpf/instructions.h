@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/instructions.h - build and load programs of a few instructions, to try features and for
  * tests.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/kernel.h - the few structures of the kernel that the BPF programs read. The kernel's ABI
  * fixes them. So nothing is relocated, and libbpf parses no BTF of the kernel at the start.

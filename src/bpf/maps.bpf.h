@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bpf/maps.bpf.h - the maps, the configuration, and the working memory of a hit. */
 #pragma once
 

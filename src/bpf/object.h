@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/object.h - the loaded BPF programs and maps. No other file outside of object.c knows the
  * skeleton.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* bpf/row.bpf.h - from walked stacks to their row: hash the stacks, store them, add to the row. */
 #pragma once
 

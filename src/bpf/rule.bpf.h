@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/rule.bpf.h - find the rule (bpf/walk.h) for an address of a process: in the tables of
  * bpf/tables.h, or among the recent rules.

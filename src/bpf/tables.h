@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/tables.h - the data by which programs walk user stacks. bpf/walk.h says what rules mean.
  *

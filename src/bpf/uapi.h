@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/uapi.h - parts of the kernel's interface that are newer than the distribution's headers
  * (Linux 6.1). From include/uapi/linux/bpf.h. Older kernels take or fill in the members that they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/unwind.bpf.h - walk a user stack by tables (bpf/tables.h), frame by frame, with the step of
  * bpf/walk.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/walk.bpf.h - walk the stacks of a hit: the kernel's by the kernel's helper, the user's by
  * frame pointers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/walk.h - one step of a walk by tables: from a frame to its caller. Pure inline functions for
  * both sides: BPF programs bound the loop and read user memory, and tests supply memory of their

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Where may execution enter code? Only a decoder knows where instructions begin. So this looks for
  * jumps and calls with a displacement at every byte:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/debug.h - find the symbols of a stripped file: in its debug file, or compressed
  * in its section .gnu_debugdata ("MiniDebugInfo").

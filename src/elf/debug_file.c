@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Distributions put debug files here, for /usr/lib/x86_64-linux-gnu/libc.so.6:
  *

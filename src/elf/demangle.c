@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Names come from foreign files, and a few hundred bytes of a name can stand for
  * gigabytes. Every scheme has references back ("the same type again"), and n of

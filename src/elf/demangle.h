@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* elf/demangle.h - demangle names of C++, Rust (legacy and v0) and D, with libiberty. */
 #pragma once
 

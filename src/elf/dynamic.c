@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Find the dynamic symbols of a file without section headers, in the way of the dynamic linker:
  *

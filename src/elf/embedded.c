@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * .gnu_debugdata is an ELF file, compressed by xz, with the symbols of the stripped file alone. A
  * few kilobytes of it can stand for gigabytes. So the decoder's memory and the output have bounds.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Find the end of code whose symbol has no size. .eh_frame_hdr is a table of the functions that
  * have unwind information, with or without a symbol, sorted by their start:

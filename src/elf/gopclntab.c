@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The format of .gopclntab, little endian, for pointers of 8 bytes. Sources in Go:
  * src/runtime/symtab.go (pcHeader, functab), runtime2.go (_func), cmd/link/internal/ld/pcln.go.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/gopclntab.h - the functions of a Go program, by .gopclntab. Go's runtime walks stacks and
  * names frames by this table, so every Go program has it, even a stripped one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * libelf knows the odd forms of header tables, such as counts beyond 16 bits in section 0.
  * It does not check offsets and sizes, so this file does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/image.h - an open ELF file, and the questions that other rooms ask about it.
  *

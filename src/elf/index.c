@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Find the function of an address. The index has 20 bytes for each function, and no names.
  * Symbol tables are not tidy:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/internal.h - the parts of an image, and the functions that elf/ shares. For elf/ only.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/lines.h - source lines and inlined functions of an address, by the DWARF of a file or of its
  * debug file. The first question reads the list of units, and each unit is read when needed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
  * relocation of that slot names the function:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The symbol tables of a file: its own two, .symtab of its debug file (elf/debug.h), and the
  * functions in Go's table (elf/gopclntab.h). They stay in the mapped file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* elf/symbols.h - symbol tables, and the functions among their symbols. For elf/ only. */
 #pragma once
 

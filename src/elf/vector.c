@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The prefix has the number of the opcode's map. It also replaces the prefixes of plain
  * instructions (66, f3, f2, REX):

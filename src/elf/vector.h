@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * elf/vector.h - recognize and measure x86 instructions with a VEX, EVEX or XOP prefix. Pure.
  *

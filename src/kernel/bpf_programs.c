@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The kernel lists programs by number. For each it gives the addresses, lengths and tags of its
  * functions, and the time when it was loaded. Their names are in its BTF. /proc/kallsyms has the

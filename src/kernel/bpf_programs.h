@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * kernel/bpf_programs.h - the functions of BPF programs: names, addresses, and times.
  *

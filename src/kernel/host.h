@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * kernel/host.h - facts about this kernel, from /proc, /sys and tracefs.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * /proc/kallsyms has more than a hundred thousand lines. So we read it in blocks and parse it by
  * hand. The kernel takes longer to write it than we to read it.

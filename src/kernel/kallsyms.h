@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * kernel/kallsyms.h - the kernel's symbols: functions of the kernel and of modules, and BPF
  * programs.

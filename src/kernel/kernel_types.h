@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel/kernel_types.h - offsets of members in the kernel's structures, from its BTF. */
 #pragma once
 

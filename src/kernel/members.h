@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel/members.h - offsets of the members that BPF programs read in the kernel's structures. */
 #pragma once
 

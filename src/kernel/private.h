@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel/private.h - shared by the files of kernel/. No other room includes it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* kernel/program_info.h - the kernel's information about one BPF program, by bpf(2). */
 #pragma once
 

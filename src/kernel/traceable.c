@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Functions that ftrace can trace: those that were compiled with a place to patch.
  *

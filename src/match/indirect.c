@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An IFUNC symbol is the address of a resolver: code that tests the CPU and returns the address of
  * the implementation. We do not run code of a foreign file. But libc's resolvers have run already,

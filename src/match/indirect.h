@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* match/indirect.h - which implementation of an IFUNC symbol does this machine use? */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* match/match.h - from probe specs to targets. Loads and attaches nothing. */
 #pragma once
 

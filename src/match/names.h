@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* match/names.h - does a symbol's name match a pattern, mangled or as written? */
 #pragma once
 

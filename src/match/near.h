@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* match/near.h - "did you mean": the names nearest to the one that the user wrote. Pure. */
 #pragma once
 

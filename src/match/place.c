@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Choose the instruction of a function that gets its probe. It is the first one, unless the kernel
  * would not execute that as it is (match/verdict.h). Then the probe goes behind it:

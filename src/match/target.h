@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * match/target.h - a target is one place where a probe can be put. match/ hands targets to attach/.
  */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* USDT probes of one file. A probe may be at many places, and each place is a target. */
 #include <errno.h>
 #include <stdio.h>

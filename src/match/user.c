@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Places in files. Finds the files that the user means, for each process, and where else to look if
  * they have no match.

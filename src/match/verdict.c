@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A uprobe is a breakpoint. The kernel executes the instruction under it out of line, from a page
  * that it adds to the process (XOL), or it emulates the instruction. The opcode decides

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* match/verdict.h - what do the kernel's uprobes make of an instruction? Pure. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/comms.h - the former names of a process, each with the time of its end. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "processes/images.h"
 
 #include <stdlib.h>
@@ -57,12 +58,11 @@ struct images {
 	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
 	struct remote_files *files;
 	struct roots *roots;
-	uint32_t n_made; /* the highest number */
-	size_t n_last;   /* entries when unused ones were forgotten last */
-	uint64_t clock;
-	uint64_t period;   /* images_refresh() begins another one */
-	uint64_t version;  /* images_version() */
-	size_t held_bytes; /* images_held_bytes() */
+	uint32_t n_made;        /* the highest number */
+	size_t n_last;          /* entries when unused ones were forgotten last */
+	uint64_t clock, period; /* images_refresh() begins another period */
+	uint64_t version;       /* images_version() */
+	size_t held_bytes;      /* images_held_bytes() */
 	struct file_limit open;
 };
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * processes/images.h - images: the files, the vdso and the memory that processes map. An image has
  * one number for all processes, and its symbols are kept by that number.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * processes/late.h - processes whose lists of mappings came too late, and the time of the next try.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/looks.h - read the mappings of processes from /proc into their programs. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/mapped.h - the kind and the short name of a mapped object: a file, the vdso, memory. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A reading takes the clock first, then the rings' heads. It leaves records that are later than
  * that clock for the next reading.

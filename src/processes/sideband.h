@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * processes/sideband.h - perf's side-band records of all CPUs, as one stream of events in the order
  * of time. They report forks, execs, mappings, names and ends of all processes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Each CPU has three perf events, which write into one ring. The first reports what the CPU's tasks
  * do.

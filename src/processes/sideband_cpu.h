@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/sideband_cpu.h - the perf events that follow the tasks of one CPU, and their ring. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One record of perf's ring buffer (include/uapi/linux/perf_event.h), in bytes:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/sideband_ring.h - the records of one CPU's ring, and several rings as one stream. */
 #pragma once
 

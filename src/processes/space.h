@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * processes/space.h - address spaces: the executable mappings of programs, present and past.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* processes/stamp.h - build ID and time of a mapping: which file was mapped, if one place (device
  * and inode, or path) has had several. */
 #pragma once

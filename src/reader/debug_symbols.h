@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * reader/debug_symbols.h - finds symbols for a file that was stripped, wholly or in part.
  *

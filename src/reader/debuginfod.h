@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * reader/debuginfod.h - fetches debug files by build ID from the servers in DEBUGINFOD_URLS.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* reader/ldcache.h - finds the file of a library's name. For libraries.c and its tests. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* reader/libraries.h - finds the file that "c", "bash" or "./prog" names. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * reader/perf_file.h - finds and reads a process's perf map, /tmp/perf-NUMBER.map.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report/json.h - the parts of JSON (RFC 8259) that need care. Pure. */
 #pragma once
 

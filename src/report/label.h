@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * report/label.h - the label of a frame: its text in reports. Made once for each frame.
  *

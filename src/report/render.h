@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * report/render.h - the bytes of a report. Pure: no clock, no kernel.
  *

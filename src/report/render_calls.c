@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Text has the layout of bcc's funccount. An empty line and the time, then
  *

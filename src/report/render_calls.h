@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * report/render_calls.h - funccount's report: counts of targets, as bytes. Pure: no clock, no
  * kernel. render_calls.c has samples.

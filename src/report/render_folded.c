@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * One line per stack, outermost frame first, in the format of flame graph tools: the
  * process with -P, user frames, "-" with -d, kernel frames, a blank, the count.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Text has the layout of bcc's stackcount. An empty line and the time come first. Then
  * each stack has its frames, innermost first, its process, its count, and an empty line:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report/report.h - merge stacks with their counts, and sort them for rendering. Pure. */
 #pragma once
 

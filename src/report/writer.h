@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* report/writer.h - a buffer that turns many small writes into few large ones. */
 #pragma once
 

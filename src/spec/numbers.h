@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * spec/numbers.h - parse the values of options: seconds, counts, sizes and lists. Pure.
  *

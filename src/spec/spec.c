@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The difficulty of this grammar is ':', which separates parts and also stands in names:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * spec/spec.h - parse the text of an event into a probe spec. Pure.
  *

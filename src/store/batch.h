@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* store/batch.h - read a hash map of the kernel, many elements with each system call. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* store/notices.h - receives the notices that BPF programs send to user space. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * store/stacks.h - user space's copies of the stacks in the kernel's maps, by hash.
  *

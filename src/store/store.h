@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * store/store.h - empties the kernel's maps into rows and stacks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * store/stream.h - events from the kernel's rings, in the order of time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * store/tree.h - stacks as paths in one tree, from the outermost frame inwards.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/chains.h - one number for all frames of an address. For a single frame it is the
  * frame's number. For several (inlined functions) it is the number of a chain, which is kept once.

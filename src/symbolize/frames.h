@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* symbolize/frames.h - the table of frames. Two addresses with equal keys are one frame. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A stranger may have written /tmp/perf-7.map, or an earlier process with number 7. The tool
  * accepts the file if

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The source of each kind of kernel name, and the time for which the name is certain:
  *

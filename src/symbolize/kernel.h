@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/kernel.h - names of kernel addresses at the time of the hit, because modules and BPF
  * programs come and go.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The frames above the traced function depend on the backend and on the kernel's version:
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A perf map, /tmp/perf-PID.map: start and size, hexadecimal, and a name up to the line's end.
  *

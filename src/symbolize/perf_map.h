@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * symbolize/perf_map.h - a perf map: a JIT compiler's list of its functions.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* symbolize/stack.h - from a stack's words, as BPF stored them, to numbers of named frames. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tables/memory.h - an allocator of the slabs that BPF programs read (bpf/tables.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tables/table_set.h - the unwind tables of files. Each is made once, and published in slabs. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tables/unwinder.h - the thread "unwind tables": it publishes the mappings of processes and the
  * tables of their files to BPF. Helpers read mappings and make tables (tables/remote.h). It is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The first code of a library that runs is a constructor, or libc's own code before those. So the
  * command stops when its dynamic linker calls one of two functions that it exports. glibc's linker

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/breakpoints.h - where to stop a command whose program is mapped, but has not begun. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/command.h - the command after "--": fork it, hold it before its exec, let it go, wait for
  * it.

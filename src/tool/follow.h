@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/follow.h - follow processes during a run, for names and unwind tables. The symbolizer learns
  * of their events first, then the unwinder and the BPF programs of the consequences.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/funccount.h - count the calls of each target, and print them at the end or each interval. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The text of --help: usage and examples from here, options from option_table.c. */
 #include <stdio.h>
 

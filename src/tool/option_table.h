@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/option_table.h - every option of every tool, once. The parser, --help and the completions of
  * shells are made from it. It links with nothing else, because scripts/completions/generate.c runs

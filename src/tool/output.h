@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/output.h - write to standard output, whose reader may be slow, stop reading, or go. */
 #pragma once
 

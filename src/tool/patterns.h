@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/patterns.h - from the command line's patterns to targets. */
 #pragma once
 

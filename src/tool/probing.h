@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/probing.h - plan, load and attach the probes of a run. */
 #pragma once
 

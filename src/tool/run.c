@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* run_tool() at the end has the phases of a run. ARCHITECTURE.md explains them under "A run". */
 #include "tool/run.h"
 

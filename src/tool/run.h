@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/run.h - the run that all tools share, and the parts that each tool adds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/setup.h - from options to the settings that BPF programs are loaded with. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Events with equal stacks of one process share a template, the text of their frames. So an event
  * costs little more than its head: time, command, PID and CPU (report/event.h).

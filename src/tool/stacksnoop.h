@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tool/stacksnoop.h - print every single event with its stack, as it comes. */
 #pragma once
 

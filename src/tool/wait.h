@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tool/wait.h - wait for the occasions of a run: signals, timers, notices, records of processes,
  * the command's end, a closed standard output. waiter_wait() sleeps until one occurs. Only a

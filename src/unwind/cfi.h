@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/cfi.h - read a file's call frame information (CFI) as rows.
  *

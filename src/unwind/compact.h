@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/compact.h - pack an image's rows into an unwind table for the BPF programs: 4 bytes for
  * each row, and each distinct rule once. bpf/walk.h defines the structs.

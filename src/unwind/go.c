@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Go's table has the distance that rsp has moved, for each place of a function. So
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/go.h - make rows of Go's own code, which .eh_frame does not cover. The table of Go's
  * runtime gives them (elf/gopclntab.h). The compiler's .debug_frame would be wrong for functions

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Run the programs of CFI. A CIE's program sets the state at the first instruction of its
  * functions. An FDE's program changes it:

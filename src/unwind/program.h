@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* unwind/program.h - the entries of .eh_frame and their programs. For unwind/ only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Turn a row of CFI into a rule of 8 bytes. bpf/walk.h has the kinds of rules, which cover the rows
  * of real files. Other rows become UNWIND_UNFIT with a reason.

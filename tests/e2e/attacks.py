@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What tests of attacks share: an unprivileged user's files and programs, and root's run beside a bystander."""
 
 import os

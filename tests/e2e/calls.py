@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A strict reader of funccount's text: whatever bcc's would not have written fails.
 
     Tracing 2 functions for "vfs_r*"... Hit Ctrl-C to end.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Programs without unwind tables whose functions keep frame pointers, or do not, or use rbp for other
 things, and call each other at random: directly, through pointers, as their last act. Each program

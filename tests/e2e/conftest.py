@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The same files run on the machine and in the guests: a test says what it needs of the kernel,
 and is left out at collection where that is absent. What was left out, and why, is said."""
 

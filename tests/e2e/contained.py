@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Workloads with a root file system and name spaces of their own."""
 
 import subprocess

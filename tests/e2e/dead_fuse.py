@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 dead_fuse.py [--lookup] FOLDER COMMAND... - run a command where FOLDER/file is on a file system that does not answer.
 

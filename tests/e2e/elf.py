@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A program of thousands of functions, written byte by byte: the guests have no compiler."""
 
 import struct

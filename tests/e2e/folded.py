@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Folded stacks, read strictly: what does not parse here, no flame graph tool is to be given.
 
     tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 ELF files, byte by byte, of which others' are made up: code at CODE, then the headers of sections, then
 what is in these, in order. workload/stranger.c maps and calls them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What the running kernel offers, found out without the tool under test."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A mutating fuzzer (mutate.py) against live runs: stackcount of all system calls, and stacksnoop."""
 
 import re

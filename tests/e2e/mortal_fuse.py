@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 mortal_fuse.py HOW DEVICE FOLDER SOURCE COMMAND... - FOLDER/fuse/file, on a file system of ours, is like SOURCE.
 Each "{}" of the command becomes its path. It answers until a line comes on our standard input, and then

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 mutate.py SEED FOLDER SOURCE... - an unprivileged user who maps and executes mutated ELF files and writes perf maps, until
 its standard input ends. What turn N does depends on SEED and N alone. Says "turns N" in the end.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs as distributions build them, at work without an end: started, and asked nothing."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A perf event of somebody else at a tracepoint: how many samples has the kernel kept for it?"""
 
 import ctypes

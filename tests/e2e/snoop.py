@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A strict reader of stacksnoop's three forms: whatever is not laid out as documented fails.
 
     TIME(s)            COMM         PID    CPU STACK            with -v; else TIME and STACK alone

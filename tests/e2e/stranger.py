@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 stranger.py KIND ARGUMENT... - what an unprivileged user does to files that root's run may read. Says
 "ready" when it is in place, and goes on until its standard input ends.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Files of others are opened and read by helper processes. One that dies or hangs costs what it was
 asked for, and neither a hit nor the run."""
 

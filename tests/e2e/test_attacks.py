@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """An unprivileged user against root's run: the run goes on, its counts are exact, it ends when it is told to, and a
 message says once what was lost."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What the check says of tests that failed, in a guest too: tests/vm/failures.py."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Frame pointers in code without unwind tables: a stack is whole and right, or it is marked."""
 
 import re

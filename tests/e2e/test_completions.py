@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What shells complete: made from the table that --help is made from, and bash's is run here."""
 
 import os

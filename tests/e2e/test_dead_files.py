@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """File systems that stop answering after the run has begun: its command hangs, and the run does not."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Names of stripped programs: from debug files and from what is packed into them."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """User stacks of any depth: whole up to 1,024 frames, each of them the right one, and marked
 where more are missing. Kernels without bpf_loop() keep 127."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What is wrong in bcc's stackcount, one by one. Those that other files test are named there."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Many user functions by one event that is defined in tracefs, for kernels without uprobe.multi:
 as exact as by the other backends, and nothing is left there, however a run ends.

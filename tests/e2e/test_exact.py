@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Printed counts and losses add up to exactly the hits made, for every kind of event."""
 
 

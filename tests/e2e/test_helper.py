@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Helpers as the product has them, without sanitizers: src/helper within build/workload/helpers. What a
 role must not do it tries, and says how it went. What it holds, /proc says.

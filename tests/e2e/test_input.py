@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Input that is wrong and machines that do not allow: one clear line on standard error, the right
 status, nothing on standard output, nothing left behind."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A hit may raise an interrupt whose functions are hit in turn: the machine must go on all the same."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Code that programs make as they run: named by their perf maps, and by no other file."""
 
 import os

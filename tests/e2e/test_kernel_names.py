@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """BPF programs and modules that come and go: each frame has the name of what was there at the hit."""
 
 import ctypes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """--lines: source lines and inlined functions, where there is DWARF."""
 
 import json

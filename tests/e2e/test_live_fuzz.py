@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Some seconds of what tests/soak/soak_fuzz does for ten minutes."""
 
 import os

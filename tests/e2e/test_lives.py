@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Processes that come, change and go: each stack named by what its own process ran then."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Programs that the kernel refuses: large ones are loaded in threads, the others by libbpf."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Kernel lockdown: what it leaves works as ever, what it refuses is said.
 
 The level "confidentiality" refuses the most, and stays until the kernel ends: so it is set in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The manual pages: they render without a warning and tell of every option; and make install."""
 
 import os

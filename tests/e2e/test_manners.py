@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tool's own use of CPU time, memory and priority, and what it leaves to others."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """One program under three names: each has its own options, help and messages."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 By unwind tables through what is not a plain call in a plain program; and where a walk has to end
 before the root, that is said, and nothing is made up.

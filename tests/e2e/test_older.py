@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """As on Linux 5.15 and 5.16, which have neither bpf_loop() nor bpf_find_vma(): stacks are walked by
 tables all the same, as soon as user space has looked at what a process has mapped."""
 

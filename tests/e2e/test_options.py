@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Every option of bcc's stackcount, short and long, and those beyond."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What the main process gives up once it counts, and that it counts all the same."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
 Stacks of programs as distributions build them, without frame pointers: 999 of 1,000 go down to
 where the process or thread began, and the others say why not.

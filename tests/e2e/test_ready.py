@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tool reports to its parent when it counts: by the header, and by --ready-fd."""
 
 import os

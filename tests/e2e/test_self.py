@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tools leave out their own hits: of their threads, and of the processes that they leave behind."""
 
 import os

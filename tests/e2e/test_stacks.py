@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Any number of distinct stacks, however deep; the right first and second frame."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """stacksnoop: every event with its stack, at its time, in order; or counted as lost."""
 
 import os

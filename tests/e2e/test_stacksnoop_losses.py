@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """stacksnoop where more comes than it can print, read or keep: what is lost is counted, with its
 reason, and told; the traced program is never held up. And what is wrong in the classic stacksnoop, by
 its number."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Whoever reads the output may stop for as long as it likes: what processes do is followed, and hits are counted."""
 
 import fcntl

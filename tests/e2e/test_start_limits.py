@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What files named on the command line may cost before counting begins: a bounded time, and an error that names them."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Signals that come before counting has begun: to the tool, and by Ctrl-C to its whole group."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """User stacks by unwind tables: whole, down to where the process or thread began, though the
 programs have no frame pointers."""
 

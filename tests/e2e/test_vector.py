@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Functions that begin with a vector instruction, which the kernel's uprobes take for another one:
 they are traced behind it or not at all, and what they compute stays right."""
 

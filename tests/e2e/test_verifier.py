@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Each program is taken by the kernel's verifier, in no more steps than verifier.txt allows it."""
 
 import os

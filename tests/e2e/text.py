@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A strict reader of the text layout: whatever bcc's stackcount would not have written fails.
 
     Tracing 1 functions for "t:syscalls:sys_enter_getppid"... Hit Ctrl-C to end.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Running the tools and the workloads, with every wait bounded and every process ended."""
 
 import contextlib

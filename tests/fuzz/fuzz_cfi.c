@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any bytes as .eh_frame, .debug_frame and .plt become rows, sorted and about the file's code,
  * not more than there are bytes; and a table that has at every row's address the row's rule.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A file and a debug file, whatever they are (in the input: two bytes, the length of the first;
  * the first; the second). With the second one's symbols, or with those that the first one has

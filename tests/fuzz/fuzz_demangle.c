@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Any name is either written out, at bounded length and in bounded time, or is not mangled. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A Go program's table of functions, changed anywhere: functions lie by rising address in the code,
  * each has a name that can be read to its end or none, and not more steps than bytes; rows lie by

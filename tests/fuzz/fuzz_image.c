@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any bytes either are an image or are refused with words. Of an image: every
  * name can be read to its end (the copy is as long as the file, so a sanitizer

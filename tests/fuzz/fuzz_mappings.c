@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any text is a line of /proc/PID/maps, or is not. What is taken from it is an executable mapping
  * that begins before it ends, with a path of one line's length at most; written as the kernel

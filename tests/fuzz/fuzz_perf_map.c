@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any text as a perf map. Read at once, or in pieces as it grows, or byte by byte, it gives the
  * same names: of each address that of the last line that has it, as that line alone gives it. What

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A ring of any bytes is read to its end, and what is given is well-formed: no more events than
  * records could be, mappings that begin before they end, texts that end within their record.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any text either is read as an event, with what its kind must have, or is
  * refused with words. The same for numbers. The first byte chooses how it is read.

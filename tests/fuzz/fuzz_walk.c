@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Any table over any memory from any registers: a walk ends, asks for words and entries a bounded
  * number of times, and goes down the stack only as often as it may. The quick step is the same

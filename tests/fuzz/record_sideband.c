@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * record_sideband DIRECTORY - write what the running kernel's rings hold, as fuzz_sideband wants
  * it, to files there. For make_corpus; needs root.

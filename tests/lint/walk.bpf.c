@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * tests/lint/walk.bpf.c - a BPF program with the step of bpf/walk.h and the search for its rule,
  * over the table of one image. It is compiled by tests/lint/walk, and passes the verifier (bpftool

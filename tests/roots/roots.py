@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Root directories of Debian's releases, made once and kept, and commands run inside them."""
 
 import contextlib

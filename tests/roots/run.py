@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/roots/run.py [-k TEXT] - build, package and run in root directories of Debian's releases.
 
 Debian 12, 13 and sid build the project with their own tools. What they built traces there, in each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tests/unit/counting.h - stands in for bpf/object.h: programs of a few instructions that count. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/elf_files.h - files made by the machine's own compiler and linker,
  * in a folder that the tests make and remove.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/golden.h - what is made against the files in tests/golden, byte for byte. With
  * GOLDEN_UPDATE=1 the files are written instead, to be read before they are committed, and the

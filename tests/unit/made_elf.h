@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/made_elf.h - ELF files with unwind information of any bytes, made in memory. Two
  * executable segments hold the whole file: at MADE_VADDR, and far away at MADE_FAR.

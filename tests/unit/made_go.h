@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/made_go.h - a Go program of a few functions, made in memory: .text, and the table of
  * its functions in any of the formats (elf/gopclntab.c).

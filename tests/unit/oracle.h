@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/oracle.h - what libdw says of a frame: CFI evaluated in full, over made-up
  * registers and memory. Memory is a function of the address, so that whoever reads at another

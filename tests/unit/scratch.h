@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* tests/unit/scratch.h - a folder for a test program's files, removed at its end. */
 #pragma once
 

@@ -1,4 +1,5 @@
 /* rooms: base attach */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * On the running kernel, as root: probes on this program's own functions, and programs of
  * a few instructions that count their hits. What a kernel does not have is not left out but

@@ -1,4 +1,5 @@
 /* rooms: base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

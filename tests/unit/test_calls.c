@@ -1,4 +1,5 @@
 /* rooms: base store */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Counters as the programs would have left them. */
 #include <setjmp.h>
 #include <stdarg.h>

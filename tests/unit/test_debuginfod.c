@@ -1,4 +1,5 @@
 /* rooms: reader helper unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The process that fetches: what it has of ours, and what it says. Needs elfutils' library or
  * program. */
 #include "unit/scratch.h"

@@ -1,4 +1,5 @@
 /* rooms: base bpf */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* On the running kernel, as root. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* rooms: unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a Go program's own table says of its functions, and what becomes of tables that are none. */
 #include <setjmp.h>
 #include <stdarg.h>

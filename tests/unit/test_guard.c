@@ -1,4 +1,5 @@
 /* rooms: elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that are cut short while they are mapped: nothing ends, and what was read is no answer. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* rooms: elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Source lines and inlined calls of every byte of a program's functions, held against what
  * addr2line(1) says of it.

@@ -1,4 +1,5 @@
 /* rooms: kernel processes reader helper unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "scratch.h"
 
 #include <errno.h>

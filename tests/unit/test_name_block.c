@@ -1,4 +1,5 @@
 /* rooms: reader helper unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a parser answers about names is as foreign as the file that it has read. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* rooms: elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Never a wrong name: what the image says of the first byte of every function, of its last one
  * and of the byte behind it is held against what readelf(1) lists, for libraries of this machine

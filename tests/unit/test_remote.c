@@ -1,4 +1,5 @@
 /* rooms: tables helper reader unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What helpers do for unwind tables, with helpers that die, hang and lie: a file's table is lost,
  * and nothing else.

@@ -1,4 +1,5 @@
 /* rooms: report base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Renderers against files in tests/golden, byte for byte: one per combination of
  * options, named by their letters (text_sv.txt). See golden.h.

@@ -1,4 +1,5 @@
 /* rooms: base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The searches of bpf/rule.bpf.h among mappings and a table's entries, in the steps they have. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* rooms: reader helper unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Openers that do not answer, or late: nothing more is asked of the place, and nothing stays open.
  */

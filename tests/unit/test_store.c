@@ -1,4 +1,5 @@
 /* rooms: base store */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The store over real maps, with no program: the tests put in what one would have counted. */
 #include <errno.h>
 #include <linux/bpf.h>

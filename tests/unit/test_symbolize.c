@@ -1,4 +1,5 @@
 /* rooms: symbolize elf kernel processes reader helper unwind base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The symbolizer against this process, and against children that run a copy of
  * this program ("child" as argument): these print where marked_function() is and wait.

@@ -1,4 +1,5 @@
 /* rooms: tables unwind elf kernel processes reader helper base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
  * processes have mapped, found as the programs find it.

@@ -1,4 +1,5 @@
 /* rooms: unwind elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What CFI means, operation by operation, and what becomes of CFI that makes no sense. Sections
  * are written here byte by byte; those of real files are in test_unwind_rows.c.

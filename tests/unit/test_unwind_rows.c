@@ -1,4 +1,5 @@
 /* rooms: unwind kernel processes reader helper elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * At every address of what a distribution has: one step by the table gives what libdw gives by
  * evaluating the CFI in full, or the table says why it cannot.

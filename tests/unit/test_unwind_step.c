@@ -1,4 +1,5 @@
 /* rooms: base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The step from a frame to its caller, over a few words of memory; and the search for a rule. */
 #include <setjmp.h>
 #include <stdarg.h>

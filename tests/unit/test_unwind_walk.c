@@ -1,4 +1,5 @@
 /* rooms: unwind kernel processes reader helper elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Threads of real processes, built without frame pointers, are stopped at instruction after
  * instruction and at every system call; each time the walk by tables gives the frames that

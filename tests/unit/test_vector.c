@@ -1,4 +1,5 @@
 /* rooms: elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Instructions as GNU as writes them and objdump reads them back. Beyond these, lengths were
  * compared with objdump's for every opcode of all maps, prefix, vector length and form of

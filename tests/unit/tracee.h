@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * tests/unit/tracee.h - a process that is stopped, walked twice: by the step function over
  * tables, and by libdwfl, as eu-stack does it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Where what was fetched is kept, and apt used privately: nothing is installed, no list of the
 machine's own is touched, and no step needs root."""
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/failures.py JUNIT [OUTPUT...] - output of the tests that failed, bounded.
 
 Each failed test of the JUnit file with its traceback and what it wrote. Where the file is not there

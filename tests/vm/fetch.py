@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/fetch.py [KERNEL...] - fetch what the guests need; does nothing twice.
 
 Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the

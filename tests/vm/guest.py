@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A kernel under QEMU's software emulation, and one command run in it.
 
 NVMe and ext4 are built into the four cloud kernels; the others have an initramfs that loads them. One

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """An initramfs for kernels that have their disk's driver and file system as modules: it loads these, mounts
 the guest's first disk and goes on from there."""
 

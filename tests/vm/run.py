@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
 Boot each kernel (5.10 6.1 6.12 newest rt; default all) and run tests/e2e in it, the same files

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* bare.S - libbare.so: code that nothing is said of, which uses rbp for something else (see dl.c). */
 	.text
 	.type late_hit, @function

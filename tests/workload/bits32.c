@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * bits32 N - a 32-bit program, which needs no library: getppid() N times. Its frame pointers are
  * all that there is to walk it by. It ends in a call that is the last instruction of leave().

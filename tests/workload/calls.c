@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * calls A B C - leaf() by two paths, and leaf_bare(), a function without a frame,
  * by a third.

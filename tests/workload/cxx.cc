@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // cxx N - calls N times through a class in a name space, an overload and a template.
 #include <cstdio>
 #include <cstdlib>

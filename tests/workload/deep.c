@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* deep DEPTH N - getppid() below DEPTH frames of recurse(), N times. */
 #include <stdio.h>
 #include <stdlib.h>

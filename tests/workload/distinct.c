@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * distinct D T - getppid() through D distinct stacks (at most 2^18), T times each.
  * The bits of a stack's number choose between zero() and one() on each of 18

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * dl LIBRARY N - getppid() N times, a line on standard input, then N times from
  * LIBRARY (liblate.so), which is loaded only then.

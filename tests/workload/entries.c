@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * entries N - N times each: a function part that is jumped to, with a frame that another part has
  * made; and two signals that come at the end of one system call, so that the second one finds the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * files PATH N - N times a write of 4096 bytes to PATH and fsync(2). Each reaches,
  * on ext4, ext4_sync_file() once and submit_bio() at least once.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* first - a library's constructor calls getppid() ten times, before main() is reached. */
 int first_hits(void);
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* first_library.c - libfirst.so: a constructor calls getppid() ten times (see first.c). */
 #include "work.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * flip FIRST SECOND N - libraries FIRST and SECOND are mapped in each other's place, N times each
  * in turn, with nothing but a call of getppid() between. Their functions must lie at different

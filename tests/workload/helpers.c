@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The helpers of src/helper, without sanitizers: what they can do, what they have, what they cost.
  */
 #include <errno.h>

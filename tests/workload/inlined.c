@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * inlined N - a system call in functions that are inlined into each other, with the lines of
  * the calls in its DWARF. Marks say which these are.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * jit STEP... - code that is made as it runs, with a perf map, /tmp/perf-PID.map:
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * ladder DEPTH D T - getppid() below DEPTH frames, through D distinct stacks (at most 2^16), T
  * times each. Level 0 is the innermost. On the 16 lowest levels the bits of a stack's number choose

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* late.c - liblate.so: code that is not there when a program starts (see dl.c, swap.c). */
 #include "work.h"
 

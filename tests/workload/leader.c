@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * leader A B - a thread that outlives the first one: A hits before that has ended; "ended" is said,
  * and a line waited for; B hits.

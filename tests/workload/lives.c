@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * lives-one, lives-two N [PROGRAM ARGUMENT...] - getppid() N times, then run PROGRAM instead.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * mangled N - getppid() N times below functions that are named as compilers of Rust
  * (both its schemes) and D name them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * names A B C - step() of this file A times, step() of names_other.c B times, and one(), which
  * is uno() and __one() too, C times.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * nofile N - getppid() N times from code in no file: N times in anonymous memory, N times in a
  * memfd of name "code".

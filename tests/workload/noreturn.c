@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * noreturn N - getppid() N times below a function whose last instruction is a call:
  * its return address is the first one of whatever function comes next.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * norow N - getppid() N times below a function without unwind information, which calls one that
  * does not return, and behind which the next function begins.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * odd N - getppid() N times below functions that the build renames to what a
  * file may call them: with ';', a space, a control character, invalid UTF-8.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * programs N - for each I below N: load a BPF program late_I, take its name, run it I + 1 times,
  * and unload it; with "slowly" a line on standard input before that. The last one is kept.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Programs that make a known number of hits by known call chains and print what a
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * sharer LIBRARY N - a child with the same memory (CLONE_VM) is made, and "made" said; a line on
  * standard input; LIBRARY (liblate.so) is loaded, and the child, not the parent, calls getppid()

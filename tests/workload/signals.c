@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * signals A B - handlers of signals that are raised in the midst of a function: A times on the
  * same stack, B times on an alternate one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * spawn HOW CHILDREN N [STATUS] - CHILDREN short-lived children, one after another,
  * each of which calls getppid() N times; HOW is 'fork', or 'exec': children that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * stranger KIND ... - what a program does that makes trouble for who traces it. Static, so it runs
  * in any root directory.

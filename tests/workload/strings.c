@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * strings N - N calls each of libc's functions that have an implementation for each kind of CPU
  * (most of which begin with a vector instruction), with the results checked. What the

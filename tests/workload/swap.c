@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * swap FIRST SECOND N ROUNDS WHO - getppid() N times from library FIRST; it is unloaded, and SECOND
  * loaded in its place; a line on standard input; then N times from that. Then ROUNDS times more the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * syscalls KIND A B [SECONDS] - a system call by two paths, A and B times. With
  * SECONDS the calls are spread over that time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * tcp N - N sends of one byte over a TCP connection on loopback, each received before
  * the next is sent. Each reaches tcp_sendmsg() once.

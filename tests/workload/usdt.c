@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * usdt N - three USDT probes, N hits each: alpha:tick, beta:tick (equal names, two
  * providers) and, guarded by a semaphore, alpha:gated (in usdt_gated.c). Also says

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * vector N - N calls each of functions that begin with a vector instruction, whose results must
  * be right: a probe on one must not keep it from taking place. Each is there twice. call() calls

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * ways N - getppid() N times each by ways on which frames are found otherwise than behind a plain
  * call: below a frame that was realigned (with what leads back in a register, and without), on a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * work.h - what all workloads share: how they start, on which CPUs they run, and
  * how they say what a correct tool must report.
