@@ -59,7 +59,7 @@ def test_intervals_on_a_full_disk(workload, small_disk):
     found = Counter()
     for parts, n in read_folded(report.read_text()):
         found[user_chain(parts)] += n
-    assert "were lost" not in result.err and len(re.findall(FULL, result.err.encode(), re.M)) == 1, result.err
+    assert "process records" not in result.err and len(re.findall(FULL, result.err.encode(), re.M)) == 1, result.err
     assert of_programs(found) == 3 * PROGRAMS, result.err
     assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
 
@@ -93,7 +93,7 @@ def test_intervals_that_nobody_reads(workload):
         tool.read_now()
         result = tool.end().ok()
     found = chains(result)
-    assert "were lost" not in result.err, result.err
+    assert "process records" not in result.err, result.err
     assert of_programs(found) == 3 * PROGRAMS, result.err
     assert sum(n for chain, n in found.items() if DISTINCT.fullmatch(chain)) == 2000
     assert not re.search(r"^Lost", result.out, re.M), result.err
@@ -131,5 +131,5 @@ def test_events_that_nobody_reads(workload):
         run_programs()
         tool.read_now()
         result = tool.end().ok()
-    assert "were lost" not in result.err, result.err
+    assert "process records" not in result.err, result.err
     assert of_programs(folded_chains(result.out)[0]) == 3 * PROGRAMS, result.err
