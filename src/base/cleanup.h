@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define cleanup(function) __attribute__((__cleanup__(function)))
+/* A variable may be there for its guard alone, which to clang is no use of it. */
+#define cleanup(function) __attribute__((__unused__, __cleanup__(function)))
 
 /* Give @p's value away; the guard of @p then sees NULL. */
 #define TAKE(p)                                  \
