@@ -48,16 +48,16 @@ def host_suite():
 
 
 class Apt:
-    """apt for one suite, with configuration and state of its own."""
+    """apt for one suite and architecture, with configuration and state of its own."""
 
-    def __init__(self, suite):
+    def __init__(self, suite, architecture="amd64"):
         self.suite = suite
-        self.root = cache_dir() / "apt" / suite
+        self.root = cache_dir() / "apt" / (suite if architecture == "amd64" else f"{suite}-{architecture}")
         for sub in ("state/lists/partial", "cache/archives/partial", "preferences"):
             (self.root / sub).mkdir(parents=True, exist_ok=True)
         (self.root / "status").touch()
         (self.root / "sources.list").write_text(
-            f"deb [signed-by={KEYRING} arch=amd64] {mirror()} {suite} main\n"
+            f"deb [signed-by={KEYRING} arch={architecture}] {mirror()} {suite} main\n"
         )
         (self.root / "apt.conf").write_text(
             f'Dir::State "{self.root}/state";\n'
@@ -66,7 +66,8 @@ class Apt:
             f'Dir::Etc::sourcelist "{self.root}/sources.list";\n'
             'Dir::Etc::sourceparts "-";\n'
             f'Dir::Etc::preferencesparts "{self.root}/preferences";\n'
-            'APT::Architecture "amd64"; APT::Architectures "amd64"; APT::Sandbox::User "root";\n'
+            f'APT::Architecture "{architecture}"; APT::Architectures "{architecture}";\n'
+            'APT::Sandbox::User "root";\n'
             'Acquire::Languages "none"; Acquire::Check-Valid-Until "false";\n'
             'Acquire::Retries "3"; Acquire::http::Timeout "30";\n'
             'APT::Install-Recommends "false"; Debug::NoLocking "true";\n'
@@ -94,6 +95,14 @@ class Apt:
         text = self.run("apt-cache", "depends", package)
         names = re.findall(r"^ *\|?(?:Pre)?Depends: (\S+)", text, re.M)
         return [name for name in names if re.match(pattern, name)]
+
+    def newest(self, before, after):
+        """The package called @before, a number and @after that has the greatest number."""
+        name = rf"^{re.escape(before)}(\d+){re.escape(after)}$"
+        numbers = re.findall(name, self.run("apt-cache", "pkgnames"), re.M)
+        if not numbers:
+            raise Problem(f"no package {before}N{after} in {self.suite}")
+        return before + max(numbers, key=int) + after
 
     def download(self, packages, to):
         self.run("apt-get", "-qq", "download", *packages, cwd=to)

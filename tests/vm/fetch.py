@@ -1,14 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""tests/vm/fetch.py [KERNEL...] - fetch what the guests need; does nothing twice.
+"""tests/vm/fetch.py [--path] [NAME...] - fetch what the guests need; does nothing twice.
 
-Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the
-mirror that this machine uses), rt (Debian's PREEMPT_RT kernel), and "root": a small root file system with Python and pytest.
+Kernels: 5.10 6.1 6.12 newest (the newest cloud kernel of four Debian suites, through the mirror that
+this machine uses), rt (Debian's PREEMPT_RT kernel), arm64 (Debian 13's cloud kernel for that).
+"root" and "root-arm64": a small root file system with Python and pytest. "sysroot-arm64": the headers and
+libraries that a cross build needs (scripts/cross.mk). --path prints the folders alone.
 Kept in $STACKCOUNT_CACHE (default ${XDG_CACHE_HOME:-/var/cache}/stackcount); looked up anew
 after a week, or at once with STACKCOUNT_REFRESH=1. Where the mirror cannot be reached, what
 the cache has is used.
 """
 
+import fcntl
 import functools
 import lzma
 import os
@@ -29,18 +32,24 @@ SUITES = {
     "6.1": "bookworm",
     "6.12": "bookworm-backports",
     "newest": "sid",
+    "arm64": "trixie",
 }
 KERNELS = list(SUITES)
+TREES = ["root", "root-arm64", "sysroot-arm64"]
 
-# Of the package linux-image-FLAVOUR-amd64. Not cloud: nvme and ext4 are modules of it.
+# Of the package linux-image-FLAVOUR-ARCHITECTURE. Not cloud: nvme and ext4 are modules of it.
 FLAVOURS = {"rt": "rt"}
 
 # Modules that tests load: a block driver, to see names of code that came late; overlayfs.
 MODULES = ["loop", "overlay"]
 
-ROOT_VERSION = "6"
+TREE_VERSION = "6"
 ROOT_PACKAGES = """base-files bash coreutils dash findutils grep sed gawk hostname util-linux mount
 procps python3-minimal python3-pytest libbpf1 libelf1 libdw1 zlib1g libstdc++6 perl-base""".split()
+
+# As "build" in scripts/deps, without the programs; libstdc++ is for workloads.
+SYSROOT_PACKAGES = """libc6-dev libbpf-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libzstd-dev libdw-dev
+libiberty-dev""".split()
 
 # The tests' disk says what is to be done.
 INIT = """#!/bin/sh
@@ -66,8 +75,22 @@ def is_fresh(stamp):
     return stamp.exists() and time.time() - stamp.stat().st_mtime < WEEK_S
 
 
+def architecture(name):
+    """Debian's word for that of a kernel or tree."""
+    return "arm64" if name.endswith("arm64") else "amd64"
+
+
+def root_name(kernel):
+    """The tree that a kernel's guest runs."""
+    return "root" if architecture(kernel) == "amd64" else f"root-{architecture(kernel)}"
+
+
 def kernel_dir(name):
     return cache_dir() / "kernel" / name
+
+
+def folder(name):
+    return cache_dir() / name if name in TREES else kernel_dir(name)
 
 
 def plain_module(path):
@@ -129,10 +152,10 @@ def fetch_kernel(name):
     stamp = target / "release"
     if is_fresh(stamp):
         return stamp.read_text().strip()
-    apt = Apt(SUITES[name])
+    apt = Apt(SUITES[name], architecture(name))
     apt.update()
-    flavour = FLAVOURS.get(name, "cloud")
-    image = apt.depends(f"linux-image-{flavour}-amd64", rf"linux-image-\d.*{flavour}-amd64")
+    flavour = f"{FLAVOURS.get(name, 'cloud')}-{architecture(name)}"
+    image = apt.depends(f"linux-image-{flavour}", rf"linux-image-\d.*{flavour}")
     if not image:
         raise Problem(f"no {flavour} kernel in {SUITES[name]}")
     release = re.sub(r"^linux-image-|-unsigned$", "", image[0])
@@ -178,21 +201,24 @@ def add_partition_table(image, to):
         shutil.copyfileobj(source, out, 1 << 20)
 
 
-def make_root(to):
-    """An unconfigured Debian: its files are enough to run Python, and no script runs as root."""
-    apt = Apt(host_suite())
-    apt.update()
-    tree = to / "tree"
-    for folder in ("bin", "sbin", "lib", "lib64"):
-        (tree / "usr" / folder).mkdir(parents=True)
-        (tree / folder).symlink_to(f"usr/{folder}")
-    for deb in apt.download_closure(ROOT_PACKAGES):
+def unpack_closure(apt, packages, tree):
+    """Unpack these packages, and what they need, into a new folder; no script runs."""
+    for sub in ("bin", "sbin", "lib", "lib64"):
+        (tree / "usr" / sub).mkdir(parents=True)
+        (tree / sub).symlink_to(f"usr/{sub}")
+    for deb in apt.download_closure(packages):
         unpack(deb, tree)
         deb.unlink()
-    for folder in ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info"):
-        shutil.rmtree(tree / folder, ignore_errors=True)
-    for folder in ("proc", "sys", "dev", "run", "tmp", "tests", "disk", "root"):
-        (tree / folder).mkdir(exist_ok=True)
+    for sub in ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/share/info"):
+        shutil.rmtree(tree / sub, ignore_errors=True)
+
+
+def make_root(apt, to):
+    """An unconfigured Debian: its files are enough to run Python."""
+    tree = to / "tree"
+    unpack_closure(apt, ROOT_PACKAGES, tree)
+    for sub in ("proc", "sys", "dev", "run", "tmp", "tests", "disk", "root"):
+        (tree / sub).mkdir(exist_ok=True)
     (tree / "etc/passwd").write_text(
         "root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"
     )
@@ -208,16 +234,29 @@ def make_root(to):
     shutil.rmtree(tree)
 
 
-def fetch_root():
-    target = cache_dir() / "root"
+def make_sysroot(apt, to):
+    """Headers and libraries to build with. Links lead to places in it, not in this machine."""
+    unpack_closure(apt, [*SYSROOT_PACKAGES, apt.newest("libstdc++-", "-dev")], to)
+    for link in (path for path in to.rglob("*") if path.is_symlink()):
+        there = os.readlink(link)
+        if there.startswith("/"):
+            link.unlink()
+            link.symlink_to(os.path.relpath(to / there.lstrip("/"), link.parent))
+
+
+def fetch_tree(name):
+    target = folder(name)
     stamp = target / "version"
-    version = f"{ROOT_VERSION} {host_suite()}"
+    version = f"{TREE_VERSION} {host_suite()}"
     if stamp.exists() and stamp.read_text() == version:
         return version
-    new = target.with_name("root.new")
+    apt = Apt(host_suite(), architecture(name))
+    apt.update()
+    new = target.with_name(f"{name}.new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir()
-    make_root(new)
+    make = make_sysroot if name.startswith("sysroot") else make_root
+    make(apt, new)
     (new / "version").write_text(version)
     replace_dir(new, target)
     return version
@@ -225,9 +264,12 @@ def fetch_root():
 
 def fetch(name):
     """Fetch one item; on failure use what the cache has. Returns what is there, in words."""
-    stamp = cache_dir() / "root/version" if name == "root" else kernel_dir(name) / "release"
+    is_tree = name in TREES
+    stamp = folder(name) / ("version" if is_tree else "release")
     try:
-        return fetch_root() if name == "root" else fetch_kernel(name)
+        with open(cache_dir() / "fetch.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return fetch_tree(name) if is_tree else fetch_kernel(name)
     except (Problem, OSError, subprocess.SubprocessError) as problem:
         if not stamp.exists():
             raise
@@ -236,14 +278,17 @@ def fetch(name):
 
 
 def main(names):
-    unknown = [name for name in names if name not in (*KERNELS, "root")]
+    is_path_asked = names[:1] == ["--path"]
+    names = names[is_path_asked:]
+    unknown = [name for name in names if name not in (*KERNELS, *TREES)]
     if unknown:
-        print(f"fetch: no kernel '{unknown[0]}' (there are: {' '.join(KERNELS)})", file=sys.stderr)
+        print(f"fetch: no '{unknown[0]}' (there are: {' '.join([*KERNELS, *TREES])})", file=sys.stderr)
         return 2
     status = 0
-    for name in names or [*KERNELS, "root"]:
+    for name in names or [*KERNELS, *TREES]:
         try:
-            print(f"{name}: {fetch(name)}", flush=True)
+            words = fetch(name)
+            print(folder(name) if is_path_asked else f"{name}: {words}", flush=True)
         except (Problem, OSError, subprocess.SubprocessError) as problem:
             print(f"fetch {name}: {problem}", file=sys.stderr)
             status = 1
