@@ -7,6 +7,10 @@
 # make check      everything needed, then every test
 # make soak       tests that take longer than make check may
 # make bench      figures against floors and peers
+# make CROSS=aarch64   builds for another architecture, in build/aarch64
+ifdef CROSS
+include scripts/cross.mk
+endif
 BUILD   ?= build
 CC      ?= gcc
 CLANG   ?= clang
@@ -35,7 +39,8 @@ endif
 SRCS := $(foreach r,$(ROOMS),$(filter-out %.bpf.c,$(wildcard src/$(r)/*.c)))
 OBJS := $(SRCS:src/%.c=$(BUILD)/obj/%.o)
 BPF_SRC  := src/bpf/stackcount.bpf.c
-BPF_ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
+ARCH     := $(or $(CROSS),$(shell uname -m))
+BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount
 
@@ -89,7 +94,7 @@ $(BUILD)/obj/%.o: src/%.c
 $(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
 	@mkdir -p $(@D)
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
-		-Isrc $(addprefix -I,$(wildcard /usr/include/$(shell uname -m)-linux-gnu)) -c -o $@ $<
+		-Isrc $(addprefix -I,$(wildcard $(SYSROOT)/usr/include/$(ARCH)-linux-gnu)) -c -o $@ $<
 
 # Linking a file alone leaves out its DWARF, half of it; BTF stays. A seventh of the rest are names of
 # labels that nobody asks for.
