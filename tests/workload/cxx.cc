@@ -3,7 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#if defined(__clang__)
+#define FRAME __attribute__((noinline))
+#else
 #define FRAME __attribute__((noipa, noinline))
+#endif
 #define STAY() __asm__ volatile("" : : "r"(__builtin_frame_address(0)) : "memory")
 
 extern "C" {

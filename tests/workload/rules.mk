@@ -6,10 +6,16 @@ WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tc
 	made unrowed
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
-	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fcf-protection=none
+	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
 WORK_CC       = $(CC) -std=gnu17 $(WORK_FLAGS)
+# What marks places to jump to and, where the processor can, signs return addresses.
+PROTECTION   := $(if $(CROSS),-mbranch-protection=standard,-fcf-protection=branch)
 
 .PHONY: workload
+ifdef CROSS
+# What its guest's tests need: SELECTIONS in tests/vm/run.py.
+workload: $(patsubst %,$(WORKLOAD_DIR)/%,calls calls-cet calls-pie cxx deep distinct dl files liblate.so syscalls tcp wild)
+else
 workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_DIR)/calls-pie \
 	$(WORKLOAD_DIR)/calls-stripped $(WORKLOAD_DIR)/liblate.so $(WORKLOAD_DIR)/libnext.so \
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
@@ -20,6 +26,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
 	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \
 	$(WORKLOAD_DIR)/stranger $(WORKLOAD_DIR)/bits32 $(WORKLOAD_DIR)/first $(WORKLOAD_DIR)/helpers $(WORKLOAD_DIR)/helpers-static
+endif
 
 $(WORKLOAD_DIR)/%.o: tests/workload/%.c $(wildcard tests/workload/*.h)
 	@mkdir -p $(@D)
@@ -39,9 +46,9 @@ $(WORKLOAD_DIR)/inlined.o: tests/workload/inlined.c tests/workload/work.h
 	@mkdir -p $(@D)
 	$(WORK_CC) -g -c -o $@ $<
 
-# Functions that begin with endbr64, and a position-independent program.
+# Functions that begin with endbr64 (aarch64: paciasp), and a position-independent program.
 $(WORKLOAD_DIR)/calls-cet: tests/workload/calls.c $(WORKLOAD_DIR)/work.o
-	$(WORK_CC) -fcf-protection=branch -no-pie -o $@ $^ -pthread
+	$(WORK_CC) $(PROTECTION) -no-pie -o $@ $^ -pthread
 $(WORKLOAD_DIR)/calls-pie: tests/workload/calls.c tests/workload/work.c
 	@mkdir -p $(@D)
 	$(WORK_CC) -fPIE -pie -o $@ $^ -pthread

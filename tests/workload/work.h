@@ -19,8 +19,15 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* A frame of its own, under its own name: not inlined, not cloned, not a tail call. */
+/*
+ * A frame of its own, under its own name: not inlined, not cloned, not a tail call. clang does not
+ * know noipa, and clones no function.
+ */
+#if defined(__clang__)
+#define FRAME __attribute__((noinline))
+#else
 #define FRAME __attribute__((noipa, noinline))
+#endif
 
 /*
  * Keeps a call in the middle of its function, an empty function from being removed,
@@ -53,6 +60,15 @@ uint64_t work_number(const char *text);
 /* A system call that no library wraps: its caller is the innermost user frame. */
 static inline long raw_syscall3(long number, long a, long b, long c)
 {
+#if defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+
+	__asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+	return x0;
+#else
 	long ret;
 
 	__asm__ volatile("syscall"
@@ -60,6 +76,7 @@ static inline long raw_syscall3(long number, long a, long b, long c)
 			 : "a"(number), "D"(a), "S"(b), "d"(c)
 			 : "rcx", "r11", "memory");
 	return ret;
+#endif
 }
 
 #define GETPPID() raw_syscall3(SYS_getppid, 0, 0, 0)
