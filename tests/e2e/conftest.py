@@ -35,7 +35,7 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makeitem(collector, name, obj):
     """What is not for a guest at all is passed over before its cases are made: emulated, that takes 15 s."""
-    if not name.startswith("test_") or kernel_module.is_machine():
+    if not name.startswith("test_") or kernel_module.is_first_of_its_processor():
         return None
     marks = [*getattr(obj, "pytestmark", ()), *collector.iter_markers("needs")]
     if any(mark.name == "needs" and "machine" in mark.args for mark in marks):

@@ -125,8 +125,13 @@ def is_guest():
 
 
 def is_machine():
-    """Not a guest: what no kernel makes a difference to is tested once, here."""
     return "STACKCOUNT_GUEST" not in os.environ
+
+
+def is_first_of_its_processor():
+    """The machine, or the guest of another processor than that of the other guests: what no kernel makes a
+    difference to is tested once for each."""
+    return is_machine() or os.uname().machine != "x86_64"
 
 
 def is_newest():
@@ -138,13 +143,13 @@ def is_newest():
 @functools.cache
 def path():
     """What decides which programs and which backend serve events of user code and tracepoints."""
-    offered = {"uprobes": has_uprobes(), "uprobe.multi": has_uprobe_multi(), "unwinding": has_unwinding()}
+    offered = {"uprobes": has_uprobes(), "uprobe.multi": has_uprobe_multi(), "new programs": has_new_programs()}
     return ",".join(name for name, has in offered.items() if has)
 
 
 def has_path_of_its_own():
     """Here, or in a guest whose kernel takes another path than this machine's, which tests/vm/run.py tells."""
-    return is_machine() or path() != os.environ.get("STACKCOUNT_MACHINE_PATH")
+    return is_first_of_its_processor() or path() != os.environ.get("STACKCOUNT_MACHINE_PATH")
 
 
 def version():
@@ -172,22 +177,33 @@ def has_pid_max_of_namespaces():
     return version() >= (6, 14)
 
 
+# Of system calls.
+NUMBERS = {
+    "x86_64": {"perf_event_open": 298, "finit_module": 313},
+    "aarch64": {"perf_event_open": 241, "finit_module": 273},
+}[os.uname().machine]
+
 OPEN_PERF_EVENT = """
 import ctypes, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
 attributes = struct.pack("IIQ", int(sys.argv[1]), 112, int(sys.argv[2])) + bytes(96)
-is_open = libc.syscall(298, attributes, -1, 0, -1, 0) >= 0
+is_open = libc.syscall(int(sys.argv[3]), attributes, -1, 0, -1, 0) >= 0
 raise SystemExit(not is_open and ctypes.get_errno() in (1, 13))
 """
 
 
-def has_unwinding():
+def has_new_programs():
     """bpf_loop(), Linux 5.17."""
     return version() >= (5, 17)
 
 
+def has_unwinding():
+    """By tables."""
+    return has_new_programs() and os.uname().machine == "x86_64"
+
+
 def _may_open(wrap, *type_and_config):
-    command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, type_and_config)]
+    command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, [*type_and_config, NUMBERS["perf_event_open"]])]
     return subprocess.run([*wrap, *command]).returncode == 0
 
 
@@ -222,7 +238,7 @@ def has_overlay():
     module = Path("/tests/modules/overlay.ko")
     if "overlay" not in _file_systems() and module.exists():
         with open(module, "rb") as file:
-            ctypes.CDLL(None).syscall(313, file.fileno(), b"", 0)  # finit_module
+            ctypes.CDLL(None).syscall(NUMBERS["finit_module"], file.fileno(), b"", 0)
     return has_fuse() and "overlay" in _file_systems()
 
 
@@ -237,10 +253,10 @@ def has_node():
 NEEDS = {
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,
-    "machine": is_machine,
+    "machine": is_first_of_its_processor,
     "newest kernel": is_newest,
     "path of its own": has_path_of_its_own,
-    "machine or old programs": lambda: is_machine() or not has_unwinding(),
+    "machine or old programs": lambda: is_first_of_its_processor() or not has_new_programs(),
     "guest": is_guest,
     "locked list": has_locked_list,
     "kprobes": has_kprobes,
@@ -256,7 +272,7 @@ NEEDS = {
     "locked memory": has_locked_memory,
     "strict perf events": has_strict_perf_events,
     "unwinding": has_unwinding,
-    "new programs": has_unwinding,
+    "new programs": has_new_programs,
     "no unwinding": lambda: not has_unwinding(),
     "pid_max of a name space": has_pid_max_of_namespaces,
     "node": has_node,

@@ -8,14 +8,14 @@ import signal
 from collections import Counter
 
 import pytest
-from kernel import has_unwinding, version
+from kernel import has_new_programs, version
 from test_stacks import wait_for_large_maps
 from tool import GETPPID, STACKSNOOP, Tool, read_folded, scaled, trace, workload_path
 
 FEW = 1000  # deep stacks, for which the maps' first level has room
 LEVELS = 16  # of tests/workload/ladder.c that tell its stacks apart
 MASK = (1 << 64) - 1
-MOST = 1024 if has_unwinding() else 127
+MOST = 1024 if has_new_programs() else 127
 CUT = "[cut: depth]"
 
 needs_deep = pytest.mark.needs("unwinding")

@@ -9,8 +9,8 @@ controller has the disks as its name spaces; the guest's init links them as /dev
     3  a scratch ext4 with a journal, at /disk
     4  raw: a tar of what the command leaves in /out
 
-The console is the first serial port, what the command prints the second; its last line is the
-exit status.
+The console is the first serial port, what the command prints another one (MACHINES); its last line
+is the exit status.
 """
 
 import io
@@ -21,14 +21,15 @@ import subprocess
 import tarfile
 import tempfile
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from cache import Problem, cache_dir, make_ext4, tree_megabytes
-from fetch import ROOT_SIGNATURE, kernel_dir
+from fetch import ROOT_SIGNATURE, architecture, folder, kernel_dir, root_name
 
 STATUS = "guest-exit-status"
 
-INIT = f"""#!/bin/bash
+INIT = """#!/bin/bash
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root LANG=C.UTF-8 TERM=dumb PYTHONDONTWRITEBYTECODE=1
 mkdir -p /dev/pts /dev/shm /out
@@ -43,12 +44,12 @@ mount -t bpf bpf /sys/fs/bpf
 mount -t ext4 /dev/disk-3 /disk
 python3 /tests/loopback.py
 echo 1 >/proc/sys/kernel/printk
-stty -F /dev/ttyS1 raw -echo
+stty -F /dev/OUTPUT raw -echo
 cd /tests
-bash /tests/command </dev/null >/dev/ttyS1 2>&1
+bash /tests/command </dev/null >/dev/OUTPUT 2>&1
 status=$?
 tar -C /out -cf /dev/disk-4 .
-echo "{STATUS} $status" >/dev/ttyS1
+echo "STATUS $status" >/dev/OUTPUT
 sync
 echo o >/proc/sysrq-trigger
 sleep 60
@@ -65,10 +66,43 @@ fcntl.ioctl(s, 0x8914, struct.pack("16sH14x", b"lo", 1 | 8 | 64))
 # guests at a time keep two cores busy all the same.
 ACCELERATOR = "tcg,thread=single"
 
-# no_timer_check (below): the ticks of a busy machine are too late for the kernel, which panics.
 
-# cmpxchg16b makes QEMU 7.2's emulation of 6.12 panic at random; five-level paging is slow.
-CPU = "max,la57=off,-cx16"
+@dataclass
+class Machine:
+    """What QEMU emulates for guests of one architecture."""
+
+    program: str
+    package: str
+    kind: str
+    cpu: str
+    boot: str  # words for the kernel
+    output: list  # the serial port of the chardev "out"
+    output_name: str  # what the guest calls it
+
+
+MACHINES = {
+    "amd64": Machine(
+        program="qemu-system-x86_64",
+        package="qemu-system-x86",
+        kind="pc",
+        # cmpxchg16b makes QEMU 7.2's emulation of 6.12 panic at random; five-level paging is slow.
+        cpu="max,la57=off,-cx16",
+        # The ticks of a busy machine are too late for the kernel, which panics.
+        boot="console=ttyS0 no_timer_check",
+        output=["-serial", "chardev:out"],
+        output_name="ttyS1",
+    ),
+    "arm64": Machine(
+        program="qemu-system-aarch64",
+        package="qemu-system-arm",
+        kind="virt",
+        # By the architecture's own algorithm, signing return addresses takes most of the time.
+        cpu="max,pauth-impdef=on",
+        boot="console=ttyAMA0",
+        output=["-device", "pci-serial,chardev=out"],
+        output_name="ttyS0",
+    ),
+}
 
 RESULT_BYTES = 64 << 20
 
@@ -86,6 +120,7 @@ class Guest:
 
     def __init__(self, kernel, stage, n_cpus=2, megabytes=2048):
         self.kernel = kernel
+        self.machine = MACHINES[architecture(kernel)]
         self.stage = Path(stage)
         self.n_cpus = n_cpus
         self.megabytes = megabytes
@@ -103,7 +138,7 @@ class Guest:
         path.chmod(0o755)
 
     def _make_disks(self, command):
-        self._write("init", INIT)
+        self._write("init", INIT.replace("OUTPUT", self.machine.output_name).replace("STATUS", STATUS))
         self._write("loopback.py", LOOPBACK)
         self._write("command", command + "\n")
         shutil.copytree(kernel_dir(self.kernel) / "modules", self.stage / "modules")
@@ -114,18 +149,19 @@ class Guest:
 
     def _arguments(self, port):
         disks = [
-            (cache_dir() / "root/root.disk", ",snapshot=on"),
+            (folder(root_name(self.kernel)) / "root.disk", ",snapshot=on"),
             (self.tmp / "tests", ""),
             (self.tmp / "scratch", ""),
             (self.tmp / "result", ""),
         ]
-        args = ["qemu-system-x86_64", "-nodefaults", "-no-reboot", "-display", "none"]
-        args += ["-accel", ACCELERATOR, "-cpu", CPU, "-machine", "pc"]
+        machine = self.machine
+        args = [machine.program, "-nodefaults", "-no-reboot", "-display", "none"]
+        args += ["-accel", ACCELERATOR, "-cpu", machine.cpu, "-machine", machine.kind]
         args += ["-smp", str(self.n_cpus), "-m", str(self.megabytes), "-nic", "none"]
         args += ["-serial", f"file:{self.tmp}/console"]
-        args += ["-chardev", f"file,id=out,path=/dev/fd/{port}", "-serial", "chardev:out"]
+        args += ["-chardev", f"file,id=out,path=/dev/fd/{port}", *machine.output]
         args += ["-kernel", str(kernel_dir(self.kernel) / "vmlinuz"), "-append"]
-        args += ["console=ttyS0 quiet panic=-1 no_timer_check "
+        args += [f"{machine.boot} quiet panic=-1 "
                  f"root=PARTUUID={ROOT_SIGNATURE:08x}-01 rw rootwait init=/usr/sbin/init"]
         initramfs = kernel_dir(self.kernel) / "initramfs"
         if initramfs.exists():
@@ -199,7 +235,9 @@ def work_dir(what):
     return Path(tempfile.mkdtemp(prefix=f"work.{os.getpid()}.{what}.", dir=cache_dir()))
 
 
-def check_host():
-    for program, package in (("qemu-system-x86_64", "qemu-system-x86"), ("/sbin/mkfs.ext4", "e2fsprogs")):
+def check_host(kernels):
+    machines = [MACHINES[architecture(kernel)] for kernel in kernels]
+    emulators = [(machine.program, machine.package) for machine in machines]
+    for program, package in (*emulators, ("/sbin/mkfs.ext4", "e2fsprogs")):
         if not shutil.which(program):
             raise Problem(f"no {program} (package {package}; 'make test-deps' installs it)")

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
-Boot each kernel (5.10 6.1 6.12 newest rt; default all) and run tests/e2e in it, the same files
-as on this machine (of PREEMPT_RT those alone that depend on what may preempt a program). The last line per kernel is its sum:
+Boot each kernel (5.10 6.1 6.12 newest rt arm64; default all but arm64) and run tests/e2e in it, the same files
+as on this machine (of PREEMPT_RT those alone that depend on what may preempt a program, of arm64 SELECTIONS).
+arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The last line per kernel is its sum:
 
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
@@ -27,7 +28,7 @@ from pathlib import Path
 
 import failures
 from cache import Problem
-from fetch import KERNELS, fetch, kernel_dir
+from fetch import KERNELS, architecture, fetch, kernel_dir, root_name
 from guest import Guest, check_host, end_all, work_dir
 
 TOP = Path(__file__).resolve().parents[2]
@@ -40,26 +41,31 @@ BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 SCALE = "0.02"
 
 # The last one, alone on its CPU, is to be a short one.
-LONGEST_FIRST = ["newest", "6.1", "5.10", "6.12", "rt"]
+LONGEST_FIRST = ["newest", "6.1", "5.10", "6.12", "rt", "arm64"]
 
 # What is run of tests/e2e, where that is not all of it.
-SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"]}
+SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py"]}
+
+# By Debian's word: the folder below BUILD, and how it is built.
+BUILDS = {"amd64": (".", "make"), "arm64": ("aarch64", "make CROSS=aarch64 all workload")}
 
 
-def stage_tests(to):
+def stage_tests(kernel, to):
     """Copy what a guest needs below @to."""
+    where, how = BUILDS[architecture(kernel)]
     for name in ("stackcount", "stacksnoop", "funccount", "workload"):
-        source = BUILD / name
+        source = BUILD / where / name
         if not source.exists():
-            raise Problem(f"no {source} ('make' builds it)")
+            raise Problem(f"no {source} ('{how}' builds it)")
         target = to / "build" / name
         target.parent.mkdir(exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target)
         else:
             shutil.copy(source, target, follow_symlinks=False)
-    if (BUILD / "roots" / "programs").is_dir():
-        shutil.copytree(BUILD / "roots" / "programs", to / "build" / "roots" / "programs")
+    programs = Path("roots", "programs")
+    if (BUILD / where / programs).is_dir():
+        shutil.copytree(BUILD / where / programs, to / "build" / programs)
     for name in ("e2e", "workload"):
         shutil.copytree(TOP / "tests" / name, to / "tests" / name)
 
@@ -109,7 +115,7 @@ def run_kernel(name, args):
                 if args.command or args.verbose or re.search(r"FAILED|ERROR", line):
                     print(f"{name}: {line.rstrip()}", flush=True)
 
-            stage_tests(stage)
+            stage_tests(name, stage)
             command = args.command or test_command(name, args.pytest)
             status = guest.run(command, args.timeout, sink)
             guest.take_results(out)
@@ -154,11 +160,11 @@ def main(argv):
     args = parse_arguments(argv)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    kernels = args.kernels or sorted(KERNELS, key=LONGEST_FIRST.index)
+    kernels = args.kernels or sorted(set(KERNELS) - {"arm64"}, key=LONGEST_FIRST.index)
     try:
-        check_host()
+        check_host(kernels)
         compile_tests()
-        for name in (*kernels, "root"):
+        for name in dict.fromkeys([*kernels, *map(root_name, kernels)]):
             fetch(name)
     except (Problem, KeyError) as problem:
         print(f"vm: {problem}", file=sys.stderr)
