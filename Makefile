@@ -23,7 +23,9 @@ DESTDIR ?=
 SUDO    := $(if $(filter 0,$(shell id -u)),,sudo)
 PYTEST  ?= /usr/bin/python3 -m pytest
 
-ROOMS    := base spec elf kernel helper reader processes match bpf attach unwind tables store symbolize report tool
+# The architecture that is built for, which has a folder of its own: see src/arch/arch.h.
+ARCH     ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+ROOMS    := base arch spec elf kernel helper reader processes match bpf attach unwind tables store symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
@@ -36,10 +38,10 @@ CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-poi
 LDFLAGS  += -fsanitize=$(SANITIZE)
 endif
 
-SRCS := $(foreach r,$(ROOMS),$(filter-out %.bpf.c,$(wildcard src/$(r)/*.c)))
+sources_of = $(filter-out %.bpf.c,$(wildcard src/$(1)/*.c $(if $(filter arch,$(1)),src/arch/$(ARCH)/*.c)))
+SRCS := $(foreach r,$(ROOMS),$(call sources_of,$(r)))
 OBJS := $(SRCS:src/%.c=$(BUILD)/obj/%.o)
 BPF_SRC  := src/bpf/stackcount.bpf.c
-ARCH     := $(or $(CROSS),$(shell uname -m))
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 SKELETON := $(BUILD)/gen/stackcount.skel.h
 NAMES    := stackcount stacksnoop funccount
@@ -60,7 +62,7 @@ $(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked
 	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
 $(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o DecoderData.o SharedData.o Register.o)
 	$(AR) rcs $@ $^
-OBJS_OF_ZYDIS := $(addsuffix /unwind/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
+OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
 $(OBJS_OF_ZYDIS): | $(ZYDIS)/unpacked
 
 $(BUILD)/stackcount: $(OBJS) $(BUILD)/libzydis.a
@@ -91,7 +93,7 @@ $(BUILD)/obj/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h)
+$(BUILD)/gen/stackcount.bpf.o: $(BPF_SRC) $(wildcard src/bpf/*.h src/arch/*.h src/arch/*/*.h)
 	@mkdir -p $(@D)
 	$(CLANG) -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -Wall -Wextra -Werror \
 		-Isrc $(addprefix -I,$(wildcard $(SYSROOT)/usr/include/$(ARCH)-linux-gnu)) -c -o $@ $<
@@ -122,7 +124,7 @@ $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 
 unit_named = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
 unit_rooms = $(patsubst all,$(ROOMS),$(call unit_named,$(1)))
-unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out %.bpf.c src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(wildcard src/$(r)/*.c))))
+unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(call sources_of,$(r)))))
 define unit_rule
 $(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(BUILD)/libzydis.a
 	@mkdir -p $$(@D)
@@ -136,7 +138,7 @@ unit: $(SKELETON)
 # Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
 # by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(wildcard src/base/*.c src/spec/*.c src/elf/*.c src/kernel/*.c src/processes/*.c src/reader/*.c src/unwind/*.c src/helper/*.c src/match/*.c) \
+FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match,$(call sources_of,$(r))) \
 	src/symbolize/perf_map.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
@@ -197,6 +199,6 @@ clean:
 	rm -rf $(BUILD)
 
 format:
-	clang-format -i $(wildcard src/*/*.[ch] tests/*/*.[ch] bench/*.[ch] scripts/*/*.[ch])
+	clang-format -i $(wildcard src/*/*.[ch] src/arch/*/*.[ch] tests/*/*.[ch] bench/*.[ch] scripts/*/*.[ch])
 
 -include $(OBJS:.o=.d) $(wildcard $(BUILD)/obj/static/*.d $(BUILD)/uobj/*/*.d $(BUILD)/unit/*.d)

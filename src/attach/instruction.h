@@ -6,17 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INSTRUCTION_MAX 15 /* bytes of the longest instruction */
-
 /*
- * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves
- * time: a wrong "no" costs attempts, a wrong "yes" a link. Pure.
- */
-bool instruction_may_be_refused(const uint8_t *bytes, size_t n);
-
-/*
- * The same for the instruction at @offset of a file. False if it cannot be read: the kernel
- * decides.
+ * arch_may_refuse_uprobe() of the instruction at @offset of a file. False if it cannot be read: the
+ * kernel decides.
  */
 bool instruction_at_may_be_refused(int fd, uint64_t offset);
 

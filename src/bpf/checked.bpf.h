@@ -31,8 +31,8 @@ __noinline int may_be_call(__u64 bytes)
 }
 
 /*
- * Could the word at rsp + 8 * @i be a return address? Then set slot->is_hidden and return 1. An
- * unreadable word counts as one.
+ * Could the word at 8 * @i above the stack pointer be a return address? Then set slot->is_hidden
+ * and return 1. An unreadable word counts as one.
  */
 __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 {
@@ -40,9 +40,9 @@ __noinline int find_hidden(struct scratch_slot *slot, __u32 i)
 
 	if (!slot)
 		return 1;
-	if (read_word(slot, slot->regs.of[UNWIND_RSP] + i * 8ULL)) {
+	if (read_word(slot, slot->regs.of[UNWIND_REG_SP] + i * 8ULL)) {
 		word = slot->word;
-		if (!code_is_address(word, slot->regs.of[UNWIND_RSP]) ||
+		if (!code_is_address(word, slot->regs.of[UNWIND_REG_SP]) ||
 		    bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)(word - 8)) ||
 		    !may_be_call(slot->word))
 			return 0;
@@ -56,7 +56,7 @@ static long hidden_callback(__u64 i, struct scratch_slot **slot)
 	return loop_result(find_hidden(*slot, (__u32)i));
 }
 
-/* Could one of the @n words from rsp up to rbp be a return address? */
+/* Could one of the @n words from the stack pointer up to the frame pointer be a return address? */
 __noinline int has_hidden(struct scratch_slot *slot, __u32 n)
 {
 	if (!slot || n > PROVEN_FRAME_WORDS)
@@ -112,8 +112,8 @@ __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 	if (bpf_probe_read_user(slot->code, CODE_BYTES, (void *)start))
 		return 0;
 	slot->code[CODE_WORDS] = 0;
-	if (!slot->regs.is_exact && (__u8)(slot->code[CODE_WORDS - 1] >> 24) == 0xe8)
-		slot->code[CODE_WORDS - 1] &= 0xffffff; /* leave out the call's own bytes */
+	if (!slot->regs.is_exact && code_is_direct_call(slot->code[CODE_WORDS - 1]))
+		slot->code[CODE_WORDS - 1] &= CODE_BEFORE_CALL;
 	if (config.has_loop) {
 		bpf_loop(CODE_WORDS, frame_callback, &slot, 0);
 	} else {
@@ -128,7 +128,7 @@ __noinline int is_in_frame(struct scratch_slot *slot, __u64 called)
 /* Do the instructions prove the step (bpf/checked.h)? @called: as for is_in_frame(). */
 static __always_inline bool is_proven(struct scratch_slot *slot, __u64 called)
 {
-	const __u64 n_words = (slot->regs.of[UNWIND_RBP] - slot->regs.of[UNWIND_RSP]) / 8;
+	const __u64 n_words = (slot->regs.of[UNWIND_REG_FP] - slot->regs.of[UNWIND_REG_SP]) / 8;
 
 	return n_words <= PROVEN_FRAME_WORDS && is_in_frame(slot, called) &&
 	       !has_hidden(slot, (__u32)n_words);
@@ -179,19 +179,19 @@ static __always_inline struct unwind_rule edge_rule(struct scratch_slot *slot)
  */
 static __always_inline int find_checked(struct scratch_slot *slot)
 {
-	const __u64 sp = slot->regs.of[UNWIND_RSP];
-	const __u64 bp = slot->regs.of[UNWIND_RBP];
+	const __u64 sp = slot->regs.of[UNWIND_REG_SP];
+	const __u64 fp = slot->regs.of[UNWIND_REG_FP];
 	struct unwind_rule rule = edge_rule(slot);
 	const bool is_edge = rule.how != UNWIND_NO_ROW;
 	__u64 pc;
 
 	if (!is_edge) {
 		rule = UNWIND_BY_FRAMES(UNWIND_IS);
-		if (!unwind_is_known(&slot->regs, UNWIND_RBP) || bp % 8 ||
-		    bp - sp >= UNWIND_LIKELY_STACK_BYTES)
+		if (!unwind_is_known(&slot->regs, UNWIND_REG_FP) || fp % 8 ||
+		    fp - sp >= UNWIND_LIKELY_STACK_BYTES)
 			return UNWIND_END_NO_ROW;
 	}
-	if (!find_call(slot, (is_edge ? sp : bp) + (__u64)rule.offset - 8, &pc))
+	if (!find_call(slot, code_return_at(is_edge ? sp : fp, rule), &pc))
 		return UNWIND_END_NO_ROW;
 	if (!is_edge && !is_proven(slot, code_called(pc, slot->word)))
 		slot->walked[SIDE_USER].mark |= STACK_MARK_UNVERIFIED;

@@ -3,105 +3,29 @@
  * bpf/checked.h - do the instructions prove a step by frame pointer? For code without rows. Pure
  * inline functions for both sides, like those of bpf/walk.h.
  *
- * In code without rows, rbp may be the function's own frame pointer. If the function keeps none,
- * rbp may belong to one further out, and the step would leave out a caller. Or rbp holds something
- * else. A step is proven if
+ * In code without rows, the frame pointer may be the function's own. If the function keeps none, it
+ * may belong to one further out, and the step would leave out a caller. Or the register holds
+ * something else. A step is proven if
  *
- *	the code before the pc contains        push %rbp;  mov %rsp, %rbp
+ *	the code before the pc contains        the set-up of a frame
  *	and from there up to the pc            no byte could end a function
- *	the return address stands behind       a call; if it is  call T,  T is just before that
- *	and from rsp up to rbp                 no word could be another return address
+ *	the return address stands behind       a call; if it is direct, its target is just before
+ *	                                       that set-up
+ *	and from the stack pointer up to       no word could be another return address
+ *	the frame pointer
  *
- * The last condition covers a function that ends with a call that never returns.
+ * The last condition covers a function that ends with a call that never returns. arch/code.h
+ * recognizes the instructions.
  */
 #pragma once
 
+#include "arch/code.h"
 #include "bpf/walk.h"
 
 #define CODE_WORDS 64U /* of code before the pc that are examined */
 #define CODE_BYTES (CODE_WORDS * 8U)
 #define PROVEN_FRAME_WORDS 128 /* the largest frame that can be proven */
 #define MOST_BEFORE_FRAME 64U  /* bytes from a function's start to the end of its set-up's word */
-
-/*
- * 1 if the bytes at @at of @bytes are "call *operand", else 0. No branch, because the verifier
- * would follow each.
- */
-static __always_inline __u64 code_is_indirect(__u64 bytes, __u32 at)
-{
-	const __u64 rest = (bytes >> at * 8 ^ 0x10ff) & 0x38ff;
-
-	return (rest - 1) >> 63;
-}
-
-/*
- * May the instruction that ends with the last of the 8 @bytes be a call? Tests all of x86's forms.
- */
-static __always_inline _Bool code_may_be_call(__u64 bytes)
-{
-	__u64 is = (((bytes >> 24 & 0xff) ^ 0xe8) - 1) >> 63;
-
-	/* call *operand of 2, 3, 4, 6 or 7 bytes */
-	is |= code_is_indirect(bytes, 6) | code_is_indirect(bytes, 5) | code_is_indirect(bytes, 4);
-	is |= code_is_indirect(bytes, 2) | code_is_indirect(bytes, 1);
-	return is;
-}
-
-/*
- * The target of the direct call that ends at @at with the 8 @bytes. 0: no direct call ends there.
- */
-static __always_inline __u64 code_called(__u64 at, __u64 bytes)
-{
-	return (__u8)(bytes >> 24) == 0xe8 ? at + (__u64)(__s64)(__s32)(bytes >> 32) : 0;
-}
-
-#define CODE_ENDBR 0xfa1e0ff3U
-#define CODE_FRAME 0xe5894855U /* push %rbp;  mov %rsp, %rbp */
-
-#define CODE_EACH(byte) ((byte)*0x0101010101010101ULL)
-
-/* A word with 0x80 in each byte where @word has 0, and 0 elsewhere. */
-static __always_inline __u64 code_zeros(__u64 word)
-{
-	return ~(((word & CODE_EACH(0x7f)) + CODE_EACH(0x7f)) | word | CODE_EACH(0x7f));
-}
-
-static __always_inline __u64 code_are(__u64 word, __u64 byte)
-{
-	return code_zeros(word ^ CODE_EACH(byte));
-}
-
-/* The word that begins @n bytes behind @word. @next follows @word. */
-static __always_inline __u64 code_behind(__u64 word, __u64 next, __u32 n)
-{
-	return word >> n * 8 | next << (64 - n * 8);
-}
-
-/*
- * At which bytes of @word, which @next follows, could a function end? The result is as from
- * code_zeros(). It marks returns, jumps and traps, and the nops that stand between functions.
- */
-static __always_inline __u64 code_ends(__u64 word, __u64 next)
-{
-	const __u64 seconds = code_behind(word, next, 1);
-	/* ret, unless it is the operand of "mov %eax, %ebx" or "add $1, %ebx" */
-	__u64 found = code_are(word, 0xc3) & ~((code_are(word, 0x89) | code_are(word, 0x83)) << 8);
-
-	found |= code_are(word, 0xe9) | code_are(word, 0xeb);                      /* jmp */
-	found |= code_are(word, 0xcc) | code_are(word, 0xf4);                      /* int3, hlt */
-	found |= code_are(word, 0x90);                                             /* nop */
-	found |= code_are(word, 0xff) & code_are(seconds & CODE_EACH(0x38), 0x20); /* jmp * */
-	found |= code_are(word, 0x0f) & (code_are(seconds, 0x0b) | code_are(seconds, 0x1f));
-	return found; /* the last line: ud2, and nops of several bytes */
-}
-
-/* At which bytes of @word does a function set up its frame? As code_ends(). */
-static __always_inline __u64 code_frames(__u64 word, __u64 next)
-{
-	return code_are(word, 0x55) & code_are(code_behind(word, next, 1), 0x48) &
-	       code_are(code_behind(word, next, 2), 0x89) &
-	       code_are(code_behind(word, next, 3), 0xe5);
-}
 
 /* The number of the last byte that @found marks. @found is a result like that of code_zeros(). */
 static __always_inline __u32 code_last(__u64 found)
@@ -125,26 +49,6 @@ static __always_inline _Bool code_is_frame_of(__u64 at, __u32 i)
 /* Could @word, found on the stack that goes up from @sp, be a return address at all? */
 static __always_inline _Bool code_is_address(__u64 word, __u64 sp)
 {
-	return word >= 4096 && word >> 47 == 0 && word - sp >= UNWIND_LIKELY_STACK_BYTES;
-}
-
-/*
- * In the first and last instructions of a function, rbp may belong to the caller. Returns the rule
- * that these instructions give, or UNWIND_NO_ROW. @bytes begin at pc - 1.
- */
-static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
-{
-	const __u64 at = bytes >> 8;
-	const struct unwind_rule is_pushed = { .offset = 16,
-					       .bp = -2,
-					       .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
-
-	/* ret; rep ret; push %rbp; endbr64, push %rbp */
-	if ((at & 0xff) == 0xc3 || (at & 0xffff) == 0xc3f3 || (__u32)at == CODE_FRAME ||
-	    at == ((__u64)(CODE_FRAME & 0xffffff) << 32 | CODE_ENDBR))
-		return UNWIND_AT_ENTRY;
-	/* pop %rbp, ret; or mov %rsp, %rbp, which the push precedes */
-	if ((at & 0xffff) == 0xc35d || (__u32)bytes == CODE_FRAME)
-		return is_pushed;
-	return (struct unwind_rule){};
+	return word >= 4096 && word >> CODE_USER_BITS == 0 &&
+	       word - sp >= UNWIND_LIKELY_STACK_BYTES;
 }

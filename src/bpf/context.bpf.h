@@ -121,16 +121,13 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
-#define FLAG_ALWAYS 2 /* a bit of x86's flags that is always set, if they are known */
-#define FLAG_INTERRUPTS 0x200
-
 /*
  * May bpf_find_vma() be called? Not with interrupts off. For a kernel function, the backend may
- * leave out the flags register; then the program cannot tell.
+ * leave out the flags; then the program cannot tell.
  */
 static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 {
-	__u64 flags;
+	const struct pt_regs *regs = ctx;
 
 	if (is_user_hit(kind))
 		return ASK_FREELY;
@@ -138,10 +135,9 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 		return ASK_NEVER;
 	if (kind != HIT_KERNEL_FUNCTION)
 		return config.asks_with_care ? ASK_WITH_CARE : ASK_FREELY;
-	flags = ((struct pt_regs *)ctx)->flags;
-	if (!(flags & FLAG_ALWAYS))
+	if (!regs_have_flags(regs))
 		return ASK_WITH_CARE;
-	return flags & FLAG_INTERRUPTS ? ASK_FREELY : ASK_NEVER;
+	return regs_are_interruptible(regs) ? ASK_FREELY : ASK_NEVER;
 }
 
 static __always_inline bool is_at_rest(void *ctx, struct scratch_slot *slot, enum hit_kind kind,

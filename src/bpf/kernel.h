@@ -5,18 +5,7 @@
  */
 #pragma once
 
-#if !defined(__TARGET_ARCH_x86)
-#error "only x86-64 is supported: user registers and the frame layout are its own"
-#endif
-
-/* arch/x86/include/uapi/asm/ptrace.h: the same in all x86-64 kernels. */
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
-	unsigned long ip, cs, flags, sp, ss;
-};
-
-#define CS_USER_64 0x33 /* __USER_CS; __USER32_CS is 0x23, and kernel threads have 0 */
-#define CS_RING_MASK 3
+#include "arch/arch.bpf.h"
 
 /* include/linux/mm.h: mmap()'s request for a free place. The same since Linux 3.7. */
 struct vm_unmapped_area_info {
@@ -26,7 +15,7 @@ struct vm_unmapped_area_info {
 
 #define LAST_ERROR 4095 /* include/linux/err.h: error codes in place of the last addresses */
 
-/* A function with a frame pointer leaves this at (rbp). */
+/* A function with a frame pointer leaves this where the frame pointer points to. */
 struct user_frame {
 	unsigned long next;
 	unsigned long return_address;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * bpf/made.bpf.h - the rule for code of a JIT compiler. The last frame set-up before the address
- * gives it (bpf/made.h). Rules are kept (rule.bpf.h), so the search runs once for each address.
+ * gives it (arch/code.h). Rules are kept (rule.bpf.h), so the search runs once for each address.
  */
 #pragma once
 
-#include "bpf/made.h"
+#include "bpf/checked.h"
 #include "bpf/maps.bpf.h"
 
 #define MADE_WORDS 512 /* words of code before the address that are searched */

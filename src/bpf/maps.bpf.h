@@ -50,8 +50,8 @@ struct walked {
 
 /* The state of a walk along frame pointers. */
 struct chain {
-	__u64 sp; /* rsp at the hit */
-	__u64 bp; /* rbp of the next frame */
+	__u64 sp; /* the stack pointer at the hit */
+	__u64 fp; /* the frame pointer of the next frame */
 };
 
 /*
@@ -100,7 +100,7 @@ struct scratch_slot {
 	__u64 space_key; /* hash of the space's number and trace_state.table_turn */
 	struct found_file file;
 	struct unwind_rule rule;
-	__u64 is_at_entry; /* at a function's entry: the return address is at rsp */
+	__u64 is_at_entry; /* at a function's entry: see UNWIND_AT_ENTRY */
 	__u64 word;
 	struct unwind_regs regs;
 	/* For checked steps: the code before the pc, and the search's result. */

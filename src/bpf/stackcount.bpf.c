@@ -525,8 +525,6 @@ int on_reserved(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-#define FAULT_OF_CODE (1 << 4) /* arch/x86/include/asm/trap_pf.h: X86_PF_INSTR */
-
 /*
  * A process has come to code that it has not run yet, or not lately. Interrupts are off, so the
  * kernel answers once. If it does not answer, the old note about this address is forgotten.
@@ -539,7 +537,7 @@ int on_fault(struct bpf_raw_tracepoint_args *ctx)
 	struct faulted_list *list;
 	__u64 life;
 
-	if (!config.asks_kernel || !(ctx->args[2] & FAULT_OF_CODE) ||
+	if (!config.asks_kernel || !fault_is_of_code(ctx->args[2]) ||
 	    !is_wanted_task(current_tgid()))
 		return 0;
 	list = claim_faulted_list(bpf_get_current_pid_tgid() >> 32);

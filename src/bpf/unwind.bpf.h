@@ -15,7 +15,7 @@
 
 /*
  * Read the word at @at of the stack into slot->word, from the window if it is there. A new window
- * begins at rsp: the frame's saved registers and its callers' frames lie above that.
+ * begins at the stack pointer: the frame's saved registers and its callers' frames lie above that.
  */
 __noinline int read_word(struct scratch_slot *slot, __u64 at)
 {
@@ -26,7 +26,7 @@ __noinline int read_word(struct scratch_slot *slot, __u64 at)
 		return 0;
 	w = &slot->window;
 	if (at - w->base >= w->n_valid) {
-		sp = slot->regs.of[UNWIND_RSP];
+		sp = slot->regs.of[UNWIND_REG_SP];
 		if (at - sp >= WINDOW_BYTES - sizeof(__u64) || !read_window(w, sp) ||
 		    at - w->base >= w->n_valid)
 			return bpf_probe_read_user(&slot->word, sizeof(slot->word), (void *)at) ==
@@ -190,31 +190,6 @@ static long unwind_callback(__u64 turn, struct scratch_slot **slot)
 	return 0;
 }
 
-static __always_inline void copy_registers(struct unwind_regs *to, const struct pt_regs *regs,
-					   bool is_exact)
-{
-	to->of[UNWIND_RAX] = regs->ax;
-	to->of[UNWIND_RDX] = regs->dx;
-	to->of[UNWIND_RCX] = regs->cx;
-	to->of[UNWIND_RBX] = regs->bx;
-	to->of[UNWIND_RSI] = regs->si;
-	to->of[UNWIND_RDI] = regs->di;
-	to->of[UNWIND_RBP] = regs->bp;
-	to->of[UNWIND_RSP] = regs->sp;
-	to->of[8] = regs->r8;
-	to->of[9] = regs->r9;
-	to->of[10] = regs->r10;
-	to->of[11] = regs->r11;
-	to->of[12] = regs->r12;
-	to->of[13] = regs->r13;
-	to->of[14] = regs->r14;
-	to->of[15] = regs->r15;
-	to->pc = regs->ip;
-	to->known = UNWIND_ALL_KNOWN;
-	to->is_exact = is_exact;
-	to->n_turns = 0;
-}
-
 /* Send NOTICE_UNMAPPED, unless one is on its way: user space then looks at all changes. */
 __noinline int notify_unmapped(__u32 tgid, __u64 inode, __u32 dev, __u32 is_walked)
 {
@@ -316,17 +291,6 @@ __noinline int unwind_user(struct scratch_slot *slot, __u32 tgid)
 }
 
 /*
- * Does execution stand at ip? In a system call it does not: orig_ax is the call's number, ip is
- * behind the instruction, and the instruction has copied ip into rcx. The program may also go on
- * elsewhere: in a new program, in a signal handler, or at the instruction once more. Then rcx
- * differs. (System calls of 32-bit programs leave ecx alone.)
- */
-static __always_inline bool is_pc_exact(const struct pt_regs *regs)
-{
-	return (long)regs->orig_ax == -1 || (regs->cs == CS_USER_64 && regs->cx != regs->ip);
-}
-
-/*
  * Does the thread have memory with a program in it? An exec installs the new memory first. Then it
  * maps a part of a stack and, piece by piece, the new program. When all is there, the kernel sets
  * mm->end_code. Last, it replaces the registers. In between they belong to the old program.
@@ -362,7 +326,7 @@ static __always_inline bool has_user_stack(const struct pt_regs *regs)
 {
 	if (config.vma.end_code && !has_program())
 		return false;
-	return regs->cs & CS_RING_MASK && (regs->ip || regs->sp);
+	return regs_are_of_user(regs) && (regs_pc(regs) || regs_sp(regs));
 }
 
 /* Walk the user stack; without one there are no words. Returns KEY_* flags. */
@@ -383,18 +347,19 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 		if (!has_user_stack(regs))
 			return 0;
 	}
-	is_exact = is_user_hit(kind) || is_pc_exact(regs);
-	if (regs->cs != CS_USER_64) {
+	is_exact = is_user_hit(kind) || regs_are_exact(regs);
+	if (!regs_are_of_64_bit(regs)) {
 		walk_user_by_helper(ctx, slot, STACK_MARK_32_BIT);
 	} else if (config.unwind && is_new_kernel) {
-		copy_registers(&slot->regs, regs, is_exact);
+		regs_copy(&slot->regs, regs, is_exact);
 		slot->is_at_entry = kind == HIT_USER_FUNCTION;
 		unwind_user(slot, tgid);
 	} else if (is_new_kernel) {
-		walk_user_chain(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION);
+		walk_user_chain(slot, regs_pc(regs), regs_sp(regs), regs_fp(regs),
+				kind == HIT_USER_FUNCTION);
 	} else {
-		walk_user_frames(slot, regs->ip, regs->sp, regs->bp, kind == HIT_USER_FUNCTION,
-				 false);
+		walk_user_frames(slot, regs_pc(regs), regs_sp(regs), regs_fp(regs),
+				 kind == HIT_USER_FUNCTION, false);
 	}
 	return is_exact ? KEY_USER_PC_EXACT : 0;
 }

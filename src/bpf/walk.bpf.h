@@ -104,10 +104,10 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	else if (config.kernel_limit && n >= config.kernel_limit)
 		mark = STACK_MARK_DEPTH;
 	if (kind == HIT_KERNEL_FUNCTION) {
-		__u64 ip = ((struct pt_regs *)ctx)->ip;
+		__u64 pc = regs_pc(ctx);
 
-		if (!n || words[1] - ip + 16 > 32) {
-			words[0] = ip;
+		if (!n || words[1] - pc + 16 > 32) {
+			words[0] = pc;
 			start = 0;
 			n++;
 		}
@@ -122,9 +122,9 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
  * still the caller's, and the direct caller is at the stack pointer.
  *
  * The chain ends well at a value that cannot be a frame pointer. That is 0 in _start, or anything
- * below the stack pointer in code that uses rbp for other things. If a likely one cannot be read,
- * the stack is cut: page faults are off. Alternate signal stacks may lead back down, but not again
- * and again.
+ * below the stack pointer in code that uses the register for other things. If a likely one cannot
+ * be read, the stack is cut: page faults are off. Alternate signal stacks may lead back down, but
+ * not again and again.
  */
 #define LEAST_CODE 4096 /* nothing is mapped below, so marks are numbers there */
 #define LIKELY_STACK_BYTES (64UL << 20)
@@ -147,14 +147,14 @@ static __always_inline bool read_window(struct unwind_window *w, __u64 at)
 }
 
 /*
- * Does the chain go on from @bp to @next? Frame pointers lead up the stack. Alternate signal stacks
+ * Does the chain go on from @fp to @next? Frame pointers lead up the stack. Alternate signal stacks
  * may lead back down, a few times.
  */
-static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 bp, __u64 next)
+static __always_inline bool is_way_on(struct scratch_slot *slot, __u64 fp, __u64 next)
 {
-	if (next > bp)
+	if (next > fp)
 		return true;
-	return next && next != bp && ++slot->walked[SIDE_USER].n_turns <= MAX_TURNS;
+	return next && next != fp && ++slot->walked[SIDE_USER].n_turns <= MAX_TURNS;
 }
 
 /*
@@ -166,22 +166,22 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 	__u64 *words = words_of_side(slot, SIDE_USER);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	struct unwind_window *w = &slot->window;
-	__u64 bp = slot->chain.bp;
+	__u64 fp = slot->chain.fp;
 	__u32 n = walked->n;
 
-	if (!bp || bp % sizeof(__u64))
+	if (!fp || fp % sizeof(__u64))
 		return 1;
-	if (bp - w->base >= w->n_valid && !read_window(w, bp)) {
-		if (bp - slot->chain.sp < LIKELY_STACK_BYTES)
+	if (fp - w->base >= w->n_valid && !read_window(w, fp)) {
+		if (fp - slot->chain.sp < LIKELY_STACK_BYTES)
 			walked->mark = STACK_MARK_UNREADABLE;
 		return 1;
 	}
 	for (__u32 i = 0; i < n_steps; i++) {
-		__u64 offset = bp - w->base;
+		__u64 offset = fp - w->base;
 		const struct user_frame *frame;
 
 		if (offset >= w->n_valid || offset > WINDOW_BYTES - sizeof(*frame) ||
-		    bp % sizeof(__u64))
+		    fp % sizeof(__u64))
 			break;
 		frame = (void *)w->words + offset;
 		if (frame->return_address < LEAST_CODE)
@@ -194,11 +194,11 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 		}
 		words[n++] = frame->return_address;
 		walked->n = n;
-		if (!is_way_on(slot, bp, frame->next))
+		if (!is_way_on(slot, fp, frame->next))
 			return 1;
-		bp = frame->next;
+		fp = frame->next;
 	}
-	slot->chain.bp = bp;
+	slot->chain.fp = fp;
 	return 0;
 }
 
@@ -238,32 +238,32 @@ static __always_inline void walk_chain(struct scratch_slot *slot, bool is_new_ke
 }
 
 /* The first word of a stack. After a jump through a bad pointer, execution may stand anywhere. */
-static __always_inline __u64 first_word_of(__u64 ip)
+static __always_inline __u64 first_word_of(__u64 pc)
 {
-	return ip < LEAST_CODE ? ip | STACK_WORD_PLAIN : ip;
+	return pc < LEAST_CODE ? pc | STACK_WORD_PLAIN : pc;
 }
 
-static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip, __u64 sp,
-					     __u64 bp, bool at_entry, bool is_new_kernel)
+static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 pc, __u64 sp,
+					     __u64 fp, bool at_entry, bool is_new_kernel)
 {
 	struct walked *walked = &slot->walked[SIDE_USER];
 	__u64 *words = words_of_side(slot, SIDE_USER);
 
 	*walked = (struct walked){ .n = 1 };
-	words[0] = first_word_of(ip);
+	words[0] = first_word_of(pc);
 	slot->chain.sp = sp;
-	slot->chain.bp = bp < sp ? 0 : bp;
+	slot->chain.fp = fp < sp ? 0 : fp;
 	slot->window.n_valid = 0;
 	if (at_entry) {
 		if (config.max_user_frames == 1) {
 			walked->mark = STACK_MARK_DEPTH;
-			slot->chain.bp = 0;
+			slot->chain.fp = 0;
 		} else if (read_window(&slot->window, sp)) {
 			words[1] = slot->window.words[0]; /* the call has put it there */
 			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
 			walked->mark = STACK_MARK_UNREADABLE;
-			slot->chain.bp = 0;
+			slot->chain.fp = 0;
 		}
 	}
 	walk_chain(slot, is_new_kernel);
@@ -272,11 +272,11 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 ip
 }
 
 /* A global function, so the verifier checks it once. */
-__noinline int walk_user_chain(struct scratch_slot *slot, __u64 ip, __u64 sp, __u64 bp,
+__noinline int walk_user_chain(struct scratch_slot *slot, __u64 pc, __u64 sp, __u64 fp,
 			       __u32 at_entry)
 {
 	if (slot)
-		walk_user_frames(slot, ip, sp, bp, at_entry, true);
+		walk_user_frames(slot, pc, sp, fp, at_entry, true);
 	return 0;
 }
 

@@ -4,12 +4,12 @@
  * src/runtime/symtab.go (pcHeader, functab), runtime2.go (_func), cmd/link/internal/ld/pcln.go.
  * From Go 1.18 on:
  *
- *	uint32 magic  uint8 0, 0, 1, 8   uint64 n  uint64 files  uint64 text
+ *	uint32 magic  uint8 0, 0, q, 8   uint64 n  uint64 files  uint64 text
  *	uint64 names  uint64 units  uint64 files  uint64 steps  uint64 functions     offsets
  *	functions:  n * { uint32 start, from text;  uint32 record, from functions }  uint32 end
  *	record:     uint32 start  int32 name  int32 args  uint32 deferreturn
  *	            uint32 sp, file and line steps  ...  uint8 id, flags
- *	steps:      { difference of the value, zigzag;  difference of the address }  0
+ *	steps:      { difference of the value, zigzag;  difference of the address, in units of q } 0
  *
  *	1.2    0xfffffffb   addresses and offsets of 8 bytes, offsets from the table's beginning
  *	1.16   0xfffffffa   the header has the offsets; addresses are whole, 8 bytes each.
@@ -26,6 +26,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "elf/internal.h"
 
@@ -33,7 +34,6 @@
 #define MOST_HEADER_BYTES 72
 #define TABLE_ALIGNMENT 16
 #define MODULE_TEXT 176 /* the offset of "text" in moduledata */
-#define R_RELATIVE 8    /* R_X86_64_RELATIVE */
 
 /*
  * The steps of all functions, at most. Go's own compiler has 250,000. All functions of a hostile
@@ -75,7 +75,7 @@ static struct go_bytes bytes_from_offset(struct go_bytes of, uint64_t offset)
 
 static const struct go_format *format_of(struct go_bytes table)
 {
-	static const uint8_t rest[] = { 0, 0, 1, 8 }; /* on x86-64 */
+	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
 	if (table.size < MOST_HEADER_BYTES || memcmp(table.data + 4, rest, sizeof(rest)) != 0)
 		return NULL;
@@ -132,7 +132,7 @@ static uint64_t relocated_at(const struct image *im, uint64_t vaddr)
 
 	for (size_t at = 0; bytes.size - at >= sizeof(rela); at += sizeof(rela)) {
 		memcpy(&rela, bytes.data + at, sizeof(rela));
-		if (rela.r_offset == vaddr && ELF64_R_TYPE(rela.r_info) == R_RELATIVE)
+		if (rela.r_offset == vaddr && ELF64_R_TYPE(rela.r_info) == ARCH_RELATIVE)
 			return (uint64_t)rela.r_addend;
 	}
 	return 0;
@@ -353,10 +353,11 @@ bool go_next_step(struct go_steps *s)
 	uint32_t value, bytes;
 
 	if (s->end >= s->limit || !read_number(&s->left, &value) || (!value && !is_first) ||
-	    !read_number(&s->left, &bytes) || !bytes || bytes > s->limit - s->end)
+	    !read_number(&s->left, &bytes) || !bytes ||
+	    bytes > (s->limit - s->end) / ARCH_GO_QUANTUM)
 		return false;
 	s->start = s->end;
-	s->end += bytes;
+	s->end += (uint64_t)bytes * ARCH_GO_QUANTUM;
 	s->delta = (int32_t)((uint32_t)s->delta + (value >> 1 ^ -(value & 1)));
 	return true;
 }

@@ -36,8 +36,9 @@ bool go_table_of(const struct image *im, struct go_table *ret);
 /* Flags of a function, for the runtime's walks. */
 enum go_flag {
 	GO_TOP_FRAME = 1, /* the outermost function of a stack */
-	GO_SP_WRITE = 2,  /* switches stacks, or moves rsp as the table cannot express */
-	GO_ASM = 4,       /* written in assembly */
+	GO_SP_WRITE =
+		2,  /* switches stacks, or moves the stack pointer as the table cannot express */
+	GO_ASM = 4, /* written in assembly */
 };
 
 struct go_function {
@@ -52,15 +53,16 @@ struct go_function {
  * has no code or no record. */
 bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret);
 
-/* Does the table have steps of rsp for function @i? Not for C code that Go's own linker added. */
+/* Does the table have steps of the stack pointer for function @i? Not for C code that Go's own
+ * linker added. */
 bool go_has_steps(const struct go_table *t, uint32_t i);
 
 /* The start of function @i; for i = n: the end of the last one. */
 uint64_t go_function_start(const struct go_table *t, uint32_t i);
 
 /*
- * A step: in [start, end) rsp is @delta bytes below its value at the function's first instruction.
- * A function has at most as many steps as bytes.
+ * A step: in [start, end) the stack pointer is @delta bytes below its value at the function's first
+ * instruction. A function has at most as many steps as bytes.
  */
 struct go_steps {
 	struct go_bytes left;

@@ -11,21 +11,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/internal.h"
-
-#if defined(__x86_64__)
-#define MACHINE_64 EM_X86_64
-#define MACHINE_32 EM_386
-#elif defined(__aarch64__)
-#define MACHINE_64 EM_AARCH64
-#define MACHINE_32 EM_ARM
-#else
-#error "which machine's code runs here?"
-#endif
 
 static void end_elf(Elf **elf)
 {
@@ -59,7 +50,7 @@ static int check_header(const struct image *im, const GElf_Ehdr *header, struct 
 				 header->e_type == ET_REL    ? " (an object file)"
 				 : header->e_type == ET_CORE ? " (a core dump)"
 							     : "");
-	if (header->e_machine != MACHINE_64 && header->e_machine != MACHINE_32)
+	if (header->e_machine != ARCH_MACHINE && header->e_machine != ARCH_MACHINE_32)
 		return error_set(e, -ENOEXEC, "%s: built for another processor (machine %u)",
 				 im->name, header->e_machine);
 	return 0;
@@ -194,7 +185,7 @@ int image_read_headers(struct image *im, struct error *e)
 		return err;
 
 	im->is_64_bit = im->data[EI_CLASS] == ELFCLASS64;
-	im->has_64_bit_code = header.e_machine == MACHINE_64;
+	im->has_64_bit_code = header.e_machine == ARCH_MACHINE;
 	im->is_fixed = header.e_type == ET_EXEC;
 	im->entry = header.e_entry;
 	read_segments(im, elf);

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Stubs of procedure linkage tables have no symbols. Each jumps through a slot, and the
- * relocation of that slot names the function:
- *
- *	endbr64                  with control-flow enforcement
- *	mov    $7,%r11d          by some linkers
- *	bnd                      by some linkers
- *	jmp    *0x2fe2(%rip)     -> 0x4018: R_X86_64_JUMP_SLOT puts
+ * relocation of that slot names the function.
  *
  * In a static program, relocations of IFUNCs have no symbol, either. They have the address of the
  * resolver, which has a symbol.
@@ -15,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/symbols.h"
 
-#define STUB_BYTES 16 /* some have 8 */
+#define STUB_STEP 8 /* stubs begin at multiples of this */
 
 struct stub {
 	uint64_t vaddr;
@@ -85,15 +81,6 @@ static struct relocation read_relocation(const struct image *im, const uint8_t *
 				    ELF32_R_SYM(narrow.r_info), ELF32_R_TYPE(narrow.r_info) };
 }
 
-/* Do relocations of @type fill slots that stubs jump through? */
-static bool is_of_slot(const struct image *im, uint32_t type)
-{
-	if (im->has_64_bit_code)
-		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
-		       type == R_X86_64_IRELATIVE;
-	return type == R_386_JMP_SLOT || type == R_386_GLOB_DAT || type == R_386_IRELATIVE;
-}
-
 static void read_slots(const struct image *im, const struct section *s, struct slots *slots)
 {
 	struct slice bytes = section_bytes(im, s);
@@ -109,7 +96,7 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 		struct relocation r = read_relocation(im, bytes.data + at, size);
 		struct slot slot = { .vaddr = r.slot, .resolver = r.addend };
 
-		if (!is_of_slot(im, r.type))
+		if (!arch_fills_slot(r.type, im->has_64_bit_code))
 			continue;
 		if (r.symbol && r.symbol < table.n && slots->name_bytes < MOST_NAME_BYTES) {
 			Elf64_Sym entry = table_entry(&table, r.symbol);
@@ -153,52 +140,23 @@ static uint64_t global_table(const struct image *im)
 	return vaddr;
 }
 
-static size_t skip_bytes(const uint8_t *code, size_t n, size_t at, const char *bytes,
-			 size_t n_bytes)
-{
-	return n - at >= n_bytes && memcmp(code + at, bytes, n_bytes) == 0 ? at + n_bytes : at;
-}
-
-/* Find the slot that the @n bytes of code at @vaddr jump through. False: they are no stub. */
-static bool decode_stub(const struct image *im, const uint8_t *code, size_t n, uint64_t vaddr,
-			uint64_t *ret_slot)
-{
-	bool is_64 = im->has_64_bit_code;
-	size_t at = skip_bytes(code, n, 0, is_64 ? "\xf3\x0f\x1e\xfa" : "\xf3\x0f\x1e\xfb", 4);
-	int32_t there;
-
-	if (is_64 && n - at >= 6 && code[at] == 0x41 && code[at + 1] == 0xbb)
-		at += 6;
-	at = skip_bytes(code, n, at, "\xf2", 1);
-	if (n - at < 6 || code[at] != 0xff || (code[at + 1] != 0x25 && code[at + 1] != 0xa3))
-		return false;
-	memcpy(&there, code + at + 2, sizeof(there));
-	if (is_64 && code[at + 1] == 0x25)
-		*ret_slot = vaddr + at + 6 + (uint64_t)there;
-	else if (!is_64 && code[at + 1] == 0x25)
-		*ret_slot = (uint32_t)there;
-	else if (!is_64)
-		*ret_slot = (uint32_t)(global_table(im) + (uint32_t)there);
-	else
-		return false;
-	return true;
-}
-
-/* Stubs begin at multiples of 8. The second half of one of 16 bytes does not decode as a stub. */
 static void read_stubs(const struct image *im, const struct section *s, struct plt *plt,
 		       size_t *capacity)
 {
 	struct slice code = section_bytes(im, s);
+	const uint64_t got = im->has_64_bit_code ? 0 : global_table(im);
 	struct stub *last = NULL;
 
-	for (size_t at = 0; at < code.size; at += 8) {
+	for (size_t at = 0; at < code.size; at += STUB_STEP) {
 		struct stub stub = { .vaddr = s->vaddr + at };
 		size_t left = code.size - at;
 
-		if (!decode_stub(im, code.data + at, left < STUB_BYTES ? left : STUB_BYTES,
-				 stub.vaddr, &stub.slot))
+		if (left > ARCH_STUB_BYTES)
+			left = ARCH_STUB_BYTES;
+		if (!arch_stub_slot(code.data + at, left, stub.vaddr, im->has_64_bit_code, got,
+				    &stub.slot))
 			continue;
-		stub.size = left < STUB_BYTES ? (uint8_t)left : STUB_BYTES;
+		stub.size = (uint8_t)left;
 		if (last && stub.vaddr - last->vaddr < last->size)
 			last->size = (uint8_t)(stub.vaddr - last->vaddr);
 		array_push(plt->stubs, plt->n, *capacity, stub);

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -22,19 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
-
-/* These differ by architecture. */
-#if defined(__x86_64__)
-#define ARCHITECTURE AUDIT_ARCH_X86_64
-#define FOREIGN_CALLS 0x40000000U /* calls of x32 begin here */
-#elif defined(__aarch64__)
-#define ARCHITECTURE AUDIT_ARCH_AARCH64
-#define FOREIGN_CALLS UINT32_MAX
-#else
-#define ARCHITECTURE 0
-#define FOREIGN_CALLS UINT32_MAX
-#endif
 
 #define MOST_INSTRUCTIONS 512
 
@@ -158,7 +146,7 @@ static void only_if(struct program *p, unsigned short comparison, uint32_t value
 
 /*
  * Expects the call's number to be loaded, and loads it again. The arguments here have 32 bits, or
- * flags in the low 32. Both architectures are little-endian.
+ * flags in the low 32. All architectures here are little-endian.
  */
 static void add_rule(struct program *p, const struct rule *r)
 {
@@ -179,10 +167,10 @@ static void add_rule(struct program *p, const struct rule *r)
 static void begin(struct program *p)
 {
 	load(p, offsetof(struct seccomp_data, arch));
-	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0));
+	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
 	give(p, SECCOMP_RET_KILL_PROCESS);
 	load(p, offsetof(struct seccomp_data, nr));
-	only_if(p, BPF_JGE, FOREIGN_CALLS, 1);
+	only_if(p, BPF_JGE, ARCH_FOREIGN_CALLS, 1);
 	give(p, SECCOMP_RET_KILL_PROCESS);
 	/* abort() sends a signal to itself */
 	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
@@ -202,7 +190,7 @@ static bool install(const struct program *p, unsigned more_flags)
 {
 	const struct sock_fprog filter = { .len = p->n, .filter = (struct sock_filter *)p->code };
 
-	return ARCHITECTURE != 0 && p->n <= MOST_INSTRUCTIONS &&
+	return p->n <= MOST_INSTRUCTIONS &&
 	       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		       SECCOMP_FILTER_FLAG_SPEC_ALLOW | more_flags, &filter) == 0;
 }

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Choose the instruction of a function that gets its probe. It is the first one, unless the kernel
- * would not execute that as it is (match/verdict.h). Then the probe goes behind it:
- *
- *	__strchrnul_evex:
- *	+0  62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17
- *	+6  89 f8              mov    %edi,%eax            <- here
- *
- * Most string functions of libc begin like this on a CPU with AVX-512. The skipped instructions
+ * would not execute that as it is (arch_uprobe_verdict()). Then the probe goes behind it. Most
+ * string functions of libc need that on an x86 CPU with AVX-512. The skipped instructions
  * must leave the stack and the frame pointer as they are at the entry, because the walk relies on
  * that.
  *
@@ -20,17 +15,15 @@
  * would refuse it: the kernel checks the instruction only once a process has mapped the file. A
  * probe attached before a command starts would silently have no hits.
  */
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "elf/image.h"
-#include "elf/vector.h"
 #include "match/private.h"
-#include "match/verdict.h"
 
-#define MOST_SKIPPED 4 /* instructions */
-#define CODE_BYTES ((MOST_SKIPPED + 1) * INSTRUCTION_BYTES)
+#define CODE_BYTES ((ARCH_MOST_SKIPPED + 1) * ARCH_INSTRUCTION_BYTES)
 
 /* A target whose probe may be moved. */
 struct move {
@@ -54,36 +47,12 @@ static void placing_fini(struct placing *p)
 	free(p->places);
 }
 
-/*
- * Fill in @ends with the ends of the instructions to skip. Returns their number; 0: the probe
- * cannot be moved.
- */
-static size_t skip_vector_instructions(const uint8_t *code, size_t n, size_t ends[MOST_SKIPPED])
-{
-	size_t at = 0;
-
-	for (size_t i = 0; i < MOST_SKIPPED; i++) {
-		size_t length = vector_length(code + at, n - at);
-		struct encoded next;
-
-		if (!length)
-			return 0;
-		at += length;
-		ends[i] = at;
-		if (!encoded_read(code + at, n - at, true, &next))
-			return 0;
-		if (next.encoding == ENCODING_PLAIN)
-			return uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i + 1 : 0;
-	}
-	return 0;
-}
-
 /* Note where the probe can go instead of @entry, if anywhere. */
 static void plan_move(struct placing *p, size_t target, uint64_t entry, const uint8_t *code,
 		      size_t n)
 {
-	size_t ends[MOST_SKIPPED];
-	size_t n_ends = skip_vector_instructions(code, n, ends);
+	size_t ends[ARCH_MOST_SKIPPED];
+	size_t n_ends = arch_skippable(code, n, ends);
 
 	if (!n_ends)
 		return;
@@ -111,7 +80,7 @@ static void judge_entry(struct placing *p, size_t i)
 		return;
 
 	size_t n = image_code_at(p->image, vaddr, code, sizeof(code));
-	enum uprobe_verdict verdict = n ? uprobe_verdict(code, n, is_64_bit) : UPROBE_FINE;
+	enum uprobe_verdict verdict = n ? arch_uprobe_verdict(code, n, is_64_bit) : UPROBE_FINE;
 
 	if (verdict == UPROBE_FINE)
 		return;

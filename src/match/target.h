@@ -12,12 +12,12 @@ struct strtab;
 
 enum target_kind {
 	TARGET_KERNEL_FUNCTION,
-	TARGET_USER_FUNCTION, /* at a function's entry: the return address is at rsp */
+	TARGET_USER_FUNCTION, /* at a function's entry: the frame is as the call left it */
 	TARGET_USDT,          /* in the middle of a function */
 	TARGET_TRACEPOINT,
 };
 
-/* Why a place in a file cannot have a probe. Its instruction tells (match/verdict.h). */
+/* Why a place in a file cannot have a probe. Its instruction tells (arch_uprobe_verdict()). */
 enum target_obstacle {
 	OBSTACLE_NONE,
 	OBSTACLE_REFUSED,  /* the kernel refuses the probe now, or silently at run time */

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
@@ -86,11 +87,6 @@ const char *library_version(const char *file, const char *wanted)
 bool is_native_elf(const char *path)
 {
 	static const char magic[] = { '\177', 'E', 'L', 'F', 2 };
-#if defined(__x86_64__)
-	const uint16_t machine = 62;
-#elif defined(__aarch64__)
-	const uint16_t machine = 183;
-#endif
 	struct {
 		char ident[16];
 		uint16_t type;
@@ -104,7 +100,7 @@ bool is_native_elf(const char *path)
 	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 
 	return fd >= 0 && read(fd, &header, sizeof(header)) == sizeof(header) &&
-	       memcmp(header.ident, magic, sizeof(magic)) == 0 && header.machine == machine;
+	       memcmp(header.ident, magic, sizeof(magic)) == 0 && header.machine == ARCH_MACHINE;
 }
 
 static uint32_t u32_at(const char *p)

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "reader/ldcache.h"
@@ -68,19 +69,9 @@ static void offer(const char *folder, const char *file, const char *wanted, char
 static char *in_folders(const char *wanted)
 {
 	static const char *const folders[] = {
-#if defined(__x86_64__)
-		"/lib/x86_64-linux-gnu",
-		"/usr/lib/x86_64-linux-gnu",
-#elif defined(__aarch64__)
-		"/lib/aarch64-linux-gnu",
-		"/usr/lib/aarch64-linux-gnu",
-#endif
-		"/lib64",
-		"/usr/lib64",
-		"/usr/local/lib64",
-		"/lib",
-		"/usr/lib",
-		"/usr/local/lib",
+		"/lib/" ARCH_TRIPLET, "/usr/lib/" ARCH_TRIPLET, "/lib64",
+		"/usr/lib64",         "/usr/local/lib64",       "/lib",
+		"/usr/lib",           "/usr/local/lib",
 	};
 	char *best = NULL;
 

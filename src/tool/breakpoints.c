@@ -99,7 +99,7 @@ static void find_linker_functions(pid_t pid, struct search *s)
 	(void)image_each_function(linker, add_linker_function, s);
 }
 
-size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
+size_t breakpoints_find(pid_t pid, uint64_t pc, uint64_t ret[MOST_BREAKPOINTS])
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	struct error e;
@@ -107,10 +107,10 @@ size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS])
 	ret[0] = entry_point_of(pid);
 	if (!ret[0])
 		return 0;
-	if (ret[0] == ip || mapping_list_read((uint32_t)pid, &list, &e))
+	if (ret[0] == pc || mapping_list_read((uint32_t)pid, &list, &e))
 		return 1; /* nothing comes before it */
 
-	struct search s = { .m = mapping_list_at(&list, ip), .places = ret, .n = 1 };
+	struct search s = { .m = mapping_list_at(&list, pc), .places = ret, .n = 1 };
 
 	if (s.m)
 		find_linker_functions(pid, &s);

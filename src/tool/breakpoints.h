@@ -6,12 +6,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MOST_BREAKPOINTS 4 /* an x86 CPU has four */
+#include "arch/arch.h"
+
+#define MOST_BREAKPOINTS ARCH_BREAKPOINTS
 
 /*
  * Find addresses where process @pid should stop. It is stopped before its first instruction, at
- * @ip. The first address is the program's entry point. The others are functions that the dynamic
+ * @pc. The first address is the program's entry point. The others are functions that the dynamic
  * linker calls earlier. At one of these calls all libraries are mapped, and none of their code has
  * run. Returns the number of addresses; 0: the entry point is not known.
  */
-size_t breakpoints_find(pid_t pid, uint64_t ip, uint64_t ret[MOST_BREAKPOINTS]);
+size_t breakpoints_find(pid_t pid, uint64_t pc, uint64_t ret[MOST_BREAKPOINTS]);

@@ -18,15 +18,13 @@
 /* The command waits for the answer. */
 static const struct aside_bounds bounds = { .cpu_ns = NS_PER_S, .looks = 10 };
 
-#define USER_END (UINT64_C(1) << 47)
-
 struct found {
 	uint64_t n, places[MOST_BREAKPOINTS];
 };
 
 /* -- In the process. -- */
 
-static bool read_ip(int channel, uint64_t *ret)
+static bool read_pc(int channel, uint64_t *ret)
 {
 	ssize_t n;
 
@@ -41,15 +39,15 @@ static void serve_breakpoints(void *argument, int channel)
 	const pid_t *pid = argument;
 	struct found found = {};
 	uint32_t layers;
-	uint64_t ip;
+	uint64_t pc;
 	struct error e;
 
 	aside_close_others(&channel);
 	guard_begin();
 	if (sandbox_enter(SANDBOX_MATCHER, &layers, &e) || !aside_write(channel, "", 1) ||
-	    !read_ip(channel, &ip))
+	    !read_pc(channel, &pc))
 		return;
-	found.n = breakpoints_find(*pid, ip, found.places);
+	found.n = breakpoints_find(*pid, pc, found.places);
 	(void)aside_write(channel, &found, sizeof(found));
 }
 
@@ -78,12 +76,12 @@ static bool are_sound_breakpoints(const struct found *found)
 	if (found->n > MOST_BREAKPOINTS)
 		return false;
 	for (size_t i = 0; i < found->n; i++)
-		if (!found->places[i] || found->places[i] >= USER_END)
+		if (!found->places[i] || found->places[i] >= ARCH_USER_END)
 			return false;
 	return true;
 }
 
-static size_t request_breakpoints(struct breakpoints_aside *b, uint64_t ip,
+static size_t request_breakpoints(struct breakpoints_aside *b, uint64_t pc,
 				  uint64_t ret[MOST_BREAKPOINTS])
 {
 	struct found found;
@@ -91,7 +89,7 @@ static size_t request_breakpoints(struct breakpoints_aside *b, uint64_t ip,
 	int err;
 
 	aside_begin(&b->aside);
-	err = aside_write(b->aside.channel, &ip, sizeof(ip)) ? 0 : -EPIPE;
+	err = aside_write(b->aside.channel, &pc, sizeof(pc)) ? 0 : -EPIPE;
 	if (!err)
 		err = aside_read(&b->aside, &found, sizeof(found));
 	if (err && aside_explain(&b->aside, err, "the command's dynamic linker", &e))
@@ -102,7 +100,7 @@ static size_t request_breakpoints(struct breakpoints_aside *b, uint64_t ip,
 	return found.n;
 }
 
-size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t ip, uint32_t *helper,
+size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t pc, uint32_t *helper,
 			      uint64_t ret[MOST_BREAKPOINTS])
 {
 	const uint32_t former = *helper;
@@ -111,7 +109,7 @@ size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t ip, uint32_t
 	if (!b->aside.pid)
 		return 0;
 	*helper = (uint32_t)b->aside.pid;
-	n = request_breakpoints(b, ip, ret);
+	n = request_breakpoints(b, pc, ret);
 	breakpoints_aside_end(b);
 	*helper = former;
 	return n;

@@ -33,7 +33,7 @@ void breakpoints_aside_wait(struct breakpoints_aside *b);
  * Call breakpoints_find() in the process, which then ends. Meanwhile *@helper holds its PID, so its
  * hits are left out.
  */
-size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t ip, uint32_t *helper,
+size_t breakpoints_aside_find(struct breakpoints_aside *b, uint64_t pc, uint32_t *helper,
 			      uint64_t ret[MOST_BREAKPOINTS]);
 
 void breakpoints_aside_end(struct breakpoints_aside *b);

@@ -16,18 +16,17 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "report/escape.h"
@@ -242,32 +241,6 @@ int command_exec(struct command *c, const struct command_watch *w, struct error 
 	return 0;
 }
 
-static bool set_debug_register(pid_t pid, size_t number, uint64_t value)
-{
-	const size_t offset = offsetof(struct user, u_debugreg) + number * sizeof(value);
-
-	return ptrace(PTRACE_POKEUSER, pid, offset, value) == 0;
-}
-
-/* Use the CPU's breakpoints: they write nothing into the program, where there may be probes. */
-#define DR7_ON(number) (UINT64_C(1) << (2 * (number)))
-
-static bool set_breakpoints(const struct command *c, const uint64_t *places, size_t n)
-{
-	uint64_t on = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (set_debug_register(c->pid, i, places[i]))
-			on |= DR7_ON(i);
-	return on & DR7_ON(0) &&
-	       (set_debug_register(c->pid, 7, on) || set_debug_register(c->pid, 7, DR7_ON(0)));
-}
-
-static uint64_t ip_of(const struct command *c)
-{
-	return (uint64_t)ptrace(PTRACE_PEEKUSER, c->pid, offsetof(struct user, regs.rip), NULL);
-}
-
 /*
  * Constructors may do anything, even wait for input. After this time, the command goes on from
  * wherever it is.
@@ -298,7 +271,7 @@ static void stop_by_signal(struct command *c, const struct command_watch *w)
 	       WSTOPSIG(c->status) != SIGSTOP) {
 		uintptr_t signal = WSTOPSIG(c->status) == SIGTRAP ? 0 : WSTOPSIG(c->status);
 
-		(void)set_debug_register(c->pid, 7, 0);
+		(void)arch_set_breakpoints(c->pid, NULL, 0);
 		(void)ptrace(PTRACE_CONT, c->pid, NULL, signal);
 	}
 }
@@ -309,10 +282,10 @@ static bool is_at_linker_breakpoint(const struct command *c, const uint64_t *pla
 	if (!WIFSTOPPED(c->status) || WSTOPSIG(c->status) != SIGTRAP)
 		return false;
 
-	const uint64_t ip = ip_of(c);
+	const uint64_t pc = arch_pc_of(c->pid);
 
 	for (size_t i = 1; i < n; i++)
-		if (places[i] == ip)
+		if (places[i] == pc)
 			return true;
 	return false;
 }
@@ -333,7 +306,7 @@ static bool run_to_entry(struct command *c, const uint64_t *places, size_t n,
 
 	for (int i = 0; i <= MOST_STOPS; i++) {
 		if (i == MOST_STOPS)
-			(void)set_debug_register(c->pid, 7, DR7_ON(0));
+			(void)arch_set_breakpoints(c->pid, places, 1);
 		if (ptrace(PTRACE_CONT, c->pid, NULL, NULL) < 0)
 			return true; /* it was killed */
 		if (!wait_for_stop(c, &patience_ns))
@@ -348,11 +321,11 @@ static bool run_to_entry(struct command *c, const uint64_t *places, size_t n,
 void command_run_to_entry(struct command *c, const struct command_watch *w)
 {
 	uint64_t places[MOST_BREAKPOINTS];
-	const size_t n =
-		c->is_stopped ? breakpoints_aside_find(&c->breakpoints, ip_of(c), w->helper, places)
-			      : 0;
+	const size_t n = c->is_stopped ? breakpoints_aside_find(&c->breakpoints, arch_pc_of(c->pid),
+								w->helper, places)
+				       : 0;
 
-	if (!n || !set_breakpoints(c, places, n))
+	if (!n || !arch_set_breakpoints(c->pid, places, n))
 		return;
 
 	const bool is_in_time = run_to_entry(c, places, n, w);
@@ -368,7 +341,7 @@ void command_run_to_entry(struct command *c, const struct command_watch *w)
 		c->pid = 0;
 		return;
 	}
-	(void)set_debug_register(c->pid, 7, 0);
+	(void)arch_set_breakpoints(c->pid, NULL, 0);
 	if (is_in_time && WSTOPSIG(c->status) != SIGTRAP)
 		c->signal = WSTOPSIG(c->status);
 }

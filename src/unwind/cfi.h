@@ -4,8 +4,9 @@
  *
  * .eh_frame is a list of entries; .debug_frame has those that .eh_frame leaves out. An FDE covers
  * the code of a function. It is a program that changes a state as the address advances, and each
- * state is a row: how to find the caller's registers from there on. Four registers of x86-64 matter
- * here: rsp, rbp, rbx and the return address. The CFA is the value of rsp before the call.
+ * state is a row: how to find the caller's registers from there on. Four registers matter here:
+ * the stack pointer, the frame pointer, the architecture's third, and the return address. The CFA
+ * is the value of the stack pointer before the call.
  */
 #pragma once
 
@@ -13,60 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/row.h"
 #include "base/error.h"
 
 struct go_table;
 struct image;
-
-/* DWARF's numbers of registers. */
-enum cfi_register {
-	CFI_RBX = 3,
-	CFI_RBP = 6,
-	CFI_RSP = 7,
-	CFI_N_REGISTERS = 16, /* general registers */
-	CFI_RETURN_ADDRESS = 16,
-};
-
-/* How to find the caller's value of a register, or the CFA. */
-enum cfi_how {
-	CFI_SAME,      /* unchanged */
-	CFI_UNDEFINED, /* lost; for the return address: there is no caller */
-	CFI_IN,        /* @reg */
-	CFI_AT_CFA,    /* *(CFA + @offset) */
-	CFI_IS_CFA,    /* CFA + @offset */
-	CFI_IS,        /* @reg + @offset */
-	CFI_AT,        /* *(@reg + @offset) */
-	CFI_AT_PLUS,   /* *(@reg + @offset) + @plus */
-	CFI_PLT,       /* @reg + @offset + ((rip & 15) >= @plus ? 8 : 0): in a stub of a PLT */
-	CFI_OTHER,     /* an expression of no known form */
-};
-
-struct cfi_value {
-	uint8_t how; /* enum cfi_how */
-	uint8_t reg;
-	uint16_t pad;
-	int32_t plus;
-	int64_t offset;
-};
-
-enum cfi_row_kind {
-	CFI_ROW,
-	CFI_GAP,    /* no entry covers the code from here on */
-	CFI_BAD,    /* an entry covers it, but makes no sense from here on */
-	CFI_FRAMES, /* Go's own code: the only thing we know is that it has frame pointers */
-};
-
-struct cfi_row {
-	uint64_t vaddr; /* the row holds from here to the next row */
-	uint8_t kind;   /* enum cfi_row_kind; the members below are for CFI_ROW */
-	bool is_signal; /* the frame where signal handlers return */
-	bool is_cloned; /* the outermost frame if rax is 0: a child of clone() */
-	uint8_t pad0;
-	uint32_t pad1;
-	struct cfi_value cfa;
-	struct cfi_value bx, bp, sp;
-	struct cfi_value pc; /* the return address */
-};
 
 struct cfi_stats {
 	size_t n_entries;               /* FDEs that we used */
@@ -92,7 +44,7 @@ typedef int cfi_visit(void *context, const struct cfi_row *row);
  * derived rows.
  *
  * Errors: -ENOENT   the file has no CFI, and we found no rows otherwise
- *         -ENOEXEC  it is not for x86-64
+ *         -ENOEXEC  it is not for this machine's 64-bit code
  *         -E2BIG    it has more than four million functions
  */
 must_check int cfi_each_row(struct image *im, const struct go_table *go, cfi_visit *visit,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
@@ -92,11 +93,12 @@ static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
 	unsigned reg = rule.how >> 4;
 
 	if (kind == UNWIND_UNFIT)
-		counts->unfit[rule.bx]++;
+		counts->unfit[rule.third]++;
 	if (kind < UNWIND_IS)
 		return;
-	counts->n_bx_lost += rule.bx == UNWIND_BX_LOST;
-	counts->n_other_registers += reg != UNWIND_RSP && reg != UNWIND_RBP && reg != UNWIND_RBX;
+	counts->n_third_lost += rule.third == UNWIND_THIRD_LOST;
+	counts->n_other_registers +=
+		reg != UNWIND_REG_SP && reg != UNWIND_REG_FP && reg != UNWIND_REG_THIRD;
 }
 
 /* Begin all pages up to the one of @vaddr. False: that is too far from the base. */
@@ -138,7 +140,7 @@ static int add_table_row(void *context, const struct cfi_row *row)
 {
 	struct maker *m = context;
 	struct unwind_table *t = &m->table;
-	struct unwind_rule rule = unwind_rule_of(row);
+	struct unwind_rule rule = arch_rule_of(row);
 	uint16_t before = t->entries[t->n_entries - 1].rule;
 	uint16_t number;
 
@@ -150,7 +152,7 @@ static int add_table_row(void *context, const struct cfi_row *row)
 		return 0;
 	}
 	if (!has_number(m, rule))
-		rule = (struct unwind_rule){ .bx = UNFIT_RULES, .how = UNWIND_UNFIT };
+		rule = (struct unwind_rule){ .third = UNFIT_RULES, .how = UNWIND_UNFIT };
 	count_rule(&t->counts, rule);
 	number = number_of_rule(m, rule);
 	if (number != before)
@@ -215,7 +217,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 
 /*
  * Does the file have no CFI at all? Its code gets UNWIND_MADE_FRAMES: it may have frame pointers,
- * but rbp may be 0 in other frames than the outermost (unwind_end_of_chain()).
+ * but the frame pointer may be 0 in other frames than the outermost (unwind_end_of_chain()).
  */
 static bool has_no_cfi(const struct image *im, struct code_range *ret_code)
 {

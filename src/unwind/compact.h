@@ -27,7 +27,8 @@ struct unwind_counts {
 	struct cfi_stats cfi;
 	size_t unfit[UNFIT_REASONS]; /* rows without a rule, by reason */
 	size_t n_other_registers;    /* CFA by other registers, known in innermost frames only */
-	size_t n_bx_lost; /* rows without a place of rbx, or with one that does not fit */
+	size_t n_third_lost; /* rows without a place of the third register, or with one that does
+				not fit */
 };
 
 /* A zeroed struct is empty. */
@@ -66,9 +67,3 @@ size_t unwind_table_bytes(const struct unwind_table *t);
  * the bias, because its first page may begin with the end of another segment (lld).
  */
 struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr);
-
-/* The rule that expresses @row; UNWIND_UNFIT with the reason if none can. */
-struct unwind_rule unwind_rule_of(const struct cfi_row *row);
-
-/* The words for a reason: "cannot express the place of rbp". */
-const char *unwind_unfit_words(enum unwind_unfit reason);

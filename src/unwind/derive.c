@@ -5,14 +5,15 @@
  * are called by pointers have no other sign. The analysis follows these last, and they must not
  * contradict the others.
  *
- * It believes no code that is only jumped to. GHC's code is the reason: its rsp belongs to another
- * function, and it never returns.
+ * It believes no code that is only jumped to. GHC's code is the reason: its stack pointer belongs
+ * to another function, and it never returns.
  */
 #include "unwind/derive.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/alloc.h"
 #include "base/array.h"
 #include "elf/gopclntab.h"
@@ -420,7 +421,8 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	d->fdes = fdes;
 	d->n_fdes = n;
 	d->flow.im = im;
-	if (image_section(im, ".text", &text) && is_loaded_as_code(&text, code, n_code)) {
+	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
+	    is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
 		if (bytes >= least && bytes <= MAX_BYTES && analyse_all(d, im))
 			return d;

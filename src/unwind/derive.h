@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/derive.h - derive rows for code without entries, such as musl's C code, from its
- * instructions. Compiled C moves rsp by constants and saves registers by pushes, so an analysis can
- * follow both.
+ * instructions. Compiled C moves the stack pointer by constants and saves registers by pushes, so
+ * an analysis can follow both.
  *
- * A row is right or absent. The analysis believes code that returns with rsp, rbp and rbx as they
- * were, and code that believed code calls. It also believes a function with a symbol that ends in
- * calls which do not return.
+ * A row is right or absent. The analysis believes code that returns with the stack pointer, the
+ * frame pointer and the third register as they were, and code that believed code calls. It also
+ * believes a function with a symbol that ends in calls which do not return.
  */
 #pragma once
 
@@ -26,7 +26,8 @@ struct go_table;
  * has the file's segments of code.
  *
  * Returns NULL if there is no .text, if the entries leave out less than 4 KiB or more than 4 MiB of
- * it, or if a limit is exceeded. Also for programs with V8, whose builtins are no compiled C.
+ * it, or if a limit is exceeded. Also for programs with V8, whose builtins are no compiled C, and
+ * if calls do not push the return address (ARCH_CALL_PUSHES), which unwind/frame.h expects.
  *
  * Go programs have a table @go, others NULL or one without functions. The analysis leaves out
  * functions with rows in that table. Of the rest 1 KiB is enough, because Go's linker drops entries

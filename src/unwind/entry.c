@@ -3,9 +3,9 @@
  * Find the extent of the code at a program's entry point, if no entry covers it. All of this code
  * is a root. So it must not extend into another function, which has a caller.
  *
- *	_start: xor %ebp,%ebp;  ...  call __libc_start_main;  hlt        glibc
- *	_start: xor %rbp,%rbp;  ...  call _start_c;  nop                 musl: its code ends here
- *	_start: mov %rsp,%rdi;  call _dl_start;  ...  jmp *%r12          ld.so
+ *	_start: ...  call __libc_start_main;  a trap           glibc
+ *	_start: ...  call _start_c;  padding                   musl: its code ends here
+ *	_start: call _dl_start;  ...  jump by pointer          ld.so
  *
  * We follow the code in a straight line, up to an instruction that execution does not pass. A
  * symbol or the target of a call may end it before.
@@ -15,11 +15,11 @@
  */
 #include <string.h>
 
+#include "arch/instruction.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "elf/debug.h"
 #include "elf/image.h"
-#include "unwind/instruction.h"
 #include "unwind/program.h"
 
 #define MAX_ENTRY_BYTES 256 /* of code from the entry point on */
@@ -65,28 +65,18 @@ static void limit_by_symbols(struct image *im, struct start *s)
 		(void)image_each_function(packed, limit_by_symbol, s);
 }
 
-/* A system call may not return, like a call: exit(). */
-static bool is_system_call(const uint8_t *code, const struct instruction *i)
-{
-	return i->length == 2 &&
-	       ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80));
-}
-
 static bool is_call(const struct instruction *i)
 {
 	return i->kind == INSTRUCTION_CALL || i->kind == INSTRUCTION_CALL_POINTER;
 }
 
 /* Does a function, or padding before one, likely begin here? A function saves registers, makes room
- * on the stack, or has endbr64. */
+ * on the stack, or has a landing pad. */
 static bool begins_function(const uint8_t *code, const struct instruction *i)
 {
-	static const uint16_t kept = 1U << REGISTER_RBX | 1U << REGISTER_RBP | 0xf000;
-
 	return i->kind == INSTRUCTION_NOP ||
-	       (i->kind == INSTRUCTION_PUSH && i->reg != REGISTER_NONE && kept & 1U << i->reg) ||
-	       (i->kind == INSTRUCTION_ADD && i->value < 0) ||
-	       (i->length == 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0);
+	       (i->kind == INSTRUCTION_PUSH && instruction_is_preserved(i->reg)) ||
+	       (i->kind == INSTRUCTION_ADD && i->value < 0) || instruction_is_landing_pad(code, i);
 }
 
 static bool is_last(const struct instruction *i)
@@ -116,14 +106,14 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 			return first_doubt(s, at + i.length);
 		if (is_doubt && (begins_function(code, &i) || s->n_doubts == MAX_DOUBTS))
 			return at;
-		if (is_doubt && i.kind == INSTRUCTION_STOP) /* glibc's hlt: begins no function */
+		if (is_doubt && i.kind == INSTRUCTION_STOP) /* as in glibc: begins no function */
 			s->n_doubts--;
 		at += i.length;
 		if (i.kind == INSTRUCTION_CALL)
 			limit_to(s, i.target);
 		if (is_last(&i))
 			return at;
-		if (!s->is_sized && (is_call(&i) || is_system_call(code, &i)))
+		if (!s->is_sized && (is_call(&i) || instruction_is_system_call(code, &i)))
 			s->doubts[s->n_doubts++] = at;
 	}
 	return s->limit < s->entry + MAX_ENTRY_BYTES ? s->limit : first_doubt(s, s->limit);
@@ -137,7 +127,7 @@ static void end_at(const struct start *s, uint64_t vaddr, uint64_t *end)
 }
 
 /*
- * Does any code have the address of a doubt? Calls, jumps and lea have it in four bytes, relative
+ * Does any code have the address of a doubt? Most instructions have it in four bytes, relative
  * to the end of these. Code at a fixed place has the address itself. Short jumps count, too. We do
  * not know where instructions begin, so we try every byte. Skips the straight line, whose calls
  * follow_entry_code() has seen.
@@ -149,6 +139,7 @@ static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n
 
 	for (size_t i = 0; i + 4 <= n; i++) {
 		const uint64_t at = vaddr + i;
+		uint64_t target;
 		int32_t number;
 
 		if (at >= s->entry && at < line_end)
@@ -158,8 +149,8 @@ static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n
 			end_at(s, at + 4 + (uint64_t)(int64_t)number, end);
 		if ((uint64_t)(int64_t)number - s->entry < MAX_ENTRY_BYTES)
 			end_at(s, (uint64_t)(int64_t)number, end);
-		if (code[i] == 0xeb)
-			end_at(s, at + 2 + (uint64_t)(int64_t)(int8_t)code[i + 1], end);
+		if (instruction_short_jump(code + i, n - i, at, &target))
+			end_at(s, target, end);
 	}
 }
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The DWARF expressions in CFI. Toolchains and hand-written assembly use these forms:
+ * The DWARF expressions in CFI. Toolchains and hand-written assembly use these:
  *
- *	breg7 +8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus    stubs of PLTs (ld)
  *	breg6 -8; deref                       the CFA of a realigned stack (gcc)
  *	breg7 +56; deref; plus_uconst 8       the same (OpenSSL)
  *	breg7 +160                            registers in signal frames (glibc)
  *
- * An unwind table has no room for programs. So this recognizes these forms, and all others are
- * CFI_OTHER.
+ * and an architecture's own in stubs of PLTs. An unwind table has no room for programs. So this
+ * recognizes these forms, and all others are CFI_OTHER.
  */
-#include <string.h>
-
+#include "arch/arch.h"
 #include "unwind/program.h"
 
 enum {
@@ -19,25 +17,7 @@ enum {
 	OP_PLUS_UCONST = 0x23,
 	OP_BREG0 = 0x70,
 	OP_BREG_LAST = OP_BREG0 + CFI_N_REGISTERS - 1,
-	OP_LIT0 = 0x30,
 };
-
-/* Does the rest after "breg7 8" add 8 after a stub's push? *@ret_from: from which byte on. */
-static bool is_plt_expression(struct cursor *c, int32_t *ret_from)
-{
-	static const uint8_t before[] = { 0x80, 0x00, 0x3f, 0x1a }; /* breg16 0; lit15; and */
-	static const uint8_t behind[] = { 0x2a, 0x33, 0x24, 0x22 }; /* ge; lit3; shl; plus */
-
-	if (cursor_left(c) != sizeof(before) + 1 + sizeof(behind) ||
-	    memcmp(c->at, before, sizeof(before)) != 0 ||
-	    memcmp(c->at + sizeof(before) + 1, behind, sizeof(behind)) != 0)
-		return false;
-
-	uint8_t lit = c->at[sizeof(before)];
-
-	*ret_from = lit - OP_LIT0;
-	return lit >= OP_LIT0 && lit < OP_LIT0 + 16;
-}
 
 /* The sum of the constants that follow. */
 static int64_t read_plus(struct cursor *c)
@@ -62,7 +42,7 @@ struct cfi_value cfi_expression(const uint8_t *code, size_t size, bool is_addres
 		return other;
 	v.reg = op - OP_BREG0;
 	v.offset = cursor_sleb(&c);
-	if (!is_address && is_plt_expression(&c, &v.plus)) {
+	if (!is_address && arch_is_stub_expression(c.at, cursor_left(&c), &v.plus)) {
 		v.how = CFI_PLT;
 		return v;
 	}

@@ -119,12 +119,12 @@ static uint64_t key_of_frame(const struct flow *f, const struct frame *frame)
 {
 	uint64_t key = f->seed;
 
-	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->depth << 32 | (uint32_t)frame->bp_depth));
+	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->depth << 32 | (uint32_t)frame->fp_depth));
 	key = hash_mix(key ^
-		       ((uint64_t)(uint32_t)frame->bp_saved << 32 | (uint32_t)frame->bx_saved));
-	key = hash_mix(key ^
-		       ((uint64_t)(uint32_t)frame->end_depth << 32 | (uint32_t)frame->bp << 24 |
-			(uint32_t)frame->bx << 16 | (uint32_t)frame->pc_reg << 8 | frame->end_reg));
+		       ((uint64_t)(uint32_t)frame->fp_saved << 32 | (uint32_t)frame->third_saved));
+	key = hash_mix(key ^ ((uint64_t)(uint32_t)frame->end_depth << 32 |
+			      (uint32_t)frame->fp << 24 | (uint32_t)frame->third << 16 |
+			      (uint32_t)frame->pc_reg << 8 | frame->end_reg));
 	return key;
 }
 
@@ -310,7 +310,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 	return false;
 }
 
-/* Does this branch end "cmp %r11,%rsp; jne", a loop that probes the stack down to r11? */
+/* Does this branch end a loop that probes the stack down to a register? */
 static bool is_probed(const struct flow *f, const struct run *r)
 {
 	const struct instruction *before = &f->recent[(f->n_recent - 2) % FLOW_RECENT];

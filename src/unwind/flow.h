@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/instruction.h"
 #include "base/hash.h"
 #include "unwind/frame.h"
-#include "unwind/instruction.h"
 
 /* Code without entries: [@start, @end), whose first byte is place @first. */
 struct flow_span {
@@ -42,7 +42,7 @@ struct flow_function {
 	/* These are of the group: use the leader's. */
 	bool may_return;
 	bool is_bad;    /* something contradicts that a compiler made it */
-	bool is_proven; /* it is called, and returns with rsp, rbp, rbx as they were */
+	bool is_proven; /* it is called, and returns with the registers as they were */
 	bool is_open;   /* it has a jump to an unknown place */
 	bool has_call;
 	bool is_named; /* this function has a symbol or a pointer to it; later, any of the group */

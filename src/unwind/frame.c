@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "unwind/frame.h"
 
+#include "arch/arch.h"
+
 #define MAX_DEPTH (1 << 28)
 
 struct frame frame_at_entry(void)
@@ -8,16 +10,17 @@ struct frame frame_at_entry(void)
 	return (struct frame){ .depth = 8, .pc_reg = REGISTER_NONE, .end_reg = REGISTER_NONE };
 }
 
-/* Forget a saved register below rsp, because a signal handler may overwrite it at any time. */
+/* Forget a saved register below the stack pointer, because a signal handler may overwrite it at any
+ * time. */
 static bool set_depth(struct frame *f, int64_t depth)
 {
 	if (depth % 8 || depth > MAX_DEPTH || depth < (f->pc_reg == REGISTER_NONE ? 8 : 0))
 		return false;
 	f->depth = (int32_t)depth;
-	if (f->bp_saved > depth)
-		f->bp_saved = 0;
-	if (f->bx_saved > depth)
-		f->bx_saved = 0;
+	if (f->fp_saved > depth)
+		f->fp_saved = 0;
+	if (f->third_saved > depth)
+		f->third_saved = 0;
 	return true;
 }
 
@@ -33,22 +36,22 @@ static bool depth_of(const struct frame *f, uint8_t base, int64_t value, int64_t
 {
 	int64_t depth = FRAME_NOT_KNOWN;
 
-	if (base == REGISTER_RSP)
+	if (base == REGISTER_SP)
 		depth = f->depth;
-	else if (base == REGISTER_RBP && f->bp == FRAME_POINTER)
-		depth = f->bp_depth;
+	else if (base == REGISTER_FP && f->fp == FRAME_POINTER)
+		depth = f->fp_depth;
 	*ret = depth - value;
 	return depth != FRAME_NOT_KNOWN && value < MAX_DEPTH && value > -MAX_DEPTH;
 }
 
 static bool write_register(struct frame *f, uint8_t reg)
 {
-	if (reg == REGISTER_RSP)
+	if (reg == REGISTER_SP)
 		f->depth = FRAME_NOT_KNOWN;
-	if (reg == REGISTER_RBP)
-		f->bp = FRAME_OTHER;
-	if (reg == REGISTER_RBX)
-		f->bx = FRAME_OTHER;
+	if (reg == REGISTER_FP)
+		f->fp = FRAME_OTHER;
+	if (reg == REGISTER_THIRD)
+		f->third = FRAME_OTHER;
 	if (reg == f->end_reg)
 		f->end_reg = REGISTER_NONE;
 	return reg != f->pc_reg;
@@ -91,8 +94,8 @@ static bool apply_store(struct frame *f, const struct instruction *i)
 		return false;
 	if (depth <= 8 || (f->depth != FRAME_NOT_KNOWN && depth > f->depth))
 		return true;
-	save_by_store(i, depth, REGISTER_RBP, f->bp, &f->bp_saved);
-	save_by_store(i, depth, REGISTER_RBX, f->bx, &f->bx_saved);
+	save_by_store(i, depth, REGISTER_FP, f->fp, &f->fp_saved);
+	save_by_store(i, depth, REGISTER_THIRD, f->third, &f->third_saved);
 	return true;
 }
 
@@ -107,10 +110,10 @@ static bool push_register(struct frame *f, uint8_t reg)
 	}
 	if (!set_depth(f, f->depth + 8L))
 		return false;
-	if (reg == REGISTER_RBP && f->bp == FRAME_CALLERS && !f->bp_saved)
-		f->bp_saved = f->depth;
-	if (reg == REGISTER_RBX && f->bx == FRAME_CALLERS && !f->bx_saved)
-		f->bx_saved = f->depth;
+	if (reg == REGISTER_FP && f->fp == FRAME_CALLERS && !f->fp_saved)
+		f->fp_saved = f->depth;
+	if (reg == REGISTER_THIRD && f->third == FRAME_CALLERS && !f->third_saved)
+		f->third_saved = f->depth;
 	return true;
 }
 
@@ -121,10 +124,10 @@ static bool load_saved(struct frame *f, uint8_t reg, int64_t depth)
 		return true;
 	if (!write_register(f, reg))
 		return false;
-	if (reg == REGISTER_RBP && f->bp_saved && depth == f->bp_saved)
-		f->bp = FRAME_CALLERS;
-	if (reg == REGISTER_RBX && f->bx_saved && depth == f->bx_saved)
-		f->bx = FRAME_CALLERS;
+	if (reg == REGISTER_FP && f->fp_saved && depth == f->fp_saved)
+		f->fp = FRAME_CALLERS;
+	if (reg == REGISTER_THIRD && f->third_saved && depth == f->third_saved)
+		f->third = FRAME_CALLERS;
 	return true;
 }
 
@@ -136,8 +139,8 @@ static bool pop_register(struct frame *f, uint8_t reg)
 	if (!load_saved(f, reg, f->depth))
 		return false;
 	if (f->depth == 8) {
-		if (f->pc_reg != REGISTER_NONE || reg == REGISTER_NONE || reg == REGISTER_RBP ||
-		    reg == REGISTER_RBX)
+		if (f->pc_reg != REGISTER_NONE || reg == REGISTER_NONE || reg == REGISTER_FP ||
+		    reg == REGISTER_THIRD)
 			return false;
 		f->pc_reg = reg;
 	}
@@ -154,14 +157,14 @@ static bool assign_register(struct frame *f, const struct instruction *i)
 		return false;
 	if (!is_known)
 		return true;
-	if (i->reg == REGISTER_RSP)
+	if (i->reg == REGISTER_SP)
 		return set_depth(f, depth);
 	if (depth < 0)
 		return true;
-	if (i->reg == REGISTER_RBP) {
-		f->bp = FRAME_POINTER;
-		f->bp_depth = (int32_t)depth;
-	} else if (i->kind == INSTRUCTION_LEA && i->reg != REGISTER_RBX) {
+	if (i->reg == REGISTER_FP) {
+		f->fp = FRAME_POINTER;
+		f->fp_depth = (int32_t)depth;
+	} else if (i->kind == INSTRUCTION_LEA && i->reg != REGISTER_THIRD) {
 		f->end_reg = i->reg;
 		f->end_depth = (int32_t)depth;
 	}
@@ -171,12 +174,12 @@ static bool assign_register(struct frame *f, const struct instruction *i)
 static bool leave_frame(struct frame *f)
 {
 	int64_t depth;
-	const bool is_known = depth_of(f, REGISTER_RBP, 0, &depth);
+	const bool is_known = depth_of(f, REGISTER_FP, 0, &depth);
 
 	f->depth = FRAME_NOT_KNOWN;
 	if (is_known && !set_depth(f, depth))
 		return false;
-	return pop_register(f, REGISTER_RBP);
+	return pop_register(f, REGISTER_FP);
 }
 
 bool frame_step(struct frame *f, const struct instruction *i)
@@ -214,7 +217,8 @@ void frame_end_probing(struct frame *f)
 		(void)set_depth(f, f->end_depth);
 }
 
-/* The callee preserves rsp, rbp and rbx, and may change the other registers that we track. */
+/* The callee preserves the stack pointer, the frame pointer and the third register, and may change
+ * the other registers that we track. */
 bool frame_step_call(struct frame *f)
 {
 	f->end_reg = REGISTER_NONE;
@@ -224,8 +228,8 @@ bool frame_step_call(struct frame *f)
 static void forget_frame(struct frame *f)
 {
 	*f = (struct frame){ .depth = FRAME_NOT_KNOWN,
-			     .bp = FRAME_OTHER,
-			     .bx = FRAME_OTHER,
+			     .fp = FRAME_OTHER,
+			     .third = FRAME_OTHER,
 			     .pc_reg = REGISTER_NONE,
 			     .end_reg = REGISTER_NONE };
 }
@@ -240,18 +244,18 @@ struct frame frame_merge(const struct frame *a, const struct frame *b)
 	}
 	if (a->depth != b->depth)
 		f.depth = FRAME_NOT_KNOWN;
-	if (a->bp != b->bp || (a->bp == FRAME_POINTER && a->bp_depth != b->bp_depth))
-		f.bp = FRAME_OTHER;
-	if (a->bx != b->bx)
-		f.bx = FRAME_OTHER;
-	if (a->bp_saved != b->bp_saved)
-		f.bp_saved = 0;
-	if (a->bx_saved != b->bx_saved)
-		f.bx_saved = 0;
+	if (a->fp != b->fp || (a->fp == FRAME_POINTER && a->fp_depth != b->fp_depth))
+		f.fp = FRAME_OTHER;
+	if (a->third != b->third)
+		f.third = FRAME_OTHER;
+	if (a->fp_saved != b->fp_saved)
+		f.fp_saved = 0;
+	if (a->third_saved != b->third_saved)
+		f.third_saved = 0;
 	if (a->end_reg != b->end_reg || a->end_depth != b->end_depth)
 		f.end_reg = REGISTER_NONE;
-	if (f.bp != FRAME_POINTER)
-		f.bp_depth = 0;
+	if (f.fp != FRAME_POINTER)
+		f.fp_depth = 0;
 	if (f.end_reg == REGISTER_NONE)
 		f.end_depth = 0;
 	return f;
@@ -259,15 +263,16 @@ struct frame frame_merge(const struct frame *a, const struct frame *b)
 
 bool frame_is_same(const struct frame *a, const struct frame *b)
 {
-	return a->depth == b->depth && a->bp == b->bp && a->bx == b->bx && a->pc_reg == b->pc_reg &&
-	       a->bp_saved == b->bp_saved && a->bx_saved == b->bx_saved &&
-	       a->end_reg == b->end_reg && (a->bp != FRAME_POINTER || a->bp_depth == b->bp_depth) &&
+	return a->depth == b->depth && a->fp == b->fp && a->third == b->third &&
+	       a->pc_reg == b->pc_reg && a->fp_saved == b->fp_saved &&
+	       a->third_saved == b->third_saved && a->end_reg == b->end_reg &&
+	       (a->fp != FRAME_POINTER || a->fp_depth == b->fp_depth) &&
 	       (a->end_reg == REGISTER_NONE || a->end_depth == b->end_depth);
 }
 
 bool frame_is_clean(const struct frame *f)
 {
-	return f->depth == 8 && f->bp == FRAME_CALLERS && f->bx == FRAME_CALLERS &&
+	return f->depth == 8 && f->fp == FRAME_CALLERS && f->third == FRAME_CALLERS &&
 	       f->pc_reg == REGISTER_NONE;
 }
 
@@ -278,27 +283,28 @@ static struct cfi_value value_of_saved(uint8_t holds, int32_t saved)
 	return (struct cfi_value){ .how = holds == FRAME_CALLERS ? CFI_SAME : CFI_UNDEFINED };
 }
 
-/* The CFA is relative to rbp if that is the usual frame pointer, as in compilers' CFI. */
+/* The CFA is relative to the frame pointer if that is the usual frame pointer, as in compilers'
+ * CFI. */
 struct cfi_row frame_row(const struct frame *f, uint64_t vaddr)
 {
-	const bool by_bp =
-		f->bp == FRAME_POINTER && f->pc_reg == REGISTER_NONE &&
-		(f->depth == FRAME_NOT_KNOWN || (f->bp_depth == 16 && f->bp_saved == 16));
+	const bool by_fp =
+		f->fp == FRAME_POINTER && f->pc_reg == REGISTER_NONE &&
+		(f->depth == FRAME_NOT_KNOWN || (f->fp_depth == 16 && f->fp_saved == 16));
 	struct cfi_row row = {
 		.vaddr = vaddr,
 		.cfa = { .how = CFI_IS,
-			 .reg = by_bp ? CFI_RBP : CFI_RSP,
-			 .offset = by_bp ? f->bp_depth : f->depth },
-		.bx = value_of_saved(f->bx, f->bx_saved),
-		.bp = value_of_saved(f->bp, f->bp_saved),
+			 .reg = by_fp ? CFI_FP : CFI_SP,
+			 .offset = by_fp ? f->fp_depth : f->depth },
+		.third = value_of_saved(f->third, f->third_saved),
+		.fp = value_of_saved(f->fp, f->fp_saved),
 		.sp = { .how = CFI_IS_CFA },
-		.pc = { .how = CFI_AT_CFA, .offset = -8 },
+		.pc = arch_return_address(),
 	};
 
 	if (f->pc_reg != REGISTER_NONE)
 		row.pc = (struct cfi_value){ .how = CFI_IN,
 					     .reg = instruction_dwarf_register(f->pc_reg) };
-	if (!by_bp && f->depth == FRAME_NOT_KNOWN)
+	if (!by_fp && f->depth == FRAME_NOT_KNOWN)
 		return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_GAP };
 	return row;
 }

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * unwind/frame.h - the frame before an instruction, as far as we know it, and the change that the
- * instruction makes. Pure: reads no code.
+ * instruction makes. Pure: reads no code. For architectures whose calls push the return address, so
+ * that it is at CFA - 8 (ARCH_CALL_PUSHES).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/instruction.h"
 #include "unwind/cfi.h"
-#include "unwind/instruction.h"
 
 enum frame_holds {
 	FRAME_CALLERS, /* the register is as the caller left it */
-	FRAME_POINTER, /* it is CFA - bp_depth */
+	FRAME_POINTER, /* it is CFA - fp_depth */
 	FRAME_OTHER,
 };
 
@@ -21,12 +22,12 @@ enum frame_holds {
 
 /* Depths are distances below the CFA, in bytes. */
 struct frame {
-	int32_t depth;     /* of rsp; or FRAME_NOT_KNOWN */
-	int32_t bp_depth;  /* of rbp if it is FRAME_POINTER */
-	int32_t bp_saved;  /* of the saved rbp of the caller; 0: not saved */
-	int32_t bx_saved;  /* likewise, for rbx */
-	int32_t end_depth; /* of @end_reg */
-	uint8_t bp, bx;    /* enum frame_holds */
+	int32_t depth;       /* of the stack pointer; or FRAME_NOT_KNOWN */
+	int32_t fp_depth;    /* of the frame pointer, if the register is FRAME_POINTER */
+	int32_t fp_saved;    /* of the caller's frame pointer, saved; 0: it is not */
+	int32_t third_saved; /* likewise, for the third register */
+	int32_t end_depth;   /* of @end_reg */
+	uint8_t fp, third;   /* enum frame_holds */
 	uint8_t pc_reg;  /* the register that the return address was popped to, or REGISTER_NONE */
 	uint8_t end_reg; /* the end of a loop that probes the stack, or REGISTER_NONE */
 };
@@ -40,7 +41,7 @@ struct frame frame_at_entry(void);
  */
 bool frame_step(struct frame *f, const struct instruction *i);
 
-/* Change @f after a loop that probes the stack: rsp is equal to @end_reg. */
+/* Change @f after a loop that probes the stack: the stack pointer is equal to @end_reg. */
 void frame_end_probing(struct frame *f);
 
 /* Change @f to the frame after a call. False: compilers make no call in such a frame. */

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Go's table has the distance that rsp has moved, for each place of a function. So
- *
- *	CFA = rsp + delta + 8     return address at CFA - 8     caller's rbp at CFA - 16
- *
- * The last holds in compiled code, from a frame's beginning to its end. Up to Go 1.20, functions
- * begin and end with
- *
- *	sub $n,%rsp;  mov %rbp,n-8(%rsp);  lea n-8(%rsp),%rbp
- *	mov n-8(%rsp),%rbp;  add $n,%rsp;  ret
- *
- * Only at the second instruction is our rbp wrong. Later functions have
- *
- *	push %rbp;  mov %rsp,%rbp;  sub $n,%rsp        add $n,%rsp;  pop %rbp;  ret
- *
- * Functions in assembly may do the same, or move rsp and leave rbp alone. Their instructions tell.
+ * Go's table has the distance that the stack pointer has moved, for each place of a function. The
+ * architecture turns it into a row. In compiled code, the row also has the caller's frame pointer,
+ * from a frame's beginning to its end. Functions in assembly may save it in the same way, or move
+ * the stack pointer and leave the frame pointer alone. Their instructions tell.
  *
  * Functions that switch stacks get a step by frame pointer, which leads from systemstack() and
  * asmcgocall() to their caller's caller. But mcall() and morestack() never come back: the goroutine
  * may run elsewhere by then, and its stack may have any contents. So the walk ends there. It also
  * ends in the thread that clone() makes, and in functions that the table marks as the first of a
- * stack. From clone()'s system call on, rax tells parent and child apart.
+ * stack. From clone()'s system call on, its result tells parent and child apart.
  */
 #include "unwind/go.h"
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
 
@@ -64,15 +54,15 @@ static bool is_first(const struct go_rows *r, const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
 
-	if (f->start == image_entry(r->im) || strcmp(f->name, "_rt0_amd64") == 0)
+	if (f->start == image_entry(r->im) || strcmp(f->name, ARCH_GO_START) == 0)
 		return true;
 	return r->table.has_flags ? f->flags & GO_TOP_FRAME && !is_signal_handler(f)
 				  : has_name_among(f, names, ARRAY_SIZE(names));
 }
 
 /*
- * Signal handlers return to these, with rsp at the kernel's frame. Nobody calls them, so their
- * first byte is a return address, which look-ups search at the byte before.
+ * Signal handlers return to these, with the stack pointer at the kernel's frame. Nobody calls them,
+ * so their first byte is a return address, which look-ups search at the byte before.
  */
 static bool is_signal_return(const struct go_function *f)
 {
@@ -94,8 +84,8 @@ static bool is_pushed_by_signal(const struct go_function *f)
 }
 
 /*
- * The address where @f switches to another stack for good. 0: it does not. In the thread that
- * clone() makes, this is "mov %rsi,%rsp".
+ * The address where @f switches to another stack for good. 0: it does not. The thread that clone()
+ * makes does so.
  */
 static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 {
@@ -110,7 +100,7 @@ static uint64_t leaves_at(const struct image *im, const struct go_function *f)
 	if (strcmp(f->name, "runtime.clone") != 0)
 		return 0;
 	n = image_code_at(im, f->start, code, size < sizeof(code) ? size : sizeof(code));
-	at = memmem(code, n, "\x48\x89\xf4", 3);
+	at = memmem(code, n, arch_go_switch.data, arch_go_switch.size);
 	return at ? f->start + (uint64_t)(at - code) : 0;
 }
 
@@ -119,7 +109,7 @@ static uint64_t clones_at(const struct image *im, const struct go_function *f, u
 {
 	uint8_t code[256];
 	const size_t n = image_code_at(im, f->start, code, leaves - f->start);
-	const uint8_t *at = memmem(code, n, "\x0f\x05", 2);
+	const uint8_t *at = memmem(code, n, arch_go_system_call.data, arch_go_system_call.size);
 
 	return at && strcmp(f->name, "runtime.clone") == 0 ? f->start + (uint64_t)(at - code) : 0;
 }
@@ -157,67 +147,30 @@ static int visit_row_outside(struct giver *g, uint64_t vaddr)
 	return vaddr < g->to ? visit_previous_row(g, &row) : 0;
 }
 
-static struct cfi_row go_row_at(uint64_t vaddr, int32_t delta, bool is_bp_saved)
-{
-	struct cfi_row row = {
-		.vaddr = vaddr,
-		.cfa = { .how = CFI_IS, .reg = CFI_RSP, .offset = delta + 8 },
-		.bx = { .how = CFI_UNDEFINED },
-		.sp = { .how = CFI_IS_CFA },
-		.pc = { .how = CFI_AT_CFA, .offset = -8 },
-	};
-
-	if (is_bp_saved)
-		row.bp = (struct cfi_value){ .how = CFI_AT_CFA, .offset = -16 };
-	return row;
-}
-
 static struct cfi_row first_row_at(uint64_t vaddr)
 {
-	struct cfi_row row = go_row_at(vaddr, 0, false);
+	struct cfi_row row = arch_go_row(vaddr, 0, false);
 
 	row.pc = (struct cfi_value){ .how = CFI_UNDEFINED };
 	return row;
 }
 
-/* The row of the kernel's signal frame, which is_linux_signal() recognizes. */
-static struct cfi_row signal_row_at(uint64_t vaddr)
-{
-	return (struct cfi_row){
-		.vaddr = vaddr,
-		.is_signal = true,
-		.cfa = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
-		.bx = { .how = CFI_AT, .reg = CFI_RSP, .offset = 128 },
-		.bp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 120 },
-		.sp = { .how = CFI_AT, .reg = CFI_RSP, .offset = 160 },
-		.pc = { .how = CFI_AT, .reg = CFI_RSP, .offset = 168 },
-	};
-}
-
-/*
- * Is @vaddr after "pop %r9" or a similar instruction? syscall.rawVforkSyscall keeps its return
- * address in such a register, so set row->pc.
- */
+/* Has the instruction before @vaddr moved the return address to a register? Then set row->pc. */
 static bool is_popped(const struct image *im, uint64_t vaddr, struct cfi_row *row)
 {
-	uint8_t code[2];
+	uint8_t code[ARCH_GO_POP_BYTES];
 
-	if (image_code_at(im, vaddr - 2, code, sizeof(code)) < sizeof(code) || code[0] != 0x41 ||
-	    (code[1] & 0xf8) != 0x58)
-		return false;
-	row->pc = (struct cfi_value){ .how = CFI_IN, .reg = 8 + (code[1] & 7) };
-	return true;
+	return image_code_at(im, vaddr - sizeof(code), code, sizeof(code)) == sizeof(code) &&
+	       arch_go_pops_return(code, row);
 }
 
-/* Is "push %rbp" before @vaddr, or "mov %rbp,n(%rsp)" at it, with n of no, one or four bytes? */
-static bool saves_bp(const struct image *im, uint64_t vaddr)
+/* Does the code around @vaddr save the frame pointer? */
+static bool saves_fp(const struct image *im, uint64_t vaddr)
 {
-	uint8_t code[5];
+	uint8_t code[ARCH_GO_SAVE_BYTES];
 
-	if (image_code_at(im, vaddr - 1, code, sizeof(code)) < sizeof(code))
-		return false;
-	return code[0] == 0x55 || (code[1] == 0x48 && code[2] == 0x89 && code[4] == 0x24 &&
-				   (code[3] == 0x2c || code[3] == 0x6c || code[3] == 0xac));
+	return image_code_at(im, vaddr - ARCH_GO_SAVE_BEFORE, code, sizeof(code)) == sizeof(code) &&
+	       arch_go_saves_fp(code);
 }
 
 static int visit_step_rows(const struct go_rows *r, const struct go_function *f, struct giver *g)
@@ -232,9 +185,9 @@ static int visit_step_rows(const struct go_rows *r, const struct go_function *f,
 		struct cfi_row row;
 
 		if (s.delta > 0 && !is_moved && !is_compiled)
-			is_framed = saves_bp(r->im, s.start);
+			is_framed = saves_fp(r->im, s.start);
 		is_moved |= s.delta > 0;
-		row = go_row_at(s.start, s.delta, s.delta > 0 && is_framed);
+		row = arch_go_row(s.start, s.delta, s.delta > 0 && is_framed);
 		row.is_signal = is_signal;
 		if (s.delta % 8 || (s.delta < 0 && !is_popped(r->im, s.start, &row)))
 			row.kind = CFI_FRAMES;
@@ -248,7 +201,7 @@ static int visit_leaver_rows(const struct go_rows *r, const struct go_function *
 			     struct giver *g)
 {
 	const uint64_t clones = clones_at(r->im, f, leaves);
-	struct cfi_row row = go_row_at(f->start, 0, false);
+	struct cfi_row row = arch_go_row(f->start, 0, false);
 	int err = visit_previous_row(g, &row);
 
 	row.vaddr = clones;
@@ -266,7 +219,7 @@ static int visit_go_rows(const struct go_rows *r, const struct go_function *f, s
 
 	if (leaves)
 		return visit_leaver_rows(r, f, leaves, g);
-	row = is_signal_return(f) ? signal_row_at(f->start - 1) : first_row_at(f->start);
+	row = is_signal_return(f) ? arch_go_signal_row(f->start - 1) : first_row_at(f->start);
 	if (is_signal_return(f) || is_first(r, f))
 		return visit_previous_row(g, &row);
 	return writes_sp(&r->table, f) && !is_pushed_by_signal(f) ? visit_frames_row(g, f->start)

@@ -3,12 +3,14 @@
  * Run the programs of CFI. A CIE's program sets the state at the first instruction of its
  * functions. An FDE's program changes it:
  *
- *	advance_loc 1;  def_cfa_offset 16;  offset rbp -16;     after "push %rbp"
- *	advance_loc 3;  def_cfa_register rbp;                   after "mov %rsp,%rbp"
+ *	advance_loc 1;  def_cfa_offset 16;  offset 6 -16;     after a push of register 6
+ *	advance_loc 3;  def_cfa_register 6;                   after it has become the frame pointer
  *
  * We read each byte once, so the time is proportional to their number.
  */
 #include "unwind/program.h"
+
+#include "arch/arch.h"
 
 /* DW_CFA_*; the first three have an operand in their low six bits. */
 enum {
@@ -58,11 +60,11 @@ struct machine {
 static struct cfi_value *value_of_column(struct cfi_state *s, uint64_t reg)
 {
 	switch (reg) {
-	case CFI_RBX:
-		return &s->bx;
-	case CFI_RBP:
-		return &s->bp;
-	case CFI_RSP:
+	case CFI_THIRD:
+		return &s->third;
+	case CFI_FP:
+		return &s->fp;
+	case CFI_SP:
 		return &s->sp;
 	case CFI_RETURN_ADDRESS:
 		return &s->pc;
@@ -228,6 +230,8 @@ static void do_operation(struct machine *m, uint8_t op)
 		(void)cursor_uleb(&m->code);
 		return;
 	default:
+		if (arch_ignores_operation(op))
+			return;
 		if (!do_cfa(m, op) && !do_register(m, op, cursor_uleb(&m->code)))
 			m->is_bad = true;
 	}
@@ -277,8 +281,8 @@ static int visit_machine_row(const struct machine *m, uint64_t vaddr, cfi_visit 
 		.is_signal = m->cie->is_signal,
 		.is_cloned = m->cie->is_cloned,
 		.cfa = m->state.cfa,
-		.bx = m->state.bx,
-		.bp = m->state.bp,
+		.third = m->state.third,
+		.fp = m->state.fp,
 		.sp = m->state.sp,
 		.pc = m->state.pc,
 	};
@@ -301,10 +305,13 @@ bool cfi_run_initial(struct cfi_cie *cie, const uint8_t *program, size_t size)
 {
 	struct machine m;
 
-	/* By the ABI, the callee preserves rbx and rbp, and the caller's rsp is the CFA. */
+	/*
+	 * By the ABI, the callee preserves the frame pointer and the third register, and the
+	 * caller's stack pointer is the CFA.
+	 */
 	cie->initial = (struct cfi_state){
 		.cfa.how = CFI_OTHER,
-		.pc.how = CFI_OTHER,
+		.pc.how = ARCH_RETURN_HOW,
 		.sp.how = CFI_IS_CFA,
 	};
 	start_machine(&m, cie, program, size);

@@ -9,7 +9,7 @@
 /* The state of a program: a row without its address. */
 struct cfi_state {
 	struct cfi_value cfa;
-	struct cfi_value bx, bp, sp;
+	struct cfi_value third, fp, sp;
 	struct cfi_value pc;
 	struct cfi_value other; /* for all registers that do not matter */
 	int64_t cfa_offset;     /* the last offset that an operation gave */

@@ -2,9 +2,9 @@
 /*
  * Find the targets of a switch in its jump table. Compilers make these forms:
  *
- *	cmp $9,%edi;  ja default
- *	lea table(%rip),%rdx;  movslq (%rdx,%rdi,4),%rax;  add %rdx,%rax;  jmp *%rax
- *	jmp *table(,%rdi,8)                                  in programs at fixed addresses
+ *	compare with 9;  branch to default if above
+ *	address of the table;  load an offset from it;  add both;  jump there
+ *	jump through a table of addresses                    in programs at fixed addresses
  *
  * Only the comparison gives the table's length. Without it, we do not read the table.
  */

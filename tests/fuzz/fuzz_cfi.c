@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "../unit/made_elf.h"
+#include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
 #include "unwind/compact.h"
@@ -70,7 +71,7 @@ static bool is_in_table(const struct unwind_table *t, uint64_t vaddr)
 static void check_table(const struct unwind_table *t, const struct rows *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
-		struct unwind_rule wanted = unwind_rule_of(&r->rows[i]);
+		struct unwind_rule wanted = arch_rule_of(&r->rows[i]);
 		struct unwind_rule first = unwind_table_at(t, r->rows[i].vaddr);
 		uint64_t next = i + 1 < r->n ? r->rows[i + 1].vaddr : r->rows[i].vaddr + 1;
 		struct unwind_rule last = unwind_table_at(t, next - 1);

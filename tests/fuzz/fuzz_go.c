@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "../unit/made_go.h"
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "unwind/compact.h"
@@ -42,7 +43,7 @@ static int take_row(void *context, const struct cfi_row *row)
 	r->n++;
 	if (r->table) {
 		const struct unwind_rule is = unwind_table_at(r->table, row->vaddr);
-		const struct unwind_rule wanted = unwind_rule_of(row);
+		const struct unwind_rule wanted = arch_rule_of(row);
 
 		/* C code has derived rows, or none; but nothing says that it has frame pointers. */
 		require(row->kind == CFI_GAP ? (is.how & 15) != UNWIND_FRAMES

@@ -124,7 +124,7 @@ static void expect_edge(const char *bytes, size_t n, int offset, int bp)
 
 	assert_int_equal(rule.how, offset ? UNWIND_HOW(UNWIND_IS, UNWIND_RSP) : UNWIND_NO_ROW);
 	assert_int_equal(rule.offset, offset);
-	assert_int_equal(rule.bp, bp);
+	assert_int_equal(rule.fp, bp);
 }
 
 #define EDGE(bytes, offset, bp) expect_edge(bytes, sizeof(bytes) - 1, offset, bp)

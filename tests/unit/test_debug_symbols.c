@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader helper unwind elf base */
+/* rooms: symbolize kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that were stripped of some symbols alone, with what there is beside them. */
 #include "elf_files.h"

@@ -1,4 +1,4 @@
-/* rooms: reader helper unwind elf base */
+/* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The process that fetches: what it has of ours, and what it says. Needs elfutils' library or
  * program. */

@@ -1,4 +1,4 @@
-/* rooms: unwind elf base */
+/* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Rows of code without entries: equal to the compiler's .debug_frame.
@@ -18,12 +18,12 @@
 
 #include <cmocka.h>
 
+#include "arch/instruction.h"
 #include "base/array.h"
 #include "elf/image.h"
 #include "made_elf.h"
 #include "scratch.h"
 #include "unwind/cfi.h"
-#include "unwind/instruction.h"
 
 #define LEAVE 0xc9
 
@@ -182,8 +182,8 @@ static bool is_right(const struct compared *c, const struct cfi_row *is,
 {
 	return is->is_signal ||
 	       (is_same(&is->cfa, &wanted->cfa) && is_same(&is->pc, &wanted->pc) &&
-		is_right_value(c, is, wanted, offsetof(struct cfi_row, bp), 0x5d) &&
-		is_right_value(c, is, wanted, offsetof(struct cfi_row, bx), 0x5b));
+		is_right_value(c, is, wanted, offsetof(struct cfi_row, fp), 0x5d) &&
+		is_right_value(c, is, wanted, offsetof(struct cfi_row, third), 0x5b));
 }
 
 /* Padding is never executed: length of the padding that begins, or goes on, at @vaddr. */
@@ -225,9 +225,9 @@ static int compare_function(void *context, const struct image_symbol *symbol)
 			print_error(
 				"%s+%#lx (%#lx): cfa %u+%ld not %u+%ld, rbp %u %ld not %u %ld, rbx %u %ld not %u %ld\n",
 				symbol->name, at - symbol->vaddr, at, is->cfa.reg, is->cfa.offset,
-				wanted->cfa.reg, wanted->cfa.offset, is->bp.how, is->bp.offset,
-				wanted->bp.how, wanted->bp.offset, is->bx.how, is->bx.offset,
-				wanted->bx.how, wanted->bx.offset);
+				wanted->cfa.reg, wanted->cfa.offset, is->fp.how, is->fp.offset,
+				wanted->fp.how, wanted->fp.offset, is->third.how, is->third.offset,
+				wanted->third.how, wanted->third.offset);
 	}
 	c->n_functions++;
 	c->n_bytes_with_rows += n_with_rows;

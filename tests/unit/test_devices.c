@@ -1,4 +1,4 @@
-/* rooms: reader helper unwind elf base */
+/* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Places that do not answer, and when they are tried again. */
 #include <setjmp.h>

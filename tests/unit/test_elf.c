@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "elf_files.h"
 

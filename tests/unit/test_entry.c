@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Files without symbols: _start and main of programs as each C library and linker makes them, where

@@ -1,4 +1,4 @@
-/* rooms: unwind elf base */
+/* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a Go program's own table says of its functions, and what becomes of tables that are none. */
 #include <setjmp.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "made_go.h"
@@ -376,8 +377,8 @@ static void symbols_go_before(void **state)
 static struct unwind_rule moved(int offset, int bp)
 {
 	return (struct unwind_rule){ .offset = offset,
-				     .bp = (__s16)bp,
-				     .bx = UNWIND_BX_LOST,
+				     .fp = (__s16)bp,
+				     .third = UNWIND_THIRD_LOST,
 				     .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
 }
 
@@ -404,13 +405,13 @@ static void expect(const struct unwind_table *t, const char *name, uint64_t at,
 
 	if (memcmp(&is, &wanted, sizeof(is)) != 0)
 		fail_msg("%s+%lu: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d", name,
-			 at, is.how & 15, is.how >> 4, is.offset, is.bp, is.bx, wanted.how & 15,
-			 wanted.how >> 4, wanted.offset, wanted.bp, wanted.bx);
+			 at, is.how & 15, is.how >> 4, is.offset, is.fp, is.third, wanted.how & 15,
+			 wanted.how >> 4, wanted.offset, wanted.fp, wanted.third);
 }
 
 static void expect_rows(const struct unwind_table *t, bool has_flags)
 {
-	const struct unwind_rule popped = { .bx = UNWIND_BX_LOST,
+	const struct unwind_rule popped = { .third = UNWIND_THIRD_LOST,
 					    .how = UNWIND_HOW(UNWIND_PC_IN, 12) };
 	static const char *const framed[] = { "main.main", "main.assembly", "main.pushed" };
 
@@ -471,8 +472,8 @@ static void put_code(struct program *p, size_t at, const char *code, size_t n)
 static struct unwind_rule saved(int offset, int bp, int bx)
 {
 	return (struct unwind_rule){ .offset = offset,
-				     .bp = (__s16)bp,
-				     .bx = (__s8)bx,
+				     .fp = (__s16)bp,
+				     .third = (__s8)bx,
 				     .how = UNWIND_HOW(UNWIND_IS, UNWIND_RSP) };
 }
 

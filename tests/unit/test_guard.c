@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Files that are cut short while they are mapped: nothing ends, and what was read is no answer. */
 #include <setjmp.h>

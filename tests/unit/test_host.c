@@ -1,4 +1,4 @@
-/* rooms: kernel processes reader helper unwind elf base */
+/* rooms: kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "scratch.h"
 

@@ -1,4 +1,4 @@
-/* rooms: symbolize kernel processes reader helper unwind elf base */
+/* rooms: symbolize kernel processes reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Maps of a child that waits: of its number in /tmp, where a compiler would write them. */
 #include "scratch.h"

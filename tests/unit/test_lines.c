@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Source lines and inlined calls of every byte of a program's functions, held against what

@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 
-#include "bpf/made.h"
+#include "bpf/checked.h"
 
 #define ALIGNED 0x7f0000000040
 #define CODE(bytes) bytes, sizeof(bytes) - 1
@@ -41,7 +41,7 @@ static void expect(struct unwind_rule rule, int kind, int offset, int bp)
 {
 	assert_int_equal(rule.how & 15, kind);
 	assert_int_equal(rule.offset, offset);
-	assert_int_equal(rule.bp, bp);
+	assert_int_equal(rule.fp, bp);
 	if (kind == UNWIND_MADE_BARE)
 		assert_int_equal(rule.how >> 4, UNWIND_RSP);
 }

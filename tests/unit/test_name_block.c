@@ -1,4 +1,4 @@
-/* rooms: reader helper unwind elf base */
+/* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* What a parser answers about names is as foreign as the file that it has read. */
 #include <setjmp.h>

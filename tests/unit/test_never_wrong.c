@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Never a wrong name: what the image says of the first byte of every function, of its last one

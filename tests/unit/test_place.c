@@ -1,15 +1,15 @@
-/* rooms: match spec elf kernel processes reader helper unwind base */
+/* rooms: match spec elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Which places of a file's functions and probes are traced: see match/place.c. */
 #include "scratch.h"
 
 #include <errno.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "elf/image.h"
 #include "match/match.h"
 #include "match/private.h"
-#include "match/verdict.h"
 
 /* --- verdicts --- */
 
@@ -71,18 +71,19 @@ static void what_the_kernel_mistakes_is_known(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const uint8_t *bytes = (const uint8_t *)rows[i].bytes;
 
-		if (uprobe_verdict(bytes, 6, true) != rows[i].verdict)
+		if (arch_uprobe_verdict(bytes, 6, true) != rows[i].verdict)
 			fail_msg("%s", rows[i].text);
-		if (uprobe_verdict(bytes, 6, false) != rows[i].verdict_32)
+		if (arch_uprobe_verdict(bytes, 6, false) != rows[i].verdict_32)
 			fail_msg("%s in 32-bit mode", rows[i].text);
 	}
-	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc5\xf9", 2, true), UPROBE_MISTAKEN);
+	assert_int_equal(arch_uprobe_verdict((const uint8_t *)"\xc5\xf9", 2, true),
+			 UPROBE_MISTAKEN);
 	/* A memory operand where VEX has register bits: these are les, lds and bound. */
-	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc4\x74\x90\x90", 4, false),
+	assert_int_equal(arch_uprobe_verdict((const uint8_t *)"\xc4\x74\x90\x90", 4, false),
 			 UPROBE_FINE);
-	assert_int_equal(uprobe_verdict((const uint8_t *)"\xc5\x10\x74\x90", 4, false),
+	assert_int_equal(arch_uprobe_verdict((const uint8_t *)"\xc5\x10\x74\x90", 4, false),
 			 UPROBE_FINE);
-	assert_int_equal(uprobe_verdict((const uint8_t *)"\x62\x10\x74\x90\x7a", 5, false),
+	assert_int_equal(arch_uprobe_verdict((const uint8_t *)"\x62\x10\x74\x90\x7a", 5, false),
 			 UPROBE_FINE);
 }
 

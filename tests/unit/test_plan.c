@@ -1,4 +1,4 @@
-/* rooms: base attach */
+/* rooms: base attach arch */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "attach/instruction.h"
+#include "arch/arch.h"
 #include "attach/plan.h"
 #include "base/array.h"
 
@@ -334,16 +334,16 @@ static void instructions_that_uprobes_may_refuse_are_known(void **state)
 	static const uint8_t vpxor[] = { 0xc5, 0xf9, 0xef, 0xc0 };
 	static const uint8_t rep_only[] = { 0xf3, 0xf3 };
 
-	assert_false(instruction_may_be_refused(endbr, sizeof(endbr)));
-	assert_false(instruction_may_be_refused(push, sizeof(push)));
-	assert_false(instruction_may_be_refused(fs_mov, sizeof(fs_mov)));
-	assert_true(instruction_may_be_refused(push, 0));
+	assert_false(arch_may_refuse_uprobe(endbr, sizeof(endbr)));
+	assert_false(arch_may_refuse_uprobe(push, sizeof(push)));
+	assert_false(arch_may_refuse_uprobe(fs_mov, sizeof(fs_mov)));
+	assert_true(arch_may_refuse_uprobe(push, 0));
 #if defined(__x86_64__)
-	assert_true(instruction_may_be_refused(lock, sizeof(lock)));
-	assert_true(instruction_may_be_refused(lock_behind_data16, sizeof(lock_behind_data16)));
-	assert_true(instruction_may_be_refused(cs_nop, sizeof(cs_nop)));
-	assert_true(instruction_may_be_refused(vpxor, sizeof(vpxor)));
-	assert_true(instruction_may_be_refused(rep_only, sizeof(rep_only)));
+	assert_true(arch_may_refuse_uprobe(lock, sizeof(lock)));
+	assert_true(arch_may_refuse_uprobe(lock_behind_data16, sizeof(lock_behind_data16)));
+	assert_true(arch_may_refuse_uprobe(cs_nop, sizeof(cs_nop)));
+	assert_true(arch_may_refuse_uprobe(vpxor, sizeof(vpxor)));
+	assert_true(arch_may_refuse_uprobe(rep_only, sizeof(rep_only)));
 #endif
 }
 

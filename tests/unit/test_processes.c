@@ -1,4 +1,4 @@
-/* rooms: processes kernel reader helper unwind elf base; not in quick */
+/* rooms: processes kernel reader helper unwind elf arch base; not in quick */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "scratch.h"
 

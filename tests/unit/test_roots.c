@@ -1,4 +1,4 @@
-/* rooms: unwind elf base */
+/* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Where the code of a program's entry point ends, if no entry of .eh_frame is about it. What lies

@@ -1,4 +1,4 @@
-/* rooms: reader helper unwind elf base */
+/* rooms: reader helper unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Openers that do not answer, or late: nothing more is asked of the place, and nothing stays open.

@@ -1,4 +1,4 @@
-/* rooms: symbolize elf kernel processes reader helper unwind base */
+/* rooms: symbolize elf kernel processes reader helper unwind arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The symbolizer against this process, and against children that run a copy of

@@ -1,4 +1,4 @@
-/* rooms: tables unwind elf kernel processes reader helper base */
+/* rooms: tables unwind elf kernel processes reader helper arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What the programs walk by, kept in slabs that lie here: pieces given out and taken back; and what
@@ -426,7 +426,7 @@ static void expect_entry(const struct object *o, uint32_t tgid, uintptr_t functi
 
 	assert_int_equal(rule.how, UNWIND_HOW(UNWIND_IS, UNWIND_RSP));
 	assert_int_equal(rule.offset, 8);
-	assert_int_equal(rule.bp, 0);
+	assert_int_equal(rule.fp, 0);
 }
 
 static void own_functions_and_libraries_have_rules(void **state)

@@ -1,4 +1,4 @@
-/* rooms: unwind elf base */
+/* rooms: unwind elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * What CFI means, operation by operation, and what becomes of CFI that makes no sense. Sections
@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
@@ -126,17 +127,17 @@ static void expect_rule(const struct unwind_table *t, uint64_t vaddr, struct unw
 
 	if (memcmp(&is, &wanted, sizeof(is)) != 0)
 		fail_msg("%s at %#lx: kind %d reg %d offset %d bp %d bx %d, not %d %d %d %d %d",
-			 what, vaddr, is.how & 15, is.how >> 4, is.offset, is.bp, is.bx,
-			 wanted.how & 15, wanted.how >> 4, wanted.offset, wanted.bp, wanted.bx);
+			 what, vaddr, is.how & 15, is.how >> 4, is.offset, is.fp, is.third,
+			 wanted.how & 15, wanted.how >> 4, wanted.offset, wanted.fp, wanted.third);
 }
 
-#define RULE(kind, reg, n, bp_words, bx_words)                                                  \
-	{                                                                                       \
-		.offset = (n), .bp = (bp_words), .bx = (bx_words), .how = UNWIND_HOW(kind, reg) \
+#define RULE(kind, reg, n, bp_words, bx_words)                                                     \
+	{                                                                                          \
+		.offset = (n), .fp = (bp_words), .third = (bx_words), .how = UNWIND_HOW(kind, reg) \
 	}
-#define NO_RULE(reason)                             \
-	{                                           \
-		.bx = (reason), .how = UNWIND_UNFIT \
+#define NO_RULE(reason)                                \
+	{                                              \
+		.third = (reason), .how = UNWIND_UNFIT \
 	}
 
 struct program {
@@ -168,7 +169,7 @@ static const struct program programs[] = {
 	P("restore_extended", "\x83\x02\x06\x03", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
 	P("same_value", "\x86\x02\x08\x06", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
 	P("undefined", "\x07\x06\x07\x03",
-	  RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_BP_LOST, UNWIND_BX_LOST)),
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_FP_LOST, UNWIND_THIRD_LOST)),
 	P("outermost", "\x07\x10", RULE(UNWIND_OUTERMOST, 0, 0, 0, 0)),
 	P("remember, restore", "\x86\x02\x0a\x0c\x06\x30\xc6\x0b",
 	  RULE(UNWIND_IS, UNWIND_RSP, 8, -2, 0)),
@@ -176,9 +177,9 @@ static const struct program programs[] = {
 	P("others' registers", "\x8c\x04\x07\x0d\x10\x00\x01\x70",
 	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
 	P("realigned", "\x0f\x03\x76\x78\x06\x10\x06\x02\x76\x00\x10\x03\x02\x76\x68",
-	  RULE(UNWIND_AT_BY_BP, UNWIND_RBP, -8, 0, -3)),
+	  RULE(UNWIND_AT_BY_FP, UNWIND_RBP, -8, 0, -3)),
 	P("being realigned", "\x0c\x0a\x00\x10\x06\x02\x76\x00",
-	  RULE(UNWIND_IS_BY_BP, 10, 0, 0, 0)),
+	  RULE(UNWIND_IS_BY_FP, 10, 0, 0, 0)),
 	P("deref", "\x0f\x03\x77\x10\x06", RULE(UNWIND_AT, UNWIND_RSP, 16, 0, 0)),
 	P("deref + 8", "\x0f\x05\x77\x38\x06\x23\x08", RULE(UNWIND_AT_8, UNWIND_RSP, 56, 0, 0)),
 	P("deref + 56", "\x0f\x05\x77\x38\x06\x23\x38", NO_RULE(UNFIT_CFA)),
@@ -202,18 +203,18 @@ static const struct program programs[] = {
 	P("CFA in a register that is none", "\x0c\x11\x08", NO_RULE(UNFIT_CFA)),
 	P("CFA of 2^40", "\x0e\x80\x80\x80\x80\x80\x20", NO_RULE(UNFIT_CFA)),
 	P("return address elsewhere", "\x90\x02", NO_RULE(UNFIT_RETURN_ADDRESS)),
-	P("rsp elsewhere", "\x87\x03", NO_RULE(UNFIT_RSP)),
-	P("rsp by val_offset", "\x14\x07\x02", NO_RULE(UNFIT_RSP)),
+	P("rsp elsewhere", "\x87\x03", NO_RULE(UNFIT_SP)),
+	P("rsp by val_offset", "\x14\x07\x02", NO_RULE(UNFIT_SP)),
 	P("rsp by val_offset_sf", "\x15\x07\x00", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, 0)),
-	P("rbp in a register", "\x09\x06\x0b", NO_RULE(UNFIT_RBP)),
-	P("rbp at the CFA", "\x86\x00", NO_RULE(UNFIT_RBP)),
-	P("rbp misaligned", "\x10\x06\x02\x76\x04", NO_RULE(UNFIT_RBP)),
+	P("rbp in a register", "\x09\x06\x0b", NO_RULE(UNFIT_FP)),
+	P("rbp at the CFA", "\x86\x00", NO_RULE(UNFIT_FP)),
+	P("rbp misaligned", "\x10\x06\x02\x76\x04", NO_RULE(UNFIT_FP)),
 	P("return address in rdi, CFA by rbp", "\x0c\x06\x08\x09\x10\x05",
 	  NO_RULE(UNFIT_RETURN_ADDRESS)),
 	P("rbx too far above", "\x11\x03\xff\x7e",
-	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_BX_LOST)),
-	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE(UNFIT_RBP)),
-	P("rbx too far", "\x83\x80\x01", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_BX_LOST)),
+	  RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_THIRD_LOST)),
+	P("rbp too far", "\x05\x06\x80\x80\x02", NO_RULE(UNFIT_FP)),
+	P("rbx too far", "\x83\x80\x01", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, UNWIND_THIRD_LOST)),
 	P("rbx just not too far", "\x83\x7f", RULE(UNWIND_IS, UNWIND_RSP, 8, 0, -127)),
 	P("an unknown operation", "\x3f\x00", NO_RULE(UNFIT_MALFORMED)),
 	P("restore_state of nothing", "\x0b", NO_RULE(UNFIT_MALFORMED)),

@@ -1,4 +1,4 @@
-/* rooms: unwind kernel processes reader helper elf base */
+/* rooms: unwind kernel processes reader helper elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * At every address of what a distribution has: one step by the table gives what libdw gives by
@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "elf/image.h"
@@ -240,12 +241,11 @@ static void say(const struct compared *c)
 	print_message("%s: %zu rows by libdw, %zu by us in %u entries, %u rules, %zu bytes; "
 		      "%zu for innermost frames only, rbx lost in %zu, no CFA by libdw in %zu\n",
 		      c->name, c->n_rows, counts->cfi.n_rows, t->n_entries, t->n_rules,
-		      unwind_table_bytes(t), counts->n_other_registers, counts->n_bx_lost,
+		      unwind_table_bytes(t), counts->n_other_registers, counts->n_third_lost,
 		      c->n_no_cfa);
 	for (int i = 0; i < UNFIT_REASONS; i++)
 		if (counts->unfit[i])
-			print_message("    %zu rows: %s\n", counts->unfit[i],
-				      unwind_unfit_words(i));
+			print_message("    %zu rows: %s\n", counts->unfit[i], arch_unfit_words(i));
 }
 
 /* Returns the number of rows for which libdw knows no CFA. */

@@ -19,9 +19,11 @@
 #define STACK 0x7ffe0000UL
 #define N_WORDS 64
 
-#define RULE(kind, reg, n, bp_words, bx_words) \
-	((struct unwind_rule){                 \
-		.offset = (n), .bp = (bp_words), .bx = (bx_words), .how = UNWIND_HOW(kind, reg) })
+#define RULE(kind, reg, n, bp_words, bx_words)      \
+	((struct unwind_rule){ .offset = (n),       \
+			       .fp = (bp_words),    \
+			       .third = (bx_words), \
+			       .how = UNWIND_HOW(kind, reg) })
 
 /* Word @i of the stack is 1000 + i, if nothing else was put there. */
 struct memory {
@@ -93,10 +95,10 @@ static void each_kind_of_rule(void **state)
 		{ RULE(UNWIND_IS, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
 		{ RULE(UNWIND_MADE_FRAMES, UNWIND_RBP, 16, -2, 0), 1011, 12, 1010, same_bx, 2 },
-		{ RULE(UNWIND_IS_BY_BP, UNWIND_RBP, 32, 0, -1), 1013, 14, 1010, 1009, 3 },
+		{ RULE(UNWIND_IS_BY_FP, UNWIND_RBP, 32, 0, -1), 1013, 14, 1010, 1009, 3 },
 		{ RULE(UNWIND_AT, UNWIND_RSP, 16, -4, 0), 1029, 30, 1026, same_bx, 3 },
 		{ RULE(UNWIND_AT_8, UNWIND_RSP, 16, 0, 0), 1030, 31, same_bp, same_bx, 2 },
-		{ RULE(UNWIND_AT_BY_BP, UNWIND_RBP, -32, 0, -2), 1029, 30, 1010, 1008, 4 },
+		{ RULE(UNWIND_AT_BY_FP, UNWIND_RBP, -32, 0, -2), 1029, 30, 1010, 1008, 4 },
 		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 4, 0), 1005, 6, same_bp, same_bx, 1 },
 		{ RULE(UNWIND_PLT, UNWIND_RSP, 8, 5, 0), 1004, 5, same_bp, same_bx, 1 },
 		{ RULE(UNWIND_PC_IN, UNWIND_RDI, 0, 0, 0), 105, 4, same_bp, same_bx, 0 },
@@ -135,8 +137,8 @@ static struct unwind_rule any_rule(unsigned *seed)
 	const int16_t bp = rand_r(seed) % 2 ? 0 : (int16_t)(rand_r(seed) % 24 - 20);
 	const int8_t bx = rand_r(seed) % 2 ? 0 : (int8_t)(rand_r(seed) % 24 - 20);
 
-	return RULE(kind, reg, offset, rand_r(seed) % 16 ? bp : UNWIND_BP_LOST,
-		    rand_r(seed) % 16 ? bx : UNWIND_BX_LOST);
+	return RULE(kind, reg, offset, rand_r(seed) % 16 ? bp : UNWIND_FP_LOST,
+		    rand_r(seed) % 16 ? bx : UNWIND_THIRD_LOST);
 }
 
 /* Where it does anything at all. */
@@ -325,9 +327,9 @@ static void a_callers_registers_are_known_only_where_calls_keep_them(void **stat
 
 static void what_is_lost_or_unreadable_is_not_known(void **state)
 {
-	const struct unwind_rule by_bp = RULE(UNWIND_IS_BY_BP, UNWIND_RSP, 8, 0, 0);
+	const struct unwind_rule by_bp = RULE(UNWIND_IS_BY_FP, UNWIND_RSP, 8, 0, 0);
 	const struct unwind_rule lost =
-		RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_BP_LOST, UNWIND_BX_LOST);
+		RULE(UNWIND_IS, UNWIND_RSP, 8, UNWIND_FP_LOST, UNWIND_THIRD_LOST);
 	const struct unwind_rule outside = RULE(UNWIND_IS, UNWIND_RSP, 8, -6, -7);
 	const struct unwind_rule found = RULE(UNWIND_IS, UNWIND_RSP, 8, -1, -2);
 	struct memory m = make_memory();

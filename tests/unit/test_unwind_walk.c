@@ -1,4 +1,4 @@
-/* rooms: unwind kernel processes reader helper elf base */
+/* rooms: unwind kernel processes reader helper elf arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Threads of real processes, built without frame pointers, are stopped at instruction after

@@ -1,4 +1,4 @@
-/* rooms: elf base */
+/* rooms: arch base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Instructions as GNU as writes them and objdump reads them back. Beyond these, lengths were
@@ -7,7 +7,8 @@
  */
 #include "elf_files.h"
 
-#include "elf/vector.h"
+#include "arch/arch.h"
+#include "arch/x86_64/vector.h"
 
 struct row {
 	const char *bytes; /* in hex */
@@ -175,15 +176,15 @@ static void the_length_is_that_of_the_assembler(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
-		uint8_t bytes[2 * INSTRUCTION_BYTES];
+		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(vectors[i].bytes, bytes);
 
 		/* Whatever follows. */
 		for (unsigned next = 0; next < 256; next += 15) {
-			memset(bytes + n, (int)next, INSTRUCTION_BYTES);
-			if (vector_length(bytes, n + INSTRUCTION_BYTES) != n)
+			memset(bytes + n, (int)next, ARCH_INSTRUCTION_BYTES);
+			if (vector_length(bytes, n + ARCH_INSTRUCTION_BYTES) != n)
 				fail_msg("%s: %zu bytes, not %zu", vectors[i].text,
-					 vector_length(bytes, n + INSTRUCTION_BYTES), n);
+					 vector_length(bytes, n + ARCH_INSTRUCTION_BYTES), n);
 		}
 	}
 }
@@ -192,7 +193,7 @@ static void an_instruction_that_is_cut_has_no_length(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
-		uint8_t whole[INSTRUCTION_BYTES];
+		uint8_t whole[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(vectors[i].bytes, whole);
 
 		for (size_t part = 0; part <= n; part++) {
@@ -209,7 +210,7 @@ static void what_may_change_the_stack_registers_has_none(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-		uint8_t bytes[2 * INSTRUCTION_BYTES] = {};
+		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES] = {};
 
 		read_hex(others[i].bytes, bytes);
 		if (vector_length(bytes, sizeof(bytes)) != 0)
@@ -227,7 +228,7 @@ static void what_is_not_known_has_none(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(unknown); i++) {
-		uint8_t bytes[2 * INSTRUCTION_BYTES] = {};
+		uint8_t bytes[2 * ARCH_INSTRUCTION_BYTES] = {};
 
 		read_hex(unknown[i], bytes);
 		assert_int_equal(vector_length(bytes, sizeof(bytes)), 0);
@@ -265,7 +266,7 @@ static void an_encoding_is_known_by_its_prefix(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		uint8_t bytes[INSTRUCTION_BYTES];
+		uint8_t bytes[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(rows[i].bytes, bytes);
 		struct encoded e;
 
@@ -284,7 +285,7 @@ static void an_opcode_that_is_not_there_is_not_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
-		uint8_t bytes[INSTRUCTION_BYTES];
+		uint8_t bytes[ARCH_INSTRUCTION_BYTES];
 		size_t n = read_hex(cut[i], bytes);
 		struct encoded e;
 

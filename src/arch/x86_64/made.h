@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/made.h - does code of a JIT compiler keep frame pointers? Pure inline functions for both
- * sides, like those of bpf/walk.h.
+ * arch/x86_64/made.h - does code of a JIT compiler keep frame pointers? For arch/code.h only.
  *
  * The set-up of a function's frame tells. With a frame pointer:
  *
@@ -19,7 +18,7 @@
  */
 #pragma once
 
-#include "bpf/checked.h"
+#include "arch/code.h"
 
 #define MADE_MOST_ROOM (1 << 20)
 
@@ -75,10 +74,10 @@ static __always_inline _Bool made_is_first(__u64 before, __u32 behind)
 	return is_store || (before >> 32 == 0 && !made_is_value(behind));
 }
 
-static __always_inline struct unwind_rule made_bare(__s64 offset, __s64 bp)
+static __always_inline struct unwind_rule made_bare(__s64 offset, __s64 fp)
 {
 	return (struct unwind_rule){ .offset = (__s32)offset,
-				     .bp = (__s16)bp,
+				     .fp = (__s16)fp,
 				     .how = UNWIND_HOW(UNWIND_MADE_BARE, UNWIND_RSP) };
 }
 

@@ -18,11 +18,8 @@
  * The kernel takes XOP for pop, so it misses operands relative to ip. It does not know REX2 (d5)
  * yet.
  */
-#include "match/verdict.h"
-
-#include "elf/vector.h"
-
-#if defined(__x86_64__)
+#include "arch/arch.h"
+#include "arch/x86_64/vector.h"
 
 /* Opcodes with a rule of their own in branch_setup_xol_ops() or arch_uprobe_analyze_insn(). */
 static bool has_rule_for_opcode(uint8_t opcode)
@@ -110,7 +107,7 @@ static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit
 									     : UPROBE_FINE;
 }
 
-enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
+enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
 {
 	struct encoded e;
 
@@ -125,14 +122,76 @@ enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bi
 	return is_64_bit && is_refused_opcode(e.opcode) ? UPROBE_REFUSED : UPROBE_FINE;
 }
 
-#else
-
-enum uprobe_verdict uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
+/*
+ * Most string functions of libc begin like this on a CPU with AVX-512:
+ *
+ *	__strchrnul_evex:
+ *	+0  62 e2 7d 28 7a ce  vpbroadcastb %esi,%ymm17
+ *	+6  89 f8              mov    %edi,%eax            <- the probe
+ */
+size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED])
 {
-	(void)bytes;
-	(void)n;
-	(void)is_64_bit;
-	return UPROBE_FINE;
+	size_t at = 0;
+
+	for (size_t i = 0; i < ARCH_MOST_SKIPPED; i++) {
+		size_t length = vector_length(code + at, n - at);
+		struct encoded next;
+
+		if (!length)
+			return 0;
+		at += length;
+		ends[i] = at;
+		if (!encoded_read(code + at, n - at, true, &next))
+			return 0;
+		if (next.encoding == ENCODING_PLAIN)
+			return arch_uprobe_verdict(code + at, n - at, true) == UPROBE_FINE ? i + 1
+											   : 0;
+	}
+	return 0;
 }
 
-#endif
+/*
+ * The kernel refuses instructions with a lock prefix, or with a segment prefix other than fs and gs
+ * (is_prefix_bad()). Some libcs' pthread_spin_lock begins with one:
+ *
+ *	f0 ff 0f	lock decl (%rdi)
+ *
+ * VEX and EVEX encoded instructions come here only if the kernel takes their opcode. But it refuses
+ * those that are newer than its decoder.
+ */
+enum byte_class { BYTE_OPCODE, BYTE_PREFIX, BYTE_SUSPICIOUS };
+
+static enum byte_class classify_byte(uint8_t byte)
+{
+	switch (byte) {
+	case 0x66: /* operand size */
+	case 0x67: /* address size */
+	case 0x64: /* fs */
+	case 0x65: /* gs */
+	case 0xf2: /* repne */
+	case 0xf3: /* rep */
+		return BYTE_PREFIX;
+	case 0x26: /* es */
+	case 0x2e: /* cs */
+	case 0x36: /* ss */
+	case 0x3e: /* ds */
+	case 0xf0: /* lock */
+	case 0x62: /* EVEX */
+	case 0xc4: /* VEX */
+	case 0xc5:
+		return BYTE_SUSPICIOUS;
+	default:
+		return BYTE_OPCODE;
+	}
+}
+
+bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		enum byte_class class = classify_byte(bytes[i]);
+
+		if (class != BYTE_PREFIX)
+			return class == BYTE_SUSPICIOUS;
+	}
+	return true; /* prefixes alone, or nothing */
+}

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Zydis's operands give nearly everything: the registers that an instruction writes, with hidden
- * ones (cpuid writes rbx). A dozen mnemonics need more.
+ * Zydis decodes. This picks the few of its thousand mnemonics that matter. Its operands give nearly
+ * everything: the registers that an instruction writes, with hidden ones (cpuid writes rbx). A
+ * dozen mnemonics need more.
  */
-#include "unwind/instruction.h"
+#include "arch/instruction.h"
+
+#include <string.h>
 
 #include <Zydis/Decoder.h>
 
@@ -253,4 +256,30 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 	note_written(&d, &ret);
 	ret.kind = decode_kind(&d, &ret);
 	return ret;
+}
+
+bool instruction_is_preserved(uint8_t reg)
+{
+	static const uint16_t kept = 1U << REGISTER_RBX | 1U << REGISTER_RBP | 0xf000;
+
+	return reg != REGISTER_NONE && kept & 1U << reg;
+}
+
+bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
+{
+	return i->length == 2 &&
+	       ((code[0] == 0x0f && code[1] == 0x05) || (code[0] == 0xcd && code[1] == 0x80));
+}
+
+bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i)
+{
+	return i->length == 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0;
+}
+
+bool instruction_short_jump(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret)
+{
+	if (n < 2 || code[0] != 0xeb)
+		return false;
+	*ret = vaddr + 2 + (uint64_t)(int64_t)(int8_t)code[1];
+	return true;
 }

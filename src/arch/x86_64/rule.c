@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Turn a row of CFI into a rule of 8 bytes. bpf/walk.h has the kinds of rules, which cover the rows
- * of real files. Other rows become UNWIND_UNFIT with a reason.
+ * Turn a row of CFI into a rule of 8 bytes. arch/walk.h has the kinds of rules, which cover the
+ * rows of real files. Other rows become UNWIND_UNFIT with a reason.
  */
+#include "arch/arch.h"
 #include "base/array.h"
-#include "unwind/compact.h"
 
 static struct unwind_rule unfit_rule(enum unwind_unfit reason)
 {
-	return (struct unwind_rule){ .bx = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
+	return (struct unwind_rule){ .third = (__s8)reason, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
 }
 
 static bool is_saved_by_bp(const struct cfi_value *v)
@@ -25,8 +25,8 @@ static bool is_linux_signal(const struct cfi_row *row)
 	} wanted[] = { { &row->cfa, 160 },
 		       { &row->sp, 160 },
 		       { &row->pc, 168 },
-		       { &row->bp, 120 },
-		       { &row->bx, 128 } };
+		       { &row->fp, 120 },
+		       { &row->third, 128 } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		const struct cfi_value *v = wanted[i].value;
@@ -42,9 +42,9 @@ static enum unwind_kind kind_of_cfa(const struct cfi_value *cfa, bool is_by_bp)
 {
 	switch (cfa->how) {
 	case CFI_IS:
-		return is_by_bp ? UNWIND_IS_BY_BP : UNWIND_IS;
+		return is_by_bp ? UNWIND_IS_BY_FP : UNWIND_IS;
 	case CFI_AT:
-		return is_by_bp ? UNWIND_AT_BY_BP : UNWIND_AT;
+		return is_by_bp ? UNWIND_AT_BY_FP : UNWIND_AT;
 	case CFI_AT_PLUS:
 		return cfa->plus == 8 && !is_by_bp ? UNWIND_AT_8 : UNWIND_NO_ROW;
 	case CFI_PLT:
@@ -75,9 +75,9 @@ static bool words_of_register(const struct cfi_value *v, bool is_by_bp, int limi
 	return true;
 }
 
-struct unwind_rule unwind_rule_of(const struct cfi_row *row)
+struct unwind_rule arch_rule_of(const struct cfi_row *row)
 {
-	bool is_by_bp = is_saved_by_bp(&row->bp);
+	bool is_by_bp = is_saved_by_bp(&row->fp);
 	bool is_pc_in = row->pc.how == CFI_IN;
 	enum unwind_kind kind = kind_of_cfa(&row->cfa, is_by_bp);
 	uint8_t reg = row->cfa.reg;
@@ -101,35 +101,35 @@ struct unwind_rule unwind_rule_of(const struct cfi_row *row)
 		     : row->pc.how != CFI_AT_CFA || row->pc.offset != -8)
 		return unfit_rule(UNFIT_RETURN_ADDRESS);
 	if (row->sp.how != CFI_IS_CFA || row->sp.offset)
-		return unfit_rule(UNFIT_RSP);
-	if (!words_of_register(&row->bp, is_by_bp, UNWIND_BP_LOST, &bp) ||
-	    (!bp && !is_by_bp && row->bp.how != CFI_SAME))
-		return unfit_rule(UNFIT_RBP);
+		return unfit_rule(UNFIT_SP);
+	if (!words_of_register(&row->fp, is_by_bp, UNWIND_FP_LOST, &bp) ||
+	    (!bp && !is_by_bp && row->fp.how != CFI_SAME))
+		return unfit_rule(UNFIT_FP);
 	if (kind == UNWIND_PLT && bp)
 		return unfit_rule(UNFIT_CFA);
 	if (kind == UNWIND_PLT)
 		bp = row->cfa.plus;
-	if (!words_of_register(&row->bx, is_by_bp, UNWIND_BX_LOST, &bx) ||
-	    (!bx && row->bx.how != CFI_SAME))
-		bx = UNWIND_BX_LOST;
+	if (!words_of_register(&row->third, is_by_bp, UNWIND_THIRD_LOST, &bx) ||
+	    (!bx && row->third.how != CFI_SAME))
+		bx = UNWIND_THIRD_LOST;
 	if (row->is_signal || row->is_cloned)
 		kind = row->is_signal ? UNWIND_PUSHED : UNWIND_CLONED;
 	return (struct unwind_rule){
 		.offset = (__s32)row->cfa.offset,
-		.bp = (__s16)bp,
-		.bx = (__s8)bx,
+		.fp = (__s16)bp,
+		.third = (__s8)bx,
 		.how = is_pc_in ? UNWIND_HOW(UNWIND_PC_IN, row->pc.reg) : UNWIND_HOW(kind, reg),
 	};
 }
 
-const char *unwind_unfit_words(enum unwind_unfit reason)
+const char *arch_unfit_words(enum unwind_unfit reason)
 {
 	static const char *const words[] = {
 		[UNFIT_MALFORMED] = "invalid unwind information",
 		[UNFIT_CFA] = "the CFA needs an unsupported expression or offset",
 		[UNFIT_RETURN_ADDRESS] = "the return address is not at CFA - 8",
-		[UNFIT_RBP] = "cannot express the place of rbp",
-		[UNFIT_RSP] = "the caller's rsp is not the CFA",
+		[UNFIT_FP] = "cannot express the place of rbp",
+		[UNFIT_SP] = "the caller's rsp is not the CFA",
 		[UNFIT_SIGNAL] = "unknown layout of a signal frame",
 		[UNFIT_RULES] = "too many different rules",
 		[UNFIT_FAR] = "too far from the first row",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind/instruction.h - the effect of an x86-64 instruction on the stack and on the registers that
- * calls preserve. Zydis decodes. This picks the few of its thousand mnemonics that matter here.
+ * arch/instruction.h - the effect of an instruction on the stack and on the registers that calls
+ * preserve. For the analysis of compiled code (unwind/derive.h), which expects that a call pushes
+ * the return address. An architecture whose calls do not gives INSTRUCTION_BAD for all
+ * instructions, so the analysis believes nothing.
  */
 #pragma once
 
@@ -9,37 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Registers, with the machine's numbers, which differ from DWARF's. */
-enum machine_register {
-	REGISTER_RAX = 0,
-	REGISTER_RCX = 1,
-	REGISTER_RDX = 2,
-	REGISTER_RBX = 3,
-	REGISTER_RSP = 4,
-	REGISTER_RBP = 5,
-	REGISTER_NONE = 16,
-};
+#include "arch/registers.h"
 
 enum instruction_kind {
 	INSTRUCTION_OTHER,        /* writes the registers in @writes, and maybe memory */
 	INSTRUCTION_NOP,          /* no effect; it may be padding */
 	INSTRUCTION_PUSH,         /* of @reg; REGISTER_NONE: of something else */
 	INSTRUCTION_POP,          /* to @reg; REGISTER_NONE: to something else */
-	INSTRUCTION_ADD,          /* reg += value; for rsp alone */
+	INSTRUCTION_ADD,          /* reg += value; for the stack pointer alone */
 	INSTRUCTION_MOVE,         /* reg = base */
 	INSTRUCTION_LEA,          /* reg = base + value */
 	INSTRUCTION_ADDRESS,      /* reg = target, in code or data */
 	INSTRUCTION_LOAD,         /* reg = 8 bytes at base + value */
 	INSTRUCTION_LOAD_OFFSET,  /* reg = the signed 4 bytes at base + 4 * something */
 	INSTRUCTION_COMPARE,      /* of something with @value */
-	INSTRUCTION_COMPARE_SP,   /* of rsp with @reg */
-	INSTRUCTION_LEAVE,        /* rsp = rbp, pop rbp */
+	INSTRUCTION_COMPARE_SP,   /* of the stack pointer with @reg */
+	INSTRUCTION_LEAVE,        /* stack pointer = frame pointer, pop the frame pointer */
 	INSTRUCTION_CALL,         /* of @target */
 	INSTRUCTION_CALL_POINTER, /* through a register or memory */
 	INSTRUCTION_JUMP,         /* to @target */
 	INSTRUCTION_JUMP_POINTER, /* through @reg; or through a table of addresses at @target */
 	INSTRUCTION_BRANCH,       /* to @target, or not */
-	INSTRUCTION_BRANCH_ABOVE, /* to @target if an unsigned comparison gives greater (ja) */
+	INSTRUCTION_BRANCH_ABOVE, /* to @target if an unsigned comparison gives greater */
 	INSTRUCTION_BRANCH_UNEQUAL,
 	INSTRUCTION_RETURN,
 	INSTRUCTION_STOP, /* execution does not pass it */
@@ -51,9 +44,10 @@ struct instruction {
 	uint8_t kind; /* enum instruction_kind */
 	uint8_t reg;
 	uint8_t base;
-	uint16_t writes;    /* a bit for each register that it writes; not rsp if @kind tells how */
-	uint8_t store_base; /* it writes memory at store_base + store_value */
-	uint8_t store_reg;  /* it stores all of this register there; else REGISTER_NONE */
+	uint16_t writes; /* a bit for each register that it writes; not the stack pointer if @kind
+			    tells how */
+	uint8_t store_base;   /* it writes memory at store_base + store_value */
+	uint8_t store_reg;    /* it stores all of this register there; else REGISTER_NONE */
 	uint32_t store_bytes; /* 0: it writes no memory at a register plus a number */
 	int64_t store_value;
 	int64_t value;
@@ -65,3 +59,18 @@ struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
 
 /* DWARF's number of a register. */
 uint8_t instruction_dwarf_register(uint8_t reg);
+
+/* Do calls preserve @reg, so that functions save it first? */
+bool instruction_is_preserved(uint8_t reg);
+
+/* Is @i, at @code, a system call? It may not return, like a call. */
+bool instruction_is_system_call(const uint8_t *code, const struct instruction *i);
+
+/* Is @i, at @code, a landing pad of indirect branches, as functions begin with? */
+bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i);
+
+/*
+ * The target of the short jump whose @n bytes are at @code, which may be any bytes. False: they are
+ * none. Short: its displacement has one byte.
+ */
+bool instruction_short_jump(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret);

@@ -20,8 +20,9 @@
  * and opcodes that no CPU had when we made them. Sources: the opcode maps of Intel's manual (volume
  * 2, appendix A), and AMD's FMA4 (of 0f3a).
  */
-#include "elf/vector.h"
+#include "arch/x86_64/vector.h"
 
+#include "arch/arch.h"
 #include "base/array.h"
 
 struct span {
@@ -257,5 +258,5 @@ size_t vector_length(const uint8_t *bytes, size_t n)
 	size_t operands = operand_bytes(bytes + at, n - at);
 	size_t length = at + operands + (has_imm8(map, opcode) ? 1 : 0);
 
-	return operands && length <= n && length <= INSTRUCTION_BYTES ? length : 0;
+	return operands && length <= n && length <= ARCH_INSTRUCTION_BYTES ? length : 0;
 }

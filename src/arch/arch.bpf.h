@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arch/arch.bpf.h - the part of the architecture that BPF programs alone use: the kernel's
+ * registers. arch/walk.h and arch/code.h are for both sides.
+ *
+ * An architecture provides, in its own arch.bpf.h, struct pt_regs as the kernel's ABI has it, and:
+ *
+ *	regs_pc(), regs_sp(), regs_fp()     a register
+ *	regs_are_of_user()       did the thread enter the kernel from user space?
+ *	regs_are_of_64_bit()     likewise, from a program of 64 bits
+ *	regs_are_exact()         does execution stand at the pc? Not behind a system call
+ *	regs_have_flags()        does struct pt_regs have the CPU's flags? Some backends leave them
+ *out regs_are_interruptible() by these flags, were interrupts on? regs_copy()              the
+ *registers for a walk by tables fault_is_of_code()       by a page fault's error code, was an
+ *instruction being fetched?
+ */
+#pragma once
+
+#include "arch/walk.h"
+
+#include ARCH_OWN(arch.bpf.h)

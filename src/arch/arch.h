@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arch/arch.h - what an architecture provides. All that knows the machine is behind these headers:
+ *
+ *	arch/arch.h          constants and functions for user space. The build has one folder's
+ *	arch/registers.h     the registers that other rooms may name
+ *	arch/row.h           rows of CFI: a type, and nothing to provide
+ *	arch/instruction.h   the decoder for the analysis of code without CFI
+ *	arch/walk.h          the step from a frame to its caller, for both sides
+ *	arch/code.h          code that has no row, for both sides
+ *	arch/arch.bpf.h      the kernel's registers, for BPF programs
+ *
+ * The functions are pure, but for those of breakpoints: they see bytes, registers and plain
+ * structs, and open no file. doc/HOWTO_ADD_ARCHITECTURE.md has the order to write them in.
+ *
+ * An architecture's own arch.h has the constants:
+ *
+ *	ARCH_TRIPLET             folders of libraries have this name: "x86_64-linux-gnu"
+ *	ARCH_MACHINE             e_machine of its 64-bit files, and
+ *	ARCH_MACHINE_32          of those of 32 bits that the same kernel runs
+ *	ARCH_AUDIT               seccomp's number of its system calls, and
+ *	ARCH_FOREIGN_CALLS       the first number that belongs to another set of them
+ *	ARCH_USER_END            user addresses are below
+ *	ARCH_INSTRUCTION_BYTES   the longest instruction
+ *	ARCH_BREAKPOINTS         breakpoints of the CPU that a process may set
+ *	ARCH_RELATIVE            the type of a relocation that adds the load address to its addend
+ *	ARCH_RETURN_HOW          enum cfi_how of the return address, until CFI gives it
+ *	ARCH_CALL_PUSHES         1: a call pushes the return address, which is then at CFA - 8
+ *	ARCH_GO_QUANTUM          Go's tables count code in units of so many bytes
+ *	ARCH_GO_START            the function that begins Go's programs: "_rt0_amd64"
+ *
+ * and the bytes of code that functions below look at: ARCH_STUB_BYTES, ARCH_CALL_BYTES,
+ * ARCH_START_BYTES, ARCH_LINKER_START_BYTES, ARCH_GO_SAVE_BEFORE, ARCH_GO_SAVE_BYTES and
+ * ARCH_GO_POP_BYTES.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/row.h"
+#include "arch/walk.h"
+
+#include ARCH_OWN(arch.h)
+
+/* Bytes of code or CFI. No bytes: the architecture has none. */
+struct arch_bytes {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* --- ELF files --- */
+
+/* Do relocations of @type fill slots that stubs of a PLT jump through? */
+bool arch_fills_slot(uint32_t type, bool is_64_bit);
+
+/*
+ * The slot that the stub at @vaddr jumps through, whose @n bytes are at @code, at most
+ * ARCH_STUB_BYTES. @got: where 32-bit code finds the slots. False: they are no stub.
+ */
+bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bit, uint64_t got,
+		    uint64_t *ret);
+
+/* --- Code --- */
+
+/*
+ * May the instruction before @end be a call, so that @end is a return address? There are @n bytes
+ * before it, at most ARCH_CALL_BYTES. Calls of the kernel count.
+ */
+bool arch_is_behind_call(const uint8_t *end, size_t n);
+
+/*
+ * Call @take for each jump or call with a displacement, where the @n bytes of code at @vaddr may
+ * have one. It finds all, and also bytes that mean something else. An architecture may find none if
+ * arch_skippable() never skips.
+ */
+typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
+void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
+		    void *context);
+
+/* The state of following a program's first code, before the instruction at @vaddr. */
+struct arch_start {
+	uint64_t vaddr;
+	uint64_t argument;    /* the first one of the function that is called next; 0: not known */
+	uint64_t argument_at; /* if not 0: the word at this address is the argument */
+	uint64_t target;      /* ARCH_START_LEAVES: the function; 0: not known */
+	uint64_t scratch;     /* the architecture's own */
+	bool argument_is_stack;
+	bool has_cleared; /* the frame pointer is 0: this is the outermost frame */
+	bool has_aligned; /* the stack pointer, or the ABI guarantees that it is aligned */
+};
+
+enum arch_start_step {
+	ARCH_START_UNKNOWN, /* no known libc's code has this instruction there */
+	ARCH_START_GOES_ON,
+	ARCH_START_LEAVES, /* by a call or jump to another function */
+};
+
+/* Follow one instruction of a _start, whose @n bytes are at @code, at most ARCH_START_BYTES. */
+enum arch_start_step arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n);
+
+/*
+ * The size of the dynamic linker's _start that the @n bytes at @code begin with: up to its call, at
+ * most ARCH_LINKER_START_BYTES. 0: they are no such _start.
+ */
+size_t arch_linker_start(const uint8_t *code, size_t n);
+
+/* --- Probes --- */
+
+/* What do the kernel's uprobes make of an instruction? */
+enum uprobe_verdict {
+	UPROBE_FINE,     /* executed as it is, unless the kernel refuses it for another reason */
+	UPROBE_REFUSED,  /* no probe: the kernel refuses it, or it would count too much */
+	UPROBE_MISTAKEN, /* another instruction would be executed: never probe it */
+};
+
+/*
+ * The verdict on the instruction at the beginning of @bytes. If they do not hold it as a whole, the
+ * verdict is UPROBE_MISTAKEN.
+ */
+enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit);
+
+#define ARCH_MOST_SKIPPED 4 /* instructions */
+
+/*
+ * If an entry's instruction cannot have a probe, fill in @ends with the ends of the instructions to
+ * skip. They leave the stack and the frame pointer as they are. Returns their number; 0: the probe
+ * cannot be moved.
+ */
+size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED]);
+
+/*
+ * May the kernel refuse to probe the instruction at the beginning of @bytes? A guess that saves
+ * time: a wrong "no" costs attempts, a wrong "yes" a link.
+ */
+bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n);
+
+/* --- The CPU's breakpoints, of a thread that is stopped by ptrace(2) --- */
+
+uint64_t arch_pc_of(pid_t pid);
+
+/*
+ * Replace the thread's breakpoints by the first @n of @places. They write nothing into the program,
+ * where there may be probes. False: not even the first could be set.
+ */
+bool arch_set_breakpoints(pid_t pid, const uint64_t *places, size_t n);
+
+/* --- Unwinding --- */
+
+/* The rule that expresses @row; UNWIND_UNFIT with the reason if none can. */
+struct unwind_rule arch_rule_of(const struct cfi_row *row);
+
+/* The words for a reason: "cannot express the place of rbp". */
+const char *arch_unfit_words(enum unwind_unfit reason);
+
+/* The return address at a function's first instruction, for a row. */
+struct cfi_value arch_return_address(void);
+
+/* Has an operation of CFI that only this architecture knows no effect on rows, and no operand? */
+bool arch_ignores_operation(uint8_t operation);
+
+/*
+ * Initial programs of CFI: at a function's first instruction; in the code where signal handlers
+ * return; in code that nobody called. Their data factor is -8.
+ */
+extern const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_of_root;
+
+/* The program for a section of stubs without CFI. No bytes: all its code is as at an entry. */
+struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n);
+
+/*
+ * Does the DWARF expression "register + n, rest" give the CFA in a stub of a PLT? The rest is the
+ * @n bytes at @rest. *@ret: from which of 16 bytes on it adds 8.
+ */
+bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret);
+
+/*
+ * Code of C libraries that has no CFI: rt_sigreturn; a thread's first code in musl; a fiber's in
+ * boost; the system calls of clone(), in glibc and musl.
+ */
+extern const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
+extern const struct arch_bytes arch_clones[2];
+
+/* The bytes of musl's exit(2), if it is at @code, behind arch_thread_root. Else 0. */
+size_t arch_exit_bytes(const uint8_t *code, size_t n);
+
+/* Has a program's first code this beginning? */
+bool arch_may_be_start(const uint8_t *code, size_t n);
+
+/*
+ * In LuaJIT's interpreter, find the part where its row is wrong: @code + *@ret_start up to @code +
+ * *@ret_end. False: it is not there.
+ */
+bool arch_find_trace_exit(const uint8_t *code, size_t n, size_t *ret_start, size_t *ret_end);
+
+/* --- Go's own code: rows by its table (unwind/go.c) --- */
+
+/* The row where the stack pointer is @delta bytes below its value at the function's beginning. */
+struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved);
+
+/* The row of the kernel's signal frame. */
+struct cfi_row arch_go_signal_row(uint64_t vaddr);
+
+/*
+ * In assembly, where the stack pointer has moved for the first time: does the code save the frame
+ * pointer as compiled code does? @code begins ARCH_GO_SAVE_BEFORE bytes before the place.
+ */
+bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]);
+
+/*
+ * Has the instruction at @code, before the place of @row, moved the return address to a register?
+ * syscall.rawVforkSyscall keeps it there. Then set row->pc.
+ */
+bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row);
+
+/* In runtime.clone: the switch of the stack, and the system call before it. */
+extern const struct arch_bytes arch_go_switch, arch_go_system_call;
