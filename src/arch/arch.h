@@ -71,14 +71,28 @@ bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bi
  */
 bool arch_is_behind_call(const uint8_t *end, size_t n);
 
-/*
- * Call @take for each jump or call with a displacement, where the @n bytes of code at @vaddr may
- * have one. It finds all, and also bytes that mean something else. An architecture may find none if
- * arch_skippable() never skips.
- */
+struct arch_code {
+	const uint8_t *data;
+	size_t size;
+	uint64_t vaddr;
+};
+
+/* Execution, or an address, may go from code at @from to @to. */
 typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
-void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
-		    void *context);
+
+/*
+ * Call @take for each jump or call with a displacement that the code may have. It finds all, and
+ * also bytes that mean something else. An architecture may find none if arch_skippable() never
+ * skips.
+ */
+void arch_each_jump(const struct arch_code *code, arch_take_jump *take, void *context);
+
+/*
+ * Call @take for each address in [@start, @start + @bytes) that the code may refer to: by a jump, a
+ * call, or an instruction that takes the address. The code may begin within an instruction.
+ */
+void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
+			 arch_take_jump *take, void *context);
 
 /* The state of following a program's first code, before the instruction at @vaddr. */
 struct arch_start {
@@ -177,8 +191,12 @@ struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n);
 bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret);
 
 /*
- * Code of C libraries that has no CFI: rt_sigreturn; a thread's first code in musl; a fiber's in
- * boost; the system calls of clone(), in glibc and musl.
+ * Code of libraries that has no CFI:
+ *
+ *	arch_signal_return    where signal handlers return, in musl and Go
+ *	arch_thread_root      a thread's first code, in musl
+ *	arch_fiber_root       a fiber's first code, in boost
+ *	arch_clones           the system calls of clone(), in glibc and musl
  */
 extern const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
 extern const struct arch_bytes arch_clones[2];
@@ -204,8 +222,8 @@ struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved);
 struct cfi_row arch_go_signal_row(uint64_t vaddr);
 
 /*
- * In assembly, where the stack pointer has moved for the first time: does the code save the frame
- * pointer as compiled code does? @code begins ARCH_GO_SAVE_BEFORE bytes before the place.
+ * Does assembly save the frame pointer as compiled code does? @code begins ARCH_GO_SAVE_BEFORE
+ * bytes before the place where the stack pointer has moved for the first time.
  */
 bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES]);
 

@@ -68,9 +68,3 @@ bool instruction_is_system_call(const uint8_t *code, const struct instruction *i
 
 /* Is @i, at @code, a landing pad of indirect branches, as functions begin with? */
 bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i);
-
-/*
- * The target of the short jump whose @n bytes are at @code, which may be any bytes. False: they are
- * none. Short: its displacement has one byte.
- */
-bool instruction_short_jump(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret);

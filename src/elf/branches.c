@@ -103,10 +103,11 @@ void image_find_entered(struct image *im, struct code_place *places, size_t n)
 	(void)image_each_function(im, note_function, &s);
 	for (size_t i = 0; i < im->n_segments; i++) {
 		const struct segment *segment = &im->segments[i];
+		const struct arch_code code = { im->data + segment->offset, segment->file_bytes,
+						segment->vaddr };
 
 		if (segment->is_executable)
-			arch_each_jump(im->data + segment->offset, segment->file_bytes,
-				       segment->vaddr, note_entered, &s);
+			arch_each_jump(&code, note_entered, &s);
 	}
 	free(s.filter.bits);
 }

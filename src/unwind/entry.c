@@ -13,8 +13,7 @@
  * Without a symbol's size, each call is a doubt: if it does not return, another function follows
  * it. Other code calls that function, or it returns, which an entry point never does.
  */
-#include <string.h>
-
+#include "arch/arch.h"
 #include "arch/instruction.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -119,58 +118,46 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 	return s->limit < s->entry + MAX_ENTRY_BYTES ? s->limit : first_doubt(s, s->limit);
 }
 
-static void end_at(const struct start *s, uint64_t vaddr, uint64_t *end)
+struct search {
+	const struct start *start;
+	uint64_t line_end;
+	uint64_t end; /* the first doubt so far to which other code refers */
+};
+
+/* Skips the straight line, whose calls follow_entry_code() has seen. */
+static void note_reference(void *context, uint64_t from, uint64_t to)
 {
+	struct search *search = context;
+	const struct start *s = search->start;
+
+	if (from >= s->entry && from < search->line_end)
+		return;
 	for (size_t i = 0; i < s->n_doubts; i++)
-		if (s->doubts[i] == vaddr && vaddr < *end)
-			*end = vaddr;
-}
-
-/*
- * Does any code have the address of a doubt? Most instructions have it in four bytes, relative
- * to the end of these. Code at a fixed place has the address itself. Short jumps count, too. We do
- * not know where instructions begin, so we try every byte. Skips the straight line, whose calls
- * follow_entry_code() has seen.
- */
-static void look_for_doubts(const struct start *s, const uint8_t *code, size_t n, uint64_t vaddr,
-			    uint64_t *end)
-{
-	const uint64_t line_end = *end;
-
-	for (size_t i = 0; i + 4 <= n; i++) {
-		const uint64_t at = vaddr + i;
-		uint64_t target;
-		int32_t number;
-
-		if (at >= s->entry && at < line_end)
-			continue;
-		memcpy(&number, code + i, sizeof(number));
-		if (at + 4 + (uint64_t)(int64_t)number - s->entry < MAX_ENTRY_BYTES)
-			end_at(s, at + 4 + (uint64_t)(int64_t)number, end);
-		if ((uint64_t)(int64_t)number - s->entry < MAX_ENTRY_BYTES)
-			end_at(s, (uint64_t)(int64_t)number, end);
-		if (instruction_short_jump(code + i, n - i, at, &target))
-			end_at(s, target, end);
-	}
+		if (s->doubts[i] == to && to < search->end)
+			search->end = to;
 }
 
 /* The first doubt below @end to which other code refers, or @end. */
 static uint64_t find_referenced_doubt(const struct image *im, const struct start *s, uint64_t end)
 {
+	struct search search = { .start = s, .end = end };
 	struct code_range ranges[MAX_RANGES];
 	const size_t n = image_code_ranges(im, ranges, MAX_RANGES);
-	cleanup_free uint8_t *code = xmalloc(CHUNK_BYTES);
+	cleanup_free uint8_t *bytes = xmalloc(CHUNK_BYTES);
 
 	for (size_t i = 0; i < n; i++) {
-		size_t size = CHUNK_BYTES;
+		struct arch_code code = { .data = bytes, .size = CHUNK_BYTES };
 
-		for (uint64_t at = ranges[i].start; at < ranges[i].end && size == CHUNK_BYTES;
+		for (uint64_t at = ranges[i].start; at < ranges[i].end && code.size == CHUNK_BYTES;
 		     at += CHUNK_BYTES - 3) {
-			size = image_code_at(im, at, code, CHUNK_BYTES);
-			look_for_doubts(s, code, size, at, &end);
+			search.line_end = search.end;
+			code.vaddr = at;
+			code.size = image_code_at(im, at, bytes, CHUNK_BYTES);
+			arch_each_reference(&code, s->entry, MAX_ENTRY_BYTES, note_reference,
+					    &search);
 		}
 	}
-	return end;
+	return search.end;
 }
 
 bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret)

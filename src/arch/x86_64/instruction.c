@@ -275,11 +275,3 @@ bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i
 {
 	return i->length == 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0;
 }
-
-bool instruction_short_jump(const uint8_t *code, size_t n, uint64_t vaddr, uint64_t *ret)
-{
-	if (n < 2 || code[0] != 0xeb)
-		return false;
-	*ret = vaddr + 2 + (uint64_t)(int64_t)(int8_t)code[1];
-	return true;
-}

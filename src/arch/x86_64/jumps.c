@@ -76,9 +76,11 @@ static inline bool is_in_vector_prefix(const uint8_t *code, size_t at, size_t n)
 	return vector_length(code + at - 1, n - (at - 1)) > 0;
 }
 
-void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jump *take,
-		    void *context)
+void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)
 {
+	const uint8_t *code = of->data;
+	const size_t n = of->size;
+
 	for (size_t i = 0; i < n; i++) {
 		size_t opcode;
 		size_t size;
@@ -98,7 +100,31 @@ void arch_each_jump(const uint8_t *code, size_t n, uint64_t vaddr, arch_take_jum
 			memcpy(&near, code + i + opcode, sizeof(near));
 			displacement = near;
 		}
-		take(context, vaddr + i, vaddr + i + opcode + size + (uint64_t)displacement);
+		take(context, of->vaddr + i,
+		     of->vaddr + i + opcode + size + (uint64_t)displacement);
+	}
+}
+
+/*
+ * Calls, jumps and lea have the address in four bytes, relative to the end of these. Code at a
+ * fixed place has the address itself. Short jumps count, too. We do not know where instructions
+ * begin, so this tries every byte.
+ */
+void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
+			 arch_take_jump *take, void *context)
+{
+	for (size_t i = 0; i + 4 <= code->size; i++) {
+		const uint64_t at = code->vaddr + i;
+		const uint64_t near = at + 2 + (uint64_t)(int64_t)(int8_t)code->data[i + 1];
+		int32_t number;
+
+		memcpy(&number, code->data + i, sizeof(number));
+		if (at + 4 + (uint64_t)(int64_t)number - start < bytes)
+			take(context, at, at + 4 + (uint64_t)(int64_t)number);
+		if ((uint64_t)(int64_t)number - start < bytes)
+			take(context, at, (uint64_t)(int64_t)number);
+		if (code->data[i] == 0xeb && near - start < bytes)
+			take(context, at, near);
 	}
 }
 
