@@ -6,13 +6,17 @@
  * An architecture provides, in its own arch.bpf.h, struct pt_regs as the kernel's ABI has it, and:
  *
  *	regs_pc(), regs_sp(), regs_fp()     a register
- *	regs_are_of_user()       did the thread enter the kernel from user space?
- *	regs_are_of_64_bit()     likewise, from a program of 64 bits
- *	regs_are_exact()         does execution stand at the pc? Not behind a system call
- *	regs_have_flags()        does struct pt_regs have the CPU's flags? Some backends leave them
- *out regs_are_interruptible() by these flags, were interrupts on? regs_copy()              the
- *registers for a walk by tables fault_is_of_code()       by a page fault's error code, was an
- *instruction being fetched?
+ *	RETURN_IS_IN_REGISTER       1: at a function's entry, it is in a register, which
+ *	regs_return_address()       gives; 0: it is at the stack pointer
+ *	user_address_of()           a return address, without what else the word may have
+ *	KERNEL_DOUBLES_FIRST        1: at a tracepoint, the kernel's helper may give it twice
+ *	regs_are_of_user()          did the thread enter the kernel from user space?
+ *	regs_are_of_64_bit()        likewise, from a program of 64 bits
+ *	regs_are_exact()            does execution stand at the pc? Not behind a system call
+ *	regs_have_flags()           does it have the CPU's flags? Some backends leave them out
+ *	regs_are_interruptible()    by these flags, were interrupts on?
+ *	regs_copy()                 the registers for a walk by tables
+ *	fault_is_of_code()          by a page fault's error code, was an instruction fetched?
  */
 #pragma once
 

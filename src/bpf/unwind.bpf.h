@@ -348,6 +348,8 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 			return 0;
 	}
 	is_exact = is_user_hit(kind) || regs_are_exact(regs);
+	if (RETURN_IS_IN_REGISTER)
+		slot->regs.of[UNWIND_REG_THIRD] = regs_return_address(regs);
 	if (!regs_are_of_64_bit(regs)) {
 		walk_user_by_helper(ctx, slot, STACK_MARK_32_BIT);
 	} else if (config.unwind && is_new_kernel) {

@@ -86,9 +86,10 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 {
 	__u64 *words = words_of_side(slot, SIDE_KERNEL);
 	const __u32 bytes = config.max_kernel_frames * sizeof(__u64);
-	long got = bpf_get_stack(ctx, &words[1], bytes, 0);
+	const bool may_double = kind == HIT_TRACEPOINT && KERNEL_DOUBLES_FIRST;
+	__u32 start = !may_double;
+	long got = bpf_get_stack(ctx, &words[start], bytes, 0);
 	__u32 mark = STACK_MARK_NONE;
-	__u32 start = 1;
 	__u32 n;
 
 	/*
@@ -97,17 +98,26 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	 * user space trims them by name.
 	 */
 	if (got <= 0 && kind == HIT_TRACEPOINT && config.has_task_regs)
-		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[1], bytes, 0);
+		got = bpf_get_task_stack(bpf_get_current_task_btf(), &words[start], bytes, 0);
 	n = got > 0 ? (__u32)got / sizeof(__u64) & SHORT_MAX_FRAMES : 0;
 	if (got <= 0)
 		mark = STACK_MARK_FAILED;
 	else if (config.kernel_limit && n >= config.kernel_limit)
 		mark = STACK_MARK_DEPTH;
+	if (may_double && n > 1 && words[0] == words[1]) {
+		start = 1;
+		n--;
+	}
 	if (kind == HIT_KERNEL_FUNCTION) {
 		__u64 pc = regs_pc(ctx);
 
 		if (!n || words[1] - pc + 16 > 32) {
 			words[0] = pc;
+			start = 0;
+			n++;
+		} else if (RETURN_IS_IN_REGISTER) { /* the helper starts at the frame pointer */
+			words[0] = words[1];
+			words[1] = regs_return_address(ctx);
 			start = 0;
 			n++;
 		}
@@ -119,7 +129,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 
 /*
  * Walking by frame pointers starts at the registers. At a function's entry, the frame pointer is
- * still the caller's, and the direct caller is at the stack pointer.
+ * still the caller's, and the direct caller is where the call has put it.
  *
  * The chain ends well at a value that cannot be a frame pointer. That is 0 in _start, or anything
  * below the stack pointer in code that uses the register for other things. If a likely one cannot
@@ -192,7 +202,7 @@ static __always_inline long follow_frames(struct scratch_slot *slot, __u32 n_ste
 			walked->mark = STACK_MARK_DEPTH;
 			return 1;
 		}
-		words[n++] = frame->return_address;
+		words[n++] = user_address_of(frame->return_address);
 		walked->n = n;
 		if (!is_way_on(slot, fp, frame->next))
 			return 1;
@@ -243,6 +253,8 @@ static __always_inline __u64 first_word_of(__u64 pc)
 	return pc < LEAST_CODE ? pc | STACK_WORD_PLAIN : pc;
 }
 
+/* If a register has the return address at a function's entry, the caller has put it into the slot.
+ */
 static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 pc, __u64 sp,
 					     __u64 fp, bool at_entry, bool is_new_kernel)
 {
@@ -258,8 +270,10 @@ static __always_inline void walk_user_frames(struct scratch_slot *slot, __u64 pc
 		if (config.max_user_frames == 1) {
 			walked->mark = STACK_MARK_DEPTH;
 			slot->chain.fp = 0;
-		} else if (read_window(&slot->window, sp)) {
-			words[1] = slot->window.words[0]; /* the call has put it there */
+		} else if (RETURN_IS_IN_REGISTER || read_window(&slot->window, sp)) {
+			words[1] = RETURN_IS_IN_REGISTER
+					   ? user_address_of(slot->regs.of[UNWIND_REG_THIRD])
+					   : slot->window.words[0];
 			walked->n = words[1] < LEAST_CODE ? 1 : 2;
 		} else {
 			walked->mark = STACK_MARK_UNREADABLE;

@@ -28,6 +28,20 @@ static __always_inline __u64 regs_fp(const struct pt_regs *regs)
 	return regs->bp;
 }
 
+#define RETURN_IS_IN_REGISTER 0
+#define KERNEL_DOUBLES_FIRST 0
+
+static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
+{
+	(void)regs;
+	return 0;
+}
+
+static __always_inline __u64 user_address_of(__u64 word)
+{
+	return word;
+}
+
 static __always_inline _Bool regs_are_of_user(const struct pt_regs *regs)
 {
 	return regs->cs & CS_RING_MASK;
