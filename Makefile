@@ -62,15 +62,16 @@ $(BUILD)/obj/zydis/%.o: $(ZYDIS)/unpacked
 	$(CC) $(ZYDIS_INC) -I$(ZYDIS)/src -O2 -std=gnu17 -w -c -o $@ $(ZYDIS)/src/$*.c
 $(BUILD)/libzydis.a: $(addprefix $(BUILD)/obj/zydis/,Decoder.o DecoderData.o SharedData.o Register.o)
 	$(AR) rcs $@ $^
+DECODER := $(if $(filter x86_64,$(ARCH)),$(BUILD)/libzydis.a)
 OBJS_OF_ZYDIS := $(addsuffix /arch/x86_64/instruction.o,$(BUILD)/obj $(BUILD)/uobj)
 $(OBJS_OF_ZYDIS): | $(ZYDIS)/unpacked
 
-$(BUILD)/stackcount: $(OBJS) $(BUILD)/libzydis.a
+$(BUILD)/stackcount: $(OBJS) $(DECODER)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 # The same objects without shared libraries: one file for machines that have nothing.
 static: $(BUILD)/static/stackcount
-$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/static/search_tree.a $(BUILD)/libzydis.a
+$(BUILD)/static/stackcount: $(OBJS) $(BUILD)/obj/static/no_loader.o $(BUILD)/static/search_tree.a $(DECODER)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@.debug $(filter %.o,$^) $(STATIC_LIBS) $(filter %.a,$^)
 	$(OBJCOPY) --strip-all $@.debug $@
 
@@ -126,7 +127,7 @@ unit_named = $(shell sed -n '1s/.*rooms: *\([a-z ]*\).*/\1/p' $(1))
 unit_rooms = $(patsubst all,$(ROOMS),$(call unit_named,$(1)))
 unit_objs  = $(patsubst src/%.c,$(BUILD)/uobj/%.o,$(filter-out src/tool/main.c,$(foreach r,$(call unit_rooms,$(1)),$(call sources_of,$(r)))))
 define unit_rule
-$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(BUILD)/libzydis.a
+$(BUILD)/unit/$(1): tests/unit/$(1).c $(call unit_objs,tests/unit/$(1).c) $(DECODER)
 	@mkdir -p $$(@D)
 	$$(CC) $$(CPPFLAGS) $$(UNIT_FLAGS) -Itests -MMD -MP -o $$@ $$< $$(filter %.o %.a,$$^) -lcmocka $$(LIBS)
 endef
@@ -143,10 +144,10 @@ FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helpe
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
-$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(BUILD)/libzydis.a
+$(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(DECODER)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(UNIT_FLAGS) -o $@ $^ $(FUZZ_LIBS)
-$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(BUILD)/libzydis.a
+$(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(DECODER)
 	@mkdir -p $(@D)
 	$(CLANG) -std=gnu17 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $^ $(FUZZ_LIBS)

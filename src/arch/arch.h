@@ -15,6 +15,8 @@
  *
  * An architecture's own arch.h has the constants:
  *
+ *	ARCH_NAME                for messages
+ *	ARCH_HAS_TABLES          0: user stacks are walked by frame pointers alone
  *	ARCH_TRIPLET             folders of libraries have this name: "x86_64-linux-gnu"
  *	ARCH_MACHINE             e_machine of its 64-bit files, and
  *	ARCH_MACHINE_32          of those of 32 bits that the same kernel runs

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 #include "bpf/abi.h"
 #include "tool/option_table.h"
@@ -48,6 +49,8 @@ static int parse_backends(const char *text, unsigned *avoid, struct error *e)
 	return 0;
 }
 
+#define AUTO (ARCH_HAS_TABLES ? UNWIND_AUTO : UNWIND_FP)
+
 static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e)
 {
 	static const char *const names[] = {
@@ -56,7 +59,12 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(text, names[i]) == 0) {
-			*ret = (enum unwind_mode)i;
+			*ret = i == UNWIND_AUTO ? AUTO : (enum unwind_mode)i;
+			if (i == UNWIND_DWARF && !ARCH_HAS_TABLES)
+				return error_set(e, -EINVAL,
+						 "--unwind dwarf: no unwind tables on %s yet, "
+						 "only frame pointers (fp)",
+						 ARCH_NAME);
 			return 0;
 		}
 	}
@@ -229,7 +237,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	*ret = (struct options){ .tool = tool_called(argv[0]),
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
-				 .unwind = UNWIND_AUTO };
+				 .unwind = AUTO };
 	make_getopt_tables(ret->tool, &tables);
 	if (end + 1 == argc)
 		return error_set(e, -EINVAL, "no command after --");

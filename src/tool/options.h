@@ -25,7 +25,7 @@ enum tool tool_called(const char *path);
 /* How BPF programs walk user stacks. */
 enum unwind_mode {
 	UNWIND_FP,    /* by frame pointers alone */
-	UNWIND_AUTO,  /* as UNWIND_DWARF if the kernel can, else as UNWIND_FP */
+	UNWIND_AUTO,  /* as UNWIND_DWARF if kernel and architecture can, else as UNWIND_FP */
 	UNWIND_DWARF, /* by unwind tables, and by frame pointers in code without */
 };
 

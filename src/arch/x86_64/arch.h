@@ -2,6 +2,8 @@
 /* arch/x86_64/arch.h - constants of x86-64. For arch/arch.h only. */
 #pragma once
 
+#define ARCH_NAME "x86-64"
+#define ARCH_HAS_TABLES 1
 #define ARCH_TRIPLET "x86_64-linux-gnu"
 #define ARCH_MACHINE 62                /* EM_X86_64 */
 #define ARCH_MACHINE_32 3              /* EM_386 */

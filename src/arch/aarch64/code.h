@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arch/aarch64/code.h - instructions of aarch64 that tell of a frame. For arch/code.h only.
+ *
+ * Walks by tables alone ask, of which there are none yet (ARCH_HAS_TABLES): no step is proven, and
+ * no frame's set-up is found.
+ */
+#pragma once
+
+#include "arch/code.h"
+
+#define CODE_USER_BITS 48
+#define CODE_BEFORE_CALL 0xffffffffULL
+
+static __always_inline _Bool code_may_be_call(__u64 bytes)
+{
+	const __u32 last = bytes >> 32;
+
+	/* bl; blr, blraa and its like */
+	return last >> 26 == 0x25 || (last & 0xfefff000) == 0xd63f0000;
+}
+
+static __always_inline _Bool code_is_direct_call(__u64 bytes)
+{
+	return bytes >> 58 == 0x25;
+}
+
+static __always_inline __u64 code_called(__u64 at, __u64 bytes)
+{
+	const __s32 words = (__s32)(bytes >> 32 << 6) >> 6;
+
+	return code_is_direct_call(bytes) ? at - 4 + (__u64)(__s64)words * 4 : 0;
+}
+
+static __always_inline __u64 code_ends(__u64 word, __u64 next)
+{
+	(void)word;
+	(void)next;
+	return CODE_EACH(0x80);
+}
+
+static __always_inline __u64 code_frames(__u64 word, __u64 next)
+{
+	(void)word;
+	(void)next;
+	return 0;
+}
+
+static __always_inline struct unwind_rule code_edge_rule(__u64 bytes)
+{
+	(void)bytes;
+	return (struct unwind_rule){};
+}
+
+static __always_inline __u64 code_return_at(__u64 base, struct unwind_rule rule)
+{
+	return base + (__u64)rule.offset - 8;
+}
+
+static __always_inline __u64 made_setups(__u64 word, __u64 next)
+{
+	(void)word;
+	(void)next;
+	return 0;
+}
+
+static __always_inline __u32 made_length(__u64 bytes)
+{
+	(void)bytes;
+	return 4;
+}
+
+static __always_inline struct unwind_rule made_rule(__u64 addr, __u64 before, __u64 at,
+						    __u64 behind)
+{
+	(void)addr;
+	(void)before;
+	(void)at;
+	(void)behind;
+	return (struct unwind_rule){};
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * There are no unwind tables for aarch64 yet (ARCH_HAS_TABLES): --unwind dwarf is refused, and auto
+ * walks by frame pointers. So nobody asks for rules, nor for the CFI of known code. What is asked
+ * here nevertheless gets "none".
+ */
+#include "arch/arch.h"
+#include "arch/instruction.h"
+
+const struct arch_bytes arch_cfi_of_entry, arch_cfi_of_signal, arch_cfi_of_root;
+const struct arch_bytes arch_signal_return, arch_thread_root, arch_fiber_root;
+const struct arch_bytes arch_clones[2];
+const struct arch_bytes arch_go_switch, arch_go_system_call;
+
+struct unwind_rule arch_rule_of(const struct cfi_row *row)
+{
+	(void)row;
+	return (struct unwind_rule){ .third = UNFIT_CFA, .how = UNWIND_HOW(UNWIND_UNFIT, 0) };
+}
+
+const char *arch_unfit_words(enum unwind_unfit reason)
+{
+	(void)reason;
+	return "no unwind tables for aarch64";
+}
+
+struct cfi_value arch_return_address(void)
+{
+	return (struct cfi_value){ .how = ARCH_RETURN_HOW };
+}
+
+bool arch_ignores_operation(uint8_t operation)
+{
+	(void)operation;
+	return false;
+}
+
+struct arch_bytes arch_cfi_of_stubs(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return (struct arch_bytes){};
+}
+
+bool arch_is_stub_expression(const uint8_t *rest, size_t n, int32_t *ret)
+{
+	(void)rest;
+	(void)n;
+	(void)ret;
+	return false;
+}
+
+size_t arch_exit_bytes(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return 0;
+}
+
+bool arch_may_be_start(const uint8_t *code, size_t n)
+{
+	(void)code;
+	(void)n;
+	return false;
+}
+
+bool arch_find_trace_exit(const uint8_t *code, size_t n, size_t *ret_start, size_t *ret_end)
+{
+	(void)code;
+	(void)n;
+	(void)ret_start;
+	(void)ret_end;
+	return false;
+}
+
+struct cfi_row arch_go_row(uint64_t vaddr, int32_t delta, bool is_fp_saved)
+{
+	(void)delta;
+	(void)is_fp_saved;
+	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_BAD };
+}
+
+struct cfi_row arch_go_signal_row(uint64_t vaddr)
+{
+	return (struct cfi_row){ .vaddr = vaddr, .kind = CFI_BAD };
+}
+
+bool arch_go_saves_fp(const uint8_t code[ARCH_GO_SAVE_BYTES])
+{
+	(void)code;
+	return false;
+}
+
+bool arch_go_pops_return(const uint8_t code[ARCH_GO_POP_BYTES], struct cfi_row *row)
+{
+	(void)code;
+	(void)row;
+	return false;
+}
+
+/*
+ * A command stops for its tables alone. A thread that goes on from a breakpoint comes to the same
+ * breakpoint again, unless the debugger takes it away for one step. tool/command.c does not do that
+ * yet.
+ */
+bool arch_set_breakpoints(pid_t pid, const uint64_t *places, size_t n)
+{
+	(void)pid;
+	(void)places;
+	(void)n;
+	return false;
+}
+
+uint64_t arch_pc_of(pid_t pid)
+{
+	(void)pid;
+	return 0;
+}
+
+struct instruction instruction_at(const uint8_t *code, size_t n, uint64_t vaddr)
+{
+	(void)code;
+	(void)n;
+	(void)vaddr;
+	return (struct instruction){ .length = ARCH_INSTRUCTION_BYTES,
+				     .kind = INSTRUCTION_BAD,
+				     .reg = REGISTER_NONE,
+				     .base = REGISTER_NONE,
+				     .store_reg = REGISTER_NONE };
+}
+
+uint8_t instruction_dwarf_register(uint8_t reg)
+{
+	return reg;
+}
+
+bool instruction_is_preserved(uint8_t reg)
+{
+	(void)reg;
+	return false;
+}
+
+bool instruction_is_system_call(const uint8_t *code, const struct instruction *i)
+{
+	(void)code;
+	(void)i;
+	return false;
+}
+
+bool instruction_is_landing_pad(const uint8_t *code, const struct instruction *i)
+{
+	(void)code;
+	(void)i;
+	return false;
+}
+
+void arch_each_reference(const struct arch_code *code, uint64_t start, uint64_t bytes,
+			 arch_take_jump *take, void *context)
+{
+	(void)code;
+	(void)start;
+	(void)bytes;
+	(void)take;
+	(void)context;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A uprobe is a breakpoint. The kernel executes the instruction under it out of line, from a page
+ * that it adds to the process (XOL), or it simulates the instruction. It refuses those that it can
+ * do neither with: see arm_probe_decode_insn() in arch/arm64/kernel/probes/decode-insn.c. If no
+ * process has mapped the file, it accepts the probe, but never sets it: the function would silently
+ * have no hits.
+ *
+ * Loads of a literal are relative to the pc. Before Linux commit acc450aa0709 ("arm64: probes:
+ * Remove broken LDR (literal) uprobe support") (in v6.12) the kernel simulates them wrongly. Those
+ * to a vector register it takes for other loads, and executes them out of line, where they load
+ * something else. The three instructions of a memcpy (FEAT_MOPS) must stand together.
+ */
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/array.h"
+
+struct form {
+	uint32_t mask, value;
+};
+
+/* clang-format off */
+static const struct form mistaken[] = {
+	{ 0xbb000000, 0x18000000 }, /* ldr, literal: w, x, s, d */
+	{ 0xff000000, 0x98000000 }, /* ldrsw, literal */
+	{ 0xff000000, 0x9c000000 }, /* ldr, literal: q */
+	{ 0x3b200c00, 0x19000400 }, /* cpyp, cpym, cpye, setp, ... */
+};
+
+static const struct form refused[] = {
+	{ 0xff000000, 0xd4000000 }, /* svc, hvc, smc, brk, hlt */
+	{ 0xfff00000, 0xd5100000 }, /* msr */
+	{ 0xfff8f01f, 0xd500401f }, /* msr, of an immediate */
+	{ 0xffffffe0, 0xd53b4220 }, /* mrs, of DAIF */
+	{ 0xfe9ff800, 0xd61f0800 }, /* braa, blraa, retaa and their like */
+	{ 0xff9f0000, 0xd69f0000 }, /* eret, eretaa, drps */
+	{ 0x3f800000, 0x08000000 }, /* exclusive loads and stores */
+	{ 0xff000000, 0xd8000000 }, /* prfm, literal */
+};
+/* clang-format on */
+
+/* Of the hints, the kernel executes nop, bti, and those that make a signature or remove it. */
+static bool is_refused_hint(uint32_t word)
+{
+	static const uint64_t fine = 1ULL << 0 | 1ULL << 7 | 1ULL << 8 | 1ULL << 10 | 0xfULL << 24 |
+				     1ULL << 32 | 1ULL << 34 | 1ULL << 36 | 1ULL << 38;
+	const uint32_t number = word >> 5 & 0x7f;
+
+	return (word & 0xfffff01f) == 0xd503201f && (number > 63 || !(fine >> number & 1));
+}
+
+static bool has_form(const struct form *forms, size_t n, uint32_t word)
+{
+	for (size_t i = 0; i < n; i++)
+		if ((word & forms[i].mask) == forms[i].value)
+			return true;
+	return false;
+}
+
+enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)
+{
+	uint32_t word;
+
+	if (n < sizeof(word))
+		return UPROBE_MISTAKEN;
+	if (!is_64_bit)
+		return UPROBE_REFUSED; /* -EOPNOTSUPP, or since Linux 6.16 by other rules */
+	memcpy(&word, bytes, sizeof(word));
+	if (has_form(mistaken, ARRAY_SIZE(mistaken), word))
+		return UPROBE_MISTAKEN;
+	return is_refused_hint(word) || has_form(refused, ARRAY_SIZE(refused), word)
+		       ? UPROBE_REFUSED
+		       : UPROBE_FINE;
+}
+
+/* No compiler begins functions with what has no probe, so none is moved. */
+size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPPED])
+{
+	(void)code;
+	(void)n;
+	(void)ends;
+	return 0;
+}
+
+/* arch_uprobe_verdict() knows all that the kernel refuses. */
+bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
+{
+	return n < ARCH_INSTRUCTION_BYTES || arch_uprobe_verdict(bytes, n, true) != UPROBE_FINE;
+}
