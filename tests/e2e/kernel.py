@@ -131,7 +131,7 @@ def is_machine():
 def is_first_of_its_processor():
     """The machine, or the guest of another processor than that of the other guests: what no kernel makes a
     difference to is tested once for each."""
-    return is_machine() or os.uname().machine != "x86_64"
+    return is_machine() or is_aarch64()
 
 
 def is_newest():
@@ -177,6 +177,10 @@ def has_pid_max_of_namespaces():
     return version() >= (6, 14)
 
 
+def is_aarch64():
+    return os.uname().machine == "aarch64"
+
+
 # Of system calls.
 NUMBERS = {
     "x86_64": {"perf_event_open": 298, "finit_module": 313},
@@ -199,7 +203,7 @@ def has_new_programs():
 
 def has_unwinding():
     """By tables."""
-    return has_new_programs() and os.uname().machine == "x86_64"
+    return has_new_programs() and not is_aarch64()
 
 
 def _may_open(wrap, *type_and_config):
@@ -253,6 +257,7 @@ def has_node():
 NEEDS = {
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,
+    "aarch64": is_aarch64,
     "machine": is_first_of_its_processor,
     "newest kernel": is_newest,
     "path of its own": has_path_of_its_own,

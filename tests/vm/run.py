@@ -44,7 +44,7 @@ SCALE = "0.02"
 LONGEST_FIRST = ["newest", "6.1", "5.10", "6.12", "rt", "arm64"]
 
 # What is run of tests/e2e, where that is not all of it.
-SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py"]}
+SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
 
 # By Debian's word: the folder below BUILD, and how it is built.
 BUILDS = {"amd64": (".", "make"), "arm64": ("aarch64", "make CROSS=aarch64 all workload")}
