@@ -13,10 +13,11 @@
  *	regs_are_of_user()          did the thread enter the kernel from user space?
  *	regs_are_of_64_bit()        likewise, from a program of 64 bits
  *	regs_are_exact()            does execution stand at the pc? Not behind a system call
- *	regs_have_flags()           does it have the CPU's flags? Some backends leave them out
+ *	regs_have_flags()           are the CPU's flags known? Some backends leave them out
  *	regs_are_interruptible()    by these flags, were interrupts on?
  *	regs_copy()                 the registers for a walk by tables
- *	fault_is_of_code()          by a page fault's error code, was an instruction fetched?
+ *	fault_is_of_code()          was an instruction being fetched? By the error code of the
+ *	                            tracepoint page_fault_user, which not all architectures have
  */
 #pragma once
 

@@ -22,7 +22,6 @@
  *	ARCH_MACHINE_32          of those of 32 bits that the same kernel runs
  *	ARCH_AUDIT               seccomp's number of its system calls, and
  *	ARCH_FOREIGN_CALLS       the first number that belongs to another set of them
- *	ARCH_USER_END            user addresses are below
  *	ARCH_INSTRUCTION_BYTES   the longest instruction
  *	ARCH_BREAKPOINTS         breakpoints of the CPU that a process may set
  *	ARCH_RELATIVE            the type of a relocation that adds the load address to its addend
@@ -42,10 +41,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "arch/code.h"
 #include "arch/row.h"
-#include "arch/walk.h"
 
 #include ARCH_OWN(arch.h)
+
+#define ARCH_USER_END (UINT64_C(1) << CODE_USER_BITS) /* user addresses are below */
 
 /* Bytes of code or CFI. No bytes: the architecture has none. */
 struct arch_bytes {
@@ -87,7 +88,7 @@ typedef void arch_take_jump(void *context, uint64_t from, uint64_t to);
  * also bytes that mean something else. An architecture may find none if arch_skippable() never
  * skips.
  */
-void arch_each_jump(const struct arch_code *code, arch_take_jump *take, void *context);
+void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context);
 
 /*
  * Call @take for each address in [@start, @start + @bytes) that the code may refer to: by a jump, a
@@ -152,6 +153,9 @@ size_t arch_skippable(const uint8_t *code, size_t n, size_t ends[ARCH_MOST_SKIPP
  * time: a wrong "no" costs attempts, a wrong "yes" a link.
  */
 bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n);
+
+/* The kernel's functions between a breakpoint's trap and the kprobes there. NULL ends them. */
+extern const char *const arch_trap_functions[];
 
 /* --- The CPU's breakpoints, of a thread that is stopped by ptrace(2) --- */
 

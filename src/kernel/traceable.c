@@ -6,8 +6,8 @@
  *	vfs_read                            ffffffff8162fb94 vfs_read
  *	ext4_get_branch [ext4]              ffffffffc0401004 ext4_get_branch [ext4]
  *
- * The address is that of the patched place. It may lie behind the function's first instruction
- * (endbr64).
+ * The address is that of the patched place. It may lie behind the function's first instruction, a
+ * landing pad of indirect branches.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/array.h"
 
 /* A name, or with '*' at its end how one begins; @module where only those of it count. */
@@ -59,19 +60,23 @@ static const struct machine machines[] = {
 	{ "ftrace_trampoline*", NULL },
 	{ "ftrace_ops_*", NULL },
 	{ "arch_ftrace_ops_list_func", NULL },
-	/* kprobes: by ftrace, by a jump, by a trap */
+	/* kprobes: by ftrace, by a jump; arch_trap_functions: by a trap */
 	{ "kprobe_ftrace_handler", NULL },
 	{ "kprobe_perf_func", NULL },
 	{ "kprobe_dispatcher", NULL },
-	{ "kprobe_int3_handler", NULL },
 	{ "aggr_pre_handler", NULL },
 	{ "opt_pre_handler", NULL },
 	{ "optimized_callback", NULL },
 	{ "optprobe_template_*", NULL },
-	{ "do_int3", NULL },
-	{ "exc_int3", NULL },
-	{ "asm_exc_int3", NULL },
 };
+
+/* Is @name this pattern, or this with a compiler's suffix? */
+static bool is_function(const char *name, const char *pattern)
+{
+	const size_t n = strlen(pattern);
+
+	return strncmp(name, pattern, n) == 0 && (name[n] == '\0' || name[n] == '.');
+}
 
 static bool fits(const struct machine *machine, const char *name, const char *module)
 {
@@ -81,13 +86,16 @@ static bool fits(const struct machine *machine, const char *name, const char *mo
 		return false;
 	if (machine->pattern[n - 1] == '*')
 		return strncmp(name, machine->pattern, n - 1) == 0;
-	return strncmp(name, machine->pattern, n) == 0 && (name[n] == '\0' || name[n] == '.');
+	return is_function(name, machine->pattern);
 }
 
 bool machinery_is(const char *name, const char *module)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
 		if (fits(&machines[i], name, module))
+			return true;
+	for (size_t i = 0; arch_trap_functions[i]; i++)
+		if (is_function(name, arch_trap_functions[i]))
 			return true;
 	return false;
 }

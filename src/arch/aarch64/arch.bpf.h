@@ -2,7 +2,7 @@
 /* arch/aarch64/arch.bpf.h - the kernel's registers of aarch64. For arch/arch.bpf.h only. */
 #pragma once
 
-#include "arch/walk.h"
+#include "arch/code.h"
 
 /*
  * arch/arm64/include/asm/ptrace.h, as far as all kernels have it: user_pt_regs of the ABI, and two
@@ -46,7 +46,7 @@ static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
  * Without the signature of pointer authentication, which is above the bits of an address: above 48,
  * or 52 if the kernel has as many. mmap() gives no address above 48 bits unless it is asked to.
  */
-#define USER_ADDRESS_MASK ((1ULL << 48) - 1)
+#define USER_ADDRESS_MASK ((1ULL << CODE_USER_BITS) - 1)
 
 static __always_inline __u64 user_address_of(__u64 word)
 {
@@ -103,11 +103,9 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->n_turns = 0;
 }
 
-/* arch/arm64/include/asm/esr.h: the exception class of the syndrome, an instruction abort of EL0 */
-#define FAULT_CLASS_SHIFT 26
-#define FAULT_OF_CODE 0x20
-
+/* aarch64 has no tracepoint page_fault_user. */
 static __always_inline _Bool fault_is_of_code(__u64 error_code)
 {
-	return (error_code >> FAULT_CLASS_SHIFT & 0x3f) == FAULT_OF_CODE;
+	(void)error_code;
+	return 0;
 }

@@ -9,7 +9,6 @@
 #define ARCH_MACHINE_32 40            /* EM_ARM */
 #define ARCH_AUDIT 0xc00000b7U        /* AUDIT_ARCH_AARCH64 */
 #define ARCH_FOREIGN_CALLS UINT32_MAX /* no number: programs of 32 bits have another ARCH_AUDIT */
-#define ARCH_USER_END (UINT64_C(1) << 48)
 #define ARCH_INSTRUCTION_BYTES 4
 #define ARCH_BREAKPOINTS 2 /* CPUs have at least so many */
 #define ARCH_RELATIVE 1027 /* R_AARCH64_RELATIVE */

@@ -9,7 +9,7 @@
 
 #include "arch/code.h"
 
-#define CODE_USER_BITS 48
+#define CODE_USER_BITS 48 /* 52 for those that ask mmap() for more */
 #define CODE_BEFORE_CALL 0xffffffffULL
 
 static __always_inline _Bool code_may_be_call(__u64 bytes)

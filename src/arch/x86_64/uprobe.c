@@ -195,3 +195,6 @@ bool arch_may_refuse_uprobe(const uint8_t *bytes, size_t n)
 	}
 	return true; /* prefixes alone, or nothing */
 }
+
+const char *const arch_trap_functions[] = { "kprobe_int3_handler", "do_int3", "exc_int3",
+					    "asm_exc_int3", NULL };
