@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """tests/vm/run.py [KERNEL...] [--command TEXT] [-- PYTEST-ARGUMENT...]
 
-Boot each kernel (5.10 6.1 6.12 newest rt arm64; default all but arm64) and run tests/e2e in it, the same files
+Boot each kernel (5.10 6.1 6.12 newest rt arm64; default all) and run tests/e2e in it, the same files
 as on this machine (of PREEMPT_RT those alone that depend on what may preempt a program, of arm64 SELECTIONS).
 arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The last line per kernel is its sum:
 
@@ -160,7 +160,7 @@ def main(argv):
     args = parse_arguments(argv)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    kernels = args.kernels or sorted(set(KERNELS) - {"arm64"}, key=LONGEST_FIRST.index)
+    kernels = args.kernels or sorted(KERNELS, key=LONGEST_FIRST.index)
     try:
         check_host(kernels)
         compile_tests()

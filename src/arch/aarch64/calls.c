@@ -18,9 +18,9 @@ bool arch_is_behind_call(const uint8_t *end, size_t n)
 }
 
 /* No probe is moved (arch_skippable()), so nobody needs to know what jumps behind a first one. */
-void arch_each_jump(const struct arch_code *code, arch_take_jump *take, void *context)
+void arch_each_jump(const struct arch_code *of, arch_take_jump *take, void *context)
 {
-	(void)code;
+	(void)of;
 	(void)take;
 	(void)context;
 }

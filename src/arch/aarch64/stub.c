@@ -55,6 +55,6 @@ bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bi
 
 	if ((load & 0xffc003ff) != 0xf9400211 || word_at(code + at + 12) != BR_X17)
 		return false;
-	*ret = page_of(word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8;
+	*ret = page_of(word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8ULL;
 	return true;
 }
