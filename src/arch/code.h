@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * arch/code.h - what the bytes of code tell a walk where no row does. Pure inline functions for
- *both sides, like those of arch/walk.h. Most look at the 8 bytes of a word at once, without a
- *branch, because the verifier would follow each.
+ * both sides, like those of arch/walk.h. Most look at the 8 bytes of a word at once, without a
+ * branch, because the verifier would follow each.
  *
  * An architecture provides, in its own code.h, for checked steps (bpf/checked.h):
  *

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * arch/instruction.h - the effect of an instruction on the stack and on the registers that calls
- * preserve. For the analysis of compiled code (unwind/derive.h), which expects that a call pushes
- * the return address. An architecture whose calls do not gives INSTRUCTION_BAD for all
- * instructions, so the analysis believes nothing.
+ * preserve. For the analysis of compiled code (unwind/derive.h), and for the extent of a program's
+ * first code (unwind/entry.c). The analysis expects that a call pushes the return address, so it
+ * does not run without ARCH_CALL_PUSHES.
  */
 #pragma once
 
@@ -44,10 +44,9 @@ struct instruction {
 	uint8_t kind; /* enum instruction_kind */
 	uint8_t reg;
 	uint8_t base;
-	uint16_t writes; /* a bit for each register that it writes; not the stack pointer if @kind
-			    tells how */
-	uint8_t store_base;   /* it writes memory at store_base + store_value */
-	uint8_t store_reg;    /* it stores all of this register there; else REGISTER_NONE */
+	uint16_t writes;    /* a bit for each register that it writes; not SP if @kind tells how */
+	uint8_t store_base; /* it writes memory at store_base + store_value */
+	uint8_t store_reg;  /* it stores all of this register there; else REGISTER_NONE */
 	uint32_t store_bytes; /* 0: it writes no memory at a register plus a number */
 	int64_t store_value;
 	int64_t value;

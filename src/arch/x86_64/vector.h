@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch/x86_64/vector.h - recognize and measure x86 instructions with a VEX, EVEX or XOP prefix.
- *Pure.
+ * arch/x86_64/vector.h - recognize and measure instructions with a VEX, EVEX or XOP
+ * prefix. Pure. For arch/x86_64/ only.
  *
  *	c5 f9 74 c1        vpcmpeqb %xmm1,%xmm0,%xmm0       VEX of two bytes
  *	c4 e2 79 58 07     vpbroadcastd (%rdi),%xmm0        VEX of three
