@@ -181,7 +181,7 @@ soak: test-deps all static workload
 lint: $(SKELETON)
 	@tests/lint/run
 vm: all workload
-	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all workload
+	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload
 	@tests/vm/run.py
 e2e: all static workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e

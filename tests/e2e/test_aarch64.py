@@ -3,7 +3,7 @@
 probe, stacks of which a part is in registers, and no unwind tables yet."""
 
 import pytest
-from tool import GETPPID, chains, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, STACKCOUNT, STATIC, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("aarch64")
 
@@ -12,11 +12,15 @@ CANNOT = "the kernel cannot probe its first instruction"
 MISTAKES = "the kernel would mistake its first instruction for another one"
 
 
-@pytest.mark.parametrize("program", ["calls-cet", "calls-pie"])
-def test_stacks_of_signed_return_addresses_are_whole(workload, program):
-    """Where the CPU signs them; the guest's does."""
-    work = workload(program, 30, 20, 10)
-    result, expected = trace(work, "-U", "-f", "-p", work.pid, f"{workload_path(program)}:leaf*")
+@pytest.mark.parametrize(
+    "name,program", [("calls-cet", STACKCOUNT), ("calls-pie", STACKCOUNT), ("calls-pie", STATIC)],
+    ids=["signed", "plain", "static"],
+)
+def test_stacks_are_whole(workload, name, program):
+    """Where the CPU signs return addresses, too; the guest's does."""
+    work = workload(name, 30, 20, 10)
+    args = ["-U", "-f", "-p", work.pid, f"{workload_path(name)}:leaf*"]
+    result, expected = trace(work, *args, program=program)
     assert chains(result.ok()) == {**expected, "main;work_run;run;leafy": 1}, result
     assert all(parts[0] == "_start" for parts, _ in read_folded(result.out)), result
 

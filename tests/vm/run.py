@@ -46,19 +46,23 @@ LONGEST_FIRST = ["newest", "6.1", "5.10", "6.12", "rt", "arm64"]
 # What is run of tests/e2e, where that is not all of it.
 SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
 
-# By Debian's word: the folder below BUILD, and how it is built.
-BUILDS = {"amd64": (".", "make"), "arm64": ("aarch64", "make CROSS=aarch64 all workload")}
+# By Debian's word: the folder below BUILD, how it is built, and what guests get of it.
+PROGRAMS = ["stackcount", "stacksnoop", "funccount", "workload"]
+BUILDS = {
+    "amd64": (".", "make", PROGRAMS),
+    "arm64": ("aarch64", "make CROSS=aarch64 all static workload", [*PROGRAMS, "static/stackcount"]),
+}
 
 
 def stage_tests(kernel, to):
     """Copy what a guest needs below @to."""
-    where, how = BUILDS[architecture(kernel)]
-    for name in ("stackcount", "stacksnoop", "funccount", "workload"):
+    where, how, names = BUILDS[architecture(kernel)]
+    for name in names:
         source = BUILD / where / name
         if not source.exists():
             raise Problem(f"no {source} ('{how}' builds it)")
         target = to / "build" / name
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target)
         else:
