@@ -43,8 +43,8 @@ static __always_inline __u64 regs_return_address(const struct pt_regs *regs)
 }
 
 /*
- * Without the signature of pointer authentication, which is above the bits of an address: above 48,
- * or 52 if the kernel has as many. mmap() gives no address above 48 bits unless it is asked to.
+ * Without the signature of pointer authentication. It is above the bits of an address: above 48, or
+ * 52 if the kernel has as many. mmap() gives no address above 48 bits unless it is asked to.
  */
 #define USER_ADDRESS_MASK ((1ULL << CODE_USER_BITS) - 1)
 

@@ -65,7 +65,7 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 	if (n < sizeof(word))
 		return UPROBE_MISTAKEN;
 	if (!is_64_bit)
-		return UPROBE_REFUSED; /* -EOPNOTSUPP, or since Linux 6.16 by other rules */
+		return UPROBE_REFUSED; /* arch_uprobe_analyze_insn(): -EOPNOTSUPP */
 	memcpy(&word, bytes, sizeof(word));
 	if (has_form(mistaken, ARRAY_SIZE(mistaken), word))
 		return UPROBE_MISTAKEN;
