@@ -14,53 +14,53 @@
 #include "reader/roots.h"
 
 #define MAX_FILES 512
-/* Unused ones are forgotten when there are so many more than twice the last time. */
+/* Unused entries are forgotten when all are 2 * n_last plus this. */
 #define MANY_ENTRIES 1024
 
-/* A file that is written over again and again is so many images. Older ones are not found again. */
+/* A file has an entry for each time that it was written over. find_entry() tries the newest. */
 #define MOST_OF_ONE 64
 
-/* The report that begins a period names hits of the period before. */
+/* A report begins a period, and names hits of the one before. So hits count in both. */
 #define HIT_PERIODS 2
 
-/* For so long nobody looks at a file again. A report looks at those that are open. */
+/* The least time between two looks of images_add() at a file. A report looks at all open files. */
 #define LOOK_NS (NS_PER_S / 100)
 
 struct entry {
 	uint32_t number;
 	enum image_kind kind;
 	uint32_t n_users; /* images_hold() */
-	uint32_t older;   /* the number of the next entry of the same hash, or IMAGE_NONE */
+	uint32_t older;   /* number of the next entry with the same hash, or IMAGE_NONE */
 	uint64_t hash;
 	uint64_t dev, inode;
 	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
-	char *path;                /* where a process has it */
-	const char *module;        /* within that */
-	bool is_opened;            /* ever: size and time are known */
-	bool is_closed;            /* to make room for others */
-	bool is_bad;               /* nothing is read of it */
-	bool is_missed;            /* it was asked for in vain */
-	bool is_memory;            /* anonymous, or a file of memory */
-	bool is_newer;             /* what was found was written later than it was mapped */
+	char *path;                /* as a process has it */
+	const char *module;        /* a part of @path, or a constant */
+	bool is_opened;            /* it was open once: file.fact is known */
+	bool is_closed;            /* it was closed to make room for others */
+	bool is_bad;               /* nobody reads it any more */
+	bool is_missed;            /* images_open() could not open it */
+	bool is_memory;            /* mapped_is_memory() */
+	bool is_newer;             /* the file was written after the mapping */
 	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
-	uint64_t last_used;        /* by the clock of uses */
-	uint64_t looked_at;        /* ns: since it was opened; 0: not yet */
+	uint64_t last_used;        /* value of images.clock */
+	uint64_t looked_at;        /* ns: the last look since it was opened; 0: none */
 	uint32_t pid;              /* a process that has it mapped */
-	int root;                  /* that it had, or -1 */
-	struct mapping where;      /* and where */
+	int root;                  /* the root of @pid, as roots_of(); or -1 */
+	struct mapping where;      /* its mapping in @pid */
 	struct file_stamp stamp;
 };
 
 struct images {
 	struct entry **entries; /* by rising number */
 	size_t n, capacity;
-	struct u64_map index;  /* of numbers, in @entries */
-	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
+	struct u64_map index;  /* number -> index in @entries */
+	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
 	struct remote_files *files;
 	struct roots *roots;
 	uint32_t n_made;        /* the highest number */
-	size_t n_last;          /* entries when unused ones were forgotten last */
-	uint64_t clock, period; /* images_refresh() begins another period */
+	size_t n_last;          /* entries that were left when unused ones were last forgotten */
+	uint64_t clock, period; /* counts uses; counts images_refresh() */
 	uint64_t version;       /* images_version() */
 	size_t held_bytes;      /* images_held_bytes() */
 	struct file_limit open;
@@ -103,7 +103,7 @@ void images_free(struct images *im)
 	free(im);
 }
 
-/* NULL: it is none, or was forgotten. */
+/* NULL: @image is IMAGE_NONE, or was forgotten. */
 static struct entry *entry_of(const struct images *im, uint32_t image)
 {
 	const uint32_t *at = image == IMAGE_NONE ? NULL : u64_map_get(&im->index, image);
@@ -147,7 +147,7 @@ void images_note_error(struct images *im, int err)
 		file_limit_tell(&im->open);
 }
 
-/* False: there is none but @keep. */
+/* Close the least used file, but not that of @keep. False: no other file is open. */
 static bool close_least_used(struct images *im, const struct entry *keep)
 {
 	struct entry *least = NULL;
@@ -164,7 +164,7 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	return true;
 }
 
-/* @file is the entry's from here on. */
+/* @entry owns @file from here on. */
 static void take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->file = *file;
@@ -175,7 +175,7 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 	entry->is_missed = false;
 }
 
-/* For @entry, as @mapper has @m mapped. Others are closed if there are too many. */
+/* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
 static bool find_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
 		      const struct mapping *m, struct remote_handle *ret)
 {
@@ -200,7 +200,7 @@ static bool is_other_file(const struct entry *entry, const struct remote_handle 
 	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
 }
 
-/* False: @file, which is closed then, is not what the entry was. */
+/* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
 static bool take_same_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
@@ -212,7 +212,7 @@ static bool take_same_file(struct images *im, struct entry *entry, const struct 
 	return true;
 }
 
-/* Hold the entry's file by a handle, if it can be had and is still the same. */
+/* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
 static bool open_file(struct images *im, struct entry *entry)
 {
 	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
@@ -225,7 +225,7 @@ static bool open_file(struct images *im, struct entry *entry)
 	       take_same_file(im, entry, &file);
 }
 
-/* Not for each of 60,000 mappings of a file. */
+/* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
 static bool may_look(struct entry *entry, uint64_t pause_ns)
 {
 	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -236,7 +236,7 @@ static bool may_look(struct entry *entry, uint64_t pause_ns)
 	return true;
 }
 
-/* An open file may be written over. One with another build ID is another entry then. */
+/* Has somebody written over the open file? With a build ID, find_entry() tells files apart. */
 static bool is_written_over(const struct images *im, struct entry *entry)
 {
 	struct file_fact now = {};
@@ -248,9 +248,8 @@ static bool is_written_over(const struct images *im, struct entry *entry)
 }
 
 /*
- * It was written over in place: what was mapped of it is not known any more, and its symbols, which
- * are read where they lie, are others now, or were cut off. Who maps it from here on has a new
- * entry.
+ * Somebody wrote over the file in place. The former contents are lost, and the symbols, which
+ * helpers read from the file itself, have changed or gone. The next images_add() makes a new entry.
  */
 static void give_up(struct images *im, struct entry *entry)
 {
@@ -304,7 +303,7 @@ uint32_t images_newest(const struct images *im)
 	return im->n_made;
 }
 
-/* Of one hash the newest goes first. */
+/* Add @entry to the maps. Entries of one hash form a list, newest first. */
 static void link_entry(struct images *im, struct entry *entry, size_t index)
 {
 	bool is_new;
@@ -315,7 +314,7 @@ static void link_entry(struct images *im, struct entry *entry, size_t index)
 	*link = entry->number;
 }
 
-/* No process has these mapped, and nothing tells that one had. */
+/* Forget the entries that no region holds, present or past. */
 static void forget_unused(struct images *im)
 {
 	size_t n = 0;
@@ -339,8 +338,8 @@ static void forget_unused(struct images *im)
 }
 
 /*
- * The kernel gives an inode's number to another file at once; and debug files are those of a
- * process's own root.
+ * The kernel may reuse an inode number at once, so build IDs decide if both are known. Each root
+ * has entries of its own, because it has its own debug files.
  */
 static bool is_same_file(const struct images *im, const struct entry *entry,
 			 const struct mapping *m, const struct file_stamp *id, int root)
@@ -404,8 +403,8 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 }
 
 /*
- * Open what @mapper has just mapped. If that is another file than the entry's, it has an entry of
- * its own. Returns that of the file.
+ * Open the file that @mapper has just mapped as @m. If it is not the entry's file, it gets a new
+ * entry. Returns the file's entry.
  */
 static struct entry *open_mapped(struct images *im, struct entry *entry,
 				 const struct mapper *mapper, const struct mapping *m,
@@ -497,7 +496,7 @@ uint64_t images_version(const struct images *im)
 	return im->version;
 }
 
-/* --- for whoever reads files --- */
+/* --- for readers of files --- */
 
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret)
 {

@@ -14,8 +14,11 @@ static struct images *images_of(const struct looks *l)
 }
 
 /*
- * All of @list are mapped now. Events are newer, or will be soon. Without events nobody knows what
- * was there since the last look, if something else was there then.
+ * Add the mappings of @list, which all exist now.
+ *
+ * With events, overlapped regions stay: events are newer, or will correct them soon. Without
+ * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
+ * between the two looks.
  */
 static void see_mappings(struct looks *l, struct program *program, const struct mapping_list *list)
 {
@@ -44,7 +47,7 @@ static void see_mappings(struct looks *l, struct program *program, const struct 
 		images_release(images_of(l), added[i]);
 }
 
-/* @err came of it. */
+/* Reading the mappings of @tgid from @begin on gave @err. Retry if it was for lack of time. */
 static void note_late(struct looks *l, uint32_t tgid, int err, uint64_t begin)
 {
 	if (err == -ETIME || err == -EIO)
@@ -96,7 +99,7 @@ static bool is_known(const struct looks *l, uint32_t tgid)
 
 void looks_read(struct looks *l, uint32_t tgid)
 {
-	/* Each address of one that was late would wait once more. */
+	/* looks_read_late() retries late lists, or each question about an address would wait. */
 	if (!is_known(l, tgid) && !late_has(&l->late, tgid))
 		read_list(l, tgid);
 }
@@ -112,7 +115,7 @@ uint32_t looks_read_late(struct looks *l)
 	return tgid;
 }
 
-/* One of which nothing is known may have been hit. */
+/* Is its list worth a wait? A process without a program may have been hit. */
 static bool is_wanted(const struct program *program)
 {
 	return !program ||
@@ -123,7 +126,7 @@ void looks_settle(struct looks *l, uint64_t until)
 {
 	struct programs *all = l->programs;
 
-	/* After a loss, nobody may have looked at it yet. */
+	/* After a loss, a program may not have been read yet. */
 	for (size_t i = 0; i < all->n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++)
 		if (all->heads[i] && is_wanted(all->heads[i]))
 			looks_read(l, all->heads[i]->tgid);

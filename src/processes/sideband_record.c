@@ -27,13 +27,13 @@
 #include "base/array.h"
 #include "processes/sideband_ring.h"
 
-/* What is not taken yet of a record without its trailer. */
+/* The part of a record that is not parsed yet, without the trailer. */
 struct bytes {
 	uint8_t *at;
 	size_t n;
 };
 
-/* The next @n bytes; NULL when there are fewer. */
+/* The next @n bytes; NULL: there are fewer. */
 static uint8_t *take(struct bytes *b, size_t n)
 {
 	uint8_t *at = b->at;
@@ -45,13 +45,13 @@ static uint8_t *take(struct bytes *b, size_t n)
 	return at;
 }
 
-/* The rest is a text; NULL when it does not end. */
+/* The rest as a text; NULL: it does not end. */
 static char *take_text(struct bytes *b)
 {
 	return memchr(b->at, '\0', b->n) ? (char *)b->at : NULL;
 }
 
-/* Not in our PID namespace, or gone from it (-1). */
+/* No process of our PID namespace (0), or not any more (-1). */
 static bool is_elsewhere(uint32_t pid)
 {
 	return pid == 0 || pid > INT32_MAX;
@@ -98,7 +98,7 @@ static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct pro
 	return ret->comm ? RECORD_EVENT : RECORD_MALFORMED;
 }
 
-/* What stands for a path that there is not; with these the kernel tells no inode either. */
+/* The kernel writes these texts if it has no path. Then it gives no inode either. */
 static const char *real_path(const char *path)
 {
 	static const char *const texts[][2] = { { "//anon", "" },
@@ -178,7 +178,7 @@ static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct pro
 	return RECORD_EVENT;
 }
 
-/* Of the tracepoint: no other event samples. */
+/* From the tracepoint: no other event has samples. */
 static enum record_meaning parse_sample(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	(void)misc;
@@ -198,7 +198,10 @@ static const struct {
 	{ PERF_RECORD_SAMPLE, PROCESS_SHARE, parse_sample },
 };
 
-/* Of an event that is there for build IDs: it also tells of tasks, unasked. */
+/*
+ * Does the first event write the same record? @header is from the event for build IDs. The kernel
+ * also sends it records of tasks, as to each event with attr.mmap.
+ */
 static bool is_double(const struct perf_event_header *header)
 {
 	if (header->type == PERF_RECORD_MMAP2)

@@ -5,7 +5,7 @@
 
 #define NONE UINT64_MAX
 
-/* Copy what stands at @at, round the ring's end. */
+/* Copy @n bytes at @at, which may go round the ring's end. */
 static void copy(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
 {
 	const uint64_t size = ring->page->data_size;
@@ -17,7 +17,7 @@ static void copy(const struct sideband_ring *ring, uint64_t at, void *to, size_t
 	memcpy((uint8_t *)to + first, data, n - first);
 }
 
-/* The size of the record at the tail; what is left, where it cannot be a record. */
+/* The size of the record at the tail; if none can be there, the number of the bytes left. */
 static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
 {
 	const uint64_t left = ring->head - ring->tail;
@@ -58,7 +58,7 @@ void sideband_ring_look(struct sideband_ring *ring)
 	find_next(ring);
 }
 
-/* The kernel may write there again. */
+/* Move the tail, so that the kernel may write there again. */
 static void pass(struct sideband_ring *ring, uint64_t size)
 {
 	ring->last = ring->next;
