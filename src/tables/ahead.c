@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 
-#define MOST_AHEAD 1024 /* each is compared with all before: a process may map very many */
+#define MOST_AHEAD 1024 /* each is compared with all before it */
 
 struct made {
 	struct file_state file;
@@ -18,7 +18,7 @@ struct made {
 
 struct ahead {
 	pthread_t thread;
-	bool is_running; /* or has ended, and was not waited for */
+	bool is_running; /* or has ended, and was not joined */
 	bool is_over;
 	struct remote *remote;
 	uint32_t *pids;
@@ -128,7 +128,7 @@ void ahead_free(struct ahead *a)
 		return;
 	__atomic_store_n(&a->is_over, true, __ATOMIC_RELAXED);
 	if (a->is_running && !thread_join_soon(a->thread))
-		return; /* it has its memory as long as we live */
+		return; /* the thread still uses @a */
 	for (size_t i = 0; i < a->n; i++)
 		remote_table_fini(&a->made[i].table);
 	free(a->made);

@@ -14,7 +14,7 @@ void known_fini(struct known_list *k)
 	u64_map_fini(&k->numbers);
 }
 
-/* Processes without a space are left out. */
+/* Drop the entries of processes without a space. */
 static void compact(struct known_list *k)
 {
 	size_t n = 0;

@@ -31,7 +31,7 @@ static void drop(struct lists *l, const struct unwind_space *space)
 	unwind_memory_drop(l->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
 }
 
-/* The programs have @space of the process from now on. */
+/* BPF has @space of the process from now on. Drop the memory of the former list. */
 static void replace(struct lists *l, struct known *known, struct unwind_space space)
 {
 	drop(l, &known->space);
@@ -56,7 +56,7 @@ void lists_retract(struct lists *l, uint32_t tgid)
 
 /* --- room --- */
 
-/* By processes: the numbers of the lists that the programs have. */
+/* The number of each list that BPF has, by process. */
 static void read_numbers(const struct lists *l, struct u64_map *ret)
 {
 	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
@@ -68,8 +68,8 @@ static void read_numbers(const struct lists *l, struct u64_map *ret)
 }
 
 /*
- * Drop lists that the programs do not have any more: the process has ended, or runs something else,
- * and nobody has told us yet.
+ * Drop the memory of lists that BPF has removed: the process has ended or runs something else, and
+ * the event is still to come.
  */
 static void drop_unused(struct lists *l)
 {
@@ -98,7 +98,10 @@ static void tell_too_many(struct lists *l, uint32_t tgid, size_t n)
 		tgid, n);
 }
 
-/* Have room for @n mappings of @asker, and take it from longer lists. False: there is none. */
+/*
+ * Make room for @n mappings of @asker: withdraw longer lists of other processes. False: that was
+ * not enough.
+ */
 static bool make_room(struct lists *l, const struct known *asker, size_t n)
 {
 	if (!is_over(l, asker, n))

@@ -35,8 +35,9 @@ void lists_fini(struct lists *l);
 
 /*
  * Publish the @n mappings at @list for process @tgid. @n_reserved is the count of reserved places
- * from before the list was read. The BPF programs ignore the list if the count has moved since. May
- * withdraw lists of other processes, to make room.
+ * from before the list was read. The BPF programs ignore the list if the count has moved since. To
+ * make room, may withdraw lists of other processes and evict tables. After an error, the process
+ * still has its former list.
  *
  * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
  */

@@ -13,7 +13,7 @@
 #include "bpf/tables.h"
 
 #define PIECE 32U
-/* Place 0 is nobody's. */
+/* No piece has place 0. */
 #define FIRST_PLACE PIECE
 
 struct piece {
@@ -28,14 +28,14 @@ struct pieces {
 
 struct unwind_memory {
 	struct object *object;
-	struct pieces free;    /* by place, none touching another */
+	struct pieces free;    /* by place, adjacent ones joined */
 	struct pieces dropped; /* programs may still read them */
 	uint32_t n_slabs, max_slabs;
-	bool is_reclaimed; /* for this piece, as far as there was anything */
+	bool is_reclaimed; /* reclaim() has run for the present get() */
 	uint64_t used;
 };
 
-/* Sorted in, joined with what it touches. */
+/* Insert @piece by its place, and join it with adjacent ones. */
 static void add_free(struct pieces *free, struct piece piece)
 {
 	size_t at = free->n;
@@ -90,7 +90,7 @@ static uint32_t whole_pieces(size_t bytes)
 	return ((uint32_t)bytes + PIECE - 1) / PIECE * PIECE;
 }
 
-/* The smallest free piece that is large enough. */
+/* Allocate from the smallest free piece that is large enough. False: there is none. */
 static bool take(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
 {
 	struct pieces *free = &m->free;
@@ -118,8 +118,8 @@ static int compare_places(const void *left, const void *right)
 }
 
 /*
- * What was dropped can be given out again, but for what is a process's mappings still: those of its
- * parent, that the programs gave it.
+ * Free the dropped pieces, after all programs that may read them have ended. A list that a child
+ * still uses stays dropped: BPF has given the child its parent's list.
  */
 static int reclaim(struct unwind_memory *m, struct error *e)
 {

@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files, by name */
+#define MOST_TOLD 3 /* files that warnings name */
 
 struct remote {
 	struct remote_files *files;
-	struct asking *asking; /* of these */
-	struct client *client; /* of that */
+	struct asking *asking; /* of @files */
+	struct client *client; /* of @asking */
 	struct spending spending;
 	uint32_t last_file;
-	size_t n_failed; /* files whose reader failed */
+	size_t n_failed; /* files at which a parser failed */
 };
 
 struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns)
@@ -84,7 +84,7 @@ static int take_table(struct remote *r, const struct lane_event *event, struct r
 	}
 	ret->memory = TAKE(memory);
 	if (result == -EIO || result == -EBADMSG || result == -EAGAIN)
-		result = -ENODATA; /* these have a meaning here */
+		result = -ENODATA; /* callers would take these for failures of helpers */
 	return result ? error_set(e, result, "%.95s", answer->words) : 0;
 }
 
@@ -95,7 +95,7 @@ static const char *name_of(const struct mapping *m)
 	return slash ? slash + 1 : m->path;
 }
 
-/* The reader of @name failed. Of the first ones that is said. */
+/* A parser failed at file @name. Warns about the first MOST_TOLD files. */
 static int tell_failed(struct remote *r, const char *name, const char *why, struct error *e)
 {
 	if (r->n_failed++ < MOST_TOLD)
@@ -108,7 +108,7 @@ struct question {
 	const char *name; /* of the file, for messages */
 	struct ask ask;
 	const void *payload;
-	uint64_t cpu_ns; /* that the answer took */
+	uint64_t cpu_ns; /* of the helper, for the answer */
 };
 
 static int ask_table(struct remote *r, struct question *q, struct remote_table *ret,

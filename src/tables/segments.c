@@ -11,7 +11,7 @@
 
 #define PAGE_LAST 0xfffU
 #define MOST_ANCHORS 16U
-/* Where there are more segments than these, each is told when it is seen. */
+/* Further segments are published when a process maps them. */
 #define SEGMENTS_AT_ONCE 8U
 
 void segments_init(struct segments *s, const struct object *object, const struct file_state *file)
@@ -43,9 +43,10 @@ void segments_read(struct segments *s, const struct table_view *table)
 }
 
 /*
- * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its
- * segment's first page, of which the segment may have any part: what is before and behind may be of
- * others. Part of a segment is mapped by itself where its protection was changed.
+ * Does @m map the segment of @bytes at @offset of the file?
+ *
+ * With @is_whole: from its first page on. Other segments may have parts of that page, too.
+ * Otherwise: any part of it, because mprotect(2) may have split the mapping.
  */
 static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
 {
@@ -71,7 +72,7 @@ bool segments_find(const struct segments *s, const struct mapping *m, struct anc
 	return false;
 }
 
-/* @file NULL: the programs know it no more. */
+/* Set the entry of @offset in the map 'files'. NULL: remove it. */
 static void set_file(const struct segments *s, uint64_t offset, const struct unwind_file *file)
 {
 	struct unwind_file_key key = s->key;

@@ -20,8 +20,8 @@
 #define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
 
 /*
- * Of new files, so many wait to be looked for. Processes may map them faster than tables are made:
- * without end they would take all memory, and who was hit would wait behind them.
+ * The most wishes for new files that may wait. Processes may map files faster than we make tables.
+ * Without a bound, these wishes would take all memory and delay those for processes that were hit.
  */
 #define MOST_FILES_ASKED 1024U
 
@@ -39,23 +39,23 @@ struct wish {
 	uint64_t time;        /* OVER: ns of CLOCK_MONOTONIC */
 	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
 	uint32_t dev;         /* FILE_DEV() */
-	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
+	struct mapping *file; /* FILE: as tgid maps it; one allocation with its path, to free() */
 };
 
-/* A look that waits does for all that are asked for behind it. */
+/* The look at a process that already waits. It serves all later wishes for that look. */
 enum look_asked { NOT_ASKED, ASKED_CHANGED, ASKED_NOW };
 
 struct unwinder {
-	/* What is asked of the thread. */
+	/* The wishes. @mutex guards them. */
 	pthread_mutex_t mutex;
 	pthread_cond_t is_changed;
 	struct wish *urgent, *others;
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
-	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
+	struct u64_map asked; /* tgid -> enum look_asked, of the urgent wishes */
 	size_t n_others, others_capacity;
 	size_t n_files_asked; /* among the urgent ones */
 	bool is_busy, is_over;
-	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
+	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL */
 	void *context;
 	pthread_t thread;
 
@@ -76,7 +76,7 @@ static void forget(struct unwinder *u, uint32_t tgid)
 	pace_forget(&u->pace, tgid);
 }
 
-/* Of the first @n of @list. True: all tables are there. */
+/* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
 static bool find_all(struct unwinder *u, const struct remote_list *list, size_t n,
 		     enum table_wish wish, struct unwind_mapping *ret)
 {
@@ -98,7 +98,7 @@ static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* Is @list what it still has mapped? Where nothing was mapped since, nothing took any place. */
+/* Does @list still hold? It does if the process has reserved no place since. Else read it again. */
 static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		     uint64_t n_reserved)
 {
@@ -115,7 +115,10 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list
 	return is_equal;
 }
 
-/* What was told is so: what came since is in @list, or the programs have seen it come. */
+/*
+ * Make the published list sure, or withdraw it if it does not hold any more. BPF withdraws a sure
+ * list itself if a new mapping takes a place in it.
+ */
 static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		    uint64_t n_reserved)
 {
@@ -128,8 +131,8 @@ static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 }
 
 /*
- * Have the programs @mappings, which are those of @list, already? Then these stay: while new
- * ones are unsure, nothing of the process can be walked.
+ * Has BPF exactly these @mappings of @list already? Then that list stays: a new one would be unsure
+ * for a while, and BPF might ignore it.
  */
 static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		    const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
@@ -144,8 +147,8 @@ static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 }
 
 /*
- * Tell the programs of @list, by tables that are there, or that are made first if @wish is so.
- * Returns whether all are there, or an error.
+ * Publish @list with the tables that @wish allows. Returns 1 if all tables are there, 0 if not, or
+ * an error.
  */
 static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		   enum table_wish wish, uint64_t n_reserved, struct error *e)
@@ -160,14 +163,14 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 	const int err = lists_tell(&u->lists, tgid, mappings, n, n_reserved, e);
 
 	if (err) {
-		lists_retract(&u->lists, tgid); /* what the programs have is not so any more */
+		lists_retract(&u->lists, tgid); /* the published list is out of date */
 		return err;
 	}
 	confirm(u, tgid, list, n_reserved);
 	return is_complete;
 }
 
-/* -ESRCH: it has gone. */
+/* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
 static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
 			 struct remote_list *list, struct error *e)
 {
@@ -187,7 +190,10 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 	return result < 0 ? result : 0;
 }
 
-/* A table is made once, so the process that comes first does not pay for it. */
+/*
+ * Read the mappings of a process, and charge the cost to its pace. Tables are free of charge,
+ * because one table serves many processes.
+ */
 static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
@@ -195,7 +201,7 @@ static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct 
 	const int err = read_mappings(u, tgid, wish, &list, e);
 	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 
-	/* Whoever holds its list up pays for that before the next reading. */
+	/* The longer the list takes, the longer the process waits for the next reading. */
 	if (err != -ESRCH)
 		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin + list.cost);
 	return err;
@@ -257,7 +263,7 @@ static uint32_t wait_for_wish(struct unwinder *u)
 	return due;
 }
 
-/* False: the end. */
+/* Wait for the next wish. False: the thread is to end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
 	(void)pthread_mutex_lock(&u->mutex);
@@ -280,8 +286,8 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 }
 
 /*
- * What was mapped before is not any more; the programs know it. Most processes were never looked
- * at: they began with what their parent has, which the kernel gave them.
+ * A program has ended: forget its list, unless that is newer. BPF has removed it already. Most
+ * processes have no list of their own, because BPF has given them their parent's.
  */
 static void note_over(struct unwinder *u, const struct wish *wish)
 {
@@ -340,7 +346,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* --- asking it --- */
+/* --- wishes from other threads --- */
 
 static int start_thread(struct unwinder *u, struct error *e)
 {
@@ -416,7 +422,7 @@ bool unwinder_stop(struct unwinder *u)
 	return true;
 }
 
-/* There may be wishes at all times, so those that were fulfilled make room for others. */
+/* The queue may never become empty, so the front makes room for new wishes. */
 static void push_urgent(struct unwinder *u, const struct wish *wish)
 {
 	if (u->n_urgent == u->urgent_capacity && u->first_urgent > u->n_urgent / 2) {
@@ -457,7 +463,7 @@ static struct mapping *copy(const struct mapping *m)
 	return ret;
 }
 
-/* False: too many wait already. */
+/* Count one more wish for a file. False: too many wait already. */
 static bool take_file_place(struct unwinder *u)
 {
 	(void)pthread_mutex_lock(&u->mutex);
@@ -478,7 +484,7 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 			      "stacks in some of these may be cut");
 }
 
-/* Is there one already that does for it? */
+/* Does a waiting wish serve as well? If not, note that @wish does. */
 static bool is_asked(struct unwinder *u, const struct wish *wish)
 {
 	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_CHANGED;
