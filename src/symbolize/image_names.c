@@ -12,14 +12,16 @@
 #include "base/strtab.h"
 #include "symbolize/symbol_files.h"
 
-/* So many places are remembered before all are forgotten. Chains of frames are kept elsewhere. */
+/*
+ * With more known places than this, all are forgotten. The symbolizer keeps the chains of frames.
+ */
 #define MANY_PLACES 131072
 
 struct known {
 	uint64_t offset;
 	uint32_t image;
 	uint32_t call; /* the first of place.n_calls in @calls */
-	bool is_asked; /* else it is put off */
+	bool is_asked; /* false: it is put off */
 	struct file_place place;
 };
 
@@ -30,11 +32,11 @@ struct image_names {
 	struct strtab *strings;
 	struct known *known;
 	size_t n, capacity;
-	struct u64_map numbers; /* of known places, by hash */
+	struct u64_map numbers; /* hash of image and offset -> index in @known */
 	struct image_call *calls;
 	size_t n_calls, cap_calls;
-	uint64_t version; /* images_version() when they were asked for */
-	size_t n_put_off; /* the last ones of @known */
+	uint64_t version; /* images_version() at the last forget_places() */
+	size_t n_put_off; /* at the end of @known */
 	bool is_deferring;
 };
 
@@ -130,7 +132,7 @@ static void take_fact(struct image_names *f, const struct name_view *view,
 
 /* -- Asking. -- */
 
-/* @n known places of one image, at @numbers. */
+/* Ask for the names of @n places of one image. @numbers are their indexes in @known. */
 static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 {
 	cleanup_free uint64_t *offsets = xcalloc(n, sizeof(*offsets));

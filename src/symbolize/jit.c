@@ -29,12 +29,12 @@
 #include "symbolize/perf_map.h"
 
 #define MOST_FILE_BYTES (64ULL << 20)
-#define MOST_MAPS_BYTES (256ULL << 20) /* of all together */
+#define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */
 #define MOST_MAPS 1024
 #define MOST_FILES 64
-#define MOST_READ_BYTES (1ULL << 30) /* of a file that is written again and again */
-#define LOOK_NS 10000000             /* so long files are left alone, */
-#define IDENTIFY_NS 250000000        /* and so long what the process is */
+#define MOST_READ_BYTES (1ULL << 30) /* in all, of a file that is written again and again */
+#define LOOK_NS 10000000             /* the least time between two looks at a file, */
+#define IDENTIFY_NS 250000000        /* and at the identity of a process */
 
 struct jit_map {
 	struct program_run process;
@@ -43,21 +43,21 @@ struct jit_map {
 	uint64_t begin_real;  /* CLOCK_REALTIME; 0: not known */
 	struct perf_map *map; /* NULL: nothing was read */
 	const char *module;
-	int root;                   /* where the file is, */
-	uint32_t number;            /* its number, */
-	int handle;                 /* HANDLE_NONE: closed, */
-	struct perf_fact file;      /* and what it was when it was looked at last */
-	uint64_t offset;            /* that it was read up to */
-	uint64_t n_read;            /* bytes in all */
-	char tail[PERF_TAIL_BYTES]; /* the last bytes before */
-	uint64_t read_from; /* when the last reading began: what was written before was read */
-	uint64_t read_by;   /* and when it was over */
-	uint64_t looked_at; /* when it was looked for last */
-	uint64_t period;    /* and in which */
+	int root;                   /* root directory of the file */
+	uint32_t number;            /* in the file's name */
+	int handle;                 /* of the file; HANDLE_NONE: closed */
+	struct perf_fact file;      /* its state at the last look */
+	uint64_t offset;            /* end of the part that was read */
+	uint64_t n_read;            /* bytes in all, also before a restart */
+	char tail[PERF_TAIL_BYTES]; /* the last bytes before @offset */
+	uint64_t read_from;         /* begin of the last reading, which has all earlier lines */
+	uint64_t read_by;           /* end of that reading */
+	uint64_t looked_at;         /* time of the last look */
+	uint64_t period;            /* period of that look */
 	uint64_t used;
 	uint32_t n_grown; /* readings that brought something */
-	bool was_told;    /* that the file is not taken, or not as a whole */
-	bool is_over;     /* all is read that will be */
+	bool was_told;    /* the user knows that the file is not read, or not to its end */
+	bool is_over;     /* nothing more will be read */
 };
 
 struct jit {
@@ -65,15 +65,15 @@ struct jit {
 	struct strtab *strings;
 	struct jit_map **maps;
 	size_t n, capacity;
-	struct u64_map tgids; /* that have a program here */
-	struct jit_map *last; /* frame by frame it is mostly the same again */
-	uint32_t *changed;    /* processes */
+	struct u64_map tgids; /* the processes of @maps */
+	struct jit_map *last; /* the last result of get_map(): the frames of a stack have one map */
+	uint32_t *changed;    /* the processes that jit_take_changed() returns */
 	size_t n_changed, cap_changed;
 	size_t n_files, max_files;
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
-	struct log_few told; /* what is the matter with maps */
+	struct log_few told; /* warnings about maps */
 };
 
 struct jit *jit_new(struct images *images, struct strtab *strings)
@@ -136,7 +136,10 @@ void jit_refresh(struct jit *j)
 
 /* --- bounds --- */
 
-/* The least recently used but @keep; only of those with an open file, if that is what it is for. */
+/*
+ * Index of the least recently used map but @keep; @with_file: of those with an open file. SIZE_MAX:
+ * none.
+ */
 static size_t least_used(const struct jit *j, const struct jit_map *keep, bool with_file)
 {
 	size_t least = SIZE_MAX;
@@ -180,7 +183,7 @@ static void keep_bounds(struct jit *j, const struct jit_map *keep)
  */
 #define MOST_LAG_NS (NS_PER_S / 10)
 
-/* So much clock @a is ahead of @b, at least and at most: we may be interrupted in between. */
+/* How far one clock is ahead of another: bounds, because we may be interrupted between readings. */
 struct ahead {
 	uint64_t least, most;
 };
@@ -273,7 +276,7 @@ static struct perf_payload question(const struct jit *j, const struct jit_map *g
 	return p;
 }
 
-/* @answer is the held file's, and what is new in it; then the rest of that. */
+/* Read the held file to its end. @answer is the first part. */
 static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
 {
 	struct error e;
@@ -300,7 +303,7 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 		tell_once(j, g, g->number, " to its end", "it is too large");
 }
 
-/* What is new in the held file, @answer. */
+/* Add the new lines of the held file to its map. @answer has the first of them. */
 static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *answer,
 		      uint64_t from)
 {
@@ -346,7 +349,7 @@ static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *
 	j->n_files++;
 }
 
-/* It lives, and is what it was; else nothing is changed. */
+/* Read the identity of the process. False: it has ended, or another process has its number. */
 static bool identify(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
@@ -366,7 +369,7 @@ static bool identify(struct jit *j, struct jit_map *g)
 	return true;
 }
 
-/* Another file than the held one: of this program, and not too large? */
+/* May @file become the held file? It must be of this program, and not too large. */
 static int check_file(const struct jit_map *g, const struct perf_fact *file, struct error *e)
 {
 	if (is_too_old(g, file))
@@ -376,7 +379,10 @@ static int check_file(const struct jit_map *g, const struct perf_fact *file, str
 	return 0;
 }
 
-/* The file for @number: what is new in it if it is the held one, or else it is held from now on. */
+/*
+ * Ask for the file of @number. If it is the held one, @ret has its new lines. Else hold it from now
+ * on.
+ */
 static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 		    struct remote_perf_map *ret, struct error *e)
 {
@@ -399,7 +405,7 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 	return err;
 }
 
-/* True: there is a file of this program's, taken or not. */
+/* True: there is a file of this program, even if we may not use it. */
 static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 		     struct remote_perf_map *ret)
 {
@@ -410,7 +416,7 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 		return false;
 	err = ask_file(j, g, root, number, ret, &e);
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
-	    identify(j, g)) /* it may be another user's by now */
+	    identify(j, g)) /* the process may have another user now */
 		err = ask_file(j, g, root, number, ret, &e);
 	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
@@ -434,7 +440,10 @@ static void find_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 
 /* --- programs --- */
 
-/* It has ended, as we hear: what was seen of it since then may have been of another. */
+/*
+ * We learn of the program's end after it. If we have looked since, we may have seen the next
+ * program: forget that.
+ */
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
 	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
@@ -447,7 +456,7 @@ static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 	drop_map(j, g);
 }
 
-/* Of the held file, which is nobody's any more, or was just taken. */
+/* Read the held file by its handle: no path leads to it any more, or it was opened just now. */
 static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
 {
 	const struct perf_payload what = question(j, g, g->root, 0);
@@ -517,7 +526,7 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 	return g;
 }
 
-/* All that was written before @time has been read. */
+/* The map of @p. It has all lines from before @time. */
 static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64_t time)
 {
 	struct jit_map *g = get_map(j, p);

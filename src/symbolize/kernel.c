@@ -2,11 +2,11 @@
 /*
  * The source of each kind of kernel name, and the time for which the name is certain:
  *
- *	the kernel itself     kallsyms      always
- *	a module              kallsyms      always, or where another was, since it was seen
- *	a BPF program         bpf(2)        from its load to our last look that found it
- *	a trampoline of BPF   kallsyms      since our first look: a program may have been there
- *before one of ftrace         kallsyms      always: it has pages of its own
+ *	the kernel itself     kallsyms   always
+ *	a module              kallsyms   always; in another's place: since we saw it first
+ *	a BPF program         bpf(2)     from its load to our last look that found it
+ *	a trampoline of BPF   kallsyms   since our first look; before, a program may have been there
+ *	one of ftrace         kallsyms   always; its pages are its own
  *
  * An address without a certain name has none.
  */
@@ -24,8 +24,10 @@
 #define SYMBOLS "/proc/kallsyms"
 #define MODULES "/proc/modules"
 
-/* How long after a hit in a module, or at an address without a name, the next one is taken for the
- * same. */
+/*
+ * An answer for a hit in a module, or at an address without a name, holds for so long after the
+ * hit.
+ */
 #define MODULE_NS NS_PER_S
 #define NAMELESS_NS 10000000
 
@@ -67,7 +69,7 @@ static bool is_program(const struct kernel_symbol *symbol)
 	return is_of_bpf(symbol) && strncmp(symbol->name, "bpf_prog_", 9) == 0;
 }
 
-/* 0: never. */
+/* When we saw this trampoline first; 0: never. */
 static uint64_t seen_since(const struct kernel_names *k, const struct kernel_symbol *symbol)
 {
 	const uint64_t name = hash_bytes(symbol->name, strlen(symbol->name));
@@ -108,7 +110,7 @@ static void read_first(struct kernel_names *k)
 	struct error e;
 
 	k->is_read = true;
-	bpf_programs_look(k->programs); /* some are gone when all the symbols have been read */
+	bpf_programs_look(k->programs); /* some end while we read symbols */
 	if (host_kallsyms(k->host, &k->symbols, &e) == 0) {
 		note_trampolines(k);
 		return;
@@ -117,7 +119,7 @@ static void read_first(struct kernel_names *k)
 	k->trouble = xstrdup(e.text);
 }
 
-/* The host's table stays as it is: others hold names that it lends. */
+/* The host's table stays: others borrow names from it. */
 static bool read_again(struct kernel_names *k)
 {
 	struct kallsyms *fresh = NULL;
@@ -173,7 +175,7 @@ static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct ker
 	return true;
 }
 
-/* What kallsyms has at @addr now: was it there then? */
+/* Find the present symbol at @addr in kallsyms. Was it there then? */
 static void ask_symbols(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
 			struct kernel_answer *ret)
 {

@@ -19,7 +19,7 @@
 
 #include "base/array.h"
 
-/* A name, or with '*' at its end how one begins; @module where only those of it count. */
+/* A name; or the begin of names, before '*'. If @module is not NULL, only its names count. */
 struct machine {
 	const char *pattern;
 	const char *module;

@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* A key has an image's number above so many bits of an offset. */
+/* A key has the image's number above the offset, which has so many bits. */
 #define OFFSET_BITS 32
 
-/* With so many addresses, 1.5 MiB. */
+/* So many addresses take 2 MiB. */
 #define MOST_RECENT 65536
 #define FEWEST_RECENT 256
 
@@ -27,7 +27,10 @@ void seen_places_fini(struct seen_places *seen)
 	u64_map_fini(&seen->chains[1]);
 }
 
-/* False: it has none. Where a region begins, the byte before a return address is in another one. */
+/*
+ * Make the key of a place. False: it has none. At the start of a region, the byte before a return
+ * address is in another region.
+ */
 static bool key_of(const struct images *images, const struct image_names *names,
 		   const struct user_pc *pc, const struct place *where, uint64_t *ret)
 {
@@ -71,7 +74,7 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
 		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
 }
 
-/* As many as there are places, so that a small report takes little memory. */
+/* Have as many slots as there are places, so that a small report takes little memory. */
 static void make_room(struct seen_places *seen)
 {
 	const size_t n_places = seen->chains[0].n_slots + seen->chains[1].n_slots;

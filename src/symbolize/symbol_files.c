@@ -15,17 +15,17 @@
 #include "reader/debug_symbols.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files, by name */
+#define MOST_TOLD 3 /* files that warnings name */
 #define USER_NOBODY 65534U
 
-/* Of CPU time, for all files of one user. */
+/* CPU time for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
-/* Before the next search for a debug file that nobody could look for. Doubles each time. */
+/* The pause before a debug file is searched again, if nobody could search. It doubles each time. */
 #define LEAST_PAUSE_NS NS_PER_S
 #define MOST_PAUSE_NS (64 * NS_PER_S)
 
-/* For the next search. */
+/* A search for a debug file that has to be repeated. */
 struct search_again {
 	struct symbols_fact fact;
 	uint64_t pause, due; /* ns */
@@ -35,27 +35,27 @@ struct search_again {
 
 struct file {
 	uint32_t image;
-	bool is_read;    /* its symbols were, once */
-	bool is_bad;     /* it has none */
-	uint32_t asked;  /* images_newest() when another file of its build was looked for */
-	int32_t parser;  /* PID of the one that has it; 0: none */
-	unsigned role;   /* of that */
-	uint64_t dev;    /* of its file */
-	uint32_t owner;  /* user */
-	uint64_t missed; /* images_version() + 1 when it could not be had; 0: never */
-	struct search_again *again; /* nobody could look for its debug file; NULL: somebody could */
+	bool is_read;               /* a parser has read its symbols */
+	bool is_bad;                /* it has none, or a parser failed at it */
+	uint32_t asked;             /* images_newest() at the last find_twin() */
+	int32_t parser;             /* PID of the parser that has it; 0: none */
+	unsigned role;              /* of that parser */
+	uint64_t dev;               /* of its file */
+	uint32_t owner;             /* user */
+	uint64_t missed;            /* images_version() + 1 when nobody could open it; 0: never */
+	struct search_again *again; /* if nobody could search for its debug file; else NULL */
 };
 
 struct symbol_files {
 	struct images *images;
 	struct remote_files *files;
-	struct asking *asking; /* of these */
+	struct asking *asking; /* of @files */
 	struct debug_symbols *debug;
 	struct spending spending;
 	struct file *list;
 	size_t n, capacity;
 	struct u64_map by_image; /* index in @list */
-	size_t n_failed;         /* files whose reader failed */
+	size_t n_failed;         /* files at which a parser failed */
 	bool was_lateness_told;
 };
 
@@ -118,7 +118,7 @@ bool symbol_files_has(const struct symbol_files *sf, uint32_t image)
 	return at && sf->list[*at].is_read;
 }
 
-/* Lent until the next one. */
+/* The entry of @image, new if necessary. Lent until the next call. */
 static struct file *file_of(struct symbol_files *sf, uint32_t image)
 {
 	bool is_new;
@@ -143,7 +143,7 @@ static void unlock(const struct symbol_files *sf)
 		client_unlock(sf->asking->client);
 }
 
-/* The reader of @file, @name, failed. Of the first ones that is said. */
+/* A parser failed at @file, which is called @name. Warns about the first MOST_TOLD files. */
 static void note_failed(struct symbol_files *sf, struct file *file, const char *name,
 			const struct lane_event *event)
 {
@@ -155,7 +155,7 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 		log_warn("%s has no names: %s", name, why);
 }
 
-/* The user waits for the report (struct client_manner). */
+/* A request came too late: at the end of a run they have a deadline (struct client_manner). */
 static void note_lateness(struct symbol_files *sf)
 {
 	if (!sf->was_lateness_told)
@@ -170,7 +170,7 @@ struct copy {
 	size_t n;
 };
 
-/* With the lock. */
+/* Ask the parser of @file. The caller holds the lock. */
 static int ask(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
 	       const void *payload, struct copy *ret)
 {
@@ -200,7 +200,7 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 	return ret->bytes ? 0 : -EBADMSG;
 }
 
-/* The answer makes no sense. */
+/* The parser sent an invalid answer: have it end, and give up the file. */
 static int distrust(struct symbol_files *sf, struct file *file, const char *name)
 {
 	const struct lane_event event = { .why = LANE_LIED };
@@ -274,7 +274,7 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	unlock(sf);
 	if (err == -ETIME)
 		note_lateness(sf);
-	if (!err) /* that it comes too late is said there */
+	if (!err) /* an opener's lateness is not a parser's */
 		err = send_file(sf, file, handle, files, parser, &e);
 	if (err) {
 		log_debug("%s: %s", name, e.text);
@@ -283,7 +283,7 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	err = ask_symbols(sf, file, name, &what, name, ret);
 	if (!err)
 		file->parser = parser;
-	return err == -ESTALE ? -EAGAIN : err; /* another parser than the one that was sent it */
+	return err == -ESTALE ? -EAGAIN : err; /* the file went to another parser */
 }
 
 /* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
@@ -310,7 +310,7 @@ static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_
 	return err;
 }
 
-/* Is the file of @handle of the build that @file is of? */
+/* Is the file of @handle of the same build as @file? Then a parser has it open for @file. */
 static bool is_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		    const struct remote_handle *handle, struct symbols_fact *ret)
 {
@@ -323,7 +323,7 @@ static bool is_twin(struct symbol_files *sf, struct file *file, const struct ima
 	return false;
 }
 
-/* Was only the other one's build not told, its name must be the same. */
+/* If the build of @other is not known, its name must be equal. */
 static bool may_be_twin(const struct image_about *about, const struct image_file *other)
 {
 	return other->stamp->n ? stamp_is_same(other->stamp, &about->stamp)
@@ -331,8 +331,8 @@ static bool may_be_twin(const struct image_about *about, const struct image_file
 }
 
 /*
- * Its file is gone with its process, or was never to be reached: a container's, on a file system
- * of its own. Another file of the same build has the same names.
+ * The file has gone with its process. Or nobody can reach it: a container may have a file system of
+ * its own. Open another file of the same build, which has the same names.
  */
 static bool find_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		      struct symbols_fact *ret)
@@ -362,7 +362,10 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 	return false;
 }
 
-/* -EAGAIN: it cannot be had now, nor another one of its build. Others: it has no symbols. */
+/*
+ * Have a parser open the file or its twin. -EAGAIN: nobody can open them now. Other errors: there
+ * are no symbols.
+ */
 static int open_file(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		     struct symbols_fact *ret)
 {
@@ -376,8 +379,7 @@ static int open_file(struct symbol_files *sf, struct file *file, const struct im
 	err = open_handle(sf, file, about->module, &handle, ret);
 	if (err == -ESTALE)
 		images_give_up(sf->images, file->image);
-	/* What was found at the path is of the build that the process had mapped, if that is known.
-	 */
+	/* The file at the path must be of the build that was mapped, if that is known. */
 	if (!err && about->stamp.n && !is_of_build(&about->stamp, ret)) {
 		log_debug("%s: another build is there now", about->path);
 		err = -ENOEXEC;
@@ -410,7 +412,7 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 		.role = file->role,
 		.parser = file->parser,
 		.number = file->image,
-		/* A file system of others may say that a file is root's. */
+		/* another user's file system may claim that root owns a file */
 		.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY,
 		.dev = file->dev,
 		.name = about->module,
@@ -449,7 +451,7 @@ static int begin(struct symbol_files *sf, struct file *file, const struct image_
 	return 0;
 }
 
-/* Does the parser that has it live? */
+/* Does the parser that has the file still live? */
 static bool is_there(struct symbol_files *sf, const struct file *file)
 {
 	uint32_t files;
@@ -498,7 +500,7 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 	return file->missed == images_version(sf->images) + 1;
 }
 
-/* Have a parser open it, and search again for its debug file if that is due. */
+/* Have a parser open the file. If a new search for its debug file is due, search. */
 static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
 	if (!is_there(sf, file))
@@ -508,7 +510,7 @@ static int have_parser(struct symbol_files *sf, struct file *file, const struct 
 	return 0;
 }
 
-/* What it had may have gone between two questions, but not often. */
+/* Ask again if the parser has closed the file meanwhile, which is rare. */
 static int ask_twice(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		     const struct ask *what, const uint64_t *offsets, struct symbol_answer *ret)
 {
