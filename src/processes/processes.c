@@ -2,8 +2,8 @@
 /*
  * Facts may come late, or not at all. Times decide in three cases:
  *
- * - The tool reads events in batches. So a look at /proc may already show the next program, whose
- *   event is still to come. forget_look() takes back such a look.
+ * - The tool reads events in batches. So a look at /proc may already show the next program, before
+ *   its event has come. Then forget_look() takes it back.
  * - BPF counts an exec at its end, but the kernel changes the name in the midst: programs_at().
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
  *   on_lost().

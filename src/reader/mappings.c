@@ -6,7 +6,7 @@
  *	7f0c6e600000-7f0c6e700000 rwxp 00000000 00:01 9           /memfd:jit (deleted)
  *	7ffd5a1f2000-7ffd5a1f4000 r-xp 00000000 00:00 0           [vdso]
  *
- * A newline in a path is written \012; nothing else is escaped.
+ * The kernel writes a newline in a path as \012, and escapes nothing else.
  */
 #include "reader/mappings.h"
 
