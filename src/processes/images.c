@@ -17,7 +17,7 @@
 /* Unused entries are forgotten when all are 2 * n_last plus this. */
 #define MANY_ENTRIES 1024
 
-/* A file has an entry for each time that it was written over. find_entry() tries the newest. */
+/* A file has an entry for each time that it was written over. find_by_hash() tries the newest. */
 #define MOST_OF_ONE 64
 
 /* A report begins a period, and names hits of the one before. So hits count in both. */
@@ -118,7 +118,7 @@ static bool is_open(const struct entry *entry)
 	return entry->file.handle != HANDLE_NONE;
 }
 
-static void close_file(struct images *im, struct entry *entry)
+static void close_entry_file(struct images *im, struct entry *entry)
 {
 	if (!is_open(entry))
 		return;
@@ -160,12 +160,12 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 		return false;
 	file_limit_note_closed(&im->open);
 	least->is_closed = true;
-	close_file(im, least);
+	close_entry_file(im, least);
 	return true;
 }
 
 /* @entry owns @file from here on. */
-static void take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+static void adopt_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->file = *file;
 	entry->is_opened = true;
@@ -176,8 +176,8 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 }
 
 /* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
-static bool find_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
-		      const struct mapping *m, struct remote_handle *ret)
+static bool request_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
+			 const struct mapping *m, struct remote_handle *ret)
 {
 	const int32_t root = roots_handle(im->roots, mapper->root);
 	struct error e;
@@ -201,19 +201,19 @@ static bool is_other_file(const struct entry *entry, const struct remote_handle 
 }
 
 /* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
-static bool take_same_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+static bool adopt_same(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
 	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
 		remote_close(im->files, file->handle);
 		return false;
 	}
-	take_file(im, entry, file);
+	adopt_file(im, entry, file);
 	return true;
 }
 
 /* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
-static bool open_file(struct images *im, struct entry *entry)
+static bool open_entry_file(struct images *im, struct entry *entry)
 {
 	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
 	struct remote_handle file;
@@ -221,8 +221,8 @@ static bool open_file(struct images *im, struct entry *entry)
 	if (is_open(entry))
 		return true;
 	return !entry->is_bad && entry->kind == IMAGE_FILE &&
-	       find_file(im, entry, &mapper, &entry->where, &file) &&
-	       take_same_file(im, entry, &file);
+	       request_file(im, entry, &mapper, &entry->where, &file) &&
+	       adopt_same(im, entry, &file);
 }
 
 /* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
@@ -236,7 +236,7 @@ static bool may_look(struct entry *entry, uint64_t pause_ns)
 	return true;
 }
 
-/* Has somebody written over the open file? With a build ID, find_entry() tells files apart. */
+/* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
 static bool is_written_over(const struct images *im, struct entry *entry)
 {
 	struct file_fact now = {};
@@ -251,18 +251,18 @@ static bool is_written_over(const struct images *im, struct entry *entry)
  * Somebody wrote over the file in place. The former contents are lost, and the symbols, which
  * helpers read from the file itself, have changed or gone. The next images_add() makes a new entry.
  */
-static void give_up(struct images *im, struct entry *entry)
+static void give_up_image(struct images *im, struct entry *entry)
 {
 	log_debug("%s was written over: it has no names any more", entry->path);
 	entry->is_bad = true;
 	entry->is_newer = true;
 	im->version++;
-	close_file(im, entry);
+	close_entry_file(im, entry);
 }
 
 /* --- entries --- */
 
-static size_t bytes_of(const struct entry *entry)
+static size_t entry_bytes(const struct entry *entry)
 {
 	return sizeof(*entry) + strlen(entry->path);
 }
@@ -272,7 +272,7 @@ void images_hold(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && entry->n_users++ == 0)
-		im->held_bytes += bytes_of(entry);
+		im->held_bytes += entry_bytes(entry);
 }
 
 void images_release(struct images *im, uint32_t image)
@@ -280,7 +280,7 @@ void images_release(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && --entry->n_users == 0)
-		im->held_bytes -= bytes_of(entry);
+		im->held_bytes -= entry_bytes(entry);
 }
 
 size_t images_held_bytes(const struct images *im)
@@ -304,7 +304,7 @@ uint32_t images_newest(const struct images *im)
 }
 
 /* Add @entry to the maps. Entries of one hash form a list, newest first. */
-static void link_entry(struct images *im, struct entry *entry, size_t index)
+static void link_image(struct images *im, struct entry *entry, size_t index)
 {
 	bool is_new;
 	uint32_t *link = u64_map_put(&im->newest, entry->hash, entry->number, &is_new);
@@ -327,11 +327,11 @@ static void forget_unused(struct images *im)
 		struct entry *entry = im->entries[i];
 
 		if (entry->n_users) {
-			link_entry(im, entry, n);
+			link_image(im, entry, n);
 			im->entries[n++] = entry;
 			continue;
 		}
-		close_file(im, entry);
+		close_entry_file(im, entry);
 		entry_free(entry);
 	}
 	im->n = im->n_last = n;
@@ -349,7 +349,7 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-static void set_path(struct entry *entry, const char *path)
+static void set_entry_path(struct entry *entry, const char *path)
 {
 	free(entry->path);
 	entry->path = xstrdup(path);
@@ -369,8 +369,8 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 				 .is_memory = mapped_is_memory(m),
 				 .file.handle = HANDLE_NONE,
 				 .root = -1 };
-	set_path(entry, m->path);
-	link_entry(im, entry, im->n);
+	set_entry_path(entry, m->path);
+	link_image(im, entry, im->n);
 	array_push(im->entries, im->n, im->capacity, entry);
 	return entry;
 }
@@ -381,15 +381,15 @@ static void set_place(struct images *im, struct entry *entry, const struct mappe
 	if (entry->n_users)
 		im->held_bytes += strlen(m->path) - strlen(entry->path);
 	if (strcmp(entry->path, m->path) != 0)
-		set_path(entry, m->path);
+		set_entry_path(entry, m->path);
 	entry->where = *m;
 	entry->where.path = entry->path;
 	entry->pid = mapper->pid;
 	entry->root = mapper->root;
 }
 
-static struct entry *find_entry(const struct images *im, uint64_t hash, enum image_kind kind,
-				const struct mapping *m, const struct file_stamp *stamp, int root)
+static struct entry *find_by_hash(const struct images *im, uint64_t hash, enum image_kind kind,
+				  const struct mapping *m, const struct file_stamp *stamp, int root)
 {
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
 	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
@@ -411,14 +411,14 @@ static struct entry *open_mapped(struct images *im, struct entry *entry,
 				 const struct file_stamp *stamp)
 {
 	struct remote_handle file;
-	const bool is_found = find_file(im, entry, mapper, m, &file);
+	const bool is_found = request_file(im, entry, mapper, m, &file);
 
 	if (is_found && is_other_file(entry, &file)) {
 		entry = add_entry(im, IMAGE_FILE, m, entry->hash);
 		entry->stamp = *stamp;
 	}
 	set_place(im, entry, mapper, m);
-	if (is_found && take_same_file(im, entry, &file))
+	if (is_found && adopt_same(im, entry, &file))
 		entry->last_used = ++im->clock;
 	return entry;
 }
@@ -434,10 +434,10 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	struct entry *entry;
 
 	forget_unused(im);
-	entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
 		mapper_find_root(mapper, im->roots);
-		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+		entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	}
 	if (!entry || entry->is_newer || is_written_over(im, entry))
 		entry = add_entry(im, kind, m, hash);
@@ -488,7 +488,7 @@ void images_refresh(struct images *im)
 	remote_facts(im->files, handles, n, facts);
 	for (size_t i = 0; i < n; i++)
 		if (facts[i].is_there && !file_fact_is_equal(&opened[i]->file.fact, &facts[i]))
-			give_up(im, opened[i]);
+			give_up_image(im, opened[i]);
 }
 
 uint64_t images_version(const struct images *im)
@@ -525,7 +525,7 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 	if (!entry || entry->is_bad)
 		return false;
 	entry->last_used = ++im->clock;
-	if (open_file(im, entry)) {
+	if (open_entry_file(im, entry)) {
 		*ret = entry->file;
 		return true;
 	}
@@ -547,7 +547,7 @@ void images_give_up(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry)
-		give_up(im, entry);
+		give_up_image(im, entry);
 }
 
 void images_close(struct images *im, uint32_t image)
@@ -557,7 +557,7 @@ void images_close(struct images *im, uint32_t image)
 	if (!entry)
 		return;
 	entry->is_bad = true;
-	close_file(im, entry);
+	close_entry_file(im, entry);
 }
 
 bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret)
@@ -588,7 +588,7 @@ void images_take_twin(struct images *im, uint32_t image, const struct remote_han
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && !is_open(entry))
-		take_file(im, entry, twin);
+		adopt_file(im, entry, twin);
 	else
 		remote_close(im->files, twin->handle);
 }

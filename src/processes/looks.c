@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static struct images *images_of(const struct looks *l)
+static struct images *images_of_looks(const struct looks *l)
 {
 	return l->programs->spaces.images;
 }
@@ -29,8 +29,9 @@ static void see_mappings(struct looks *l, struct program *program, const struct 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct mapping *m = &list->mappings[i];
 
-		added[i] = images_add(images_of(l), &program->mapper, m, &(struct file_stamp){});
-		images_hold(images_of(l), added[i]);
+		added[i] =
+			images_add(images_of_looks(l), &program->mapper, m, &(struct file_stamp){});
+		images_hold(images_of_looks(l), added[i]);
 		regions[i] = (struct region){ .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
@@ -44,7 +45,7 @@ static void see_mappings(struct looks *l, struct program *program, const struct 
 			      program->looked_at);
 	}
 	for (size_t i = 0; i < list->n; i++)
-		images_release(images_of(l), added[i]);
+		images_release(images_of_looks(l), added[i]);
 }
 
 /* Reading the mappings of @tgid from @begin on gave @err. Retry if it was for lack of time. */
@@ -67,9 +68,9 @@ static void read_list(struct looks *l, uint32_t tgid)
 	if (program)
 		program->looked_in = l->programs->period;
 
-	const int err = remote_list(images_files(images_of(l)), tgid, &read, &e);
+	const int err = remote_list(images_files(images_of_looks(l)), tgid, &read, &e);
 
-	images_note_error(images_of(l), err);
+	images_note_error(images_of_looks(l), err);
 	note_late(l, tgid, err, begin);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
@@ -78,19 +79,19 @@ static void read_list(struct looks *l, uint32_t tgid)
 	program = programs_current(l->programs, tgid);
 	program->looked_in = l->programs->period;
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	mapper_find_root(&program->mapper, images_roots(images_of(l)));
+	mapper_find_root(&program->mapper, images_roots(images_of_looks(l)));
 	space_part(&l->programs->spaces, &program->space);
 	see_mappings(l, program, list);
 	space_note_read(program->space);
 	if (program->is_seen)
-		space_note_hit(images_of(l), program->space);
+		space_note_hit(images_of_looks(l), program->space);
 	if (!l->is_followed || !program_has_comm(program))
 		program_read_comm(program);
 	program->is_whole = l->is_followed;
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-static bool is_known(const struct looks *l, uint32_t tgid)
+static bool is_program_known(const struct looks *l, uint32_t tgid)
 {
 	const struct program *program = programs_newest(l->programs, tgid);
 
@@ -100,7 +101,7 @@ static bool is_known(const struct looks *l, uint32_t tgid)
 void looks_read(struct looks *l, uint32_t tgid)
 {
 	/* looks_read_late() retries late lists, or each question about an address would wait. */
-	if (!is_known(l, tgid) && !late_has(&l->late, tgid))
+	if (!is_program_known(l, tgid) && !late_has(&l->late, tgid))
 		read_list(l, tgid);
 }
 
@@ -108,7 +109,7 @@ uint32_t looks_read_late(struct looks *l)
 {
 	const uint32_t tgid = late_next(&l->late, clock_ns(CLOCK_MONOTONIC));
 
-	if (tgid && is_known(l, tgid))
+	if (tgid && is_program_known(l, tgid))
 		late_forget(&l->late, tgid);
 	else if (tgid)
 		read_list(l, tgid);

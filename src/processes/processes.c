@@ -96,7 +96,7 @@ size_t processes_bytes(const struct processes *ps)
 	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
 }
 
-static struct images *images_of(const struct processes *ps)
+static struct images *images_of_processes(const struct processes *ps)
 {
 	return ps->programs.spaces.images;
 }
@@ -134,7 +134,7 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		mapper_find_root(&parent->mapper, images_roots(images_of(ps)));
+		mapper_find_root(&parent->mapper, images_roots(images_of_processes(ps)));
 	child->mapper.root = parent->mapper.root;
 	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
@@ -174,7 +174,7 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		   struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
-	const uint32_t newest = images_newest(images_of(ps));
+	const uint32_t newest = images_newest(images_of_processes(ps));
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -184,16 +184,16 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(images_of(ps), &program->mapper, &event->map, &id),
+		.image = images_add(images_of_processes(ps), &program->mapper, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
 	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region);
-	news->is_new_file =
-		region.image > newest && images_kind(images_of(ps), region.image) == IMAGE_FILE;
+	news->is_new_file = region.image > newest &&
+			    images_kind(images_of_processes(ps), region.image) == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
-		images_note_hit(images_of(ps), region.image);
+		images_note_hit(images_of_processes(ps), region.image);
 	if (news->is_replaced)
 		note_sharers(ps, program);
 }
@@ -408,7 +408,7 @@ static struct program *find_program(struct processes *ps, const struct keyed *k,
 		return program;
 	program->kept = ps->programs.period;
 	if (program->is_seen)
-		space_note_hit(images_of(ps), program->space);
+		space_note_hit(images_of_processes(ps), program->space);
 	return program;
 }
 
@@ -446,8 +446,9 @@ static void settle_root(struct processes *ps, struct program *program)
 
 	if (program->mapper.is_root_sure || !program_runs(program))
 		return;
-	mapper_find_root(&program->mapper, images_roots(images_of(ps)));
-	if (likely < 0 || roots_is_one(images_roots(images_of(ps)), likely, program->mapper.root))
+	mapper_find_root(&program->mapper, images_roots(images_of_processes(ps)));
+	if (likely < 0 ||
+	    roots_is_one(images_roots(images_of_processes(ps)), likely, program->mapper.root))
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
@@ -482,7 +483,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	program->user = seen->user;
 	settle_root(ps, program);
 	if (!program->is_seen)
-		space_note_hit(images_of(ps), program->space);
+		space_note_hit(images_of_processes(ps), program->space);
 	program->is_seen = true; /* from here on, on_map() notes hits of its images */
 }
 
@@ -506,7 +507,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	const bool is_found = program && find_place(program, time, addr, ret);
 
 	if (!program || program_is_all_known(program) || !program_runs(program) ||
-	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
+	    (is_found && images_kind(images_of_processes(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);
@@ -542,8 +543,8 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 	(void)snprintf(ret, COMM_BYTES, "%s", comm ? comm : keyed_of(ps, key)->comm);
 }
 
-static void describe(const struct processes *ps, const struct program *program,
-		     struct program_run *ret)
+static void describe_run(const struct processes *ps, const struct program *program,
+			 struct program_run *ret)
 {
 	*ret = (struct program_run){
 		.tgid = program->tgid,
@@ -564,7 +565,7 @@ void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct
 		.tgid = tgid_of_key(key), .user = USER_UNKNOWN, .end = UINT64_MAX, .root = -1
 	};
 	if (program)
-		describe(ps, program, ret);
+		describe_run(ps, program, ret);
 }
 
 bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret)
@@ -573,6 +574,6 @@ bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run
 
 	if (!program || !program->is_seen)
 		return false;
-	describe(ps, program, ret);
+	describe_run(ps, program, ret);
 	return true;
 }

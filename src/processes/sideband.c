@@ -240,7 +240,7 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 
 /* --- reading --- */
 
-static void look(struct sideband *s, bool is_all, uint64_t now)
+static void read_ring_heads(struct sideband *s, bool is_all, uint64_t now)
 {
 	s->bound = is_all ? UINT64_MAX : now;
 	for (size_t i = 0; i < s->n; i++)
@@ -248,7 +248,7 @@ static void look(struct sideband *s, bool is_all, uint64_t now)
 }
 
 /* The ring with the earliest record before @bound; NULL: there is none. */
-static struct sideband_ring *choose(const struct sideband *s)
+static struct sideband_ring *choose_ring(const struct sideband *s)
 {
 	struct sideband_ring *first = NULL;
 	uint64_t least = s->bound;
@@ -279,8 +279,8 @@ int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *
 	struct process_event event;
 	int result = 0;
 
-	look(s, is_all, now);
-	while (!result && (ring = choose(s))) {
+	read_ring_heads(s, is_all, now);
+	while (!result && (ring = choose_ring(s))) {
 		if (!sideband_ring_take(ring, s->buffer, &event))
 			continue;
 		event.is_late = event.time < s->given;

@@ -34,7 +34,7 @@ struct bytes {
 };
 
 /* The next @n bytes; NULL: there are fewer. */
-static uint8_t *take(struct bytes *b, size_t n)
+static uint8_t *take_bytes(struct bytes *b, size_t n)
 {
 	uint8_t *at = b->at;
 
@@ -60,7 +60,7 @@ static bool is_elsewhere(uint32_t pid)
 static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	uint32_t ids[4];
-	const uint8_t *at = take(b, sizeof(ids) + sizeof(uint64_t));
+	const uint8_t *at = take_bytes(b, sizeof(ids) + sizeof(uint64_t));
 
 	(void)misc;
 	if (!at)
@@ -78,7 +78,7 @@ static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct pro
 static bool take_thread(struct bytes *b, struct process_event *ret)
 {
 	uint32_t ids[2];
-	const uint8_t *at = take(b, sizeof(ids));
+	const uint8_t *at = take_bytes(b, sizeof(ids));
 
 	if (!at)
 		return false;
@@ -111,7 +111,7 @@ static const char *real_path(const char *path)
 	return path;
 }
 
-static bool set_path(char *path, struct mapping *m)
+static bool set_map_path(char *path, struct mapping *m)
 {
 	if (!path)
 		return false;
@@ -124,7 +124,7 @@ static bool set_path(char *path, struct mapping *m)
 	return true;
 }
 
-static enum record_meaning set_file(const uint8_t at[24], struct process_event *ret)
+static enum record_meaning set_map_file(const uint8_t at[24], struct process_event *ret)
 {
 	uint32_t dev[2];
 
@@ -150,9 +150,10 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 	if (!take_thread(b, ret))
 		return RECORD_MALFORMED;
 
-	const uint8_t *at = take(b, sizeof(place)), *file = take(b, 24), *flags = take(b, 8);
+	const uint8_t *at = take_bytes(b, sizeof(place)), *file = take_bytes(b, 24),
+		      *flags = take_bytes(b, 8);
 
-	if (!at || !file || !flags || !set_path(take_text(b), &ret->map))
+	if (!at || !file || !flags || !set_map_path(take_text(b), &ret->map))
 		return RECORD_MALFORMED;
 	memcpy(place, at, sizeof(place));
 	memcpy(&prot, flags, sizeof(prot));
@@ -164,12 +165,12 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 	if (!(prot & PROT_EXEC))
 		return RECORD_OTHER;
 	return misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? set_build_id(file, ret)
-						     : set_file(file, ret);
+						     : set_map_file(file, ret);
 }
 
 static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
-	const uint8_t *at = take(b, 16);
+	const uint8_t *at = take_bytes(b, 16);
 
 	(void)misc;
 	if (!at)

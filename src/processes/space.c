@@ -206,8 +206,8 @@ static bool is_same_place(const struct region *a, const struct region *b)
  * pages again and again, and each change is an event. So adjacent pages without a file are one
  * region.
  */
-static bool is_known(const struct images *images, const struct region *old,
-		     const struct region *region)
+static bool is_in_region(const struct images *images, const struct region *old,
+			 const struct region *region)
 {
 	return old->start <= region->start && old->end >= region->end &&
 	       (images_kind(images, region->image) != IMAGE_NO_FILE ? is_same_place(old, region)
@@ -223,7 +223,7 @@ struct change {
 };
 
 /* Extend @region by @old. Both are of one image without a file, so they become one region. */
-static void join(struct region *region, const struct region *old)
+static void join_regions(struct region *region, const struct region *old)
 {
 	region->start = old->start < region->start ? old->start : region->start;
 	region->end = old->end > region->end ? old->end : region->end;
@@ -234,8 +234,8 @@ static void join(struct region *region, const struct region *old)
  * Add the part of @old between @start and @end, as a region from @until on. An empty part adds
  * none.
  */
-static void add_rest(struct change *change, const struct region *old, uint64_t start, uint64_t end,
-		     uint64_t until)
+static void add_rest_region(struct change *change, const struct region *old, uint64_t start,
+			    uint64_t end, uint64_t until)
 {
 	struct region rest = *old;
 
@@ -270,7 +270,7 @@ static void find_change(const struct spaces *all, const struct regions *now,
 			break;
 		ret->n_gone++;
 		if (is_part) {
-			join(&whole, old);
+			join_regions(&whole, old);
 			continue;
 		}
 		first = first ? first : old;
@@ -278,11 +278,11 @@ static void find_change(const struct spaces *all, const struct regions *now,
 		ret->is_replaced = ret->is_replaced || !is_same_place(old, region);
 	}
 	if (first)
-		add_rest(ret, first, first->start, whole.start, until);
+		add_rest_region(ret, first, first->start, whole.start, until);
 	ret->list[ret->n++] = whole;
 	if (last)
-		add_rest(ret, last, whole.end > last->start ? whole.end : last->start, last->end,
-			 until);
+		add_rest_region(ret, last, whole.end > last->start ? whole.end : last->start,
+				last->end, until);
 }
 
 /*
@@ -298,7 +298,7 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	struct content *c;
 	struct change change;
 
-	if (at < now->n && is_known(all->images, &now->list[at], region))
+	if (at < now->n && is_in_region(all->images, &now->list[at], region))
 		return false;
 	c = own_content(all, s);
 	if (c->now.n + c->past.n >= all->most_regions)
@@ -348,7 +348,8 @@ void space_replace(struct spaces *all, struct space *s, const struct region *reg
  * the number in @ret. Past regions need no look: without gaps, a present region lies wherever one
  * was.
  */
-static size_t take_free(const struct content *c, struct region *list, size_t n, struct region *ret)
+static size_t split_off_free(const struct content *c, struct region *list, size_t n,
+			     struct region *ret)
 {
 	const struct regions *now = &c->now;
 	uint64_t end = 0;
@@ -370,7 +371,8 @@ static size_t take_free(const struct content *c, struct region *list, size_t n, 
 }
 
 /* Add @list to @r. None of both overlap. One pass, because both may have 60,000 regions. */
-static void merge(struct spaces *all, struct regions *r, const struct region *list, size_t n)
+static void merge_regions(struct spaces *all, struct regions *r, const struct region *list,
+			  size_t n)
 {
 	size_t left = r->n;
 
@@ -392,7 +394,7 @@ static void merge(struct spaces *all, struct regions *r, const struct region *li
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
 {
 	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
-	const size_t n_free = take_free(s->content, list, n, found);
+	const size_t n_free = split_off_free(s->content, list, n, found);
 
 	if (!n_free)
 		return n;
@@ -403,7 +405,7 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 	const size_t n_added = n_free < room ? n_free : room;
 
 	all->n_forgotten += n_free - n_added;
-	merge(all, &c->now, found, n_added);
+	merge_regions(all, &c->now, found, n_added);
 	for (size_t i = 0; i < n_added && !c->has_memory; i++)
 		c->has_memory = images_is_memory(all->images, found[i].image);
 	return n - n_free;
@@ -474,7 +476,7 @@ bool space_is_shared(const struct space *s)
 	return s->n_users > 1;
 }
 
-static bool covers(const struct region *r, uint64_t addr, uint64_t time)
+static bool region_covers(const struct region *r, uint64_t addr, uint64_t time)
 {
 	return addr >= r->start && addr < r->end && r->from <= time && time < r->until;
 }
@@ -495,9 +497,10 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 	if (!time || !c->n_replaced)
 		time = UINT64_MAX - 1;
 	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++)
-		if (covers(&c->past.list[i], addr, time))
+		if (region_covers(&c->past.list[i], addr, time))
 			return &c->past.list[i];
-	return at < c->now.n && covers(&c->now.list[at], addr, time) ? &c->now.list[at] : NULL;
+	return at < c->now.n && region_covers(&c->now.list[at], addr, time) ? &c->now.list[at]
+									    : NULL;
 }
 
 uint64_t space_epoch(const struct space *s, uint64_t time)
