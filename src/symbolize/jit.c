@@ -89,7 +89,7 @@ struct jit *jit_new(struct images *images, struct strtab *strings)
 	return j;
 }
 
-static void close_file(struct jit *j, struct jit_map *g)
+static void close_perf_file(struct jit *j, struct jit_map *g)
 {
 	if (g->handle == HANDLE_NONE)
 		return;
@@ -100,7 +100,7 @@ static void close_file(struct jit *j, struct jit_map *g)
 
 static void drop_map(struct jit *j, struct jit_map *g)
 {
-	close_file(j, g);
+	close_perf_file(j, g);
 	if (g->map)
 		j->bytes -= perf_map_bytes(g->map);
 	perf_map_freep(&g->map);
@@ -155,7 +155,7 @@ static size_t least_used(const struct jit *j, const struct jit_map *keep, bool w
 	return least;
 }
 
-static void keep_bounds(struct jit *j, const struct jit_map *keep)
+static void bound_perf_maps(struct jit *j, const struct jit_map *keep)
 {
 	while (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES) {
 		size_t least = least_used(j, keep, false);
@@ -214,8 +214,8 @@ static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 
 /* --- the file --- */
 
-static void tell_once(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
-		      const char *why)
+static void warn_of_map(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
+			const char *why)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
@@ -257,8 +257,8 @@ static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
 	g->n_read += n;
 }
 
-static struct perf_payload question(const struct jit *j, const struct jit_map *g, int root,
-				    uint32_t number)
+static struct perf_payload perf_question(const struct jit *j, const struct jit_map *g, int root,
+					 uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
 	struct perf_payload p = {
@@ -291,7 +291,7 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 		}
 		add_text(g, answer);
 
-		const struct perf_payload next = question(j, g, g->root, 0);
+		const struct perf_payload next = perf_question(j, g, g->root, 0);
 		const bool is_over = !answer->n;
 
 		cleanup_free_p(&answer->memory);
@@ -300,7 +300,7 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 		err = remote_perf_map(images_files(j->images), &next, answer, &e);
 	}
 	if (!may_read_on(g))
-		tell_once(j, g, g->number, " to its end", "it is too large");
+		warn_of_map(j, g, g->number, " to its end", "it is too large");
 }
 
 /* Add the new lines of the held file to its map. @answer has the first of them. */
@@ -324,21 +324,22 @@ static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
 	if (perf_map_is_garbage(g->map))
-		tell_once(j, g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
-	keep_bounds(j, g);
+		warn_of_map(j, g, g->number, "",
+			    "no line of it is START SIZE NAME, in hexadecimal");
+	bound_perf_maps(j, g);
 }
 
-static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *file, int root,
-		      uint32_t number)
+static void hold_perf_file(struct jit *j, struct jit_map *g, const struct perf_fact *file, int root,
+			   uint32_t number)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
-	close_file(j, g);
+	close_perf_file(j, g);
 	if (j->n_files >= j->max_files) {
 		size_t least = least_used(j, g, true);
 
 		if (least != SIZE_MAX)
-			close_file(j, j->maps[least]);
+			close_perf_file(j, j->maps[least]);
 	}
 	perf_file_path(number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
@@ -350,7 +351,7 @@ static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *
 }
 
 /* Read the identity of the process. False: it has ended, or another process has its number. */
-static bool identify(struct jit *j, struct jit_map *g)
+static bool identify_process(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
 	const int root = roots_of(images_roots(j->images), g->process.tgid);
@@ -380,15 +381,14 @@ static int check_file(const struct jit_map *g, const struct perf_fact *file, str
 }
 
 /*
- * Ask for the file of @number. If it is the held one, @ret has its new lines. Else hold it from now
- * on.
+ * Ask for file @number. @ret has its new lines if it is the held one; else it is held from now on.
  */
-static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
-		    struct remote_perf_map *ret, struct error *e)
+static int ask_perf_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
+			 struct remote_perf_map *ret, struct error *e)
 {
 	struct remote_files *files = images_files(j->images);
 	const bool is_held = g->root == root && g->number == number;
-	struct perf_payload what = question(j, g, root, number);
+	struct perf_payload what = perf_question(j, g, root, number);
 	int err;
 
 	if (!is_held)
@@ -400,7 +400,7 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 	if (err)
 		remote_close(files, ret->fact.handle);
 	else
-		take_file(j, g, &ret->fact, root, number);
+		hold_perf_file(j, g, &ret->fact, root, number);
 	cleanup_free_p(&ret->memory);
 	return err;
 }
@@ -414,18 +414,18 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 
 	if (root < 0)
 		return false;
-	err = ask_file(j, g, root, number, ret, &e);
+	err = ask_perf_file(j, g, root, number, ret, &e);
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
-	    identify(j, g)) /* the process may have another user now */
-		err = ask_file(j, g, root, number, ret, &e);
+	    identify_process(j, g)) /* the process may have another user now */
+		err = ask_perf_file(j, g, root, number, ret, &e);
 	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
-		tell_once(j, g, number, "", e.text);
+		warn_of_map(j, g, number, "", e.text);
 	return err != -ESTALE;
 }
 
-static void find_file(struct jit *j, struct jit_map *g, struct remote_perf_map *ret)
+static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_map *ret)
 {
 	const int root = g->process.root;
 
@@ -459,14 +459,14 @@ static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 /* Read the held file by its handle: no path leads to it any more, or it was opened just now. */
 static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
 {
-	const struct perf_payload what = question(j, g, g->root, 0);
+	const struct perf_payload what = perf_question(j, g, g->root, 0);
 	struct error e;
 
 	if (remote_perf_map(images_files(j->images), &what, ret, &e))
 		log_debug("perf map of process %u: %s", g->process.tgid, e.text);
 }
 
-static void look(struct jit *j, struct jit_map *g)
+static void look_at_perf_map(struct jit *j, struct jit_map *g)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct remote_perf_map found = {};
@@ -476,9 +476,9 @@ static void look(struct jit *j, struct jit_map *g)
 	g->looked_at = now;
 	g->period = j->period;
 	if (g->process.end == UINT64_MAX && (!g->identified || now - g->identified > IDENTIFY_NS))
-		(void)identify(j, g);
+		(void)identify_process(j, g);
 	if (!g->is_over)
-		find_file(j, g, &found);
+		find_perf_file(j, g, &found);
 	if (g->handle != HANDLE_NONE && !found.memory)
 		ask_held(j, g, &found);
 	if (found.memory && !is_too_new(g, &found.fact))
@@ -486,7 +486,7 @@ static void look(struct jit *j, struct jit_map *g)
 	free(found.memory);
 	g->is_over = g->is_over || g->process.end != UINT64_MAX;
 	if (g->is_over)
-		close_file(j, g);
+		close_perf_file(j, g);
 }
 
 static bool is_of_program(const struct jit_map *g, const struct program_run *p)
@@ -518,8 +518,8 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
 		array_push(j->maps, j->n, j->capacity, g);
 		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
-		keep_bounds(j, g);
-		look(j, g);
+		bound_perf_maps(j, g);
+		look_at_perf_map(j, g);
 	}
 	j->last = g;
 	g->used = ++j->clock;
@@ -532,7 +532,7 @@ static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64
 	struct jit_map *g = get_map(j, p);
 
 	if (time ? time > g->looked_at : g->period != j->period)
-		look(j, g);
+		look_at_perf_map(j, g);
 	return g;
 }
 
@@ -578,7 +578,7 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 			continue;
 		g->process.end = time;
 		forget_seen_too_late(j, g);
-		look(j, g);
+		look_at_perf_map(j, g);
 	}
 }
 
@@ -590,7 +590,7 @@ void jit_look_again(struct jit *j)
 		struct jit_map *g = j->maps[i];
 
 		if (!g->is_over && now - g->looked_at > LOOK_NS)
-			look(j, g);
+			look_at_perf_map(j, g);
 	}
 }
 

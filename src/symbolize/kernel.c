@@ -164,8 +164,8 @@ static void set_program(const struct program_symbol *program, struct kernel_answ
 	ret->until = program->until;
 }
 
-static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
-			 struct kernel_answer *ret)
+static bool find_bpf_program(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+			     struct kernel_answer *ret)
 {
 	struct program_symbol program;
 
@@ -176,8 +176,8 @@ static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct ker
 }
 
 /* Find the present symbol at @addr in kallsyms. Was it there then? */
-static void ask_symbols(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
-			struct kernel_answer *ret)
+static void find_kallsyms_symbol(struct kernel_names *k, uint64_t addr,
+				 const struct kernel_time *when, struct kernel_answer *ret)
 {
 	uint64_t since = 0;
 
@@ -208,12 +208,12 @@ void kernel_names_at(struct kernel_names *k, uint64_t addr, const struct kernel_
 		ret->is_found = ret->is_lasting = true;
 		return;
 	}
-	if (ask_programs(k, addr, when, ret))
+	if (find_bpf_program(k, addr, when, ret))
 		return;
-	ask_symbols(k, addr, when, ret);
+	find_kallsyms_symbol(k, addr, when, ret);
 	if (ret->is_found || k->is_reread)
 		return;
 	ret->is_changed = read_again(k);
 	if (ret->is_changed)
-		ask_symbols(k, addr, when, ret);
+		find_kallsyms_symbol(k, addr, when, ret);
 }

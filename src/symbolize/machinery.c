@@ -73,7 +73,7 @@ static const struct machine machines[] = {
 	{ "asm_exc_int3", NULL },
 };
 
-static bool fits(const struct machine *machine, const char *name, const char *module)
+static bool fits_machine(const struct machine *machine, const char *name, const char *module)
 {
 	size_t n = strlen(machine->pattern);
 
@@ -87,7 +87,7 @@ static bool fits(const struct machine *machine, const char *name, const char *mo
 bool machinery_is(const char *name, const char *module)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
-		if (fits(&machines[i], name, module))
+		if (fits_machine(&machines[i], name, module))
 			return true;
 	return false;
 }

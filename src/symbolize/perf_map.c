@@ -6,9 +6,9 @@
  *	0x00007fc5a8b2f0c0 0x00000060 I2C/C2I adapters       jcmd PID Compiler.perfmap
  *	7F9C2A4B1230 5a [Tier0] void [app] Main::Run()       .NET, DOTNET_PerfMapEnabled=1
  *
- * If lines overlap, the later one counts. flatten() turns each reading into spans that do not
- * overlap. overlay() lays them over the former spans. Covered spans move to the past, with the two
- * times between which they were replaced.
+ * If lines overlap, the later one counts. flatten_lines() turns each reading into spans that do not
+ * overlap. overlay_spans() lays them over the former spans. Covered spans move to the past, with
+ *the two times between which they were replaced.
  */
 #include "symbolize/perf_map.h"
 
@@ -125,7 +125,7 @@ static const char *behind_blanks(const char *at)
 }
 
 /* With or without 0x, and a blank behind it. */
-static bool take_number(const char **at, uint64_t *ret)
+static bool parse_hex_field(const char **at, uint64_t *ret)
 {
 	if ((*at)[0] == '0' && ((*at)[1] | 0x20) == 'x')
 		*at += 2;
@@ -141,7 +141,7 @@ static bool parse_line(struct perf_map *m, const char *line, struct span *ret)
 	uint64_t size;
 	const char *at = behind_blanks(line);
 
-	if (!take_number(&at, &ret->start) || !take_number(&at, &size))
+	if (!parse_hex_field(&at, &ret->start) || !parse_hex_field(&at, &size))
 		return false;
 	if (size == 0 || size > UINT64_MAX - ret->start)
 		return false;
@@ -158,7 +158,7 @@ static bool parse_line(struct perf_map *m, const char *line, struct span *ret)
 	return true;
 }
 
-static void take_line(struct perf_map *m)
+static void finish_line(struct perf_map *m)
 {
 	struct span line = {};
 
@@ -172,7 +172,7 @@ static void take_line(struct perf_map *m)
 	strbuf_clear(&m->rest);
 }
 
-static void add_rest(struct perf_map *m, const char *text, size_t n)
+static void add_to_line(struct perf_map *m, const char *text, size_t n)
 {
 	if (m->rest.n + n > MOST_LINE_BYTES)
 		m->is_skipping = true;
@@ -186,10 +186,10 @@ void perf_map_add(struct perf_map *m, const char *text, size_t n)
 		const char *newline = memchr(text, '\n', n);
 		size_t length = newline ? (size_t)(newline - text) : n;
 
-		add_rest(m, text, length);
+		add_to_line(m, text, length);
 		if (!newline)
 			return;
-		take_line(m);
+		finish_line(m);
 		text += length + 1;
 		n -= length + 1;
 	}
@@ -266,7 +266,7 @@ static void close_first(struct open_lines *open)
 }
 
 /* Turn @lines into spans. Each place belongs to the last line that has it. */
-static void flatten(struct spans *lines, struct spans *to)
+static void flatten_lines(struct spans *lines, struct spans *to)
 {
 	struct open_lines open = {};
 	uint64_t at = 0;
@@ -335,13 +335,13 @@ static uint64_t next_bound(const struct span *span, uint64_t at)
 	return span->start > at ? span->start : span->end;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_bound(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
 /* Lay @fresh over the present spans. True: a function was replaced. */
-static bool overlay(struct perf_map *m, const struct spans *fresh)
+static bool overlay_spans(struct perf_map *m, const struct spans *fresh)
 {
 	struct spans all = {};
 	bool is_changed = false;
@@ -350,7 +350,7 @@ static bool overlay(struct perf_map *m, const struct spans *fresh)
 	for (size_t o = 0, f = 0; o < m->now.n || f < fresh->n;) {
 		const struct span *old = o < m->now.n ? &m->now.spans[o] : NULL;
 		const struct span *new = f < fresh->n ? &fresh->spans[f] : NULL;
-		uint64_t end = smaller(next_bound(old, at), next_bound(new, at));
+		uint64_t end = smaller_bound(next_bound(old, at), next_bound(new, at));
 		const struct span *old_here = old && old->start <= at ? old : NULL;
 		const struct span *new_here = new &&new->start <= at ? new : NULL;
 
@@ -425,12 +425,12 @@ bool perf_map_settle(struct perf_map *m, uint64_t after, uint64_t by)
 
 	if (!m->fresh.n && !m->is_restarted)
 		return false;
-	flatten(&m->fresh, &flat);
+	flatten_lines(&m->fresh, &flat);
 	for (size_t i = 0; i < flat.n; i++) {
 		flat.spans[i].after = after;
 		flat.spans[i].by = by;
 	}
-	is_changed = overlay(m, &flat);
+	is_changed = overlay_spans(m, &flat);
 	free(flat.spans);
 	free(m->fresh.spans);
 	m->fresh = (struct spans){};

@@ -75,7 +75,7 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
 }
 
 /* Have as many slots as there are places, so that a small report takes little memory. */
-static void make_room(struct seen_places *seen)
+static void grow_recent(struct seen_places *seen)
 {
 	const size_t n_places = seen->chains[0].n_slots + seen->chains[1].n_slots;
 	size_t n = FEWEST_RECENT;
@@ -89,7 +89,7 @@ static void make_room(struct seen_places *seen)
 	seen->n_recent = n;
 }
 
-static struct seen_address *slot_of(const struct seen_places *seen, const struct user_pc *pc)
+static struct seen_address *recent_slot(const struct seen_places *seen, const struct user_pc *pc)
 {
 	const uint64_t hash = hash_mix(pc->addr ^ hash_mix(pc->process) ^ pc->is_exact);
 
@@ -104,7 +104,7 @@ bool seen_places_recall(struct seen_places *seen, const struct images *images,
 	forget_old(seen, images);
 	if (!pc->epoch || !seen->n_recent)
 		return false;
-	a = slot_of(seen, pc);
+	a = recent_slot(seen, pc);
 	*chain = a->chain;
 	return a->addr == pc->addr && a->epoch == pc->epoch && a->process == pc->process &&
 	       a->is_exact == pc->is_exact;
@@ -114,12 +114,12 @@ void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, ui
 {
 	if (!pc->epoch)
 		return;
-	make_room(seen);
-	*slot_of(seen, pc) = (struct seen_address){ .process = pc->process,
-						    .epoch = pc->epoch,
-						    .addr = pc->addr,
-						    .chain = chain,
-						    .is_exact = pc->is_exact };
+	grow_recent(seen);
+	*recent_slot(seen, pc) = (struct seen_address){ .process = pc->process,
+							.epoch = pc->epoch,
+							.addr = pc->addr,
+							.chain = chain,
+							.is_exact = pc->is_exact };
 }
 
 size_t seen_places_bytes(const struct seen_places *seen)

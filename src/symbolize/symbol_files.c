@@ -131,13 +131,13 @@ static struct file *file_of(struct symbol_files *sf, uint32_t image)
 
 /* -- Asking a parser. -- */
 
-static void lock(const struct symbol_files *sf)
+static void lock_parsers(const struct symbol_files *sf)
 {
 	if (sf->asking->client)
 		client_lock(sf->asking->client);
 }
 
-static void unlock(const struct symbol_files *sf)
+static void unlock_parsers(const struct symbol_files *sf)
 {
 	if (sf->asking->client)
 		client_unlock(sf->asking->client);
@@ -171,8 +171,8 @@ struct copy {
 };
 
 /* Ask the parser of @file. The caller holds the lock. */
-static int ask(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
-	       const void *payload, struct copy *ret)
+static int ask_parser_of_file(struct symbol_files *sf, struct file *file, const char *name,
+			      struct ask *what, const void *payload, struct copy *ret)
 {
 	struct lane_event event;
 	struct error e;
@@ -201,7 +201,7 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 }
 
 /* The parser sent an invalid answer: have it end, and give up the file. */
-static int distrust(struct symbol_files *sf, struct file *file, const char *name)
+static int distrust_parser(struct symbol_files *sf, struct file *file, const char *name)
 {
 	const struct lane_event event = { .why = LANE_LIED };
 
@@ -222,27 +222,27 @@ static bool is_sound(const struct symbols_fact *fact)
 	return fact->n_told <= sizeof(fact->told) && debug_hint_is_sound(&fact->hint);
 }
 
-static int ask_symbols(struct symbol_files *sf, struct file *file, const char *name,
-		       struct ask *what, const void *payload, struct symbols_fact *ret)
+static int ask_parser_to_open(struct symbol_files *sf, struct file *file, const char *name,
+			      struct ask *what, const void *payload, struct symbols_fact *ret)
 {
 	struct copy copy = {};
 
-	lock(sf);
+	lock_parsers(sf);
 
-	int err = ask(sf, file, name, what, payload, &copy);
+	int err = ask_parser_of_file(sf, file, name, what, payload, &copy);
 
 	if (!err && copy.n == sizeof(*ret))
 		memcpy(ret, copy.bytes, sizeof(*ret));
 	if (!err && (copy.n != sizeof(*ret) || !is_sound(ret)))
-		err = distrust(sf, file, name);
-	unlock(sf);
+		err = distrust_parser(sf, file, name);
+	unlock_parsers(sf);
 	free(copy.bytes);
 	return err;
 }
 
-static int send_file(struct symbol_files *sf, const struct file *file,
-		     const struct remote_handle *handle, uint32_t files, int32_t parser,
-		     struct error *e)
+static int send_to_parser(struct symbol_files *sf, const struct file *file,
+			  const struct remote_handle *handle, uint32_t files, int32_t parser,
+			  struct error *e)
 {
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	const int err = remote_send(sf->files, handle, file->image, files, parser, e);
@@ -254,8 +254,8 @@ static int send_file(struct symbol_files *sf, const struct file *file,
 }
 
 /* Have a parser open the file of @handle. */
-static int open_handle(struct symbol_files *sf, struct file *file, const char *name,
-		       const struct remote_handle *handle, struct symbols_fact *ret)
+static int open_in_parser(struct symbol_files *sf, struct file *file, const char *name,
+			  const struct remote_handle *handle, struct symbols_fact *ret)
 {
 	struct ask what = { .what = ASK_SYMBOLS, .file = file->image, .n_bytes = strlen(name) };
 	struct error e;
@@ -267,20 +267,20 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	file->dev = handle->dev;
 	if (!spending_may(&sf->spending, file->owner))
 		return -EDQUOT;
-	lock(sf);
+	lock_parsers(sf);
 
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	if (err == -ETIME)
 		note_lateness(sf);
 	if (!err) /* an opener's lateness is not a parser's */
-		err = send_file(sf, file, handle, files, parser, &e);
+		err = send_to_parser(sf, file, handle, files, parser, &e);
 	if (err) {
 		log_debug("%s: %s", name, e.text);
 		return err == -ENOEXEC ? -EAGAIN : err;
 	}
-	err = ask_symbols(sf, file, name, &what, name, ret);
+	err = ask_parser_to_open(sf, file, name, &what, name, ret);
 	if (!err)
 		file->parser = parser;
 	return err == -ESTALE ? -EAGAIN : err; /* the file went to another parser */
@@ -298,13 +298,13 @@ static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_
 	file->role = ROLE_PARSER;
 	if (!vdso)
 		return -ENOENT;
-	lock(sf);
+	lock_parsers(sf);
 
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	if (!err)
-		err = ask_symbols(sf, file, "[vdso]", &what, vdso, ret);
+		err = ask_parser_to_open(sf, file, "[vdso]", &what, vdso, ret);
 	if (!err)
 		file->parser = parser;
 	return err;
@@ -314,7 +314,7 @@ static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_
 static bool is_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		    const struct remote_handle *handle, struct symbols_fact *ret)
 {
-	if (open_handle(sf, file, about->module, handle, ret) == 0 &&
+	if (open_in_parser(sf, file, about->module, handle, ret) == 0 &&
 	    is_of_build(&about->stamp, ret)) {
 		log_debug("%s is gone: another file of its build is taken", about->path);
 		return true;
@@ -366,8 +366,8 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
  * Have a parser open the file or its twin. -EAGAIN: nobody can open them now. Other errors: there
  * are no symbols.
  */
-static int open_file(struct symbol_files *sf, struct file *file, const struct image_about *about,
-		     struct symbols_fact *ret)
+static int open_file_or_twin(struct symbol_files *sf, struct file *file,
+			     const struct image_about *about, struct symbols_fact *ret)
 {
 	struct remote_handle handle;
 	int err;
@@ -376,7 +376,7 @@ static int open_file(struct symbol_files *sf, struct file *file, const struct im
 		return open_vdso(sf, file, ret);
 	if (!images_open(sf->images, file->image, &handle))
 		return find_twin(sf, file, about, ret) ? 0 : -EAGAIN;
-	err = open_handle(sf, file, about->module, &handle, ret);
+	err = open_in_parser(sf, file, about->module, &handle, ret);
 	if (err == -ESTALE)
 		images_give_up(sf->images, file->image);
 	/* The file at the path must be of the build that was mapped, if that is known. */
@@ -429,10 +429,11 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 		cleanup_free_p(&file->again);
 }
 
-static int begin(struct symbol_files *sf, struct file *file, const struct image_about *about)
+static int open_and_search(struct symbol_files *sf, struct file *file,
+			   const struct image_about *about)
 {
 	struct symbols_fact fact = {};
-	const int err = open_file(sf, file, about, &fact);
+	const int err = open_file_or_twin(sf, file, about, &fact);
 
 	if (err)
 		file->parser = 0;
@@ -460,11 +461,11 @@ static bool is_there(struct symbol_files *sf, const struct file *file)
 
 	if (!file->parser)
 		return false;
-	lock(sf);
+	lock_parsers(sf);
 
 	const int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	return !err && parser == file->parser;
 }
 
@@ -475,21 +476,21 @@ static int ask_names(struct symbol_files *sf, struct file *file, const char *nam
 {
 	struct copy copy = {};
 
-	lock(sf);
+	lock_parsers(sf);
 
-	int err = ask(sf, file, name, what, offsets, &copy);
+	int err = ask_parser_of_file(sf, file, name, what, offsets, &copy);
 
 	ret->memory = copy.bytes;
 	if (!err && (!name_block_read(copy.bytes, copy.n, what->n, &ret->view) ||
 		     (what->n && !ret->view.head->n)))
-		err = distrust(sf, file, name);
-	unlock(sf);
+		err = distrust_parser(sf, file, name);
+	unlock_parsers(sf);
 	if (err)
 		cleanup_free_p(&ret->memory);
 	return err;
 }
 
-static bool may_be_read(const struct symbol_files *sf, const struct file *file)
+static bool may_read_file(const struct symbol_files *sf, const struct file *file)
 {
 	return !file->is_bad && images_is_good(sf->images, file->image) &&
 	       spending_may(&sf->spending, file->owner);
@@ -504,7 +505,7 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
 	if (!is_there(sf, file))
-		return begin(sf, file, about);
+		return open_and_search(sf, file, about);
 	if (file->again && file->again->is_due)
 		search_debug(sf, file, about, &file->again->fact, file->again->is_searched);
 	return 0;
@@ -516,7 +517,7 @@ static int ask_twice(struct symbol_files *sf, struct file *file, const struct im
 {
 	int err = -ESTALE;
 
-	for (int i = 0; i < 2 && err == -ESTALE && may_be_read(sf, file); i++) {
+	for (int i = 0; i < 2 && err == -ESTALE && may_read_file(sf, file); i++) {
 		struct ask again = *what;
 
 		err = have_parser(sf, file, about);
@@ -541,7 +542,7 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 				  .n_bytes = n * sizeof(*offsets) };
 
 	*ret = (struct symbol_answer){};
-	if (!may_be_read(sf, file) || !images_about(sf->images, image, &about) ||
+	if (!may_read_file(sf, file) || !images_about(sf->images, image, &about) ||
 	    about.kind == IMAGE_NO_FILE)
 		return -ENOENT;
 	if (was_missed(sf, file))
@@ -550,7 +551,7 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 	const int err = ask_twice(sf, file, &about, &what, offsets, ret);
 
 	if (err)
-		return asking_is_passing(err) && may_be_read(sf, file) ? -EAGAIN : -ENOENT;
+		return asking_is_passing(err) && may_read_file(sf, file) ? -EAGAIN : -ENOENT;
 	ret->is_missed = file->again;
 	if (!ret->view.head->is_changed)
 		return 0;

@@ -153,7 +153,7 @@ void symbolizer_follow(struct symbolizer *s)
 }
 
 /* If the program may have a perf map, follow it, so that it is read before the program ends. */
-static void watch(struct symbolizer *s, const struct program_run *program)
+static void watch_perf_map(struct symbolizer *s, const struct program_run *program)
 {
 	if (program->has_memory)
 		jit_watch(s->jit, program);
@@ -183,7 +183,7 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		jit_ended(s->jit, event->pid, event->time);
 	if (event->type == PROCESS_MAP && processes_hit(s->processes, event->pid, &program))
-		watch(s, &program);
+		watch_perf_map(s, &program);
 	return news;
 }
 
@@ -210,7 +210,7 @@ uint64_t symbolizer_look_late(struct symbolizer *s)
 	struct program_run program;
 
 	if (tgid && processes_hit(s->processes, tgid, &program))
-		watch(s, &program);
+		watch_perf_map(s, &program);
 	return processes_late_due(s->processes);
 }
 
@@ -225,7 +225,7 @@ void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sig
 
 	processes_seen(s->processes, process, seen);
 	processes_program(s->processes, process, seen->time, &program);
-	watch(s, &program);
+	watch_perf_map(s, &program);
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
@@ -326,7 +326,7 @@ struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s)
 	return all;
 }
 
-static void narrow(struct kernel_validity *v, const struct kernel_answer *answer)
+static void narrow_validity(struct kernel_validity *v, const struct kernel_answer *answer)
 {
 	if (answer->from > v->from)
 		v->from = answer->from;
@@ -356,7 +356,7 @@ uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 	if (answer.is_lasting)
 		*u64_map_put(seen, pc->addr, number, NULL) = number;
 	else
-		narrow(&s->kernel_validity, &answer);
+		narrow_validity(&s->kernel_validity, &answer);
 	return number;
 }
 
