@@ -26,32 +26,32 @@ void lists_fini(struct lists *l)
 	known_fini(&l->known);
 }
 
-static void drop(struct lists *l, const struct unwind_space *space)
+static void drop_list(struct lists *l, const struct unwind_space *space)
 {
 	unwind_memory_drop(l->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
 }
 
 /* BPF has @space of the process from now on. Drop the memory of the former list. */
-static void replace(struct lists *l, struct known *known, struct unwind_space space)
+static void replace_list(struct lists *l, struct known *known, struct unwind_space space)
 {
-	drop(l, &known->space);
+	drop_list(l, &known->space);
 	l->n += space.n;
 	l->n -= known->space.n;
 	known->space = space;
 }
 
-static void retract(struct lists *l, struct known *known)
+static void retract_list(struct lists *l, struct known *known)
 {
 	struct error e;
 
 	if (object_set_space(l->object, known->tgid, NULL, &e))
 		log_debug("%s", e.text);
-	replace(l, known, (struct unwind_space){});
+	replace_list(l, known, (struct unwind_space){});
 }
 
 void lists_retract(struct lists *l, uint32_t tgid)
 {
-	retract(l, known_of(&l->known, tgid));
+	retract_list(l, known_of(&l->known, tgid));
 }
 
 /* --- room --- */
@@ -81,16 +81,16 @@ static void drop_unused(struct lists *l)
 		const uint32_t *number = u64_map_get(&numbers, known->tgid);
 
 		if (!number || *number != known->space.number)
-			replace(l, known, (struct unwind_space){});
+			replace_list(l, known, (struct unwind_space){});
 	}
 }
 
-static bool is_over(const struct lists *l, const struct known *asker, size_t n)
+static bool is_over_bound(const struct lists *l, const struct known *asker, size_t n)
 {
 	return l->n - asker->space.n + n > l->most;
 }
 
-static void tell_too_many(struct lists *l, uint32_t tgid, size_t n)
+static void warn_too_many(struct lists *l, uint32_t tgid, size_t n)
 {
 	log_few(&l->told,
 		"process %u has %zu mappings, too many for the memory for unwind tables: its user "
@@ -102,26 +102,26 @@ static void tell_too_many(struct lists *l, uint32_t tgid, size_t n)
  * Make room for @n mappings of @asker: withdraw longer lists of other processes. False: that was
  * not enough.
  */
-static bool make_room(struct lists *l, const struct known *asker, size_t n)
+static bool make_list_room(struct lists *l, const struct known *asker, size_t n)
 {
-	if (!is_over(l, asker, n))
+	if (!is_over_bound(l, asker, n))
 		return true;
 	drop_unused(l);
-	while (is_over(l, asker, n)) {
+	while (is_over_bound(l, asker, n)) {
 		struct known *longest = known_longest(&l->known, asker);
 
 		if (!longest || longest->space.n <= n) {
-			tell_too_many(l, asker->tgid, n);
+			warn_too_many(l, asker->tgid, n);
 			return false;
 		}
-		tell_too_many(l, longest->tgid, longest->space.n);
-		retract(l, longest);
+		warn_too_many(l, longest->tgid, longest->space.n);
+		retract_list(l, longest);
 	}
 	return true;
 }
 
-static int put(struct lists *l, const struct unwind_mapping *list, size_t n, uint32_t *ret,
-	       struct error *e)
+static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n, uint32_t *ret,
+		    struct error *e)
 {
 	int err;
 
@@ -144,15 +144,15 @@ int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list
 				      .unsure = space_unsure(n_reserved) };
 	int err;
 
-	if (!make_room(l, known, n))
+	if (!make_list_room(l, known, n))
 		return error_set(e, -E2BIG, "it has mapped too much");
-	err = put(l, list, n, &space.mappings, e);
+	err = put_list(l, list, n, &space.mappings, e);
 	if (err)
 		return err;
 	err = object_set_space(l->object, tgid, &space, e);
 	if (err)
-		drop(l, &space);
+		drop_list(l, &space);
 	else
-		replace(l, known, space);
+		replace_list(l, known, space);
 	return err;
 }

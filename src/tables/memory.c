@@ -31,7 +31,7 @@ struct unwind_memory {
 	struct pieces free;    /* by place, adjacent ones joined */
 	struct pieces dropped; /* programs may still read them */
 	uint32_t n_slabs, max_slabs;
-	bool is_reclaimed; /* reclaim() has run for the present get() */
+	bool is_reclaimed; /* reclaim_dropped() has run for the present allocate_piece() */
 	uint64_t used;
 };
 
@@ -91,7 +91,7 @@ static uint32_t whole_pieces(size_t bytes)
 }
 
 /* Allocate from the smallest free piece that is large enough. False: there is none. */
-static bool take(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
+static bool take_free_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
 {
 	struct pieces *free = &m->free;
 	struct piece *best = NULL;
@@ -121,7 +121,7 @@ static int compare_places(const void *left, const void *right)
  * Free the dropped pieces, after all programs that may read them have ended. A list that a child
  * still uses stays dropped: BPF has given the child its parent's list.
  */
-static int reclaim(struct unwind_memory *m, struct error *e)
+static int reclaim_dropped(struct unwind_memory *m, struct error *e)
 {
 	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
 	const size_t n_dropped = m->dropped.n;
@@ -146,14 +146,14 @@ static int reclaim(struct unwind_memory *m, struct error *e)
 	return 0;
 }
 
-static int get(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
+static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
 {
 	int err = 0;
 
 	m->is_reclaimed = false;
-	while (!err && !take(m, bytes, ret)) {
+	while (!err && !take_free_piece(m, bytes, ret)) {
 		if (m->dropped.n && !m->is_reclaimed) {
-			err = reclaim(m, e);
+			err = reclaim_dropped(m, e);
 		} else if (m->n_slabs < m->max_slabs) {
 			err = object_add_slab(m->object, e);
 			if (!err)
@@ -205,7 +205,7 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 
 	if (bytes > unwind_memory_most(m))
 		return error_set(e, -E2BIG, "the memory for unwind tables is used up");
-	err = get(m, whole_pieces(bytes), ret, e);
+	err = allocate_piece(m, whole_pieces(bytes), ret, e);
 	if (!err)
 		write_at(m, *ret, data, bytes);
 	return err;

@@ -66,8 +66,8 @@ void remote_table_fini(struct remote_table *t)
 	*t = (struct remote_table){};
 }
 
-static int take_table(struct remote *r, const struct lane_event *event, struct remote_table *ret,
-		      struct error *e)
+static int read_table_answer(struct remote *r, const struct lane_event *event,
+			     struct remote_table *ret, struct error *e)
 {
 	const struct answer *answer = &event->answer;
 	int32_t result = 0;
@@ -96,7 +96,7 @@ static const char *name_of(const struct mapping *m)
 }
 
 /* A parser failed at file @name. Warns about the first MOST_TOLD files. */
-static int tell_failed(struct remote *r, const char *name, const char *why, struct error *e)
+static int warn_parser_failed(struct remote *r, const char *name, const char *why, struct error *e)
 {
 	if (r->n_failed++ < MOST_TOLD)
 		log_warn("%s has no unwind table: %s", name, why);
@@ -120,18 +120,18 @@ static int ask_table(struct remote *r, struct question *q, struct remote_table *
 
 	q->cpu_ns = event.cpu_ns;
 	if (!err)
-		err = take_table(r, &event, ret, e);
+		err = read_table_answer(r, &event, ret, e);
 	if (err == -EBADMSG)
 		event.why = LANE_LIED;
 	if (err != -EIO && err != -EBADMSG)
 		return err;
 	client_explain(&event, why, sizeof(why));
-	return tell_failed(r, q->name, why, e);
+	return warn_parser_failed(r, q->name, why, e);
 }
 
 /* @what, an ASK_FILE, about @m's file. */
-static int ask_file(struct remote *r, uint32_t pid, const struct mapping *m, struct ask *what,
-		    const struct file_payload *head, struct error *e)
+static int ask_opener_to_send(struct remote *r, uint32_t pid, const struct mapping *m,
+			      struct ask *what, const struct file_payload *head, struct error *e)
 {
 	struct lane_event event;
 	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what->n_bytes);
@@ -159,13 +159,13 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 				    .place = finding_place(&at, m) };
 
 		if (finding_may_be(finding_order[k], m))
-			err = ask_file(r, pid, m, &what, &head, e);
+			err = ask_opener_to_send(r, pid, m, &what, &head, e);
 	}
 	return err;
 }
 
-static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
-		      const struct file_state *state, struct remote_table *ret, struct error *e)
+static int request_table(struct remote *r, uint32_t pid, const struct mapping *m,
+			 const struct file_state *state, struct remote_table *ret, struct error *e)
 {
 	const char *name = name_of(m);
 	struct question q = {
@@ -200,7 +200,7 @@ int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,
 	*ret = (struct remote_table){};
 	client_lock(r->client);
 
-	const int err = make_table(r, pid, m, state, ret, e);
+	const int err = request_table(r, pid, m, state, ret, e);
 
 	client_unlock(r->client);
 	return err;

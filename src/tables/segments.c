@@ -73,7 +73,8 @@ bool segments_find(const struct segments *s, const struct mapping *m, struct anc
 }
 
 /* Set the entry of @offset in the map 'files'. NULL: remove it. */
-static void set_file(const struct segments *s, uint64_t offset, const struct unwind_file *file)
+static void set_file_entry(const struct segments *s, uint64_t offset,
+			   const struct unwind_file *file)
 {
 	struct unwind_file_key key = s->key;
 	struct error e;
@@ -83,7 +84,7 @@ static void set_file(const struct segments *s, uint64_t offset, const struct unw
 		log_debug("%s", e.text);
 }
 
-static bool is_known(const struct segments *s, uint64_t offset)
+static bool has_anchor(const struct segments *s, uint64_t offset)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
 		if (s->anchors[i].offset == offset)
@@ -95,18 +96,18 @@ void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how
 		   size_t *n_keys)
 {
 	if (!s->key.inode || s->n_anchors == MOST_ANCHORS || *n_keys == MOST_FILES ||
-	    is_known(s, anchor.offset))
+	    has_anchor(s, anchor.offset))
 		return;
 	array_push(s->anchors, s->n_anchors, s->capacity, anchor);
 	++*n_keys;
-	set_file(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
+	set_file_entry(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
 }
 
 void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file(s, s->anchors[i].offset,
-			 &(struct unwind_file){ s->anchors[i].bias, place, how });
+		set_file_entry(s, s->anchors[i].offset,
+			       &(struct unwind_file){ s->anchors[i].bias, place, how });
 	for (size_t i = 0; i < s->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
 		const uint64_t offset = s->ranges[i].offset & ~(uint64_t)PAGE_LAST;
 
@@ -117,7 +118,7 @@ void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, 
 void segments_forget(struct segments *s, size_t *n_keys)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file(s, s->anchors[i].offset, NULL);
+		set_file_entry(s, s->anchors[i].offset, NULL);
 	*n_keys -= s->n_anchors;
 	s->n_anchors = 0;
 }

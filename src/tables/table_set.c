@@ -152,7 +152,7 @@ static void drop_parts(struct table_set *t, struct entry *entry)
 	memset(entry->parts, 0, sizeof(entry->parts));
 }
 
-static void give_up(struct table_set *t, struct entry *entry)
+static void evict_table(struct table_set *t, struct entry *entry)
 {
 	__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)), 0,
 			 __ATOMIC_RELEASE);
@@ -179,15 +179,15 @@ bool table_set_make_room(struct table_set *t)
 	}
 	if (!oldest)
 		return false;
-	give_up(t, oldest);
+	evict_table(t, oldest);
 	if (!t->n_given_up++)
 		log_warn("tables of files that were not used lately make room for others: the "
 			 "memory for unwind tables is used up (see --unwind-memory)");
 	return true;
 }
 
-static int put(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
-	       struct part *ret, struct error *e)
+static int put_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
+		    struct part *ret, struct error *e)
 {
 	int err;
 
@@ -212,7 +212,7 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct table_v
 	int err = 0;
 
 	for (int i = 0; i < PARTS && !err; i++)
-		err = put(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
+		err = put_part(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
 	return err;
 }
 
@@ -223,7 +223,7 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct table_v
  */
 #define BLOCK_IMAGES 128U
 
-static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
+static int allocate_image(struct table_set *t, uint32_t *ret, struct error *e)
 {
 	static const struct unwind_image none[BLOCK_IMAGES];
 	int err = 0;
@@ -252,7 +252,7 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 		.turn = is_used ? turn : turn - TURNS_IN_USE,
 	};
 	int err = entry->place ? object_wait_for_programs(t->object, e)
-			       : take_image_place(t, &entry->place, e);
+			       : allocate_image(t, &entry->place, e);
 
 	if (!err)
 		unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
@@ -274,7 +274,7 @@ static int put_table(struct table_set *t, bool may_give_up, const struct table_v
 	return err;
 }
 
-static void tell_refused(struct table_set *t, const char *name, int err, const struct error *e)
+static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
 {
 	if (err == -E2BIG && !t->was_full_told)
 		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
@@ -328,8 +328,8 @@ static enum unwind_how how_after(int err)
 }
 
 /* Make the table of @entry, which process @pid maps as @m. */
-static void make_table(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
-		       struct entry *entry)
+static void make_entry_table(struct table_set *t, uint32_t pid, const struct mapping *m,
+			     bool is_used, struct entry *entry)
 {
 	struct remote_table table;
 	struct error e;
@@ -341,16 +341,16 @@ static void make_table(struct table_set *t, uint32_t pid, const struct mapping *
 		err = keep_table(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
 	if (err)
-		tell_refused(t, m->path, err, &e);
+		warn_refused(t, m->path, err, &e);
 }
 
 /* Make the table of @entry, and publish its state in the map 'files'. */
-static void complete(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
-		     struct entry *entry)
+static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
+			   struct entry *entry)
 {
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	make_table(t, pid, m, is_used, entry);
+	make_entry_table(t, pid, m, is_used, entry);
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (entry->how != UNWIND_NOT_YET)
 		segments_tell_all(&entry->segments, entry->how, entry->place, &t->n_keys);
@@ -371,7 +371,7 @@ static bool may_try_again(const struct table_set *t, const struct entry *entry)
 
 /* --- entries come and go --- */
 
-static void link_entry(struct table_set *t, uint32_t i)
+static void link_table_entry(struct table_set *t, uint32_t i)
 {
 	const uint64_t hash = hash_of(&t->entries[i]);
 	const uint32_t *newest = u64_map_get(&t->newest, hash);
@@ -397,7 +397,7 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
 		t->entries[i].path = xstrdup(path);
 		t->entries[i].how = UNWIND_NOT_YET;
 		segments_init(&t->entries[i].segments, t->object, &wanted->file);
-		link_entry(t, i);
+		link_table_entry(t, i);
 	}
 	t->entries[i].wanted = turn_now(t);
 	return &t->entries[i];
@@ -407,11 +407,11 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
  * The image stays, without pages. A walk through a list that names it reports a miss. Then user
  * space reads the process's mappings again, and adds the file again.
  */
-static void forget(struct table_set *t, struct entry *entry)
+static void forget_entry(struct table_set *t, struct entry *entry)
 {
 	segments_forget(&entry->segments, &t->n_keys);
 	if (entry->how == UNWIND_BY_TABLE)
-		give_up(t, entry);
+		evict_table(t, entry);
 	entry_fini(entry);
 	t->n_forgotten++;
 }
@@ -479,11 +479,11 @@ static void forget_least_used(struct table_set *t)
 	u64_map_clear(&t->newest);
 	for (size_t i = 0; i < t->n; i++) {
 		if (!stays[i]) {
-			forget(t, &t->entries[i]);
+			forget_entry(t, &t->entries[i]);
 			continue;
 		}
 		t->entries[n] = t->entries[i];
-		link_entry(t, (uint32_t)n++);
+		link_table_entry(t, (uint32_t)n++);
 	}
 	t->n = n;
 	if (object_wait_for_programs(t->object, &e))
@@ -512,8 +512,8 @@ static enum unwind_how how_without_file(const struct mapping *m)
 }
 
 /* Find the file that @m maps: by @told, or else by a helper. False: no helper can find it. */
-static bool identify(const struct table_set *t, uint32_t pid, const struct mapping *m,
-		     const struct file_state *told, struct entry *ret)
+static bool identify_mapped(const struct table_set *t, uint32_t pid, const struct mapping *m,
+			    const struct file_state *told, struct entry *ret)
 {
 	*ret = (struct entry){ .is_vdso = !m->inode };
 	if (!m->inode)
@@ -525,8 +525,8 @@ static bool identify(const struct table_set *t, uint32_t pid, const struct mappi
 }
 
 /* Fill in @ret: how to walk @m, which maps @entry's file. Also publishes it in the map 'files'. */
-static void answer(struct table_set *t, struct entry *entry, const struct mapping *m,
-		   struct unwind_mapping *ret)
+static void answer_mapping(struct table_set *t, struct entry *entry, const struct mapping *m,
+			   struct unwind_mapping *ret)
 {
 	struct anchor anchor = { .offset = m->offset };
 	const bool is_code = segments_find(&entry->segments, m, &anchor);
@@ -549,14 +549,14 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (!identify(t, pid, m, told, &wanted))
+	if (!identify_mapped(t, pid, m, told, &wanted))
 		return; /* its table cannot be made, if it has one */
 	entry = get_entry(t, &wanted, m->path);
 	if (!entry)
 		return;
 	if (wish != TABLE_AS_IS && may_try_again(t, entry))
-		complete(t, pid, m, wish == TABLE_IN_USE, entry);
-	answer(t, entry, m, ret);
+		complete_entry(t, pid, m, wish == TABLE_IN_USE, entry);
+	answer_mapping(t, entry, m, ret);
 	if (wish == TABLE_AS_IS && may_try_again(t, entry))
 		ret->how = UNWIND_NOT_YET;
 }

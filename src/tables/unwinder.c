@@ -70,7 +70,7 @@ struct unwinder {
 
 /* --- in the thread --- */
 
-static void forget(struct unwinder *u, uint32_t tgid)
+static void forget_process(struct unwinder *u, uint32_t tgid)
 {
 	lists_retract(&u->lists, tgid);
 	pace_forget(&u->pace, tgid);
@@ -119,8 +119,8 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list
  * Make the published list sure, or withdraw it if it does not hold any more. BPF withdraws a sure
  * list itself if a new mapping takes a place in it.
  */
-static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		    uint64_t n_reserved)
+static void confirm_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			 uint64_t n_reserved)
 {
 	struct known *known = known_of(&u->lists.known, tgid);
 
@@ -134,8 +134,8 @@ static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
  * Has BPF exactly these @mappings of @list already? Then that list stays: a new one would be unsure
  * for a while, and BPF might ignore it.
  */
-static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		    const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
+static bool is_published(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			 const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
 {
 	const struct known *known = known_of(&u->lists.known, tgid);
 
@@ -150,14 +150,14 @@ static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
  * Publish @list with the tables that @wish allows. Returns 1 if all tables are there, 0 if not, or
  * an error.
  */
-static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		   enum table_wish wish, uint64_t n_reserved, struct error *e)
+static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			enum table_wish wish, uint64_t n_reserved, struct error *e)
 {
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
 	const bool is_complete = find_all(u, list, n, wish, mappings);
 
-	if (is_told(u, tgid, list, mappings, n, n_reserved))
+	if (is_published(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
 
 	const int err = lists_tell(&u->lists, tgid, mappings, n, n_reserved, e);
@@ -166,7 +166,7 @@ static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		lists_retract(&u->lists, tgid); /* the published list is out of date */
 		return err;
 	}
-	confirm(u, tgid, list, n_reserved);
+	confirm_list(u, tgid, list, n_reserved);
 	return is_complete;
 }
 
@@ -179,14 +179,14 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 	int result = remote_list(remote_files_of(u->remote), tgid, list, e);
 
 	if (result || !list->list.n) {
-		forget(u, tgid);
+		forget_process(u, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	remote_identify(remote_files_of(u->remote), list);
 	known_of(&u->lists.known, tgid)->looked = now;
-	result = tell_of(u, tgid, list, TABLE_AS_IS, n_reserved, e);
+	result = publish_list(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)
-		result = tell_of(u, tgid, list, wish, n_reserved, e);
+		result = publish_list(u, tgid, list, wish, n_reserved, e);
 	return result < 0 ? result : 0;
 }
 
@@ -194,7 +194,7 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
  * Read the mappings of a process, and charge the cost to its pace. Tables are free of charge,
  * because one table serves many processes.
  */
-static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
+static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
@@ -223,7 +223,7 @@ static struct wish next_urgent(struct unwinder *u)
 }
 
 /* No wish is left: call at_rest, if it is set. False: it is not. */
-static bool tell_rest(struct unwinder *u)
+static bool call_at_rest(struct unwinder *u)
 {
 	void (*at_rest)(void *context) = u->at_rest;
 
@@ -255,7 +255,7 @@ static uint32_t wait_for_wish(struct unwinder *u)
 	uint32_t due = 0;
 
 	while (!u->is_over && !u->n_urgent && !u->n_others && !due) {
-		if (!tell_rest(u))
+		if (!call_at_rest(u))
 			wait_for_change(u);
 		if (!u->n_urgent && !u->n_others)
 			due = pace_take_due(&u->pace, clock_ns(CLOCK_MONOTONIC));
@@ -294,7 +294,7 @@ static void note_over(struct unwinder *u, const struct wish *wish)
 	const struct known *known = known_find(&u->lists.known, wish->tgid);
 
 	if (known && known->looked < wish->time)
-		forget(u, wish->tgid);
+		forget_process(u, wish->tgid);
 }
 
 /*
@@ -308,14 +308,15 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
 		if (wish->kind == WISH_LOOK_CHANGED)
 			lists_retract(&u->lists, wish->tgid);
-	} else if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
+	} else if (look_at_process(u, wish->tgid,
+				   wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
 		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
 	}
 	if (wish->inode)
 		table_set_again(u->tables, wish->inode, wish->dev);
 }
 
-static void fulfil(struct unwinder *u, const struct wish *wish)
+static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 {
 	struct unwind_mapping unused = {};
 
@@ -336,21 +337,21 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 	}
 }
 
-static void *work(void *argument)
+static void *run_unwinder(void *argument)
 {
 	struct unwinder *u = argument;
 	struct wish wish = {};
 
 	while (next_wish(u, &wish))
-		fulfil(u, &wish);
+		fulfil_wish(u, &wish);
 	return NULL;
 }
 
 /* --- wishes from other threads --- */
 
-static int start_thread(struct unwinder *u, struct error *e)
+static int start_unwinder_thread(struct unwinder *u, struct error *e)
 {
-	const int err = thread_start(&u->thread, work, u);
+	const int err = thread_start(&u->thread, run_unwinder, u);
 
 	if (!err)
 		(void)pthread_setname_np(u->thread, "unwind tables");
@@ -399,7 +400,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	table_set_take_from(u->tables, ahead);
 	lists_init(&u->lists, object, u->memory, u->tables);
 
-	int err = start_thread(u, e);
+	int err = start_unwinder_thread(u, e);
 
 	if (err)
 		unwinder_free(u);
@@ -433,7 +434,7 @@ static void push_urgent(struct unwinder *u, const struct wish *wish)
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
 }
 
-static void ask(struct unwinder *u, const struct wish *wish)
+static void add_wish(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 	push_urgent(u, wish);
@@ -450,10 +451,10 @@ void unwinder_begin(struct unwinder *u)
 
 void unwinder_over(struct unwinder *u, uint32_t tgid, uint64_t time)
 {
-	ask(u, &(struct wish){ .kind = WISH_OVER, .tgid = tgid, .time = time });
+	add_wish(u, &(struct wish){ .kind = WISH_OVER, .tgid = tgid, .time = time });
 }
 
-static struct mapping *copy(const struct mapping *m)
+static struct mapping *copy_mapping(const struct mapping *m)
 {
 	const size_t bytes = strlen(m->path) + 1;
 	struct mapping *ret = xcalloc(1, sizeof(*ret) + bytes);
@@ -464,7 +465,7 @@ static struct mapping *copy(const struct mapping *m)
 }
 
 /* Count one more wish for a file. False: too many wait already. */
-static bool take_file_place(struct unwinder *u)
+static bool count_file_wish(struct unwinder *u)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 
@@ -477,8 +478,9 @@ static bool take_file_place(struct unwinder *u)
 
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
-	if (take_file_place(u))
-		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	if (count_file_wish(u))
+		add_wish(u, &(struct wish){
+				    .kind = WISH_FILE, .tgid = tgid, .file = copy_mapping(m) });
 	else
 		log_warn_once("processes map new files faster than unwind tables are made: user "
 			      "stacks in some of these may be cut");
@@ -515,7 +517,7 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
 {
-	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
+	add_wish(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
 	unwinder_begin(u);
 }
 
