@@ -10,7 +10,7 @@
 #include "helper/channel.h"
 #include "reader/roles.h"
 
-static void tell_absence(struct asking *a, int err, const struct error *e)
+static void warn_absence(struct asking *a, int err, const struct error *e)
 {
 	if (err != -ENOTCONN || a->was_absence_told)
 		return;
@@ -19,7 +19,7 @@ static void tell_absence(struct asking *a, int err, const struct error *e)
 }
 
 /* For --debug: old kernels and some containers lack layers. */
-static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
+static void log_missing_layers(struct asking *a, unsigned role, uint32_t layers)
 {
 	const struct role *of = &reader_roles[role];
 
@@ -60,7 +60,7 @@ void asking_note_late(struct asking *a, const struct lane_event *event)
 }
 
 /* The caller gives up, because its patience is over. A file system may be the reason. */
-static void give_up(struct asking *a, const struct ask *what)
+static void note_impatience(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
 		replace_late(a, 0, what->place);
@@ -104,7 +104,7 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 	if (err == -EIO && ret->why == LANE_DIED && what->what != ASK_CLOSE)
 		err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
 	if (err == -ETIME)
-		give_up(a, what);
+		note_impatience(a, what);
 	if (!err)
 		devices_note_answer(a->devices, what->place);
 	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
@@ -135,9 +135,9 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 
 	if (ret->what == LANE_FAILED)
 		note_failure(a, ret);
-	tell_absence(a, err, e);
+	warn_absence(a, err, e);
 	if (!err)
-		tell_layers(a, role, ret->layers);
+		log_missing_layers(a, role, ret->layers);
 	return err;
 }
 
@@ -149,7 +149,7 @@ int asking_address(struct asking *a, unsigned role, uint32_t *ret_files, int32_t
 
 	const int err = client_address(a->client, role, ret_files, ret_pid, e);
 
-	tell_absence(a, err, e);
+	warn_absence(a, err, e);
 	return err;
 }
 

@@ -54,7 +54,7 @@ void debuginfod_free(struct debuginfod *d)
 	free(d);
 }
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec t;
 
@@ -71,7 +71,7 @@ static bool is_to_end(void)
 	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
-static void tell(struct debuginfod *d, long done, long all)
+static void print_progress(struct debuginfod *d, long done, long all)
 {
 	const double mib = 1 << 20;
 
@@ -83,10 +83,10 @@ static void tell(struct debuginfod *d, long done, long all)
 }
 
 /* Must the fetch end? */
-static bool is_enough(void *argument, long done, long all)
+static bool must_end_fetch(void *argument, long done, long all)
 {
 	struct debuginfod *d = argument;
-	double t = now();
+	double t = now_seconds();
 
 	if (d->options.serve)
 		d->options.serve(d->options.context);
@@ -94,14 +94,14 @@ static bool is_enough(void *argument, long done, long all)
 	d->is_late = d->is_late || t - d->began > MOST_SECONDS ||
 		     d->spent + t - d->began > MOST_SECONDS_IN_ALL || is_to_end();
 	if (t - d->began >= 1 && t - d->told >= TELL_SECONDS) {
-		tell(d, done, all);
+		print_progress(d, done, all);
 		d->told = t;
 	}
 	return d->is_late;
 }
 
 /* The process's limit holds, too: a server may lie about the size, or compress its data. */
-static rlim_t most_bytes(void)
+static rlim_t most_fetched_bytes(void)
 {
 	struct rlimit limit;
 
@@ -120,7 +120,7 @@ static void open_servers(struct debuginfod *d)
 {
 	d->is_opened = true;
 	d->may_ask = debuginfod_has_servers();
-	d->most_bytes = most_bytes();
+	d->most_bytes = most_fetched_bytes();
 }
 
 const char *debuginfod_source(const struct debuginfod *d)
@@ -129,7 +129,7 @@ const char *debuginfod_source(const struct debuginfod *d)
 }
 
 /* A silent server gives the same reason for each file. Print it for the first one. */
-static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
+static void warn_fetch_error(struct debuginfod *d, int code, const char *closed_cache)
 {
 	const bool is_closed =
 		closed_cache && (code == -EACCES || code == -EPERM || code == -EROFS);
@@ -152,8 +152,8 @@ static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 }
 
 /* Give the reason for the missing file to the user and to the caller. */
-static int explain(struct debuginfod *d, int code, const struct debuginfod_answer *a,
-		   struct error *e)
+static int explain_missing_file(struct debuginfod *d, int code, const struct debuginfod_answer *a,
+				struct error *e)
 {
 	if (a->is_left) {
 		log_warn("debuginfod: the symbols of %s did not come in time, and the process that "
@@ -173,7 +173,7 @@ static int explain(struct debuginfod *d, int code, const struct debuginfod_answe
 			 code == -EIO ? ", or no room for them" : "");
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", d->module);
 	}
-	tell_error(d, code, a->closed_cache);
+	warn_fetch_error(d, code, a->closed_cache);
 	return error_set(e, -ENOENT, "%s: debuginfod: %s", d->module, strerror(-code));
 }
 
@@ -193,16 +193,16 @@ int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
 		return error_set(e, -ETIME, "%s: debuginfod is asked no more", module);
 	d->module = module;
-	d->began = now();
+	d->began = now_seconds();
 	d->told = 0;
 	d->is_late = false;
 	cleanup_free_p(&d->source);
 
-	const int code = debuginfod_find(&question, is_enough, d, &answer);
+	const int code = debuginfod_find(&question, must_end_fetch, d, &answer);
 
-	d->spent += now() - d->began;
+	d->spent += now_seconds() - d->began;
 	if (code || d->is_late)
-		return explain(d, code, &answer, e);
+		return explain_missing_file(d, code, &answer, e);
 	d->source = TAKE(answer.source);
 	*ret_path = TAKE(answer.path);
 	return 0;

@@ -63,7 +63,7 @@ static void set_environment(void)
  * A write beyond RLIMIT_FSIZE must fail, not kill, so that the library removes its unfinished file.
  * So block SIGXFSZ. Block SIGINT, too: the main process passes on signals that end the run.
  */
-static void set_signals(void)
+static void block_fetcher_signals(void)
 {
 	sigset_t blocked;
 
@@ -81,7 +81,7 @@ __attribute__((noreturn)) static void give_up(int err)
 }
 
 /* Keep only the main process's environment, its user and a pipe to it. */
-static void leave_main_process(const struct debuginfod_question *q, int output, pid_t parent)
+static void become_fetcher(const struct debuginfod_question *q, int output, pid_t parent)
 {
 	const struct rlimit most = { q->most_bytes, q->most_bytes };
 	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -108,7 +108,7 @@ __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, c
 	char *const argv[] = { program, what, hex, NULL };
 
 	set_environment();
-	set_signals();
+	block_fetcher_signals();
 	debuginfod_library_tell_cache();
 
 	const int status = debuginfod_library_ask(q->build_id, q->n, q->most_bytes);
@@ -141,7 +141,7 @@ static void wait_for_begin(int begin)
 }
 
 /* Start the process, which ends with us. Returns 0 or a negative errno. */
-static int start(struct run *r, const struct debuginfod_question *q, char *hex)
+static int start_fetch(struct run *r, const struct debuginfod_question *q, char *hex)
 {
 	const pid_t parent = getpid();
 	cleanup_close int output = -1, begin = -1, begin_of_child = -1;
@@ -154,7 +154,7 @@ static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 	if (r->pid == 0) {
 		cleanup_close_fd(&begin);
 		wait_for_begin(begin_of_child);
-		leave_main_process(q, output, parent);
+		become_fetcher(q, output, parent);
 		if (r->unfinished[0])
 			_exit(unlink(r->unfinished) < 0);
 		ask(q, hex);
@@ -250,7 +250,7 @@ static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, 
 	return true;
 }
 
-static void end(struct run *r)
+static void end_fetch(struct run *r)
 {
 	if (r->helper)
 		*r->helper = r->former;
@@ -266,9 +266,9 @@ static void remove_unfinished(const char *path, const struct debuginfod_question
 	int status;
 
 	(void)snprintf(r->unfinished, sizeof(r->unfinished), "%s", path);
-	if (start(r, q, NULL) == 0 && !wait_for_end(r, NULL, w, true, &status))
+	if (start_fetch(r, q, NULL) == 0 && !wait_for_end(r, NULL, w, true, &status))
 		(void)kill(r->pid, SIGKILL);
-	end(r);
+	end_fetch(r);
 }
 
 static const char *last_line(struct run *r)
@@ -292,7 +292,7 @@ static char *line_of(const struct run *r, const char *mark)
 	return found ? xstrndup(found, strcspn(found, "\n")) : NULL;
 }
 
-static int reason(int status, const char *line)
+static int errno_of_reason(int status, const char *line)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM && !line[0])
 		return -ENOSYS;
@@ -319,10 +319,10 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	const struct watch w = { is_enough, argument };
 	int status;
-	int err = start(r, q, hex);
+	int err = start_fetch(r, q, hex);
 
 	ret->is_left = !err && !wait_for_end(r, hex, &w, false, &status);
-	end(r);
+	end_fetch(r);
 	if (err || ret->is_left)
 		return err ? err : -ETIMEDOUT;
 	if (r->unfinished[0])
@@ -332,7 +332,7 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	ret->closed_cache = line_of(r, DEBUGINFOD_CACHE);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return reason(status, line);
+		return errno_of_reason(status, line);
 	if (line[0] != '/')
 		return -EBADMSG;
 	ret->path = xstrdup(line);

@@ -85,7 +85,7 @@ void devices_free(struct devices *d)
 	free(d);
 }
 
-static struct silent *find(const struct devices *d, uint64_t place)
+static struct silent *find_silent(const struct devices *d, uint64_t place)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (d->silent[i].place == place)
@@ -134,7 +134,7 @@ bool devices_is_dead(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	const bool ret = is_dead(d, find(d, place));
+	const bool ret = is_dead(d, find_silent(d, place));
 
 	(void)pthread_mutex_unlock(&d->mutex);
 	return ret;
@@ -144,7 +144,7 @@ bool devices_may_ask(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 	const bool may = !is_dead(d, known);
 
 	if (may && known)
@@ -157,7 +157,7 @@ void devices_note_answer(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 
 	if (known && !is_hung_in(known)) {
 		known->is_dead = false;
@@ -168,7 +168,7 @@ void devices_note_answer(struct devices *d, uint64_t place)
 	(void)pthread_mutex_unlock(&d->mutex);
 }
 
-static void tell(struct devices *d, uint64_t place)
+static void warn_dead_place(struct devices *d, uint64_t place)
 {
 	static const char *const kinds[] = {
 		[DEVICES_DEBUG_FILES] = "debug files", [DEVICES_PERF_MAPS] = "perf maps"
@@ -198,7 +198,7 @@ static void tell(struct devices *d, uint64_t place)
 			kinds[kind], user);
 }
 
-static struct silent *add(struct devices *d, uint64_t place)
+static struct silent *add_silent(struct devices *d, uint64_t place)
 {
 	array_push(d->silent, d->n, d->capacity, ((struct silent){ .place = place }));
 
@@ -212,10 +212,10 @@ static struct silent *add(struct devices *d, uint64_t place)
 /* Returns true if the place is now dead for the first time. */
 static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 {
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 
 	if (!known)
-		known = add(d, place);
+		known = add_silent(d, place);
 	known->since = known->silent_at = clock_ns(CLOCK_MONOTONIC);
 	known->n++;
 	known->n_in_a_row++;
@@ -237,6 +237,6 @@ void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call)
 		return;
 	(void)pthread_mutex_lock(&d->mutex);
 	if (note_silence(d, place, in_call))
-		tell(d, place);
+		warn_dead_place(d, place);
 	(void)pthread_mutex_unlock(&d->mutex);
 }

@@ -100,7 +100,7 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
-static bool is_full(const struct mapping_list *list)
+static bool is_list_full(const struct mapping_list *list)
 {
 	return list->most_bytes &&
 	       list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= list->most_bytes;
@@ -129,7 +129,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	size_t n;
 	int more = 0;
 
-	while (!is_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
+	while (!is_list_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
 		/* The process runs while the kernel makes the list. Keep only mappings in order. */
 		if (mapping_parse(line, list.strings, &m) &&
 		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))

@@ -93,13 +93,13 @@ struct asking *remote_files_asking(struct remote_files *f)
 	return &f->asking;
 }
 
-static void lock(const struct remote_files *f)
+static void lock_openers(const struct remote_files *f)
 {
 	if (f->asking.client)
 		client_lock(f->asking.client);
 }
 
-static void unlock(const struct remote_files *f)
+static void unlock_openers(const struct remote_files *f)
 {
 	if (f->asking.client)
 		client_unlock(f->asking.client);
@@ -134,7 +134,7 @@ static int take_list(struct remote_files *f, const struct lane_event *event,
 }
 
 /* A process whose memory map stays locked holds up its own list. */
-static void tell_silence(struct remote_files *f, uint32_t pid)
+static void warn_silence(struct remote_files *f, uint32_t pid)
 {
 	if (!f->was_silence_told)
 		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
@@ -152,7 +152,7 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 
 	ret->cost = err ? clock_ns(CLOCK_MONOTONIC) - begin : event.cpu_ns;
 	if (asking_took_too_long(&event))
-		tell_silence(f, pid);
+		warn_silence(f, pid);
 	if (err)
 		return err;
 	if (event.answer.result)
@@ -163,11 +163,11 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
 {
 	*ret = (struct remote_list){};
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_list(f, pid, ret, e);
 
-	unlock(f);
+	unlock_openers(f);
 	return err;
 }
 
@@ -258,7 +258,7 @@ static size_t take_device(const struct remote_list *list, size_t first, struct m
 }
 
 /* One request for each device, so that a silence names the device. */
-static void identify(struct remote_files *f, struct remote_list *list)
+static void identify_files(struct remote_files *f, struct remote_list *list)
 {
 	const size_t n = list->list.n;
 	cleanup_free struct mapping *some = xcalloc(n, sizeof(*some));
@@ -286,9 +286,9 @@ static void identify(struct remote_files *f, struct remote_list *list)
 void remote_identify(struct remote_files *f, struct remote_list *list)
 {
 	list->states = xcalloc(list->list.n, sizeof(*list->states));
-	lock(f);
-	identify(f, list);
-	unlock(f);
+	lock_openers(f);
+	identify_files(f, list);
+	unlock_openers(f);
 }
 
 bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
@@ -297,9 +297,9 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 	struct file_fact fact = {};
 	uint64_t cost = 0;
 
-	lock(f);
+	lock_openers(f);
 	find_states(f, &(struct wanted){ pid, m, 1 }, &fact, &cost);
-	unlock(f);
+	unlock_openers(f);
 	*ret = (struct file_state){ m->dev, m->inode, fact };
 	return fact.is_there;
 }
@@ -361,11 +361,11 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 static int open_locked(struct remote_files *f, uint32_t pid, const struct open_payload *head,
 		       const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_open(f, pid, head, m, ret, e);
 
-	unlock(f);
+	unlock_openers(f);
 	return err;
 }
 
@@ -406,13 +406,13 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 	struct open_fact fact = {};
 	struct error e;
 
-	lock(f);
+	lock_openers(f);
 
 	int err = ask_for(f, dev, &what, NULL, &event, &e);
 
 	if (!err)
 		err = take_open(f, &event, &fact, &e);
-	unlock(f);
+	unlock_openers(f);
 	if (err)
 		return HANDLE_NONE;
 	if (fact.fact.inode == inode && fact.fact.dev == dev)
@@ -447,7 +447,7 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
 	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
-	lock(f);
+	lock_openers(f);
 	for (size_t first = 0; first < n; first++) {
 		size_t n_some = 0;
 
@@ -465,7 +465,7 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 			is_done[places[i]] = true;
 		}
 	}
-	unlock(f);
+	unlock_openers(f);
 }
 
 /* Call this with the lock held. */
@@ -491,11 +491,11 @@ void remote_close(struct remote_files *f, int handle)
 {
 	if (handle == HANDLE_NONE)
 		return;
-	lock(f);
+	lock_openers(f);
 	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
 	if (f->n_to_close >= CLOSE_AT_ONCE && f->n_to_close >= f->close_at)
 		close_all(f);
-	unlock(f);
+	unlock_openers(f);
 }
 
 static int ask_debug(struct remote_files *f, struct debug_search *s, struct open_fact *ret,
@@ -524,11 +524,11 @@ int remote_open_debug(struct remote_files *f, struct debug_search *s, struct rem
 {
 	struct open_fact fact = {};
 
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_debug(f, s, &fact, e);
 
-	unlock(f);
+	unlock_openers(f);
 	if (err)
 		return err;
 	s->at = fact.at;
@@ -545,11 +545,11 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 	struct ask what = { .what = ASK_SEND, .n_bytes = sizeof(payload) };
 	struct lane_event event;
 
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_for(f, handle->dev, &what, &payload, &event, e);
 
-	unlock(f);
+	unlock_openers(f);
 	if (err)
 		return err;
 	return event.answer.result
@@ -588,12 +588,12 @@ int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
 	*ret = (struct remote_perf_map){};
 	if (what->held >= 0 && devices_is_dead(f->asking.devices, what->dev))
 		return error_set(e, -EAGAIN, "its file system does not answer");
-	lock(f);
+	lock_openers(f);
 
 	int err = ask_for(f, place, &ask, what, &event, e);
 
 	if (!err)
 		err = take_perf_map(f, &event, ret, e);
-	unlock(f);
+	unlock_openers(f);
 	return err;
 }
