@@ -102,7 +102,7 @@ static bool take_event(struct client *c, struct lane_event *ret)
 }
 
 /* Take all events first, so that a helper that has ended is not asked. */
-static void drain(struct client *c)
+static void drain_events(struct client *c)
 {
 	struct lane_event unused;
 
@@ -113,7 +113,7 @@ static void drain(struct client *c)
 void client_prepare(struct client *c, unsigned role)
 {
 	(void)lane_want(c->lane, role);
-	drain(c);
+	drain_events(c);
 }
 
 static void begin_call(struct client *c, unsigned role)
@@ -143,7 +143,7 @@ static int wait_ms(const struct client *c)
 	return most >= 0 && most < ms ? most : ms;
 }
 
-static bool is_enough(const struct client *c)
+static bool has_waited_enough(const struct client *c)
 {
 	const struct client_manner *m = &c->manner;
 
@@ -162,7 +162,7 @@ static int wait_for_lane(struct client *c, struct error *e)
 		if (n < 0 && errno != EINTR)
 			return error_errno(e, "wait for a helper");
 		c->is_impatient = n == 0 && c->wait_until && !wait_ms(c);
-		if (c->is_impatient || is_enough(c))
+		if (c->is_impatient || has_waited_enough(c))
 			return error_set(e, -ETIME, "no answer in time");
 		if (n == 0 && c->manner.serve)
 			c->manner.serve(c->manner.context);
@@ -193,8 +193,8 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 }
 
 /* Wait until a helper has @ask. */
-static int send_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
-		    struct lane_event *ret, struct error *e)
+static int submit_request(struct client *c, unsigned role, struct ask *ask, const void *payload,
+			  struct lane_event *ret, struct error *e)
 {
 	int err;
 
@@ -213,9 +213,9 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 {
 	ask->number = 0;
 	begin_call(c, role);
-	drain(c);
+	drain_events(c);
 
-	int err = send_ask(c, role, ask, payload, ret, e);
+	int err = submit_request(c, role, ask, payload, ret, e);
 
 	if (err)
 		return err;
@@ -236,7 +236,7 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	int err = 0;
 
 	begin_call(c, role);
-	drain(c);
+	drain_events(c);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)
 					       : none_there(c, e);
