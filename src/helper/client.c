@@ -58,7 +58,7 @@ void client_set_manner(struct client *c, const struct client_manner *manner)
 	c->manner = *manner;
 }
 
-void client_hear_late(struct client *c, client_late *late, void *context)
+void client_set_late(struct client *c, client_late *late, void *context)
 {
 	c->late = late;
 	c->late_context = context;

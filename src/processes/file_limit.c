@@ -24,7 +24,7 @@ void file_limit_note_closed(struct file_limit *l)
 		l->n_kept = l->n;
 }
 
-void file_limit_tell(struct file_limit *l)
+void file_limit_warn(struct file_limit *l)
 {
 	if (l->has_told)
 		return;

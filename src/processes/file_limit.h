@@ -23,4 +23,4 @@ bool file_limit_is_reached(int err);
 void file_limit_note_closed(struct file_limit *l);
 
 /* Frames lose their names because of the bound. Warns the user once. */
-void file_limit_tell(struct file_limit *l);
+void file_limit_warn(struct file_limit *l);

@@ -144,7 +144,7 @@ static bool is_less_used(const struct images *im, const struct entry *entry,
 void images_note_error(struct images *im, int err)
 {
 	if (file_limit_is_reached(err))
-		file_limit_tell(&im->open);
+		file_limit_warn(&im->open);
 }
 
 /* Close the least used file, but not that of @keep. False: no other file is open. */
@@ -530,7 +530,7 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 		return true;
 	}
 	if (entry->is_closed)
-		file_limit_tell(&im->open);
+		file_limit_warn(&im->open);
 	entry->is_missed = !entry->is_bad;
 	return false;
 }

@@ -161,7 +161,7 @@ void asking_note_shortage(struct asking *a, int err)
 	log_warn("%s: open files: %s", a->lost, error_words(err));
 }
 
-void asking_tell_words(struct asking *a, const struct lane_event *event)
+void asking_print_words(struct asking *a, const struct lane_event *event)
 {
 	if (!event->answer.result && event->answer.words[0])
 		log_few(&a->words, "%s", event->answer.words);

@@ -52,7 +52,7 @@ void asking_note_late(struct asking *a, const struct lane_event *event);
  * Print the words of a parser's answer: they say which part of a file it left out. Only the first
  * few are printed.
  */
-void asking_tell_words(struct asking *a, const struct lane_event *event);
+void asking_print_words(struct asking *a, const struct lane_event *event);
 
 /* Does @err stem from a helper, a file system or a limit? Then a later request may succeed. */
 bool asking_is_passing(int err);

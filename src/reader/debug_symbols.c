@@ -65,7 +65,7 @@ static int ask_for_debug_file(struct search *s, uint32_t number, uint64_t dev, s
 	s->cpu_ns += event.cpu_ns;
 	if (err)
 		return err;
-	asking_tell_words(asking, &event);
+	asking_print_words(asking, &event);
 	return event.answer.result ? error_set(e, event.answer.result, "%.95s", event.answer.words)
 				   : 0;
 }

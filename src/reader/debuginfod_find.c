@@ -109,7 +109,7 @@ __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, c
 
 	set_environment();
 	block_fetcher_signals();
-	debuginfod_library_tell_cache();
+	debuginfod_library_print_cache();
 
 	const int status = debuginfod_library_ask(q->build_id, q->n, q->most_bytes);
 

@@ -87,7 +87,7 @@ static char *cache_folder(void)
 }
 
 /* The library makes missing folders, so check the nearest existing one. */
-void debuginfod_library_tell_cache(void)
+void debuginfod_library_print_cache(void)
 {
 	cleanup_free char *path = cache_folder();
 	char *slash;

@@ -73,7 +73,7 @@ struct remote_files *remote_files_new(struct client *client, struct devices *dev
 
 	f->asking = (struct asking){ .client = client, .devices = devices, .lost = lost };
 	if (client)
-		client_hear_late(client, take_late, f);
+		client_set_late(client, take_late, f);
 	return f;
 }
 
@@ -82,7 +82,7 @@ void remote_files_free(struct remote_files *f)
 	if (!f)
 		return;
 	if (f->asking.client)
-		client_hear_late(f->asking.client, NULL, NULL);
+		client_set_late(f->asking.client, NULL, NULL);
 	asking_fini(&f->asking);
 	free(f->to_close);
 	free(f);

@@ -86,7 +86,7 @@ const uint64_t *calls_read(struct calls *c)
 void calls_clear(struct calls *c)
 {
 	memcpy(c->before, c->now, c->n_targets * sizeof(*c->now));
-	losses_told(&c->losses);
+	losses_reported(&c->losses);
 }
 
 struct losses *calls_losses(struct calls *c)

@@ -544,7 +544,7 @@ void store_clear(struct store *s)
 	struct error none; /* if it lasts, store_rotate() returns it */
 
 	take_rows_back(s);
-	losses_told(&s->losses);
+	losses_reported(&s->losses);
 	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
 		free_rows(s);
 	if (!s->is_stopped && !stacks_has_old(&s->stacks) && are_stacks_many(s) &&

@@ -194,7 +194,7 @@ static int ask_parser_of_file(struct symbol_files *sf, struct file *file, const 
 		log_debug("%s: %.95s", name, event.answer.words);
 		return event.answer.result;
 	}
-	asking_tell_words(sf->asking, &event);
+	asking_print_words(sf->asking, &event);
 	ret->n = event.answer.n_bytes;
 	ret->bytes = asking_copy(&event);
 	return ret->bytes ? 0 : -EBADMSG;

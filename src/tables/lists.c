@@ -135,8 +135,8 @@ static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n
 	return err;
 }
 
-int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
-	       uint64_t n_reserved, struct error *e)
+int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
+		  uint64_t n_reserved, struct error *e)
 {
 	struct known *known = known_of(&l->known, tgid);
 	struct unwind_space space = { .n = (uint32_t)n,

@@ -41,8 +41,8 @@ void lists_fini(struct lists *l);
  *
  * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
  */
-must_check int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
-			  size_t n, uint64_t n_reserved, struct error *e);
+must_check int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
+			     size_t n, uint64_t n_reserved, struct error *e);
 
 /* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);

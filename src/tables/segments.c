@@ -92,8 +92,8 @@ static bool has_anchor(const struct segments *s, uint64_t offset)
 	return false;
 }
 
-void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
-		   size_t *n_keys)
+void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
+		      size_t *n_keys)
 {
 	if (!s->key.inode || s->n_anchors == MOST_ANCHORS || *n_keys == MOST_FILES ||
 	    has_anchor(s, anchor.offset))
@@ -103,7 +103,7 @@ void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how
 	set_file_entry(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
 }
 
-void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys)
+void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
 		set_file_entry(s, s->anchors[i].offset,
@@ -111,7 +111,7 @@ void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, 
 	for (size_t i = 0; i < s->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
 		const uint64_t offset = s->ranges[i].offset & ~(uint64_t)PAGE_LAST;
 
-		segments_tell(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
+		segments_publish(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
 	}
 }
 

@@ -44,14 +44,14 @@ bool segments_find(const struct segments *s, const struct mapping *m, struct anc
  * *@n_keys counts the entries of the map. Nothing happens if the offset has an entry, if the file
  * has MOST_ANCHORS of them, or if the map is full.
  */
-void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
-		   size_t *n_keys);
+void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
+		      size_t *n_keys);
 
 /*
  * Change the entries of all anchors so far, and add those of the first segments, as loaders map
  * them.
  */
-void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys);
+void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys);
 
 /* Remove all entries of the file. */
 void segments_forget(struct segments *s, size_t *n_keys);

@@ -353,7 +353,7 @@ static void complete_entry(struct table_set *t, uint32_t pid, const struct mappi
 	make_entry_table(t, pid, m, is_used, entry);
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (entry->how != UNWIND_NOT_YET)
-		segments_tell_all(&entry->segments, entry->how, entry->place, &t->n_keys);
+		segments_publish_all(&entry->segments, entry->how, entry->place, &t->n_keys);
 }
 
 uint64_t table_set_cost(const struct table_set *t)
@@ -535,7 +535,7 @@ static void answer_mapping(struct table_set *t, struct entry *entry, const struc
 	if (ret->how == UNWIND_BY_TABLE && !is_code)
 		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
 	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		segments_tell(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
+		segments_publish(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
 	ret->image = entry->place;
 	ret->bias = is_code ? m->start + anchor.bias : 0;
 }

@@ -160,7 +160,7 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 	if (is_published(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
 
-	const int err = lists_tell(&u->lists, tgid, mappings, n, n_reserved, e);
+	const int err = lists_publish(&u->lists, tgid, mappings, n, n_reserved, e);
 
 	if (err) {
 		lists_retract(&u->lists, tgid); /* the published list is out of date */

@@ -665,7 +665,7 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 {
 	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
 	struct error e;
-	const int err = lists_tell(l, tgid, list, n, 0, &e);
+	const int err = lists_publish(l, tgid, list, n, 0, &e);
 
 	if (!err)
 		assert_int_equal(told_of(o, tgid)->space.n, n);
