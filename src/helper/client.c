@@ -167,7 +167,7 @@ static int wait_for_lane(struct client *c, struct error *e)
 		if (n == 0 && c->manner.serve)
 			c->manner.serve(c->manner.context);
 	}
-	return all[1].revents ? error_set(e, -ECANCELED, "the end") : 0;
+	return all[1].revents ? error_set(e, -ECANCELED, "the run is ending") : 0;
 }
 
 /*
@@ -262,7 +262,7 @@ void client_end(struct client *c)
 void client_explain(const struct lane_event *event, char *to, size_t size)
 {
 	static const char *const words[] = { [LANE_SLOW] = "takes too long",
-					     [LANE_LIED] = "gives an answer that makes no sense",
+					     [LANE_LIED] = "sent an invalid answer",
 					     [LANE_STUCK] = "waits for a file system" };
 
 	if (event->why != LANE_DIED)

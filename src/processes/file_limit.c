@@ -29,6 +29,7 @@ void file_limit_warn(struct file_limit *l)
 	if (l->has_told)
 		return;
 	l->has_told = true;
-	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
+	log_warn("only %zu files are kept open%s: some frames have no name, because their files "
+		 "have gone",
 		 l->n_kept, l->is_lower ? " (see ulimit -Hn)" : "");
 }

@@ -191,7 +191,7 @@ static bool request_file(struct images *im, const struct entry *entry, const str
 	if (!err)
 		return true;
 	images_note_error(im, err);
-	log_debug("%s has no names now: %s", m->path, e.text);
+	log_debug("no symbols for %s now: %s", m->path, e.text);
 	return false;
 }
 
@@ -253,7 +253,7 @@ static bool is_written_over(const struct images *im, struct entry *entry)
  */
 static void give_up_image(struct images *im, struct entry *entry)
 {
-	log_debug("%s was written over: it has no names any more", entry->path);
+	log_debug("%s was written over: no symbols for it any more", entry->path);
 	entry->is_bad = true;
 	entry->is_newer = true;
 	im->version++;

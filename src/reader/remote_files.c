@@ -127,7 +127,7 @@ static int take_list(struct remote_files *f, const struct lane_event *event,
 
 	if (!block || !block_read(block, event->answer.n_bytes, false, &ret->list)) {
 		client_distrust(f->asking.client);
-		return error_set(e, -EBADMSG, "its list of mappings makes no sense");
+		return error_set(e, -EBADMSG, "an opener sent an invalid list of mappings");
 	}
 	ret->block = TAKE(block);
 	return 0;
@@ -334,7 +334,7 @@ static int take_open(struct remote_files *f, const struct lane_event *event, str
 	if (!copy || event->answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle) ||
 	    !devices_is_number(ret->fact.dev)) {
 		client_distrust(f->asking.client);
-		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+		return error_set(e, -EBADMSG, "its opener sent an invalid answer");
 	}
 	return 0;
 }
@@ -570,7 +570,7 @@ static int take_perf_map(struct remote_files *f, const struct lane_event *event,
 	if (!ret->memory || n < sizeof(ret->fact)) {
 		client_distrust(f->asking.client);
 		cleanup_free_p(&ret->memory);
-		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+		return error_set(e, -EBADMSG, "its opener sent an invalid answer");
 	}
 	memcpy(&ret->fact, ret->memory, sizeof(ret->fact));
 	ret->text = ret->memory + sizeof(ret->fact);

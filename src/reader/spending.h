@@ -19,7 +19,7 @@
 
 struct spending {
 	uint64_t most_ns;  /* bound for all files of one user */
-	const char *after; /* the loss: "unwind tables of further ones are not made" */
+	const char *after; /* the loss: "this user's other files get no unwind tables" */
 	struct spent *users;
 	size_t n, capacity;
 };

@@ -165,7 +165,7 @@ static void bound_perf_maps(struct jit *j, const struct jit_map *keep)
 		if (j->maps[least]->map)
 			log_warn_once(
 				"perf maps take more than %llu MiB, or are more than %d: some "
-				"were forgotten, and what they name may have no name",
+				"were forgotten, and their functions may have no name",
 				MOST_MAPS_BYTES >> 20, MOST_MAPS);
 		jit_map_free(j, j->maps[least]);
 		j->maps[least] = j->maps[--j->n];

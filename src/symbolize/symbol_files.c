@@ -68,8 +68,9 @@ struct symbol_files *symbol_files_new(struct images *images, struct remote_files
 	sf->files = files;
 	sf->asking = remote_files_asking(files);
 	sf->debug = debug_symbols_new(files, servers);
-	sf->spending = (struct spending){ .most_ns = MOST_OF_USER_NS,
-					  .after = "frames in further ones have no names" };
+	sf->spending =
+		(struct spending){ .most_ns = MOST_OF_USER_NS,
+				   .after = "frames in this user's other files have no names" };
 	return sf;
 }
 
@@ -78,7 +79,7 @@ void symbol_files_free(struct symbol_files *sf)
 	if (!sf)
 		return;
 	if (sf->n_failed > MOST_TOLD)
-		log_warn("%zu more files have no names: their readers failed",
+		log_warn("no symbols for %zu more files: their readers failed",
 			 sf->n_failed - MOST_TOLD);
 	spending_fini(&sf->spending);
 	for (size_t i = 0; i < sf->n; i++)
@@ -152,7 +153,7 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 	file->is_bad = true;
 	client_explain(event, why, sizeof(why));
 	if (sf->n_failed++ < MOST_TOLD)
-		log_warn("%s has no names: %s", name, why);
+		log_warn("no symbols for %s: %s", name, why);
 }
 
 /* A request came too late: at the end of a run they have a deadline (struct client_manner). */
@@ -160,7 +161,7 @@ static void note_lateness(struct symbol_files *sf)
 {
 	if (!sf->was_lateness_told)
 		log_warn(
-			"some files have no names: reading them takes too long at the end of a run");
+			"no symbols for some files: reading them takes too long at the end of a run");
 	sf->was_lateness_told = true;
 }
 

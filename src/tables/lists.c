@@ -145,7 +145,7 @@ int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *l
 	int err;
 
 	if (!make_list_room(l, known, n))
-		return error_set(e, -E2BIG, "it has mapped too much");
+		return error_set(e, -E2BIG, "it has too many mappings");
 	err = put_list(l, list, n, &space.mappings, e);
 	if (err)
 		return err;

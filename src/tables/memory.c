@@ -159,7 +159,7 @@ static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret
 			if (!err)
 				note_slab(m);
 		} else {
-			err = error_set(e, -E2BIG, "the memory for unwind tables is used up");
+			err = error_set(e, -E2BIG, "unwind-table memory is full");
 		}
 	}
 	return err;
@@ -204,7 +204,7 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 	int err;
 
 	if (bytes > unwind_memory_most(m))
-		return error_set(e, -E2BIG, "the memory for unwind tables is used up");
+		return error_set(e, -E2BIG, "unwind-table memory is full");
 	err = allocate_piece(m, whole_pieces(bytes), ret, e);
 	if (!err)
 		write_at(m, *ret, data, bytes);

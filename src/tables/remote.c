@@ -30,7 +30,7 @@ struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns)
 	r->asking = remote_files_asking(files);
 	r->client = r->asking->client;
 	r->spending = (struct spending){ .most_ns = most_of_user_ns,
-					 .after = "unwind tables of further ones are not made" };
+					 .after = "this user's other files get no unwind tables" };
 	return r;
 }
 

@@ -181,8 +181,8 @@ bool table_set_make_room(struct table_set *t)
 		return false;
 	evict_table(t, oldest);
 	if (!t->n_given_up++)
-		log_warn("tables of files that were not used lately make room for others: the "
-			 "memory for unwind tables is used up (see --unwind-memory)");
+		log_warn("unwind-table memory is full: evicting the least recently used table (see "
+			 "--unwind-memory)");
 	return true;
 }
 
@@ -277,7 +277,7 @@ static int put_table(struct table_set *t, bool may_give_up, const struct table_v
 static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
 {
 	if (err == -E2BIG && !t->was_full_told)
-		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
+		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", name,
 			 e->text);
 	t->was_full_told = t->was_full_told || err == -E2BIG;
 	log_debug("%s has no unwind table: %s", name, e->text);

@@ -103,7 +103,7 @@ def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, progra
     subprocess.run(["objcopy", "-R", ".note.gnu.build-id", ONE, own], check=True)
     named, told = trace_copies(own, tmp_path, limit, programs)
     assert len(told) == 1
-    assert told[0][1] == "(see ulimit -Hn): some frames have no name, since theirs are gone"
+    assert told[0][1] == "(see ulimit -Hn): some frames have no name, because their files have gone"
     assert 0 < int(told[0][0]) <= limit - 64 - 16, "helpers have theirs, and some are spare"
     assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
 
