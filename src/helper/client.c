@@ -90,7 +90,7 @@ static const char *words_of(const struct lane_event *event)
 	return event->words[0] ? event->words : "it could not start";
 }
 
-static bool take_event(struct client *c, struct lane_event *ret)
+static bool receive_event(struct client *c, struct lane_event *ret)
 {
 	const bool has = lane_next(c->lane, ret);
 
@@ -106,7 +106,7 @@ static void drain_events(struct client *c)
 {
 	struct lane_event unused;
 
-	while (take_event(c, &unused))
+	while (receive_event(c, &unused))
 		;
 }
 
@@ -181,7 +181,7 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 
 	if (err)
 		return err;
-	while (take_event(c, ret)) {
+	while (receive_event(c, ret)) {
 		if (c->is_over)
 			return none_there(c, e);
 		if (ret->what == LANE_UNABLE && ret->role == role)

@@ -375,7 +375,8 @@ static void report_helper(const struct lane *l, pid_t pid, bool is_there)
 		l->heard(l->context, pid, is_there);
 }
 
-static bool take_end(struct lane *l, const struct warden_message *m, struct lane_event *ret)
+static bool handle_helper_end(struct lane *l, const struct warden_message *m,
+			      struct lane_event *ret)
 {
 	report_helper(l, m->pid, false);
 	for (size_t i = 0; i < MOST_HELPERS; i++) {
@@ -393,7 +394,7 @@ static bool take_end(struct lane *l, const struct warden_message *m, struct lane
 	return false; /* it was left behind, and the caller has heard of it */
 }
 
-static bool take_refusal(struct lane *l, const struct warden_message *m, struct lane_event *ret)
+static bool handle_refusal(struct lane *l, const struct warden_message *m, struct lane_event *ret)
 {
 	struct helper *h = find_helper(l, m->role, ASKED_FOR);
 
@@ -406,7 +407,7 @@ static bool take_refusal(struct lane *l, const struct warden_message *m, struct 
 }
 
 /* The helper has been made, and waits until it may begin. @fds are its @n descriptors. */
-static void take_helper(struct lane *l, const struct warden_message *m, int *fds, int n)
+static void handle_new_helper(struct lane *l, const struct warden_message *m, int *fds, int n)
 {
 	struct helper *h = find_helper(l, m->role, ASKED_FOR);
 	const char go = 0;
@@ -451,12 +452,12 @@ static bool handle_warden_message(struct lane *l, struct lane_event *ret)
 		return be_over(l, ret);
 	ret->n_left = l->n_left = m.n_left;
 	if (m.what == WARDEN_MADE && n >= 2)
-		take_helper(l, &m, fds, n);
+		handle_new_helper(l, &m, fds, n);
 	for (int i = 0; i < n; i++)
 		cleanup_close_fd(&fds[i]);
 	if (m.what == WARDEN_REFUSED)
-		return take_refusal(l, &m, ret);
-	return m.what == WARDEN_ENDED && take_end(l, &m, ret);
+		return handle_refusal(l, &m, ret);
+	return m.what == WARDEN_ENDED && handle_helper_end(l, &m, ret);
 }
 
 static bool is_answer_sound(const struct lane *l, const struct helper *h, const struct answer *a)
@@ -466,7 +467,7 @@ static bool is_answer_sound(const struct lane *l, const struct helper *h, const 
 }
 
 /* Handle a helper's first packet: ready, or the reason why not. */
-static void take_ready(struct lane *l, struct helper *h, const struct answer *a)
+static void handle_first_packet(struct lane *l, struct helper *h, const struct answer *a)
 {
 	if (a->result == 0) {
 		h->was_ready = true;
@@ -479,7 +480,7 @@ static void take_ready(struct lane *l, struct helper *h, const struct answer *a)
 	kill_helper(l, h, LANE_DIED);
 }
 
-static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret)
+static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *ret)
 {
 	const int err = channel_receive(h->channel, &ret->answer, sizeof(ret->answer));
 
@@ -491,7 +492,7 @@ static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret
 		return false;
 	}
 	if (h->state == STARTING) {
-		take_ready(l, h, &ret->answer);
+		handle_first_packet(l, h, &ret->answer);
 		return false;
 	}
 
@@ -567,14 +568,14 @@ static bool check_times(struct lane *l, struct lane_event *ret)
 	return false;
 }
 
-static bool take_from(struct lane *l, uint32_t who, struct lane_event *ret)
+static bool handle_readable(struct lane *l, uint32_t who, struct lane_event *ret)
 {
 	uint64_t n;
 
 	if (who == CONTROL)
 		return handle_warden_message(l, ret);
 	if (who != TIMER)
-		return take_answer(l, &l->helpers[who], ret);
+		return receive_answer(l, &l->helpers[who], ret);
 	if (read(l->timer, &n, sizeof(n)) > 0)
 		l->armed = 0;
 	return false;
@@ -589,7 +590,7 @@ bool lane_next(struct lane *l, struct lane_event *ret)
 	do
 		*ret = (struct lane_event){ .area = -1, .n_left = l->n_left };
 	while (epoll_wait(l->epoll, &event, 1, 0) == 1 &&
-	       !(has = take_from(l, event.data.u32, ret)));
+	       !(has = handle_readable(l, event.data.u32, ret)));
 	has = has || check_times(l, ret);
 	arm_timer(l);
 	return has;

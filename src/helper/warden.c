@@ -92,7 +92,7 @@ static void child_free(struct keeper *k, struct child *c)
 /*
  * Collect the note of @c, which has ended. Ignore numbers below SEAT_OURS: those are the warden's.
  */
-static void take_held(struct keeper *k, const struct child *c)
+static void collect_held(struct keeper *k, const struct child *c)
 {
 	int32_t fds[HELD_MOST];
 	const size_t n = held_take(k->held, number_of(k, c), fds);
@@ -230,7 +230,7 @@ static uint64_t ns_of(struct timeval t)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
 }
 
-static void take_ends(struct keeper *k)
+static void reap_children(struct keeper *k)
 {
 	struct signalfd_siginfo info;
 	struct rusage used;
@@ -252,7 +252,7 @@ static void take_ends(struct keeper *k)
 
 		const unsigned lane = c->lane;
 
-		take_held(k, c);
+		collect_held(k, c);
 		child_free(k, c);
 		send_to_lane(k, lane, &ended, NULL, 0);
 	}
@@ -268,7 +268,7 @@ static void wait_for_killed(struct keeper *k)
 
 	while (count_killed(k, 0) >= WARDEN_MOST_LEFT && count_left(k) < WARDEN_MOST_LEFT)
 		if (poll(&ended, 1, 10) > 0)
-			take_ends(k);
+			reap_children(k);
 }
 
 static void make_child(struct keeper *k, unsigned lane, uint32_t role)
@@ -344,7 +344,7 @@ _Noreturn static void keep(struct keeper *k)
 		if (poll(all, ARRAY_SIZE(all), -1) < 0)
 			continue;
 		if (all[WARDEN_LANES].revents)
-			take_ends(k);
+			reap_children(k);
 		for (unsigned i = 0; i < WARDEN_LANES; i++)
 			if (all[i].revents)
 				handle_lane_message(k, i);
