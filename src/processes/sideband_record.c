@@ -34,7 +34,7 @@ struct bytes {
 };
 
 /* The next @n bytes; NULL: there are fewer. */
-static uint8_t *take_bytes(struct bytes *b, size_t n)
+static uint8_t *next_bytes(struct bytes *b, size_t n)
 {
 	uint8_t *at = b->at;
 
@@ -46,7 +46,7 @@ static uint8_t *take_bytes(struct bytes *b, size_t n)
 }
 
 /* The rest as a text; NULL: it does not end. */
-static char *take_text(struct bytes *b)
+static char *parse_text(struct bytes *b)
 {
 	return memchr(b->at, '\0', b->n) ? (char *)b->at : NULL;
 }
@@ -60,7 +60,7 @@ static bool is_elsewhere(uint32_t pid)
 static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	uint32_t ids[4];
-	const uint8_t *at = take_bytes(b, sizeof(ids) + sizeof(uint64_t));
+	const uint8_t *at = next_bytes(b, sizeof(ids) + sizeof(uint64_t));
 
 	(void)misc;
 	if (!at)
@@ -75,10 +75,10 @@ static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct pro
 	return RECORD_EVENT;
 }
 
-static bool take_thread(struct bytes *b, struct process_event *ret)
+static bool parse_thread(struct bytes *b, struct process_event *ret)
 {
 	uint32_t ids[2];
-	const uint8_t *at = take_bytes(b, sizeof(ids));
+	const uint8_t *at = next_bytes(b, sizeof(ids));
 
 	if (!at)
 		return false;
@@ -90,9 +90,9 @@ static bool take_thread(struct bytes *b, struct process_event *ret)
 
 static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
-	if (!take_thread(b, ret))
+	if (!parse_thread(b, ret))
 		return RECORD_MALFORMED;
-	ret->comm = take_text(b);
+	ret->comm = parse_text(b);
 	if (misc & PERF_RECORD_MISC_COMM_EXEC)
 		ret->type = PROCESS_EXEC;
 	return ret->comm ? RECORD_EVENT : RECORD_MALFORMED;
@@ -147,13 +147,13 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 	uint64_t place[3];
 	uint32_t prot;
 
-	if (!take_thread(b, ret))
+	if (!parse_thread(b, ret))
 		return RECORD_MALFORMED;
 
-	const uint8_t *at = take_bytes(b, sizeof(place)), *file = take_bytes(b, 24),
-		      *flags = take_bytes(b, 8);
+	const uint8_t *at = next_bytes(b, sizeof(place)), *file = next_bytes(b, 24),
+		      *flags = next_bytes(b, 8);
 
-	if (!at || !file || !flags || !set_map_path(take_text(b), &ret->map))
+	if (!at || !file || !flags || !set_map_path(parse_text(b), &ret->map))
 		return RECORD_MALFORMED;
 	memcpy(place, at, sizeof(place));
 	memcpy(&prot, flags, sizeof(prot));
@@ -170,7 +170,7 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 
 static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
-	const uint8_t *at = take_bytes(b, 16);
+	const uint8_t *at = next_bytes(b, 16);
 
 	(void)misc;
 	if (!at)
@@ -183,7 +183,7 @@ static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct pro
 static enum record_meaning parse_sample(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	(void)misc;
-	return take_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
+	return parse_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
 }
 
 static const struct {

@@ -154,7 +154,7 @@ static int search_files(struct search *s, int root, const char *path, struct err
 	return err;
 }
 
-static int take_embedded(struct search *s, struct error *e)
+static int add_embedded(struct search *s, struct error *e)
 {
 	const int err = ask_for_debug_file(s, 0, s->file->dev, e);
 
@@ -196,7 +196,7 @@ static int ask_servers(struct search *s, struct error *e)
 /* For a file without a debug file. Unpack and ask servers only once. */
 static int search_elsewhere(struct search *s, struct error *e)
 {
-	int err = take_embedded(s, e);
+	int err = add_embedded(s, e);
 
 	s->file->is_searched = !asking_is_passing(err);
 	/* A .symtab may be incomplete, but most are complete, so this is not worth waiting for. */

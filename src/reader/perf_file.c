@@ -20,7 +20,7 @@
 #define PERF_TEXT_BYTES (1UL << 20)
 
 /* Read the last of the numbers after @key in /proc/PID/status; the second one with @is_second. */
-static bool take_status(const char *status, const char *key, bool is_second, uint32_t *ret)
+static bool parse_status_id(const char *status, const char *key, bool is_second, uint32_t *ret)
 {
 	const char *at = strstr(status, key);
 	uint64_t value = 0;
@@ -70,8 +70,8 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret)
 		return false;
 	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
 	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
-	(void)take_status(text, "\nNSpid:", false, &ret->number);
-	return take_status(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
+	(void)parse_status_id(text, "\nNSpid:", false, &ret->number);
+	return parse_status_id(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
 }
 
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])

@@ -56,7 +56,7 @@ static int handle_in(const struct lane_event *event)
 }
 
 /* Close files that an opener found after the caller gave up. */
-static void take_late(void *context, const struct lane_event *event)
+static void handle_late_answer(void *context, const struct lane_event *event)
 {
 	struct remote_files *f = context;
 	const int handle = event->what == LANE_ANSWER ? handle_in(event) : HANDLE_NONE;
@@ -73,7 +73,7 @@ struct remote_files *remote_files_new(struct client *client, struct devices *dev
 
 	f->asking = (struct asking){ .client = client, .devices = devices, .lost = lost };
 	if (client)
-		client_set_late(client, take_late, f);
+		client_set_late(client, handle_late_answer, f);
 	return f;
 }
 
@@ -106,8 +106,8 @@ static void unlock_openers(const struct remote_files *f)
 }
 
 /* Ask an opener for something of @place, which it may hang in. */
-static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, const void *payload,
-		   struct lane_event *ret, struct error *e)
+static int ask_opener_at(struct remote_files *f, uint64_t place, struct ask *what,
+			 const void *payload, struct lane_event *ret, struct error *e)
 {
 	what->place = place;
 
@@ -120,8 +120,8 @@ static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, con
 
 /* -- Lists. -- */
 
-static int take_list(struct remote_files *f, const struct lane_event *event,
-		     struct remote_list *ret, struct error *e)
+static int read_list_answer(struct remote_files *f, const struct lane_event *event,
+			    struct remote_list *ret, struct error *e)
 {
 	cleanup_free char *block = asking_copy(event);
 
@@ -157,7 +157,7 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 		return err;
 	if (event.answer.result)
 		return error_set(e, event.answer.result, "%.95s", event.answer.words);
-	return take_list(f, &event, ret, e);
+	return read_list_answer(f, &event, ret, e);
 }
 
 int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
@@ -202,7 +202,7 @@ static bool ask_states(struct remote_files *f, enum find_where where, const stru
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, place, &what, block, &event, &e)) {
+	if (ask_opener_at(f, place, &what, block, &event, &e)) {
 		*cost += clock_ns(CLOCK_MONOTONIC) - begin;
 		return false;
 	}
@@ -241,8 +241,8 @@ static void find_states(struct remote_files *f, const struct wanted *w, struct f
 }
 
 /* Copy the mappings on the device of mapping @first to @ret, and their indexes to @places. */
-static size_t take_device(const struct remote_list *list, size_t first, struct mapping *ret,
-			  size_t *places)
+static size_t copy_device_mappings(const struct remote_list *list, size_t first,
+				   struct mapping *ret, size_t *places)
 {
 	size_t n = 0;
 
@@ -270,7 +270,7 @@ static void identify_files(struct remote_files *f, struct remote_list *list)
 		if (is_done[first] || !list->list.mappings[first].inode)
 			continue;
 
-		const size_t n_some = take_device(list, first, some, places);
+		const size_t n_some = copy_device_mappings(list, first, some, places);
 
 		find_states(f, &(struct wanted){ list->list.tid, some, n_some }, facts,
 			    &list->cost);
@@ -321,8 +321,8 @@ size_t remote_most_handles(void)
 }
 
 /* Read and check an answer with a struct open_fact. */
-static int take_open(struct remote_files *f, const struct lane_event *event, struct open_fact *ret,
-		     struct error *e)
+static int read_open_answer(struct remote_files *f, const struct lane_event *event,
+			    struct open_fact *ret, struct error *e)
 {
 	if (event->answer.result)
 		return error_set(e, event->answer.result, "%.95s", event->answer.words);
@@ -347,10 +347,10 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	struct lane_event event;
 	struct open_fact fact;
 	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what.n_bytes);
-	int err = ask_for(f, place, &what, payload, &event, e);
+	int err = ask_opener_at(f, place, &what, payload, &event, e);
 
 	if (!err)
-		err = take_open(f, &event, &fact, e);
+		err = read_open_answer(f, &event, &fact, e);
 	if (!err)
 		*ret = (struct remote_handle){ fact.handle,
 					       head->where == FIND_OURS ? fact.fact.dev : m->dev,
@@ -408,10 +408,10 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 
 	lock_openers(f);
 
-	int err = ask_for(f, dev, &what, NULL, &event, &e);
+	int err = ask_opener_at(f, dev, &what, NULL, &event, &e);
 
 	if (!err)
-		err = take_open(f, &event, &fact, &e);
+		err = read_open_answer(f, &event, &fact, &e);
 	unlock_openers(f);
 	if (err)
 		return HANDLE_NONE;
@@ -430,7 +430,7 @@ static void ask_facts(struct remote_files *f, uint64_t dev, const int *handles, 
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, dev, &what, handles, &event, &e))
+	if (ask_opener_at(f, dev, &what, handles, &event, &e))
 		return;
 	copy = asking_copy(&event);
 	if (copy && event.answer.n_bytes == n * sizeof(*ret))
@@ -472,7 +472,7 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 static void close_all(struct remote_files *f)
 {
 	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
-	cleanup_free int32_t *handles = TAKE(f->to_close); /* take_late() may add some */
+	cleanup_free int32_t *handles = TAKE(f->to_close); /* handle_late_answer() may add some */
 	const size_t n = f->n_to_close;
 	struct lane_event event;
 	struct error e;
@@ -513,10 +513,10 @@ static int ask_debug(struct remote_files *f, struct debug_search *s, struct open
 	memcpy(payload + sizeof(head), s->path, n_path);
 
 	const uint64_t place = devices_place_below(DEVICES_DEBUG_FILES, s->root, s->user);
-	const int err = ask_for(f, place, &what, payload, &event, e);
+	const int err = ask_opener_at(f, place, &what, payload, &event, e);
 
 	s->is_missed = s->is_missed || err || event.answer.n;
-	return err ? err : take_open(f, &event, ret, e);
+	return err ? err : read_open_answer(f, &event, ret, e);
 }
 
 int remote_open_debug(struct remote_files *f, struct debug_search *s, struct remote_handle *ret,
@@ -547,7 +547,7 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 
 	lock_openers(f);
 
-	const int err = ask_for(f, handle->dev, &what, &payload, &event, e);
+	const int err = ask_opener_at(f, handle->dev, &what, &payload, &event, e);
 
 	unlock_openers(f);
 	if (err)
@@ -559,8 +559,8 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 
 /* -- Perf maps. -- */
 
-static int take_perf_map(struct remote_files *f, const struct lane_event *event,
-			 struct remote_perf_map *ret, struct error *e)
+static int read_perf_map_answer(struct remote_files *f, const struct lane_event *event,
+				struct remote_perf_map *ret, struct error *e)
 {
 	const size_t n = event->answer.n_bytes;
 
@@ -590,10 +590,10 @@ int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
 		return error_set(e, -EAGAIN, "its file system does not answer");
 	lock_openers(f);
 
-	int err = ask_for(f, place, &ask, what, &event, e);
+	int err = ask_opener_at(f, place, &ask, what, &event, e);
 
 	if (!err)
-		err = take_perf_map(f, &event, ret, e);
+		err = read_perf_map_answer(f, &event, ret, e);
 	unlock_openers(f);
 	return err;
 }

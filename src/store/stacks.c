@@ -70,7 +70,7 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
-static void take_from_chunks(const struct stacks *s, int fd, uint64_t n)
+static void uncount_chunks(const struct stacks *s, int fd, uint64_t n)
 {
 	struct trace_state *state = object_state(s->object);
 
@@ -87,7 +87,7 @@ static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *ke
 {
 	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
 		return 0;
-	take_from_chunks(s, fd, n);
+	uncount_chunks(s, fd, n);
 	return n;
 }
 

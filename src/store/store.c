@@ -27,7 +27,7 @@ struct store {
 	struct store_budget budget;
 	uint32_t n_cpus;
 	uint32_t turn;     /* as in struct trace_state, but never TURN_OFF */
-	unsigned emptying; /* the generation that take_rows() is given */
+	unsigned emptying; /* the generation that add_raw_rows() is given */
 	bool is_stopped;
 
 	/*
@@ -236,7 +236,7 @@ static uint64_t first_hit(const struct store *s, const struct stack_row *row)
 	return s->now - ((s->now - first) & ROW_TIME_MASK);
 }
 
-static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
+static void add_raw_rows(void *context, int fd, struct batch *b, uint32_t n)
 {
 	struct store *s = context;
 	const struct stack_key *keys = b->keys;
@@ -269,7 +269,7 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 {
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
 						  .value_size = sizeof(struct stack_row) };
-	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, take_rows, s };
+	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, add_raw_rows, s };
 	int err = 0;
 
 	s->emptying = g;
@@ -451,7 +451,7 @@ static void lend_rows(struct store *s)
 }
 
 /* Use the memory of the lent rows again, unless new rows have memory already. */
-static void take_rows_back(struct store *s)
+static void reuse_lent_rows(struct store *s)
 {
 	if (s->rows) {
 		free(s->lent);
@@ -543,7 +543,7 @@ void store_clear(struct store *s)
 {
 	struct error none; /* if it lasts, store_rotate() returns it */
 
-	take_rows_back(s);
+	reuse_lent_rows(s);
 	losses_reported(&s->losses);
 	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
 		free_rows(s);
