@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 struct file_limit {
-	size_t n, most; /* open files, which the owner counts, and their bound */
-	bool is_lower;  /* ulimit -n made @most lower than we wish */
-	size_t n_kept;  /* open files when one first made room for another; 0: none did yet */
-	bool has_told;  /* the user has the warning */
+	size_t n, most;  /* open files, which the owner counts, and their bound */
+	bool is_lower;   /* ulimit -n made @most lower than we wish */
+	size_t n_kept;   /* open files when one first made room for another; 0: none did yet */
+	bool has_warned; /* the user has the warning */
 };
 
 /* The lower number of the two bounds the files. */

@@ -12,9 +12,9 @@
 
 static void warn_absence(struct asking *a, int err, const struct error *e)
 {
-	if (err != -ENOTCONN || a->was_absence_told)
+	if (err != -ENOTCONN || a->has_warned_absence)
 		return;
-	a->was_absence_told = true;
+	a->has_warned_absence = true;
 	log_warn("%s: %s", a->lost, e->text);
 }
 
@@ -23,12 +23,12 @@ static void log_missing_layers(struct asking *a, unsigned role, uint32_t layers)
 {
 	const struct role *of = &reader_roles[role];
 
-	if (!a->were_layers_told[role] && !(layers & LAYER_SECCOMP))
+	if (!a->has_logged_layers[role] && !(layers & LAYER_SECCOMP))
 		log_debug("%s has no seccomp filter", of->name);
-	if (!a->were_layers_told[role] && of->sandbox == SANDBOX_PARSER &&
+	if (!a->has_logged_layers[role] && of->sandbox == SANDBOX_PARSER &&
 	    !(layers & LAYER_LANDLOCK))
 		log_debug("%s is not kept from paths by Landlock", of->name);
-	a->were_layers_told[role] = true;
+	a->has_logged_layers[role] = true;
 }
 
 /* Only an opener's lateness counts: a parser may have used up its CPU time. */
@@ -64,9 +64,9 @@ static void note_impatience(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
 		replace_late(a, 0, what->place);
-	if (what->place && !a->was_patience_told)
+	if (what->place && !a->has_warned_patience)
 		log_warn("a file system does not answer in time: %s", a->lost);
-	a->was_patience_told = a->was_patience_told || what->place;
+	a->has_warned_patience = a->has_warned_patience || what->place;
 }
 
 static bool is_late(const struct asking *a, uint64_t place)
@@ -155,9 +155,9 @@ int asking_address(struct asking *a, unsigned role, uint32_t *ret_files, int32_t
 
 void asking_note_shortage(struct asking *a, int err)
 {
-	if ((err != -EMFILE && err != -ENFILE) || a->was_shortage_told)
+	if ((err != -EMFILE && err != -ENFILE) || a->has_warned_shortage)
 		return;
-	a->was_shortage_told = true;
+	a->has_warned_shortage = true;
 	log_warn("%s: open files: %s", a->lost, error_words(err));
 }
 

@@ -35,7 +35,7 @@ struct silent {
 	unsigned n;          /* silences in all */
 	unsigned n_in_a_row; /* silences without an answer between them */
 	bool is_dead;
-	bool was_told;
+	bool has_warned;
 	int helpers[WARDEN_MOST_LEFT]; /* pidfds of helpers that hang in it; -1: none */
 };
 
@@ -44,7 +44,7 @@ struct devices {
 	uint64_t pause_ns;
 	struct silent *silent;
 	size_t n, capacity;
-	struct log_few told;
+	struct log_few warnings;
 };
 
 uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user)
@@ -76,7 +76,7 @@ void devices_free(struct devices *d)
 {
 	if (!d)
 		return;
-	log_few_end(&d->told, "file systems that do not answer");
+	log_few_end(&d->warnings, "file systems that do not answer");
 	for (size_t i = 0; i < d->n; i++)
 		for (size_t k = 0; k < WARDEN_MOST_LEFT; k++)
 			cleanup_close_fd(&d->silent[i].helpers[k]);
@@ -177,22 +177,22 @@ static void warn_dead_place(struct devices *d, uint64_t place)
 	const enum devices_kind kind = place >> KIND_SHIFT & KIND_MASK;
 
 	if (!(place & BELOW_ROOT))
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer (device %u:%u): nothing more of it is "
 			"opened, and user stacks in its files are cut or have no names",
 			major(place), minor(place));
 	else if (kind == DEVICES_PATHS)
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: files that user %u's processes have mapped "
 			"are not looked for by their paths",
 			user);
 	else if (kind == DEVICES_CONTENTS)
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: files of user %u on one device are not "
 			"read any more",
 			user);
 	else
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: no more %s of user %u are looked for in "
 			"that root directory",
 			kinds[kind], user);
@@ -225,9 +225,9 @@ static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 	if (in_call)
 		add_helper(known, in_call);
 
-	const bool is_first = known->is_dead && !known->was_told;
+	const bool is_first = known->is_dead && !known->has_warned;
 
-	known->was_told = known->was_told || known->is_dead;
+	known->has_warned = known->has_warned || known->is_dead;
 	return is_first;
 }
 

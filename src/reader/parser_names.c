@@ -105,11 +105,11 @@ static void put_fact(struct seat *seat, const struct image *im, struct answer *a
 {
 	struct symbols_fact fact = { .has_symtab = image_has_symtab(im) };
 	const uint8_t *told;
-	const size_t n = image_told_build_id(im, &told);
+	const size_t n = image_reported_build_id(im, &told);
 
-	if (n && n <= sizeof(fact.told)) {
-		memcpy(fact.told, told, n);
-		fact.n_told = (uint32_t)n;
+	if (n && n <= sizeof(fact.build_id)) {
+		memcpy(fact.build_id, told, n);
+		fact.n_build_id = (uint32_t)n;
 	}
 	image_debug_hint(im, &fact.hint);
 	memcpy(seat->area, &fact, sizeof(fact));

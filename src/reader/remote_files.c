@@ -20,7 +20,7 @@
 
 struct remote_files {
 	struct asking asking;
-	bool was_silence_told;
+	bool has_warned_silence;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
 	size_t close_at; /* after a failed close: try again at so many */
@@ -136,11 +136,11 @@ static int read_list_answer(struct remote_files *f, const struct lane_event *eve
 /* A process whose memory map stays locked holds up its own list. */
 static void warn_silence(struct remote_files *f, uint32_t pid)
 {
-	if (!f->was_silence_told)
+	if (!f->has_warned_silence)
 		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
 			 "those of others like it, may be cut",
 			 pid);
-	f->was_silence_told = true;
+	f->has_warned_silence = true;
 }
 
 static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)

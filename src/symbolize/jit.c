@@ -56,7 +56,7 @@ struct jit_map {
 	uint64_t period;            /* period of that look */
 	uint64_t used;
 	uint32_t n_grown; /* readings that brought something */
-	bool was_told;    /* the user knows that the file is not read, or not to its end */
+	bool has_warned;  /* the user knows that the file is not read, or not to its end */
 	bool is_over;     /* nothing more will be read */
 };
 
@@ -73,7 +73,7 @@ struct jit {
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
-	struct log_few told; /* warnings about maps */
+	struct log_few warnings; /* warnings about maps */
 };
 
 struct jit *jit_new(struct images *images, struct strtab *strings)
@@ -120,7 +120,7 @@ void jit_free(struct jit *j)
 {
 	if (!j)
 		return;
-	log_few_end(&j->told, "perf maps");
+	log_few_end(&j->warnings, "perf maps");
 	for (size_t i = 0; i < j->n; i++)
 		jit_map_free(j, j->maps[i]);
 	free(j->maps);
@@ -219,11 +219,12 @@ static void warn_of_map(struct jit *j, struct jit_map *g, uint32_t number, const
 {
 	char path[PERF_FILE_PATH_BYTES];
 
-	if (g->was_told)
+	if (g->has_warned)
 		return;
-	g->was_told = true;
+	g->has_warned = true;
 	perf_file_path(number, path);
-	log_few(&j->told, "%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
+	log_few(&j->warnings, "%s of process %u is not read%s: %s", path, g->process.tgid, what,
+		why);
 }
 
 static void keep_tail(struct jit_map *g, const char *text, size_t n)
@@ -440,10 +441,7 @@ static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_
 
 /* --- programs --- */
 
-/*
- * We learn of the program's end after it. If we have looked since, we may have seen the next
- * program: forget that.
- */
+/* We learn of an end late. Forget a look after it, which may have seen the next program. */
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
 	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;

@@ -15,7 +15,7 @@
 #include "reader/debug_symbols.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files that warnings name */
+#define MOST_NAMED 3 /* files that warnings name */
 #define USER_NOBODY 65534U
 
 /* CPU time for all files of one user. */
@@ -56,7 +56,7 @@ struct symbol_files {
 	size_t n, capacity;
 	struct u64_map by_image; /* index in @list */
 	size_t n_failed;         /* files at which a parser failed */
-	bool was_lateness_told;
+	bool has_warned_lateness;
 };
 
 struct symbol_files *symbol_files_new(struct images *images, struct remote_files *files,
@@ -78,9 +78,9 @@ void symbol_files_free(struct symbol_files *sf)
 {
 	if (!sf)
 		return;
-	if (sf->n_failed > MOST_TOLD)
+	if (sf->n_failed > MOST_NAMED)
 		log_warn("no symbols for %zu more files: their readers failed",
-			 sf->n_failed - MOST_TOLD);
+			 sf->n_failed - MOST_NAMED);
 	spending_fini(&sf->spending);
 	for (size_t i = 0; i < sf->n; i++)
 		free(sf->list[i].again);
@@ -144,7 +144,7 @@ static void unlock_parsers(const struct symbol_files *sf)
 		client_unlock(sf->asking->client);
 }
 
-/* A parser failed at @file, which is called @name. Warns about the first MOST_TOLD files. */
+/* A parser failed at @file, which is called @name. Warns about the first MOST_NAMED files. */
 static void note_failed(struct symbol_files *sf, struct file *file, const char *name,
 			const struct lane_event *event)
 {
@@ -152,17 +152,17 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 
 	file->is_bad = true;
 	client_explain(event, why, sizeof(why));
-	if (sf->n_failed++ < MOST_TOLD)
+	if (sf->n_failed++ < MOST_NAMED)
 		log_warn("no symbols for %s: %s", name, why);
 }
 
 /* A request came too late: at the end of a run they have a deadline (struct client_manner). */
 static void note_lateness(struct symbol_files *sf)
 {
-	if (!sf->was_lateness_told)
+	if (!sf->has_warned_lateness)
 		log_warn(
 			"no symbols for some files: reading them takes too long at the end of a run");
-	sf->was_lateness_told = true;
+	sf->has_warned_lateness = true;
 }
 
 /* A copy of an answer's area. */
@@ -215,12 +215,12 @@ static int distrust_parser(struct symbol_files *sf, struct file *file, const cha
 
 static bool is_of_build(const struct file_stamp *stamp, const struct symbols_fact *fact)
 {
-	return stamp->n == fact->n_told && memcmp(fact->told, stamp->bytes, stamp->n) == 0;
+	return stamp->n == fact->n_build_id && memcmp(fact->build_id, stamp->bytes, stamp->n) == 0;
 }
 
 static bool is_sound(const struct symbols_fact *fact)
 {
-	return fact->n_told <= sizeof(fact->told) && debug_hint_is_sound(&fact->hint);
+	return fact->n_build_id <= sizeof(fact->build_id) && debug_hint_is_sound(&fact->hint);
 }
 
 static int ask_parser_to_open(struct symbol_files *sf, struct file *file, const char *name,

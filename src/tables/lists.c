@@ -22,7 +22,7 @@ void lists_init(struct lists *l, struct object *object, struct unwind_memory *me
 
 void lists_fini(struct lists *l)
 {
-	log_few_end(&l->told, "processes with very many mappings");
+	log_few_end(&l->warnings, "processes with very many mappings");
 	known_fini(&l->known);
 }
 
@@ -92,7 +92,7 @@ static bool is_over_bound(const struct lists *l, const struct known *asker, size
 
 static void warn_too_many(struct lists *l, uint32_t tgid, size_t n)
 {
-	log_few(&l->told,
+	log_few(&l->warnings,
 		"process %u has %zu mappings, too many for the memory for unwind tables: its user "
 		"stacks may be cut (see --unwind-memory)",
 		tgid, n);
@@ -129,7 +129,7 @@ static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n
 		err = unwind_memory_put(l->memory, list, n * sizeof(*list), ret, e);
 	while (err == -E2BIG && table_set_make_room(l->tables));
 	if (err == -E2BIG)
-		log_few(&l->told,
+		log_few(&l->warnings,
 			"unwind tables in use leave no room for lists of mappings: user stacks may "
 			"be cut (see --unwind-memory)");
 	return err;

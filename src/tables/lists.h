@@ -26,7 +26,7 @@ struct lists {
 	struct known_list known;
 	uint64_t n, most; /* mappings in all lists, and their bound */
 	uint32_t last_number;
-	struct log_few told;
+	struct log_few warnings;
 };
 
 void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory,

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files that warnings name */
+#define MOST_NAMED 3 /* files that warnings name */
 
 struct remote {
 	struct remote_files *files;
@@ -38,9 +38,9 @@ void remote_free(struct remote *r)
 {
 	if (!r)
 		return;
-	if (r->n_failed > MOST_TOLD)
+	if (r->n_failed > MOST_NAMED)
 		log_warn("%zu more files have no unwind table: their readers failed",
-			 r->n_failed - MOST_TOLD);
+			 r->n_failed - MOST_NAMED);
 	spending_fini(&r->spending);
 	free(r);
 }
@@ -95,10 +95,10 @@ static const char *name_of(const struct mapping *m)
 	return slash ? slash + 1 : m->path;
 }
 
-/* A parser failed at file @name. Warns about the first MOST_TOLD files. */
+/* A parser failed at file @name. Warns about the first MOST_NAMED files. */
 static int warn_parser_failed(struct remote *r, const char *name, const char *why, struct error *e)
 {
-	if (r->n_failed++ < MOST_TOLD)
+	if (r->n_failed++ < MOST_NAMED)
 		log_warn("%s has no unwind table: %s", name, why);
 	return error_set(e, -EIO, "%s", why);
 }

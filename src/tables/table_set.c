@@ -64,7 +64,7 @@ struct table_set {
 	uint64_t cost;      /* CPU time for tables, in ns */
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
 	uint32_t withdrawn; /* the turn of the last unwind_memory_withdraw() */
-	bool was_full_told;
+	bool has_warned_full;
 };
 
 /* The least time of a turn. */
@@ -276,10 +276,10 @@ static int put_table(struct table_set *t, bool may_give_up, const struct table_v
 
 static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
 {
-	if (err == -E2BIG && !t->was_full_told)
+	if (err == -E2BIG && !t->has_warned_full)
 		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", name,
 			 e->text);
-	t->was_full_told = t->was_full_told || err == -E2BIG;
+	t->has_warned_full = t->has_warned_full || err == -E2BIG;
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
@@ -511,17 +511,17 @@ static enum unwind_how how_without_file(const struct mapping *m)
 	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
 }
 
-/* Find the file that @m maps: by @told, or else by a helper. False: no helper can find it. */
+/* Find the file that @m maps: by @file, or else by a helper. False: no helper can find it. */
 static bool identify_mapped(const struct table_set *t, uint32_t pid, const struct mapping *m,
-			    const struct file_state *told, struct entry *ret)
+			    const struct file_state *file, struct entry *ret)
 {
 	*ret = (struct entry){ .is_vdso = !m->inode };
 	if (!m->inode)
 		return true;
-	if (!told)
+	if (!file)
 		return remote_state(remote_files_of(t->remote), pid, m, &ret->file);
-	ret->file = *told;
-	return told->fact.is_there;
+	ret->file = *file;
+	return file->fact.is_there;
 }
 
 /* Fill in @ret: how to walk @m, which maps @entry's file. Also publishes it in the map 'files'. */
@@ -541,7 +541,7 @@ static void answer_mapping(struct table_set *t, struct entry *entry, const struc
 }
 
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    const struct file_state *told, enum table_wish wish, struct unwind_mapping *ret)
+		    const struct file_state *file, enum table_wish wish, struct unwind_mapping *ret)
 {
 	struct entry wanted, *entry;
 
@@ -549,7 +549,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (!identify_mapped(t, pid, m, told, &wanted))
+	if (!identify_mapped(t, pid, m, file, &wanted))
 		return; /* its table cannot be made, if it has one */
 	entry = get_entry(t, &wanted, m->path);
 	if (!entry)
