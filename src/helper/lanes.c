@@ -511,8 +511,8 @@ static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret
 	return true;
 }
 
-/* /proc/PID/stat: "7 (name) D 1 ...". The name has no parenthesis. */
-static bool is_in_call(pid_t pid)
+/* Has process @pid that state in /proc/PID/stat, "7 (name) D 1 ..."? A name has no parenthesis. */
+static bool is_in_state(pid_t pid, char state)
 {
 	char path[32], stat[64];
 	const char *end;
@@ -521,7 +521,7 @@ static bool is_in_call(pid_t pid)
 	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
 		return false;
 	end = strrchr(stat, ')');
-	return end && strncmp(end, ") D", 3) == 0;
+	return end && end[1] == ' ' && end[2] == state;
 }
 
 /* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
@@ -533,7 +533,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return false;
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
-		ret->in_call = is_in_call(h->pid) ? h->pid : 0;
+		ret->in_call = is_in_state(h->pid, 'D') ? h->pid : 0;
 		return give_up(l, h, ret);
 	}
 	if (h->state == ASKED_FOR) {
@@ -548,7 +548,8 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 			return false;
 		}
 	}
-	end(l, h, LANE_SLOW);
+	/* A signal stopped it, so no file is the reason. */
+	end(l, h, h->state == BUSY && is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
 	return false;
 }
 
