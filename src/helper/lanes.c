@@ -512,8 +512,8 @@ static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *
 	return true;
 }
 
-/* /proc/PID/stat: "7 (name) D 1 ...". The name has no parenthesis. */
-static bool is_in_call(pid_t pid)
+/* Has process @pid that state in /proc/PID/stat, "7 (name) D 1 ..."? A name has no parenthesis. */
+static bool is_in_state(pid_t pid, char state)
 {
 	char path[32], stat[64];
 	const char *end;
@@ -522,7 +522,7 @@ static bool is_in_call(pid_t pid)
 	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
 		return false;
 	end = strrchr(stat, ')');
-	return end && strncmp(end, ") D", 3) == 0;
+	return end && end[1] == ' ' && end[2] == state;
 }
 
 /* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
@@ -534,7 +534,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return false;
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
-		ret->in_call = is_in_call(h->pid) ? h->pid : 0;
+		ret->in_call = is_in_state(h->pid, 'D') ? h->pid : 0;
 		return report_helper_end(l, h, ret);
 	}
 	if (h->state == ASKED_FOR) {
@@ -549,7 +549,8 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 			return false;
 		}
 	}
-	kill_helper(l, h, LANE_SLOW);
+	/* A signal stopped it, so no file is the reason. */
+	kill_helper(l, h, h->state == BUSY && is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
 	return false;
 }
 

@@ -21,6 +21,10 @@
 /* Bounds for one file, and for all: a report waits for them. */
 #define MOST_SECONDS 60
 #define MOST_SECONDS_IN_ALL 180
+/* Until the first byte comes. Servers that are silent for longer get no request for PAUSE_SECONDS.
+ */
+#define MOST_SILENT_SECONDS 10
+#define PAUSE_SECONDS 60
 #define TELL_SECONDS 5
 /* The bound for one file. A distribution's largest debug files are smaller. */
 #define MOST_BYTES (2LL << 30)
@@ -31,7 +35,9 @@ struct debuginfod {
 	const char *module; /* name of the file, for messages */
 	double began, told; /* start of the fetch, and the last message about it */
 	double spent;       /* seconds of earlier fetches */
+	double ask_again;   /* time from which silent servers may get requests */
 	bool is_late;
+	bool is_silent;    /* late because no byte came */
 	int told_error;    /* negative errno of the last message */
 	char *source;      /* origin of the last file */
 	rlim_t most_bytes; /* bound for a file */
@@ -79,7 +85,8 @@ static void print_progress(struct debuginfod *d, long done, long all)
 		log_warn("debuginfod: %s: %.1f of %.1f MiB", d->module, (double)done / mib,
 			 (double)all / mib);
 	else
-		log_warn("debuginfod: waiting for the symbols of %s", d->module);
+		log_warn("debuginfod: waiting for the symbols of %s (Ctrl-C goes on without them)",
+			 d->module);
 }
 
 /* Must the fetch end? */
@@ -91,7 +98,9 @@ static bool must_end_fetch(void *argument, long done, long all)
 	if (d->options.serve)
 		d->options.serve(d->options.context);
 
-	d->is_late = d->is_late || t - d->began > MOST_SECONDS ||
+	d->is_silent = d->is_silent ||
+		       (!d->is_late && !done && all <= 0 && t - d->began > MOST_SILENT_SECONDS);
+	d->is_late = d->is_late || d->is_silent || t - d->began > MOST_SECONDS ||
 		     d->spent + t - d->began > MOST_SECONDS_IN_ALL || is_to_end();
 	if (t - d->began >= 1 && t - d->told >= TELL_SECONDS) {
 		print_progress(d, done, all);
@@ -163,6 +172,13 @@ static int explain_missing_file(struct debuginfod *d, int code, const struct deb
 		d->may_ask = false;
 		return error_set(e, -ETIME, "%s: debuginfod's cache does not answer", d->module);
 	}
+	if (d->is_silent) {
+		log_warn("debuginfod: no answer about the symbols of %s in %d s; no symbols are "
+			 "fetched in the next %d s",
+			 d->module, MOST_SILENT_SECONDS, PAUSE_SECONDS);
+		d->ask_again = now_seconds() + PAUSE_SECONDS;
+		return error_set(e, -ETIME, "%s: debuginfod does not answer", d->module);
+	}
 	if (d->is_late) {
 		log_warn("debuginfod: the symbols of %s did not come in time", d->module);
 		return error_set(e, -ETIME, "%s: debuginfod takes too long", d->module);
@@ -190,12 +206,12 @@ int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 
 	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);
-	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
+	if (d->spent > MOST_SECONDS_IN_ALL || now_seconds() < d->ask_again || is_to_end())
 		return error_set(e, -ETIME, "%s: debuginfod is asked no more", module);
 	d->module = module;
 	d->began = now_seconds();
 	d->told = 0;
-	d->is_late = false;
+	d->is_late = d->is_silent = false;
 	cleanup_free_p(&d->source);
 
 	const int code = debuginfod_find(&question, must_end_fetch, d, &answer);

@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/aside.h"
 #include "base/cleanup.h"
+#include "base/read.h"
 #include "helper/sandbox.h"
 #include "reader/debuginfod_library.h"
 
@@ -190,28 +191,52 @@ static void read_output(struct run *r)
 	}
 }
 
-static void note_progress(struct run *r)
+/*
+ * The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. Returns its
+ * descriptor, and copies its path to @path. -1: there is none.
+ */
+static int find_unfinished(const struct run *r, const char *hex, char path[PATH_MAX])
 {
-	r->output[r->n] = '\0';
-	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_PROGRESS)); at++)
-		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
-}
-
-/* The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. */
-static void note_unfinished(struct run *r, const char *hex)
-{
-	char pattern[PATH_MAX], link[64], path[PATH_MAX];
+	char pattern[PATH_MAX], link[64];
 
 	(void)snprintf(pattern, sizeof(pattern), "/%s/debuginfo.", hex);
 	for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
 		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", r->pid, fd);
 
-		ssize_t n = readlink(link, path, sizeof(path) - 1);
+		const ssize_t n = readlink(link, path, PATH_MAX - 1);
 
 		path[n > 0 ? n : 0] = '\0';
 		if (strstr(path, pattern))
-			memcpy(r->unfinished, path, (size_t)n + 1);
+			return fd;
 	}
+	path[0] = '\0';
+	return -1;
+}
+
+/* The position in the unfinished file. This asks nothing of its file system, which may hang. */
+static long bytes_received(const struct run *r, const char *hex)
+{
+	char path[PATH_MAX], text[256];
+	const int fd = find_unfinished(r, hex, path);
+	long bytes = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", r->pid, fd);
+	if (fd >= 0 && read_small(AT_FDCWD, path, text, sizeof(text)) >= 0)
+		(void)sscanf(text, "pos: %ld", &bytes);
+	return bytes;
+}
+
+/*
+ * Before the library knows the size, it counts its own steps. The program counts nothing. So then
+ * the file tells whether bytes come.
+ */
+static void note_progress(struct run *r, const char *hex)
+{
+	r->output[r->n] = '\0';
+	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_PROGRESS)); at++)
+		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
+	if (r->all <= 0 && hex)
+		r->done = bytes_received(r, hex);
 }
 
 /* The caller's part of the wait. */
@@ -236,9 +261,9 @@ static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, 
 
 		if (n_looks > LAST_LOOKS && !aside_is_to_run(r->pid))
 			return false;
-		note_progress(r);
+		note_progress(r, hex);
 		if (w->is_enough(w->argument, r->done, r->all) && !n_looks) {
-			note_unfinished(r, hex);
+			(void)find_unfinished(r, hex, r->unfinished);
 			(void)kill(r->pid, SIGKILL);
 			n_looks = 1;
 		}

@@ -48,6 +48,6 @@ void spending_add(struct spending *s, uint32_t user, uint64_t ns)
 
 	spent->ns += ns;
 	if (may && spent->ns >= s->most_ns)
-		log_warn("files of user %u took %llu s of CPU time: %s", user,
+		log_warn("reading files of user %u took %llu s: %s", user,
 			 (unsigned long long)(s->most_ns / NS_PER_S), s->after);
 }

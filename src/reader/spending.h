@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reader/spending.h - bounds the CPU time that helpers spend on each user's files. Root's have no
- * bound.
+ * reader/spending.h - bounds the time that helpers spend on each user's files: CPU time, and long
+ * waits. Root's have no bound.
  */
 #pragma once
 

@@ -56,6 +56,7 @@ struct symbol_files {
 	size_t n, capacity;
 	struct u64_map by_image; /* index in @list */
 	size_t n_failed;         /* files at which a parser failed */
+	struct log_few changed;
 	bool has_warned_lateness;
 };
 
@@ -81,6 +82,7 @@ void symbol_files_free(struct symbol_files *sf)
 	if (sf->n_failed > MOST_NAMED)
 		log_warn("no symbols for %zu more files: their readers failed",
 			 sf->n_failed - MOST_NAMED);
+	log_few_end(&sf->changed, "files that were changed");
 	spending_fini(&sf->spending);
 	for (size_t i = 0; i < sf->n; i++)
 		free(sf->list[i].again);
@@ -163,6 +165,12 @@ static void note_lateness(struct symbol_files *sf)
 		log_warn(
 			"no symbols for some files: reading them takes too long at the end of a run");
 	sf->has_warned_lateness = true;
+}
+
+/* @name was written over or cut short. Its symbols may belong to other code than the mapped one. */
+static void warn_changed(struct symbol_files *sf, const char *name)
+{
+	log_few(&sf->changed, "no symbols for %s: the file was changed while it was mapped", name);
 }
 
 /* A copy of an answer's area. */
@@ -378,8 +386,10 @@ static int open_file_or_twin(struct symbol_files *sf, struct file *file,
 	if (!images_open(sf->images, file->image, &handle))
 		return find_twin(sf, file, about, ret) ? 0 : -EAGAIN;
 	err = open_in_parser(sf, file, about->module, &handle, ret);
-	if (err == -ESTALE)
+	if (err == -ESTALE) {
 		images_give_up(sf->images, file->image);
+		warn_changed(sf, about->module);
+	}
 	/* The file at the path must be of the build that was mapped, if that is known. */
 	if (!err && about->stamp.n && !is_of_build(&about->stamp, ret)) {
 		log_debug("%s: another build is there now", about->path);
@@ -543,8 +553,11 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 				  .n_bytes = n * sizeof(*offsets) };
 
 	*ret = (struct symbol_answer){};
-	if (!may_read_file(sf, file) || !images_about(sf->images, image, &about) ||
-	    about.kind == IMAGE_NO_FILE)
+	if (!images_about(sf->images, image, &about) || about.kind == IMAGE_NO_FILE)
+		return -ENOENT;
+	if (!images_is_good(sf->images, image))
+		warn_changed(sf, about.module);
+	if (!may_read_file(sf, file))
 		return -ENOENT;
 	if (was_missed(sf, file))
 		return -EAGAIN;
@@ -557,6 +570,7 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 	if (!ret->view.head->is_changed)
 		return 0;
 	images_give_up(sf->images, image);
+	warn_changed(sf, about.module);
 	cleanup_free_p(&ret->memory);
 	return -ENOENT;
 }

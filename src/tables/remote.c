@@ -164,6 +164,17 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 	return err;
 }
 
+/*
+ * The user who pays for reading the file: the one whose process maps it. A file system of a user
+ * may give its files any owner. 0 pays nothing.
+ */
+static uint32_t payer_of(uint32_t pid, const struct file_state *state)
+{
+	const uint32_t user = state->fact.is_roots ? 0 : finding_user_of(pid);
+
+	return user ? user : state->fact.owner;
+}
+
 static int request_table(struct remote *r, uint32_t pid, const struct mapping *m,
 			 const struct file_state *state, struct remote_table *ret, struct error *e)
 {
@@ -178,19 +189,22 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 		.payload = name,
 	};
 
-	if (!spending_may(&r->spending, state->fact.owner))
-		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
+	const uint32_t payer = payer_of(pid, state);
+
+	if (!spending_may(&r->spending, payer))
+		return error_set(e, -EDQUOT, "files of its user took too much time");
 
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	int err = pass_file(r, pid, m, state, q.role, e);
-	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
 	if (err)
 		err = error_set(e, -EAGAIN, "its file cannot be had");
 	else
 		err = ask_table(r, &q, ret, e);
-	spending_add(&r->spending, state->fact.owner,
-		     q.cpu_ns + (took > SPENDING_LONG_WAIT_NS ? took : 0));
+
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+
+	spending_add(&r->spending, payer, took > SPENDING_LONG_WAIT_NS ? took : q.cpu_ns);
 	return err;
 }
 

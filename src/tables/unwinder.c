@@ -17,7 +17,7 @@
 #include "tables/lists.h"
 #include "tables/table_set.h"
 
-#define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
+#define DESCRIBE_NS (5 * NS_PER_S) /* to wait for the last tables before --debug describes them */
 
 /*
  * The most wishes for new files that may wait. Processes may map files faster than we make tables.
@@ -521,28 +521,19 @@ void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t d
 	unwinder_begin(u);
 }
 
-static bool never(const void *context)
+bool unwinder_wait(struct unwinder *u, uint64_t until)
 {
-	(void)context;
-	return false;
-}
+	const struct timespec at = { .tv_sec = (time_t)(until / NS_PER_S),
+				     .tv_nsec = (long)(until % NS_PER_S) };
+	bool is_done;
 
-void unwinder_wait(struct unwinder *u)
-{
-	unwinder_wait_unless(u, never, NULL);
-}
-
-void unwinder_wait_unless(struct unwinder *u, bool (*is_over)(const void *context),
-			  const void *context)
-{
 	unwinder_begin(u);
 	(void)pthread_mutex_lock(&u->mutex);
-	while ((u->is_busy || u->n_urgent || u->n_others) && !is_over(context)) {
-		const struct timespec until = thread_time(WAIT_NS);
-
-		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
-	}
+	do
+		is_done = !u->is_busy && !u->n_urgent && !u->n_others;
+	while (!is_done && pthread_cond_timedwait(&u->is_changed, &u->mutex, &at) == 0);
 	(void)pthread_mutex_unlock(&u->mutex);
+	return is_done;
 }
 
 void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context)
@@ -556,6 +547,6 @@ void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *con
 
 void unwinder_describe(struct unwinder *u)
 {
-	unwinder_wait(u);
-	table_set_describe(u->tables);
+	if (unwinder_wait(u, clock_ns(CLOCK_MONOTONIC) + DESCRIBE_NS))
+		table_set_describe(u->tables);
 }
