@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One line per stack, outermost frame first, in the format of flame graph tools: the
- * process with -P, user frames, "-" with -d, kernel frames, a blank, the count.
+ * One line per stack, in the format of flame graph tools. The process comes first (with -P). Then
+ * come user frames, a "-" (with -d), and kernel frames, each outermost first. The count is last.
  *
  *	tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42
  *
- * A line is parts joined by ';', a blank and the count. No part is empty, and the count
- * follows the last blank. A line without any part has "[no stack]" instead. A part "-"
- * is the delimiter, never a name.
+ * A line is parts joined by ';', a blank and the count. No part is empty, and the count follows the
+ * last blank. A line without any part has "[no stack]" instead. A part "-" is the delimiter, never
+ * a name.
  *
- * Two things differ from bcc. It begins the line with an empty part if there is no
- * process. And it ignores -s and -v, where this shows offsets, and the places of frames
- * without a name. Addresses and the time do not fit this format.
+ * Two things differ from bcc. It begins the line with an empty part if there is no process. And it
+ * ignores -s and -v, where this shows offsets, and the places of frames without a name. Addresses
+ * and the time do not fit this format.
  */
 #include "base/cleanup.h"
 #include "report/label.h"

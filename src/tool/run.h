@@ -108,7 +108,8 @@ struct run {
 	bool is_enough;        /* the programs have counted --events hits */
 	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
-	uint64_t ended_at;     /* ns: when a signal ended the run; 0: none has */
+	uint64_t waited_for_tables_ns;
+	uint64_t ended_at; /* ns: when a signal ended the run; 0: none has */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
