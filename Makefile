@@ -19,7 +19,7 @@ DESTDIR ?=
 SUDO    := $(if $(filter 0,$(shell id -u)),,sudo)
 PYTEST  ?= /usr/bin/python3 -m pytest
 
-ROOMS    := base spec elf kernel helper reader processes match bpf attach unwind tables store symbolize report tool
+ROOMS    := base spec elf kernel helper reader processes match bpf attach unwind tables store profile symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
