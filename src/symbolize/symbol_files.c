@@ -555,7 +555,8 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 	*ret = (struct symbol_answer){};
 	if (!images_about(sf->images, image, &about) || about.kind == IMAGE_NO_FILE)
 		return -ENOENT;
-	if (!images_is_good(sf->images, image))
+	/* A file without symbols is closed, too (is_bad), but it has not changed. */
+	if (!file->is_bad && !images_is_good(sf->images, image))
 		warn_changed(sf, about.module);
 	if (!may_read_file(sf, file))
 		return -ENOENT;

@@ -129,7 +129,7 @@ static int ask_table(struct remote *r, struct question *q, struct remote_table *
 	return warn_parser_failed(r, q->name, why, e);
 }
 
-/* @what, an ASK_FILE, about @m's file. */
+/* Ask an opener to send @m's file, by the ASK_FILE @what. */
 static int ask_opener_to_send(struct remote *r, uint32_t pid, const struct mapping *m,
 			      struct ask *what, const struct file_payload *head, struct error *e)
 {
