@@ -27,8 +27,8 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "profile/frame.h"
 #include "report/writer.h"
-#include "symbolize/frame.h"
 
 enum event_form { EVENT_TEXT, EVENT_FOLDED, EVENT_JSON };
 

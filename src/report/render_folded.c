@@ -44,39 +44,39 @@ static void put_folded_frames(struct line *line, const uint32_t *frames, size_t 
 	}
 }
 
-static void put_folded_entry(struct line *line, const struct report_entry *entry,
+static void put_folded_stack(struct line *line, const struct profile_stack *stack,
 			     const struct render_style *style, struct strbuf *scratch)
 {
 	line->is_begun = false;
 	if (style->per_process) {
 		strbuf_clear(scratch);
-		label_put_comm(scratch, entry->comm, LABEL_FOLDED);
+		label_put_comm(scratch, stack->comm, LABEL_FOLDED);
 		put_folded_part(line, scratch->text, scratch->n);
 	}
-	if (entry->n_user)
-		put_folded_frames(line, entry->frames + entry->n_kernel, entry->n_user);
+	if (stack->n_user)
+		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user);
 	if (style->delimited)
 		put_folded_part(line, "-", 1);
-	put_folded_frames(line, entry->frames, entry->n_kernel);
+	put_folded_frames(line, stack->frames, stack->n_kernel);
 	if (!line->is_begun)
 		writer_puts(line->w, "[no stack]");
 	writer_put(line->w, " ", 1);
-	writer_put_u64(line->w, entry->count);
+	writer_put_u64(line->w, stack->count);
 	writer_put(line->w, "\n", 1);
 }
 
-int render_folded(const struct report *r, const struct frame_table *frames,
-		  const struct render_style *style, render_write *write, void *context)
+int render_folded(const struct profile *p, const struct render_style *style, render_write *write,
+		  void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
 	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
 
-	labels_init(&labels, frames, style, LABEL_FOLDED);
+	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
 
 	struct line line = { .w = w, .labels = &labels };
 
-	for (size_t i = 0; i < report_n(r) && !w->result; i++)
-		put_folded_entry(&line, report_entry_at(r, i), style, &scratch);
+	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
+		put_folded_stack(&line, &p->stacks[i], style, &scratch);
 	return writer_finish(w);
 }

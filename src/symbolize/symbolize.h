@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "kernel/host.h"
 #include "processes/processes.h"
-#include "symbolize/frame.h"
+#include "profile/frame.h"
 
 struct symbolizer;
 

@@ -61,15 +61,20 @@ int run_put_header(struct run *r, bool is_for_data, struct error *e)
 	return 0;
 }
 
-void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N])
+struct named_losses run_losses(struct run *r, struct losses *losses)
 {
-	uint64_t missed = attachment_missed(r->attachment);
+	const uint64_t missed = attachment_missed(r->attachment);
+	uint64_t counts[LOSS_N];
+	struct named_losses ret;
 
-	losses_read(losses, ret);
-	ret[LOSS_MISSED] = missed - r->missed_before;
+	losses_read(losses, counts);
+	counts[LOSS_MISSED] = missed - r->missed_before;
+	for (int i = 0; i < LOSS_N; i++)
+		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
 	r->missed_before = missed;
 	if (r->processes)
 		follower_tell_losses(r->processes);
+	return ret;
 }
 
 void run_follow(struct run *r, uint64_t until)
