@@ -40,9 +40,9 @@ void report_finish(struct report *r, uint64_t min, size_t top);
 
 size_t report_n(const struct report *r);
 const struct report_entry *report_entry_at(const struct report *r, size_t i);
-/* The sum of all counts, and of the counts of hidden entries, with their number in *@n_entries
- * unless that is NULL. */
+/* The sum of all counts, those of hidden entries included. */
 uint64_t report_total(const struct report *r);
+/* The sum of the counts of hidden entries. *@n_entries (may be NULL) is their number. */
 uint64_t report_hidden(const struct report *r, size_t *n_entries);
 
 /* Bytes of memory that the report holds. */
