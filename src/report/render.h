@@ -32,7 +32,8 @@ typedef int render_function(const struct profile *p, const struct render_style *
 struct renderer {
 	const char *name;
 	render_function *render;
-	bool shows_addresses; /* render_style.addresses */
+	bool shows_offsets;   /* render_style.offsets; else frames do not differ by them */
+	bool shows_addresses; /* the same for render_style.addresses */
 	bool shows_pids;      /* else processes are told apart by name */
 	bool shows_losses;
 	bool is_alone; /* other programs read it: its output has no other text before or after */

@@ -9,8 +9,8 @@
  * last blank. A line without any part has "[no stack]" instead. A part "-" is the delimiter, never
  * a name.
  *
- * Two things differ from bcc. It begins the line with an empty part if there is no process. And it
- * ignores -s and -v, where this shows offsets, and the places of frames without a name. Addresses
+ * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
+ * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
  * and the time do not fit this format.
  */
 #include "base/cleanup.h"

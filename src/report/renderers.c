@@ -6,10 +6,11 @@
 const struct renderer renderers[] = {
 	{ .name = "text",
 	  .render = render_text,
+	  .shows_offsets = true,
 	  .shows_addresses = true,
 	  .shows_pids = true,
 	  .shows_losses = true },
-	{ .name = "folded", .render = render_folded, .is_alone = true },
+	{ .name = "folded", .render = render_folded, .shows_offsets = true, .is_alone = true },
 	{ .name = NULL },
 };
 

@@ -239,9 +239,10 @@ static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const bool shows_addresses = r->opt->verbose && t->renderer->shows_addresses;
-	const enum frame_identity identity = shows_addresses  ? IDENTITY_ADDRESS
-					     : r->opt->offset ? IDENTITY_OFFSET
-							      : IDENTITY_FUNCTION;
+	const bool shows_offsets = r->opt->offset && t->renderer->shows_offsets;
+	const enum frame_identity identity = shows_addresses ? IDENTITY_ADDRESS
+					     : shows_offsets ? IDENTITY_OFFSET
+							     : IDENTITY_FUNCTION;
 
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
@@ -330,6 +331,11 @@ static void close_store(struct run *r)
 	store_free(t->store);
 }
 
+static const struct renderer *renderer_of(const struct options *opt)
+{
+	return renderer_find(opt->folded ? "folded" : "text");
+}
+
 int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
@@ -347,7 +353,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.put_last_line = stackcount_put_last_line,
 		.close = close_store,
 	};
-	struct stackcount own = { .renderer = renderer_find(opt->folded ? "folded" : "text") };
+	struct stackcount own = { .renderer = renderer_of(opt) };
 
 	return run_tool(&tool, &own, opt, e);
 }
