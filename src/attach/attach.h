@@ -26,7 +26,8 @@ struct attach_scope {
  *
  * Errors: if every target was refused, the code and message of the first refusal; and those of
  *         distant_attach().
- * Ownership: the attachment holds descriptors only; @targets must outlive it.
+ * Ownership: the attachment owns its descriptors. Its refusals point into @targets, which must
+ *            outlive it.
  */
 must_check int attach_all(const struct target_list *targets, const struct plan *plan,
 			  const struct object *object, const struct attach_scope *scope,
@@ -53,7 +54,8 @@ must_check int attach_lives(const struct object *object, struct attachment **ret
 void attachment_detach(struct attachment *a);
 /*
  * The same in another process. Returns a descriptor, which the caller closes. It reaches its end
- * when the probes are gone. -1: they are gone already.
+ * when the probes are gone. -1: there is nothing to wait for; attachment_detach() has done it, or
+ * no probe was left.
  */
 int attachment_detach_aside(struct attachment *a);
 void attachment_free(struct attachment *a); /* detach and free; NULL is allowed */
@@ -63,6 +65,7 @@ size_t attachment_n_attached(const struct attachment *a);
 /* The PID of our helper process that lives as long as the probes; 0: none. */
 uint32_t attachment_helper(const struct attachment *a);
 
+/* Links, and events that run a program without a link. The kernel removes each separately. */
 size_t attachment_n_links(const struct attachment *a);
 
 struct refusal {

@@ -23,7 +23,7 @@ struct outcome {
 	bool is_placed; /* in at least one process */
 };
 
-/* The state of one run of attach_all(). The caller lends all but the outcomes. */
+/* The state of one call of attach_all(). A backend borrows all of it, for the call. */
 struct attaching {
 	const struct target *targets;
 	const struct plan *plan;
@@ -57,8 +57,9 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 uint64_t *attaching_cookies(const struct attaching *at, const uint32_t *targets, size_t n);
 
 /*
- * The same for an event of many places. It is opened for each process of the scope, but the program
- * is attached to it once.
+ * As attaching_add_event(), for an event of many places. It is opened for each process of the
+ * scope, but the program is attached to it once. No target number: the event does not tell which
+ * place was hit.
  */
 int attaching_add_shared_event(struct attaching *at, const struct perf_event_attr *attr,
 			       enum object_program program);

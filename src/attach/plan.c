@@ -105,8 +105,8 @@ enum object_program plan_program(enum backend backend, enum target_kind kind)
 
 /*
  * Up to this many kernel functions get a kprobe each. A kprobe is the cheaper hit, and takes
- * functions that ftrace does not know. It refuses a name that several functions have, where
- * kprobe.multi silently takes the first. Removing more of them would be slow.
+ * functions that ftrace does not know. On newer kernels it refuses a name that several functions
+ * have, where kprobe.multi silently takes one. Removing more of them would be slow.
  */
 #define FEW_KERNEL_FUNCTIONS 4
 

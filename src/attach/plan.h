@@ -44,9 +44,9 @@ must_check int plan_make(const struct target_list *targets, const struct feature
 void plan_fini(struct plan *plan);
 
 /*
- * Might the kernel silently take one of several functions of one name? On older kernels, a kprobe
- * by name does. kprobe.multi does on all kernels: it takes the one that it can trace. If a wildcard
- * found the name in ftrace's list, that is the right one.
+ * Might the kernel silently take one of several functions of one name? On older kernels, it does
+ * for a kprobe by name. For kprobe.multi it does on all kernels, and takes one that ftrace can
+ * trace. That is right if a wildcard found the name in ftrace's list.
  */
 bool plan_wants_addresses(const struct plan *plan, const struct target_list *targets);
 

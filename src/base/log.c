@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
+#define MOST_LINE 1024
+
 /* Global, so that every room can log without passing this on. */
 static struct {
 	const char *name;
@@ -48,23 +50,41 @@ static size_t put_visible(char *to, const unsigned char **at)
 	return n_put;
 }
 
-/* Write the line in one piece, because other processes may write to the same terminal or file. */
-static void write_log_line(const char *format, va_list args)
+/* Write the text in one piece, because other processes may write to the same terminal or file. */
+static void write_log_text(const char *text, bool has_lines)
 {
-	char line[1024], out[64 + 4 * sizeof(line)];
+	char out[64 + 4 * MOST_LINE];
 	size_t n;
 
-	(void)vsnprintf(line, sizeof(line), format, args);
 	if (setup.is_diverted) {
 		if (!setup.kept[0])
-			(void)snprintf(setup.kept, sizeof(setup.kept), "%.255s", line);
+			(void)snprintf(setup.kept, sizeof(setup.kept), "%.255s", text);
 		return;
 	}
 	n = (size_t)snprintf(out, 64, "%.60s: ", setup.name);
-	for (const unsigned char *at = (const unsigned char *)line; *at;)
-		n += put_visible(out + n, &at);
+	for (const unsigned char *at = (const unsigned char *)text; *at;)
+		if (has_lines && *at == '\n')
+			out[n++] = (char)*at++;
+		else
+			n += put_visible(out + n, &at);
 	out[n++] = '\n';
 	(void)fwrite(out, 1, n, stderr);
+}
+
+static void write_log_line(const char *format, va_list args)
+{
+	char line[MOST_LINE];
+
+	(void)vsnprintf(line, sizeof(line), format, args);
+	write_log_text(line, false);
+}
+
+void log_warn_lines(const char *text)
+{
+	char lines[MOST_LINE];
+
+	(void)snprintf(lines, sizeof(lines), "%s", text);
+	write_log_text(lines, true);
 }
 
 void log_warn(const char *format, ...)
@@ -75,8 +95,6 @@ void log_warn(const char *format, ...)
 	write_log_line(format, args);
 	va_end(args);
 }
-
-#define MOST_LINE 1024
 
 /* Returns the hash of the text in @line. */
 static uint64_t make_line(char line[MOST_LINE], const char *format, va_list args)

@@ -71,7 +71,7 @@ size_t image_build_id(const struct image *im, const uint8_t **ret)
 	return n;
 }
 
-size_t image_told_build_id(const struct image *im, const uint8_t **ret)
+size_t image_reported_build_id(const struct image *im, const uint8_t **ret)
 {
 	size_t n = 0, left = MOST_NOTES;
 

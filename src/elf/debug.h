@@ -26,7 +26,7 @@ size_t image_build_id(const struct image *im, const uint8_t **ret);
  * kernel reads notes of segments only, and takes build IDs of 1 byte ("ld --build-id=0x12") to 20
  * bytes. Returns its size; 0: the kernel reports none.
  */
-size_t image_told_build_id(const struct image *im, const uint8_t **ret);
+size_t image_reported_build_id(const struct image *im, const uint8_t **ret);
 
 /* Does the file's own .symtab have functions? Maybe not all of them. */
 bool image_has_symtab(const struct image *im);

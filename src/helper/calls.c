@@ -121,27 +121,28 @@ struct program {
 	unsigned short n;
 };
 
-static void add(struct program *p, struct sock_filter one)
+static void add_instruction(struct program *p, struct sock_filter one)
 {
 	if (p->n < MOST_INSTRUCTIONS)
 		p->code[p->n] = one;
 	p->n++;
 }
 
-static void load(struct program *p, size_t offset)
+static void add_load(struct program *p, size_t offset)
 {
-	add(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+	add_instruction(p,
+			(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void give(struct program *p, uint32_t verdict)
+static void add_return(struct program *p, uint32_t verdict)
 {
-	add(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 /* If the loaded value compares as @comparison to @value, go on; else skip @n instructions. */
 static void only_if(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
 {
-	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
+	add_instruction(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
 }
 
 /*
@@ -152,41 +153,42 @@ static void add_rule(struct program *p, const struct rule *r)
 {
 	if (r->mask == 0) {
 		only_if(p, BPF_JEQ, r->call, 1);
-		give(p, SECCOMP_RET_ALLOW);
+		add_return(p, SECCOMP_RET_ALLOW);
 		return;
 	}
 	only_if(p, BPF_JEQ, r->call, 5);
-	load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
-	add(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
+	add_load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
+	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
 	only_if(p, BPF_JEQ, r->value, 1);
-	give(p, SECCOMP_RET_ALLOW);
-	load(p, offsetof(struct seccomp_data, nr));
+	add_return(p, SECCOMP_RET_ALLOW);
+	add_load(p, offsetof(struct seccomp_data, nr));
 }
 
 /* End the process at a call of another architecture, whose numbers differ: no helper makes one. */
-static void begin(struct program *p)
+static void begin_filter(struct program *p)
 {
-	load(p, offsetof(struct seccomp_data, arch));
-	add(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
-	give(p, SECCOMP_RET_KILL_PROCESS);
-	load(p, offsetof(struct seccomp_data, nr));
+	add_load(p, offsetof(struct seccomp_data, arch));
+	add_instruction(p,
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
+	add_return(p, SECCOMP_RET_KILL_PROCESS);
+	add_load(p, offsetof(struct seccomp_data, nr));
 	only_if(p, BPF_JGE, ARCH_FOREIGN_CALLS, 1);
-	give(p, SECCOMP_RET_KILL_PROCESS);
+	add_return(p, SECCOMP_RET_KILL_PROCESS);
 	/* abort() sends a signal to itself */
 	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
 }
 
-static void answer(struct program *p, uint32_t call, uint32_t verdict)
+static void add_verdict(struct program *p, uint32_t call, uint32_t verdict)
 {
 	only_if(p, BPF_JEQ, call, 1);
-	give(p, verdict);
+	add_return(p, verdict);
 }
 
 /*
  * Before Linux 5.16 a filter without SPEC_ALLOW disables speculation, which slows the whole process
  * down.
  */
-static bool install(const struct program *p, unsigned more_flags)
+static bool install_filter(const struct program *p, unsigned more_flags)
 {
 	const struct sock_fprog filter = { .len = p->n, .filter = (struct sock_filter *)p->code };
 
@@ -199,36 +201,36 @@ bool calls_allow(bool opens)
 {
 	struct program p = { .n = 0 };
 
-	begin(&p);
+	begin_filter(&p);
 	for (size_t i = 0; i < ARRAY_SIZE(fatal); i++)
-		answer(&p, fatal[i], SECCOMP_RET_KILL_PROCESS);
+		add_verdict(&p, fatal[i], SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < ARRAY_SIZE(of_all); i++)
 		add_rule(&p, &of_all[i]);
 	for (size_t i = 0; opens && i < ARRAY_SIZE(of_openers); i++)
 		add_rule(&p, &of_openers[i]);
-	give(&p, SECCOMP_RET_ERRNO | EPERM);
-	return install(&p, 0);
+	add_return(&p, SECCOMP_RET_ERRNO | EPERM);
+	return install_filter(&p, 0);
 }
 
 bool calls_deny(unsigned groups, bool of_all_threads)
 {
 	struct program p = { .n = 0 };
 
-	begin(&p);
+	begin_filter(&p);
 	if (groups & DENY_SIGNALS)
 		add_rule(&p, &(struct rule){ SYS_kill, 0, ALL_BITS, (uint32_t)getpid() });
 	for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
 		if (groups & denied[i].group)
-			answer(&p, denied[i].call, SECCOMP_RET_ERRNO | EPERM);
+			add_verdict(&p, denied[i].call, SECCOMP_RET_ERRNO | EPERM);
 	if (groups & DENY_SYSTEM) {
 		/*
 		 * A filter cannot see the flags of clone3(). With ENOSYS, libc falls back to
 		 * clone().
 		 */
-		answer(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+		add_verdict(&p, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 		add_rule(&p, &(struct rule){ SYS_clone, 0, NAMESPACES, 0 });
-		answer(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
+		add_verdict(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
 	}
-	give(&p, SECCOMP_RET_ALLOW);
-	return install(&p, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
+	add_return(&p, SECCOMP_RET_ALLOW);
+	return install_filter(&p, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }

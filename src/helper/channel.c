@@ -136,7 +136,7 @@ int channel_take(int fd, void *to, size_t n, int ret_fds[CHANNEL_FDS])
 }
 
 /* RLIMIT_FSIZE holds for files in memory, too. */
-static size_t most_bytes(size_t wanted)
+static size_t most_area_bytes(size_t wanted)
 {
 	struct rlimit most;
 
@@ -152,7 +152,7 @@ int area_new(size_t size, int *ret)
 	/* This kernel does not know the flag. Kernels that do may insist on it. */
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, (off_t)most_bytes(size)) < 0 ||
+	if (fd < 0 || ftruncate(fd, (off_t)most_area_bytes(size)) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	*ret = TAKE_FD(fd);

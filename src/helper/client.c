@@ -58,7 +58,7 @@ void client_set_manner(struct client *c, const struct client_manner *manner)
 	c->manner = *manner;
 }
 
-void client_hear_late(struct client *c, client_late *late, void *context)
+void client_set_late(struct client *c, client_late *late, void *context)
 {
 	c->late = late;
 	c->late_context = context;
@@ -90,7 +90,7 @@ static const char *words_of(const struct lane_event *event)
 	return event->words[0] ? event->words : "it could not start";
 }
 
-static bool take_event(struct client *c, struct lane_event *ret)
+static bool receive_event(struct client *c, struct lane_event *ret)
 {
 	const bool has = lane_next(c->lane, ret);
 
@@ -102,18 +102,18 @@ static bool take_event(struct client *c, struct lane_event *ret)
 }
 
 /* Take all events first, so that a helper that has ended is not asked. */
-static void drain(struct client *c)
+static void drain_events(struct client *c)
 {
 	struct lane_event unused;
 
-	while (take_event(c, &unused))
+	while (receive_event(c, &unused))
 		;
 }
 
 void client_prepare(struct client *c, unsigned role)
 {
 	(void)lane_want(c->lane, role);
-	drain(c);
+	drain_events(c);
 }
 
 static void begin_call(struct client *c, unsigned role)
@@ -143,7 +143,7 @@ static int wait_ms(const struct client *c)
 	return most >= 0 && most < ms ? most : ms;
 }
 
-static bool is_enough(const struct client *c)
+static bool has_waited_enough(const struct client *c)
 {
 	const struct client_manner *m = &c->manner;
 
@@ -162,12 +162,12 @@ static int wait_for_lane(struct client *c, struct error *e)
 		if (n < 0 && errno != EINTR)
 			return error_errno(e, "wait for a helper");
 		c->is_impatient = n == 0 && c->wait_until && !wait_ms(c);
-		if (c->is_impatient || is_enough(c))
+		if (c->is_impatient || has_waited_enough(c))
 			return error_set(e, -ETIME, "no answer in time");
 		if (n == 0 && c->manner.serve)
 			c->manner.serve(c->manner.context);
 	}
-	return all[1].revents ? error_set(e, -ECANCELED, "the end") : 0;
+	return all[1].revents ? error_set(e, -ECANCELED, "the run is ending") : 0;
 }
 
 /*
@@ -181,7 +181,7 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 
 	if (err)
 		return err;
-	while (take_event(c, ret)) {
+	while (receive_event(c, ret)) {
 		if (c->is_over)
 			return none_there(c, e);
 		if (ret->what == LANE_UNABLE && ret->role == role)
@@ -193,8 +193,8 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 }
 
 /* Wait until a helper has @ask. */
-static int send_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
-		    struct lane_event *ret, struct error *e)
+static int submit_request(struct client *c, unsigned role, struct ask *ask, const void *payload,
+			  struct lane_event *ret, struct error *e)
 {
 	int err;
 
@@ -213,9 +213,9 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 {
 	ask->number = 0;
 	begin_call(c, role);
-	drain(c);
+	drain_events(c);
 
-	int err = send_ask(c, role, ask, payload, ret, e);
+	int err = submit_request(c, role, ask, payload, ret, e);
 
 	if (err)
 		return err;
@@ -236,7 +236,7 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	int err = 0;
 
 	begin_call(c, role);
-	drain(c);
+	drain_events(c);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)
 					       : none_there(c, e);
@@ -262,7 +262,7 @@ void client_end(struct client *c)
 void client_explain(const struct lane_event *event, char *to, size_t size)
 {
 	static const char *const words[] = { [LANE_SLOW] = "takes too long",
-					     [LANE_LIED] = "gives an answer that makes no sense",
+					     [LANE_LIED] = "sent an invalid answer",
 					     [LANE_STUCK] = "waits for a file system" };
 
 	if (event->why != LANE_DIED)

@@ -49,14 +49,14 @@ void client_set_manner(struct client *c, const struct client_manner *manner);
  * then. @late may not ask. NULL: drop such outcomes.
  */
 typedef void client_late(void *context, const struct lane_event *event);
-void client_hear_late(struct client *c, client_late *late, void *context);
+void client_set_late(struct client *c, client_late *late, void *context);
 
 /*
  * Ask and wait. Returns 0 with the answer in @ret, valid until the next call. Errors:
  *	-ECANCELED  client_end() was called
  *	-ENOTCONN   there is no helper; @e gives the reason
  *	-ETIME      is_enough() or the patience ended the wait. @ask->number is 0 if no helper
- *		    has the request. Else client_hear_late() passes on its outcome.
+ *		    has the request. Else client_set_late() passes on its outcome.
  *	-EFBIG      the payload is too large
  *	-EIO        the helper failed at the request: see ret->why and ret->status
  */

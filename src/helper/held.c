@@ -43,7 +43,7 @@ size_t held_take(struct held *all, unsigned child, int32_t ret[HELD_MOST])
 }
 
 /* Atomic, because SIGKILL may come between any two instructions. */
-static void put(size_t i, int fd)
+static void set_held_fd(size_t i, int fd)
 {
 	__atomic_store_n(&own->fds[i], fd, __ATOMIC_SEQ_CST);
 }
@@ -52,7 +52,7 @@ int held_note(int fd)
 {
 	for (size_t i = 0; own && fd >= 0 && i < HELD_MOST; i++)
 		if (!own->fds[i]) {
-			put(i, fd);
+			set_held_fd(i, fd);
 			break;
 		}
 	return fd;
@@ -62,5 +62,5 @@ void held_forget(int fd)
 {
 	for (size_t i = 0; own && fd >= 0 && i < HELD_MOST; i++)
 		if (own->fds[i] == fd)
-			put(i, 0);
+			set_held_fd(i, 0);
 }

@@ -72,22 +72,22 @@ struct lane {
 	bool is_over;
 };
 
-static uint64_t later(uint64_t a, uint64_t b)
+static uint64_t later_time(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_time(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t now_ns(void)
+static uint64_t lanes_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static int watch(struct lane *l, int fd, uint32_t number)
+static int watch_fd(struct lane *l, int fd, uint32_t number)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = number };
 
@@ -105,13 +105,13 @@ struct lane *lane_new(int control, const struct role *roles, size_t n_roles)
 		l->helpers[i].channel = l->helpers[i].area = -1;
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (watch(l, control, CONTROL) == 0 && watch(l, l->timer, TIMER) == 0)
+	if (watch_fd(l, control, CONTROL) == 0 && watch_fd(l, l->timer, TIMER) == 0)
 		return l;
 	lane_free(l);
 	return NULL;
 }
 
-static void forget(struct helper *h)
+static void forget_helper(struct helper *h)
 {
 	cleanup_close_fd(&h->channel);
 	cleanup_close_fd(&h->area);
@@ -123,7 +123,7 @@ void lane_free(struct lane *l)
 	if (!l)
 		return;
 	for (size_t i = 0; i < MOST_HELPERS; i++)
-		forget(&l->helpers[i]);
+		forget_helper(&l->helpers[i]);
 	cleanup_close_fd(&l->control);
 	cleanup_close_fd(&l->timer);
 	cleanup_close_fd(&l->epoll);
@@ -141,13 +141,13 @@ int lane_fd(const struct lane *l)
 	return l->epoll;
 }
 
-static void enter(struct helper *h, enum state state)
+static void enter_state(struct helper *h, enum state state)
 {
 	h->state = state;
-	h->since = now_ns();
+	h->since = lanes_now_ns();
 }
 
-static struct helper *find(struct lane *l, unsigned role, enum state state)
+static struct helper *find_helper(struct lane *l, unsigned role, enum state state)
 {
 	for (size_t i = 0; i < MOST_HELPERS; i++)
 		if (l->helpers[i].state == state && (state == NONE || l->helpers[i].role == role))
@@ -160,15 +160,15 @@ static struct helper *find(struct lane *l, unsigned role, enum state state)
 static void make_one(struct lane *l, unsigned role)
 {
 	const struct warden_message make = { .what = WARDEN_MAKE, .role = role };
-	struct helper *h = find(l, role, NONE);
+	struct helper *h = find_helper(l, role, NONE);
 
 	if (h && channel_send(l->control, &make, sizeof(make)) == 0) {
 		h->role = role;
-		enter(h, ASKED_FOR);
+		enter_state(h, ASKED_FOR);
 	}
 }
 
-static void end(struct lane *l, struct helper *h, enum lane_why why)
+static void kill_helper(struct lane *l, struct helper *h, enum lane_why why)
 {
 	const struct warden_message kill = { .what = WARDEN_KILL, .pid = h->pid };
 
@@ -176,7 +176,7 @@ static void end(struct lane *l, struct helper *h, enum lane_why why)
 	(void)!channel_send(l->control, &kill, sizeof(kill));
 	(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, h->channel, NULL);
 	h->why = why;
-	enter(h, DYING);
+	enter_state(h, DYING);
 }
 
 void lane_hurry(struct lane *l)
@@ -186,7 +186,7 @@ void lane_hurry(struct lane *l)
 	(void)!channel_send(l->control, &hurry, sizeof(hurry));
 }
 
-static unsigned count(const struct lane *l, unsigned role)
+static unsigned count_helpers(const struct lane *l, unsigned role)
 {
 	unsigned n = 0;
 
@@ -198,13 +198,13 @@ static unsigned count(const struct lane *l, unsigned role)
 
 bool lane_want(struct lane *l, unsigned role)
 {
-	if (!l->is_over && count(l, role) == 0 && now_ns() >= l->not_before[role])
+	if (!l->is_over && count_helpers(l, role) == 0 && lanes_now_ns() >= l->not_before[role])
 		make_one(l, role);
-	return count(l, role) || find(l, role, DYING);
+	return count_helpers(l, role) || find_helper(l, role, DYING);
 }
 
 /* The caller has looked at the last answer, so its helper is free. */
-static void settle(struct lane *l)
+static void release_given(struct lane *l)
 {
 	struct helper *h = l->given;
 
@@ -214,12 +214,12 @@ static void settle(struct lane *l)
 	if (h->n_written > KEPT_BYTES)
 		area_clear(h->area, h->n_written);
 	h->number = 0;
-	enter(h, READY);
+	enter_state(h, READY);
 }
 
 /* -- Asking. -- */
 
-static int send_ask(struct helper *h, const struct ask *ask, const void *payload)
+static int write_request(struct helper *h, const struct ask *ask, const void *payload)
 {
 	char packet[sizeof(*ask) + ASK_INLINE];
 	size_t n = sizeof(*ask);
@@ -244,7 +244,7 @@ static uint64_t cpu_of(const struct helper *h)
 
 	if (clock_gettime(h->clock, &t) < 0)
 		return h->cpu_ns;
-	return later(h->cpu_ns, (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec);
+	return later_time(h->cpu_ns, (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec);
 }
 
 /*
@@ -256,7 +256,7 @@ static uint64_t spare_at(struct lane *l, unsigned role)
 	const struct role *r = &l->roles[role];
 	uint64_t last = 0;
 
-	if (!r->spare_after_ns || count(l, role) >= r->most || !find(l, role, NONE))
+	if (!r->spare_after_ns || count_helpers(l, role) >= r->most || !find_helper(l, role, NONE))
 		return UINT64_MAX;
 	for (size_t i = 0; i < MOST_HELPERS; i++) {
 		const struct helper *h = &l->helpers[i];
@@ -265,9 +265,9 @@ static uint64_t spare_at(struct lane *l, unsigned role)
 			continue;
 		if (h->state != BUSY)
 			return UINT64_MAX;
-		last = later(last, h->since);
+		last = later_time(last, h->since);
 	}
-	return last ? later(last + r->spare_after_ns, l->not_before[role]) : UINT64_MAX;
+	return last ? later_time(last + r->spare_after_ns, l->not_before[role]) : UINT64_MAX;
 }
 
 /* When to look at @h again; UINT64_MAX: never. */
@@ -281,18 +281,18 @@ static uint64_t deadline_of(const struct lane *l, const struct helper *h)
 		return h->since + r->wall_ns;
 	if (h->state != BUSY)
 		return UINT64_MAX;
-	return earlier(h->since + r->wall_ns, h->look_at);
+	return earlier_time(h->since + r->wall_ns, h->look_at);
 }
 
 /* Leaves a timer that is set too early: moving it for each request would take two system calls. */
-static void arm(struct lane *l)
+static void arm_timer(struct lane *l)
 {
 	uint64_t at = UINT64_MAX;
 
 	for (size_t i = 0; i < MOST_HELPERS; i++)
-		at = earlier(at, deadline_of(l, &l->helpers[i]));
+		at = earlier_time(at, deadline_of(l, &l->helpers[i]));
 	for (unsigned role = 0; role < l->n_roles; role++)
-		at = earlier(at, spare_at(l, role));
+		at = earlier_time(at, spare_at(l, role));
 	if (at == UINT64_MAX || (l->armed && l->armed <= at))
 		return;
 
@@ -305,11 +305,11 @@ static void arm(struct lane *l)
 
 int lane_ask(struct lane *l, unsigned role, struct ask *ask, const void *payload)
 {
-	settle(l);
+	release_given(l);
 	if (ask->n_bytes > l->roles[role].n_area)
 		return -EFBIG;
 
-	struct helper *h = find(l, role, READY);
+	struct helper *h = find_helper(l, role, READY);
 
 	if (!h)
 		return lane_want(l, role) ? -EAGAIN : -ENOTCONN;
@@ -318,12 +318,12 @@ int lane_ask(struct lane *l, unsigned role, struct ask *ask, const void *payload
 	ask->number = h->number = l->last_number;
 	h->ask = *ask;
 	h->n_written = ask->n_bytes;
-	enter(h, BUSY);
+	enter_state(h, BUSY);
 	h->look_at = l->roles[role].cpu_ns ? h->since + l->roles[role].cpu_ns : UINT64_MAX;
 	/* If it has died, the warden reports that. */
-	if (send_ask(h, ask, payload) < 0)
-		end(l, h, LANE_DIED);
-	arm(l);
+	if (write_request(h, ask, payload) < 0)
+		kill_helper(l, h, LANE_DIED);
+	arm_timer(l);
 	return 0;
 }
 
@@ -349,14 +349,14 @@ void lane_distrust(struct lane *l)
 	if (!h || h->state != GIVEN)
 		return;
 	h->number = 0; /* the request has its answer */
-	end(l, h, LANE_LIED);
-	arm(l);
+	kill_helper(l, h, LANE_LIED);
+	arm_timer(l);
 }
 
 /* -- Events. -- */
 
 /* @h has ended, or is left behind. True if the caller has to hear of it. */
-static bool give_up(struct lane *l, struct helper *h, struct lane_event *ret)
+static bool report_helper_end(struct lane *l, struct helper *h, struct lane_event *ret)
 {
 	ret->number = h->number;
 	ret->ask = h->ask;
@@ -364,20 +364,21 @@ static bool give_up(struct lane *l, struct helper *h, struct lane_event *ret)
 	ret->what = h->was_ready ? LANE_FAILED : LANE_UNABLE;
 	memcpy(ret->words, h->words, sizeof(ret->words));
 	if (!h->was_ready)
-		l->not_before[h->role] = now_ns() + PAUSE_NS;
-	forget(h);
+		l->not_before[h->role] = lanes_now_ns() + PAUSE_NS;
+	forget_helper(h);
 	return ret->what == LANE_UNABLE || ret->number;
 }
 
-static void tell(const struct lane *l, pid_t pid, bool is_there)
+static void report_helper(const struct lane *l, pid_t pid, bool is_there)
 {
 	if (l->heard)
 		l->heard(l->context, pid, is_there);
 }
 
-static bool take_end(struct lane *l, const struct warden_message *m, struct lane_event *ret)
+static bool handle_helper_end(struct lane *l, const struct warden_message *m,
+			      struct lane_event *ret)
 {
-	tell(l, m->pid, false);
+	report_helper(l, m->pid, false);
 	for (size_t i = 0; i < MOST_HELPERS; i++) {
 		struct helper *h = &l->helpers[i];
 
@@ -388,42 +389,42 @@ static bool take_end(struct lane *l, const struct warden_message *m, struct lane
 		ret->cpu_ns = m->cpu_ns > h->cpu_ns ? m->cpu_ns - h->cpu_ns : 0;
 		if (h->state == GIVEN)
 			h->number = 0;
-		return give_up(l, h, ret);
+		return report_helper_end(l, h, ret);
 	}
 	return false; /* it was left behind, and the caller has heard of it */
 }
 
-static bool take_refusal(struct lane *l, const struct warden_message *m, struct lane_event *ret)
+static bool handle_refusal(struct lane *l, const struct warden_message *m, struct lane_event *ret)
 {
-	struct helper *h = find(l, m->role, ASKED_FOR);
+	struct helper *h = find_helper(l, m->role, ASKED_FOR);
 
 	if (!h)
 		return false;
 	(void)snprintf(h->words, sizeof(h->words), "%.90s",
 		       m->status == -EBUSY ? "too many wait for file systems that do not answer"
 					   : error_start_words(m->status));
-	return give_up(l, h, ret);
+	return report_helper_end(l, h, ret);
 }
 
 /* The helper has been made, and waits until it may begin. @fds are its @n descriptors. */
-static void take_helper(struct lane *l, const struct warden_message *m, int *fds, int n)
+static void handle_new_helper(struct lane *l, const struct warden_message *m, int *fds, int n)
 {
-	struct helper *h = find(l, m->role, ASKED_FOR);
+	struct helper *h = find_helper(l, m->role, ASKED_FOR);
 	const char go = 0;
 
 	if (!h)
 		return;
-	tell(l, m->pid, true);
+	report_helper(l, m->pid, true);
 	h->pid = m->pid;
 	h->files = m->files;
 	h->channel = TAKE_FD(fds[0]);
 	h->area = TAKE_FD(fds[1]);
-	enter(h, STARTING);
+	enter_state(h, STARTING);
 	/* If it has ended already, the warden reports that next. */
 	if (clock_getcpuclockid(m->pid, &h->clock) != 0 ||
-	    watch(l, h->channel, (uint32_t)(h - l->helpers)) < 0 ||
+	    watch_fd(l, h->channel, (uint32_t)(h - l->helpers)) < 0 ||
 	    channel_pass(h->channel, &go, sizeof(go), &fds[2], n == 3 ? 1 : 0) < 0)
-		end(l, h, LANE_DIED);
+		kill_helper(l, h, LANE_DIED);
 }
 
 static bool be_over(struct lane *l, struct lane_event *ret)
@@ -431,15 +432,15 @@ static bool be_over(struct lane *l, struct lane_event *ret)
 	const bool was_over = l->is_over;
 
 	l->is_over = true;
-	tell(l, 0, false);
+	report_helper(l, 0, false);
 	(void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, l->control, NULL);
 	for (size_t i = 0; i < MOST_HELPERS; i++)
-		forget(&l->helpers[i]);
+		forget_helper(&l->helpers[i]);
 	ret->what = LANE_OVER;
 	return !was_over;
 }
 
-static bool take_message(struct lane *l, struct lane_event *ret)
+static bool handle_warden_message(struct lane *l, struct lane_event *ret)
 {
 	struct warden_message m;
 	int fds[CHANNEL_FDS];
@@ -451,55 +452,55 @@ static bool take_message(struct lane *l, struct lane_event *ret)
 		return be_over(l, ret);
 	ret->n_left = l->n_left = m.n_left;
 	if (m.what == WARDEN_MADE && n >= 2)
-		take_helper(l, &m, fds, n);
+		handle_new_helper(l, &m, fds, n);
 	for (int i = 0; i < n; i++)
 		cleanup_close_fd(&fds[i]);
 	if (m.what == WARDEN_REFUSED)
-		return take_refusal(l, &m, ret);
-	return m.what == WARDEN_ENDED && take_end(l, &m, ret);
+		return handle_refusal(l, &m, ret);
+	return m.what == WARDEN_ENDED && handle_helper_end(l, &m, ret);
 }
 
-static bool makes_sense(const struct lane *l, const struct helper *h, const struct answer *a)
+static bool is_answer_sound(const struct lane *l, const struct helper *h, const struct answer *a)
 {
 	return a->number == h->number && a->result <= 0 && a->result >= -LARGEST_ERRNO &&
 	       a->n_bytes <= l->roles[h->role].n_area && memchr(a->words, 0, sizeof(a->words));
 }
 
 /* Handle a helper's first packet: ready, or the reason why not. */
-static void take_ready(struct lane *l, struct helper *h, const struct answer *a)
+static void handle_first_packet(struct lane *l, struct helper *h, const struct answer *a)
 {
 	if (a->result == 0) {
 		h->was_ready = true;
 		h->layers = a->n;
 		h->cpu_ns = cpu_of(h);
-		enter(h, READY);
+		enter_state(h, READY);
 		return;
 	}
 	memcpy(h->words, a->words, sizeof(h->words));
-	end(l, h, LANE_DIED);
+	kill_helper(l, h, LANE_DIED);
 }
 
-static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret)
+static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *ret)
 {
 	const int err = channel_receive(h->channel, &ret->answer, sizeof(ret->answer));
 
 	if (err == -EAGAIN)
 		return false;
 	/* If the helper has ended, the warden reports how. An empty packet is a lie, too. */
-	if (err || !makes_sense(l, h, &ret->answer) || h->state == READY || h->state == GIVEN) {
-		end(l, h, err == -EPIPE ? LANE_DIED : LANE_LIED);
+	if (err || !is_answer_sound(l, h, &ret->answer) || h->state == READY || h->state == GIVEN) {
+		kill_helper(l, h, err == -EPIPE ? LANE_DIED : LANE_LIED);
 		return false;
 	}
 	if (h->state == STARTING) {
-		take_ready(l, h, &ret->answer);
+		handle_first_packet(l, h, &ret->answer);
 		return false;
 	}
 
 	const uint64_t before = h->cpu_ns;
 
 	h->cpu_ns = cpu_of(h);
-	h->n_written = later(h->n_written, ret->answer.n_bytes);
-	enter(h, GIVEN);
+	h->n_written = later_time(h->n_written, ret->answer.n_bytes);
+	enter_state(h, GIVEN);
 	l->given = h;
 	ret->what = LANE_ANSWER;
 	ret->role = h->role;
@@ -511,8 +512,8 @@ static bool take_answer(struct lane *l, struct helper *h, struct lane_event *ret
 	return true;
 }
 
-/* /proc/PID/stat: "7 (name) D 1 ...". The name has no parenthesis. */
-static bool is_in_call(pid_t pid)
+/* Has process @pid that state in /proc/PID/stat, "7 (name) D 1 ..."? A name has no parenthesis. */
+static bool is_in_state(pid_t pid, char state)
 {
 	char path[32], stat[64];
 	const char *end;
@@ -521,7 +522,7 @@ static bool is_in_call(pid_t pid)
 	if (read_small(AT_FDCWD, path, stat, sizeof(stat)) < 0)
 		return false;
 	end = strrchr(stat, ')');
-	return end && strncmp(end, ") D", 3) == 0;
+	return end && end[1] == ' ' && end[2] == state;
 }
 
 /* Check the deadline of @h, for which no packet waits. True: @ret has an event. */
@@ -533,12 +534,12 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return false;
 	if (h->state == DYING) {
 		ret->why = LANE_STUCK;
-		ret->in_call = is_in_call(h->pid) ? h->pid : 0;
-		return give_up(l, h, ret);
+		ret->in_call = is_in_state(h->pid, 'D') ? h->pid : 0;
+		return report_helper_end(l, h, ret);
 	}
 	if (h->state == ASKED_FOR) {
 		(void)snprintf(h->words, sizeof(h->words), "the warden does not answer");
-		return give_up(l, h, ret);
+		return report_helper_end(l, h, ret);
 	}
 	if (h->state == BUSY && now < h->since + r->wall_ns) {
 		const uint64_t used = cpu_of(h) - h->cpu_ns;
@@ -548,13 +549,14 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 			return false;
 		}
 	}
-	end(l, h, LANE_SLOW);
+	/* A signal stopped it, so no file is the reason. */
+	kill_helper(l, h, h->state == BUSY && is_in_state(h->pid, 'T') ? LANE_DIED : LANE_SLOW);
 	return false;
 }
 
 static bool check_times(struct lane *l, struct lane_event *ret)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = lanes_now_ns();
 
 	for (size_t i = 0; i < MOST_HELPERS; i++) {
 		if (check_time(l, &l->helpers[i], now, ret))
@@ -567,14 +569,14 @@ static bool check_times(struct lane *l, struct lane_event *ret)
 	return false;
 }
 
-static bool take_from(struct lane *l, uint32_t who, struct lane_event *ret)
+static bool handle_readable(struct lane *l, uint32_t who, struct lane_event *ret)
 {
 	uint64_t n;
 
 	if (who == CONTROL)
-		return take_message(l, ret);
+		return handle_warden_message(l, ret);
 	if (who != TIMER)
-		return take_answer(l, &l->helpers[who], ret);
+		return receive_answer(l, &l->helpers[who], ret);
 	if (read(l->timer, &n, sizeof(n)) > 0)
 		l->armed = 0;
 	return false;
@@ -585,12 +587,12 @@ bool lane_next(struct lane *l, struct lane_event *ret)
 	struct epoll_event event;
 	bool has = false;
 
-	settle(l);
+	release_given(l);
 	do
 		*ret = (struct lane_event){ .area = -1, .n_left = l->n_left };
 	while (epoll_wait(l->epoll, &event, 1, 0) == 1 &&
-	       !(has = take_from(l, event.data.u32, ret)));
+	       !(has = handle_readable(l, event.data.u32, ret)));
 	has = has || check_times(l, ret);
-	arm(l);
+	arm_timer(l);
 	return has;
 }

@@ -55,7 +55,7 @@ enum lane_what {
 };
 
 enum lane_why {
-	LANE_DIED,  /* see @status */
+	LANE_DIED,  /* see @status; also: a signal stopped it, and the lane ended it */
 	LANE_SLOW,  /* it took too long, and the lane ended it */
 	LANE_LIED,  /* its answer made no sense, and the lane ended it */
 	LANE_STUCK, /* it was killed, but has not ended: see @in_call */

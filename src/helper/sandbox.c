@@ -113,7 +113,7 @@ static int keep_capabilities(uint64_t wanted, uint64_t without_ptrace)
 	return syscall(SYS_capset, &head, has) < 0 ? -errno : 0;
 }
 
-static void limit(int what, rlim_t most)
+static void lower_limit(int what, rlim_t most)
 {
 	struct rlimit both;
 
@@ -144,13 +144,13 @@ static void set_limits(enum sandbox kind)
 {
 	const rlim_t inherited = kinds[kind].is_copy ? data_bytes() : 0;
 
-	limit(RLIMIT_CORE, 0);
+	lower_limit(RLIMIT_CORE, 0);
 	for (size_t i = 0; i < kinds[kind].n_limits; i++) {
 		const int what = kinds[kind].limits[i].what;
 
 		if (!IS_SANITIZED || (what != RLIMIT_DATA && what != RLIMIT_AS))
-			limit(what,
-			      kinds[kind].limits[i].most + (what == RLIMIT_DATA ? inherited : 0));
+			lower_limit(what, kinds[kind].limits[i].most +
+						  (what == RLIMIT_DATA ? inherited : 0));
 	}
 }
 
@@ -178,7 +178,7 @@ static void leave_bounding_set(void)
 }
 
 /* For copies of the main process. Children of the warden inherit this from sandbox_prepare(). */
-static int leave_main_process(struct error *e)
+static int drop_inherited_rights(struct error *e)
 {
 	leave_shared_memory();
 	leave_bounding_set();
@@ -231,7 +231,7 @@ int sandbox_enter(enum sandbox kind, uint32_t *ret_layers, struct error *e)
 
 	set_limits(kind);
 
-	int err = is_copy ? leave_main_process(e) : 0;
+	int err = is_copy ? drop_inherited_rights(e) : 0;
 
 	if (err)
 		return err;
@@ -263,7 +263,7 @@ int sandbox_prepare(struct error *e)
 
 	if (err)
 		return error_set(e, err, "drop capabilities: %s", error_words(err));
-	limit(RLIMIT_CORE, 0);
+	lower_limit(RLIMIT_CORE, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return error_errno(e, "give privileges up");
 	return 0;

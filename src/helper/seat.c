@@ -114,7 +114,7 @@ static bool may_begin(const struct seat_start *start)
 }
 
 /* Take the packet that lets us begin. Returns how many descriptors come with it. */
-static int take_go(const struct seat *seat, int fds[CHANNEL_FDS])
+static int receive_go(const struct seat *seat, int fds[CHANNEL_FDS])
 {
 	char byte;
 
@@ -133,7 +133,7 @@ static int own_table(struct seat *seat, bool can_leave, int *area)
 	else if (close_range(SEAT_OURS, ~0U, CLOSE_RANGE_UNSHARE) < 0)
 		return -errno;
 
-	const int n = take_go(seat, fds);
+	const int n = receive_go(seat, fds);
 
 	if (n != 1)
 		return n < 0 ? n : -EBADMSG;
@@ -156,7 +156,7 @@ static int own_table(struct seat *seat, bool can_leave, int *area)
 static int shared_table(const struct seat *seat, const struct seat_start *start)
 {
 	int none[CHANNEL_FDS];
-	const int err = take_go(seat, none);
+	const int err = receive_go(seat, none);
 
 	held_use(start->held, start->child);
 	for (size_t i = 0; i < start->n_stale; i++)
@@ -164,8 +164,8 @@ static int shared_table(const struct seat *seat, const struct seat_start *start)
 	return err;
 }
 
-static int take_seat(const struct role *role, const struct seat_start *start, struct seat *seat,
-		     struct error *e)
+static int set_up_seat(const struct role *role, const struct seat_start *start, struct seat *seat,
+		       struct error *e)
 {
 	const bool is_parser = role->sandbox == SANDBOX_PARSER;
 	int area = start->area;
@@ -206,7 +206,7 @@ void seat_begin(const struct role *role, const struct seat_start *start)
 	(void)sigaddset(&blocked, SIGTERM); /* WARDEN_HURRY */
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 	(void)prctl(PR_SET_NAME, role->names ? role->names[start->lane] : role->name);
-	ready.result = take_seat(role, start, &seat, &e);
+	ready.result = set_up_seat(role, start, &seat, &e);
 	if (!ready.result)
 		ready.result = sandbox_enter(role->sandbox, &ready.n, &e);
 	if (ready.result)

@@ -77,7 +77,7 @@ static unsigned number_of(const struct keeper *k, const struct child *c)
 	return (unsigned)(c - k->children);
 }
 
-static int slot_of(const struct keeper *k, const struct child *c, int what)
+static int child_slot(const struct keeper *k, const struct child *c, int what)
 {
 	return FIRST_OF_CHILDREN + (int)number_of(k, c) * N_OF_CHILD + what;
 }
@@ -85,14 +85,14 @@ static int slot_of(const struct keeper *k, const struct child *c, int what)
 static void child_free(struct keeper *k, struct child *c)
 {
 	for (int what = 0; what < N_OF_CHILD; what++)
-		(void)dup3(NOTHING, slot_of(k, c, what), O_CLOEXEC);
+		(void)dup3(NOTHING, child_slot(k, c, what), O_CLOEXEC);
 	*c = (struct child){ 0 };
 }
 
 /*
  * Collect the note of @c, which has ended. Ignore numbers below SEAT_OURS: those are the warden's.
  */
-static void take_held(struct keeper *k, const struct child *c)
+static void collect_held(struct keeper *k, const struct child *c)
 {
 	int32_t fds[HELD_MOST];
 	const size_t n = held_take(k->held, number_of(k, c), fds);
@@ -144,8 +144,8 @@ static void close_lane(struct keeper *k, unsigned lane)
 }
 
 /* Send a message with @n descriptors. If that fails, the lane has gone. */
-static void tell(struct keeper *k, unsigned lane, struct warden_message *message, const int *fds,
-		 size_t n)
+static void send_to_lane(struct keeper *k, unsigned lane, struct warden_message *message,
+			 const int *fds, size_t n)
 {
 	message->n_left = count_left(k);
 	if (k->is_open[lane] &&
@@ -203,8 +203,8 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 		.held = k->held,
 		.stale = k->stale,
 		.n_stale = k->n_stale,
-		.channel = slot_of(k, c, CHANNEL),
-		.area = slot_of(k, c, AREA),
+		.channel = child_slot(k, c, CHANNEL),
+		.area = child_slot(k, c, AREA),
 	};
 	const int err = make_ends(role, ends);
 
@@ -213,7 +213,7 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 	if (dup3(ends[ITS_CHANNEL], start.channel, O_CLOEXEC) < 0 ||
 	    dup3(ends[MAIN_AREA], start.area, O_CLOEXEC) < 0 ||
 	    (ends[OPENERS_FILES] >= 0 &&
-	     dup3(ends[OPENERS_FILES], slot_of(k, c, FILES), O_CLOEXEC) < 0))
+	     dup3(ends[OPENERS_FILES], child_slot(k, c, FILES), O_CLOEXEC) < 0))
 		return -errno;
 	c->pid = make_process(is_opener || k->can_leave);
 	if (c->pid == 0)
@@ -230,7 +230,7 @@ static uint64_t ns_of(struct timeval t)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_usec * 1000;
 }
 
-static void take_ends(struct keeper *k)
+static void reap_children(struct keeper *k)
 {
 	struct signalfd_siginfo info;
 	struct rusage used;
@@ -252,9 +252,9 @@ static void take_ends(struct keeper *k)
 
 		const unsigned lane = c->lane;
 
-		take_held(k, c);
+		collect_held(k, c);
 		child_free(k, c);
-		tell(k, lane, &ended, NULL, 0);
+		send_to_lane(k, lane, &ended, NULL, 0);
 	}
 }
 
@@ -268,10 +268,10 @@ static void wait_for_killed(struct keeper *k)
 
 	while (count_killed(k, 0) >= WARDEN_MOST_LEFT && count_left(k) < WARDEN_MOST_LEFT)
 		if (poll(&ended, 1, 10) > 0)
-			take_ends(k);
+			reap_children(k);
 }
 
-static void make(struct keeper *k, unsigned lane, uint32_t role)
+static void make_child(struct keeper *k, unsigned lane, uint32_t role)
 {
 	struct warden_message made = { .what = WARDEN_MADE, .role = role };
 	cleanup(close_ends) int ends[N_ENDS] = { -1, -1, -1, -1, -1 };
@@ -289,25 +289,25 @@ static void make(struct keeper *k, unsigned lane, uint32_t role)
 	if (err) {
 		made.what = WARDEN_REFUSED;
 		made.status = err;
-		tell(k, lane, &made, NULL, 0);
+		send_to_lane(k, lane, &made, NULL, 0);
 		return;
 	}
 	made.pid = c->pid;
-	made.files = ends[OPENERS_FILES] < 0 ? 0 : (uint32_t)slot_of(k, c, FILES);
-	tell(k, lane, &made, &ends[MAIN_CHANNEL], made.files ? 3 : 2);
+	made.files = ends[OPENERS_FILES] < 0 ? 0 : (uint32_t)child_slot(k, c, FILES);
+	send_to_lane(k, lane, &made, &ends[MAIN_CHANNEL], made.files ? 3 : 2);
 }
 
 /* -- Its loop. -- */
 
 /* They block SIGTERM, and check whether it is pending (base/cpu_budget.h). */
-static void hurry(const struct keeper *k, unsigned lane)
+static void hurry_children(const struct keeper *k, unsigned lane)
 {
 	for (size_t i = 0; i < MOST_CHILDREN; i++)
 		if (k->children[i].pid && k->children[i].lane == lane)
 			(void)kill(k->children[i].pid, SIGTERM);
 }
 
-static void take_message(struct keeper *k, unsigned lane)
+static void handle_lane_message(struct keeper *k, unsigned lane)
 {
 	struct warden_message ask;
 
@@ -316,9 +316,9 @@ static void take_message(struct keeper *k, unsigned lane)
 		return;
 	}
 	if (ask.what == WARDEN_MAKE)
-		make(k, lane, ask.role);
+		make_child(k, lane, ask.role);
 	if (ask.what == WARDEN_HURRY)
-		hurry(k, lane);
+		hurry_children(k, lane);
 
 	struct child *c = ask.what == WARDEN_KILL && ask.pid > 0 ? find_child(k, ask.pid) : NULL;
 
@@ -344,10 +344,10 @@ _Noreturn static void keep(struct keeper *k)
 		if (poll(all, ARRAY_SIZE(all), -1) < 0)
 			continue;
 		if (all[WARDEN_LANES].revents)
-			take_ends(k);
+			reap_children(k);
 		for (unsigned i = 0; i < WARDEN_LANES; i++)
 			if (all[i].revents)
-				take_message(k, i);
+				handle_lane_message(k, i);
 	}
 }
 
@@ -357,7 +357,7 @@ _Noreturn static void keep(struct keeper *k)
  * Ignore signals that ask a program to end: the main process handles them, and needs its helpers
  * until it ends. The terminal does not signal our process group, but systemctl(1) and pkill(1) do.
  */
-static void set_signals(void)
+static void ignore_end_signals(void)
 {
 	static const int not_ours[] = { SIGHUP,  SIGINT,  SIGQUIT, SIGTERM, SIGPIPE,
 					SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP };
@@ -447,7 +447,7 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	struct error e = {};
 
 	k->pid = getpid();
-	set_signals();
+	ignore_end_signals();
 	seat_end_with(parent, -1);
 	/*
 	 * A process group, not a session. The scheduler would take a session for another user's

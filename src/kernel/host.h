@@ -105,9 +105,9 @@ const char *host_lockdown(void);
 const char *host_missing_capability(void);
 
 /*
- * Why this user may not open perf events, or perf's uprobes or kprobes, though no capability is
- * missing: a sysctl, or lockdown. NULL: they may be opened. A constant. @pmu is the PMU's type
- * number.
+ * Say why this user may not open perf events, perf's uprobes or perf's kprobes. A sysctl or
+ * lockdown may forbid them even if no capability is missing. Returns a constant. NULL: the user may
+ * open them. @pmu is the PMU's type number.
  */
 const char *host_no_perf_events(void);
 const char *host_no_perf_uprobes(uint32_t pmu);

@@ -25,8 +25,8 @@ struct kernel_member {
  * variable, put its BTF ID. NO_MEMBER: it does not exist, or lies in a nested structure without a
  * name. Errors: -ENOENT there is no @path; -EINVAL it is not BTF, or of an unknown kind.
  *
- * libbpf makes an index of all 126,000 types, in 7 to 11 ms. This reads the types once, up to the
- * last wanted one. Structures come first and take 0.1 ms; with variables it is 1.0 ms.
+ * This reads the types once, up to the last wanted one. Structures come first and take 0.1 ms. With
+ * variables it is 1.0 ms. In comparison, libbpf makes an index of all 126,000 types, in 7 to 11 ms.
  */
 must_check int kernel_types_read(const char *path, const struct kernel_member *members, size_t n,
 				 uint32_t *ret, struct error *e);

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 
-/* Some programs say in their name what they are at, again and again. */
+/* Some programs show their state in their name, and change it again and again. */
 #define MOST_FORMER 64
 
 void former_comms_fini(struct former_comms *f)

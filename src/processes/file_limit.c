@@ -24,11 +24,12 @@ void file_limit_note_closed(struct file_limit *l)
 		l->n_kept = l->n;
 }
 
-void file_limit_tell(struct file_limit *l)
+void file_limit_warn(struct file_limit *l)
 {
-	if (l->has_told)
+	if (l->has_warned)
 		return;
-	l->has_told = true;
-	log_warn("only %zu files are kept open%s: some frames have no name, since theirs are gone",
+	l->has_warned = true;
+	log_warn("only %zu files are kept open%s: some frames have no name, because their files "
+		 "have gone",
 		 l->n_kept, l->is_lower ? " (see ulimit -Hn)" : "");
 }

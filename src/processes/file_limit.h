@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 struct file_limit {
-	size_t n, most; /* open files, which the owner counts, and their bound */
-	bool is_lower;  /* ulimit -n made @most lower than we wish */
-	size_t n_kept;  /* open files when one first made room for another; 0: none did yet */
-	bool has_told;  /* the user has the warning */
+	size_t n, most;  /* open files, which the owner counts, and their bound */
+	bool is_lower;   /* ulimit -n made @most lower than we wish */
+	size_t n_kept;   /* open files when one first made room for another; 0: none did yet */
+	bool has_warned; /* the user has the warning */
 };
 
 /* The lower number of the two bounds the files. */
@@ -23,4 +23,4 @@ bool file_limit_is_reached(int err);
 void file_limit_note_closed(struct file_limit *l);
 
 /* Frames lose their names because of the bound. Warns the user once. */
-void file_limit_tell(struct file_limit *l);
+void file_limit_warn(struct file_limit *l);

@@ -14,53 +14,53 @@
 #include "reader/roots.h"
 
 #define MAX_FILES 512
-/* Unused ones are forgotten when there are so many more than twice the last time. */
+/* Unused entries are forgotten when all are 2 * n_last plus this. */
 #define MANY_ENTRIES 1024
 
-/* A file that is written over again and again is so many images. Older ones are not found again. */
+/* A file has an entry for each time that it was written over. find_by_hash() tries the newest. */
 #define MOST_OF_ONE 64
 
-/* The report that begins a period names hits of the period before. */
+/* A report begins a period, and names hits of the one before. So hits count in both. */
 #define HIT_PERIODS 2
 
-/* For so long nobody looks at a file again. A report looks at those that are open. */
+/* The least time between two looks of images_add() at a file. A report looks at all open files. */
 #define LOOK_NS (NS_PER_S / 100)
 
 struct entry {
 	uint32_t number;
 	enum image_kind kind;
 	uint32_t n_users; /* images_hold() */
-	uint32_t older;   /* the number of the next entry of the same hash, or IMAGE_NONE */
+	uint32_t older;   /* number of the next entry with the same hash, or IMAGE_NONE */
 	uint64_t hash;
 	uint64_t dev, inode;
 	struct remote_handle file; /* .handle: HANDLE_NONE if it is not open */
-	char *path;                /* where a process has it */
-	const char *module;        /* within that */
-	bool is_opened;            /* ever: size and time are known */
-	bool is_closed;            /* to make room for others */
-	bool is_bad;               /* nothing is read of it */
-	bool is_missed;            /* it was asked for in vain */
-	bool is_memory;            /* anonymous, or a file of memory */
-	bool is_newer;             /* what was found was written later than it was mapped */
+	char *path;                /* as a process has it */
+	const char *module;        /* a part of @path, or a constant */
+	bool is_opened;            /* it was open once: file.fact is known */
+	bool is_closed;            /* it was closed to make room for others */
+	bool is_bad;               /* nobody reads it any more */
+	bool is_missed;            /* images_open() could not open it */
+	bool is_memory;            /* mapped_is_memory() */
+	bool is_newer;             /* the file was written after the mapping */
 	uint64_t hit_in;           /* the period of the last images_note_hit(); 0: never */
-	uint64_t last_used;        /* by the clock of uses */
-	uint64_t looked_at;        /* ns: since it was opened; 0: not yet */
+	uint64_t last_used;        /* value of images.clock */
+	uint64_t looked_at;        /* ns: the last look since it was opened; 0: none */
 	uint32_t pid;              /* a process that has it mapped */
-	int root;                  /* that it had, or -1 */
-	struct mapping where;      /* and where */
+	int root;                  /* the root of @pid, as roots_of(); or -1 */
+	struct mapping where;      /* its mapping in @pid */
 	struct file_stamp stamp;
 };
 
 struct images {
 	struct entry **entries; /* by rising number */
 	size_t n, capacity;
-	struct u64_map index;  /* of numbers, in @entries */
-	struct u64_map newest; /* by hash of device and inode, or of the name: a number */
+	struct u64_map index;  /* number -> index in @entries */
+	struct u64_map newest; /* hash of device and inode, or of the name -> newest number */
 	struct remote_files *files;
 	struct roots *roots;
 	uint32_t n_made;        /* the highest number */
-	size_t n_last;          /* entries when unused ones were forgotten last */
-	uint64_t clock, period; /* images_refresh() begins another period */
+	size_t n_last;          /* entries that were left when unused ones were last forgotten */
+	uint64_t clock, period; /* counts uses; counts images_refresh() */
 	uint64_t version;       /* images_version() */
 	size_t held_bytes;      /* images_held_bytes() */
 	struct file_limit open;
@@ -103,7 +103,7 @@ void images_free(struct images *im)
 	free(im);
 }
 
-/* NULL: it is none, or was forgotten. */
+/* NULL: @image is IMAGE_NONE, or was forgotten. */
 static struct entry *entry_of(const struct images *im, uint32_t image)
 {
 	const uint32_t *at = image == IMAGE_NONE ? NULL : u64_map_get(&im->index, image);
@@ -118,7 +118,7 @@ static bool is_open(const struct entry *entry)
 	return entry->file.handle != HANDLE_NONE;
 }
 
-static void close_file(struct images *im, struct entry *entry)
+static void close_entry_file(struct images *im, struct entry *entry)
 {
 	if (!is_open(entry))
 		return;
@@ -144,10 +144,10 @@ static bool is_less_used(const struct images *im, const struct entry *entry,
 void images_note_error(struct images *im, int err)
 {
 	if (file_limit_is_reached(err))
-		file_limit_tell(&im->open);
+		file_limit_warn(&im->open);
 }
 
-/* False: there is none but @keep. */
+/* Close the least used file, but not that of @keep. False: no other file is open. */
 static bool close_least_used(struct images *im, const struct entry *keep)
 {
 	struct entry *least = NULL;
@@ -160,12 +160,12 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 		return false;
 	file_limit_note_closed(&im->open);
 	least->is_closed = true;
-	close_file(im, least);
+	close_entry_file(im, least);
 	return true;
 }
 
-/* @file is the entry's from here on. */
-static void take_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+/* @entry owns @file from here on. */
+static void adopt_file(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->file = *file;
 	entry->is_opened = true;
@@ -175,9 +175,9 @@ static void take_file(struct images *im, struct entry *entry, const struct remot
 	entry->is_missed = false;
 }
 
-/* For @entry, as @mapper has @m mapped. Others are closed if there are too many. */
-static bool find_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
-		      const struct mapping *m, struct remote_handle *ret)
+/* Open the file that @mapper maps as @m. Closes files of others if too many are open. */
+static bool request_file(struct images *im, const struct entry *entry, const struct mapper *mapper,
+			 const struct mapping *m, struct remote_handle *ret)
 {
 	const int32_t root = roots_handle(im->roots, mapper->root);
 	struct error e;
@@ -191,7 +191,7 @@ static bool find_file(struct images *im, const struct entry *entry, const struct
 	if (!err)
 		return true;
 	images_note_error(im, err);
-	log_debug("%s has no names now: %s", m->path, e.text);
+	log_debug("no symbols for %s now: %s", m->path, e.text);
 	return false;
 }
 
@@ -200,20 +200,20 @@ static bool is_other_file(const struct entry *entry, const struct remote_handle 
 	return entry->is_opened && !file_fact_is_equal(&entry->file.fact, &file->fact);
 }
 
-/* False: @file, which is closed then, is not what the entry was. */
-static bool take_same_file(struct images *im, struct entry *entry, const struct remote_handle *file)
+/* Give @file to @entry if it is the same file, unchanged. False: it is not, and is closed. */
+static bool adopt_same(struct images *im, struct entry *entry, const struct remote_handle *file)
 {
 	entry->is_newer = entry->is_newer || stamp_is_before(&entry->stamp, &file->fact);
 	if (entry->is_bad || entry->is_newer || is_other_file(entry, file)) {
 		remote_close(im->files, file->handle);
 		return false;
 	}
-	take_file(im, entry, file);
+	adopt_file(im, entry, file);
 	return true;
 }
 
-/* Hold the entry's file by a handle, if it can be had and is still the same. */
-static bool open_file(struct images *im, struct entry *entry)
+/* Open the entry's file unless it is open. False: no opener could open it, or it has changed. */
+static bool open_entry_file(struct images *im, struct entry *entry)
 {
 	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
 	struct remote_handle file;
@@ -221,11 +221,11 @@ static bool open_file(struct images *im, struct entry *entry)
 	if (is_open(entry))
 		return true;
 	return !entry->is_bad && entry->kind == IMAGE_FILE &&
-	       find_file(im, entry, &mapper, &entry->where, &file) &&
-	       take_same_file(im, entry, &file);
+	       request_file(im, entry, &mapper, &entry->where, &file) &&
+	       adopt_same(im, entry, &file);
 }
 
-/* Not for each of 60,000 mappings of a file. */
+/* Has @pause_ns passed since the last look? A process may map one file 60,000 times. */
 static bool may_look(struct entry *entry, uint64_t pause_ns)
 {
 	const uint64_t at = clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -236,7 +236,7 @@ static bool may_look(struct entry *entry, uint64_t pause_ns)
 	return true;
 }
 
-/* An open file may be written over. One with another build ID is another entry then. */
+/* Has somebody written over the open file? With a build ID, find_by_hash() tells files apart. */
 static bool is_written_over(const struct images *im, struct entry *entry)
 {
 	struct file_fact now = {};
@@ -248,22 +248,21 @@ static bool is_written_over(const struct images *im, struct entry *entry)
 }
 
 /*
- * It was written over in place: what was mapped of it is not known any more, and its symbols, which
- * are read where they lie, are others now, or were cut off. Who maps it from here on has a new
- * entry.
+ * Somebody wrote over the file in place. The former contents are lost, and the symbols, which
+ * helpers read from the file itself, have changed or gone. The next images_add() makes a new entry.
  */
-static void give_up(struct images *im, struct entry *entry)
+static void give_up_image(struct images *im, struct entry *entry)
 {
-	log_debug("%s was written over: it has no names any more", entry->path);
+	log_debug("%s was written over: no symbols for it any more", entry->path);
 	entry->is_bad = true;
 	entry->is_newer = true;
 	im->version++;
-	close_file(im, entry);
+	close_entry_file(im, entry);
 }
 
 /* --- entries --- */
 
-static size_t bytes_of(const struct entry *entry)
+static size_t entry_bytes(const struct entry *entry)
 {
 	return sizeof(*entry) + strlen(entry->path);
 }
@@ -273,7 +272,7 @@ void images_hold(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && entry->n_users++ == 0)
-		im->held_bytes += bytes_of(entry);
+		im->held_bytes += entry_bytes(entry);
 }
 
 void images_release(struct images *im, uint32_t image)
@@ -281,7 +280,7 @@ void images_release(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && --entry->n_users == 0)
-		im->held_bytes -= bytes_of(entry);
+		im->held_bytes -= entry_bytes(entry);
 }
 
 size_t images_held_bytes(const struct images *im)
@@ -304,8 +303,8 @@ uint32_t images_newest(const struct images *im)
 	return im->n_made;
 }
 
-/* Of one hash the newest goes first. */
-static void link_entry(struct images *im, struct entry *entry, size_t index)
+/* Add @entry to the maps. Entries of one hash form a list, newest first. */
+static void link_image(struct images *im, struct entry *entry, size_t index)
 {
 	bool is_new;
 	uint32_t *link = u64_map_put(&im->newest, entry->hash, entry->number, &is_new);
@@ -315,7 +314,7 @@ static void link_entry(struct images *im, struct entry *entry, size_t index)
 	*link = entry->number;
 }
 
-/* No process has these mapped, and nothing tells that one had. */
+/* Forget the entries that no region holds, present or past. */
 static void forget_unused(struct images *im)
 {
 	size_t n = 0;
@@ -328,19 +327,19 @@ static void forget_unused(struct images *im)
 		struct entry *entry = im->entries[i];
 
 		if (entry->n_users) {
-			link_entry(im, entry, n);
+			link_image(im, entry, n);
 			im->entries[n++] = entry;
 			continue;
 		}
-		close_file(im, entry);
+		close_entry_file(im, entry);
 		entry_free(entry);
 	}
 	im->n = im->n_last = n;
 }
 
 /*
- * The kernel gives an inode's number to another file at once; and debug files are those of a
- * process's own root.
+ * The kernel may reuse an inode number at once, so build IDs decide if both are known. Each root
+ * has entries of its own, because it has its own debug files.
  */
 static bool is_same_file(const struct images *im, const struct entry *entry,
 			 const struct mapping *m, const struct file_stamp *id, int root)
@@ -350,7 +349,7 @@ static bool is_same_file(const struct images *im, const struct entry *entry,
 	       (entry->root < 0 || root < 0 || roots_is_one(im->roots, entry->root, root));
 }
 
-static void set_path(struct entry *entry, const char *path)
+static void set_entry_path(struct entry *entry, const char *path)
 {
 	free(entry->path);
 	entry->path = xstrdup(path);
@@ -370,8 +369,8 @@ static struct entry *add_entry(struct images *im, enum image_kind kind, const st
 				 .is_memory = mapped_is_memory(m),
 				 .file.handle = HANDLE_NONE,
 				 .root = -1 };
-	set_path(entry, m->path);
-	link_entry(im, entry, im->n);
+	set_entry_path(entry, m->path);
+	link_image(im, entry, im->n);
 	array_push(im->entries, im->n, im->capacity, entry);
 	return entry;
 }
@@ -382,15 +381,15 @@ static void set_place(struct images *im, struct entry *entry, const struct mappe
 	if (entry->n_users)
 		im->held_bytes += strlen(m->path) - strlen(entry->path);
 	if (strcmp(entry->path, m->path) != 0)
-		set_path(entry, m->path);
+		set_entry_path(entry, m->path);
 	entry->where = *m;
 	entry->where.path = entry->path;
 	entry->pid = mapper->pid;
 	entry->root = mapper->root;
 }
 
-static struct entry *find_entry(const struct images *im, uint64_t hash, enum image_kind kind,
-				const struct mapping *m, const struct file_stamp *stamp, int root)
+static struct entry *find_by_hash(const struct images *im, uint64_t hash, enum image_kind kind,
+				  const struct mapping *m, const struct file_stamp *stamp, int root)
 {
 	const uint32_t *newest = u64_map_get(&im->newest, hash);
 	struct entry *entry = newest ? entry_of(im, *newest) : NULL;
@@ -404,22 +403,22 @@ static struct entry *find_entry(const struct images *im, uint64_t hash, enum ima
 }
 
 /*
- * Open what @mapper has just mapped. If that is another file than the entry's, it has an entry of
- * its own. Returns that of the file.
+ * Open the file that @mapper has just mapped as @m. If it is not the entry's file, it gets a new
+ * entry. Returns the file's entry.
  */
 static struct entry *open_mapped(struct images *im, struct entry *entry,
 				 const struct mapper *mapper, const struct mapping *m,
 				 const struct file_stamp *stamp)
 {
 	struct remote_handle file;
-	const bool is_found = find_file(im, entry, mapper, m, &file);
+	const bool is_found = request_file(im, entry, mapper, m, &file);
 
 	if (is_found && is_other_file(entry, &file)) {
 		entry = add_entry(im, IMAGE_FILE, m, entry->hash);
 		entry->stamp = *stamp;
 	}
 	set_place(im, entry, mapper, m);
-	if (is_found && take_same_file(im, entry, &file))
+	if (is_found && adopt_same(im, entry, &file))
 		entry->last_used = ++im->clock;
 	return entry;
 }
@@ -435,10 +434,10 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 	struct entry *entry;
 
 	forget_unused(im);
-	entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
 		mapper_find_root(mapper, im->roots);
-		entry = find_entry(im, hash, kind, m, stamp, mapper->root);
+		entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	}
 	if (!entry || entry->is_newer || is_written_over(im, entry))
 		entry = add_entry(im, kind, m, hash);
@@ -489,7 +488,7 @@ void images_refresh(struct images *im)
 	remote_facts(im->files, handles, n, facts);
 	for (size_t i = 0; i < n; i++)
 		if (facts[i].is_there && !file_fact_is_equal(&opened[i]->file.fact, &facts[i]))
-			give_up(im, opened[i]);
+			give_up_image(im, opened[i]);
 }
 
 uint64_t images_version(const struct images *im)
@@ -497,7 +496,7 @@ uint64_t images_version(const struct images *im)
 	return im->version;
 }
 
-/* --- for whoever reads files --- */
+/* --- for readers of files --- */
 
 bool images_about(const struct images *im, uint32_t image, struct image_about *ret)
 {
@@ -526,12 +525,12 @@ bool images_open(struct images *im, uint32_t image, struct remote_handle *ret)
 	if (!entry || entry->is_bad)
 		return false;
 	entry->last_used = ++im->clock;
-	if (open_file(im, entry)) {
+	if (open_entry_file(im, entry)) {
 		*ret = entry->file;
 		return true;
 	}
 	if (entry->is_closed)
-		file_limit_tell(&im->open);
+		file_limit_warn(&im->open);
 	entry->is_missed = !entry->is_bad;
 	return false;
 }
@@ -548,7 +547,7 @@ void images_give_up(struct images *im, uint32_t image)
 	struct entry *entry = entry_of(im, image);
 
 	if (entry)
-		give_up(im, entry);
+		give_up_image(im, entry);
 }
 
 void images_close(struct images *im, uint32_t image)
@@ -558,7 +557,7 @@ void images_close(struct images *im, uint32_t image)
 	if (!entry)
 		return;
 	entry->is_bad = true;
-	close_file(im, entry);
+	close_entry_file(im, entry);
 }
 
 bool images_next_open(const struct images *im, uint32_t *at, struct image_file *ret)
@@ -589,7 +588,7 @@ void images_take_twin(struct images *im, uint32_t image, const struct remote_han
 	struct entry *entry = entry_of(im, image);
 
 	if (entry && !is_open(entry))
-		take_file(im, entry, twin);
+		adopt_file(im, entry, twin);
 	else
 		remote_close(im->files, twin->handle);
 }

@@ -11,7 +11,7 @@ void late_fini(struct late *l)
 	*l = (struct late){};
 }
 
-static struct late_one *find(const struct late *l, uint32_t tgid)
+static struct late_one *find_late(const struct late *l, uint32_t tgid)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->list[i].tgid == tgid)
@@ -21,12 +21,12 @@ static struct late_one *find(const struct late *l, uint32_t tgid)
 
 bool late_has(const struct late *l, uint32_t tgid)
 {
-	return find(l, tgid) != NULL;
+	return find_late(l, tgid) != NULL;
 }
 
 void late_note(struct late *l, uint32_t tgid, uint64_t begin, uint64_t now)
 {
-	struct late_one *one = find(l, tgid);
+	struct late_one *one = find_late(l, tgid);
 
 	if (!one) {
 		const struct late_one first = { tgid, LATE_LEAST_PAUSE_NS,
@@ -42,7 +42,7 @@ void late_note(struct late *l, uint32_t tgid, uint64_t begin, uint64_t now)
 
 void late_forget(struct late *l, uint32_t tgid)
 {
-	struct late_one *one = find(l, tgid);
+	struct late_one *one = find_late(l, tgid);
 
 	if (one)
 		*one = l->list[--l->n];

@@ -8,14 +8,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-static struct images *images_of(const struct looks *l)
+static struct images *images_of_looks(const struct looks *l)
 {
 	return l->programs->spaces.images;
 }
 
 /*
- * All of @list are mapped now. Events are newer, or will be soon. Without events nobody knows what
- * was there since the last look, if something else was there then.
+ * Add the mappings of @list, which all exist now.
+ *
+ * With events, overlapped regions stay: events are newer, or will correct them soon. Without
+ * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
+ * between the two looks.
  */
 static void see_mappings(struct looks *l, struct program *program, const struct mapping_list *list)
 {
@@ -26,8 +29,9 @@ static void see_mappings(struct looks *l, struct program *program, const struct 
 	for (size_t i = 0; i < list->n; i++) {
 		const struct mapping *m = &list->mappings[i];
 
-		added[i] = images_add(images_of(l), &program->mapper, m, &(struct file_stamp){});
-		images_hold(images_of(l), added[i]);
+		added[i] =
+			images_add(images_of_looks(l), &program->mapper, m, &(struct file_stamp){});
+		images_hold(images_of_looks(l), added[i]);
 		regions[i] = (struct region){ .start = m->start,
 					      .end = m->end,
 					      .offset = m->offset,
@@ -41,10 +45,10 @@ static void see_mappings(struct looks *l, struct program *program, const struct 
 			      program->looked_at);
 	}
 	for (size_t i = 0; i < list->n; i++)
-		images_release(images_of(l), added[i]);
+		images_release(images_of_looks(l), added[i]);
 }
 
-/* @err came of it. */
+/* Reading the mappings of @tgid from @begin on gave @err. Retry if it was for lack of time. */
 static void note_late(struct looks *l, uint32_t tgid, int err, uint64_t begin)
 {
 	if (err == -ETIME || err == -EIO)
@@ -64,9 +68,9 @@ static void read_list(struct looks *l, uint32_t tgid)
 	if (program)
 		program->looked_in = l->programs->period;
 
-	const int err = remote_list(images_files(images_of(l)), tgid, &read, &e);
+	const int err = remote_list(images_files(images_of_looks(l)), tgid, &read, &e);
 
-	images_note_error(images_of(l), err);
+	images_note_error(images_of_looks(l), err);
 	note_late(l, tgid, err, begin);
 	if (err)
 		log_debug("process %u: %s", tgid, e.text);
@@ -75,19 +79,19 @@ static void read_list(struct looks *l, uint32_t tgid)
 	program = programs_current(l->programs, tgid);
 	program->looked_in = l->programs->period;
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
-	mapper_find_root(&program->mapper, images_roots(images_of(l)));
+	mapper_find_root(&program->mapper, images_roots(images_of_looks(l)));
 	space_part(&l->programs->spaces, &program->space);
 	see_mappings(l, program, list);
 	space_note_read(program->space);
 	if (program->is_seen)
-		space_note_hit(images_of(l), program->space);
+		space_note_hit(images_of_looks(l), program->space);
 	if (!l->is_followed || !program_has_comm(program))
 		program_read_comm(program);
 	program->is_whole = l->is_followed;
 	program->looked_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-static bool is_known(const struct looks *l, uint32_t tgid)
+static bool is_program_known(const struct looks *l, uint32_t tgid)
 {
 	const struct program *program = programs_newest(l->programs, tgid);
 
@@ -96,8 +100,8 @@ static bool is_known(const struct looks *l, uint32_t tgid)
 
 void looks_read(struct looks *l, uint32_t tgid)
 {
-	/* Each address of one that was late would wait once more. */
-	if (!is_known(l, tgid) && !late_has(&l->late, tgid))
+	/* looks_read_late() retries late lists, or each question about an address would wait. */
+	if (!is_program_known(l, tgid) && !late_has(&l->late, tgid))
 		read_list(l, tgid);
 }
 
@@ -105,14 +109,14 @@ uint32_t looks_read_late(struct looks *l)
 {
 	const uint32_t tgid = late_next(&l->late, clock_ns(CLOCK_MONOTONIC));
 
-	if (tgid && is_known(l, tgid))
+	if (tgid && is_program_known(l, tgid))
 		late_forget(&l->late, tgid);
 	else if (tgid)
 		read_list(l, tgid);
 	return tgid;
 }
 
-/* One of which nothing is known may have been hit. */
+/* Is its list worth a wait? A process without a program may have been hit. */
 static bool is_wanted(const struct program *program)
 {
 	return !program ||
@@ -123,7 +127,7 @@ void looks_settle(struct looks *l, uint64_t until)
 {
 	struct programs *all = l->programs;
 
-	/* After a loss, nobody may have looked at it yet. */
+	/* After a loss, a program may not have been read yet. */
 	for (size_t i = 0; i < all->n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++)
 		if (all->heads[i] && is_wanted(all->heads[i]))
 			looks_read(l, all->heads[i]->tgid);

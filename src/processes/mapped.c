@@ -12,7 +12,7 @@ const char *mapped_module(const char *path)
 	if (path[0] == '\0')
 		return "[anon]";
 	if (strncmp(path, "/memfd:", 7) == 0)
-		return path + 1; /* there may be a slash in its name */
+		return path + 1; /* its name may have a slash */
 	return slash && slash[1] ? slash + 1 : path;
 }
 
@@ -20,7 +20,7 @@ enum image_kind mapped_kind(const struct mapping *m)
 {
 	if (m->inode)
 		return IMAGE_FILE;
-	/* Ours serves for all, but for 32-bit processes: those have another one. */
+	/* All 64-bit processes have the same vdso as we. 32-bit processes have another one. */
 	if (strcmp(m->path, "[vdso]") == 0 && m->start > UINT32_MAX)
 		return IMAGE_VDSO;
 	return IMAGE_NO_FILE;

@@ -3,7 +3,10 @@
 
 #include <unistd.h>
 
-/* If it has gone and nothing is known of it, ours may do: only the file itself is ever taken. */
+/*
+ * If the process has gone and its root is not known, take ours: openers accept a file only if it is
+ * the mapped one.
+ */
 void mapper_find_root(struct mapper *m, struct roots *roots)
 {
 	if (m->is_root_sure)

@@ -2,8 +2,8 @@
 /*
  * Facts may come late, or not at all. Times decide in three cases:
  *
- * - The tool reads events in batches. So a look at /proc may already show the next program, whose
- *   event is still to come. forget_look() takes back such a look.
+ * - The tool reads events in batches. So a look at /proc may already show the next program, before
+ *   its event has come. Then forget_look() takes it back.
  * - BPF counts an exec at its end, but the kernel changes the name in the midst: programs_at().
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
  *   on_lost().
@@ -25,22 +25,22 @@
 #include "processes/looks.h"
 #include "reader/roots.h"
 
-/* Threads of which it is known what they made last. */
+/* The map of makers is emptied when it has this many threads. */
 #define MANY_MAKERS 4096
 
-/* Keys are forgotten when there are so many, and they were in no report for a while. */
+/* With more keys than this, a report forgets those that were not used in the period before it. */
 #define MANY_KEYS 128
-/* In a run without reports, the older half goes when there are so many. */
+/* A run may have no reports. At this many keys, the older half is forgotten. */
 #define MOST_KEYS 65536
 
-/* A process as rows of hits have it. */
+/* A process by its key, as rows of hits have it. */
 struct keyed {
 	uint64_t key;
 	uint64_t first;          /* its first hit; 0: not known */
 	uint64_t since;          /* see programs_at() */
-	struct program *program; /* NULL: not known, or not asked for yet */
-	uint64_t used_in;        /* the period in which it was asked for last */
-	char comm[COMM_BYTES];   /* with the first hit; "": not known */
+	struct program *program; /* NULL: not known, or not looked up yet */
+	uint64_t used_in;        /* period of the last question about it */
+	char comm[COMM_BYTES];   /* at the first hit; "": not known */
 };
 
 struct processes {
@@ -48,12 +48,12 @@ struct processes {
 	struct u64_map by_key; /* index in @keys */
 	struct keyed *keys;
 	size_t n_keys, cap_keys;
-	uint64_t n_unnamed; /* keys that were forgotten, and nothing else has the name */
-	struct keyed *last; /* stacks are looked up frame by frame: mostly the same again */
-	uint64_t n_dropped; /* of programs: then those of @keys may be gone */
-	uint32_t *changed;  /* processes: processes_changed() */
+	uint64_t n_unnamed; /* forgotten keys that had the only name of their process */
+	struct keyed *last; /* the last result of keyed_of(): the frames of a stack have one key */
+	uint64_t n_dropped; /* programs.n_dropped, as forget_dropped() saw it last */
+	uint32_t *changed;  /* the processes that processes_changed() returns */
 	size_t n_changed, cap_changed;
-	struct u64_map made; /* of threads: the process that each made last */
+	struct u64_map made; /* tid -> the process that it made last */
 	struct looks looks;
 };
 
@@ -96,14 +96,14 @@ size_t processes_bytes(const struct processes *ps)
 	       ps->by_key.n_slots * sizeof(*ps->by_key.slots);
 }
 
-static struct images *images_of(const struct processes *ps)
+static struct images *images_of_processes(const struct processes *ps)
 {
 	return ps->programs.spaces.images;
 }
 
 /* --- events --- */
 
-/* A SHARE follows at once, or never. */
+/* Remember the child for on_share(): a SHARE comes right after its FORK, or never. */
 static void note_maker(struct processes *ps, const struct process_event *event)
 {
 	if (ps->made.n >= MANY_MAKERS)
@@ -111,7 +111,7 @@ static void note_maker(struct processes *ps, const struct process_event *event)
 	*u64_map_put(&ps->made, event->parent_tid, 0, NULL) = event->pid;
 }
 
-/* The child has not run yet. */
+/* The child has not run yet: its space is a copy of the maker's. Share the maker's instead. */
 static void on_share(struct processes *ps, const struct process_event *event)
 {
 	const uint32_t *made = u64_map_get(&ps->made, event->tid);
@@ -126,7 +126,7 @@ static void on_share(struct processes *ps, const struct process_event *event)
 static void on_fork(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->parent_pid)
-		return; /* a thread */
+		return; /* a new thread */
 	processes_look(ps, event->parent_pid);
 
 	struct program *parent = programs_current(&ps->programs, event->parent_pid);
@@ -134,13 +134,13 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 					       space_copy(&ps->programs.spaces, parent->space));
 
 	if (parent->mapper.root < 0)
-		mapper_find_root(&parent->mapper, images_roots(images_of(ps)));
+		mapper_find_root(&parent->mapper, images_roots(images_of_processes(ps)));
 	child->mapper.root = parent->mapper.root;
 	child->mapper.is_root_sure = parent->mapper.is_root_sure;
 	child->is_whole = parent->is_whole;
 	if (parent->walked && !child->walked)
 		child->walked = event->time;
-	if (event->parent_tid == event->parent_pid) { /* else it has a thread's name */
+	if (event->parent_tid == event->parent_pid) { /* else its name is another thread's */
 		memcpy(child->comm, parent->comm, sizeof(child->comm));
 		child->is_named = parent->is_named;
 	}
@@ -153,14 +153,14 @@ static void on_exec(struct processes *ps, const struct process_event *event)
 	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
 						 space_new(&ps->programs.spaces));
 
-	program->mapper.root = root; /* it may have entered another one */
+	program->mapper.root = root; /* a guess: it may have entered another one */
 	program_set_comm(program, event->comm);
 	program->is_named = true;
 	program->is_exec = true;
 	program->is_whole = true;
 }
 
-/* The other processes that have this address space. */
+/* Add the other processes with this address space to @changed. */
 static void note_sharers(struct processes *ps, const struct program *program)
 {
 	for (size_t i = 0; i < ps->programs.n_heads && space_is_shared(program->space); i++)
@@ -174,7 +174,7 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		   struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
-	const uint32_t newest = images_newest(images_of(ps));
+	const uint32_t newest = images_newest(images_of_processes(ps));
 	struct file_stamp id = { .n = event->n_build_id, .mapped_at = event->time };
 
 	if (id.n)
@@ -184,28 +184,28 @@ static void on_map(struct processes *ps, const struct process_event *event,
 		.start = event->map.start,
 		.end = event->map.end,
 		.offset = event->map.offset,
-		.image = images_add(images_of(ps), &program->mapper, &event->map, &id),
+		.image = images_add(images_of_processes(ps), &program->mapper, &event->map, &id),
 		.from = event->time,
 		.until = UINT64_MAX,
 	};
 	news->is_replaced = space_map(&ps->programs.spaces, program->space, &region);
-	news->is_new_file =
-		region.image > newest && images_kind(images_of(ps), region.image) == IMAGE_FILE;
+	news->is_new_file = region.image > newest &&
+			    images_kind(images_of_processes(ps), region.image) == IMAGE_FILE;
 	news->has_mapped = program->walked;
 	if (program->is_seen)
-		images_note_hit(images_of(ps), region.image);
+		images_note_hit(images_of_processes(ps), region.image);
 	if (news->is_replaced)
 		note_sharers(ps, program);
 }
 
-/* They are looked for again. */
+/* The next question about a key looks up its program again. */
 static void forget_programs(struct processes *ps)
 {
 	for (size_t i = 0; i < ps->n_keys; i++)
 		ps->keys[i].program = NULL;
 }
 
-/* A hit behind the loss that was told of before it is of another program than was thought. */
+/* Keys may have wrong programs: a hit after the loss may have been reported before the loss was. */
 static void on_lost(struct processes *ps, const struct process_event *event)
 {
 	u64_map_clear(&ps->made);
@@ -266,9 +266,9 @@ uint32_t processes_changed(struct processes *ps)
 	return ps->n_changed ? ps->changed[--ps->n_changed] : 0;
 }
 
-/* --- what is there already --- */
+/* --- reading mappings from /proc --- */
 
-/* Only a hit is reason enough to read again what was forgotten for its size. */
+/* Mappings that were forgotten for their size are read again after a hit only: processes_seen(). */
 void processes_look(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
@@ -323,7 +323,7 @@ static void forget_keys(struct processes *ps)
 	for (size_t i = 0; i < ps->n_keys; i++) {
 		struct keyed one = ps->keys[i];
 
-		one.program = NULL; /* may be forgotten */
+		one.program = NULL; /* it may be freed soon */
 		if (are_many && one.used_in + 2 <= ps->programs.period)
 			continue;
 		ps->keys[n++] = one;
@@ -333,7 +333,10 @@ static void forget_keys(struct processes *ps)
 		index_keys(ps);
 }
 
-/* A row's own time finds its program, but a program that nobody could read has no name then. */
+/*
+ * Rows still find their programs, by their own times. But if a process has no program, the key had
+ * the only name.
+ */
 static void forget_oldest_keys(struct processes *ps)
 {
 	const size_t n = ps->n_keys / 2;
@@ -347,7 +350,7 @@ static void forget_oldest_keys(struct processes *ps)
 	index_keys(ps);
 }
 
-/* What was hit or asked for since the last time is about to be reported: it is kept. */
+/* The report is about the period that ends here, so programs and keys used in it are kept. */
 void processes_refresh(struct processes *ps)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -368,7 +371,10 @@ static void forget_dropped(struct processes *ps)
 	ps->n_dropped = ps->programs.n_dropped;
 }
 
-/* Lent until the next call. The program that was looked at for this very key is not forgotten. */
+/*
+ * The entry of @key, new if there was none. Lent until the next call. A second call for the same
+ * key forgets no program.
+ */
 static struct keyed *keyed_of(struct processes *ps, uint64_t key)
 {
 	const bool is_last = ps->last && ps->last->key == key;
@@ -402,11 +408,14 @@ static struct program *find_program(struct processes *ps, const struct keyed *k,
 		return program;
 	program->kept = ps->programs.period;
 	if (program->is_seen)
-		space_note_hit(images_of(ps), program->space);
+		space_note_hit(images_of_processes(ps), program->space);
 	return program;
 }
 
-/* What ran when the process was hit first. If nothing is known of it, it was there before all. */
+/*
+ * The program at the first hit of @key; if that hit is not known, at @time. If no program is known,
+ * reads the process's mappings. NULL: still not known.
+ */
 static struct program *program_of(struct processes *ps, uint64_t key, uint64_t time)
 {
 	struct keyed *k = keyed_of(ps, key);
@@ -425,7 +434,10 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 	return k->program;
 }
 
-/* Where its root is another one than was thought, so are its files: they are looked for again. */
+/*
+ * If the root was a wrong guess, the files are wrong, too: read the mappings again, below the right
+ * root. If they cannot be read, the former space stays.
+ */
 static void settle_root(struct processes *ps, struct program *program)
 {
 	const int likely = program->mapper.root;
@@ -434,8 +446,9 @@ static void settle_root(struct processes *ps, struct program *program)
 
 	if (program->mapper.is_root_sure || !program_runs(program))
 		return;
-	mapper_find_root(&program->mapper, images_roots(images_of(ps)));
-	if (likely < 0 || roots_is_one(images_roots(images_of(ps)), likely, program->mapper.root))
+	mapper_find_root(&program->mapper, images_roots(images_of_processes(ps)));
+	if (likely < 0 ||
+	    roots_is_one(images_roots(images_of_processes(ps)), likely, program->mapper.root))
 		return;
 	program->space = space_new(&ps->programs.spaces);
 	program->is_whole = false;
@@ -470,8 +483,8 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	program->user = seen->user;
 	settle_root(ps, program);
 	if (!program->is_seen)
-		space_note_hit(images_of(ps), program->space);
-	program->is_seen = true; /* what it maps from here on is noted with that */
+		space_note_hit(images_of_processes(ps), program->space);
+	program->is_seen = true; /* from here on, on_map() notes hits of its images */
 }
 
 /* --- questions --- */
@@ -494,7 +507,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	const bool is_found = program && find_place(program, time, addr, ret);
 
 	if (!program || program_is_all_known(program) || !program_runs(program) ||
-	    (is_found && images_kind(images_of(ps), ret->image) != IMAGE_NO_FILE))
+	    (is_found && images_kind(images_of_processes(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
 	look_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);
@@ -507,7 +520,7 @@ uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)
 	return program ? space_epoch(program->space, time ? time : UINT64_MAX - 1) : 0;
 }
 
-/* Its name at @time, asked of /proc if that is not known and it still runs; NULL: not known. */
+/* The name at @time; NULL: not known. Reads /proc if no name is known and the program runs. */
 static const char *comm_of(struct processes *ps, struct program *program, uint64_t time)
 {
 	if (!program_has_comm(program) && program_runs(program) &&
@@ -530,8 +543,8 @@ void processes_comm(struct processes *ps, uint64_t key, uint64_t time, char ret[
 	(void)snprintf(ret, COMM_BYTES, "%s", comm ? comm : keyed_of(ps, key)->comm);
 }
 
-static void describe(const struct processes *ps, const struct program *program,
-		     struct program_run *ret)
+static void describe_run(const struct processes *ps, const struct program *program,
+			 struct program_run *ret)
 {
 	*ret = (struct program_run){
 		.tgid = program->tgid,
@@ -552,7 +565,7 @@ void processes_program(struct processes *ps, uint64_t key, uint64_t time, struct
 		.tgid = tgid_of_key(key), .user = USER_UNKNOWN, .end = UINT64_MAX, .root = -1
 	};
 	if (program)
-		describe(ps, program, ret);
+		describe_run(ps, program, ret);
 }
 
 bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run *ret)
@@ -561,6 +574,6 @@ bool processes_hit(const struct processes *ps, uint32_t tgid, struct program_run
 
 	if (!program || !program->is_seen)
 		return false;
-	describe(ps, program, ret);
+	describe_run(ps, program, ret);
 	return true;
 }

@@ -9,24 +9,24 @@
 #include "base/clock.h"
 #include "kernel/host.h"
 
-/* Programs that are over are forgotten when there are so many more than at the last time, */
+/* Ended programs are forgotten when all are 1.5 * n_last plus MANY_PROGRAMS, */
 #define MANY_PROGRAMS 4096
-/* and not before a hit of theirs must have been told of. */
+/* but not before a notice of their first hit must have come. */
 #define FORGET_NS (5 * NS_PER_S)
 
 /*
- * So much may all take. Beyond it programs and mappings are forgotten until all take FIT_BYTES. A
- * program that runs is never forgotten as a whole, so that may not be reached: the next try comes
- * when there are STEP_BYTES more.
+ * The bound of programs_bytes(). Beyond it, programs and mappings are forgotten until FIT_BYTES are
+ * left. Running programs always stay, so more may be left. The next try then comes after another
+ * STEP_BYTES.
  */
 #define MOST_BYTES ((size_t)24 << 20)
 #define FIT_BYTES (MOST_BYTES / 4 * 3)
 #define STEP_BYTES (MOST_BYTES / 8)
 
-/* What no usual program has of its own: hundreds of regions. */
+/* Hundreds of regions; few programs have so many of their own. */
 #define LARGE_BYTES ((size_t)16 << 10)
 
-/* As many as processes may have mapped at once (vm.max_map_count), and what was there before. */
+/* Present and past regions of a space: twice the kernel's default of vm.max_map_count. */
 #define MOST_REGIONS 131072U
 
 void programs_init(struct programs *all, struct images *images)
@@ -88,7 +88,10 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
 	return program;
 }
 
-/* Where the newest program of @tgid is, or is to be. Lent until the next call. */
+/*
+ * The place of the newest program of @tgid in @heads; NULL is there if it has none. Lent until the
+ * next call.
+ */
 static struct program **head_of(struct programs *all, uint32_t tgid)
 {
 	bool is_new;
@@ -99,7 +102,7 @@ static struct program **head_of(struct programs *all, uint32_t tgid)
 	return &all->heads[i];
 }
 
-/* What was read of it came after its end: it was of the next one. */
+/* Take back a look at @program that came after its end: it saw the next program. */
 static void forget_look(struct programs *all, struct program *program)
 {
 	if (program->looked_at < program->end)
@@ -135,7 +138,7 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 	all->n++;
 	all->bytes += sizeof(*program);
 	if (program->older) {
-		if (program->older->walked > time) /* that was this one */
+		if (program->older->walked > time) /* processes_walk() meant this one */
 			program->walked = program->older->walked;
 		program->older->end = time;
 		forget_look(all, program->older);
@@ -143,7 +146,6 @@ struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t tim
 	return program;
 }
 
-/* But one that began later, as far as is known. */
 void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
 {
 	const struct program *newest = programs_newest(all, tgid);
@@ -154,8 +156,8 @@ void programs_begin_counted(struct programs *all, uint32_t tgid, uint64_t since)
 }
 
 /*
- * Then each process may run another program, or be another one. What has begun since may have more
- * mapped than was told.
+ * After a loss, a process may run another program, or its number may belong to another process. A
+ * program that began after @since may have mapped more than its events report.
  */
 void programs_lose(struct programs *all, uint64_t since)
 {
@@ -172,7 +174,7 @@ void programs_lose(struct programs *all, uint64_t since)
 		program = programs_begin(all, former->tgid, since, space_new(&all->spaces));
 		program->mapper.root = former->mapper.root;
 		program->walked = former->walked;
-		program->is_seen = former->is_seen; /* nobody tells it again of the same one */
+		program->is_seen = former->is_seen; /* the same program gives no second notice */
 		program->user = former->user;
 	}
 }
@@ -202,7 +204,7 @@ bool program_is_all_known(const struct program *program)
 	return program->is_whole && !space_is_forgotten(program->space);
 }
 
-/* After lost records another one is begun, though it may be the same program. */
+/* programs_lose() may have cut one program into several: go back to its exec or fork. */
 uint64_t program_began(const struct program *program)
 {
 	while (!program->is_exec && program->older && program->older->exited == UINT64_MAX)
@@ -250,7 +252,7 @@ static void forget_marked(struct programs *all)
 	all->n_heads = n;
 }
 
-/* Whatever was over then was told of, if it was hit. */
+/* If a program that ended before this time was hit, its notice has come. */
 static uint64_t long_before(uint64_t now)
 {
 	return now > FORGET_NS ? now - FORGET_NS : 0;
@@ -270,18 +272,21 @@ static void forget_ended(struct programs *all, uint64_t now)
 }
 
 /*
- * What is forgotten first. What has just ended may have been hit, though nobody was told yet. But
- * what is large and not known to be hit goes before what was hit and cannot be read any more.
+ * The order in which programs are forgotten.
+ *
+ * IS_LONG_OVER and IS_LARGE have no known hit. IS_OVER was hit, or ended just now, so that a notice
+ * may still come. Nobody can read its mappings again, so a large program without a hit goes before
+ * it.
  */
 enum worth { IS_LONG_OVER, IS_LARGE, IS_OVER, RUNS, RUNS_AND_IS_HIT };
 
 struct candidate {
 	struct program *program;
 	enum worth worth;
-	uint64_t rank; /* of equal worth: by the time when it was over, others by size */
+	uint64_t rank; /* of equal worth, the lowest goes first: time of the end, or inverse size */
 };
 
-/* Bytes of a program that go if it is forgotten. */
+/* Bytes that forgetting @p frees at least. */
 static size_t held_by(const struct program *p)
 {
 	return space_bytes(p->space) + p->former.capacity * sizeof(*p->former.list);
@@ -301,7 +306,7 @@ static struct candidate candidate_of(const struct programs *all, struct program 
 	return (struct candidate){ p, is_hit ? RUNS_AND_IS_HIT : RUNS, by_size };
 }
 
-/* Of those that are as large, the newest first: a parent's mappings serve its children. */
+/* Of the same size, the newest goes first: children that come later copy their parent's regions. */
 static int by_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -313,7 +318,10 @@ static int by_worth(const void *left, const void *right)
 	return a->program->begin > b->program->begin ? -1 : a->program->begin < b->program->begin;
 }
 
-/* The bytes that go with forget_marked(). */
+/*
+ * Drop the space of @program, and mark it for forget_marked(). Returns the bytes that this will
+ * free.
+ */
 static size_t forget_over(struct programs *all, struct program *program)
 {
 	all->n_dropped += is_kept(all, program);
@@ -323,7 +331,7 @@ static size_t forget_over(struct programs *all, struct program *program)
 	return sizeof(*program) + program->former.capacity * sizeof(*program->former.list);
 }
 
-/* It is looked at again if it is hit. */
+/* The next hit, or question about an address, reads its mappings again. */
 static void forget_running(struct programs *all, struct program *program, uint64_t now)
 {
 	all->bytes -= program->former.capacity * sizeof(*program->former.list);

@@ -65,8 +65,9 @@ struct program *programs_current(struct programs *all, uint32_t tgid);
 
 /*
  * The program of process @tgid at @time (0: the newest). NULL: not known. @since is the time of the
- * last exec that BPF had counted at @time. @since 0: none; UINT64_MAX: not known. If the program
- * began with a later exec, that exec was not over at @time, and the result is the program before.
+ * last exec that BPF had counted at @time; 0 if there was none, UINT64_MAX if not known. If the
+ * program began with a later exec, that exec was not over at @time, and the result is the program
+ * before.
  */
 struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t time,
 			    uint64_t since);

@@ -37,12 +37,12 @@ struct sideband {
 	size_t n, capacity;
 	char online[4096]; /* CPUs, as the kernel lists them */
 	uint64_t checked_at;
-	uint64_t bound, given; /* times */
+	uint64_t bound, given; /* records from @bound on wait; the latest time of an event so far */
 	bool is_holding;
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
-/* The ring's size may have been lowered. */
+/* By default a quarter of the ring, which follow_all() may have made smaller. */
 static uint32_t wakeup_bytes(const struct sideband_options *options)
 {
 	return options->wakeup_bytes ? options->wakeup_bytes : options->ring_bytes / 4;
@@ -77,7 +77,7 @@ static bool is_followed(const struct sideband *s, uint32_t cpu)
 	return false;
 }
 
-/* Open what is online and not followed; CPUs' numbers end where the kernel knows no more. */
+/* Follow the online CPUs that are not followed yet. The kernel ends their numbers with -EINVAL. */
 static int follow_online(struct sideband *s, struct error *e)
 {
 	for (uint32_t cpu = 0;; cpu++) {
@@ -115,8 +115,8 @@ static void leave_all(struct sideband *s)
 }
 
 /*
- * Without CAP_IPC_LOCK a user may have kernel.perf_event_mlock_kb (516) for each CPU, and
- * RLIMIT_MEMLOCK: what else this user follows is taken from that. So try with less.
+ * Without CAP_IPC_LOCK, a user may lock kernel.perf_event_mlock_kb (516) for each CPU, and
+ * RLIMIT_MEMLOCK. Other perf rings of the user count, too. So retry with smaller rings.
  */
 static int follow_all(struct sideband *s, struct error *e)
 {
@@ -185,8 +185,8 @@ bool sideband_is_holding(const struct sideband *s)
 /* --- CPUs that come and go --- */
 
 /*
- * The kernel takes the events off a CPU that goes offline, and does not put them back. What such a
- * CPU has written is still read.
+ * The kernel removes the events of a CPU that goes offline, and does not restore them. The ring of
+ * such a CPU is still read to its end.
  */
 static void leave_offline(struct sideband *s)
 {
@@ -205,8 +205,8 @@ static void leave_offline(struct sideband *s)
 }
 
 /*
- * What a new CPU's tasks did until now is lost, and nobody knows how much that was. A CPU that
- * cannot be followed loses on: it is told, and tried again, at each check.
+ * The records of a new CPU until now are lost, in unknown number. While a CPU cannot be followed,
+ * each check reports a loss and tries again.
  */
 static int follow_new(struct sideband *s, const char *online, sideband_visit *visit, void *context)
 {
@@ -240,15 +240,15 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 
 /* --- reading --- */
 
-static void look(struct sideband *s, bool is_all, uint64_t now)
+static void read_ring_heads(struct sideband *s, bool is_all, uint64_t now)
 {
 	s->bound = is_all ? UINT64_MAX : now;
 	for (size_t i = 0; i < s->n; i++)
 		sideband_ring_look(&s->cpus[i]->ring);
 }
 
-/* The ring with the earliest record; NULL: none that may be given. */
-static struct sideband_ring *choose(const struct sideband *s)
+/* The ring with the earliest record before @bound; NULL: there is none. */
+static struct sideband_ring *choose_ring(const struct sideband *s)
 {
 	struct sideband_ring *first = NULL;
 	uint64_t least = s->bound;
@@ -279,8 +279,8 @@ int sideband_read(struct sideband *s, bool is_all, sideband_visit *visit, void *
 	struct process_event event;
 	int result = 0;
 
-	look(s, is_all, now);
-	while (!result && (ring = choose(s))) {
+	read_ring_heads(s, is_all, now);
+	while (!result && (ring = choose_ring(s))) {
 		if (!sideband_ring_take(ring, s->buffer, &event))
 			continue;
 		event.is_late = event.time < s->given;

@@ -60,7 +60,7 @@ void sideband_cpu_free(struct sideband_cpu *c)
 		(void)munmap(c->memory, c->n_bytes);
 	cleanup_close_fd(&c->birth_fd);
 	cleanup_close_fd(&c->build_id_fd);
-	cleanup_close_fd(&c->fd); /* and so it leaves the epoll set */
+	cleanup_close_fd(&c->fd); /* this also removes it from the epoll set */
 	free(c);
 }
 
@@ -82,7 +82,7 @@ static int cannot_open(struct error *e)
 	return error_set(e, code, "follow processes: %s", words ? words : error_words(code));
 }
 
-/* -ENOMEM also for memory that the user may not lock. */
+/* -ENOMEM: also if the user may not lock so much memory. */
 static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -101,7 +101,7 @@ static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e
 	return 0;
 }
 
-/* Build IDs are an addition: nothing is said where there are none. */
+/* Build IDs are optional, so a failure gives no message. */
 static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 {
 	c->build_id_fd = open_event(c->cpu, wakeup_bytes, true);
@@ -114,7 +114,7 @@ static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 	}
 }
 
-/* A sample that ends as all other records do: with its time, and whose it is. */
+/* A sample has the thread, and then time and id, in the layout of a record's trailer. */
 static int open_births(uint32_t cpu, const struct sideband_options *options)
 {
 	struct perf_event_attr attr = {
@@ -133,7 +133,7 @@ static int open_births(uint32_t cpu, const struct sideband_options *options)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Without, nobody is told who shares memory. */
+/* Without this event there are no SHARE events. */
 static void add_births(struct sideband_cpu *c, const struct sideband_options *options)
 {
 	char filter[80];

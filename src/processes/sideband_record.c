@@ -27,14 +27,14 @@
 #include "base/array.h"
 #include "processes/sideband_ring.h"
 
-/* What is not taken yet of a record without its trailer. */
+/* The part of a record that is not parsed yet, without the trailer. */
 struct bytes {
 	uint8_t *at;
 	size_t n;
 };
 
-/* The next @n bytes; NULL when there are fewer. */
-static uint8_t *take(struct bytes *b, size_t n)
+/* The next @n bytes; NULL: there are fewer. */
+static uint8_t *next_bytes(struct bytes *b, size_t n)
 {
 	uint8_t *at = b->at;
 
@@ -45,13 +45,13 @@ static uint8_t *take(struct bytes *b, size_t n)
 	return at;
 }
 
-/* The rest is a text; NULL when it does not end. */
-static char *take_text(struct bytes *b)
+/* The rest as a text; NULL: it does not end. */
+static char *parse_text(struct bytes *b)
 {
 	return memchr(b->at, '\0', b->n) ? (char *)b->at : NULL;
 }
 
-/* Not in our PID namespace, or gone from it (-1). */
+/* No process of our PID namespace (0), or not any more (-1). */
 static bool is_elsewhere(uint32_t pid)
 {
 	return pid == 0 || pid > INT32_MAX;
@@ -60,7 +60,7 @@ static bool is_elsewhere(uint32_t pid)
 static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	uint32_t ids[4];
-	const uint8_t *at = take(b, sizeof(ids) + sizeof(uint64_t));
+	const uint8_t *at = next_bytes(b, sizeof(ids) + sizeof(uint64_t));
 
 	(void)misc;
 	if (!at)
@@ -75,10 +75,10 @@ static enum record_meaning parse_task(struct bytes *b, uint16_t misc, struct pro
 	return RECORD_EVENT;
 }
 
-static bool take_thread(struct bytes *b, struct process_event *ret)
+static bool parse_thread(struct bytes *b, struct process_event *ret)
 {
 	uint32_t ids[2];
-	const uint8_t *at = take(b, sizeof(ids));
+	const uint8_t *at = next_bytes(b, sizeof(ids));
 
 	if (!at)
 		return false;
@@ -90,15 +90,15 @@ static bool take_thread(struct bytes *b, struct process_event *ret)
 
 static enum record_meaning parse_comm(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
-	if (!take_thread(b, ret))
+	if (!parse_thread(b, ret))
 		return RECORD_MALFORMED;
-	ret->comm = take_text(b);
+	ret->comm = parse_text(b);
 	if (misc & PERF_RECORD_MISC_COMM_EXEC)
 		ret->type = PROCESS_EXEC;
 	return ret->comm ? RECORD_EVENT : RECORD_MALFORMED;
 }
 
-/* What stands for a path that there is not; with these the kernel tells no inode either. */
+/* The kernel writes these texts if it has no path. Then it gives no inode either. */
 static const char *real_path(const char *path)
 {
 	static const char *const texts[][2] = { { "//anon", "" },
@@ -111,7 +111,7 @@ static const char *real_path(const char *path)
 	return path;
 }
 
-static bool set_path(char *path, struct mapping *m)
+static bool set_map_path(char *path, struct mapping *m)
 {
 	if (!path)
 		return false;
@@ -124,7 +124,7 @@ static bool set_path(char *path, struct mapping *m)
 	return true;
 }
 
-static enum record_meaning set_file(const uint8_t at[24], struct process_event *ret)
+static enum record_meaning set_map_file(const uint8_t at[24], struct process_event *ret)
 {
 	uint32_t dev[2];
 
@@ -147,12 +147,13 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 	uint64_t place[3];
 	uint32_t prot;
 
-	if (!take_thread(b, ret))
+	if (!parse_thread(b, ret))
 		return RECORD_MALFORMED;
 
-	const uint8_t *at = take(b, sizeof(place)), *file = take(b, 24), *flags = take(b, 8);
+	const uint8_t *at = next_bytes(b, sizeof(place)), *file = next_bytes(b, 24),
+		      *flags = next_bytes(b, 8);
 
-	if (!at || !file || !flags || !set_path(take_text(b), &ret->map))
+	if (!at || !file || !flags || !set_map_path(parse_text(b), &ret->map))
 		return RECORD_MALFORMED;
 	memcpy(place, at, sizeof(place));
 	memcpy(&prot, flags, sizeof(prot));
@@ -164,12 +165,12 @@ static enum record_meaning parse_map(struct bytes *b, uint16_t misc, struct proc
 	if (!(prot & PROT_EXEC))
 		return RECORD_OTHER;
 	return misc & PERF_RECORD_MISC_MMAP_BUILD_ID ? set_build_id(file, ret)
-						     : set_file(file, ret);
+						     : set_map_file(file, ret);
 }
 
 static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
-	const uint8_t *at = take(b, 16);
+	const uint8_t *at = next_bytes(b, 16);
 
 	(void)misc;
 	if (!at)
@@ -178,11 +179,11 @@ static enum record_meaning parse_lost(struct bytes *b, uint16_t misc, struct pro
 	return RECORD_EVENT;
 }
 
-/* Of the tracepoint: no other event samples. */
+/* From the tracepoint: no other event has samples. */
 static enum record_meaning parse_sample(struct bytes *b, uint16_t misc, struct process_event *ret)
 {
 	(void)misc;
-	return take_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
+	return parse_thread(b, ret) ? RECORD_EVENT : RECORD_MALFORMED;
 }
 
 static const struct {
@@ -198,7 +199,10 @@ static const struct {
 	{ PERF_RECORD_SAMPLE, PROCESS_SHARE, parse_sample },
 };
 
-/* Of an event that is there for build IDs: it also tells of tasks, unasked. */
+/*
+ * Does the first event write the same record? @header is from the event for build IDs. The kernel
+ * also sends it records of tasks, as to each event with attr.mmap.
+ */
 static bool is_double(const struct perf_event_header *header)
 {
 	if (header->type == PERF_RECORD_MMAP2)

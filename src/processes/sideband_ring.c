@@ -5,8 +5,8 @@
 
 #define NONE UINT64_MAX
 
-/* Copy what stands at @at, round the ring's end. */
-static void copy(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
+/* Copy @n bytes at @at, which may go round the ring's end. */
+static void copy_from_ring(const struct sideband_ring *ring, uint64_t at, void *to, size_t n)
 {
 	const uint64_t size = ring->page->data_size;
 	const uint8_t *data = (const uint8_t *)ring->page + ring->page->data_offset;
@@ -17,7 +17,7 @@ static void copy(const struct sideband_ring *ring, uint64_t at, void *to, size_t
 	memcpy((uint8_t *)to + first, data, n - first);
 }
 
-/* The size of the record at the tail; what is left, where it cannot be a record. */
+/* The size of the record at the tail; if none can be there, the number of the bytes left. */
 static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
 {
 	const uint64_t left = ring->head - ring->tail;
@@ -26,13 +26,13 @@ static uint64_t record_size(const struct sideband_ring *ring, bool *is_record)
 	*is_record = false;
 	if (left < sizeof(header) + sizeof(struct record_trailer))
 		return left;
-	copy(ring, ring->tail, &header, sizeof(header));
+	copy_from_ring(ring, ring->tail, &header, sizeof(header));
 	*is_record = header.size >= sizeof(header) + sizeof(struct record_trailer) &&
 		     header.size % 8 == 0 && header.size <= left;
 	return *is_record ? header.size : left;
 }
 
-static void find_next(struct sideband_ring *ring)
+static void find_next_record(struct sideband_ring *ring)
 {
 	struct record_trailer trailer;
 	bool is_record;
@@ -46,7 +46,7 @@ static void find_next(struct sideband_ring *ring)
 	ring->next = ring->last;
 	if (!is_record)
 		return;
-	copy(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
+	copy_from_ring(ring, ring->tail + size - sizeof(trailer), &trailer, sizeof(trailer));
 	ring->next = trailer.time < NONE ? trailer.time : NONE - 1;
 }
 
@@ -55,16 +55,16 @@ void sideband_ring_look(struct sideband_ring *ring)
 	ring->head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 	if (ring->head - ring->tail > ring->page->data_size) /* no kernel does so */
 		ring->tail = ring->head;
-	find_next(ring);
+	find_next_record(ring);
 }
 
-/* The kernel may write there again. */
-static void pass(struct sideband_ring *ring, uint64_t size)
+/* Move the tail, so that the kernel may write there again. */
+static void pass_record(struct sideband_ring *ring, uint64_t size)
 {
 	ring->last = ring->next;
 	ring->tail += size;
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
-	find_next(ring);
+	find_next_record(ring);
 }
 
 static void note_build_id(struct sideband_ring *ring, const struct process_event *event)
@@ -93,10 +93,10 @@ bool sideband_ring_take(struct sideband_ring *ring, uint8_t *buffer, struct proc
 	uint64_t size = record_size(ring, &is_record);
 
 	if (is_record) {
-		copy(ring, ring->tail, buffer, size);
+		copy_from_ring(ring, ring->tail, buffer, size);
 		meaning = sideband_parse(buffer, size, ring->build_id_event, ret);
 	}
-	pass(ring, size);
+	pass_record(ring, size);
 	if (meaning == RECORD_BUILD_ID)
 		note_build_id(ring, ret);
 	if (meaning == RECORD_OTHER || meaning == RECORD_BUILD_ID)

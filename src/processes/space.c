@@ -12,18 +12,18 @@ struct regions {
 	size_t n, capacity;
 };
 
-/* Shared by the spaces of a process and its children until one of them maps more. */
+/* Shared by a space and its copies until one of them changes. */
 struct content {
 	uint32_t n_users;
-	uint32_t number;     /* another one whenever an address gets another meaning */
-	uint32_t n_replaced; /* times that an address got another meaning */
-	uint32_t n_over;     /* regions of the past that were forgotten, */
-	uint64_t over_at;    /* and were over then */
-	uint64_t since;      /* nothing is known of before */
-	bool has_gaps;       /* there may be nothing now where something was */
+	uint32_t number;     /* changes when an address gets another meaning */
+	uint32_t n_replaced; /* how often an address got another meaning */
+	uint32_t n_over;     /* past regions that were forgotten */
+	uint64_t over_at;    /* the latest end of those */
+	uint64_t since;      /* nothing is known of earlier times */
+	bool has_gaps;       /* where a past region was, there may be none now */
 	bool has_memory;     /* images_is_memory(), at any time */
-	struct regions now;  /* by rising address, and apart from each other */
-	struct regions past; /* by when they were over */
+	struct regions now;  /* by rising address, without overlaps */
+	struct regions past; /* in the order of their ends */
 };
 
 struct space {
@@ -68,7 +68,7 @@ static void content_drop(struct spaces *all, struct content *c)
 	free(c);
 }
 
-/* In the place of the @n_gone regions at @at. */
+/* Replace the @n_gone regions at @at by @list. */
 static void regions_splice(struct spaces *all, struct regions *r, size_t at, size_t n_gone,
 			   const struct region *list, size_t n)
 {
@@ -95,7 +95,7 @@ static void regions_add(struct spaces *all, struct regions *r, const struct regi
 	regions_splice(all, r, r->n, 0, region, 1);
 }
 
-/* Of the past a quarter is kept: what was over last. */
+/* Keep the newest quarter of the past regions. */
 static void forget_past(struct spaces *all, struct content *c)
 {
 	const size_t n = c->past.n - c->past.n / 4;
@@ -158,7 +158,7 @@ void space_part(struct spaces *all, struct space **s)
 	space_drop(all, shared);
 }
 
-/* For writing: not shared with other spaces any more. */
+/* The content of @s, for writing: a copy if other spaces share it. */
 static struct content *own_content(struct spaces *all, struct space *s)
 {
 	struct content *shared = s->content, *own;
@@ -180,7 +180,7 @@ static struct content *own_content(struct spaces *all, struct space *s)
 
 /* --- mapping --- */
 
-/* The first of @r that ends behind @addr, or the number of all. */
+/* Index of the first region that ends behind @addr; r->n: there is none. */
 static size_t first_behind(const struct regions *r, uint64_t addr)
 {
 	size_t low = 0, high = r->n;
@@ -202,37 +202,40 @@ static bool is_same_place(const struct region *a, const struct region *b)
 }
 
 /*
- * Nothing new? A JIT compiler changes its pages' protection again and again, each time with an
- * event: pages without a file are one region as far as they touch each other.
+ * Is @region a part of @old, so that nothing changes? A JIT compiler changes the protection of its
+ * pages again and again, and each change is an event. So adjacent pages without a file are one
+ * region.
  */
-static bool is_known(const struct images *images, const struct region *old,
-		     const struct region *region)
+static bool is_in_region(const struct images *images, const struct region *old,
+			 const struct region *region)
 {
 	return old->start <= region->start && old->end >= region->end &&
 	       (images_kind(images, region->image) != IMAGE_NO_FILE ? is_same_place(old, region)
 								    : old->image == region->image);
 }
 
-/* What is to be in the place of what a region overlaps, by rising address. */
+/* The change that one new region makes: @list replaces @n_gone regions at @at. */
 struct change {
 	size_t at, n_gone;
-	struct region list[3]; /* what is left of the first, the region, and of the last */
+	struct region list[3]; /* rest of the first, the new region, rest of the last */
 	size_t n;
-	bool is_replaced; /* something else was there */
+	bool is_replaced; /* another mapping was there */
 };
 
-/* @old is of the same code as @region, which has no places: they are one. */
-static void join(struct region *region, const struct region *old)
+/* Extend @region by @old. Both are of one image without a file, so they become one region. */
+static void join_regions(struct region *region, const struct region *old)
 {
 	region->start = old->start < region->start ? old->start : region->start;
 	region->end = old->end > region->end ? old->end : region->end;
 	region->from = old->from < region->from ? old->from : region->from;
 }
 
-/* The part of @old, from @until on, that lies between @start and @end; nothing if these are none.
+/*
+ * Add the part of @old between @start and @end, as a region from @until on. An empty part adds
+ * none.
  */
-static void add_rest(struct change *change, const struct region *old, uint64_t start, uint64_t end,
-		     uint64_t until)
+static void add_rest_region(struct change *change, const struct region *old, uint64_t start,
+			    uint64_t end, uint64_t until)
 {
 	struct region rest = *old;
 
@@ -254,7 +257,7 @@ static void find_change(const struct spaces *all, const struct regions *now,
 	const struct region *first = NULL, *last = NULL;
 
 	*ret = (struct change){};
-	/* One that only touches it is not overlapped. */
+	/* A region that ends where @region starts is not overlapped. But it may be joined. */
 	if (i < now->n && now->list[i].end == region->start &&
 	    !(is_joined && now->list[i].image == region->image))
 		i++;
@@ -267,7 +270,7 @@ static void find_change(const struct spaces *all, const struct regions *now,
 			break;
 		ret->n_gone++;
 		if (is_part) {
-			join(&whole, old);
+			join_regions(&whole, old);
 			continue;
 		}
 		first = first ? first : old;
@@ -275,16 +278,17 @@ static void find_change(const struct spaces *all, const struct regions *now,
 		ret->is_replaced = ret->is_replaced || !is_same_place(old, region);
 	}
 	if (first)
-		add_rest(ret, first, first->start, whole.start, until);
+		add_rest_region(ret, first, first->start, whole.start, until);
 	ret->list[ret->n++] = whole;
 	if (last)
-		add_rest(ret, last, whole.end > last->start ? whole.end : last->start, last->end,
-			 until);
+		add_rest_region(ret, last, whole.end > last->start ? whole.end : last->start,
+				last->end, until);
 }
 
 /*
- * What is overlapped is over at @until. What is left of it on both sides is there from then on;
- * where there is no room for that, or for @region, nothing is known there.
+ * Map @region. Regions that it overlaps end at @until, and their parts on both sides become new
+ * regions from then on. If the space has no room for all of these, some are left out (has_gaps).
+ * True: another mapping was there.
  */
 static bool map_in_place(struct spaces *all, struct space *s, const struct region *region,
 			 uint64_t until)
@@ -294,7 +298,7 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 	struct content *c;
 	struct change change;
 
-	if (at < now->n && is_known(all->images, &now->list[at], region))
+	if (at < now->n && is_in_region(all->images, &now->list[at], region))
 		return false;
 	c = own_content(all, s);
 	if (c->now.n + c->past.n >= all->most_regions)
@@ -305,7 +309,7 @@ static bool map_in_place(struct spaces *all, struct space *s, const struct regio
 
 		if (old.image == region->image &&
 		    images_kind(all->images, old.image) == IMAGE_NO_FILE)
-			continue; /* a part of the new one */
+			continue; /* joined with the new one */
 		old.until = until;
 		regions_add(all, &c->past, &old);
 	}
@@ -337,13 +341,15 @@ void space_replace(struct spaces *all, struct space *s, const struct region *reg
 	(void)map_in_place(all, s, region, until);
 }
 
-/* --- what a look says --- */
+/* --- the result of a look --- */
 
 /*
- * Those of @list that lie where nothing was go to @ret, the others to the front of @list. Whatever
- * was mapped, something is in its place now, unless there are gaps: the past needs no look.
+ * Move those of @list that overlap no region to @ret, and the others to the front of @list. Returns
+ * the number in @ret. Past regions need no look: without gaps, a present region lies wherever one
+ * was.
  */
-static size_t take_free(const struct content *c, struct region *list, size_t n, struct region *ret)
+static size_t split_off_free(const struct content *c, struct region *list, size_t n,
+			     struct region *ret)
 {
 	const struct regions *now = &c->now;
 	uint64_t end = 0;
@@ -364,8 +370,9 @@ static size_t take_free(const struct content *c, struct region *list, size_t n, 
 	return n_free;
 }
 
-/* All are apart. One pass, since there may be 60,000 on both sides. */
-static void merge(struct spaces *all, struct regions *r, const struct region *list, size_t n)
+/* Add @list to @r. None of both overlap. One pass, because both may have 60,000 regions. */
+static void merge_regions(struct spaces *all, struct regions *r, const struct region *list,
+			  size_t n)
 {
 	size_t left = r->n;
 
@@ -387,7 +394,7 @@ static void merge(struct spaces *all, struct regions *r, const struct region *li
 size_t space_add_free(struct spaces *all, struct space *s, struct region *list, size_t n)
 {
 	cleanup_free struct region *found = xcalloc(n, sizeof(*found));
-	const size_t n_free = take_free(s->content, list, n, found);
+	const size_t n_free = split_off_free(s->content, list, n, found);
 
 	if (!n_free)
 		return n;
@@ -398,7 +405,7 @@ size_t space_add_free(struct spaces *all, struct space *s, struct region *list, 
 	const size_t n_added = n_free < room ? n_free : room;
 
 	all->n_forgotten += n_free - n_added;
-	merge(all, &c->now, found, n_added);
+	merge_regions(all, &c->now, found, n_added);
 	for (size_t i = 0; i < n_added && !c->has_memory; i++)
 		c->has_memory = images_is_memory(all->images, found[i].image);
 	return n - n_free;
@@ -469,14 +476,15 @@ bool space_is_shared(const struct space *s)
 	return s->n_users > 1;
 }
 
-static bool covers(const struct region *r, uint64_t addr, uint64_t time)
+static bool region_covers(const struct region *r, uint64_t addr, uint64_t time)
 {
 	return addr >= r->start && addr < r->end && r->from <= time && time < r->until;
 }
 
 /*
- * Code that was joined has the earliest time of its parts. So what was over first is looked at
- * first, and what is there now last.
+ * A joined region has the begin of its earliest part, so several regions may cover one time. Then
+ * the one that ended first is right. So look at past regions in their order, and at present ones
+ * last.
  */
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time)
 {
@@ -485,13 +493,14 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 
 	if (time && time < c->since)
 		return NULL;
-	/* Where nothing was replaced, what is there now was there from the beginning. */
+	/* If no address ever got another meaning, the present regions hold for all times. */
 	if (!time || !c->n_replaced)
 		time = UINT64_MAX - 1;
 	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++)
-		if (covers(&c->past.list[i], addr, time))
+		if (region_covers(&c->past.list[i], addr, time))
 			return &c->past.list[i];
-	return at < c->now.n && covers(&c->now.list[at], addr, time) ? &c->now.list[at] : NULL;
+	return at < c->now.n && region_covers(&c->now.list[at], addr, time) ? &c->now.list[at]
+									    : NULL;
 }
 
 uint64_t space_epoch(const struct space *s, uint64_t time)

@@ -10,25 +10,25 @@
 #include "helper/channel.h"
 #include "reader/roles.h"
 
-static void tell_absence(struct asking *a, int err, const struct error *e)
+static void warn_absence(struct asking *a, int err, const struct error *e)
 {
-	if (err != -ENOTCONN || a->was_absence_told)
+	if (err != -ENOTCONN || a->has_warned_absence)
 		return;
-	a->was_absence_told = true;
+	a->has_warned_absence = true;
 	log_warn("%s: %s", a->lost, e->text);
 }
 
 /* For --debug: old kernels and some containers lack layers. */
-static void tell_layers(struct asking *a, unsigned role, uint32_t layers)
+static void log_missing_layers(struct asking *a, unsigned role, uint32_t layers)
 {
 	const struct role *of = &reader_roles[role];
 
-	if (!a->were_layers_told[role] && !(layers & LAYER_SECCOMP))
+	if (!a->has_logged_layers[role] && !(layers & LAYER_SECCOMP))
 		log_debug("%s has no seccomp filter", of->name);
-	if (!a->were_layers_told[role] && of->sandbox == SANDBOX_PARSER &&
+	if (!a->has_logged_layers[role] && of->sandbox == SANDBOX_PARSER &&
 	    !(layers & LAYER_LANDLOCK))
 		log_debug("%s is not kept from paths by Landlock", of->name);
-	a->were_layers_told[role] = true;
+	a->has_logged_layers[role] = true;
 }
 
 /* Only an opener's lateness counts: a parser may have used up its CPU time. */
@@ -60,13 +60,13 @@ void asking_note_late(struct asking *a, const struct lane_event *event)
 }
 
 /* The caller gives up, because its patience is over. A file system may be the reason. */
-static void give_up(struct asking *a, const struct ask *what)
+static void note_impatience(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
 		replace_late(a, 0, what->place);
-	if (what->place && !a->was_patience_told)
+	if (what->place && !a->has_warned_patience)
 		log_warn("a file system does not answer in time: %s", a->lost);
-	a->was_patience_told = a->was_patience_told || what->place;
+	a->has_warned_patience = a->has_warned_patience || what->place;
 }
 
 static bool is_late(const struct asking *a, uint64_t place)
@@ -104,7 +104,7 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 	if (err == -EIO && ret->why == LANE_DIED && what->what != ASK_CLOSE)
 		err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
 	if (err == -ETIME)
-		give_up(a, what);
+		note_impatience(a, what);
 	if (!err)
 		devices_note_answer(a->devices, what->place);
 	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
@@ -135,9 +135,9 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 
 	if (ret->what == LANE_FAILED)
 		note_failure(a, ret);
-	tell_absence(a, err, e);
+	warn_absence(a, err, e);
 	if (!err)
-		tell_layers(a, role, ret->layers);
+		log_missing_layers(a, role, ret->layers);
 	return err;
 }
 
@@ -149,19 +149,19 @@ int asking_address(struct asking *a, unsigned role, uint32_t *ret_files, int32_t
 
 	const int err = client_address(a->client, role, ret_files, ret_pid, e);
 
-	tell_absence(a, err, e);
+	warn_absence(a, err, e);
 	return err;
 }
 
 void asking_note_shortage(struct asking *a, int err)
 {
-	if ((err != -EMFILE && err != -ENFILE) || a->was_shortage_told)
+	if ((err != -EMFILE && err != -ENFILE) || a->has_warned_shortage)
 		return;
-	a->was_shortage_told = true;
+	a->has_warned_shortage = true;
 	log_warn("%s: open files: %s", a->lost, error_words(err));
 }
 
-void asking_tell_words(struct asking *a, const struct lane_event *event)
+void asking_print_words(struct asking *a, const struct lane_event *event)
 {
 	if (!event->answer.result && event->answer.words[0])
 		log_few(&a->words, "%s", event->answer.words);

@@ -24,8 +24,8 @@ struct asking {
 	uint64_t late[ASKING_MOST_LATE]; /* places of requests whose callers gave up; 0: free */
 	struct log_few words;            /* warnings about files that were read in part */
 	const char *lost;                /* the loss: "user stacks may be cut (no unwind table)" */
-	bool was_absence_told, was_shortage_told, was_patience_told;
-	bool were_layers_told[READER_ROLES];
+	bool has_warned_absence, has_warned_shortage, has_warned_patience;
+	bool has_logged_layers[READER_ROLES];
 };
 
 /* Print how many warnings were left out. Frees nothing else. */
@@ -52,7 +52,7 @@ void asking_note_late(struct asking *a, const struct lane_event *event);
  * Print the words of a parser's answer: they say which part of a file it left out. Only the first
  * few are printed.
  */
-void asking_tell_words(struct asking *a, const struct lane_event *event);
+void asking_print_words(struct asking *a, const struct lane_event *event);
 
 /* Does @err stem from a helper, a file system or a limit? Then a later request may succeed. */
 bool asking_is_passing(int err);

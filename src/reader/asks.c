@@ -74,7 +74,8 @@ void *block_behind(const void *head, size_t n_head, const struct mapping *m, uin
 	return payload;
 }
 
-static bool take(const struct listed *one, const char *text, uint64_t n_text, struct mapping *ret)
+static bool parse_listed(const struct listed *one, const char *text, uint64_t n_text,
+			 struct mapping *ret)
 {
 	*ret = (struct mapping){ one->start, one->end,         one->offset,         one->dev,
 				 one->inode, text + one->path, one->is_deleted == 1 };
@@ -108,7 +109,7 @@ bool block_read(const void *block, size_t n_bytes, bool is_any_order, struct map
 		struct listed one;
 
 		memcpy(&one, at, sizeof(one));
-		if (!take(&one, text, head.n_text, &list.mappings[i]) ||
+		if (!parse_listed(&one, text, head.n_text, &list.mappings[i]) ||
 		    (one.start < before && !is_any_order))
 			return false;
 		before = one.end;
@@ -128,7 +129,7 @@ static const void *next_part(const char **at, size_t n_bytes)
 }
 
 /* Check that each page's entries exist, and each entry's rule. */
-static bool makes_sense(const struct table_view *t)
+static bool is_table_sound(const struct table_view *t)
 {
 	uint32_t before = 0;
 
@@ -172,5 +173,5 @@ bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct t
 	ret->pages = next_part(&at, n_pages);
 	ret->entries = next_part(&at, n_entries);
 	ret->rules = next_part(&at, n_rules);
-	return !has_table || makes_sense(ret);
+	return !has_table || is_table_sound(ret);
 }

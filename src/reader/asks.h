@@ -221,12 +221,12 @@ struct perf_fact {
 	uint32_t is_anew;    /* the held file was rewritten; the text is from its beginning */
 };
 
-#define MOST_TOLD_BYTES 20
+#define MOST_BUILD_ID_BYTES 20
 
 struct symbols_fact {
 	struct debug_hint hint;
-	uint8_t told[MOST_TOLD_BYTES]; /* the build ID that the kernel reports */
-	uint32_t n_told;               /* its bytes */
+	uint8_t build_id[MOST_BUILD_ID_BYTES]; /* the build ID that the kernel reports */
+	uint32_t n_build_id;                   /* its bytes */
 	uint32_t has_symtab;
 };
 

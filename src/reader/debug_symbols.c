@@ -46,7 +46,7 @@ struct search {
 };
 
 /* Ask the parser to take file @number on @dev as the debug file. Number 0: the embedded symbols. */
-static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct error *e)
+static int ask_for_debug_file(struct search *s, uint32_t number, uint64_t dev, struct error *e)
 {
 	struct ask what = {
 		.what = ASK_DEBUG,
@@ -65,7 +65,7 @@ static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct er
 	s->cpu_ns += event.cpu_ns;
 	if (err)
 		return err;
-	asking_tell_words(asking, &event);
+	asking_print_words(asking, &event);
 	return event.answer.result ? error_set(e, event.answer.result, "%.95s", event.answer.words)
 				   : 0;
 }
@@ -73,8 +73,8 @@ static int ask_parser(struct search *s, uint32_t number, uint64_t dev, struct er
 /*
  * Here -EIO means a failed parser. No file ends an opener, so another one can send this file later.
  */
-static int send_file(struct search *s, const struct remote_handle *handle, uint32_t number,
-		     uint32_t files, int32_t parser, struct error *e)
+static int pass_debug_file(struct search *s, const struct remote_handle *handle, uint32_t number,
+			   uint32_t files, int32_t parser, struct error *e)
 {
 	const int err = remote_send(s->ds->files, handle, number, files, parser, e);
 
@@ -82,7 +82,7 @@ static int send_file(struct search *s, const struct remote_handle *handle, uint3
 }
 
 /* Send the file of @handle to the parser as its debug file. Closes the handle. */
-static int offer(struct search *s, const struct remote_handle *handle, struct error *e)
+static int offer_debug_file(struct search *s, const struct remote_handle *handle, struct error *e)
 {
 	struct asking *asking = remote_files_asking(s->ds->files);
 	const uint32_t number = FIRST_NUMBER + s->ds->n_sent++ % FIRST_NUMBER;
@@ -103,9 +103,9 @@ static int offer(struct search *s, const struct remote_handle *handle, struct er
 	if (!err && parser != s->file->parser)
 		err = error_set(e, -EIO, "its parser has gone");
 	if (!err)
-		err = send_file(s, handle, number, files, parser, e);
+		err = pass_debug_file(s, handle, number, files, parser, e);
 	if (!err)
-		err = ask_parser(s, number, handle->dev, e);
+		err = ask_for_debug_file(s, number, handle->dev, e);
 	remote_close(s->ds->files, handle->handle);
 	s->is_found = !err;
 	s->is_missed = s->is_missed || asking_is_passing(err);
@@ -126,7 +126,7 @@ static int search_below(struct search *s, int root, const char *path, struct err
 		s->is_missed = s->is_missed || search.is_missed;
 		if (err)
 			return -ENOENT;
-		err = offer(s, &handle, e);
+		err = offer_debug_file(s, &handle, e);
 		if (!err) {
 			log_debug("%s: symbols of its debug file", s->file->name);
 			return 0;
@@ -154,9 +154,9 @@ static int search_files(struct search *s, int root, const char *path, struct err
 	return err;
 }
 
-static int take_embedded(struct search *s, struct error *e)
+static int add_embedded(struct search *s, struct error *e)
 {
-	const int err = ask_parser(s, 0, s->file->dev, e);
+	const int err = ask_for_debug_file(s, 0, s->file->dev, e);
 
 	s->is_missed = s->is_missed || asking_is_passing(err);
 	if (err == -E2BIG)
@@ -183,7 +183,7 @@ static int ask_servers(struct search *s, struct error *e)
 
 	err = remote_open_ours(s->ds->files, &m, &handle, e);
 	if (!err)
-		err = offer(s, &handle, e);
+		err = offer_debug_file(s, &handle, e);
 	if (err == -ENOENT)
 		err = error_set(e, -ENOENT, "%s: of another build", s->file->name);
 	if (err)
@@ -196,7 +196,7 @@ static int ask_servers(struct search *s, struct error *e)
 /* For a file without a debug file. Unpack and ask servers only once. */
 static int search_elsewhere(struct search *s, struct error *e)
 {
-	int err = take_embedded(s, e);
+	int err = add_embedded(s, e);
 
 	s->file->is_searched = !asking_is_passing(err);
 	/* A .symtab may be incomplete, but most are complete, so this is not worth waiting for. */

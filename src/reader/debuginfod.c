@@ -21,6 +21,10 @@
 /* Bounds for one file, and for all: a report waits for them. */
 #define MOST_SECONDS 60
 #define MOST_SECONDS_IN_ALL 180
+/* Until the first byte comes. Servers that are silent for longer get no request for PAUSE_SECONDS.
+ */
+#define MOST_SILENT_SECONDS 10
+#define PAUSE_SECONDS 60
 #define TELL_SECONDS 5
 /* The bound for one file. A distribution's largest debug files are smaller. */
 #define MOST_BYTES (2LL << 30)
@@ -31,7 +35,9 @@ struct debuginfod {
 	const char *module; /* name of the file, for messages */
 	double began, told; /* start of the fetch, and the last message about it */
 	double spent;       /* seconds of earlier fetches */
+	double ask_again;   /* time from which silent servers may get requests */
 	bool is_late;
+	bool is_silent;    /* late because no byte came */
 	int told_error;    /* negative errno of the last message */
 	char *source;      /* origin of the last file */
 	rlim_t most_bytes; /* bound for a file */
@@ -54,7 +60,7 @@ void debuginfod_free(struct debuginfod *d)
 	free(d);
 }
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec t;
 
@@ -71,7 +77,7 @@ static bool is_to_end(void)
 	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1);
 }
 
-static void tell(struct debuginfod *d, long done, long all)
+static void print_progress(struct debuginfod *d, long done, long all)
 {
 	const double mib = 1 << 20;
 
@@ -79,29 +85,32 @@ static void tell(struct debuginfod *d, long done, long all)
 		log_warn("debuginfod: %s: %.1f of %.1f MiB", d->module, (double)done / mib,
 			 (double)all / mib);
 	else
-		log_warn("debuginfod: waiting for the symbols of %s", d->module);
+		log_warn("debuginfod: waiting for the symbols of %s (Ctrl-C goes on without them)",
+			 d->module);
 }
 
 /* Must the fetch end? */
-static bool is_enough(void *argument, long done, long all)
+static bool must_end_fetch(void *argument, long done, long all)
 {
 	struct debuginfod *d = argument;
-	double t = now();
+	double t = now_seconds();
 
 	if (d->options.serve)
 		d->options.serve(d->options.context);
 
-	d->is_late = d->is_late || t - d->began > MOST_SECONDS ||
+	d->is_silent = d->is_silent ||
+		       (!d->is_late && !done && all <= 0 && t - d->began > MOST_SILENT_SECONDS);
+	d->is_late = d->is_late || d->is_silent || t - d->began > MOST_SECONDS ||
 		     d->spent + t - d->began > MOST_SECONDS_IN_ALL || is_to_end();
 	if (t - d->began >= 1 && t - d->told >= TELL_SECONDS) {
-		tell(d, done, all);
+		print_progress(d, done, all);
 		d->told = t;
 	}
 	return d->is_late;
 }
 
 /* The process's limit holds, too: a server may lie about the size, or compress its data. */
-static rlim_t most_bytes(void)
+static rlim_t most_fetched_bytes(void)
 {
 	struct rlimit limit;
 
@@ -120,7 +129,7 @@ static void open_servers(struct debuginfod *d)
 {
 	d->is_opened = true;
 	d->may_ask = debuginfod_has_servers();
-	d->most_bytes = most_bytes();
+	d->most_bytes = most_fetched_bytes();
 }
 
 const char *debuginfod_source(const struct debuginfod *d)
@@ -129,7 +138,7 @@ const char *debuginfod_source(const struct debuginfod *d)
 }
 
 /* A silent server gives the same reason for each file. Print it for the first one. */
-static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
+static void warn_fetch_error(struct debuginfod *d, int code, const char *closed_cache)
 {
 	const bool is_closed =
 		closed_cache && (code == -EACCES || code == -EPERM || code == -EROFS);
@@ -152,8 +161,8 @@ static void tell_error(struct debuginfod *d, int code, const char *closed_cache)
 }
 
 /* Give the reason for the missing file to the user and to the caller. */
-static int explain(struct debuginfod *d, int code, const struct debuginfod_answer *a,
-		   struct error *e)
+static int explain_missing_file(struct debuginfod *d, int code, const struct debuginfod_answer *a,
+				struct error *e)
 {
 	if (a->is_left) {
 		log_warn("debuginfod: the symbols of %s did not come in time, and the process that "
@@ -162,6 +171,13 @@ static int explain(struct debuginfod *d, int code, const struct debuginfod_answe
 			 d->module);
 		d->may_ask = false;
 		return error_set(e, -ETIME, "%s: debuginfod's cache does not answer", d->module);
+	}
+	if (d->is_silent) {
+		log_warn("debuginfod: no answer about the symbols of %s in %d s; no symbols are "
+			 "fetched in the next %d s",
+			 d->module, MOST_SILENT_SECONDS, PAUSE_SECONDS);
+		d->ask_again = now_seconds() + PAUSE_SECONDS;
+		return error_set(e, -ETIME, "%s: debuginfod does not answer", d->module);
 	}
 	if (d->is_late) {
 		log_warn("debuginfod: the symbols of %s did not come in time", d->module);
@@ -173,7 +189,7 @@ static int explain(struct debuginfod *d, int code, const struct debuginfod_answe
 			 code == -EIO ? ", or no room for them" : "");
 		return error_set(e, -EFBIG, "%s: debuginfod sends too much", d->module);
 	}
-	tell_error(d, code, a->closed_cache);
+	warn_fetch_error(d, code, a->closed_cache);
 	return error_set(e, -ENOENT, "%s: debuginfod: %s", d->module, strerror(-code));
 }
 
@@ -190,19 +206,19 @@ int debuginfod_get_path(struct debuginfod *d, const uint8_t *build_id, size_t n,
 
 	if (!d->may_ask || n == 0)
 		return error_set(e, -ENOTSUP, "%s: debuginfod is not asked", module);
-	if (d->spent > MOST_SECONDS_IN_ALL || is_to_end())
+	if (d->spent > MOST_SECONDS_IN_ALL || now_seconds() < d->ask_again || is_to_end())
 		return error_set(e, -ETIME, "%s: debuginfod is asked no more", module);
 	d->module = module;
-	d->began = now();
+	d->began = now_seconds();
 	d->told = 0;
-	d->is_late = false;
+	d->is_late = d->is_silent = false;
 	cleanup_free_p(&d->source);
 
-	const int code = debuginfod_find(&question, is_enough, d, &answer);
+	const int code = debuginfod_find(&question, must_end_fetch, d, &answer);
 
-	d->spent += now() - d->began;
+	d->spent += now_seconds() - d->began;
 	if (code || d->is_late)
-		return explain(d, code, &answer, e);
+		return explain_missing_file(d, code, &answer, e);
 	d->source = TAKE(answer.source);
 	*ret_path = TAKE(answer.path);
 	return 0;

@@ -26,6 +26,7 @@
 #include "base/alloc.h"
 #include "base/aside.h"
 #include "base/cleanup.h"
+#include "base/read.h"
 #include "helper/sandbox.h"
 #include "reader/debuginfod_library.h"
 
@@ -63,7 +64,7 @@ static void set_environment(void)
  * A write beyond RLIMIT_FSIZE must fail, not kill, so that the library removes its unfinished file.
  * So block SIGXFSZ. Block SIGINT, too: the main process passes on signals that end the run.
  */
-static void set_signals(void)
+static void block_fetcher_signals(void)
 {
 	sigset_t blocked;
 
@@ -81,7 +82,7 @@ __attribute__((noreturn)) static void give_up(int err)
 }
 
 /* Keep only the main process's environment, its user and a pipe to it. */
-static void leave_main_process(const struct debuginfod_question *q, int output, pid_t parent)
+static void become_fetcher(const struct debuginfod_question *q, int output, pid_t parent)
 {
 	const struct rlimit most = { q->most_bytes, q->most_bytes };
 	const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -108,8 +109,8 @@ __attribute__((noreturn)) static void ask(const struct debuginfod_question *q, c
 	char *const argv[] = { program, what, hex, NULL };
 
 	set_environment();
-	set_signals();
-	debuginfod_library_tell_cache();
+	block_fetcher_signals();
+	debuginfod_library_print_cache();
 
 	const int status = debuginfod_library_ask(q->build_id, q->n, q->most_bytes);
 
@@ -141,7 +142,7 @@ static void wait_for_begin(int begin)
 }
 
 /* Start the process, which ends with us. Returns 0 or a negative errno. */
-static int start(struct run *r, const struct debuginfod_question *q, char *hex)
+static int start_fetch(struct run *r, const struct debuginfod_question *q, char *hex)
 {
 	const pid_t parent = getpid();
 	cleanup_close int output = -1, begin = -1, begin_of_child = -1;
@@ -154,7 +155,7 @@ static int start(struct run *r, const struct debuginfod_question *q, char *hex)
 	if (r->pid == 0) {
 		cleanup_close_fd(&begin);
 		wait_for_begin(begin_of_child);
-		leave_main_process(q, output, parent);
+		become_fetcher(q, output, parent);
 		if (r->unfinished[0])
 			_exit(unlink(r->unfinished) < 0);
 		ask(q, hex);
@@ -190,28 +191,52 @@ static void read_output(struct run *r)
 	}
 }
 
-static void note_progress(struct run *r)
+/*
+ * The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. Returns its
+ * descriptor, and copies its path to @path. -1: there is none.
+ */
+static int find_unfinished(const struct run *r, const char *hex, char path[PATH_MAX])
 {
-	r->output[r->n] = '\0';
-	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_PROGRESS)); at++)
-		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
-}
-
-/* The unfinished file is CACHE/BUILDID/debuginfo.SUFFIX. mkstemp(3) makes the suffix. */
-static void note_unfinished(struct run *r, const char *hex)
-{
-	char pattern[PATH_MAX], link[64], path[PATH_MAX];
+	char pattern[PATH_MAX], link[64];
 
 	(void)snprintf(pattern, sizeof(pattern), "/%s/debuginfo.", hex);
 	for (int fd = 0; fd < MOST_DESCRIPTORS; fd++) {
 		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", r->pid, fd);
 
-		ssize_t n = readlink(link, path, sizeof(path) - 1);
+		const ssize_t n = readlink(link, path, PATH_MAX - 1);
 
 		path[n > 0 ? n : 0] = '\0';
 		if (strstr(path, pattern))
-			memcpy(r->unfinished, path, (size_t)n + 1);
+			return fd;
 	}
+	path[0] = '\0';
+	return -1;
+}
+
+/* The position in the unfinished file. This asks nothing of its file system, which may hang. */
+static long bytes_received(const struct run *r, const char *hex)
+{
+	char path[PATH_MAX], text[256];
+	const int fd = find_unfinished(r, hex, path);
+	long bytes = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", r->pid, fd);
+	if (fd >= 0 && read_small(AT_FDCWD, path, text, sizeof(text)) >= 0)
+		(void)sscanf(text, "pos: %ld", &bytes);
+	return bytes;
+}
+
+/*
+ * Before the library knows the size, it counts its own steps. The program counts nothing. So then
+ * the file tells whether bytes come.
+ */
+static void note_progress(struct run *r, const char *hex)
+{
+	r->output[r->n] = '\0';
+	for (const char *at = r->output; (at = strstr(at, DEBUGINFOD_PROGRESS)); at++)
+		(void)sscanf(at, DEBUGINFOD_PROGRESS "%ld %ld", &r->done, &r->all);
+	if (r->all <= 0 && hex)
+		r->done = bytes_received(r, hex);
 }
 
 /* The caller's part of the wait. */
@@ -236,9 +261,9 @@ static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, 
 
 		if (n_looks > LAST_LOOKS && !aside_is_to_run(r->pid))
 			return false;
-		note_progress(r);
+		note_progress(r, hex);
 		if (w->is_enough(w->argument, r->done, r->all) && !n_looks) {
-			note_unfinished(r, hex);
+			(void)find_unfinished(r, hex, r->unfinished);
 			(void)kill(r->pid, SIGKILL);
 			n_looks = 1;
 		}
@@ -250,7 +275,7 @@ static bool wait_for_end(struct run *r, const char *hex, const struct watch *w, 
 	return true;
 }
 
-static void end(struct run *r)
+static void end_fetch(struct run *r)
 {
 	if (r->helper)
 		*r->helper = r->former;
@@ -266,9 +291,9 @@ static void remove_unfinished(const char *path, const struct debuginfod_question
 	int status;
 
 	(void)snprintf(r->unfinished, sizeof(r->unfinished), "%s", path);
-	if (start(r, q, NULL) == 0 && !wait_for_end(r, NULL, w, true, &status))
+	if (start_fetch(r, q, NULL) == 0 && !wait_for_end(r, NULL, w, true, &status))
 		(void)kill(r->pid, SIGKILL);
-	end(r);
+	end_fetch(r);
 }
 
 static const char *last_line(struct run *r)
@@ -292,7 +317,7 @@ static char *line_of(const struct run *r, const char *mark)
 	return found ? xstrndup(found, strcspn(found, "\n")) : NULL;
 }
 
-static int reason(int status, const char *line)
+static int errno_of_reason(int status, const char *line)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM && !line[0])
 		return -ENOSYS;
@@ -319,10 +344,10 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	const struct watch w = { is_enough, argument };
 	int status;
-	int err = start(r, q, hex);
+	int err = start_fetch(r, q, hex);
 
 	ret->is_left = !err && !wait_for_end(r, hex, &w, false, &status);
-	end(r);
+	end_fetch(r);
 	if (err || ret->is_left)
 		return err ? err : -ETIMEDOUT;
 	if (r->unfinished[0])
@@ -332,7 +357,7 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	ret->closed_cache = line_of(r, DEBUGINFOD_CACHE);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return reason(status, line);
+		return errno_of_reason(status, line);
 	if (line[0] != '/')
 		return -EBADMSG;
 	ret->path = xstrdup(line);

@@ -37,7 +37,7 @@ static const struct {
 static uint64_t most;
 static bool is_large;
 
-static bool load(struct library *ret)
+static bool load_library(struct library *ret)
 {
 	void *handle = dlopen(DEBUGINFOD_LIBRARY, RTLD_LAZY);
 
@@ -87,7 +87,7 @@ static char *cache_folder(void)
 }
 
 /* The library makes missing folders, so check the nearest existing one. */
-void debuginfod_library_tell_cache(void)
+void debuginfod_library_print_cache(void)
 {
 	cleanup_free char *path = cache_folder();
 	char *slash;
@@ -108,7 +108,7 @@ int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_byte
 	char *path = NULL;
 	void *client;
 
-	if (!load(&library) || !(client = library.begin()))
+	if (!load_library(&library) || !(client = library.begin()))
 		return -1;
 	/* Not earlier: without the library, we execute a program. */
 	(void)calls_deny(DENY_PROGRAMS, false);

@@ -26,4 +26,4 @@ int debuginfod_library_ask(const uint8_t *build_id, size_t n, uint64_t most_byte
  * Print a DEBUGINFOD_CACHE line if we may not write to the cache. For example, sudo(8) may have
  * kept another user's HOME.
  */
-void debuginfod_library_tell_cache(void);
+void debuginfod_library_print_cache(void);

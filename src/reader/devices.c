@@ -35,7 +35,7 @@ struct silent {
 	unsigned n;          /* silences in all */
 	unsigned n_in_a_row; /* silences without an answer between them */
 	bool is_dead;
-	bool was_told;
+	bool has_warned;
 	int helpers[WARDEN_MOST_LEFT]; /* pidfds of helpers that hang in it; -1: none */
 };
 
@@ -44,7 +44,7 @@ struct devices {
 	uint64_t pause_ns;
 	struct silent *silent;
 	size_t n, capacity;
-	struct log_few told;
+	struct log_few warnings;
 };
 
 uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user)
@@ -76,7 +76,7 @@ void devices_free(struct devices *d)
 {
 	if (!d)
 		return;
-	log_few_end(&d->told, "file systems that do not answer");
+	log_few_end(&d->warnings, "file systems that do not answer");
 	for (size_t i = 0; i < d->n; i++)
 		for (size_t k = 0; k < WARDEN_MOST_LEFT; k++)
 			cleanup_close_fd(&d->silent[i].helpers[k]);
@@ -85,7 +85,7 @@ void devices_free(struct devices *d)
 	free(d);
 }
 
-static struct silent *find(const struct devices *d, uint64_t place)
+static struct silent *find_silent(const struct devices *d, uint64_t place)
 {
 	for (size_t i = 0; i < d->n; i++)
 		if (d->silent[i].place == place)
@@ -134,7 +134,7 @@ bool devices_is_dead(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	const bool ret = is_dead(d, find(d, place));
+	const bool ret = is_dead(d, find_silent(d, place));
 
 	(void)pthread_mutex_unlock(&d->mutex);
 	return ret;
@@ -144,7 +144,7 @@ bool devices_may_ask(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 	const bool may = !is_dead(d, known);
 
 	if (may && known)
@@ -157,7 +157,7 @@ void devices_note_answer(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 
 	if (known && !is_hung_in(known)) {
 		known->is_dead = false;
@@ -168,7 +168,7 @@ void devices_note_answer(struct devices *d, uint64_t place)
 	(void)pthread_mutex_unlock(&d->mutex);
 }
 
-static void tell(struct devices *d, uint64_t place)
+static void warn_dead_place(struct devices *d, uint64_t place)
 {
 	static const char *const kinds[] = {
 		[DEVICES_DEBUG_FILES] = "debug files", [DEVICES_PERF_MAPS] = "perf maps"
@@ -177,28 +177,28 @@ static void tell(struct devices *d, uint64_t place)
 	const enum devices_kind kind = place >> KIND_SHIFT & KIND_MASK;
 
 	if (!(place & BELOW_ROOT))
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer (device %u:%u): nothing more of it is "
 			"opened, and user stacks in its files are cut or have no names",
 			major(place), minor(place));
 	else if (kind == DEVICES_PATHS)
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: files that user %u's processes have mapped "
 			"are not looked for by their paths",
 			user);
 	else if (kind == DEVICES_CONTENTS)
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: files of user %u on one device are not "
 			"read any more",
 			user);
 	else
-		log_few(&d->told,
+		log_few(&d->warnings,
 			"a file system does not answer: no more %s of user %u are looked for in "
 			"that root directory",
 			kinds[kind], user);
 }
 
-static struct silent *add(struct devices *d, uint64_t place)
+static struct silent *add_silent(struct devices *d, uint64_t place)
 {
 	array_push(d->silent, d->n, d->capacity, ((struct silent){ .place = place }));
 
@@ -212,10 +212,10 @@ static struct silent *add(struct devices *d, uint64_t place)
 /* Returns true if the place is now dead for the first time. */
 static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 {
-	struct silent *known = find(d, place);
+	struct silent *known = find_silent(d, place);
 
 	if (!known)
-		known = add(d, place);
+		known = add_silent(d, place);
 	known->since = known->silent_at = clock_ns(CLOCK_MONOTONIC);
 	known->n++;
 	known->n_in_a_row++;
@@ -225,9 +225,9 @@ static bool note_silence(struct devices *d, uint64_t place, pid_t in_call)
 	if (in_call)
 		add_helper(known, in_call);
 
-	const bool is_first = known->is_dead && !known->was_told;
+	const bool is_first = known->is_dead && !known->has_warned;
 
-	known->was_told = known->was_told || known->is_dead;
+	known->has_warned = known->has_warned || known->is_dead;
 	return is_first;
 }
 
@@ -237,6 +237,6 @@ void devices_note_silence(struct devices *d, uint64_t place, pid_t in_call)
 		return;
 	(void)pthread_mutex_lock(&d->mutex);
 	if (note_silence(d, place, in_call))
-		tell(d, place);
+		warn_dead_place(d, place);
 	(void)pthread_mutex_unlock(&d->mutex);
 }

@@ -26,11 +26,8 @@ bool finding_is_missed(int err)
 	       err == -EPERM || err == -ENOTDIR;
 }
 
-/*
- * The user of process @pid, by its "Uid:" line; 0 if it has gone. The owner of /proc/PID will not
- * do: a process can make that root (prctl(2), PR_SET_DUMPABLE).
- */
-static uint32_t user_of(uint32_t pid)
+/* The owner of /proc/PID will not do: a process can make that root (prctl(2), PR_SET_DUMPABLE). */
+uint32_t finding_user_of(uint32_t pid)
 {
 	char path[32], text[STATUS_BYTES];
 	const char *line;
@@ -48,7 +45,7 @@ uint64_t finding_place(const struct finding *f, const struct mapping *m)
 	case FIND_MAPPED:
 		return m->dev;
 	case FIND_BY_PROCESS:
-		return devices_place_below(DEVICES_PATHS, NO_HANDLE, user_of(f->pid));
+		return devices_place_below(DEVICES_PATHS, NO_HANDLE, finding_user_of(f->pid));
 	case FIND_BELOW:
 		return devices_place_below(DEVICES_PATHS, f->root, 0);
 	default:

@@ -37,6 +37,9 @@ bool finding_may_be(enum find_where where, const struct mapping *m);
 /* Does @err mean that another location may have the file? */
 bool finding_is_missed(int err);
 
+/* The user of process @pid, by the "Uid:" line of /proc/PID/status; 0 if it has gone. */
+uint32_t finding_user_of(uint32_t pid);
+
 struct finding {
 	uint32_t where; /* enum find_where */
 	uint32_t pid;

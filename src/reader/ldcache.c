@@ -142,7 +142,7 @@ static const char *new_form(const char *data, size_t *size)
 	return data;
 }
 
-static char *find(const char *data, size_t size, const char *wanted)
+static char *find_in_cache(const char *data, size_t size, const char *wanted)
 {
 	const char *best_path = NULL, *best_version = NULL;
 	const char *cache = new_form(data, &size);
@@ -188,5 +188,5 @@ char *ldcache_find(const char *cache, const char *wanted)
 			break;
 		size += (size_t)got;
 	}
-	return find(data, size, wanted);
+	return find_in_cache(data, size, wanted);
 }

@@ -47,7 +47,7 @@ static int by_path(const char *path, char **ret, struct error *e)
 }
 
 /* Set *@best to @file of @folder if it is the wanted library, and newer than *@best. */
-static void offer(const char *folder, const char *file, const char *wanted, char **best)
+static void offer_library(const char *folder, const char *file, const char *wanted, char **best)
 {
 	const char *version = library_version(file, wanted);
 	const char *old = *best ? library_version(strrchr(*best, '/') + 1, wanted) : NULL;
@@ -80,7 +80,7 @@ static char *in_folders(const char *wanted)
 		const struct dirent *entry;
 
 		while (d && (entry = readdir(d)))
-			offer(folders[i], entry->d_name, wanted, &best);
+			offer_library(folders[i], entry->d_name, wanted, &best);
 		if (d)
 			closedir(d);
 	}

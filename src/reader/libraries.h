@@ -8,11 +8,8 @@
 #include "base/error.h"
 
 /*
- * Find the file that @library names:
- *
- * - a path, with a '/'
- * - a library by short name: "c" is libc.so.6, by ld.so.cache and the usual folders
- * - a program on PATH
+ * Find the file that @library names. A name with a '/' is a path. Any other name means a library,
+ * or else a program on PATH. "c" is libc.so.6, by ld.so.cache and the usual folders.
  *
  * If @pid is not 0, look among that process's mappings, in its own mount namespace. The result then
  * goes through /proc/PID/root. A path that is not mapped is looked up below the process's root.

@@ -6,7 +6,7 @@
  *	7f0c6e600000-7f0c6e700000 rwxp 00000000 00:01 9           /memfd:jit (deleted)
  *	7ffd5a1f2000-7ffd5a1f4000 r-xp 00000000 00:00 0           [vdso]
  *
- * A newline in a path is written \012; nothing else is escaped.
+ * The kernel writes a newline in a path as \012, and escapes nothing else.
  */
 #include "reader/mappings.h"
 
@@ -100,7 +100,7 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	return true;
 }
 
-static bool is_full(const struct mapping_list *list)
+static bool is_list_full(const struct mapping_list *list)
 {
 	return list->most_bytes &&
 	       list->n * sizeof(*list->mappings) + strtab_bytes(list->strings) >= list->most_bytes;
@@ -129,7 +129,7 @@ static int read_maps(uint32_t tid, struct mapping_list *ret, struct error *e)
 	size_t n;
 	int more = 0;
 
-	while (!is_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
+	while (!is_list_full(&list) && (more = lines_next(&lines, &line, &n, e)) > 0) {
 		/* The process runs while the kernel makes the list. Keep only mappings in order. */
 		if (mapping_parse(line, list.strings, &m) &&
 		    (list.n == 0 || m.start >= list.mappings[list.n - 1].end))

@@ -13,7 +13,7 @@ static bool is_text(const struct name_view *v, uint32_t at)
 	return at == NO_TEXT || (at < v->head->n_text && (at == 0 || !v->text[at - 1]));
 }
 
-static bool makes_sense(const struct name_view *v)
+static bool is_view_sound(const struct name_view *v)
 {
 	uint32_t next = 0; /* no two names share a call */
 
@@ -47,7 +47,7 @@ bool name_block_read(const void *bytes, size_t n_bytes, size_t n_asked, struct n
 	ret->facts = (const struct name_fact *)(head + 1);
 	ret->calls = (const struct call_fact *)(ret->facts + head->n);
 	ret->text = (const char *)(ret->calls + head->n_calls);
-	return (!head->n_text || !ret->text[head->n_text - 1]) && makes_sense(ret);
+	return (!head->n_text || !ret->text[head->n_text - 1]) && is_view_sound(ret);
 }
 
 const char *name_view_text(const struct name_view *view, uint32_t at)
@@ -87,7 +87,7 @@ void name_block_add(struct name_block *b, const struct name_fact *fact)
 	array_push(b->facts, b->n, b->cap_facts, *fact);
 }
 
-static size_t bytes_of(const struct name_block *b)
+static size_t block_bytes(const struct name_block *b)
 {
 	return sizeof(struct names_head) + b->n * sizeof(*b->facts) +
 	       b->n_calls * sizeof(*b->calls) + b->n_text;
@@ -95,10 +95,10 @@ static size_t bytes_of(const struct name_block *b)
 
 bool name_block_fits(const struct name_block *b)
 {
-	return bytes_of(b) <= b->size;
+	return block_bytes(b) <= b->size;
 }
 
-static char *put(char *to, const void *from, size_t n)
+static char *append_bytes(char *to, const void *from, size_t n)
 {
 	if (n)
 		memcpy(to, from, n);
@@ -110,9 +110,9 @@ size_t name_block_put(const struct name_block *b, struct names_head head, char *
 	head.n = (uint32_t)b->n;
 	head.n_calls = (uint32_t)b->n_calls;
 	head.n_text = b->n_text;
-	to = put(to, &head, sizeof(head));
-	to = put(to, b->facts, b->n * sizeof(*b->facts));
-	to = put(to, b->calls, b->n_calls * sizeof(*b->calls));
-	(void)put(to, b->text, b->n_text);
-	return bytes_of(b);
+	to = append_bytes(to, &head, sizeof(head));
+	to = append_bytes(to, b->facts, b->n * sizeof(*b->facts));
+	to = append_bytes(to, b->calls, b->n_calls * sizeof(*b->calls));
+	(void)append_bytes(to, b->text, b->n_text);
+	return block_bytes(b);
 }

@@ -75,8 +75,8 @@ struct file_fact opener_fact_of(int handle, const struct stat *st)
 				   .is_roots = is_roots && !is_of_others(handle) };
 }
 
-static struct file_fact find(const struct ask *ask, uint32_t pid, const struct mapping *m,
-			     int *ret_handle, int *ret_err)
+static struct file_fact find_mapped(const struct ask *ask, uint32_t pid, const struct mapping *m,
+				    int *ret_handle, int *ret_err)
 {
 	struct error e;
 	struct stat st;
@@ -106,7 +106,7 @@ static void answer_states(struct seat *seat, const struct ask *ask, const struct
 		cleanup_held int handle = -1;
 
 		if (i == 0 || !fact.is_there || !is_of_one_file(m, m - 1))
-			fact = find(ask, list->tid, m, &handle, &err);
+			fact = find_mapped(ask, list->tid, m, &handle, &err);
 		if (err == -EMFILE || err == -ENFILE)
 			answer->result = err;
 		memcpy(seat->area + i * sizeof(fact), &fact, sizeof(fact));
@@ -114,8 +114,8 @@ static void answer_states(struct seat *seat, const struct ask *ask, const struct
 	answer->n_bytes = n * sizeof(fact);
 }
 
-static int send_file(const struct ask *ask, const struct mapping_list *list,
-		     const struct file_payload *what)
+static int pass_mapped_file(const struct ask *ask, const struct mapping_list *list,
+			    const struct file_payload *what)
 {
 	const struct passed_file file = { .number = what->number, .to = what->to };
 	cleanup_held int handle = -1;
@@ -126,7 +126,8 @@ static int send_file(const struct ask *ask, const struct mapping_list *list,
 	if (list->n != 1)
 		return -EINVAL;
 
-	const struct file_fact fact = find(ask, list->tid, &list->mappings[0], &handle, &err);
+	const struct file_fact fact =
+		find_mapped(ask, list->tid, &list->mappings[0], &handle, &err);
 
 	if (!err && memcmp(&fact, &what->expected, sizeof(fact)) != 0)
 		err = -ESTALE;
@@ -145,7 +146,7 @@ static void answer_file(const struct ask *ask, const char *payload, struct answe
 		return;
 	memcpy(&what, payload, sizeof(what));
 	if (block_read(payload + sizeof(what), ask->n_bytes - sizeof(what), true, &list))
-		answer->result = send_file(ask, &list, &what);
+		answer->result = pass_mapped_file(ask, &list, &what);
 }
 
 static bool answer_of_handles(struct seat *seat, const struct ask *ask, const void *payload,

@@ -18,7 +18,7 @@
 #include "reader/opener.h"
 
 /* Keep a copy of @handle, with a number above those of the warden and its helpers. */
-static int keep(int handle, struct seat *seat, struct open_fact fact, struct answer *answer)
+static int keep_handle(int handle, struct seat *seat, struct open_fact fact, struct answer *answer)
 {
 	fact.handle = fcntl(handle, F_DUPFD_CLOEXEC, SEAT_OURS);
 	if (fact.handle < 0)
@@ -50,9 +50,9 @@ void opener_answer_open(struct seat *seat, const struct ask *ask, const char *pa
 
 	answer->result = finding_find(&at, &list.mappings[0], &handle, &st, &e);
 	if (!answer->result)
-		answer->result =
-			keep(handle, seat,
-			     (struct open_fact){ .fact = opener_fact_of(handle, &st) }, answer);
+		answer->result = keep_handle(
+			handle, seat, (struct open_fact){ .fact = opener_fact_of(handle, &st) },
+			answer);
 	if (answer->result)
 		(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
 }
@@ -70,7 +70,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 		answer->result = -errno;
 		return;
 	}
-	answer->result = keep(
+	answer->result = keep_handle(
 		handle, seat,
 		(struct open_fact){ .fact = { .dev = st.st_dev, .inode = st.st_ino } }, answer);
 }
@@ -92,7 +92,7 @@ static int find_below(int root, const char *path)
  * A user's link may lead to any file that we can open. A file that the user may not read, and does
  * not own, must give his program no names.
  */
-static bool may_be_read(const struct stat *st, uint32_t user)
+static bool may_user_read(const struct stat *st, uint32_t user)
 {
 	return S_ISREG(st->st_mode) && (user == 0 || st->st_uid == user || st->st_mode & S_IROTH);
 }
@@ -120,7 +120,7 @@ static int find_debug(const struct debug_payload *what, const char *path, unsign
 		*n_missed += !is_absent(errno);
 		return -1;
 	}
-	return may_be_read(st, what->user) ? TAKE_FD(handle) : -1;
+	return may_user_read(st, what->user) ? TAKE_FD(handle) : -1;
 }
 
 void opener_answer_debug(struct seat *seat, const struct ask *ask, const char *payload,
@@ -142,7 +142,7 @@ void opener_answer_debug(struct seat *seat, const struct ask *ask, const char *p
 
 		if (handle < 0)
 			continue;
-		answer->result = keep(
+		answer->result = keep_handle(
 			handle, seat,
 			(struct open_fact){ .fact = opener_fact_of(handle, &st), .at = i }, answer);
 		return;

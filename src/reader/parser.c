@@ -48,7 +48,7 @@ static uint32_t put_ranges(const struct image *im, struct range_fact *ret)
 	return n_put;
 }
 
-static void put(struct seat *seat, uint64_t *at, const void *data, size_t n_bytes)
+static void append_to_area(struct seat *seat, uint64_t *at, const void *data, size_t n_bytes)
 {
 	if (n_bytes)
 		memcpy(seat->area + *at, data, n_bytes);
@@ -76,7 +76,7 @@ static void answer_table(struct seat *seat, struct image *im, struct answer *ans
 		unwind_table_fini(&table);
 		fact.result = error_set(&e, -ENODATA, "it was cut short");
 	}
-	put(seat, &n, ranges, fact.n_ranges * sizeof(*ranges));
+	append_to_area(seat, &n, ranges, fact.n_ranges * sizeof(*ranges));
 	if (fact.result) {
 		(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
 	} else {
@@ -84,9 +84,9 @@ static void answer_table(struct seat *seat, struct image *im, struct answer *ans
 		fact.n_pages = table.n_pages;
 		fact.n_entries = table.n_entries;
 		fact.n_rules = table.n_rules;
-		put(seat, &n, table.pages, (table.n_pages + 1UL) * sizeof(*table.pages));
-		put(seat, &n, table.entries, table.n_entries * sizeof(*table.entries));
-		put(seat, &n, table.rules, table.n_rules * sizeof(*table.rules));
+		append_to_area(seat, &n, table.pages, (table.n_pages + 1UL) * sizeof(*table.pages));
+		append_to_area(seat, &n, table.entries, table.n_entries * sizeof(*table.entries));
+		append_to_area(seat, &n, table.rules, table.n_rules * sizeof(*table.rules));
 		unwind_table_fini(&table);
 	}
 	memcpy(seat->area, &fact, sizeof(fact));

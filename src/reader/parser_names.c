@@ -49,7 +49,7 @@ struct parser_names *parser_names_new(void)
 	return xcalloc(1, sizeof(struct parser_names));
 }
 
-static void drop(struct parser_names *p, struct symbols *s)
+static void drop_symbols(struct parser_names *p, struct symbols *s)
 {
 	image_close(s->image);
 	cleanup_close_fd(&s->fd);
@@ -57,7 +57,7 @@ static void drop(struct parser_names *p, struct symbols *s)
 	*s = p->list[--p->n];
 }
 
-static struct symbols *find(struct parser_names *p, uint32_t number)
+static struct symbols *find_symbols(struct parser_names *p, uint32_t number)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->list[i].number == number)
@@ -66,9 +66,9 @@ static struct symbols *find(struct parser_names *p, uint32_t number)
 }
 
 /* Drop the least recently used files, but not @number, whose memory may have grown. */
-static void keep_bounds(struct parser_names *p, uint32_t number)
+static void bound_open_images(struct parser_names *p, uint32_t number)
 {
-	struct symbols *used = find(p, number);
+	struct symbols *used = find_symbols(p, number);
 
 	p->bytes -= used->bytes;
 	used->bytes = image_bytes(used->image);
@@ -80,35 +80,36 @@ static void keep_bounds(struct parser_names *p, uint32_t number)
 			if (p->list[i].number != number &&
 			    (!least || p->list[i].last_used < least->last_used))
 				least = &p->list[i];
-		drop(p, least);
+		drop_symbols(p, least);
 	}
 }
 
 /* -- A file. -- */
 
-static struct symbols *add(struct parser_names *p, uint32_t number, struct image *image, int fd)
+static struct symbols *add_symbols(struct parser_names *p, uint32_t number, struct image *image,
+				   int fd)
 {
-	struct symbols *former = find(p, number);
+	struct symbols *former = find_symbols(p, number);
 	struct symbols s = { .number = number, .image = image, .fd = fd, .last_used = ++p->clock };
 
 	if (fd >= 0 && fstat(fd, &s.opened) < 0)
 		s.opened = (struct stat){};
 	if (former)
-		drop(p, former);
+		drop_symbols(p, former);
 	array_push(p->list, p->n, p->capacity, s);
-	keep_bounds(p, number);
-	return find(p, number);
+	bound_open_images(p, number);
+	return find_symbols(p, number);
 }
 
 static void put_fact(struct seat *seat, const struct image *im, struct answer *answer)
 {
 	struct symbols_fact fact = { .has_symtab = image_has_symtab(im) };
 	const uint8_t *told;
-	const size_t n = image_told_build_id(im, &told);
+	const size_t n = image_reported_build_id(im, &told);
 
-	if (n && n <= sizeof(fact.told)) {
-		memcpy(fact.told, told, n);
-		fact.n_told = (uint32_t)n;
+	if (n && n <= sizeof(fact.build_id)) {
+		memcpy(fact.build_id, told, n);
+		fact.n_build_id = (uint32_t)n;
 	}
 	image_debug_hint(im, &fact.hint);
 	memcpy(seat->area, &fact, sizeof(fact));
@@ -122,7 +123,7 @@ static int open_image(struct parser_names *p, int fd, const char *name, struct i
 	int err = image_open_fd(fd, name, ret, e);
 
 	while (err == -ENOMEM && p->n) {
-		drop(p, &p->list[p->n - 1]);
+		drop_symbols(p, &p->list[p->n - 1]);
 		err = image_open_fd(fd, name, ret, e);
 	}
 	return err;
@@ -153,13 +154,13 @@ void parser_answer_symbols(struct parser_names *p, struct seat *seat, const stru
 		return;
 	}
 	put_fact(seat, im, answer);
-	add(p, ask->file, TAKE(im), TAKE_FD(fd));
+	add_symbols(p, ask->file, TAKE(im), TAKE_FD(fd));
 }
 
 void parser_answer_debug(struct parser_names *p, struct seat *seat, const struct ask *ask,
 			 struct answer *answer)
 {
-	const struct symbols *s = find(p, ask->file);
+	const struct symbols *s = find_symbols(p, ask->file);
 	cleanup_close int fd = -1;
 	struct image *debug = NULL;
 	struct error e = {};
@@ -177,7 +178,7 @@ void parser_answer_debug(struct parser_names *p, struct seat *seat, const struct
 	if (answer->result)
 		return;
 	image_set_debug(s->image, debug);
-	keep_bounds(p, ask->file);
+	bound_open_images(p, ask->file);
 }
 
 /* -- Names. -- */
@@ -260,7 +261,7 @@ static void look_up(struct naming *n, uint64_t offset)
 void parser_answer_names(struct parser_names *p, struct seat *seat, const struct ask *ask,
 			 const void *payload, struct answer *answer)
 {
-	struct symbols *s = find(p, ask->file);
+	struct symbols *s = find_symbols(p, ask->file);
 	struct names_head head = {};
 
 	answer->result = s ? 0 : -ESTALE;
@@ -285,5 +286,5 @@ void parser_answer_names(struct parser_names *p, struct seat *seat, const struct
 		answer->result = -E2BIG;
 	name_block_fini(&n.block);
 	u64_map_fini(&n.put);
-	keep_bounds(p, ask->file);
+	bound_open_images(p, ask->file);
 }

@@ -20,7 +20,7 @@
 #define PERF_TEXT_BYTES (1UL << 20)
 
 /* Read the last of the numbers after @key in /proc/PID/status; the second one with @is_second. */
-static bool take_status(const char *status, const char *key, bool is_second, uint32_t *ret)
+static bool parse_status_id(const char *status, const char *key, bool is_second, uint32_t *ret)
 {
 	const char *at = strstr(status, key);
 	uint64_t value = 0;
@@ -70,8 +70,8 @@ bool process_identity_read(uint32_t pid, struct process_identity *ret)
 		return false;
 	*ret = (struct process_identity){ .number = pid, .started = start_of(pid) };
 	/* The name, in the first line, cannot hold a newline: the kernel escapes it. */
-	(void)take_status(text, "\nNSpid:", false, &ret->number);
-	return take_status(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
+	(void)parse_status_id(text, "\nNSpid:", false, &ret->number);
+	return parse_status_id(text, "\nUid:", true, &ret->user) && ret->number; /* 0: gone */
 }
 
 void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
@@ -80,7 +80,7 @@ void perf_file_path(uint32_t number, char to[PERF_FILE_PATH_BYTES])
 }
 
 /* O_PATH does not open the file, which could block (a FIFO) or have an effect (a device). */
-static int open_handle(int root, uint32_t number)
+static int open_perf_handle(int root, uint32_t number)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS };
@@ -90,7 +90,7 @@ static int open_handle(int root, uint32_t number)
 	return (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 }
 
-static int check(const struct stat *st, uint32_t user, struct error *e)
+static int check_perf_file(const struct stat *st, uint32_t user, struct error *e)
 {
 	if (!S_ISREG(st->st_mode))
 		return error_set(e, -EPERM, "it is not a regular file");
@@ -103,7 +103,7 @@ static int check(const struct stat *st, uint32_t user, struct error *e)
 int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, struct stat *ret,
 		   struct error *e)
 {
-	cleanup_held int handle = held_note(open_handle(root, number));
+	cleanup_held int handle = held_note(open_perf_handle(root, number));
 	int err;
 
 	if (handle < 0 && errno == ELOOP)
@@ -116,7 +116,7 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 		return error_set(e, -ENOENT, "there is none");
 	if (handle < 0 || fstat(handle, ret) < 0)
 		return error_set(e, -EPERM, "%s", strerror(errno));
-	err = check(ret, user, e);
+	err = check_perf_file(ret, user, e);
 	if (!err)
 		*ret_handle = TAKE_FD(handle);
 	return err;

@@ -20,7 +20,7 @@
 
 struct remote_files {
 	struct asking asking;
-	bool was_silence_told;
+	bool has_warned_silence;
 	int32_t *to_close;
 	size_t n_to_close, to_close_capacity;
 	size_t close_at; /* after a failed close: try again at so many */
@@ -56,7 +56,7 @@ static int handle_in(const struct lane_event *event)
 }
 
 /* Close files that an opener found after the caller gave up. */
-static void take_late(void *context, const struct lane_event *event)
+static void handle_late_answer(void *context, const struct lane_event *event)
 {
 	struct remote_files *f = context;
 	const int handle = event->what == LANE_ANSWER ? handle_in(event) : HANDLE_NONE;
@@ -73,7 +73,7 @@ struct remote_files *remote_files_new(struct client *client, struct devices *dev
 
 	f->asking = (struct asking){ .client = client, .devices = devices, .lost = lost };
 	if (client)
-		client_hear_late(client, take_late, f);
+		client_set_late(client, handle_late_answer, f);
 	return f;
 }
 
@@ -82,7 +82,7 @@ void remote_files_free(struct remote_files *f)
 	if (!f)
 		return;
 	if (f->asking.client)
-		client_hear_late(f->asking.client, NULL, NULL);
+		client_set_late(f->asking.client, NULL, NULL);
 	asking_fini(&f->asking);
 	free(f->to_close);
 	free(f);
@@ -93,21 +93,21 @@ struct asking *remote_files_asking(struct remote_files *f)
 	return &f->asking;
 }
 
-static void lock(const struct remote_files *f)
+static void lock_openers(const struct remote_files *f)
 {
 	if (f->asking.client)
 		client_lock(f->asking.client);
 }
 
-static void unlock(const struct remote_files *f)
+static void unlock_openers(const struct remote_files *f)
 {
 	if (f->asking.client)
 		client_unlock(f->asking.client);
 }
 
 /* Ask an opener for something of @place, which it may hang in. */
-static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, const void *payload,
-		   struct lane_event *ret, struct error *e)
+static int ask_opener_at(struct remote_files *f, uint64_t place, struct ask *what,
+			 const void *payload, struct lane_event *ret, struct error *e)
 {
 	what->place = place;
 
@@ -120,27 +120,27 @@ static int ask_for(struct remote_files *f, uint64_t place, struct ask *what, con
 
 /* -- Lists. -- */
 
-static int take_list(struct remote_files *f, const struct lane_event *event,
-		     struct remote_list *ret, struct error *e)
+static int read_list_answer(struct remote_files *f, const struct lane_event *event,
+			    struct remote_list *ret, struct error *e)
 {
 	cleanup_free char *block = asking_copy(event);
 
 	if (!block || !block_read(block, event->answer.n_bytes, false, &ret->list)) {
 		client_distrust(f->asking.client);
-		return error_set(e, -EBADMSG, "its list of mappings makes no sense");
+		return error_set(e, -EBADMSG, "an opener sent an invalid list of mappings");
 	}
 	ret->block = TAKE(block);
 	return 0;
 }
 
 /* A process whose memory map stays locked holds up its own list. */
-static void tell_silence(struct remote_files *f, uint32_t pid)
+static void warn_silence(struct remote_files *f, uint32_t pid)
 {
-	if (!f->was_silence_told)
+	if (!f->has_warned_silence)
 		log_warn("the mappings of process %u cannot be read in time: its user stacks, and "
 			 "those of others like it, may be cut",
 			 pid);
-	f->was_silence_told = true;
+	f->has_warned_silence = true;
 }
 
 static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
@@ -152,22 +152,22 @@ static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *re
 
 	ret->cost = err ? clock_ns(CLOCK_MONOTONIC) - begin : event.cpu_ns;
 	if (asking_took_too_long(&event))
-		tell_silence(f, pid);
+		warn_silence(f, pid);
 	if (err)
 		return err;
 	if (event.answer.result)
 		return error_set(e, event.answer.result, "%.95s", event.answer.words);
-	return take_list(f, &event, ret, e);
+	return read_list_answer(f, &event, ret, e);
 }
 
 int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
 {
 	*ret = (struct remote_list){};
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_list(f, pid, ret, e);
 
-	unlock(f);
+	unlock_openers(f);
 	return err;
 }
 
@@ -202,7 +202,7 @@ static bool ask_states(struct remote_files *f, enum find_where where, const stru
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, place, &what, block, &event, &e)) {
+	if (ask_opener_at(f, place, &what, block, &event, &e)) {
 		*cost += clock_ns(CLOCK_MONOTONIC) - begin;
 		return false;
 	}
@@ -241,8 +241,8 @@ static void find_states(struct remote_files *f, const struct wanted *w, struct f
 }
 
 /* Copy the mappings on the device of mapping @first to @ret, and their indexes to @places. */
-static size_t take_device(const struct remote_list *list, size_t first, struct mapping *ret,
-			  size_t *places)
+static size_t copy_device_mappings(const struct remote_list *list, size_t first,
+				   struct mapping *ret, size_t *places)
 {
 	size_t n = 0;
 
@@ -258,7 +258,7 @@ static size_t take_device(const struct remote_list *list, size_t first, struct m
 }
 
 /* One request for each device, so that a silence names the device. */
-static void identify(struct remote_files *f, struct remote_list *list)
+static void identify_files(struct remote_files *f, struct remote_list *list)
 {
 	const size_t n = list->list.n;
 	cleanup_free struct mapping *some = xcalloc(n, sizeof(*some));
@@ -270,7 +270,7 @@ static void identify(struct remote_files *f, struct remote_list *list)
 		if (is_done[first] || !list->list.mappings[first].inode)
 			continue;
 
-		const size_t n_some = take_device(list, first, some, places);
+		const size_t n_some = copy_device_mappings(list, first, some, places);
 
 		find_states(f, &(struct wanted){ list->list.tid, some, n_some }, facts,
 			    &list->cost);
@@ -286,9 +286,9 @@ static void identify(struct remote_files *f, struct remote_list *list)
 void remote_identify(struct remote_files *f, struct remote_list *list)
 {
 	list->states = xcalloc(list->list.n, sizeof(*list->states));
-	lock(f);
-	identify(f, list);
-	unlock(f);
+	lock_openers(f);
+	identify_files(f, list);
+	unlock_openers(f);
 }
 
 bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
@@ -297,9 +297,9 @@ bool remote_state(struct remote_files *f, uint32_t pid, const struct mapping *m,
 	struct file_fact fact = {};
 	uint64_t cost = 0;
 
-	lock(f);
+	lock_openers(f);
 	find_states(f, &(struct wanted){ pid, m, 1 }, &fact, &cost);
-	unlock(f);
+	unlock_openers(f);
 	*ret = (struct file_state){ m->dev, m->inode, fact };
 	return fact.is_there;
 }
@@ -321,8 +321,8 @@ size_t remote_most_handles(void)
 }
 
 /* Read and check an answer with a struct open_fact. */
-static int take_open(struct remote_files *f, const struct lane_event *event, struct open_fact *ret,
-		     struct error *e)
+static int read_open_answer(struct remote_files *f, const struct lane_event *event,
+			    struct open_fact *ret, struct error *e)
 {
 	if (event->answer.result)
 		return error_set(e, event->answer.result, "%.95s", event->answer.words);
@@ -334,7 +334,7 @@ static int take_open(struct remote_files *f, const struct lane_event *event, str
 	if (!copy || event->answer.n_bytes != sizeof(*ret) || !is_handle(ret->handle) ||
 	    !devices_is_number(ret->fact.dev)) {
 		client_distrust(f->asking.client);
-		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+		return error_set(e, -EBADMSG, "its opener sent an invalid answer");
 	}
 	return 0;
 }
@@ -347,10 +347,10 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 	struct lane_event event;
 	struct open_fact fact;
 	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what.n_bytes);
-	int err = ask_for(f, place, &what, payload, &event, e);
+	int err = ask_opener_at(f, place, &what, payload, &event, e);
 
 	if (!err)
-		err = take_open(f, &event, &fact, e);
+		err = read_open_answer(f, &event, &fact, e);
 	if (!err)
 		*ret = (struct remote_handle){ fact.handle,
 					       head->where == FIND_OURS ? fact.fact.dev : m->dev,
@@ -361,11 +361,11 @@ static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payl
 static int open_locked(struct remote_files *f, uint32_t pid, const struct open_payload *head,
 		       const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_open(f, pid, head, m, ret, e);
 
-	unlock(f);
+	unlock_openers(f);
 	return err;
 }
 
@@ -406,13 +406,13 @@ int remote_root(struct remote_files *f, uint32_t pid, uint64_t dev, uint64_t ino
 	struct open_fact fact = {};
 	struct error e;
 
-	lock(f);
+	lock_openers(f);
 
-	int err = ask_for(f, dev, &what, NULL, &event, &e);
+	int err = ask_opener_at(f, dev, &what, NULL, &event, &e);
 
 	if (!err)
-		err = take_open(f, &event, &fact, &e);
-	unlock(f);
+		err = read_open_answer(f, &event, &fact, &e);
+	unlock_openers(f);
 	if (err)
 		return HANDLE_NONE;
 	if (fact.fact.inode == inode && fact.fact.dev == dev)
@@ -430,7 +430,7 @@ static void ask_facts(struct remote_files *f, uint64_t dev, const int *handles, 
 	struct lane_event event;
 	struct error e;
 
-	if (ask_for(f, dev, &what, handles, &event, &e))
+	if (ask_opener_at(f, dev, &what, handles, &event, &e))
 		return;
 	copy = asking_copy(&event);
 	if (copy && event.answer.n_bytes == n * sizeof(*ret))
@@ -447,7 +447,7 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 	cleanup_free bool *is_done = xcalloc(n, sizeof(*is_done));
 	cleanup_free struct file_fact *facts = xcalloc(n, sizeof(*facts));
 
-	lock(f);
+	lock_openers(f);
 	for (size_t first = 0; first < n; first++) {
 		size_t n_some = 0;
 
@@ -465,14 +465,14 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 			is_done[places[i]] = true;
 		}
 	}
-	unlock(f);
+	unlock_openers(f);
 }
 
 /* Call this with the lock held. */
 static void close_all(struct remote_files *f)
 {
 	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
-	cleanup_free int32_t *handles = TAKE(f->to_close); /* take_late() may add some */
+	cleanup_free int32_t *handles = TAKE(f->to_close); /* handle_late_answer() may add some */
 	const size_t n = f->n_to_close;
 	struct lane_event event;
 	struct error e;
@@ -491,11 +491,11 @@ void remote_close(struct remote_files *f, int handle)
 {
 	if (handle == HANDLE_NONE)
 		return;
-	lock(f);
+	lock_openers(f);
 	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
 	if (f->n_to_close >= CLOSE_AT_ONCE && f->n_to_close >= f->close_at)
 		close_all(f);
-	unlock(f);
+	unlock_openers(f);
 }
 
 static int ask_debug(struct remote_files *f, struct debug_search *s, struct open_fact *ret,
@@ -513,10 +513,10 @@ static int ask_debug(struct remote_files *f, struct debug_search *s, struct open
 	memcpy(payload + sizeof(head), s->path, n_path);
 
 	const uint64_t place = devices_place_below(DEVICES_DEBUG_FILES, s->root, s->user);
-	const int err = ask_for(f, place, &what, payload, &event, e);
+	const int err = ask_opener_at(f, place, &what, payload, &event, e);
 
 	s->is_missed = s->is_missed || err || event.answer.n;
-	return err ? err : take_open(f, &event, ret, e);
+	return err ? err : read_open_answer(f, &event, ret, e);
 }
 
 int remote_open_debug(struct remote_files *f, struct debug_search *s, struct remote_handle *ret,
@@ -524,11 +524,11 @@ int remote_open_debug(struct remote_files *f, struct debug_search *s, struct rem
 {
 	struct open_fact fact = {};
 
-	lock(f);
+	lock_openers(f);
 
 	const int err = ask_debug(f, s, &fact, e);
 
-	unlock(f);
+	unlock_openers(f);
 	if (err)
 		return err;
 	s->at = fact.at;
@@ -545,11 +545,11 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 	struct ask what = { .what = ASK_SEND, .n_bytes = sizeof(payload) };
 	struct lane_event event;
 
-	lock(f);
+	lock_openers(f);
 
-	const int err = ask_for(f, handle->dev, &what, &payload, &event, e);
+	const int err = ask_opener_at(f, handle->dev, &what, &payload, &event, e);
 
-	unlock(f);
+	unlock_openers(f);
 	if (err)
 		return err;
 	return event.answer.result
@@ -559,8 +559,8 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 
 /* -- Perf maps. -- */
 
-static int take_perf_map(struct remote_files *f, const struct lane_event *event,
-			 struct remote_perf_map *ret, struct error *e)
+static int read_perf_map_answer(struct remote_files *f, const struct lane_event *event,
+				struct remote_perf_map *ret, struct error *e)
 {
 	const size_t n = event->answer.n_bytes;
 
@@ -570,7 +570,7 @@ static int take_perf_map(struct remote_files *f, const struct lane_event *event,
 	if (!ret->memory || n < sizeof(ret->fact)) {
 		client_distrust(f->asking.client);
 		cleanup_free_p(&ret->memory);
-		return error_set(e, -EBADMSG, "its opener's answer makes no sense");
+		return error_set(e, -EBADMSG, "its opener sent an invalid answer");
 	}
 	memcpy(&ret->fact, ret->memory, sizeof(ret->fact));
 	ret->text = ret->memory + sizeof(ret->fact);
@@ -588,12 +588,12 @@ int remote_perf_map(struct remote_files *f, const struct perf_payload *what,
 	*ret = (struct remote_perf_map){};
 	if (what->held >= 0 && devices_is_dead(f->asking.devices, what->dev))
 		return error_set(e, -EAGAIN, "its file system does not answer");
-	lock(f);
+	lock_openers(f);
 
-	int err = ask_for(f, place, &ask, what, &event, e);
+	int err = ask_opener_at(f, place, &ask, what, &event, e);
 
 	if (!err)
-		err = take_perf_map(f, &event, ret, e);
-	unlock(f);
+		err = read_perf_map_answer(f, &event, ret, e);
+	unlock_openers(f);
 	return err;
 }

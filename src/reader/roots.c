@@ -53,7 +53,7 @@ static bool is_same(const struct root *a, const struct root *b)
 }
 
 /* Uses the kernel's cached data, because the file system may not answer. */
-static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
+static bool identify_root(const char *path, dev_t *ret_dev, ino_t *ret_inode)
 {
 	struct statx st;
 
@@ -65,7 +65,7 @@ static bool identify(const char *path, dev_t *ret_dev, ino_t *ret_inode)
 }
 
 /* Give the opener a handle of the root, through the first process that has it. */
-static int lend(const struct roots *r, struct root *root, uint32_t pid)
+static int lend_handle(const struct roots *r, struct root *root, uint32_t pid)
 {
 	if (root->handle == HANDLE_NONE && r->files)
 		root->handle = remote_root(r->files, pid, root->dev, root->inode);
@@ -79,18 +79,18 @@ int roots_of(struct roots *r, uint32_t pid)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	if (!identify(path, &unused, &asked.namespace))
+	if (!identify_root(path, &unused, &asked.namespace))
 		return -1;
 	(void)snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	if (!identify(path, &asked.dev, &asked.inode))
+	if (!identify_root(path, &asked.dev, &asked.inode))
 		return -1;
 	for (size_t i = 0; i < r->n; i++)
 		if (is_same(&r->roots[i], &asked))
-			return lend(r, &r->roots[i], pid);
+			return lend_handle(r, &r->roots[i], pid);
 	if (r->n >= r->most)
 		return -1;
 	r->roots[r->n] = asked;
-	return lend(r, &r->roots[r->n++], pid);
+	return lend_handle(r, &r->roots[r->n++], pid);
 }
 
 int roots_handle(const struct roots *r, int root)

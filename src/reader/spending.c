@@ -18,7 +18,7 @@ void spending_fini(struct spending *s)
 	free(s->users);
 }
 
-static struct spent *find(const struct spending *s, uint32_t user)
+static struct spent *find_spent(const struct spending *s, uint32_t user)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->users[i].user == user)
@@ -28,14 +28,14 @@ static struct spent *find(const struct spending *s, uint32_t user)
 
 bool spending_may(const struct spending *s, uint32_t user)
 {
-	const struct spent *spent = find(s, user);
+	const struct spent *spent = find_spent(s, user);
 
 	return !spent || spent->ns < s->most_ns;
 }
 
 void spending_add(struct spending *s, uint32_t user, uint64_t ns)
 {
-	struct spent *spent = user ? find(s, user) : NULL;
+	struct spent *spent = user ? find_spent(s, user) : NULL;
 
 	if (!user)
 		return;
@@ -48,6 +48,6 @@ void spending_add(struct spending *s, uint32_t user, uint64_t ns)
 
 	spent->ns += ns;
 	if (may && spent->ns >= s->most_ns)
-		log_warn("files of user %u took %llu s of CPU time: %s", user,
+		log_warn("reading files of user %u took %llu s: %s", user,
 			 (unsigned long long)(s->most_ns / NS_PER_S), s->after);
 }

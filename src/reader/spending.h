@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * reader/spending.h - bounds the CPU time that helpers spend on each user's files. Root's have no
- * bound.
+ * reader/spending.h - bounds the time that helpers spend on each user's files: CPU time, and long
+ * waits. Root's have no bound.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 struct spending {
 	uint64_t most_ns;  /* bound for all files of one user */
-	const char *after; /* the loss: "unwind tables of further ones are not made" */
+	const char *after; /* the loss: "this user's other files get no unwind tables" */
 	struct spent *users;
 	size_t n, capacity;
 };

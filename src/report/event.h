@@ -4,9 +4,9 @@
  *
  * Many events have the same stacks, so the caller makes the bytes of the stacks once, as a
  * template. Rendering an event adds its head: time, command, numbers. As text, in the layout of the
- * classic stacksnoop:
+ * classic stacksnoop, each line begins with the time. With -v, command, PID and CPU follow it:
  *
- *	42005557.056332998 sync         22352  1                                    with -v
+ *	42005557.056332998 sync         22352  1
  *	42005557.056332998 sync         22352  1   ip: ffffffff81280461 ext4_sync_fs
  *	42005557.056332998 sync         22352  1   r0: ffffffff811ed7f9 iterate_supers
  *	42005557.056332998 sync         22352  1   u0: 7f9cafbeee97     sync
@@ -15,7 +15,8 @@
  *
  *	sync;main;sync;entry_SYSCALL_64;iterate_supers;ext4_sync_fs 1
  *
- * JSON, an object per line. A frame without a name has no member "name":
+ * JSON, an object per line (here broken in two). A frame without a name has no member "name". A
+ * mark is {"cut":"depth"} or {"unverified":"frame pointers"}:
  *
  *	{"time":42005557.056332998,"comm":"sync","pid":22352,"tid":22352,"cpu":1,"kernel":[
  *	 {"addr":"0xffffffff81280461","name":"ext4_sync_fs","offset":0,"module":"ext4"}],"user":[]}
@@ -27,8 +28,8 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "profile/frame.h"
 #include "report/writer.h"
-#include "symbolize/frame.h"
 
 enum event_form { EVENT_TEXT, EVENT_FOLDED, EVENT_JSON };
 

@@ -20,8 +20,8 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
+#include "profile/frame.h"
 #include "report/render.h"
-#include "symbolize/frame.h"
 
 enum label_form {
 	LABEL_TEXT,   /* labels_get() gives a line: two blanks, with places the address, the label,

@@ -3,7 +3,7 @@
 
 #include "report/render.h"
 
-void render_losses(const struct render_loss *losses, size_t n, struct strbuf *to)
+void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to)
 {
 	uint64_t total = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * report/render.h - the bytes of a report. Pure: no clock, no kernel.
+ * report/render.h - the bytes of a profile. Pure: no clock, no kernel.
  *
  * Frames become labels (label.h). Names come from foreign files, so they are escaped
  * (escape.h).
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "base/strbuf.h"
-#include "report/report.h"
-#include "symbolize/frame.h"
+#include "profile/frame.h"
+#include "profile/profile.h"
 
 struct render_style {
 	bool offsets;     /* -s */
@@ -22,29 +22,41 @@ struct render_style {
 	const char *time; /* -T: "HH:MM:SS", else NULL */
 };
 
-/* The losses of one reason. Reasons keep a fixed order; renderers leave out those of 0. */
-struct render_loss {
-	const char *reason; /* "no room for a new stack" */
-	uint64_t n;
-};
-
 /* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */
 typedef int render_write(void *context, const char *bytes, size_t n);
 
+typedef int render_function(const struct profile *p, const struct render_style *style,
+			    render_write *write, void *context);
+
+/* A form of output for profiles. */
+struct renderer {
+	const char *name;
+	render_function *render;
+	bool shows_offsets;   /* render_style.offsets; else frames do not differ by them */
+	bool shows_addresses; /* the same for render_style.addresses */
+	bool shows_pids;      /* else processes are told apart by name */
+	bool shows_losses;
+	bool is_alone; /* other programs read it: its output has no other text before or after */
+};
+
+/* The rows end with one without a name. A new form is a file and a row. */
+extern const struct renderer renderers[];
+
+/* NULL: no form has that name. */
+const struct renderer *renderer_find(const char *name);
+
 /* Text in bcc's layout, with its empty line and the time in front: see render_text.c. */
-int render_text(const struct report *r, const struct frame_table *frames,
-		const struct render_style *style, render_write *write, void *context);
+render_function render_text;
 
 /*
  * One line per stack, outermost frame first: see render_folded.c. Leaves out the time,
  * which would be no line of this format.
  */
-int render_folded(const struct report *r, const struct frame_table *frames,
-		  const struct render_style *style, render_write *write, void *context);
+render_function render_folded;
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:
  *
  *	Lost 12 hits: 10 no room for a new stack, 2 nested too deep on one CPU
  */
-void render_losses(const struct render_loss *losses, size_t n, struct strbuf *to);
+void render_losses(const struct profile_loss *losses, size_t n, struct strbuf *to);

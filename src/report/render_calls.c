@@ -9,7 +9,7 @@
  *
  * A name that is longer than its column is whole, and moves the count to the right.
  *
- * JSON has one line for a report:
+ * JSON has one line for a report (here broken in two):
  *
  *	{"time":1771000000.123456789,"counts":[{"function":"vfs_open","count":12}],
  *	 "total":12,"lost":{"missed by the kernel at the probe":1}}

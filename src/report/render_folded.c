@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * One line per stack, outermost frame first, in the format of flame graph tools: the
- * process with -P, user frames, "-" with -d, kernel frames, a blank, the count.
+ * One line per stack, in the format of flame graph tools. The process comes first (with -P). Then
+ * come user frames, a "-" (with -d), and kernel frames, each outermost first. The count is last.
  *
  *	tar;_start;main;__read;-;entry_SYSCALL_64;ksys_read;vfs_read 42
  *
- * A line is parts joined by ';', a blank and the count. No part is empty, and the count
- * follows the last blank. A line without any part has "[no stack]" instead. A part "-"
- * is the delimiter, never a name.
+ * A line is parts joined by ';', a blank and the count. No part is empty, and the count follows the
+ * last blank. A line without any part has "[no stack]" instead. A part "-" is the delimiter, never
+ * a name.
  *
- * Two things differ from bcc. It begins the line with an empty part if there is no
- * process. And it ignores -s and -v, where this shows offsets, and the places of frames
- * without a name. Addresses and the time do not fit this format.
+ * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
+ * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
+ * and the time do not fit this format.
  */
 #include "base/cleanup.h"
 #include "report/label.h"
@@ -44,39 +44,39 @@ static void put_folded_frames(struct line *line, const uint32_t *frames, size_t 
 	}
 }
 
-static void put_folded_entry(struct line *line, const struct report_entry *entry,
+static void put_folded_stack(struct line *line, const struct profile_stack *stack,
 			     const struct render_style *style, struct strbuf *scratch)
 {
 	line->is_begun = false;
 	if (style->per_process) {
 		strbuf_clear(scratch);
-		label_put_comm(scratch, entry->comm, LABEL_FOLDED);
+		label_put_comm(scratch, stack->comm, LABEL_FOLDED);
 		put_folded_part(line, scratch->text, scratch->n);
 	}
-	if (entry->n_user)
-		put_folded_frames(line, entry->frames + entry->n_kernel, entry->n_user);
+	if (stack->n_user)
+		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user);
 	if (style->delimited)
 		put_folded_part(line, "-", 1);
-	put_folded_frames(line, entry->frames, entry->n_kernel);
+	put_folded_frames(line, stack->frames, stack->n_kernel);
 	if (!line->is_begun)
 		writer_puts(line->w, "[no stack]");
 	writer_put(line->w, " ", 1);
-	writer_put_u64(line->w, entry->count);
+	writer_put_u64(line->w, stack->count);
 	writer_put(line->w, "\n", 1);
 }
 
-int render_folded(const struct report *r, const struct frame_table *frames,
-		  const struct render_style *style, render_write *write, void *context)
+int render_folded(const struct profile *p, const struct render_style *style, render_write *write,
+		  void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
 	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
 
-	labels_init(&labels, frames, style, LABEL_FOLDED);
+	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
 
 	struct line line = { .w = w, .labels = &labels };
 
-	for (size_t i = 0; i < report_n(r) && !w->result; i++)
-		put_folded_entry(&line, report_entry_at(r, i), style, &scratch);
+	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
+		put_folded_stack(&line, &p->stacks[i], style, &scratch);
 	return writer_finish(w);
 }

@@ -13,6 +13,7 @@
  *	    tar [15187]                      with -P
  *	    5
  *	(empty)
+ *	Lost 12 hits: ...                  only if hits were lost
  */
 #include "base/cleanup.h"
 #include "report/label.h"
@@ -30,43 +31,47 @@ static void put_text_frames(struct writer *w, struct labels *labels, const uint3
 	}
 }
 
-static void put_process(struct writer *w, const struct report_entry *entry, struct strbuf *scratch)
+static void put_process(struct writer *w, const struct profile_stack *stack, struct strbuf *scratch)
 {
 	strbuf_clear(scratch);
-	label_put_comm(scratch, entry->comm, LABEL_TEXT);
+	label_put_comm(scratch, stack->comm, LABEL_TEXT);
 	writer_puts(w, "    ");
 	writer_put(w, scratch->text, scratch->n);
 	writer_puts(w, " [");
-	writer_put_u64(w, entry->pid);
+	writer_put_u64(w, stack->pid);
 	writer_puts(w, "]\n");
 }
 
-int render_text(const struct report *r, const struct frame_table *frames,
-		const struct render_style *style, render_write *write, void *context)
+int render_text(const struct profile *p, const struct render_style *style, render_write *write,
+		void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
 	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
 
-	labels_init(&labels, frames, style, LABEL_TEXT);
+	labels_init(&labels, &p->frames, style, LABEL_TEXT);
 	writer_puts(w, "\n");
 	if (style->time) {
 		writer_puts(w, style->time);
 		writer_puts(w, "\n");
 	}
-	for (size_t i = 0; i < report_n(r) && !w->result; i++) {
-		const struct report_entry *entry = report_entry_at(r, i);
+	for (size_t i = 0; i < p->n_stacks && !w->result; i++) {
+		const struct profile_stack *stack = &p->stacks[i];
 
-		put_text_frames(w, &labels, entry->frames, entry->n_kernel);
+		put_text_frames(w, &labels, stack->frames, stack->n_kernel);
 		if (style->delimited)
 			writer_puts(w, "    --\n");
-		if (entry->n_user)
-			put_text_frames(w, &labels, entry->frames + entry->n_kernel, entry->n_user);
+		if (stack->n_user)
+			put_text_frames(w, &labels, stack->frames + stack->n_kernel, stack->n_user);
 		if (style->per_process)
-			put_process(w, entry, &scratch);
+			put_process(w, stack, &scratch);
 		writer_puts(w, "    ");
-		writer_put_u64(w, entry->count);
+		writer_put_u64(w, stack->count);
 		writer_puts(w, "\n\n");
 	}
+	strbuf_clear(&scratch);
+	render_losses(p->losses, p->n_losses, &scratch);
+	if (scratch.n)
+		writer_put(w, scratch.text, scratch.n);
 	return writer_finish(w);
 }

@@ -14,8 +14,8 @@
 #define MAX_LIST 1048576 /* a list holds each number of a range; "1-4294967295" is a slip */
 
 /*
- * We cannot use strtoull() and strtod(): they accept blanks, signs, "0x", "1e3",
- * "nan" and "inf", and the locale decides which decimal point strtod() expects.
+ * We cannot use strtoull() and strtod(). They accept blanks, signs, "0x", "1e3", "nan" and "inf".
+ * And the locale decides which decimal point strtod() expects.
  */
 static bool is_digit(char c)
 {

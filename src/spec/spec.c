@@ -88,7 +88,7 @@ static int refuse_spec(const struct parse *p, const char *reason)
  *	  x:y:z
  *	     ^
  *
- * The first line is complete without the others, so we leave these out if they do not fit.
+ * The first line is complete without the others. So we leave these out if they do not fit.
  */
 static int refuse_at(const struct parse *p, size_t at, const char *reason)
 {

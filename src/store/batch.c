@@ -9,7 +9,7 @@
 
 #define BATCH 4096
 
-static void resize(struct batch *b, uint32_t size)
+static void resize_batch(struct batch *b, uint32_t size)
 {
 	b->size = size;
 	b->keys = xreallocarray(b->keys, size, b->key_size);
@@ -29,14 +29,14 @@ int batch_each(int fd, struct batch *b, const struct batch_walk *walk, struct er
 
 	if (fd < 0)
 		return 0;
-	resize(b, BATCH);
+	resize_batch(b, BATCH);
 	for (;;) {
 		uint32_t n = b->size;
 		int err = walk->read(fd, is_first ? NULL : cursor, cursor, b->keys, b->values, &n,
 				     NULL);
 
 		if (err && errno == ENOSPC) { /* a single bucket has more elements */
-			resize(b, 2 * b->size);
+			resize_batch(b, 2 * b->size);
 			continue;
 		}
 		if (err && errno != ENOENT)

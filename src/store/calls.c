@@ -49,19 +49,19 @@ void calls_free(struct calls *c)
 	free(c);
 }
 
-static void set_turn(const struct calls *c, uint32_t turn)
+static void set_calls_turn(const struct calls *c, uint32_t turn)
 {
 	__atomic_store_n(&object_state(c->object)->turn, turn, __ATOMIC_RELEASE);
 }
 
 void calls_start(struct calls *c)
 {
-	set_turn(c, FIRST_TURN);
+	set_calls_turn(c, FIRST_TURN);
 }
 
 int calls_stop(struct calls *c, struct error *e)
 {
-	set_turn(c, TURN_OFF);
+	set_calls_turn(c, TURN_OFF);
 	return object_wait_for_programs(c->object, e);
 }
 
@@ -86,7 +86,7 @@ const uint64_t *calls_read(struct calls *c)
 void calls_clear(struct calls *c)
 {
 	memcpy(c->before, c->now, c->n_targets * sizeof(*c->now));
-	losses_told(&c->losses);
+	losses_reported(&c->losses);
 }
 
 struct losses *calls_losses(struct calls *c)

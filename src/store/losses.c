@@ -66,7 +66,7 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 	ret[LOSS_BUDGET] = l->n_over_budget;
 }
 
-void losses_told(struct losses *l)
+void losses_reported(struct losses *l)
 {
 	memcpy(l->kernel_before, l->kernel_now, sizeof(l->kernel_now));
 	l->recursion_before = l->recursion_now;

@@ -38,13 +38,13 @@ struct losses {
 	uint32_t n_cpus;                        /* possible CPUs */
 	uint64_t n_over_budget;                 /* the owner of the struct adds to it */
 	uint64_t kernel_now[LOST_IN_KERNEL];    /* from loading to the last reading */
-	uint64_t kernel_before[LOST_IN_KERNEL]; /* from loading to losses_told() */
+	uint64_t kernel_before[LOST_IN_KERNEL]; /* from loading to losses_reported() */
 	uint64_t recursion_now, recursion_before;
 };
 
 /*
- * Write the losses since the last losses_told() into @ret, indexed by enum loss. LOSS_MISSED and
- * LOSS_UNPRINTED are 0: the attachment counts the first, stacksnoop the second.
+ * Write the losses since the last losses_reported() into @ret, indexed by enum loss. LOSS_MISSED
+ * and LOSS_UNPRINTED are 0: the attachment counts the first, stacksnoop the second.
  */
 void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 
@@ -55,4 +55,4 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
 uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
 
 /* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
-void losses_told(struct losses *l);
+void losses_reported(struct losses *l);

@@ -70,7 +70,7 @@ static bool read_chunk(const struct stacks *s, uint64_t key, uint64_t words[CHUN
 	return false;
 }
 
-static void take_from_chunks(const struct stacks *s, int fd, uint64_t n)
+static void uncount_chunks(const struct stacks *s, int fd, uint64_t n)
 {
 	struct trace_state *state = object_state(s->object);
 
@@ -87,7 +87,7 @@ static uint32_t delete_chunks(const struct stacks *s, int fd, const uint64_t *ke
 {
 	if (!n || fd < 0 || (bpf_map_delete_batch(fd, keys, &n, NULL) && errno != ENOENT))
 		return 0;
-	take_from_chunks(s, fd, n);
+	uncount_chunks(s, fd, n);
 	return n;
 }
 
@@ -105,7 +105,8 @@ static bool drop_chunk(const struct stacks *s, uint64_t key)
  * may keep the last piece without an earlier one. Then we delete all pieces, so that the next hit
  * stores the whole stack.
  */
-static size_t tear(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t n)
+static size_t tear_stack(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS],
+			 size_t n)
 {
 	for (uint64_t i = 0; i < CHUNKS_PER_STACK; i++)
 		(void)drop_chunk(s, hash | i);
@@ -133,7 +134,7 @@ size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_W
 {
 	size_t n = 0;
 
-	return read_from(s, hash, words, &n) ? n : tear(s, hash, words, n);
+	return read_from(s, hash, words, &n) ? n : tear_stack(s, hash, words, n);
 }
 
 /* TREE_ROOT also for a stack that is only wanted: no stack has that number. */
@@ -144,13 +145,13 @@ static uint32_t number_in(const struct u64_map *known, uint64_t hash)
 	return number ? *number : TREE_ROOT;
 }
 
-static bool is_known(const struct stacks *s, uint64_t hash)
+static bool is_known_stack(const struct stacks *s, uint64_t hash)
 {
 	return number_in(&s->known, hash) || number_in(&s->old_known, hash);
 }
 
 /* Add a stack to the known ones. Returns its number. */
-static uint32_t keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
+static uint32_t keep_stack(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
 {
 	const uint32_t number = tree_add(&s->tree, words, n);
 
@@ -171,7 +172,7 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 	if (!old && !has_room)
 		return false;
 	n = old ? tree_words(&s->old_tree, old, words, STACK_WORDS) : stacks_read(s, hash, words);
-	*ret = keep(s, hash, words, n);
+	*ret = keep_stack(s, hash, words, n);
 	return true;
 }
 
@@ -210,7 +211,7 @@ static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk
 		n++;
 	}
 	if (n < CHUNK_WORDS || read_from(s, hash, words, &n))
-		(void)keep(s, hash, words, n);
+		(void)keep_stack(s, hash, words, n);
 }
 
 static void keep_each(void *context, int fd, struct batch *b, uint32_t n)
@@ -246,7 +247,7 @@ size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STAC
 
 void stacks_drop(const struct stacks *s, uint64_t hash)
 {
-	if (!hash || is_known(s, hash))
+	if (!hash || is_known_stack(s, hash))
 		return;
 	for (uint64_t key = hash; key < hash + CHUNKS_PER_STACK && drop_chunk(s, key); key++)
 		;

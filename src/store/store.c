@@ -27,12 +27,12 @@ struct store {
 	struct store_budget budget;
 	uint32_t n_cpus;
 	uint32_t turn;     /* as in struct trace_state, but never TURN_OFF */
-	unsigned emptying; /* the generation that take_rows() is given */
+	unsigned emptying; /* the generation that add_raw_rows() is given */
 	bool is_stopped;
 
 	/*
-	 * Pending rows, as they came from the kernel. settle() adds them to @rows: it may wait,
-	 * emptying may not.
+	 * Pending rows, as they came from the kernel. settle_rows() adds them to @rows: it may
+	 * wait, emptying may not.
 	 */
 	struct raw_row *raw;
 	size_t n_raw, cap_raw;
@@ -138,7 +138,7 @@ static size_t settled_bytes(const struct store *s)
 	       s->n_index * sizeof(*s->index);
 }
 
-static bool is_full(const struct store *s)
+static bool is_over_budget(const struct store *s)
 {
 	return settled_bytes(s) > s->budget.user_bytes;
 }
@@ -206,7 +206,7 @@ static bool add_row(struct store *s, const struct store_row *row)
 			s->rows[*slot - 1].first = row->first;
 		return true;
 	}
-	if (is_full(s))
+	if (is_over_budget(s))
 		return false;
 	array_push(s->rows, s->n_rows, s->cap_rows, *row);
 	*slot = s->n_rows;
@@ -236,7 +236,7 @@ static uint64_t first_hit(const struct store *s, const struct stack_row *row)
 	return s->now - ((s->now - first) & ROW_TIME_MASK);
 }
 
-static void take_rows(void *context, int fd, struct batch *b, uint32_t n)
+static void add_raw_rows(void *context, int fd, struct batch *b, uint32_t n)
 {
 	struct store *s = context;
 	const struct stack_key *keys = b->keys;
@@ -269,7 +269,7 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 {
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
 						  .value_size = sizeof(struct stack_row) };
-	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, take_rows, s };
+	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, add_raw_rows, s };
 	int err = 0;
 
 	s->emptying = g;
@@ -281,7 +281,7 @@ static int empty_generation(struct store *s, unsigned g, struct error *e)
 	return err;
 }
 
-static void set_turn(struct store *s, uint32_t turn)
+static void set_store_turn(struct store *s, uint32_t turn)
 {
 	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
 }
@@ -289,15 +289,15 @@ static void set_turn(struct store *s, uint32_t turn)
 void store_start(struct store *s)
 {
 	s->turn = FIRST_TURN;
-	set_turn(s, s->turn);
+	set_store_turn(s, s->turn);
 }
 
 /* Switch to the other generation and empty the old one. */
-static int turn(struct store *s, struct error *e)
+static int switch_generation(struct store *s, struct error *e)
 {
 	unsigned old = s->turn % 2;
 
-	set_turn(s, ++s->turn);
+	set_store_turn(s, ++s->turn);
 
 	int err = object_wait_for_programs(s->object, e);
 
@@ -308,7 +308,7 @@ static int turn(struct store *s, struct error *e)
 
 static bool find_stack(struct store *s, uint64_t hash, uint32_t *ret)
 {
-	return stacks_find(&s->stacks, hash, !is_full(s), ret);
+	return stacks_find(&s->stacks, hash, !is_over_budget(s), ret);
 }
 
 static void settle_row(struct store *s, const struct raw_row *raw)
@@ -338,10 +338,11 @@ static int read_new_stacks(struct store *s, struct error *e)
 
 	if (s->n_raw - s->n_settled < MANY_ROWS)
 		return 0;
-	for (size_t i = s->n_settled; i < s->n_raw && !is_full(s); i++)
+	for (size_t i = s->n_settled; i < s->n_raw && !is_over_budget(s); i++)
 		n_new += stacks_want(&s->stacks, s->raw[i].key.kernel_stack) +
 			 stacks_want(&s->stacks, s->raw[i].key.user_stack);
-	if (is_full(s) || n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
+	if (is_over_budget(s) ||
+	    n_new * BATCH_GAIN < __atomic_load_n(&state->n_chunks, __ATOMIC_RELAXED))
 		return 0;
 	room = (s->budget.user_bytes - settled_bytes(s)) / 2; /* the rows take memory, too */
 	return stacks_read_wanted(&s->stacks, stacks_bytes(&s->stacks) + room, e);
@@ -362,7 +363,7 @@ static bool has_many_pending(const struct store *s)
 
 bool store_awaits_room(const struct store *s)
 {
-	return s->is_lent && is_full(s) && !has_many_pending(s);
+	return s->is_lent && is_over_budget(s) && !has_many_pending(s);
 }
 
 /* Called when no row is pending any more. */
@@ -381,14 +382,14 @@ static void end_settling(struct store *s)
  * Settle at most @n of the pending rows: find the numbers of their stacks and add them to @rows. If
  * the kernel's maps fill up meanwhile, empty them. Those rows are pending, too.
  */
-static int settle(struct store *s, size_t n, struct error *e)
+static int settle_rows(struct store *s, size_t n, struct error *e)
 {
 	int err = read_new_stacks(s, e);
 
 	while (n-- > 0 && s->n_settled < s->n_raw && !err && !store_awaits_room(s)) {
 		settle_row(s, &s->raw[s->n_settled++]);
 		if (!s->is_stopped && s->n_settled % 1024 == 0 && is_pressed(s))
-			err = turn(s, e);
+			err = switch_generation(s, e);
 	}
 	if (!err && s->n_settled == s->n_raw)
 		end_settling(s);
@@ -404,7 +405,7 @@ static bool must_forget(const struct store *s)
  * If the maps stay half full, rows of many stacks were lost. Reading those stacks may take half of
  * our memory.
  */
-static int make_room(struct store *s, struct error *e)
+static int make_map_room(struct store *s, struct error *e)
 {
 	const size_t others = settled_bytes(s) - stacks_bytes(&s->stacks);
 	const size_t most = s->budget.user_bytes / 2;
@@ -418,19 +419,19 @@ static int make_room(struct store *s, struct error *e)
 
 int store_rotate(struct store *s, struct error *e)
 {
-	int err = turn(s, e);
+	int err = switch_generation(s, e);
 
 	if (!err && (must_forget(s) || has_many_pending(s)))
-		err = settle(s, SIZE_MAX, e);
+		err = settle_rows(s, SIZE_MAX, e);
 	if (!err && must_forget(s))
-		err = make_room(s, e);
+		err = make_map_room(s, e);
 	__atomic_store_n(&object_state(s->object)->is_noticed, 0, __ATOMIC_RELEASE);
 	return err;
 }
 
 int store_stop(struct store *s, struct error *e)
 {
-	set_turn(s, TURN_OFF);
+	set_store_turn(s, TURN_OFF);
 	s->is_stopped = true;
 
 	int err = object_wait_for_programs(s->object, e);
@@ -450,7 +451,7 @@ static void lend_rows(struct store *s)
 }
 
 /* Use the memory of the lent rows again, unless new rows have memory already. */
-static void take_rows_back(struct store *s)
+static void reuse_lent_rows(struct store *s)
 {
 	if (s->rows) {
 		free(s->lent);
@@ -478,7 +479,8 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 	struct error none;
 
 	if (!s->is_lent) {
-		(void)settle(s, s->n_raw - s->n_settled, &none); /* store_rotate() reports it */
+		(void)settle_rows(s, s->n_raw - s->n_settled,
+				  &none); /* store_rotate() reports it */
 		free_raw(s);
 		lend_rows(s);
 	}
@@ -541,8 +543,8 @@ void store_clear(struct store *s)
 {
 	struct error none; /* if it lasts, store_rotate() returns it */
 
-	take_rows_back(s);
-	losses_told(&s->losses);
+	reuse_lent_rows(s);
+	losses_reported(&s->losses);
 	if (!s->n_rows && settled_bytes(s) > s->budget.user_bytes / 2)
 		free_rows(s);
 	if (!s->is_stopped && !stacks_has_old(&s->stacks) && are_stacks_many(s) &&

@@ -5,7 +5,8 @@
  * The kernel counts into one of two generations of rows. A rotation (store_rotate()) switches to
  * the other one. It waits until no program uses the old one, and moves its rows into user space. So
  * all counts of a report end at one moment. Stacks belong to both generations. They stay in the
- * kernel until their map is half full, so the programs need not store a known stack again.
+ * kernel until their maps are half full, or too many of them are idle. So the programs need not
+ * store a known stack again.
  */
 #pragma once
 
@@ -66,7 +67,7 @@ const struct store_row *store_rows(struct store *s, size_t *n);
 
 /*
  * True if new stacks have no room until store_clear(). Their rows wait in the kernel's form, and
- * the stacks wait in the kernel. The programs do not repeat their notice that the maps fill up. So
+ * the stacks wait in the kernel. The programs may send no further notice that the maps fill up. So
  * the caller must rotate after store_clear().
  */
 bool store_awaits_room(const struct store *s);

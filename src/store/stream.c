@@ -96,12 +96,12 @@ void stream_free(struct stream *s)
 	free(s);
 }
 
-static void set_turn(const struct stream *s, uint32_t turn)
+static void set_stream_turn(const struct stream *s, uint32_t turn)
 {
 	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
 }
 
-static uint64_t now_ns(void)
+static uint64_t stream_now_ns(void)
 {
 	struct timespec now;
 
@@ -111,15 +111,15 @@ static uint64_t now_ns(void)
 
 void stream_start(struct stream *s)
 {
-	s->looked_at = now_ns() - CLOCK_MARGIN_NS;
+	s->looked_at = stream_now_ns() - CLOCK_MARGIN_NS;
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
 		s->readers[cpu].safe = s->looked_at;
-	set_turn(s, s->turn);
+	set_stream_turn(s, s->turn);
 }
 
 int stream_stop(struct stream *s, struct error *e)
 {
-	set_turn(s, TURN_OFF);
+	set_stream_turn(s, TURN_OFF);
 	s->is_stopped = true;
 	return object_wait_for_programs(s->object, e);
 }
@@ -139,7 +139,7 @@ static bool is_written(const struct stream_event *event, uint64_t n)
 }
 
 /* Find the earliest event in the window. */
-static void find_next(const struct stream *s, struct reader *r)
+static void find_next_event(const struct stream *s, struct reader *r)
 {
 	r->next = UINT64_MAX;
 	r->is_blocked = false;
@@ -164,7 +164,7 @@ static void pass_next(const struct stream *s, struct reader *r)
 		r->taken >>= 1;
 		r->tail++;
 	}
-	find_next(s, r);
+	find_next_event(s, r);
 }
 
 static void free_places(const struct reader *r)
@@ -179,9 +179,9 @@ static void free_places(const struct reader *r)
  * reads the clock; we read the clock, then the heads. So an event that is not in these heads has a
  * later time.
  */
-static uint64_t look(struct stream *s)
+static uint64_t read_heads(struct stream *s)
 {
-	const uint64_t now = now_ns(), before = s->looked_at;
+	const uint64_t now = stream_now_ns(), before = s->looked_at;
 
 	s->looked_at = now - CLOCK_MARGIN_NS;
 	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++) {
@@ -191,7 +191,7 @@ static uint64_t look(struct stream *s)
 		if (r->tail == r->head)
 			r->safe = before;
 		r->head = __atomic_load_n(&r->ring->head, __ATOMIC_SEQ_CST);
-		find_next(s, r);
+		find_next_event(s, r);
 		if (r->is_blocked && now - r->safe > PATIENCE_NS)
 			r->next = UINT64_MAX;
 	}
@@ -202,7 +202,7 @@ static uint64_t look(struct stream *s)
  * Returns the CPU with the earliest event. Lowers *@limit to the time of the second earliest CPU,
  * if that is earlier. NULL if there is no event before *@limit, or it is not written yet.
  */
-static struct reader *choose(struct stream *s, uint64_t *limit)
+static struct reader *choose_reader(struct stream *s, uint64_t *limit)
 {
 	struct reader *first = NULL;
 	uint64_t least = *limit;
@@ -223,7 +223,7 @@ static struct reader *choose(struct stream *s, uint64_t *limit)
 
 int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context)
 {
-	uint64_t bound = look(s);
+	uint64_t bound = read_heads(s);
 	int result = 0;
 
 	if (bound > until)
@@ -231,7 +231,7 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 
 	while (!result) {
 		uint64_t limit = bound;
-		struct reader *r = choose(s, &limit);
+		struct reader *r = choose_reader(s, &limit);
 
 		if (!r)
 			break;
@@ -289,7 +289,7 @@ int stream_make_room(struct stream *s, bool *has_room, struct error *e)
 
 int stream_forget_all(struct stream *s, stream_take *take, void *context, struct error *e)
 {
-	set_turn(s, TURN_PAUSE);
+	set_stream_turn(s, TURN_PAUSE);
 
 	int err = object_wait_for_programs(s->object, e);
 

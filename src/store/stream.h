@@ -4,7 +4,7 @@
  *
  * Each CPU has a ring of its own (struct event_ring of bpf/abi.h). The stream passes an event on
  * when no earlier one can follow: when all events that any CPU took before that moment have been
- * written.
+ * written. If one is not written within a second, the stream no longer waits for it.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t word)
+static size_t node_slot(const struct tree *tree, uint32_t parent, uint64_t word)
 {
 	size_t i = hash_mix(word ^ hash_mix(parent)) & (tree->n_slots - 1);
 
@@ -21,13 +21,13 @@ static size_t slot_of(const struct tree *tree, uint32_t parent, uint64_t word)
 	return i;
 }
 
-static void grow(struct tree *tree)
+static void grow_tree(struct tree *tree)
 {
 	free(tree->slots);
 	tree->n_slots = tree->n_slots ? tree->n_slots * 2 : 1024;
 	tree->slots = xcalloc(tree->n_slots, sizeof(*tree->slots));
 	for (size_t i = 1; i < tree->n; i++)
-		tree->slots[slot_of(tree, tree->nodes[i].parent, tree->nodes[i].word)] = i;
+		tree->slots[node_slot(tree, tree->nodes[i].parent, tree->nodes[i].word)] = i;
 }
 
 uint32_t tree_add(struct tree *tree, const uint64_t *words, size_t n)
@@ -38,9 +38,9 @@ uint32_t tree_add(struct tree *tree, const uint64_t *words, size_t n)
 		array_push(tree->nodes, tree->n, tree->capacity, (struct tree_node){});
 	while (n-- > 0) {
 		if (tree->n * 2 >= tree->n_slots)
-			grow(tree);
+			grow_tree(tree);
 
-		size_t slot = slot_of(tree, at, words[n]);
+		size_t slot = node_slot(tree, at, words[n]);
 
 		if (!tree->slots[slot]) {
 			struct tree_node node = { .word = words[n], .parent = at };

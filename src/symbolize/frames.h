@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "symbolize/frame.h"
+#include "profile/frame.h"
 
 /* Identifies a frame. Keys are compared word by word, never by a hash alone. */
 struct frame_key {

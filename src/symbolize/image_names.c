@@ -12,14 +12,16 @@
 #include "base/strtab.h"
 #include "symbolize/symbol_files.h"
 
-/* So many places are remembered before all are forgotten. Chains of frames are kept elsewhere. */
+/*
+ * With more known places than this, all are forgotten. The symbolizer keeps the chains of frames.
+ */
 #define MANY_PLACES 131072
 
 struct known {
 	uint64_t offset;
 	uint32_t image;
 	uint32_t call; /* the first of place.n_calls in @calls */
-	bool is_asked; /* else it is put off */
+	bool is_asked; /* false: it is put off */
 	struct file_place place;
 };
 
@@ -30,11 +32,11 @@ struct image_names {
 	struct strtab *strings;
 	struct known *known;
 	size_t n, capacity;
-	struct u64_map numbers; /* of known places, by hash */
+	struct u64_map numbers; /* hash of image and offset -> index in @known */
 	struct image_call *calls;
 	size_t n_calls, cap_calls;
-	uint64_t version; /* images_version() when they were asked for */
-	size_t n_put_off; /* the last ones of @known */
+	uint64_t version; /* images_version() at the last forget_places() */
+	size_t n_put_off; /* at the end of @known */
 	bool is_deferring;
 };
 
@@ -92,45 +94,45 @@ static struct known *place_of(struct image_names *f, uint32_t image, uint64_t of
 	}
 }
 
-static const char *keep(struct image_names *f, const struct name_view *view, uint32_t at)
+static const char *copy_to_strings(struct image_names *f, const struct name_view *view, uint32_t at)
 {
 	const char *text = name_view_text(view, at);
 
 	return text ? strtab_add(f->strings, text) : NULL;
 }
 
-static void take_calls(struct image_names *f, const struct name_view *view,
-		       const struct name_fact *fact, struct known *k)
+static void add_calls(struct image_names *f, const struct name_view *view,
+		      const struct name_fact *fact, struct known *k)
 {
 	k->call = (uint32_t)f->n_calls;
 	k->place.n_calls = fact->n_calls;
 	for (uint32_t i = 0; i < fact->n_calls; i++) {
 		const struct call_fact *call = &view->calls[fact->call + i];
-		const struct image_call kept = { keep(f, view, call->name),
-						 keep(f, view, call->file), call->line };
+		const struct image_call kept = { copy_to_strings(f, view, call->name),
+						 copy_to_strings(f, view, call->file), call->line };
 
 		array_push(f->calls, f->n_calls, f->cap_calls, kept);
 	}
 }
 
-static void take_fact(struct image_names *f, const struct name_view *view,
-		      const struct name_fact *fact, struct known *k)
+static void add_fact(struct image_names *f, const struct name_view *view,
+		     const struct name_fact *fact, struct known *k)
 {
 	k->is_asked = true;
 	if (!(fact->has & NAME_HAS_PLACE))
 		return;
 	k->place.vaddr = fact->vaddr;
 	k->place.start = fact->start;
-	k->place.function = keep(f, view, fact->function);
+	k->place.function = copy_to_strings(f, view, fact->function);
 	k->place.has_start = fact->has & NAME_HAS_START;
 	k->place.is_last = fact->has & NAME_IS_LAST;
 	k->place.is_behind_call = fact->has & NAME_IS_BEHIND_CALL;
-	take_calls(f, view, fact, k);
+	add_calls(f, view, fact, k);
 }
 
 /* -- Asking. -- */
 
-/* @n known places of one image, at @numbers. */
+/* Ask for the names of @n places of one image. @numbers are their indexes in @known. */
 static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 {
 	cleanup_free uint64_t *offsets = xcalloc(n, sizeof(*offsets));
@@ -146,7 +148,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 		for (uint32_t i = 0; i < answer.view.head->n; i++) {
 			struct known *k = &f->known[numbers[done + i]];
 
-			take_fact(f, &answer.view, &answer.view.facts[i], k);
+			add_fact(f, &answer.view, &answer.view.facts[i], k);
 			k->place.is_missed = answer.is_missed;
 		}
 		done += answer.view.head->n;

@@ -29,12 +29,12 @@
 #include "symbolize/perf_map.h"
 
 #define MOST_FILE_BYTES (64ULL << 20)
-#define MOST_MAPS_BYTES (256ULL << 20) /* of all together */
+#define MOST_MAPS_BYTES (256ULL << 20) /* all maps together */
 #define MOST_MAPS 1024
 #define MOST_FILES 64
-#define MOST_READ_BYTES (1ULL << 30) /* of a file that is written again and again */
-#define LOOK_NS 10000000             /* so long files are left alone, */
-#define IDENTIFY_NS 250000000        /* and so long what the process is */
+#define MOST_READ_BYTES (1ULL << 30) /* in all, of a file that is written again and again */
+#define LOOK_NS 10000000             /* the least time between two looks at a file, */
+#define IDENTIFY_NS 250000000        /* and at the identity of a process */
 
 struct jit_map {
 	struct program_run process;
@@ -43,21 +43,21 @@ struct jit_map {
 	uint64_t begin_real;  /* CLOCK_REALTIME; 0: not known */
 	struct perf_map *map; /* NULL: nothing was read */
 	const char *module;
-	int root;                   /* where the file is, */
-	uint32_t number;            /* its number, */
-	int handle;                 /* HANDLE_NONE: closed, */
-	struct perf_fact file;      /* and what it was when it was looked at last */
-	uint64_t offset;            /* that it was read up to */
-	uint64_t n_read;            /* bytes in all */
-	char tail[PERF_TAIL_BYTES]; /* the last bytes before */
-	uint64_t read_from; /* when the last reading began: what was written before was read */
-	uint64_t read_by;   /* and when it was over */
-	uint64_t looked_at; /* when it was looked for last */
-	uint64_t period;    /* and in which */
+	int root;                   /* root directory of the file */
+	uint32_t number;            /* in the file's name */
+	int handle;                 /* of the file; HANDLE_NONE: closed */
+	struct perf_fact file;      /* its state at the last look */
+	uint64_t offset;            /* end of the part that was read */
+	uint64_t n_read;            /* bytes in all, also before a restart */
+	char tail[PERF_TAIL_BYTES]; /* the last bytes before @offset */
+	uint64_t read_from;         /* begin of the last reading, which has all earlier lines */
+	uint64_t read_by;           /* end of that reading */
+	uint64_t looked_at;         /* time of the last look */
+	uint64_t period;            /* period of that look */
 	uint64_t used;
 	uint32_t n_grown; /* readings that brought something */
-	bool was_told;    /* that the file is not taken, or not as a whole */
-	bool is_over;     /* all is read that will be */
+	bool has_warned;  /* the user knows that the file is not read, or not to its end */
+	bool is_over;     /* nothing more will be read */
 };
 
 struct jit {
@@ -65,15 +65,15 @@ struct jit {
 	struct strtab *strings;
 	struct jit_map **maps;
 	size_t n, capacity;
-	struct u64_map tgids; /* that have a program here */
-	struct jit_map *last; /* frame by frame it is mostly the same again */
-	uint32_t *changed;    /* processes */
+	struct u64_map tgids; /* the processes of @maps */
+	struct jit_map *last; /* the last result of get_map(): the frames of a stack have one map */
+	uint32_t *changed;    /* the processes that jit_take_changed() returns */
 	size_t n_changed, cap_changed;
 	size_t n_files, max_files;
 	uint64_t bytes; /* of maps */
 	uint64_t clock, period;
 	int own_root;
-	struct log_few told; /* what is the matter with maps */
+	struct log_few warnings; /* warnings about maps */
 };
 
 struct jit *jit_new(struct images *images, struct strtab *strings)
@@ -89,7 +89,7 @@ struct jit *jit_new(struct images *images, struct strtab *strings)
 	return j;
 }
 
-static void close_file(struct jit *j, struct jit_map *g)
+static void close_perf_file(struct jit *j, struct jit_map *g)
 {
 	if (g->handle == HANDLE_NONE)
 		return;
@@ -100,7 +100,7 @@ static void close_file(struct jit *j, struct jit_map *g)
 
 static void drop_map(struct jit *j, struct jit_map *g)
 {
-	close_file(j, g);
+	close_perf_file(j, g);
 	if (g->map)
 		j->bytes -= perf_map_bytes(g->map);
 	perf_map_freep(&g->map);
@@ -120,7 +120,7 @@ void jit_free(struct jit *j)
 {
 	if (!j)
 		return;
-	log_few_end(&j->told, "perf maps");
+	log_few_end(&j->warnings, "perf maps");
 	for (size_t i = 0; i < j->n; i++)
 		jit_map_free(j, j->maps[i]);
 	free(j->maps);
@@ -136,7 +136,10 @@ void jit_refresh(struct jit *j)
 
 /* --- bounds --- */
 
-/* The least recently used but @keep; only of those with an open file, if that is what it is for. */
+/*
+ * Index of the least recently used map but @keep; @with_file: of those with an open file. SIZE_MAX:
+ * none.
+ */
 static size_t least_used(const struct jit *j, const struct jit_map *keep, bool with_file)
 {
 	size_t least = SIZE_MAX;
@@ -152,7 +155,7 @@ static size_t least_used(const struct jit *j, const struct jit_map *keep, bool w
 	return least;
 }
 
-static void keep_bounds(struct jit *j, const struct jit_map *keep)
+static void bound_perf_maps(struct jit *j, const struct jit_map *keep)
 {
 	while (j->n > MOST_MAPS || j->bytes > MOST_MAPS_BYTES) {
 		size_t least = least_used(j, keep, false);
@@ -162,7 +165,7 @@ static void keep_bounds(struct jit *j, const struct jit_map *keep)
 		if (j->maps[least]->map)
 			log_warn_once(
 				"perf maps take more than %llu MiB, or are more than %d: some "
-				"were forgotten, and what they name may have no name",
+				"were forgotten, and their functions may have no name",
 				MOST_MAPS_BYTES >> 20, MOST_MAPS);
 		jit_map_free(j, j->maps[least]);
 		j->maps[least] = j->maps[--j->n];
@@ -180,7 +183,7 @@ static void keep_bounds(struct jit *j, const struct jit_map *keep)
  */
 #define MOST_LAG_NS (NS_PER_S / 10)
 
-/* So much clock @a is ahead of @b, at least and at most: we may be interrupted in between. */
+/* How far one clock is ahead of another: bounds, because we may be interrupted between readings. */
 struct ahead {
 	uint64_t least, most;
 };
@@ -211,16 +214,17 @@ static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 
 /* --- the file --- */
 
-static void tell_once(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
-		      const char *why)
+static void warn_of_map(struct jit *j, struct jit_map *g, uint32_t number, const char *what,
+			const char *why)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
-	if (g->was_told)
+	if (g->has_warned)
 		return;
-	g->was_told = true;
+	g->has_warned = true;
 	perf_file_path(number, path);
-	log_few(&j->told, "%s of process %u is not read%s: %s", path, g->process.tgid, what, why);
+	log_few(&j->warnings, "%s of process %u is not read%s: %s", path, g->process.tgid, what,
+		why);
 }
 
 static void keep_tail(struct jit_map *g, const char *text, size_t n)
@@ -254,8 +258,8 @@ static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
 	g->n_read += n;
 }
 
-static struct perf_payload question(const struct jit *j, const struct jit_map *g, int root,
-				    uint32_t number)
+static struct perf_payload perf_question(const struct jit *j, const struct jit_map *g, int root,
+					 uint32_t number)
 {
 	const uint32_t user = g->identified ? g->identity.user : g->process.user;
 	struct perf_payload p = {
@@ -273,7 +277,7 @@ static struct perf_payload question(const struct jit *j, const struct jit_map *g
 	return p;
 }
 
-/* @answer is the held file's, and what is new in it; then the rest of that. */
+/* Read the held file to its end. @answer is the first part. */
 static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
 {
 	struct error e;
@@ -288,7 +292,7 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 		}
 		add_text(g, answer);
 
-		const struct perf_payload next = question(j, g, g->root, 0);
+		const struct perf_payload next = perf_question(j, g, g->root, 0);
 		const bool is_over = !answer->n;
 
 		cleanup_free_p(&answer->memory);
@@ -297,10 +301,10 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 		err = remote_perf_map(images_files(j->images), &next, answer, &e);
 	}
 	if (!may_read_on(g))
-		tell_once(j, g, g->number, " to its end", "it is too large");
+		warn_of_map(j, g, g->number, " to its end", "it is too large");
 }
 
-/* What is new in the held file, @answer. */
+/* Add the new lines of the held file to its map. @answer has the first of them. */
 static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *answer,
 		      uint64_t from)
 {
@@ -321,21 +325,22 @@ static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 		log_debug("%s of process %u: %" PRIu64 " lines are not of the form", g->module,
 			  g->process.tgid, perf_map_garbage(g->map) - n_garbage);
 	if (perf_map_is_garbage(g->map))
-		tell_once(j, g, g->number, "", "no line of it is START SIZE NAME, in hexadecimal");
-	keep_bounds(j, g);
+		warn_of_map(j, g, g->number, "",
+			    "no line of it is START SIZE NAME, in hexadecimal");
+	bound_perf_maps(j, g);
 }
 
-static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *file, int root,
-		      uint32_t number)
+static void hold_perf_file(struct jit *j, struct jit_map *g, const struct perf_fact *file, int root,
+			   uint32_t number)
 {
 	char path[PERF_FILE_PATH_BYTES];
 
-	close_file(j, g);
+	close_perf_file(j, g);
 	if (j->n_files >= j->max_files) {
 		size_t least = least_used(j, g, true);
 
 		if (least != SIZE_MAX)
-			close_file(j, j->maps[least]);
+			close_perf_file(j, j->maps[least]);
 	}
 	perf_file_path(number, path);
 	g->module = strtab_add(j->strings, strrchr(path, '/') + 1);
@@ -346,8 +351,8 @@ static void take_file(struct jit *j, struct jit_map *g, const struct perf_fact *
 	j->n_files++;
 }
 
-/* It lives, and is what it was; else nothing is changed. */
-static bool identify(struct jit *j, struct jit_map *g)
+/* Read the identity of the process. False: it has ended, or another process has its number. */
+static bool identify_process(struct jit *j, struct jit_map *g)
 {
 	struct process_identity now;
 	const int root = roots_of(images_roots(j->images), g->process.tgid);
@@ -366,7 +371,7 @@ static bool identify(struct jit *j, struct jit_map *g)
 	return true;
 }
 
-/* Another file than the held one: of this program, and not too large? */
+/* May @file become the held file? It must be of this program, and not too large. */
 static int check_file(const struct jit_map *g, const struct perf_fact *file, struct error *e)
 {
 	if (is_too_old(g, file))
@@ -376,13 +381,15 @@ static int check_file(const struct jit_map *g, const struct perf_fact *file, str
 	return 0;
 }
 
-/* The file for @number: what is new in it if it is the held one, or else it is held from now on. */
-static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
-		    struct remote_perf_map *ret, struct error *e)
+/*
+ * Ask for file @number. @ret has its new lines if it is the held one; else it is held from now on.
+ */
+static int ask_perf_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
+			 struct remote_perf_map *ret, struct error *e)
 {
 	struct remote_files *files = images_files(j->images);
 	const bool is_held = g->root == root && g->number == number;
-	struct perf_payload what = question(j, g, root, number);
+	struct perf_payload what = perf_question(j, g, root, number);
 	int err;
 
 	if (!is_held)
@@ -394,12 +401,12 @@ static int ask_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 	if (err)
 		remote_close(files, ret->fact.handle);
 	else
-		take_file(j, g, &ret->fact, root, number);
+		hold_perf_file(j, g, &ret->fact, root, number);
 	cleanup_free_p(&ret->memory);
 	return err;
 }
 
-/* True: there is a file of this program's, taken or not. */
+/* True: there is a file of this program, even if we may not use it. */
 static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
 		     struct remote_perf_map *ret)
 {
@@ -408,18 +415,18 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 
 	if (root < 0)
 		return false;
-	err = ask_file(j, g, root, number, ret, &e);
+	err = ask_perf_file(j, g, root, number, ret, &e);
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
-	    identify(j, g)) /* it may be another user's by now */
-		err = ask_file(j, g, root, number, ret, &e);
+	    identify_process(j, g)) /* the process may have another user now */
+		err = ask_perf_file(j, g, root, number, ret, &e);
 	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
-		tell_once(j, g, number, "", e.text);
+		warn_of_map(j, g, number, "", e.text);
 	return err != -ESTALE;
 }
 
-static void find_file(struct jit *j, struct jit_map *g, struct remote_perf_map *ret)
+static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_map *ret)
 {
 	const int root = g->process.root;
 
@@ -434,7 +441,7 @@ static void find_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 
 /* --- programs --- */
 
-/* It has ended, as we hear: what was seen of it since then may have been of another. */
+/* We learn of an end late. Forget a look after it, which may have seen the next program. */
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
 	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
@@ -447,17 +454,17 @@ static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 	drop_map(j, g);
 }
 
-/* Of the held file, which is nobody's any more, or was just taken. */
+/* Read the held file by its handle: no path leads to it any more, or it was opened just now. */
 static void ask_held(const struct jit *j, const struct jit_map *g, struct remote_perf_map *ret)
 {
-	const struct perf_payload what = question(j, g, g->root, 0);
+	const struct perf_payload what = perf_question(j, g, g->root, 0);
 	struct error e;
 
 	if (remote_perf_map(images_files(j->images), &what, ret, &e))
 		log_debug("perf map of process %u: %s", g->process.tgid, e.text);
 }
 
-static void look(struct jit *j, struct jit_map *g)
+static void look_at_perf_map(struct jit *j, struct jit_map *g)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct remote_perf_map found = {};
@@ -467,9 +474,9 @@ static void look(struct jit *j, struct jit_map *g)
 	g->looked_at = now;
 	g->period = j->period;
 	if (g->process.end == UINT64_MAX && (!g->identified || now - g->identified > IDENTIFY_NS))
-		(void)identify(j, g);
+		(void)identify_process(j, g);
 	if (!g->is_over)
-		find_file(j, g, &found);
+		find_perf_file(j, g, &found);
 	if (g->handle != HANDLE_NONE && !found.memory)
 		ask_held(j, g, &found);
 	if (found.memory && !is_too_new(g, &found.fact))
@@ -477,7 +484,7 @@ static void look(struct jit *j, struct jit_map *g)
 	free(found.memory);
 	g->is_over = g->is_over || g->process.end != UINT64_MAX;
 	if (g->is_over)
-		close_file(j, g);
+		close_perf_file(j, g);
 }
 
 static bool is_of_program(const struct jit_map *g, const struct program_run *p)
@@ -509,21 +516,21 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
 		array_push(j->maps, j->n, j->capacity, g);
 		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
-		keep_bounds(j, g);
-		look(j, g);
+		bound_perf_maps(j, g);
+		look_at_perf_map(j, g);
 	}
 	j->last = g;
 	g->used = ++j->clock;
 	return g;
 }
 
-/* All that was written before @time has been read. */
+/* The map of @p. It has all lines from before @time. */
 static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64_t time)
 {
 	struct jit_map *g = get_map(j, p);
 
 	if (time ? time > g->looked_at : g->period != j->period)
-		look(j, g);
+		look_at_perf_map(j, g);
 	return g;
 }
 
@@ -569,7 +576,7 @@ void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)
 			continue;
 		g->process.end = time;
 		forget_seen_too_late(j, g);
-		look(j, g);
+		look_at_perf_map(j, g);
 	}
 }
 
@@ -581,7 +588,7 @@ void jit_look_again(struct jit *j)
 		struct jit_map *g = j->maps[i];
 
 		if (!g->is_over && now - g->looked_at > LOOK_NS)
-			look(j, g);
+			look_at_perf_map(j, g);
 	}
 }
 

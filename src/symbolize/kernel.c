@@ -2,11 +2,11 @@
 /*
  * The source of each kind of kernel name, and the time for which the name is certain:
  *
- *	the kernel itself     kallsyms      always
- *	a module              kallsyms      always, or where another was, since it was seen
- *	a BPF program         bpf(2)        from its load to our last look that found it
- *	a trampoline of BPF   kallsyms      since our first look: a program may have been there
- *before one of ftrace         kallsyms      always: it has pages of its own
+ *	the kernel itself     kallsyms   always
+ *	a module              kallsyms   always; in another's place: since we saw it first
+ *	a BPF program         bpf(2)     from its load to our last look that found it
+ *	a trampoline of BPF   kallsyms   since our first look; before, a program may have been there
+ *	one of ftrace         kallsyms   always; its pages are its own
  *
  * An address without a certain name has none.
  */
@@ -24,8 +24,10 @@
 #define SYMBOLS "/proc/kallsyms"
 #define MODULES "/proc/modules"
 
-/* How long after a hit in a module, or at an address without a name, the next one is taken for the
- * same. */
+/*
+ * An answer for a hit in a module, or at an address without a name, holds for so long after the
+ * hit.
+ */
 #define MODULE_NS NS_PER_S
 #define NAMELESS_NS 10000000
 
@@ -67,7 +69,7 @@ static bool is_program(const struct kernel_symbol *symbol)
 	return is_of_bpf(symbol) && strncmp(symbol->name, "bpf_prog_", 9) == 0;
 }
 
-/* 0: never. */
+/* When we saw this trampoline first; 0: never. */
 static uint64_t seen_since(const struct kernel_names *k, const struct kernel_symbol *symbol)
 {
 	const uint64_t name = hash_bytes(symbol->name, strlen(symbol->name));
@@ -108,7 +110,7 @@ static void read_first(struct kernel_names *k)
 	struct error e;
 
 	k->is_read = true;
-	bpf_programs_look(k->programs); /* some are gone when all the symbols have been read */
+	bpf_programs_look(k->programs); /* some end while we read symbols */
 	if (host_kallsyms(k->host, &k->symbols, &e) == 0) {
 		note_trampolines(k);
 		return;
@@ -117,7 +119,7 @@ static void read_first(struct kernel_names *k)
 	k->trouble = xstrdup(e.text);
 }
 
-/* The host's table stays as it is: others hold names that it lends. */
+/* The host's table stays: others borrow names from it. */
 static bool read_again(struct kernel_names *k)
 {
 	struct kallsyms *fresh = NULL;
@@ -162,8 +164,8 @@ static void set_program(const struct program_symbol *program, struct kernel_answ
 	ret->until = program->until;
 }
 
-static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
-			 struct kernel_answer *ret)
+static bool find_bpf_program(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
+			     struct kernel_answer *ret)
 {
 	struct program_symbol program;
 
@@ -173,9 +175,9 @@ static bool ask_programs(struct kernel_names *k, uint64_t addr, const struct ker
 	return true;
 }
 
-/* What kallsyms has at @addr now: was it there then? */
-static void ask_symbols(struct kernel_names *k, uint64_t addr, const struct kernel_time *when,
-			struct kernel_answer *ret)
+/* Find the present symbol at @addr in kallsyms. Was it there then? */
+static void find_kallsyms_symbol(struct kernel_names *k, uint64_t addr,
+				 const struct kernel_time *when, struct kernel_answer *ret)
 {
 	uint64_t since = 0;
 
@@ -206,12 +208,12 @@ void kernel_names_at(struct kernel_names *k, uint64_t addr, const struct kernel_
 		ret->is_found = ret->is_lasting = true;
 		return;
 	}
-	if (ask_programs(k, addr, when, ret))
+	if (find_bpf_program(k, addr, when, ret))
 		return;
-	ask_symbols(k, addr, when, ret);
+	find_kallsyms_symbol(k, addr, when, ret);
 	if (ret->is_found || k->is_reread)
 		return;
 	ret->is_changed = read_again(k);
 	if (ret->is_changed)
-		ask_symbols(k, addr, when, ret);
+		find_kallsyms_symbol(k, addr, when, ret);
 }

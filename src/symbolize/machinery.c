@@ -20,7 +20,7 @@
 #include "arch/arch.h"
 #include "base/array.h"
 
-/* A name, or with '*' at its end how one begins; @module where only those of it count. */
+/* A name; or the begin of names, before '*'. If @module is not NULL, only its names count. */
 struct machine {
 	const char *pattern;
 	const char *module;
@@ -78,7 +78,7 @@ static bool is_function(const char *name, const char *pattern)
 	return strncmp(name, pattern, n) == 0 && (name[n] == '\0' || name[n] == '.');
 }
 
-static bool fits(const struct machine *machine, const char *name, const char *module)
+static bool fits_machine(const struct machine *machine, const char *name, const char *module)
 {
 	size_t n = strlen(machine->pattern);
 
@@ -92,7 +92,7 @@ static bool fits(const struct machine *machine, const char *name, const char *mo
 bool machinery_is(const char *name, const char *module)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++)
-		if (fits(&machines[i], name, module))
+		if (fits_machine(&machines[i], name, module))
 			return true;
 	for (size_t i = 0; arch_trap_functions[i]; i++)
 		if (is_function(name, arch_trap_functions[i]))

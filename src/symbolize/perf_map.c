@@ -6,9 +6,9 @@
  *	0x00007fc5a8b2f0c0 0x00000060 I2C/C2I adapters       jcmd PID Compiler.perfmap
  *	7F9C2A4B1230 5a [Tier0] void [app] Main::Run()       .NET, DOTNET_PerfMapEnabled=1
  *
- * If lines overlap, the later one counts. flatten() turns each reading into spans that do not
- * overlap. overlay() lays them over the former spans. Covered spans move to the past, with the two
- * times between which they were replaced.
+ * If lines overlap, the later one counts. flatten_lines() turns each reading into spans that do not
+ * overlap. overlay_spans() lays them over the former spans. Covered spans move to the past, with
+ *the two times between which they were replaced.
  */
 #include "symbolize/perf_map.h"
 
@@ -32,13 +32,13 @@ struct span {
 	uint64_t function;
 	const char *name;
 	uint64_t after,
-		by; /* between these the line was written; while it is not settled: its number */
+		by; /* the line was written between these; until perf_map_settle(): its number */
 };
 
 struct past_span {
 	struct span span;
 	uint64_t gone_after, gone_by;
-	uint64_t reach; /* the highest end up to here */
+	uint64_t reach; /* the highest end of this span and all before */
 };
 
 struct spans {
@@ -46,24 +46,24 @@ struct spans {
 	size_t n, capacity;
 };
 
-/* When functions took the places of others. */
+/* Functions have replaced others, between these two times. */
 struct change {
 	uint64_t after, by;
 };
 
 struct perf_map {
 	struct strtab *names;
-	struct strbuf rest; /* of the last line, which has no end yet */
+	struct strbuf rest; /* the last line, if it has no newline yet */
 	bool is_skipping;   /* that line is too long */
 	bool is_restarted;
 	struct spans fresh; /* lines, as they came */
 	struct spans now;   /* by rising address; they do not overlap */
 	struct past_span *past;
 	size_t n_past, cap_past; /* by rising start */
-	uint64_t forgotten;      /* of the past, what was gone by then */
+	uint64_t forgotten;      /* spans that were gone by this time may be missing in @past */
 	struct change *changes;  /* by rising time */
 	size_t n_changes, cap_changes;
-	uint32_t n_old_changes; /* that are not in @changes any more */
+	uint32_t n_old_changes; /* changes that are not in @changes any more */
 	uint32_t n_lines;       /* in all */
 	uint64_t n_garbage;
 };
@@ -125,7 +125,7 @@ static const char *behind_blanks(const char *at)
 }
 
 /* With or without 0x, and a blank behind it. */
-static bool take_number(const char **at, uint64_t *ret)
+static bool parse_hex_field(const char **at, uint64_t *ret)
 {
 	if ((*at)[0] == '0' && ((*at)[1] | 0x20) == 'x')
 		*at += 2;
@@ -135,13 +135,13 @@ static bool take_number(const char **at, uint64_t *ret)
 	return true;
 }
 
-/* @line ends with a NUL; there may be others. */
+/* @line ends with a NUL, but may have others. */
 static bool parse_line(struct perf_map *m, const char *line, struct span *ret)
 {
 	uint64_t size;
 	const char *at = behind_blanks(line);
 
-	if (!take_number(&at, &ret->start) || !take_number(&at, &size))
+	if (!parse_hex_field(&at, &ret->start) || !parse_hex_field(&at, &size))
 		return false;
 	if (size == 0 || size > UINT64_MAX - ret->start)
 		return false;
@@ -158,7 +158,7 @@ static bool parse_line(struct perf_map *m, const char *line, struct span *ret)
 	return true;
 }
 
-static void take_line(struct perf_map *m)
+static void finish_line(struct perf_map *m)
 {
 	struct span line = {};
 
@@ -172,7 +172,7 @@ static void take_line(struct perf_map *m)
 	strbuf_clear(&m->rest);
 }
 
-static void add_rest(struct perf_map *m, const char *text, size_t n)
+static void add_to_line(struct perf_map *m, const char *text, size_t n)
 {
 	if (m->rest.n + n > MOST_LINE_BYTES)
 		m->is_skipping = true;
@@ -186,10 +186,10 @@ void perf_map_add(struct perf_map *m, const char *text, size_t n)
 		const char *newline = memchr(text, '\n', n);
 		size_t length = newline ? (size_t)(newline - text) : n;
 
-		add_rest(m, text, length);
+		add_to_line(m, text, length);
 		if (!newline)
 			return;
-		take_line(m);
+		finish_line(m);
 		text += length + 1;
 		n -= length + 1;
 	}
@@ -218,7 +218,7 @@ static bool is_same_function(const struct span *a, const struct span *b)
 	return a->name == b->name && a->function == b->function;
 }
 
-/* [@start, @end) of @span at the end of @to. */
+/* Append [@start, @end) of @span to @to. */
 static void put_span(struct spans *to, const struct span *span, uint64_t start, uint64_t end)
 {
 	struct span *last = to->n ? &to->spans[to->n - 1] : NULL;
@@ -234,7 +234,7 @@ static void put_span(struct spans *to, const struct span *span, uint64_t start, 
 	array_push(to->spans, to->n, to->capacity, piece);
 }
 
-/* Lines that begin at or before a place, the latest of the file first: a heap. */
+/* A heap of the lines that begin at or before a place. The latest line of the file is first. */
 struct open_lines {
 	const struct span **lines;
 	size_t n, capacity;
@@ -265,8 +265,8 @@ static void close_first(struct open_lines *open)
 	open->lines[i] = last;
 }
 
-/* What each place of @lines is called by the last of them that has it. */
-static void flatten(struct spans *lines, struct spans *to)
+/* Turn @lines into spans. Each place belongs to the last line that has it. */
+static void flatten_lines(struct spans *lines, struct spans *to)
 {
 	struct open_lines open = {};
 	uint64_t at = 0;
@@ -305,7 +305,10 @@ static void put_past(struct perf_map *m, const struct span *span, uint64_t start
 	array_push(m->past, m->n_past, m->cap_past, past);
 }
 
-/* What is where @old and @fresh (either may be NULL) are both; true: another function. */
+/*
+ * Add the span between @bounds, where @old and @fresh are both; either may be NULL. True: @old has
+ * gone from there.
+ */
 static bool put_place(struct perf_map *m, struct spans *to, const struct span *old,
 		      const struct span *fresh, uint64_t bounds[2])
 {
@@ -332,13 +335,13 @@ static uint64_t next_bound(const struct span *span, uint64_t at)
 	return span->start > at ? span->start : span->end;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_bound(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* @fresh, in place of what is there. True: it was another function somewhere. */
-static bool overlay(struct perf_map *m, const struct spans *fresh)
+/* Lay @fresh over the present spans. True: a function was replaced. */
+static bool overlay_spans(struct perf_map *m, const struct spans *fresh)
 {
 	struct spans all = {};
 	bool is_changed = false;
@@ -347,7 +350,7 @@ static bool overlay(struct perf_map *m, const struct spans *fresh)
 	for (size_t o = 0, f = 0; o < m->now.n || f < fresh->n;) {
 		const struct span *old = o < m->now.n ? &m->now.spans[o] : NULL;
 		const struct span *new = f < fresh->n ? &fresh->spans[f] : NULL;
-		uint64_t end = smaller(next_bound(old, at), next_bound(new, at));
+		uint64_t end = smaller_bound(next_bound(old, at), next_bound(new, at));
 		const struct span *old_here = old && old->start <= at ? old : NULL;
 		const struct span *new_here = new &&new->start <= at ? new : NULL;
 
@@ -379,7 +382,7 @@ static int compare_gone(const void *left, const void *right)
 	return a->gone_by > b->gone_by ? -1 : a->gone_by < b->gone_by;
 }
 
-/* From @n_before on, what has gone just now. */
+/* Give the past spans from @n_before on, which have gone just now, their times. */
 static void settle_past(struct perf_map *m, size_t n_before, uint64_t after, uint64_t by)
 {
 	uint64_t reach = 0;
@@ -422,12 +425,12 @@ bool perf_map_settle(struct perf_map *m, uint64_t after, uint64_t by)
 
 	if (!m->fresh.n && !m->is_restarted)
 		return false;
-	flatten(&m->fresh, &flat);
+	flatten_lines(&m->fresh, &flat);
 	for (size_t i = 0; i < flat.n; i++) {
 		flat.spans[i].after = after;
 		flat.spans[i].by = by;
 	}
-	is_changed = overlay(m, &flat);
+	is_changed = overlay_spans(m, &flat);
 	free(flat.spans);
 	free(m->fresh.spans);
 	m->fresh = (struct spans){};
@@ -464,10 +467,13 @@ static const struct span *span_at(const struct spans *s, uint64_t addr)
 	return low < s->n && s->spans[low].start <= addr ? &s->spans[low] : NULL;
 }
 
-/* What was at an address around a time: surely before it, and surely not before it. */
+/*
+ * The spans of an address around a time: @before was certainly written by then, @behind perhaps
+ * after.
+ */
 struct around {
 	const struct span *before, *behind;
-	uint64_t gone_after; /* @before */
+	uint64_t gone_after; /* of @before */
 };
 
 static void look_around(struct around *a, const struct span *span, uint64_t gone_after,

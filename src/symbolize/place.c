@@ -13,9 +13,10 @@ static void find_at(struct image_names *names, struct processes *processes,
 }
 
 /*
- * Is the address, which was looked up itself, the first byte of a function that nobody called? A
- * signal's handler returns to __restore_rt, makecontext() puts the address of __start_context on
- * the stack, and a new program stands at _start. The byte before is another function's, or none's.
+ * Is the address the first byte of a function that nobody called? @exact is the answer for the
+ * address itself. A signal's handler returns to __restore_rt, makecontext() puts the address of
+ * __start_context on the stack, and a new program stands at _start. The byte before belongs to
+ * another function, or to none.
  */
 static bool is_pushed(const struct user_place *exact)
 {

@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
-/* A key has an image's number above so many bits of an offset. */
+/* A key has the image's number above the offset, which has so many bits. */
 #define OFFSET_BITS 32
 
-/* With so many addresses, 1.5 MiB. */
+/* So many addresses take 2 MiB. */
 #define MOST_RECENT 65536
 #define FEWEST_RECENT 256
 
@@ -27,7 +27,10 @@ void seen_places_fini(struct seen_places *seen)
 	u64_map_fini(&seen->chains[1]);
 }
 
-/* False: it has none. Where a region begins, the byte before a return address is in another one. */
+/*
+ * Make the key of a place. False: it has none. At the start of a region, the byte before a return
+ * address is in another region.
+ */
 static bool key_of(const struct images *images, const struct image_names *names,
 		   const struct user_pc *pc, const struct place *where, uint64_t *ret)
 {
@@ -71,8 +74,8 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
 		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
 }
 
-/* As many as there are places, so that a small report takes little memory. */
-static void make_room(struct seen_places *seen)
+/* Have as many slots as there are places, so that a small report takes little memory. */
+static void grow_recent(struct seen_places *seen)
 {
 	const size_t n_places = seen->chains[0].n_slots + seen->chains[1].n_slots;
 	size_t n = FEWEST_RECENT;
@@ -86,7 +89,7 @@ static void make_room(struct seen_places *seen)
 	seen->n_recent = n;
 }
 
-static struct seen_address *slot_of(const struct seen_places *seen, const struct user_pc *pc)
+static struct seen_address *recent_slot(const struct seen_places *seen, const struct user_pc *pc)
 {
 	const uint64_t hash = hash_mix(pc->addr ^ hash_mix(pc->process) ^ pc->is_exact);
 
@@ -101,7 +104,7 @@ bool seen_places_recall(struct seen_places *seen, const struct images *images,
 	forget_old(seen, images);
 	if (!pc->epoch || !seen->n_recent)
 		return false;
-	a = slot_of(seen, pc);
+	a = recent_slot(seen, pc);
 	*chain = a->chain;
 	return a->addr == pc->addr && a->epoch == pc->epoch && a->process == pc->process &&
 	       a->is_exact == pc->is_exact;
@@ -111,12 +114,12 @@ void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, ui
 {
 	if (!pc->epoch)
 		return;
-	make_room(seen);
-	*slot_of(seen, pc) = (struct seen_address){ .process = pc->process,
-						    .epoch = pc->epoch,
-						    .addr = pc->addr,
-						    .chain = chain,
-						    .is_exact = pc->is_exact };
+	grow_recent(seen);
+	*recent_slot(seen, pc) = (struct seen_address){ .process = pc->process,
+							.epoch = pc->epoch,
+							.addr = pc->addr,
+							.chain = chain,
+							.is_exact = pc->is_exact };
 }
 
 size_t seen_places_bytes(const struct seen_places *seen)

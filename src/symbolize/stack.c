@@ -46,9 +46,9 @@ static const char *mark_text(uint64_t mark)
 }
 
 /*
- * The tracing's own frames are at the top of a kernel stack: all of those before
- * the first other frame, and those behind the traced function where it was put in
- * front of them (bpf/stackcount.bpf.c). Returns how many frames are left.
+ * Drop the tracing's own frames at the top of a kernel stack: those before the first other frame.
+ * BPF may have put the traced function in front of them (bpf/stackcount.bpf.c): then those behind
+ * it. Returns the number of frames that are left.
  */
 static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames, uint32_t n)
 {
@@ -57,7 +57,7 @@ static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames
 	while (first < n && table->frames[frames[first]].is_machinery)
 		first++;
 	if (first == n)
-		return n; /* nothing else: then that is what there is */
+		return n; /* show these if there are no others */
 	frames[kept++] = frames[first];
 	next = first + 1;
 	while (first == 0 && next < n && table->frames[frames[next]].is_machinery)
@@ -78,8 +78,9 @@ static uint64_t mark_of(const struct raw_stack *stack)
 }
 
 /*
- * Keep the @max_depth innermost of the @n @frames, if it is not 0, and add the stack's marks. Where
- * frames may be wrong, the innermost ones may be, too. Returns the number of frames.
+ * Keep the @max_depth innermost of the @n @frames, if it is not 0, and add the stack's marks. A
+ * mark for unverified frames stays, because the innermost ones may be wrong, too. Returns the
+ * number of frames.
  */
 static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth, uint32_t *frames,
 			  uint32_t n)

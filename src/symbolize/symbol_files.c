@@ -15,17 +15,17 @@
 #include "reader/debug_symbols.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files, by name */
+#define MOST_NAMED 3 /* files that warnings name */
 #define USER_NOBODY 65534U
 
-/* Of CPU time, for all files of one user. */
+/* CPU time for all files of one user. */
 #define MOST_OF_USER_NS (30 * NS_PER_S)
 
-/* Before the next search for a debug file that nobody could look for. Doubles each time. */
+/* The pause before a debug file is searched again, if nobody could search. It doubles each time. */
 #define LEAST_PAUSE_NS NS_PER_S
 #define MOST_PAUSE_NS (64 * NS_PER_S)
 
-/* For the next search. */
+/* A search for a debug file that has to be repeated. */
 struct search_again {
 	struct symbols_fact fact;
 	uint64_t pause, due; /* ns */
@@ -35,28 +35,29 @@ struct search_again {
 
 struct file {
 	uint32_t image;
-	bool is_read;    /* its symbols were, once */
-	bool is_bad;     /* it has none */
-	uint32_t asked;  /* images_newest() when another file of its build was looked for */
-	int32_t parser;  /* PID of the one that has it; 0: none */
-	unsigned role;   /* of that */
-	uint64_t dev;    /* of its file */
-	uint32_t owner;  /* user */
-	uint64_t missed; /* images_version() + 1 when it could not be had; 0: never */
-	struct search_again *again; /* nobody could look for its debug file; NULL: somebody could */
+	bool is_read;               /* a parser has read its symbols */
+	bool is_bad;                /* it has none, or a parser failed at it */
+	uint32_t asked;             /* images_newest() at the last find_twin() */
+	int32_t parser;             /* PID of the parser that has it; 0: none */
+	unsigned role;              /* of that parser */
+	uint64_t dev;               /* of its file */
+	uint32_t owner;             /* user */
+	uint64_t missed;            /* images_version() + 1 when nobody could open it; 0: never */
+	struct search_again *again; /* if nobody could search for its debug file; else NULL */
 };
 
 struct symbol_files {
 	struct images *images;
 	struct remote_files *files;
-	struct asking *asking; /* of these */
+	struct asking *asking; /* of @files */
 	struct debug_symbols *debug;
 	struct spending spending;
 	struct file *list;
 	size_t n, capacity;
 	struct u64_map by_image; /* index in @list */
-	size_t n_failed;         /* files whose reader failed */
-	bool was_lateness_told;
+	size_t n_failed;         /* files at which a parser failed */
+	struct log_few changed;
+	bool has_warned_lateness;
 };
 
 struct symbol_files *symbol_files_new(struct images *images, struct remote_files *files,
@@ -68,8 +69,9 @@ struct symbol_files *symbol_files_new(struct images *images, struct remote_files
 	sf->files = files;
 	sf->asking = remote_files_asking(files);
 	sf->debug = debug_symbols_new(files, servers);
-	sf->spending = (struct spending){ .most_ns = MOST_OF_USER_NS,
-					  .after = "frames in further ones have no names" };
+	sf->spending =
+		(struct spending){ .most_ns = MOST_OF_USER_NS,
+				   .after = "frames in this user's other files have no names" };
 	return sf;
 }
 
@@ -77,9 +79,10 @@ void symbol_files_free(struct symbol_files *sf)
 {
 	if (!sf)
 		return;
-	if (sf->n_failed > MOST_TOLD)
-		log_warn("%zu more files have no names: their readers failed",
-			 sf->n_failed - MOST_TOLD);
+	if (sf->n_failed > MOST_NAMED)
+		log_warn("no symbols for %zu more files: their readers failed",
+			 sf->n_failed - MOST_NAMED);
+	log_few_end(&sf->changed, "files that were changed");
 	spending_fini(&sf->spending);
 	for (size_t i = 0; i < sf->n; i++)
 		free(sf->list[i].again);
@@ -118,7 +121,7 @@ bool symbol_files_has(const struct symbol_files *sf, uint32_t image)
 	return at && sf->list[*at].is_read;
 }
 
-/* Lent until the next one. */
+/* The entry of @image, new if necessary. Lent until the next call. */
 static struct file *file_of(struct symbol_files *sf, uint32_t image)
 {
 	bool is_new;
@@ -131,19 +134,19 @@ static struct file *file_of(struct symbol_files *sf, uint32_t image)
 
 /* -- Asking a parser. -- */
 
-static void lock(const struct symbol_files *sf)
+static void lock_parsers(const struct symbol_files *sf)
 {
 	if (sf->asking->client)
 		client_lock(sf->asking->client);
 }
 
-static void unlock(const struct symbol_files *sf)
+static void unlock_parsers(const struct symbol_files *sf)
 {
 	if (sf->asking->client)
 		client_unlock(sf->asking->client);
 }
 
-/* The reader of @file, @name, failed. Of the first ones that is said. */
+/* A parser failed at @file, which is called @name. Warns about the first MOST_NAMED files. */
 static void note_failed(struct symbol_files *sf, struct file *file, const char *name,
 			const struct lane_event *event)
 {
@@ -151,17 +154,23 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 
 	file->is_bad = true;
 	client_explain(event, why, sizeof(why));
-	if (sf->n_failed++ < MOST_TOLD)
-		log_warn("%s has no names: %s", name, why);
+	if (sf->n_failed++ < MOST_NAMED)
+		log_warn("no symbols for %s: %s", name, why);
 }
 
-/* The user waits for the report (struct client_manner). */
+/* A request came too late: at the end of a run they have a deadline (struct client_manner). */
 static void note_lateness(struct symbol_files *sf)
 {
-	if (!sf->was_lateness_told)
+	if (!sf->has_warned_lateness)
 		log_warn(
-			"some files have no names: reading them takes too long at the end of a run");
-	sf->was_lateness_told = true;
+			"no symbols for some files: reading them takes too long at the end of a run");
+	sf->has_warned_lateness = true;
+}
+
+/* @name was written over or cut short. Its symbols may belong to other code than the mapped one. */
+static void warn_changed(struct symbol_files *sf, const char *name)
+{
+	log_few(&sf->changed, "no symbols for %s: the file was changed while it was mapped", name);
 }
 
 /* A copy of an answer's area. */
@@ -170,9 +179,9 @@ struct copy {
 	size_t n;
 };
 
-/* With the lock. */
-static int ask(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
-	       const void *payload, struct copy *ret)
+/* Ask the parser of @file. The caller holds the lock. */
+static int ask_parser_of_file(struct symbol_files *sf, struct file *file, const char *name,
+			      struct ask *what, const void *payload, struct copy *ret)
 {
 	struct lane_event event;
 	struct error e;
@@ -194,14 +203,14 @@ static int ask(struct symbol_files *sf, struct file *file, const char *name, str
 		log_debug("%s: %.95s", name, event.answer.words);
 		return event.answer.result;
 	}
-	asking_tell_words(sf->asking, &event);
+	asking_print_words(sf->asking, &event);
 	ret->n = event.answer.n_bytes;
 	ret->bytes = asking_copy(&event);
 	return ret->bytes ? 0 : -EBADMSG;
 }
 
-/* The answer makes no sense. */
-static int distrust(struct symbol_files *sf, struct file *file, const char *name)
+/* The parser sent an invalid answer: have it end, and give up the file. */
+static int distrust_parser(struct symbol_files *sf, struct file *file, const char *name)
 {
 	const struct lane_event event = { .why = LANE_LIED };
 
@@ -214,35 +223,35 @@ static int distrust(struct symbol_files *sf, struct file *file, const char *name
 
 static bool is_of_build(const struct file_stamp *stamp, const struct symbols_fact *fact)
 {
-	return stamp->n == fact->n_told && memcmp(fact->told, stamp->bytes, stamp->n) == 0;
+	return stamp->n == fact->n_build_id && memcmp(fact->build_id, stamp->bytes, stamp->n) == 0;
 }
 
 static bool is_sound(const struct symbols_fact *fact)
 {
-	return fact->n_told <= sizeof(fact->told) && debug_hint_is_sound(&fact->hint);
+	return fact->n_build_id <= sizeof(fact->build_id) && debug_hint_is_sound(&fact->hint);
 }
 
-static int ask_symbols(struct symbol_files *sf, struct file *file, const char *name,
-		       struct ask *what, const void *payload, struct symbols_fact *ret)
+static int ask_parser_to_open(struct symbol_files *sf, struct file *file, const char *name,
+			      struct ask *what, const void *payload, struct symbols_fact *ret)
 {
 	struct copy copy = {};
 
-	lock(sf);
+	lock_parsers(sf);
 
-	int err = ask(sf, file, name, what, payload, &copy);
+	int err = ask_parser_of_file(sf, file, name, what, payload, &copy);
 
 	if (!err && copy.n == sizeof(*ret))
 		memcpy(ret, copy.bytes, sizeof(*ret));
 	if (!err && (copy.n != sizeof(*ret) || !is_sound(ret)))
-		err = distrust(sf, file, name);
-	unlock(sf);
+		err = distrust_parser(sf, file, name);
+	unlock_parsers(sf);
 	free(copy.bytes);
 	return err;
 }
 
-static int send_file(struct symbol_files *sf, const struct file *file,
-		     const struct remote_handle *handle, uint32_t files, int32_t parser,
-		     struct error *e)
+static int send_to_parser(struct symbol_files *sf, const struct file *file,
+			  const struct remote_handle *handle, uint32_t files, int32_t parser,
+			  struct error *e)
 {
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	const int err = remote_send(sf->files, handle, file->image, files, parser, e);
@@ -254,8 +263,8 @@ static int send_file(struct symbol_files *sf, const struct file *file,
 }
 
 /* Have a parser open the file of @handle. */
-static int open_handle(struct symbol_files *sf, struct file *file, const char *name,
-		       const struct remote_handle *handle, struct symbols_fact *ret)
+static int open_in_parser(struct symbol_files *sf, struct file *file, const char *name,
+			  const struct remote_handle *handle, struct symbols_fact *ret)
 {
 	struct ask what = { .what = ASK_SYMBOLS, .file = file->image, .n_bytes = strlen(name) };
 	struct error e;
@@ -267,23 +276,23 @@ static int open_handle(struct symbol_files *sf, struct file *file, const char *n
 	file->dev = handle->dev;
 	if (!spending_may(&sf->spending, file->owner))
 		return -EDQUOT;
-	lock(sf);
+	lock_parsers(sf);
 
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	if (err == -ETIME)
 		note_lateness(sf);
-	if (!err) /* that it comes too late is said there */
-		err = send_file(sf, file, handle, files, parser, &e);
+	if (!err) /* an opener's lateness is not a parser's */
+		err = send_to_parser(sf, file, handle, files, parser, &e);
 	if (err) {
 		log_debug("%s: %s", name, e.text);
 		return err == -ENOEXEC ? -EAGAIN : err;
 	}
-	err = ask_symbols(sf, file, name, &what, name, ret);
+	err = ask_parser_to_open(sf, file, name, &what, name, ret);
 	if (!err)
 		file->parser = parser;
-	return err == -ESTALE ? -EAGAIN : err; /* another parser than the one that was sent it */
+	return err == -ESTALE ? -EAGAIN : err; /* the file went to another parser */
 }
 
 /* The vdso has no file; the kernel puts the same bytes into every 64-bit process. */
@@ -298,23 +307,23 @@ static int open_vdso(struct symbol_files *sf, struct file *file, struct symbols_
 	file->role = ROLE_PARSER;
 	if (!vdso)
 		return -ENOENT;
-	lock(sf);
+	lock_parsers(sf);
 
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	if (!err)
-		err = ask_symbols(sf, file, "[vdso]", &what, vdso, ret);
+		err = ask_parser_to_open(sf, file, "[vdso]", &what, vdso, ret);
 	if (!err)
 		file->parser = parser;
 	return err;
 }
 
-/* Is the file of @handle of the build that @file is of? */
+/* Is the file of @handle of the same build as @file? Then a parser has it open for @file. */
 static bool is_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		    const struct remote_handle *handle, struct symbols_fact *ret)
 {
-	if (open_handle(sf, file, about->module, handle, ret) == 0 &&
+	if (open_in_parser(sf, file, about->module, handle, ret) == 0 &&
 	    is_of_build(&about->stamp, ret)) {
 		log_debug("%s is gone: another file of its build is taken", about->path);
 		return true;
@@ -323,7 +332,7 @@ static bool is_twin(struct symbol_files *sf, struct file *file, const struct ima
 	return false;
 }
 
-/* Was only the other one's build not told, its name must be the same. */
+/* If the build of @other is not known, its name must be equal. */
 static bool may_be_twin(const struct image_about *about, const struct image_file *other)
 {
 	return other->stamp->n ? stamp_is_same(other->stamp, &about->stamp)
@@ -331,8 +340,8 @@ static bool may_be_twin(const struct image_about *about, const struct image_file
 }
 
 /*
- * Its file is gone with its process, or was never to be reached: a container's, on a file system
- * of its own. Another file of the same build has the same names.
+ * The file has gone with its process. Or nobody can reach it: a container may have a file system of
+ * its own. Open another file of the same build, which has the same names.
  */
 static bool find_twin(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		      struct symbols_fact *ret)
@@ -362,9 +371,12 @@ static bool find_twin(struct symbol_files *sf, struct file *file, const struct i
 	return false;
 }
 
-/* -EAGAIN: it cannot be had now, nor another one of its build. Others: it has no symbols. */
-static int open_file(struct symbol_files *sf, struct file *file, const struct image_about *about,
-		     struct symbols_fact *ret)
+/*
+ * Have a parser open the file or its twin. -EAGAIN: nobody can open them now. Other errors: there
+ * are no symbols.
+ */
+static int open_file_or_twin(struct symbol_files *sf, struct file *file,
+			     const struct image_about *about, struct symbols_fact *ret)
 {
 	struct remote_handle handle;
 	int err;
@@ -373,11 +385,12 @@ static int open_file(struct symbol_files *sf, struct file *file, const struct im
 		return open_vdso(sf, file, ret);
 	if (!images_open(sf->images, file->image, &handle))
 		return find_twin(sf, file, about, ret) ? 0 : -EAGAIN;
-	err = open_handle(sf, file, about->module, &handle, ret);
-	if (err == -ESTALE)
+	err = open_in_parser(sf, file, about->module, &handle, ret);
+	if (err == -ESTALE) {
 		images_give_up(sf->images, file->image);
-	/* What was found at the path is of the build that the process had mapped, if that is known.
-	 */
+		warn_changed(sf, about->module);
+	}
+	/* The file at the path must be of the build that was mapped, if that is known. */
 	if (!err && about->stamp.n && !is_of_build(&about->stamp, ret)) {
 		log_debug("%s: another build is there now", about->path);
 		err = -ENOEXEC;
@@ -410,7 +423,7 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 		.role = file->role,
 		.parser = file->parser,
 		.number = file->image,
-		/* A file system of others may say that a file is root's. */
+		/* another user's file system may claim that root owns a file */
 		.owner = file->owner || file->role == ROLE_PARSER ? file->owner : USER_NOBODY,
 		.dev = file->dev,
 		.name = about->module,
@@ -427,10 +440,11 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 		cleanup_free_p(&file->again);
 }
 
-static int begin(struct symbol_files *sf, struct file *file, const struct image_about *about)
+static int open_and_search(struct symbol_files *sf, struct file *file,
+			   const struct image_about *about)
 {
 	struct symbols_fact fact = {};
-	const int err = open_file(sf, file, about, &fact);
+	const int err = open_file_or_twin(sf, file, about, &fact);
 
 	if (err)
 		file->parser = 0;
@@ -449,7 +463,7 @@ static int begin(struct symbol_files *sf, struct file *file, const struct image_
 	return 0;
 }
 
-/* Does the parser that has it live? */
+/* Does the parser that has the file still live? */
 static bool is_there(struct symbol_files *sf, const struct file *file)
 {
 	uint32_t files;
@@ -458,11 +472,11 @@ static bool is_there(struct symbol_files *sf, const struct file *file)
 
 	if (!file->parser)
 		return false;
-	lock(sf);
+	lock_parsers(sf);
 
 	const int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
-	unlock(sf);
+	unlock_parsers(sf);
 	return !err && parser == file->parser;
 }
 
@@ -473,21 +487,21 @@ static int ask_names(struct symbol_files *sf, struct file *file, const char *nam
 {
 	struct copy copy = {};
 
-	lock(sf);
+	lock_parsers(sf);
 
-	int err = ask(sf, file, name, what, offsets, &copy);
+	int err = ask_parser_of_file(sf, file, name, what, offsets, &copy);
 
 	ret->memory = copy.bytes;
 	if (!err && (!name_block_read(copy.bytes, copy.n, what->n, &ret->view) ||
 		     (what->n && !ret->view.head->n)))
-		err = distrust(sf, file, name);
-	unlock(sf);
+		err = distrust_parser(sf, file, name);
+	unlock_parsers(sf);
 	if (err)
 		cleanup_free_p(&ret->memory);
 	return err;
 }
 
-static bool may_be_read(const struct symbol_files *sf, const struct file *file)
+static bool may_read_file(const struct symbol_files *sf, const struct file *file)
 {
 	return !file->is_bad && images_is_good(sf->images, file->image) &&
 	       spending_may(&sf->spending, file->owner);
@@ -498,23 +512,23 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 	return file->missed == images_version(sf->images) + 1;
 }
 
-/* Have a parser open it, and search again for its debug file if that is due. */
+/* Have a parser open the file. If a new search for its debug file is due, search. */
 static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
 	if (!is_there(sf, file))
-		return begin(sf, file, about);
+		return open_and_search(sf, file, about);
 	if (file->again && file->again->is_due)
 		search_debug(sf, file, about, &file->again->fact, file->again->is_searched);
 	return 0;
 }
 
-/* What it had may have gone between two questions, but not often. */
+/* Ask again if the parser has closed the file meanwhile, which is rare. */
 static int ask_twice(struct symbol_files *sf, struct file *file, const struct image_about *about,
 		     const struct ask *what, const uint64_t *offsets, struct symbol_answer *ret)
 {
 	int err = -ESTALE;
 
-	for (int i = 0; i < 2 && err == -ESTALE && may_be_read(sf, file); i++) {
+	for (int i = 0; i < 2 && err == -ESTALE && may_read_file(sf, file); i++) {
 		struct ask again = *what;
 
 		err = have_parser(sf, file, about);
@@ -539,8 +553,12 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 				  .n_bytes = n * sizeof(*offsets) };
 
 	*ret = (struct symbol_answer){};
-	if (!may_be_read(sf, file) || !images_about(sf->images, image, &about) ||
-	    about.kind == IMAGE_NO_FILE)
+	if (!images_about(sf->images, image, &about) || about.kind == IMAGE_NO_FILE)
+		return -ENOENT;
+	/* A file without symbols is closed, too (is_bad), but it has not changed. */
+	if (!file->is_bad && !images_is_good(sf->images, image))
+		warn_changed(sf, about.module);
+	if (!may_read_file(sf, file))
 		return -ENOENT;
 	if (was_missed(sf, file))
 		return -EAGAIN;
@@ -548,11 +566,12 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 	const int err = ask_twice(sf, file, &about, &what, offsets, ret);
 
 	if (err)
-		return asking_is_passing(err) && may_be_read(sf, file) ? -EAGAIN : -ENOENT;
+		return asking_is_passing(err) && may_read_file(sf, file) ? -EAGAIN : -ENOENT;
 	ret->is_missed = file->again;
 	if (!ret->view.head->is_changed)
 		return 0;
 	images_give_up(sf->images, image);
+	warn_changed(sf, about.module);
 	cleanup_free_p(&ret->memory);
 	return -ENOENT;
 }

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "kernel/host.h"
 #include "processes/processes.h"
-#include "symbolize/frame.h"
+#include "profile/frame.h"
 
 struct symbolizer;
 
@@ -45,8 +45,9 @@ void symbolizer_free(struct symbolizer *s);
 void symbolizer_freep(struct symbolizer **s);
 
 /*
- * A report begins. Looks for changes of files, modules and perf maps. An address without a name has
- * another chance.
+ * A report begins. Looks for changes of open files at once. The first questions of the report look
+ * for changes of modules and perf maps; without events, of processes, too. A name that nobody could
+ * look up has another chance.
  */
 void symbolizer_refresh(struct symbolizer *s);
 

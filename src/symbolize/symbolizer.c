@@ -38,18 +38,18 @@
 #define KEY_NAMED 0x100
 #define KEY_INLINED 0x200
 #define KEY_MADE 0x400
-#define KEY_BEGUN 0x800 /* without a name, but it is known where it begins */
+#define KEY_BEGUN 0x800 /* without a name, but its start is known */
 
-/* Deeper ones are left out: the outermost of them are shown. */
+/* If more functions are inlined at one place, the outermost of these are left out. */
 #define MOST_CALLS 64
 
 struct symbolizer {
 	struct symbolizer_options options;
-	struct strtab *strings;         /* of frames */
-	struct strtab *process_strings; /* of processes, and of the code that they make */
+	struct strtab *strings;         /* of @frames */
+	struct strtab *process_strings; /* names of processes, and of JIT code */
 	struct frames frames;
 	struct kernel_names kernel;
-	struct u64_map kernel_seen[2]; /* what always has that name; [1]: of exact addresses */
+	struct u64_map kernel_seen[2]; /* lasting names; [1]: of exact addresses */
 	struct seen_places seen;
 	struct kernel_validity kernel_validity;
 	struct images *images;
@@ -87,7 +87,7 @@ struct symbolizer *symbolizer_new(struct host *host, const struct symbolizer_opt
 	return s;
 }
 
-/* Frames with their names, and what was found on the way to them. */
+/* Free frames, their names, and the caches that lead to them. */
 static void free_names(struct symbolizer *s)
 {
 	u64_map_fini(&s->kernel_seen[0]);
@@ -118,7 +118,7 @@ void symbolizer_freep(struct symbolizer **s)
 	*s = NULL;
 }
 
-/* Of frames with their names: 50,000 functions or so. */
+/* The bound of frame_bytes() between two reports: some 50,000 functions. */
 #define MOST_FRAME_BYTES ((size_t)10 << 20)
 
 static size_t frame_bytes(const struct symbolizer *s)
@@ -152,8 +152,8 @@ void symbolizer_follow(struct symbolizer *s)
 	processes_follow(s->processes);
 }
 
-/* Its perf map is read before it ends, if it may have one. */
-static void watch(struct symbolizer *s, const struct program_run *program)
+/* If the program may have a perf map, follow it, so that it is read before the program ends. */
+static void watch_perf_map(struct symbolizer *s, const struct program_run *program)
 {
 	if (program->has_memory)
 		jit_watch(s->jit, program);
@@ -183,7 +183,7 @@ struct process_news symbolizer_event(struct symbolizer *s, const struct process_
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		jit_ended(s->jit, event->pid, event->time);
 	if (event->type == PROCESS_MAP && processes_hit(s->processes, event->pid, &program))
-		watch(s, &program);
+		watch_perf_map(s, &program);
 	return news;
 }
 
@@ -210,7 +210,7 @@ uint64_t symbolizer_look_late(struct symbolizer *s)
 	struct program_run program;
 
 	if (tgid && processes_hit(s->processes, tgid, &program))
-		watch(s, &program);
+		watch_perf_map(s, &program);
 	return processes_late_due(s->processes);
 }
 
@@ -225,7 +225,7 @@ void symbolizer_process(struct symbolizer *s, uint64_t process, const struct sig
 
 	processes_seen(s->processes, process, seen);
 	processes_program(s->processes, process, seen->time, &program);
-	watch(s, &program);
+	watch_perf_map(s, &program);
 }
 
 const char *symbolizer_comm(struct symbolizer *s, uint64_t process, uint64_t time)
@@ -281,7 +281,7 @@ static void forget_kernel_answers(struct symbolizer *s)
 	u64_map_clear(&s->kernel_seen[1]);
 }
 
-/* Of the programs, ours are what traces; others may be what is traced, or stand above that. */
+/* Of BPF programs, only ours trace here, and only ours have lasting names. Others may be traced. */
 static bool is_machinery(const struct kernel_answer *answer)
 {
 	const struct kernel_symbol *symbol = &answer->symbol;
@@ -326,7 +326,7 @@ struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s)
 	return all;
 }
 
-static void narrow(struct kernel_validity *v, const struct kernel_answer *answer)
+static void narrow_validity(struct kernel_validity *v, const struct kernel_answer *answer)
 {
 	if (answer->from > v->from)
 		v->from = answer->from;
@@ -356,11 +356,11 @@ uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
 	if (answer.is_lasting)
 		*u64_map_put(seen, pc->addr, number, NULL) = number;
 	else
-		narrow(&s->kernel_validity, &answer);
+		narrow_validity(&s->kernel_validity, &answer);
 	return number;
 }
 
-/* Of a path the last part, at an address that stays. */
+/* The last part of the source's path, lent by the strtab. Adds path and line to @key. */
 static const char *source_of(struct symbolizer *s, const struct image_call *call,
 			     struct frame_key *key)
 {
@@ -376,8 +376,8 @@ static const char *source_of(struct symbolizer *s, const struct image_call *call
 }
 
 /*
- * Code that the process has made. A compiler puts the same function here and there, so its name
- * says which it is, in whatever process; its place in a file is its address, as the map has it.
+ * The frame of JIT code. A compiler may put one function at several addresses, so its name
+ * identifies it, in all processes. The perf map has addresses in place of file offsets.
  */
 static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 {
@@ -394,7 +394,7 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 	bool is_new;
 
 	if (s->options.identity == IDENTITY_ADDRESS)
-		key.file = (uintptr_t)frame.module; /* which is shown */
+		key.file = (uintptr_t)frame.module; /* the report shows it */
 
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
@@ -410,7 +410,7 @@ static const char *module_of(struct symbolizer *s, uint32_t image)
 	return images_about(s->images, image, &about) ? strtab_add(s->strings, about.module) : NULL;
 }
 
-/* Which of the frames without a name is it, at @module_offset? */
+/* Set offset and key of a frame without a name, at frame->module_offset. */
 static void set_unnamed(const struct symbolizer *s, const struct user_place *p, struct frame *frame,
 			struct frame_key *key)
 {
@@ -460,7 +460,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	return number;
 }
 
-/* The same inlined function of the same file is one frame, wherever it was inlined. */
+/* An inlined function is one frame of its file, wherever it was inlined. */
 static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 			      const struct image_call *call)
 {
@@ -488,10 +488,10 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	return number;
 }
 
-/* The frames of @p as one number. */
+/* The chain of the frames at @p. */
 static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 {
-	const struct image_call itself = {}; /* the function, its source not known */
+	const struct image_call itself = {}; /* the function itself; its source is not known */
 	const struct image_call *calls = p->place.calls;
 	uint32_t numbers[MOST_CALLS];
 	size_t n = p->place.n_calls < MOST_CALLS ? p->place.n_calls : MOST_CALLS;
@@ -508,7 +508,9 @@ static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
 	return chains_add(&s->chains, numbers, n);
 }
 
-/* What is in no file, or in one that holds no symbols, may be named by the process. */
+/*
+ * JIT code is in no file, or in one of memory without symbols: look for its name in the perf map.
+ */
 static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct user_place *place)
 {
 	struct program_run program;
@@ -520,7 +522,7 @@ static void ask_process(struct symbolizer *s, const struct user_pc *pc, struct u
 	(void)jit_at(s->jit, &program, place->at, pc->time, &place->made);
 }
 
-/* Does @chain show the address, and that of another process? */
+/* Does the report show the address of @chain, and is that another process's? */
 static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t addr)
 {
 	size_t n;
@@ -530,7 +532,7 @@ static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t add
 	       s->frames.table.frames[numbers[n - 1]].addr != addr;
 }
 
-/* False: it was put off. */
+/* Find the chain of frames at @pc. False: its name is put off. */
 static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
 {
 	struct place where;

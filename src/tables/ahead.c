@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 
-#define MOST_AHEAD 1024 /* each is compared with all before: a process may map very many */
+#define MOST_AHEAD 1024 /* each is compared with all before it */
 
 struct made {
 	struct file_state file;
@@ -18,7 +18,7 @@ struct made {
 
 struct ahead {
 	pthread_t thread;
-	bool is_running; /* or has ended, and was not waited for */
+	bool is_running; /* or has ended, and was not joined */
 	bool is_over;
 	struct remote *remote;
 	uint32_t *pids;
@@ -28,7 +28,7 @@ struct ahead {
 	size_t n, capacity;
 };
 
-static struct made *find(const struct ahead *a, const struct file_state *file)
+static struct made *find_made_ahead(const struct ahead *a, const struct file_state *file)
 {
 	for (size_t i = 0; i < a->n; i++)
 		if (file_state_is_equal(&a->made[i].file, file))
@@ -42,7 +42,7 @@ static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m,
 	struct made made = { .file = *file };
 	struct error e;
 
-	if (!file->fact.is_there || find(a, file))
+	if (!file->fact.is_there || find_made_ahead(a, file))
 		return;
 	if (remote_table_make(a->remote, tid, m, file, &made.table, &e))
 		remote_table_fini(&made.table);
@@ -50,32 +50,32 @@ static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m,
 	array_push(a->made, a->n, a->capacity, made);
 }
 
-static bool is_over(const struct ahead *a)
+static bool is_ahead_over(const struct ahead *a)
 {
 	return __atomic_load_n(&a->is_over, __ATOMIC_RELAXED) || a->bytes >= a->max_bytes ||
 	       a->n >= MOST_AHEAD;
 }
 
-static void *work(void *argument)
+static void *run_ahead(void *argument)
 {
 	struct ahead *a = argument;
 
-	for (size_t i = 0; i < a->n_pids && !is_over(a); i++) {
+	for (size_t i = 0; i < a->n_pids && !is_ahead_over(a); i++) {
 		cleanup(remote_list_fini) struct remote_list list = {};
 		struct error e;
 
 		if (remote_list(remote_files_of(a->remote), a->pids[i], &list, &e))
 			continue;
 		remote_identify(remote_files_of(a->remote), &list);
-		for (size_t k = 0; k < list.list.n && !is_over(a); k++)
+		for (size_t k = 0; k < list.list.n && !is_ahead_over(a); k++)
 			make_of(a, list.list.tid, &list.list.mappings[k], &list.states[k]);
 	}
 	return NULL;
 }
 
-static int start_thread(struct ahead *a, struct error *e)
+static int start_ahead_thread(struct ahead *a, struct error *e)
 {
-	const int err = thread_start(&a->thread, work, a);
+	const int err = thread_start(&a->thread, run_ahead, a);
 
 	a->is_running = !err;
 	return err ? error_set(e, err, "start a thread for unwind tables: %s",
@@ -94,7 +94,7 @@ int ahead_start(struct remote *remote, const uint32_t *pids, size_t n, uint64_t 
 	memcpy(a->pids, pids, n * sizeof(*pids));
 	a->n_pids = n;
 	a->max_bytes = max_bytes;
-	err = start_thread(a, e);
+	err = start_ahead_thread(a, e);
 	if (err)
 		ahead_free(a);
 	else
@@ -114,7 +114,7 @@ bool ahead_take(struct ahead *a, const struct file_state *file, struct remote_ta
 	struct made *made;
 
 	wait_for_thread(a);
-	made = find(a, file);
+	made = find_made_ahead(a, file);
 	if (!made || !made->table.view.n_pages)
 		return false;
 	*ret = made->table;
@@ -128,7 +128,7 @@ void ahead_free(struct ahead *a)
 		return;
 	__atomic_store_n(&a->is_over, true, __ATOMIC_RELAXED);
 	if (a->is_running && !thread_join_soon(a->thread))
-		return; /* it has its memory as long as we live */
+		return; /* the thread still uses @a */
 	for (size_t i = 0; i < a->n; i++)
 		remote_table_fini(&a->made[i].table);
 	free(a->made);

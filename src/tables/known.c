@@ -14,8 +14,8 @@ void known_fini(struct known_list *k)
 	u64_map_fini(&k->numbers);
 }
 
-/* Processes without a space are left out. */
-static void compact(struct known_list *k)
+/* Drop the entries of processes without a space. */
+static void compact_known(struct known_list *k)
 {
 	size_t n = 0;
 
@@ -37,7 +37,7 @@ struct known *known_of(struct known_list *k, uint32_t tgid)
 	uint32_t i;
 
 	if (k->n >= k->n_to_compact)
-		compact(k);
+		compact_known(k);
 	i = *u64_map_put(&k->numbers, tgid, (uint32_t)k->n, &is_new);
 
 	if (is_new)

@@ -22,41 +22,41 @@ void lists_init(struct lists *l, struct object *object, struct unwind_memory *me
 
 void lists_fini(struct lists *l)
 {
-	log_few_end(&l->told, "processes with very many mappings");
+	log_few_end(&l->warnings, "processes with very many mappings");
 	known_fini(&l->known);
 }
 
-static void drop(struct lists *l, const struct unwind_space *space)
+static void drop_list(struct lists *l, const struct unwind_space *space)
 {
 	unwind_memory_drop(l->memory, space->mappings, space->n * sizeof(struct unwind_mapping));
 }
 
-/* The programs have @space of the process from now on. */
-static void replace(struct lists *l, struct known *known, struct unwind_space space)
+/* BPF has @space of the process from now on. Drop the memory of the former list. */
+static void replace_list(struct lists *l, struct known *known, struct unwind_space space)
 {
-	drop(l, &known->space);
+	drop_list(l, &known->space);
 	l->n += space.n;
 	l->n -= known->space.n;
 	known->space = space;
 }
 
-static void retract(struct lists *l, struct known *known)
+static void retract_list(struct lists *l, struct known *known)
 {
 	struct error e;
 
 	if (object_set_space(l->object, known->tgid, NULL, &e))
 		log_debug("%s", e.text);
-	replace(l, known, (struct unwind_space){});
+	replace_list(l, known, (struct unwind_space){});
 }
 
 void lists_retract(struct lists *l, uint32_t tgid)
 {
-	retract(l, known_of(&l->known, tgid));
+	retract_list(l, known_of(&l->known, tgid));
 }
 
 /* --- room --- */
 
-/* By processes: the numbers of the lists that the programs have. */
+/* The number of each list that BPF has, by process. */
 static void read_numbers(const struct lists *l, struct u64_map *ret)
 {
 	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
@@ -68,8 +68,8 @@ static void read_numbers(const struct lists *l, struct u64_map *ret)
 }
 
 /*
- * Drop lists that the programs do not have any more: the process has ended, or runs something else,
- * and nobody has told us yet.
+ * Drop the memory of lists that BPF has removed: the process has ended or runs something else, and
+ * the event is still to come.
  */
 static void drop_unused(struct lists *l)
 {
@@ -81,44 +81,47 @@ static void drop_unused(struct lists *l)
 		const uint32_t *number = u64_map_get(&numbers, known->tgid);
 
 		if (!number || *number != known->space.number)
-			replace(l, known, (struct unwind_space){});
+			replace_list(l, known, (struct unwind_space){});
 	}
 }
 
-static bool is_over(const struct lists *l, const struct known *asker, size_t n)
+static bool is_over_bound(const struct lists *l, const struct known *asker, size_t n)
 {
 	return l->n - asker->space.n + n > l->most;
 }
 
-static void tell_too_many(struct lists *l, uint32_t tgid, size_t n)
+static void warn_too_many(struct lists *l, uint32_t tgid, size_t n)
 {
-	log_few(&l->told,
+	log_few(&l->warnings,
 		"process %u has %zu mappings, too many for the memory for unwind tables: its user "
 		"stacks may be cut (see --unwind-memory)",
 		tgid, n);
 }
 
-/* Have room for @n mappings of @asker, and take it from longer lists. False: there is none. */
-static bool make_room(struct lists *l, const struct known *asker, size_t n)
+/*
+ * Make room for @n mappings of @asker: withdraw longer lists of other processes. False: that was
+ * not enough.
+ */
+static bool make_list_room(struct lists *l, const struct known *asker, size_t n)
 {
-	if (!is_over(l, asker, n))
+	if (!is_over_bound(l, asker, n))
 		return true;
 	drop_unused(l);
-	while (is_over(l, asker, n)) {
+	while (is_over_bound(l, asker, n)) {
 		struct known *longest = known_longest(&l->known, asker);
 
 		if (!longest || longest->space.n <= n) {
-			tell_too_many(l, asker->tgid, n);
+			warn_too_many(l, asker->tgid, n);
 			return false;
 		}
-		tell_too_many(l, longest->tgid, longest->space.n);
-		retract(l, longest);
+		warn_too_many(l, longest->tgid, longest->space.n);
+		retract_list(l, longest);
 	}
 	return true;
 }
 
-static int put(struct lists *l, const struct unwind_mapping *list, size_t n, uint32_t *ret,
-	       struct error *e)
+static int put_list(struct lists *l, const struct unwind_mapping *list, size_t n, uint32_t *ret,
+		    struct error *e)
 {
 	int err;
 
@@ -126,14 +129,14 @@ static int put(struct lists *l, const struct unwind_mapping *list, size_t n, uin
 		err = unwind_memory_put(l->memory, list, n * sizeof(*list), ret, e);
 	while (err == -E2BIG && table_set_make_room(l->tables));
 	if (err == -E2BIG)
-		log_few(&l->told,
+		log_few(&l->warnings,
 			"unwind tables in use leave no room for lists of mappings: user stacks may "
 			"be cut (see --unwind-memory)");
 	return err;
 }
 
-int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
-	       uint64_t n_reserved, struct error *e)
+int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list, size_t n,
+		  uint64_t n_reserved, struct error *e)
 {
 	struct known *known = known_of(&l->known, tgid);
 	struct unwind_space space = { .n = (uint32_t)n,
@@ -141,15 +144,15 @@ int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list
 				      .unsure = space_unsure(n_reserved) };
 	int err;
 
-	if (!make_room(l, known, n))
-		return error_set(e, -E2BIG, "it has mapped too much");
-	err = put(l, list, n, &space.mappings, e);
+	if (!make_list_room(l, known, n))
+		return error_set(e, -E2BIG, "it has too many mappings");
+	err = put_list(l, list, n, &space.mappings, e);
 	if (err)
 		return err;
 	err = object_set_space(l->object, tgid, &space, e);
 	if (err)
-		drop(l, &space);
+		drop_list(l, &space);
 	else
-		replace(l, known, space);
+		replace_list(l, known, space);
 	return err;
 }

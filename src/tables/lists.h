@@ -26,7 +26,7 @@ struct lists {
 	struct known_list known;
 	uint64_t n, most; /* mappings in all lists, and their bound */
 	uint32_t last_number;
-	struct log_few told;
+	struct log_few warnings;
 };
 
 void lists_init(struct lists *l, struct object *object, struct unwind_memory *memory,
@@ -35,13 +35,14 @@ void lists_fini(struct lists *l);
 
 /*
  * Publish the @n mappings at @list for process @tgid. @n_reserved is the count of reserved places
- * from before the list was read. The BPF programs ignore the list if the count has moved since. May
- * withdraw lists of other processes, to make room.
+ * from before the list was read. The BPF programs ignore the list if the count has moved since. To
+ * make room, may withdraw lists of other processes and evict tables. After an error, the process
+ * still has its former list.
  *
  * Errors: -E2BIG there is no room (the user has had a warning); others of the kernel.
  */
-must_check int lists_tell(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
-			  size_t n, uint64_t n_reserved, struct error *e);
+must_check int lists_publish(struct lists *l, uint32_t tgid, const struct unwind_mapping *list,
+			     size_t n, uint64_t n_reserved, struct error *e);
 
 /* Withdraw the process's list. The BPF programs ask the kernel from here on. */
 void lists_retract(struct lists *l, uint32_t tgid);

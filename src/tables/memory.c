@@ -13,7 +13,7 @@
 #include "bpf/tables.h"
 
 #define PIECE 32U
-/* Place 0 is nobody's. */
+/* No piece has place 0. */
 #define FIRST_PLACE PIECE
 
 struct piece {
@@ -28,14 +28,14 @@ struct pieces {
 
 struct unwind_memory {
 	struct object *object;
-	struct pieces free;    /* by place, none touching another */
+	struct pieces free;    /* by place, adjacent ones joined */
 	struct pieces dropped; /* programs may still read them */
 	uint32_t n_slabs, max_slabs;
-	bool is_reclaimed; /* for this piece, as far as there was anything */
+	bool is_reclaimed; /* reclaim_dropped() has run for the present allocate_piece() */
 	uint64_t used;
 };
 
-/* Sorted in, joined with what it touches. */
+/* Insert @piece by its place, and join it with adjacent ones. */
 static void add_free(struct pieces *free, struct piece piece)
 {
 	size_t at = free->n;
@@ -90,8 +90,8 @@ static uint32_t whole_pieces(size_t bytes)
 	return ((uint32_t)bytes + PIECE - 1) / PIECE * PIECE;
 }
 
-/* The smallest free piece that is large enough. */
-static bool take(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
+/* Allocate from the smallest free piece that is large enough. False: there is none. */
+static bool take_free_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret)
 {
 	struct pieces *free = &m->free;
 	struct piece *best = NULL;
@@ -118,10 +118,10 @@ static int compare_places(const void *left, const void *right)
 }
 
 /*
- * What was dropped can be given out again, but for what is a process's mappings still: those of its
- * parent, that the programs gave it.
+ * Free the dropped pieces, after all programs that may read them have ended. A list that a child
+ * still uses stays dropped: BPF has given the child its parent's list.
  */
-static int reclaim(struct unwind_memory *m, struct error *e)
+static int reclaim_dropped(struct unwind_memory *m, struct error *e)
 {
 	cleanup_free struct unwind_space *spaces = xcalloc(MOST_SPACES, sizeof(*spaces));
 	const size_t n_dropped = m->dropped.n;
@@ -146,20 +146,20 @@ static int reclaim(struct unwind_memory *m, struct error *e)
 	return 0;
 }
 
-static int get(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
+static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret, struct error *e)
 {
 	int err = 0;
 
 	m->is_reclaimed = false;
-	while (!err && !take(m, bytes, ret)) {
+	while (!err && !take_free_piece(m, bytes, ret)) {
 		if (m->dropped.n && !m->is_reclaimed) {
-			err = reclaim(m, e);
+			err = reclaim_dropped(m, e);
 		} else if (m->n_slabs < m->max_slabs) {
 			err = object_add_slab(m->object, e);
 			if (!err)
 				note_slab(m);
 		} else {
-			err = error_set(e, -E2BIG, "the memory for unwind tables is used up");
+			err = error_set(e, -E2BIG, "unwind-table memory is full");
 		}
 	}
 	return err;
@@ -204,8 +204,8 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 	int err;
 
 	if (bytes > unwind_memory_most(m))
-		return error_set(e, -E2BIG, "the memory for unwind tables is used up");
-	err = get(m, whole_pieces(bytes), ret, e);
+		return error_set(e, -E2BIG, "unwind-table memory is full");
+	err = allocate_piece(m, whole_pieces(bytes), ret, e);
 	if (!err)
 		write_at(m, *ret, data, bytes);
 	return err;

@@ -39,7 +39,7 @@ void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 /*
  * Children may still use their parent's list after it was dropped, so its memory is not free.
  * Withdraw all such lists from the children. BPF then asks the kernel for the children's mappings.
- * False: there are no such lists.
+ * False: none was withdrawn.
  */
 bool unwind_memory_withdraw(struct unwind_memory *m);
 

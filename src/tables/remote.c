@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "reader/spending.h"
 
-#define MOST_TOLD 3 /* files, by name */
+#define MOST_NAMED 3 /* files that warnings name */
 
 struct remote {
 	struct remote_files *files;
-	struct asking *asking; /* of these */
-	struct client *client; /* of that */
+	struct asking *asking; /* of @files */
+	struct client *client; /* of @asking */
 	struct spending spending;
 	uint32_t last_file;
-	size_t n_failed; /* files whose reader failed */
+	size_t n_failed; /* files at which a parser failed */
 };
 
 struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns)
@@ -30,7 +30,7 @@ struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns)
 	r->asking = remote_files_asking(files);
 	r->client = r->asking->client;
 	r->spending = (struct spending){ .most_ns = most_of_user_ns,
-					 .after = "unwind tables of further ones are not made" };
+					 .after = "this user's other files get no unwind tables" };
 	return r;
 }
 
@@ -38,9 +38,9 @@ void remote_free(struct remote *r)
 {
 	if (!r)
 		return;
-	if (r->n_failed > MOST_TOLD)
+	if (r->n_failed > MOST_NAMED)
 		log_warn("%zu more files have no unwind table: their readers failed",
-			 r->n_failed - MOST_TOLD);
+			 r->n_failed - MOST_NAMED);
 	spending_fini(&r->spending);
 	free(r);
 }
@@ -66,8 +66,8 @@ void remote_table_fini(struct remote_table *t)
 	*t = (struct remote_table){};
 }
 
-static int take_table(struct remote *r, const struct lane_event *event, struct remote_table *ret,
-		      struct error *e)
+static int read_table_answer(struct remote *r, const struct lane_event *event,
+			     struct remote_table *ret, struct error *e)
 {
 	const struct answer *answer = &event->answer;
 	int32_t result = 0;
@@ -84,7 +84,7 @@ static int take_table(struct remote *r, const struct lane_event *event, struct r
 	}
 	ret->memory = TAKE(memory);
 	if (result == -EIO || result == -EBADMSG || result == -EAGAIN)
-		result = -ENODATA; /* these have a meaning here */
+		result = -ENODATA; /* callers would take these for failures of helpers */
 	return result ? error_set(e, result, "%.95s", answer->words) : 0;
 }
 
@@ -95,10 +95,10 @@ static const char *name_of(const struct mapping *m)
 	return slash ? slash + 1 : m->path;
 }
 
-/* The reader of @name failed. Of the first ones that is said. */
-static int tell_failed(struct remote *r, const char *name, const char *why, struct error *e)
+/* A parser failed at file @name. Warns about the first MOST_NAMED files. */
+static int warn_parser_failed(struct remote *r, const char *name, const char *why, struct error *e)
 {
-	if (r->n_failed++ < MOST_TOLD)
+	if (r->n_failed++ < MOST_NAMED)
 		log_warn("%s has no unwind table: %s", name, why);
 	return error_set(e, -EIO, "%s", why);
 }
@@ -108,7 +108,7 @@ struct question {
 	const char *name; /* of the file, for messages */
 	struct ask ask;
 	const void *payload;
-	uint64_t cpu_ns; /* that the answer took */
+	uint64_t cpu_ns; /* of the helper, for the answer */
 };
 
 static int ask_table(struct remote *r, struct question *q, struct remote_table *ret,
@@ -120,18 +120,18 @@ static int ask_table(struct remote *r, struct question *q, struct remote_table *
 
 	q->cpu_ns = event.cpu_ns;
 	if (!err)
-		err = take_table(r, &event, ret, e);
+		err = read_table_answer(r, &event, ret, e);
 	if (err == -EBADMSG)
 		event.why = LANE_LIED;
 	if (err != -EIO && err != -EBADMSG)
 		return err;
 	client_explain(&event, why, sizeof(why));
-	return tell_failed(r, q->name, why, e);
+	return warn_parser_failed(r, q->name, why, e);
 }
 
-/* @what, an ASK_FILE, about @m's file. */
-static int ask_file(struct remote *r, uint32_t pid, const struct mapping *m, struct ask *what,
-		    const struct file_payload *head, struct error *e)
+/* Ask an opener to send @m's file, by the ASK_FILE @what. */
+static int ask_opener_to_send(struct remote *r, uint32_t pid, const struct mapping *m,
+			      struct ask *what, const struct file_payload *head, struct error *e)
 {
 	struct lane_event event;
 	cleanup_free void *payload = block_behind(head, sizeof(*head), m, pid, &what->n_bytes);
@@ -159,13 +159,24 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
 				    .place = finding_place(&at, m) };
 
 		if (finding_may_be(finding_order[k], m))
-			err = ask_file(r, pid, m, &what, &head, e);
+			err = ask_opener_to_send(r, pid, m, &what, &head, e);
 	}
 	return err;
 }
 
-static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
-		      const struct file_state *state, struct remote_table *ret, struct error *e)
+/*
+ * The user who pays for reading the file: the one whose process maps it. A file system of a user
+ * may give its files any owner. 0 pays nothing.
+ */
+static uint32_t payer_of(uint32_t pid, const struct file_state *state)
+{
+	const uint32_t user = state->fact.is_roots ? 0 : finding_user_of(pid);
+
+	return user ? user : state->fact.owner;
+}
+
+static int request_table(struct remote *r, uint32_t pid, const struct mapping *m,
+			 const struct file_state *state, struct remote_table *ret, struct error *e)
 {
 	const char *name = name_of(m);
 	struct question q = {
@@ -178,19 +189,22 @@ static int make_table(struct remote *r, uint32_t pid, const struct mapping *m,
 		.payload = name,
 	};
 
-	if (!spending_may(&r->spending, state->fact.owner))
-		return error_set(e, -EDQUOT, "files of its owner took too much CPU time");
+	const uint32_t payer = payer_of(pid, state);
+
+	if (!spending_may(&r->spending, payer))
+		return error_set(e, -EDQUOT, "files of its user took too much time");
 
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	int err = pass_file(r, pid, m, state, q.role, e);
-	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
 	if (err)
 		err = error_set(e, -EAGAIN, "its file cannot be had");
 	else
 		err = ask_table(r, &q, ret, e);
-	spending_add(&r->spending, state->fact.owner,
-		     q.cpu_ns + (took > SPENDING_LONG_WAIT_NS ? took : 0));
+
+	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+
+	spending_add(&r->spending, payer, took > SPENDING_LONG_WAIT_NS ? took : q.cpu_ns);
 	return err;
 }
 
@@ -200,7 +214,7 @@ int remote_table_make(struct remote *r, uint32_t pid, const struct mapping *m,
 	*ret = (struct remote_table){};
 	client_lock(r->client);
 
-	const int err = make_table(r, pid, m, state, ret, e);
+	const int err = request_table(r, pid, m, state, ret, e);
 
 	client_unlock(r->client);
 	return err;

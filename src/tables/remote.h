@@ -17,8 +17,8 @@
 struct remote;
 
 /*
- * @files is borrowed. Helpers spend at most @most_of_user_ns of CPU time on the files of one user;
- * root's files have no such bound.
+ * @files is borrowed. Helpers spend at most @most_of_user_ns (reader/spending.h) on files of one
+ * user; root's files have no such bound.
  */
 struct remote *remote_new(struct remote_files *files, uint64_t most_of_user_ns);
 

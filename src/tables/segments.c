@@ -11,7 +11,7 @@
 
 #define PAGE_LAST 0xfffU
 #define MOST_ANCHORS 16U
-/* Where there are more segments than these, each is told when it is seen. */
+/* Further segments are published when a process maps them. */
 #define SEGMENTS_AT_ONCE 8U
 
 void segments_init(struct segments *s, const struct object *object, const struct file_state *file)
@@ -43,9 +43,10 @@ void segments_read(struct segments *s, const struct table_view *table)
 }
 
 /*
- * Is the segment at @offset of the file, of @bytes, what @m maps? A mapping begins with its
- * segment's first page, of which the segment may have any part: what is before and behind may be of
- * others. Part of a segment is mapped by itself where its protection was changed.
+ * Does @m map the segment of @bytes at @offset of the file?
+ *
+ * With @is_whole: from its first page on. Other segments may have parts of that page, too.
+ * Otherwise: any part of it, because mprotect(2) may have split the mapping.
  */
 static bool is_mapped_by(const struct mapping *m, uint64_t offset, uint64_t bytes, bool is_whole)
 {
@@ -71,8 +72,9 @@ bool segments_find(const struct segments *s, const struct mapping *m, struct anc
 	return false;
 }
 
-/* @file NULL: the programs know it no more. */
-static void set_file(const struct segments *s, uint64_t offset, const struct unwind_file *file)
+/* Set the entry of @offset in the map 'files'. NULL: remove it. */
+static void set_file_entry(const struct segments *s, uint64_t offset,
+			   const struct unwind_file *file)
 {
 	struct unwind_file_key key = s->key;
 	struct error e;
@@ -82,7 +84,7 @@ static void set_file(const struct segments *s, uint64_t offset, const struct unw
 		log_debug("%s", e.text);
 }
 
-static bool is_known(const struct segments *s, uint64_t offset)
+static bool has_anchor(const struct segments *s, uint64_t offset)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
 		if (s->anchors[i].offset == offset)
@@ -90,33 +92,33 @@ static bool is_known(const struct segments *s, uint64_t offset)
 	return false;
 }
 
-void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
-		   size_t *n_keys)
+void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
+		      size_t *n_keys)
 {
 	if (!s->key.inode || s->n_anchors == MOST_ANCHORS || *n_keys == MOST_FILES ||
-	    is_known(s, anchor.offset))
+	    has_anchor(s, anchor.offset))
 		return;
 	array_push(s->anchors, s->n_anchors, s->capacity, anchor);
 	++*n_keys;
-	set_file(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
+	set_file_entry(s, anchor.offset, &(struct unwind_file){ anchor.bias, place, how });
 }
 
-void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys)
+void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file(s, s->anchors[i].offset,
-			 &(struct unwind_file){ s->anchors[i].bias, place, how });
+		set_file_entry(s, s->anchors[i].offset,
+			       &(struct unwind_file){ s->anchors[i].bias, place, how });
 	for (size_t i = 0; i < s->n_ranges && i < SEGMENTS_AT_ONCE; i++) {
 		const uint64_t offset = s->ranges[i].offset & ~(uint64_t)PAGE_LAST;
 
-		segments_tell(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
+		segments_publish(s, anchor_of(&s->ranges[i], offset), how, place, n_keys);
 	}
 }
 
 void segments_forget(struct segments *s, size_t *n_keys)
 {
 	for (size_t i = 0; i < s->n_anchors; i++)
-		set_file(s, s->anchors[i].offset, NULL);
+		set_file_entry(s, s->anchors[i].offset, NULL);
 	*n_keys -= s->n_anchors;
 	s->n_anchors = 0;
 }

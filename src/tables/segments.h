@@ -40,15 +40,18 @@ void segments_read(struct segments *s, const struct table_view *table);
 bool segments_find(const struct segments *s, const struct mapping *m, struct anchor *ret);
 
 /*
- * Add or change the entry of @anchor: BPF walks mappings from this offset on by @how, with the
- * image at @place. *@n_keys counts the entries of the map. A file gets only a few entries, so one
- * that is mapped from very many offsets is not found at all of them.
+ * Add an entry for @anchor: BPF walks mappings of this offset by @how, with the image at @place.
+ * *@n_keys counts the entries of the map. Nothing happens if the offset has an entry, if the file
+ * has MOST_ANCHORS of them, or if the map is full.
  */
-void segments_tell(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
-		   size_t *n_keys);
+void segments_publish(struct segments *s, struct anchor anchor, enum unwind_how how, uint32_t place,
+		      size_t *n_keys);
 
-/* The same for all anchors so far, and for the first segments as loaders map them. */
-void segments_tell_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys);
+/*
+ * Change the entries of all anchors so far, and add those of the first segments, as loaders map
+ * them.
+ */
+void segments_publish_all(struct segments *s, enum unwind_how how, uint32_t place, size_t *n_keys);
 
 /* Remove all entries of the file. */
 void segments_forget(struct segments *s, size_t *n_keys);

@@ -15,9 +15,9 @@
 #include "tables/segments.h"
 
 /*
- * A file that was written over is another one, so files come without end. Above MANY of them, or of
- * their keys in the map 'files', the set forgets all but the KEPT ones that were used last. It does
- * so between two wishes. One wish cannot add more than MOST.
+ * A file that is written over becomes another file, so files come without end. Above MANY files, or
+ * keys in the map 'files', the set forgets all but the KEPT ones that were used last. It does so
+ * between two wishes. One wish cannot add more than MOST.
  */
 #define MOST_ENTRIES 16384U
 #define MANY_ENTRIES ((size_t)MOST_ENTRIES / 4 * 3)
@@ -36,15 +36,15 @@ enum { PAGES, ENTRIES, RULES, PARTS };
 struct entry {
 	bool is_vdso;
 	struct file_state file;
-	uint32_t older; /* the next entry of the same hash, or NONE */
+	uint32_t older; /* the next entry with the same hash, or NONE */
 	uint32_t place; /* of its struct unwind_image, for good; 0: none yet */
 	struct part parts[PARTS];
 	size_t n_rows;
 	enum unwind_how how;
-	bool is_refused;  /* there was no room, in: */
-	uint32_t refused; /* turn */
-	uint32_t wanted;  /* turn in which it was asked for last */
-	char *path;       /* as the process saw it that had it first */
+	bool is_refused;  /* there was no room for its table */
+	uint32_t refused; /* the turn of that */
+	uint32_t wanted;  /* the turn of the last get_entry() */
+	char *path;       /* as the first process that mapped it saw it */
 	struct segments segments;
 };
 
@@ -57,19 +57,19 @@ struct table_set {
 	struct ahead *ahead; /* NULL: nothing was made ahead */
 	struct entry *entries;
 	size_t n, capacity;
-	struct u64_map newest;     /* by hash of device and inode */
-	uint32_t images, n_images; /* the block for the next images, and how many are in it */
+	struct u64_map newest;     /* hash of device and inode -> newest entry */
+	uint32_t images, n_images; /* place of the newest block of images; number of all images */
 	size_t n_keys;             /* in the map 'files' */
 	size_t n_rows, n_given_up, n_forgotten;
-	uint64_t cost;      /* ns of CPU time: of taking tables */
+	uint64_t cost;      /* CPU time for tables, in ns */
 	uint64_t turned;    /* when the turn changed last, ns of CLOCK_MONOTONIC */
-	uint32_t withdrawn; /* turn in which lists were taken from children last */
-	bool was_full_told;
+	uint32_t withdrawn; /* the turn of the last unwind_memory_withdraw() */
+	bool has_warned_full;
 };
 
-/* So long a turn lasts, at least. */
+/* The least time of a turn. */
 #define TURN_NS 1000000000ULL
-/* What was looked into in this turn or the one before is in use. */
+/* A table that BPF used in this turn or the one before is in use. */
 #define TURNS_IN_USE 2U
 
 struct table_set *table_set_new(struct unwind_memory *memory, struct object *object,
@@ -112,7 +112,7 @@ static uint64_t hash_of(const struct entry *entry)
 	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
 }
 
-/* The vdso is nobody's file. */
+/* The entry of the file, or the vdso, of @wanted. NONE: there is none. */
 static uint32_t find_entry(const struct table_set *t, uint64_t hash, const struct entry *wanted)
 {
 	const uint32_t *newest = u64_map_get(&t->newest, hash);
@@ -137,7 +137,7 @@ static uint32_t turn_now(const struct table_set *t)
 	return object_state(t->object)->table_turn;
 }
 
-/* Since when its image has not been looked into, in turns. */
+/* Turns since BPF last used the image. */
 static uint32_t turns_unused(const struct table_set *t, const struct entry *entry)
 {
 	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
@@ -152,7 +152,7 @@ static void drop_parts(struct table_set *t, struct entry *entry)
 	memset(entry->parts, 0, sizeof(entry->parts));
 }
 
-static void give_up(struct table_set *t, struct entry *entry)
+static void evict_table(struct table_set *t, struct entry *entry)
 {
 	__atomic_store_n(image_number(t, entry, offsetof(struct unwind_image, n_pages)), 0,
 			 __ATOMIC_RELEASE);
@@ -165,7 +165,7 @@ bool table_set_make_room(struct table_set *t)
 {
 	struct entry *oldest = NULL;
 
-	/* Once in a turn, for children may fork as fast as their lists are taken away. */
+	/* Once in a turn, because children may fork as fast as we withdraw their lists. */
 	if (t->withdrawn != turn_now(t) && unwind_memory_withdraw(t->memory)) {
 		t->withdrawn = turn_now(t);
 		return true;
@@ -179,15 +179,15 @@ bool table_set_make_room(struct table_set *t)
 	}
 	if (!oldest)
 		return false;
-	give_up(t, oldest);
+	evict_table(t, oldest);
 	if (!t->n_given_up++)
-		log_warn("tables of files that were not used lately make room for others: the "
-			 "memory for unwind tables is used up (see --unwind-memory)");
+		log_warn("unwind-table memory is full: evicting the least recently used table (see "
+			 "--unwind-memory)");
 	return true;
 }
 
-static int put(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
-	       struct part *ret, struct error *e)
+static int put_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
+		    struct part *ret, struct error *e)
 {
 	int err;
 
@@ -212,18 +212,18 @@ static int put_parts(struct table_set *t, bool may_give_up, const struct table_v
 	int err = 0;
 
 	for (int i = 0; i < PARTS && !err; i++)
-		err = put(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
+		err = put_part(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
 	return err;
 }
 
 /*
- * A place for an image. They stay for good, and so lie together: scattered among tables that come
- * and go they would leave no room for large ones. No other file gets the place of one that was
- * forgotten, for lists of mappings may name it: a million tables leave 32 MB.
+ * An image keeps its place for good, because published lists may name it even after the file was
+ * forgotten. A million of them take 32 MB. Images lie together in blocks: scattered among tables
+ * that come and go, they would leave no room for large tables.
  */
 #define BLOCK_IMAGES 128U
 
-static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
+static int allocate_image(struct table_set *t, uint32_t *ret, struct error *e)
 {
 	static const struct unwind_image none[BLOCK_IMAGES];
 	int err = 0;
@@ -235,7 +235,10 @@ static int take_image_place(struct table_set *t, uint32_t *ret, struct error *e)
 	return err;
 }
 
-/* Its image stays where it is, since processes' mappings say so; no program reads the old one. */
+/*
+ * Write the entry's image, whose place stays. Programs may still read the former one: wait for
+ * them.
+ */
 static int put_image(struct table_set *t, const struct table_view *table, bool is_used,
 		     struct entry *entry, struct error *e)
 {
@@ -249,7 +252,7 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 		.turn = is_used ? turn : turn - TURNS_IN_USE,
 	};
 	int err = entry->place ? object_wait_for_programs(t->object, e)
-			       : take_image_place(t, &entry->place, e);
+			       : allocate_image(t, &entry->place, e);
 
 	if (!err)
 		unwind_memory_write(t->memory, entry->place, &image, sizeof(image));
@@ -271,16 +274,16 @@ static int put_table(struct table_set *t, bool may_give_up, const struct table_v
 	return err;
 }
 
-static void tell_refused(struct table_set *t, const char *name, int err, const struct error *e)
+static void warn_refused(struct table_set *t, const char *name, int err, const struct error *e)
 {
-	if (err == -E2BIG && !t->was_full_told)
-		log_warn("%s has no unwind table, and others: %s (see --unwind-memory)", name,
+	if (err == -E2BIG && !t->has_warned_full)
+		log_warn("%s and others have no unwind table: %s (see --unwind-memory)", name,
 			 e->text);
-	t->was_full_told = t->was_full_told || err == -E2BIG;
+	t->has_warned_full = t->has_warned_full || err == -E2BIG;
 	log_debug("%s has no unwind table: %s", name, e->text);
 }
 
-/* What its reader tells: a table in @ret, or ranges alone, or nothing. */
+/* Get the table from @ahead or a helper. After an error, @ret may still have the ranges of code. */
 static int read_table(struct table_set *t, uint32_t pid, const struct mapping *m,
 		      const struct entry *entry, struct remote_table *ret, struct error *e)
 {
@@ -290,7 +293,7 @@ static int read_table(struct table_set *t, uint32_t pid, const struct mapping *m
 			      : remote_table_make(t->remote, pid, m, &entry->file, ret, e);
 }
 
-/* What is not used yet takes no room from others. */
+/* Store @table. It evicts others only if it is in use; else it waits until there is room. */
 static int keep_table(struct table_set *t, const struct table_view *table, bool is_used,
 		      struct entry *entry, struct error *e)
 {
@@ -325,8 +328,8 @@ static enum unwind_how how_after(int err)
 }
 
 /* Make the table of @entry, which process @pid maps as @m. */
-static void make_table(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
-		       struct entry *entry)
+static void make_entry_table(struct table_set *t, uint32_t pid, const struct mapping *m,
+			     bool is_used, struct entry *entry)
 {
 	struct remote_table table;
 	struct error e;
@@ -338,19 +341,19 @@ static void make_table(struct table_set *t, uint32_t pid, const struct mapping *
 		err = keep_table(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
 	if (err)
-		tell_refused(t, m->path, err, &e);
+		warn_refused(t, m->path, err, &e);
 }
 
-/* Have read what is not known of @entry yet. */
-static void complete(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
-		     struct entry *entry)
+/* Make the table of @entry, and publish its state in the map 'files'. */
+static void complete_entry(struct table_set *t, uint32_t pid, const struct mapping *m, bool is_used,
+			   struct entry *entry)
 {
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
-	make_table(t, pid, m, is_used, entry);
+	make_entry_table(t, pid, m, is_used, entry);
 	t->cost += clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (entry->how != UNWIND_NOT_YET)
-		segments_tell_all(&entry->segments, entry->how, entry->place, &t->n_keys);
+		segments_publish_all(&entry->segments, entry->how, entry->place, &t->n_keys);
 }
 
 uint64_t table_set_cost(const struct table_set *t)
@@ -358,7 +361,7 @@ uint64_t table_set_cost(const struct table_set *t)
 	return t->cost;
 }
 
-/* There may be room for it now. */
+/* May the table be made now? After a lack of room, wait for some turns. */
 static bool may_try_again(const struct table_set *t, const struct entry *entry)
 {
 	return entry->how == UNWIND_NOT_YET ||
@@ -368,7 +371,7 @@ static bool may_try_again(const struct table_set *t, const struct entry *entry)
 
 /* --- entries come and go --- */
 
-static void link_entry(struct table_set *t, uint32_t i)
+static void link_table_entry(struct table_set *t, uint32_t i)
 {
 	const uint64_t hash = hash_of(&t->entries[i]);
 	const uint32_t *newest = u64_map_get(&t->newest, hash);
@@ -377,7 +380,7 @@ static void link_entry(struct table_set *t, uint32_t i)
 	*u64_map_put(&t->newest, hash, i, NULL) = i;
 }
 
-/* NULL: there are too many. */
+/* The entry of @wanted, new if necessary. NULL: there are too many. */
 static struct entry *get_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
 	uint32_t i = find_entry(t, hash_of(wanted), wanted);
@@ -394,27 +397,27 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
 		t->entries[i].path = xstrdup(path);
 		t->entries[i].how = UNWIND_NOT_YET;
 		segments_init(&t->entries[i].segments, t->object, &wanted->file);
-		link_entry(t, i);
+		link_table_entry(t, i);
 	}
 	t->entries[i].wanted = turn_now(t);
 	return &t->entries[i];
 }
 
 /*
- * The image stays, without pages. A process with a list of mappings that names it misses the table.
- * So it is looked at again, which adds the file again.
+ * The image stays, without pages. A walk through a list that names it reports a miss. Then user
+ * space reads the process's mappings again, and adds the file again.
  */
-static void forget(struct table_set *t, struct entry *entry)
+static void forget_entry(struct table_set *t, struct entry *entry)
 {
 	segments_forget(&entry->segments, &t->n_keys);
 	if (entry->how == UNWIND_BY_TABLE)
-		give_up(t, entry);
+		evict_table(t, entry);
 	entry_fini(entry);
 	t->n_forgotten++;
 }
 
 struct idle {
-	uint32_t turns; /* since a program used it, or a process was found that maps it */
+	uint32_t turns; /* since BPF used it, or a process was seen to map it */
 	uint32_t number;
 	bool has_table;
 };
@@ -431,8 +434,9 @@ static struct idle idle_of(const struct table_set *t, uint32_t number)
 }
 
 /*
- * Which one stays. Of those in use one with a table, which is dear to make; then the older one, or
- * many new files would take the place of what all processes run.
+ * Entries that stay come first: those used last. Among equals, those with a table stay, because a
+ * table is costly. Then the older ones stay, or many new files would evict those that all processes
+ * run.
  */
 static int compare_idle(const void *left, const void *right)
 {
@@ -445,7 +449,7 @@ static int compare_idle(const void *left, const void *right)
 	return a->number < b->number ? -1 : 1;
 }
 
-/* Of all entries, those that stay. */
+/* Which entries stay? The caller frees the answer, one bool for each entry. */
 static bool *choose_kept(const struct table_set *t)
 {
 	cleanup_free struct idle *order = xcalloc(t->n, sizeof(*order));
@@ -463,8 +467,8 @@ static bool *choose_kept(const struct table_set *t)
 }
 
 /*
- * The wait is for programs that have looked up a deleted key: the kernel uses its memory again for
- * the next key that is added.
+ * The wait at the end is for programs that have looked up a key before we deleted it: the kernel
+ * reuses its memory for the next new key.
  */
 static void forget_least_used(struct table_set *t)
 {
@@ -475,11 +479,11 @@ static void forget_least_used(struct table_set *t)
 	u64_map_clear(&t->newest);
 	for (size_t i = 0; i < t->n; i++) {
 		if (!stays[i]) {
-			forget(t, &t->entries[i]);
+			forget_entry(t, &t->entries[i]);
 			continue;
 		}
 		t->entries[n] = t->entries[i];
-		link_entry(t, (uint32_t)n++);
+		link_table_entry(t, (uint32_t)n++);
 	}
 	t->n = n;
 	if (object_wait_for_programs(t->object, &e))
@@ -499,45 +503,45 @@ void table_set_turn(struct table_set *t, uint64_t now)
 /* --- finding --- */
 
 /*
- * What has no file. Into "[uprobes]" those functions return whose return somebody else probes; to
- * where they would have, only the kernel knows.
+ * How to walk a mapping without a file. A function whose return another tool probes returns into
+ * "[uprobes]". Only the kernel knows where it would have returned.
  */
 static enum unwind_how how_without_file(const struct mapping *m)
 {
 	return strcmp(m->path, "[uprobes]") == 0 ? UNWIND_PROBED : UNWIND_MADE_CODE;
 }
 
-/* The file that @m maps, as it is told or as helpers find it. False: it cannot be had. */
-static bool identify(const struct table_set *t, uint32_t pid, const struct mapping *m,
-		     const struct file_state *told, struct entry *ret)
+/* Find the file that @m maps: by @file, or else by a helper. False: no helper can find it. */
+static bool identify_mapped(const struct table_set *t, uint32_t pid, const struct mapping *m,
+			    const struct file_state *file, struct entry *ret)
 {
 	*ret = (struct entry){ .is_vdso = !m->inode };
 	if (!m->inode)
 		return true;
-	if (!told)
+	if (!file)
 		return remote_state(remote_files_of(t->remote), pid, m, &ret->file);
-	ret->file = *told;
-	return told->fact.is_there;
+	ret->file = *file;
+	return file->fact.is_there;
 }
 
-/* How @m, a mapping of @entry's file, is walked, into @ret. The programs are told, too. */
-static void answer(struct table_set *t, struct entry *entry, const struct mapping *m,
-		   struct unwind_mapping *ret)
+/* Fill in @ret: how to walk @m, which maps @entry's file. Also publishes it in the map 'files'. */
+static void answer_mapping(struct table_set *t, struct entry *entry, const struct mapping *m,
+			   struct unwind_mapping *ret)
 {
 	struct anchor anchor = { .offset = m->offset };
 	const bool is_code = segments_find(&entry->segments, m, &anchor);
 
 	ret->how = entry->how;
 	if (ret->how == UNWIND_BY_TABLE && !is_code)
-		ret->how = UNWIND_BY_FRAME_POINTERS; /* no code of the file's own */
+		ret->how = UNWIND_BY_FRAME_POINTERS; /* @m maps none of the file's code */
 	if (entry->how != UNWIND_NOT_YET && (is_code || entry->how == UNWIND_MADE_CODE))
-		segments_tell(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
+		segments_publish(&entry->segments, anchor, entry->how, entry->place, &t->n_keys);
 	ret->image = entry->place;
 	ret->bias = is_code ? m->start + anchor.bias : 0;
 }
 
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    const struct file_state *told, enum table_wish wish, struct unwind_mapping *ret)
+		    const struct file_state *file, enum table_wish wish, struct unwind_mapping *ret)
 {
 	struct entry wanted, *entry;
 
@@ -545,14 +549,14 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	if (!m->inode && strcmp(m->path, "[vdso]") != 0)
 		return;
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
-	if (!identify(t, pid, m, told, &wanted))
-		return; /* it may have tables, which cannot be had */
+	if (!identify_mapped(t, pid, m, file, &wanted))
+		return; /* its table cannot be made, if it has one */
 	entry = get_entry(t, &wanted, m->path);
 	if (!entry)
 		return;
 	if (wish != TABLE_AS_IS && may_try_again(t, entry))
-		complete(t, pid, m, wish == TABLE_IN_USE, entry);
-	answer(t, entry, m, ret);
+		complete_entry(t, pid, m, wish == TABLE_IN_USE, entry);
+	answer_mapping(t, entry, m, ret);
 	if (wish == TABLE_AS_IS && may_try_again(t, entry))
 		ret->how = UNWIND_NOT_YET;
 }

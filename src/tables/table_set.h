@@ -34,11 +34,11 @@ enum table_wish {
 
 /*
  * How to walk code in @m, a mapping of process @pid: fills in the image, bias and how of @ret.
- * @told is the file's state (remote_identify()); NULL: ask a helper for it. Never fails: code
- * without a table is walked by frame pointers.
+ * @file is the file's state (remote_identify()). If it is NULL, a helper finds the state. Never
+ * fails: code without a table is walked by frame pointers.
  */
 void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
-		    const struct file_state *told, enum table_wish wish,
+		    const struct file_state *file, enum table_wish wish,
 		    struct unwind_mapping *ret);
 
 /*

@@ -17,11 +17,11 @@
 #include "tables/lists.h"
 #include "tables/table_set.h"
 
-#define WAIT_NS (NS_PER_S / 20) /* between looks whether a wait is over */
+#define DESCRIBE_NS (5 * NS_PER_S) /* to wait for the last tables before --debug describes them */
 
 /*
- * Of new files, so many wait to be looked for. Processes may map them faster than tables are made:
- * without end they would take all memory, and who was hit would wait behind them.
+ * The most wishes for new files that may wait. Processes may map files faster than we make tables.
+ * Without a bound, these wishes would take all memory and delay those for processes that were hit.
  */
 #define MOST_FILES_ASKED 1024U
 
@@ -39,23 +39,23 @@ struct wish {
 	uint64_t time;        /* OVER: ns of CLOCK_MONOTONIC */
 	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
 	uint32_t dev;         /* FILE_DEV() */
-	struct mapping *file; /* FILE: as tgid maps it; in one piece with its path, to free() */
+	struct mapping *file; /* FILE: as tgid maps it; one allocation with its path, to free() */
 };
 
-/* A look that waits does for all that are asked for behind it. */
+/* The look at a process that already waits. It serves all later wishes for that look. */
 enum look_asked { NOT_ASKED, ASKED_CHANGED, ASKED_NOW };
 
 struct unwinder {
-	/* What is asked of the thread. */
+	/* The wishes. @mutex guards them. */
 	pthread_mutex_t mutex;
 	pthread_cond_t is_changed;
 	struct wish *urgent, *others;
 	size_t first_urgent, n_urgent, urgent_capacity; /* in order */
-	struct u64_map asked; /* of tgids: the look that is among them, an enum look_asked */
+	struct u64_map asked; /* tgid -> enum look_asked, of the urgent wishes */
 	size_t n_others, others_capacity;
 	size_t n_files_asked; /* among the urgent ones */
 	bool is_busy, is_over;
-	void (*at_rest)(void *context); /* to be called once there is nothing to do; or NULL */
+	void (*at_rest)(void *context); /* to be called once no wish is left; or NULL */
 	void *context;
 	pthread_t thread;
 
@@ -70,13 +70,13 @@ struct unwinder {
 
 /* --- in the thread --- */
 
-static void forget(struct unwinder *u, uint32_t tgid)
+static void forget_process(struct unwinder *u, uint32_t tgid)
 {
 	lists_retract(&u->lists, tgid);
 	pace_forget(&u->pace, tgid);
 }
 
-/* Of the first @n of @list. True: all tables are there. */
+/* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
 static bool find_all(struct unwinder *u, const struct remote_list *list, size_t n,
 		     enum table_wish wish, struct unwind_mapping *ret)
 {
@@ -98,7 +98,7 @@ static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* Is @list what it still has mapped? Where nothing was mapped since, nothing took any place. */
+/* Does @list still hold? It does if the process has reserved no place since. Else read it again. */
 static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
 		     uint64_t n_reserved)
 {
@@ -115,9 +115,12 @@ static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list
 	return is_equal;
 }
 
-/* What was told is so: what came since is in @list, or the programs have seen it come. */
-static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		    uint64_t n_reserved)
+/*
+ * Make the published list sure, or withdraw it if it does not hold any more. BPF withdraws a sure
+ * list itself if a new mapping takes a place in it.
+ */
+static void confirm_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			 uint64_t n_reserved)
 {
 	struct known *known = known_of(&u->lists.known, tgid);
 
@@ -128,11 +131,11 @@ static void confirm(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 }
 
 /*
- * Have the programs @mappings, which are those of @list, already? Then these stay: while new
- * ones are unsure, nothing of the process can be walked.
+ * Has BPF exactly these @mappings of @list already? Then that list stays: a new one would be unsure
+ * for a while, and BPF might ignore it.
  */
-static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		    const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
+static bool is_published(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			 const struct unwind_mapping *mappings, size_t n, uint64_t n_reserved)
 {
 	const struct known *known = known_of(&u->lists.known, tgid);
 
@@ -144,30 +147,30 @@ static bool is_told(struct unwinder *u, uint32_t tgid, struct remote_list *list,
 }
 
 /*
- * Tell the programs of @list, by tables that are there, or that are made first if @wish is so.
- * Returns whether all are there, or an error.
+ * Publish @list with the tables that @wish allows. Returns 1 if all tables are there, 0 if not, or
+ * an error.
  */
-static int tell_of(struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		   enum table_wish wish, uint64_t n_reserved, struct error *e)
+static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *list,
+			enum table_wish wish, uint64_t n_reserved, struct error *e)
 {
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
 	const bool is_complete = find_all(u, list, n, wish, mappings);
 
-	if (is_told(u, tgid, list, mappings, n, n_reserved))
+	if (is_published(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
 
-	const int err = lists_tell(&u->lists, tgid, mappings, n, n_reserved, e);
+	const int err = lists_publish(&u->lists, tgid, mappings, n, n_reserved, e);
 
 	if (err) {
-		lists_retract(&u->lists, tgid); /* what the programs have is not so any more */
+		lists_retract(&u->lists, tgid); /* the published list is out of date */
 		return err;
 	}
-	confirm(u, tgid, list, n_reserved);
+	confirm_list(u, tgid, list, n_reserved);
 	return is_complete;
 }
 
-/* -ESRCH: it has gone. */
+/* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
 static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
 			 struct remote_list *list, struct error *e)
 {
@@ -176,26 +179,29 @@ static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish
 	int result = remote_list(remote_files_of(u->remote), tgid, list, e);
 
 	if (result || !list->list.n) {
-		forget(u, tgid);
+		forget_process(u, tgid);
 		return result == -EIO ? result : error_set(e, -ESRCH, "it has gone");
 	}
 	remote_identify(remote_files_of(u->remote), list);
 	known_of(&u->lists.known, tgid)->looked = now;
-	result = tell_of(u, tgid, list, TABLE_AS_IS, n_reserved, e);
+	result = publish_list(u, tgid, list, TABLE_AS_IS, n_reserved, e);
 	if (!result)
-		result = tell_of(u, tgid, list, wish, n_reserved, e);
+		result = publish_list(u, tgid, list, wish, n_reserved, e);
 	return result < 0 ? result : 0;
 }
 
-/* A table is made once, so the process that comes first does not pay for it. */
-static int look(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
+/*
+ * Read the mappings of a process, and charge the cost to its pace. Tables are free of charge,
+ * because one table serves many processes.
+ */
+static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wish, struct error *e)
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 	const int err = read_mappings(u, tgid, wish, &list, e);
 	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 
-	/* Whoever holds its list up pays for that before the next reading. */
+	/* The longer the list takes, the longer the process waits for the next reading. */
 	if (err != -ESRCH)
 		pace_pay(&u->pace, tgid, clock_ns(CLOCK_MONOTONIC), end - begin + list.cost);
 	return err;
@@ -217,7 +223,7 @@ static struct wish next_urgent(struct unwinder *u)
 }
 
 /* No wish is left: call at_rest, if it is set. False: it is not. */
-static bool tell_rest(struct unwinder *u)
+static bool call_at_rest(struct unwinder *u)
 {
 	void (*at_rest)(void *context) = u->at_rest;
 
@@ -249,7 +255,7 @@ static uint32_t wait_for_wish(struct unwinder *u)
 	uint32_t due = 0;
 
 	while (!u->is_over && !u->n_urgent && !u->n_others && !due) {
-		if (!tell_rest(u))
+		if (!call_at_rest(u))
 			wait_for_change(u);
 		if (!u->n_urgent && !u->n_others)
 			due = pace_take_due(&u->pace, clock_ns(CLOCK_MONOTONIC));
@@ -257,7 +263,7 @@ static uint32_t wait_for_wish(struct unwinder *u)
 	return due;
 }
 
-/* False: the end. */
+/* Wait for the next wish. False: the thread is to end. */
 static bool next_wish(struct unwinder *u, struct wish *ret)
 {
 	(void)pthread_mutex_lock(&u->mutex);
@@ -280,15 +286,15 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
 }
 
 /*
- * What was mapped before is not any more; the programs know it. Most processes were never looked
- * at: they began with what their parent has, which the kernel gave them.
+ * A program has ended: forget its list, unless that is newer. BPF has removed it already. Most
+ * processes have no list of their own, because BPF has given them their parent's.
  */
 static void note_over(struct unwinder *u, const struct wish *wish)
 {
 	const struct known *known = known_find(&u->lists.known, wish->tgid);
 
 	if (known && known->looked < wish->time)
-		forget(u, wish->tgid);
+		forget_process(u, wish->tgid);
 }
 
 /*
@@ -302,14 +308,15 @@ static void look_in_time(struct unwinder *u, const struct wish *wish)
 	if (!pace_may_read(&u->pace, wish->tgid, clock_ns(CLOCK_MONOTONIC))) {
 		if (wish->kind == WISH_LOOK_CHANGED)
 			lists_retract(&u->lists, wish->tgid);
-	} else if (look(u, wish->tgid, wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
+	} else if (look_at_process(u, wish->tgid,
+				   wish->kind == WISH_LOOK ? TABLE_IN_USE : TABLE_AHEAD, &e)) {
 		log_debug("process %u is not walked by tables: %s", wish->tgid, e.text);
 	}
 	if (wish->inode)
 		table_set_again(u->tables, wish->inode, wish->dev);
 }
 
-static void fulfil(struct unwinder *u, const struct wish *wish)
+static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 {
 	struct unwind_mapping unused = {};
 
@@ -330,21 +337,21 @@ static void fulfil(struct unwinder *u, const struct wish *wish)
 	}
 }
 
-static void *work(void *argument)
+static void *run_unwinder(void *argument)
 {
 	struct unwinder *u = argument;
 	struct wish wish = {};
 
 	while (next_wish(u, &wish))
-		fulfil(u, &wish);
+		fulfil_wish(u, &wish);
 	return NULL;
 }
 
-/* --- asking it --- */
+/* --- wishes from other threads --- */
 
-static int start_thread(struct unwinder *u, struct error *e)
+static int start_unwinder_thread(struct unwinder *u, struct error *e)
 {
-	const int err = thread_start(&u->thread, work, u);
+	const int err = thread_start(&u->thread, run_unwinder, u);
 
 	if (!err)
 		(void)pthread_setname_np(u->thread, "unwind tables");
@@ -393,7 +400,7 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	table_set_take_from(u->tables, ahead);
 	lists_init(&u->lists, object, u->memory, u->tables);
 
-	int err = start_thread(u, e);
+	int err = start_unwinder_thread(u, e);
 
 	if (err)
 		unwinder_free(u);
@@ -416,7 +423,7 @@ bool unwinder_stop(struct unwinder *u)
 	return true;
 }
 
-/* There may be wishes at all times, so those that were fulfilled make room for others. */
+/* The queue may never become empty, so the front makes room for new wishes. */
 static void push_urgent(struct unwinder *u, const struct wish *wish)
 {
 	if (u->n_urgent == u->urgent_capacity && u->first_urgent > u->n_urgent / 2) {
@@ -427,7 +434,7 @@ static void push_urgent(struct unwinder *u, const struct wish *wish)
 	array_push(u->urgent, u->n_urgent, u->urgent_capacity, *wish);
 }
 
-static void ask(struct unwinder *u, const struct wish *wish)
+static void add_wish(struct unwinder *u, const struct wish *wish)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 	push_urgent(u, wish);
@@ -444,10 +451,10 @@ void unwinder_begin(struct unwinder *u)
 
 void unwinder_over(struct unwinder *u, uint32_t tgid, uint64_t time)
 {
-	ask(u, &(struct wish){ .kind = WISH_OVER, .tgid = tgid, .time = time });
+	add_wish(u, &(struct wish){ .kind = WISH_OVER, .tgid = tgid, .time = time });
 }
 
-static struct mapping *copy(const struct mapping *m)
+static struct mapping *copy_mapping(const struct mapping *m)
 {
 	const size_t bytes = strlen(m->path) + 1;
 	struct mapping *ret = xcalloc(1, sizeof(*ret) + bytes);
@@ -457,8 +464,8 @@ static struct mapping *copy(const struct mapping *m)
 	return ret;
 }
 
-/* False: too many wait already. */
-static bool take_file_place(struct unwinder *u)
+/* Count one more wish for a file. False: too many wait already. */
+static bool count_file_wish(struct unwinder *u)
 {
 	(void)pthread_mutex_lock(&u->mutex);
 
@@ -471,14 +478,15 @@ static bool take_file_place(struct unwinder *u)
 
 void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 {
-	if (take_file_place(u))
-		ask(u, &(struct wish){ .kind = WISH_FILE, .tgid = tgid, .file = copy(m) });
+	if (count_file_wish(u))
+		add_wish(u, &(struct wish){
+				    .kind = WISH_FILE, .tgid = tgid, .file = copy_mapping(m) });
 	else
 		log_warn_once("processes map new files faster than unwind tables are made: user "
 			      "stacks in some of these may be cut");
 }
 
-/* Is there one already that does for it? */
+/* Does a waiting wish serve as well? If not, note that @wish does. */
 static bool is_asked(struct unwinder *u, const struct wish *wish)
 {
 	const uint32_t wanted = wish->kind == WISH_LOOK ? ASKED_NOW : ASKED_CHANGED;
@@ -509,32 +517,23 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how)
 
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev)
 {
-	ask(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
+	add_wish(u, &(struct wish){ .kind = WISH_LOOK, .tgid = tgid, .inode = inode, .dev = dev });
 	unwinder_begin(u);
 }
 
-static bool never(const void *context)
+bool unwinder_wait(struct unwinder *u, uint64_t until)
 {
-	(void)context;
-	return false;
-}
+	const struct timespec at = { .tv_sec = (time_t)(until / NS_PER_S),
+				     .tv_nsec = (long)(until % NS_PER_S) };
+	bool is_done;
 
-void unwinder_wait(struct unwinder *u)
-{
-	unwinder_wait_unless(u, never, NULL);
-}
-
-void unwinder_wait_unless(struct unwinder *u, bool (*is_over)(const void *context),
-			  const void *context)
-{
 	unwinder_begin(u);
 	(void)pthread_mutex_lock(&u->mutex);
-	while ((u->is_busy || u->n_urgent || u->n_others) && !is_over(context)) {
-		const struct timespec until = thread_time(WAIT_NS);
-
-		(void)pthread_cond_timedwait(&u->is_changed, &u->mutex, &until);
-	}
+	do
+		is_done = !u->is_busy && !u->n_urgent && !u->n_others;
+	while (!is_done && pthread_cond_timedwait(&u->is_changed, &u->mutex, &at) == 0);
 	(void)pthread_mutex_unlock(&u->mutex);
+	return is_done;
 }
 
 void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context)
@@ -548,6 +547,6 @@ void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *con
 
 void unwinder_describe(struct unwinder *u)
 {
-	unwinder_wait(u);
-	table_set_describe(u->tables);
+	if (unwinder_wait(u, clock_ns(CLOCK_MONOTONIC) + DESCRIBE_NS))
+		table_set_describe(u->tables);
 }

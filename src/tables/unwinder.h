@@ -62,12 +62,11 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
  */
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev);
 
-/* Wait until all wishes are fulfilled. */
-void unwinder_wait(struct unwinder *u);
-
-/* The same, but returns soon after @is_over() is true: a foreign file may take long. */
-void unwinder_wait_unless(struct unwinder *u, bool (*is_over)(const void *context),
-			  const void *context);
+/*
+ * Wait until all wishes are fulfilled, but at most until @until (CLOCK_MONOTONIC, ns): a foreign
+ * file may take long. Returns whether they are.
+ */
+bool unwinder_wait(struct unwinder *u, uint64_t until);
 
 /* When all wishes are fulfilled, call @at_rest once, in the thread. Only one call can be pending.
  */

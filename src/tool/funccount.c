@@ -39,18 +39,15 @@ static struct call_row *add_up_calls(const struct run *r, uint64_t *total)
 }
 
 static int funccount_render(struct run *r, struct call_report *report,
-			    const uint64_t losses[LOSS_N], struct error *e)
+			    const struct named_losses *losses, struct error *e)
 {
-	struct render_loss named[LOSS_N];
 	struct timespec now;
 	struct tm local;
 	char clock[16];
 
 	(void)clock_gettime(CLOCK_REALTIME, &now);
 	if (r->opt->json) {
-		for (int i = 0; i < LOSS_N; i++)
-			named[i] = (struct render_loss){ loss_text((enum loss)i), losses[i] };
-		report->losses = named;
+		report->losses = losses->of;
 		report->n_losses = LOSS_N;
 		report->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 		return output_explain(render_calls_json(report, output_write, &r->output), e);
@@ -61,7 +58,7 @@ static int funccount_render(struct run *r, struct call_report *report,
 
 	int err = output_explain(render_calls_text(report, output_write, &r->output), e);
 
-	return err ? err : output_losses(&r->output, losses, false, e);
+	return err ? err : output_losses(&r->output, losses->of, LOSS_N, e);
 }
 
 /* Print the counts since the last report. */
@@ -70,13 +67,13 @@ static int funccount_print_report(struct run *r, struct error *e)
 	struct funccount *t = r->own;
 	struct call_report report = { .has_total = r->opt->verbose };
 	cleanup_free struct call_row *rows = add_up_calls(r, &report.total);
-	uint64_t losses[LOSS_N];
+	struct named_losses losses;
 
 	report.rows = rows;
 	report.n = call_rows_choose(rows, t->names.n, r->opt->min_count, r->opt->top);
-	run_losses(r, calls_losses(t->calls), losses);
+	losses = run_losses(r, calls_losses(t->calls));
 	calls_clear(t->calls);
-	return funccount_render(r, &report, losses, e);
+	return funccount_render(r, &report, &losses, e);
 }
 
 /* --- parts of a run --- */

@@ -9,8 +9,8 @@
 struct run;
 
 /*
- * The descriptors that a run opens after its start: timers, the maps' second level, 3 unwind tables
- * at a time, the file that it reads names from. Events and kept files leave these free.
+ * The descriptors that a run opens after its start. They serve timers, the maps' second level, 3
+ * unwind tables at a time, and the file with names. Events and kept files leave these free.
  */
 #define FILES_OF_REST 16
 

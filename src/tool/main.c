@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 		return finish_output(STATUS_DONE);
 	}
 	if (ready_check(opt.ready_fd, &e) || patterns_check(&opt, &e)) {
-		log_warn("%s", e.text);
+		log_warn_lines(e.text);
 		return STATUS_USAGE;
 	}
 	if (opt.debug)

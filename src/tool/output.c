@@ -179,18 +179,19 @@ int output_put(struct output *o, const char *bytes, size_t n, struct error *e)
 	return output_explain(output_write(o, bytes, n), e);
 }
 
-int output_losses(struct output *o, const uint64_t losses[LOSS_N], bool is_message, struct error *e)
+int output_losses(struct output *o, const struct profile_loss *losses, size_t n, struct error *e)
 {
-	struct render_loss rows[LOSS_N];
 	cleanup_strbuf struct strbuf line = {};
 
-	for (int i = 0; i < LOSS_N; i++)
-		rows[i] = (struct render_loss){ loss_text((enum loss)i), losses[i] };
-	render_losses(rows, LOSS_N, &line);
-	if (!line.n)
-		return 0;
-	if (!is_message)
-		return output_put(o, line.text, line.n, e);
-	log_warn("%.*s", (int)strcspn(line.text, "\n"), line.text);
-	return 0;
+	render_losses(losses, n, &line);
+	return line.n ? output_put(o, line.text, line.n, e) : 0;
+}
+
+void output_warn_losses(const struct profile_loss *losses, size_t n)
+{
+	cleanup_strbuf struct strbuf line = {};
+
+	render_losses(losses, n, &line);
+	if (line.n)
+		log_warn("%.*s", (int)strcspn(line.text, "\n"), line.text);
 }

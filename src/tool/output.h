@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "store/losses.h"
+#include "profile/profile.h"
 #include "tool/wait.h"
 
 struct output {
@@ -54,6 +54,7 @@ must_check int output_put(struct output *o, const char *bytes, size_t n, struct 
 /* Explain an error of output_write(). Returns @err; 0 is no error. */
 must_check int output_explain(int err, struct error *e);
 
-/* Print the line about losses, if there are any: to standard output, or as a message. */
-must_check int output_losses(struct output *o, const uint64_t losses[LOSS_N], bool is_message,
+/* Print the line about @n losses, if any is above 0: to standard output, or as a message. */
+must_check int output_losses(struct output *o, const struct profile_loss *losses, size_t n,
 			     struct error *e);
+void output_warn_losses(const struct profile_loss *losses, size_t n);

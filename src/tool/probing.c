@@ -231,9 +231,9 @@ void probing_tell_plan(const struct run *r)
 }
 
 /*
- * The kernel's lists are long, so the run does not look up a kernel function that the user names in
- * full. If the kernel then does not know it, that is an error, as for every other kind. @name: the
- * function; NULL: the first that was named in full.
+ * Fail: the kernel does not know the function @name, or, if that is NULL, the first one that a
+ * pattern names in full. The kernel's lists are long, so the run has not looked up such a function.
+ * All other kinds of event fail in this case, too.
  */
 static int explain_unknown(const struct run *r, const char *name, struct error *e)
 {

@@ -13,6 +13,7 @@
 #include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
+#include "tool/first_tables.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/privileges.h"
@@ -60,15 +61,20 @@ int run_put_header(struct run *r, bool is_for_data, struct error *e)
 	return 0;
 }
 
-void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N])
+struct named_losses run_losses(struct run *r, struct losses *losses)
 {
-	uint64_t missed = attachment_missed(r->attachment);
+	const uint64_t missed = attachment_missed(r->attachment);
+	uint64_t counts[LOSS_N];
+	struct named_losses ret;
 
-	losses_read(losses, ret);
-	ret[LOSS_MISSED] = missed - r->missed_before;
+	losses_read(losses, counts);
+	counts[LOSS_MISSED] = missed - r->missed_before;
+	for (int i = 0; i < LOSS_N; i++)
+		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
 	r->missed_before = missed;
 	if (r->processes)
 		follower_tell_losses(r->processes);
+	return ret;
 }
 
 void run_follow(struct run *r, uint64_t until)
@@ -307,35 +313,12 @@ static bool must_run_end(void *context)
 	return waiter_must_end(&r->waiter);
 }
 
-static bool has_signal(const void *context)
-{
-	const struct run *r = context;
-
-	return waiter_has_signal(&r->waiter);
-}
-
-static void make_command_tables(void *context)
-{
-	struct run *r = context;
-
-	run_walk(r, (uint32_t)r->command.pid, UNWINDER_NOW);
-	unwinder_wait_unless(r->unwinder, has_signal, r);
-}
-
-/* Make the program's tables before it begins, and those of its libraries before their code runs. */
-static void unwind_command(struct run *r, const struct command_watch *watch)
-{
-	make_command_tables(r);
-	command_run_to_entry(&r->command, watch);
-	make_command_tables(r);
-}
-
 static int run_command(struct run *r, struct error *e)
 {
 	struct notice notice = { .type = NOTICE_PROCESS,
 				 .tgid = (uint32_t)r->command.pid,
 				 .since = UINT64_MAX };
-	const struct command_watch watch = { .look = make_command_tables,
+	const struct command_watch watch = { .look = first_tables_look,
 					     .is_enough = must_run_end,
 					     .context = r,
 					     .helper = &object_state(r->object)->helper_tgid };
@@ -345,8 +328,7 @@ static int run_command(struct run *r, struct error *e)
 		return err;
 	(void)snprintf(notice.comm, sizeof(notice.comm), "%s", r->command.name);
 	handle_notice(r, &notice);
-	if (r->unwinder)
-		unwind_command(r, &watch);
+	first_tables_of_command(r, &watch);
 	command_let_go(&r->command);
 	return 0;
 }
@@ -378,24 +360,6 @@ static int start_following(struct run *r, struct error *e)
 	return 0;
 }
 
-static int start_unwinder(struct run *r, struct error *e)
-{
-	if (!object_slab(r->object, 0))
-		return 0;
-	return unwinder_start(r->object, r->opt->unwind_memory, r->helpers.remote, TAKE(r->ahead),
-			      &r->unwinder, e);
-}
-
-/* Make the tables of -p's processes before the first hit. */
-static void walk_chosen(struct run *r)
-{
-	if (!r->unwinder)
-		return;
-	for (size_t i = 0; i < r->opt->pids.n; i++)
-		run_walk(r, r->opt->pids.numbers[i], UNWINDER_NOW);
-	unwinder_wait(r->unwinder);
-}
-
 /* Naming may have to execute debuginfod-find. */
 static void seal_run(const struct run *r)
 {
@@ -424,12 +388,12 @@ static int start_run(struct run *r, struct error *e)
 	r->files_of_names = limits_files_of_names();
 	privileges_drop(); /* threads that begin later inherit this */
 	if (!err)
-		err = start_unwinder(r, e);
+		err = first_tables_start(r, e);
 	if (!err)
 		err = r->tool->open(r, e);
 	if (err)
 		return err;
-	walk_chosen(r);
+	first_tables_of_pids(r);
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
 	if (err)
@@ -463,21 +427,6 @@ static void warm_up(const struct options *opt)
 		warm_uprobes(pmu);
 }
 
-/* Make the tables of -p's processes while the run matches patterns and loads programs. */
-static void make_tables_ahead(struct run *r)
-{
-	const struct number_list *pids = &r->opt->pids;
-	struct error e;
-
-	if (!r->helpers.remote || !pids->n || r->opt->unwind == UNWIND_FP)
-		return;
-	if (ahead_start(r->helpers.remote, pids->numbers, pids->n, r->opt->unwind_memory, &r->ahead,
-			&e))
-		log_debug("cannot make unwind tables ahead: %s", e.text);
-	else
-		helpers_hand_tables_over(&r->helpers);
-}
-
 static int prepare_run(struct run *r, struct error *e)
 {
 	const char *missing = host_missing_capability();
@@ -497,7 +446,7 @@ static int prepare_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	warm_up(r->opt);
-	make_tables_ahead(r);
+	first_tables_ahead(r);
 	helpers_prepare(&r->helpers);
 	probing_features(r);
 	helpers_prepare(&r->helpers);

@@ -108,7 +108,8 @@ struct run {
 	bool is_enough;        /* the programs have counted --events hits */
 	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
-	uint64_t ended_at;     /* ns: when a signal ended the run; 0: none has */
+	uint64_t waited_for_tables_ns;
+	uint64_t ended_at; /* ns: when a signal ended the run; 0: none has */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */
@@ -146,8 +147,13 @@ void run_follow(struct run *r, uint64_t until);
 /* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);
 
+/* By enum loss, with their reasons, also those of 0. */
+struct named_losses {
+	struct profile_loss of[LOSS_N];
+};
+
 /*
- * Read the losses since the last report into @ret: those of @losses, and hits that the kernel
- * missed at the probes. Warn about lost records of processes.
+ * The losses since the last report: those of @losses, and hits that the kernel missed at the
+ * probes. Warns about lost records of processes.
  */
-void run_losses(struct run *r, struct losses *losses, uint64_t ret[LOSS_N]);
+struct named_losses run_losses(struct run *r, struct losses *losses);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "profile/builder.h"
 #include "report/render.h"
 #include "store/store.h"
 #include "symbolize/stack.h"
@@ -25,11 +26,12 @@ struct stackcount {
 	struct store_budget budget;
 	struct store *store;
 	struct symbolizer *symbolizer;
+	const struct renderer *renderer;
 	bool is_filling; /* NOTICE_FILLING has come */
 	bool was_trouble_told;
 };
 
-/* --- rows to entries --- */
+/* --- rows to stacks --- */
 
 static bool is_per_process(const struct options *opt)
 {
@@ -88,21 +90,21 @@ static struct named_row name_row(const struct run *r, const struct store_row *ro
 
 static void report_row(const struct run *r, const struct store_row *row,
 		       const struct named_row *named, const struct named_rows *of,
-		       struct report *report)
+		       struct profile_builder *builder)
 {
 	const struct stackcount *t = r->own;
-	struct report_entry entry = { .count = row->count,
-				      .frames = of->frames + named->first,
-				      .n_kernel = named->n_kernel,
-				      .n_user = named->n_user };
+	struct profile_stack stack = { .count = row->count,
+				       .frames = of->frames + named->first,
+				       .n_kernel = named->n_kernel,
+				       .n_user = named->n_user };
 
 	if (is_per_process(r->opt)) {
-		entry.pid = r->opt->folded ? 0 : row->tgid; /* folded output does not show it */
-		entry.comm = symbolizer_comm(t->symbolizer,
+		stack.pid = t->renderer->shows_pids ? row->tgid : 0;
+		stack.comm = symbolizer_comm(t->symbolizer,
 					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
 					     row->first);
 	}
-	report_add(report, &entry);
+	profile_builder_add(builder, &stack);
 }
 
 /* A row takes microseconds, so reading the clock for each row would cost a part of that. */
@@ -119,7 +121,7 @@ static void serve_sometimes(struct run *r, size_t row)
  * @rows are done.
  */
 static size_t name_some_rows(struct run *r, const struct store_row *rows, size_t n,
-			     struct named_rows *named, struct report *report)
+			     struct named_rows *named, struct profile_builder *builder)
 {
 	struct symbolizer *symbolizer = ((struct stackcount *)r->own)->symbolizer;
 	size_t n_named = 0;
@@ -135,23 +137,34 @@ static size_t name_some_rows(struct run *r, const struct store_row *rows, size_t
 	for (size_t i = 0; i < n_named; i++) {
 		if (!named->rows[i].is_whole)
 			named->rows[i] = name_row(r, &rows[i], named, false);
-		report_row(r, &rows[i], &named->rows[i], named, report);
+		report_row(r, &rows[i], &named->rows[i], named, builder);
 		serve_sometimes(r, i);
 	}
 	return n_named;
 }
 
-static void build_report(struct run *r, struct report *report)
+/* The caller frees the profile. */
+static struct profile *make_profile(struct run *r)
 {
 	struct stackcount *t = r->own;
+	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new();
 	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
 
 	for (size_t i = 0; i < n;)
-		i += name_some_rows(r, rows + i, n - i, named, report);
+		i += name_some_rows(r, rows + i, n - i, named, builder);
 	free(named->frames);
-	report_finish(report, r->opt->min_count, (size_t)r->opt->top);
+	return profile_builder_finish(builder, symbolizer_frames(t->symbolizer));
+}
+
+static void add_losses(struct run *r, struct profile *profile)
+{
+	const struct stackcount *t = r->own;
+	const struct named_losses losses = run_losses(r, store_losses(t->store));
+
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(profile, losses.of[i].reason, losses.of[i].n);
 }
 
 /* --- reports --- */
@@ -173,9 +186,8 @@ static int stackcount_print_report(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 	const struct options *opt = r->opt;
-	cleanup(report_freep) struct report *report = report_new();
+	cleanup(profile_freep) struct profile *profile = NULL;
 	time_t now = time(NULL);
-	uint64_t losses[LOSS_N];
 	struct tm local;
 	char clock[16];
 	struct render_style style = {
@@ -188,21 +200,19 @@ static int stackcount_print_report(struct run *r, struct error *e)
 	if (opt->timestamp && strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local)))
 		style.time = clock;
 	symbolizer_refresh(t->symbolizer);
-	build_report(r, report);
+	profile = make_profile(r);
 	stackcount_warn_nameless(t);
-	run_losses(r, store_losses(t->store), losses);
+	add_losses(r, profile);
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	store_clear(t->store);
-
-	const struct frame_table *frames = symbolizer_frames(t->symbolizer);
-	int err = opt->folded ? render_folded(report, frames, &style, output_write, &r->output)
-			      : render_text(report, frames, &style, output_write, &r->output);
-
-	if (err)
-		return output_explain(err, e);
-	err = output_losses(&r->output, losses, opt->folded, e);
 	symbolizer_trim(t->symbolizer);
-	return err;
+	profile_choose(profile, opt->min_count, (size_t)opt->top);
+
+	const int err = t->renderer->render(profile, &style, output_write, &r->output);
+
+	if (!err && !t->renderer->shows_losses)
+		output_warn_losses(profile->losses, profile->n_losses);
+	return output_explain(err, e);
 }
 
 /* --- parts of a run --- */
@@ -228,10 +238,11 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const bool shows_addresses = r->opt->verbose && !r->opt->folded;
-	const enum frame_identity identity = shows_addresses  ? IDENTITY_ADDRESS
-					     : r->opt->offset ? IDENTITY_OFFSET
-							      : IDENTITY_FUNCTION;
+	const bool shows_addresses = r->opt->verbose && t->renderer->shows_addresses;
+	const bool shows_offsets = r->opt->offset && t->renderer->shows_offsets;
+	const enum frame_identity identity = shows_addresses ? IDENTITY_ADDRESS
+					     : shows_offsets ? IDENTITY_OFFSET
+							     : IDENTITY_FUNCTION;
 
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
@@ -250,7 +261,9 @@ static int stackcount_start(struct run *r, struct error *e)
 
 static int stackcount_put_header(struct run *r, struct error *e)
 {
-	return run_put_header(r, r->opt->folded, e);
+	const struct stackcount *t = r->own;
+
+	return run_put_header(r, t->renderer->is_alone, e);
 }
 
 static struct symbolizer *stackcount_names(const struct run *r)
@@ -305,7 +318,9 @@ static int stackcount_stop(struct run *r, struct error *e)
 
 static int stackcount_put_last_line(struct run *r, struct error *e)
 {
-	return r->opt->folded ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
+	const struct stackcount *t = r->own;
+
+	return t->renderer->is_alone ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
 }
 
 static void close_store(struct run *r)
@@ -314,6 +329,11 @@ static void close_store(struct run *r)
 
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
+}
+
+static const struct renderer *renderer_of(const struct options *opt)
+{
+	return renderer_find(opt->folded ? "folded" : "text");
 }
 
 int count_stacks(const struct options *opt, struct error *e)
@@ -333,7 +353,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.put_last_line = stackcount_put_last_line,
 		.close = close_store,
 	};
-	struct stackcount own = {};
+	struct stackcount own = { .renderer = renderer_of(opt) };
 
 	return run_tool(&tool, &own, opt, e);
 }

@@ -373,20 +373,26 @@ static int count_event(void *context, const struct stream_event *event, uint32_t
 	return 0;
 }
 
+static void warn_losses(struct run *r)
+{
+	const struct stacksnoop *t = r->own;
+	struct named_losses losses = run_losses(r, stream_losses(t->stream));
+
+	losses.of[LOSS_UNPRINTED].n = t->n_unprinted;
+	output_warn_losses(losses.of, LOSS_N);
+}
+
 /* Nobody reads, and the run must end: warn about the events that nobody will see. */
 static void drop_unread_events(struct run *r)
 {
 	struct stacksnoop *t = r->own;
-	uint64_t losses[LOSS_N], n = t->n_events - t->n_written;
+	uint64_t n = t->n_events - t->n_written;
 	struct error e;
 
 	if (stream_stop(t->stream, &e) == 0)
 		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
 	log_warn("%" PRIu64 " events were not printed, or only in part", n);
-	run_losses(r, stream_losses(t->stream), losses);
-	losses[LOSS_UNPRINTED] = t->n_unprinted;
-	if (output_losses(&r->output, losses, true, &e))
-		log_warn("%s", e.text);
+	warn_losses(r);
 }
 
 /* Print the events whose order is certain; @is_last: all. */
@@ -553,15 +559,11 @@ static int stacksnoop_stop(struct run *r, struct error *e)
 
 static int stacksnoop_report(struct run *r, struct error *e)
 {
-	struct stacksnoop *t = r->own;
-	uint64_t losses[LOSS_N];
-	int err = read_events(r, true, e);
+	const int err = read_events(r, true, e);
 
-	if (err)
-		return err;
-	run_losses(r, stream_losses(t->stream), losses);
-	losses[LOSS_UNPRINTED] = t->n_unprinted;
-	return output_losses(&r->output, losses, true, e);
+	if (!err)
+		warn_losses(r);
+	return err;
 }
 
 static void close_stream(struct run *r)

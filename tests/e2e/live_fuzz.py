@@ -18,7 +18,9 @@ SYSCALLS = "t:raw_syscalls:sys_enter"
 SOURCES = ["calls", "calls-pie", "inlined", "liblate-nofp.so", "syscalls-nofp", "usdt", "cxx", "stranger"]
 FRESH = "fresh"
 A_SECOND = 300
-MOST_MIB = 96  # of the main process's own memory
+# Stacks and rendered events grow up to --max-memory. What else a main process holds must not grow.
+BUDGET = ["--max-memory", "32M"]
+MOST_MIB = 96  # of a main process's own memory, the budget's part included
 
 
 class Fuzz:
@@ -36,9 +38,9 @@ class Fuzz:
             bystander = Workload("syscalls", "getppid", n, n // 2, str(self.seconds))
             self.bystander = stack.enter_context(bystander)
             self.interval = max(0.5, self.seconds / 120)
-            count = ["--unwind", "dwarf", "-U", "-P", "-f", "--lines", "-i", str(self.interval), SYSCALLS]
-            self.count = stack.enter_context(Tool(count))
-            self.snoop = stack.enter_context(Tool(["--unwind", "dwarf", "-U", "-f", GETPPID], program=STACKSNOOP))
+            both = ["--unwind", "dwarf", "-U", "-f", *BUDGET]
+            self.count = stack.enter_context(Tool([*both, "-P", "--lines", "-i", str(self.interval), SYSCALLS]))
+            self.snoop = stack.enter_context(Tool([*both, GETPPID], program=STACKSNOOP))
             for tool in self.tools:
                 tool.wait_live()
             self.stack = stack.pop_all()

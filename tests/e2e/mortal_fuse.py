@@ -2,7 +2,8 @@
 """
 mortal_fuse.py HOW DEVICE FOLDER SOURCE COMMAND... - FOLDER/fuse/file, on a file system of ours, is like SOURCE.
 Each "{}" of the command becomes its path. It answers until a line comes on our standard input, and then
-no more: whoever asks waits, and no signal ends that (state D). Everything goes when the input ends.
+no more: whoever asks waits, and no signal ends that (state D). After the line "slow" each READ takes 1.5 s.
+Everything goes when the input ends.
 
  root     root mounts it for all, as fusermount(1) does for a user; the command is user 65534's
  overlay  the user does, in user and mount namespaces of its own, below an overlay. What FUSE denies root
@@ -15,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import dead_fuse
@@ -24,12 +26,13 @@ from stranger import be_root_inside
 STATFS, RELEASE = 17, 18
 ENOENT, ENOSYS = -2, -38
 USER = 65534
+SLOW_S = 1.5
 
 
 class Server(threading.Thread):
     def __init__(self, fuse, contents):
         super().__init__(daemon=True)
-        self.fuse, self.contents, self.is_dead = fuse, contents, False
+        self.fuse, self.contents, self.is_dead, self.is_slow = fuse, contents, False, False
 
     def attributes(self, node):
         if node == ROOT:
@@ -45,6 +48,7 @@ class Server(threading.Thread):
         if what == GETATTR:
             return struct.pack("<Q2I", FOREVER_S, 0, 0) + self.attributes(node), 0
         if what == READ:
+            time.sleep(SLOW_S if self.is_slow else 0)
             at, n = struct.unpack("<8xQI", body[:20])
             return self.contents[at:at + n], 0
         if what == STATFS:
@@ -96,6 +100,9 @@ def main():
         if line == "die\n":
             server.is_dead = True
             print("dead", flush=True)
+        elif line == "slow\n":
+            server.is_slow = True
+            print("slow", flush=True)
         else:
             child.stdin.write(line.encode())
             child.stdin.flush()

@@ -254,7 +254,7 @@ def test_a_parser_that_dies_costs_the_names_of_its_file(tmp_path, workload):
         n = sum(work.run().values())
         wait_until(lambda: all(is_naming(tool.pid) for _ in range(5)), "no name is asked for")
         os.kill(parser, signal.SIGKILL)
-        tool.wait_for("stderr", rb"^stackcount: .* has no names: its reader was ended by signal 9 \(Killed\)$")
+        tool.wait_for("stderr", rb"^stackcount: no symbols for .*: its reader was ended by signal 9 \(Killed\)$")
         result = tool.end().ok()
     assert sum(count for _, count in read_folded(result.out)) == n + 10 and result.lost == 0, result
 

@@ -16,7 +16,7 @@ from test_arms_length import children, wait_until
 from test_start_limits import dead_fuse, status_of
 from test_start_signals import WAITING, WAITING_EXEC
 from test_unwind import DWARF, needs_unwinding
-from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, workload_path
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, Tool, preloaded, read_folded, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -25,10 +25,10 @@ ENDED = "before it began: its file system may not answer"
 
 
 @contextlib.contextmanager
-def mortal_fuse(folder, source):
+def mortal_fuse(folder, source, command=("sh", "-c", "echo ready; exec cat")):
     """@folder/fuse/file is like @source until die(). Only its process sees it (mount namespace)."""
     server = [sys.executable, "-B", HERE / "mortal_fuse.py", "root", "/dev/fuse", folder, source]
-    with contextlib.closing(Stranger([*server, "sh", "-c", "echo ready; exec cat"])) as one:
+    with contextlib.closing(Stranger([*server, *command])) as one:
         yield one
 
 
@@ -117,6 +117,26 @@ def test_a_dynamic_linker_that_hangs_does_not_hold_up_the_run(tmp_path):
             tool.wait_for("stderr", b"the command's dynamic linker: its file system does not answer$")
             tool.send(signal.SIGINT)
             tool.wait().ok()
+
+
+CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os.getppid() for _ in range(1000)]; print('done', flush=True)"
+
+
+@needs_unwinding
+def test_a_slow_file_system_does_not_hold_up_the_start(tmp_path):
+    """The program's file takes 1.5 s for each piece that a parser reads. Nothing of other processes is lost meanwhile."""
+    with mortal_fuse(tmp_path, os.path.realpath(sys.executable), ["{}", "-c", CALLER]) as work:
+        work.process.stdin.write(b"slow\n")
+        work.wait_for("slow")
+        pid = next(int(pid) for name, pid in children(work.pid).items() if name != "setpriv")
+        with Tool([*DWARF, "-f", "-U", "-p", pid, GETPPID]) as tool:
+            tool.wait_for("stderr", b"files of traced processes are slow to read")
+            tool.wait_live()
+            work.go()
+            work.wait_for("done")
+            result = tool.end().ok()
+    assert result.lost == 0 and "process records" not in result.err, result
+    assert sum(n for _, n in read_folded(result.out)) == 1000, result
 
 
 def waits_for(pid, number):

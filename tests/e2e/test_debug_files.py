@@ -364,6 +364,21 @@ def test_waiting_for_a_server_is_told(workload, stripped, server, tmp_path, prog
         assert chains(tool.wait().ok()) == expected
 
 
+@asks
+def test_a_silent_server_does_not_hold_up_the_report(workload, stripped, server, tmp_path, program):
+    """Nor for each file anew. The first Ctrl-C came before the first fetch, and no second one comes."""
+    server.may_answer.clear()
+    programs = [shutil.copy(stripped[0], tmp_path / name) for name in ("first", "second")]
+    works = [workload(str(one), "getppid", 200, 100) for one in programs]
+    with Tool(["-U", "-f", "-p", ",".join(str(work.pid) for work in works), GETPPID], env=server.environment(tmp_path), program=program) as tool:
+        tool.wait_live()
+        n = sum(sum(work.run().values()) for work in works)
+        result = tool.end().ok()
+    assert sum(count for _, count in read_folded(result.out)) == n and result.lost == 0, result
+    told = re.findall(r"^stackcount: debuginfod: no answer about the symbols of (?:first|second) in 10 s; ", result.err, re.M)
+    assert len(told) == 1 and len(server.asked) == 1, result
+
+
 def fetchers(pid):
     """PIDs of the processes that fetch for the tool with process @pid."""
     names = {child: Path(f"/proc/{child}/comm").read_text().strip() for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}

@@ -87,6 +87,7 @@ def test_without_a_map_verbose_shows_what_it_lies_in(jit, steps, module):
     result, _ = trace(work, "-U", "-v", "-p", work.pid, GETPPID)
     ((top, *_),) = [entry.frames for entry in parse_text(result.ok().out).entries]
     assert re.fullmatch(rf"[0-9a-f]{{12}} +\[unknown\] {re.escape(module)}\+0xb", top), result
+    assert "no symbols for" not in result.err, result
 
 
 @pytest.mark.needs("machine")

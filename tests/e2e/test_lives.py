@@ -103,7 +103,7 @@ def test_files_that_could_not_be_kept_open_are_told_once(tmp_path, limit, progra
     subprocess.run(["objcopy", "-R", ".note.gnu.build-id", ONE, own], check=True)
     named, told = trace_copies(own, tmp_path, limit, programs)
     assert len(told) == 1
-    assert told[0][1] == "(see ulimit -Hn): some frames have no name, since theirs are gone"
+    assert told[0][1] == "(see ulimit -Hn): some frames have no name, because their files have gone"
     assert 0 < int(told[0][0]) <= limit - 64 - 16, "helpers have theirs, and some are spare"
     assert 3 * least <= named <= 3 * (int(told[0][0]) + 8), "what is kept open is used"
 
@@ -563,7 +563,7 @@ def test_a_program_that_is_not_there_any_more(tmp_path, change, when):
 
 @pytest.mark.needs("machine")
 def test_programs_without_build_id_in_one_file(tmp_path):
-    """One written over the other: a name is right, or there is none."""
+    """One written over the other: a name is right, or there is none, and a message says why."""
     programs = [tmp_path / "one", tmp_path / "two"]
     for program, of in zip(programs, (ONE, TWO)):
         subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", of, program], check=True)
@@ -580,6 +580,9 @@ def test_programs_without_build_id_in_one_file(tmp_path):
     assert sum(sums.values()) == 40, result
     assert sums["one_hit"] <= 20 and sums["two_hit"] <= 20, result
     assert set(sums) <= {"one_hit", "two_hit", "[unknown]", "[program]"} and sums["two_hit"] >= 4, result
+    n_named = sums["one_hit"] + sums["two_hit"]
+    n_said = result.err.count("no symbols for program: the file was changed while it was mapped")
+    assert n_said == (n_named < 40), result
 
 
 @pytest.mark.needs("machine")

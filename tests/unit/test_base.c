@@ -548,6 +548,7 @@ static void say_foreign(void)
 {
 	log_setup("tool", LOG_WARN);
 	log_warn("%s: \xc3\xa9\t\x1b[2J \xff \xe2\x80\xae \xef\xbb\xbf \xc2\x9b\nline", "a\x7f");
+	log_warn_lines("ours\n  \x1b[2J\n");
 	_exit(0);
 }
 
@@ -558,7 +559,8 @@ static void foreign_names_drive_no_terminal(void **state)
 
 	assert_int_equal(in_child(say_foreign, said, sizeof(said)), 0);
 	assert_string_equal(said, "tool: a\\x7f: \xc3\xa9\t\\x1b[2J \\xff \\xe2\\x80\\xae "
-				  "\\xef\\xbb\\xbf \\xc2\\x9b\\x0aline\n");
+				  "\\xef\\xbb\\xbf \\xc2\\x9b\\x0aline\n"
+				  "tool: ours\n  \\x1b[2J\n\n");
 }
 
 static void say_too_much(void)

@@ -551,7 +551,7 @@ static void a_build_id_is_what_the_kernel_tells(void **state)
 		assert_int_equal(run(command), 0);
 
 		struct image *im = open_image("id.so");
-		size_t n_told = image_told_build_id(im, &told);
+		size_t n_told = image_reported_build_id(im, &told);
 
 		assert_int_equal(n_told, rows[i].told);
 		assert_int_equal(image_build_id(im, &own), rows[i].own);

@@ -334,7 +334,8 @@ static void one_that_dies_costs_its_request_and_is_replaced(void **state)
 }
 
 /* A request for which the bound is shortened, and what comes of it. */
-static void be_late(struct lane *l, uint32_t what, uint64_t *bound, struct lane_event *ret)
+static void be_late(struct lane *l, uint32_t what, uint64_t *bound, enum lane_why why,
+		    struct lane_event *ret)
 {
 	const uint64_t former = *bound;
 	const pid_t first = echo(l, PARSER);
@@ -345,7 +346,7 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, struct lane_
 
 	next_event(l, ret);
 	assert_int_equal(ret->what, LANE_FAILED);
-	assert_int_equal(ret->why, LANE_SLOW);
+	assert_int_equal(ret->why, why);
 	assert_int_equal(ret->number, number);
 	*bound = former;
 	assert_int_not_equal(echo(l, PARSER), first);
@@ -353,16 +354,27 @@ static void be_late(struct lane *l, uint32_t what, uint64_t *bound, struct lane_
 
 static void one_that_is_late_is_ended_and_replaced(void **state)
 {
-	static const uint32_t ways[] = { STOP, SLEEP, LOOP };
+	static const uint32_t ways[] = { SLEEP, LOOP };
 	cleanup_main struct main_process m;
 	struct lane_event event;
 
 	(void)state;
 	main_start(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-		be_late(m.lane, ways[i], &roles[PARSER].wall_ns, &event);
-	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, &event);
+		be_late(m.lane, ways[i], &roles[PARSER].wall_ns, LANE_SLOW, &event);
+	be_late(m.lane, LOOP, &roles[PARSER].cpu_ns, LANE_SLOW, &event);
 	assert_true(event.cpu_ns >= SHORT_NS);
+}
+
+/* A signal stopped it. This says nothing about the file system, as LANE_SLOW would. */
+static void one_that_is_stopped_has_died(void **state)
+{
+	cleanup_main struct main_process m;
+	struct lane_event event;
+
+	(void)state;
+	main_start(&m);
+	be_late(m.lane, STOP, &roles[PARSER].wall_ns, LANE_DIED, &event);
 }
 
 /* The socket has the answer, though nobody looked for longer than the bound. */
@@ -989,6 +1001,7 @@ int main(void)
 		cmocka_unit_test(a_helper_answers_small_and_large_questions),
 		cmocka_unit_test(one_that_dies_costs_its_request_and_is_replaced),
 		cmocka_unit_test(one_that_is_late_is_ended_and_replaced),
+		cmocka_unit_test(one_that_is_stopped_has_died),
 		cmocka_unit_test(an_answer_that_lies_ready_is_never_late),
 		cmocka_unit_test(one_that_lies_is_ended_and_replaced),
 		cmocka_unit_test(an_answer_that_nobody_asked_for_ends_who_gave_it),

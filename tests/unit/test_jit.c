@@ -431,7 +431,7 @@ static void that_a_map_was_forgotten_is_said_once(void **state)
 
 	cleanup_free char *text = said_by(watch_many, f);
 
-	assert_non_null(strstr(text, "some were forgotten, and what they name may have no name"));
+	assert_non_null(strstr(text, "some were forgotten, and their functions may have no name"));
 	assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
 }
 

@@ -386,7 +386,7 @@ static void a_table_that_makes_no_sense_is_none_and_its_reader_goes(void **state
 
 		trick(ROLE_PARSER, ASK_TABLE, lies[i]);
 		assert_int_equal(make_libc(&table, &e), -EIO);
-		assert_string_equal(e.text, "its reader gives an answer that makes no sense");
+		assert_string_equal(e.text, "its reader sent an invalid answer");
 		assert_null(table.memory);
 		assert_int_equal(table.view.n_ranges, 0);
 	}

@@ -1,4 +1,4 @@
-/* rooms: report base */
+/* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Renderers against files in tests/golden, byte for byte: one per combination of
@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "golden.h"
+#include "profile/builder.h"
 #include "report/escape.h"
 #include "report/label.h"
 #include "report/render.h"
@@ -88,21 +89,30 @@ static int to_strbuf(void *context, const char *bytes, size_t n)
 	return 0;
 }
 
-static void add(struct report *r, uint64_t count, uint32_t pid, const char *comm, uint32_t n_kernel,
-		uint32_t n_user, const uint32_t *frames)
+static void add(struct profile_builder *b, uint64_t count, uint32_t pid, const char *comm,
+		uint32_t n_kernel, uint32_t n_user, const uint32_t *frames)
 {
-	struct report_entry entry = { .count = count,
-				      .frames = frames,
-				      .n_kernel = n_kernel,
-				      .n_user = n_user,
-				      .pid = pid,
-				      .comm = comm };
+	struct profile_stack entry = { .count = count,
+				       .frames = frames,
+				       .n_kernel = n_kernel,
+				       .n_user = n_user,
+				       .pid = pid,
+				       .comm = comm };
 
-	report_add(r, &entry);
+	profile_builder_add(b, &entry);
+}
+
+static struct profile *finish(struct profile_builder *b, const struct frame_table *frames)
+{
+	struct profile *p = profile_builder_finish(b, frames);
+
+	profile_builder_free(b);
+	profile_choose(p, 0, 0);
+	return p;
 }
 
 /* One of each thing that can be in a report; @per_process: and whose it is. */
-static struct report *sample(bool per_process)
+static struct profile *sample(bool per_process)
 {
 	static const uint32_t both[] = { 0, 1, 4, 5, 8 };
 	static const uint32_t kernel_only[] = { 0, 2, 3 };
@@ -123,14 +133,13 @@ static struct report *sample(bool per_process)
 		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile },
 		{ 18446744073709551000ULL, 4294967295, "", 2, 3, cut },
 	};
-	struct report *r = report_new();
+	struct profile_builder *b = profile_builder_new();
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		add(r, entries[i].count, per_process ? entries[i].pid : 0,
+		add(b, entries[i].count, per_process ? entries[i].pid : 0,
 		    per_process ? entries[i].comm : NULL, entries[i].n_kernel, entries[i].n_user,
 		    entries[i].frames);
-	report_finish(r, 0, 0);
-	return r;
+	return finish(b, &table);
 }
 
 /* Bits of a combination of options, in the order of their letters. */
@@ -156,21 +165,18 @@ static void golden_name(const char *form, unsigned bits, char *to, size_t size)
 	(void)snprintf(to, size, "%s%s%s.txt", form, n ? "_" : "", options);
 }
 
-typedef int render_function(const struct report *r, const struct frame_table *frames,
-			    const struct render_style *style, render_write *write, void *context);
-
 static void expect_combination(const char *form, render_function *render, unsigned bits)
 {
 	struct render_style style = style_of(bits);
-	struct report *r = sample(style.per_process);
+	struct profile *r = sample(style.per_process);
 	struct strbuf made = {};
 	char name[64];
 
-	assert_int_equal(render(r, &table, &style, to_strbuf, &made), 0);
+	assert_int_equal(render(r, &style, to_strbuf, &made), 0);
 	golden_name(form, bits, name, sizeof(name));
 	golden_expect(name, &made);
 	strbuf_fini(&made);
-	report_free(r);
+	profile_free(r);
 }
 
 static void text_is_what_the_golden_file_of_its_options_says(void **state)
@@ -195,12 +201,14 @@ static void text_has_the_layout_of_bcc(void **state)
 	struct frame_table names = { .frames = (struct frame *)frames, .n = 3 };
 	struct render_style style = { .delimited = true, .per_process = true };
 	uint32_t row[] = { 0, 1, 2 };
-	struct report *r = report_new();
+	struct profile_builder *b = profile_builder_new();
 	struct strbuf made = {};
 
-	add(r, 5, 15187, "tar", 2, 1, row);
-	report_finish(r, 0, 0);
-	assert_int_equal(render_text(r, &names, &style, to_strbuf, &made), 0);
+	add(b, 5, 15187, "tar", 2, 1, row);
+
+	struct profile *r = finish(b, &names);
+
+	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "\n"
 				       "  submit_bio\n"
 				       "  entry_SYSCALL_64_fastpath\n"
@@ -210,39 +218,40 @@ static void text_has_the_layout_of_bcc(void **state)
 				       "    5\n"
 				       "\n");
 	strbuf_fini(&made);
-	report_free(r);
+	profile_free(r);
 }
 
 static void the_time_has_no_place_in_folded(void **state)
 {
 	(void)state;
 	struct render_style style = { .time = "14:02:11" };
-	struct report *r = sample(false);
+	struct profile *r = sample(false);
 	struct strbuf with = {}, without = {};
 
-	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &with), 0);
+	assert_int_equal(render_folded(r, &style, to_strbuf, &with), 0);
 	style.time = NULL;
-	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &without), 0);
+	assert_int_equal(render_folded(r, &style, to_strbuf, &without), 0);
 	assert_string_equal(with.text, without.text);
 	strbuf_fini(&with);
 	strbuf_fini(&without);
-	report_free(r);
+	profile_free(r);
 }
 
 static void an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded(void **state)
 {
 	(void)state;
 	struct render_style style = {};
-	struct report *r = report_new();
+	struct profile_builder *b = profile_builder_new();
 	struct strbuf made = {};
 
-	report_finish(r, 0, 0);
-	assert_int_equal(render_folded(r, &table, &style, to_strbuf, &made), 0);
+	struct profile *r = finish(b, &table);
+
+	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 	assert_int_equal(made.n, 0);
-	assert_int_equal(render_text(r, &table, &style, to_strbuf, &made), 0);
+	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
 	assert_string_equal(made.text, "\n");
 	strbuf_fini(&made);
-	report_free(r);
+	profile_free(r);
 }
 
 static void expect_escaped(const char *text, const char *expected, bool is_folded)
@@ -360,14 +369,16 @@ static void no_name_breaks_a_folded_line(void **state)
 		struct frame frames[] = { { .name = name }, { .name = name } };
 		struct frame_table names = { .frames = frames, .n = 2 };
 		struct render_style style = { .per_process = true };
-		struct report *r = report_new();
+		struct profile_builder *b = profile_builder_new();
 		struct strbuf made = {};
 		uint32_t row[] = { 0, 1 };
 		size_t n_lines = 0, n_parts = 1;
 
-		add(r, 12, 3, name, 1, 1, row);
-		report_finish(r, 0, 0);
-		assert_int_equal(render_folded(r, &names, &style, to_strbuf, &made), 0);
+		add(b, 12, 3, name, 1, 1, row);
+
+		struct profile *r = finish(b, &names);
+
+		assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 		for (size_t i = 0; i < made.n; i++) {
 			n_lines += made.text[i] == '\n';
 			n_parts += made.text[i] == ';';
@@ -377,7 +388,7 @@ static void no_name_breaks_a_folded_line(void **state)
 		assert_int_equal(n_parts, 3);
 		assert_string_equal(strrchr(made.text, ' '), " 12\n");
 		strbuf_fini(&made);
-		report_free(r);
+		profile_free(r);
 	}
 }
 
@@ -396,35 +407,34 @@ static int weak_write(void *context, const char *bytes, size_t n)
 	return sink->n_calls++ < sink->n_good ? 0 : -32;
 }
 
-static struct report *large_report(uint32_t n, uint32_t depth)
+static struct profile *large_report(uint32_t n, uint32_t depth)
 {
-	struct report *r = report_new();
+	struct profile_builder *b = profile_builder_new();
 	uint32_t row[64];
 
 	for (uint32_t i = 0; i < n; i++) {
 		for (uint32_t f = 0; f < depth; f++)
 			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
-		add(r, i + 1, i, NULL, depth / 2, depth - depth / 2, row);
+		add(b, i + 1, i, NULL, depth / 2, depth - depth / 2, row);
 	}
-	report_finish(r, 0, 0);
-	return r;
+	return finish(b, &table);
 }
 
 static void a_sink_that_fails_ends_rendering_with_its_result(void **state)
 {
 	(void)state;
-	struct report *r = large_report(20000, 10);
+	struct profile *r = large_report(20000, 10);
 	struct render_style style = { .per_process = true };
 
 	for (size_t n_good = 0; n_good < 3; n_good++) {
 		struct weak_sink text = { .n_good = n_good }, folded = { .n_good = n_good };
 
-		assert_int_equal(render_text(r, &table, &style, weak_write, &text), -32);
+		assert_int_equal(render_text(r, &style, weak_write, &text), -32);
 		assert_int_equal(text.n_calls, n_good + 1);
-		assert_int_equal(render_folded(r, &table, &style, weak_write, &folded), -32);
+		assert_int_equal(render_folded(r, &style, weak_write, &folded), -32);
 		assert_int_equal(folded.n_calls, n_good + 1);
 	}
-	report_free(r);
+	profile_free(r);
 }
 
 static void a_name_longer_than_the_buffer_is_written_whole(void **state)
@@ -435,21 +445,23 @@ static void a_name_longer_than_the_buffer_is_written_whole(void **state)
 	struct frame frames[] = { { .name = name }, { .name = "x" } };
 	struct frame_table names = { .frames = frames, .n = 2 };
 	struct render_style style = {};
-	struct report *r = report_new();
+	struct profile_builder *b = profile_builder_new();
 	struct strbuf made = {};
 	uint32_t row[] = { 1, 0 };
 
 	memset(name, 'n', N);
 	name[N] = '\0';
-	add(r, 3, 0, NULL, 2, 0, row);
-	report_finish(r, 0, 0);
-	assert_int_equal(render_folded(r, &names, &style, to_strbuf, &made), 0);
+	add(b, 3, 0, NULL, 2, 0, row);
+
+	struct profile *r = finish(b, &names);
+
+	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
 	assert_int_equal(made.n, N + strlen(";x 3\n"));
 	assert_memory_equal(made.text, name, N);
 	assert_string_equal(made.text + N, ";x 3\n");
 	strbuf_fini(&made);
 	free(name);
-	report_free(r);
+	profile_free(r);
 }
 
 static int count_bytes(void *context, const char *bytes, size_t n)
@@ -465,20 +477,20 @@ static int count_bytes(void *context, const char *bytes, size_t n)
 static void two_hundred_thousand_stacks_are_written(void **state)
 {
 	(void)state;
-	struct report *r = large_report(200000, 20);
+	struct profile *r = large_report(200000, 20);
 	struct render_style style = { .addresses = true, .offsets = true };
 	size_t n_text = 0, n_folded = 0;
 
 	(void)alarm(PATIENCE_S);
-	assert_int_equal(render_text(r, &table, &style, count_bytes, &n_text), 0);
-	assert_int_equal(render_folded(r, &table, &style, count_bytes, &n_folded), 0);
+	assert_int_equal(render_text(r, &style, count_bytes, &n_text), 0);
+	assert_int_equal(render_folded(r, &style, count_bytes, &n_folded), 0);
 	assert_true(n_text > 200000 * 20 * 20);
 	assert_true(n_folded > 200000 * 20 * 5);
 	(void)alarm(0);
-	report_free(r);
+	profile_free(r);
 }
 
-static void expect_losses(const struct render_loss *losses, size_t n, const char *expected)
+static void expect_losses(const struct profile_loss *losses, size_t n, const char *expected)
 {
 	struct strbuf made = {};
 
@@ -491,9 +503,9 @@ static void expect_losses(const struct render_loss *losses, size_t n, const char
 static void losses_are_named_by_reason_and_silent_when_nothing_was_lost(void **state)
 {
 	(void)state;
-	struct render_loss losses[] = { { "no room for a new stack", 0 },
-					{ "nested too deep on one CPU", 0 },
-					{ "no memory at hand", 0 } };
+	struct profile_loss losses[] = { { "no room for a new stack", 0 },
+					 { "nested too deep on one CPU", 0 },
+					 { "no memory at hand", 0 } };
 
 	expect_losses(losses, 0, "");
 	expect_losses(losses, 3, "");

@@ -1,4 +1,4 @@
-/* rooms: report base */
+/* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +17,9 @@ static int to_strbuf(void *context, const char *bytes, size_t n)
 	return 0;
 }
 
-typedef int render_function(const struct call_report *r, render_write *write, void *context);
+typedef int render_calls(const struct call_report *r, render_write *write, void *context);
 
-static void expect(render_function *render, const struct call_report *r, const char *want)
+static void expect(render_calls *render, const struct call_report *r, const char *want)
 {
 	cleanup_strbuf struct strbuf made = {};
 
@@ -76,7 +76,9 @@ static void nothing_called_is_a_header_alone(void **state)
 
 static void json_is_a_line(void **state)
 {
-	const struct render_loss losses[] = { { "too \"deep\"", 3 }, { "none", 0 }, { "full", 1 } };
+	const struct profile_loss losses[] = { { "too \"deep\"", 3 },
+					       { "none", 0 },
+					       { "full", 1 } };
 	const struct call_report r = {
 		.rows = rows + 3,
 		.n = 2,

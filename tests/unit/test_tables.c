@@ -436,7 +436,7 @@ static void own_functions_and_libraries_have_rules(void **state)
 	const uint32_t own = (uint32_t)getpid();
 
 	unwinder_look(u, own, UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	expect_entry(o, own, (uintptr_t)own_functions_and_libraries_have_rules);
 	expect_entry(o, own, (uintptr_t)expect_entry);
 	expect_entry(o, own, (uintptr_t)_cmocka_run_group_tests);
@@ -452,7 +452,7 @@ static void code_in_no_file_is_walked_by_frame_pointers(void **state)
 
 	assert_true(code != MAP_FAILED);
 	unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_true(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
 	assert_int_equal(m.how, UNWIND_MADE_CODE);
 	(void)munmap(code, 4096);
@@ -460,7 +460,7 @@ static void code_in_no_file_is_walked_by_frame_pointers(void **state)
 	const uint32_t number = told_of(o, (uint32_t)getpid())->space.number;
 
 	unwinder_look(u, (uint32_t)getpid(), UNWINDER_CHANGED);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_false(find_mapping(o, &told_of(o, (uint32_t)getpid())->space, (uintptr_t)code, &m));
 	assert_int_not_equal(told_of(o, (uint32_t)getpid())->space.number, number);
 	unwinder_stop(u);
@@ -502,11 +502,11 @@ static void what_changes_while_it_is_told_is_not_told(void **state)
 		map_more(o, own); /* else there is nothing to tell */
 		o->when_told = cases[i].when_told;
 		unwinder_look(u, own, UNWINDER_NOW);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 		assert_int_equal(is_known(o, (pid_t)own), cases[i].is_known);
 		o->when_told = NULL;
 		unwinder_look(u, own, UNWINDER_CHANGED);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 		assert_true(is_known(o, (pid_t)own));
 		assert_int_equal(told_of(o, own)->space.unsure, 0);
 	}
@@ -522,22 +522,22 @@ static void what_is_still_so_is_not_told_again(void **state)
 	uint32_t number;
 
 	unwinder_look(u, own, UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	number = told_of(o, own)->space.number;
 	for (int i = 0; i < 3; i++) {
 		reserve(o, own); /* as a mapping of data does */
 		unwinder_look(u, own, UNWINDER_NOW);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 		assert_int_equal(told_of(o, own)->space.number, number);
 	}
 	take_away(o, own);
 	unwinder_look(u, own, UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_int_not_equal(told_of(o, own)->space.number, number);
 	number = told_of(o, own)->space.number;
 	map_more(o, own);
 	unwinder_look(u, own, UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_int_not_equal(told_of(o, own)->space.number, number);
 	unwinder_stop(u);
 }
@@ -566,20 +566,20 @@ static void what_a_program_had_mapped_is_forgotten_when_it_is_over(void **state)
 	pid_t pid = start_child();
 
 	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_true(is_known(o, pid));
 	unwinder_over(u, (uint32_t)pid, before); /* told late: another one was looked at since */
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_true(is_known(o, pid));
 	unwinder_over(u, (uint32_t)pid, clock_ns(CLOCK_MONOTONIC));
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_false(is_known(o, pid));
 	unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_true(is_known(o, pid));
 	end_child(pid);
 	unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_false(is_known(o, pid));
 	unwinder_stop(u);
 }
@@ -595,18 +595,18 @@ static void what_is_replaced_is_given_back(void **state)
 		unwinder_over(u, (uint32_t)getpid(), clock_ns(CLOCK_MONOTONIC));
 		unwinder_look(u, (uint32_t)getpid(), UNWINDER_NOW);
 		if (i % 64 == 0)
-			unwinder_wait(u);
+			assert_true(unwinder_wait(u, UINT64_MAX));
 	}
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	for (unsigned i = 0; i < 100; i++) {
 		pid_t pid = start_child();
 
 		unwinder_look(u, (uint32_t)pid, UNWINDER_NOW);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 		end_child(pid);
 		unwinder_look(u, (uint32_t)pid, UNWINDER_CHANGED);
 	}
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	expect_entry(o, (uint32_t)getpid(), (uintptr_t)start_child);
 	assert_true(o->n_slabs <= 2);
 	unwinder_stop(u);
@@ -644,13 +644,13 @@ static void a_process_that_is_dear_to_read_is_read_seldom(void **state)
 	o->when_told = count_told;
 	for (unsigned i = 0; i < 200; i++) {
 		unwinder_look(u, pid, UNWINDER_NOW);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 	}
 	assert_in_range(o->n_told, 1, 100);
 	assert_non_null(told_of(o, pid));
 	while (told_of(o, pid)) { /* until it is too early for another reading */
 		unwinder_look(u, pid, UNWINDER_CHANGED);
-		unwinder_wait(u);
+		assert_true(unwinder_wait(u, UINT64_MAX));
 	}
 	for (unsigned i = 0; i < 3000 && !told_of(o, pid); i++)
 		(void)usleep(10000);
@@ -665,7 +665,7 @@ static int tell_list(struct lists *l, struct object *o, uint32_t tgid, size_t n)
 {
 	cleanup_free struct unwind_mapping *list = xcalloc(n, sizeof(*list));
 	struct error e;
-	const int err = lists_tell(l, tgid, list, n, 0, &e);
+	const int err = lists_publish(l, tgid, list, n, 0, &e);
 
 	if (!err)
 		assert_int_equal(told_of(o, tgid)->space.n, n);
@@ -956,14 +956,14 @@ static void new_files_that_wait_are_bounded(void **state)
 	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
 	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
 	unwinder_look(u, INT32_MAX, UNWINDER_NOW);
-	unwinder_wait(u); /* it sleeps until it is waited for again */
+	assert_true(unwinder_wait(u, UINT64_MAX)); /* it sleeps until it is waited for again */
 	for (size_t i = 0; i < 1024; i++)
 		unwinder_file(u, (uint32_t)getpid(), &no_file);
 	unwinder_file(u, (uint32_t)getpid(), libc);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_int_equal(o->n_files, 0);
 	unwinder_file(u, (uint32_t)getpid(), libc);
-	unwinder_wait(u);
+	assert_true(unwinder_wait(u, UINT64_MAX));
 	assert_in_range(o->n_files, 1, N_FILES);
 	unwinder_stop(u);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * symbolize/frame.h - a frame: an address with its name. A table has each frame once. A stack is a
+ * profile/frame.h - a frame: an address with its name. A table has each frame once. A stack is a
  * row of frame numbers, so equal stacks have equal rows.
  */
 #pragma once

@@ -1,0 +1,405 @@
+/* rooms: profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "profile/builder.h"
+
+static void add(struct profile_builder *b, uint64_t count, uint32_t pid, uint32_t n_kernel,
+		uint32_t n_user, const uint32_t *frames)
+{
+	struct profile_stack entry = {
+		.count = count, .frames = frames, .n_kernel = n_kernel, .n_user = n_user, .pid = pid
+	};
+
+	profile_builder_add(b, &entry);
+}
+
+/* Frame @i has the address @i. */
+enum { TABLE_FRAMES = 100000 };
+
+/* The profile, as profile_choose() leaves it. Frees @b, and what it was made from. */
+static struct profile *finish(struct profile_builder *b, uint64_t min, size_t top)
+{
+	struct frame_table table = { .n = TABLE_FRAMES };
+	struct profile *p;
+
+	table.frames = calloc(TABLE_FRAMES, sizeof(*table.frames));
+	for (size_t i = 0; i < TABLE_FRAMES; i++)
+		table.frames[i].addr = i;
+	p = profile_builder_finish(b, &table);
+	free(table.frames);
+	profile_builder_freep(&b);
+	assert_null(b);
+	profile_choose(p, min, top);
+	return p;
+}
+
+static uint64_t frame_at(const struct profile *p, size_t stack, size_t i)
+{
+	return p->frames.frames[p->stacks[stack].frames[i]].addr;
+}
+
+static void expect_frames(const struct profile *p, size_t stack, const uint32_t *frames, size_t n)
+{
+	assert_int_equal(p->stacks[stack].n_kernel + p->stacks[stack].n_user, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(frame_at(p, stack, i), frames[i]);
+}
+
+static void an_empty_report_has_nothing(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 0);
+	assert_int_equal(r->total, 0);
+	assert_int_equal(r->hidden, 0);
+	assert_int_equal(r->n_hidden, 0);
+	profile_freep(&r);
+	assert_null(r);
+	profile_free(NULL);
+}
+
+static void equal_frames_of_one_process_are_one_entry(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+	uint32_t frames[] = { 4, 9, 2 };
+
+	add(b, 3, 0, 1, 2, frames);
+	add(b, 4, 0, 1, 2, frames);
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 1);
+
+	const struct profile_stack *entry = &r->stacks[0];
+
+	assert_int_equal(entry->count, 7);
+	assert_int_equal(entry->n_kernel, 1);
+	assert_int_equal(entry->n_user, 2);
+	expect_frames(r, 0, frames, 3);
+	assert_int_equal(r->frames.n, 3);
+	profile_free(r);
+}
+
+static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+	uint32_t frames[] = { 4, 9, 2 };
+
+	add(b, 1, 0, 1, 2, frames);
+	add(b, 1, 0, 2, 1, frames);
+	add(b, 1, 5, 1, 2, frames);
+	add(b, 1, 0, 1, 1, frames);
+	add(b, 1, 0, 0, 0, frames);
+	add(b, 1, 5, 0, 0, NULL);
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 6);
+	profile_free(r);
+}
+
+static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
+{
+	static const char *const names[] = { "sh", "true", "sh", NULL };
+	struct profile_builder *b = profile_builder_new();
+	char copy[] = "sh";
+	uint32_t frames[] = { 4, 9 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct profile_stack entry = { .count = 1, .frames = frames, .n_user = 2 };
+
+		entry.comm = i == 2 ? copy : names[i];
+		profile_builder_add(b, &entry);
+	}
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 3);
+	assert_string_equal(r->stacks[2].comm, "sh");
+	assert_int_equal(r->stacks[2].count, 2);
+	profile_free(r);
+}
+
+static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **state)
+{
+	static const char *const names[] = { "before", "after", "before", "" };
+	struct profile_builder *b = profile_builder_new();
+	uint32_t frames[] = { 4, 9 };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct profile_stack entry = {
+			.count = 1, .frames = frames, .n_user = 2, .pid = 7
+		};
+
+		entry.comm = names[i];
+		profile_builder_add(b, &entry);
+	}
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 3);
+	assert_string_equal(r->stacks[2].comm, "before");
+	assert_int_equal(r->stacks[2].count, 2);
+	profile_free(r);
+}
+
+static void frames_are_copied(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+	uint32_t frames[] = { 1, 2 };
+
+	add(b, 1, 0, 2, 0, frames);
+	frames[0] = 77;
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(frame_at(r, 0, 0), 1);
+	profile_free(r);
+}
+
+static void the_name_of_a_process_is_kept_once_it_is_known(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+	uint32_t frames[] = { 1 };
+	struct profile_stack entry = { .count = 1, .frames = frames, .n_kernel = 1, .pid = 9 };
+
+	profile_builder_add(b, &entry);
+	entry.comm = "late";
+	profile_builder_add(b, &entry);
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_string_equal(r->stacks[0].comm, "late");
+	profile_free(r);
+}
+
+static void equal_counts_stay_in_the_order_in_which_they_were_added(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+
+	for (uint32_t i = 0; i < 1000; i++)
+		add(b, i % 3 + 1, 0, 1, 0, &i);
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 1000);
+	for (size_t i = 1; i < 1000; i++) {
+		const struct profile_stack *before = &r->stacks[i - 1];
+		const struct profile_stack *entry = &r->stacks[i];
+
+		assert_true(before->count <= entry->count);
+		if (before->count == entry->count)
+			assert_true(frame_at(r, i - 1, 0) < frame_at(r, i, 0));
+	}
+	profile_free(r);
+}
+
+static void min_and_top_leave_out_the_rare_and_say_how_much(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+
+	for (uint32_t i = 1; i <= 10; i++)
+		add(b, i, 0, 1, 0, &i);
+
+	struct profile *r = finish(b, 3, 4);
+
+	assert_int_equal(r->n_stacks, 4);
+	assert_int_equal(r->stacks[0].count, 7);
+	assert_int_equal(r->stacks[3].count, 10);
+	assert_int_equal(r->total, 55);
+	assert_int_equal(r->hidden, 21);
+	assert_int_equal(r->n_hidden, 6);
+	profile_free(r);
+}
+
+static void min_alone_keeps_what_counts_as_much(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+
+	for (uint32_t i = 1; i <= 10; i++)
+		add(b, i, 0, 1, 0, &i);
+
+	struct profile *r = finish(b, 9, 0);
+
+	assert_int_equal(r->n_stacks, 2);
+	assert_int_equal(r->hidden, 36);
+	profile_free(r);
+}
+
+static void top_beyond_the_number_of_entries_keeps_all(void **state)
+{
+	(void)state;
+	struct profile_builder *b = profile_builder_new();
+
+	for (uint32_t i = 1; i <= 10; i++)
+		add(b, i, 0, 1, 0, &i);
+
+	struct profile *r = finish(b, 0, 1000);
+
+	assert_int_equal(r->n_stacks, 10);
+	assert_int_equal(r->hidden, 0);
+	profile_free(r);
+}
+
+static void a_row_longer_than_a_block_of_the_pool_is_kept_whole(void **state)
+{
+	(void)state;
+	enum { N = 100000 };
+	struct profile_builder *b = profile_builder_new();
+	uint32_t *frames = calloc(N, sizeof(*frames));
+	uint32_t small = 3;
+
+	for (uint32_t i = 0; i < N; i++)
+		frames[i] = i;
+	add(b, 1, 0, 1, 0, &small);
+	add(b, 2, 0, N, 0, frames);
+	add(b, 3, 1, 1, 0, &small);
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->n_stacks, 3);
+	expect_frames(r, 1, frames, N);
+	assert_int_equal(frame_at(r, 2, 0), 3);
+	free(frames);
+	profile_free(r);
+}
+
+/* The row of entry @i, of its own length and frames. */
+static uint32_t make_row(uint32_t i, uint32_t *frames)
+{
+	uint32_t n = 1 + hash_mix(i) % 30;
+
+	frames[0] = i;
+	for (uint32_t f = 1; f < n; f++)
+		frames[f] = hash_mix(((uint64_t)i << 8) + f) % 50;
+	return n;
+}
+
+static void two_hundred_thousand_random_entries_are_counted_exactly(void **state)
+{
+	(void)state;
+	enum { N = 200000, ROWS = 70000 };
+	struct profile_builder *b = profile_builder_new();
+	uint64_t *expected = calloc(ROWS, sizeof(*expected));
+	uint64_t total = 0, seen = 0;
+	uint32_t frames[32];
+
+	for (uint64_t i = 0; i < N; i++) {
+		uint32_t row = hash_mix(i + 1) % ROWS;
+		uint64_t count = hash_mix(i * 3 + 1) % 100;
+		uint32_t n = make_row(row, frames);
+
+		add(b, count, 0, n / 2, n - n / 2, frames);
+		expected[row] += count;
+		total += count;
+	}
+
+	struct profile *r = finish(b, 0, 0);
+
+	assert_int_equal(r->total, total);
+	for (size_t i = 0; i < r->n_stacks; i++) {
+		const struct profile_stack *entry = &r->stacks[i];
+		uint32_t row = (uint32_t)frame_at(r, i, 0);
+		uint32_t n = make_row(row, frames);
+
+		expect_frames(r, i, frames, n);
+		assert_int_equal(entry->count, expected[row]);
+		seen += entry->count;
+		expected[row] = 0; /* a second one of the row would be found */
+	}
+	assert_int_equal(seen, total);
+
+	size_t bytes = r->n_stacks * sizeof(*r->stacks);
+
+	for (size_t i = 0; i < r->n_blocks; i++)
+		bytes += r->blocks[i].n * sizeof(*r->blocks[i].frames);
+	assert_true(bytes < 64 << 20);
+	free(expected);
+	profile_free(r);
+}
+
+/* Nothing is borrowed from the table, or from the caller. */
+static void a_profile_owns_its_texts(void **state)
+{
+	char name[] = "read", module[] = "libc.so.6", file[] = "read.c", comm[] = "tar";
+	struct frame frame = { .name = name, .module = module, .file = file, .line = 7 };
+	const struct frame_table table = { .frames = &frame, .n = 1 };
+	const uint32_t number = 0;
+	const struct profile_stack stack = {
+		.count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm
+	};
+	struct profile_builder *b = profile_builder_new();
+	struct profile *p;
+
+	(void)state;
+	profile_builder_add(b, &stack);
+	p = profile_builder_finish(b, &table);
+	profile_builder_free(b);
+	name[0] = module[0] = file[0] = comm[0] = 'X';
+	frame.line = 8;
+	assert_string_equal(p->frames.frames[0].name, "read");
+	assert_string_equal(p->frames.frames[0].module, "libc.so.6");
+	assert_string_equal(p->frames.frames[0].file, "read.c");
+	assert_int_equal(p->frames.frames[0].line, 7);
+	assert_string_equal(p->stacks[0].comm, "tar");
+	profile_free(p);
+}
+
+static void losses_keep_their_order_and_those_of_0_are_left_out(void **state)
+{
+	struct profile_builder *b = profile_builder_new();
+	struct profile *p = finish(b, 0, 0);
+
+	(void)state;
+	profile_add_loss(p, "first", 3);
+	profile_add_loss(p, "none", 0);
+	profile_add_loss(p, "second", 1);
+	assert_int_equal(p->n_losses, 2);
+	assert_string_equal(p->losses[0].reason, "first");
+	assert_int_equal(p->losses[1].n, 1);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_report_has_nothing),
+		cmocka_unit_test(equal_frames_of_one_process_are_one_entry),
+		cmocka_unit_test(entries_differ_by_pid_and_by_where_user_frames_begin),
+		cmocka_unit_test(without_pids_entries_differ_by_the_name_of_the_process),
+		cmocka_unit_test(a_process_that_names_itself_otherwise_is_told_apart_by_name),
+		cmocka_unit_test(frames_are_copied),
+		cmocka_unit_test(the_name_of_a_process_is_kept_once_it_is_known),
+		cmocka_unit_test(equal_counts_stay_in_the_order_in_which_they_were_added),
+		cmocka_unit_test(min_and_top_leave_out_the_rare_and_say_how_much),
+		cmocka_unit_test(min_alone_keeps_what_counts_as_much),
+		cmocka_unit_test(top_beyond_the_number_of_entries_keeps_all),
+		cmocka_unit_test(a_row_longer_than_a_block_of_the_pool_is_kept_whole),
+		cmocka_unit_test(two_hundred_thousand_random_entries_are_counted_exactly),
+		cmocka_unit_test(a_profile_owns_its_texts),
+		cmocka_unit_test(losses_keep_their_order_and_those_of_0_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
