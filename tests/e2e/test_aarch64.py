@@ -3,7 +3,7 @@
 probe, stacks of which a part is in registers, and no unwind tables yet."""
 
 import pytest
-from tool import GETPPID, STACKCOUNT, STATIC, chains, read_folded, stackcount, trace, workload_path
+from tool import GETPPID, STACKCOUNT, STATIC, Tool, chains, read_folded, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("aarch64")
 
@@ -49,6 +49,16 @@ def test_the_first_frame_of_a_new_program_is_its_own():
     result = stackcount("-U", "-f", "-s", "t:syscalls:sys_exit_execve", "--", "/bin/true").ok()
     ((parts, n),) = read_folded(result.out)
     assert n == 1 and parts[-1].startswith("_start"), result
+
+
+def test_the_first_frame_at_a_tracepoint_is_there_once():
+    """The kernel's helper gives it twice."""
+    with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
+        tool.wait_live()
+        lines = read_folded(tool.wait().ok().out)
+    assert lines
+    for parts, _ in lines:
+        assert parts[-1].startswith("__schedule") and parts[-1] not in parts[:-1], parts
 
 
 def test_unwind_tables_are_refused():
