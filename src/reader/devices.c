@@ -17,8 +17,8 @@
 
 /* Marks a place that is no device. */
 #define BELOW_ROOT (1ULL << 63)
-#define KIND_SHIFT 61
-#define KIND_MASK 3
+#define KIND_SHIFT 60
+#define KIND_MASK 7
 #define ROOT_SHIFT 32
 #define ROOT_MASK ((1U << (KIND_SHIFT - ROOT_SHIFT)) - 1)
 
@@ -56,6 +56,11 @@ uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user)
 uint64_t devices_place_of_contents(uint64_t dev, uint32_t user)
 {
 	return devices_place_below(DEVICES_CONTENTS, (int)dev, user);
+}
+
+uint64_t devices_place_of_mapped(uint64_t dev, uint32_t user)
+{
+	return devices_place_below(DEVICES_MAPPED, (int)dev, user);
 }
 
 bool devices_is_number(uint64_t dev)
@@ -185,6 +190,12 @@ static void warn_dead_place(struct devices *d, uint64_t place)
 		log_few(&d->warnings,
 			"a file system does not answer: files that user %u's processes have mapped "
 			"are not looked for by their paths",
+			user);
+	else if (kind == DEVICES_MAPPED)
+		log_few(&d->warnings,
+			"a file system does not answer, or processes of user %u hold their memory "
+			"maps: user stacks in files that they map on one device are cut or have "
+			"no names",
 			user);
 	else if (kind == DEVICES_CONTENTS)
 		log_few(&d->warnings,

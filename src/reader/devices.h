@@ -17,7 +17,13 @@
 struct devices;
 
 /* Kinds of places. One that does not answer has no effect on the others. */
-enum devices_kind { DEVICES_DEBUG_FILES, DEVICES_PERF_MAPS, DEVICES_PATHS, DEVICES_CONTENTS };
+enum devices_kind {
+	DEVICES_DEBUG_FILES,
+	DEVICES_PERF_MAPS,
+	DEVICES_PATHS,
+	DEVICES_CONTENTS,
+	DEVICES_MAPPED,
+};
 
 /*
  * The place of @user's files below @root. @root is an opener's handle, or -1 for our root or that
@@ -32,6 +38,13 @@ uint64_t devices_place_below(enum devices_kind kind, int root, uint32_t user);
  * device for other users.
  */
 uint64_t devices_place_of_contents(uint64_t dev, uint32_t user);
+
+/*
+ * The place of files on device @dev, opened where @user's processes map them. The kernel takes the
+ * lock of a process's memory map for that, and a process can hold it as long as it likes. So
+ * silence says nothing about the device for other users.
+ */
+uint64_t devices_place_of_mapped(uint64_t dev, uint32_t user);
 
 /* Can @dev be the number of a device? Those of glibc have at most 33 bits. */
 bool devices_is_number(uint64_t dev);

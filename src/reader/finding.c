@@ -43,7 +43,7 @@ uint64_t finding_place(const struct finding *f, const struct mapping *m)
 {
 	switch (f->where) {
 	case FIND_MAPPED:
-		return m->dev;
+		return devices_place_of_mapped(m->dev, finding_user_of(f->pid));
 	case FIND_BY_PROCESS:
 		return devices_place_below(DEVICES_PATHS, NO_HANDLE, finding_user_of(f->pid));
 	case FIND_BELOW:

@@ -17,6 +17,15 @@
  */
 #define SPENDING_LONG_WAIT_NS NS_PER_S
 
+/*
+ * Many short waits delay others, too. A user whose files have made helpers wait for so long gets a
+ * pause. Waits are forgotten at the rate of one second in six. A wait below the least one is that
+ * for a CPU.
+ */
+#define SPENDING_LEAST_WAIT_NS (NS_PER_S / 50)
+#define SPENDING_MOST_WAITS_NS (10 * NS_PER_S)
+#define SPENDING_FORGET_RATE 6
+
 struct spending {
 	uint64_t most_ns;  /* bound for all files of one user */
 	const char *after; /* the loss: "this user's other files get no unwind tables" */
@@ -26,8 +35,11 @@ struct spending {
 
 void spending_fini(struct spending *s);
 
-/* Has @user time left? */
-bool spending_may(const struct spending *s, uint32_t user);
+/* May helpers read files of @user? 0, or -EDQUOT: the time is used up; -EAGAIN: not for a while. */
+int spending_check(const struct spending *s, uint32_t user);
 
-/* Add @ns to the time of @user. Warns when that reaches the bound. */
-void spending_add(struct spending *s, uint32_t user, uint64_t ns);
+/*
+ * A helper has spent @cpu_ns of CPU time on a file of @user, and its client has waited @took_ns.
+ * Warns when a bound is reached.
+ */
+void spending_add(struct spending *s, uint32_t user, uint64_t cpu_ns, uint64_t took_ns);

@@ -191,8 +191,7 @@ static int ask_parser_of_file(struct symbol_files *sf, struct file *file, const 
 	int err = asking_ask(sf->asking, file->role, what, payload, &event, &e);
 	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
-	spending_add(&sf->spending, file->owner,
-		     took > SPENDING_LONG_WAIT_NS ? took : event.cpu_ns);
+	spending_add(&sf->spending, file->owner, event.cpu_ns, took);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);
 	if (err == -ETIME)
@@ -255,10 +254,8 @@ static int send_to_parser(struct symbol_files *sf, const struct file *file,
 {
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 	const int err = remote_send(sf->files, handle, file->image, files, parser, e);
-	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
 
-	if (took > SPENDING_LONG_WAIT_NS)
-		spending_add(&sf->spending, file->owner, took);
+	spending_add(&sf->spending, file->owner, 0, clock_ns(CLOCK_MONOTONIC) - began);
 	return err;
 }
 
@@ -274,7 +271,7 @@ static int open_in_parser(struct symbol_files *sf, struct file *file, const char
 	file->role = handle->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS;
 	file->owner = handle->fact.owner;
 	file->dev = handle->dev;
-	if (!spending_may(&sf->spending, file->owner))
+	if (spending_check(&sf->spending, file->owner))
 		return -EDQUOT;
 	lock_parsers(sf);
 
@@ -433,7 +430,7 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 	uint64_t cpu_ns = 0;
 	const int err = debug_symbols_add(sf->debug, &parsed, about->root, about->path, &cpu_ns);
 
-	spending_add(&sf->spending, file->owner, cpu_ns);
+	spending_add(&sf->spending, file->owner, cpu_ns, cpu_ns); /* waits may be for a server */
 	if (err)
 		search_later(file, &parsed);
 	else
@@ -504,7 +501,7 @@ static int ask_names(struct symbol_files *sf, struct file *file, const char *nam
 static bool may_read_file(const struct symbol_files *sf, const struct file *file)
 {
 	return !file->is_bad && images_is_good(sf->images, file->image) &&
-	       spending_may(&sf->spending, file->owner);
+	       spending_check(&sf->spending, file->owner) == 0;
 }
 
 static bool was_missed(const struct symbol_files *sf, const struct file *file)

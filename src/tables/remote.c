@@ -190,21 +190,21 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 	};
 
 	const uint32_t payer = payer_of(pid, state);
+	int err = spending_check(&r->spending, payer);
 
-	if (!spending_may(&r->spending, payer))
-		return error_set(e, -EDQUOT, "files of its user took too much time");
+	if (err)
+		return error_set(e, err, "files of its user took too much time");
 
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
-	int err = pass_file(r, pid, m, state, q.role, e);
+
+	err = pass_file(r, pid, m, state, q.role, e);
 
 	if (err)
 		err = error_set(e, -EAGAIN, "its file cannot be had");
 	else
 		err = ask_table(r, &q, ret, e);
 
-	const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began;
-
-	spending_add(&r->spending, payer, took > SPENDING_LONG_WAIT_NS ? took : q.cpu_ns);
+	spending_add(&r->spending, payer, q.cpu_ns, clock_ns(CLOCK_MONOTONIC) - began);
 	return err;
 }
 

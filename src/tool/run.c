@@ -149,6 +149,8 @@ void run_serve(void *run)
 /* After the end: the longest time for names in foreign files, and for an opener's requests. */
 #define LAST_NAMES_NS (3 * NS_PER_S)
 #define LAST_OPENER_NS NS_PER_S
+/* For names in files that only root can change. They are large at most, unless a helper hangs. */
+#define LAST_ROOTS_NS (20 * NS_PER_S)
 
 /* Has a signal ended the run? From then on, the user waits for the report. */
 static void note_signal(struct run *r)
@@ -164,8 +166,12 @@ static bool is_enough_waiting(void *run, unsigned role, uint64_t waited_ns)
 	struct run *r = run;
 
 	note_signal(r);
-	if (!r->ended_at || role == ROLE_PARSER)
+	if (!r->ended_at)
 		return false;
+	if (waiter_has_signal(&r->waiter)) /* a second one */
+		return true;
+	if (role == ROLE_PARSER)
+		return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_ROOTS_NS;
 	if (role == ROLE_OPENER && waited_ns <= LAST_OPENER_NS / 10)
 		return false;
 	if (role == ROLE_OPENER)

@@ -132,7 +132,7 @@ def test_following_processes_gives_up_a_device_that_does_not_answer(grounds):
         work.place()
         work.die()
         work.run()
-        run.tool.wait_for("stderr", rb"does not answer \(device \d+:\d+\): nothing more of it is opened")
+        run.tool.wait_for("stderr", rb"does not answer, or processes of user \d+ hold their memory maps: user stacks in files")
         # It waits for the device no more: files of others have their names.
         other = grounds.stranger("map", 20, named(grounds / "other.so", "other_code")).place()
         other.run()

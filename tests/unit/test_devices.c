@@ -191,6 +191,9 @@ static void what_lies_below_a_root_is_as_many_places_as_users_and_kinds(void **s
 		devices_place_of_contents(0xfe00000, 0),
 		devices_place_of_contents(0xfe00000, 1000),
 		devices_place_of_contents(0xfe00001, 1000),
+		devices_place_of_mapped(0xfe00000, 0),
+		devices_place_of_mapped(0xfe00000, 1000),
+		devices_place_of_mapped(0xfe00001, 1000),
 		71,
 		0,
 	};

@@ -205,7 +205,7 @@ static void a_device_is_dead_though_nobody_waited_for_its_opener(void **state)
 	set_patience(SHORT_NS / 5);
 	hold_up(ASK_OPEN);
 	/* One that can be killed is forgiven once. */
-	while (!devices_is_dead(devices, m.dev)) {
+	while (!devices_is_dead(devices, devices_place_of_mapped(m.dev, getuid()))) {
 		const int err = open_it(&m, &handle, &e);
 
 		assert_true(err == -ETIME || err == -EAGAIN);

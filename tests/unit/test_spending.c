@@ -1,0 +1,87 @@
+/* rooms: reader helper unwind arch elf base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "reader/spending.h"
+
+#define USER 1000U
+#define MOST_NS (3 * NS_PER_S)
+
+static void cpu_time_is_bounded_for_each_user_but_root(void **state)
+{
+	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(spending_check(&s, USER), 0);
+		spending_add(&s, USER, NS_PER_S, NS_PER_S);
+		spending_add(&s, 0, MOST_NS, MOST_NS);
+	}
+	assert_int_equal(spending_check(&s, USER), -EDQUOT);
+	assert_int_equal(spending_check(&s, USER + 1), 0);
+	assert_int_equal(spending_check(&s, 0), 0);
+	spending_fini(&s);
+}
+
+static void a_long_wait_counts_as_much_as_cpu_time(void **state)
+{
+	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+
+	(void)state;
+	spending_add(&s, USER, 0, MOST_NS + 1);
+	assert_int_equal(spending_check(&s, USER), -EDQUOT);
+	spending_fini(&s);
+}
+
+/* Each is below SPENDING_LONG_WAIT_NS. */
+static void many_waits_are_a_pause_and_are_forgotten(void **state)
+{
+	const uint64_t wait = NS_PER_S / 2;
+	unsigned n = 0;
+	int err = 0;
+	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+
+	(void)state;
+	for (; n < 1000 && (err = spending_check(&s, USER)) == 0; n++)
+		spending_add(&s, USER, 0, wait);
+	assert_int_equal(err, -EAGAIN);
+	assert_true(n >= SPENDING_MOST_WAITS_NS / wait);
+	assert_int_equal(spending_check(&s, USER + 1), 0);
+	for (unsigned i = 0; i < 6000 && spending_check(&s, USER); i++)
+		(void)usleep(1000);
+	assert_int_equal(spending_check(&s, USER), 0);
+	spending_fini(&s);
+}
+
+/* On a busy machine, each request waits for a CPU. */
+static void short_waits_do_not_count(void **state)
+{
+	struct spending s = { .most_ns = MOST_NS, .after = "the rest is not read" };
+
+	(void)state;
+	for (unsigned i = 0; i < 100000; i++)
+		spending_add(&s, USER, 1, SPENDING_LEAST_WAIT_NS);
+	assert_int_equal(spending_check(&s, USER), 0);
+	spending_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(cpu_time_is_bounded_for_each_user_but_root),
+		cmocka_unit_test(a_long_wait_counts_as_much_as_cpu_time),
+		cmocka_unit_test(many_waits_are_a_pause_and_are_forgotten),
+		cmocka_unit_test(short_waits_do_not_count),
+	};
+
+	log_divert(); /* warnings */
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
