@@ -64,8 +64,8 @@ static void note_impatience(struct asking *a, const struct ask *what)
 {
 	if (what->place && what->number)
 		replace_late(a, 0, what->place);
-	if (what->place && !a->has_warned_patience)
-		log_warn("a file system does not answer in time: %s", a->lost);
+	if (what->place && !a->has_warned_patience) /* another lane may have lost the same */
+		log_warn_once("a file system does not answer in time: %s", a->lost);
 	a->has_warned_patience = a->has_warned_patience || what->place;
 }
 

@@ -2,7 +2,8 @@
 """
 mortal_fuse.py HOW DEVICE FOLDER SOURCE COMMAND... - FOLDER/fuse/file, on a file system of ours, is like SOURCE.
 Each "{}" of the command becomes its path. It answers until a line comes on our standard input, and then
-no more: whoever asks waits, and no signal ends that (state D). After the line "slow" each READ takes 1.5 s.
+no more: whoever asks waits, and no signal ends that (state D). After the line "slow" each READ takes 3 s, but
+not those of the command.
 Everything goes when the input ends.
 
  root     root mounts it for all, as fusermount(1) does for a user; the command is user 65534's
@@ -26,13 +27,13 @@ from stranger import be_root_inside
 STATFS, RELEASE = 17, 18
 ENOENT, ENOSYS = -2, -38
 USER = 65534
-SLOW_S = 1.5
+SLOW_S = 3
 
 
 class Server(threading.Thread):
     def __init__(self, fuse, contents):
         super().__init__(daemon=True)
-        self.fuse, self.contents, self.is_dead, self.is_slow = fuse, contents, False, False
+        self.fuse, self.contents, self.is_dead, self.quick_pid = fuse, contents, False, None
 
     def attributes(self, node):
         if node == ROOT:
@@ -40,7 +41,7 @@ class Server(threading.Thread):
         n = len(self.contents)
         return struct.pack("<6Q10I", node, n, -(-n // 512), 0, 0, 0, 0, 0, 0, stat.S_IFREG | 0o755, 1, 0, 0, 0, 4096, 0)
 
-    def answer(self, what, node, body):
+    def answer(self, what, node, pid, body):
         if what == LOOKUP and body != b"file\0":
             return None, ENOENT
         if what == LOOKUP:
@@ -48,7 +49,7 @@ class Server(threading.Thread):
         if what == GETATTR:
             return struct.pack("<Q2I", FOREVER_S, 0, 0) + self.attributes(node), 0
         if what == READ:
-            time.sleep(SLOW_S if self.is_slow else 0)
+            time.sleep(SLOW_S if self.quick_pid not in (None, pid) else 0)
             at, n = struct.unpack("<8xQI", body[:20])
             return self.contents[at:at + n], 0
         if what == STATFS:
@@ -61,10 +62,10 @@ class Server(threading.Thread):
     def run(self):
         while True:
             request = os.read(self.fuse, 1 << 20)
-            n, what, number, node = struct.unpack("<IIQQ", request[:24])
+            n, what, number, node, _, _, pid = struct.unpack("<IIQQ3I", request[:36])
             if self.is_dead or what in (FORGET, INTERRUPT, BATCH_FORGET):
                 continue
-            data, error = self.answer(what, node, request[40:n])
+            data, error = self.answer(what, node, pid, request[40:n])
             os.write(self.fuse, struct.pack("<IiQ", 16 + len(data or b""), error, number) + (data or b""))
 
 
@@ -101,7 +102,7 @@ def main():
             server.is_dead = True
             print("dead", flush=True)
         elif line == "slow\n":
-            server.is_slow = True
+            server.quick_pid = child.pid
             print("slow", flush=True)
         else:
             child.stdin.write(line.encode())

@@ -124,7 +124,7 @@ CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os
 
 @needs_unwinding
 def test_a_slow_file_system_does_not_hold_up_the_start(tmp_path):
-    """The program's file takes 1.5 s for each piece that a parser reads. Nothing of other processes is lost meanwhile."""
+    """The program's file takes 3 s for each piece that a parser reads. Nothing of other processes is lost meanwhile."""
     with mortal_fuse(tmp_path, os.path.realpath(sys.executable), ["{}", "-c", CALLER]) as work:
         work.process.stdin.write(b"slow\n")
         work.wait_for("slow")

@@ -23,7 +23,7 @@ bool arch_fills_slot(uint32_t type, bool is_64_bit)
 			     type == R_AARCH64_IRELATIVE);
 }
 
-static uint32_t word_at(const uint8_t *code)
+static uint32_t code_word_at(const uint8_t *code)
 {
 	uint32_t word;
 
@@ -46,15 +46,15 @@ bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bi
 	size_t at = 0;
 
 	(void)got;
-	if (n >= 4 && word_at(code) == BTI_C)
+	if (n >= 4 && code_word_at(code) == BTI_C)
 		at = 4;
-	if (!is_64_bit || n - at < 16 || (word_at(code + at) & 0x9f00001f) != 0x90000010)
+	if (!is_64_bit || n - at < 16 || (code_word_at(code + at) & 0x9f00001f) != 0x90000010)
 		return false;
 
-	const uint32_t load = word_at(code + at + 4);
+	const uint32_t load = code_word_at(code + at + 4);
 
-	if ((load & 0xffc003ff) != 0xf9400211 || word_at(code + at + 12) != BR_X17)
+	if ((load & 0xffc003ff) != 0xf9400211 || code_word_at(code + at + 12) != BR_X17)
 		return false;
-	*ret = page_of(word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8ULL;
+	*ret = page_of(code_word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8ULL;
 	return true;
 }
