@@ -50,6 +50,21 @@ def wait_until(is_so, what):
         time.sleep(0.02)
 
 
+def wait_for_ends(handles):
+    """Until the processes of these pidfds have ended."""
+    for handle in handles:
+        assert select.select([handle], [], [], PATIENCE_S)[0]
+        os.close(handle)
+
+
+def kill_at_once(*pids):
+    """Kill these processes, and wait for their ends: on a busy machine they might answer before."""
+    handles = [os.pidfd_open(pid) for pid in pids]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    wait_for_ends(handles)
+
+
 def new_program(folder, name="fresh"):
     """A program without frame pointers, whose file nobody has seen yet."""
     return shutil.copy(workload_path("syscalls-nofp"), folder / name)
@@ -83,7 +98,7 @@ def test_a_helper_that_is_killed_is_replaced(tmp_path, workload, name):
     with Tool([*SYSTEM_WIDE, "-P"]) as tool:
         tool.wait_live()
         former = helpers(tool.pid)[name]
-        os.kill(former, signal.SIGKILL)
+        kill_at_once(former)
         expected = expect_whole_again(tool, workload, new_program(tmp_path))
         wait_until(lambda: helpers(tool.pid).get(name, former) != former, "it is not replaced")
         result = tool.end()
@@ -149,7 +164,10 @@ def test_an_opener_that_does_not_answer_once_is_replaced(tmp_path, workload):
 def test_without_a_warden_the_run_goes_on_and_says_what_is_lost(tmp_path, workload):
     with Tool([*SYSTEM_WIDE, "-P"]) as tool:
         tool.wait_live()
-        os.kill(helpers(tool.pid)[WARDEN], signal.SIGKILL)
+        all_of_them = helpers(tool.pid)
+        handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
+        os.kill(all_of_them[WARDEN], signal.SIGKILL)
+        wait_for_ends(handles)  # with the warden; on a busy machine they might answer before
         work = workload(new_program(tmp_path), "getppid", 1000, 500)
         n = sum(work.run().values())
         tool.wait_for("stderr", rb"no helper: the process that makes them has ended$")
@@ -177,9 +195,7 @@ def test_helpers_hold_nothing_of_ours_and_end_with_us():
             assert links == own, name
         handles = [os.pidfd_open(pid) for pid in all_of_them.values()]
         tool.process.kill()
-        for handle in handles:
-            assert select.select([handle], [], [], PATIENCE_S)[0]
-            os.close(handle)
+        wait_for_ends(handles)
 
 
 def of_run(mark):
@@ -286,8 +302,7 @@ def test_hits_of_helpers_are_left_out(tmp_path, workload, options):
         for turn in range(3):
             now = helpers(tool.pid)
             pids |= set(now.values())
-            os.kill(now[OPENER], signal.SIGKILL)
-            os.kill(now[PARSER], signal.SIGKILL)
+            kill_at_once(now[OPENER], now[PARSER])
             workload(new_program(tmp_path, f"fresh{turn}"), "getppid", 10, 0).run()
             for name in (OPENER, PARSER):
                 wait_until(lambda: helpers(tool.pid).get(name, now[name]) != now[name], "it is not replaced")
