@@ -26,13 +26,31 @@ struct profile_builder {
 	size_t n_slots;     /* power of two, or 0 */
 	struct profile_block *blocks;
 	size_t n_blocks, block_capacity;
-	size_t size; /* frames that the last block has room for */
-	uint64_t total;
+	size_t size;      /* frames that the last block has room for */
+	size_t n_values;  /* of each stack */
+	int64_t *numbers; /* for each stack: values from number 1 on, after and before a change */
+	size_t n_numbers, number_capacity;
+	bool is_difference;
+	struct profile_labels *labels;
+	size_t n_labels, label_capacity;
+	struct u64_map label_numbers; /* by hash of the set */
+	struct profile_slice *slices;
+	size_t n_slices, slice_capacity;
+	struct profile_part *parts;
+	size_t n_parts, part_capacity;
+	struct strtab *strings;
+	int64_t total;
 };
 
-struct profile_builder *profile_builder_new(void)
+struct profile_builder *profile_builder_new(size_t n_values)
 {
-	return xcalloc(1, sizeof(struct profile_builder));
+	struct profile_builder *b = xcalloc(1, sizeof(*b));
+
+	assert(n_values >= 1 && n_values <= PROFILE_MOST_VALUES);
+	b->n_values = n_values;
+	b->strings = strtab_new();
+	array_push(b->labels, b->n_labels, b->label_capacity, (struct profile_labels){});
+	return b;
 }
 
 void profile_builder_free(struct profile_builder *b)
@@ -41,9 +59,17 @@ void profile_builder_free(struct profile_builder *b)
 		return;
 	for (size_t i = 0; i < b->n_blocks; i++)
 		free(b->blocks[i].frames);
+	for (size_t i = 0; i < b->n_labels; i++)
+		free((void *)b->labels[i].of);
+	free(b->labels);
 	free(b->blocks);
 	free(b->slots);
 	free(b->stacks);
+	free(b->numbers);
+	free(b->slices);
+	free(b->parts);
+	u64_map_fini(&b->label_numbers);
+	strtab_free(b->strings);
 	free(b);
 }
 
@@ -65,7 +91,8 @@ static uint32_t hash_stack(const struct profile_stack *stack)
 
 	if (stack->pid == 0 && stack->comm)
 		h = hash_mix(h) ^ hash_bytes(stack->comm, strlen(stack->comm));
-	return (uint32_t)hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
+	h = hash_mix(h ^ (((uint64_t)stack->pid << 32) + stack->n_kernel));
+	return (uint32_t)(stack->labels ? hash_mix(h ^ stack->labels) : h);
 }
 
 static bool is_same_process(const struct profile_stack *a, const struct profile_stack *b)
@@ -79,7 +106,8 @@ static bool is_same_process(const struct profile_stack *a, const struct profile_
 
 static bool is_same_stack(const struct profile_stack *a, const struct profile_stack *b)
 {
-	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user)
+	if (!is_same_process(a, b) || a->n_kernel != b->n_kernel || a->n_user != b->n_user ||
+	    a->labels != b->labels)
 		return false;
 
 	size_t n = n_frames_of(a);
@@ -144,29 +172,113 @@ static struct slot *find_slot(struct profile_builder *b, const struct profile_st
 	}
 }
 
-void profile_builder_add(struct profile_builder *b, const struct profile_stack *stack)
+/*
+ * Add @stack's values to those of stack number @to. Numbers of a stack are in one place: further
+ * values after a change, then those before.
+ */
+static void add_values(struct profile_builder *b, uint32_t to, const struct profile_stack *stack)
+{
+	const size_t n = b->n_values - 1;
+	int64_t *numbers = b->numbers + 2 * n * to;
+
+	b->stacks[to].count += stack->count;
+	b->stacks[to].count_before += stack->count_before;
+	for (size_t i = 0; i < n; i++) {
+		numbers[i] += stack->more ? stack->more[i] : 0;
+		numbers[n + i] += stack->more_before ? stack->more_before[i] : 0;
+	}
+}
+
+static uint32_t append_stack(struct profile_builder *b, const struct profile_stack *stack)
+{
+	struct profile_stack copy = *stack;
+
+	copy.frames = keep_frames(b, stack->frames, n_frames_of(stack));
+	copy.count = copy.count_before = 0;
+	copy.more = copy.more_before = NULL;
+	array_push(b->stacks, b->n, b->capacity, copy);
+	for (size_t i = 0; i < 2 * (b->n_values - 1); i++)
+		array_push(b->numbers, b->n_numbers, b->number_capacity, 0);
+	return (uint32_t)(b->n - 1);
+}
+
+uint32_t profile_builder_add(struct profile_builder *b, const struct profile_stack *stack)
 {
 	if (b->n * 2 >= b->n_slots)
 		grow_slots(b);
 	b->total += stack->count;
+	b->is_difference = b->is_difference || stack->count_before || stack->more_before;
 
 	const uint32_t hash = hash_stack(stack);
 	struct slot *slot = find_slot(b, stack, hash);
 
-	if (slot->stack) {
-		struct profile_stack *known = &b->stacks[slot->stack - 1];
+	if (!slot->stack)
+		*slot = (struct slot){ .stack = append_stack(b, stack) + 1, .hash = hash };
 
-		known->count += stack->count;
-		if (!known->comm)
-			known->comm = stack->comm;
-		return;
+	const uint32_t number = slot->stack - 1;
+
+	if (!b->stacks[number].comm)
+		b->stacks[number].comm = stack->comm;
+	add_values(b, number, stack);
+	return number;
+}
+
+static const char *keep_text(struct strtab *strings, const char *text)
+{
+	return text ? strtab_add(strings, text) : NULL;
+}
+
+/* Equal texts of one table have one address, so equal sets have equal bytes. */
+static struct profile_label *keep_labels(struct profile_builder *b,
+					 const struct profile_label *labels, size_t n)
+{
+	struct profile_label *copy = xcalloc(n, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = (struct profile_label){ .key = keep_text(b->strings, labels[i].key),
+						  .text = keep_text(b->strings, labels[i].text),
+						  .number = labels[i].number,
+						  .unit = keep_text(b->strings, labels[i].unit) };
+	return copy;
+}
+
+uint32_t profile_builder_labels(struct profile_builder *b, const struct profile_label *labels,
+				size_t n)
+{
+	if (n == 0)
+		return 0;
+
+	cleanup_free struct profile_label *copy = keep_labels(b, labels, n);
+
+	for (uint64_t hash = hash_bytes(copy, n * sizeof(*copy));; hash++) {
+		bool is_new;
+		const uint32_t number =
+			*u64_map_put(&b->label_numbers, hash, (uint32_t)b->n_labels, &is_new);
+
+		if (is_new) {
+			const struct profile_labels set = { .of = TAKE(copy), .n = n };
+
+			array_push(b->labels, b->n_labels, b->label_capacity, set);
+			return number;
+		}
+		if (b->labels[number].n == n &&
+		    memcmp(b->labels[number].of, copy, n * sizeof(*copy)) == 0)
+			return number;
 	}
+}
 
-	struct profile_stack copy = *stack;
+uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uint64_t end_ns)
+{
+	array_push(b->slices, b->n_slices, b->slice_capacity,
+		   ((struct profile_slice){ begin_ns, end_ns }));
+	return (uint32_t)(b->n_slices - 1);
+}
 
-	copy.frames = keep_frames(b, stack->frames, n_frames_of(stack));
-	array_push(b->stacks, b->n, b->capacity, copy);
-	*slot = (struct slot){ .stack = b->n, .hash = hash };
+void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count)
+{
+	assert(stack < b->n && slice < b->n_slices);
+	array_push(b->parts, b->n_parts, b->part_capacity,
+		   ((struct profile_part){ stack, slice, count }));
 }
 
 /* Copy those frames of @from that stacks have, and give them new numbers. */
@@ -189,37 +301,106 @@ static void copy_frames(struct profile *p, const struct frame_table *from)
 	free(numbers);
 }
 
-static const char *copy_text(struct profile *p, const char *text)
+static void copy_images(struct profile *p, const struct frame_table *from)
 {
-	return text ? strtab_add(p->strings, text) : NULL;
+	uint32_t *numbers = xcalloc(from->n_images + 1, sizeof(*numbers)); /* as in copy_frames() */
+
+	for (size_t i = 0; i < p->frames.n; i++) {
+		uint32_t *image = &p->frames.frames[i].image;
+
+		if (*image >= from->n_images) {
+			*image = NO_IMAGE;
+			continue;
+		}
+		if (!numbers[*image]) {
+			array_push(p->frames.images, p->frames.n_images, p->frames.image_capacity,
+				   from->images[*image]);
+			numbers[*image] = (uint32_t)p->frames.n_images;
+		}
+		*image = numbers[*image] - 1;
+	}
+	free(numbers);
 }
 
 static void copy_texts(struct profile *p)
 {
-	p->strings = strtab_new();
+	for (size_t i = 0; i < p->frames.n_images; i++) {
+		struct frame_image *image = &p->frames.images[i];
+
+		image->path = keep_text(p->strings, image->path);
+		image->build_id = keep_text(p->strings, image->build_id);
+	}
 	for (size_t i = 0; i < p->frames.n; i++) {
 		struct frame *frame = &p->frames.frames[i];
 
-		frame->name = copy_text(p, frame->name);
-		frame->module = copy_text(p, frame->module);
-		frame->file = copy_text(p, frame->file);
+		frame->name = keep_text(p->strings, frame->name);
+		frame->raw_name = keep_text(p->strings, frame->raw_name);
+		frame->module = keep_text(p->strings, frame->module);
+		frame->file = keep_text(p->strings, frame->file);
 	}
 	for (size_t i = 0; i < p->n_stacks; i++)
-		p->stacks[i].comm = copy_text(p, p->stacks[i].comm);
+		p->stacks[i].comm = keep_text(p->strings, p->stacks[i].comm);
+}
+
+static void point_at_numbers(struct profile *p)
+{
+	const size_t n = p->n_values - 1;
+
+	for (size_t i = 0; i < p->n_stacks && n; i++) {
+		p->stacks[i].more = p->numbers + 2 * n * i;
+		p->stacks[i].more_before = p->numbers + 2 * n * i + n;
+	}
+}
+
+/* Sort parts, and make one of those with equal stack and slice. */
+static void merge_parts(struct profile *p)
+{
+	size_t n = 0;
+
+	if (p->n_parts)
+		qsort(p->parts, p->n_parts, sizeof(*p->parts), profile_compare_parts);
+	for (size_t i = 0; i < p->n_parts; i++) {
+		if (n && profile_compare_parts(&p->parts[n - 1], &p->parts[i]) == 0)
+			p->parts[n - 1].count += p->parts[i].count;
+		else
+			p->parts[n++] = p->parts[i];
+	}
+	p->n_parts = n;
+}
+
+/* The members that become the profile's as they are. */
+static void hand_over(struct profile_builder *b, struct profile *p)
+{
+	p->n_values = b->n_values;
+	p->values[0] = (struct profile_value){ "hits", "count" };
+	p->n_stacks = b->n;
+	p->stacks = TAKE(b->stacks);
+	p->n_blocks = b->n_blocks;
+	p->blocks = TAKE(b->blocks);
+	p->numbers = TAKE(b->numbers);
+	p->n_labels = b->n_labels;
+	p->labels = TAKE(b->labels);
+	p->n_slices = b->n_slices;
+	p->slices = TAKE(b->slices);
+	p->n_parts = b->n_parts;
+	p->parts = TAKE(b->parts);
+	p->strings = TAKE(b->strings);
+	p->total = b->total;
+	p->is_difference = b->is_difference;
 }
 
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames)
 {
 	struct profile *p = xcalloc(1, sizeof(*p));
 
-	p->n_stacks = b->n;
-	p->stacks = TAKE(b->stacks);
-	p->n_blocks = b->n_blocks;
-	p->blocks = TAKE(b->blocks);
-	p->total = b->total;
+	hand_over(b, p);
 	copy_frames(p, frames);
+	copy_images(p, frames);
 	copy_texts(p);
+	point_at_numbers(p);
+	merge_parts(p);
 	free(b->slots);
+	u64_map_fini(&b->label_numbers);
 	*b = (struct profile_builder){};
 	return p;
 }

@@ -17,18 +17,43 @@ enum frame_kind {
 	FRAME_CUT,        /* the stack is not whole: "depth" */
 };
 
+/* Who made the code of a frame. Only colours and labels differ by it. */
+enum frame_code {
+	CODE_NATIVE,
+	CODE_JIT, /* from a perf map, or in memory that no file backs */
+	CODE_GO,  /* from a Go program */
+};
+
+#define NO_IMAGE UINT32_MAX
+
+/*
+ * The file, kernel module or memory that code comes from. The table's owner lends the strings. They
+ * come from foreign files and are not escaped yet.
+ */
+struct frame_image {
+	const char *path;     /* as its process mapped it; "[kernel]", "[ext4]", "[vdso]" */
+	const char *build_id; /* lower-case hex digits; NULL: none, or not known */
+	/* A mapping of it in one process, so that tools can compute with true addresses. */
+	uint64_t start, limit; /* run-time addresses; both 0: not known */
+	uint64_t offset;       /* in the file, of @start */
+};
+
 /* The table's owner lends the strings. They come from foreign files and are not escaped yet. */
 struct frame {
 	enum frame_kind kind;
-	bool is_inlined;        /* into the next frame of its stack; has no offset of its own */
-	bool is_machinery;      /* of the tracing itself; trimmed at the top of a kernel stack */
-	bool is_in_file;        /* @module is the name of a file */
-	bool has_start;         /* has no name, but @offset is valid */
-	const char *name;       /* demangled; NULL: none */
-	const char *module;     /* file or kernel module, last part of its path; NULL: not known */
-	uint64_t addr;          /* of its first hit; other addresses may be the same frame */
-	uint64_t offset;        /* from the function's start to the address that the report shows */
+	enum frame_code code;
+	uint32_t image;       /* number in the table's images; NO_IMAGE: in none, or not recorded */
+	bool is_inlined;      /* into the next frame of its stack; has no offset of its own */
+	bool is_machinery;    /* of the tracing itself; trimmed at the top of a kernel stack */
+	bool is_in_file;      /* @module is the name of a file */
+	bool has_start;       /* has no name, but @offset is valid */
+	const char *name;     /* demangled; NULL: none */
+	const char *module;   /* file or kernel module, last part of its path; NULL: not known */
+	uint64_t addr;        /* of its first hit; other addresses may be the same frame */
+	uint64_t file_offset; /* of the code in its image's file; with @image of a file */
+	uint64_t offset;      /* from the function's start to the address that the report shows */
 	uint64_t module_offset; /* vaddr; with @module */
+	const char *raw_name;   /* as in the symbol table; NULL: equal to @name */
 	const char *file;       /* source file, last part of its path; NULL: not known */
 	uint32_t line;
 };
@@ -42,4 +67,7 @@ struct frame_table {
 	struct frame *frames;
 	size_t n;
 	size_t capacity;
+	struct frame_image *images;
+	size_t n_images;
+	size_t image_capacity;
 };

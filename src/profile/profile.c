@@ -12,8 +12,15 @@ void profile_free(struct profile *p)
 	for (size_t i = 0; i < p->n_blocks; i++)
 		free(p->blocks[i].frames);
 	free(p->blocks);
+	for (size_t i = 0; i < p->n_labels; i++)
+		free((void *)p->labels[i].of);
+	free(p->labels);
 	free(p->frames.frames);
+	free(p->frames.images);
 	free(p->stacks);
+	free(p->numbers);
+	free(p->slices);
+	free(p->parts);
 	free(p->losses);
 	strtab_free(p->strings);
 	free(p);
@@ -27,7 +34,7 @@ void profile_freep(struct profile **p)
 
 /* The key of sorting. Has the stack's number, because qsort() does not keep the order of equals. */
 struct rank {
-	uint64_t count;
+	uint64_t weight;
 	size_t stack;
 };
 
@@ -35,38 +42,89 @@ static int compare_ranks(const void *left, const void *right)
 {
 	const struct rank *a = left, *b = right;
 
-	if (a->count != b->count)
-		return a->count < b->count ? -1 : 1;
+	if (a->weight != b->weight)
+		return a->weight < b->weight ? -1 : 1;
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+static uint64_t magnitude(int64_t n)
+{
+	return n < 0 ? -(uint64_t)n : (uint64_t)n;
+}
+
+static uint64_t weight_of(const struct profile *p, const struct profile_stack *stack)
+{
+	return magnitude(p->is_difference ? stack->count - stack->count_before : stack->count);
+}
+
+static uint64_t larger_count(const struct profile_stack *stack)
+{
+	const uint64_t now = magnitude(stack->count), before = magnitude(stack->count_before);
+
+	return now > before ? now : before;
+}
+
+/* Keep the parts of stacks that are still there. @numbers: new ones plus 1, 0: removed. */
+static void renumber_parts(struct profile *p, const uint32_t *numbers)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_parts; i++) {
+		struct profile_part part = p->parts[i];
+
+		if (!numbers[part.stack])
+			continue;
+		part.stack = numbers[part.stack] - 1;
+		p->parts[n++] = part;
+	}
+	p->n_parts = n;
+	if (n)
+		qsort(p->parts, n, sizeof(*p->parts), profile_compare_parts);
 }
 
 void profile_choose(struct profile *p, uint64_t min, size_t top)
 {
 	struct rank *ranks = xcalloc(p->n_stacks + 1, sizeof(*ranks));
 	struct profile_stack *kept = xcalloc(p->n_stacks + 1, sizeof(*kept));
+	uint32_t *numbers = xcalloc(p->n_stacks + 1, sizeof(*numbers));
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_stacks; i++)
-		ranks[i] = (struct rank){ .count = p->stacks[i].count, .stack = i };
+		ranks[i] = (struct rank){ weight_of(p, &p->stacks[i]), i };
 	qsort(ranks, p->n_stacks, sizeof(*ranks), compare_ranks);
 	for (size_t i = 0; i < p->n_stacks; i++) {
-		if (ranks[i].count < min || (top && p->n_stacks - i > top)) {
-			p->hidden += ranks[i].count;
+		const struct profile_stack *stack = &p->stacks[ranks[i].stack];
+
+		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
+			p->hidden += stack->count;
 			p->n_hidden++;
 		} else {
-			kept[n++] = p->stacks[ranks[i].stack];
+			kept[n++] = *stack;
+			numbers[ranks[i].stack] = (uint32_t)n;
 		}
 	}
+	renumber_parts(p, numbers);
+	free(numbers);
 	free(ranks);
 	free(p->stacks);
 	p->stacks = kept;
 	p->n_stacks = n;
 }
 
+int profile_compare_parts(const void *left, const void *right)
+{
+	const struct profile_part *a = left, *b = right;
+
+	if (a->stack != b->stack)
+		return a->stack < b->stack ? -1 : 1;
+	return a->slice < b->slice ? -1 : a->slice > b->slice;
+}
+
 void profile_add_loss(struct profile *p, const char *reason, uint64_t n)
 {
 	if (!n)
 		return;
+	p->strings = p->strings ? p->strings : strtab_new();
 	p->losses = xreallocarray(p->losses, p->n_losses + 1, sizeof(*p->losses));
-	p->losses[p->n_losses++] = (struct profile_loss){ reason, n };
+	p->losses[p->n_losses++] = (struct profile_loss){ strtab_add(p->strings, reason), n };
 }

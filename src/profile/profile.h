@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * profile/profile.h - the result of a run as a value: stacks with their counts, their frames, and
+ * profile/profile.h - the result of a run as a value: stacks with their values, their frames, and
  * the losses. It owns all that it has, and needs no live process, descriptor or kernel.
  * profile/builder.h makes it; renderers (report/render.h) turn it into bytes.
  */
@@ -12,41 +12,106 @@
 #include "base/strtab.h"
 #include "profile/frame.h"
 
-/* A stack with its count. Frame numbers are innermost first, kernel frames before user frames. */
+/* A number that each stack has. The first one of a profile is the number of hits. */
+struct profile_value {
+	const char *name; /* "hits" */
+	const char *unit; /* "count", "nanoseconds", "bytes" */
+};
+
+#define PROFILE_MOST_VALUES 8
+
+/* A further property of a stack, as "cgroup". A process's number and name have members of their
+ * own in struct profile_stack. */
+struct profile_label {
+	const char *key;
+	const char *text; /* NULL: the label is @number */
+	int64_t number;
+	const char *unit; /* of @number; NULL: none */
+};
+
+/* Labels that stacks share. Stacks with equal labels have the same set. Set 0 is empty. */
+struct profile_labels {
+	const struct profile_label *of;
+	size_t n;
+};
+
+/*
+ * A stack. Frame numbers are innermost first, kernel frames before user frames. In a difference
+ * (profile.is_difference) @values are those after the change, and @before those before it.
+ */
 struct profile_stack {
-	uint64_t count;
+	int64_t count;        /* hits; the value of number 0 */
+	const int64_t *more;  /* values from number 1 on; NULL if the profile has one value */
+	int64_t count_before; /* differences only */
+	const int64_t *more_before;
 	const uint32_t *frames; /* @n_kernel, then @n_user of them */
 	uint32_t n_kernel;
 	uint32_t n_user;
 	uint32_t pid;     /* 0 unless per process; 0 with @comm: per name of processes */
+	uint32_t labels;  /* number of a set */
 	const char *comm; /* NULL unless per process, or not known */
 };
 
 /* The losses of one reason. */
 struct profile_loss {
-	const char *reason; /* "no room for a new stack". A constant, not owned */
+	const char *reason; /* "no room for a new stack" */
 	uint64_t n;
 };
 
-/* Frame numbers of stacks, in blocks that do not move. */
+/* A part of the run's time. Slices follow each other. */
+struct profile_slice {
+	uint64_t begin_ns; /* since profile_about.begin_ns */
+	uint64_t end_ns;
+};
+
+/* What a stack got in one slice. A stack's parts add up to its values. */
+struct profile_part {
+	uint32_t stack; /* number in stacks */
+	uint32_t slice;
+	int64_t count;
+};
+
+/* How and when the profile was made. Strings may be NULL: not known. */
+struct profile_about {
+	const char *program;      /* "stackcount 0.9" */
+	const char *command_line; /* arguments joined by blanks, quoted as a shell needs it */
+	const char *host;
+	const char *kernel;   /* release, "6.18.1" */
+	uint64_t begin_ns;    /* since 1970; 0: not known */
+	uint64_t duration_ns; /* of counting; 0: not known */
+	double cost_ns;       /* mean price of a hit in the traced program; 0: not measured */
+};
+
+/* Memory of frame numbers, which does not move. */
 struct profile_block {
 	uint32_t *frames;
 	size_t n;
 };
 
 struct profile {
+	struct profile_about about;
+	struct profile_value values[PROFILE_MOST_VALUES];
+	size_t n_values;           /* at least 1 */
 	struct frame_table frames; /* each is in a stack */
 	struct profile_stack *stacks;
 	size_t n_stacks;
+	struct profile_labels *labels; /* set 0 is empty */
+	size_t n_labels;
 	struct profile_loss *losses; /* in a fixed order, with n above 0 */
 	size_t n_losses;
-	uint64_t total;  /* sum of all counts */
-	uint64_t hidden; /* of these, the counts of stacks that profile_choose() has removed */
-	size_t n_hidden; /* number of these stacks */
+	struct profile_slice *slices; /* in the order of time; none unless recorded */
+	size_t n_slices;
+	struct profile_part *parts; /* by stack, then by slice */
+	size_t n_parts;
+	int64_t total;      /* sum of all counts, those of hidden stacks too */
+	int64_t hidden;     /* of these, the counts of stacks that profile_choose() has removed */
+	size_t n_hidden;    /* number of these stacks */
+	bool is_difference; /* stacks have values before and after a change */
 
 	/* Memory of the members above. */
 	struct profile_block *blocks;
 	size_t n_blocks;
+	int64_t *numbers; /* of the members more and more_before */
 	struct strtab *strings;
 };
 
@@ -55,9 +120,13 @@ void profile_freep(struct profile **p);
 
 /*
  * Sort stacks, least frequent first, equal counts in their former order. Remove those with a count
- * below @min and, if @top is not 0, all but the @top most frequent.
+ * below @min and, if @top is not 0, all but the @top most frequent. Of a difference, the order is
+ * by the size of the change, and @min bounds the larger one of the two counts.
  */
 void profile_choose(struct profile *p, uint64_t min, size_t top);
 
-/* Add a loss of @n hits. Nothing happens if @n is 0. */
+/* For qsort(3): the order of profile.parts. */
+int profile_compare_parts(const void *left, const void *right);
+
+/* Add a loss of @n hits. Nothing happens if @n is 0. Copies @reason. */
 void profile_add_loss(struct profile *p, const char *reason, uint64_t n);

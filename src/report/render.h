@@ -31,6 +31,7 @@ typedef int render_function(const struct profile *p, const struct render_style *
 /* A form of output for profiles. */
 struct renderer {
 	const char *name;
+	const char *ending; /* of names of files in this form: ".folded" */
 	render_function *render;
 	bool shows_offsets;   /* render_style.offsets; else frames do not differ by them */
 	bool shows_addresses; /* the same for render_style.addresses */
@@ -44,6 +45,9 @@ extern const struct renderer renderers[];
 
 /* NULL: no form has that name. */
 const struct renderer *renderer_find(const char *name);
+
+/* The form whose ending @file has; the longest one wins. NULL: none. */
+const struct renderer *renderer_of_file(const char *file);
 
 /* Text in bcc's layout, with its empty line and the time in front: see render_text.c. */
 render_function render_text;

@@ -66,7 +66,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		if (style->per_process)
 			put_process(w, stack, &scratch);
 		writer_puts(w, "    ");
-		writer_put_u64(w, stack->count);
+		writer_put_u64(w, (uint64_t)stack->count);
 		writer_puts(w, "\n\n");
 	}
 	strbuf_clear(&scratch);

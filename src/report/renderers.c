@@ -5,12 +5,17 @@
 
 const struct renderer renderers[] = {
 	{ .name = "text",
+	  .ending = ".txt",
 	  .render = render_text,
 	  .shows_offsets = true,
 	  .shows_addresses = true,
 	  .shows_pids = true,
 	  .shows_losses = true },
-	{ .name = "folded", .render = render_folded, .shows_offsets = true, .is_alone = true },
+	{ .name = "folded",
+	  .ending = ".folded",
+	  .render = render_folded,
+	  .shows_offsets = true,
+	  .is_alone = true },
 	{ .name = NULL },
 };
 
@@ -20,4 +25,22 @@ const struct renderer *renderer_find(const char *name)
 		if (strcmp(r->name, name) == 0)
 			return r;
 	return NULL;
+}
+
+static bool has_ending(const char *file, const char *ending)
+{
+	const size_t n = strlen(file), n_ending = strlen(ending);
+
+	return n > n_ending && strcmp(file + n - n_ending, ending) == 0;
+}
+
+const struct renderer *renderer_of_file(const char *file)
+{
+	const struct renderer *best = NULL;
+
+	for (const struct renderer *r = renderers; r->name; r++)
+		if (has_ending(file, r->ending) &&
+		    (!best || strlen(best->ending) < strlen(r->ending)))
+			best = r;
+	return best;
 }

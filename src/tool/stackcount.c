@@ -93,7 +93,7 @@ static void report_row(const struct run *r, const struct store_row *row,
 		       struct profile_builder *builder)
 {
 	const struct stackcount *t = r->own;
-	struct profile_stack stack = { .count = row->count,
+	struct profile_stack stack = { .count = (int64_t)row->count,
 				       .frames = of->frames + named->first,
 				       .n_kernel = named->n_kernel,
 				       .n_user = named->n_user };
@@ -147,7 +147,7 @@ static size_t name_some_rows(struct run *r, const struct store_row *rows, size_t
 static struct profile *make_profile(struct run *r)
 {
 	struct stackcount *t = r->own;
-	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new();
+	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
 	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);

@@ -15,9 +15,11 @@
 static void add(struct profile_builder *b, uint64_t count, uint32_t pid, uint32_t n_kernel,
 		uint32_t n_user, const uint32_t *frames)
 {
-	struct profile_stack entry = {
-		.count = count, .frames = frames, .n_kernel = n_kernel, .n_user = n_user, .pid = pid
-	};
+	struct profile_stack entry = { .count = (int64_t)count,
+				       .frames = frames,
+				       .n_kernel = n_kernel,
+				       .n_user = n_user,
+				       .pid = pid };
 
 	profile_builder_add(b, &entry);
 }
@@ -57,7 +59,7 @@ static void expect_frames(const struct profile *p, size_t stack, const uint32_t 
 static void an_empty_report_has_nothing(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	struct profile *r = finish(b, 0, 0);
 
@@ -73,7 +75,7 @@ static void an_empty_report_has_nothing(void **state)
 static void equal_frames_of_one_process_are_one_entry(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
 	add(b, 3, 0, 1, 2, frames);
@@ -96,7 +98,7 @@ static void equal_frames_of_one_process_are_one_entry(void **state)
 static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9, 2 };
 
 	add(b, 1, 0, 1, 2, frames);
@@ -115,7 +117,7 @@ static void entries_differ_by_pid_and_by_where_user_frames_begin(void **state)
 static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
 {
 	static const char *const names[] = { "sh", "true", "sh", NULL };
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	char copy[] = "sh";
 	uint32_t frames[] = { 4, 9 };
 
@@ -138,7 +140,7 @@ static void without_pids_entries_differ_by_the_name_of_the_process(void **state)
 static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **state)
 {
 	static const char *const names[] = { "before", "after", "before", "" };
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 4, 9 };
 
 	(void)state;
@@ -162,7 +164,7 @@ static void a_process_that_names_itself_otherwise_is_told_apart_by_name(void **s
 static void frames_are_copied(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1, 2 };
 
 	add(b, 1, 0, 2, 0, frames);
@@ -177,7 +179,7 @@ static void frames_are_copied(void **state)
 static void the_name_of_a_process_is_kept_once_it_is_known(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t frames[] = { 1 };
 	struct profile_stack entry = { .count = 1, .frames = frames, .n_kernel = 1, .pid = 9 };
 
@@ -194,7 +196,7 @@ static void the_name_of_a_process_is_kept_once_it_is_known(void **state)
 static void equal_counts_stay_in_the_order_in_which_they_were_added(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 0; i < 1000; i++)
 		add(b, i % 3 + 1, 0, 1, 0, &i);
@@ -216,7 +218,7 @@ static void equal_counts_stay_in_the_order_in_which_they_were_added(void **state
 static void min_and_top_leave_out_the_rare_and_say_how_much(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
 		add(b, i, 0, 1, 0, &i);
@@ -235,7 +237,7 @@ static void min_and_top_leave_out_the_rare_and_say_how_much(void **state)
 static void min_alone_keeps_what_counts_as_much(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
 		add(b, i, 0, 1, 0, &i);
@@ -250,7 +252,7 @@ static void min_alone_keeps_what_counts_as_much(void **state)
 static void top_beyond_the_number_of_entries_keeps_all(void **state)
 {
 	(void)state;
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	for (uint32_t i = 1; i <= 10; i++)
 		add(b, i, 0, 1, 0, &i);
@@ -266,7 +268,7 @@ static void a_row_longer_than_a_block_of_the_pool_is_kept_whole(void **state)
 {
 	(void)state;
 	enum { N = 100000 };
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t *frames = calloc(N, sizeof(*frames));
 	uint32_t small = 3;
 
@@ -300,7 +302,7 @@ static void two_hundred_thousand_random_entries_are_counted_exactly(void **state
 {
 	(void)state;
 	enum { N = 200000, ROWS = 70000 };
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint64_t *expected = calloc(ROWS, sizeof(*expected));
 	uint64_t total = 0, seen = 0;
 	uint32_t frames[32];
@@ -349,7 +351,7 @@ static void a_profile_owns_its_texts(void **state)
 	const struct profile_stack stack = {
 		.count = 1, .frames = &number, .n_user = 1, .pid = 5, .comm = comm
 	};
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p;
 
 	(void)state;
@@ -368,7 +370,7 @@ static void a_profile_owns_its_texts(void **state)
 
 static void losses_keep_their_order_and_those_of_0_are_left_out(void **state)
 {
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	struct profile *p = finish(b, 0, 0);
 
 	(void)state;
@@ -379,6 +381,138 @@ static void losses_keep_their_order_and_those_of_0_are_left_out(void **state)
 	assert_string_equal(p->losses[0].reason, "first");
 	assert_int_equal(p->losses[1].n, 1);
 	profile_free(p);
+}
+
+static void equal_sets_of_labels_have_one_number(void **state)
+{
+	const struct profile_label a[] = { { .key = "cgroup", .text = "/x" },
+					   { .key = "cpu", .number = 3 } };
+	const struct profile_label c[] = { { .key = "cgroup", .text = "/y" },
+					   { .key = "cpu", .number = 3 } };
+	char copy[] = "/x";
+	struct profile_label again[] = { { .key = "cgroup", .text = copy },
+					 { .key = "cpu", .number = 3 } };
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t frames[] = { 4, 9 };
+
+	(void)state;
+	assert_int_equal(profile_builder_labels(b, NULL, 0), 0);
+	assert_int_equal(profile_builder_labels(b, a, 2), 1);
+	assert_int_equal(profile_builder_labels(b, c, 2), 2);
+	assert_int_equal(profile_builder_labels(b, again, 2), 1);
+	assert_int_equal(profile_builder_labels(b, a, 1), 3);
+	for (uint32_t set = 0; set < 3; set++) {
+		struct profile_stack stack = {
+			.count = 1, .frames = frames, .n_user = 2, .labels = set
+		};
+
+		assert_int_equal(profile_builder_add(b, &stack), set);
+		assert_int_equal(profile_builder_add(b, &stack), set);
+	}
+
+	struct profile *p = finish(b, 0, 0);
+
+	assert_int_equal(p->n_stacks, 3);
+	assert_int_equal(p->n_labels, 4);
+	assert_int_equal(p->stacks[1].count, 2);
+	assert_string_equal(p->labels[2].of[0].text, "/y");
+	assert_int_equal(p->labels[2].of[1].number, 3);
+	profile_free(p);
+}
+
+static void further_values_are_added_up_after_and_before_a_change(void **state)
+{
+	struct profile_builder *b = profile_builder_new(3);
+	uint32_t frames[] = { 4, 9 };
+	const int64_t first[] = { 10, -5 }, second[] = { 1, -2 }, before[] = { 7, 8 };
+	struct profile_stack stack = { .count = 2, .more = first, .frames = frames, .n_user = 2 };
+
+	(void)state;
+	profile_builder_add(b, &stack);
+	stack.more = second;
+	stack.more_before = before;
+	stack.count_before = 4;
+	profile_builder_add(b, &stack);
+	stack.n_user = 1;
+	stack.more = stack.more_before = NULL;
+	profile_builder_add(b, &stack);
+
+	struct profile *p = finish(b, 0, 0);
+
+	assert_true(p->is_difference);
+	assert_int_equal(p->n_stacks, 2);
+	/* By the size of the change: 4 - 4, 2 - 4. */
+	assert_int_equal(p->stacks[0].count, 4);
+	assert_int_equal(p->stacks[0].count_before, 4);
+	assert_int_equal(p->stacks[0].more[0], 11);
+	assert_int_equal(p->stacks[0].more[1], -7);
+	assert_int_equal(p->stacks[0].more_before[0], 7);
+	assert_int_equal(p->stacks[0].more_before[1], 8);
+	assert_int_equal(p->stacks[1].more[0], 0);
+	profile_free(p);
+}
+
+static void parts_follow_their_stacks(void **state)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t frames[] = { 4, 9 };
+	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
+
+	(void)state;
+	const uint32_t often = profile_builder_add(b, &stack);
+
+	stack = (struct profile_stack){ .count = 1, .frames = frames, .n_user = 1 };
+
+	const uint32_t once = profile_builder_add(b, &stack);
+
+	assert_int_equal(profile_builder_slice(b, 0, 10), 0);
+	assert_int_equal(profile_builder_slice(b, 10, 20), 1);
+	profile_builder_part(b, once, 1, 1);
+	profile_builder_part(b, often, 1, 4);
+	profile_builder_part(b, often, 0, 3);
+	profile_builder_part(b, often, 1, 2);
+
+	struct profile *p = finish(b, 0, 0);
+
+	/* The stack with one hit is first now. */
+	assert_int_equal(p->n_slices, 2);
+	assert_int_equal(p->n_parts, 3);
+	assert_int_equal(p->parts[0].stack, 0);
+	assert_int_equal(p->parts[0].slice, 1);
+	assert_int_equal(p->parts[1].stack, 1);
+	assert_int_equal(p->parts[1].slice, 0);
+	assert_int_equal(p->parts[2].count, 6);
+	profile_choose(p, 2, 0);
+	assert_int_equal(p->n_parts, 2);
+	assert_int_equal(p->parts[0].stack, 0);
+	assert_int_equal(p->parts[1].count, 6);
+	profile_free(p);
+}
+
+static void images_are_those_of_frames_in_stacks(void **state)
+{
+	struct frame_image images[] = { { .path = "/bin/a" },
+					{ .path = "/bin/b", .build_id = "ab" } };
+	struct frame known[] = { { .image = 0 }, { .image = 1 }, { .image = NO_IMAGE } };
+	const struct frame_table table = {
+		.frames = known, .n = 3, .images = images, .n_images = 2
+	};
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t frames[] = { 2, 1 };
+	struct profile_stack stack = { .count = 9, .frames = frames, .n_user = 2 };
+
+	(void)state;
+	profile_builder_add(b, &stack);
+
+	struct profile *p = profile_builder_finish(b, &table);
+
+	assert_int_equal(p->frames.n_images, 1);
+	assert_int_equal(p->frames.frames[0].image, NO_IMAGE);
+	assert_int_equal(p->frames.frames[1].image, 0);
+	assert_string_equal(p->frames.images[0].build_id, "ab");
+	assert_ptr_not_equal(p->frames.images[0].path, images[1].path);
+	profile_free(p);
+	profile_builder_free(b);
 }
 
 int main(void)
@@ -399,6 +533,10 @@ int main(void)
 		cmocka_unit_test(two_hundred_thousand_random_entries_are_counted_exactly),
 		cmocka_unit_test(a_profile_owns_its_texts),
 		cmocka_unit_test(losses_keep_their_order_and_those_of_0_are_left_out),
+		cmocka_unit_test(equal_sets_of_labels_have_one_number),
+		cmocka_unit_test(further_values_are_added_up_after_and_before_a_change),
+		cmocka_unit_test(parts_follow_their_stacks),
+		cmocka_unit_test(images_are_those_of_frames_in_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

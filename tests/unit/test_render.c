@@ -133,7 +133,7 @@ static struct profile *sample(bool per_process)
 		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile },
 		{ 18446744073709551000ULL, 4294967295, "", 2, 3, cut },
 	};
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
 		add(b, entries[i].count, per_process ? entries[i].pid : 0,
@@ -201,7 +201,7 @@ static void text_has_the_layout_of_bcc(void **state)
 	struct frame_table names = { .frames = (struct frame *)frames, .n = 3 };
 	struct render_style style = { .delimited = true, .per_process = true };
 	uint32_t row[] = { 0, 1, 2 };
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf made = {};
 
 	add(b, 5, 15187, "tar", 2, 1, row);
@@ -241,7 +241,7 @@ static void an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded(void 
 {
 	(void)state;
 	struct render_style style = {};
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf made = {};
 
 	struct profile *r = finish(b, &table);
@@ -369,7 +369,7 @@ static void no_name_breaks_a_folded_line(void **state)
 		struct frame frames[] = { { .name = name }, { .name = name } };
 		struct frame_table names = { .frames = frames, .n = 2 };
 		struct render_style style = { .per_process = true };
-		struct profile_builder *b = profile_builder_new();
+		struct profile_builder *b = profile_builder_new(1);
 		struct strbuf made = {};
 		uint32_t row[] = { 0, 1 };
 		size_t n_lines = 0, n_parts = 1;
@@ -409,7 +409,7 @@ static int weak_write(void *context, const char *bytes, size_t n)
 
 static struct profile *large_report(uint32_t n, uint32_t depth)
 {
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	uint32_t row[64];
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -445,7 +445,7 @@ static void a_name_longer_than_the_buffer_is_written_whole(void **state)
 	struct frame frames[] = { { .name = name }, { .name = "x" } };
 	struct frame_table names = { .frames = frames, .n = 2 };
 	struct render_style style = {};
-	struct profile_builder *b = profile_builder_new();
+	struct profile_builder *b = profile_builder_new(1);
 	struct strbuf made = {};
 	uint32_t row[] = { 1, 0 };
 
