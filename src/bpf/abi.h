@@ -214,6 +214,10 @@ struct event_ring {
 };
 _Static_assert(sizeof(struct event_ring) == 128, "abi");
 
+/* Bits of stream_event.state. */
+#define EVENT_LOST 1     /* its stacks could not be stored; counted as a loss */
+#define EVENT_DEFERRED 2 /* user_stack is the number of a struct deferred_hit */
+
 struct stream_event {
 	__u64 number;       /* from 1; written last */
 	__u64 time;         /* ns of CLOCK_MONOTONIC */
@@ -221,8 +225,8 @@ struct stream_event {
 	__u64 user_stack;
 	__u32 tgid;
 	__u32 tid;
-	__u32 flags;   /* KEY_* */
-	__u32 is_lost; /* its stacks could not be stored; counted as a loss */
+	__u32 flags; /* KEY_* */
+	__u32 state; /* EVENT_* */
 	char comm[16];
 };
 _Static_assert(sizeof(struct stream_event) == 64, "abi");

@@ -238,7 +238,7 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 		do {
 			const struct stream_event *event = event_at(s, r, r->tail + r->at);
 
-			if (!event->is_lost)
+			if (!(event->state & EVENT_LOST))
 				result = take(context, event, (uint32_t)(r - s->readers));
 			pass_next(s, r);
 			if (r->tail % FREE_EACH == 0)
