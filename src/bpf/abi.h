@@ -21,6 +21,8 @@
 /* Likewise: this word is an address, although it is small enough for a mark. */
 #define STACK_WORD_PLAIN (1ULL << 62)
 
+#define LEAST_CODE 4096 /* no code is mapped below, so marks are numbers there */
+
 #define STACK_MAX_FRAMES 1024 /* of a user stack, which our programs walk */
 #define SHORT_MAX_FRAMES 127  /* the kernel's own walk gives no more */
 #define STACK_WORDS 1040      /* room for the mark, in whole pieces */

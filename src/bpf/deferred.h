@@ -20,6 +20,7 @@
 #define DEFERRED_PIECE_BYTES 2048U
 #define DEFERRED_PIECES 2048U /* power of two: 4 MiB */
 #define DEFERRED_HEAD_WORDS 48U
+#define DEFERRED_PAUSES 512U
 #define DEFERRED_STACK_BYTES 16384U /* of a hit's stack, at most */
 #define DEFERRED_STACK_PIECES (DEFERRED_STACK_BYTES / DEFERRED_PIECE_BYTES + 1)
 
@@ -39,13 +40,14 @@ struct deferred_ring {
 	__u64 is_on;
 	__u64 n_full; /* hits that found no room: their stacks are cut */
 	__u64 pad1[5];
-	__u64 pause_until[64]; /* hits of such processes are not deferred: ns, by pause_of() */
+	/* Hits of such processes are not deferred: ns of CLOCK_MONOTONIC, by pause_of(). */
+	__u64 pause_until[DEFERRED_PAUSES];
 };
-_Static_assert(sizeof(struct deferred_ring) == 640, "abi");
+_Static_assert(sizeof(struct deferred_ring) == 128 + 8 * DEFERRED_PAUSES, "abi");
 
 static inline __u32 pause_of(__u32 tgid)
 {
-	return tgid % 64;
+	return tgid % DEFERRED_PAUSES;
 }
 
 struct deferred_hit {
@@ -56,7 +58,6 @@ struct deferred_hit {
 	struct unwind_rule rule; /* by which the walk came there; 0: it began there */
 	__u64 stack_from;  /* address of the first byte recorded */
 	__u32 stack_bytes; /* recorded */
-	__u32 stack_pieces;
 	__u32 turn;
 	__u32 n_pieces;
 	__u32 n_kernel; /* words of the kernel's stack, with its mark */
@@ -64,7 +65,6 @@ struct deferred_hit {
 	__u32 n_cut;    /* those of them that are right if the stack is cut there, */
 	__u32 cut_mark; /* and the mark behind them */
 	__u32 is_at_entry;
-	__u32 pad;
 };
 _Static_assert(sizeof(struct deferred_hit) <= 8 * DEFERRED_HEAD_WORDS, "abi");
 
