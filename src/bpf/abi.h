@@ -366,9 +366,10 @@ struct vma_offsets {
 	__u32 s_dev; /* struct super_block */
 	__u32 tgid;  /* struct task_struct */
 	__u32 mm;
-	__u32 end_code; /* struct mm_struct; 0: has_program() is not used */
+	__u32 end_code;    /* struct mm_struct; 0: has_program() is not used */
+	__u32 start_stack; /* struct mm_struct; 0: not known */
 };
-_Static_assert(sizeof(struct vma_offsets) == 60, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 64, "abi");
 
 /*
  * The configuration. User space sets it once, before it loads the programs. The verifier prunes
@@ -414,6 +415,7 @@ struct trace_config {
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
 	struct vma_offsets vma; /* offsets of the members that the programs read */
+	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 60 + 4 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 8 + MAX_CPUS / 8, "abi");

@@ -25,16 +25,34 @@ static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
 	return 0;
 }
 
-/* Bytes of the stack from @from on, at most DEFERRED_STACK_BYTES. */
+/* Above this, the first thread's stack has arguments and environment. 0: not known. */
+__noinline __u64 first_stack_start(void)
+{
+	const void *mm;
+
+	if (!config.asks_kernel || !config.vma.start_stack)
+		return 0;
+	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm ? *(const __u64 *)at_offset(mm, config.vma.start_stack) : 0;
+}
+
+/*
+ * Bytes of the stack from @from on, at most DEFERRED_STACK_BYTES. A first thread's begins at argc,
+ * another one's at the end of its mapping.
+ */
 __noinline int deferred_stack_bytes(struct scratch_slot *slot, __u64 from)
 {
+	__u64 n = first_stack_start() + sizeof(__u64) - from;
+
 	if (!slot)
 		return 0;
+	if (n < DEFERRED_STACK_BYTES)
+		return (int)n;
 	slot->word = 0;
 	if (config.asks_kernel && may_find_vma(slot))
 		(void)bpf_find_vma(bpf_get_current_task_btf(), from, note_stack_end, &slot, 0);
-	return slot->word - from < DEFERRED_STACK_BYTES ? (int)(slot->word - from)
-							: (int)DEFERRED_STACK_BYTES;
+	n = slot->word - from;
+	return n < DEFERRED_STACK_BYTES ? (int)n : (int)DEFERRED_STACK_BYTES;
 }
 
 /* Copy block @block of @side to block @at of the hit that begins with piece @first. */

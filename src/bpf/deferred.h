@@ -16,9 +16,9 @@
 #include "arch/walk.h"
 #include "bpf/abi.h"
 
-#define DEFERRED_PIECE_WORDS 256U
-#define DEFERRED_PIECE_BYTES 2048U
-#define DEFERRED_PIECES 2048U /* power of two: 4 MiB */
+#define DEFERRED_PIECE_WORDS 128U
+#define DEFERRED_PIECE_BYTES 1024U
+#define DEFERRED_PIECES 4096U /* power of two: 4 MiB */
 #define DEFERRED_HEAD_WORDS 48U
 #define DEFERRED_PAUSES 512U
 #define DEFERRED_STACK_BYTES 16384U /* of a hit's stack, at most */
