@@ -37,6 +37,18 @@ __noinline __u64 first_stack_start(void)
 }
 
 /*
+ * The first byte to record, below the stack pointer but in its page: behind the end of a frame, CFI
+ * may leave a register at its old place.
+ */
+static __always_inline __u64 first_recorded(const struct scratch_slot *slot)
+{
+	const __u64 sp = slot->regs.of[UNWIND_REG_SP];
+	const __u64 in_page = sp % (1UL << PAGE_SHIFT);
+
+	return sp - (in_page < DEFERRED_BELOW_SP ? in_page : DEFERRED_BELOW_SP);
+}
+
+/*
  * Bytes of the stack from @from on, at most DEFERRED_STACK_BYTES. A first thread's begins at argc,
  * another one's at the end of its mapping.
  */
@@ -104,8 +116,8 @@ struct recording {
 
 static long record_block_callback(__u64 i, struct recording *r)
 {
-	const __u32 block = (__u32)i < r->n_kernel ? (__u32)i
-						   : SIDE_USER << 16 | ((__u32)i - r->n_kernel);
+	const __u32 block =
+		(__u32)i < r->n_kernel ? (__u32)i : SIDE_USER << 16 | ((__u32)i - r->n_kernel);
 
 	record_block(r->slot, r->first, block, (__u32)i);
 	return 0;
@@ -152,7 +164,7 @@ static __always_inline void describe_deferred(const struct scratch_slot *slot,
 	hit->key.user_stack = 0;
 	hit->regs = slot->regs;
 	hit->rule = slot->rule;
-	hit->stack_from = slot->regs.of[UNWIND_REG_SP];
+	hit->stack_from = first_recorded(slot);
 	hit->n_user = (__u32)slot->deferred;
 	hit->n_cut = walked->n - 1;
 	hit->cut_mark = walked->mark;
@@ -185,8 +197,8 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
 	struct deferred_ring *ring = bpf_map_lookup_elem(&deferred_ring, &zero);
 	struct deferred_hit *hit;
-	__u32 n_kernel, n_before, bytes;
-	__u64 number;
+	__u32 n_kernel, n_before, hit_pieces, bytes;
+	__u64 number, from;
 
 	if (!slot || !ring || !config.unwind || !config.has_loop || !ring->is_on ||
 	    *(volatile __u64 *)&ring->pause_until[pause_of(slot->key.tgid)] > bpf_ktime_get_ns())
@@ -195,18 +207,18 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	n_kernel = slot->key.kernel_stack && config.mode == MODE_STACKS
 			   ? (__u32)n_words(&slot->walked[SIDE_KERNEL])
 			   : 0;
-	bytes = (__u32)deferred_stack_bytes(slot, slot->regs.of[UNWIND_REG_SP]);
+	from = first_recorded(slot);
+	bytes = (__u32)deferred_stack_bytes(slot, from);
 	n_before = deferred_word_pieces(deferred_blocks(n_kernel) +
-				       deferred_blocks((__u32)slot->deferred));
-	number = take_pieces(ring, n_before + deferred_stack_pieces(slot->regs.of[UNWIND_REG_SP],
-								   bytes));
+					deferred_blocks((__u32)slot->deferred));
+	hit_pieces = n_before + deferred_stack_pieces(from, bytes);
+	number = take_pieces(ring, hit_pieces);
 	hit = number ? (void *)deferred_piece_at(number - 1) : NULL;
 	if (!hit)
 		return 0;
 	hit->turn = turn;
 	hit->n_kernel = n_kernel;
-	hit->n_pieces = n_before +
-			deferred_stack_pieces(slot->regs.of[UNWIND_REG_SP], bytes);
+	hit->n_pieces = hit_pieces;
 	describe_deferred(slot, hit);
 	record_hit(slot, hit, number, bytes);
 	slot->file.is_asked = 1; /* no published list covers its code */

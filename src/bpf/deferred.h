@@ -21,8 +21,9 @@
 #define DEFERRED_PIECES 4096U /* power of two: 4 MiB */
 #define DEFERRED_HEAD_WORDS 48U
 #define DEFERRED_PAUSES 512U
-#define DEFERRED_STACK_BYTES 16384U /* of a hit's stack, at most */
-#define DEFERRED_STACK_PIECES (DEFERRED_STACK_BYTES / DEFERRED_PIECE_BYTES + 1)
+#define DEFERRED_STACK_BYTES (16384U + DEFERRED_BELOW_SP) /* of a hit, at most */
+#define DEFERRED_BELOW_SP 128U      /* of these, below the stack pointer */
+#define DEFERRED_STACK_PIECES (DEFERRED_STACK_BYTES / DEFERRED_PIECE_BYTES + 2)
 
 struct deferred_piece {
 	__u64 words[DEFERRED_PIECE_WORDS];
@@ -51,13 +52,13 @@ static inline __u32 pause_of(__u32 tgid)
 }
 
 struct deferred_hit {
-	__u64 number; /* of its first piece, from 1; written last */
-	__u64 time;   /* ns of CLOCK_MONOTONIC */
-	struct stack_key key; /* without the hash of the user stack */
+	__u64 number;            /* of its first piece, from 1; written last */
+	__u64 time;              /* ns of CLOCK_MONOTONIC */
+	struct stack_key key;    /* without the hash of the user stack */
 	struct unwind_regs regs; /* of the frame that has no rule */
 	struct unwind_rule rule; /* by which the walk came there; 0: it began there */
-	__u64 stack_from;  /* address of the first byte recorded */
-	__u32 stack_bytes; /* recorded */
+	__u64 stack_from;        /* address of the first byte recorded */
+	__u32 stack_bytes;       /* recorded */
 	__u32 turn;
 	__u32 n_pieces;
 	__u32 n_kernel; /* words of the kernel's stack, with its mark */

@@ -7,10 +7,10 @@
 
 #include "base/array.h"
 
-void deferred_open(struct deferred_reader *d, const struct object *object)
+void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
+		   struct deferred_ring *ring)
 {
-	*d = (struct deferred_reader){ .pieces = object_deferred(object),
-				       .ring = object_deferred_ring(object) };
+	*d = (struct deferred_reader){ .pieces = pieces, .ring = ring };
 	if (d->pieces)
 		(void)madvise(d->pieces, DEFERRED_PIECES * sizeof(*d->pieces), MADV_DONTDUMP);
 }

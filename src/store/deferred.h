@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/object.h"
 #include "bpf/recorded.h"
 
 /* A hit that was taken and is not freed. */
@@ -29,8 +28,9 @@ struct deferred_reader {
 	size_t n_freed, n, capacity;
 };
 
-/* @object must outlive the reader. */
-void deferred_open(struct deferred_reader *d, const struct object *object);
+/* As object_deferred() and object_deferred_ring() give them; both must outlive the reader. */
+void deferred_open(struct deferred_reader *d, struct deferred_piece *pieces,
+		   struct deferred_ring *ring);
 void deferred_close(struct deferred_reader *d);
 
 /* From now on the programs defer hits. False: they cannot. */
