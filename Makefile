@@ -143,7 +143,7 @@ unit: $(SKELETON)
 # by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match,$(call sources_of,$(r))) \
-	src/symbolize/perf_map.c
+	src/symbolize/perf_map.c src/tables/late.c
 FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 

@@ -109,6 +109,7 @@ enum unwind_end {
 	UNWIND_END_CHAIN,  /* the frame pointer is none */
 	UNWIND_END_PROBED, /* a return probe's trampoline has replaced the return address */
 	UNWIND_END_DEPTH,
+	UNWIND_END_NOT_RECORDED, /* of a deferred hit: behind the recorded part of the stack */
 };
 
 struct unwind_regs {

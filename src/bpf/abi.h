@@ -21,6 +21,8 @@
 /* Likewise: this word is an address, although it is small enough for a mark. */
 #define STACK_WORD_PLAIN (1ULL << 62)
 
+#define LEAST_CODE 4096 /* no code is mapped below, so marks are numbers there */
+
 #define STACK_MAX_FRAMES 1024 /* of a user stack, which our programs walk */
 #define SHORT_MAX_FRAMES 127  /* the kernel's own walk gives no more */
 #define STACK_WORDS 1040      /* room for the mark, in whole pieces */
@@ -214,6 +216,10 @@ struct event_ring {
 };
 _Static_assert(sizeof(struct event_ring) == 128, "abi");
 
+/* Bits of stream_event.state. */
+#define EVENT_LOST 1     /* its stacks could not be stored; counted as a loss */
+#define EVENT_DEFERRED 2 /* user_stack is the number of a struct deferred_hit */
+
 struct stream_event {
 	__u64 number;       /* from 1; written last */
 	__u64 time;         /* ns of CLOCK_MONOTONIC */
@@ -221,8 +227,8 @@ struct stream_event {
 	__u64 user_stack;
 	__u32 tgid;
 	__u32 tid;
-	__u32 flags;   /* KEY_* */
-	__u32 is_lost; /* its stacks could not be stored; counted as a loss */
+	__u32 flags; /* KEY_* */
+	__u32 state; /* EVENT_* */
 	char comm[16];
 };
 _Static_assert(sizeof(struct stream_event) == 64, "abi");
@@ -360,9 +366,10 @@ struct vma_offsets {
 	__u32 s_dev; /* struct super_block */
 	__u32 tgid;  /* struct task_struct */
 	__u32 mm;
-	__u32 end_code; /* struct mm_struct; 0: has_program() is not used */
+	__u32 end_code;    /* struct mm_struct; 0: has_program() is not used */
+	__u32 start_stack; /* struct mm_struct; 0: not known */
 };
-_Static_assert(sizeof(struct vma_offsets) == 60, "abi");
+_Static_assert(sizeof(struct vma_offsets) == 64, "abi");
 
 /*
  * The configuration. User space sets it once, before it loads the programs. The verifier prunes
@@ -408,6 +415,7 @@ struct trace_config {
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
 	struct vma_offsets vma; /* offsets of the members that the programs read */
+	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 60 + 4 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 8 + MAX_CPUS / 8, "abi");

@@ -11,6 +11,7 @@
 
 #include "bpf/abi.h"
 #include "bpf/checked.h"
+#include "bpf/deferred.h"
 #include "bpf/kernel.h"
 #include "bpf/tables.h"
 
@@ -101,6 +102,11 @@ struct scratch_slot {
 	struct found_file file;
 	struct unwind_rule rule;
 	__u64 is_at_entry; /* at a function's entry: see UNWIND_AT_ENTRY */
+	/*
+	 * The walk ended because no mapping or table is known yet: its words up to that frame. 0:
+	 * it did not. Then the number of the deferred hit.
+	 */
+	__u64 deferred;
 	__u64 word;
 	struct unwind_regs regs;
 	/* For checked steps: the code before the pc, and the search's result. */
@@ -245,6 +251,23 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stream_event);
 } events SEC(".maps");
+
+/* See bpf/deferred.h. User space maps both arrays. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u32);
+	__type(value, struct deferred_piece);
+} deferred SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct deferred_ring);
+} deferred_ring SEC(".maps");
 
 /* See bpf/tables.h. User space maps the slabs. */
 struct slab_map {

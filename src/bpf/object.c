@@ -7,7 +7,6 @@
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,9 +14,11 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "bpf/deferred.h"
 #include "bpf/describe.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
+#include "bpf/mapped.h"
 #include "bpf/parallel_load.h"
 #include "bpf/table_maps.h"
 #include "stackcount.skel.h"
@@ -25,15 +26,10 @@
 /* The programs of targets come first. They are the large ones. */
 #define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
 
-struct mapped {
-	void *at; /* NULL: not mapped */
-	size_t bytes;
-};
-
 struct object {
 	struct stackcount_bpf *skeleton;
 	struct levels levels;
-	struct mapped hot, rings, events, calls, lives;
+	struct mapped hot, rings, events, calls, lives, deferred, deferred_ring;
 	struct table_maps tables;
 	struct bpf_program *programs[PROGRAM_N]; /* NULL: not wanted */
 	struct parallel_load parallel;
@@ -192,6 +188,12 @@ static bool wants_spare(const struct object_options *options, const struct featu
 	return features->on_demand_maps && options->config.anywhere && options->max_chunks > 1;
 }
 
+/* Kernels without bpf_loop() cut such stacks. */
+static bool object_may_defer(const struct trace_config *config)
+{
+	return config->unwind && config->has_loop;
+}
+
 static void size_maps(struct object *o, const struct object_options *options,
 		      const struct features *features)
 {
@@ -221,24 +223,8 @@ static void size_maps(struct object *o, const struct object_options *options,
 	size_map(s->maps.files, options->config.asks_kernel ? MOST_FILES : 0, features);
 	size_array(s->maps.faulted, options->programs & 1U << PROGRAM_FAULT ? FAULTED_LISTS : 1);
 	size_array(s->maps.slab0, options->config.unwind ? SLAB_CHUNKS : 1);
+	size_array(s->maps.deferred, object_may_defer(&options->config) ? DEFERRED_PIECES : 1);
 	size_array(s->maps.recent_rules, options->config.unwind ? RECENT_SETS : 1);
-}
-
-static int map_memory(const struct bpf_map *map, struct mapped *ret, struct error *e)
-{
-	size_t bytes = (size_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-
-	if (at == MAP_FAILED)
-		return error_errno(e, "map the kernel's '%s'", bpf_map__name(map));
-	*ret = (struct mapped){ at, bytes };
-	return 0;
-}
-
-static void unmap_memory(struct mapped *m)
-{
-	if (m->at)
-		(void)munmap(m->at, m->bytes);
 }
 
 static int map_all_memory(struct object *o, const struct trace_config *config, struct error *e)
@@ -250,6 +236,8 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 		struct mapped *ret;
 	} all[] = {
 		{ config->has_lives, s->maps.lives, &o->lives },
+		{ object_may_defer(config), s->maps.deferred, &o->deferred },
+		{ object_may_defer(config), s->maps.deferred_ring, &o->deferred_ring },
 		{ config->mode == MODE_STACKS, s->maps.hot, &o->hot },
 		{ config->mode == MODE_EVENTS, s->maps.rings, &o->rings },
 		{ config->mode == MODE_EVENTS, s->maps.events, &o->events },
@@ -259,7 +247,7 @@ static int map_all_memory(struct object *o, const struct trace_config *config, s
 
 	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
 		if (all[i].is_wanted)
-			err = map_memory(all[i].map, all[i].ret, e);
+			err = mapped_open(all[i].map, all[i].ret, e);
 	return err || !config->unwind ? err : table_maps_open(&o->tables, e);
 }
 
@@ -361,11 +349,13 @@ void object_free(struct object *o)
 	cleanup_close_fd(&o->outer_fd);
 	parallel_load_fini(&o->parallel);
 	levels_fini(&o->levels);
-	unmap_memory(&o->hot);
-	unmap_memory(&o->rings);
-	unmap_memory(&o->events);
-	unmap_memory(&o->calls);
-	unmap_memory(&o->lives);
+	mapped_close(&o->hot);
+	mapped_close(&o->rings);
+	mapped_close(&o->events);
+	mapped_close(&o->calls);
+	mapped_close(&o->lives);
+	mapped_close(&o->deferred);
+	mapped_close(&o->deferred_ring);
 	table_maps_fini(&o->tables);
 	stackcount_bpf__destroy(o->skeleton);
 	free(o);
@@ -452,6 +442,16 @@ void object_add_level(struct object *o)
 uint64_t *object_hot(const struct object *o)
 {
 	return o->hot.at;
+}
+
+struct deferred_piece *object_deferred(const struct object *o)
+{
+	return o->deferred.at;
+}
+
+struct deferred_ring *object_deferred_ring(const struct object *o)
+{
+	return o->deferred_ring.at;
 }
 
 struct event_ring *object_rings(const struct object *o)

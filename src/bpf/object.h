@@ -47,6 +47,8 @@ struct object_options {
 };
 
 struct object;
+struct deferred_piece;
+struct deferred_ring;
 struct unwind_file;
 struct unwind_file_key;
 struct unwind_space;
@@ -100,6 +102,13 @@ uint64_t *object_hot(const struct object *object);
 /* MODE_EVENTS: the rings, one for each possible CPU, and all their places. Lent by @object. */
 struct event_ring *object_rings(const struct object *object);
 const struct stream_event *object_events(const struct object *object);
+
+/*
+ * Deferred hits (bpf/deferred.h): all pieces, and the state of their ring. NULL: this kernel's
+ * programs defer none. Lent by @object.
+ */
+struct deferred_piece *object_deferred(const struct object *object);
+struct deferred_ring *object_deferred_ring(const struct object *object);
 
 /* MODE_CALLS: the counters, by call_index(). Lent by @object. */
 const uint64_t *object_calls(const struct object *object);

@@ -11,6 +11,7 @@
  */
 #include "bpf/calls.bpf.h"
 #include "bpf/context.bpf.h"
+#include "bpf/defer.bpf.h"
 #include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
 #include "bpf/maps.bpf.h"
@@ -118,13 +119,23 @@ static __always_inline void stream_hit(void *ctx, enum hit_kind kind, bool is_ne
 				       __u32 turn, __u32 tgid, struct scratch_slot *slot)
 {
 	struct stream_event *event = reserve_event(slot, is_new_kernel);
+	bool was_deferred;
 
 	if (!event) {
 		note_lost(LOST_RING_FULL);
 		return;
 	}
 	walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
-	event->is_lost = store_event_stacks(slot, turn, is_new_kernel);
+	was_deferred = is_deferred(slot, turn, is_new_kernel);
+	if (was_deferred) {
+		slot->walked[SIDE_USER].n = 0;
+		slot->key.user_stack = 0;
+	}
+	event->state = store_event_stacks(slot, turn, is_new_kernel) ? EVENT_LOST : 0;
+	if (was_deferred) {
+		event->state |= EVENT_DEFERRED;
+		slot->key.user_stack = slot->deferred;
+	}
 	write_event(event, slot, tgid);
 }
 
@@ -170,7 +181,8 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		stream_hit(ctx, kind, is_new_kernel, turn, tgid, slot);
 	} else {
 		walk_stacks(ctx, kind, is_new_kernel, tgid, slot);
-		count_hit(kind, is_new_kernel, turn, slot);
+		if (!is_deferred(slot, turn, is_new_kernel))
+			count_hit(kind, is_new_kernel, turn, slot);
 	}
 	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);

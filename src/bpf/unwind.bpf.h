@@ -125,6 +125,26 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 	return 0;
 }
 
+/* There is no rule for the pc, because of @end. Returns why the walk ends. */
+static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
+{
+	struct walked *walked = &slot->walked[SIDE_USER];
+
+	if (end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET)
+		slot->deferred = walked->n;
+	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
+		/*
+		 * This code has neither a table nor frame pointers, so the last address was no
+		 * return address.
+		 */
+		walked->n--;
+		return UNWIND_END_CHAIN;
+	}
+	if (end == UNWIND_END_PROBED)
+		walked->n--; /* drop the trampoline, which nobody called */
+	return end;
+}
+
 #define NO_ROW_THERE 2
 
 /* Step to the caller by tables. Returns 1 at the end, or NO_ROW_THERE if no row covers the pc. */
@@ -137,16 +157,8 @@ __noinline int unwind_frame(struct scratch_slot *slot)
 		return 1;
 	walked = &slot->walked[SIDE_USER];
 	end = next_rule(slot);
-	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
-		/*
-		 * This code has neither a table nor frame pointers, so the last address was no
-		 * return address.
-		 */
-		walked->n--;
-		end = UNWIND_END_CHAIN;
-	}
-	if (end == UNWIND_END_PROBED)
-		walked->n--; /* drop the trampoline, which nobody called */
+	if (end)
+		end = end_without_rule(slot, end);
 	if (!end && unwind_quickly(&slot->regs, slot->rule, &slot->window))
 		return put_caller(slot, 0); /* most frames: no further test */
 	if (!end) {
@@ -271,10 +283,12 @@ static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 	slot->file.is_asked = !space;
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
-	if (!space && !config.asks_kernel)
+	if (!space && !config.asks_kernel) {
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
-	else
+		slot->deferred = 1;
+	} else {
 		unwind_frames(slot);
+	}
 	is_walked = could_be_walked(walked->mark);
 	if (is_notice_due(slot, is_walked))
 		notify_unmapped(tgid, slot->file.key.inode, slot->file.key.dev, is_walked);
@@ -338,6 +352,7 @@ static __always_inline __u32 walk_user(void *ctx, enum hit_kind kind, bool is_ne
 
 	slot->walked[SIDE_USER].n = 0;
 	slot->file.is_asked = 0;
+	slot->deferred = 0;
 	if (!is_user_hit(kind)) {
 		if (!config.has_task_regs) {
 			walk_user_by_helper(ctx, slot, STACK_MARK_NONE);

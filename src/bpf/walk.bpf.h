@@ -136,7 +136,6 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
  * be read, the stack is cut: page faults are off. Alternate signal stacks may lead back down, but
  * not again and again.
  */
-#define LEAST_CODE 4096 /* nothing is mapped below, so marks are numbers there */
 #define LIKELY_STACK_BYTES (64UL << 20)
 #define MAX_TURNS 2
 #define FIRST_STEPS 8 /* inlined; most stacks have no more frames */

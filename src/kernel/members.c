@@ -6,8 +6,8 @@
 #include "kernel/kernel_types.h"
 
 /*
- * The members by which programs find a mapped file and a task's process. Behind VMA_MEMBERS are
- * those of @with_context.
+ * The members by which programs find a mapped file and a task's process. A kernel may lack those
+ * behind VMA_MEMBERS. Behind EARLY_MEMBERS are those of @with_context.
  */
 enum {
 	PROT,
@@ -28,7 +28,9 @@ enum {
 	VMA_MEMBERS,
 	MM_UNNAMED = VMA_MEMBERS,
 	END_CODE,
-	PREEMPT_COUNT,
+	START_STACK,
+	EARLY_MEMBERS,
+	PREEMPT_COUNT = EARLY_MEMBERS,
 	PREEMPT_COUNT_6_2,
 	HARDIRQ_DISABLE,
 	MEMBERS
@@ -52,6 +54,7 @@ static const struct kernel_member members[MEMBERS] = {
 	[MM] = { "task_struct", "mm" },
 	[MM_UNNAMED] = { "mm_struct", "" }, /* it contains nearly all members */
 	[END_CODE] = { "", "end_code" },
+	[START_STACK] = { "", "start_stack" },
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
 	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
 	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* preempt_count counts it */
@@ -110,12 +113,14 @@ int kernel_members_read(bool with_context, struct kernel_members *ret, struct er
 {
 	uint32_t at[MEMBERS];
 	const int err =
-		kernel_types_read(KERNEL_BTF, members, with_context ? MEMBERS : VMA_MEMBERS, at, e);
+		kernel_types_read(KERNEL_BTF, members, with_context ? MEMBERS : EARLY_MEMBERS, at, e);
 
 	*ret = (struct kernel_members){};
 	if (err)
 		return err;
 	set_vma_offsets(at, &ret->vma);
+	if (at[MM_UNNAMED] != NO_MEMBER && at[START_STACK] != NO_MEMBER)
+		ret->vma.start_stack = at[MM_UNNAMED] + at[START_STACK];
 	if (!with_context)
 		return 0;
 	set_context_offsets(at, &ret->context);

@@ -507,6 +507,7 @@ bool images_about(const struct images *im, uint32_t image, struct image_about *r
 		return false;
 	ret->kind = entry->kind;
 	ret->stamp = entry->stamp;
+	ret->state = (struct file_state){ entry->dev, entry->inode, entry->file.fact };
 	ret->root = roots_handle(im->roots, entry->root);
 	ret->path = xstrdup(entry->path);
 	ret->module = mapped_module(ret->path);

@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "bpf/abi.h"
+#include "processes/listing.h"
 #include "processes/looks.h"
 #include "reader/roots.h"
 
@@ -511,6 +512,17 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 		return is_found;
 	look_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);
+}
+
+bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret)
+{
+	struct program *program = program_of(ps, key, time);
+
+	if (program && !program_is_all_known(program) && program_runs(program))
+		look_again(ps, program->tgid);
+	if (program)
+		listing_make(images_of_processes(ps), program->space, time, ret);
+	return program != NULL;
 }
 
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time)

@@ -104,6 +104,13 @@ struct place {
 bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t addr,
 		  struct place *ret);
 
+/*
+ * The mappings of @key at @time, to be freed with remote_list_fini(). False: the program is not
+ * known. May read the process's mappings.
+ */
+struct remote_list;
+bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct remote_list *ret);
+
 /* space_epoch() of @key's space at @time; 0: not known. */
 uint64_t processes_epoch(struct processes *ps, uint64_t key, uint64_t time);
 

@@ -503,6 +503,51 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 									    : NULL;
 }
 
+static int compare_starts(const void *left, const void *right)
+{
+	const struct region *a = left, *b = right;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Append those of @from that were there at @time and overlap none of the @n_before first ones. */
+static size_t add_regions_at(const struct regions *from, uint64_t time, struct region *to, size_t n,
+			     size_t n_before)
+{
+	for (size_t i = 0; i < from->n; i++) {
+		const struct region *r = &from->list[i];
+		bool is_free = r->from <= time && time < r->until;
+
+		for (size_t j = 0; j < n_before && is_free; j++)
+			is_free = to[j].end <= r->start || to[j].start >= r->end;
+		if (is_free)
+			to[n++] = *r;
+	}
+	return n;
+}
+
+/* As space_at(), past regions go first where several cover one time. */
+size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
+{
+	const struct content *c = s->content;
+	struct region *list = xcalloc(c->now.n + c->past.n + 1, sizeof(*list));
+	size_t n = 0;
+
+	*ret = list;
+	if (time && time < c->since)
+		return 0;
+	if (!time || !c->n_replaced)
+		time = UINT64_MAX - 1;
+	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++) {
+		const struct regions one = { &c->past.list[i], 1, 1 };
+
+		n = add_regions_at(&one, time, list, n, n);
+	}
+	n = add_regions_at(&c->now, time, list, n, n);
+	qsort(list, n, sizeof(*list), compare_starts);
+	return n;
+}
+
 uint64_t space_epoch(const struct space *s, uint64_t time)
 {
 	const struct content *c = s->content;

@@ -88,6 +88,12 @@ bool space_is_shared(const struct space *s);
 const struct region *space_at(const struct space *s, uint64_t addr, uint64_t time);
 
 /*
+ * Copies of all regions at @time (0: now), by rising address, without overlaps. Returns their
+ * number. The caller frees *@ret.
+ */
+size_t space_regions(const struct space *s, uint64_t time, struct region **ret);
+
+/*
  * A number of the contents at @time; 0: not known. If two answers are equal, an address with a
  * region had the same region at both times. An address without one may have got one since.
  */

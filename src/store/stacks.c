@@ -159,6 +159,17 @@ static uint32_t keep_stack(struct stacks *s, uint64_t hash, const uint64_t *word
 	return number;
 }
 
+uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n)
+{
+	return tree_add(&s->tree, words, n);
+}
+
+void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
+{
+	if (!number_in(&s->known, hash))
+		(void)keep_stack(s, hash, words, n);
+}
+
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 {
 	uint64_t words[STACK_WORDS];

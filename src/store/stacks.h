@@ -40,6 +40,12 @@ size_t stacks_bytes(const struct stacks *s);
  */
 bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret);
 
+/* Add a stack that is not in the kernel's maps. Returns its number; 0 if it has no words. */
+uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n);
+
+/* The same, and let stacks_find() find it by @hash. */
+void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n);
+
 /*
  * These copy many stacks with few system calls. Call stacks_want() for each stack, then
  * stacks_read_wanted(), then stacks_find(). The second one stops at @most_bytes of memory in user

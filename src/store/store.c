@@ -326,6 +326,22 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 	stacks_drop(&s->stacks, raw->key.user_stack);
 }
 
+void store_add(struct store *s, const struct store_hit *hit)
+{
+	struct store_row row = { .count = 1,
+				 .first = hit->time,
+				 .tgid = hit->key.tgid,
+				 .flags = hit->key.flags };
+
+	if (!is_over_budget(s)) {
+		row.kernel_stack = stacks_add(&s->stacks, hit->kernel, hit->n_kernel);
+		row.user_stack = stacks_add(&s->stacks, hit->user, hit->n_user);
+		if (add_row(s, &row))
+			return;
+	}
+	s->losses.n_over_budget++;
+}
+
 /* To read one piece in a batch takes a quarter of the time of a single look-up. */
 #define BATCH_GAIN 4
 #define MANY_ROWS 1024

@@ -58,6 +58,20 @@ must_check int store_rotate(struct store *s, struct error *e);
 /* Move the rows into user space and stop counting. Errors: from the system calls. */
 must_check int store_stop(struct store *s, struct error *e);
 
+/* A hit that the programs did not count themselves (bpf/deferred.h). */
+struct store_hit {
+	struct stack_key key; /* without the hash of the user stack */
+	uint64_t time;        /* ns of CLOCK_MONOTONIC */
+	const uint64_t *kernel, *user;
+	size_t n_kernel, n_user; /* words */
+};
+
+/*
+ * Add a hit to the row of its stacks, which is the row that the programs would have used. If there
+ * is no room, the hit is a loss.
+ */
+void store_add(struct store *s, const struct store_hit *hit);
+
 /*
  * Returns the rows since the last store_clear(), for a report. @s lends them until the next
  * store_clear(). Meanwhile store_rotate() may add rows, which belong to the next report. A second

@@ -2,9 +2,11 @@
 #include "store/stream.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "store/stacks.h"
 
 /*
@@ -48,6 +50,9 @@ struct stream {
 	uint32_t turn;
 	uint64_t looked_at; /* when the heads were read the last time */
 	bool is_stopped;
+	uint64_t seed;     /* of stream_keep(); random, odd */
+	stream_find *find; /* NULL: no event is deferred */
+	void *find_context;
 	struct stacks stacks;
 	struct losses losses;
 	struct reader readers[]; /* of each CPU */
@@ -70,6 +75,14 @@ void stream_divide(uint64_t max_bytes, uint32_t n_cpus, struct stream_budget *re
 	ret->user_bytes = max_bytes > kernel ? max_bytes - kernel : 0;
 }
 
+static uint64_t stream_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 struct stream *stream_new(const struct object *object, const struct stream_budget *budget,
 			  uint32_t n_cpus)
 {
@@ -79,6 +92,9 @@ struct stream *stream_new(const struct object *object, const struct stream_budge
 	s->budget = *budget;
 	s->n_cpus = n_cpus;
 	s->turn = FIRST_TURN;
+	if (getrandom(&s->seed, sizeof(s->seed), 0) != sizeof(s->seed))
+		s->seed = stream_now_ns();
+	s->seed |= 1;
 	s->stacks = (struct stacks){ .object = object, .max_chunks = budget->max_chunks };
 	s->losses = (struct losses){ .object = object, .n_cpus = n_cpus };
 	for (uint32_t cpu = 0; cpu < n_cpus; cpu++) {
@@ -99,14 +115,6 @@ void stream_free(struct stream *s)
 static void set_stream_turn(const struct stream *s, uint32_t turn)
 {
 	__atomic_store_n(&object_state(s->object)->turn, turn, __ATOMIC_RELEASE);
-}
-
-static uint64_t stream_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void stream_start(struct stream *s)
@@ -221,6 +229,30 @@ static struct reader *choose_reader(struct stream *s, uint64_t *limit)
 	return first && !first->is_blocked ? first : NULL;
 }
 
+void stream_set_find(struct stream *s, stream_find *find, void *context)
+{
+	s->find = find;
+	s->find_context = context;
+}
+
+/*
+ * Copy the event, with its user stack. False: that is not known yet. A lost event's stack is found,
+ * too, or nobody would forget it.
+ */
+static bool complete_event(const struct stream *s, const struct stream_event *event,
+			   struct stream_event *ret)
+{
+	uint64_t hash = 0;
+
+	*ret = *event;
+	if (!(event->state & EVENT_DEFERRED) || !s->find)
+		return true;
+	if (!s->find(s->find_context, event->user_stack, s->is_stopped, &hash))
+		return false;
+	ret->user_stack = hash;
+	return true;
+}
+
 int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context)
 {
 	uint64_t bound = read_heads(s);
@@ -236,10 +268,14 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 		if (!r)
 			break;
 		do {
-			const struct stream_event *event = event_at(s, r, r->tail + r->at);
+			struct stream_event event;
 
-			if (!event->is_lost)
-				result = take(context, event, (uint32_t)(r - s->readers));
+			if (!complete_event(s, event_at(s, r, r->tail + r->at), &event)) {
+				free_places(r);
+				return 0;
+			}
+			if (!(event.state & EVENT_LOST))
+				result = take(context, &event, (uint32_t)(r - s->readers));
 			pass_next(s, r);
 			if (r->tail % FREE_EACH == 0)
 				free_places(r);
@@ -267,6 +303,21 @@ bool stream_sleep(struct stream *s)
 }
 
 /* --- stacks --- */
+
+/*
+ * Nobody can prepare two stacks with one hash, because the seed is random. As the programs' hashes,
+ * it has zeros for the numbers of pieces.
+ */
+uint64_t stream_keep(struct stream *s, const uint64_t *words, size_t n)
+{
+	uint64_t hash = s->seed;
+
+	for (size_t i = 0; i < n; i++)
+		hash = hash_mix((hash ^ words[i]) * s->seed);
+	hash = STACK_HASH(hash);
+	stacks_keep(&s->stacks, hash, words, n);
+	return hash;
+}
 
 size_t stream_stack(struct stream *s, uint64_t hash, uint64_t words[STACK_WORDS])
 {

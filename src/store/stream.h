@@ -48,8 +48,22 @@ must_check int stream_stop(struct stream *s, struct error *e);
 typedef int stream_take(void *context, const struct stream_event *event, uint32_t cpu);
 
 /*
+ * Find the user stack of an event whose user_stack is the number of a deferred hit
+ * (EVENT_DEFERRED): write its hash, as stream_keep() gives it. False: it is not known yet. With
+ * @must it is found in any case.
+ */
+typedef bool stream_find(void *context, uint64_t number, bool must, uint64_t *ret_hash);
+
+/* Without @find, no event may be deferred. */
+void stream_set_find(struct stream *s, stream_find *find, void *context);
+
+/* Keep a stack that is not in the kernel. Returns its hash for stream_stack(). */
+uint64_t stream_keep(struct stream *s, const uint64_t *words, size_t n);
+
+/*
  * Pass the events that are ready and earlier than @until to @take. @until is in ns of
- * CLOCK_MONOTONIC; UINT64_MAX means no limit. After stream_stop() all events are ready. Returns 0,
+ * CLOCK_MONOTONIC; UINT64_MAX means no limit. After stream_stop() all events are ready. An event
+ * whose user stack is not known yet holds up all later ones. Returns 0,
  * or the result of @take that is not zero. The event of that call counts as read.
  */
 int stream_read(struct stream *s, uint64_t until, stream_take *take, void *context);

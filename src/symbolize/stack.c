@@ -24,6 +24,8 @@ static const char *unwind_end_words(enum unwind_end end)
 		return "return probe of another tool";
 	case UNWIND_END_NOT_ADVANCING:
 		return "not advancing";
+	case UNWIND_END_NOT_RECORDED:
+		return "stack not recorded";
 	default:
 		return "depth";
 	}

@@ -68,9 +68,11 @@ void symbolizer_follow(struct symbolizer *s);
  */
 struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event);
 
-/* As processes_walk() and processes_is_walked(). */
+/* As processes_walk(). */
 void symbolizer_walk(struct symbolizer *s, uint32_t tgid);
-bool symbolizer_is_walked(const struct symbolizer *s, uint32_t tgid);
+
+/* The model of processes, for questions. Lent by @s. */
+struct processes *symbolizer_processes(const struct symbolizer *s);
 
 /* Counts of forgotten processes and mappings. Their frames may have no name. */
 struct forgotten symbolizer_forgotten(const struct symbolizer *s);

@@ -169,9 +169,9 @@ void symbolizer_walk(struct symbolizer *s, uint32_t tgid)
 	processes_walk(s->processes, tgid);
 }
 
-bool symbolizer_is_walked(const struct symbolizer *s, uint32_t tgid)
+struct processes *symbolizer_processes(const struct symbolizer *s)
 {
-	return processes_is_walked(s->processes, tgid);
+	return s->processes;
 }
 
 struct process_news symbolizer_event(struct symbolizer *s, const struct process_event *event)

@@ -224,6 +224,14 @@ uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place)
 	return (uint32_t *)(slab + place % SLAB_BYTES);
 }
 
+bool unwind_memory_read(const struct unwind_memory *m, uint32_t place, uint32_t *ret)
+{
+	if (place / SLAB_BYTES >= m->n_slabs || place % sizeof(*ret))
+		return false;
+	*ret = __atomic_load_n(unwind_memory_number(m, place), __ATOMIC_RELAXED);
+	return true;
+}
+
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes)
 {
 	const struct piece piece = { place, whole_pieces(bytes) };

@@ -34,6 +34,11 @@ void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const vo
 			 size_t bytes);
 /* The 32-bit number at @place, a multiple of 4. @m lends it. */
 uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place);
+/*
+ * Read the 32-bit number at @place. False: there is no such place. Tables come from foreign files,
+ * so their places may be anything.
+ */
+bool unwind_memory_read(const struct unwind_memory *m, uint32_t place, uint32_t *ret);
 void unwind_memory_drop(struct unwind_memory *m, uint32_t place, size_t bytes);
 
 /*

@@ -31,6 +31,7 @@ enum wish_kind {
 	WISH_LOOK_AHEAD,
 	WISH_OVER,
 	WISH_FILE,
+	WISH_WALK,
 };
 
 struct wish {
@@ -40,6 +41,7 @@ struct wish {
 	uint64_t inode;       /* LOOK: of the file that was missed, or 0 */
 	uint32_t dev;         /* FILE_DEV() */
 	struct mapping *file; /* FILE: as tgid maps it; one allocation with its path, to free() */
+	struct late_job *job; /* WALK: lent */
 };
 
 /* The look at a process that already waits. It serves all later wishes for that look. */
@@ -334,6 +336,9 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);
 		free(wish->file);
 		break;
+	case WISH_WALK:
+		late_job_run(wish->job, u->tables, u->memory);
+		break;
 	}
 }
 
@@ -484,6 +489,11 @@ void unwinder_file(struct unwinder *u, uint32_t tgid, const struct mapping *m)
 	else
 		log_warn_once("processes map new files faster than unwind tables are made: user "
 			      "stacks in some of these may be cut");
+}
+
+void unwinder_walk(struct unwinder *u, struct late_job *job)
+{
+	add_wish(u, &(struct wish){ .kind = WISH_WALK, .job = job });
 }
 
 /* Does a waiting wish serve as well? If not, note that @wish does. */

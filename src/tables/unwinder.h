@@ -13,6 +13,7 @@
 #include "bpf/object.h"
 #include "reader/mappings.h"
 #include "tables/ahead.h"
+#include "tables/late_job.h"
 
 struct unwinder;
 
@@ -36,8 +37,8 @@ enum unwinder_wish {
 
 /*
  * Wake the thread for wishes that wait. There may be thousands in a second, in batches. So
- * unwinder_over(), unwinder_file(), and unwinder_look() with UNWINDER_CHANGED do not wake it. Other
- * wishes do, and begin the waiting ones as well.
+ * unwinder_over(), unwinder_file(), unwinder_walk(), and unwinder_look() with UNWINDER_CHANGED do
+ * not wake it. Other wishes do, and begin the waiting ones as well.
  */
 void unwinder_begin(struct unwinder *u);
 
@@ -61,6 +62,12 @@ void unwinder_look(struct unwinder *u, uint32_t tgid, enum unwinder_wish how);
  * @inode on @dev (FILE_DEV()). The thread reads the process's mappings at once.
  */
 void unwinder_miss(struct unwinder *u, uint32_t tgid, uint64_t inode, uint32_t dev);
+
+/*
+ * Walk the stack of a deferred hit. @job is lent until it is done, or unwinder_stop() has returned
+ * true.
+ */
+void unwinder_walk(struct unwinder *u, struct late_job *job);
 
 /*
  * Wait until all wishes are fulfilled, but at most until @until (CLOCK_MONOTONIC, ns): a foreign

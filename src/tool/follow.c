@@ -176,7 +176,7 @@ static void read_mappings_of(const struct follower *f, uint32_t tgid)
 	symbolizer_look(names_of(f), tgid);
 	if (!is_chosen)
 		run_walk(f->run, tgid, UNWINDER_SOMETIME);
-	else if (symbolizer_is_walked(names_of(f), tgid))
+	else if (processes_is_walked(symbolizer_processes(names_of(f)), tgid))
 		run_walk(f->run, tgid, UNWINDER_CHANGED);
 }
 

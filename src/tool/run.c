@@ -28,6 +28,7 @@ static void run_fini(struct run *r)
 
 	const bool is_free = unwinder_stop(r->unwinder); /* else the kernel frees all at our end */
 
+	deferral_close(r, is_free);
 	ahead_free(r->ahead);
 	if (is_free)
 		helpers_fini(&r->helpers);
@@ -126,6 +127,12 @@ static void handle_notice(void *context, const struct notice *notice)
 	r->tool->on_notice(r, notice);
 }
 
+void run_hear(struct run *r)
+{
+	run_follow(r, UINT64_MAX);
+	notices_read(r->notices, handle_notice, r);
+}
+
 /* In this time, the records of 1,000 programs a second fill a tenth of their rings. */
 #define SERVE_NS (NS_PER_S / 50)
 
@@ -136,9 +143,9 @@ void run_serve(void *run)
 
 	if (now - r->served_at < SERVE_NS)
 		return;
-	run_follow(r, UINT64_MAX);
-	notices_read(r->notices, handle_notice, r);
+	run_hear(r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
+	deferral_serve(r);
 	if (r->processes)
 		(void)follower_look(r->processes);
 	if (r->is_counting && r->tool->on_serve)
@@ -149,6 +156,8 @@ void run_serve(void *run)
 /* After the end: the longest time for names in foreign files, and for an opener's requests. */
 #define LAST_NAMES_NS (3 * NS_PER_S)
 #define LAST_OPENER_NS NS_PER_S
+/* For the walks of deferred hits. */
+#define LAST_WALKS_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
@@ -185,6 +194,8 @@ static int run_patience_ms(struct run *r)
 
 	if (unmapped_is_busy(&r->unmapped))
 		return UNMAPPED_BUSY_MS;
+	if (deferral_is_busy(r))
+		return DEFERRAL_MS;
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
@@ -209,6 +220,7 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 	if (occasions & OCCASION_NOTICE)
 		notices_read(r->notices, handle_notice, r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
+	deferral_serve(r);
 	r->output.must_end = occasions & OCCASION_SIGNAL;
 	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
 						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
@@ -233,10 +245,10 @@ static int work_until_over(struct run *r, struct error *e)
 	note_signal(r);
 	if (!err)
 		err = r->tool->stop(r, e);
-	run_follow(r, UINT64_MAX);
-	notices_read(r->notices, handle_notice, r);
+	run_hear(r);
 	if (!err && r->processes)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_OPENER_NS);
+	deferral_settle(r, 0, LAST_WALKS_NS);
 	return err;
 }
 
@@ -299,6 +311,8 @@ static int finish_run(struct run *r, struct error *e)
 
 	if (r->opt->debug)
 		object_describe(r->object);
+	if (r->opt->debug)
+		deferral_describe(r);
 	if (r->opt->debug && r->unwinder)
 		unwinder_describe(r->unwinder);
 	log_own_hits(r);
@@ -400,6 +414,7 @@ static int start_run(struct run *r, struct error *e)
 	if (err)
 		return err;
 	first_tables_of_pids(r);
+	deferral_begin(r);
 	err = waiter_start(&r->waiter, opt->interval_ns, opt->duration_ns, r->notices, &r->command,
 			   e);
 	if (err)

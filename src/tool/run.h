@@ -22,6 +22,7 @@
 #include "symbolize/symbolize.h"
 #include "tables/unwinder.h"
 #include "tool/command.h"
+#include "tool/deferral.h"
 #include "tool/follow.h"
 #include "tool/helpers.h"
 #include "tool/options.h"
@@ -59,6 +60,12 @@ struct tool_parts {
 	struct symbolizer *(*names)(const struct run *r);
 	/* Called for each notice (bpf/abi.h), after the run has handled its own part of it. */
 	void (*on_notice)(struct run *r, const struct notice *notice);
+	/*
+	 * Count a hit that the programs have deferred. Its user stack has @n @words. NULL: such
+	 * stacks are cut.
+	 */
+	void (*on_deferred)(struct run *r, const struct recorded *hit, const uint64_t *words,
+			    size_t n);
 	/*
 	 * The work of on_wake(), while a report is named, printed, or waits for its reader. Errors
 	 * wait for the next on_wake(). May be NULL.
@@ -101,6 +108,7 @@ struct run {
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */
 	struct unwinder *unwinder;  /* NULL: no unwind tables */
 	struct unmapped unmapped;
+	struct deferral deferral;
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
@@ -143,6 +151,9 @@ void run_serve(void *run);
 
 /* Read the records of processes: see follower_read(). */
 void run_follow(struct run *r, uint64_t until);
+
+/* Read the records of processes and the notices so far. */
+void run_hear(struct run *r);
 
 /* Publish the mappings of process @tgid to the BPF programs, now and whenever they change. */
 void run_walk(struct run *r, uint32_t tgid, enum unwinder_wish how);

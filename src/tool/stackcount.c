@@ -152,6 +152,7 @@ static struct profile *make_profile(struct run *r)
 	size_t n;
 	const struct store_row *rows = store_rows(t->store, &n);
 
+	deferral_release(r); /* later hits belong to the next report */
 	for (size_t i = 0; i < n;)
 		i += name_some_rows(r, rows + i, n - i, named, builder);
 	free(named->frames);
@@ -300,12 +301,32 @@ static void stackcount_on_serve(struct run *r)
 		t->is_filling = true;
 }
 
+static void stackcount_on_deferred(struct run *r, const struct recorded *recorded,
+				   const uint64_t *words, size_t n)
+{
+	struct stackcount *t = r->own;
+	uint64_t kernel[SHORT_WORDS];
+	const struct store_hit hit = { .key = recorded->hit->key,
+				       .time = recorded->hit->time,
+				       .kernel = kernel,
+				       .n_kernel = recorded_kernel_words(recorded, kernel),
+				       .user = words,
+				       .n_user = n };
+
+	store_add(t->store, &hit);
+}
+
+/* A report waits for the walks of its deferred hits, but not for long: further hits come. */
+#define WALKS_NS (NS_PER_S / 10)
+
 static int stackcount_on_interval(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	const uint32_t turn = object_state(r->object)->turn;
 	int err = store_rotate(t->store, e);
 
 	run_follow(r, UINT64_MAX); /* all records up to the last hit */
+	deferral_settle(r, turn, WALKS_NS);
 	return err ? err : stackcount_print_report(r, e);
 }
 
@@ -346,6 +367,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.names = stackcount_names,
 		.on_notice = stackcount_on_notice,
 		.on_wake = stackcount_on_wake,
+		.on_deferred = stackcount_on_deferred,
 		.on_serve = stackcount_on_serve,
 		.on_interval = stackcount_on_interval,
 		.stop = stackcount_stop,

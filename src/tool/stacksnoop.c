@@ -22,6 +22,8 @@
 #include "store/stream.h"
 #include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
+#include "tool/day_clock.h"
+#include "tool/late_stacks.h"
 #include "tool/run.h"
 
 /* Read events this often while they come. After so many readings without any, sleep. */
@@ -35,9 +37,6 @@
 #define LOOK_EACH 64
 #define LOOK_NS (NS_PER_S / 50)
 #define LAST_NS (NS_PER_S / 4)
-
-/* A smaller difference is an error of measurement, and no step of the time of day. */
-#define STEP_NS 1000000
 
 /* The shared part of events with equal stacks of one process (report/event.h). */
 struct template
@@ -63,8 +62,9 @@ struct stacksnoop {
 	struct strbuf text;
 
 	uint64_t now;         /* ns of CLOCK_MONOTONIC: when the reading of events began */
-	uint64_t realtime_ns; /* the time of day minus CLOCK_MONOTONIC */
-	time_t second;        /* the time in @clock */
+	struct day_clock day;
+	struct late_stacks late;
+	time_t second; /* the time in @clock */
 	char clock[16];
 	uint64_t refreshed, told; /* ns: when it was done last */
 	uint64_t n_told;          /* losses in the last message */
@@ -81,43 +81,6 @@ struct stacksnoop {
 	bool was_event;
 	bool was_trouble_told;
 };
-
-/* The time of day minus the monotonic clock, to within *@error. */
-static uint64_t clock_difference(uint64_t *error)
-{
-	uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	uint64_t realtime = clock_ns(CLOCK_REALTIME);
-
-	*error = clock_ns(CLOCK_MONOTONIC) - before;
-	return realtime - before - *error / 2;
-}
-
-/* Measure the difference of the clocks as exactly as possible. */
-static void measure_clock_difference(struct stacksnoop *t)
-{
-	uint64_t error, least = UINT64_MAX;
-
-	for (int i = 0; i < 8; i++) {
-		uint64_t between = clock_difference(&error);
-
-		if (error < least)
-			t->realtime_ns = between;
-		least = error < least ? error : least;
-	}
-}
-
-/*
- * Both clocks run at one rate, so only a step of the time of day changes their difference. If each
- * measurement counted, its error would put events out of order.
- */
-static void follow_clock_step(struct stacksnoop *t)
-{
-	uint64_t error;
-	int64_t step = (int64_t)(clock_difference(&error) - t->realtime_ns);
-
-	if (step > (int64_t)(STEP_NS + error) || step < -(int64_t)(STEP_NS + error))
-		measure_clock_difference(t);
-}
 
 /* --- templates --- */
 
@@ -326,9 +289,9 @@ static int print_event(void *context, const struct stream_event *event, uint32_t
 	if (!r->opt->timestamp)
 		head.time = put_seconds(time, event->time);
 	else if (t->style.form == EVENT_JSON)
-		head.time = put_seconds(time, event->time + t->realtime_ns);
+		head.time = put_seconds(time, event->time + t->day.difference_ns);
 	else
-		head.time = put_clock(t, time, event->time + t->realtime_ns);
+		head.time = put_clock(t, time, event->time + t->day.difference_ns);
 	event_render(t->writer, &t->style, &head, t->text.text + template->at, template->n);
 	if (t->writer->n < n_before && !t->writer->result)
 		t->n_written = t->n_events - 1;
@@ -402,7 +365,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 	int err;
 
 	t->now = clock_ns(CLOCK_MONOTONIC);
-	follow_clock_step(t);
+	day_clock_follow(&t->day);
 	t->was_event = false;
 	run_follow(r, UINT64_MAX);
 	err = stream_read(t->stream, is_last ? UINT64_MAX : t->now, print_event, r);
@@ -475,6 +438,31 @@ static int stacksnoop_set_up(struct run *r, struct object_options *o, struct err
 	return 0;
 }
 
+static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, const uint64_t *words,
+				   size_t n)
+{
+	struct stacksnoop *t = r->own;
+
+	late_stacks_put(&t->late, hit->hit->number, stream_keep(t->stream, words, n));
+}
+
+/* The longest wait for a walk whose stack must be known now. */
+#define MUST_NS (NS_PER_S / 20)
+
+static bool find_late_stack(void *context, uint64_t number, bool must, uint64_t *ret_hash)
+{
+	struct run *r = context;
+	struct stacksnoop *t = r->own;
+
+	if (late_stacks_take(&t->late, number, ret_hash))
+		return true;
+	if (!must)
+		return false;
+	deferral_settle(r, 0, MUST_NS);
+	(void)late_stacks_take(&t->late, number, ret_hash);
+	return true;
+}
+
 static int open_stream(struct run *r, struct error *e)
 {
 	struct stacksnoop *t = r->own;
@@ -487,9 +475,10 @@ static int open_stream(struct run *r, struct error *e)
 					 .offsets = opt->offset,
 					 .verbose = opt->verbose };
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
+	stream_set_find(t->stream, find_late_stack, r);
 	t->writer = writer_new(output_write, &r->output);
 	renew_symbolizer(r);
-	measure_clock_difference(t);
+	day_clock_measure(&t->day);
 	r->output.while_waiting = warn_of_losses;
 	t->is_awake = true;
 	return 0;
@@ -574,6 +563,7 @@ static void close_stream(struct run *r)
 	symbolizer_free(t->symbolizer);
 	stream_free(t->stream);
 	strbuf_fini(&t->text);
+	late_stacks_fini(&t->late);
 	u64_map_fini(&t->known);
 	free(t->templates);
 }
@@ -589,6 +579,7 @@ int snoop_stacks(const struct options *opt, struct error *e)
 		.on_wake = stacksnoop_on_wake,
 		.names = stacksnoop_names,
 		.on_notice = stacksnoop_on_notice,
+		.on_deferred = stacksnoop_on_deferred,
 		.stop = stacksnoop_stop,
 		.report = stacksnoop_report,
 		.close = close_stream,

@@ -2,7 +2,7 @@
 /*
  * Any table over any memory from any registers: a walk ends, asks for words and entries a bounded
  * number of times, and goes down the stack only as often as it may. The quick step is the same
- *step.
+ * step. A walk of a deferred hit over the same memory gives the same frames.
  *
  *	128 bytes  registers        1 byte  rules        1 byte  pages
  *	then rules of 8 bytes, pages of 4, and half each of entries and of the stack
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "bpf/walk.h"
+#include "tables/late.h"
 
 #define MAX_FRAMES 1024
 #define STACK 0x10000ULL
@@ -122,6 +123,105 @@ static void walk(struct table *t, struct unwind_regs regs)
 	}
 }
 
+/* --- deferred hits --- */
+
+static struct deferred_piece ring[DEFERRED_PIECES];
+
+/* Any rule but those of code without rows, for which the walk's own answers differ. */
+static enum unwind_end find_late(void *from, uint64_t addr, struct unwind_rule *ret)
+{
+	struct table *t = from;
+
+	t->n_asked++;
+	*ret = (struct unwind_rule){};
+	if (addr % 61 == 7)
+		return UNWIND_END_NO_MAPPING;
+	if (addr % 61 == 8)
+		return UNWIND_END_PROBED;
+	(void)find_rule(t, addr, ret);
+	return UNWIND_GOES_ON;
+}
+
+/* Write the hit as the programs do: at any place of the ring, with any words before. */
+static struct recorded record(const struct table *t, const struct unwind_regs *regs, uint64_t first,
+			      uint32_t n_user)
+{
+	struct deferred_hit *hit = (void *)&ring[first % DEFERRED_PIECES];
+	const uint64_t from = regs->of[UNWIND_RSP];
+	uint64_t at = from, end = from, piece;
+
+	if (from >= STACK && from - STACK < t->n_stack)
+		end = STACK + t->n_stack;
+	if (end - from > DEFERRED_STACK_BYTES)
+		end = from + DEFERRED_STACK_BYTES;
+	*hit = (struct deferred_hit){ .number = first + 1,
+				      .regs = *regs,
+				      .stack_from = from,
+				      .stack_bytes = (uint32_t)(end - from),
+				      .n_user = n_user,
+				      .n_cut = n_user,
+				      .cut_mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET };
+	for (uint32_t i = 0; i < n_user; i++) {
+		const uint32_t word = deferred_block_at(0) + i;
+
+		ring[(first + word / DEFERRED_PIECE_WORDS) % DEFERRED_PIECES]
+			.words[word % DEFERRED_PIECE_WORDS] = STACK + i;
+	}
+	piece = first + deferred_word_pieces(deferred_blocks(n_user));
+	for (; at < end; piece++) {
+		uint64_t n = DEFERRED_PIECE_BYTES - at % DEFERRED_PIECE_BYTES;
+
+		n = n > end - at ? end - at : n;
+		memcpy(&ring[piece % DEFERRED_PIECES], t->stack + (at - STACK), n);
+		at += n;
+	}
+	return recorded_at(ring, first);
+}
+
+static void check_words(const uint64_t *words, size_t n)
+{
+	require(n > 0 && n <= STACK_WORDS);
+	for (size_t i = 0; i + 1 < n; i++)
+		require(words[i] >= STACK_MARK_END);
+}
+
+static _Bool read_recorded(void *from, __u64 at, __u64 *ret)
+{
+	uint64_t word = 0;
+	const _Bool is_read = recorded_read(from, at, &word);
+
+	*ret = word;
+	return is_read;
+}
+
+/* The steps of walk(), as far as the record goes. */
+static void check_frames(struct table *t, struct unwind_regs regs, struct recorded *r,
+			 const uint64_t *words, size_t n)
+{
+	for (size_t i = r->hit->n_user; i < n && words[i] >= STACK_MARK_END; i++) {
+		struct unwind_rule rule;
+
+		require(find_late(t, unwind_look_up_at(&regs), &rule) == UNWIND_GOES_ON);
+		require(unwind_step(&regs, rule, read_recorded, r) == UNWIND_GOES_ON);
+		require(words[i] == (regs.pc | (regs.is_exact ? STACK_WORD_EXACT : 0)));
+	}
+}
+
+static void walk_late(struct table *t, const struct unwind_regs *regs)
+{
+	static uint64_t words[STACK_WORDS];
+	const uint32_t n_user = 1 + regs->of[UNWIND_RBX] % STACK_MAX_FRAMES;
+	const bool is_hit = n_user == 1 || regs->pc >= LEAST_CODE; /* else the walk had ended */
+	struct recorded r = record(t, regs, regs->of[UNWIND_RDX], is_hit ? n_user : 1);
+	size_t n;
+
+	t->n_asked = 0;
+	n = late_walk(&r, STACK_MAX_FRAMES, find_late, t, words);
+	check_words(words, n);
+	check_frames(t, *regs, &r, words, n);
+	check_words(words, recorded_cut_words(&r, words));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct unwind_regs regs = { .known = UNWIND_ALL_KNOWN, .is_exact = 1 };
@@ -144,5 +244,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	t.stack = t.entries + 4UL * t.n_entries;
 	t.n_stack = size - head - 4UL * t.n_entries;
 	walk(&t, regs);
+	walk_late(&t, &regs);
 	return 0;
 }

@@ -322,7 +322,7 @@ static void an_event_whose_stack_was_lost_is_not_given(void **state)
 
 	stream_start(s);
 	event = take_place(o, 0);
-	event->is_lost = 1;
+	event->state = EVENT_LOST;
 	write_event(o, event, 1);
 	put_event(o, 0, 2);
 	let_time_pass();

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/defer.bpf.h - defer a hit: record the registers and the stack of a walk that no mapping or no
+ * table is known for yet (bpf/deferred.h). Other hits run none of this.
+ *
+ * Functions with loops or several callers are global, so the verifier checks each of them once.
+ */
+#pragma once
+
+#include "bpf/row.bpf.h"
+#include "bpf/unwind.bpf.h"
+
+static __always_inline struct deferred_piece *deferred_piece_at(__u64 number)
+{
+	const __u32 i = (__u32)number & (DEFERRED_PIECES - 1);
+
+	return bpf_map_lookup_elem(&deferred, &i);
+}
+
+static long note_stack_end(struct task_struct *task, struct vm_area_struct *vma,
+			   struct scratch_slot **at)
+{
+	(void)task;
+	(*at)->word = vma->vm_end;
+	return 0;
+}
+
+/* Above this, the first thread's stack has arguments and environment. 0: not known. */
+__noinline __u64 first_stack_start(void)
+{
+	const void *mm;
+
+	if (!config.asks_kernel || !config.vma.start_stack)
+		return 0;
+	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm ? *(const __u64 *)at_offset(mm, config.vma.start_stack) : 0;
+}
+
+/*
+ * The first byte to record, below the stack pointer but in its page: behind the end of a frame, CFI
+ * may leave a register at its old place.
+ */
+static __always_inline __u64 first_recorded(const struct scratch_slot *slot)
+{
+	const __u64 sp = slot->regs.of[UNWIND_REG_SP];
+	const __u64 in_page = sp % (1UL << PAGE_SHIFT);
+
+	return sp - (in_page < DEFERRED_BELOW_SP ? in_page : DEFERRED_BELOW_SP);
+}
+
+/*
+ * Bytes of the stack from @from on, at most DEFERRED_STACK_BYTES. A first thread's begins at argc,
+ * another one's at the end of its mapping.
+ */
+__noinline int deferred_stack_bytes(struct scratch_slot *slot, __u64 from)
+{
+	__u64 n = first_stack_start() + sizeof(__u64) - from;
+
+	if (!slot)
+		return 0;
+	if (n < DEFERRED_STACK_BYTES)
+		return (int)n;
+	slot->word = 0;
+	if (config.asks_kernel && may_find_vma(slot))
+		(void)bpf_find_vma(bpf_get_current_task_btf(), from, note_stack_end, &slot, 0);
+	n = slot->word - from;
+	return n < DEFERRED_STACK_BYTES ? (int)n : (int)DEFERRED_STACK_BYTES;
+}
+
+/* Copy block @block of @side to block @at of the hit that begins with piece @first. */
+__noinline int record_block(struct scratch_slot *slot, __u64 first, __u32 block, __u32 at)
+{
+	struct deferred_piece *piece;
+	const __u64 *from;
+	__u64 *to;
+
+	if (!slot)
+		return 0;
+	at = deferred_block_at(at);
+	piece = deferred_piece_at(first + at / DEFERRED_PIECE_WORDS);
+	if (!piece)
+		return 0;
+	from = piece_of(slot, block >> 16, block & 0xffff);
+	to = &piece->words[at & (DEFERRED_PIECE_WORDS - CHUNK_WORDS)];
+	for (int i = 0; i < CHUNK_WORDS; i++)
+		to[i] = from[i];
+	return 0;
+}
+
+/*
+ * Read the stack at @at into piece @number, up to the end of the piece or to @end. Returns the
+ * bytes; 0: they are not readable.
+ */
+__noinline int record_stack_piece(__u64 number, __u64 at, __u64 end)
+{
+	struct deferred_piece *piece = deferred_piece_at(number);
+	__u64 n = DEFERRED_PIECE_BYTES - at % DEFERRED_PIECE_BYTES;
+
+	if (!piece)
+		return 0;
+	if (n > end - at)
+		n = end - at;
+	barrier_var(n);
+	if (n > DEFERRED_PIECE_BYTES)
+		return 0;
+	return bpf_probe_read_user(piece, (__u32)n, (void *)at) ? 0 : (int)n;
+}
+
+struct recording {
+	struct scratch_slot *slot;
+	__u64 first;
+	__u64 at; /* stack: the next byte */
+	__u64 end;
+	__u32 n_kernel; /* blocks */
+};
+
+static long record_block_callback(__u64 i, struct recording *r)
+{
+	const __u32 block =
+		(__u32)i < r->n_kernel ? (__u32)i : SIDE_USER << 16 | ((__u32)i - r->n_kernel);
+
+	record_block(r->slot, r->first, block, (__u32)i);
+	return 0;
+}
+
+static long record_stack_callback(__u64 i, struct recording *r)
+{
+	const int n = record_stack_piece(r->first + i, r->at, r->end);
+
+	r->at += (__u32)n;
+	return n == 0;
+}
+
+/*
+ * Take @n adjacent pieces. Returns the number of the first one, from 1; 0: there is no room. Other
+ * CPUs may take some meanwhile, a few times.
+ */
+#define MOST_TAKE_TRIES 4
+
+static __always_inline __u64 take_pieces(struct deferred_ring *ring, __u32 n)
+{
+	__u64 head, tail;
+
+	for (int i = 0; i < MOST_TAKE_TRIES; i++) {
+		head = *(volatile __u64 *)&ring->head;
+		tail = *(volatile __u64 *)&ring->tail;
+		if (head - tail + n > DEFERRED_PIECES)
+			break;
+		if (__sync_val_compare_and_swap(&ring->head, head, head + n) == head)
+			return head + 1;
+	}
+	add_atomically(&ring->n_full, 1);
+	return 0;
+}
+
+/* Fill in all but the number. */
+static __always_inline void describe_deferred(const struct scratch_slot *slot,
+					      struct deferred_hit *hit)
+{
+	const struct walked *walked = &slot->walked[SIDE_USER];
+
+	hit->time = bpf_ktime_get_ns();
+	hit->key = slot->key;
+	hit->key.user_stack = 0;
+	hit->regs = slot->regs;
+	hit->rule = slot->rule;
+	hit->stack_from = first_recorded(slot);
+	hit->n_user = (__u32)slot->deferred;
+	hit->n_cut = walked->n - 1;
+	hit->cut_mark = walked->mark;
+	hit->is_at_entry = (__u32)slot->is_at_entry;
+}
+
+/* Record the words of both stacks, and the stack itself. */
+static __always_inline void record_hit(struct scratch_slot *slot, struct deferred_hit *hit,
+				       __u64 number, __u32 bytes)
+{
+	const __u32 n_kernel = deferred_blocks(hit->n_kernel);
+	const __u32 n_blocks = n_kernel + deferred_blocks(hit->n_user);
+	struct recording r = { .slot = slot, .first = number - 1, .n_kernel = n_kernel };
+
+	bpf_loop(n_blocks, record_block_callback, &r, 0);
+	r.first += deferred_word_pieces(n_blocks);
+	r.at = hit->stack_from;
+	r.end = r.at + bytes;
+	bpf_loop(DEFERRED_STACK_PIECES, record_stack_callback, &r, 0);
+	hit->stack_bytes = (__u32)(r.at - hit->stack_from);
+}
+
+/*
+ * Defer the hit in the slot, whose walk has ended. Returns 1, with its number in slot->deferred; or
+ * 0 if the hit must be counted as it is. A global function; by number as store_piece().
+ */
+__noinline int defer_hit(__u32 slot_number, __u32 turn)
+{
+	const __u32 zero = 0;
+	struct scratch_slot *slot = bpf_map_lookup_elem(&scratch, &slot_number);
+	struct deferred_ring *ring = bpf_map_lookup_elem(&deferred_ring, &zero);
+	struct deferred_hit *hit;
+	__u32 n_kernel, n_before, hit_pieces, bytes;
+	__u64 number, from;
+
+	if (!slot || !ring || !config.unwind || !config.has_loop || !ring->is_on ||
+	    *(volatile __u64 *)&ring->pause_until[pause_of(slot->key.tgid)] > bpf_ktime_get_ns())
+		return 0;
+	/* An event's kernel stack is stored as that of all others. */
+	n_kernel = slot->key.kernel_stack && config.mode == MODE_STACKS
+			   ? (__u32)n_words(&slot->walked[SIDE_KERNEL])
+			   : 0;
+	from = first_recorded(slot);
+	bytes = (__u32)deferred_stack_bytes(slot, from);
+	n_before = deferred_word_pieces(deferred_blocks(n_kernel) +
+					deferred_blocks((__u32)slot->deferred));
+	hit_pieces = n_before + deferred_stack_pieces(from, bytes);
+	number = take_pieces(ring, hit_pieces);
+	hit = number ? (void *)deferred_piece_at(number - 1) : NULL;
+	if (!hit)
+		return 0;
+	hit->turn = turn;
+	hit->n_kernel = n_kernel;
+	hit->n_pieces = hit_pieces;
+	describe_deferred(slot, hit);
+	record_hit(slot, hit, number, bytes);
+	slot->file.is_asked = 1; /* no published list covers its code */
+	note_row(slot);
+	announce_process(process_key(hit->key.tgid, hit->key.flags >> KEY_LIFE_SHIFT));
+	slot->deferred = number;
+	barrier();
+	*(volatile __u64 *)&hit->number = number;
+	return 1;
+}
+
+/* Defer the hit if its walk lacked a mapping or a table. */
+static __always_inline bool is_deferred(struct scratch_slot *slot, __u32 turn, bool is_new_kernel)
+{
+	return is_new_kernel && config.unwind && config.has_loop && slot->deferred &&
+	       defer_hit((__u32)slot->number, turn);
+}

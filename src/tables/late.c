@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The functions here have those of bpf/unwind.bpf.h as their models, and their names. */
+#include "tables/late.h"
+
+struct late {
+	const struct recorded *recorded;
+	late_find *find;
+	void *from;
+	struct unwind_regs regs;
+	struct unwind_rule rule;
+	uint64_t *words;
+	uint32_t n, most;
+	uint32_t mark;
+	_Bool is_at_entry;
+	_Bool is_unread; /* a word was not recorded */
+};
+
+static _Bool read_late(void *from, __u64 at, __u64 *ret)
+{
+	struct late *l = from;
+	uint64_t word = 0;
+	const _Bool is_read = recorded_read(l->recorded, at, &word);
+
+	l->is_unread = l->is_unread || !is_read;
+	*ret = word;
+	return is_read;
+}
+
+static uint32_t kind_of(struct unwind_rule rule)
+{
+	return rule.how & 15;
+}
+
+static _Bool is_made(struct unwind_rule rule)
+{
+	return kind_of(rule) == UNWIND_MADE_FRAMES || kind_of(rule) == UNWIND_MADE_BARE;
+}
+
+static _Bool is_by_frames(struct unwind_rule rule)
+{
+	return kind_of(rule) == UNWIND_FRAMES || is_made(rule);
+}
+
+/*
+ * The walk has come to a return address that no row covers, or no mapping (@end). The program would
+ * read the code before it, which was not recorded.
+ */
+static enum unwind_end end_at_beginning(struct late *l, enum unwind_end end)
+{
+	struct unwind_rule at_pc = {};
+	const enum unwind_end there = l->find(l->from, l->regs.pc, &at_pc);
+
+	if (end)
+		return there == UNWIND_END_PROBED ? UNWIND_END_PROBED : end;
+	return UNWIND_GOES_ON;
+}
+
+static enum unwind_end next_rule(struct late *l)
+{
+	const _Bool is_at_entry = l->is_at_entry;
+	struct unwind_rule rule = {};
+	enum unwind_end end = l->find(l->from, unwind_look_up_at(&l->regs), &rule);
+
+	if (is_at_entry) {
+		l->is_at_entry = 0;
+		if (end || kind_of(rule) == UNWIND_NO_ROW || is_by_frames(rule))
+			rule = UNWIND_AT_ENTRY;
+		end = UNWIND_GOES_ON;
+	} else if (l->regs.is_exact) {
+		end = end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
+	} else if (end == UNWIND_END_NO_MAPPING || (!end && kind_of(rule) == UNWIND_NO_ROW)) {
+		end = end_at_beginning(l, end);
+	}
+	if (!end)
+		l->rule = rule;
+	return end;
+}
+
+/* There is no rule for the pc, because of @end. Returns why the walk ends. */
+static enum unwind_end end_without_rule(struct late *l, enum unwind_end end)
+{
+	if (end == UNWIND_END_NO_MAPPING && is_by_frames(l->rule)) {
+		l->n--;
+		return UNWIND_END_CHAIN;
+	}
+	if (end == UNWIND_END_PROBED)
+		l->n--;
+	return end;
+}
+
+/* A word that was not recorded is no page that is not resident, unless the record ends early. */
+static enum unwind_end step_late(struct late *l)
+{
+	enum unwind_end end;
+
+	l->is_unread = 0;
+	if (is_made(l->rule))
+		l->mark |= STACK_MARK_UNVERIFIED;
+	end = unwind_step(&l->regs, l->rule, read_late, l);
+	return end == UNWIND_END_UNREADABLE && l->is_unread &&
+			       l->recorded->hit->stack_bytes == DEFERRED_STACK_BYTES
+		       ? UNWIND_END_NOT_RECORDED
+		       : end;
+}
+
+/* Add the caller to the stack, unless the walk is over (@end). True: it is. */
+static _Bool put_caller(struct late *l, enum unwind_end end)
+{
+	if (!end && l->regs.pc < LEAST_CODE)
+		end = is_by_frames(l->rule) ? unwind_end_of_chain(l->rule) : UNWIND_END_NO_MAPPING;
+	if (!end && l->n >= l->most)
+		end = UNWIND_END_DEPTH;
+	if (end) {
+		l->mark |= end == UNWIND_END_ROOT ? STACK_MARK_NONE : STACK_MARK_WALK + end;
+		return 1;
+	}
+	l->words[l->n++] = l->regs.pc | (l->regs.is_exact ? STACK_WORD_EXACT : 0);
+	return 0;
+}
+
+static _Bool unwind_frame(struct late *l)
+{
+	enum unwind_end end = next_rule(l);
+
+	if (end)
+		return put_caller(l, end_without_rule(l, end));
+	return put_caller(l, step_late(l));
+}
+
+size_t late_walk(const struct recorded *r, uint32_t most_frames, late_find *find, void *from,
+		 uint64_t words[STACK_WORDS])
+{
+	const struct deferred_hit *hit = r->hit;
+	struct late l = {
+		.recorded = r,
+		.find = find,
+		.from = from,
+		.regs = hit->regs,
+		.rule = hit->rule,
+		.words = words,
+		.n = (uint32_t)recorded_user_words(r, words),
+		.most = most_frames < STACK_MAX_FRAMES ? most_frames : STACK_MAX_FRAMES,
+		.mark = hit->cut_mark & ~STACK_MARK_CUT_BITS,
+		.is_at_entry = hit->is_at_entry,
+	};
+
+	for (uint32_t i = 0; i < STACK_WORDS; i++)
+		if (unwind_frame(&l))
+			break;
+	if (l.mark)
+		words[l.n++] = l.mark;
+	return l.n;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tables/late_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tables/late.h"
+#include "tables/table_row.h"
+
+/* How often a missing table is asked for, by all hits of a space. */
+#define MOST_TRIES 2
+
+struct late_space *late_space_new(struct remote_list *list)
+{
+	struct late_space *space = xcalloc(1, sizeof(*space));
+
+	space->n_users = 1;
+	space->list = *list;
+	*list = (struct remote_list){};
+	space->found = xcalloc(space->list.list.n + 1, sizeof(*space->found));
+	space->n_tries = xcalloc(space->list.list.n + 1, 1);
+	for (size_t i = 0; i < space->list.list.n; i++)
+		space->found[i].how = UNWIND_NOT_YET;
+	return space;
+}
+
+void late_space_drop(struct late_space *space)
+{
+	if (!space || --space->n_users)
+		return;
+	remote_list_fini(&space->list);
+	free(space->found);
+	free(space->n_tries);
+	free(space);
+}
+
+bool late_job_is_done(const struct late_job *job)
+{
+	return __atomic_load_n(&job->is_done, __ATOMIC_ACQUIRE);
+}
+
+void late_job_fini(struct late_job *job)
+{
+	free(job->words);
+	job->words = NULL;
+	late_space_drop(job->space);
+	job->space = NULL;
+}
+
+struct rules_of {
+	struct late_space *space;
+	struct table_set *tables;
+	const struct unwind_memory *memory;
+	uint32_t tgid;
+};
+
+/* How to walk mapping @i. A table that is missing is made now. */
+static const struct unwind_mapping *how_to_walk(const struct rules_of *f, size_t i)
+{
+	struct late_space *space = f->space;
+	const struct file_state *state = &space->list.states[i];
+	struct unwind_mapping *found = &space->found[i];
+
+	if (found->how != UNWIND_NOT_YET || space->n_tries[i] == MOST_TRIES)
+		return found;
+	space->n_tries[i]++;
+	table_set_find(f->tables, f->tgid, &space->list.list.mappings[i],
+		       state->fact.is_there ? state : NULL, TABLE_IN_USE, found);
+	return found;
+}
+
+static enum unwind_end row_in_mapping(const struct rules_of *f, size_t i, uint64_t addr,
+				      struct unwind_rule *ret)
+{
+	const struct unwind_mapping *found = how_to_walk(f, i);
+	enum unwind_end end;
+
+	switch ((enum unwind_how)found->how) {
+	case UNWIND_BY_TABLE:
+		end = table_row(f->memory, found->image, addr - found->bias, ret);
+		if (end) { /* it was evicted: the next hit may ask for it once more */
+			f->space->found[i].how = UNWIND_NOT_YET;
+			end = how_to_walk(f, i)->how == UNWIND_BY_TABLE
+				      ? table_row(f->memory, found->image, addr - found->bias, ret)
+				      : UNWIND_END_NO_TABLE_YET;
+		}
+		return end;
+	case UNWIND_MADE_CODE:
+		*ret = UNWIND_BY_FRAMES(UNWIND_MADE_FRAMES);
+		return UNWIND_GOES_ON;
+	case UNWIND_BY_FRAME_POINTERS:
+		*ret = (struct unwind_rule){};
+		return UNWIND_GOES_ON;
+	case UNWIND_PROBED:
+		return UNWIND_END_PROBED;
+	case UNWIND_NOT_AT_ALL:
+		return UNWIND_END_NO_TABLE;
+	default:
+		return UNWIND_END_NO_TABLE_YET;
+	}
+}
+
+static enum unwind_end find_late(void *from, uint64_t addr, struct unwind_rule *ret)
+{
+	const struct rules_of *f = from;
+	const struct mapping *m = mapping_list_at(&f->space->list.list, addr);
+
+	if (!m)
+		return UNWIND_END_NO_MAPPING;
+	return row_in_mapping(f, (size_t)(m - f->space->list.list.mappings), addr, ret);
+}
+
+void late_job_run(struct late_job *job, struct table_set *tables, const struct unwind_memory *m)
+{
+	struct rules_of f = { job->space, tables, m, job->recorded.hit->key.tgid };
+	uint64_t words[STACK_WORDS];
+
+	job->n_words = (uint32_t)late_walk(&job->recorded, job->most_frames, find_late, &f, words);
+	job->words = xcalloc(job->n_words, sizeof(*words));
+	memcpy(job->words, words, job->n_words * sizeof(*words));
+	__atomic_store_n(&job->is_done, true, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/deferral.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "tool/run.h"
+
+/* A walk that takes longer is given up: the table's file may hang. */
+#define PATIENCE_NS (3 * NS_PER_S / 10)
+
+/* From one look at walks in progress to the next. */
+#define LOOK_NS 200000
+
+/*
+ * In a window, hits of one process are walked up to this many, or mappings read. A walk takes some
+ * microseconds, so this is a fifth of a CPU.
+ */
+#define WINDOW_NS (NS_PER_S / 10)
+#define MOST_IN_WINDOW 4000
+#define MAPPINGS_OF_HIT 64
+
+/* A walk did not help: hits of the process are cut for so long. It doubles. */
+#define LEAST_PAUSE_MS 2
+#define MOST_PAUSE_MS 1000
+
+void deferral_begin(struct run *r)
+{
+	struct deferral *d = &r->deferral;
+
+	deferred_open(&d->reader, object_deferred(r->object), object_deferred_ring(r->object));
+	d->is_on = r->unwinder && r->processes && r->tool->on_deferred &&
+		   deferred_begin(&d->reader);
+}
+
+bool deferral_is_busy(const struct run *r)
+{
+	return r->deferral.n > 0;
+}
+
+/* --- pauses --- */
+
+/* Charge @n hits to the process. False: it has had its share of this window. */
+static bool may_walk(struct deferral *d, uint32_t tgid, size_t n, uint64_t now)
+{
+	struct late_pace *pace = &d->paces[pause_of(tgid)];
+
+	if (now - pace->window > WINDOW_NS) {
+		pace->window = now;
+		pace->n = 0;
+	}
+	pace->n += n < MOST_IN_WINDOW ? (uint32_t)n : MOST_IN_WINDOW;
+	if (pace->n <= MOST_IN_WINDOW)
+		return true;
+	deferred_pause(&d->reader, tgid, pace->window + WINDOW_NS);
+	return false;
+}
+
+static bool lacks_table(const uint64_t *words, size_t n)
+{
+	const uint64_t mark = n && words[n - 1] < STACK_MARK_END
+				      ? words[n - 1] & STACK_MARK_CUT_BITS
+				      : STACK_MARK_NONE;
+
+	return mark >= STACK_MARK_WALK + UNWIND_END_NO_MAPPING &&
+	       mark <= STACK_MARK_WALK + UNWIND_END_NO_TABLE;
+}
+
+/* A walk is over. If it lacked a table, too, later hits of the process may as well be cut. */
+static void judge_walk(struct deferral *d, const struct late_hit *hit, uint64_t now)
+{
+	struct late_pace *pace = &d->paces[pause_of(hit->tgid)];
+
+	d->n_walked++;
+	if (!lacks_table(hit->job.words, hit->job.n_words)) {
+		d->n_whole += hit->job.words[hit->job.n_words - 1] >= STACK_MARK_END;
+		pace->pause_ms = 0;
+		return;
+	}
+	if (now < pace->paused_until)
+		return;
+	pace->pause_ms = pace->pause_ms ? 2 * pace->pause_ms : LEAST_PAUSE_MS;
+	if (pace->pause_ms > MOST_PAUSE_MS)
+		pace->pause_ms = MOST_PAUSE_MS;
+	pace->paused_until = now + pace->pause_ms * (NS_PER_S / 1000);
+	deferred_pause(&d->reader, hit->tgid, pace->paused_until);
+}
+
+/* --- from the ring to the thread --- */
+
+static struct late_hit *add_hit(struct deferral *d, const struct recorded *recorded, uint64_t now)
+{
+	struct late_hit *hit = xcalloc(1, sizeof(*hit));
+
+	hit->job.recorded = *recorded;
+	hit->since = now;
+	hit->turn = recorded->hit->turn;
+	hit->tgid = recorded->hit->key.tgid;
+	array_push(d->hits, d->n, d->capacity, hit);
+	return hit;
+}
+
+static uint64_t key_of_hit(const struct late_hit *hit)
+{
+	const struct stack_key *key = &hit->job.recorded.hit->key;
+
+	return process_key(key->tgid, key->flags >> KEY_LIFE_SHIFT);
+}
+
+/* The mappings of the last hit. They serve the next one of the same process and epoch, too. */
+struct last_space {
+	struct late_space *space; /* NULL: none */
+	uint64_t key, epoch;
+};
+
+/* The mappings at the time of the hit, for one user more. NULL: they are not known. */
+static struct late_space *space_of_hit(struct run *r, const struct late_hit *hit,
+				       struct last_space *last)
+{
+	struct processes *processes = symbolizer_processes(r->tool->names(r));
+	const uint64_t key = key_of_hit(hit), time = hit->job.recorded.hit->time;
+	const uint64_t epoch = processes_epoch(processes, key, time);
+	struct remote_list list;
+
+	if (!last->space || last->key != key || last->epoch != epoch || !epoch) {
+		late_space_drop(last->space);
+		*last = (struct last_space){ .key = key, .epoch = epoch };
+		if (!processes_list(processes, key, time, &list))
+			return NULL;
+		(void)may_walk(&r->deferral, hit->tgid, list.list.n / MAPPINGS_OF_HIT, hit->since);
+		last->space = late_space_new(&list);
+	}
+	last->space->n_users++;
+	return last->space;
+}
+
+static void begin_walk(struct run *r, struct late_hit *hit, struct last_space *last)
+{
+	if (!may_walk(&r->deferral, hit->tgid, 1, hit->since))
+		return;
+	hit->job.space = space_of_hit(r, hit, last);
+	hit->job.most_frames = r->opt->max_depth ? (uint32_t)r->opt->max_depth : STACK_MAX_FRAMES;
+	hit->is_lent = hit->job.space != NULL;
+	if (hit->is_lent)
+		unwinder_walk(r->unwinder, &hit->job);
+}
+
+/* All records from before these hits are read before the model is asked about them. */
+static void take_hits(struct run *r)
+{
+	struct deferral *d = &r->deferral;
+	const size_t n_before = d->n;
+	struct last_space last = {};
+	struct recorded recorded;
+
+	while (deferred_take(&d->reader, &recorded))
+		(void)add_hit(d, &recorded, clock_ns(CLOCK_MONOTONIC));
+	if (d->n == n_before)
+		return;
+	run_hear(r);
+	for (size_t i = n_before; i < d->n; i++)
+		begin_walk(r, d->hits[i], &last);
+	late_space_drop(last.space);
+	unwinder_begin(r->unwinder);
+}
+
+/* --- from the thread to the tool --- */
+
+static void give_hit(struct run *r, struct late_hit *hit, bool is_walked)
+{
+	const struct recorded *recorded = &hit->job.recorded;
+	uint64_t words[STACK_WORDS];
+	const size_t n = is_walked ? hit->job.n_words : recorded_cut_words(recorded, words);
+
+	if (is_walked)
+		judge_walk(&r->deferral, hit, clock_ns(CLOCK_MONOTONIC));
+	else
+		r->deferral.n_late++;
+	r->tool->on_deferred(r, recorded, is_walked ? hit->job.words : words, n);
+	hit->is_given = true;
+}
+
+static bool is_held(const struct deferral *d, const struct late_hit *hit)
+{
+	return d->hold && (int32_t)(hit->turn - d->hold) > 0;
+}
+
+/* Give the hit if it is ready or late, and free it when nobody uses it. True: it is freed. */
+static bool serve_hit(struct run *r, struct late_hit *hit, uint64_t now, bool is_late)
+{
+	struct deferral *d = &r->deferral;
+	const bool is_done = !hit->is_lent || late_job_is_done(&hit->job);
+
+	if (!hit->is_given && !is_held(d, hit)) {
+		if (is_done)
+			give_hit(r, hit, hit->is_lent);
+		else if (is_late || now - hit->since > PATIENCE_NS)
+			give_hit(r, hit, false);
+	}
+	if (!hit->is_given || !is_done)
+		return false;
+	deferred_done(&d->reader, &hit->job.recorded);
+	late_job_fini(&hit->job);
+	free(hit);
+	return true;
+}
+
+static void serve_hits(struct run *r, bool is_late)
+{
+	struct deferral *d = &r->deferral;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		if (!serve_hit(r, d->hits[i], now, is_late))
+			d->hits[n++] = d->hits[i];
+	d->n = n;
+}
+
+void deferral_serve(struct run *r)
+{
+	struct deferral *d = &r->deferral;
+
+	if (!d->is_on || d->is_busy)
+		return;
+	d->is_busy = true;
+	take_hits(r);
+	serve_hits(r, false);
+	d->is_busy = false;
+}
+
+/* --- boundaries --- */
+
+/* Is a hit of @turn or before not given yet? */
+static bool is_any_due(const struct deferral *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		if (!d->hits[i]->is_given && !is_held(d, d->hits[i]))
+			return true;
+	return false;
+}
+
+void deferral_settle(struct run *r, uint32_t turn, uint64_t most_ns)
+{
+	struct deferral *d = &r->deferral;
+	const uint64_t until = clock_ns(CLOCK_MONOTONIC) + most_ns;
+	const struct timespec pause = { .tv_nsec = LOOK_NS };
+
+	d->hold = turn;
+	deferral_serve(r);
+	while (is_any_due(d) && clock_ns(CLOCK_MONOTONIC) < until &&
+	       !waiter_has_signal(&r->waiter)) {
+		(void)nanosleep(&pause, NULL);
+		deferral_serve(r);
+	}
+	if (is_any_due(d))
+		serve_hits(r, true);
+}
+
+void deferral_release(struct run *r)
+{
+	r->deferral.hold = 0;
+}
+
+void deferral_describe(const struct run *r)
+{
+	const struct deferral *d = &r->deferral;
+
+	if (d->is_on)
+		log_debug("deferred hits: %" PRIu64 " walked, %" PRIu64 " of these whole; %" PRIu64
+			  " given up; %" PRIu64 " found the ring full",
+			  d->n_walked, d->n_whole, d->n_late, deferred_n_full(&d->reader));
+}
+
+void deferral_close(struct run *r, bool is_free)
+{
+	struct deferral *d = &r->deferral;
+
+	for (size_t i = 0; i < d->n && is_free; i++) {
+		deferred_done(&d->reader, &d->hits[i]->job.recorded);
+		late_job_fini(&d->hits[i]->job);
+		free(d->hits[i]);
+	}
+	if (is_free)
+		free(d->hits);
+	deferred_close(&d->reader);
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Hits whose stack no table covers yet are walked later: whole, counted once, where they belong."""
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tool import PATIENCE_S, STACKSNOOP, Tool, WAITING_PARSER, chains, preloaded
+from tool import read_folded, stackcount, wait_for_file, workload_path
+
+pytestmark = [pytest.mark.needs("unwinding"), pytest.mark.needs("machine")]
+DWARF = ("--unwind", "dwarf")
+PRIORITY = "t:syscalls:sys_enter_getpriority"  # which few programs call
+NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"  # of a build ID of 20 bytes, which follows
+
+
+class Strangers:
+    """Copies of a workload that no tool has seen: each has a build ID of its own."""
+
+    def __init__(self, folder, n, workload="syscalls-nofp"):
+        data = Path(workload_path(workload)).read_bytes()
+        at = data.index(NOTE) + len(NOTE)
+        self.paths = [folder / f"c{i}" for i in range(n)]
+        for path in self.paths:
+            path.write_bytes(data[:at] + os.urandom(20) + data[at + 20 :])
+            path.chmod(0o755)
+
+    def run(self, *args, every_s=0.0):
+        """One after the other, so many seconds apart."""
+        for path in self.paths:
+            begin = time.monotonic()
+            subprocess.run([path, *map(str, args)], check=True, stdout=subprocess.DEVNULL, timeout=PATIENCE_S)
+            time.sleep(max(0, begin + every_s - time.monotonic()))
+
+    def stacks(self, result):
+        """[(parts, count)] of theirs, of folded output with -P."""
+        ours = re.compile(r"c\d+(-\d+)?")
+        return [(parts, count) for parts, count in read_folded(result.out) if ours.fullmatch(parts[0])]
+
+
+def cuts(stacks):
+    return sum(count for parts, count in stacks if any(part.startswith("[cut") for part in parts))
+
+
+def total(stacks):
+    return sum(count for _, count in stacks)
+
+
+def deferred(result):
+    """(walked, whole, given up, found the ring full)"""
+    return tuple(map(int, re.search(r"deferred hits: (\d+) \D+ (\d+) \D+ (\d+) \D+ (\d+) found", result.err).groups()))
+
+
+# 100 hits in 10 ms are 10,000 in a second; 16 programs in a second are a thousand in a minute.
+@pytest.mark.parametrize(
+    "event", [PRIORITY, pytest.param("c:nanosleep", marks=pytest.mark.needs("uprobes")), "t:sched:sched_switch"]
+)
+def test_programs_that_nobody_has_seen(tmp_path, event):
+    strangers = Strangers(tmp_path, 32)
+    n = 100 if event == PRIORITY else 1000  # ten sleeps
+    with Tool(["--debug", *DWARF, "-d", "-P", "-f", event]) as tool:
+        tool.wait_live()
+        strangers.run("priority", n, 0, 0.01, every_s=1 / 16)
+        result = tool.end().ok()
+    stacks = strangers.stacks(result)
+    assert result.lost == 0, result
+    assert deferred(result)[0] > 0, result
+    assert cuts(stacks) == 0, result
+    if event == PRIORITY:
+        assert total(stacks) == 32 * 100, result
+        assert sum(n for chain, n in chains(result).items() if chain.endswith(";hit")) == 32 * 100, result
+
+
+@pytest.mark.parametrize("event", [PRIORITY, "t:sched:sched_switch"])
+def test_a_command_behind_a_shell(event):
+    work = f"exec {workload_path('syscalls-nofp')} priority 2000 0 0.1 >/dev/null"
+    result = stackcount("--debug", *DWARF, "-d", "-f", event, "--", "sh", "-c", work).ok()
+    stacks = read_folded(result.out)
+    assert result.lost == 0, result
+    assert cuts(stacks) == 0, result
+    if event == PRIORITY:
+        assert sum(n for chain, n in chains(result).items() if chain.endswith(";hit")) == 2000, result
+
+
+def test_each_hit_is_counted_once_whatever_becomes_of_it(tmp_path):
+    """So fast that the ring is full at times."""
+    strangers = Strangers(tmp_path, 20)
+    with Tool(["--debug", *DWARF, "-d", "-P", "-f", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", 20_000, 0)
+        result = tool.end().ok()
+    assert total(strangers.stacks(result)) + result.lost == 20 * 20_000, result
+    assert result.lost == 0, result
+    assert deferred(result)[0] > 0, result
+
+
+def test_intervals_have_their_own_hits(tmp_path):
+    strangers = Strangers(tmp_path, 30)
+    with Tool([*DWARF, "-d", "-P", "-f", "-i", "1", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", 100, 0, every_s=0.1)
+        result = tool.end().ok()
+    stacks = strangers.stacks(result)
+    assert result.lost == 0 and cuts(stacks) == 0, result
+    assert total(stacks) == 30 * 100, result
+    by_program = {}
+    for parts, count in stacks:
+        by_program.setdefault(parts[0], []).append(count)
+    assert len(by_program) == 30, result
+    # A report's hits are of one interval: a program of a millisecond is in two at most.
+    assert all(sum(counts) == 100 and len(counts) <= 2 for counts in by_program.values()), result
+
+
+def test_a_number_of_events(tmp_path):
+    strangers = Strangers(tmp_path, 1)
+    with Tool([*DWARF, "-d", "-P", "-f", "-n", "150", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", 300, 0)
+        result = tool.wait().ok()
+    stacks = read_folded(result.out)
+    assert total(stacks) == 150 and result.lost == 0, result
+    assert cuts(strangers.stacks(result)) == 0, result
+
+
+GETPPID = "t:syscalls:sys_enter_getppid"
+
+
+def test_without_memory_hits_are_losses(tmp_path):
+    strangers = Strangers(tmp_path, 20, "distinct")
+    with Tool([*DWARF, "-d", "-P", "-f", "--max-memory", "1M", GETPPID]) as tool:
+        tool.wait_live()
+        strangers.run(5000, 1)
+        result = tool.end().ok()
+    assert result.lost > 0, result
+    assert total(strangers.stacks(result)) + result.lost >= 20 * 5000, result
+
+
+def test_events_come_in_order(tmp_path):
+    strangers = Strangers(tmp_path, 16)
+    with Tool([*DWARF, "--debug", "--json", PRIORITY], program=STACKSNOOP) as tool:
+        tool.wait_live()
+        strangers.run("priority", 100, 0, 0.01, every_s=1 / 16)
+        result = tool.end().ok()
+    events = re.findall(r'^\{"time":(\d+)\.(\d+),"comm":"(c\d+)"(.*)$', result.out, re.M)
+    times = [int(seconds) * 10**9 + int(ns) for seconds, ns, _, _ in events]
+    assert deferred(result)[0] > 0, result
+    assert times == sorted(times)
+    assert len(events) == 16 * 100 and result.lost == 0, result.err
+    assert all('"name":"main"' in rest for _, _, _, rest in events), [rest for *_, rest in events if "main" not in rest][:3]
+
+
+@pytest.mark.parametrize("program", [None, STACKSNOOP], ids=["stackcount", "stacksnoop"])
+def test_a_table_that_never_comes(tmp_path, program):
+    """No table can be made: the hits are cut and counted, in some time."""
+    environment = preloaded(tmp_path, WAITING_PARSER)
+    strangers = Strangers(tmp_path, 3)
+    with Tool([*DWARF, "--debug", "-f", PRIORITY], env=environment, **({"program": program} if program else {})) as tool:
+        tool.wait_for_header()
+        wait_for_file(tmp_path / "waits")
+        strangers.run("priority", 50, 0)
+        time.sleep(1)
+        (tmp_path / "go").touch()
+        result = tool.end().ok()
+    stacks = [parts for parts, count in read_folded(result.out) for _ in range(count)]
+    assert result.lost == 0, result
+    assert sum("hit" in parts for parts in stacks) == 150, result
+
+
+def maps_of(tool):
+    """The contents of BPF maps of 4 MiB in the tool's memory that no core dump has: a slab of tables, and the ring."""
+    text = Path(f"/proc/{tool.pid}/smaps").read_text()
+    found = []
+    for area in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", text, flags=re.M):
+        begin, end = (int(x, 16) for x in re.match(r"([0-9a-f]+)-([0-9a-f]+) ", area).groups()) if area else (0, 0)
+        if end - begin == 4 << 20 and "bpf" in area.splitlines()[0] and " dd " in area:
+            with open(f"/proc/{tool.pid}/mem", "rb") as memory:
+                memory.seek(begin)
+                found.append(memory.read(end - begin))
+    return found
+
+
+def test_the_ring_keeps_no_bytes(tmp_path):
+    """Of a process's stack, in no core dump, and not longer than needed."""
+    strangers = Strangers(tmp_path, 5)
+    with Tool([*DWARF, "--debug", "-f", PRIORITY]) as tool:
+        tool.wait_live()
+        strangers.run("priority", 100, 0)
+        tool.wait_idle()
+        assert sorted(map(any, maps_of(tool))) == [False, True]
+        assert deferred(tool.end().ok())[0] > 0
