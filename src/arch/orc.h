@@ -28,18 +28,14 @@ enum orc_layout {
 /* The layout by the kernel's header. */
 enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES]);
 
-/*
- * The layout of a kernel without a header, by the bit offsets of members in its struct orc_entry:
- * of "type", "signal" and "end". -1: there is no such member.
- */
-enum orc_layout orc_layout_by_members(int type, int signal, int end);
+/* The layout of a kernel without a header, by members that its struct orc_entry has. */
+enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end);
 
 /*
- * The rule for an entry. 0: the entry makes no sense. @is_before_5_12: another meaning of one base,
- * which the layout does not tell.
+ * The rule for an entry. 0: the layout is unknown. SP_INDIRECT has the meaning that it has since
+ * Linux 5.12.
  */
-uint64_t orc_rule_of(enum orc_layout layout, bool is_before_5_12,
-		     const uint8_t entry[ORC_ENTRY_BYTES]);
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t entry[ORC_ENTRY_BYTES]);
 
 /* The rule for a return address that the kernel's tracing has put in place of the caller's. */
 uint64_t orc_rule_of_replaced(void);

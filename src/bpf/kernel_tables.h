@@ -31,6 +31,10 @@ struct kernel_image {
 };
 _Static_assert(sizeof(struct kernel_image) == 32, "abi");
 
+/* A program reads so much of the stack at once, and so much before a word that it lacks. */
+#define KERNEL_WINDOW_BYTES 512U
+#define KERNEL_WINDOW_BEFORE 64U
+
 /* Rules that were found lately. See struct recent_rule, whose check works in the same way. */
 #define RECENT_KERNEL_BITS 12
 #define RECENT_KERNEL_RULES (1U << RECENT_KERNEL_BITS)
@@ -72,8 +76,11 @@ struct kernel_walks {
 };
 
 /* The counts of a slot, by enum kernel_end. KERNEL_END_ROOT: whole stacks. */
+#define KERNEL_END_SLOTS 16
+_Static_assert(KERNEL_ENDS <= KERNEL_END_SLOTS, "abi");
+
 struct kernel_counts {
-	__u64 n[KERNEL_ENDS];
+	__u64 n[KERNEL_END_SLOTS];
 	__u64 n_skipped; /* see struct fallen_start */
 	__u64 n_checked;
 };

@@ -71,6 +71,15 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
+static int parse_kernel_unwind(const char *text, bool *ret, struct error *e)
+{
+	*ret = strcmp(text, "helper") == 0;
+	if (!*ret && strcmp(text, "auto") != 0)
+		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
+				 text);
+	return 0;
+}
+
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
 			      struct error *e)
 {
@@ -107,6 +116,8 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
+	case OPTION_KERNEL_UNWIND:
+		return parse_kernel_unwind(value, &o->kernel_by_helper, e);
 	default:
 		return parse_backends(value, &o->avoid, e);
 	}

@@ -69,6 +69,7 @@ struct options {
 	bool lines;
 	bool no_demangle;
 	bool no_debuginfod;
+	bool kernel_by_helper; /* --kernel-unwind helper */
 	bool debug;
 	bool self; /* count our own hits, too */
 	bool list;

@@ -24,6 +24,7 @@
 #include "tool/command.h"
 #include "tool/follow.h"
 #include "tool/helpers.h"
+#include "tool/kernel_stacks.h"
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
@@ -100,6 +101,7 @@ struct run {
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */
 	struct unwinder *unwinder;  /* NULL: no unwind tables */
+	struct kernel_stacks kernel_stacks;
 	struct unmapped unmapped;
 	struct waiter waiter;
 	struct output output;

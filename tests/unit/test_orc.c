@@ -118,8 +118,8 @@ static bool is_signal(enum orc_layout layout, unsigned flags)
 }
 
 /* The place of the caller's frame; false: none that we follow. */
-static bool previous_sp(enum named reg, int16_t offset, bool is_before_5_12,
-			const struct kernel_regs *r, const struct memory *m, uint64_t *ret)
+static bool previous_sp(enum named reg, int16_t offset, const struct kernel_regs *r,
+			const struct memory *m, uint64_t *ret)
 {
 	switch (reg) {
 	case NAMED_SP:
@@ -129,8 +129,7 @@ static bool previous_sp(enum named reg, int16_t offset, bool is_before_5_12,
 		*ret = r->fp + (uint64_t)offset;
 		return true;
 	case SP_INDIRECT:
-		*ret = is_before_5_12 ? word_at(m, r->sp + (uint64_t)offset)
-				      : word_at(m, r->sp) + (uint64_t)offset;
+		*ret = word_at(m, r->sp) + (uint64_t)offset;
 		return true;
 	case BP_INDIRECT:
 		*ret = word_at(m, r->fp + (uint64_t)offset);
@@ -140,7 +139,7 @@ static bool previous_sp(enum named reg, int16_t offset, bool is_before_5_12,
 	}
 }
 
-static struct outcome evaluate(enum orc_layout layout, bool is_before_5_12, const uint8_t *bytes,
+static struct outcome evaluate(enum orc_layout layout, , const uint8_t *bytes,
 			       const struct kernel_regs *r, const struct memory *m)
 {
 	int16_t offset, fp_offset;
@@ -160,7 +159,7 @@ static struct outcome evaluate(enum orc_layout layout, bool is_before_5_12, cons
 	if (type == UNDEFINED || type < 0 || sp == NONE || sp == PREV_SP || sp == BAD ||
 	    (fp != NONE && fp != PREV_SP && fp != NAMED_BP))
 		return (struct outcome){ .end = KERNEL_END_UNDEFINED };
-	if (!previous_sp(sp, offset, is_before_5_12, r, m, &prev))
+	if (!previous_sp(sp, offset, r, m, &prev))
 		return (struct outcome){ .end = KERNEL_END_UNFIT };
 	if (type == CALL) {
 		ret.regs.pc = word_at(m, prev - 8);
@@ -183,7 +182,7 @@ static struct outcome evaluate(enum orc_layout layout, bool is_before_5_12, cons
 }
 
 /* Where the interrupted code's cs lies, if the entry has such a place. */
-static uint64_t place_of_cs(enum orc_layout layout, bool is_before_5_12, const uint8_t *bytes,
+static uint64_t place_of_cs(enum orc_layout layout, , const uint8_t *bytes,
 			    const struct kernel_regs *r)
 {
 	const struct memory none = {};
@@ -193,7 +192,7 @@ static uint64_t place_of_cs(enum orc_layout layout, bool is_before_5_12, const u
 
 	memcpy(&offset, bytes, 2);
 	memcpy(&flags, bytes + 4, 2);
-	if (!previous_sp(name_of(layout, flags & 15), offset, is_before_5_12, r, &none, &prev))
+	if (!previous_sp(name_of(layout, flags & 15), offset, r, &none, &prev))
 		return 0;
 	switch (type_of(layout, flags)) {
 	case REGS:
@@ -245,13 +244,11 @@ static void check_quick(uint64_t rule, const struct kernel_regs *r, const struct
 /* In the kernel, from the user, and as for a return address and as interrupted. */
 static void check_entry(enum orc_layout layout, const uint8_t *bytes)
 {
-	for (unsigned i = 0; i < 8; i++) {
-		const bool is_old = i & 1 && layout == ORC_OF_4_14;
-		const struct kernel_regs r = { PC, SP, FP, i >> 2 & 1 };
-		const struct memory m = { place_of_cs(layout, is_old, bytes, &r),
-					  i & 2 ? 0x33 : 0x10 };
-		const uint64_t rule = orc_rule_of(layout, is_old, bytes);
-		const struct outcome judged = evaluate(layout, is_old, bytes, &r, &m);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct kernel_regs r = { PC, SP, FP, i & 1 };
+		const struct memory m = { place_of_cs(layout, bytes, &r), i & 2 ? 0x33 : 0x10 };
+		const uint64_t rule = orc_rule_of(layout, bytes);
+		const struct outcome judged = evaluate(layout, bytes, &r, &m);
 		struct outcome ours = { .regs = r };
 
 		ours.end = kernel_step(&ours.regs, rule, read_word, (void *)&m);
@@ -297,7 +294,7 @@ static void a_word_that_cannot_be_read_ends_the_walk(void **state)
 		struct kernel_regs r = { PC, SP, FP, 0 };
 		int left = n;
 		const enum kernel_end end =
-			kernel_step(&r, orc_rule_of(ORC_OF_6_4, false, regs), read_up_to, &left);
+			kernel_step(&r, orc_rule_of(ORC_OF_6_4, regs), read_up_to, &left);
 
 		if (end != KERNEL_END_ROOT) /* made-up bits of cs */
 			assert_int_equal(end, n < 4 ? KERNEL_END_UNREADABLE : KERNEL_GOES_ON);
@@ -315,12 +312,12 @@ static void only_known_headers_give_a_layout(void **state)
 	assert_int_equal(orc_layout_of(header), ORC_OF_6_4);
 	header[19]++;
 	assert_int_equal(orc_layout_of(header), ORC_UNKNOWN);
-	assert_int_equal(orc_rule_of(ORC_UNKNOWN, false, bytes), 0);
-	assert_int_equal(orc_layout_by_members(40, -1, 42), ORC_OF_4_14);
-	assert_int_equal(orc_layout_by_members(40, 42, 43), ORC_OF_6_3);
-	assert_int_equal(orc_layout_by_members(40, 43, -1), ORC_OF_6_4);
-	assert_int_equal(orc_layout_by_members(48, 43, -1), ORC_UNKNOWN);
-	assert_int_equal(orc_layout_by_members(40, 42, -1), ORC_UNKNOWN);
+	assert_int_equal(orc_rule_of(ORC_UNKNOWN, bytes), 0);
+	assert_int_equal(orc_layout_by_members(true, false, true), ORC_OF_4_14);
+	assert_int_equal(orc_layout_by_members(true, true, true), ORC_OF_6_3);
+	assert_int_equal(orc_layout_by_members(true, true, false), ORC_OF_6_4);
+	assert_int_equal(orc_layout_by_members(true, false, false), ORC_UNKNOWN);
+	assert_int_equal(orc_layout_by_members(false, true, true), ORC_UNKNOWN);
 }
 
 /* --- tables --- */

@@ -7,19 +7,17 @@ enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES])
 	return ORC_UNKNOWN;
 }
 
-enum orc_layout orc_layout_by_members(int type, int signal, int end)
+enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end)
 {
-	(void)type;
-	(void)signal;
-	(void)end;
+	(void)has_type;
+	(void)has_signal;
+	(void)has_end;
 	return ORC_UNKNOWN;
 }
 
-uint64_t orc_rule_of(enum orc_layout layout, bool is_before_5_12,
-		     const uint8_t entry[ORC_ENTRY_BYTES])
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t entry[ORC_ENTRY_BYTES])
 {
 	(void)layout;
-	(void)is_before_5_12;
 	(void)entry;
 	return 0;
 }

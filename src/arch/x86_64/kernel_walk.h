@@ -34,7 +34,6 @@ enum orc_base {
 	ORC_BASE_SP,    /* rsp + offset */
 	ORC_BASE_FP,    /* rbp + offset */
 	ORC_BASE_IN_SP, /* [rsp] + offset, where the stack was switched */
-	ORC_BASE_AT_SP, /* [rsp + offset]: the meaning of the same before Linux 5.12 */
 	ORC_BASE_AT_FP, /* [rbp + offset] */
 };
 

@@ -65,16 +65,13 @@ enum orc_layout orc_layout_of(const uint8_t header[ORC_HEADER_BYTES])
 	return ORC_UNKNOWN;
 }
 
-/* sp_reg and bp_reg take the four bits each before the type, which begins with bit 40. */
-enum orc_layout orc_layout_by_members(int type, int signal, int end)
+enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_end)
 {
-	if (type != 40)
+	if (!has_type || (!has_signal && !has_end))
 		return ORC_UNKNOWN;
-	if (signal < 0 && end == 42)
+	if (!has_signal)
 		return ORC_OF_4_14;
-	if (signal == 42 && end == 43)
-		return ORC_OF_6_3;
-	return signal == 43 && end < 0 ? ORC_OF_6_4 : ORC_UNKNOWN;
+	return has_end ? ORC_OF_6_3 : ORC_OF_6_4;
 }
 
 /* Before 6.4, an entry without a base is the end of a stack, or undefined. */
@@ -132,7 +129,7 @@ static bool place_fp(enum orc_reg reg, enum orc_fp *ret)
 	return *ret != ORC_FP_KEPT || reg == REG_NONE;
 }
 
-static bool place_cfa(enum orc_reg reg, bool is_before_5_12, enum orc_base *ret)
+static bool place_cfa(enum orc_reg reg, enum orc_base *ret)
 {
 	static const enum orc_base bases[] = {
 		[REG_SP] = ORC_BASE_SP,       [REG_FP] = ORC_BASE_FP,
@@ -142,12 +139,11 @@ static bool place_cfa(enum orc_reg reg, bool is_before_5_12, enum orc_base *ret)
 
 	if (reg < REG_SP || reg > REG_OTHER)
 		return false;
-	*ret = reg == REG_IN_SP && is_before_5_12 ? ORC_BASE_AT_SP : bases[reg];
+	*ret = bases[reg];
 	return true;
 }
 
-uint64_t orc_rule_of(enum orc_layout layout, bool is_before_5_12,
-		     const uint8_t bytes[ORC_ENTRY_BYTES])
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
 	enum orc_base base;
 	enum orc_fp fp;
@@ -160,7 +156,7 @@ uint64_t orc_rule_of(enum orc_layout layout, bool is_before_5_12,
 
 	if (e.kind < ORC_CALL)
 		return put_kind(e.kind);
-	if (!place_cfa(e.sp, is_before_5_12, &base) || !place_fp(e.fp, &fp))
+	if (!place_cfa(e.sp, &base) || !place_fp(e.fp, &fp))
 		return put_kind(ORC_UNDEFINED);
 	rule = put_kind(e.kind) | (uint64_t)base << 8 | (uint64_t)fp << 12 |
 	       (uint64_t)(uint16_t)e.fp_offset << 32 | (uint64_t)(uint16_t)e.sp_offset << 48;
