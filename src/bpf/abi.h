@@ -403,7 +403,7 @@ struct trace_config {
 	__u32 never;             /* always 0: see keep_own_stack() */
 	/* Walk kernel stacks by tables (bpf/kernel_tables.h), so many frames at most; 0: do not. */
 	__u32 kernel_tables;
-	__u32 may_cut_kernel; /* a longer stack is cut there; else the helper walks it */
+	__u32 checks_kernel;  /* compare every kernel stack with the helper's, and go on */
 	__u32 no_recent_rules;   /* search tables for each frame, to measure recent rules */
 	__u32 own_tgid;          /* leave out hits of this process, our own; 0: leave out none */
 	__u32 paces_tasks;       /* struct cpu_pace measures hits of tasks, too */

@@ -36,6 +36,7 @@ static void add_counts(struct kernel_counts *to, const struct kernel_counts *fro
 		to->n[i] += from->n[i];
 	to->n_skipped += from->n_skipped;
 	to->n_checked += from->n_checked;
+	to->n_wrong += from->n_wrong;
 }
 
 bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct kernel_counts *ret)

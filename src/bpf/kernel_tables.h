@@ -67,20 +67,22 @@ struct fallen_start {
 #define CHECKED_FIRST 16U
 #define CHECKED_EVERY 65536U
 
+#define KERNEL_END_SLOTS 16
+_Static_assert(KERNEL_ENDS <= KERNEL_END_SLOTS, "abi");
+
 /* The value of 'kernel_walks'. User space writes all but the last members. */
 struct kernel_walks {
 	__u32 is_on;
 	__u32 generation; /* of the images, below 65536; each change forgets all recent rules */
 	struct kernel_image images[KERNEL_IMAGES];
 	__u64 is_wrong; /* programs: a walk differed from the helper's, at this address */
+	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */
 };
 
 /* The counts of a slot, by enum kernel_end. KERNEL_END_ROOT: whole stacks. */
-#define KERNEL_END_SLOTS 16
-_Static_assert(KERNEL_ENDS <= KERNEL_END_SLOTS, "abi");
-
 struct kernel_counts {
 	__u64 n[KERNEL_END_SLOTS];
 	__u64 n_skipped; /* see struct fallen_start */
 	__u64 n_checked;
+	__u64 n_wrong;
 };

@@ -97,19 +97,26 @@ static __always_inline __u64 kernel_rule_at(__u64 at)
 	return rule;
 }
 
-/*
- * Read the stack at @at, up to where a stack ends: behind it may be nothing. Stacks of interrupts
- * and exceptions are not larger. False: it cannot be read.
- */
-static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at)
+/* Read the stack at @at, up to a multiple of @unit. False: it cannot be read. */
+static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at, __u64 unit)
 {
-	__u64 bytes = (at | (KERNEL_STACK_BYTES - 1)) + 1 - at;
+	__u64 bytes = (at | (unit - 1)) + 1 - at;
 
 	if (bytes > KERNEL_WINDOW_BYTES)
 		bytes = KERNEL_WINDOW_BYTES;
 	w->base = at;
 	w->n_valid = bytes > 7 ? bytes - 7 : 0;
-	if (bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0)
+	return bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0;
+}
+
+/*
+ * Read the stack at @at. Behind its end may be nothing. A task's stack is aligned; those of
+ * interrupts and exceptions may end with any page. False: it cannot be read.
+ */
+static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at)
+{
+	if (read_kernel_stack(w, at, KERNEL_STACK_BYTES) ||
+	    read_kernel_stack(w, at, 1UL << PAGE_SHIFT))
 		return true;
 	w->n_valid = 0;
 	return false;
@@ -292,10 +299,12 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 		return false;
 	}
 	end = step_kernel_to_end(slot);
-	if (end == KERNEL_END_DEPTH && config.may_cut_kernel)
+	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
 		end = KERNEL_END_ROOT;
 	++slot->kernel_counts.n[end & (KERNEL_END_SLOTS - 1)];
 	if (end != KERNEL_END_ROOT) {
+		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
+			slot->kernel.pc;
 		note_fallen(start, key);
 		return false;
 	}
@@ -311,7 +320,7 @@ static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 {
 	const __u64 n = slot->kernel_counts.n[KERNEL_END_ROOT];
 
-	if (n > CHECKED_FIRST && n % CHECKED_EVERY)
+	if (!config.checks_kernel && n > CHECKED_FIRST && n % CHECKED_EVERY)
 		return false;
 	++slot->kernel_counts.n_checked;
 	return true;
@@ -321,5 +330,7 @@ static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 static __always_inline void refuse_kernel_walks(struct scratch_slot *slot)
 {
 	*(volatile __u64 *)&kernel_walks.is_wrong = words_of_side(slot, SIDE_KERNEL)[1];
-	*(volatile __u32 *)&kernel_walks.is_on = 0;
+	++slot->kernel_counts.n_wrong;
+	if (!config.checks_kernel)
+		*(volatile __u32 *)&kernel_walks.is_on = 0;
 }

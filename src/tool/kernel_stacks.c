@@ -33,6 +33,8 @@ struct orc_tables {
 	uint64_t addresses; /* @n numbers of 4 bytes: the address minus that of the number */
 	uint64_t entries;   /* @n entries */
 	uint64_t n;
+	/* Code; then code of the boot, which goes on below the first CPU's idle task. */
+	uint64_t text, text_end, init, init_end;
 };
 
 void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
@@ -45,9 +47,10 @@ void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 	    !config->kernel_limit || config->mode == MODE_CALLS || !config->has_loop ||
 	    (lockdown && strcmp(lockdown, "confidentiality") == 0))
 		return;
-	config->may_cut_kernel = config->max_kernel_frames < config->kernel_limit;
-	config->kernel_tables =
-		config->may_cut_kernel ? config->max_kernel_frames : config->kernel_limit;
+	config->kernel_tables = config->max_kernel_frames < config->kernel_limit
+					? config->max_kernel_frames
+					: config->kernel_limit;
+	config->checks_kernel = (opt->avoid & AVOID_TRUST) != 0;
 	k->is_wanted = true;
 }
 
@@ -80,11 +83,27 @@ static bool find_tables(struct kernel_memory *memory, struct orc_tables *ret)
 		.addresses = start,
 		.n = (end - start) / sizeof(int32_t),
 		.entries = kernel_memory_symbol(memory, "__start_orc_unwind"),
+		.text = kernel_memory_symbol(memory, "_stext"),
+		.text_end = kernel_memory_symbol(memory, "_etext"),
+		.init = kernel_memory_symbol(memory, "_sinittext"),
+		.init_end = kernel_memory_symbol(memory, "_einittext"),
 	};
-	if (!start || end <= start || !ret->entries)
+	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
+	    ret->text_end > ret->init || ret->init >= ret->init_end)
 		return false;
 	ret->layout = find_layout(memory);
 	return ret->layout != ORC_UNKNOWN;
+}
+
+/* Between both parts of the code are data, where no row is valid. */
+static bool add_row(const struct orc_tables *tables, uint64_t addr, uint64_t rule,
+		    struct kernel_table *table)
+{
+	if (table->at < tables->text_end && addr >= tables->text_end &&
+	    !kernel_table_add(table, tables->text_end, 0))
+		return false;
+	return kernel_table_add(table, addr,
+				addr >= tables->text_end && addr < tables->init ? 0 : rule);
 }
 
 /* Add @n rows from number @first on. False: they cannot be read, or make no sense. */
@@ -101,11 +120,14 @@ static bool add_piece(struct kernel_memory *memory, const struct orc_tables *tab
 	memcpy(addresses, from, n * sizeof(*addresses));
 	entries = kernel_memory_read(memory, tables->entries + first * ORC_ENTRY_BYTES,
 				     n * (size_t)ORC_ENTRY_BYTES);
-	for (uint32_t i = 0; entries && i < n; i++)
-		if (!kernel_table_add(
-			    table, at + i * sizeof(*addresses) + (uint64_t)addresses[i],
-			    orc_rule_of(tables->layout, &entries[(size_t)i * ORC_ENTRY_BYTES])))
+	for (uint32_t i = 0; entries && i < n; i++) {
+		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
+
+		if (!add_row(tables, addr,
+			     orc_rule_of(tables->layout, &entries[(size_t)i * ORC_ENTRY_BYTES]),
+			     table))
 			return false;
+	}
 	return entries != NULL;
 }
 
@@ -133,8 +155,7 @@ static bool make_kernel_table(struct kernel_stacks *k, struct kernel_memory *mem
 			  "not there, or of an unknown kind");
 		return false;
 	}
-	if (!kernel_table_begin(table, kernel_memory_symbol(memory, "_stext"),
-				kernel_memory_symbol(memory, "_etext")))
+	if (!kernel_table_begin(table, tables.text, tables.init_end))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
 		kernel_table_replaced(table, kernel_memory_symbol(memory, tracers[i]));
@@ -235,11 +256,12 @@ void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 		return;
 	for (int i = 0; i < KERNEL_ENDS; i++)
 		if (counts.n[i] && end_words[i])
-			log_debug("kernel stacks: %llu %s", (unsigned long long)counts.n[i],
-				  end_words[i]);
+			log_debug("kernel stacks: %llu %s (last at %#llx)",
+				  (unsigned long long)counts.n[i], end_words[i],
+				  (unsigned long long)maps.walks->fell_at[i]);
 	if (counts.n_skipped)
 		log_debug("kernel stacks: %llu helper: such a start fell back before",
 			  (unsigned long long)counts.n_skipped);
-	log_debug("kernel stacks: %llu compared with the helper's",
-		  (unsigned long long)counts.n_checked);
+	log_debug("kernel stacks: %llu compared with the helper's, %llu different",
+		  (unsigned long long)counts.n_checked, (unsigned long long)counts.n_wrong);
 }

@@ -16,7 +16,7 @@
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define MOST_ROWS 64
-#define AVOIDED_N (BACKEND_N + 2)
+#define AVOIDED_N (BACKEND_N + 3)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 /*
@@ -24,7 +24,7 @@
  */
 static const char *avoided_name(int bit)
 {
-	static const char *const others[] = { "rules.recent", "bpf_loop" };
+	static const char *const others[] = { "rules.recent", "bpf_loop", "trust.kernel" };
 
 	if (bit < BACKEND_N)
 		return backend_name(bit);
