@@ -7,7 +7,9 @@
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
+#include "bpf/instructions.h"
 
 int kernel_maps_add(const struct kernel_maps *m, enum kernel_image_number number, size_t bytes,
 		    kernel_image_fill *fill, void *context, struct error *e)
@@ -28,6 +30,33 @@ int kernel_maps_add(const struct kernel_maps *m, enum kernel_image_number number
 	if (bpf_map_update_elem(bpf_map__fd(m->images), &key, &fd, BPF_ANY))
 		return error_errno(e, "publish the kernel's unwind tables");
 	return 0;
+}
+
+/* See struct kernel_walks. The tracepoint comes before the code is unmapped. */
+int kernel_maps_watch_modules(const struct kernel_maps *m)
+{
+	const int at = (int)(m->walks_at + offsetof(struct kernel_walks, generation));
+	const struct bpf_insn insns[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0,
+		     bpf_map__fd(m->memory)),
+		INSN(0, 0, 0, 0, at),
+		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0),
+		INSN(BPF_JMP | BPF_JGE | BPF_K, BPF_REG_2, 0, 2, (int)LAST_GENERATION),
+		MOVE_IMM(BPF_REG_3, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_W, BPF_REG_1, BPF_REG_3, 0, BPF_ADD),
+		MOVE_IMM(BPF_REG_0, 0),
+		EXIT,
+	};
+	cleanup_close int program =
+		instructions_load(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, insns, ARRAY_SIZE(insns));
+	const union bpf_attr attr = {
+		.raw_tracepoint = {
+			.name = (uintptr_t) "module_free",
+			.prog_fd = (uint32_t)program,
+		},
+	};
+
+	return program < 0 ? -1 : sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 }
 
 static void add_counts(struct kernel_counts *to, const struct kernel_counts *from)

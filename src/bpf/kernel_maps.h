@@ -14,7 +14,8 @@ struct bpf_map;
 /* Lent by the object (object_kernel_maps()). */
 struct kernel_maps {
 	struct kernel_walks *walks;
-	const struct bpf_map *images, *scratch;
+	const struct bpf_map *images, *scratch, *memory; /* memory: contains @walks */
+	uint32_t walks_at;                               /* byte offset of @walks in it */
 };
 
 /* Write an image to @to. */
@@ -27,6 +28,12 @@ typedef void kernel_image_fill(void *context, void *to);
 must_check int kernel_maps_add(const struct kernel_maps *m, enum kernel_image_number number,
 			       size_t bytes, kernel_image_fill *fill, void *context,
 			       struct error *e);
+
+/*
+ * Have a program count in walks->generation when modules go. Returns a descriptor, the caller's,
+ * which ends that when it is closed; -1: the kernel has no modules, or refuses it.
+ */
+int kernel_maps_watch_modules(const struct kernel_maps *m);
 
 /* The counts of all slots and CPUs together. False: they cannot be read. */
 bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct kernel_counts *ret);

@@ -70,10 +70,21 @@ struct fallen_start {
 #define KERNEL_END_SLOTS 16
 _Static_assert(KERNEL_ENDS <= KERNEL_END_SLOTS, "abi");
 
-/* The value of 'kernel_walks'. User space writes all but the last members. */
+#define LAST_GENERATION 65535U
+#define NO_GENERATION (~0U)
+
+/* The value of 'kernel_walks'. User space writes what programs do not. */
 struct kernel_walks {
 	__u32 is_on;
-	__u32 generation; /* of the images, below 65536; each change forgets all recent rules */
+	/*
+	 * How many modules have gone. A program counts, before the kernel frees their code. With
+	 * each, all recent rules are forgotten. At LAST_GENERATION it stops, as do walks of
+	 * modules: a recent rule has room for so many.
+	 */
+	__u32 generation;
+	__u32 modules_generation; /* the modules' image is valid in this one alone */
+	__u32 n_unknown; /* programs: addresses outside of the kernel without a row; may lose some
+			  */
 	struct kernel_image images[KERNEL_IMAGES];
 	__u64 is_wrong; /* programs: a walk differed from the helper's, at this address */
 	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */

@@ -49,6 +49,15 @@ static __always_inline __u32 image_number(void *map, __u32 place)
 	return (__u32)(image_word(map, place) >> (place % 8 * 8));
 }
 
+static __always_inline bool is_valid_image(__u32 number)
+{
+	const __u32 now = *(volatile __u32 *)&kernel_walks.generation;
+
+	return number == KERNEL_IMAGE ||
+	       (now == *(volatile __u32 *)&kernel_walks.modules_generation &&
+		now != LAST_GENERATION);
+}
+
 /*
  * The rule for the address @at of image @number. A global function, because the verifier follows
  * each turn of its loop. Entry 0 has no row, so there is always an entry before.
@@ -61,7 +70,7 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 	struct search s;
 	__u32 page, rule;
 
-	if (!map || at - image->start >= image->bytes)
+	if (!map || at - image->start >= image->bytes || !is_valid_image(i))
 		return 0;
 	page = image->pages +
 	       (__u32)((at >> UNWIND_PAGE_BITS) - (image->start >> UNWIND_PAGE_BITS)) * 4;
@@ -86,12 +95,18 @@ static __always_inline __u64 kernel_rule_at(__u64 at)
 		&recent_kernel[at * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_KERNEL_BITS)];
 	const __u64 check = *(volatile __u64 *)&recent->check;
 	__u64 rule = *(volatile __u64 *)&recent->rule;
+	__u32 number;
 
 	if ((check ^ check_of_kernel_rule(rule)) == key)
 		return rule;
-	rule = find_kernel_rule(at - kernel_walks.images[KERNEL_IMAGE].start >=
-					kernel_walks.images[KERNEL_IMAGE].bytes,
-				at);
+	number = at - kernel_walks.images[KERNEL_IMAGE].start >=
+		 kernel_walks.images[KERNEL_IMAGE].bytes;
+	rule = find_kernel_rule(number, at);
+	if (!rule) { /* not kept: a module may come there */
+		if (number)
+			++*(volatile __u32 *)&kernel_walks.n_unknown;
+		return 0;
+	}
 	*(volatile __u64 *)&recent->check = key ^ check_of_kernel_rule(rule);
 	*(volatile __u64 *)&recent->rule = rule;
 	return rule;

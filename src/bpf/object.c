@@ -501,8 +501,8 @@ struct kernel_maps object_kernel_maps(const struct object *o)
 {
 	const struct stackcount_bpf *s = o->skeleton;
 
-	return (struct kernel_maps){ &s->bss->kernel_walks, s->maps.kernel_images,
-				     s->maps.scratch };
+	return (struct kernel_maps){ &s->bss->kernel_walks, s->maps.kernel_images, s->maps.scratch,
+				     s->maps.bss, offsetof(typeof(*s->bss), kernel_walks) };
 }
 
 /* --- mappings and unwind tables --- */

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "tool/kernel_stacks.h"
 
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "arch/orc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,30 +13,10 @@
 #include "bpf/kernel_maps.h"
 #include "bpf/kernel_memory.h"
 #include "kernel/host.h"
-#include "kernel/kernel_types.h"
+#include "kernel/modules.h"
+#include "tool/kernel_orc.h"
 #include "tool/options.h"
 #include "unwind/kernel_table.h"
-
-#define PIECE_ENTRIES 8192U
-_Static_assert(PIECE_ENTRIES *ORC_ENTRY_BYTES <= KERNEL_PIECE_BYTES, "a piece");
-
-/* Code that tracing puts between a function and its caller. */
-static const char *const tracers[MOST_REPLACED] = {
-	"return_to_handler",       /* the function graph tracer, and returns of fprobe */
-	"arch_rethook_trampoline", /* kretprobes and returns of kprobe.multi */
-	"__kretprobe_trampoline",  /* kretprobes without rethook, since Linux 5.16 */
-	"kretprobe_trampoline",
-};
-
-/* Where the kernel's unwind tables lie in its memory. */
-struct orc_tables {
-	enum orc_layout layout;
-	uint64_t addresses; /* @n numbers of 4 bytes: the address minus that of the number */
-	uint64_t entries;   /* @n entries */
-	uint64_t n;
-	/* Code; then code of the boot, which goes on below the first CPU's idle task. */
-	uint64_t text, text_end, init, init_end;
-};
 
 void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 			  struct object_options *o)
@@ -54,114 +35,6 @@ void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 	k->is_wanted = true;
 }
 
-/* Without a header, the kernel's types tell the layout. */
-static enum orc_layout find_layout(struct kernel_memory *memory)
-{
-	static const struct kernel_member members[] = { { "orc_entry", "type" },
-							{ "orc_entry", "signal" },
-							{ "orc_entry", "end" } };
-	const uint64_t header = kernel_memory_symbol(memory, "__start_orc_header");
-	uint32_t at[ARRAY_SIZE(members)];
-	struct error none;
-
-	if (header) {
-		const void *hash = kernel_memory_read(memory, header, ORC_HEADER_BYTES);
-
-		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
-	}
-	if (kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), at, &none))
-		return ORC_UNKNOWN;
-	return orc_layout_by_members(at[0] != NO_MEMBER, at[1] != NO_MEMBER, at[2] != NO_MEMBER);
-}
-
-static bool find_tables(struct kernel_memory *memory, struct orc_tables *ret)
-{
-	const uint64_t start = kernel_memory_symbol(memory, "__start_orc_unwind_ip");
-	const uint64_t end = kernel_memory_symbol(memory, "__stop_orc_unwind_ip");
-
-	*ret = (struct orc_tables){
-		.addresses = start,
-		.n = (end - start) / sizeof(int32_t),
-		.entries = kernel_memory_symbol(memory, "__start_orc_unwind"),
-		.text = kernel_memory_symbol(memory, "_stext"),
-		.text_end = kernel_memory_symbol(memory, "_etext"),
-		.init = kernel_memory_symbol(memory, "_sinittext"),
-		.init_end = kernel_memory_symbol(memory, "_einittext"),
-	};
-	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
-	    ret->text_end > ret->init || ret->init >= ret->init_end)
-		return false;
-	ret->layout = find_layout(memory);
-	return ret->layout != ORC_UNKNOWN;
-}
-
-/* Between both parts of the code are data, where no row is valid. */
-static bool add_row(const struct orc_tables *tables, uint64_t addr, uint64_t rule,
-		    struct kernel_table *table)
-{
-	if (table->at < tables->text_end && addr >= tables->text_end &&
-	    !kernel_table_add(table, tables->text_end, 0))
-		return false;
-	return kernel_table_add(table, addr,
-				addr >= tables->text_end && addr < tables->init ? 0 : rule);
-}
-
-/* Add @n rows from number @first on. False: they cannot be read, or make no sense. */
-static bool add_piece(struct kernel_memory *memory, const struct orc_tables *tables, uint64_t first,
-		      uint32_t n, struct kernel_table *table)
-{
-	const uint64_t at = tables->addresses + first * sizeof(int32_t);
-	int32_t addresses[PIECE_ENTRIES];
-	const void *from = kernel_memory_read(memory, at, n * sizeof(*addresses));
-	const uint8_t *entries;
-
-	if (!from)
-		return false;
-	memcpy(addresses, from, n * sizeof(*addresses));
-	entries = kernel_memory_read(memory, tables->entries + first * ORC_ENTRY_BYTES,
-				     n * (size_t)ORC_ENTRY_BYTES);
-	for (uint32_t i = 0; entries && i < n; i++) {
-		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
-
-		if (!add_row(tables, addr,
-			     orc_rule_of(tables->layout, &entries[(size_t)i * ORC_ENTRY_BYTES]),
-			     table))
-			return false;
-	}
-	return entries != NULL;
-}
-
-static bool copy_tables(struct kernel_stacks *k, struct kernel_memory *memory,
-			const struct orc_tables *tables, struct kernel_table *table)
-{
-	for (uint64_t first = 0; first < tables->n; first += PIECE_ENTRIES) {
-		const uint64_t n = tables->n - first;
-
-		if (__atomic_load_n(&k->must_end, __ATOMIC_RELAXED) ||
-		    !add_piece(memory, tables, first,
-			       n < PIECE_ENTRIES ? (uint32_t)n : PIECE_ENTRIES, table))
-			return false;
-	}
-	return kernel_table_end(table);
-}
-
-static bool make_kernel_table(struct kernel_stacks *k, struct kernel_memory *memory,
-			      struct kernel_table *table)
-{
-	struct orc_tables tables;
-
-	if (!find_tables(memory, &tables)) {
-		log_debug("kernel stacks are walked by the helper: the kernel's unwind tables are "
-			  "not there, or of an unknown kind");
-		return false;
-	}
-	if (!kernel_table_begin(table, tables.text, tables.init_end))
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
-		kernel_table_replaced(table, kernel_memory_symbol(memory, tracers[i]));
-	return copy_tables(k, memory, &tables, table);
-}
-
 struct filling {
 	const struct kernel_table *table;
 	struct kernel_image *image;
@@ -174,40 +47,109 @@ static void fill_image(void *filling, void *to)
 	kernel_table_write(f->table, to, f->image);
 }
 
-static void publish_kernel(struct kernel_stacks *k, const struct kernel_table *table)
+/* Give the programs a table, as image @number. Returns false if the kernel refuses it. */
+static bool publish(const struct kernel_maps *maps, enum kernel_image_number number,
+		    const struct kernel_table *table)
 {
-	const struct kernel_maps maps = object_kernel_maps(k->object);
 	struct kernel_image image;
 	struct filling filling = { table, &image };
 	struct error e;
 
-	if (kernel_maps_add(&maps, KERNEL_IMAGE, kernel_table_bytes(table), fill_image, &filling,
-			    &e)) {
-		log_debug("kernel stacks are walked by the helper: %s", e.text);
-		return;
+	if (kernel_maps_add(maps, number, kernel_table_bytes(table), fill_image, &filling, &e)) {
+		log_debug("kernel stacks: %s", e.text);
+		return false;
 	}
-	maps.walks->images[KERNEL_IMAGE] = image;
-	__atomic_store_n(&maps.walks->is_on, 1, __ATOMIC_RELEASE);
+	maps->walks->images[number] = image;
+	return true;
 }
 
-static void *read_kernel_tables(void *argument)
+/* In its own function, so that the table's memory goes then. */
+static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *from)
 {
-	struct kernel_stacks *k = argument;
-	cleanup(kernel_memory_freep) struct kernel_memory *memory = NULL;
 	cleanup(kernel_table_fini) struct kernel_table table = {};
 	const uint64_t since = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	if (!orc_read_kernel(from, &table)) {
+		log_debug("kernel stacks: by the helper, because the kernel's unwind tables are "
+			  "not there, or of an unknown kind");
+		return false;
+	}
+	if (!publish(maps, KERNEL_IMAGE, &table))
+		return false;
+	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
+	log_debug("kernel stacks: by tables from now on: %zu entries, %zu rules, %zu KiB, in "
+		  "%.1f ms of CPU time",
+		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
+		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
+	return true;
+}
+
+/*
+ * A module that goes makes the image invalid, even while it is being made. The programs use no
+ * image while it is replaced: kernel_maps_add() waits for those that run.
+ */
+static void publish_modules(const struct kernel_maps *maps, struct orc_source *from)
+{
+	cleanup(kernel_table_fini) struct kernel_table table = {};
+	struct kernel_walks *walks = maps->walks;
+	const uint32_t generation = __atomic_load_n(&walks->generation, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&walks->modules_generation, NO_GENERATION, __ATOMIC_RELEASE);
+	if (!orc_read_modules(from, &table) || !publish(maps, MODULES_IMAGE, &table))
+		return;
+	__atomic_store_n(&walks->modules_generation, generation, __ATOMIC_RELEASE);
+	log_debug("kernel stacks: by tables in modules, too: %zu entries", table.n_entries);
+}
+
+/* Have modules come or gone, and is code without a row hit? */
+static bool must_look(const struct kernel_walks *walks, struct modules *modules,
+		      uint32_t *n_unknown)
+{
+	const uint64_t before = modules->now;
+	const uint32_t n = *(const volatile uint32_t *)&walks->n_unknown;
+
+	if (n == *n_unknown)
+		return false;
+	*n_unknown = n;
+	modules_look(modules, "/proc/modules");
+	return modules->now != before || walks->modules_generation != walks->generation;
+}
+
+#define LOOK_MS 1000
+
+static void serve_modules(struct kernel_stacks *k, const struct kernel_maps *maps,
+			  struct orc_source *from)
+{
+	cleanup_close int watch = kernel_maps_watch_modules(maps);
+	cleanup(modules_fini) struct modules modules = {};
+	struct pollfd end = { .fd = k->end_fd, .events = POLLIN };
+	uint32_t n_unknown = maps->walks->n_unknown;
+
+	if (watch < 0 || access("/proc/modules", R_OK))
+		return;
+	modules_look(&modules, "/proc/modules");
+	publish_modules(maps, from);
+	while (poll(&end, 1, LOOK_MS) == 0)
+		if (must_look(maps->walks, &modules, &n_unknown))
+			publish_modules(maps, from);
+}
+
+static void *serve_kernel_stacks(void *argument)
+{
+	struct kernel_stacks *k = argument;
+	const struct kernel_maps maps = object_kernel_maps(k->object);
+	cleanup(kernel_memory_freep) struct kernel_memory *memory = NULL;
 	struct error e;
 
 	if (kernel_memory_open(&memory, &e)) {
-		log_debug("kernel stacks are walked by the helper: %s", e.text);
+		log_debug("kernel stacks: by the helper: %s", e.text);
 		return NULL;
 	}
-	if (!make_kernel_table(k, memory, &table))
-		return NULL;
-	publish_kernel(k, &table);
-	log_debug("kernel stacks: %zu entries, %zu rules, %zu KiB, in %.1f ms of CPU time",
-		  table.n_entries, table.n_rules, kernel_table_bytes(&table) >> 10,
-		  (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - since) / 1e6);
+
+	struct orc_source from = { .memory = memory, .must_end = &k->must_end };
+
+	if (publish_kernel(&maps, &from))
+		serve_modules(k, &maps, &from);
 	return NULL;
 }
 
@@ -215,15 +157,19 @@ void kernel_stacks_begin(struct kernel_stacks *k, const struct object *object)
 {
 	if (!k->is_wanted)
 		return;
+	k->end_fd = eventfd(0, EFD_CLOEXEC);
 	k->object = object;
-	k->has_thread = thread_start(&k->thread, read_kernel_tables, k) == 0;
+	k->has_thread = k->end_fd >= 0 && thread_start(&k->thread, serve_kernel_stacks, k) == 0;
 }
 
 void kernel_stacks_end(struct kernel_stacks *k)
 {
+	if (!k->has_thread)
+		return;
 	__atomic_store_n(&k->must_end, true, __ATOMIC_RELAXED);
-	if (k->has_thread)
-		(void)pthread_join(k->thread, NULL);
+	(void)eventfd_write(k->end_fd, 1);
+	(void)pthread_join(k->thread, NULL);
+	cleanup_close_fd(&k->end_fd);
 	k->has_thread = false;
 }
 

@@ -21,6 +21,7 @@ struct kernel_stacks {
 	pthread_t thread;
 	bool has_thread;
 	bool must_end;
+	int end_fd; /* wakes the thread to end */
 };
 
 /* Have the programs of @o walk kernel stacks by tables, if the user and this kernel let them. */
@@ -30,7 +31,7 @@ void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
 /* Begin to copy the tables. Does nothing if the programs of @object do not use them. */
 void kernel_stacks_begin(struct kernel_stacks *k, const struct object *object);
 
-/* End the thread. @object may go then. */
+/* End the thread. The object may go then. */
 void kernel_stacks_end(struct kernel_stacks *k);
 
 /*
