@@ -31,8 +31,12 @@ struct kernel_image {
 };
 _Static_assert(sizeof(struct kernel_image) == 32, "abi");
 
-/* A program reads so much of the stack at once, and so much before a word that it lacks. */
-#define KERNEL_WINDOW_BYTES 512U
+/*
+ * A program reads so much of the stack at once, of it so much before a word that it lacks. The
+ * first read is smaller: system calls have a random gap in their stacks, of up to 1 KiB.
+ */
+#define KERNEL_FIRST_BYTES 192U
+#define KERNEL_WINDOW_BYTES 1024U
 #define KERNEL_WINDOW_BEFORE 64U
 
 /* Rules that were found lately. See struct recent_rule, whose check works in the same way. */

@@ -112,26 +112,27 @@ static __always_inline __u64 kernel_rule_at(__u64 at)
 	return rule;
 }
 
-/* Read the stack at @at, up to a multiple of @unit. False: it cannot be read. */
-static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at, __u64 unit)
+/* Read @most bytes at @at, or up to a multiple of @unit. False: they cannot be read. */
+static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at, __u64 most,
+					      __u64 unit)
 {
 	__u64 bytes = (at | (unit - 1)) + 1 - at;
 
-	if (bytes > KERNEL_WINDOW_BYTES)
-		bytes = KERNEL_WINDOW_BYTES;
+	if (bytes > most)
+		bytes = most;
 	w->base = at;
 	w->n_valid = bytes > 7 ? bytes - 7 : 0;
 	return bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0;
 }
 
 /*
- * Read the stack at @at. Behind its end may be nothing. A task's stack is aligned; those of
- * interrupts and exceptions may end with any page. False: it cannot be read.
+ * Read the stack at @at, @most bytes. Behind its end may be nothing. A task's stack is aligned;
+ * those of interrupts and exceptions may end with any page. False: it cannot be read.
  */
-static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at)
+static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at, __u64 most)
 {
-	if (read_kernel_stack(w, at, KERNEL_STACK_BYTES) ||
-	    read_kernel_stack(w, at, 1UL << PAGE_SHIFT))
+	if (read_kernel_stack(w, at, most, KERNEL_STACK_BYTES) ||
+	    read_kernel_stack(w, at, most, 1UL << PAGE_SHIFT))
 		return true;
 	w->n_valid = 0;
 	return false;
@@ -147,7 +148,7 @@ __noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
 	w = &slot->window;
 	if (unwind_in_window(w, at, &slot->word))
 		return 1;
-	if (read_kernel_window(w, at - KERNEL_WINDOW_BEFORE) &&
+	if (read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES) &&
 	    unwind_in_window(w, at, &slot->word))
 		return 1;
 	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
@@ -163,15 +164,31 @@ static _Bool read_kernel_word(void *from, __u64 at, __u64 *ret)
 	return 1;
 }
 
-/* A step that needs more than the window. Returns enum kernel_end. A global function. */
+/*
+ * A step that needs more than the window: move the window first. Returns enum kernel_end. A global
+ * function.
+ */
 __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 {
-	return slot ? (int)kernel_step(&slot->kernel, rule, read_kernel_word, slot)
-		    : KERNEL_END_NO_ROW;
+	struct kernel_regs *regs;
+	struct unwind_window *w;
+	__u64 at;
+
+	if (!slot)
+		return KERNEL_END_NO_ROW;
+	regs = &slot->kernel;
+	w = &slot->window;
+	at = kernel_word_of(regs, rule);
+	if (at && at - w->base >= w->n_valid)
+		read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
+	if (kernel_quickly(regs, rule, w))
+		return KERNEL_GOES_ON;
+	if (kernel_is_entry(regs, rule, w))
+		return KERNEL_END_ROOT;
+	return (int)kernel_step(regs, rule, read_kernel_word, slot);
 }
 
 #define KERNEL_STEPS 4 /* of a call */
-#define KERNEL_FIRST_CALLS 2
 
 /*
  * Note the frame, and go to its caller: some times. Returns enum kernel_end. A global function, so
@@ -179,13 +196,15 @@ __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
  */
 __noinline int step_kernel(struct scratch_slot *slot)
 {
+	const struct unwind_window *w;
 	struct kernel_regs regs;
 	__u64 *words;
-	int end = KERNEL_GOES_ON;
+	int end;
 	__u32 n;
 
 	if (!slot)
 		return KERNEL_END_NO_ROW;
+	w = &slot->window;
 	regs = slot->kernel;
 	words = &words_of_side(slot, SIDE_KERNEL)[1];
 	n = slot->walked[SIDE_KERNEL].n;
@@ -194,23 +213,25 @@ __noinline int step_kernel(struct scratch_slot *slot)
 		__u32 at = n;
 		__u64 rule;
 
-		if (n >= slot->walked[SIDE_KERNEL].n_turns) {
+		if (n >= config.kernel_tables) {
 			end = KERNEL_END_DEPTH;
-			break;
+			goto out;
 		}
 		barrier_var(at);
 		words[at & (SHORT_WORDS - 1)] = regs.pc;
 		n++;
 		rule = kernel_rule_at(kernel_look_up_at(&regs));
-		if (kernel_quickly(&regs, rule, &slot->window))
+		if (kernel_quickly(&regs, rule, w))
 			continue;
 		slot->kernel = regs;
 		end = step_kernel_slowly(slot, rule);
 		if (end)
-			break;
+			goto out;
 		regs = slot->kernel;
 	}
+	end = KERNEL_GOES_ON;
 	slot->kernel = regs;
+out:
 	slot->walked[SIDE_KERNEL].n = n;
 	return end;
 }
@@ -232,11 +253,9 @@ __noinline int step_kernel_to_end(struct scratch_slot *slot)
 {
 	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
 
-	for (__u32 i = 0; i < KERNEL_FIRST_CALLS; i++) {
-		s.end = step_kernel(slot);
-		if (s.end)
-			return s.end;
-	}
+	s.end = step_kernel(slot);
+	if (s.end)
+		return s.end;
 	bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
 	return s.end ? s.end : KERNEL_END_DEPTH;
 }
@@ -277,9 +296,9 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 		const struct pt_regs *at = ctx;
 
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
-		return read_kernel_window(w, regs->sp);
+		return read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES);
 	}
-	if (!regs_read_caller(ctx, regs) || !read_kernel_window(w, regs->sp))
+	if (!regs_read_caller(ctx, regs) || !read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES))
 		return false;
 	/*
 	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its
@@ -303,7 +322,7 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 
 	if (!*(volatile __u32 *)&kernel_walks.is_on)
 		return false;
-	*walked = (struct walked){ .n_turns = config.kernel_tables };
+	*walked = (struct walked){};
 	if (!start_kernel_walk(ctx, kind, slot)) {
 		++slot->kernel_counts.n[KERNEL_END_START];
 		return false;

@@ -139,7 +139,7 @@ static bool previous_sp(enum named reg, int16_t offset, const struct kernel_regs
 	}
 }
 
-static struct outcome evaluate(enum orc_layout layout, , const uint8_t *bytes,
+static struct outcome evaluate(enum orc_layout layout, const uint8_t *bytes,
 			       const struct kernel_regs *r, const struct memory *m)
 {
 	int16_t offset, fp_offset;
@@ -182,7 +182,7 @@ static struct outcome evaluate(enum orc_layout layout, , const uint8_t *bytes,
 }
 
 /* Where the interrupted code's cs lies, if the entry has such a place. */
-static uint64_t place_of_cs(enum orc_layout layout, , const uint8_t *bytes,
+static uint64_t place_of_cs(enum orc_layout layout, const uint8_t *bytes,
 			    const struct kernel_regs *r)
 {
 	const struct memory none = {};
@@ -233,6 +233,8 @@ static void check_quick(uint64_t rule, const struct kernel_regs *r, const struct
 	struct unwind_window w;
 
 	fill_window(&w, m, r->sp - 256);
+	if (kernel_is_entry(r, rule, &w))
+		assert_int_equal(ours->end, KERNEL_END_ROOT);
 	if (!kernel_quickly(&quick, rule, &w)) {
 		assert_memory_equal(&quick, r, sizeof(quick));
 		return;

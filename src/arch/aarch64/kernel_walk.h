@@ -27,3 +27,19 @@ static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule
 	(void)w;
 	return 0;
 }
+
+static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
+					     const struct unwind_window *w)
+{
+	(void)regs;
+	(void)rule;
+	(void)w;
+	return 0;
+}
+
+static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
+{
+	(void)regs;
+	(void)rule;
+	return 0;
+}

@@ -206,3 +206,28 @@ static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule
 	regs->is_exact = 0;
 	return 1;
 }
+
+/*
+ * Did the user enter the kernel in this frame? Then kernel_step() ends with KERNEL_END_ROOT. False:
+ * it may all the same.
+ */
+static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
+					     const struct unwind_window *w)
+{
+	__u64 cs;
+
+	return (rule & 0xff0) == (ORC_REGS << 4 | ORC_BASE_SP << 8) &&
+	       unwind_in_window(w, regs->sp + orc_rule_offset(rule) + ORC_REGS_IRET + ORC_IRET_CS,
+				&cs) &&
+	       cs & ORC_USER_BITS;
+}
+
+/* The address of a word that the step will read, for a window around it. 0: not known. */
+static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
+{
+	const __u64 cfa = (rule & ORC_BY_FP ? regs->fp : regs->sp) + orc_rule_offset(rule);
+
+	if (rule & ORC_QUICK)
+		return cfa - sizeof(cfa);
+	return (rule >> 4 & 15) == ORC_REGS ? cfa + ORC_REGS_IRET + ORC_IRET_CS : 0;
+}
