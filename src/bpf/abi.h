@@ -408,14 +408,17 @@ struct trace_config {
 	__u32 asks_with_care;    /* tracepoints of interrupts: see may_find_vma() */
 	__u32 anywhere;          /* interrupts may be off at a hit; also set on PREEMPT_RT */
 	__u32 never;             /* always 0: see keep_own_stack() */
-	__u32 no_recent_rules;   /* search tables for each frame, to measure recent rules */
-	__u32 own_tgid;          /* leave out hits of this process, our own; 0: leave out none */
-	__u32 paces_tasks;       /* struct cpu_pace measures hits of tasks, too */
-	__u32 hardirq_mask; /* bits of the kernel's preempt_count; 0: programs cannot read it */
+	/* Walk kernel stacks by tables (bpf/kernel_tables.h), so many frames at most; 0: do not. */
+	__u32 kernel_tables;
+	__u32 checks_kernel;   /* compare every kernel stack with the helper's, and go on */
+	__u32 no_recent_rules; /* search tables for each frame, to measure recent rules */
+	__u32 own_tgid;        /* leave out hits of this process, our own; 0: leave out none */
+	__u32 paces_tasks;     /* struct cpu_pace measures hits of tasks, too */
+	__u32 hardirq_mask;    /* bits of the kernel's preempt_count; 0: programs cannot read it */
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
 	struct vma_offsets vma; /* offsets of the members that the programs read */
 	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 112 + 64 + 8 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 8 + MAX_CPUS / 8, "abi");

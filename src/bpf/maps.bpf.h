@@ -13,6 +13,7 @@
 #include "bpf/checked.h"
 #include "bpf/deferred.h"
 #include "bpf/kernel.h"
+#include "bpf/kernel_tables.h"
 #include "bpf/tables.h"
 
 #define NULL ((void *)0)
@@ -86,6 +87,8 @@ struct found_file {
 #define USER_ROOM (1 + STACK_WORDS + CHUNK_WORDS)
 
 struct scratch_slot {
+	struct kernel_counts kernel_counts; /* first, because user space reads it */
+	struct kernel_regs kernel;          /* of the frame that the walk has come to */
 	__u64 busy;
 	__u64 number;   /* key in 'scratch' */
 	__u64 event;    /* MODE_EVENTS: number of the event in progress */

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
+#include "bpf/kernel_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
@@ -159,11 +160,6 @@ static void choose_programs(struct object *o, const struct object_options *optio
 	}
 }
 
-static uint32_t least_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static void allocate_on_demand(struct bpf_map *map, const struct features *features)
 {
 	if (features->on_demand_maps)
@@ -199,8 +195,9 @@ static void size_maps(struct object *o, const struct object_options *options,
 {
 	struct stackcount_bpf *s = o->skeleton;
 
-	const uint32_t rows = least_u32(options->max_rows, FIRST_ROWS);
-	const uint32_t chunks = least_u32(options->max_chunks, FIRST_CHUNKS);
+	const uint32_t most_rows = options->max_rows, most_chunks = options->max_chunks;
+	const uint32_t rows = most_rows < FIRST_ROWS ? most_rows : FIRST_ROWS;
+	const uint32_t chunks = most_chunks < FIRST_CHUNKS ? most_chunks : FIRST_CHUNKS;
 
 	o->levels.maps[LEVEL_STACKS].n = options->max_chunks - chunks;
 	o->levels.maps[LEVEL_COUNTS0].n = o->levels.maps[LEVEL_COUNTS1].n =
@@ -498,6 +495,14 @@ int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, st
 struct trace_state *object_state(const struct object *o)
 {
 	return &o->skeleton->bss->trace_state;
+}
+
+struct kernel_maps object_kernel_maps(const struct object *o)
+{
+	const struct stackcount_bpf *s = o->skeleton;
+
+	return (struct kernel_maps){ &s->bss->kernel_walks, s->maps.kernel_images, s->maps.scratch,
+				     s->maps.bss, offsetof(typeof(*s->bss), kernel_walks) };
 }
 
 /* --- mappings and unwind tables --- */

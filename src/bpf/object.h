@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "bpf/abi.h"
 #include "bpf/features.h"
+#include "bpf/kernel_maps.h"
 
 enum object_program {
 	PROGRAM_TRACEPOINT,
@@ -156,6 +157,9 @@ must_check int object_set_tgids(const struct object *object, const uint32_t *tgi
 
 /* The memory that both sides write. Lent by @object. */
 struct trace_state *object_state(const struct object *object);
+
+/* How the programs walk kernel stacks (bpf/kernel_maps.h). Lent by @object. */
+struct kernel_maps object_kernel_maps(const struct object *object);
 
 /*
  * Hits that the kernel skipped because a BPF program was running on the CPU. 0: none, or the kernel

@@ -14,6 +14,7 @@
 #include "bpf/defer.bpf.h"
 #include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/kernel_walk.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/row.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -87,6 +88,28 @@ static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __
 	}
 }
 
+/*
+ * Walk the kernel's stack, by tables or by the helper. Returns its hash. If the helper disagrees
+ * with the tables, the run uses the helper alone from then on.
+ */
+static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_new_kernel,
+					 struct scratch_slot *slot)
+{
+	__u64 hash, own = 0;
+	__u32 mark;
+
+	if (is_new_kernel && config.kernel_tables && walk_kernel_by_tables(ctx, kind, slot)) {
+		own = hash_walked_stack(slot, SIDE_KERNEL, true);
+		if (!is_kernel_walk_checked(slot))
+			return own;
+	}
+	mark = walk_kernel_by_helper(ctx, kind, slot);
+	hash = hash_walked_stack(slot, SIDE_KERNEL, is_new_kernel);
+	if (own && own != hash && !mark)
+		refuse_kernel_walks(slot);
+	return hash;
+}
+
 /* Walk both stacks, and fill in the slot's key. */
 static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_new_kernel,
 					__u32 tgid, struct scratch_slot *slot)
@@ -97,8 +120,7 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 	if (config.per_process)
 		key->tgid = tgid;
 	if (config.max_kernel_frames && !is_user_hit(kind)) {
-		walk_kernel(ctx, kind, slot);
-		key->kernel_stack = hash_walked_stack(slot, SIDE_KERNEL, is_new_kernel);
+		key->kernel_stack = walk_kernel(ctx, kind, is_new_kernel, slot);
 		if (kind == HIT_KERNEL_FUNCTION)
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}

@@ -80,9 +80,10 @@ static __always_inline void finish_walk(struct scratch_slot *slot, enum side sid
 /*
  * Walk the kernel's stack by the kernel's helper. Whether the traced function is in it depends on
  * the kernel and the backend. With kprobe.multi on x86 it is missing from Linux commit 6d08340d1e35
- * (late 2025) until aea251799998 (v7.0). If it is missing, we put it in front.
+ * (late 2025) until aea251799998 (v7.0). If it is missing, we put it in front. Returns the mark.
  */
-static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct scratch_slot *slot)
+static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind,
+						   struct scratch_slot *slot)
 {
 	__u64 *words = words_of_side(slot, SIDE_KERNEL);
 	const __u32 bytes = config.max_kernel_frames * sizeof(__u64);
@@ -125,6 +126,7 @@ static __always_inline void walk_kernel(void *ctx, enum hit_kind kind, struct sc
 	finish_walk(slot, SIDE_KERNEL, start, n, mark);
 	if (mark) /* without a mark, the helper has zeroed the rest */
 		clear_tail(&words[start], n_words(&slot->walked[SIDE_KERNEL]), HASH_GROUP);
+	return mark;
 }
 
 /*

@@ -68,6 +68,7 @@ static const struct option_row rows[] = {
 	{ CALLS, VALUE(MIN), '\0', "min", "N", "show functions with N calls or more only" },
 	{ COUNT | SNOOP, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
 	{ COUNT | SNOOP, VALUE(UNWIND), '\0', "unwind", "HOW", "walk user stacks by unwind tables (auto, dwarf) or frame pointers (fp)" },
+	{ COUNT | SNOOP, VALUE(KERNEL_UNWIND), '\0', "kernel-unwind", "HOW", "walk kernel stacks by unwind tables where possible (auto), or by the kernel itself (helper)" },
 	{ COUNT | SNOOP, VALUE(UNWIND_MEMORY), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
 	{ ALL, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
 	{ COUNT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },

@@ -16,7 +16,7 @@
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define MOST_ROWS 64
-#define AVOIDED_N (BACKEND_N + 2)
+#define AVOIDED_N (BACKEND_N + 3)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 /*
@@ -24,7 +24,7 @@
  */
 static const char *avoided_name(int bit)
 {
-	static const char *const others[] = { "rules.recent", "bpf_loop" };
+	static const char *const others[] = { "rules.recent", "bpf_loop", "trust.kernel" };
 
 	if (bit < BACKEND_N)
 		return backend_name(bit);
@@ -71,6 +71,15 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
+static int parse_kernel_unwind(const char *text, bool *ret, struct error *e)
+{
+	*ret = strcmp(text, "helper") == 0;
+	if (!*ret && strcmp(text, "auto") != 0)
+		return error_set(e, -EINVAL, "--kernel-unwind takes auto or helper, not '%s'",
+				 text);
+	return 0;
+}
+
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
 			      struct error *e)
 {
@@ -107,6 +116,8 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
+	case OPTION_KERNEL_UNWIND:
+		return parse_kernel_unwind(value, &o->kernel_by_helper, e);
 	default:
 		return parse_backends(value, &o->avoid, e);
 	}

@@ -31,6 +31,8 @@ enum unwind_mode {
 
 /* In options.avoid: search the tables for every frame's rule, without the recent rules. */
 #define AVOID_RECENT_RULES (1U << BACKEND_N)
+/* Likewise: compare every kernel stack with the helper's. */
+#define AVOID_TRUST (4U << BACKEND_N)
 /* Likewise: do without bpf_loop(), as on kernels before Linux 5.17. */
 #define AVOID_LOOP (2U << BACKEND_N)
 
@@ -69,6 +71,7 @@ struct options {
 	bool lines;
 	bool no_demangle;
 	bool no_debuginfod;
+	bool kernel_by_helper; /* --kernel-unwind helper */
 	bool debug;
 	bool self; /* count our own hits, too */
 	bool list;

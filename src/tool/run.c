@@ -23,6 +23,7 @@
 static void run_fini(struct run *r)
 {
 	waiter_close(&r->waiter);
+	kernel_stacks_end(&r->kernel_stacks);
 	helpers_end(&r->helpers);
 	r->tool->close(r);
 
@@ -313,6 +314,7 @@ static int finish_run(struct run *r, struct error *e)
 		object_describe(r->object);
 	if (r->opt->debug)
 		deferral_describe(r);
+	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
 	if (r->opt->debug && r->unwinder)
 		unwinder_describe(r->unwinder);
 	log_own_hits(r);
@@ -430,6 +432,8 @@ static int start_run(struct run *r, struct error *e)
 	warm_end();
 	if (!err && r->features.on_demand_maps)
 		object_begin_level(r->object);
+	if (!err)
+		kernel_stacks_begin(&r->kernel_stacks, r->object);
 	if (!err && r->command.pid) {
 		ready_tell(&r->ready, r->unwinder);
 		err = run_command(r, e);

@@ -25,6 +25,7 @@
 #include "tool/deferral.h"
 #include "tool/follow.h"
 #include "tool/helpers.h"
+#include "tool/kernel_stacks.h"
 #include "tool/options.h"
 #include "tool/output.h"
 #include "tool/ready.h"
@@ -107,6 +108,7 @@ struct run {
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */
 	struct unwinder *unwinder;  /* NULL: no unwind tables */
+	struct kernel_stacks kernel_stacks;
 	struct unmapped unmapped;
 	struct deferral deferral;
 	struct waiter waiter;

@@ -206,6 +206,11 @@ def has_unwinding():
     return has_new_programs() and not is_aarch64()
 
 
+def has_kernel_tables():
+    """Unwind tables of its own, and programs that walk by them: not on aarch64, nor before Linux 5.17."""
+    return has_new_programs() and has_function("__start_orc_unwind")
+
+
 def _may_open(wrap, *type_and_config):
     command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, [*type_and_config, NUMBERS["perf_event_open"]])]
     return subprocess.run([*wrap, *command]).returncode == 0
@@ -255,6 +260,8 @@ def has_node():
 
 
 NEEDS = {
+    "kernel tables": has_kernel_tables,
+    "each kernel": lambda: True,
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,
     "aarch64": is_aarch64,

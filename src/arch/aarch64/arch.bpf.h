@@ -109,3 +109,12 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
 	(void)error_code;
 	return 0;
 }
+
+#define KERNEL_STACK_BYTES 16384
+
+static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret)
+{
+	(void)ctx;
+	(void)ret;
+	return 0;
+}

@@ -107,3 +107,25 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
 {
 	return error_code & FAULT_OF_CODE;
 }
+
+#define KERNEL_STACK_BYTES 16384
+
+/*
+ * A tracepoint's context begins with a pointer to the registers, which the verifier does not let a
+ * program follow. perf_arch_fetch_caller_regs() fills in rip, cs, flags and rsp.
+ */
+static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret)
+{
+	struct {
+		__u64 ip, cs, flags, sp;
+	} of;
+	__u64 regs;
+
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), ctx) ||
+	    bpf_probe_read_kernel(&of, sizeof(of),
+				  (void *)(regs + __builtin_offsetof(struct pt_regs, ip))) ||
+	    of.cs & CS_RING_MASK)
+		return 0;
+	*ret = (struct kernel_regs){ .pc = of.ip, .sp = of.sp };
+	return 1;
+}

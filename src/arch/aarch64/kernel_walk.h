@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * arch/aarch64/kernel_walk.h - the kernel has no unwind tables for aarch64: it keeps frame
+ * pointers, and its helper walks by them. For arch/kernel_walk.h only.
+ */
+#pragma once
+
+#include "arch/kernel_walk.h"
+
+#define KERNEL_HAS_TABLES 0
+
+static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u64 rule,
+						   unwind_read *read, void *from)
+{
+	(void)regs;
+	(void)rule;
+	(void)read;
+	(void)from;
+	return KERNEL_END_NO_ROW;
+}
+
+static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule,
+					    const struct unwind_window *w)
+{
+	(void)regs;
+	(void)rule;
+	(void)w;
+	return 0;
+}
+
+static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
+					     const struct unwind_window *w)
+{
+	(void)regs;
+	(void)rule;
+	(void)w;
+	return 0;
+}
+
+static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u64 rule)
+{
+	(void)regs;
+	(void)rule;
+	return 0;
+}

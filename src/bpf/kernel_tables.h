@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/kernel_tables.h - the data by which programs walk kernel stacks. arch/kernel_walk.h says what
+ * rules mean, and unwind/kernel_table.h makes a table.
+ *
+ * The kernel's own tables do not change while it runs, and are one image. Those of modules are
+ * another, which comes and goes with them. An image is an inner map of 'kernel_images', and has
+ *
+ *	pages     n_pages + 1 numbers of entries, 4 bytes each: the first of each 64 KiB
+ *	entries   struct unwind_entry
+ *	rules     8 bytes each
+ *
+ * A wrong place in an image can only give a wrong rule: programs bound what they read.
+ */
+#pragma once
+
+#include "arch/kernel_walk.h"
+#include "bpf/abi.h"
+#include "bpf/walk.h"
+
+enum kernel_image_number { KERNEL_IMAGE, MODULES_IMAGE, KERNEL_IMAGES };
+
+/* Places are bytes from the image's beginning, and multiples of 8. */
+struct kernel_image {
+	__u64 start; /* of the code that it covers */
+	__u64 bytes; /* 0: there is no such image */
+	__u32 pages;
+	__u32 entries;
+	__u32 rules;
+	__u32 n_rules;
+};
+_Static_assert(sizeof(struct kernel_image) == 32, "abi");
+
+/*
+ * A program reads so much of the stack at once, of it so much before a word that it lacks. The
+ * first read is smaller: system calls have a random gap in their stacks, of up to 1 KiB.
+ */
+#define KERNEL_FIRST_BYTES 192U
+#define KERNEL_WINDOW_BYTES 1024U
+#define KERNEL_WINDOW_BEFORE 64U
+
+/* Rules that were found lately. See struct recent_rule, whose check works in the same way. */
+#define RECENT_KERNEL_BITS 12
+#define RECENT_KERNEL_RULES (1U << RECENT_KERNEL_BITS)
+
+struct recent_kernel_rule {
+	__u64 check; /* address ^ generation << 48 ^ check_of_kernel_rule(rule) */
+	__u64 rule;
+};
+
+/* All bits of a rule, spread: no two rules make one address out of another. */
+static __always_inline __u64 check_of_kernel_rule(__u64 rule)
+{
+	return rule * 0x9e3779b97f4a7c15ULL;
+}
+
+/*
+ * Starts that fell back to the helper the last few times: the next hits there do not walk first.
+ * There is no lock, and any value is valid.
+ */
+#define FALLEN_STARTS 256U
+#define FALLEN_TO_SKIP 4U  /* falls in a row */
+#define FALLEN_TO_TRY 256U /* hits after which a walk is tried again */
+
+struct fallen_start {
+	__u64 key;
+	__u64 n; /* falls in a row, and hits since */
+};
+
+/* The first hits of each slot, and one in so many, are walked by the kernel's helper, too. */
+#define CHECKED_FIRST 16U
+#define CHECKED_EVERY 65536U
+
+#define KERNEL_END_SLOTS 16
+_Static_assert(KERNEL_ENDS <= KERNEL_END_SLOTS, "abi");
+
+#define LAST_GENERATION 65535U
+#define NO_GENERATION (~0U)
+
+/* The value of 'kernel_walks'. User space writes what programs do not. */
+struct kernel_walks {
+	__u32 is_on;
+	/*
+	 * How many modules have gone. A program counts, before the kernel frees their code. With
+	 * each, all recent rules are forgotten. At LAST_GENERATION it stops, as do walks of
+	 * modules: a recent rule has room for so many.
+	 */
+	__u32 generation;
+	__u32 modules_generation; /* the modules' image is valid in this one alone */
+	__u32 n_unknown; /* programs: addresses outside of the kernel without a row; may lose some
+			  */
+	struct kernel_image images[KERNEL_IMAGES];
+	__u64 is_wrong; /* programs: a walk differed from the helper's, at this address */
+	__u64 fell_at[KERNEL_END_SLOTS]; /* programs: the pc at which a walk last ended so */
+};
+
+/* The counts of a slot, by enum kernel_end. KERNEL_END_ROOT: whole stacks. */
+struct kernel_counts {
+	__u64 n[KERNEL_END_SLOTS];
+	__u64 n_skipped; /* see struct fallen_start */
+	__u64 n_checked;
+	__u64 n_wrong;
+};

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/kernel_walk.bpf.h - walk the kernel's stack by the kernel's own tables (bpf/kernel_tables.h).
+ *
+ * The walk begins at the event's registers. bpf_get_stack() begins in its own frame, and has to
+ * walk out of BPF and perf first, which takes it longer than most stacks do.
+ *
+ * All reads of the kernel's memory are bpf_probe_read_kernel(), so no register and no rule can do
+ * harm. A walk counts only if it comes to where the kernel was entered, or a thread began. Else the
+ * stack is thrown away, and the kernel's helper walks.
+ */
+#pragma once
+
+#include "bpf/kernel_tables.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/walk.bpf.h"
+
+struct kernel_walks kernel_walks;
+struct recent_kernel_rule recent_kernel[RECENT_KERNEL_RULES];
+struct fallen_start fallen[FALLEN_STARTS];
+
+/* Index: enum kernel_image_number. User space adds the images, and knows their size then. */
+struct kernel_image_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, KERNEL_IMAGES);
+	__type(key, __u32);
+	__array(values, struct kernel_image_map);
+} kernel_images SEC(".maps");
+
+/* The eight bytes around @place of an image. 0: nothing is there. */
+static __always_inline __u64 image_word(void *map, __u32 place)
+{
+	const __u32 i = place / 8;
+	const __u64 *word = bpf_map_lookup_elem(map, &i);
+
+	return word ? *word : 0;
+}
+
+static __always_inline __u32 image_number(void *map, __u32 place)
+{
+	return (__u32)(image_word(map, place) >> (place % 8 * 8));
+}
+
+static __always_inline bool is_valid_image(__u32 number)
+{
+	const __u32 now = *(volatile __u32 *)&kernel_walks.generation;
+
+	return number == KERNEL_IMAGE ||
+	       (now == *(volatile __u32 *)&kernel_walks.modules_generation &&
+		now != LAST_GENERATION);
+}
+
+/*
+ * The rule for the address @at of image @number. A global function, because the verifier follows
+ * each turn of its loop. Entry 0 has no row, so there is always an entry before.
+ */
+__noinline __u64 find_kernel_rule(__u32 number, __u64 at)
+{
+	const struct kernel_image *image = &kernel_walks.images[number % KERNEL_IMAGES];
+	const __u32 i = number % KERNEL_IMAGES;
+	void *map = bpf_map_lookup_elem(&kernel_images, &i);
+	struct search s;
+	__u32 page, rule;
+
+	if (!map || at - image->start >= image->bytes || !is_valid_image(i))
+		return 0;
+	page = image->pages +
+	       (__u32)((at >> UNWIND_PAGE_BITS) - (image->start >> UNWIND_PAGE_BITS)) * 4;
+	s.low = image_number(map, page);
+	s.n = image_number(map, page + 4) - s.low;
+	for (__u32 step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
+		const __u64 middle = s.low + s.n / 2;
+
+		search_step(&s, middle,
+			    (__u16)image_number(map, image->entries + (__u32)middle * 4),
+			    (__u16)at);
+	}
+	rule = image_number(map, image->entries + (__u32)s.low * 4 - 4) >> 16;
+	return rule < image->n_rules ? image_word(map, image->rules + rule * 8) : 0;
+}
+
+/* The rule for the address @at, among the recent ones or in the images. 0: there is none. */
+static __always_inline __u64 kernel_rule_at(__u64 at)
+{
+	const __u64 key = at ^ (__u64) * (volatile __u32 *)&kernel_walks.generation << 48;
+	struct recent_kernel_rule *recent =
+		&recent_kernel[at * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_KERNEL_BITS)];
+	const __u64 check = *(volatile __u64 *)&recent->check;
+	__u64 rule = *(volatile __u64 *)&recent->rule;
+	__u32 number;
+
+	if ((check ^ check_of_kernel_rule(rule)) == key)
+		return rule;
+	number = at - kernel_walks.images[KERNEL_IMAGE].start >=
+		 kernel_walks.images[KERNEL_IMAGE].bytes;
+	rule = find_kernel_rule(number, at);
+	if (!rule) { /* not kept: a module may come there */
+		if (number)
+			++*(volatile __u32 *)&kernel_walks.n_unknown;
+		return 0;
+	}
+	*(volatile __u64 *)&recent->check = key ^ check_of_kernel_rule(rule);
+	*(volatile __u64 *)&recent->rule = rule;
+	return rule;
+}
+
+/* Read @most bytes at @at, or up to a multiple of @unit. False: they cannot be read. */
+static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at, __u64 most,
+					      __u64 unit)
+{
+	__u64 bytes = (at | (unit - 1)) + 1 - at;
+
+	if (bytes > most)
+		bytes = most;
+	w->base = at;
+	w->n_valid = bytes > 7 ? bytes - 7 : 0;
+	return bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0;
+}
+
+/*
+ * Read the stack at @at, @most bytes. Behind its end may be nothing. A task's stack is aligned;
+ * those of interrupts and exceptions may end with any page. False: it cannot be read.
+ */
+static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at, __u64 most)
+{
+	if (read_kernel_stack(w, at, most, KERNEL_STACK_BYTES) ||
+	    read_kernel_stack(w, at, most, 1UL << PAGE_SHIFT))
+		return true;
+	w->n_valid = 0;
+	return false;
+}
+
+/* Put the word at @at into slot->word, by another window if need be. A global function. */
+__noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
+{
+	struct unwind_window *w;
+
+	if (!slot)
+		return 0;
+	w = &slot->window;
+	if (unwind_in_window(w, at, &slot->word))
+		return 1;
+	if (read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES) &&
+	    unwind_in_window(w, at, &slot->word))
+		return 1;
+	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
+}
+
+static _Bool read_kernel_word(void *from, __u64 at, __u64 *ret)
+{
+	struct scratch_slot *slot = from;
+
+	if (!load_kernel_word(slot, at))
+		return 0;
+	*ret = slot->word;
+	return 1;
+}
+
+/*
+ * A step that needs more than the window: move the window first. Returns enum kernel_end. A global
+ * function.
+ */
+__noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
+{
+	struct kernel_regs *regs;
+	struct unwind_window *w;
+	__u64 at;
+
+	if (!slot)
+		return KERNEL_END_NO_ROW;
+	regs = &slot->kernel;
+	w = &slot->window;
+	at = kernel_word_of(regs, rule);
+	if (at && at - w->base >= w->n_valid)
+		read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
+	if (kernel_quickly(regs, rule, w))
+		return KERNEL_GOES_ON;
+	if (kernel_is_entry(regs, rule, w))
+		return KERNEL_END_ROOT;
+	return (int)kernel_step(regs, rule, read_kernel_word, slot);
+}
+
+#define KERNEL_STEPS 4 /* of a call */
+
+/*
+ * Note the frame, and go to its caller: some times. Returns enum kernel_end. A global function, so
+ * the verifier checks it once.
+ */
+__noinline int step_kernel(struct scratch_slot *slot)
+{
+	const struct unwind_window *w;
+	struct kernel_regs regs;
+	__u64 *words;
+	int end;
+	__u32 n;
+
+	if (!slot)
+		return KERNEL_END_NO_ROW;
+	w = &slot->window;
+	regs = slot->kernel;
+	words = &words_of_side(slot, SIDE_KERNEL)[1];
+	n = slot->walked[SIDE_KERNEL].n;
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < KERNEL_STEPS; i++) {
+		__u32 at = n;
+		__u64 rule;
+
+		if (n >= config.kernel_tables) {
+			end = KERNEL_END_DEPTH;
+			goto out;
+		}
+		barrier_var(at);
+		words[at & (SHORT_WORDS - 1)] = regs.pc;
+		n++;
+		rule = kernel_rule_at(kernel_look_up_at(&regs));
+		if (kernel_quickly(&regs, rule, w))
+			continue;
+		slot->kernel = regs;
+		end = step_kernel_slowly(slot, rule);
+		if (end)
+			goto out;
+		regs = slot->kernel;
+	}
+	end = KERNEL_GOES_ON;
+	slot->kernel = regs;
+out:
+	slot->walked[SIDE_KERNEL].n = n;
+	return end;
+}
+
+struct kernel_stepping {
+	struct scratch_slot *slot;
+	int end;
+};
+
+static long step_kernel_callback(__u64 step, struct kernel_stepping *s)
+{
+	(void)step;
+	s->end = step_kernel(s->slot);
+	return s->end != KERNEL_GOES_ON;
+}
+
+/* Walk from slot->kernel on. Returns enum kernel_end. A global function. */
+__noinline int step_kernel_to_end(struct scratch_slot *slot)
+{
+	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
+
+	s.end = step_kernel(slot);
+	if (s.end)
+		return s.end;
+	bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
+	return s.end ? s.end : KERNEL_END_DEPTH;
+}
+
+static __always_inline struct fallen_start *fallen_start_of(const struct kernel_regs *regs,
+							    __u64 *ret_key)
+{
+	*ret_key = regs->pc ^ (regs->sp & (KERNEL_STACK_BYTES - 1)) << 32;
+	return &fallen[*ret_key * 0x9e3779b97f4a7c15ULL >> 56];
+}
+
+/* Does this start always fall back to the helper? A walk is tried again now and then. */
+static __always_inline bool is_fallen(struct fallen_start *start, __u64 key)
+{
+	if (*(volatile __u64 *)&start->key != key || *(volatile __u64 *)&start->n < FALLEN_TO_SKIP)
+		return false;
+	return ++*(volatile __u64 *)&start->n % FALLEN_TO_TRY;
+}
+
+static __always_inline void note_fallen(struct fallen_start *start, __u64 key)
+{
+	if (*(volatile __u64 *)&start->key == key) {
+		++*(volatile __u64 *)&start->n;
+		return;
+	}
+	*(volatile __u64 *)&start->key = key;
+	*(volatile __u64 *)&start->n = 1;
+}
+
+/* The registers at the event. False: they are of no use for a walk. */
+static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
+					      struct scratch_slot *slot)
+{
+	struct kernel_regs *regs = &slot->kernel;
+	struct unwind_window *w = &slot->window;
+
+	if (kind == HIT_KERNEL_FUNCTION) {
+		const struct pt_regs *at = ctx;
+
+		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
+		return read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES);
+	}
+	if (!regs_read_caller(ctx, regs) || !read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES))
+		return false;
+	/*
+	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its
+	 * own, which has a frame pointer. We step out of it.
+	 */
+	if (w->n_valid < sizeof(struct user_frame) || w->words[1] != regs->pc)
+		return false;
+	regs->fp = w->words[0];
+	regs->sp += sizeof(struct user_frame);
+	return true;
+}
+
+/* Walk the stack. False: it is not whole. Puts its words where the helper puts them. */
+static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
+						  struct scratch_slot *slot)
+{
+	struct walked *walked = &slot->walked[SIDE_KERNEL];
+	struct fallen_start *start;
+	int end = KERNEL_END_START;
+	__u64 key;
+
+	if (!*(volatile __u32 *)&kernel_walks.is_on)
+		return false;
+	*walked = (struct walked){};
+	if (!start_kernel_walk(ctx, kind, slot)) {
+		++slot->kernel_counts.n[KERNEL_END_START];
+		return false;
+	}
+	start = fallen_start_of(&slot->kernel, &key);
+	if (is_fallen(start, key)) {
+		++slot->kernel_counts.n_skipped;
+		return false;
+	}
+	end = step_kernel_to_end(slot);
+	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
+		end = KERNEL_END_ROOT;
+	++slot->kernel_counts.n[end & (KERNEL_END_SLOTS - 1)];
+	if (end != KERNEL_END_ROOT) {
+		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
+			slot->kernel.pc;
+		note_fallen(start, key);
+		return false;
+	}
+	if (*(volatile __u64 *)&start->n && *(volatile __u64 *)&start->key == key)
+		*(volatile __u64 *)&start->n = 0;
+	finish_walk(slot, SIDE_KERNEL, 1, walked->n, STACK_MARK_NONE);
+	clear_tail(&words_of_side(slot, SIDE_KERNEL)[1], n_words(walked), HASH_GROUP);
+	return true;
+}
+
+/* Is the helper to walk this stack, too? */
+static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
+{
+	const __u64 n = slot->kernel_counts.n[KERNEL_END_ROOT];
+
+	if (!config.checks_kernel && n > CHECKED_FIRST && n % CHECKED_EVERY)
+		return false;
+	++slot->kernel_counts.n_checked;
+	return true;
+}
+
+/* A walk has differed from the helper's, which is in the slot. */
+static __always_inline void refuse_kernel_walks(struct scratch_slot *slot)
+{
+	*(volatile __u64 *)&kernel_walks.is_wrong = words_of_side(slot, SIDE_KERNEL)[1];
+	++slot->kernel_counts.n_wrong;
+	if (!config.checks_kernel)
+		*(volatile __u32 *)&kernel_walks.is_on = 0;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/kernel_orc.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/read.h"
+#include "kernel/kernel_types.h"
+#include "kernel/modules.h"
+
+#define PIECE_ENTRIES 8192U
+_Static_assert(PIECE_ENTRIES *ORC_ENTRY_BYTES <= KERNEL_PIECE_BYTES, "a piece");
+
+/* Code that tracing puts between a function and its caller. */
+static const char *const tracers[MOST_REPLACED] = {
+	"return_to_handler",       /* the function graph tracer, and returns of fprobe */
+	"arch_rethook_trampoline", /* kretprobes and returns of kprobe.multi */
+	"__kretprobe_trampoline",  /* kretprobes without rethook, since Linux 5.16 */
+	"kretprobe_trampoline",
+};
+
+/* Where unwind tables lie in the kernel's memory. */
+struct orc_tables {
+	uint64_t addresses; /* @n numbers of 4 bytes: the address minus that of the number */
+	uint64_t entries;   /* @n entries */
+	uint64_t n;
+	uint64_t text, text_end; /* rows are valid here, */
+	uint64_t init, init_end; /* and in code of the boot, below the first CPU's idle task */
+};
+
+/* Without a header, the kernel's types tell the layout. */
+static enum orc_layout find_layout(struct kernel_memory *memory)
+{
+	static const struct kernel_member members[] = { { "orc_entry", "type" },
+							{ "orc_entry", "signal" },
+							{ "orc_entry", "end" } };
+	const uint64_t header = kernel_memory_symbol(memory, "__start_orc_header");
+	uint32_t at[ARRAY_SIZE(members)];
+	struct error none;
+
+	if (header) {
+		const void *hash = kernel_memory_read(memory, header, ORC_HEADER_BYTES);
+
+		return hash ? orc_layout_of(hash) : ORC_UNKNOWN;
+	}
+	if (kernel_types_read(KERNEL_BTF, members, ARRAY_SIZE(members), at, &none))
+		return ORC_UNKNOWN;
+	return orc_layout_by_members(at[0] != NO_MEMBER, at[1] != NO_MEMBER, at[2] != NO_MEMBER);
+}
+
+static bool find_tables(struct orc_source *from, struct orc_tables *ret)
+{
+	struct kernel_memory *memory = from->memory;
+	const uint64_t start = kernel_memory_symbol(memory, "__start_orc_unwind_ip");
+	const uint64_t end = kernel_memory_symbol(memory, "__stop_orc_unwind_ip");
+
+	*ret = (struct orc_tables){
+		.addresses = start,
+		.n = (end - start) / sizeof(int32_t),
+		.entries = kernel_memory_symbol(memory, "__start_orc_unwind"),
+		.text = kernel_memory_symbol(memory, "_stext"),
+		.text_end = kernel_memory_symbol(memory, "_etext"),
+		.init = kernel_memory_symbol(memory, "_sinittext"),
+		.init_end = kernel_memory_symbol(memory, "_einittext"),
+	};
+	if (!start || end <= start || !ret->entries || ret->text >= ret->text_end ||
+	    ret->text_end > ret->init || ret->init >= ret->init_end)
+		return false;
+	from->layout = find_layout(memory);
+	return from->layout != ORC_UNKNOWN;
+}
+
+/* Behind the code are data, where no row is valid. A module's code of its start has gone. */
+static bool add_row(const struct orc_tables *tables, uint64_t addr, uint64_t rule,
+		    struct kernel_table *table)
+{
+	const bool is_init = addr >= tables->init && addr < tables->init_end;
+
+	if (addr < tables->text)
+		return true;
+	if (table->at < tables->text_end && addr >= tables->text_end &&
+	    !kernel_table_add(table, tables->text_end, 0))
+		return false;
+	return addr < tables->text_end || is_init ? kernel_table_add(table, addr, rule) : true;
+}
+
+/* Add @n rows from number @first on. False: they cannot be read, or make no sense. */
+static bool add_piece(const struct orc_source *from, const struct orc_tables *tables,
+		      uint64_t first, uint32_t n, struct kernel_table *table)
+{
+	const uint64_t at = tables->addresses + first * sizeof(int32_t);
+	int32_t addresses[PIECE_ENTRIES];
+	const void *bytes = kernel_memory_read(from->memory, at, n * sizeof(*addresses));
+	const uint8_t *entries;
+
+	if (!bytes)
+		return false;
+	memcpy(addresses, bytes, n * sizeof(*addresses));
+	entries = kernel_memory_read(from->memory, tables->entries + first * ORC_ENTRY_BYTES,
+				     n * (size_t)ORC_ENTRY_BYTES);
+	for (uint32_t i = 0; entries && i < n; i++) {
+		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
+		const uint8_t *entry = &entries[(size_t)i * ORC_ENTRY_BYTES];
+
+		if (!add_row(tables, addr, orc_rule_of(from->layout, entry), table))
+			return false;
+	}
+	return entries != NULL;
+}
+
+static bool copy_tables(const struct orc_source *from, const struct orc_tables *tables,
+			struct kernel_table *table)
+{
+	for (uint64_t first = 0; first < tables->n; first += PIECE_ENTRIES) {
+		const uint64_t n = tables->n - first;
+
+		if (__atomic_load_n(from->must_end, __ATOMIC_RELAXED) ||
+		    !add_piece(from, tables, first, n < PIECE_ENTRIES ? (uint32_t)n : PIECE_ENTRIES,
+			       table))
+			return false;
+	}
+	return true;
+}
+
+bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
+{
+	struct orc_tables tables;
+
+	*table = (struct kernel_table){};
+	if (!find_tables(from, &tables) || !kernel_table_begin(table, tables.text, tables.init_end))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
+		kernel_table_replaced(table, kernel_memory_symbol(from->memory, tracers[i]));
+	return copy_tables(from, &tables, table) && kernel_table_end(table);
+}
+
+/* --- modules --- */
+
+/* Members of struct module. The code's place is in an array since Linux 6.4. */
+enum {
+	STATE,
+	ARCH,
+	N_ORCS,
+	ORC_ADDRESSES,
+	ORC_ENTRIES,
+	MEM,
+	MEM_BASE,
+	MEM_SIZE,
+	LAYOUT,
+	LAYOUT_BASE,
+	LAYOUT_SIZE,
+	MEMBERS
+};
+
+static const struct kernel_member members[MEMBERS] = {
+	[STATE] = { "module", "state" },
+	[ARCH] = { "module", "arch" },
+	[N_ORCS] = { "mod_arch_specific", "num_orcs" },
+	[ORC_ADDRESSES] = { "mod_arch_specific", "orc_unwind_ip" },
+	[ORC_ENTRIES] = { "mod_arch_specific", "orc_unwind" },
+	[MEM] = { "module", "mem" },
+	[MEM_BASE] = { "module_memory", "base" },
+	[MEM_SIZE] = { "module_memory", "size" },
+	[LAYOUT] = { "module", "core_layout" },
+	[LAYOUT_BASE] = { "module_layout", "base" },
+	[LAYOUT_SIZE] = { "module_layout", "text_size" },
+};
+
+#define MOST_MODULE_ORCS (1U << 20)
+#define MODULE_LIVE 0
+
+struct module_reader {
+	const struct orc_source *from;
+	uint32_t at[MEMBERS];
+	struct orc_tables *modules;
+	size_t n, capacity;
+};
+
+/* The number of @bytes, 4 or 8, at a member. */
+static bool read_member(const struct module_reader *r, uint64_t addr, size_t bytes, uint64_t *ret)
+{
+	const void *at = kernel_memory_read(r->from->memory, addr, bytes);
+
+	*ret = 0;
+	if (at)
+		memcpy(ret, at, bytes);
+	return at != NULL;
+}
+
+/* Read the struct module at @addr. False: it is not in use, or has no tables. */
+static bool read_module(const struct module_reader *r, uint64_t addr, struct orc_tables *ret)
+{
+	const uint32_t *at = r->at;
+	const bool is_array = at[MEM] != NO_MEMBER;
+	const uint64_t code = addr + at[is_array ? MEM : LAYOUT], arch = addr + at[ARCH];
+	uint64_t state, size;
+
+	*ret = (struct orc_tables){};
+	if (!read_member(r, addr + at[STATE], 4, &state) || state != MODULE_LIVE ||
+	    !read_member(r, arch + at[N_ORCS], 4, &ret->n) ||
+	    !read_member(r, arch + at[ORC_ADDRESSES], 8, &ret->addresses) ||
+	    !read_member(r, arch + at[ORC_ENTRIES], 8, &ret->entries) ||
+	    !read_member(r, code + at[is_array ? MEM_BASE : LAYOUT_BASE], 8, &ret->text) ||
+	    !read_member(r, code + at[is_array ? MEM_SIZE : LAYOUT_SIZE], 4, &size))
+		return false;
+	ret->text_end = ret->text + size;
+	return ret->n && ret->n <= MOST_MODULE_ORCS && ret->text < ret->text_end;
+}
+
+/* By the members that this kernel has. */
+static bool find_module_members(struct module_reader *r)
+{
+	struct error none;
+
+	if (kernel_types_read(KERNEL_BTF, members, MEMBERS, r->at, &none))
+		return false;
+	for (int i = STATE; i <= ORC_ENTRIES; i++)
+		if (r->at[i] == NO_MEMBER)
+			return false;
+	return (r->at[MEM] != NO_MEMBER && r->at[MEM_BASE] != NO_MEMBER &&
+		r->at[MEM_SIZE] != NO_MEMBER) ||
+	       (r->at[LAYOUT] != NO_MEMBER && r->at[LAYOUT_BASE] != NO_MEMBER &&
+		r->at[LAYOUT_SIZE] != NO_MEMBER);
+}
+
+/* Each module has a symbol for its struct module. */
+static void add_module(struct module_reader *r, const struct module_line *line)
+{
+	struct orc_tables module;
+	char name[80];
+	uint64_t addr;
+
+	(void)snprintf(name, sizeof(name), "%.*s:__this_module", (int)line->n, line->name);
+	addr = kernel_memory_symbol(r->from->memory, name);
+	if (addr && read_module(r, addr, &module) && module.text == line->start)
+		array_push(r->modules, r->n, r->capacity, module);
+}
+
+static void list_modules(struct module_reader *r)
+{
+	cleanup_close int fd = open("/proc/modules", O_RDONLY | O_CLOEXEC);
+	cleanup_lines struct lines lines;
+	struct module_line line;
+	struct error none;
+	char *text;
+	size_t n;
+
+	lines_init(&lines, fd, "/proc/modules");
+	while (fd >= 0 && lines_next(&lines, &text, &n, &none) == 1)
+		if (module_line_parse(text, &line))
+			add_module(r, &line);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct orc_tables *x = a, *y = b;
+
+	return x->text < y->text ? -1 : x->text > y->text;
+}
+
+static bool add_modules(const struct module_reader *r, struct kernel_table *table)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		const struct orc_tables *m = &r->modules[i];
+
+		if ((i && m->text < m[-1].text_end) || !copy_tables(r->from, m, table) ||
+		    !kernel_table_add(table, m->text_end, 0))
+			return false;
+	}
+	return kernel_table_end(table);
+}
+
+bool orc_read_modules(const struct orc_source *from, struct kernel_table *table)
+{
+	struct module_reader r = { .from = from };
+	bool is_read = false;
+
+	*table = (struct kernel_table){};
+	if (find_module_members(&r))
+		list_modules(&r);
+	if (r.n) {
+		qsort(r.modules, r.n, sizeof(*r.modules), by_place);
+		is_read =
+			kernel_table_begin(table, r.modules[0].text, r.modules[r.n - 1].text_end) &&
+			add_modules(&r, table);
+	}
+	free(r.modules);
+	return is_read;
+}

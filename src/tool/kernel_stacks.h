@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tool/kernel_stacks.h - have the programs walk kernel stacks by the kernel's own unwind tables.
+ *
+ * A thread copies the tables once counting has begun. Until it has published them, and wherever a
+ * walk meets anything out of the ordinary, the kernel's helper walks.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/object.h"
+
+struct options;
+
+struct kernel_stacks {
+	bool is_wanted;              /* the programs use the tables */
+	const struct object *object; /* lent; NULL: not begun */
+	pthread_t thread;
+	bool has_thread;
+	bool must_end;
+	int end_fd; /* wakes the thread to end */
+};
+
+/* Have the programs of @o walk kernel stacks by tables, if the user and this kernel let them. */
+void kernel_stacks_set_up(struct kernel_stacks *k, const struct options *opt,
+			  struct object_options *o);
+
+/* Begin to copy the tables. Does nothing if the programs of @object do not use them. */
+void kernel_stacks_begin(struct kernel_stacks *k, const struct object *object);
+
+/* End the thread. The object may go then. */
+void kernel_stacks_end(struct kernel_stacks *k);
+
+/*
+ * Warn if the programs have stopped to use the tables, because a stack differed from the helper's.
+ * With --debug, tell how many walks ended how.
+ */
+void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus);

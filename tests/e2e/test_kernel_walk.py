@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Kernel stacks walked by the kernel's own tables: each is the one that the kernel's helper gives, word
+for word. With --without trust.kernel, the program walks every stack in both ways."""
+
+import os
+import re
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import kernel
+import pytest
+from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, scaled, trace
+
+pytestmark = pytest.mark.needs("kernel tables")
+
+COMPARE = ["--debug", "-K", "--self", "--without", "trust.kernel", "--top", "1"]
+BY_TABLES = rb"kernel stacks: by tables from now on"
+
+
+class Walks:
+    """The counts that --debug prints."""
+
+    def __init__(self, result):
+        self.result = result
+        self.ends = {words: int(n) for n, words in re.findall(r"kernel stacks: (\d+) ([^(\n]+?)(?: \(.*)?$", result.err, re.M)}
+        self.whole = self.ends.get("whole, by the kernel's tables", 0)
+        self.by_helper = sum(n for words, n in self.ends.items() if words.startswith("helper: "))
+        compared = re.search(r"kernel stacks: (\d+) compared with the helper's, (\d+) different", result.err)
+        self.compared, self.different = map(int, compared.groups())
+
+    def check(self, least_share=0.99):
+        assert self.different == 0 and "differs from" not in self.result.err, self.result
+        assert self.compared == self.whole > 0, self.result
+        assert self.whole >= least_share * (self.whole + self.by_helper), self.result
+
+
+def compare(work, *args):
+    """The counts of both walks while @work runs, once the tables are there."""
+    with Tool([*COMPARE, *args]) as tool:
+        tool.wait_for("stderr", BY_TABLES)
+        work()
+        return Walks(tool.end().ok())
+
+
+def call(n):
+    for _ in range(n):
+        os.getppid()
+
+
+def send(n):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as a, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as b:
+        b.bind(("127.0.0.1", 0))
+        for _ in range(n):
+            a.sendto(b"x", b.getsockname())
+            b.recv(1)
+
+
+def fork(n):
+    for _ in range(n):
+        subprocess.run(["true"], check=True)
+
+
+def write(tmp_path, n):
+    with open(tmp_path / "file", "wb") as file:
+        for _ in range(n):
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fsync(file.fileno())
+    (tmp_path / "file").read_bytes()
+
+
+def sleep(n):
+    for _ in range(n):
+        time.sleep(0.0001)
+
+
+def do_all(tmp_path):
+    """System calls, network, processes, page faults, signals, disk and timers, and interrupts amid them."""
+    call(scaled(20000))
+    send(scaled(5000, 100))
+    fork(scaled(100, 10))
+    write(tmp_path, scaled(100, 10))
+    sleep(scaled(2000, 100))
+
+
+GROUPS = "syscalls sched irq irq_vectors exceptions net sock kmem timer block ext4 task signal workqueue rcu".split()
+
+
+@pytest.mark.needs("each kernel")
+@pytest.mark.parametrize("group", GROUPS)
+def test_tracepoints(group, tmp_path):
+    if not has_group(group):
+        return  # of a file system or device that this kernel does not have
+    folder = Path("/disk") if kernel.has_disk() else tmp_path
+    compare(lambda: do_all(folder), f"t:{group}:*").check()
+
+
+def has_group(group):
+    return kernel.in_tracefs(f"ls -d events/{group}").returncode == 0
+
+
+@pytest.mark.needs("kprobe.multi")
+@pytest.mark.parametrize("pattern", ["vfs_*", "tcp_*", "udp_*", "__alloc_*"])
+def test_functions_by_one_link(pattern, tmp_path):
+    compare(lambda: do_all(tmp_path), pattern).check()
+
+
+@pytest.mark.needs("kprobes")
+@pytest.mark.parametrize("function", ["vfs_read", "schedule", "try_to_wake_up"])
+def test_a_function_by_a_kprobe(function, tmp_path):
+    compare(lambda: do_all(tmp_path), "--without", "kprobe.multi", function).check()
+
+
+@pytest.mark.needs("machine")
+def test_a_million_stacks():
+    walks = compare(lambda: [(call(40000), send(4000), fork(20), sleep(500)) for _ in range(8)],
+                    "t:syscalls:*", "t:sched:*", "t:irq_vectors:*", "t:kmem:*", "t:net:*")
+    walks.check()
+    assert walks.compared >= 1_000_000, walks.result
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP])
+def test_stacks_cut_by_depth(program):
+    options = ["--max-depth", "2"] if program == STACKCOUNT else []
+    compare(lambda: send(500), *options, "t:net:net_dev_queue").check(1)
+
+
+@pytest.mark.needs("kprobes")
+def test_a_replaced_return_address_is_left_to_the_helper():
+    """A kretprobe's trampoline stands where the caller of ksys_read should. The helper knows the caller."""
+    define = "echo r:walks/below ksys_read >>kprobe_events && echo 1 >events/walks/below/enable"
+    assert kernel.in_tracefs(define).returncode == 0
+    try:
+        walks = compare(lambda: [os.read(os.open("/dev/zero", os.O_RDONLY), 1) for _ in range(50)], "-f", "vfs_read")
+    finally:
+        kernel.in_tracefs("echo 0 >events/walks/below/enable; echo -:walks/below >>kprobe_events")
+    replaced = walks.ends.get("helper: a return address replaced by tracing", 0)
+    skipped = walks.ends.get("helper: such a start fell back before", 0)
+    assert replaced >= 4 and replaced + skipped >= 50, walks.result
+    assert walks.different == 0, walks.result
+    top = walks.result.out.splitlines()[-1]
+    assert "do_syscall_64" in top and "trampoline" not in top, walks.result
+
+
+def test_both_ways_give_the_same_report(workload):
+    for how in ("auto", "helper"):
+        work = workload("syscalls", "read", 300, 200)
+        result, expected = trace(work, "--debug", "-f", "-K", "--kernel-unwind", how, "-p", work.pid, "t:syscalls:sys_enter_read")
+        lines = [line for line in result.ok().out.splitlines() if "do_syscall_64" in line]
+        assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) >= sum(expected.values()), result
+        assert (how == "helper") == ("kernel stacks:" not in result.err), result
+
+
+@pytest.mark.needs("guest")
+def test_a_difference_makes_the_helper_walk_all():
+    """The kernel gives two frames, while the tool is told that it gives 127."""
+    limit = Path("/proc/sys/kernel/perf_event_max_stack")
+    before = limit.read_text()
+    pretend = kernel.with_mounts(f"echo 127 >/tmp/limit; mount --bind /tmp/limit {limit} || exit 99\n")
+    limit.write_text("2")
+    try:
+        with Tool(["-K", "--self", GETPPID], wrap=pretend) as tool:
+            tool.wait_live()
+            for _ in range(100):
+                call(100)
+                time.sleep(0.05)
+            result = tool.end().ok()
+    finally:
+        limit.write_text(before)
+    assert len(re.findall("a kernel stack that begins at 0x[0-9a-f]+ differs from that of the kernel's helper", result.err)) == 1, result
+    assert "--kernel-unwind helper" in result.err, result
+
+
+@pytest.mark.needs("modules")
+def test_modules_that_come_and_go():
+    """The loop driver's code is in a module. It goes, and comes to another place or the same."""
+    from test_kernel_names import delete_loop, insert_loop
+
+    delete_loop()
+    insert_loop()
+    with Tool([*COMPARE, "t:block:*", "t:kmem:*"]) as tool:
+        tool.wait_for("stderr", rb"by tables in modules, too")
+        for i in range(3):
+            assert delete_loop() == 0
+            insert_loop()
+            Path("/sys/block/loop0/size").read_text()
+            time.sleep(1.5)
+        walks = Walks(tool.end().ok())
+    walks.check()
+    assert len(re.findall("by tables in modules, too", walks.result.err)) >= 2, walks.result
