@@ -34,8 +34,8 @@ void deferral_begin(struct run *r)
 	struct deferral *d = &r->deferral;
 
 	deferred_open(&d->reader, object_deferred(r->object), object_deferred_ring(r->object));
-	d->is_on = r->unwinder && r->processes && r->tool->on_deferred &&
-		   deferred_begin(&d->reader);
+	d->is_on =
+		r->unwinder && r->processes && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 
 bool deferral_is_busy(const struct run *r)
