@@ -23,7 +23,7 @@
  */
 #define WINDOW_NS (NS_PER_S / 10)
 #define MOST_IN_WINDOW 4000
-#define MAPPINGS_OF_HIT 64
+#define MAPPINGS_OF_HIT 16
 
 /* A walk did not help: hits of the process are cut for so long. It doubles. */
 #define LEAST_PAUSE_MS 2
