@@ -183,6 +183,7 @@ enum notice_type {
 	NOTICE_PROCESS,  /* a process was hit for the first time */
 	NOTICE_EVENTS,   /* there are new events, and the reader sleeps */
 	NOTICE_UNMAPPED, /* user space has not published all mappings of a process */
+	NOTICE_DEFERRED, /* a deferred hit has come into an empty ring */
 };
 
 struct notice {

@@ -227,6 +227,9 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	slot->deferred = number;
 	barrier();
 	*(volatile __u64 *)&hit->number = number;
+	/* While the ring has hits, user space looks by itself. */
+	if (*(volatile __u64 *)&ring->tail == number - 1)
+		send_notice(NOTICE_DEFERRED, 0);
 	return 1;
 }
 

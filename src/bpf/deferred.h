@@ -22,7 +22,7 @@
 #define DEFERRED_HEAD_WORDS 48U
 #define DEFERRED_PAUSES 512U
 #define DEFERRED_STACK_BYTES (16384U + DEFERRED_BELOW_SP) /* of a hit, at most */
-#define DEFERRED_BELOW_SP 128U      /* of these, below the stack pointer */
+#define DEFERRED_BELOW_SP 128U                            /* of these, below the stack pointer */
 #define DEFERRED_STACK_PIECES (DEFERRED_STACK_BYTES / DEFERRED_PIECE_BYTES + 2)
 
 struct deferred_piece {

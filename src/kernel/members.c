@@ -112,8 +112,8 @@ static void set_vma_offsets(uint32_t at[MEMBERS], struct vma_offsets *ret)
 int kernel_members_read(bool with_context, struct kernel_members *ret, struct error *e)
 {
 	uint32_t at[MEMBERS];
-	const int err =
-		kernel_types_read(KERNEL_BTF, members, with_context ? MEMBERS : EARLY_MEMBERS, at, e);
+	const int err = kernel_types_read(KERNEL_BTF, members,
+					  with_context ? MEMBERS : EARLY_MEMBERS, at, e);
 
 	*ret = (struct kernel_members){};
 	if (err)

@@ -23,7 +23,7 @@ struct kernel_members {
 
 /*
  * Read both from the kernel's BTF. @with_context: also read .context, which lies at its
- * end, and .vma.end_code. That takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read(); *@ret is
- * empty then.
+ * end, and .vma.end_code. That takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read();
+ * *@ret is empty then.
  */
 must_check int kernel_members_read(bool with_context, struct kernel_members *ret, struct error *e);

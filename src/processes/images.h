@@ -91,8 +91,8 @@ struct image_about {
 	enum image_kind kind;
 	struct file_stamp stamp;
 	struct file_state state; /* fact.is_there is 0 if no opener has opened the file yet */
-	int root;           /* handle of the root of a process that maps it, or HANDLE_NONE */
-	char *path;         /* as that process sees it */
+	int root;                /* handle of the root of a process that maps it, or HANDLE_NONE */
+	char *path;              /* as that process sees it */
 	const char *module; /* part of @path: "libc.so.6", "[vdso]"; or the constant "[anon]" */
 };
 

@@ -510,40 +510,49 @@ static int compare_starts(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Append those of @from that were there at @time and overlap none of the @n_before first ones. */
-static size_t add_regions_at(const struct regions *from, uint64_t time, struct region *to, size_t n,
-			     size_t n_before)
+static bool is_there_at(const struct region *r, uint64_t time)
 {
-	for (size_t i = 0; i < from->n; i++) {
-		const struct region *r = &from->list[i];
-		bool is_free = r->from <= time && time < r->until;
-
-		for (size_t j = 0; j < n_before && is_free; j++)
-			is_free = to[j].end <= r->start || to[j].start >= r->end;
-		if (is_free)
-			to[n++] = *r;
-	}
-	return n;
+	return r->from <= time && time < r->until;
 }
 
-/* As space_at(), past regions go first where several cover one time. */
+/* The past regions at @time, by rising address. Where several overlap, one of them. */
+static size_t past_regions(const struct regions *past, uint64_t time, struct region *to)
+{
+	size_t n = 0, n_kept = 0;
+
+	for (size_t i = 0; i < past->n; i++)
+		if (is_there_at(&past->list[i], time))
+			to[n++] = past->list[i];
+	qsort(to, n, sizeof(*to), compare_starts);
+	for (size_t i = 0; i < n; i++)
+		if (!n_kept || to[i].start >= to[n_kept - 1].end)
+			to[n_kept++] = to[i];
+	return n_kept;
+}
+
+/* As in space_at(), past regions go first where several cover one time. */
 size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 {
 	const struct content *c = s->content;
 	struct region *list = xcalloc(c->now.n + c->past.n + 1, sizeof(*list));
-	size_t n = 0;
+	const bool is_now = !time || !c->n_replaced;
+	size_t n_past = 0, n, at = 0;
 
 	*ret = list;
 	if (time && time < c->since)
 		return 0;
-	if (!time || !c->n_replaced)
-		time = UINT64_MAX - 1;
-	for (size_t i = 0; i < c->past.n && time != UINT64_MAX - 1; i++) {
-		const struct regions one = { &c->past.list[i], 1, 1 };
+	if (!is_now)
+		n_past = past_regions(&c->past, time, list);
+	n = n_past;
+	for (size_t i = 0; i < c->now.n; i++) {
+		const struct region *r = &c->now.list[i];
 
-		n = add_regions_at(&one, time, list, n, n);
+		while (at < n_past && list[at].end <= r->start)
+			at++;
+		if (is_there_at(r, is_now ? UINT64_MAX - 1 : time) &&
+		    (at == n_past || list[at].start >= r->end))
+			list[n++] = *r;
 	}
-	n = add_regions_at(&c->now, time, list, n, n);
 	qsort(list, n, sizeof(*list), compare_starts);
 	return n;
 }

@@ -23,7 +23,7 @@ struct deferred_taken {
 struct deferred_reader {
 	struct deferred_piece *pieces; /* NULL: these programs defer no hits */
 	struct deferred_ring *ring;
-	uint64_t next; /* the first piece of the next hit */
+	uint64_t next;                /* the first piece of the next hit */
 	struct deferred_taken *taken; /* in the ring's order; the first ones are freed */
 	size_t n_freed, n, capacity;
 };

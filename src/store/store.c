@@ -328,10 +328,9 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 
 void store_add(struct store *s, const struct store_hit *hit)
 {
-	struct store_row row = { .count = 1,
-				 .first = hit->time,
-				 .tgid = hit->key.tgid,
-				 .flags = hit->key.flags };
+	struct store_row row = {
+		.count = 1, .first = hit->time, .tgid = hit->key.tgid, .flags = hit->key.flags
+	};
 
 	if (!is_over_budget(s)) {
 		row.kernel_stack = stacks_add(&s->stacks, hit->kernel, hit->n_kernel);

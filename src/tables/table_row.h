@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-#include "tables/memory.h"
 #include "bpf/walk.h"
+#include "tables/memory.h"
 
 /*
  * Put the rule for @vaddr of the image at @place into *@ret: UNWIND_NO_ROW if no row covers it.

@@ -23,7 +23,7 @@
  */
 #define WINDOW_NS (NS_PER_S / 10)
 #define MOST_IN_WINDOW 4000
-#define MAPPINGS_OF_HIT 64
+#define MAPPINGS_OF_HIT 16
 
 /* A walk did not help: hits of the process are cut for so long. It doubles. */
 #define LEAST_PAUSE_MS 2
@@ -34,8 +34,8 @@ void deferral_begin(struct run *r)
 	struct deferral *d = &r->deferral;
 
 	deferred_open(&d->reader, object_deferred(r->object), object_deferred_ring(r->object));
-	d->is_on = r->unwinder && r->processes && r->tool->on_deferred &&
-		   deferred_begin(&d->reader);
+	d->is_on =
+		r->unwinder && r->processes && r->tool->on_deferred && deferred_begin(&d->reader);
 }
 
 bool deferral_is_busy(const struct run *r)

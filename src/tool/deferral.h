@@ -20,7 +20,7 @@ struct run;
 /* A hit on its way. */
 struct late_hit {
 	struct late_job job;
-	uint64_t since;  /* ns: when it was taken from the ring */
+	uint64_t since; /* ns: when it was taken from the ring */
 	uint32_t turn;
 	uint32_t tgid;
 	bool is_lent;  /* the thread has the job */

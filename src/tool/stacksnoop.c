@@ -61,7 +61,7 @@ struct stacksnoop {
 	size_t n_templates, template_capacity;
 	struct strbuf text;
 
-	uint64_t now;         /* ns of CLOCK_MONOTONIC: when the reading of events began */
+	uint64_t now; /* ns of CLOCK_MONOTONIC: when the reading of events began */
 	struct day_clock day;
 	struct late_stacks late;
 	time_t second; /* the time in @clock */

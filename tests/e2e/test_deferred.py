@@ -23,6 +23,7 @@ class Strangers:
     def __init__(self, folder, n, workload="syscalls-nofp"):
         data = Path(workload_path(workload)).read_bytes()
         at = data.index(NOTE) + len(NOTE)
+        folder.mkdir(exist_ok=True)
         self.paths = [folder / f"c{i}" for i in range(n)]
         for path in self.paths:
             path.write_bytes(data[:at] + os.urandom(20) + data[at + 20 :])

@@ -417,6 +417,49 @@ static void what_a_mapping_does_not_cover_of_another_stays(void **state)
 	assert_int_equal(place.start, 0x15000);
 }
 
+/* Of PID at @time: each mapping is where single addresses say. */
+static size_t list_at(struct past *p, uint64_t time)
+{
+	struct remote_list list = {};
+	size_t n;
+
+	assert_true(processes_list(p->processes, key_of(PID), time, &list));
+	n = list.list.n;
+	for (size_t i = 0; i < n; i++) {
+		const struct mapping *m = &list.list.mappings[i];
+		const char *module = module_at(p, PID, m->start, time);
+
+		assert_string_equal(mapped_module(m->path), module);
+		assert_string_equal(module_at(p, PID, m->end - 1, time), module);
+		assert_int_equal(m->inode, strcmp(module, "a") == 0 ? FILE_A : FILE_B);
+		assert_true(i == 0 || m->start >= m[-1].end);
+	}
+	remote_list_fini(&list);
+	return n;
+}
+
+static void the_list_of_a_time_has_what_was_mapped_then(void **state)
+{
+	struct past *p = *state;
+	struct mapping large = {
+		.start = 0x10000, .end = 0x20000, .dev = 1, .inode = FILE_A, .path = "/none/a"
+	};
+	struct remote_list list;
+
+	exec_at(p, 10, PID, "program");
+	map_part(p, 11, PID, &large);
+	assert_false(map_at(p, 12, PID, 0x30000, FILE_B));
+	assert_true(map_at(p, 20, PID, 0x14000, FILE_B));
+	assert_true(map_at(p, 30, PID, 0x30000, FILE_A));
+	assert_int_equal(list_at(p, 15), 2);
+	assert_int_equal(list_at(p, 25), 4);
+	assert_int_equal(list_at(p, 35), 4);
+	exec_at(p, 40, PID, "another");
+	assert_int_equal(list_at(p, 45), 0);
+	assert_int_equal(list_at(p, 15), 2);
+	assert_false(processes_list(p->processes, key_of(PID + 1), 15, &list));
+}
+
 static void run_program(struct past *p, uint64_t time, uint32_t pid, uint64_t file)
 {
 	fork_at(p, time, PID - 1, pid);
@@ -1623,6 +1666,7 @@ int main(void)
 		TEST(a_number_that_comes_round_is_another_process),
 		TEST(a_mapping_in_the_place_of_another_counts_from_its_time_on),
 		TEST(what_a_mapping_does_not_cover_of_another_stays),
+		TEST(the_list_of_a_time_has_what_was_mapped_then),
 		TEST(what_was_mapped_where_and_when_is_as_it_was),
 		TEST(files_that_no_process_has_any_more_are_forgotten),
 		TEST(an_epoch_stands_for_one_meaning_of_all_addresses),

@@ -183,6 +183,7 @@ struct given {
 	uint32_t names[1024], cpus[1024];
 	size_t n;
 	size_t most; /* refuse more; 0: none */
+	struct stream *stream;
 };
 
 static int take(void *context, const struct stream_event *event, uint32_t cpu)
@@ -327,6 +328,98 @@ static void an_event_whose_stack_was_lost_is_not_given(void **state)
 	put_event(o, 0, 2);
 	let_time_pass();
 	assert_int_equal(stream_read(s, UINT64_MAX, take, &g), 0);
+	expect(&g, 1, (const uint32_t[]){ 2 });
+	stream_free(s);
+	close_object(o);
+}
+
+/* The stacks of deferred hits that are walked, by number. */
+struct late {
+	struct stream *stream;
+	bool is_there[4];
+	size_t n_must;
+};
+
+static bool find_late(void *context, uint64_t number, bool must, uint64_t *ret_hash)
+{
+	struct late *late = context;
+
+	late->n_must += must;
+	if (!late->is_there[number] && !must)
+		return false;
+	*ret_hash = stream_keep(late->stream, (const uint64_t[]){ 0x1000, 0x2000 + number }, 2);
+	return true;
+}
+
+static int take_stack(void *context, const struct stream_event *event, uint32_t cpu)
+{
+	struct given *g = context;
+	uint64_t words[STACK_WORDS];
+
+	(void)cpu;
+	assert_int_equal(stream_stack(g->stream, event->user_stack, words), 2);
+	assert_int_equal(words[0], 0x1000);
+	g->names[g->n++] = (uint32_t)(words[1] - 0x2000);
+	return 0;
+}
+
+static void put_deferred(struct object *o, uint32_t cpu, uint32_t number, uint32_t more_state)
+{
+	struct stream_event *event = take_place(o, cpu);
+
+	event->user_stack = number;
+	event->state = EVENT_DEFERRED | more_state;
+	write_event(o, event, number);
+}
+
+static void an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it(void **state)
+{
+	struct object *o = make_object();
+	struct stream *s = stream_new(o, &ample, N_CPUS);
+	struct given g = { .stream = s };
+	struct late late = { .stream = s };
+	(void)state;
+
+	stream_set_find(s, find_late, &late);
+	stream_start(s);
+	put_deferred(o, 0, 1, 0);
+	put_deferred(o, 1, 2, 0);
+	put_deferred(o, 0, 3, 0);
+	let_time_pass();
+	late.is_there[2] = true;
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
+	expect(&g, 0, NULL);
+	assert_false(stream_sleep(s));
+	late.is_there[1] = true;
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
+	expect(&g, 2, (const uint32_t[]){ 1, 2 });
+	assert_int_equal(late.n_must, 0);
+	assert_int_equal(stream_stop(s, &(struct error){}), 0);
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
+	expect(&g, 3, (const uint32_t[]){ 1, 2, 3 });
+	assert_int_equal(late.n_must, 1);
+	stream_free(s);
+	close_object(o);
+}
+
+static void a_lost_event_takes_its_deferred_stack_along(void **state)
+{
+	struct object *o = make_object();
+	struct stream *s = stream_new(o, &ample, N_CPUS);
+	struct given g = { .stream = s };
+	struct late late = { .stream = s };
+	(void)state;
+
+	stream_set_find(s, find_late, &late);
+	stream_start(s);
+	put_deferred(o, 0, 1, EVENT_LOST);
+	put_deferred(o, 0, 2, 0);
+	late.is_there[2] = true;
+	let_time_pass();
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
+	expect(&g, 0, NULL);
+	late.is_there[1] = true;
+	assert_int_equal(stream_read(s, UINT64_MAX, take_stack, &g), 0);
 	expect(&g, 1, (const uint32_t[]){ 2 });
 	stream_free(s);
 	close_object(o);
@@ -524,6 +617,8 @@ int main(void)
 		cmocka_unit_test(events_that_interrupted_others_come_before_them),
 		cmocka_unit_test(rings_go_round_many_times),
 		cmocka_unit_test(an_event_whose_stack_was_lost_is_not_given),
+		cmocka_unit_test(an_event_waits_for_its_deferred_stack_and_all_later_ones_for_it),
+		cmocka_unit_test(a_lost_event_takes_its_deferred_stack_along),
 		cmocka_unit_test(a_refusal_ends_the_reading_and_nothing_is_given_twice),
 		cmocka_unit_test(after_the_end_all_is_given_at_once),
 		cmocka_unit_test(it_sleeps_only_when_nothing_is_there),

@@ -5,6 +5,7 @@
  * processes have mapped, found as the programs find it.
  */
 #include <errno.h>
+#include <execinfo.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -441,6 +443,81 @@ static void own_functions_and_libraries_have_rules(void **state)
 	expect_entry(o, own, (uintptr_t)expect_entry);
 	expect_entry(o, own, (uintptr_t)_cmocka_run_group_tests);
 	unwinder_stop(u);
+}
+
+/* --- deferred hits --- */
+
+#define MOST_CALLERS 64
+
+/* A deferred hit at one moment of this thread, and its callers then, as another reader has them. */
+struct moment {
+	struct deferred_piece pieces[DEFERRED_PIECES];
+	void *callers[MOST_CALLERS];
+	int n;
+};
+
+__attribute__((no_sanitize_address)) static void record_stack(struct deferred_hit *hit,
+							      struct deferred_piece *pieces)
+{
+	const uint64_t from = hit->stack_from;
+	uint64_t at = from, piece = deferred_word_pieces(deferred_blocks(hit->n_user));
+
+	while (at < from + hit->stack_bytes) {
+		uint64_t n = DEFERRED_PIECE_BYTES - at % DEFERRED_PIECE_BYTES;
+
+		n = n < from + hit->stack_bytes - at ? n : from + hit->stack_bytes - at;
+		for (uint64_t i = 0; i < n;
+		     i += 8) /* not by memcpy(), which the sanitizer watches */
+			pieces[piece].words[i / 8] = *(const volatile uint64_t *)(at + i);
+		piece++;
+		at += n;
+	}
+}
+
+__attribute__((noinline, no_sanitize_address)) static void record_here(struct moment *m)
+{
+	struct deferred_hit *hit = (void *)m->pieces;
+	ucontext_t context;
+
+	(void)getcontext(&context);
+	hit->number = 1;
+	hit->key.tgid = (uint32_t)getpid();
+	hit->regs.pc = (uint64_t)context.uc_mcontext.gregs[REG_RIP];
+	hit->regs.of[UNWIND_RSP] = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+	hit->regs.of[UNWIND_RBP] = (uint64_t)context.uc_mcontext.gregs[REG_RBP];
+	hit->regs.of[UNWIND_RBX] = (uint64_t)context.uc_mcontext.gregs[REG_RBX];
+	hit->regs.known = 1U << UNWIND_RSP | 1U << UNWIND_RBP | 1U << UNWIND_RBX;
+	hit->n_user = 1;
+	hit->stack_from = hit->regs.of[UNWIND_RSP];
+	hit->stack_bytes = DEFERRED_STACK_BYTES / 2;
+	m->n = backtrace(m->callers, MOST_CALLERS);
+	record_stack(hit, m->pieces);
+}
+
+/* The first table is made during the walk. */
+static void a_deferred_hit_is_walked_by_the_tables_of_its_files(void **state)
+{
+	struct moment *m = xcalloc(1, sizeof(*m));
+	struct unwinder *u = start(*state);
+	struct remote_list list = {};
+	struct late_job job = { .most_frames = STACK_MAX_FRAMES };
+	struct error e;
+
+	record_here(m);
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list.list, &e), 0);
+	list.states = xcalloc(list.list.n, sizeof(*list.states));
+	job.recorded = recorded_at(m->pieces, 0);
+	job.space = late_space_new(&list);
+	unwinder_walk(u, &job);
+	assert_true(unwinder_wait(u, UINT64_MAX));
+	assert_true(late_job_is_done(&job));
+	assert_true(m->n > 5 && (uint32_t)m->n == job.n_words + 1);
+	for (int i = 2; i < m->n; i++) /* the sanitizer's own frame is the first one */
+		assert_true(job.words[i - 1] == (uint64_t)m->callers[i]);
+	assert_true(job.words[job.n_words - 1] >= STACK_MARK_END); /* whole */
+	unwinder_stop(u);
+	late_job_fini(&job);
+	free(m);
 }
 
 static void code_in_no_file_is_walked_by_frame_pointers(void **state)
@@ -1063,6 +1140,7 @@ int main(void)
 		TEST(what_does_not_fit_is_refused_and_costs_nothing),
 		TEST(what_a_process_has_mapped_is_not_used_again),
 		TEST(own_functions_and_libraries_have_rules),
+		TEST(a_deferred_hit_is_walked_by_the_tables_of_its_files),
 		TEST(code_in_no_file_is_walked_by_frame_pointers),
 		TEST(what_changes_while_it_is_told_is_not_told),
 		TEST(what_is_still_so_is_not_told_again),
