@@ -156,8 +156,10 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		const char *word;
 		enum option_key key;
 	} patterns[] = {
-		{ "PID", OPTION_PID },         { "CPU", OPTION_CPU },
-		{ "WITHOUT", OPTION_WITHOUT }, { "UNWIND", OPTION_UNWIND },
+		{ "PID", OPTION_PID },
+		{ "CPU", OPTION_CPU },
+		{ "WITHOUT", OPTION_WITHOUT },
+		{ "UNWIND", OPTION_UNWIND },
 		{ "KERNEL", OPTION_KERNEL_UNWIND },
 		{ "VALUE", OPTION_FLAG },
 	};

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import kernel
 import pytest
-from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, scaled, trace
+from tool import STACKCOUNT, STACKSNOOP, Tool, scaled, trace
 
 pytestmark = pytest.mark.needs("kernel tables")
 
@@ -85,16 +85,19 @@ def do_all(tmp_path):
     sleep(scaled(2000, 100))
 
 
-GROUPS = "syscalls sched irq irq_vectors exceptions net sock kmem timer block ext4 task signal workqueue rcu".split()
+GROUPS = "syscalls sched irq irq_vectors exceptions net kmem timer block ext4 task signal workqueue rcu".split()
 
 
-@pytest.mark.needs("each kernel")
 @pytest.mark.parametrize("group", GROUPS)
 def test_tracepoints(group, tmp_path):
     if not has_group(group):
         return  # of a file system or device that this kernel does not have
     folder = Path("/disk") if kernel.has_disk() else tmp_path
-    compare(lambda: do_all(folder), f"t:{group}:*").check()
+    walks = compare(lambda: do_all(folder), f"t:{group}:*")
+    if group == "syscalls" and not kernel.has_registers_at_system_calls():
+        assert walks.whole == 0 and walks.ends["helper: no registers to start with"] > 1000, walks.result
+    else:
+        walks.check()
 
 
 def has_group(group):
@@ -162,10 +165,9 @@ def test_a_difference_makes_the_helper_walk_all():
     pretend = kernel.with_mounts(f"echo 127 >/tmp/limit; mount --bind /tmp/limit {limit} || exit 99\n")
     limit.write_text("2")
     try:
-        with Tool(["-K", "--self", GETPPID], wrap=pretend) as tool:
+        with Tool(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
             tool.wait_live()
-            for _ in range(100):
-                call(100)
+            for _ in range(200):
                 time.sleep(0.05)
             result = tool.end().ok()
     finally:
@@ -189,5 +191,5 @@ def test_modules_that_come_and_go():
             Path("/sys/block/loop0/size").read_text()
             time.sleep(1.5)
         walks = Walks(tool.end().ok())
-    walks.check()
+    walks.check(0)
     assert len(re.findall("by tables in modules, too", walks.result.err)) >= 2, walks.result
