@@ -122,6 +122,16 @@ def test_a_million_stacks():
                     "t:syscalls:*", "t:sched:*", "t:irq_vectors:*", "t:kmem:*", "t:net:*")
     walks.check()
     assert walks.compared >= 1_000_000, walks.result
+    (took_ms,) = re.findall(r"entries, \d+ rules, \d+ KiB, in ([0-9.]+) ms of CPU time", walks.result.err)
+    assert float(took_ms) <= 60, walks.result
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_user_events_need_no_tables_of_the_kernel():
+    with Tool(["--debug", "c:malloc"]) as tool:
+        tool.wait_live()
+        time.sleep(0.5)
+        assert "kernel stacks:" not in tool.end().ok().err
 
 
 @pytest.mark.needs("machine")
