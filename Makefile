@@ -186,6 +186,7 @@ lint: $(SKELETON)
 vm: all workload
 	@$(MAKE) -s CROSS=aarch64 BUILD=$(BUILD)/aarch64 all static workload
 	@tests/vm/run.py
+	@$(MAKE) -s $(BUILD)/unit/test_orc && tests/vm/orc.py
 e2e: all static workload
 	@$(PYTEST) -q -p no:cacheprovider tests/e2e
 

@@ -31,6 +31,7 @@ static const struct value {
 	{ OPTION_WITHOUT, "_sequence compadd - @BACKENDS@",
 	  "__fish_complete_list , __@TOOL@_backends", false },
 	{ OPTION_UNWIND, "compadd - @WAYS@", "__@TOOL@_ways", true },
+	{ OPTION_KERNEL_UNWIND, "compadd - @WALKERS@", "__@TOOL@_walkers", true },
 };
 
 static void expand(const char *text, enum tool tool);
@@ -155,8 +156,11 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		const char *word;
 		enum option_key key;
 	} patterns[] = {
-		{ "PID", OPTION_PID },         { "CPU", OPTION_CPU },
-		{ "WITHOUT", OPTION_WITHOUT }, { "UNWIND", OPTION_UNWIND },
+		{ "PID", OPTION_PID },
+		{ "CPU", OPTION_CPU },
+		{ "WITHOUT", OPTION_WITHOUT },
+		{ "UNWIND", OPTION_UNWIND },
+		{ "KERNEL", OPTION_KERNEL_UNWIND },
 		{ "VALUE", OPTION_FLAG },
 	};
 
@@ -172,6 +176,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		(void)fputs(option_backends, stdout);
 	else if (n == 4 && strncmp(word, "WAYS", n) == 0)
 		(void)fputs(option_ways, stdout);
+	else if (n == 7 && strncmp(word, "WALKERS", n) == 0)
+		(void)fputs(option_walkers, stdout);
 	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
 		print_options(tool);
 	else

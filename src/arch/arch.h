@@ -8,6 +8,8 @@
  *	arch/instruction.h   the decoder for the analysis of code without CFI
  *	arch/walk.h          the step from a frame to its caller, for both sides
  *	arch/code.h          code that has no row, for both sides
+ *	arch/kernel_walk.h   the same step for frames of the kernel, for both sides
+ *	arch/orc.h           the kernel's own unwind tables, for user space
  *	arch/arch.bpf.h      the kernel's registers, for BPF programs
  *
  * The functions are pure, but for those of breakpoints: they see bytes, registers and plain

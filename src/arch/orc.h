@@ -35,7 +35,7 @@ enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_e
  * The rule for an entry. 0: the layout is unknown. SP_INDIRECT has the meaning that it has since
  * Linux 5.12.
  */
-uint64_t orc_rule_of(enum orc_layout layout, const uint8_t entry[ORC_ENTRY_BYTES]);
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES]);
 
 /* The rule for a return address that the kernel's tracing has put in place of the caller's. */
 uint64_t orc_rule_of_replaced(void);

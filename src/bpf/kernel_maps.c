@@ -70,7 +70,7 @@ static void add_counts(struct kernel_counts *to, const struct kernel_counts *fro
 
 bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct kernel_counts *ret)
 {
-	const size_t slot_bytes = (bpf_map__value_size(m->scratch) + 7) / 8 * 8;
+	const size_t slot_bytes = ((size_t)bpf_map__value_size(m->scratch) + 7) / 8 * 8;
 	cleanup_free char *slots = xcalloc(n_cpus, slot_bytes);
 
 	*ret = (struct kernel_counts){};

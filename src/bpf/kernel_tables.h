@@ -59,8 +59,8 @@ static __always_inline __u64 check_of_kernel_rule(__u64 rule)
  * There is no lock, and any value is valid.
  */
 #define FALLEN_STARTS 256U
-#define FALLEN_TO_SKIP 4U  /* falls in a row */
-#define FALLEN_TO_TRY 256U /* hits after which a walk is tried again */
+#define FALLEN_TO_SKIP 16U /* falls in a row */
+#define FALLEN_TO_TRY 64U  /* hits after which a walk is tried again */
 
 struct fallen_start {
 	__u64 key;

@@ -35,18 +35,17 @@ struct {
 	__array(values, struct kernel_image_map);
 } kernel_images SEC(".maps");
 
-/* The eight bytes around @place of an image. 0: nothing is there. */
-static __always_inline __u64 image_word(void *map, __u32 place)
+/* The eight bytes around @place of an image. NULL: nothing is there. */
+static __always_inline const __u64 *image_word(void *map, __u32 place)
 {
 	const __u32 i = place / 8;
-	const __u64 *word = bpf_map_lookup_elem(map, &i);
 
-	return word ? *word : 0;
+	return bpf_map_lookup_elem(map, &i);
 }
 
-static __always_inline __u32 image_number(void *map, __u32 place)
+static __always_inline __u32 number_in(const __u64 *word, __u32 place)
 {
-	return (__u32)(image_word(map, place) >> (place % 8 * 8));
+	return (__u32)(*word >> (place % 8 * 8));
 }
 
 static __always_inline bool is_valid_image(__u32 number)
@@ -67,48 +66,79 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 	const struct kernel_image *image = &kernel_walks.images[number % KERNEL_IMAGES];
 	const __u32 i = number % KERNEL_IMAGES;
 	void *map = bpf_map_lookup_elem(&kernel_images, &i);
+	const __u64 *word, *next;
 	struct search s;
-	__u32 page, rule;
+	__u32 place, rule;
 
 	if (!map || at - image->start >= image->bytes || !is_valid_image(i))
 		return 0;
-	page = image->pages +
-	       (__u32)((at >> UNWIND_PAGE_BITS) - (image->start >> UNWIND_PAGE_BITS)) * 4;
-	s.low = image_number(map, page);
-	s.n = image_number(map, page + 4) - s.low;
+	place = image->pages +
+		(__u32)((at >> UNWIND_PAGE_BITS) - (image->start >> UNWIND_PAGE_BITS)) * 4;
+	word = image_word(map, place);
+	next = image_word(map, place + 4);
+	if (!word || !next)
+		return 0;
+	s.low = number_in(word, place);
+	s.n = number_in(next, place + 4) - s.low;
 	for (__u32 step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
 		const __u64 middle = s.low + s.n / 2;
 
-		search_step(&s, middle,
-			    (__u16)image_number(map, image->entries + (__u32)middle * 4),
-			    (__u16)at);
+		place = image->entries + (__u32)middle * 4;
+		word = image_word(map, place);
+		if (!word)
+			return 0;
+		search_step(&s, middle, (__u16)number_in(word, place), (__u16)at);
 	}
-	rule = image_number(map, image->entries + (__u32)s.low * 4 - 4) >> 16;
-	return rule < image->n_rules ? image_word(map, image->rules + rule * 8) : 0;
+	place = image->entries + (__u32)s.low * 4 - 4;
+	word = image_word(map, place);
+	if (!word)
+		return 0;
+	rule = number_in(word, place) >> 16;
+	word = image_word(map, image->rules + rule * 8);
+	return word && rule < image->n_rules ? *word : 0;
+}
+
+static __always_inline struct recent_kernel_rule *recent_kernel_rule_of(__u64 at)
+{
+	return &recent_kernel[at * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_KERNEL_BITS)];
+}
+
+/* The key of recent rules. */
+static __always_inline __u64 kernel_key_of(__u64 at)
+{
+	return at ^ (__u64) * (volatile __u32 *)&kernel_walks.generation << 48;
+}
+
+/*
+ * Find the rule for the address @at in the images, and keep it. 0: there is none. That is not kept,
+ * as a module may come there. A global function, so it adds no paths to its caller.
+ */
+__noinline __u64 look_up_kernel_rule(__u64 at)
+{
+	const __u64 key = kernel_key_of(at);
+	struct recent_kernel_rule *recent = recent_kernel_rule_of(at);
+	const __u32 number = at - kernel_walks.images[KERNEL_IMAGE].start >=
+			     kernel_walks.images[KERNEL_IMAGE].bytes;
+	const __u64 rule = find_kernel_rule(number, at);
+
+	if (rule) {
+		*(volatile __u64 *)&recent->check = key ^ check_of_kernel_rule(rule);
+		*(volatile __u64 *)&recent->rule = rule;
+	} else if (number) {
+		++*(volatile __u32 *)&kernel_walks.n_unknown;
+	}
+	return rule;
 }
 
 /* The rule for the address @at, among the recent ones or in the images. 0: there is none. */
 static __always_inline __u64 kernel_rule_at(__u64 at)
 {
-	const __u64 key = at ^ (__u64) * (volatile __u32 *)&kernel_walks.generation << 48;
-	struct recent_kernel_rule *recent =
-		&recent_kernel[at * 0x9e3779b97f4a7c15ULL >> (64 - RECENT_KERNEL_BITS)];
+	const struct recent_kernel_rule *recent = recent_kernel_rule_of(at);
 	const __u64 check = *(volatile __u64 *)&recent->check;
 	__u64 rule = *(volatile __u64 *)&recent->rule;
-	__u32 number;
 
-	if ((check ^ check_of_kernel_rule(rule)) == key)
-		return rule;
-	number = at - kernel_walks.images[KERNEL_IMAGE].start >=
-		 kernel_walks.images[KERNEL_IMAGE].bytes;
-	rule = find_kernel_rule(number, at);
-	if (!rule) { /* not kept: a module may come there */
-		if (number)
-			++*(volatile __u32 *)&kernel_walks.n_unknown;
-		return 0;
-	}
-	*(volatile __u64 *)&recent->check = key ^ check_of_kernel_rule(rule);
-	*(volatile __u64 *)&recent->rule = rule;
+	if ((check ^ check_of_kernel_rule(rule)) != kernel_key_of(at))
+		rule = look_up_kernel_rule(at);
 	return rule;
 }
 
@@ -120,6 +150,8 @@ static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at,
 
 	if (bytes > most)
 		bytes = most;
+	if (bytes > WINDOW_BYTES)
+		return false;
 	w->base = at;
 	w->n_valid = bytes > 7 ? bytes - 7 : 0;
 	return bpf_probe_read_kernel(w->words, bytes, (void *)at) == 0;
@@ -127,15 +159,18 @@ static __always_inline bool read_kernel_stack(struct unwind_window *w, __u64 at,
 
 /*
  * Read the stack at @at, @most bytes. Behind its end may be nothing. A task's stack is aligned;
- * those of interrupts and exceptions may end with any page. False: it cannot be read.
+ * those of interrupts and exceptions may end with any page. Returns 0 if it cannot be read. A
+ * global function.
  */
-static __always_inline bool read_kernel_window(struct unwind_window *w, __u64 at, __u64 most)
+__noinline int move_kernel_window(struct scratch_slot *slot, __u64 at, __u64 most)
 {
-	if (read_kernel_stack(w, at, most, KERNEL_STACK_BYTES) ||
-	    read_kernel_stack(w, at, most, 1UL << PAGE_SHIFT))
-		return true;
-	w->n_valid = 0;
-	return false;
+	if (!slot)
+		return 0;
+	if (read_kernel_stack(&slot->window, at, most, KERNEL_STACK_BYTES) ||
+	    read_kernel_stack(&slot->window, at, most, 1UL << PAGE_SHIFT))
+		return 1;
+	slot->window.n_valid = 0;
+	return 0;
 }
 
 /* Put the word at @at into slot->word, by another window if need be. A global function. */
@@ -148,7 +183,7 @@ __noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
 	w = &slot->window;
 	if (unwind_in_window(w, at, &slot->word))
 		return 1;
-	if (read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES) &&
+	if (move_kernel_window(slot, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES) &&
 	    unwind_in_window(w, at, &slot->word))
 		return 1;
 	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
@@ -180,7 +215,7 @@ __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 	w = &slot->window;
 	at = kernel_word_of(regs, rule);
 	if (at && at - w->base >= w->n_valid)
-		read_kernel_window(w, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
+		move_kernel_window(slot, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
 	if (kernel_quickly(regs, rule, w))
 		return KERNEL_GOES_ON;
 	if (kernel_is_entry(regs, rule, w))
@@ -296,9 +331,9 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 		const struct pt_regs *at = ctx;
 
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
-		return read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES);
+		return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
 	}
-	if (!regs_read_caller(ctx, regs) || !read_kernel_window(w, regs->sp, KERNEL_FIRST_BYTES))
+	if (!regs_read_caller(ctx, regs) || !move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
 		return false;
 	/*
 	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its
@@ -311,26 +346,25 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 	return true;
 }
 
-/* Walk the stack. False: it is not whole. Puts its words where the helper puts them. */
-static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
-						  struct scratch_slot *slot)
+/*
+ * Walk the stack from slot->kernel on. Puts its words where the helper puts them. Returns 0 if it
+ * is not whole. A global function.
+ */
+__noinline int walk_kernel_from_start(struct scratch_slot *slot)
 {
-	struct walked *walked = &slot->walked[SIDE_KERNEL];
 	struct fallen_start *start;
-	int end = KERNEL_END_START;
+	struct walked *walked;
+	int end;
 	__u64 key;
 
-	if (!*(volatile __u32 *)&kernel_walks.is_on)
-		return false;
+	if (!slot)
+		return 0;
+	walked = &slot->walked[SIDE_KERNEL];
 	*walked = (struct walked){};
-	if (!start_kernel_walk(ctx, kind, slot)) {
-		++slot->kernel_counts.n[KERNEL_END_START];
-		return false;
-	}
 	start = fallen_start_of(&slot->kernel, &key);
 	if (is_fallen(start, key)) {
 		++slot->kernel_counts.n_skipped;
-		return false;
+		return 0;
 	}
 	end = step_kernel_to_end(slot);
 	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
@@ -340,13 +374,26 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
 			slot->kernel.pc;
 		note_fallen(start, key);
-		return false;
+		return 0;
 	}
 	if (*(volatile __u64 *)&start->n && *(volatile __u64 *)&start->key == key)
 		*(volatile __u64 *)&start->n = 0;
 	finish_walk(slot, SIDE_KERNEL, 1, walked->n, STACK_MARK_NONE);
 	clear_tail(&words_of_side(slot, SIDE_KERNEL)[1], n_words(walked), HASH_GROUP);
-	return true;
+	return 1;
+}
+
+/* Walk the stack by tables. False: it is not whole. */
+static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
+						  struct scratch_slot *slot)
+{
+	if (!*(volatile __u32 *)&kernel_walks.is_on)
+		return false;
+	if (!start_kernel_walk(ctx, kind, slot)) {
+		++slot->kernel_counts.n[KERNEL_END_START];
+		return false;
+	}
+	return walk_kernel_from_start(slot);
 }
 
 /* Is the helper to walk this stack, too? */

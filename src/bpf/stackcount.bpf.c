@@ -88,6 +88,12 @@ static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __
 	}
 }
 
+/* A global function. */
+__noinline __u64 hash_kernel_stack(struct scratch_slot *slot)
+{
+	return slot ? hash_stack(slot, SIDE_KERNEL, true) : 0;
+}
+
 /*
  * Walk the kernel's stack, by tables or by the helper. Returns its hash. If the helper disagrees
  * with the tables, the run uses the helper alone from then on.
@@ -99,12 +105,12 @@ static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_
 	__u32 mark;
 
 	if (is_new_kernel && config.kernel_tables && walk_kernel_by_tables(ctx, kind, slot)) {
-		own = hash_walked_stack(slot, SIDE_KERNEL, true);
+		own = hash_kernel_stack(slot);
 		if (!is_kernel_walk_checked(slot))
 			return own;
 	}
 	mark = walk_kernel_by_helper(ctx, kind, slot);
-	hash = hash_walked_stack(slot, SIDE_KERNEL, is_new_kernel);
+	hash = is_new_kernel ? hash_kernel_stack(slot) : hash_walked_stack(slot, SIDE_KERNEL, false);
 	if (own && own != hash && !mark)
 		refuse_kernel_walks(slot);
 	return hash;

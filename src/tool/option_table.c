@@ -88,6 +88,8 @@ const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event up
 
 const char option_ways[] = "auto dwarf fp";
 
+const char option_walkers[] = "auto helper";
+
 const struct option_row *option_rows(size_t *n)
 {
 	*n = ARRAY_SIZE(rows);

@@ -53,3 +53,5 @@ bool option_is_of(const struct option_row *row, enum tool tool);
 extern const char option_backends[];
 /* The values of --unwind, likewise. */
 extern const char option_ways[];
+/* The values of --kernel-unwind, likewise. */
+extern const char option_walkers[];

@@ -163,7 +163,8 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
-	kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
+	if (n_kernel_events(&r->targets))
+		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
 	err = load_with_fallbacks(r, &options, e);

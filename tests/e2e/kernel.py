@@ -211,6 +211,11 @@ def has_kernel_tables():
     return has_new_programs() and has_function("__start_orc_unwind")
 
 
+def has_registers_at_system_calls():
+    """The kernel's, at their tracepoints. 6.1 gives the user's; 6.12 is the next one that was tried."""
+    return version() >= (6, 12)
+
+
 def _may_open(wrap, *type_and_config):
     command = ["/usr/bin/python3", "-c", OPEN_PERF_EVENT, *map(str, [*type_and_config, NUMBERS["perf_event_open"]])]
     return subprocess.run([*wrap, *command]).returncode == 0
@@ -261,7 +266,6 @@ def has_node():
 
 NEEDS = {
     "kernel tables": has_kernel_tables,
-    "each kernel": lambda: True,
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,
     "aarch64": is_aarch64,

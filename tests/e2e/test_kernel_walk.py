@@ -11,7 +11,7 @@ from pathlib import Path
 
 import kernel
 import pytest
-from tool import GETPPID, STACKCOUNT, STACKSNOOP, Tool, chains, scaled, trace
+from tool import STACKCOUNT, STACKSNOOP, Tool, scaled, trace
 
 pytestmark = pytest.mark.needs("kernel tables")
 
@@ -85,16 +85,19 @@ def do_all(tmp_path):
     sleep(scaled(2000, 100))
 
 
-GROUPS = "syscalls sched irq irq_vectors exceptions net sock kmem timer block ext4 task signal workqueue rcu".split()
+GROUPS = "syscalls sched irq irq_vectors exceptions net kmem timer block ext4 task signal workqueue rcu".split()
 
 
-@pytest.mark.needs("each kernel")
 @pytest.mark.parametrize("group", GROUPS)
 def test_tracepoints(group, tmp_path):
     if not has_group(group):
         return  # of a file system or device that this kernel does not have
     folder = Path("/disk") if kernel.has_disk() else tmp_path
-    compare(lambda: do_all(folder), f"t:{group}:*").check()
+    walks = compare(lambda: do_all(folder), f"t:{group}:*")
+    if group == "syscalls" and not kernel.has_registers_at_system_calls():
+        assert walks.whole == 0 and walks.ends["helper: no registers to start with"] > 1000, walks.result
+    else:
+        walks.check()
 
 
 def has_group(group):
@@ -119,6 +122,16 @@ def test_a_million_stacks():
                     "t:syscalls:*", "t:sched:*", "t:irq_vectors:*", "t:kmem:*", "t:net:*")
     walks.check()
     assert walks.compared >= 1_000_000, walks.result
+    (took_ms,) = re.findall(r"entries, \d+ rules, \d+ KiB, in ([0-9.]+) ms of CPU time", walks.result.err)
+    assert float(took_ms) <= 60, walks.result
+
+
+@pytest.mark.needs("machine", "uprobes")
+def test_user_events_need_no_tables_of_the_kernel():
+    with Tool(["--debug", "c:malloc"]) as tool:
+        tool.wait_live()
+        time.sleep(0.5)
+        assert "kernel stacks:" not in tool.end().ok().err
 
 
 @pytest.mark.needs("machine")
@@ -139,7 +152,7 @@ def test_a_replaced_return_address_is_left_to_the_helper():
         kernel.in_tracefs("echo 0 >events/walks/below/enable; echo -:walks/below >>kprobe_events")
     replaced = walks.ends.get("helper: a return address replaced by tracing", 0)
     skipped = walks.ends.get("helper: such a start fell back before", 0)
-    assert replaced >= 4 and replaced + skipped >= 50, walks.result
+    assert replaced >= 16 and replaced + skipped >= 50, walks.result
     assert walks.different == 0, walks.result
     top = walks.result.out.splitlines()[-1]
     assert "do_syscall_64" in top and "trampoline" not in top, walks.result
@@ -162,10 +175,9 @@ def test_a_difference_makes_the_helper_walk_all():
     pretend = kernel.with_mounts(f"echo 127 >/tmp/limit; mount --bind /tmp/limit {limit} || exit 99\n")
     limit.write_text("2")
     try:
-        with Tool(["-K", "--self", GETPPID], wrap=pretend) as tool:
+        with Tool(["-K", "--self", "t:timer:hrtimer_start"], wrap=pretend) as tool:
             tool.wait_live()
-            for _ in range(100):
-                call(100)
+            for _ in range(200):
                 time.sleep(0.05)
             result = tool.end().ok()
     finally:
@@ -189,5 +201,5 @@ def test_modules_that_come_and_go():
             Path("/sys/block/loop0/size").read_text()
             time.sleep(1.5)
         walks = Walks(tool.end().ok())
-    walks.check()
+    walks.check(0)
     assert len(re.findall("by tables in modules, too", walks.result.err)) >= 2, walks.result

@@ -303,6 +303,33 @@ static void a_word_that_cannot_be_read_ends_the_walk(void **state)
 	}
 }
 
+static bool refuse_read(void *from, __u64 at, __u64 *ret)
+{
+	(void)from;
+	(void)ret;
+	fail_msg("reads at %llx", (unsigned long long)at);
+	return false;
+}
+
+/* Any other address may be a device's. */
+static void nothing_is_read_where_the_frame_pointer_cannot_lead(void **state)
+{
+	const uint8_t by_fp[] = { 16, 0, 0xf0, 0xff, 0x14, 2 }; /* CALL, base bp, bp at the CFA */
+	const uint8_t in_fp[] = { 16, 0, 0xf0, 0xff, 0x18, 2 }; /* CALL, base [bp + offset] */
+	const uint64_t fps[] = { 0, 0xfeb00000, SP - 8, SP + 16384, 0xffffc90000f00000 };
+	const uint64_t rules[] = { orc_rule_of(ORC_OF_6_4, by_fp), orc_rule_of(ORC_OF_6_4, in_fp) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(fps); i++)
+		for (size_t j = 0; j < ARRAY_SIZE(rules); j++) {
+			struct kernel_regs r = { PC, SP, fps[i], 0 };
+
+			assert_int_equal(kernel_word_of(&r, rules[j]), 0);
+			assert_int_equal(kernel_step(&r, rules[j], refuse_read, NULL),
+					 KERNEL_END_NOT_ADVANCING);
+		}
+}
+
 static void only_known_headers_give_a_layout(void **state)
 {
 	uint8_t header[ORC_HEADER_BYTES] = { 0xfe, 0x5d, 0x32, 0xbf, 0x58, 0x1b, 0xd6,
@@ -459,6 +486,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_register_and_type_means_what_the_kernel_says),
 		cmocka_unit_test(a_word_that_cannot_be_read_ends_the_walk),
+		cmocka_unit_test(nothing_is_read_where_the_frame_pointer_cannot_lead),
 		cmocka_unit_test(only_known_headers_give_a_layout),
 		cmocka_unit_test(a_table_gives_the_last_row_before_an_address),
 		cmocka_unit_test(a_table_refuses_what_it_cannot_hold),

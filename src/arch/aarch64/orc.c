@@ -15,10 +15,10 @@ enum orc_layout orc_layout_by_members(bool has_type, bool has_signal, bool has_e
 	return ORC_UNKNOWN;
 }
 
-uint64_t orc_rule_of(enum orc_layout layout, const uint8_t entry[ORC_ENTRY_BYTES])
+uint64_t orc_rule_of(enum orc_layout layout, const uint8_t bytes[ORC_ENTRY_BYTES])
 {
 	(void)layout;
-	(void)entry;
+	(void)bytes;
 	return 0;
 }
 

@@ -64,7 +64,17 @@ static __always_inline __u64 orc_rule_fp(__u64 rule)
 #define ORC_REGS_IRET 128
 #define ORC_IRET_CS 8
 #define ORC_IRET_SP 24
-#define ORC_USER_BITS 3 /* of cs: not 0 in user space */
+#define ORC_STACK_BYTES 16384 /* the most that a stack of the kernel has */
+#define ORC_USER_BITS 3       /* of cs: not 0 in user space */
+
+/*
+ * Can rbp be a frame pointer? If it is not, the walk must not read there: what lies at any other
+ * address may be a device.
+ */
+static __always_inline _Bool orc_is_fp_likely(const struct kernel_regs *regs)
+{
+	return regs->fp - regs->sp < ORC_STACK_BYTES;
+}
 
 /* Put the CFA into *@ret. */
 static __always_inline enum kernel_end orc_find_cfa(const struct kernel_regs *regs, __u64 rule,
@@ -76,6 +86,8 @@ static __always_inline enum kernel_end orc_find_cfa(const struct kernel_regs *re
 
 	if (base < ORC_BASE_SP || base > ORC_BASE_AT_FP)
 		return KERNEL_END_UNFIT;
+	if ((base == ORC_BASE_FP || base == ORC_BASE_AT_FP) && !orc_is_fp_likely(regs))
+		return KERNEL_END_NOT_ADVANCING;
 	if (base != ORC_BASE_IN_SP)
 		at += offset;
 	if (base < ORC_BASE_IN_SP) {
@@ -106,7 +118,7 @@ static __always_inline enum kernel_end orc_take_iret(struct kernel_regs *regs, _
 
 /* The caller's rbp. @cfa: the rule's. */
 static __always_inline _Bool orc_take_fp(struct kernel_regs *regs, __u64 rule, __u64 cfa,
-					 unwind_read *read, void *from)
+					 _Bool is_fp_likely, unwind_read *read, void *from)
 {
 	const __u32 kind = rule >> 4 & 15;
 	__u64 at = cfa + orc_rule_fp(rule);
@@ -120,6 +132,8 @@ static __always_inline _Bool orc_take_fp(struct kernel_regs *regs, __u64 rule, _
 	case ORC_FP_AT_CFA:
 		break;
 	case ORC_FP_AT_FP:
+		if (!is_fp_likely)
+			return 0;
 		at = regs->fp + orc_rule_fp(rule);
 		break;
 	default:
@@ -164,6 +178,7 @@ static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u
 {
 	const __u32 kind = rule >> 4 & 15;
 	const __u64 sp = regs->sp;
+	const _Bool is_fp_likely = orc_is_fp_likely(regs);
 	enum kernel_end end = orc_end_of_kind(kind);
 	__u64 cfa;
 
@@ -180,7 +195,7 @@ static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u
 		if (end)
 			return end;
 	}
-	if (!orc_take_fp(regs, rule, cfa, read, from))
+	if (!orc_take_fp(regs, rule, cfa, is_fp_likely, read, from))
 		return KERNEL_END_UNREADABLE;
 	regs->is_exact = (rule & ORC_SIGNAL) != 0;
 	return orc_is_way_on(rule, sp, regs->sp) ? KERNEL_GOES_ON : KERNEL_END_NOT_ADVANCING;
@@ -227,6 +242,8 @@ static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u6
 {
 	const __u64 cfa = (rule & ORC_BY_FP ? regs->fp : regs->sp) + orc_rule_offset(rule);
 
+	if (rule & ORC_BY_FP && !orc_is_fp_likely(regs))
+		return 0;
 	if (rule & ORC_QUICK)
 		return cfa - sizeof(cfa);
 	return (rule >> 4 & 15) == ORC_REGS ? cfa + ORC_REGS_IRET + ORC_IRET_CS : 0;
