@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/saturated.h"
 #include "base/strbuf.h"
 #include "profile/builder.h"
 #include "profile/coarse.h"
@@ -20,6 +21,7 @@ struct merger {
 	struct profile_value values[PROFILE_MOST_VALUES];
 	size_t n_values;
 	uint64_t begin_ns; /* of the result */
+	bool is_before;    /* the values of profiles are those before a change, from now on */
 	/* Of one profile: its numbers of things are indices. */
 	const struct profile *from;
 	uint32_t *frames;
@@ -67,6 +69,22 @@ static int64_t value_before_at(const struct profile_stack *stack, size_t i)
 	return stack->more_before ? stack->more_before[i - 1] : 0;
 }
 
+/* Add up @stack's values at their places in the result. */
+static void place_values(const struct merger *m, const struct profile_stack *stack, int64_t *now,
+			 int64_t *before)
+{
+	for (size_t i = 0; i < m->from->n_values; i++) {
+		const size_t place = m->places[i];
+
+		if (m->is_before) {
+			add_to(&before[place], value_at(stack, i));
+		} else {
+			add_to(&now[place], value_at(stack, i));
+			add_to(&before[place], value_before_at(stack, i));
+		}
+	}
+}
+
 /* --- stacks --- */
 
 static void coarsen_frames(struct merger *m, const struct profile_stack *stack)
@@ -86,16 +104,13 @@ static uint32_t merge_stack(struct merger *m, const struct profile_stack *stack)
 	int64_t now[PROFILE_MOST_VALUES + 1] = {}, before[PROFILE_MOST_VALUES + 1] = {};
 	struct profile_stack coarse = { .n_kernel = stack->n_kernel, .n_user = stack->n_user };
 
-	for (size_t i = 0; i < m->from->n_values; i++) {
-		now[m->places[i]] += value_at(stack, i);
-		before[m->places[i]] += value_before_at(stack, i);
-	}
+	place_values(m, stack, now, before);
 	coarsen_frames(m, stack);
 	coarse.frames = m->row;
 	coarse.count = now[0];
 	coarse.more = now + 1;
 	coarse.count_before = before[0];
-	coarse.more_before = m->from->is_difference ? before + 1 : NULL;
+	coarse.more_before = m->is_before || m->from->is_difference ? before + 1 : NULL;
 	coarse.pid = m->keep & KEEP_PIDS ? stack->pid : 0;
 	coarse.comm = m->keep & KEEP_COMMS ? stack->comm : NULL;
 	coarse.labels = m->keep & KEEP_LABELS ? m->labels[stack->labels] : 0;
@@ -196,18 +211,28 @@ static void merge_one(struct merger *m, const uint32_t *slices)
 	free(m->labels);
 }
 
-static void merge_losses(struct profile *to, const struct profile *from)
+static void merge_loss(struct profile *to, const char *reason, uint64_t n)
 {
-	for (size_t i = 0; i < from->n_losses; i++) {
-		const struct profile_loss *loss = &from->losses[i];
-		size_t k = 0;
+	size_t k = 0;
 
-		while (k < to->n_losses && strcmp(to->losses[k].reason, loss->reason) != 0)
-			k++;
-		if (k < to->n_losses)
-			to->losses[k].n += loss->n;
-		else
-			profile_add_loss(to, loss->reason, loss->n);
+	while (k < to->n_losses && strcmp(to->losses[k].reason, reason) != 0)
+		k++;
+	if (k == to->n_losses)
+		profile_add_loss(to, reason, n);
+	else if (__builtin_add_overflow(to->losses[k].n, n, &to->losses[k].n))
+		to->losses[k].n = UINT64_MAX;
+}
+
+/* Losses before a change are reasons of their own. */
+static void merge_losses(struct profile *to, const struct profile *from, bool is_before)
+{
+	cleanup_strbuf struct strbuf reason = {};
+
+	for (size_t i = 0; i < from->n_losses; i++) {
+		strbuf_clear(&reason);
+		strbuf_puts(&reason, is_before ? "before the change: " : "");
+		strbuf_puts(&reason, from->losses[i].reason);
+		merge_loss(to, reason.text, from->losses[i].n);
 	}
 }
 
@@ -298,14 +323,22 @@ static void merge_about(struct profile *to, const struct profile *const *from, s
 	to->about.cost_ns = mean_cost(from, n);
 	for (size_t row = 0; row < ARRAY_SIZE(about_texts); row++)
 		set_about_text(to, about_texts[row].at, join_texts(to->strings, from, n, row));
-	for (size_t k = 0; k < n; k++) {
+	for (size_t k = 0; k < n; k++)
 		to->about.duration_ns += from[k]->about.duration_ns;
-		to->hidden += from[k]->hidden;
-		to->n_hidden += from[k]->n_hidden;
-		to->total += from[k]->hidden;
-		to->is_difference = to->is_difference || from[k]->is_difference;
-		merge_losses(to, from[k]);
-	}
+}
+
+static void merge_sums(struct profile *to, const struct profile *from, bool is_before)
+{
+	const int64_t hidden = is_before ? 0 : from->hidden;
+	const int64_t hidden_before = is_before ? from->hidden : from->hidden_before;
+
+	add_to(&to->hidden, hidden);
+	add_to(&to->total, hidden);
+	add_to(&to->hidden_before, hidden_before);
+	add_to(&to->total_before, hidden_before);
+	to->n_hidden += from->n_hidden;
+	to->is_difference = to->is_difference || is_before || from->is_difference;
+	merge_losses(to, from, is_before);
 }
 
 static void name_values(struct profile *to, const struct merger *m)
@@ -318,34 +351,51 @@ static void name_values(struct profile *to, const struct merger *m)
 	}
 }
 
-struct profile *profile_merge(const struct profile *const *from, size_t n, unsigned keep)
+/* Everything but the stacks. */
+static void finish_merge(struct profile *to, const struct merger *m,
+			 const struct profile_sides *sides)
 {
-	struct merger m = { .keep = keep, .begin_ns = first_begin(from, n) };
+	name_values(to, m);
+	merge_about(to, sides->of, sides->n_after ? sides->n_after : sides->n);
+	for (size_t k = 0; k < sides->n; k++) {
+		merge_sums(to, sides->of[k], k >= sides->n_after);
+		lose_values(to, m, sides->of[k]);
+	}
+}
+
+struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep)
+{
+	struct merger m = { .keep = keep, .begin_ns = first_begin(sides->of, sides->n) };
 	cleanup_free uint32_t *slices = NULL;
 	size_t first_slice = 0;
 
 	coarse_init(&m.coarse, keep);
-	for (size_t k = 0; k < n; k++)
-		collect_values(&m, from[k]);
+	for (size_t k = 0; k < sides->n; k++)
+		collect_values(&m, sides->of[k]);
 	if (m.n_values == 0)
 		m.values[m.n_values++] = (struct profile_value){ "hits", "count" };
 	m.builder = profile_builder_new(m.n_values);
 	if (keep & KEEP_SLICES)
-		slices = merge_slices(&m, from, n);
-	for (size_t k = 0; k < n; k++) {
-		m.from = from[k];
+		slices = merge_slices(&m, sides->of, sides->n);
+	for (size_t k = 0; k < sides->n; k++) {
+		m.from = sides->of[k];
+		m.is_before = k >= sides->n_after;
 		merge_one(&m, slices ? slices + first_slice : NULL);
-		first_slice += from[k]->n_slices;
+		first_slice += m.from->n_slices;
 	}
 
 	struct profile *merged = profile_builder_finish(m.builder, &m.coarse.table);
 
 	profile_builder_free(m.builder);
-	name_values(merged, &m);
-	merge_about(merged, from, n);
-	for (size_t k = 0; k < n; k++)
-		lose_values(merged, &m, from[k]);
+	finish_merge(merged, &m, sides);
 	coarse_fini(&m.coarse);
 	free(m.row);
 	return merged;
+}
+
+struct profile *profile_merge(const struct profile *const *from, size_t n, unsigned keep)
+{
+	const struct profile_sides all = { .of = from, .n = n, .n_after = n };
+
+	return profile_merge_sides(&all, keep);
 }

@@ -28,3 +28,16 @@ enum {
  * profile_choose() has not looked at the result.
  */
 struct profile *profile_merge(const struct profile *const *from, size_t n, unsigned keep);
+
+/* Profiles after a change, then those before it. */
+struct profile_sides {
+	const struct profile *const *of;
+	size_t n;       /* of both sides */
+	size_t n_after; /* the number of the first one before the change */
+};
+
+/*
+ * Likewise, with the values of each side in its own members. profile_about is that of the profiles
+ * after the change. Losses before the change are reasons of their own: "before the change: ...".
+ */
+struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep);
