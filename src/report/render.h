@@ -46,6 +46,9 @@ struct renderer {
 	bool shows_addresses; /* the same for render_style.addresses */
 	bool shows_pids;      /* else processes are told apart by name */
 	bool shows_losses;
+	bool wants_places;    /* frames differ by their addresses in files */
+	bool wants_processes; /* stacks have their process's number and name, even without -P */
+	bool keeps_slices;    /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 

@@ -22,6 +22,7 @@ struct symbolizer;
 enum frame_identity {
 	IDENTITY_FUNCTION, /* same function of the same file; nameless: same function start */
 	IDENTITY_OFFSET,   /* also the same offset in the function (-s) */
+	IDENTITY_PLACE,    /* same address in the same file, in all processes */
 	IDENTITY_ADDRESS,  /* same address (-v, in formats that show it: not in folded) */
 };
 

@@ -268,6 +268,7 @@ static uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t 
 	case IDENTITY_FUNCTION:
 		return 0;
 	case IDENTITY_OFFSET:
+	case IDENTITY_PLACE:
 		return offset;
 	case IDENTITY_ADDRESS:
 		return addr;
