@@ -71,8 +71,8 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
-static int push_name(const char *what, const char *value, const char **names, size_t *n, size_t most,
-		     struct error *e)
+static int push_name(const char *what, const char *value, const char **names, size_t *n,
+		     size_t most, struct error *e)
 {
 	if (!value[0])
 		return error_set(e, -EINVAL, "%s: a file needs a name", what);

@@ -43,7 +43,7 @@ enum unwind_mode {
  */
 struct options {
 	enum tool tool;
-	char *const *argv; /* the command line, NULL-terminated */
+	char *const *argv;     /* the command line, NULL-terminated */
 	char *const *patterns; /* with @read: files */
 	size_t n_patterns;
 	char *const *command; /* NULL-terminated; NULL: none */

@@ -23,10 +23,9 @@ void output_init(struct output *o, struct waiter *waiter)
 {
 	struct stat st;
 
-	*o = (struct output){ .fd = STDOUT_FILENO,
-			      .name = "standard output",
-			      .waiter = waiter,
-			      .is_last = !waiter };
+	*o = (struct output){
+		.fd = STDOUT_FILENO, .name = "standard output", .waiter = waiter, .is_last = !waiter
+	};
 	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 }
 

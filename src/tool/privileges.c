@@ -28,7 +28,7 @@ static const struct {
 /* clang-format on */
 
 /* With sudo, the directory of -o is mostly another user's. */
-#define FILES                                                                 \
+#define FILES                                                                   \
 	(UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_DAC_READ_SEARCH | \
 	 UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_FOWNER)
 

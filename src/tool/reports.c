@@ -145,8 +145,8 @@ static struct report_output *add_output(struct reports *r, const char *pattern)
  */
 static void set_span(struct reports *r, struct report_output *out)
 {
-	const bool has_all = !r->opt->interval_ns || (out->pattern && !out->has_time &&
-						      out->renderer->keeps_slices);
+	const bool has_all = !r->opt->interval_ns ||
+			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
 
 	out->spans = has_all ? SPAN_RUN : SPAN_INTERVAL;
 	out->keeps = keeps_of(r->opt, out->renderer);
@@ -299,9 +299,9 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 static void warn_losses(const struct reports *r, const struct profile *p, unsigned spans)
 {
 	const struct renderer *text = reports_text(r);
-	const unsigned of_losses = text				       ? r->outputs[0].spans
+	const unsigned of_losses = text                             ? r->outputs[0].spans
 				   : reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL
-								       : SPAN_RUN;
+								    : SPAN_RUN;
 
 	if (of_losses & spans && (!text || !text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses);

@@ -39,7 +39,8 @@ struct named_rows {
  * Append the frames of @row. @is_put_off: put off names that are not known yet, and leave out their
  * frames.
  */
-static struct named_row name_row(const struct store_row *row, struct named_rows *to, bool is_put_off)
+static struct named_row name_row(const struct store_row *row, struct named_rows *to,
+				 bool is_put_off)
 {
 	const struct row_profile *t = to->of;
 	const uint64_t max_depth = t->max_depth;

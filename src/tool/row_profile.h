@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/row_profile.h - from rows of the store to a profile: names their frames, merges equal ones. */
+/* tool/row_profile.h - from rows of the store to a profile: names their frames, merges equal ones.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -15,9 +16,9 @@
 struct row_profile {
 	struct store *store;
 	struct symbolizer *symbolizer;
-	uint64_t max_depth; /* frames of each stack, 0: all */
-	bool has_pids;      /* processes with different numbers are different stacks */
-	bool has_comms;     /* ... different names ... */
+	uint64_t max_depth;           /* frames of each stack, 0: all */
+	bool has_pids;                /* processes with different numbers are different stacks */
+	bool has_comms;               /* ... different names ... */
 	void (*serve)(void *context); /* called often */
 	void *context;
 };

@@ -474,6 +474,7 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.raw_names = r->opt->no_demangle,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,
+		.no_names = r->opt->no_names,
 		.helper = &object_state(r->object)->helper_tgid,
 		.serve = run_serve,
 		.context = r,

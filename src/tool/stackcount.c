@@ -42,10 +42,10 @@ struct stackcount {
 	struct reports reports;
 	struct slices slices;
 	bool has_slices;
-	uint64_t begin_ns;  /* of counting, CLOCK_MONOTONIC */
-	uint64_t report_ns; /* of the present interval, likewise */
+	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
+	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
-	bool is_filling; /* NOTICE_FILLING has come */
+	bool is_filling;         /* NOTICE_FILLING has come */
 	bool was_trouble_told;
 };
 
@@ -175,14 +175,16 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	const char *clock = NULL;
 	int err = 0;
 
-	if (r->opt->timestamp && strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
+	if (r->opt->timestamp &&
+	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
 		clock = text;
 	symbolizer_refresh(t->symbolizer);
 	make_both(r, is_last, &both);
 	stackcount_warn_nameless(t);
 	symbolizer_trim(t->symbolizer);
 	if (both.interval)
-		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output, e);
+		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
+				    e);
 	if (!err && both.run)
 		err = reports_write(&t->reports, both.run, SPAN_RUN, clock, &r->output, e);
 	return err;
