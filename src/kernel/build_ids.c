@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "kernel/build_ids.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,30 +9,33 @@
 #include "base/cleanup.h"
 
 #define MOST_NOTES 16384
+#define BUILD_ID_NOTE 3 /* NT_GNU_BUILD_ID */
 #define ALIGNED(n) (((n) + 3UL) & ~3UL)
 
 /* The description of the note in @bytes that has the build ID; 0: there is none. */
 static size_t find_build_id(const uint8_t *bytes, size_t n, uint8_t *to, size_t size)
 {
-	Elf64_Nhdr head;
+	struct {
+		uint32_t n_name, n_bytes, type;
+	} head; /* Elf64_Nhdr */
 
 	for (size_t at = 0; n - at >= sizeof(head);) {
 		memcpy(&head, bytes + at, sizeof(head));
 		at += sizeof(head);
 
-		const size_t n_name = ALIGNED((size_t)head.n_namesz);
+		const size_t name_bytes = ALIGNED((size_t)head.n_name);
 		const size_t n_left = n - at;
 
-		if (n_name > n_left || head.n_descsz > n_left - n_name)
+		if (name_bytes > n_left || head.n_bytes > n_left - name_bytes)
 			return 0;
-		if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 &&
-		    memcmp(bytes + at, "GNU", 4) == 0 && head.n_descsz <= size) {
-			memcpy(to, bytes + at + n_name, head.n_descsz);
-			return head.n_descsz;
+		if (head.type == BUILD_ID_NOTE && head.n_name == 4 &&
+		    memcmp(bytes + at, "GNU", 4) == 0 && head.n_bytes <= size) {
+			memcpy(to, bytes + at + name_bytes, head.n_bytes);
+			return head.n_bytes;
 		}
-		if (ALIGNED((size_t)head.n_descsz) > n_left - n_name)
+		if (ALIGNED((size_t)head.n_bytes) > n_left - name_bytes)
 			return 0;
-		at += n_name + ALIGNED((size_t)head.n_descsz);
+		at += name_bytes + ALIGNED((size_t)head.n_bytes);
 	}
 	return 0;
 }
