@@ -9,6 +9,9 @@ $(error CROSS=$(CROSS): the only other architecture is aarch64)
 endif
 BUILD ?= build/$(CROSS)
 
+# The rule below is the first one that make reads, and would else be what a bare "make" builds.
+.DEFAULT_GOAL := all
+
 # make makes this file first, and reads it again.
 ifndef SYSROOT
 ifneq ($(MAKECMDGOALS),clean)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A variable may be there for its guard alone, which to clang is no use of it. */
+/* A variable may exist for its guard alone. clang would warn that nothing uses it. */
 #define cleanup(function) __attribute__((__unused__, __cleanup__(function)))
 
 /* Give @p's value away; the guard of @p then sees NULL. */

@@ -97,8 +97,8 @@ __noinline __u64 hash_long(struct scratch_slot *slot)
 	return h.hash;
 }
 
-static __always_inline __u64 hash_stack(struct scratch_slot *slot, enum side side,
-					bool is_new_kernel)
+static __always_inline __u64 hash_walked_stack(struct scratch_slot *slot, enum side side,
+					       bool is_new_kernel)
 {
 	const __u64 n = n_words(&slot->walked[side]);
 	__u64 hash = config.hash_seed[0];

@@ -97,14 +97,14 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 		key->tgid = tgid;
 	if (config.max_kernel_frames && !is_user_hit(kind)) {
 		walk_kernel(ctx, kind, slot);
-		key->kernel_stack = hash_stack(slot, SIDE_KERNEL, is_new_kernel);
+		key->kernel_stack = hash_walked_stack(slot, SIDE_KERNEL, is_new_kernel);
 		if (kind == HIT_KERNEL_FUNCTION)
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
 		key->flags |= walk_user(ctx, kind, is_new_kernel, tgid, slot);
 		if (n_words(&slot->walked[SIDE_USER])) {
-			key->user_stack = hash_stack(slot, SIDE_USER, is_new_kernel);
+			key->user_stack = hash_walked_stack(slot, SIDE_USER, is_new_kernel);
 			key->tgid = tgid;
 		}
 	}

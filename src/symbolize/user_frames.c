@@ -180,7 +180,7 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 }
 
 /* The chain of the frames at @p. */
-static uint32_t frames_of(struct symbolizer *s, const struct user_place *p)
+static uint32_t chain_of_place(struct symbolizer *s, const struct user_place *p)
 {
 	const struct image_call itself = {}; /* the function itself; its source is not known */
 	const struct image_call *calls = p->place.calls;
@@ -247,7 +247,7 @@ static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t 
 	if (place.is_put_off)
 		return false;
 	ask_process(s, pc, &place);
-	*ret = frames_of(s, &place);
+	*ret = chain_of_place(s, &place);
 	if (is_mapped && !place.place.is_missed)
 		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret);
 	return true;
