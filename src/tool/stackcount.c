@@ -21,6 +21,8 @@
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 #include "tool/about.h"
+#include "tool/privileges.h"
+#include "tool/read_files.h"
 #include "tool/reports.h"
 #include "tool/row_profile.h"
 #include "tool/run.h"
@@ -42,6 +44,7 @@ struct stackcount {
 	struct reports reports;
 	struct slices slices;
 	bool has_slices;
+	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
@@ -185,7 +188,9 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (both.interval)
 		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
 				    e);
-	if (!err && both.run)
+	if (!err && r->opt->n_minus)
+		t->result = TAKE(both.run);
+	else if (!err && both.run)
 		err = reports_write(&t->reports, both.run, SPAN_RUN, clock, &r->output, e);
 	return err;
 }
@@ -356,7 +361,23 @@ static void close_store(struct run *r)
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
 	slices_fini(&t->slices);
-	reports_close(&t->reports);
+}
+
+/*
+ * Nothing is traced any more, and all descriptors of BPF are closed. So the files of --minus are
+ * read without the capabilities that tracing takes. Those for writing the user's files stay.
+ */
+static int report_difference(const struct options *opt, struct stackcount *t, struct error *e)
+{
+	struct output output;
+	int err;
+
+	privileges_end(reports_have_files(&t->reports));
+	err = read_and_subtract(opt, &t->result, e);
+	if (err)
+		return err;
+	output_init(&output, NULL);
+	return reports_write(&t->reports, t->result, SPAN_RUN, NULL, &output, e);
 }
 
 int count_stacks(const struct options *opt, struct error *e)
@@ -379,6 +400,12 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
+	int err;
 
-	return run_tool(&tool, &own, opt, e);
+	err = run_tool(&tool, &own, opt, e);
+	if (!err && own.result)
+		err = report_difference(opt, &own, e);
+	reports_close(&own.reports);
+	profile_free(own.result);
+	return err;
 }
