@@ -70,6 +70,9 @@ render_function render_text;
  */
 render_function render_folded;
 
+/* A file of pprof, packed by gzip: see render_pprof.c. The style does not matter. */
+render_function render_pprof;
+
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:
  *

@@ -16,6 +16,14 @@ const struct renderer renderers[] = {
 	  .render = render_folded,
 	  .shows_offsets = true,
 	  .is_alone = true },
+	{ .name = "pprof",
+	  .ending = ".pb.gz",
+	  .render = render_pprof,
+	  .shows_offsets = true,
+	  .shows_addresses = true,
+	  .shows_pids = true,
+	  .shows_losses = true,
+	  .is_alone = true },
 	{ .name = NULL },
 };
 
