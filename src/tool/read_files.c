@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -22,6 +23,11 @@ static int read_one(const char *name, struct profile **ret, struct error *e)
 {
 	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
+	if (fd < 0 && errno == EACCES && getuid() == 0)
+		return error_set(e, -EACCES,
+				 "open %s: Permission denied (no privilege of root's is left; read "
+				 "it as its owner)",
+				 name);
 	if (fd < 0)
 		return error_errno(e, "open %s", name);
 	return saved_read(fd, name, ret, e);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Files of -o: their forms, that they are whole or not there, whom they belong to, and --read."""
 
+import gzip
 import os
 import re
 import signal
@@ -68,7 +69,7 @@ def test_outputs_may_differ_in_what_they_tell_apart(workload, tmp_path):
     result.ok()
     assert all("+0x" not in line for line in lines(folded))
     assert sum(lines(folded).values()) == sum(expected.values())
-    assert re.search(r"^  [0-9a-f]{16} ", text.read_text(), re.M)
+    assert re.search(r"^  [0-9a-f]{6,16} +hit ", text.read_text(), re.M)
 
 
 def test_minus_is_standard_output(workload):
@@ -80,7 +81,7 @@ def test_minus_is_standard_output(workload):
 @pytest.mark.parametrize(
     "args,status,words",
     [
-        (("-o", "a.xyz"), 1, "its ending names no form; there are .txt, .folded"),
+        (("-o", "a.xyz"), 1, "its ending names no form; there are .txt, .folded, "),
         (("-o", "/nonexistent/a.txt"), 1, "open the directory of /nonexistent/a.txt: No such file"),
         (("-o", "/proc/a.txt"), 1, "write /proc/a.txt: "),
         (("-o", "a.txt/b.folded"), 1, "Not a directory"),
@@ -242,3 +243,264 @@ def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     counts = [int(n) for n in re.findall(r"^    (\d+)$", path.read_text(), re.M)]
     assert sum(counts) == sum(expected.values())
     assert result.out.count("\n") == 1
+
+
+# -- pprof, and what it keeps. --
+
+
+def read(*args, **popen):
+    """--read, which traces nothing."""
+    done = subprocess.run([STACKCOUNT, "--read", *map(str, args)], capture_output=True, timeout=PATIENCE_S, **popen)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def read_well(*args, **popen):
+    status, out, err = read(*args, **popen)
+    assert status == 0 and err == "", err
+    return out
+
+
+def test_a_file_reads_back_as_the_run_was(workload, tmp_path):
+    path, folded, text = (tmp_path / name for name in ("a.pb.gz", "a.folded", "a.txt"))
+    expected, result = run_on(workload, "-o", path, "-o", folded, "-o", text, "--format", "text")
+    result.ok()
+    assert read_well(path, "-f") == folded.read_text()
+    assert read_well(path) == text.read_text()
+    assert text.read_text() in result.out
+    assert sum(lines(folded).values()) == sum(expected.values())
+
+
+def test_options_of_reports_work_on_a_file(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    one = workload("syscalls", "getppid", 200, 2)
+    with Tool(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
+        tool.wait_live()
+        one.run()
+        result = tool.end().ok()
+    with_offsets = read_well(path, "-s")
+    assert with_offsets in result.out and re.search(r"^  hit\+0x", with_offsets, re.M)
+    by_process = read_well(path, "-f", "-P")
+    assert all(line.startswith("syscalls;") for line in by_process.splitlines())
+    everything = count_lines(read_well(path, "-f"))
+    assert len(everything) > 1
+    top = count_lines(read_well(path, "-f", "--top", "1"))
+    assert list(top.values()) == [max(everything.values())]
+    least = sorted(everything.values())[1]
+    assert min(count_lines(read_well(path, "-f", "--min", str(least))).values()) == least
+    copy = tmp_path / "b.pb.gz"
+    read_well(path, "-o", copy)
+    assert read_well(copy, "-f", "-P") == by_process
+
+
+def test_several_files_are_added_up(workload, tmp_path):
+    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
+    sums = Counter()
+    for path in paths:
+        expected, result = run_on(workload, "-U", "-o", path)
+        result.ok()
+        sums.update(expected)
+    both = count_lines(read_well(*paths, "-f"))
+    assert sum(both.values()) == sum(sums.values())
+    assert both == count_lines(read_well(paths[0], "-f")) + count_lines(read_well(paths[1], "-f"))
+
+
+def test_the_difference_of_files(workload, tmp_path):
+    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
+    for path, n in zip(paths, (100, 300)):
+        run_on(workload, "-U", "-o", path, n=n)[1].ok()
+    same = read_well(paths[0], "--minus", paths[0], "-o", "/dev/null")
+    assert same == ""
+    status, out, err = read(paths[1], "--minus", paths[0], "--normalize")
+    assert status == 0, err
+
+
+def test_a_live_run_minus_a_file(workload, tmp_path):
+    path, out = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    run_on(workload, "-U", "--minus", path, "-o", out)[1].ok()
+    assert out.stat().st_size
+    _, result = run_on(workload, "-U", "--minus", tmp_path / "none.pb.gz", "-o", out)
+    assert result.status == 1 and "none.pb.gz: No such file" in result.err, result
+
+
+def test_names_are_filled_in_later(workload, tmp_path):
+    """--no-names asks no file for a symbol; --read does, by build ID. The kernel's names are there."""
+    path, folded = tmp_path / "a.pb.gz", tmp_path / "a.folded"
+    one = workload("syscalls", "getppid", 200, 2)
+    with Tool(["-p", one.pid, "--no-names", "-o", path, "-o", folded, GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        tool.end().ok()
+    assert not re.search(r"\bhit\b|\bmain\b", folded.read_text())
+    assert "[syscalls];" in folded.read_text()
+    assert "hit" not in read_well(path, "-f", "--no-names")
+    named = read_well(path, "-f")
+    found = Counter()
+    for frames, count in read_folded(named):
+        user = frames[frames.index("main"):]
+        found[";".join(user[: user.index("hit") + 1])] += count
+    assert found == expected
+
+
+def test_names_are_not_taken_from_another_build(workload, tmp_path):
+    program = tmp_path / "syscalls"
+    program.write_bytes(Path(workload_path("syscalls")).read_bytes())
+    program.chmod(0o755)
+    path = tmp_path / "a.pb.gz"
+    stackcount("-U", "--no-names", "-o", path, GETPPID, "--", program, "getppid", 20, 1).ok()
+    assert ";hit" in read_well(path, "-f")
+    program.write_bytes(Path(workload_path("calls")).read_bytes())
+    assert ";hit" not in read_well(path, "-f") and "[syscalls]" in read_well(path, "-f")
+
+
+@pytest.mark.parametrize("form", ["gzip", "text", "nothing", "damaged", "missing", "directory"])
+def test_files_that_are_no_profiles(workload, tmp_path, form):
+    path = tmp_path / "a.pb.gz"
+    words = "a.pb.gz: "
+    if form == "gzip":
+        path.write_bytes(subprocess.run(["gzip", "-c"], input=b"hello" * 99, capture_output=True, check=True).stdout)
+    elif form == "text":
+        path.write_text("hello\n" * 99)
+    elif form == "nothing":
+        path.write_bytes(b"")
+    elif form == "damaged":
+        run_on(workload, "-o", path)[1].ok()
+        path.write_bytes(path.read_bytes()[:-20])
+    elif form == "directory":
+        path.mkdir()
+    out = tmp_path / "b.folded"
+    status, told, err = read(path, "-o", out)
+    assert status == 1 and told == "" and words in err, err
+    assert not out.exists()
+
+
+# -- Slices. --
+
+
+def comments(path):
+    """The comments of a file of pprof, by what is before the first "="."""
+    text = gzip.decompress(path.read_bytes())
+    found = {}
+    for key, value in re.findall(rb"stackcount:([\w-]+)=([ -~]*)", text):
+        found.setdefault(key.decode(), []).append(value.decode())
+    return found
+
+
+def slices(path):
+    return [tuple(map(int, value.split())) for value in comments(path).get("slice", [])]
+
+
+def test_a_run_of_a_second_has_twenty_slices(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(1))[1].ok()
+    found = slices(path)
+    assert 20 <= len(found) <= 64
+    assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:]))
+    assert found[-1][1] >= 1e9
+
+
+def test_the_longer_a_run_the_longer_its_slices(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    expected, result = run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(3.5))
+    result.ok()
+    found = slices(path)
+    assert 32 <= len(found) <= 64
+    assert found[0][1] >= 2 * 25e6
+    assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
+
+
+def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
+    """Beside it, the text of each interval has the hits of that interval."""
+    path, text = tmp_path / "a.pb.gz", tmp_path / "a.folded"
+    one = workload("syscalls", "getppid", 100, 4)
+    with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, "-o", text, "--format", "text", GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        time.sleep(1)
+        result = tool.end().ok()
+    assert len(slices(path)) >= 5
+    assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
+    assert sum(count for _, count in read_folded(text.read_text())) == sum(expected.values())
+    reports = parse_text(result.out).reports
+    assert len(reports) == len(slices(path))
+    assert sum(report.total for report in reports) == sum(expected.values())
+
+
+def test_a_file_says_how_it_was_made(workload, tmp_path):
+    path = tmp_path / "it's a.pb.gz"
+    run_on(workload, "-o", path, during=lambda _: time.sleep(0.1))[1].ok()
+    told = comments(path)
+    assert told["program"][0].startswith("stackcount 0.")
+    assert "-o '" in told["command"][0] and "it'\\''s a.pb.gz'" in told["command"][0]
+    assert told["host"] == [os.uname().nodename] and told["kernel"] == [os.uname().release]
+
+
+# -- Privileges. --
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+@pytest.fixture
+def anybodys(tmp_path_factory):
+    """A directory of user nobody that it can reach, with the program."""
+    place = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    program = place / "stackcount"
+    program.write_bytes(Path(STACKCOUNT).read_bytes())
+    program.chmod(0o755)
+    os.chown(place, NOBODY, NOBODY)
+    place.chmod(0o755)
+    yield place
+    for path in place.iterdir():
+        path.unlink()
+    place.rmdir()
+
+
+def test_files_are_read_without_root(workload, anybodys):
+    path = anybodys / "a.pb.gz"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    expected = read_well(path, "-f")
+    done = subprocess.run(
+        [anybodys / "stackcount", "--read", path, "-f", "-o", anybodys / "b.folded"],
+        capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=as_nobody,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == expected == (anybodys / "b.folded").read_text()
+
+
+def test_a_program_that_belongs_to_root_reads_as_its_user(workload, anybodys):
+    """Set-user-ID: the file is opened as the user who may not read it."""
+    path, program = anybodys / "a.pb.gz", anybodys / "stackcount"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    os.chmod(path, 0o600)
+    program.chmod(0o4755)
+    done = subprocess.run(
+        [program, "--read", path, "-f"], capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=as_nobody
+    )
+    assert done.returncode == 1 and "Permission denied" in done.stderr and done.stdout == "", done
+
+
+def test_root_has_no_capability_while_a_file_is_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with subprocess.Popen([STACKCOUNT, "--read", path], stderr=subprocess.PIPE, text=True) as tool:
+        writer = os.open(path, os.O_WRONLY)  # it has opened the pipe
+        status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
+        os.close(writer)
+        _, err = tool.communicate(timeout=PATIENCE_S)
+    assert [int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")] == [0] * 5
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert "pipe: " in err
+
+
+def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
+    """What it needs to write them is permitted, and has no effect while it counts."""
+    kept = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
+    with Tool(["-o", tmp_path / "a.txt", GETPPID]) as tool:
+        tool.wait_live()
+        status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
+        tool.end().ok()
+    assert int(status["CapEff"], 16) & ~kept == 0 and status["CapBnd"] == "0" * 16
