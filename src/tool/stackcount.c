@@ -22,6 +22,7 @@
 #include "symbolize/symbolize.h"
 #include "tool/about.h"
 #include "tool/privileges.h"
+#include "tool/progress.h"
 #include "tool/read_files.h"
 #include "tool/reports.h"
 #include "tool/row_profile.h"
@@ -43,6 +44,9 @@ struct stackcount {
 	struct symbolizer *symbolizer;
 	struct reports reports;
 	struct slices slices;
+	struct progress progress;
+	uint64_t n_hits;   /* of reported intervals */
+	uint64_t n_losses; /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
@@ -156,8 +160,12 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 		add_losses(ret->run, &losses, t->losses);
 		set_about(r, ret->run, t->begin_ns, now);
 	}
-	for (int i = 0; i < LOSS_N; i++)
+	for (int i = 0; i < LOSS_N; i++) {
 		t->losses[i] += losses.of[i].n;
+		t->n_losses += losses.of[i].n;
+	}
+	for (size_t i = 0; i < n && !keeps_rows(r); i++)
+		t->n_hits += rows[i].count;
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r))
@@ -181,6 +189,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
 		clock = text;
+	progress_clear(&t->progress);
 	symbolizer_refresh(t->symbolizer);
 	make_both(r, is_last, &both);
 	stackcount_warn_nameless(t);
@@ -219,15 +228,41 @@ static int stackcount_patience_ms(const struct run *r)
 	const struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
+	const int of_progress = progress_patience_ms(&t->progress, now);
+
 	if (!t->has_slices || !t->slices.is_growing)
-		return -1;
-	return now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
+		return of_progress;
+
+	const int of_slice =
+		now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
+
+	return of_progress >= 0 && of_progress < of_slice ? of_progress : of_slice;
 }
 
-static bool is_slice_due(const struct stackcount *t)
+/* --- progress --- */
+
+static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
-	return t->has_slices && t->slices.is_growing &&
-	       clock_ns(CLOCK_MONOTONIC) >= t->slices.due_ns;
+	struct stackcount *t = r->own;
+	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
+	uint64_t losses[LOSS_N];
+	const int err = store_rotate(t->store, e);
+	size_t n;
+	const struct store_row *rows = store_look(t->store, &n);
+
+	for (size_t i = 0; i < n; i++)
+		numbers.hits += rows[i].count;
+	losses_read(store_losses(t->store), losses);
+	for (int i = 0; i < LOSS_N; i++)
+		numbers.lost += losses[i];
+	numbers.stacks = n;
+	progress_show(&t->progress, now, &numbers);
+	return err;
+}
+
+static bool is_slice_due(const struct stackcount *t, uint64_t now)
+{
+	return t->has_slices && t->slices.is_growing && now >= t->slices.due_ns;
 }
 
 /* --- parts of a run --- */
@@ -278,6 +313,7 @@ static int stackcount_start(struct run *r, struct error *e)
 	(void)e;
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
+	progress_begin(&t->progress, t->begin_ns, r->opt->quiet);
 	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns,
 		     r->opt->max_memory / SLICES_SHARE);
 	return 0;
@@ -307,14 +343,16 @@ static void stackcount_on_notice(struct run *r, const struct notice *notice)
 static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (is_slice_due(t))
-		return end_slice(r, e);
-	if (!t->is_filling)
-		return 0;
-	t->is_filling = false;
-	object_add_level(r->object);
-	return store_rotate(t->store, e);
+	if (t->is_filling) {
+		t->is_filling = false;
+		object_add_level(r->object);
+		return store_rotate(t->store, e);
+	}
+	if (progress_is_due(&t->progress, now))
+		return show_progress(r, now, e);
+	return is_slice_due(t, now) ? end_slice(r, e) : 0;
 }
 
 static void stackcount_on_serve(struct run *r)
@@ -342,6 +380,7 @@ static int stackcount_stop(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
+	progress_end(&t->progress);
 	return store_stop(t->store, e);
 }
 

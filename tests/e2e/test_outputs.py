@@ -377,12 +377,34 @@ def test_files_that_are_no_profiles(workload, tmp_path, form):
 # -- Slices. --
 
 
+def varint(data, at):
+    value = shift = 0
+    while data[at] & 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    return value | data[at] << shift, at + 1
+
+
+def strings(path):
+    """The table of strings of a file of pprof: field 6 of the message."""
+    data, at, found = gzip.decompress(path.read_bytes()), 0, []
+    while at < len(data):
+        tag, at = varint(data, at)
+        size, at = varint(data, at)
+        if tag & 7 == 2:
+            if tag >> 3 == 6:
+                found.append(data[at : at + size].decode())
+            at += size
+    return found
+
+
 def comments(path):
-    """The comments of a file of pprof, by what is before the first "="."""
-    text = gzip.decompress(path.read_bytes())
+    """The comments for programs, by what is before the first "="."""
     found = {}
-    for key, value in re.findall(rb"stackcount:([\w-]+)=([ -~]*)", text):
-        found.setdefault(key.decode(), []).append(value.decode())
+    for text in strings(path):
+        if text.startswith("stackcount:"):
+            key, _, value = text.removeprefix("stackcount:").partition("=")
+            found.setdefault(key, []).append(value)
     return found
 
 
@@ -504,3 +526,42 @@ def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
         status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
         tool.end().ok()
     assert int(status["CapEff"], 16) & ~kept == 0 and status["CapBnd"] == "0" * 16
+
+
+# -- Progress. --
+
+
+def on_terminal(*args):
+    """What a run of 2.5 s writes to a terminal that is its standard error."""
+    ours, its = os.openpty()
+    with subprocess.Popen(
+        [STACKCOUNT, "-D", "2.5", *map(str, args), GETPPID],
+        stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, "TERM": "xterm"},
+    ) as tool:
+        os.close(its)
+        text = b""
+        while True:
+            try:
+                text += os.read(ours, 4096)
+            except OSError:  # the last one has closed it
+                break
+        assert tool.wait(PATIENCE_S) == 0
+    os.close(ours)
+    return text.decode()
+
+
+def test_progress_on_a_terminal(tmp_path):
+    text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
+    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits, (\d+)/s, (\d+) stacks, (\d+) lost", text)
+    assert [line[0] for line in found] == ["1", "2"]
+    assert text.endswith("\r\x1b[K"), "the line is gone at the end"
+
+
+@pytest.mark.parametrize("args", [("-q",), ("--quiet",)])
+def test_no_progress_if_quiet(args, tmp_path):
+    assert " hits, " not in on_terminal(*args, "-p", os.getpid(), "-o", tmp_path / "a.txt")
+
+
+def test_no_progress_in_a_pipe(tmp_path):
+    result = stackcount("-D", "1.5", "-p", os.getpid(), "-o", tmp_path / "a.txt", GETPPID, env={**os.environ, "TERM": "xterm"})
+    assert result.ok().err == ""
