@@ -59,7 +59,7 @@ static const struct option_row rows[] = {
 	{ CALLS, FLAG(verbose), 'v', "verbose", NULL, "add a line with the total to each report" },
 	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
 	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
-	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write FILE, in the form of its ending: .txt, .folded, .pb.gz; - is standard output" },
+	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
 	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, pprof" },
 	{ COUNT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
 	{ COUNT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },

@@ -175,7 +175,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 {
 	int err = 0;
 
-	*r = (struct reports){ .opt = opt };
+	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
 	if (opt->format) {
 		struct report_output *out = add_output(r, NULL);
 
@@ -287,6 +287,7 @@ static int render(const struct reports *r, const struct report_output *out, stru
 		.time = clock,
 		.invert = opt->invert,
 		.min_percent = opt->min_percent,
+		.changes = r->changes,
 		.ascii = !has_utf8(),
 		.colours = !out->pattern && has_colours(),
 	};

@@ -408,15 +408,19 @@ static void close_store(struct run *r)
  */
 static int report_difference(const struct options *opt, struct stackcount *t, struct error *e)
 {
+	const struct changes_side after = { (const struct profile *const *)&t->result, 1 };
+	cleanup(subtracted_fini) struct subtracted result = {};
 	struct output output;
 	int err;
 
 	privileges_end(reports_have_files(&t->reports));
-	err = read_and_subtract(opt, &t->result, e);
+	err = read_and_subtract(opt, &after, &result, e);
 	if (err)
 		return err;
 	output_init(&output, NULL);
-	return reports_write(&t->reports, t->result, SPAN_RUN, NULL, &output, e);
+	t->reports.changes = result.changes;
+	t->reports.keeps = KEEP_ALL;
+	return reports_write(&t->reports, result.profile, SPAN_RUN, NULL, &output, e);
 }
 
 int count_stacks(const struct options *opt, struct error *e)
