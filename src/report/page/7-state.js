@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+// The view as a value, and as the fragment of the page's URL, so that a view can be sent.
+
+const VIEWS = [['flame', 'Flame graph'], ['functions', 'Functions'], ['tree', 'Tree'],
+	['sandwich', 'Callers & callees'], ['about', 'About']];
+const START = {
+	view: 'flame', inverted: false, upward: false, zoom: [], query: '', colour: '', value: 0,
+	hide: [], only: [], without: [], centre: -1, labels: [], span: null, theme: '', sort: '',
+};
+
+const listText = (list) => list.join('.');
+const STATE_TEXT = {
+	inverted: Number, upward: Number, zoom: listText, hide: listText, only: listText,
+	without: listText, span: listText,
+	labels: (labels) => labels.map((set, i) => set && `${i}:${listText(set)}`).filter(Boolean).join('_'),
+};
+
+function fragmentOf(state) {
+	const text = new URLSearchParams();
+	for (const [name, value] of Object.entries(state)) {
+		const put = STATE_TEXT[name] || String;
+		if (value !== null && put(value) !== (START[name] === null ? '' : put(START[name])))
+			text.set(name, put(value));
+	}
+	return text.toString();
+}
+
+// The fragment may come from anybody: what does not fit the profile is left out.
+function stateOf(fragment, profile) {
+	const text = new URLSearchParams(fragment), state = { ...START };
+	const numbers = (list, limit) => list.split('.').filter((n) => /^\d+$/.test(n)).map(Number)
+		.filter((n) => n < limit);
+	const frames = (name) => numbers(text.get(name) || '', profile.frames.length);
+	const oneOf = (name, list) => (list.includes(text.get(name)) ? text.get(name) : START[name]);
+	state.view = oneOf('view', VIEWS.map(([id]) => id));
+	state.colour = oneOf('colour', ['kind', 'module', 'change']);
+	state.theme = oneOf('theme', ['light', 'dark']);
+	state.inverted = text.get('inverted') === '1';
+	state.upward = text.get('upward') === '1';
+	state.query = (text.get('query') || '').slice(0, 1000);
+	state.sort = text.get('sort') || '';
+	for (const name of ['zoom', 'hide', 'only', 'without'])
+		state[name] = frames(name);
+	state.value = numbers(text.get('value') || '', profile.types.length)[0] || 0;
+	state.centre = frames('centre')[0] ?? -1;
+	const span = numbers(text.get('span') || '', profile.slices.length);
+	state.span = span.length === 2 && span[0] <= span[1] ? span : null;
+	for (const part of (text.get('labels') || '').split('_')) {
+		const [facet, set] = part.split(':'), of = profile.facets[facet];
+		if (of && set)
+			state.labels[facet] = numbers(set, of.values.length);
+	}
+	if (state.colour === 'change' && !profile.isDifference)
+		state.colour = '';
+	return state;
+}
+
+// The slices of time: bars as high as what they counted, and two sliders for the chosen span.
+class Timeline {
+	// ON: choose(span, isDone).
+	constructor(host, slices, on) {
+		this.host = host;
+		this.slices = slices;
+		this.on = on;
+		this.canvas = host.querySelector('canvas');
+		this.thumbs = [host.querySelector('#from'), host.querySelector('#to')];
+		this.end = slices.at(-1)?.end || 1;
+		let begin = -1;
+		this.canvas.addEventListener('pointerdown', (event) => {
+			begin = this.at(event);
+			this.canvas.setPointerCapture(event.pointerId);
+			on.choose([begin, begin], false);
+		});
+		this.canvas.addEventListener('pointermove', (event) => {
+			if (begin >= 0)
+				on.choose(this.order(begin, this.at(event)), false);
+		});
+		this.canvas.addEventListener('pointerup', (event) => {
+			if (begin >= 0)
+				on.choose(this.order(begin, this.at(event)), true);
+			begin = -1;
+		});
+		this.thumbs.forEach((thumb, i) => thumb.addEventListener('keydown', (event) => {
+			const last = slices.length - 1;
+			const to = { ArrowLeft: this.span[i] - 1, ArrowDown: this.span[i] - 1,
+				ArrowRight: this.span[i] + 1, ArrowUp: this.span[i] + 1,
+				PageDown: this.span[i] - 10, PageUp: this.span[i] + 10, Home: 0, End: last }[event.key];
+			if (to === undefined)
+				return;
+			event.preventDefault();
+			event.stopPropagation();
+			const span = [...this.span];
+			span[i] = Math.min(Math.max(to, i ? span[0] : 0), i ? last : span[1]);
+			on.choose(span, true);
+		}));
+	}
+
+	order(a, b) {
+		return a < b ? [a, b] : [b, a];
+	}
+
+	at(event) {
+		const box = this.canvas.getBoundingClientRect();
+		const time = (event.clientX - box.left) / box.width * this.end;
+		const i = this.slices.findIndex((s) => time < s.end);
+		return i < 0 ? this.slices.length - 1 : i;
+	}
+
+	show(sums, span, theme, unit) {
+		const { canvas, slices, end } = this, context = canvas.getContext('2d');
+		const wide = canvas.clientWidth, high = canvas.clientHeight;
+		const scale = window.devicePixelRatio || 1;
+		this.span = span || [0, slices.length - 1];
+		canvas.width = wide * scale;
+		canvas.height = high * scale;
+		context.setTransform(scale, 0, 0, scale, 0, 0);
+		const rate = (i) => sums[i] / Math.max(slices[i].end - slices[i].begin, 1);
+		const most = slices.reduce((found, _, i) => Math.max(found, rate(i)), 0) || 1;
+		slices.forEach((s, i) => {
+			const x = s.begin / end * wide, w = (s.end - s.begin) / end * wide;
+			const h = Math.max(rate(i) / most * (high - 4), sums[i] > 0 ? 1 : 0);
+			context.globalAlpha = i >= this.span[0] && i <= this.span[1] ? 1 : .35;
+			context.fillStyle = css(channels(HUES[0]), theme.light);
+			context.fillRect(x, high - h, Math.max(w - (w > 3 ? 1 : 0), .5), h);
+		});
+		const time = (ns) => amount(ns, 'nanoseconds');
+		const chosen = sums.slice(this.span[0], this.span[1] + 1).reduce((a, b) => a + b, 0);
+		this.thumbs.forEach((thumb, i) => {
+			const slice = slices[this.span[i]], at = i ? slice.end : slice.begin;
+			thumb.style.left = `${100 * at / end}%`;
+			for (const [name, value] of [['min', 0], ['max', slices.length - 1], ['now', this.span[i]],
+				['text', time(at)]])
+				thumb.setAttribute(`aria-value${name}`, value);
+		});
+		this.host.querySelector('#span').textContent =
+			`${time(slices[this.span[0]].begin)} – ${time(slices[this.span[1]].end)} of ${time(end)}, ` +
+			amount(chosen, unit);
+	}
+}
