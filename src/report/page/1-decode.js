@@ -45,46 +45,57 @@ class Message {
 		}
 	}
 
-	// Call take(field, number, message) for each field. Either number or message has the value.
-	each(take) {
-		while (this.at < this.end) {
-			const key = this.varint(), wire = key & 7;
-			if (wire === 0) {
-				take(key >>> 3, this.varint());
-			} else if (wire === 2) {
-				const length = this.varint(), begin = this.at;
-				if (!(length >= 0 && length <= this.end - begin))
-					throw Error('a part of the profile is not whole');
-				this.at += length;
-				take(key >>> 3, 0, new Message(this.bytes, begin, this.at));
-			} else {
-				this.at += wire === 1 ? 8 : wire === 5 ? 4 : Infinity;
-			}
+	// Go to the next field: its number, and its value as a number or as bytes from begin to stop.
+	next() {
+		if (this.at >= this.end) {
+			if (this.at > this.end)
+				throw Error('the profile is not whole');
+			return false;
 		}
-		if (this.at !== this.end)
+		const key = this.varint(), wire = key & 7;
+		this.field = key >>> 3;
+		this.begin = this.stop = 0;
+		if (wire === 0) {
+			this.number = this.varint();
+			return true;
+		}
+		const length = wire === 2 ? this.varint() : wire === 1 ? 8 : wire === 5 ? 4 : Infinity;
+		this.begin = this.at;
+		this.at = this.stop = this.begin + length;
+		if (!(length >= 0 && this.at <= this.end))
 			throw Error('the profile is not whole');
+		return true;
 	}
 
-	numbers() {
-		const found = [];
-		while (this.at < this.end)
-			found.push(this.varint());
-		return found;
+	// The message in the field.
+	open() {
+		return new Message(this.bytes, this.begin, this.stop);
 	}
 
-	// An object with a member for each field that NAMES has: a number, or a Message.
-	record(names) {
-		const found = {};
-		this.each((field, number, message) => {
-			const name = names[field];
-			if (name)
-				found[name] = message || number;
-		});
-		return found;
+	// Put the field's numbers, packed or not, into TO from number N on. Returns where they end.
+	numbers(to, n) {
+		if (!this.begin) {
+			to[n] = this.number;
+			return n + 1;
+		}
+		const { at } = this;
+		for (this.at = this.begin; this.at < this.stop;)
+			to[n++] = this.varint();
+		this.at = at;
+		return n;
 	}
 
 	text() {
-		return UTF8.decode(this.bytes.subarray(this.at, this.end));
+		return UTF8.decode(this.bytes.subarray(this.begin, this.stop));
+	}
+
+	// The numbers of a message, by the names that NAMES has for its fields.
+	record(names) {
+		const found = {}, message = this.open();
+		while (message.next())
+			if (names[message.field])
+				found[names[message.field]] = message.number;
+		return found;
 	}
 }
 
@@ -93,28 +104,31 @@ const PROFILE_FIELDS = {
 	1: 'types', 2: 'samples', 3: 'mappings', 4: 'locations', 5: 'functions', 6: 'strings',
 	9: 'begin', 10: 'duration', 13: 'comments',
 };
-const MAPPING_FIELDS = { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId' };
-const FUNCTION_FIELDS = { 1: 'id', 2: 'name', 3: 'rawName', 4: 'file' };
+const RECORDS = {
+	types: { 1: 'type', 2: 'unit' },
+	mappings: { 1: 'id', 2: 'start', 5: 'file', 6: 'buildId' },
+	functions: { 1: 'id', 2: 'name', 4: 'file' },
+};
 const LINE_FIELDS = { 1: 'function', 2: 'line' };
 const LABEL_FIELDS = { 1: 'key', 2: 'text', 3: 'number', 4: 'unit' };
 
-// The parts of a profile by name: lists of messages, of which types, mappings and functions are
-// records already, strings are text, and comments are numbers of strings.
+// The parts of a profile by name. Samples and locations are where they begin and end in bytes.
 function readProfile(bytes) {
-	const parts = { types: [], samples: [], mappings: [], locations: [], functions: [], strings: [],
-		comments: [], begin: 0, duration: 0 };
-	new Message(bytes).each((field, number, message) => {
-		const name = PROFILE_FIELDS[field];
-		if (name === 'comments')
-			parts.comments.push(...(message ? message.numbers() : [number]));
-		else if (name && message)
-			parts[name].push(message);
+	const parts = { bytes, types: [], samples: [], mappings: [], locations: [], functions: [],
+		strings: [], comments: [], begin: 0, duration: 0 };
+	const message = new Message(bytes);
+	while (message.next()) {
+		const name = PROFILE_FIELDS[message.field], part = parts[name];
+		if (name === 'samples' || name === 'locations')
+			part.push(message.begin, message.stop);
+		else if (name === 'strings')
+			part.push(message.text());
+		else if (name === 'comments')
+			message.numbers(part, part.length);
+		else if (RECORDS[name])
+			part.push(message.record(RECORDS[name]));
 		else if (name)
-			parts[name] = number;
-	});
-	parts.types = parts.types.map((m) => m.record({ 1: 'type', 2: 'unit' }));
-	parts.mappings = parts.mappings.map((m) => m.record(MAPPING_FIELDS));
-	parts.functions = parts.functions.map((m) => m.record(FUNCTION_FIELDS));
-	parts.strings = parts.strings.map((m) => m.text());
+			parts[name] = message.number;
+	}
 	return parts;
 }

@@ -37,6 +37,8 @@ class Facet {
 	}
 }
 
+const NOWHERE = { path: '', name: '' };
+
 class Profile {
 	constructor(parts) {
 		this.parts = parts;
@@ -86,18 +88,22 @@ class Profile {
 			imageOf.set(m.id, this.images.length);
 			kindOf.push(path.startsWith('[kernel') ? KERNEL : found ? found[1] : USER);
 			this.images.push({ path, buildId: this.string(m.buildId),
-				name: path.slice(path.lastIndexOf('/') + 1) || path });
+				name: path.startsWith('[kernel') ? '[kernel]' : path.slice(path.lastIndexOf('/') + 1) });
 		}
 		for (const f of functions)
 			functionOf.set(f.id, f);
 
 		this.frames = [];
 		this.numberOf = new Map();
-		this.places = new Map(); // of location ids: frame numbers, outermost first
-		for (const message of locations) {
+		this.places = []; // by location id: frame numbers, innermost first
+		const message = new Message(this.parts.bytes);
+		for (let i = 0; i < locations.length; i += 2) {
 			const lines = [];
 			let id = 0, mapping = 0, address = 0;
-			message.each((field, number, part) => {
+			message.at = locations[i];
+			message.end = locations[i + 1];
+			while (message.next()) {
+				const { field, number } = message;
 				if (field === 1)
 					id = number;
 				else if (field === 2)
@@ -105,33 +111,31 @@ class Profile {
 				else if (field === 3)
 					address = number;
 				else if (field === 4)
-					lines.push(part.record(LINE_FIELDS));
-			});
+					lines.push(message.record(LINE_FIELDS).function);
+			}
 			const image = imageOf.get(mapping) ?? -1, kind = kindOf[image] ?? USER;
-			const frames = lines.map((line, i) => this.frameOfLine(
-				functionOf.get(line.function) || {}, image, i < lines.length - 1 ? INLINED : kind,
-				address));
-			if (!lines.length)
-				frames.push(this.frameOfLine({}, image, kind, address));
-			this.places.set(id, frames.reverse());
+			this.places[id] = (lines.length ? lines : [0]).map((line, k) => this.frameOfLine(
+				functionOf.get(line) || {}, image, k < lines.length - 1 ? INLINED : kind, address));
 		}
 	}
 
 	// The number of a frame. Frames of one function are one, wherever they are in it.
 	frameOfLine(what, image, kind, address) {
+		const { path, name: module } = this.images[image] || NOWHERE;
 		let name = this.string(what.name);
-		const { path, name: module } = this.images[image] || { path: '', name: '' };
-		if (image < 0 && !address && /^\[(cut|unverified): /.test(name))
-			kind = MARK;
-		else if (!name || /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name))
-			kind = kind === KERNEL ? KERNEL : UNKNOWN;
 		if (!name)
 			name = module ? `[${module}]` : '[unknown]';
-		const key = `${kind} ${image < 0 ? '' : path}\n${name}`;
+		if (name[0] === '[' && image < 0 && !address && /^\[(cut|unverified): /.test(name))
+			kind = MARK;
+		else if (name[0] === '[' && kind !== KERNEL && /^\[(unknown|.*\+0x[0-9a-f]+)\]$/.test(name))
+			kind = UNKNOWN;
+		else if (!what.name && kind !== KERNEL)
+			kind = UNKNOWN;
+		const key = `${kind} ${path}\n${name}`;
 		let number = this.numberOf.get(key);
 		if (number === undefined) {
-			number = this.frames.push({ name, kind, module, path, text: '',
-				file: this.string(what.file) }) - 1;
+			number = this.frames.length;
+			this.frames.push({ name, kind, module, path, text: '', file: this.string(what.file) });
 			this.numberOf.set(key, number);
 		}
 		return number;
@@ -139,7 +143,7 @@ class Profile {
 
 	readSamples() {
 		const { samples } = this.parts;
-		const n = samples.length, nTypes = this.types.length;
+		const n = samples.length / 2, nTypes = this.types.length;
 		this.n = n;
 		this.begins = new Uint32Array(n + 1); // of stacks, in rows
 		this.rows = new Uint32Array(n * 8);
@@ -149,38 +153,38 @@ class Profile {
 		this.facets = [];
 		this.facetOf = new Map();
 		this.isDifference = false;
-		samples.forEach((message, sample) => {
-			let ids = [], nValues = 0;
-			message.each((field, number, part) => {
-				if (field === 1)
-					ids = part ? part.numbers() : [...ids, number];
-				else if (field === 2)
-					for (const value of part ? part.numbers() : [number])
-						if (nValues < nTypes)
-							this.values[nValues++][sample] = value;
-				if (field === 3 && part)
-					this.readLabel(sample, part.record(LABEL_FIELDS));
-			});
-			this.putStack(sample, ids);
-		});
+		const message = new Message(this.parts.bytes), ids = [], values = [];
+		for (let sample = 0; sample < n; sample++) {
+			let nIds = 0, nValues = 0;
+			message.at = samples[2 * sample];
+			message.end = samples[2 * sample + 1];
+			while (message.next()) {
+				if (message.field === 1)
+					nIds = message.numbers(ids, nIds);
+				else if (message.field === 2)
+					nValues = message.numbers(values, nValues);
+				else if (message.field === 3)
+					this.readLabel(sample, message.record(LABEL_FIELDS));
+			}
+			for (let type = 0; type < nTypes; type++)
+				this.values[type][sample] = type < nValues ? values[type] : 0;
+			this.putStack(sample, ids, nIds);
+		}
 		this.facets = this.facets.filter((facet) => facet.values.length > 1);
-		this.depth = 0;
-		for (let i = 0; i < n; i++)
-			this.depth = Math.max(this.depth, this.begins[i + 1] - this.begins[i]);
 	}
 
 	// Location ids are innermost first, rows are outermost first.
-	putStack(sample, ids) {
+	putStack(sample, ids, nIds) {
 		let at = this.begins[sample];
-		for (let i = ids.length; i-- > 0;) {
-			for (const frame of this.places.get(ids[i]) || []) {
-				if (at === this.rows.length) {
-					const longer = new Uint32Array(2 * at + 8);
-					longer.set(this.rows);
-					this.rows = longer;
-				}
-				this.rows[at++] = frame;
+		for (let i = nIds; i-- > 0;) {
+			const frames = this.places[ids[i]] || [];
+			if (at + frames.length > this.rows.length) {
+				const longer = new Uint32Array(2 * at + frames.length);
+				longer.set(this.rows);
+				this.rows = longer;
 			}
+			for (let k = frames.length; k-- > 0;)
+				this.rows[at++] = frames[k];
 		}
 		this.begins[sample + 1] = at;
 	}
@@ -206,10 +210,11 @@ class Profile {
 		facet.put(sample, label.text ? this.string(label.text) : (label.number || 0) + unit);
 	}
 
-	// The name of a frame as the page shows it.
+	// The name of a frame as the page shows it. Names that read like marks of ours lose their '['.
 	label(frame) {
 		const f = this.frames[frame];
-		f.text = f.text || shown(f.name);
+		f.text = f.text || (f.kind === MARK || f.kind === UNKNOWN ? shown(f.name)
+			: shown(f.name).replace(/^\[(?=cut|unverified|unknown|no stack)/, '\\u{5b}'));
 		return f.text;
 	}
 

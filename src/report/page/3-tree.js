@@ -149,6 +149,16 @@ class Tree {
 		return node;
 	}
 
+	isBelow(node, top) {
+		while (node > top)
+			node = this.parent[node];
+		return node === top;
+	}
+
+	of(node) {
+		return this.profile.frames[this.frame[node]];
+	}
+
 	name(node) {
 		return node > 0 ? this.profile.label(this.frame[node]) : 'all';
 	}

@@ -6,7 +6,7 @@ const ROW = 19, LEAST = .6, REST = -1, FONT = '12px system-ui, "DejaVu Sans", sa
 const MOST_PRINTED = 16000; // pixels
 
 class Flame {
-	// ON: pick(node), select(node), hover(node, event).
+	// ON: open(node), select(node, flame), hover(node, event).
 	constructor(host, on) {
 		this.host = host;
 		this.on = on;
@@ -20,40 +20,35 @@ class Flame {
 		this.context = this.canvas.getContext('2d', { alpha: false });
 		this.selected = 0;
 		this.rows = [];
-		host.addEventListener('scroll', () => this.draw());
-		host.addEventListener('mousemove', (event) => on.hover(this.at(event), event));
-		host.addEventListener('mouseleave', () => on.hover(REST));
-		host.addEventListener('click', (event) => {
-			const node = this.at(event);
-			if (node > REST) {
-				this.select(node);
-				on.pick(node);
-			}
+		Object.assign(host, {
+			onscroll: () => this.draw(),
+			onmousemove: (event) => on.hover(this.at(event), event),
+			onmouseleave: () => on.hover(REST),
+			onfocus: () => this.select(this.selected),
+			onblur: () => this.draw(),
+			onkeydown: (event) => this.onKey(event),
+			onclick: (event) => {
+				const node = this.at(event);
+				if (node > REST) {
+					this.select(node);
+					on.open(node);
+				}
+			},
 		});
-		host.addEventListener('focus', () => this.select(this.selected));
-		host.addEventListener('keydown', (event) => this.onKey(event));
 	}
 
 	// VIEW: tree, base (the first node shown), zoom, upward, painter, wanted (frames that match).
 	show(view) {
 		const moved = this.view?.zoom !== view.zoom || this.view?.tree !== view.tree ||
 			this.view?.upward !== view.upward;
+		const isOther = this.view && this.view.tree !== view.tree;
 		this.view = view;
-		if (moved && !this.isInside(this.selected))
+		if (isOther || !view.tree.isBelow(this.selected, view.zoom))
 			this.selected = view.zoom;
 		this.layout();
 		if (moved)
 			this.reveal(view.zoom, true);
 		this.draw();
-	}
-
-	isInside(node) {
-		const { tree, zoom } = this.view;
-		if (node >= tree.n)
-			return false;
-		while (node > zoom)
-			node = tree.parent[node];
-		return node === zoom;
 	}
 
 	layout() {
@@ -145,7 +140,7 @@ class Flame {
 		if (node === REST)
 			return;
 		const isNew = tree.total !== tree.totalBefore && this.mark(node);
-		if (isNew || (node > 0 && tree.profile.frames[tree.frame[node]].kind === MARK))
+		if (isNew || (node > 0 && tree.of(node).kind === MARK))
 			this.drawEdge(isNew, x, y, w - gap);
 		if (w > 28) {
 			context.globalAlpha = isFaded ? .75 : 1;
@@ -248,17 +243,17 @@ class Flame {
 	}
 
 	select(node) {
-		const { tree, base } = this.view;
+		const { tree, base } = this.view, isBase = node === base;
+		const brothers = isBase ? [node] : tree.children(tree.parent[node]);
+		const facts = { level: tree.level[node] - tree.level[base] + 1, setsize: brothers.length,
+			posinset: brothers.indexOf(node) + 1 };
+		for (const [name, value] of Object.entries(facts))
+			this.item.setAttribute(`aria-${name}`, value);
+		this.item.textContent = describe(tree, node);
 		this.selected = node;
-		const parent = node === base ? node : tree.parent[node], brothers = tree.children(parent);
-		const set = (name, value) => this.item.setAttribute(`aria-${name}`, value);
-		set('level', tree.level[node] - tree.level[base] + 1);
-		set('setsize', node === base ? 1 : brothers.length);
-		set('posinset', node === base ? 1 : brothers.indexOf(node) + 1);
 		this.reveal(node);
 		this.draw();
 		this.on.select(node, this);
-		this.item.textContent = describe(tree, node);
 	}
 
 	onKey(event) {
@@ -274,7 +269,7 @@ class Flame {
 		else if (event.key === 'ArrowLeft' || event.key === 'ArrowRight')
 			to = this.beside(node, event.key === 'ArrowLeft' ? -1 : 1);
 		else if (event.key === 'Enter')
-			this.on.pick(node);
+			this.on.open(node);
 		else
 			return;
 		event.preventDefault();

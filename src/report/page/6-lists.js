@@ -2,9 +2,10 @@
 // The table of functions and the tree as text. Only rows that are open are in the document.
 
 const MOST_ROWS = 200;
+const count = (n) => n.toLocaleString('en', { maximumFractionDigits: 1 });
 
 // An element. PROPS: its properties, and attributes with a '-' or of names in ATTRIBUTES.
-const ATTRIBUTES = new Set(['role', 'scope', 'colspan']);
+const ATTRIBUTES = new Set(['role', 'scope']);
 function make(tag, props = {}, ...children) {
 	const element = document.createElement(tag);
 	for (const [name, value] of Object.entries(props)) {
@@ -17,19 +18,20 @@ function make(tag, props = {}, ...children) {
 	return element;
 }
 
+const button = (label, onclick, props) => make('button', { type: 'button', onclick, ...props }, label);
+
 // Foreign text, in an element of its own: its direction cannot change what stands beside it.
-const bdi = (text, props) => make('bdi', { dir: 'ltr', ...props }, text);
+const bdi = (text) => make('bdi', { dir: 'ltr' }, text);
 
 const SCALES = {
 	nanoseconds: [['s', 1e9], ['ms', 1e6], ['µs', 1e3], ['ns', 1]],
 	bytes: [['GiB', 2 ** 30], ['MiB', 2 ** 20], ['KiB', 1024], ['B', 1]],
 };
-SCALES.microseconds = SCALES.nanoseconds.map(([unit, n]) => [unit, n / 1e3]);
 function amount(value, unit) {
 	const scale = SCALES[unit];
 	if (!scale)
-		return value.toLocaleString('en', { maximumFractionDigits: 1 });
-	const [name, size] = scale.find(([, n]) => Math.abs(value) >= n) || scale.at(-1);
+		return count(value);
+	const [name, size] = scale.find(([, n]) => Math.abs(value) >= n) || scale[value ? 3 : 0];
 	return `${(value / size).toLocaleString('en', { maximumSignificantDigits: 4 })} ${name}`;
 }
 
@@ -38,301 +40,247 @@ function percent(part, all) {
 	return `${p.toFixed(Math.abs(p) < 10 ? 2 : 1)} %`;
 }
 
-function signed(value, unit) {
-	return (value > 0 ? '+' : value < 0 ? '−' : '±') + amount(Math.abs(value), unit);
-}
+const signed = (value, unit) =>
+	(value > 0 ? '+' : value < 0 ? '−' : '±') + amount(Math.abs(value), unit);
 
-function moduleOf(profile, frame) {
-	const f = profile.frames[frame];
-	return f.module || (f.kind === MARK ? '' : KINDS[f.kind]);
+const moduleOf = ({ module, kind }) => shown(module) || (kind === MARK ? '' : KINDS[kind]);
+
+// What a node counts, as pairs of a word and text.
+function numbersOf(tree, node) {
+	const { unit, total, totalBefore, self, parent } = tree, now = total[node];
+	const pairs = [[tree.word, amount(now, unit)], ['of all', percent(now, total[0])]];
+	if (node > 0 && parent[node])
+		pairs.push(['of parent', percent(now, total[parent[node]])]);
+	pairs.push(['self', amount(self[node], unit)]);
+	if (totalBefore !== total)
+		pairs.push(['before', amount(totalBefore[node], unit)],
+			['change', signed(now - totalBefore[node], unit)]);
+	return pairs;
 }
 
 // What a screen reader says of a node.
-function describe(tree, node) {
-	const { profile } = tree, unit = tree.unit, all = tree.total[0];
-	const parts = [tree.name(node)];
-	if (node > 0)
-		parts.push(shown(moduleOf(profile, tree.frame[node])));
-	parts.push(`${amount(tree.total[node], unit)}, ${percent(tree.total[node], all)}`,
-		`self ${amount(tree.self[node], unit)}`);
-	if (tree.total !== tree.totalBefore)
-		parts.push(`before ${amount(tree.totalBefore[node], unit)}`);
-	return parts.filter(Boolean).join(', ');
+const describe = (tree, node) => [tree.name(node), node > 0 ? moduleOf(tree.of(node)) : '',
+	...numbersOf(tree, node).map((pair) => pair.join(' '))].join(', ');
+
+const column = (id, label, of, more) => ({ id, label, of, ...more });
+const SHARE = { share: true }, TEXT = { isText: true }, CHANGE = { by: Math.abs };
+const COLUMNS = [column('self', 'Self', (r) => r.self, SHARE),
+	column('total', 'Total', (r) => r.total, SHARE)];
+const DIFFERENCE_COLUMNS = [
+	column('change', 'Change of self', (r) => r.self - r.selfBefore, CHANGE),
+	column('selfBefore', 'before', (r) => r.selfBefore), column('self', 'now', (r) => r.self),
+	column('totalChange', 'Change of total', (r) => r.total - r.totalBefore, CHANGE),
+	column('totalBefore', 'before', (r) => r.totalBefore), column('total', 'now', (r) => r.total)];
+const VERDICT = column('verdict', 'Beyond noise', (r) => r.verdict, TEXT);
+const TEXT_COLUMNS = [column('name', 'Function', (r) => r.name, TEXT),
+	column('module', 'Module', (r) => r.module, TEXT)];
+
+// What Table and Outline have in common: one row is current, and Tab goes to it.
+class List {
+	constructor(host, rows, on) {
+		Object.assign(this, { host, on });
+		const rowOf = (event) => event.target.closest(rows);
+		host.onclick = (event) => rowOf(event) && this.onClick(rowOf(event), event);
+		host.ondblclick = (event) => rowOf(event) && on.open(rowOf(event).value);
+		host.onkeydown = (event) => {
+			const row = rowOf(event);
+			const to = row && event.target === row ? this.move(row, event.key) : undefined;
+			if (to === undefined && !(row && event.key === 'Enter'))
+				return;
+			event.preventDefault();
+			if (event.key === 'Enter')
+				on.open(row.value);
+			else if (to)
+				this.focus(to);
+		};
+	}
+
+	onClick(row) {
+		this.focus(row);
+	}
+
+	focus(row) {
+		for (const old of this.host.querySelectorAll('[tabindex="0"]')) {
+			old.tabIndex = -1;
+			old.removeAttribute('aria-selected');
+		}
+		row.tabIndex = 0;
+		row.setAttribute('aria-selected', 'true');
+		if (!getSelection().toString())
+			row.focus();
+		this.on.select(row.value);
+	}
 }
 
-const COLUMNS = [
-	{ id: 'self', label: 'Self', of: (r) => r.self, share: true },
-	{ id: 'total', label: 'Total', of: (r) => r.total, share: true },
-];
-const DIFFERENCE_COLUMNS = [
-	{ id: 'change', label: 'Change of self', of: (r) => r.self - r.selfBefore, by: Math.abs, signed: true },
-	{ id: 'self', label: 'Self', of: (r) => r.self },
-	{ id: 'selfBefore', label: 'before', of: (r) => r.selfBefore },
-	{ id: 'totalChange', label: 'Change of total', of: (r) => r.total - r.totalBefore, by: Math.abs,
-		signed: true },
-	{ id: 'total', label: 'Total', of: (r) => r.total },
-	{ id: 'totalBefore', label: 'before', of: (r) => r.totalBefore },
-];
-const VERDICT = { id: 'verdict', label: 'Beyond noise', of: (r) => r.verdict, isText: true };
-const TEXT_COLUMNS = [
-	{ id: 'name', label: 'Function', of: (r) => r.name, isText: true },
-	{ id: 'module', label: 'Module', of: (r) => r.module, isText: true },
-];
-
-class Table {
-	// ON: select(frame), open(frame), sort(id).
+// ON: select(frame), open(frame), sort(id).
+class Table extends List {
 	constructor(host, on) {
-		this.host = host;
-		this.on = on;
-		this.most = MOST_ROWS;
-		host.addEventListener('keydown', (event) => this.onKey(event));
+		super(host, 'tbody tr', on);
 	}
 
 	show({ profile, sums, all, unit, sort, wanted, verdicts }) {
 		const columns = [...(profile.isDifference ? DIFFERENCE_COLUMNS : COLUMNS),
 			...(verdicts ? [VERDICT] : []), ...TEXT_COLUMNS];
-		const [, id, down] = /^(\w*?)(-?)$/.exec(sort || columns[0].id);
-		const column = columns.find((c) => c.id === id) || columns[0];
-		const rows = [];
-		for (let f = 0; f < profile.frames.length; f++) {
-			if (!(sums.total[f] || sums.totalBefore[f]) || (wanted && !wanted[f]))
-				continue;
-			rows.push({ frame: f, self: sums.self[f], total: sums.total[f],
-				selfBefore: sums.selfBefore[f], totalBefore: sums.totalBefore[f],
-				verdict: verdicts?.(profile.frames[f]) ?? '', name: profile.frames[f].name,
-				module: moduleOf(profile, f) });
-		}
-		const order = column.isText
-			? (a, b) => (column.of(a) < column.of(b) ? -1 : column.of(a) > column.of(b) ? 1 : 0)
-			: (a, b) => (column.by || Number)(column.of(b)) - (column.by || Number)(column.of(a));
-		rows.sort((a, b) => order(a, b) || a.frame - b.frame);
-		if (down)
+		const sorted = columns.find((c) => c.id === sort.replace('-', '')) || columns[0];
+		const isReversed = sort.endsWith('-'), rows = [];
+		profile.frames.forEach((f, frame) => {
+			const row = { frame, name: f.name, verdict: verdicts?.(f) ?? '' };
+			for (const [name, list] of Object.entries(sums))
+				row[name] = list[frame];
+			if ((row.total || row.totalBefore) && (!wanted || wanted[frame]))
+				rows.push({ ...row, module: moduleOf(f) });
+		});
+		const by = (row) => (sorted.by || ((v) => v))(sorted.of(row)), sign = sorted.isText ? 1 : -1;
+		rows.sort((a, b) => (by(a) > by(b) ? sign : by(a) < by(b) ? -sign : a.frame - b.frame));
+		if (isReversed)
 			rows.reverse();
+		const isDown = isReversed === Boolean(sorted.isText);
+		const head = columns.map((c) => make('th', { scope: 'col', className: c.isText ? 'text' : '',
+			'aria-sort': c !== sorted ? 'none' : isDown ? 'descending' : 'ascending' },
+		button(c.label, () => this.on.sort(c.id + (c === sorted && !isReversed ? '-' : '')))));
 		this.rows = rows;
-		const head = make('tr', {}, ...columns.map((c) => this.head(c, column, down)));
-		this.put = (r) => make('tr', { tabIndex: -1, frame: r.frame },
+		this.put = (r) => make('tr', { tabIndex: -1, value: r.frame },
 			...columns.map((c) => this.cell(profile, c, r, all, unit)));
 		this.body = make('tbody');
-		const caption = make('caption', {}, `${rows.length.toLocaleString('en')} functions` +
-			(wanted ? ' that match' : ''));
-		this.host.replaceChildren(make('table', {}, caption, make('thead', {}, head), this.body));
-		this.body.addEventListener('click', (event) => this.focus(event.target.closest('tr')));
-		this.body.addEventListener('dblclick', (event) =>
-			this.on.open(event.target.closest('tr').frame));
+		this.host.replaceChildren(make('table', {}, make('caption', {},
+			`${count(rows.length)} functions${wanted ? ' that match' : ''}`),
+		make('thead', {}, make('tr', {}, ...head)), this.body));
 		this.more(MOST_ROWS);
-	}
-
-	head(c, column, down) {
-		const isSorted = c === column;
-		const up = isSorted && !down !== Boolean(c.isText);
-		const button = make('button', { type: 'button' }, c.label,
-			isSorted ? make('span', { 'aria-hidden': 'true' }, up ? ' ▾' : ' ▴') : '');
-		button.addEventListener('click', () => this.on.sort(c.id + (isSorted && !down ? '-' : '')));
-		return make('th', { scope: 'col', className: c.isText ? 'text' : '',
-			'aria-sort': isSorted ? (up ? 'descending' : 'ascending') : 'none' }, button);
+		if (rows.length)
+			this.body.firstChild.tabIndex = 0;
 	}
 
 	cell(profile, c, r, all, unit) {
-		if (c.id === 'name')
-			return make('th', { scope: 'row', className: 'text' }, bdi(profile.label(r.frame)));
-		if (c.isText)
-			return make('td', { className: 'text' }, bdi(shown(c.of(r))));
 		const value = c.of(r);
-		const cell = make('td', {}, c.signed ? signed(value, unit) : amount(value, unit));
-		if (c.signed)
+		if (c.isText)
+			return make(c.id === 'name' ? 'th' : 'td', { className: `text ${c.id}`,
+				...(c.id === 'name' && { scope: 'row' }) },
+			bdi(c.id === 'name' ? profile.label(r.frame) : value));
+		const cell = make('td', {}, c.by ? signed(value, unit) : amount(value, unit));
+		if (c.by)
 			cell.className = value > 0 ? 'more' : value < 0 ? 'less' : '';
 		if (c.share) {
-			cell.append(make('small', {}, ` ${percent(value, all)}`));
-			cell.style.setProperty('--part', `${all ? 100 * Math.abs(value / all) : 0}%`);
+			cell.append(make('small', {}, percent(value, all)));
+			cell.style.setProperty('--part', `${all ? 100 * value / all : 0}%`);
 			cell.className = 'share';
 		}
 		return cell;
 	}
 
 	more(n) {
-		const begin = this.body.children.length;
-		this.host.querySelector('.more-rows')?.remove();
+		const begin = this.body.children.length, left = this.rows.length - begin - n;
+		this.host.querySelector('.rest')?.remove();
 		this.body.append(...this.rows.slice(begin, begin + n).map(this.put));
-		const left = this.rows.length - this.body.children.length;
-		if (begin === 0 && this.body.firstChild)
-			this.body.firstChild.tabIndex = 0;
-		if (left > 0) {
-			const button = make('button', { type: 'button', className: 'more-rows' },
-				`Show more (${left.toLocaleString('en')} left)`);
-			button.addEventListener('click', () => this.more(5 * n));
-			this.host.append(button);
-		}
+		if (left > 0)
+			this.host.append(button(`Show more (${count(left)} left)`, () => this.more(5 * n),
+				{ className: 'rest' }));
 	}
 
-	focus(row) {
-		if (!row)
-			return;
-		this.body.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
-		this.body.querySelector('[aria-current]')?.removeAttribute('aria-current');
-		row.tabIndex = 0;
-		row.setAttribute('aria-current', 'true');
-		if (!getSelection().toString())
-			row.focus();
-		this.on.select(row.frame);
-	}
-
-	onKey(event) {
-		const row = event.target.closest('tbody tr');
-		if (!row || event.target !== row)
-			return;
-		const to = { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling,
-			Home: this.body.firstChild, End: this.body.lastChild }[event.key];
-		if (event.key === 'Enter')
-			this.on.open(row.frame);
-		else if (to)
-			this.focus(to);
-		else
-			return;
-		event.preventDefault();
+	move(row, key) {
+		return { ArrowDown: row.nextSibling, ArrowUp: row.previousSibling,
+			Home: this.body.firstChild, End: this.body.lastChild }[key];
 	}
 }
 
-class Outline {
-	// ON: select(node), pick(node).
+const levelOf = (row) => Number(row.getAttribute('aria-level'));
+
+// ON: select(node), open(node).
+class Outline extends List {
 	constructor(host, on) {
-		this.host = host;
-		this.on = on;
-		host.addEventListener('click', (event) => {
-			const row = event.target.closest('[role=treeitem]');
-			if (!row)
-				return;
-			if (event.target.closest('.toggle'))
-				this.toggle(row);
-			this.focus(row);
-		});
-		host.addEventListener('dblclick', (event) => {
-			const row = event.target.closest('[role=treeitem]');
-			if (row)
-				on.pick(row.node);
-		});
-		host.addEventListener('keydown', (event) => this.onKey(event));
+		super(host, '[role=treeitem]', on);
 	}
 
 	show({ tree, zoom, wanted }) {
-		this.tree = tree;
-		this.zoom = zoom;
-		this.wanted = wanted;
-		this.host.replaceChildren(this.row(zoom, 1, 1, 1));
-		let row = this.host.firstChild;
+		Object.assign(this, { tree, wanted });
+		let row = this.row(zoom, 1, 1, 1);
 		row.tabIndex = 0;
+		this.host.replaceChildren(row);
 		// Open the hottest path, as far as most goes one way.
-		for (let i = 0; row && i < 40; i++) {
+		for (let i = 0; i < 40; i++) {
 			this.toggle(row, true);
 			const next = row.nextSibling;
-			if (!next || tree.width[next.node] < tree.width[row.node] / 2)
+			if (!next || tree.width[next.value] < tree.width[row.value] / 2)
 				break;
 			row = next;
 		}
 	}
 
 	row(node, level, place, size) {
-		const { tree } = this, { unit } = tree, all = tree.total[0], hasMore = tree.children(node).length;
-		const isDifference = tree.total !== tree.totalBefore;
-		const numbers = isDifference
-			? [amount(tree.totalBefore[node], unit), amount(tree.total[node], unit),
-				signed(tree.total[node] - tree.totalBefore[node], unit)]
-			: [percent(tree.total[node], all), amount(tree.total[node], unit),
-				amount(tree.self[node], unit)];
-		const row = make('div', { role: 'treeitem', tabIndex: -1, node, 'aria-level': level,
-			'aria-posinset': place, 'aria-setsize': size, 'aria-label': describe(tree, node) },
+		const { tree, wanted } = this, { unit, total, totalBefore, width } = tree, now = total[node];
+		const numbers = totalBefore !== total
+			? [amount(totalBefore[node], unit), amount(now, unit), signed(now - totalBefore[node], unit)]
+			: [percent(now, total[0]), amount(now, unit), amount(tree.self[node], unit)];
+		const isMatch = wanted && node > 0 && wanted[tree.frame[node]];
+		const row = make('div', { role: 'treeitem', tabIndex: -1, value: node, 'aria-level': level,
+			'aria-posinset': place, 'aria-setsize': size, 'aria-label': describe(tree, node),
+			className: isMatch ? 'match' : '' },
 		...numbers.map((text) => make('span', { className: 'number' }, text)),
-		make('span', { className: 'toggle', 'aria-hidden': 'true' }),
-		bdi(tree.name(node), { className: 'name' }),
-		make('span', { className: 'module' },
-			node > 0 ? bdi(shown(moduleOf(tree.profile, tree.frame[node]))) : ''));
+		make('span', { className: 'toggle' }), make('span', { className: 'name' }, bdi(tree.name(node))),
+		make('span', { className: 'module' }, node > 0 ? bdi(moduleOf(tree.of(node))) : ''));
 		row.style.setProperty('--level', Math.min(level, 60));
-		row.style.setProperty('--part', `${tree.width[0] ? 100 * tree.width[node] / tree.width[0] : 0}%`);
-		if (this.wanted && node > 0 && this.wanted[tree.frame[node]])
-			row.classList.add('match');
-		if (hasMore)
+		row.style.setProperty('--part', `${width[0] ? 100 * width[node] / width[0] : 0}%`);
+		if (tree.children(node).length)
 			row.setAttribute('aria-expanded', 'false');
 		return row;
 	}
 
-	level(row) {
-		return Number(row.getAttribute('aria-level'));
-	}
-
 	// Open or close; with OPEN, only open.
 	toggle(row, open = row.getAttribute('aria-expanded') === 'false') {
-		if (!row.hasAttribute('aria-expanded') || open === (row.getAttribute('aria-expanded') === 'true'))
+		const level = levelOf(row);
+		if (!row.hasAttribute('aria-expanded'))
 			return;
 		row.setAttribute('aria-expanded', String(open));
-		const level = this.level(row);
-		if (open) {
-			this.append(row, row.node, level + 1, 0);
-			return;
-		}
-		while (row.nextSibling && this.level(row.nextSibling) > level)
+		if (open)
+			this.append(row, row.value, level + 1, 0);
+		while (!open && row.nextSibling && levelOf(row.nextSibling) > level)
 			row.nextSibling.remove();
 	}
 
 	// The children of NODE from number BEGIN on, behind row AFTER.
 	append(after, node, level, begin) {
-		const children = this.tree.children(node), end = begin + MOST_ROWS;
-		const rows = children.slice(begin, end)
-			.map((c, i) => this.row(c, level, begin + i + 1, children.length));
-		if (children.length > end) {
-			const rest = make('div', { className: 'rest', 'aria-level': level }, make('button',
-				{ type: 'button' }, `Show more (${(children.length - end).toLocaleString('en')} left)`));
-			rest.firstChild.addEventListener('click', () => {
-				this.append(rest, node, level, end);
-				rest.remove();
-			});
+		const children = this.tree.children(node), end = begin + MOST_ROWS, n = children.length;
+		const rows = children.slice(begin, end).map((c, i) => this.row(c, level, begin + i + 1, n));
+		if (n > end) {
+			const rest = make('div', { className: 'rest', 'aria-level': level },
+				button(`Show more (${count(n - end)} left)`, () => {
+					this.append(rest, node, level, end);
+					rest.remove();
+				}));
 			rows.push(rest);
 		}
 		after.after(...rows);
 	}
 
-	focus(row) {
-		this.host.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
-		this.host.querySelector('[aria-selected]')?.removeAttribute('aria-selected');
-		row.tabIndex = 0;
-		row.setAttribute('aria-selected', 'true');
-		if (!getSelection().toString())
-			row.focus();
-		this.on.select(row.node);
+	onClick(row, event) {
+		if (event.target.className === 'toggle')
+			this.toggle(row);
+		this.focus(row);
 	}
 
-	onKey(event) {
-		const row = event.target.closest('[role=treeitem]');
-		if (!row)
-			return;
+	// The row that KEY goes to; null: none, but the key did its work.
+	move(row, key) {
 		const beside = (step) => {
 			let to = row[step];
 			while (to && to.className === 'rest')
 				to = to[step];
 			return to;
 		};
-		const expanded = row.getAttribute('aria-expanded');
-		let to = null;
-		if (event.key === 'ArrowDown') {
-			to = beside('nextSibling');
-		} else if (event.key === 'ArrowUp') {
-			to = beside('previousSibling');
-		} else if (event.key === 'ArrowRight') {
-			if (expanded === 'false')
-				this.toggle(row);
-			else if (expanded)
-				to = row.nextSibling;
-		} else if (event.key === 'ArrowLeft') {
-			if (expanded === 'true')
-				this.toggle(row);
-			else
-				for (to = row.previousSibling; to && this.level(to) >= this.level(row);)
-					to = to.previousSibling;
-		} else if (event.key === 'Enter') {
-			this.on.pick(row.node);
-		} else {
-			return;
+		const isOpen = row.getAttribute('aria-expanded') === 'true';
+		if (key === 'ArrowDown')
+			return beside('nextSibling');
+		if (key === 'ArrowUp')
+			return beside('previousSibling');
+		if (key === 'ArrowRight' && isOpen)
+			return row.nextSibling;
+		if (key === 'ArrowRight' || (key === 'ArrowLeft' && isOpen)) {
+			this.toggle(row);
+			return null;
 		}
-		event.preventDefault();
-		if (to)
-			this.focus(to);
+		if (key !== 'ArrowLeft')
+			return undefined;
+		let to = row.previousSibling;
+		while (to && levelOf(to) >= levelOf(row))
+			to = to.previousSibling;
+		return to;
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The view as a value, and as the fragment of the page's URL, so that a view can be sent.
 
+const find = (id) => document.getElementById(id);
 const VIEWS = [['flame', 'Flame graph'], ['functions', 'Functions'], ['tree', 'Tree'],
 	['sandwich', 'Callers & callees'], ['about', 'About']];
 const START = {
@@ -57,46 +58,42 @@ function stateOf(fragment, profile) {
 
 // The slices of time: bars as high as what they counted, and two sliders for the chosen span.
 class Timeline {
-	// ON: choose(span, isDone).
-	constructor(host, slices, on) {
-		this.host = host;
+	// CHOOSE: choose(span, isDone).
+	constructor(slices, choose) {
 		this.slices = slices;
-		this.on = on;
-		this.canvas = host.querySelector('canvas');
-		this.thumbs = [host.querySelector('#from'), host.querySelector('#to')];
-		this.end = slices.at(-1)?.end || 1;
+		this.canvas = document.querySelector('#timeline canvas');
+		this.thumbs = [find('from'), find('to')];
+		this.end = slices.at(-1).end || 1;
+		const last = slices.length - 1;
 		let begin = -1;
-		this.canvas.addEventListener('pointerdown', (event) => {
-			begin = this.at(event);
-			this.canvas.setPointerCapture(event.pointerId);
-			on.choose([begin, begin], false);
-		});
-		this.canvas.addEventListener('pointermove', (event) => {
+		const drag = (event, isDone) => {
+			const at = this.at(event);
 			if (begin >= 0)
-				on.choose(this.order(begin, this.at(event)), false);
+				choose(begin < at ? [begin, at] : [at, begin], isDone);
+		};
+		Object.assign(this.canvas, {
+			onpointerdown: (event) => {
+				begin = this.at(event);
+				this.canvas.setPointerCapture(event.pointerId);
+			},
+			onpointermove: (event) => drag(event, false),
+			onpointerup: (event) => {
+				drag(event, true);
+				begin = -1;
+			},
 		});
-		this.canvas.addEventListener('pointerup', (event) => {
-			if (begin >= 0)
-				on.choose(this.order(begin, this.at(event)), true);
-			begin = -1;
+		this.thumbs.forEach((thumb, i) => {
+			thumb.onkeydown = (event) => {
+				const span = [...this.span], at = span[i];
+				const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1,
+					PageDown: at - 10, PageUp: at + 10, Home: 0, End: last }[event.key];
+				if (to === undefined)
+					return;
+				event.preventDefault();
+				span[i] = Math.min(Math.max(to, i ? span[0] : 0), i ? last : span[1]);
+				choose(span, true);
+			};
 		});
-		this.thumbs.forEach((thumb, i) => thumb.addEventListener('keydown', (event) => {
-			const last = slices.length - 1;
-			const to = { ArrowLeft: this.span[i] - 1, ArrowDown: this.span[i] - 1,
-				ArrowRight: this.span[i] + 1, ArrowUp: this.span[i] + 1,
-				PageDown: this.span[i] - 10, PageUp: this.span[i] + 10, Home: 0, End: last }[event.key];
-			if (to === undefined)
-				return;
-			event.preventDefault();
-			event.stopPropagation();
-			const span = [...this.span];
-			span[i] = Math.min(Math.max(to, i ? span[0] : 0), i ? last : span[1]);
-			on.choose(span, true);
-		}));
-	}
-
-	order(a, b) {
-		return a < b ? [a, b] : [b, a];
 	}
 
 	at(event) {
@@ -106,34 +103,33 @@ class Timeline {
 		return i < 0 ? this.slices.length - 1 : i;
 	}
 
-	show(sums, span, theme, unit) {
+	show(sums, span, theme, say) {
 		const { canvas, slices, end } = this, context = canvas.getContext('2d');
 		const wide = canvas.clientWidth, high = canvas.clientHeight;
 		const scale = window.devicePixelRatio || 1;
-		this.span = span || [0, slices.length - 1];
+		const [from, to] = this.span = span || [0, slices.length - 1];
 		canvas.width = wide * scale;
 		canvas.height = high * scale;
-		context.setTransform(scale, 0, 0, scale, 0, 0);
-		const rate = (i) => sums[i] / Math.max(slices[i].end - slices[i].begin, 1);
-		const most = slices.reduce((found, _, i) => Math.max(found, rate(i)), 0) || 1;
+		context.scale(scale, scale);
+		context.fillStyle = css(channels(HUES[0]), theme.light);
+		const rates = slices.map((s, i) => sums[i] / Math.max(s.end - s.begin, 1));
+		const most = rates.reduce((a, b) => Math.max(a, b), 0) || 1;
 		slices.forEach((s, i) => {
-			const x = s.begin / end * wide, w = (s.end - s.begin) / end * wide;
-			const h = Math.max(rate(i) / most * (high - 4), sums[i] > 0 ? 1 : 0);
-			context.globalAlpha = i >= this.span[0] && i <= this.span[1] ? 1 : .35;
-			context.fillStyle = css(channels(HUES[0]), theme.light);
-			context.fillRect(x, high - h, Math.max(w - (w > 3 ? 1 : 0), .5), h);
+			const w = (s.end - s.begin) / end * wide;
+			const h = Math.max(rates[i] / most * (high - 4), sums[i] > 0 ? 1 : 0);
+			context.globalAlpha = i >= from && i <= to ? 1 : .35;
+			context.fillRect(s.begin / end * wide, high - h, Math.max(w - (w > 3 ? 1 : 0), .5), h);
 		});
-		const time = (ns) => amount(ns, 'nanoseconds');
-		const chosen = sums.slice(this.span[0], this.span[1] + 1).reduce((a, b) => a + b, 0);
+		const [begins, ends] = [slices[from].begin, slices[to].end], time = (ns) => amount(ns, 'nanoseconds');
 		this.thumbs.forEach((thumb, i) => {
-			const slice = slices[this.span[i]], at = i ? slice.end : slice.begin;
+			const at = i ? ends : begins;
+			const facts = { min: 0, max: slices.length - 1, now: this.span[i], text: time(at) };
 			thumb.style.left = `${100 * at / end}%`;
-			for (const [name, value] of [['min', 0], ['max', slices.length - 1], ['now', this.span[i]],
-				['text', time(at)]])
+			for (const [name, value] of Object.entries(facts))
 				thumb.setAttribute(`aria-value${name}`, value);
 		});
-		this.host.querySelector('#span').textContent =
-			`${time(slices[this.span[0]].begin)} – ${time(slices[this.span[1]].end)} of ${time(end)}, ` +
-			amount(chosen, unit);
+		this.text = `${time(begins)} – ${time(ends)}`;
+		find('span').textContent = `${this.text} of ${time(end)}: ` +
+			say(sums.slice(from, to + 1).reduce((a, b) => a + b, 0));
 	}
 }

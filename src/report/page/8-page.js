@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-// The page: what it shows of a state, and what each key and button does to the state.
+// The page: what it shows of a state.
 
-const find = (id) => document.getElementById(id);
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const without = (list, item) => list.filter((i) => i !== item);
+const sumOf = (list) => list.reduce((a, b) => a + b, 0);
+const doing = (name) => document.querySelector(`[data-do="${name}"]`);
 
 class Page {
 	constructor(profile, changes) {
-		this.profile = profile;
-		this.changes = changes;
-		this.made = new Map();
-		this.pushed = 0;
+		Object.assign(this, { profile, changes, made: new Map(), pushed: 0 });
 		this.chosen = null; // { tree, node } or { frame }
 		this.state = stateOf(location.hash.slice(1), profile);
 		this.makeViews();
 		this.makeHeader();
 		this.makeTools();
-		this.makeAbout();
 		this.listen();
 		this.render();
 	}
 
-	// What make() returns, kept until the key changes.
+	// What create() returns, kept until the key changes.
 	keep(name, key, create) {
 		const text = JSON.stringify(key), old = this.made.get(name);
 		if (old?.text === text)
@@ -32,12 +29,11 @@ class Page {
 	}
 
 	get theme() {
-		return this.printing ? 'light' : this.state.theme || (dark.matches ? 'dark' : 'light');
+		return this.isPrinting ? 'light' : this.state.theme || (dark.matches ? 'dark' : 'light');
 	}
 
-	get unit() {
-		const { name, unit } = this.profile.types[this.state.value] || { name: '', unit: '' };
-		return unit === 'count' ? name : unit;
+	get type() {
+		return this.profile.types[this.state.value] || { name: 'total', unit: '' };
 	}
 
 	weights() {
@@ -47,13 +43,13 @@ class Page {
 	}
 
 	tree(name = 'tree', extra = {}) {
-		const { inverted, hide, only, without } = this.state;
+		const { inverted, hide, only, without } = this.state, weights = this.weights();
 		const shape = { inverted, hide, only, without, ...extra };
 		const tree = this.keep(name, shape, () => new Tree(this.profile, shape));
-		const weights = this.weights();
 		if (tree.weights !== weights)
 			tree.weigh(weights);
-		tree.unit = this.unit;
+		tree.unit = this.type.unit;
+		tree.word = shown(this.type.name);
 		return tree;
 	}
 
@@ -83,12 +79,11 @@ class Page {
 		const fragment = `#${fragmentOf(this.state)}`;
 		if (fragment !== (location.hash || '#')) {
 			this.ours = fragment;
-			if (isPushed) {
-				this.pushed++;
+			this.pushed += isPushed;
+			if (isPushed)
 				location.hash = fragment;
-			} else {
+			else
 				location.replace(fragment);
-			}
 		}
 		this.render();
 	}
@@ -98,123 +93,93 @@ class Page {
 	}
 
 	makeViews() {
-		const pick = (node) => this.zoomTo(node);
-		const select = (node, flame) => this.choose({ tree: flame.view.tree, node });
-		const hover = (flame) => (node, event) => this.tip(flame().view.tree, node, event);
-		this.flame = new Flame(find('flame'), { pick, select, hover: hover(() => this.flame) });
-		const [callers, callees] = ['callers', 'callees'].map((name) => new Flame(find(name), {
-			select, hover: hover(() => this[name]),
-			pick: (node) => this.go({ centre: this[name].view.tree.frame[node] }),
-		}));
-		this.callers = callers;
-		this.callees = callees;
+		const flameOf = (name, open) => new Flame(find(name), { open,
+			select: (node, flame) => this.choose({ tree: flame.view.tree, node }),
+			hover: (node, event) => this.tip(this[name].view.tree, node, event) });
+		const open = (node) => this.zoomTo(node);
+		this.flame = flameOf('flame', open);
+		for (const name of ['callers', 'callees'])
+			this[name] = flameOf(name, (node) => this.go({ centre: this[name].view.tree.frame[node] }));
 		this.table = new Table(find('view-functions'), {
 			select: (frame) => this.choose({ frame }),
 			open: (frame) => this.go({ view: 'sandwich', centre: frame }),
 			sort: (sort) => this.go({ sort }, false),
 		});
-		this.outline = new Outline(find('outline'), { pick,
+		this.outline = new Outline(find('outline'), { open,
 			select: (node) => this.choose({ tree: this.outline.tree, node }) });
-		if (this.profile.slices.length > 1)
-			this.timeline = new Timeline(find('timeline'), this.profile.slices, {
-				choose: (span, isDone) => this.go({
-					span: span[0] || span[1] < this.profile.slices.length - 1 ? span : null }, isDone),
-			});
-		else
-			find('timeline').remove();
+		const { slices } = this.profile;
+		find('timeline').hidden = slices.length < 2;
+		if (slices.length > 1)
+			this.timeline = new Timeline(slices, (span, isDone) =>
+				this.go({ span: span[0] || span[1] < slices.length - 1 ? span : null }, isDone));
 	}
 
 	makeHeader() {
-		const { profile } = this, { facts } = profile;
-		const title = shown(facts.command || facts.program || 'stackcount');
-		document.title = title;
-		find('command').textContent = title;
-		const sum = profile.weights(START).now.reduce((a, b) => a + b, 0), parts = [];
-		const put = (text) => text && parts.push(text);
-		put(facts.host && shown(facts.host));
-		put(facts.kernel && `Linux ${shown(facts.kernel)}`);
-		put(profile.begin && new Date(profile.begin / 1e6).toLocaleString());
-		put(profile.duration && amount(profile.duration, 'nanoseconds'));
-		const first = profile.types[0];
-		put(first && `${amount(sum, first.unit)} ${shown(first.name)}`);
-		put(facts.cost_ns && `${amount(Number(facts.cost_ns), 'nanoseconds')} a hit`);
-		put(profile.isDifference && 'difference of two runs');
-		find('facts').replaceChildren(...parts.flatMap((text, i) => [i ? ' · ' : '', bdi(text)]));
-		find('notices').replaceChildren(...this.notices().map((text) => make('li', {}, bdi(text))));
+		const { profile } = this, { facts, begin, duration, types } = profile;
+		const date = begin && `${new Date(begin / 1e6).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+		const now = profile.weights(START).now, notices = this.notices(now);
+		const time = (ns) => ns && amount(Number(ns), 'nanoseconds');
+		const pairs = [['Command', facts.command], ['Host', facts.host],
+			['Kernel', facts.kernel && `Linux ${facts.kernel}`], ['Begin', date], ['Duration', time(duration)],
+			['Sum', types[0] && `${amount(sumOf(now), types[0].unit)} ${types[0].name}`],
+			['Cost', facts.cost_ns && `${time(facts.cost_ns)} a hit`],
+			['Form', profile.isDifference && 'difference of two runs'],
+			['Noise', profile.isDifference && (this.changes?.noise || 'too little data for a claim')],
+			['Program', facts.program], ['Stacks', count(profile.n)],
+			['Functions', count(profile.frames.length)],
+			['Values', types.map((t) => `${t.name} (${t.unit})`).join(', ')],
+			['Losses', notices.join('; ') || 'none'],
+			...profile.comments.slice(0, 100).map((text) => ['Comment', text])]
+			.filter(([, text]) => text).map(([name, text]) => [name, bdi(shown(text))]);
+		document.title = find('command').textContent = shown(facts.command || 'stackcount');
+		const brief = pairs.filter(([name]) => /Host|Kernel|Begin|Duration|Sum|Cost|Form/.test(name));
+		find('facts').replaceChildren(...brief.flatMap(([, text], i) =>
+			[i ? ' · ' : '', text.cloneNode(true)]));
+		find('notices').replaceChildren(...notices.map((text) => make('li', {}, bdi(text))));
+		const cell = (text) => make('td', { className: 'text' }, bdi(shown(text)));
+		find('run').replaceChildren(...pairs.flatMap(([name, text]) =>
+			[make('dt', {}, name), make('dd', {}, text)]));
+		find('files').replaceChildren(...profile.images.slice(0, 1000).map((m) =>
+			make('tr', {}, cell(m.path), cell(m.buildId))));
 	}
 
 	// What is missing, and why.
-	notices() {
-		const { profile } = this, found = [];
-		for (const { n, reason } of profile.losses)
-			found.push(`lost ${n.toLocaleString('en')}: ${shown(reason)}`);
-		const marks = new Map(), now = profile.weights(START).now;
-		const all = now.reduce((a, b) => a + b, 0);
+	notices(now) {
+		const { profile } = this, all = sumOf(now), marks = new Map();
+		const { rows, begins, frames } = profile;
+		const found = profile.losses.map(({ n, reason }) => `lost ${count(n)}: ${shown(reason)}`);
 		for (let s = 0; s < profile.n; s++)
-			for (let i = profile.begins[s]; i < profile.begins[s + 1]; i++)
-				if (profile.frames[profile.rows[i]].kind === MARK)
-					marks.set(profile.rows[i], (marks.get(profile.rows[i]) || 0) + now[s]);
+			for (let i = begins[s]; i < begins[s + 1]; i++)
+				if (frames[rows[i]].kind === MARK)
+					marks.set(rows[i], (marks.get(rows[i]) || 0) + now[s]);
 		for (const [frame, n] of marks)
-			found.push(`${profile.label(frame).slice(1, -1)}: ${percent(n, all)} of stacks`);
+			found.push(`${profile.label(frame).slice(1, -1)}: ${percent(n, all)}`);
 		const [hits, stacks] = (profile.facts.hidden || '').split(' ').map(Number);
 		if (hits)
-			found.push(`left out: ${hits.toLocaleString('en')} in ${stacks} stacks`);
+			found.push(`left out: ${count(hits)} in ${stacks} stacks`);
 		return found;
 	}
 
 	makeTools() {
-		find('views').replaceChildren(...VIEWS.map(([id, label], i) => {
-			const tab = make('button', { type: 'button', id: `tab-${id}`, role: 'tab', title: `Key: ${i + 1}`,
-				'aria-controls': `view-${id}` }, label);
-			tab.addEventListener('click', () => this.go({ view: id }));
-			return tab;
-		}));
-		const ways = [['kind', 'kind'], ['module', 'module']];
-		if (this.profile.isDifference)
-			ways.unshift(['change', 'change']);
-		find('colour').replaceChildren(...ways.map(([value, text]) => make('option', { value }, text)));
-		find('value').replaceChildren(...this.profile.types.map((t, i) =>
-			make('option', { value: i }, shown(t.name))));
-		find('value-label').hidden = this.profile.types.length < 2;
-		find('labels').hidden = !this.profile.facets.length;
-		for (const { key, name, button, deed } of ACTIONS) {
-			const element = button && document.querySelector(`[data-do="${button}"]`);
-			if (element)
-				element.title = `${name} (key: ${key})`;
+		const { types, facets, isDifference } = this.profile;
+		find('views').replaceChildren(...VIEWS.map(([id, label], i) => button(label,
+			() => ACTIONS[i].run(this, this.frame), { id: `tab-${id}`, role: 'tab', title: `Key: ${i + 1}`,
+				'aria-controls': `view-${id}` })));
+		const fill = (id, options) => find(id).replaceChildren(...options.map(([value, text]) =>
+			make('option', { value }, text)));
+		fill('colour', ['change', 'kind', 'module'].slice(isDifference ? 0 : 1).map((by) =>
+			[by, `Colour: ${by}`]));
+		fill('value', types.map((t, i) => [i, `Value: ${shown(t.name)}`]));
+		find('value').hidden = types.length < 2;
+		find('labels').hidden = !facets.length;
+		for (const { key, name, id, deed } of ACTIONS) {
 			if (deed)
-				find('deeds').append(make('button', { type: 'button', 'data-do': button,
-					title: `${name} (key: ${key})` }, deed));
+				find('deeds').append(button(deed, null, { 'data-do': id }));
+			if (id)
+				doing(id).title = `${name} (key: ${key})`;
 		}
-		const rows = ACTIONS.map(({ key, name }) =>
-			make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, name)));
-		find('help').replaceChildren(make('h2', {}, 'Keys'), make('table', {}, ...rows),
-			make('form', { method: 'dialog' }, make('button', {}, 'Close')));
-	}
-
-	makeAbout() {
-		const { profile } = this, { facts } = profile;
-		const pairs = [['Command', facts.command], ['Program', facts.program], ['Host', facts.host],
-			['Kernel', facts.kernel],
-			['Begin', profile.begin && new Date(profile.begin / 1e6).toISOString()],
-			['Duration', profile.duration && amount(profile.duration, 'nanoseconds')],
-			['Cost of a hit', facts.cost_ns && amount(Number(facts.cost_ns), 'nanoseconds')],
-			['Stacks', profile.n.toLocaleString('en')],
-			['Functions', profile.frames.length.toLocaleString('en')],
-			['Values', profile.types.map((t) => `${t.name} (${t.unit})`).join(', ')],
-			['Noise', profile.isDifference && (this.changes?.noise || 'no claim: too little data')],
-			['Losses', this.notices().join('; ') || 'none'],
-			...profile.comments.slice(0, 100).map((text) => ['Comment', text])];
-		const list = make('dl');
-		for (const [name, value] of pairs)
-			if (value)
-				list.append(make('dt', {}, name), make('dd', {}, bdi(shown(String(value)))));
-		const rows = profile.images.slice(0, 1000).map((m) => make('tr', {},
-			make('td', { className: 'text' }, bdi(shown(m.path))),
-			make('td', { className: 'text' }, bdi(shown(m.buildId)))));
-		find('view-about').replaceChildren(make('h2', {}, 'This run'), list,
-			make('h2', {}, 'Files'), make('table', {}, make('thead', {}, make('tr', {},
-				make('th', { className: 'text' }, 'File'), make('th', { className: 'text' }, 'Build ID'))),
-			make('tbody', {}, ...rows)));
+		find('keys').replaceChildren(...ACTIONS.map(({ key, name }) =>
+			make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, name))));
 	}
 
 	zoomTo(node) {
@@ -235,38 +200,36 @@ class Page {
 	}
 
 	render() {
-		const { state, profile } = this;
+		const { state } = this;
 		document.documentElement.dataset.theme = this.theme;
 		for (const [id] of VIEWS) {
-			find(`view-${id}`).hidden = id !== state.view;
-			find(`tab-${id}`).setAttribute('aria-selected', String(id === state.view));
-			find(`tab-${id}`).tabIndex = id === state.view ? 0 : -1;
+			const tab = find(`tab-${id}`), isShown = id === state.view;
+			find(`view-${id}`).hidden = !isShown;
+			tab.setAttribute('aria-selected', String(isShown));
+			tab.tabIndex = isShown ? 0 : -1;
 		}
-		document.querySelector('[data-do="invert"]').setAttribute('aria-pressed', String(state.inverted));
-		document.querySelector('[data-do="flip"]').setAttribute('aria-pressed', String(state.upward));
+		doing('invert').setAttribute('aria-pressed', String(state.inverted));
+		doing('flip').setAttribute('aria-pressed', String(state.upward));
 		find('colour').value = this.painter().by;
 		find('value').value = state.value;
 		if (document.activeElement !== find('query'))
 			find('query').value = state.query;
-		this.renderTimeline();
-		this.renderView();
-		this.renderFound();
-		this.renderWhere();
-		this.renderDetails();
 		find('legend').replaceChildren(...this.painter().legend().map(([colour, text]) => {
 			const swatch = make('i');
 			swatch.style.background = colour;
 			return make('span', {}, swatch, bdi(text));
 		}));
+		this.renderTimeline();
+		this.renderWhere();
+		this.renderView();
+		this.renderFound();
+		this.renderDetails();
 		if (find('labels').open)
 			this.renderFacets();
-		profile.isShown = true;
 	}
 
 	renderTimeline() {
-		if (!this.timeline)
-			return;
-		const { value, labels, span } = this.state, { profile } = this;
+		const { value, labels, span } = this.state, { profile, type } = this;
 		const sums = this.keep('slices', [value, labels], () => {
 			const found = profile.slices.map(() => 0), { now } = profile.weights({ value, labels });
 			now.forEach((v, i) => {
@@ -274,47 +237,31 @@ class Page {
 			});
 			return found;
 		});
-		this.timeline.show(sums, span, this.painter().theme, this.unit);
+		this.timeline?.show(sums, span, this.painter().theme, (sum) =>
+			`${amount(sum, type.unit)} ${shown(type.name)}`);
 	}
 
 	renderView() {
-		const { state, profile } = this, wanted = this.wanted() || null;
-		if (state.view === 'flame') {
-			const tree = this.tree();
-			this.flame.show({ tree, base: 0, zoom: tree.find(state.zoom), upward: state.upward,
-				painter: this.painter(), wanted });
-		} else if (state.view === 'functions') {
-			const tree = this.tree(), { sort, hide } = state;
-			const key = [tree.weights, hide, state.only, state.without].map((v) => v.now ? 0 : v);
-			if (this.summed !== tree.weights)
-				this.made.delete('sums');
-			this.summed = tree.weights;
-			const sums = this.keep('sums', key, () => sumFunctions(profile, tree, hide));
-			this.table.show({ profile, sums, all: tree.total[0], unit: this.unit, sort, wanted,
-				verdicts: this.verdicts() });
-		} else if (state.view === 'tree') {
-			const tree = this.tree();
-			document.querySelector('#view-tree .columns').replaceChildren(
-				...(profile.isDifference ? ['before', 'now', 'change'] : ['share', 'total', 'self'])
-					.map((text) => make('span', { className: 'number' }, text)));
-			this.outline.show({ tree, zoom: tree.find(state.zoom), wanted });
-		} else if (state.view === 'sandwich') {
-			this.renderSandwich(wanted);
-		}
-	}
-
-	renderSandwich(wanted) {
-		let { centre } = this.state;
-		if (centre < 0)
-			centre = Math.max(this.frame, this.tree().frame[this.tree().children(0)[0] ?? 0]);
-		if (centre < 0)
-			return;
-		this.state.centre = centre;
-		for (const name of ['callers', 'callees']) {
-			const tree = this.tree(name, { inverted: name === 'callers', centre, hide: [] });
-			const base = Math.max(tree.first[0], 0);
-			this[name].show({ tree, base, zoom: base, upward: name === 'callers',
-				painter: this.painter(), wanted });
+		const { state, profile } = this, { view, hide, sort } = state, wanted = this.wanted() || null;
+		const tree = this.tree(), zoom = tree.find(state.zoom), painter = this.painter();
+		if (view === 'flame') {
+			this.flame.show({ tree, base: 0, zoom, upward: state.upward, painter, wanted });
+		} else if (view === 'functions') {
+			if (this.summed?.weights !== tree.weights || this.summed.tree !== tree)
+				this.summed = { tree, weights: tree.weights, sums: sumFunctions(profile, tree, hide) };
+			this.table.show({ profile, sums: this.summed.sums, all: tree.total[0], unit: tree.unit, sort,
+				wanted, verdicts: this.verdicts() });
+		} else if (view === 'tree') {
+			const words = profile.isDifference ? ['before', 'now', 'change'] : ['share', 'total', 'self'];
+			find('columns').replaceChildren(...words.map((text) =>
+				make('span', { className: 'number' }, text)));
+			this.outline.show({ tree, zoom, wanted });
+		} else if (view === 'sandwich' && state.centre >= 0) {
+			for (const name of ['callers', 'callees']) {
+				const half = this.tree(name, { inverted: name === 'callers', centre: state.centre, hide: [] });
+				const base = Math.max(half.first[0], 0);
+				this[name].show({ tree: half, base, zoom: base, upward: name === 'callers', painter, wanted });
+			}
 		}
 	}
 
@@ -322,52 +269,42 @@ class Page {
 	verdicts() {
 		if (!this.changes?.functions || !this.profile.isDifference)
 			return null;
-		const known = new Map(this.changes.functions.map(([name, module, beyond]) =>
-			[`${module || ''}\n${name}`, beyond]));
-		return (f) => ({ true: 'yes', false: 'no' }[known.get(`${f.module}\n${f.name}`)] || '');
+		const keyOf = (name, module) => `${module}\n${name}`;
+		const known = new Map(this.changes.functions.map(([name, module, isBeyond]) =>
+			[keyOf(name, module), isBeyond ? 'yes' : 'no']));
+		return (f) => known.get(keyOf(f.name, f.module)) || '';
 	}
 
 	renderFound() {
-		const wanted = this.wanted(), found = find('found'), query = find('query');
-		query.setAttribute('aria-invalid', String(wanted === undefined));
+		const wanted = this.wanted(), found = find('found');
+		find('query').setAttribute('aria-invalid', String(wanted === undefined));
 		this.matches = null;
-		if (!wanted) {
-			found.textContent = wanted === undefined ? 'no regular expression' : '';
+		found.textContent = wanted === undefined ? 'no regular expression' : '';
+		if (!wanted)
 			return;
-		}
-		const tree = this.state.view === 'sandwich' ? this.callees.view.tree : this.tree();
+		const tree = this.tree(), n = sumOf(wanted);
 		this.matches = tree.matches(wanted);
-		this.matchTree = tree;
-		const n = wanted.reduce((sum, v) => sum + v, 0);
-		found.textContent = `${n.toLocaleString('en')} ${n === 1 ? 'function' : 'functions'}, ` +
+		found.textContent = `${count(n)} ${n === 1 ? 'function' : 'functions'}, ` +
 			percent(this.matches.sum, tree.total[0]);
 	}
 
 	nextMatch(step) {
-		const nodes = this.matches?.nodes;
-		if (!nodes?.length)
+		const nodes = this.matches?.nodes || [], n = nodes.length;
+		if (!n)
 			return;
 		const from = nodes.indexOf(this.flame.selected);
-		const at = from < 0 ? (step < 0 ? nodes.length - 1 : 0)
-			: (from + step + nodes.length) % nodes.length;
-		const node = nodes[at], tree = this.tree(), { width } = tree;
-		this.state.view = 'flame';
+		const at = from < 0 ? (step < 0 ? n - 1 : 0) : (from + step + n) % n;
+		const node = nodes[at], tree = this.tree(), { width, parent } = tree;
 		// Zoom so that it can be seen, and no more.
 		let zoom = tree.find(this.state.zoom);
-		const isIn = (top) => {
-			let n = node;
-			while (n > top)
-				n = tree.parent[n];
-			return n === top;
-		};
-		if (!isIn(zoom))
+		if (!tree.isBelow(node, zoom))
 			zoom = 0;
 		if (width[node] < width[zoom] / 200)
-			for (zoom = node; zoom && width[zoom] < width[node] * 5; zoom = tree.parent[zoom]);
-		this.flame.selected = node;
-		this.go({ zoom: tree.path(zoom) });
+			for (zoom = node; zoom && width[zoom] < width[node] * 5;)
+				zoom = parent[zoom];
+		this.go({ view: 'flame', zoom: tree.path(zoom) });
 		find('flame').focus({ preventScroll: true });
 		this.flame.select(node);
-		this.say(`match ${at + 1} of ${nodes.length}: ${describe(tree, node)}`);
+		this.say(`match ${at + 1} of ${n}: ${describe(tree, node)}`);
 	}
 }

@@ -15,30 +15,31 @@ const copyText = async (text) => {
 // Each action has a key. button: elements that do it. deed: the word on a button for a frame.
 const cycle = (list, item) => list[(list.indexOf(item) + 1) % list.length];
 const ACTIONS = [
-	...VIEWS.map(([view, label], i) => ({ key: String(i + 1), name: label, run: (p) => p.go({ view }) })),
-	{ key: 'i', name: 'Callees first, or callers first', button: 'invert',
+	...VIEWS.map(([view, name], i) => ({ key: String(i + 1), name,
+		run: (p, frame) => (view === 'sandwich' ? p.sandwich(frame) : p.go({ view })) })),
+	{ key: 'i', name: 'Callees first, or callers first', id: 'invert',
 		run: (p) => p.go({ inverted: !p.state.inverted, zoom: [] }) },
-	{ key: 'o', name: 'Root at the top (icicle) or at the bottom (flame)', button: 'flip',
+	{ key: 'o', name: 'Root at the top (icicle) or at the bottom (flame)', id: 'flip',
 		run: (p) => p.go({ upward: !p.state.upward }) },
-	{ key: 'Enter', name: 'Zoom to the frame', button: 'zoom', deed: 'Zoom', run: (p) => p.zoomChosen() },
-	{ key: 'Backspace', name: 'Back', button: 'back', run: (p) => p.back() },
+	{ key: 'Enter', name: 'Zoom to the frame', id: 'zoom', deed: 'Zoom', run: (p) => p.zoomChosen() },
+	{ key: 'Backspace', name: 'Back', run: (p) => p.back() },
 	{ key: 'u', name: 'Zoom out by one frame', run: (p) => p.go({ zoom: p.state.zoom.slice(0, -1) }) },
 	{ key: '0', name: 'Zoom out to everything', run: (p) => p.go({ zoom: [] }) },
-	{ key: 's', name: 'All callers and callees of the function', button: 'sandwich',
-		deed: 'Callers & callees', run: (p, frame) => frame >= 0 && p.go({ view: 'sandwich', centre: frame }) },
-	{ key: 'f', name: 'Focus: only stacks with the function', button: 'only', deed: 'Focus',
+	{ key: 's', name: 'All callers and callees of the function', id: 'sandwich',
+		deed: 'Callers & callees', run: (p, frame) => p.sandwich(frame) },
+	{ key: 'f', name: 'Focus: only stacks with the function', id: 'only', deed: 'Focus',
 		run: (p, frame) => p.add('only', frame) },
-	{ key: 'x', name: 'Only stacks without the function', button: 'without', deed: 'Exclude',
+	{ key: 'x', name: 'Only stacks without the function', id: 'without', deed: 'Exclude',
 		run: (p, frame) => p.add('without', frame) },
-	{ key: 'h', name: 'Hide the function, keep its stacks', button: 'hide', deed: 'Hide',
+	{ key: 'h', name: 'Hide the function, keep its stacks', id: 'hide', deed: 'Hide',
 		run: (p, frame) => p.add('hide', frame) },
-	{ key: 'a', name: 'Show all: no filters', button: 'all',
+	{ key: 'a', name: 'Show all: no filters',
 		run: (p) => p.go({ hide: [], only: [], without: [], labels: [], span: null }) },
-	{ key: 'y', name: 'Copy the name', button: 'copy', deed: 'Copy', run: (p) => p.copy(false) },
-	{ key: 'Y', name: 'Copy the stack', button: 'copy-stack', deed: 'Copy stack', run: (p) => p.copy(true) },
+	{ key: 'y', name: 'Copy the name', id: 'copy', deed: 'Copy', run: (p) => p.copy(false) },
+	{ key: 'Y', name: 'Copy the stack', id: 'copy-stack', deed: 'Copy stack', run: (p) => p.copy(true) },
 	{ key: '/', name: 'Search', run: () => find('query').focus() },
-	{ key: 'n', name: 'Next match', button: 'next', run: (p) => p.nextMatch(1) },
-	{ key: 'N', name: 'Previous match', button: 'previous', run: (p) => p.nextMatch(-1) },
+	{ key: 'n', name: 'Next match', id: 'next', run: (p) => p.nextMatch(1) },
+	{ key: 'N', name: 'Previous match', id: 'previous', run: (p) => p.nextMatch(-1) },
 	{ key: 'Escape', name: 'End the search', run: (p) => p.go({ query: '' }, false) },
 	{ key: 'c', name: 'Colours: kind, module, change', run: (p) => p.go({ colour:
 		cycle([...find('colour').options].map((o) => o.value), p.painter().by) }) },
@@ -47,9 +48,9 @@ const ACTIONS = [
 	{ key: 'l', name: 'Filter by process, command and other labels', run: (p) => p.openFacets() },
 	{ key: 't', name: 'Timeline: arrow keys move its ends', run: () => find('from')?.focus() },
 	{ key: 'g', name: 'To the graph, table or tree', run: (p) => p.focusView() },
-	{ key: 'd', name: 'Dark or light', button: 'theme',
+	{ key: 'd', name: 'Dark or light', id: 'theme',
 		run: (p) => p.go({ theme: p.theme === 'dark' ? 'light' : 'dark' }, false) },
-	{ key: '?', name: 'These keys', button: 'help', run: () => find('help').showModal() },
+	{ key: '?', name: 'These keys', id: 'help', run: () => find('help').showModal() },
 ];
 
 Object.assign(Page.prototype, {
@@ -57,6 +58,13 @@ Object.assign(Page.prototype, {
 		if (frame >= 0 && !this.state[list].includes(frame))
 			this.go({ [list]: [...this.state[list], frame],
 				zoom: list === 'hide' ? without(this.state.zoom, frame) : this.state.zoom });
+	},
+
+	// Without a frame: the last one, or the widest.
+	sandwich(frame) {
+		const tree = this.tree(), { centre } = this.state;
+		this.go({ view: 'sandwich', centre: frame >= 0 ? frame : centre >= 0 ? centre
+			: tree.frame[tree.children(0)[0] ?? 0] });
 	},
 
 	back() {
@@ -97,201 +105,159 @@ Object.assign(Page.prototype, {
 	},
 
 	renderWhere() {
-		const { state, profile } = this, tree = this.tree(), crumbs = find('crumbs');
-		const nodes = [];
-		for (let node = tree.find(state.zoom); node > 0; node = tree.parent[node])
+		const { state, profile } = this, { view, zoom, labels, span, centre } = state, tree = this.tree();
+		const nodes = [], chips = [];
+		for (let node = tree.find(zoom); node > 0; node = tree.parent[node])
 			nodes.unshift(node);
-		const shownNodes = nodes.length > 8 ? [...nodes.slice(0, 3), -1, ...nodes.slice(-4)] : nodes;
-		const isZoomed = nodes.length > 0 && (state.view === 'flame' || state.view === 'tree');
-		const crumb = (node) => {
-			if (node < 0)
-				return make('span', {}, '…');
-			const button = make('button', { type: 'button' }, bdi(tree.name(node)));
-			button.addEventListener('click', () => this.zoomTo(node));
-			return button;
-		};
-		crumbs.replaceChildren(...(isZoomed ? [0, ...shownNodes].map(crumb) : []));
-		if (isZoomed)
-			crumbs.lastChild.setAttribute('aria-current', 'true');
-		const chips = [];
-		const put = (words, name, undo) => {
-			const button = make('button', { type: 'button', 'aria-label': `Remove: ${words} ${name}` }, '×');
-			button.addEventListener('click', () => this.go(undo));
-			chips.push(make('li', {}, `${words} `, bdi(name), button));
-		};
+		if (nodes.length > 8)
+			nodes.splice(3, nodes.length - 7, -1);
+		const crumbs = nodes.length && (view === 'flame' || view === 'tree') ? [0, ...nodes] : [];
+		find('crumbs').replaceChildren(...crumbs.map((node) => (node < 0 ? make('span', {}, '…')
+			: button(bdi(tree.name(node)), () => this.zoomTo(node)))));
+		find('crumbs').lastChild?.setAttribute('aria-current', 'true');
+		const put = (words, name, undo) => chips.push(make('li', {}, words, bdi(name), undo ? button('×',
+			() => this.go(undo), { 'aria-label': `Remove: ${words} ${name}` }) : ''));
+		if (view === 'sandwich' && centre >= 0)
+			put('callers and callees of', profile.label(centre));
 		for (const [list, words] of [['only', 'only'], ['without', 'without'], ['hide', 'hidden:']])
 			for (const f of state[list])
 				put(words, profile.label(f), { [list]: without(state[list], f) });
-		state.labels.forEach((set, i) => set && put(`${shown(profile.facets[i].key)}:`,
-			set.map((v) => shown(profile.facets[i].values[v])).slice(0, 5).join(', '),
-			{ labels: state.labels.map((s, k) => (k === i ? undefined : s)) }));
-		if (state.span)
-			put('time:', find('span').textContent.split(' of ')[0], { span: null });
-		if (state.view === 'sandwich' && state.centre >= 0)
-			chips.unshift(make('li', { className: 'centre' }, 'callers and callees of ',
-				bdi(profile.label(state.centre))));
+		labels.forEach((set, i) => set && put(`${shown(profile.facets[i].key)}:`,
+			set.slice(0, 5).map((v) => shown(profile.facets[i].values[v])).join(', '),
+			{ labels: labels.map((s, k) => (k === i ? undefined : s)) }));
+		if (span && this.timeline)
+			put('time:', this.timeline.text, { span: null });
 		find('chips').replaceChildren(...chips);
-		find('where').hidden = !chips.length && !isZoomed;
+		find('where').hidden = !chips.length && !crumbs.length;
 	},
 
 	renderDetails() {
 		const { chosen, profile, frame } = this, line = find('chosen');
 		find('deeds').hidden = frame < 0;
-		if (!chosen || frame < 0) {
+		if (frame < 0) {
 			line.textContent = 'Click a frame, or move with the arrow keys. Key ? shows all keys.';
 			return;
 		}
-		const f = profile.frames[frame], parts = [make('strong', {}, bdi(profile.label(frame)))];
-		const where = [f.path, f.file].filter(Boolean).map(shown).join(', ');
-		if (where)
-			parts.push(' ', make('span', { className: 'module' }, bdi(where)));
-		parts.push(make('br'), KINDS[f.kind]);
-		if (chosen.tree) {
-			const { tree, node } = chosen;
-			const up = tree.total[tree.parent[node]];
-			parts.push(` · ${amount(tree.total[node], tree.unit)} ${this.word()} · ` +
-				`${percent(tree.total[node], tree.total[0])} of all · ${percent(tree.total[node], up)} ` +
-				`of the frame before · self ${amount(tree.self[node], tree.unit)}`);
-			if (profile.isDifference)
-				parts.push(` · before ${amount(tree.totalBefore[node], tree.unit)}, change ` +
-					signed(tree.total[node] - tree.totalBefore[node], tree.unit));
-		}
-		line.replaceChildren(...parts);
-	},
-
-	word() {
-		const { name, unit } = this.profile.types[this.state.value];
-		return SCALES[unit] ? '' : shown(name);
+		const f = profile.frames[frame];
+		const numbers = chosen.tree ? numbersOf(chosen.tree, chosen.node) : [];
+		line.replaceChildren(make('strong', {}, bdi(profile.label(frame))), ' ',
+			make('span', { className: 'module' }, bdi([f.path, f.file].filter(Boolean).map(shown).join(', '))),
+			make('br'), [KINDS[f.kind], ...numbers.map((pair) => pair.join(' '))].join(' · '));
 	},
 
 	// Show numbers of NODE beside the pointer.
 	tip(tree, node, event) {
-		const tip = find('tip');
+		const tip = find('tip'), { style } = tip;
 		tip.hidden = node < 0;
 		if (node < 0)
 			return;
-		const rows = [[this.word() || 'total', amount(tree.total[node], tree.unit)],
-			['of all', percent(tree.total[node], tree.total[0])],
-			['self', amount(tree.self[node], tree.unit)]];
-		if (this.profile.isDifference)
-			rows.push(['before', amount(tree.totalBefore[node], tree.unit)], ['change',
-				signed(tree.total[node] - tree.totalBefore[node], tree.unit)]);
-		const module = node > 0 ? moduleOf(this.profile, tree.frame[node]) : '';
 		tip.replaceChildren(make('strong', {}, bdi(tree.name(node))),
-			make('span', { className: 'module' }, bdi(shown(module))),
-			make('dl', {}, ...rows.flatMap(([k, v]) => [make('dt', {}, k), make('dd', {}, v)])));
-		const { innerWidth, innerHeight } = window;
-		tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - tip.offsetWidth - 8))}px`;
-		tip.style.top = `${event.clientY + tip.offsetHeight + 24 > innerHeight
-			? event.clientY - tip.offsetHeight - 10 : event.clientY + 18}px`;
+			make('span', { className: 'module' }, bdi(node > 0 ? moduleOf(tree.of(node)) : '')),
+			make('dl', {}, ...numbersOf(tree, node).flatMap(([k, v]) =>
+				[make('dt', {}, k), make('dd', {}, v)])));
+		const { clientX: x, clientY: y } = event, high = tip.offsetHeight;
+		style.left = `${Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
+		style.top = `${y + high + 24 > innerHeight ? y - high - 10 : y + 18}px`;
 	},
 
 	// For each label its values, most frequent first.
 	renderFacets() {
-		const { profile, state } = this, { now, before } = profile.weights({ value: state.value,
-			labels: [], span: state.span });
-		const all = now.reduce((a, b) => a + b, 0);
-		find('facets').replaceChildren(...profile.facets.map((facet, i) => {
-			const sums = new Float64Array(facet.values.length);
+		const { profile, state } = this, { value, span, labels } = state;
+		const { now, before } = profile.weights({ value, span, labels: [] }), all = sumOf(now);
+		find('facets').replaceChildren(...profile.facets.map(({ key, values, of }, i) => {
+			const sums = new Float64Array(values.length), set = new Set(labels[i] || []);
 			now.forEach((v, s) => {
-				sums[facet.of[s]] += Math.max(v, before[s] || 0);
+				sums[of[s]] += Math.max(v, before[s] || 0);
 			});
-			const set = new Set(state.labels[i] || []);
 			const order = [...sums.keys()].filter((v) => sums[v] > 0 || set.has(v))
 				.sort((a, b) => sums[b] - sums[a] || a - b);
+			const choose = (v, isIn) => {
+				set[isIn ? 'add' : 'delete'](v);
+				this.go({ labels: profile.facets.map((_, k) =>
+					(k !== i ? labels[k] : set.size ? [...set] : undefined)) });
+				find(`facet-${i}-${v}`)?.focus();
+			};
 			const list = make('div', { className: 'values' });
-			const put = (text) => list.replaceChildren(...order.filter((v) =>
-				facet.values[v].includes(text)).slice(0, 100).map((v) => {
-				const box = make('input', { type: 'checkbox', checked: set.has(v) });
-				box.addEventListener('change', () => {
-					set[box.checked ? 'add' : 'delete'](v);
-					const labels = profile.facets.map((_, k) => state.labels[k]);
-					labels[i] = set.size ? [...set] : undefined;
-					this.facetFocus = [i, v];
-					this.go({ labels });
-				});
-				if (this.facetFocus?.[0] === i && this.facetFocus[1] === v)
-					setTimeout(() => box.focus());
-				return make('label', {}, box, bdi(shown(facet.values[v])),
-					make('small', {}, percent(sums[v], all)));
-			}));
+			const put = (text) => list.replaceChildren(...order.filter((v) => values[v].includes(text))
+				.slice(0, 100).map((v) => make('label', {}, make('input', { type: 'checkbox',
+					id: `facet-${i}-${v}`, checked: set.has(v),
+					onchange: (event) => choose(v, event.target.checked) }),
+				bdi(shown(values[v])), make('small', {}, percent(sums[v], all)))));
 			put('');
-			const filter = make('input', { type: 'search', placeholder: 'Find', 'aria-label':
-				`Find ${shown(facet.key)}` });
-			filter.addEventListener('input', () => put(filter.value));
-			return make('fieldset', {}, make('legend', {}, bdi(shown(facet.key))),
-				...(order.length > 12 ? [filter] : []), list);
+			const filter = make('input', { type: 'search', placeholder: 'Find',
+				'aria-label': `Find ${shown(key)}`, oninput: () => put(filter.value) });
+			return make('fieldset', {}, make('legend', {}, bdi(shown(key))),
+				order.length > 12 ? filter : '', list);
 		}));
 	},
 
+	onKey(event) {
+		const { target, key } = event, isTyping = target.matches('input, select');
+		const isButton = target.closest('button, summary') && key === 'Enter';
+		const action = ACTIONS.find((a) => a.key === key);
+		if (!action || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented ||
+			isButton || (isTyping && key !== 'Escape') || find('help').open)
+			return;
+		event.preventDefault();
+		find('labels').open = false;
+		if (isTyping)
+			this.focusView();
+		action.run(this, this.frame);
+	},
+
 	listen() {
-		const run = (action) => action.run(this, this.frame);
-		document.addEventListener('click', (event) => {
-			const button = event.target.closest('[data-do]');
-			if (button)
-				run(ACTIONS.find((a) => a.button === button.dataset.do));
-			if (!event.target.closest('#labels'))
+		const { profile } = this;
+		document.onkeydown = (event) => this.onKey(event);
+		document.onclick = ({ target }) => {
+			const id = target.closest('[data-do]')?.dataset.do;
+			if (id)
+				ACTIONS.find((a) => a.id === id).run(this, this.frame);
+			if (target.isConnected && !target.closest('#labels'))
 				find('labels').open = false;
-		});
-		document.addEventListener('keydown', (event) => {
-			const isTyping = event.target.matches('input, select, textarea');
-			const isButton = event.target.closest('button, summary, dialog') && event.key === 'Enter';
-			if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isButton ||
-				(isTyping && event.key !== 'Escape') || find('help').open)
-				return;
-			const action = ACTIONS.find((a) => a.key === event.key);
-			if (!action)
-				return;
-			event.preventDefault();
-			find('labels').open = false;
-			if (isTyping)
-				this.focusView();
-			run(action);
-		});
-		find('views').addEventListener('keydown', (event) => {
-			const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+		};
+		find('views').onkeydown = ({ key }) => {
+			const step = { ArrowLeft: 4, ArrowRight: 1 }[key] || 0;
+			const at = VIEWS.findIndex(([id]) => id === this.state.view) + step;
 			if (!step)
 				return;
-			const at = VIEWS.findIndex(([id]) => id === this.state.view) + step + VIEWS.length;
 			this.go({ view: VIEWS[at % VIEWS.length][0] });
 			find(`tab-${this.state.view}`).focus();
-		});
-		find('search').addEventListener('submit', (event) => {
+		};
+		find('search').onsubmit = (event) => {
 			event.preventDefault();
 			this.nextMatch(1);
-		});
-		find('query').addEventListener('input', () => this.go({ query: find('query').value }, false));
-		find('colour').addEventListener('change', () => this.go({ colour: find('colour').value }));
-		find('value').addEventListener('change', () => this.go({ value: Number(find('value').value) }));
-		find('labels').addEventListener('toggle', () => find('labels').open && this.renderFacets());
-		window.addEventListener('hashchange', () => {
-			if (location.hash !== this.ours)
-				this.state = stateOf(location.hash.slice(1), this.profile);
-			if (location.hash !== this.ours)
+		};
+		find('query').oninput = () => this.go({ query: find('query').value }, false);
+		find('colour').onchange = () => this.go({ colour: find('colour').value });
+		find('value').onchange = () => this.go({ value: Number(find('value').value) });
+		find('labels').ontoggle = () => find('labels').open && this.renderFacets();
+		window.onhashchange = () => {
+			if (location.hash !== this.ours) {
+				this.state = stateOf(location.hash.slice(1), profile);
 				this.render();
+			}
 			this.ours = null;
-		});
-		window.addEventListener('resize', () => this.render());
-		dark.addEventListener('change', () => this.render());
-		window.addEventListener('beforeprint', () => this.print(true));
-		window.addEventListener('afterprint', () => this.print(false));
+		};
+		window.onresize = dark.onchange = () => this.render();
+		window.onbeforeprint = () => this.print(true);
+		window.onafterprint = () => this.print(false);
 	},
 
 	print(isPrinting) {
-		this.printing = isPrinting;
+		const { view } = this.state;
+		this.isPrinting = isPrinting;
 		this.render();
-		if (isPrinting && this.state.view === 'flame')
-			this.flame.draw(true);
-		if (isPrinting && this.state.view === 'sandwich')
-			[this.callers, this.callees].forEach((flame) => flame.draw(true));
+		for (const flame of view === 'flame' ? [this.flame]
+			: view === 'sandwich' ? [this.callers, this.callees] : [])
+			flame.draw(isPrinting);
 	},
 });
 
 async function start() {
 	try {
-		const bytes = await gunzip(bytesOfBase64(find('profile-data').textContent.trim()));
-		const changes = find('profile-changes');
-		find('profile-data').remove();
+		const data = find('profile-data'), changes = find('profile-changes');
+		const bytes = await gunzip(bytesOfBase64(data.textContent.trim()));
+		data.remove();
 		window.page = new Page(new Profile(readProfile(bytes)),
 			changes && JSON.parse(changes.textContent));
 		performance.mark('first-picture');
