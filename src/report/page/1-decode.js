@@ -4,8 +4,6 @@
 'use strict';
 
 function bytesOfBase64(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
 	const raw = atob(text), bytes = new Uint8Array(raw.length);
 	for (let i = 0; i < raw.length; i++)
 		bytes[i] = raw.charCodeAt(i);
@@ -15,6 +13,10 @@ function bytesOfBase64(text) {
 async function gunzip(bytes) {
 	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
 	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function broken() {
+	throw Error('the profile is not whole');
 }
 
 class Message {
@@ -32,7 +34,7 @@ class Message {
 			return byte;
 		for (;; byte = bytes[this.at++], shift += 7) {
 			if (byte === undefined || shift > 63)
-				throw Error('a number of the profile is not whole');
+				broken();
 			if (shift < 28)
 				low |= (byte & 127) << shift;
 			else if (shift === 28) {
@@ -48,9 +50,7 @@ class Message {
 	// Go to the next field: its number, and its value as a number or as bytes from begin to stop.
 	next() {
 		if (this.at >= this.end) {
-			if (this.at > this.end)
-				throw Error('the profile is not whole');
-			return false;
+			return this.at > this.end && broken();
 		}
 		const key = this.varint(), wire = key & 7;
 		this.field = key >>> 3;
@@ -63,7 +63,7 @@ class Message {
 		this.begin = this.at;
 		this.at = this.stop = this.begin + length;
 		if (!(length >= 0 && this.at <= this.end))
-			throw Error('the profile is not whole');
+			broken();
 		return true;
 	}
 

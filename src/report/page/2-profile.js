@@ -218,15 +218,18 @@ class Profile {
 		return f.text;
 	}
 
-	// What each sample counts: type TYPE, of the labels and slices that CHOICE lets through.
+	// What each sample counts, of the chosen labels and slices. LABELS: numbers of facets, each
+	// followed by that of a value.
 	weights({ value, labels, span }) {
 		const n = this.n, of = this.values[value];
 		const now = new Float64Array(n), before = new Float64Array(this.isDifference ? n : 0);
-		const wanted = this.facets.map((facet, i) => labels[i] && new Set(labels[i]));
+		const wanted = this.facets.map((facet, i) => ({ of: facet.of,
+			set: new Set(labels.filter((_, k) => k % 2 && labels[k - 1] === i)) }))
+			.filter(({ set }) => set.size);
 		for (let i = 0; i < n; i++) {
-			if (span && (this.sliceOf[i] < span[0] || this.sliceOf[i] > span[1]))
+			if (this.sliceOf[i] < span[0] || this.sliceOf[i] > span[1])
 				continue;
-			if (wanted.some((set, k) => set && !set.has(this.facets[k].of[i])))
+			if (wanted.some(({ of, set }) => !set.has(of[i])))
 				continue;
 			if (this.isBase[i])
 				before[i] = -of[i];

@@ -2,7 +2,7 @@
 // The flame graph: a canvas as large as its window, which shows a part of all rows. Only nodes that
 // have a width on the screen are laid out.
 
-const ROW = 19, LEAST = .6, REST = -1, FONT = '12px system-ui, "DejaVu Sans", sans-serif';
+const ROW = 19, LEAST = .6, REST = -1, FONT = '12px system-ui, sans-serif';
 const MOST_PRINTED = 16000; // pixels
 
 class Flame {
@@ -10,13 +10,11 @@ class Flame {
 	constructor(host, on) {
 		this.host = host;
 		this.on = on;
-		this.canvas = host.appendChild(document.createElement('canvas'));
-		this.spacer = host.appendChild(document.createElement('div'));
-		this.item = host.appendChild(document.createElement('div'));
-		this.item.className = 'unseen';
-		this.item.id = `${host.id}-item`;
-		this.item.setAttribute('role', 'treeitem');
-		host.setAttribute('aria-activedescendant', this.item.id);
+		this.canvas = host.appendChild(make('canvas'));
+		this.spacer = host.appendChild(make('div'));
+		this.item = host.appendChild(make('div',
+			{ className: 'unseen', id: `${host.id}-item`, role: 'treeitem' }));
+		aria(host, { activedescendant: this.item.id });
 		this.context = this.canvas.getContext('2d', { alpha: false });
 		this.selected = 0;
 		this.rows = [];
@@ -245,10 +243,8 @@ class Flame {
 	select(node) {
 		const { tree, base } = this.view, isBase = node === base;
 		const brothers = isBase ? [node] : tree.children(tree.parent[node]);
-		const facts = { level: tree.level[node] - tree.level[base] + 1, setsize: brothers.length,
-			posinset: brothers.indexOf(node) + 1 };
-		for (const [name, value] of Object.entries(facts))
-			this.item.setAttribute(`aria-${name}`, value);
+		aria(this.item, { level: tree.level[node] - tree.level[base] + 1, setsize: brothers.length,
+			posinset: brothers.indexOf(node) + 1 });
 		this.item.textContent = describe(tree, node);
 		this.selected = node;
 		this.reveal(node);

@@ -18,6 +18,15 @@ function make(tag, props = {}, ...children) {
 	return element;
 }
 
+// Set attributes that begin with "aria-".
+function aria(element, facts) {
+	for (const [name, value] of Object.entries(facts))
+		element.setAttribute(`aria-${name}`, value);
+}
+
+// Replace what is in an element.
+const fill = (element, ...children) => element.replaceChildren(...children);
+
 const button = (label, onclick, props) => make('button', { type: 'button', onclick, ...props }, label);
 
 // Foreign text, in an element of its own: its direction cannot change what stands beside it.
@@ -45,22 +54,22 @@ const signed = (value, unit) =>
 
 const moduleOf = ({ module, kind }) => shown(module) || (kind === MARK ? '' : KINDS[kind]);
 
-// What a node counts, as pairs of a word and text.
+// What a node counts, in words.
 function numbersOf(tree, node) {
 	const { unit, total, totalBefore, self, parent } = tree, now = total[node];
-	const pairs = [[tree.word, amount(now, unit)], ['of all', percent(now, total[0])]];
+	const parts = [`${amount(now, unit)} ${tree.word}`, `${percent(now, total[0])} of all`];
 	if (node > 0 && parent[node])
-		pairs.push(['of parent', percent(now, total[parent[node]])]);
-	pairs.push(['self', amount(self[node], unit)]);
+		parts.push(`${percent(now, total[parent[node]])} of parent`);
+	parts.push(`self ${amount(self[node], unit)}`);
 	if (totalBefore !== total)
-		pairs.push(['before', amount(totalBefore[node], unit)],
-			['change', signed(now - totalBefore[node], unit)]);
-	return pairs;
+		parts.push(`before ${amount(totalBefore[node], unit)}`,
+			`change ${signed(now - totalBefore[node], unit)}`);
+	return parts;
 }
 
 // What a screen reader says of a node.
 const describe = (tree, node) => [tree.name(node), node > 0 ? moduleOf(tree.of(node)) : '',
-	...numbersOf(tree, node).map((pair) => pair.join(' '))].join(', ');
+	...numbersOf(tree, node)].filter(Boolean).join(', ');
 
 const column = (id, label, of, more) => ({ id, label, of, ...more });
 const SHARE = { share: true }, TEXT = { isText: true }, CHANGE = { by: Math.abs };
@@ -105,7 +114,7 @@ class List {
 			old.removeAttribute('aria-selected');
 		}
 		row.tabIndex = 0;
-		row.setAttribute('aria-selected', 'true');
+		aria(row, { selected: true });
 		if (!getSelection().toString())
 			row.focus();
 		this.on.select(row.value);
@@ -142,7 +151,7 @@ class Table extends List {
 		this.put = (r) => make('tr', { tabIndex: -1, value: r.frame },
 			...columns.map((c) => this.cell(profile, c, r, all, unit)));
 		this.body = make('tbody');
-		this.host.replaceChildren(make('table', {}, make('caption', {},
+		fill(this.host, make('table', {}, make('caption', {},
 			`${count(rows.length)} functions${wanted ? ' that match' : ''}`),
 		make('thead', {}, make('tr', {}, ...head)), this.body));
 		this.more(MOST_ROWS);
@@ -194,7 +203,7 @@ class Outline extends List {
 		Object.assign(this, { tree, wanted });
 		let row = this.row(zoom, 1, 1, 1);
 		row.tabIndex = 0;
-		this.host.replaceChildren(row);
+		fill(this.host, row);
 		// Open the hottest path, as far as most goes one way.
 		for (let i = 0; i < 40; i++) {
 			this.toggle(row, true);
@@ -220,7 +229,7 @@ class Outline extends List {
 		row.style.setProperty('--level', Math.min(level, 60));
 		row.style.setProperty('--part', `${width[0] ? 100 * width[node] / width[0] : 0}%`);
 		if (tree.children(node).length)
-			row.setAttribute('aria-expanded', 'false');
+			aria(row, { expanded: false });
 		return row;
 	}
 
@@ -229,7 +238,7 @@ class Outline extends List {
 		const level = levelOf(row);
 		if (!row.hasAttribute('aria-expanded'))
 			return;
-		row.setAttribute('aria-expanded', String(open));
+		aria(row, { expanded: open });
 		if (open)
 			this.append(row, row.value, level + 1, 0);
 		while (!open && row.nextSibling && levelOf(row.nextSibling) > level)

@@ -6,53 +6,42 @@ const VIEWS = [['flame', 'Flame graph'], ['functions', 'Functions'], ['tree', 'T
 	['sandwich', 'Callers & callees'], ['about', 'About']];
 const START = {
 	view: 'flame', inverted: false, upward: false, zoom: [], query: '', colour: '', value: 0,
-	hide: [], only: [], without: [], centre: -1, labels: [], span: null, theme: '', sort: '',
-};
-
-const listText = (list) => list.join('.');
-const STATE_TEXT = {
-	inverted: Number, upward: Number, zoom: listText, hide: listText, only: listText,
-	without: listText, span: listText,
-	labels: (labels) => labels.map((set, i) => set && `${i}:${listText(set)}`).filter(Boolean).join('_'),
+	hide: [], only: [], without: [], centre: -1, labels: [], span: [], theme: '', sort: '',
 };
 
 function fragmentOf(state) {
 	const text = new URLSearchParams();
-	for (const [name, value] of Object.entries(state)) {
-		const put = STATE_TEXT[name] || String;
-		if (value !== null && put(value) !== (START[name] === null ? '' : put(START[name])))
-			text.set(name, put(value));
-	}
+	for (const [name, value] of Object.entries(state))
+		if (String(value) !== String(START[name]))
+			text.set(name, Array.isArray(value) ? value.join('.') : value);
 	return text.toString();
 }
 
 // The fragment may come from anybody: what does not fit the profile is left out.
-function stateOf(fragment, profile) {
-	const text = new URLSearchParams(fragment), state = { ...START };
-	const numbers = (list, limit) => list.split('.').filter((n) => /^\d+$/.test(n)).map(Number)
-		.filter((n) => n < limit);
-	const frames = (name) => numbers(text.get(name) || '', profile.frames.length);
-	const oneOf = (name, list) => (list.includes(text.get(name)) ? text.get(name) : START[name]);
-	state.view = oneOf('view', VIEWS.map(([id]) => id));
-	state.colour = oneOf('colour', ['kind', 'module', 'change']);
-	state.theme = oneOf('theme', ['light', 'dark']);
-	state.inverted = text.get('inverted') === '1';
-	state.upward = text.get('upward') === '1';
-	state.query = (text.get('query') || '').slice(0, 1000);
-	state.sort = text.get('sort') || '';
-	for (const name of ['zoom', 'hide', 'only', 'without'])
-		state[name] = frames(name);
-	state.value = numbers(text.get('value') || '', profile.types.length)[0] || 0;
-	state.centre = frames('centre')[0] ?? -1;
-	const span = numbers(text.get('span') || '', profile.slices.length);
-	state.span = span.length === 2 && span[0] <= span[1] ? span : null;
-	for (const part of (text.get('labels') || '').split('_')) {
-		const [facet, set] = part.split(':'), of = profile.facets[facet];
-		if (of && set)
-			state.labels[facet] = numbers(set, of.values.length);
+function stateOf(fragment, { frames, types, slices, isDifference }) {
+	const state = { ...START };
+	const limits = { value: types.length, span: slices.length, labels: 2 ** 31 };
+	for (const [name, text] of new URLSearchParams(fragment)) {
+		const start = START[name], limit = limits[name] ?? frames.length;
+		const numbers = text.split('.').filter((n) => /^\d+$/.test(n) && n < limit).map(Number);
+		if (typeof start === 'boolean')
+			state[name] = text === 'true';
+		else if (typeof start === 'number')
+			state[name] = numbers[0] ?? start;
+		else if (Array.isArray(start))
+			state[name] = numbers;
+		else if (typeof start === 'string')
+			state[name] = text.slice(0, 1000);
 	}
-	if (state.colour === 'change' && !profile.isDifference)
-		state.colour = '';
+	const check = (name, list) => {
+		if (!list.includes(state[name]))
+			state[name] = START[name];
+	};
+	check('view', VIEWS.map(([id]) => id));
+	check('colour', isDifference ? ['kind', 'module', 'change'] : ['kind', 'module']);
+	check('theme', Object.keys(THEMES));
+	if (state.span.length !== 2 || state.span[0] > state.span[1])
+		state.span = [];
 	return state;
 }
 
@@ -107,7 +96,7 @@ class Timeline {
 		const { canvas, slices, end } = this, context = canvas.getContext('2d');
 		const wide = canvas.clientWidth, high = canvas.clientHeight;
 		const scale = window.devicePixelRatio || 1;
-		const [from, to] = this.span = span || [0, slices.length - 1];
+		const [from, to] = this.span = span.length ? span : [0, slices.length - 1];
 		canvas.width = wide * scale;
 		canvas.height = high * scale;
 		context.scale(scale, scale);
@@ -123,10 +112,9 @@ class Timeline {
 		const [begins, ends] = [slices[from].begin, slices[to].end], time = (ns) => amount(ns, 'nanoseconds');
 		this.thumbs.forEach((thumb, i) => {
 			const at = i ? ends : begins;
-			const facts = { min: 0, max: slices.length - 1, now: this.span[i], text: time(at) };
 			thumb.style.left = `${100 * at / end}%`;
-			for (const [name, value] of Object.entries(facts))
-				thumb.setAttribute(`aria-value${name}`, value);
+			aria(thumb, { valuemin: 0, valuemax: slices.length - 1, valuenow: this.span[i],
+				valuetext: time(at) });
 		});
 		this.text = `${time(begins)} – ${time(ends)}`;
 		find('span').textContent = `${this.text} of ${time(end)}: ` +

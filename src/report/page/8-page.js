@@ -111,7 +111,7 @@ class Page {
 		find('timeline').hidden = slices.length < 2;
 		if (slices.length > 1)
 			this.timeline = new Timeline(slices, (span, isDone) =>
-				this.go({ span: span[0] || span[1] < slices.length - 1 ? span : null }, isDone));
+				this.go({ span: span[0] || span[1] < slices.length - 1 ? span : [] }, isDone));
 	}
 
 	makeHeader() {
@@ -133,13 +133,13 @@ class Page {
 			.filter(([, text]) => text).map(([name, text]) => [name, bdi(shown(text))]);
 		document.title = find('command').textContent = shown(facts.command || 'stackcount');
 		const brief = pairs.filter(([name]) => /Host|Kernel|Begin|Duration|Sum|Cost|Form/.test(name));
-		find('facts').replaceChildren(...brief.flatMap(([, text], i) =>
+		fill(find('facts'), ...brief.flatMap(([, text], i) =>
 			[i ? ' · ' : '', text.cloneNode(true)]));
-		find('notices').replaceChildren(...notices.map((text) => make('li', {}, bdi(text))));
+		fill(find('notices'), ...notices.map((text) => make('li', {}, bdi(text))));
 		const cell = (text) => make('td', { className: 'text' }, bdi(shown(text)));
-		find('run').replaceChildren(...pairs.flatMap(([name, text]) =>
+		fill(find('run'), ...pairs.flatMap(([name, text]) =>
 			[make('dt', {}, name), make('dd', {}, text)]));
-		find('files').replaceChildren(...profile.images.slice(0, 1000).map((m) =>
+		fill(find('files'), ...profile.images.slice(0, 1000).map((m) =>
 			make('tr', {}, cell(m.path), cell(m.buildId))));
 	}
 
@@ -162,14 +162,14 @@ class Page {
 
 	makeTools() {
 		const { types, facets, isDifference } = this.profile;
-		find('views').replaceChildren(...VIEWS.map(([id, label], i) => button(label,
+		fill(find('views'), ...VIEWS.map(([id, label], i) => button(label,
 			() => ACTIONS[i].run(this, this.frame), { id: `tab-${id}`, role: 'tab', title: `Key: ${i + 1}`,
 				'aria-controls': `view-${id}` })));
-		const fill = (id, options) => find(id).replaceChildren(...options.map(([value, text]) =>
+		const offer = (id, options) => fill(find(id), ...options.map(([value, text]) =>
 			make('option', { value }, text)));
-		fill('colour', ['change', 'kind', 'module'].slice(isDifference ? 0 : 1).map((by) =>
+		offer('colour', ['change', 'kind', 'module'].slice(isDifference ? 0 : 1).map((by) =>
 			[by, `Colour: ${by}`]));
-		fill('value', types.map((t, i) => [i, `Value: ${shown(t.name)}`]));
+		offer('value', types.map((t, i) => [i, `Value: ${shown(t.name)}`]));
 		find('value').hidden = types.length < 2;
 		find('labels').hidden = !facets.length;
 		for (const { key, name, id, deed } of ACTIONS) {
@@ -178,7 +178,7 @@ class Page {
 			if (id)
 				doing(id).title = `${name} (key: ${key})`;
 		}
-		find('keys').replaceChildren(...ACTIONS.map(({ key, name }) =>
+		fill(find('keys'), ...ACTIONS.map(({ key, name }) =>
 			make('tr', {}, make('td', {}, make('kbd', {}, key)), make('td', {}, name))));
 	}
 
@@ -205,16 +205,16 @@ class Page {
 		for (const [id] of VIEWS) {
 			const tab = find(`tab-${id}`), isShown = id === state.view;
 			find(`view-${id}`).hidden = !isShown;
-			tab.setAttribute('aria-selected', String(isShown));
+			aria(tab, { selected: isShown });
 			tab.tabIndex = isShown ? 0 : -1;
 		}
-		doing('invert').setAttribute('aria-pressed', String(state.inverted));
-		doing('flip').setAttribute('aria-pressed', String(state.upward));
+		aria(doing('invert'), { pressed: state.inverted });
+		aria(doing('flip'), { pressed: state.upward });
 		find('colour').value = this.painter().by;
 		find('value').value = state.value;
 		if (document.activeElement !== find('query'))
 			find('query').value = state.query;
-		find('legend').replaceChildren(...this.painter().legend().map(([colour, text]) => {
+		fill(find('legend'), ...this.painter().legend().map(([colour, text]) => {
 			const swatch = make('i');
 			swatch.style.background = colour;
 			return make('span', {}, swatch, bdi(text));
@@ -231,7 +231,7 @@ class Page {
 	renderTimeline() {
 		const { value, labels, span } = this.state, { profile, type } = this;
 		const sums = this.keep('slices', [value, labels], () => {
-			const found = profile.slices.map(() => 0), { now } = profile.weights({ value, labels });
+			const found = profile.slices.map(() => 0), { now } = profile.weights({ value, labels, span: [] });
 			now.forEach((v, i) => {
 				found[profile.sliceOf[i]] += v;
 			});
@@ -253,7 +253,7 @@ class Page {
 				wanted, verdicts: this.verdicts() });
 		} else if (view === 'tree') {
 			const words = profile.isDifference ? ['before', 'now', 'change'] : ['share', 'total', 'self'];
-			find('columns').replaceChildren(...words.map((text) =>
+			fill(find('columns'), ...words.map((text) =>
 				make('span', { className: 'number' }, text)));
 			this.outline.show({ tree, zoom, wanted });
 		} else if (view === 'sandwich' && state.centre >= 0) {
@@ -277,7 +277,7 @@ class Page {
 
 	renderFound() {
 		const wanted = this.wanted(), found = find('found');
-		find('query').setAttribute('aria-invalid', String(wanted === undefined));
+		aria(find('query'), { invalid: wanted === undefined });
 		this.matches = null;
 		found.textContent = wanted === undefined ? 'no regular expression' : '';
 		if (!wanted)

@@ -17,24 +17,24 @@ const cycle = (list, item) => list[(list.indexOf(item) + 1) % list.length];
 const ACTIONS = [
 	...VIEWS.map(([view, name], i) => ({ key: String(i + 1), name,
 		run: (p, frame) => (view === 'sandwich' ? p.sandwich(frame) : p.go({ view })) })),
-	{ key: 'i', name: 'Callees first, or callers first', id: 'invert',
+	{ key: 'i', name: 'Callees or callers first', id: 'invert',
 		run: (p) => p.go({ inverted: !p.state.inverted, zoom: [] }) },
-	{ key: 'o', name: 'Root at the top (icicle) or at the bottom (flame)', id: 'flip',
+	{ key: 'o', name: 'Root at the bottom (flame) or top (icicle)', id: 'flip',
 		run: (p) => p.go({ upward: !p.state.upward }) },
 	{ key: 'Enter', name: 'Zoom to the frame', id: 'zoom', deed: 'Zoom', run: (p) => p.zoomChosen() },
 	{ key: 'Backspace', name: 'Back', run: (p) => p.back() },
-	{ key: 'u', name: 'Zoom out by one frame', run: (p) => p.go({ zoom: p.state.zoom.slice(0, -1) }) },
-	{ key: '0', name: 'Zoom out to everything', run: (p) => p.go({ zoom: [] }) },
-	{ key: 's', name: 'All callers and callees of the function', id: 'sandwich',
+	{ key: 'u', name: 'Zoom out by one', run: (p) => p.go({ zoom: p.state.zoom.slice(0, -1) }) },
+	{ key: '0', name: 'Zoom out to all', run: (p) => p.go({ zoom: [] }) },
+	{ key: 's', name: 'Callers and callees of the function', id: 'sandwich',
 		deed: 'Callers & callees', run: (p, frame) => p.sandwich(frame) },
 	{ key: 'f', name: 'Focus: only stacks with the function', id: 'only', deed: 'Focus',
 		run: (p, frame) => p.add('only', frame) },
-	{ key: 'x', name: 'Only stacks without the function', id: 'without', deed: 'Exclude',
+	{ key: 'x', name: 'Exclude stacks with the function', id: 'without', deed: 'Exclude',
 		run: (p, frame) => p.add('without', frame) },
-	{ key: 'h', name: 'Hide the function, keep its stacks', id: 'hide', deed: 'Hide',
+	{ key: 'h', name: 'Hide the function', id: 'hide', deed: 'Hide',
 		run: (p, frame) => p.add('hide', frame) },
 	{ key: 'a', name: 'Show all: no filters',
-		run: (p) => p.go({ hide: [], only: [], without: [], labels: [], span: null }) },
+		run: (p) => p.go({ hide: [], only: [], without: [], labels: [], span: [] }) },
 	{ key: 'y', name: 'Copy the name', id: 'copy', deed: 'Copy', run: (p) => p.copy(false) },
 	{ key: 'Y', name: 'Copy the stack', id: 'copy-stack', deed: 'Copy stack', run: (p) => p.copy(true) },
 	{ key: '/', name: 'Search', run: () => find('query').focus() },
@@ -45,8 +45,8 @@ const ACTIONS = [
 		cycle([...find('colour').options].map((o) => o.value), p.painter().by) }) },
 	{ key: 'v', name: 'The next value', run: (p) =>
 		p.go({ value: (p.state.value + 1) % p.profile.types.length }) },
-	{ key: 'l', name: 'Filter by process, command and other labels', run: (p) => p.openFacets() },
-	{ key: 't', name: 'Timeline: arrow keys move its ends', run: () => find('from')?.focus() },
+	{ key: 'l', name: 'Filter by labels', run: (p) => p.openFacets() },
+	{ key: 't', name: 'To the timeline', run: () => find('from')?.focus() },
 	{ key: 'g', name: 'To the graph, table or tree', run: (p) => p.focusView() },
 	{ key: 'd', name: 'Dark or light', id: 'theme',
 		run: (p) => p.go({ theme: p.theme === 'dark' ? 'light' : 'dark' }, false) },
@@ -112,9 +112,10 @@ Object.assign(Page.prototype, {
 		if (nodes.length > 8)
 			nodes.splice(3, nodes.length - 7, -1);
 		const crumbs = nodes.length && (view === 'flame' || view === 'tree') ? [0, ...nodes] : [];
-		find('crumbs').replaceChildren(...crumbs.map((node) => (node < 0 ? make('span', {}, '…')
+		fill(find('crumbs'), ...crumbs.map((node) => (node < 0 ? make('span', {}, '…')
 			: button(bdi(tree.name(node)), () => this.zoomTo(node)))));
-		find('crumbs').lastChild?.setAttribute('aria-current', 'true');
+		if (crumbs.length)
+			aria(find('crumbs').lastChild, { current: true });
 		const put = (words, name, undo) => chips.push(make('li', {}, words, bdi(name), undo ? button('×',
 			() => this.go(undo), { 'aria-label': `Remove: ${words} ${name}` }) : ''));
 		if (view === 'sandwich' && centre >= 0)
@@ -122,12 +123,13 @@ Object.assign(Page.prototype, {
 		for (const [list, words] of [['only', 'only'], ['without', 'without'], ['hide', 'hidden:']])
 			for (const f of state[list])
 				put(words, profile.label(f), { [list]: without(state[list], f) });
-		labels.forEach((set, i) => set && put(`${shown(profile.facets[i].key)}:`,
-			set.slice(0, 5).map((v) => shown(profile.facets[i].values[v])).join(', '),
-			{ labels: labels.map((s, k) => (k === i ? undefined : s)) }));
-		if (span && this.timeline)
-			put('time:', this.timeline.text, { span: null });
-		find('chips').replaceChildren(...chips);
+		profile.facets.forEach(({ key, values }, i) => labels.forEach((v, k) => {
+			if (k % 2 && labels[k - 1] === i && values[v] !== undefined)
+				put(`${shown(key)}:`, shown(values[v]), { labels: labels.toSpliced(k - 1, 2) });
+		}));
+		if (span.length && this.timeline)
+			put('time:', this.timeline.text, { span: [] });
+		fill(find('chips'), ...chips);
 		find('where').hidden = !chips.length && !crumbs.length;
 	},
 
@@ -140,9 +142,9 @@ Object.assign(Page.prototype, {
 		}
 		const f = profile.frames[frame];
 		const numbers = chosen.tree ? numbersOf(chosen.tree, chosen.node) : [];
-		line.replaceChildren(make('strong', {}, bdi(profile.label(frame))), ' ',
+		fill(line, make('strong', {}, bdi(profile.label(frame))), ' ',
 			make('span', { className: 'module' }, bdi([f.path, f.file].filter(Boolean).map(shown).join(', '))),
-			make('br'), [KINDS[f.kind], ...numbers.map((pair) => pair.join(' '))].join(' · '));
+			make('br'), [KINDS[f.kind], ...numbers].join(' · '));
 	},
 
 	// Show numbers of NODE beside the pointer.
@@ -151,10 +153,8 @@ Object.assign(Page.prototype, {
 		tip.hidden = node < 0;
 		if (node < 0)
 			return;
-		tip.replaceChildren(make('strong', {}, bdi(tree.name(node))),
-			make('span', { className: 'module' }, bdi(node > 0 ? moduleOf(tree.of(node)) : '')),
-			make('dl', {}, ...numbersOf(tree, node).flatMap(([k, v]) =>
-				[make('dt', {}, k), make('dd', {}, v)])));
+		fill(tip, make('strong', {}, bdi(tree.name(node))), make('span', { className: 'module' },
+			bdi(node > 0 ? moduleOf(tree.of(node)) : '')), numbersOf(tree, node).join('\n'));
 		const { clientX: x, clientY: y } = event, high = tip.offsetHeight;
 		style.left = `${Math.max(4, Math.min(x + 14, innerWidth - tip.offsetWidth - 8))}px`;
 		style.top = `${y + high + 24 > innerHeight ? y - high - 10 : y + 18}px`;
@@ -164,24 +164,23 @@ Object.assign(Page.prototype, {
 	renderFacets() {
 		const { profile, state } = this, { value, span, labels } = state;
 		const { now, before } = profile.weights({ value, span, labels: [] }), all = sumOf(now);
-		find('facets').replaceChildren(...profile.facets.map(({ key, values, of }, i) => {
-			const sums = new Float64Array(values.length), set = new Set(labels[i] || []);
+		fill(find('facets'), ...profile.facets.map(({ key, values, of }, i) => {
+			const sums = new Float64Array(values.length);
+			const at = (v) => labels.findIndex((n, k) => k % 2 && n === v && labels[k - 1] === i);
 			now.forEach((v, s) => {
 				sums[of[s]] += Math.max(v, before[s] || 0);
 			});
-			const order = [...sums.keys()].filter((v) => sums[v] > 0 || set.has(v))
+			const order = [...sums.keys()].filter((v) => sums[v] > 0)
 				.sort((a, b) => sums[b] - sums[a] || a - b);
-			const choose = (v, isIn) => {
-				set[isIn ? 'add' : 'delete'](v);
-				this.go({ labels: profile.facets.map((_, k) =>
-					(k !== i ? labels[k] : set.size ? [...set] : undefined)) });
+			const choose = (v) => {
+				this.go({ labels: at(v) < 0 ? [...labels, i, v] : labels.toSpliced(at(v) - 1, 2) });
 				find(`facet-${i}-${v}`)?.focus();
 			};
 			const list = make('div', { className: 'values' });
-			const put = (text) => list.replaceChildren(...order.filter((v) => values[v].includes(text))
+			const put = (text) => fill(list, ...order.filter((v) => values[v].includes(text))
 				.slice(0, 100).map((v) => make('label', {}, make('input', { type: 'checkbox',
-					id: `facet-${i}-${v}`, checked: set.has(v),
-					onchange: (event) => choose(v, event.target.checked) }),
+					id: `facet-${i}-${v}`, checked: at(v) >= 0,
+					onchange: () => choose(v) }),
 				bdi(shown(values[v])), make('small', {}, percent(sums[v], all)))));
 			put('');
 			const filter = make('input', { type: 'search', placeholder: 'Find',
