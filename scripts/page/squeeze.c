@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * squeeze js|css <IN >OUT - leave out comments, indentation, and blanks that mean nothing. Names
- * stay, so that the page can be read. It knows the part of both languages that src/report/page uses:
- * in JavaScript a statement ends with ';' or '}', and a regular expression stands behind one of the
- * characters in BEFORE_PATTERN.
+ * stay, so that the page can be read. It knows the part of both languages that src/report/page
+ * uses: in JavaScript a statement ends with ';' or '}', and a regular expression stands behind one
+ * of the characters in BEFORE_PATTERN.
  */
 #include <ctype.h>
 #include <stdbool.h>
@@ -163,7 +163,8 @@ static void put_code(int c)
 	put(c);
 }
 
-/* Skips blanks and comments. Returns whether there were any, and in *@has_newline if lines ended. */
+/* Skips blanks and comments. Returns whether there were any, and in *@has_newline if lines ended.
+ */
 static bool skip_blanks(bool *has_newline)
 {
 	const char *begin = at;
