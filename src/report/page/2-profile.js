@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 // The profile as arrays: frames, stacks as rows of frame numbers, values, labels, slices of time.
 
-const KINDS = ['user', 'kernel', 'JIT', 'Go', 'inlined', 'unknown', 'mark'];
+const KINDS = ['user', 'kernel', 'JIT', 'Go', 'inlined', 'unknown', 'cut or unverified'];
 const [USER, KERNEL, JIT, GO, INLINED, UNKNOWN, MARK] = KINDS.keys();
 const MOST_SHOWN = 300; // characters of a name; copies have them all
 
@@ -69,10 +69,11 @@ class Profile {
 				this.slices.push({ begin, end });
 			} else if (key) {
 				this.facts[key] = value;
-			} else {
+			} else if (!/^(Command|Host|Lost|Not in this file): /.test(text)) {
 				this.comments.push(text);
 			}
 		}
+		this.isDifference = 'difference' in this.facts;
 	}
 
 	readFrames() {
@@ -152,7 +153,6 @@ class Profile {
 		this.sliceOf = new Int32Array(n);
 		this.facets = [];
 		this.facetOf = new Map();
-		this.isDifference = false;
 		const message = new Message(this.parts.bytes), ids = [], values = [];
 		for (let sample = 0; sample < n; sample++) {
 			let nIds = 0, nValues = 0;

@@ -7,8 +7,8 @@ const HUE_OF_KIND = [0, 1, 2, 3, 4, 5, 5]; // by number in KINDS
 const HUES_OF_MODULES = [0, 1, 2, 3, 4, 6, 7, 8];
 const LESS = [51, 119, 187], SAME = [222, 222, 222], MORE = [238, 119, 51];
 const THEMES = {
-	light: { back: '#ffffff', text: '#111111', light: 1, line: '#111111', faded: .22 },
-	dark: { back: '#16181c', text: '#f2f2f2', light: .5, line: '#ffffff', faded: .3 },
+	light: { back: '#ffffff', text: '#111111', light: 1, line: '#111111', faded: .35 },
+	dark: { back: '#16181c', text: '#f2f2f2', light: .5, line: '#ffffff', faded: .43 },
 };
 
 const channels = (hex) => [0, 2, 4].map((i) => parseInt(hex.slice(i, i + 2), 16));

@@ -109,7 +109,7 @@ class Flame {
 		const { view, context, host } = this, { theme } = view.painter;
 		this.seen = printed ? Math.min(this.high, MOST_PRINTED) : host.clientHeight;
 		this.from = printed ? 0 : host.scrollTop;
-		const scale = printed ? 2 : window.devicePixelRatio || 1;
+		const scale = printed ? 2 : devicePixelRatio;
 		this.size(this.wide, this.seen, scale);
 		context.fillStyle = theme.back;
 		context.fillRect(0, 0, this.wide, this.seen);
@@ -130,7 +130,7 @@ class Flame {
 		const { view, context } = this, { tree, painter, wanted, zoom } = view;
 		const { theme } = painter, gap = w > 3 ? 1 : 0;
 		const isFaded = wanted ? !(node > 0 && wanted[tree.frame[node]]) : node < zoom && node >= 0;
-		context.globalAlpha = isFaded ? theme.faded + .13 : 1;
+		context.globalAlpha = isFaded ? theme.faded : 1;
 		context.fillStyle = node === REST ? painter.theme.line : painter.colour(tree, node);
 		if (node === REST)
 			context.globalAlpha = .12;

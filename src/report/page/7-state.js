@@ -75,7 +75,7 @@ class Timeline {
 			thumb.onkeydown = (event) => {
 				const span = [...this.span], at = span[i];
 				const to = { ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1,
-					PageDown: at - 10, PageUp: at + 10, Home: 0, End: last }[event.key];
+					Home: 0, End: last }[event.key];
 				if (to === undefined)
 					return;
 				event.preventDefault();
@@ -95,7 +95,7 @@ class Timeline {
 	show(sums, span, theme, say) {
 		const { canvas, slices, end } = this, context = canvas.getContext('2d');
 		const wide = canvas.clientWidth, high = canvas.clientHeight;
-		const scale = window.devicePixelRatio || 1;
+		const scale = devicePixelRatio;
 		const [from, to] = this.span = span.length ? span : [0, slices.length - 1];
 		canvas.width = wide * scale;
 		canvas.height = high * scale;

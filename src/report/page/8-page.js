@@ -62,11 +62,10 @@ class Page {
 	wanted() {
 		const { query } = this.state;
 		return this.keep('wanted', query, () => {
-			if (!query)
-				return null;
 			try {
 				const re = new RegExp(query, /\p{Lu}/u.test(query) ? 'u' : 'iu');
-				return Uint8Array.from(this.profile.frames, (f) => re.test(f.name.slice(0, 10000)));
+				return query
+					? Uint8Array.from(this.profile.frames, (f) => re.test(f.name.slice(0, 10000))) : null;
 			} catch {
 				return undefined;
 			}
@@ -124,9 +123,8 @@ class Page {
 			['Sum', types[0] && `${amount(sumOf(now), types[0].unit)} ${types[0].name}`],
 			['Cost', facts.cost_ns && `${time(facts.cost_ns)} a hit`],
 			['Form', profile.isDifference && 'difference of two runs'],
-			['Noise', profile.isDifference && (this.changes?.noise || 'too little data for a claim')],
+			['Noise', profile.isDifference && this.noise()],
 			['Program', facts.program], ['Stacks', count(profile.n)],
-			['Functions', count(profile.frames.length)],
 			['Values', types.map((t) => `${t.name} (${t.unit})`).join(', ')],
 			['Losses', notices.join('; ') || 'none'],
 			...profile.comments.slice(0, 100).map((text) => ['Comment', text])]
@@ -265,14 +263,23 @@ class Page {
 		}
 	}
 
-	// Says for a frame whether its change is beyond noise; null without such knowledge.
+	// Says for a frame which of its changes are beyond noise; null without such knowledge.
 	verdicts() {
-		if (!this.changes?.functions || !this.profile.isDifference)
+		const { basis, functions } = this.changes || { basis: 'none' };
+		if (basis === 'none')
 			return null;
-		const keyOf = (name, module) => `${module}\n${name}`;
-		const known = new Map(this.changes.functions.map(([name, module, isBeyond]) =>
-			[keyOf(name, module), isBeyond ? 'yes' : 'no']));
-		return (f) => known.get(keyOf(f.name, f.module)) || '';
+		const key = (name, module, isKernel) => JSON.stringify([name, module, isKernel]);
+		const known = new Map(functions.map((f) => [key(f.name, f.module || '', f.kind === 'kernel'),
+			['self', 'total'].filter((side) => f[side].beyond_noise).join(', ') || 'no']));
+		return ({ name, module, kind }) => known.get(kind !== KERNEL ? key(name, module, false)
+			: key(name, module === '[kernel]' ? '' : module.replace(/[[\]]/g, ''), true)) || '';
+	}
+
+	noise() {
+		const { basis, n_before, n_after, compared, alpha } = this.changes || { basis: 'none' };
+		return basis === 'none' ? 'too little data for a claim' : `known from ${basis} ` +
+			`(${n_before} before, ${n_after} after); ${compared} values compared; chance of any ` +
+			`wrong claim at most ${percent(alpha, 1)}`;
 	}
 
 	renderFound() {

@@ -17,7 +17,7 @@ const cycle = (list, item) => list[(list.indexOf(item) + 1) % list.length];
 const ACTIONS = [
 	...VIEWS.map(([view, name], i) => ({ key: String(i + 1), name,
 		run: (p, frame) => (view === 'sandwich' ? p.sandwich(frame) : p.go({ view })) })),
-	{ key: 'i', name: 'Callees or callers first', id: 'invert',
+	{ key: 'i', name: 'Callees first', id: 'invert',
 		run: (p) => p.go({ inverted: !p.state.inverted, zoom: [] }) },
 	{ key: 'o', name: 'Root at the bottom (flame) or top (icicle)', id: 'flip',
 		run: (p) => p.go({ upward: !p.state.upward }) },
@@ -25,11 +25,11 @@ const ACTIONS = [
 	{ key: 'Backspace', name: 'Back', run: (p) => p.back() },
 	{ key: 'u', name: 'Zoom out by one', run: (p) => p.go({ zoom: p.state.zoom.slice(0, -1) }) },
 	{ key: '0', name: 'Zoom out to all', run: (p) => p.go({ zoom: [] }) },
-	{ key: 's', name: 'Callers and callees of the function', id: 'sandwich',
+	{ key: 's', name: 'Callers and callees', id: 'sandwich',
 		deed: 'Callers & callees', run: (p, frame) => p.sandwich(frame) },
-	{ key: 'f', name: 'Focus: only stacks with the function', id: 'only', deed: 'Focus',
+	{ key: 'f', name: 'Focus: only its stacks', id: 'only', deed: 'Focus',
 		run: (p, frame) => p.add('only', frame) },
-	{ key: 'x', name: 'Exclude stacks with the function', id: 'without', deed: 'Exclude',
+	{ key: 'x', name: 'Exclude its stacks', id: 'without', deed: 'Exclude',
 		run: (p, frame) => p.add('without', frame) },
 	{ key: 'h', name: 'Hide the function', id: 'hide', deed: 'Hide',
 		run: (p, frame) => p.add('hide', frame) },
@@ -41,13 +41,13 @@ const ACTIONS = [
 	{ key: 'n', name: 'Next match', id: 'next', run: (p) => p.nextMatch(1) },
 	{ key: 'N', name: 'Previous match', id: 'previous', run: (p) => p.nextMatch(-1) },
 	{ key: 'Escape', name: 'End the search', run: (p) => p.go({ query: '' }, false) },
-	{ key: 'c', name: 'Colours: kind, module, change', run: (p) => p.go({ colour:
+	{ key: 'c', name: 'Next colours', run: (p) => p.go({ colour:
 		cycle([...find('colour').options].map((o) => o.value), p.painter().by) }) },
-	{ key: 'v', name: 'The next value', run: (p) =>
+	{ key: 'v', name: 'Next value', run: (p) =>
 		p.go({ value: (p.state.value + 1) % p.profile.types.length }) },
 	{ key: 'l', name: 'Filter by labels', run: (p) => p.openFacets() },
 	{ key: 't', name: 'To the timeline', run: () => find('from')?.focus() },
-	{ key: 'g', name: 'To the graph, table or tree', run: (p) => p.focusView() },
+	{ key: 'g', name: 'To the graph or list', run: (p) => p.focusView() },
 	{ key: 'd', name: 'Dark or light', id: 'theme',
 		run: (p) => p.go({ theme: p.theme === 'dark' ? 'light' : 'dark' }, false) },
 	{ key: '?', name: 'These keys', id: 'help', run: () => find('help').showModal() },
@@ -137,7 +137,7 @@ Object.assign(Page.prototype, {
 		const { chosen, profile, frame } = this, line = find('chosen');
 		find('deeds').hidden = frame < 0;
 		if (frame < 0) {
-			line.textContent = 'Click a frame, or move with the arrow keys. Key ? shows all keys.';
+			line.textContent = 'Click a frame, or use the arrow keys. ? shows all keys.';
 			return;
 		}
 		const f = profile.frames[frame];
@@ -230,16 +230,16 @@ Object.assign(Page.prototype, {
 		find('colour').onchange = () => this.go({ colour: find('colour').value });
 		find('value').onchange = () => this.go({ value: Number(find('value').value) });
 		find('labels').ontoggle = () => find('labels').open && this.renderFacets();
-		window.onhashchange = () => {
+		onhashchange = () => {
 			if (location.hash !== this.ours) {
 				this.state = stateOf(location.hash.slice(1), profile);
 				this.render();
 			}
 			this.ours = null;
 		};
-		window.onresize = dark.onchange = () => this.render();
-		window.onbeforeprint = () => this.print(true);
-		window.onafterprint = () => this.print(false);
+		onresize = dark.onchange = () => this.render();
+		onbeforeprint = () => this.print(true);
+		onafterprint = () => this.print(false);
 	},
 
 	print(isPrinting) {
