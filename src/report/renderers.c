@@ -27,6 +27,17 @@ const struct renderer renderers[] = {
 	  .shows_pids = true,
 	  .shows_losses = true,
 	  .is_alone = true },
+	{ .name = "html",
+	  .ending = ".html",
+	  .render = render_html,
+	  .wants_places = true,
+	  .wants_processes = true,
+	  .keeps_slices = true,
+	  .shows_offsets = true,
+	  .shows_addresses = true,
+	  .shows_pids = true,
+	  .shows_losses = true,
+	  .is_alone = true },
 	{ .name = NULL },
 };
 
