@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from text import parse_text
-from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, Tool, chains, read_folded, stackcount, workload_path
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, read_folded, stackcount, workload_path
 
 NOBODY = 65534
 NO_FILE = re.compile(r"\.stackcount-")
@@ -270,8 +270,9 @@ def test_a_file_reads_back_as_the_run_was(workload, tmp_path):
     assert sum(lines(folded).values()) == sum(expected.values())
 
 
-def test_options_of_reports_work_on_a_file(workload, tmp_path):
-    path = tmp_path / "a.pb.gz"
+@pytest.mark.parametrize("name", ["a.pb.gz", "a.html"])
+def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
+    path = tmp_path / name
     one = workload("syscalls", "getppid", 200, 2)
     with Tool(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
         tool.wait_live()
@@ -287,9 +288,9 @@ def test_options_of_reports_work_on_a_file(workload, tmp_path):
     assert list(top.values()) == [max(everything.values())]
     least = sorted(everything.values())[1]
     assert min(count_lines(read_well(path, "-f", "--min", str(least))).values()) == least
-    copy = tmp_path / "b.pb.gz"
-    read_well(path, "-o", copy)
-    assert read_well(copy, "-f", "-P") == by_process
+    for copy in (tmp_path / "b.pb.gz", tmp_path / "b.html"):
+        read_well(path, "-o", copy)
+        assert read_well(copy, "-f", "-P") == by_process
 
 
 def test_several_files_are_added_up(workload, tmp_path):
@@ -351,6 +352,18 @@ def test_names_are_not_taken_from_another_build(workload, tmp_path):
     assert ";hit" in read_well(path, "-f")
     program.write_bytes(Path(workload_path("calls")).read_bytes())
     assert ";hit" not in read_well(path, "-f") and "[syscalls]" in read_well(path, "-f")
+
+
+def test_forms_of_the_manual_are_those_that_are_offered():
+    offered = subprocess.run(
+        ["bash", "-c", f'source {BUILD}/completions/stackcount.bash; COMP_LINE="stackcount --format "; _stackcount; echo "${{COMPREPLY[@]}}"'],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()
+    page = (TOP / "doc/stackcount.8").read_text()
+    forms = dict(re.findall(r'^\.BR (\w+) " \(" (\.[\w.]+) \)$', page, re.M))
+    assert set(forms) == set(offered)
+    refused = stackcount("-o", "a.xyz", GETPPID)
+    assert sorted(refused.err.partition("there are ")[2].strip().split(", ")) == sorted(forms.values())
 
 
 @pytest.mark.parametrize("form", ["gzip", "text", "nothing", "damaged", "missing", "directory"])
