@@ -27,7 +27,8 @@ struct render_style {
 	bool ascii;         /* draw lines with ASCII characters */
 	bool colours;       /* for a terminal */
 	double min_percent; /* leave out nodes below this share of all; 0: show all */
-	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims. */
+	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
+	 */
 	const struct changes *changes;
 };
 
@@ -66,6 +67,9 @@ render_function render_text;
  * which would be no line of this format.
  */
 render_function render_folded;
+
+/* The calls as a tree with per cent, for people: see render_tree.c. */
+render_function render_tree;
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

@@ -16,6 +16,12 @@ const struct renderer renderers[] = {
 	  .render = render_folded,
 	  .shows_offsets = true,
 	  .is_alone = true },
+	{ .name = "tree",
+	  .ending = ".tree",
+	  .render = render_tree,
+	  .shows_offsets = true,
+	  .shows_pids = true,
+	  .shows_losses = true },
 	{ .name = NULL },
 };
 
