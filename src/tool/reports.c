@@ -319,13 +319,19 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	return err;
 }
 
+/* Is the profile finer than @out shows it? */
+static bool is_coarser(const struct reports *r, const struct report_output *out)
+{
+	return (out->keeps | KEEP_SLICES) != (r->keeps | KEEP_SLICES);
+}
+
 static int write_output(const struct reports *r, struct report_output *out, struct profile *p,
 			const char *clock, struct output *o, struct error *e)
 {
 	const struct profile *from = p;
 	cleanup(profile_freep) struct profile *own = NULL;
 
-	if ((out->keeps | KEEP_SLICES) != (r->keeps | KEEP_SLICES))
+	if (is_coarser(r, out))
 		p = own = profile_merge(&from, 1, out->keeps);
 	return out->pattern ? write_file(r, out, p, clock, o, e) : render(r, out, p, clock, o, e);
 }
@@ -342,18 +348,21 @@ static void warn_losses(const struct reports *r, const struct profile *p, unsign
 		output_warn_losses(p->losses, p->n_losses);
 }
 
+/* What --top and --min hide is removed from @p itself. So the coarser outputs come first. */
 int reports_write(struct reports *r, struct profile *p, unsigned spans, const char *clock,
 		  struct output *o, struct error *e)
 {
 	struct error later;
 	int err = 0;
 
-	for (size_t i = 0; i < r->n; i++) {
-		if (!(r->outputs[i].spans & spans))
+	for (size_t i = 0; i < 2 * r->n; i++) {
+		struct report_output *out = &r->outputs[i % r->n];
+
+		if (!(out->spans & spans) || is_coarser(r, out) != (i < r->n))
 			continue;
 		if (!err)
-			err = write_output(r, &r->outputs[i], p, clock, o, e);
-		else if (write_output(r, &r->outputs[i], p, clock, o, &later))
+			err = write_output(r, out, p, clock, o, e);
+		else if (write_output(r, out, p, clock, o, &later))
 			log_warn("%s", later.text);
 	}
 	warn_losses(r, p, spans);

@@ -16,7 +16,7 @@
 #include "store/store.h"
 
 #define MOST_SLICES 64
-#define FIRST_SLICE_NS 25000000ULL
+#define FIRST_SLICE_NS 15000000ULL
 
 /* The hits of a row in a slice. */
 struct row_part {

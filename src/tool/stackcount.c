@@ -267,6 +267,13 @@ static bool is_slice_due(const struct stackcount *t, uint64_t now)
 
 /* --- parts of a run --- */
 
+static uint64_t slices_bytes(const struct run *r)
+{
+	const struct stackcount *t = r->own;
+
+	return t->has_slices ? r->opt->max_memory / SLICES_SHARE : 0;
+}
+
 static int stackcount_prepare(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
@@ -284,7 +291,7 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 
 	(void)e;
 	config->per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
-	store_divide(r->opt->max_memory, r->n_cpus, &t->budget);
+	store_divide(r->opt->max_memory - slices_bytes(r), r->n_cpus, &t->budget);
 	o->max_rows = t->budget.max_rows;
 	o->max_chunks = t->budget.max_chunks;
 	config->n_hot_rows = t->budget.n_hot_rows;
@@ -314,8 +321,7 @@ static int stackcount_start(struct run *r, struct error *e)
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
 	progress_begin(&t->progress, t->begin_ns, r->opt->quiet);
-	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns,
-		     r->opt->max_memory / SLICES_SHARE);
+	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns, slices_bytes(r));
 	return 0;
 }
 

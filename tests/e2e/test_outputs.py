@@ -72,6 +72,17 @@ def test_outputs_may_differ_in_what_they_tell_apart(workload, tmp_path):
     assert re.search(r"^  [0-9a-f]{6,16} +hit ", text.read_text(), re.M)
 
 
+def test_the_top_of_each_output_is_its_own(tmp_path):
+    """The file has processes apart, folded output has not: there, three processes make one stack."""
+    folded = tmp_path / "a.folded"
+    work = workload_path("syscalls")
+    script = " && ".join(f"{work} --quiet getppid {n} 0" for n in (30, 30, 50))
+    outputs = ("-o", tmp_path / "a.pb.gz", "-o", folded)
+    stackcount("-U", "--unwind", "fp", "--top", "1", *outputs, GETPPID, "--", "sh", "-c", script).ok()
+    assert list(lines(folded).values()) == [110]
+    assert list(count_lines(read_well(tmp_path / "a.pb.gz", "-f")).values()) == [50]
+
+
 def test_minus_is_standard_output(workload):
     expected, result = run_on(workload, "-U", "-o", "-", "--format", "folded")
     result.ok()
@@ -425,23 +436,14 @@ def slices(path):
     return [tuple(map(int, value.split())) for value in comments(path).get("slice", [])]
 
 
-def test_a_run_of_a_second_has_twenty_slices(workload, tmp_path):
+def test_a_run_of_seconds_has_twenty_slices(workload, tmp_path):
+    """A second is enough, but not on a machine that is busy with other tests."""
     path = tmp_path / "a.pb.gz"
-    run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(1))[1].ok()
+    run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(3))[1].ok()
     found = slices(path)
     assert 20 <= len(found) <= 64
     assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:]))
-    assert found[-1][1] >= 1e9
-
-
-def test_the_longer_a_run_the_longer_its_slices(workload, tmp_path):
-    path = tmp_path / "a.pb.gz"
-    expected, result = run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(3.5))
-    result.ok()
-    found = slices(path)
-    assert 32 <= len(found) <= 64
-    assert found[0][1] >= 2 * 25e6
-    assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
+    assert found[-1][1] >= 3e9
 
 
 def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
