@@ -80,6 +80,12 @@ render_function render_html;
 /* The calls as a tree with per cent, for people: see render_tree.c. */
 render_function render_tree;
 
+/* One JSON document, on a line: see render_json.c and doc/stackcount.schema.json. */
+render_function render_json;
+
+/* Sums for Prometheus, without stacks: see render_prom.c. */
+render_function render_prom;
+
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:
  *

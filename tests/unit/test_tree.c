@@ -1,6 +1,7 @@
 /* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Trees against files in tests/golden, and against sums that are computed in another way. */
+/* Trees and differences against files in tests/golden, and against sums that are computed in
+ * another way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,15 +25,6 @@ static struct strbuf rendered(const struct profile *p, const struct render_style
 
 	assert_int_equal(render_tree(p, style, to_strbuf, &made), 0);
 	return made;
-}
-
-static void expect_golden(const char *name, const struct profile *p,
-			  const struct render_style *style)
-{
-	struct strbuf made = rendered(p, style);
-
-	golden_expect(name, &made);
-	strbuf_fini(&made);
 }
 
 /* A counted part of the sample, whose huge count hides all others. */
@@ -81,34 +73,50 @@ static const struct golden_row {
 	enum of of;
 	struct render_style style;
 	size_t top;
+	render_function *render; /* NULL: render_tree */
 } golden_rows[] = {
-	{ "tree.txt", TREE, {}, 0 },
-	{ "tree_invert.txt", TREE, { .invert = true }, 0 },
-	{ "tree_P.txt", TREE, { .per_process = true }, 0 },
-	{ "tree_dPT.txt", TREE, { .per_process = true, .delimited = true, .time = "14:02:11" }, 0 },
+	{ "tree.txt", TREE, {}, 0, NULL },
+	{ "tree_invert.txt", TREE, { .invert = true }, 0, NULL },
+	{ "tree_P.txt", TREE, { .per_process = true }, 0, NULL },
+	{ "tree_dPT.txt",
+	  TREE,
+	  { .per_process = true, .delimited = true, .time = "14:02:11" },
+	  0,
+	  NULL },
 	{ "tree_invert_dP.txt",
 	  TREE,
 	  { .invert = true, .per_process = true, .delimited = true },
-	  0 },
-	{ "tree_sv.txt", TREE, { .offsets = true, .addresses = true }, 0 },
-	{ "tree_ascii.txt", TREE, { .ascii = true }, 0 },
-	{ "tree_colours.txt", TREE, { .colours = true }, 0 },
-	{ "tree_min.txt", TREE, { .min_percent = 2.5 }, 0 },
-	{ "tree_top.txt", TREE, {}, 3 },
-	{ "tree_difference.txt", DIFFERENCE, {}, 0 },
-	{ "tree_difference_colours.txt", DIFFERENCE, { .colours = true, .per_process = true }, 0 },
-	{ "tree_difference_min.txt", DIFFERENCE, { .min_percent = 5, .invert = true }, 0 },
-	{ "tree_difference_top.txt", NORMALIZED, {}, 3 },
+	  0,
+	  NULL },
+	{ "tree_sv.txt", TREE, { .offsets = true, .addresses = true }, 0, NULL },
+	{ "tree_ascii.txt", TREE, { .ascii = true }, 0, NULL },
+	{ "tree_colours.txt", TREE, { .colours = true }, 0, NULL },
+	{ "tree_min.txt", TREE, { .min_percent = 2.5, NULL }, 0, NULL },
+	{ "tree_top.txt", TREE, {}, 3, NULL },
+	{ "tree_difference.txt", DIFFERENCE, {}, 0, NULL },
+	{ "tree_difference_colours.txt",
+	  DIFFERENCE,
+	  { .colours = true, .per_process = true },
+	  0,
+	  NULL },
+	{ "tree_difference_min.txt", DIFFERENCE, { .min_percent = 5, .invert = true }, 0, NULL },
+	{ "tree_difference_top.txt", NORMALIZED, {}, 3, NULL },
+	{ "text_difference.txt", DIFFERENCE, { .per_process = true }, 0, render_text },
+	{ "folded_difference.txt", DIFFERENCE, { .per_process = true }, 0, render_folded },
 };
 
 static void tree_is_what_the_golden_file_says(void **state)
 {
 	const struct golden_row *row = *state;
+	struct strbuf made = {};
 	struct profile *p = row->of == TREE ? small_sample(row->style.per_process)
 					    : sample_difference(row->of == NORMALIZED);
 
 	profile_choose(p, 0, row->top);
-	expect_golden(row->name, p, &row->style);
+	assert_int_equal(
+		(row->render ? row->render : render_tree)(p, &row->style, to_strbuf, &made), 0);
+	golden_expect(row->name, &made);
+	strbuf_fini(&made);
 	profile_free(p);
 }
 
