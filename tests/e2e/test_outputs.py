@@ -439,11 +439,14 @@ def slices(path):
 def test_a_run_of_seconds_has_twenty_slices(workload, tmp_path):
     """A second is enough, but not on a machine that is busy with other tests."""
     path = tmp_path / "a.pb.gz"
-    run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(3))[1].ok()
-    found = slices(path)
+    for seconds in (1, 5, 25):
+        run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(seconds))[1].ok()
+        found = slices(path)
+        if len(found) >= 20:
+            break
     assert 20 <= len(found) <= 64
     assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:]))
-    assert found[-1][1] >= 3e9
+    assert found[-1][1] >= seconds * 1e9
 
 
 def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
@@ -453,9 +456,9 @@ def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
     with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, "-o", text, "--format", "text", GETPPID]) as tool:
         tool.wait_live()
         expected = one.run()
-        time.sleep(1)
+        tool.wait_for("stdout", rb"(?s)(\n\n.*?){4}")  # empty reports are an empty line each
         result = tool.end().ok()
-    assert len(slices(path)) >= 5
+    assert len(slices(path)) >= 4
     assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
     assert sum(count for _, count in read_folded(text.read_text())) == sum(expected.values())
     reports = parse_text(result.out).reports
