@@ -91,7 +91,7 @@ static __always_inline void count_hit(enum hit_kind kind, bool is_new_kernel, __
 /* A global function. */
 __noinline __u64 hash_kernel_stack(struct scratch_slot *slot)
 {
-	return slot ? hash_stack(slot, SIDE_KERNEL, true) : 0;
+	return slot ? hash_walked_stack(slot, SIDE_KERNEL, true) : 0;
 }
 
 /*

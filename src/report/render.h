@@ -14,12 +14,22 @@
 #include "profile/frame.h"
 #include "profile/profile.h"
 
+struct changes; /* profile/changes.h */
+
 struct render_style {
 	bool offsets;     /* -s */
 	bool addresses;   /* -v */
 	bool delimited;   /* -d */
 	bool per_process; /* -P */
 	const char *time; /* -T: "HH:MM:SS", else NULL */
+	/* Of trees. */
+	bool invert;        /* callees first */
+	bool ascii;         /* draw lines with ASCII characters */
+	bool colours;       /* for a terminal */
+	double min_percent; /* leave out nodes below this share of all; 0: show all */
+	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
+	 */
+	const struct changes *changes;
 };
 
 /* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */
@@ -37,6 +47,9 @@ struct renderer {
 	bool shows_addresses; /* the same for render_style.addresses */
 	bool shows_pids;      /* else processes are told apart by name */
 	bool shows_losses;
+	bool wants_places;    /* frames differ by their addresses in files */
+	bool wants_processes; /* stacks have their process's number and name, even without -P */
+	bool keeps_slices;    /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 
@@ -57,6 +70,21 @@ render_function render_text;
  * which would be no line of this format.
  */
 render_function render_folded;
+
+/* A file of pprof, packed by gzip: see render_pprof.c. The style does not matter. */
+render_function render_pprof;
+
+/* A page with that file in it: see render_html.c. */
+render_function render_html;
+
+/* The calls as a tree with per cent, for people: see render_tree.c. */
+render_function render_tree;
+
+/* One JSON document, on a line: see render_json.c and doc/stackcount.schema.json. */
+render_function render_json;
+
+/* Sums for Prometheus, without stacks: see render_prom.c. */
+render_function render_prom;
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

@@ -9,6 +9,11 @@
  * last blank. A line without any part has "[no stack]" instead. A part "-" is the delimiter, never
  * a name.
  *
+ * A line of a difference has two counts, before and after the change. difffolded.pl makes such
+ *lines, and flamegraph.pl draws them:
+ *
+ *	main;parse 30 10
+ *
  * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
  * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
  * and the time do not fit this format.
@@ -45,8 +50,10 @@ static void put_folded_frames(struct line *line, const uint32_t *frames, size_t 
 }
 
 static void put_folded_stack(struct line *line, const struct profile_stack *stack,
-			     const struct render_style *style, struct strbuf *scratch)
+			     const struct render_style *style, bool is_difference)
 {
+	struct strbuf *scratch = &line->w->scratch;
+
 	line->is_begun = false;
 	if (style->per_process) {
 		strbuf_clear(scratch);
@@ -61,7 +68,13 @@ static void put_folded_stack(struct line *line, const struct profile_stack *stac
 	if (!line->is_begun)
 		writer_puts(line->w, "[no stack]");
 	writer_put(line->w, " ", 1);
-	writer_put_u64(line->w, (uint64_t)stack->count);
+	if (is_difference) {
+		writer_put_i64(line->w, stack->count_before);
+		writer_put(line->w, " ", 1);
+		writer_put_i64(line->w, stack->count);
+	} else {
+		writer_put_u64(line->w, (uint64_t)stack->count);
+	}
 	writer_put(line->w, "\n", 1);
 }
 
@@ -69,7 +82,6 @@ int render_folded(const struct profile *p, const struct render_style *style, ren
 		  void *context)
 {
 	cleanup_writer struct writer *w = writer_new(write, context);
-	cleanup(strbuf_fini) struct strbuf scratch = {};
 	cleanup(labels_fini) struct labels labels;
 
 	labels_init(&labels, &p->frames, style, LABEL_FOLDED);
@@ -77,6 +89,6 @@ int render_folded(const struct profile *p, const struct render_style *style, ren
 	struct line line = { .w = w, .labels = &labels };
 
 	for (size_t i = 0; i < p->n_stacks && !w->result; i++)
-		put_folded_stack(&line, &p->stacks[i], style, &scratch);
+		put_folded_stack(&line, &p->stacks[i], style, p->is_difference);
 	return writer_finish(w);
 }

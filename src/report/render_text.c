@@ -14,11 +14,22 @@
  *	    5
  *	(empty)
  *	Lost 12 hits: ...                  only if hits were lost
+ *
+ * Of a difference, the line of the count has both, and the functions that changed most come last:
+ *
+ *	    30 -> 10 (-20, -66.7%)
+ *	    0 -> 5 (+5, new)
+ *	    7 -> 0 (-7, gone)
  */
 #include "base/cleanup.h"
+#include "base/saturated.h"
+#include "report/column.h"
 #include "report/label.h"
 #include "report/render.h"
+#include "report/render_changes.h"
 #include "report/writer.h"
+
+#define MOST_CHANGES 20
 
 static void put_text_frames(struct writer *w, struct labels *labels, const uint32_t *frames,
 			    size_t n)
@@ -40,6 +51,27 @@ static void put_process(struct writer *w, const struct profile_stack *stack, str
 	writer_puts(w, " [");
 	writer_put_u64(w, stack->pid);
 	writer_puts(w, "]\n");
+}
+
+/* "30 -> 10 (-20, -66.7%)" */
+static void put_text_change(struct writer *w, const struct profile_stack *stack)
+{
+	const int64_t change = subtract_saturated(stack->count, stack->count_before);
+	char text[COLUMN_SIZE];
+
+	writer_put_i64(w, stack->count_before);
+	writer_puts(w, " -> ");
+	writer_put_i64(w, stack->count);
+	column_number(text, 0, change, true);
+	writer_puts(w, " (");
+	writer_puts(w, text);
+	if (stack->count_before && stack->count)
+		column_share(text, 0, 100 * (double)change / (double)stack->count_before, true);
+	else
+		column_text(text, 0, stack->count ? "new" : "gone");
+	writer_puts(w, ", ");
+	writer_puts(w, text);
+	writer_puts(w, ")");
 }
 
 int render_text(const struct profile *p, const struct render_style *style, render_write *write,
@@ -66,10 +98,17 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		if (style->per_process)
 			put_process(w, stack, &scratch);
 		writer_puts(w, "    ");
-		writer_put_u64(w, (uint64_t)stack->count);
+		if (p->is_difference)
+			put_text_change(w, stack);
+		else
+			writer_put_u64(w, (uint64_t)stack->count);
 		writer_puts(w, "\n\n");
 	}
 	strbuf_clear(&scratch);
+	if (p->is_difference) {
+		changes_put_of(&scratch, p, style->changes, MOST_CHANGES);
+		strbuf_putc(&scratch, '\n');
+	}
 	render_losses(p->losses, p->n_losses, &scratch);
 	if (scratch.n)
 		writer_put(w, scratch.text, scratch.n);

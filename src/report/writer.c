@@ -63,6 +63,13 @@ void writer_put_u64(struct writer *w, uint64_t number)
 	writer_put(w, digits + at, sizeof(digits) - at);
 }
 
+void writer_put_i64(struct writer *w, int64_t number)
+{
+	if (number < 0)
+		writer_put(w, "-", 1);
+	writer_put_u64(w, number < 0 ? -(uint64_t)number : (uint64_t)number);
+}
+
 int writer_flush(struct writer *w)
 {
 	flush_buffer(w);

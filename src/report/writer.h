@@ -24,6 +24,7 @@ void writer_freep(struct writer **w);
 void writer_put(struct writer *w, const char *bytes, size_t n);
 void writer_puts(struct writer *w, const char *text);
 void writer_put_u64(struct writer *w, uint64_t number);
+void writer_put_i64(struct writer *w, int64_t number);
 
 /* Write the buffered bytes. Returns 0, or the first non-zero result so far. */
 int writer_flush(struct writer *w);

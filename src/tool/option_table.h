@@ -27,6 +27,10 @@ enum option_key {
 	OPTION_UNWIND_MEMORY,
 	OPTION_WITHOUT,
 	OPTION_READY_FD,
+	OPTION_OUTPUT,
+	OPTION_FORMAT,
+	OPTION_MINUS,
+	OPTION_MIN_PERCENT,
 };
 
 /*
@@ -55,3 +59,5 @@ extern const char option_backends[];
 extern const char option_ways[];
 /* The values of --kernel-unwind, likewise. */
 extern const char option_walkers[];
+/* The values of --format, likewise. */
+extern const char option_formats[];

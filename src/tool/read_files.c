@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/read_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "profile/difference.h"
+#include "profile/merge.h"
+#include "reader/debuginfod.h"
+#include "saved/saved.h"
+#include "symbolize/local_names.h"
+#include "tool/output.h"
+#include "tool/privileges.h"
+#include "tool/reports.h"
+
+static int read_one(const char *name, struct profile **ret, struct error *e)
+{
+	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	if (fd < 0 && errno == EACCES && getuid() == 0)
+		return error_set(e, -EACCES,
+				 "open %s: Permission denied (no privilege of root's is left; read "
+				 "it as its owner)",
+				 name);
+	if (fd < 0)
+		return error_errno(e, "open %s", name);
+	return saved_read(fd, name, ret, e);
+}
+
+static bool asks_servers(const struct options *opt)
+{
+	return !opt->no_debuginfod && !opt->no_names && debuginfod_has_servers();
+}
+
+static void fill_in_names(struct profile *p, const struct options *opt)
+{
+	const struct debuginfod_options asking = {};
+	struct debuginfod *servers = asks_servers(opt) ? debuginfod_new(&asking) : NULL;
+	const struct local_names_options options = { opt->no_demangle, servers };
+
+	p->strings = p->strings ? p->strings : strtab_new();
+	if (!opt->no_names)
+		local_names_fill(&p->frames, p->strings, &options);
+	debuginfod_free(servers);
+}
+
+/* Profiles of files, in their order. */
+struct files {
+	struct profile **of;
+	size_t n;
+};
+
+static void files_fini(struct files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		profile_free(f->of[i]);
+	free(f->of);
+}
+
+static struct changes_side side_of(const struct files *f)
+{
+	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
+}
+
+static int read_all(const char *const *names, size_t n, const struct options *opt,
+		    struct files *ret, struct error *e)
+{
+	int err = 0;
+
+	ret->of = xcalloc(n, sizeof(*ret->of));
+	for (; ret->n < n && !err; ret->n++) {
+		err = read_one(names[ret->n], &ret->of[ret->n], e);
+		if (!err)
+			fill_in_names(ret->of[ret->n], opt);
+	}
+	return err;
+}
+
+static struct profile *sum_of(const struct changes_side *side)
+{
+	return profile_merge(side->of, side->n, KEEP_ALL);
+}
+
+void subtracted_fini(struct subtracted *s)
+{
+	profile_free(s->profile);
+	changes_free(s->changes);
+}
+
+int read_and_subtract(const struct options *opt, const struct changes_side *after,
+		      struct subtracted *ret, struct error *e)
+{
+	cleanup(files_fini) struct files files = {};
+	const int err = read_all(opt->minus, opt->n_minus, opt, &files, e);
+
+	if (err)
+		return err;
+
+	const struct changes_side before = side_of(&files);
+	cleanup(profile_freep) struct profile *new_sum = sum_of(after);
+	cleanup(profile_freep) struct profile *old_sum = sum_of(&before);
+
+	ret->profile = profile_difference(new_sum, old_sum, opt->normalize);
+	ret->changes = changes_new(after, &before, opt->normalize);
+	return 0;
+}
+
+/* The profile of the files, or its difference from those of --minus. May take a file's away. */
+static int read_result(const struct options *opt, struct files *files, struct subtracted *ret,
+		       struct error *e)
+{
+	const struct changes_side side = side_of(files);
+
+	if (opt->n_minus)
+		return read_and_subtract(opt, &side, ret, e);
+	ret->profile = files->n == 1 ? TAKE(files->of[0]) : sum_of(&side);
+	return 0;
+}
+
+static int report_files(const struct options *opt, struct reports *reports, struct error *e)
+{
+	cleanup(files_fini) struct files files = {};
+	cleanup(subtracted_fini) struct subtracted result = {};
+	struct output output;
+	int err = read_all((const char *const *)opt->patterns, opt->n_patterns, opt, &files, e);
+
+	if (!err)
+		err = read_result(opt, &files, &result, e);
+	if (err)
+		return err;
+	output_init(&output, NULL);
+	reports->keeps = KEEP_ALL; /* of the files */
+	reports->changes = result.changes;
+	return reports_write(reports, result.profile, SPAN_RUN, NULL, &output, e);
+}
+
+int read_files(const struct options *opt, struct error *e)
+{
+	cleanup(reports_close) struct reports reports = {};
+	int err = privileges_leave(e);
+
+	if (err)
+		return err;
+	privileges_seal(asks_servers(opt));
+	(void)signal(SIGPIPE, SIG_IGN);
+	err = reports_open(&reports, opt, e);
+	return err ? err : report_files(opt, &reports, e);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tool/read_files.h - profiles from files: --read, which traces nothing, and --minus.
+ *
+ * The files may come from anyone. All privileges are given up before the first is opened.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "profile/changes.h"
+#include "profile/profile.h"
+#include "tool/options.h"
+
+/* Read files and report them. Errors: of reading and writing. */
+must_check int read_files(const struct options *opt, struct error *e);
+
+/* A difference, and what is known about it. */
+struct subtracted {
+	struct profile *profile;
+	struct changes *changes;
+};
+
+void subtracted_fini(struct subtracted *s);
+
+/*
+ * Subtract the files of --minus from @after, which stays as it is. Errors: those of saved_read(),
+ * with the file's name.
+ */
+must_check int read_and_subtract(const struct options *opt, const struct changes_side *after,
+				 struct subtracted *ret, struct error *e);

@@ -1,0 +1,352 @@
+/* rooms: report profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* JSON and Prometheus's text. tests/e2e/test_documents.py reads the golden files, too. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/utf8.h"
+#include "golden.h"
+#include "profile/difference.h"
+#include "report/render.h"
+#include "report/render_changes.h"
+#include "report_sample.h"
+
+/* A report with everything that a document can show. */
+static struct profile *full_report(int64_t factor)
+{
+	static struct frame_image images[] = {
+		{ .path = "/usr/bin/prog",
+		  .build_id = "ab12",
+		  .start = 0x400000,
+		  .limit = 0x500000,
+		  .offset = 0x1000 },
+		{ .path = "[kernel]" },
+	};
+	static struct frame frames[] = {
+		{ .kind = FRAME_KERNEL, .name = "vfs_read", .image = 1, .addr = UINT64_MAX },
+		{ .kind = FRAME_USER,
+		  .name = "parse(int)",
+		  .raw_name = "_Z5parsei",
+		  .module = "prog",
+		  .image = 0,
+		  .addr = 0x401010,
+		  .offset = 0x10,
+		  .module_offset = 0x2010,
+		  .file_offset = 0x2010,
+		  .file = "p\"a\\r\x1bse.c",
+		  .line = 12 },
+		{ .kind = FRAME_USER,
+		  .code = CODE_JIT,
+		  .name = "</script>\xff\xe2\x80\xae",
+		  .image = NO_IMAGE,
+		  .is_inlined = true },
+		{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
+		{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
+		{ .kind = FRAME_UNVERIFIED, .name = "frame pointers", .image = NO_IMAGE },
+	};
+	const struct frame_table all = {
+		.frames = frames, .n = ARRAY_SIZE(frames), .images = images, .n_images = 2
+	};
+	const struct profile_label labels[] = { { .key = "cgroup", .text = "/a\nb" },
+						{ .key = "cpu", .number = -3, .unit = "id" } };
+	static const uint32_t row[] = { 0, 1, 2, 3, 4, 5 };
+	const int64_t more[] = { 1000 * factor, -5 };
+	struct profile_builder *b = profile_builder_new(3);
+
+	profile_builder_slice(b, 0, 100);
+	profile_builder_slice(b, 100, UINT64_MAX);
+	for (uint32_t i = 0; i <= ARRAY_SIZE(row); i++) {
+		const struct profile_stack stack = {
+			.count = (i + 1) * factor,
+			.more = more,
+			.frames = row,
+			.n_kernel = i ? 1 : 0,
+			.n_user = i ? i - 1 : 0,
+			.pid = i,
+			.comm = i % 2 ? "t\"a\\r" : NULL,
+			.labels = profile_builder_labels(b, labels, i % 3),
+		};
+		const uint32_t number = profile_builder_add(b, &stack);
+
+		profile_builder_part(b, number, 0, factor);
+		if (i)
+			profile_builder_part(b, number, 1, i * factor);
+	}
+
+	struct profile *p = profile_builder_finish(b, &all);
+
+	profile_builder_free(b);
+	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
+	p->values[2] = (struct profile_value){ "si\"ze\\\n", NULL };
+	p->about = (struct profile_about){ .program = "stackcount 1",
+					   .command_line = "stackcount -p 7 'a\"b\\c\nd'",
+					   .host = "h\xff",
+					   .begin_ns = 1771000000123456789,
+					   .duration_ns = 1500000000,
+					   .cost_ns = 1234.5 };
+	profile_add_loss(p, "no room for a new stack", 10);
+	profile_add_loss(p, "o\"d\\d\n", UINT64_MAX);
+	profile_add_loss(p, "no room for a new stack", 2);
+	return p;
+}
+
+static struct strbuf rendered(render_function *render, const struct profile *p)
+{
+	const struct render_style style = { .per_process = true };
+	struct strbuf made = {};
+
+	assert_int_equal(render(p, &style, to_strbuf, &made), 0);
+	return made;
+}
+
+enum content { FULL, TOP, EMPTY, DIFFERENCE };
+
+static struct profile *content_of(enum content of)
+{
+	struct profile_builder *b;
+	struct profile *p, *before, *after;
+
+	switch (of) {
+	case EMPTY:
+		b = profile_builder_new(1);
+		p = profile_builder_finish(b, &table);
+		profile_builder_free(b);
+		return p;
+	case DIFFERENCE:
+		before = full_report(2);
+		after = full_report(3);
+		p = profile_difference(after, before, false);
+		profile_free(before);
+		profile_free(after);
+		return p;
+	default:
+		p = full_report(1);
+		profile_choose(p, 0, of == TOP ? 2 : 0);
+		return p;
+	}
+}
+
+static const struct golden_row {
+	const char *name;
+	render_function *render;
+	enum content of;
+} golden_rows[] = {
+	{ "document.json", render_json, FULL },
+	{ "document_top.json", render_json, TOP },
+	{ "document_empty.json", render_json, EMPTY },
+	{ "document_difference.json", render_json, DIFFERENCE },
+	{ "metrics.prom", render_prom, FULL },
+	{ "metrics_top.prom", render_prom, TOP },
+	{ "metrics_empty.prom", render_prom, EMPTY },
+};
+
+static void document_is_what_the_golden_file_says(void **state)
+{
+	const struct golden_row *row = *state;
+	struct profile *p = content_of(row->of);
+	struct strbuf made = rendered(row->render, p);
+
+	golden_expect(row->name, &made);
+	strbuf_fini(&made);
+	profile_free(p);
+}
+
+static void expect_valid_line(const struct strbuf *made, size_t n_lines)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < made->n;) {
+		uint32_t c;
+		const size_t length = utf8_at((const unsigned char *)made->text + i, &c);
+
+		assert_true(length > 0);
+		assert_true(c == '\n' || !utf8_is_active(c));
+		n += c == '\n';
+		i += length;
+	}
+	assert_int_equal(n, n_lines);
+}
+
+static void every_byte_in_names_stays_in_its_string(void **state)
+{
+	size_t n_lines = 0;
+
+	(void)state;
+	for (int byte = 1; byte < 256; byte++) {
+		char name[] = { 'a', (char)byte, 'b', '\0' };
+		struct frame frames[] = { { .name = name, .module = name, .file = name } };
+		struct frame_table names = { .frames = frames, .n = 1 };
+		struct profile_builder *b = profile_builder_new(1);
+		uint32_t row[] = { 0 };
+
+		add(b, 12, 3, name, 1, 0, row);
+
+		struct profile *p = finish(b, &names);
+
+		p->about.command_line = name;
+		profile_add_loss(p, name, 1);
+
+		struct strbuf json = rendered(render_json, p), prom = rendered(render_prom, p);
+
+		for (size_t i = 0; i < prom.n && byte == 1; i++)
+			n_lines += prom.text[i] == '\n';
+		expect_valid_line(&json, 1);
+		expect_valid_line(&prom, n_lines);
+		strbuf_fini(&json);
+		strbuf_fini(&prom);
+		profile_free(p);
+	}
+}
+
+static void changes_have_no_tags(void **state)
+{
+	struct profile *p = content_of(DIFFERENCE);
+	struct changes *c = changes_of_difference(p);
+	struct strbuf made = {};
+
+	(void)state;
+	changes_put_json(&made, c, SIZE_MAX);
+	assert_null(strchr(made.text, '<'));
+	assert_non_null(strstr(made.text, "\\u003c/script>"));
+	strbuf_clear(&made);
+	changes_put_json(&made, c, 0);
+	assert_non_null(strstr(made.text, "\"functions\":[]}"));
+	strbuf_fini(&made);
+	changes_free(c);
+	profile_free(p);
+}
+
+/* --- claims, as text and as JSON --- */
+
+static struct profile *sliced(int64_t count)
+{
+	static struct frame frames[] = { { .kind = FRAME_USER, .name = "hot" },
+					 { .kind = FRAME_USER, .name = "even" } };
+	const struct frame_table names = { .frames = frames, .n = 2 };
+	struct profile_builder *b = profile_builder_new(1);
+
+	for (uint32_t s = 0; s < 20; s++) {
+		profile_builder_slice(b, s, s + 1);
+		for (uint32_t f = 0; f < 2; f++) {
+			const int64_t n = f ? 100 + s % 3 : count + s % 5;
+			const struct profile_stack stack = { .count = n,
+							     .frames = &f,
+							     .n_user = 1 };
+
+			profile_builder_part(b, profile_builder_add(b, &stack), s, n);
+		}
+	}
+
+	struct profile *p = profile_builder_finish(b, &names);
+
+	profile_builder_free(b);
+	return p;
+}
+
+static void claims_are_marked_in_every_form(void **state)
+{
+	struct profile *before = sliced(100), *after = sliced(150);
+	const struct profile *one[] = { after }, *two[] = { before };
+	const struct changes_side a = { one, 1 }, b = { two, 1 };
+	struct changes *c = changes_new(&a, &b, false);
+	struct profile *p = profile_difference(after, before, false);
+	const struct render_style style = { .changes = c };
+	struct strbuf made = {};
+
+	(void)state;
+	assert_int_equal(render_tree(p, &style, to_strbuf, &made), 0);
+	assert_non_null(strstr(made.text, "+1000 * hot\n"));
+	assert_null(strstr(made.text, "* even"));
+	assert_non_null(strstr(made.text, "* beyond noise, known from slices of time (20 before, "
+					  "20 after). 4 values were compared; that any mark is "
+					  "wrong has a chance of at most 5%.\n"));
+	strbuf_clear(&made);
+	assert_int_equal(render_text(p, &style, to_strbuf, &made), 0);
+	assert_non_null(strstr(made.text, "+1000 * hot\n"));
+	strbuf_clear(&made);
+	assert_int_equal(render_json(p, &style, to_strbuf, &made), 0);
+	assert_non_null(strstr(made.text, "\"beyond_noise\":true"));
+	assert_non_null(strstr(made.text, "\"basis\":\"slices\""));
+	strbuf_fini(&made);
+	changes_free(c);
+	profile_free(p);
+	profile_free(before);
+	profile_free(after);
+}
+
+/* --- size --- */
+
+static int count_bytes(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	*(size_t *)context += n;
+	return 0;
+}
+
+static int fail_at_once(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	(void)n;
+	++*(int *)context;
+	return -32;
+}
+
+/* Ends the program where a stack costs more, the more stacks there are: hours, then. */
+#define PATIENCE_S 300
+
+static void two_hundred_thousand_stacks_are_written(void **state)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	const struct render_style style = {};
+	uint32_t row[20];
+	size_t n = 0;
+	int n_calls = 0;
+
+	(void)state;
+	(void)alarm(PATIENCE_S);
+	for (uint32_t i = 0; i < 200000; i++) {
+		for (uint32_t f = 0; f < 20; f++)
+			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
+		add(b, i + 1, i, NULL, 10, 10, row);
+	}
+
+	struct profile *p = finish(b, &table);
+
+	assert_int_equal(render_json(p, &style, count_bytes, &n), 0);
+	assert_true(n > 200000 * 20 * 2);
+	assert_int_equal(render_json(p, &style, fail_at_once, &n_calls), -32);
+	assert_int_equal(render_prom(p, &style, fail_at_once, &n_calls), -32);
+	assert_int_equal(n_calls, 2);
+	n = 0;
+	assert_int_equal(render_prom(p, &style, count_bytes, &n), 0);
+	assert_true(n < 1000);
+	(void)alarm(0);
+	profile_free(p);
+}
+
+int main(void)
+{
+	struct CMUnitTest golden[ARRAY_SIZE(golden_rows)];
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_byte_in_names_stays_in_its_string),
+		cmocka_unit_test(changes_have_no_tags),
+		cmocka_unit_test(claims_are_marked_in_every_form),
+		cmocka_unit_test(two_hundred_thousand_stacks_are_written),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(golden_rows); i++)
+		golden[i] = (struct CMUnitTest){ .name = golden_rows[i].name,
+						 .test_func = document_is_what_the_golden_file_says,
+						 .initial_state = (void *)&golden_rows[i] };
+
+	const int n_failed = cmocka_run_group_tests_name("golden files", golden, NULL, NULL);
+
+	return n_failed + cmocka_run_group_tests(tests, NULL, NULL);
+}
