@@ -212,6 +212,9 @@ static int stackcount_print_report(struct run *r, struct error *e)
 
 /* --- slices --- */
 
+/* A report waits for the walks of its deferred hits, but not for long: further hits come. */
+#define WALKS_NS (NS_PER_S / 10)
+
 /* All hits of an interval are in the store, those that were deferred, too. */
 static int end_interval(struct run *r, struct error *e)
 {
@@ -401,9 +404,6 @@ static void stackcount_on_deferred(struct run *r, const struct recorded *recorde
 
 	store_add(t->store, &hit);
 }
-
-/* A report waits for the walks of its deferred hits, but not for long: further hits come. */
-#define WALKS_NS (NS_PER_S / 10)
 
 static int stackcount_on_interval(struct run *r, struct error *e)
 {
