@@ -25,14 +25,14 @@ PYTEST  ?= /usr/bin/python3 -m pytest
 
 # The architecture that is built for, which has a folder of its own: see src/arch/arch.h.
 ARCH     ?= $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
-ROOMS    := base arch spec elf kernel helper reader processes match bpf attach unwind tables store profile symbolize report tool
+ROOMS    := base arch spec elf kernel helper reader processes match bpf attach unwind tables store profile saved symbolize report tool
 WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
-LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma) -ldl
+LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma zlib) -ldl
 LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
-STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma)
+STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma zlib)
 ifdef SANITIZE
 CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS  += -fsanitize=$(SANITIZE)
@@ -142,9 +142,9 @@ unit: $(SKELETON)
 # Fuzz targets: replayed over their corpus in make check, linked with the unit tests' objects; searched
 # by make fuzz (clang), from there and from parts of this machine's files.
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match,$(call sources_of,$(r))) \
+FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match profile saved report,$(call sources_of,$(r))) \
 	src/symbolize/perf_map.c
-FUZZ_LIBS := -lelf -ldw -llzma -Wl,-Bstatic -liberty -Wl,-Bdynamic
+FUZZ_LIBS := -lelf -ldw -llzma -lz -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
 $(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(DECODER)

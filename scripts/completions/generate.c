@@ -31,6 +31,9 @@ static const struct value {
 	{ OPTION_WITHOUT, "_sequence compadd - @BACKENDS@",
 	  "__fish_complete_list , __@TOOL@_backends", false },
 	{ OPTION_UNWIND, "compadd - @WAYS@", "__@TOOL@_ways", true },
+	{ OPTION_FORMAT, "compadd - @FORMATS@", "__@TOOL@_formats", true },
+	{ OPTION_OUTPUT, "_files", "__fish_complete_path", false },
+	{ OPTION_MINUS, "_files", "__fish_complete_path", false },
 };
 
 static void expand(const char *text, enum tool tool);
@@ -94,7 +97,7 @@ static void print_bash_pattern(enum tool tool, enum option_key key)
 		(void)fputs("''", stdout);
 }
 
-/* Only --pid, --cpu and --without may come more than once. */
+/* Options with values may come more than once, unless they take a single one. */
 static void print_zsh_option(const struct option_row *row, enum tool tool)
 {
 	const struct value *value = value_of(row);
@@ -157,7 +160,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 	} patterns[] = {
 		{ "PID", OPTION_PID },         { "CPU", OPTION_CPU },
 		{ "WITHOUT", OPTION_WITHOUT }, { "UNWIND", OPTION_UNWIND },
-		{ "VALUE", OPTION_FLAG },
+		{ "FORMAT", OPTION_FORMAT },   { "OUTPUT", OPTION_OUTPUT },
+		{ "MINUS", OPTION_MINUS },     { "VALUE", OPTION_FLAG },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
@@ -172,6 +176,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		(void)fputs(option_backends, stdout);
 	else if (n == 4 && strncmp(word, "WAYS", n) == 0)
 		(void)fputs(option_ways, stdout);
+	else if (n == 7 && strncmp(word, "FORMATS", n) == 0)
+		(void)fputs(option_formats, stdout);
 	else if (n == 7 && strncmp(word, "OPTIONS", n) == 0)
 		print_options(tool);
 	else

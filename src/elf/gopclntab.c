@@ -272,6 +272,14 @@ static bool has_few_steps(const struct go_table *t)
 	return true;
 }
 
+bool image_is_go(const struct image *im)
+{
+	uint64_t vaddr;
+	const struct go_bytes table = find_go_table(im, &vaddr);
+
+	return table.data && format_of(table);
+}
+
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;

@@ -30,6 +30,9 @@ struct go_table {
 	bool has_asm;   /* the flags include GO_ASM: Go 1.18 and later */
 };
 
+/* Does @im have a table, as far as its head shows? */
+bool image_is_go(const struct image *im);
+
 /* False: @im has no table, or it makes no sense, or its format is unknown. */
 bool go_table_of(const struct image *im, struct go_table *ret);
 

@@ -274,3 +274,25 @@ int sandbox_keep(uint64_t capabilities)
 	leave_bounding_set();
 	return keep_capabilities(capabilities, UINT64_MAX);
 }
+
+int sandbox_keep_none(void)
+{
+	leave_bounding_set();
+	return keep_capabilities(0, 0);
+}
+
+uint64_t sandbox_effect(uint64_t on, uint64_t off)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct has[_LINUX_CAPABILITY_U32S_3] = {};
+	uint64_t before;
+
+	if (syscall(SYS_capget, &head, has) < 0)
+		return 0;
+	before = has[0].effective | (uint64_t)has[1].effective << 32;
+	for (size_t i = 0; i < ARRAY_SIZE(has); i++) {
+		has[i].effective |= has[i].permitted & (uint32_t)(on >> 32 * i);
+		has[i].effective &= ~(uint32_t)(off >> 32 * i);
+	}
+	return syscall(SYS_capset, &head, has) < 0 ? UINT64_MAX : before;
+}

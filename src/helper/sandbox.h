@@ -46,3 +46,14 @@ must_check int sandbox_prepare(struct error *e);
  * look only at programs that have no more capabilities than itself. Returns a negative errno.
  */
 must_check int sandbox_keep(uint64_t capabilities);
+
+/*
+ * Drop every capability, as sandbox_keep() does, but without an exception. Returns a negative errno.
+ */
+must_check int sandbox_keep_none(void);
+
+/*
+ * Let the permitted capabilities @on have effect, and @off have none, in this thread. Returns those
+ * that had effect before.
+ */
+uint64_t sandbox_effect(uint64_t on, uint64_t off);

@@ -496,7 +496,7 @@ static bool find_place(const struct program *program, uint64_t time, uint64_t ad
 
 	if (region)
 		*ret = (struct place){ region->start, addr - region->start + region->offset,
-				       region->image };
+				       region->image, region->end };
 	return region != NULL;
 }
 

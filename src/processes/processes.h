@@ -98,6 +98,7 @@ struct place {
 	uint64_t start;  /* start address of the region */
 	uint64_t offset; /* of the address, in the image's file */
 	uint32_t image;
+	uint64_t limit; /* end address of the region */
 };
 
 /* The place of @addr of @key at @time. False: not known. May read the process's mappings. */

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/saturated.h"
 
 #define BLOCK_FRAMES 65536
 
@@ -39,7 +40,7 @@ struct profile_builder {
 	struct profile_part *parts;
 	size_t n_parts, part_capacity;
 	struct strtab *strings;
-	int64_t total;
+	int64_t total, total_before;
 };
 
 struct profile_builder *profile_builder_new(size_t n_values)
@@ -181,11 +182,11 @@ static void add_values(struct profile_builder *b, uint32_t to, const struct prof
 	const size_t n = b->n_values - 1;
 	int64_t *numbers = b->numbers + 2 * n * to;
 
-	b->stacks[to].count += stack->count;
-	b->stacks[to].count_before += stack->count_before;
+	add_to(&b->stacks[to].count, stack->count);
+	add_to(&b->stacks[to].count_before, stack->count_before);
 	for (size_t i = 0; i < n; i++) {
-		numbers[i] += stack->more ? stack->more[i] : 0;
-		numbers[n + i] += stack->more_before ? stack->more_before[i] : 0;
+		add_to(&numbers[i], stack->more ? stack->more[i] : 0);
+		add_to(&numbers[n + i], stack->more_before ? stack->more_before[i] : 0);
 	}
 }
 
@@ -206,7 +207,8 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 {
 	if (b->n * 2 >= b->n_slots)
 		grow_slots(b);
-	b->total += stack->count;
+	add_to(&b->total, stack->count);
+	add_to(&b->total_before, stack->count_before);
 	b->is_difference = b->is_difference || stack->count_before || stack->more_before;
 
 	const uint32_t hash = hash_stack(stack);
@@ -361,7 +363,7 @@ static void merge_parts(struct profile *p)
 		qsort(p->parts, p->n_parts, sizeof(*p->parts), profile_compare_parts);
 	for (size_t i = 0; i < p->n_parts; i++) {
 		if (n && profile_compare_parts(&p->parts[n - 1], &p->parts[i]) == 0)
-			p->parts[n - 1].count += p->parts[i].count;
+			add_to(&p->parts[n - 1].count, p->parts[i].count);
 		else
 			p->parts[n++] = p->parts[i];
 	}
@@ -386,6 +388,7 @@ static void hand_over(struct profile_builder *b, struct profile *p)
 	p->parts = TAKE(b->parts);
 	p->strings = TAKE(b->strings);
 	p->total = b->total;
+	p->total_before = b->total_before;
 	p->is_difference = b->is_difference;
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/saturated.h"
 
 void profile_free(struct profile *p)
 {
@@ -54,7 +55,8 @@ static uint64_t magnitude(int64_t n)
 
 static uint64_t weight_of(const struct profile *p, const struct profile_stack *stack)
 {
-	return magnitude(p->is_difference ? stack->count - stack->count_before : stack->count);
+	return magnitude(p->is_difference ? subtract_saturated(stack->count, stack->count_before)
+					  : stack->count);
 }
 
 static uint64_t larger_count(const struct profile_stack *stack)
@@ -96,7 +98,8 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 		const struct profile_stack *stack = &p->stacks[ranks[i].stack];
 
 		if (larger_count(stack) < min || (top && p->n_stacks - i > top)) {
-			p->hidden += stack->count;
+			p->hidden = add_saturated(p->hidden, stack->count);
+			p->hidden_before = add_saturated(p->hidden_before, stack->count_before);
 			p->n_hidden++;
 		} else {
 			kept[n++] = *stack;

@@ -107,6 +107,7 @@ struct profile {
 	int64_t hidden;     /* of these, the counts of stacks that profile_choose() has removed */
 	size_t n_hidden;    /* number of these stacks */
 	bool is_difference; /* stacks have values before and after a change */
+	int64_t total_before, hidden_before; /* differences only: the same before the change */
 
 	/* Memory of the members above. */
 	struct profile_block *blocks;

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "elf/debug.h"
 #include "elf/demangle.h"
+#include "elf/gopclntab.h"
 #include "elf/lines.h"
 #include "reader/name_block.h"
 #include "reader/parser.h"
@@ -103,7 +104,7 @@ static struct symbols *add_symbols(struct parser_names *p, uint32_t number, stru
 
 static void put_fact(struct seat *seat, const struct image *im, struct answer *answer)
 {
-	struct symbols_fact fact = { .has_symtab = image_has_symtab(im) };
+	struct symbols_fact fact = { .has_symtab = image_has_symtab(im), .is_go = image_is_go(im) };
 	const uint8_t *told;
 	const size_t n = image_reported_build_id(im, &told);
 

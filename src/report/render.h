@@ -14,12 +14,21 @@
 #include "profile/frame.h"
 #include "profile/profile.h"
 
+struct changes; /* profile/changes.h */
+
 struct render_style {
 	bool offsets;     /* -s */
 	bool addresses;   /* -v */
 	bool delimited;   /* -d */
 	bool per_process; /* -P */
 	const char *time; /* -T: "HH:MM:SS", else NULL */
+	/* Of trees. */
+	bool invert;        /* callees first */
+	bool ascii;         /* draw lines with ASCII characters */
+	bool colours;       /* for a terminal */
+	double min_percent; /* leave out nodes below this share of all; 0: show all */
+	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims. */
+	const struct changes *changes;
 };
 
 /* Takes bytes as they are made. A non-zero result ends rendering, which returns it. */
@@ -37,6 +46,9 @@ struct renderer {
 	bool shows_addresses; /* the same for render_style.addresses */
 	bool shows_pids;      /* else processes are told apart by name */
 	bool shows_losses;
+	bool wants_places;    /* frames differ by their addresses in files */
+	bool wants_processes; /* stacks have their process's number and name, even without -P */
+	bool keeps_slices;    /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 

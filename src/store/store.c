@@ -488,6 +488,15 @@ const struct store_row *store_rows(struct store *s, size_t *n)
 	return s->lent;
 }
 
+const struct store_row *store_look(struct store *s, size_t *n)
+{
+	struct error none; /* store_rotate() reports it */
+
+	(void)settle_rows(s, s->n_raw - s->n_settled, &none);
+	*n = s->n_rows;
+	return s->rows;
+}
+
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS])
 {
 	return stacks_words(&s->stacks, number, words);
@@ -552,4 +561,24 @@ void store_clear(struct store *s)
 		renew_stacks(s);
 		s->aged = s->turn;
 	}
+}
+
+void store_keep(struct store *s)
+{
+	struct store_row *news = s->rows;
+	const size_t n_news = s->n_rows;
+
+	s->rows = s->lent;
+	s->n_rows = s->n_lent;
+	s->cap_rows = s->cap_lent;
+	s->lent = NULL;
+	s->n_lent = s->cap_lent = 0;
+	s->is_lent = false;
+	losses_reported(&s->losses);
+	clear_index(s);
+	fill_index(s);
+	for (size_t i = 0; i < n_news; i++)
+		if (!add_row(s, &news[i]))
+			s->losses.n_over_budget += news[i].count;
+	free(news);
 }

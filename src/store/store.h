@@ -76,6 +76,18 @@ bool store_awaits_room(const struct store *s);
 void store_clear(struct store *s);
 
 /*
+ * Take back the lent rows, but keep them: the next report has them again, in the same order, with
+ * new ones behind them.
+ */
+void store_keep(struct store *s);
+
+/*
+ * The rows up to now, which nobody has lent. They are in the order of the report. Valid until the
+ * next call of this room.
+ */
+const struct store_row *store_look(struct store *s, size_t *n);
+
+/*
  * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many, at most
  * STACK_WORDS.
  */

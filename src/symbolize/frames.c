@@ -11,6 +11,7 @@ void frames_fini(struct frames *f)
 	u64_map_fini(&f->numbers);
 	free(f->keys);
 	free(f->table.frames);
+	free(f->table.images);
 	*f = (struct frames){};
 }
 
@@ -31,7 +32,7 @@ uint32_t frames_number(struct frames *f, const struct frame_key *key, bool *is_n
 		if (*is_new) {
 			array_push(f->keys, f->n_keys, f->cap_keys, *key);
 			array_push(f->table.frames, f->table.n, f->table.capacity,
-				   (struct frame){});
+				   ((struct frame){ .image = NO_IMAGE }));
 			return number;
 		}
 		if (memcmp(&f->keys[number], key, sizeof(*key)) == 0)

@@ -29,6 +29,7 @@ struct image_names {
 	struct images *images;
 	struct symbol_files *symbols;
 	uint64_t flags;
+	bool has_none;
 	struct strtab *strings;
 	struct known *known;
 	size_t n, capacity;
@@ -48,6 +49,7 @@ struct image_names *image_names_new(struct images *images,
 	f->images = images;
 	f->symbols = symbol_files_new(images, options->files, options->servers);
 	f->flags = options->flags;
+	f->has_none = options->has_none;
 	f->strings = strtab_new();
 	return f;
 }
@@ -210,6 +212,12 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 			 struct file_place *ret)
 {
 	bool is_new;
+
+	if (f->has_none && images_kind(f->images, image) == IMAGE_FILE) {
+		*ret = (struct file_place){ .vaddr = offset };
+		return true;
+	}
+
 	struct known *k = place_of(f, image, offset, &is_new);
 
 	if (is_new)
@@ -225,6 +233,19 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 	*ret = k->place;
 	ret->calls = f->calls + k->call;
 	return k->is_asked;
+}
+
+char *image_names_about(struct image_names *f, uint32_t image, struct image_build *build)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	const bool opens = f->has_none && !images_is_memory(f->images, image);
+
+	*build = (struct image_build){};
+	if (!images_about(f->images, image, &about))
+		return NULL;
+	if (about.kind == IMAGE_FILE)
+		symbol_files_build(f->symbols, image, opens, build);
+	return xstrdup(about.path[0] ? about.path : about.module);
 }
 
 bool image_names_may_be_made(const struct image_names *f, uint32_t image)

@@ -12,6 +12,7 @@
 
 #include "elf/lines.h"
 #include "processes/images.h"
+#include "symbolize/symbol_files.h"
 
 struct debuginfod;
 struct image_names;
@@ -21,6 +22,7 @@ struct image_names_options {
 	struct debuginfod *servers; /* for symbols that this machine does not have, or NULL.
 				       image_names_free() frees it */
 	uint64_t flags;             /* enum names_flag */
+	bool has_none;              /* do without the names of files */
 };
 
 /* @images is borrowed. */
@@ -66,6 +68,12 @@ bool image_names_may_be_made(const struct image_names *f, uint32_t image);
 
 /* Does an offset in the image mean the same code in every process? */
 bool image_names_has_places(const struct image_names *f, uint32_t image);
+
+/*
+ * The path of the image's file, as its process sees it, or the name of the memory. The caller frees
+ * it. NULL: the image was forgotten. @build: of the file.
+ */
+char *image_names_about(struct image_names *f, uint32_t image, struct image_build *build);
 
 /* Is it a file? False for files of memory without symbols. */
 bool image_names_is_file(const struct image_names *f, uint32_t image);

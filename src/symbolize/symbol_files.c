@@ -35,11 +35,12 @@ struct search_again {
 
 struct file {
 	uint32_t image;
-	bool is_read;               /* a parser has read its symbols */
-	bool is_bad;                /* it has none, or a parser failed at it */
-	uint32_t asked;             /* images_newest() at the last find_twin() */
-	int32_t parser;             /* PID of the parser that has it; 0: none */
-	unsigned role;              /* of that parser */
+	bool is_read;   /* a parser has read its symbols */
+	bool is_bad;    /* it has none, or a parser failed at it */
+	uint32_t asked; /* images_newest() at the last find_twin() */
+	int32_t parser; /* PID of the parser that has it; 0: none */
+	unsigned role;  /* of that parser */
+	struct image_build build;
 	uint64_t dev;               /* of its file */
 	uint32_t owner;             /* user */
 	uint64_t missed;            /* images_version() + 1 when nobody could open it; 0: never */
@@ -437,8 +438,15 @@ static void search_debug(struct symbol_files *sf, struct file *file,
 		cleanup_free_p(&file->again);
 }
 
+static void keep_build(struct file *file, const struct symbols_fact *fact)
+{
+	file->build.n = fact->n_build_id;
+	memcpy(file->build.id, fact->build_id, fact->n_build_id);
+	file->build.is_go = fact->is_go;
+}
+
 static int open_and_search(struct symbol_files *sf, struct file *file,
-			   const struct image_about *about)
+			   const struct image_about *about, bool searches)
 {
 	struct symbols_fact fact = {};
 	const int err = open_file_or_twin(sf, file, about, &fact);
@@ -455,7 +463,8 @@ static int open_and_search(struct symbol_files *sf, struct file *file,
 		return err;
 	}
 	file->is_read = true;
-	if (about->kind == IMAGE_FILE)
+	keep_build(file, &fact);
+	if (about->kind == IMAGE_FILE && searches)
 		search_debug(sf, file, about, &fact, false);
 	return 0;
 }
@@ -513,7 +522,7 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
 	if (!is_there(sf, file))
-		return open_and_search(sf, file, about);
+		return open_and_search(sf, file, about, true);
 	if (file->again && file->again->is_due)
 		search_debug(sf, file, about, &file->again->fact, file->again->is_searched);
 	return 0;
@@ -536,6 +545,23 @@ static int ask_twice(struct symbol_files *sf, struct file *file, const struct im
 			file->parser = 0;
 	}
 	return err;
+}
+
+void symbol_files_build(struct symbol_files *sf, uint32_t image, bool opens,
+			struct image_build *ret)
+{
+	cleanup(image_about_fini) struct image_about about = {};
+	struct file *file = file_of(sf, image);
+	const bool is_known = images_about(sf->images, image, &about);
+
+	if (is_known && opens && !file->is_read && about.kind == IMAGE_FILE &&
+	    may_read_file(sf, file) && !was_missed(sf, file))
+		(void)open_and_search(sf, file, &about, false);
+	*ret = file->build;
+	if (is_known && about.stamp.n && about.stamp.n <= sizeof(ret->id)) {
+		memcpy(ret->id, about.stamp.bytes, about.stamp.n);
+		ret->n = about.stamp.n;
+	}
 }
 
 int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *offsets, size_t n,

@@ -28,6 +28,18 @@ void symbol_files_refresh(struct symbol_files *sf);
 /* Has a parser read symbols of the image's file? */
 bool symbol_files_has(const struct symbol_files *sf, uint32_t image);
 
+/* The build of an image's file. */
+struct image_build {
+	uint8_t id[MOST_BUILD_ID_BYTES]; /* @n bytes; 0: not known, or none */
+	size_t n;
+	bool is_go; /* it is a Go program */
+};
+
+/* The build of the image's file, if a parser has read its symbols. @opens: have a parser open the
+ * file for that, without looking for its debug file. */
+void symbol_files_build(struct symbol_files *sf, uint32_t image, bool opens,
+			struct image_build *ret);
+
 /* An answer may be short: it has facts for the first offsets of the question, at least for one. */
 struct symbol_answer {
 	struct name_view view;

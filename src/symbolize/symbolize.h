@@ -22,6 +22,7 @@ struct symbolizer;
 enum frame_identity {
 	IDENTITY_FUNCTION, /* same function of the same file; nameless: same function start */
 	IDENTITY_OFFSET,   /* also the same offset in the function (-s) */
+	IDENTITY_PLACE,    /* same address in the same file, in all processes */
 	IDENTITY_ADDRESS,  /* same address (-v, in formats that show it: not in folded) */
 };
 
@@ -33,6 +34,7 @@ struct symbolizer_options {
 	bool places;        /* the report shows addresses of nameless code, even in no file */
 	bool raw_names;     /* names as in the symbol table, not demangled */
 	bool lines;         /* with source lines, and inlined functions as frames of their own */
+	bool no_names;      /* no names of user code in files; kernel and JIT code have them */
 	size_t max_roots;   /* bound of open root directories; 0: no bound of its own */
 	bool no_debuginfod; /* ask no server for symbols, whatever DEBUGINFOD_URLS says */
 	uint32_t *helper;   /* borrowed: the PID of the fetcher while it runs; NULL: not wanted */

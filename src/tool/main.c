@@ -16,10 +16,7 @@
 #include "tool/ready.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
-
-#ifndef VERSION
-#define VERSION "0.1"
-#endif
+#include "tool/version.h"
 
 enum status { STATUS_DONE, STATUS_FAILED, STATUS_USAGE };
 

@@ -59,6 +59,13 @@ static const struct option_row rows[] = {
 	{ CALLS, FLAG(verbose), 'v', "verbose", NULL, "add a line with the total to each report" },
 	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
 	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
+	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write FILE, in the form of its ending: .txt, .folded; - is standard output" },
+	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded" },
+	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names" },
+	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE" },
+	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
+	{ COUNT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; --read can do that later" },
+	{ COUNT, FLAG(quiet), 'q', "quiet", NULL, "show no progress on the terminal" },
 	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },
 	{ SNOOP, FLAG(json), '\0', "json", NULL, "one JSON object per line and event" },
 	{ CALLS, FLAG(json), '\0', "json", NULL, "one JSON object per line and report" },
@@ -84,6 +91,8 @@ static const struct option_row rows[] = {
 };
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
+
+const char option_formats[] = "text folded";
 
 const char option_ways[] = "auto dwarf fp";
 

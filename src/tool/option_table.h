@@ -26,6 +26,9 @@ enum option_key {
 	OPTION_UNWIND_MEMORY,
 	OPTION_WITHOUT,
 	OPTION_READY_FD,
+	OPTION_OUTPUT,
+	OPTION_FORMAT,
+	OPTION_MINUS,
 };
 
 /*
@@ -52,3 +55,5 @@ bool option_is_of(const struct option_row *row, enum tool tool);
 extern const char option_backends[];
 /* The values of --unwind, likewise. */
 extern const char option_ways[];
+/* The values of --format, likewise. */
+extern const char option_formats[];

@@ -71,6 +71,36 @@ static int parse_unwind(const char *text, enum unwind_mode *ret, struct error *e
 	return error_set(e, -EINVAL, "--unwind takes auto, fp or dwarf, not '%s'", text);
 }
 
+static int push_name(const char *what, const char *value, const char **names, size_t *n,
+		     size_t most, struct error *e)
+{
+	if (!value[0])
+		return error_set(e, -EINVAL, "%s: a file needs a name", what);
+	if (*n == most)
+		return error_set(e, -E2BIG, "%s: too many files (at most %zu)", what, most);
+	names[(*n)++] = value;
+	return 0;
+}
+
+static bool is_word(const char *words, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = words; n && (at = strstr(at, word)); at += n)
+		if ((at == words || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\0'))
+			return true;
+	return false;
+}
+
+static int parse_format(const char *what, const char *value, const char **ret, struct error *e)
+{
+	if (!is_word(option_formats, value))
+		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
+				 option_formats);
+	*ret = value;
+	return 0;
+}
+
 static int parse_option_value(const struct option_row *row, const char *value, struct options *o,
 			      struct error *e)
 {
@@ -105,6 +135,12 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return parse_bytes(what, value, &o->unwind_memory, e);
 	case OPTION_READY_FD:
 		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
+	case OPTION_OUTPUT:
+		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
+	case OPTION_MINUS:
+		return push_name(what, value, o->minus, &o->n_minus, MOST_MINUS, e);
+	case OPTION_FORMAT:
+		return parse_format(what, value, &o->format, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	default:
@@ -181,12 +217,47 @@ static int refuse_option(int what, char *const *argv, struct error *e)
 			 "%s: unknown option, or missing or unexpected value (see --help)", text);
 }
 
+/* --read traces nothing, so options of tracing would have no effect. */
+static int check_reading(const struct options *o, struct error *e)
+{
+	const struct {
+		bool is_given;
+		const char *option;
+	} tracing[] = {
+		{ o->command, "a command" },
+		{ o->pids.n, "-p" },
+		{ o->cpus.n, "-c" },
+		{ o->interval_ns, "-i" },
+		{ o->duration_ns, "-D" },
+		{ o->max_events, "-n" },
+		{ o->timestamp, "-T" },
+		{ o->regexp, "-r" },
+		{ o->kernel_only, "-K" },
+		{ o->user_only, "-U" },
+		{ o->max_depth, "--max-depth" },
+		{ o->lines, "--lines" },
+		{ o->self, "--self" },
+		{ o->list, "-l" },
+		{ o->avoid, "--without" },
+		{ o->ready_fd, "--ready-fd" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tracing) && o->read; i++)
+		if (tracing[i].is_given)
+			return error_set(e, -EINVAL, "--read and %s exclude each other",
+					 tracing[i].option);
+	if (o->normalize && !o->n_minus)
+		return error_set(e, -EINVAL, "--normalize needs --minus");
+	return 0;
+}
+
 static int check_combinations(const struct options *o, struct error *e)
 {
 	if (o->help || o->version)
 		return 0;
 	if (!o->n_patterns)
-		return error_set(e, -EINVAL, "no PATTERN given (see --help)");
+		return error_set(e, -EINVAL, "no %s given (see --help)",
+				 o->read ? "FILE" : "PATTERN");
 	if (o->kernel_only && o->user_only)
 		return error_set(e, -EINVAL, "-K and -U exclude each other");
 	if (o->folded && o->json)
@@ -195,6 +266,28 @@ static int check_combinations(const struct options *o, struct error *e)
 		return error_set(e, -EINVAL, "-p and a command exclude each other");
 	if (o->max_memory < 1U << 20)
 		return error_set(e, -EINVAL, "--max-memory must be at least 1M");
+	return check_reading(o, e);
+}
+
+/*
+ * -f is --format folded. Files alone leave nothing for standard output.
+ */
+static int choose_format(struct options *o, struct error *e)
+{
+	const size_t n_ways = (size_t)o->folded + (o->format != NULL);
+	size_t n_files = 0;
+
+	if (o->tool != TOOL_STACKCOUNT)
+		return 0;
+	if (n_ways > 1)
+		return error_set(e, -EINVAL, "-f and --format exclude each other");
+	if (o->folded)
+		o->format = "folded";
+	for (size_t i = 0; i < o->n_outputs; i++)
+		n_files += strcmp(o->outputs[i], "-") != 0;
+	if (!o->format && n_files == o->n_outputs && n_files)
+		return 0;
+	o->format = o->format ? o->format : "text";
 	return 0;
 }
 
@@ -235,6 +328,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	int err = 0;
 
 	*ret = (struct options){ .tool = tool_called(argv[0]),
+				 .argv = argv,
 				 .max_memory = DEFAULT_MEMORY,
 				 .unwind_memory = DEFAULT_UNWIND_MEMORY,
 				 .unwind = AUTO };
@@ -247,6 +341,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	optind = 1;
 	while (optind < end && !err)
 		err = parse_next(end, argv, &tables, ret, e);
+	if (!err)
+		err = choose_format(ret, e);
 	return err ? err : check_combinations(ret, e);
 }
 

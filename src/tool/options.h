@@ -34,13 +34,17 @@ enum unwind_mode {
 /* Likewise: do without bpf_loop(), as on kernels before Linux 5.17. */
 #define AVOID_LOOP (2U << BACKEND_N)
 
+#define MOST_OUTPUTS 16
+#define MOST_MINUS 256
+
 /*
  * Strings are lent by argv. The list of patterns is static. If a tool lacks an option, its member
  * is zero.
  */
 struct options {
 	enum tool tool;
-	char *const *patterns;
+	char *const *argv;     /* the command line, NULL-terminated */
+	char *const *patterns; /* with @read: files */
 	size_t n_patterns;
 	char *const *command; /* NULL-terminated; NULL: none */
 	struct number_list pids;
@@ -56,6 +60,15 @@ struct options {
 	uint64_t ready_fd;      /* 0: none */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
+	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
+	size_t n_outputs;
+	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
+	const char *minus[MOST_MINUS]; /* files whose counts are subtracted */
+	size_t n_minus;
+	bool read;      /* files instead of tracing */
+	bool normalize; /* the sums of the sides of a difference */
+	bool no_names;  /* of user code in files */
+	bool quiet;     /* print no progress */
 	bool timestamp; /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;

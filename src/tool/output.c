@@ -23,8 +23,23 @@ void output_init(struct output *o, struct waiter *waiter)
 {
 	struct stat st;
 
-	*o = (struct output){ .waiter = waiter };
+	*o = (struct output){
+		.fd = STDOUT_FILENO, .name = "standard output", .waiter = waiter, .is_last = !waiter
+	};
 	o->is_file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+struct output output_to(const struct output *o, int fd, const char *name)
+{
+	struct output ret = *o;
+	struct stat st;
+
+	ret.fd = fd;
+	ret.name = name;
+	ret.is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	ret.has_no_reader = false;
+	ret.is_last = true;
+	return ret;
 }
 
 static void call_halt(struct output *o)
@@ -41,7 +56,7 @@ static bool is_second_signal(struct output *o)
 {
 	bool was_asked = o->must_end;
 
-	o->must_end = waiter_take_signals(o->waiter) || o->must_end;
+	o->must_end = (o->waiter && waiter_take_signals(o->waiter)) || o->must_end;
 	if (o->must_end)
 		call_halt(o);
 	return was_asked;
@@ -76,14 +91,14 @@ bool output_wait_for_end(struct output *o, int fd, int ms)
 }
 
 /*
- * Wait until standard output can take *@n bytes at once. Lowers *@n to the bytes that poll(2)
+ * Wait until @o can take *@n bytes at once. Lowers *@n to the bytes that poll(2)
  * promises.
  */
 static int wait_for_reader(struct output *o, size_t *n)
 {
-	struct pollfd fds[] = { { .fd = STDOUT_FILENO, .events = POLLOUT },
-				{ .fd = o->waiter->signals, .events = POLLIN },
-				{ .fd = o->waiter->end, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = o->fd, .events = POLLOUT },
+				{ .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN },
+				{ .fd = o->waiter ? o->waiter->end : -1, .events = POLLIN } };
 
 	if (o->is_file)
 		return 0;
@@ -122,7 +137,7 @@ static int wait_for_room(struct output *o, int err)
 	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
 		return err;
 	if (!o->is_full_told)
-		log_warn("write to standard output: %s; still counting, the report waits for room",
+		log_warn("write to %s: %s; still counting, the report waits for room", o->name,
 			 strerror(-err));
 	o->is_full_told = true;
 	for (int ms = 0; ms < ROOM_MS; ms += SERVE_MS) {
@@ -148,7 +163,7 @@ int output_write(void *output, const char *bytes, size_t n)
 		if (err)
 			return err;
 
-		ssize_t done = write(STDOUT_FILENO, bytes, part);
+		ssize_t done = write(o->fd, bytes, part);
 
 		if (done < 0 && errno == EPIPE)
 			o->has_no_reader = true;
@@ -166,17 +181,17 @@ int output_write(void *output, const char *bytes, size_t n)
 	return 0;
 }
 
-int output_explain(int err, struct error *e)
+int output_explain(const struct output *o, int err, struct error *e)
 {
 	if (err == -EINTR)
 		return error_set(e, err,
 				 "a second signal ended the report, because nobody read it");
-	return err ? error_set(e, err, "write to standard output: %s", strerror(-err)) : 0;
+	return err ? error_set(e, err, "write to %s: %s", o->name, strerror(-err)) : 0;
 }
 
 int output_put(struct output *o, const char *bytes, size_t n, struct error *e)
 {
-	return output_explain(output_write(o, bytes, n), e);
+	return output_explain(o, output_write(o, bytes, n), e);
 }
 
 int output_losses(struct output *o, const struct profile_loss *losses, size_t n, struct error *e)

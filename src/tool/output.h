@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* tool/output.h - write to standard output, whose reader may be slow, stop reading, or go. */
+/*
+ * tool/output.h - write to standard output, or a file of -o. Its reader may be slow, stop reading,
+ * or go.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +14,11 @@
 #include "tool/wait.h"
 
 struct output {
+	int fd;
+	const char *name;      /* of @fd, in messages. Lent */
 	struct waiter *waiter; /* has the signals that come while nobody reads */
 	bool is_file;          /* a regular file, which has no slow reader */
-	bool has_no_reader;    /* standard output was closed: write nothing more */
+	bool has_no_reader;    /* the other end of @fd was closed: write nothing more */
 	bool must_end;         /* a signal has asked for the end; the next one stops the output */
 	bool is_last;          /* do not wait for room in a full file system any more */
 	bool is_full_told;     /* we have warned that the file system is full */
@@ -38,8 +43,11 @@ bool output_must_end(struct output *o);
  */
 bool output_wait_for_end(struct output *o, int fd, int ms);
 
-/* @waiter is lent. */
+/* Standard output. @waiter is lent; NULL: no signal waits for anybody. */
 void output_init(struct output *o, struct waiter *waiter);
+
+/* As @o, but for @fd. @name is lent. */
+struct output output_to(const struct output *o, int fd, const char *name);
 
 /*
  * Write all @n bytes. A closed pipe is no error. If the file system is full, wait for room until a
@@ -52,7 +60,7 @@ int output_write(void *output, const char *bytes, size_t n);
 must_check int output_put(struct output *o, const char *bytes, size_t n, struct error *e);
 
 /* Explain an error of output_write(). Returns @err; 0 is no error. */
-must_check int output_explain(int err, struct error *e);
+must_check int output_explain(const struct output *o, int err, struct error *e);
 
 /* Print the line about @n losses, if any is above 0: to standard output, or as a message. */
 must_check int output_losses(struct output *o, const struct profile_loss *losses, size_t n,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/log.h"
@@ -26,9 +27,14 @@ static const struct {
 };
 /* clang-format on */
 
-void privileges_drop(void)
+/* With sudo, the directory of -o is mostly another user's. */
+#define FILES                                                                   \
+	(UINT64_C(1) << CAP_DAC_OVERRIDE | UINT64_C(1) << CAP_DAC_READ_SEARCH | \
+	 UINT64_C(1) << CAP_CHOWN | UINT64_C(1) << CAP_FOWNER)
+
+void privileges_drop(bool writes_files)
 {
-	uint64_t capabilities = 0;
+	uint64_t capabilities = writes_files ? FILES : 0;
 	int err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
@@ -36,6 +42,30 @@ void privileges_drop(void)
 	err = sandbox_keep(capabilities);
 	if (err)
 		log_debug("cannot drop capabilities: %s", error_words(err));
+	if (writes_files)
+		(void)sandbox_effect(0, FILES);
+}
+
+uint64_t privileges_lend_files(void)
+{
+	return sandbox_effect(FILES, 0);
+}
+
+void privileges_take_back(const uint64_t *before)
+{
+	(void)sandbox_effect(0, FILES & ~*before);
+}
+
+int privileges_leave(struct error *e)
+{
+	const uid_t user = getuid();
+	const gid_t group = getgid();
+	int err;
+
+	if (setresgid(group, group, group) < 0 || setresuid(user, user, user) < 0)
+		return error_errno(e, "give up privileges");
+	err = sandbox_keep_none();
+	return err ? error_set(e, err, "give up privileges: %s", error_words(err)) : 0;
 }
 
 void privileges_seal(bool executes)

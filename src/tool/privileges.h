@@ -8,12 +8,30 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
 
 /*
  * Give up the capabilities that counting does not need, in this thread and those that it makes
- * later. A command that is held (tool/command.h) keeps its own.
+ * later. A command that is held (tool/command.h) keeps its own. With @writes_files, those for the
+ * user's files stay permitted, but have no effect except between the next two functions.
  */
-void privileges_drop(void);
+void privileges_drop(bool writes_files);
+
+/*
+ * Let the capabilities for the user's files (of -o) have effect, in this thread. Returns a number
+ * for privileges_take_back(), which restores the former state.
+ */
+uint64_t privileges_lend_files(void);
+void privileges_take_back(const uint64_t *before);
+
+/*
+ * Give up everything for good: real and effective user, and all capabilities. Call it before
+ * foreign files are read by a run that needs no privilege. A set-user-ID program becomes its user.
+ * Errors: the kernel refuses it.
+ */
+must_check int privileges_leave(struct error *e);
 
 /*
  * In all threads, gain no privilege by execve(2), and deny system calls that counting does not

@@ -392,7 +392,7 @@ static int start_run(struct run *r, struct error *e)
 	if (!err)
 		err = start_following(r, e);
 	r->files_of_names = limits_files_of_names();
-	privileges_drop(); /* threads that begin later inherit this */
+	privileges_drop(r->writes_files); /* threads that begin later inherit this */
 	if (!err)
 		err = first_tables_start(r, e);
 	if (!err)
@@ -474,6 +474,7 @@ struct symbolizer *run_symbolizer(struct run *r, enum frame_identity identity, b
 		.raw_names = r->opt->no_demangle,
 		.lines = r->opt->lines,
 		.no_debuginfod = r->opt->no_debuginfod,
+		.no_names = r->opt->no_names,
 		.helper = &object_state(r->object)->helper_tgid,
 		.serve = run_serve,
 		.context = r,
@@ -525,6 +526,8 @@ int run_tool(const struct tool_parts *tool, void *own, const struct options *opt
 	unmapped_reset(&r.unmapped);
 	if (!err && run_wants_helpers(&r))
 		err = start_helpers(&r, e);
+	if (!err && tool->prepare)
+		err = tool->prepare(&r, e);
 	if (!err)
 		err = prepare_run(&r, e);
 	if (!err && opt->command)

@@ -38,6 +38,11 @@ struct run;
 struct tool_parts {
 	bool counts_targets; /* a count for each target; two names of one place are one target */
 	/*
+	 * Check and open the files of results, before anything else is done. run_tool() calls close()
+	 * in any case. May be NULL.
+	 */
+	int (*prepare)(struct run *r, struct error *e);
+	/*
 	 * Set the sizes of maps and what a hit records, before the programs are loaded. run_tool()
 	 * may find other targets and call it again.
 	 */
@@ -104,6 +109,7 @@ struct run {
 	struct waiter waiter;
 	struct output output;
 	struct ready ready;
+	bool writes_files;     /* results go to files: keep the capabilities that this may need */
 	size_t files_of_names; /* descriptors that the symbolizer may keep open */
 	bool is_enough;        /* the programs have counted --events hits */
 	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */

@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Rows of the store become reports (tool/reports.h) at the end and at intervals:
+ *
+ *	store_rows() --names--> profile --form--> standard output, files
+ *
+ * The store forgets rows that were reported, unless an output shows the whole run: then it keeps
+ * all, and slices (tool/slices.h) have what is new in each interval.
+ */
 #include "tool/stackcount.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/alloc.h"
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "profile/builder.h"
+#include "profile/merge.h"
 #include "report/render.h"
 #include "store/store.h"
-#include "symbolize/stack.h"
 #include "symbolize/symbolize.h"
+#include "tool/about.h"
+#include "tool/reports.h"
+#include "tool/row_profile.h"
 #include "tool/run.h"
+#include "tool/slices.h"
 
 /*
  * If the kernel allocates maps as a whole (before Linux 6.1), the second level comes at this many
@@ -22,149 +32,63 @@
  */
 #define EARLY_ROWS 8192
 
+/* The part of --max-memory for slices. */
+#define SLICES_SHARE 8
+
 struct stackcount {
 	struct store_budget budget;
 	struct store *store;
 	struct symbolizer *symbolizer;
-	const struct renderer *renderer;
-	bool is_filling; /* NOTICE_FILLING has come */
+	struct reports reports;
+	struct slices slices;
+	bool has_slices;
+	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
+	uint64_t report_ns;      /* of the present interval, likewise */
+	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
+	bool is_filling;         /* NOTICE_FILLING has come */
 	bool was_trouble_told;
 };
 
-/* --- rows to stacks --- */
+/* --- profiles --- */
 
-static bool is_per_process(const struct options *opt)
-{
-	return opt->per_process || opt->pids.n > 1;
-}
-
-/* The rows and frames of one question for names, at most. */
-#define ROWS_AT_ONCE 16384
-#define FRAMES_AT_ONCE (1U << 18)
-#define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
-
-/*
- * A row's frames, which begin at named_rows.frames[first]. Unless @is_whole, names were put off,
- * and their frames are missing.
- */
-struct named_row {
-	size_t first;
-	uint32_t n_kernel, n_user;
-	bool is_whole;
-};
-
-struct named_rows {
-	uint64_t now; /* ns of CLOCK_MONOTONIC: later than all rows */
-	struct named_row rows[ROWS_AT_ONCE];
-	uint32_t *frames;
-	size_t n, capacity;
-};
-
-/*
- * Append the frames of @row. @is_put_off: put off names that are not known yet, and leave out their
- * frames.
- */
-static struct named_row name_row(const struct run *r, const struct store_row *row,
-				 struct named_rows *to, bool is_put_off)
-{
-	const struct stackcount *t = r->own;
-	const uint64_t max_depth = r->opt->max_depth;
-	uint64_t words[STACK_WORDS];
-	struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, to->now };
-	struct named_row ret = { .first = to->n, .is_whole = true };
-	uint32_t *frames;
-
-	while (to->capacity < to->n + MOST_FRAMES)
-		to->frames = array_room(to->frames, to->capacity, &to->capacity, sizeof(*frames));
-	frames = to->frames + to->n;
-	stack.n = store_stack(t->store, row->kernel_stack, words);
-	ret.n_kernel = name_kernel_stack(t->symbolizer, &stack, max_depth, frames);
-	frames += ret.n_kernel;
-	stack.n = store_stack(t->store, row->user_stack, words);
-	ret.n_user = is_put_off ? name_known_user_stack(t->symbolizer, &stack, max_depth, frames,
-							&ret.is_whole)
-				: name_user_stack(t->symbolizer, &stack, max_depth, frames);
-	to->n += ret.n_kernel + ret.n_user;
-	return ret;
-}
-
-static void report_row(const struct run *r, const struct store_row *row,
-		       const struct named_row *named, const struct named_rows *of,
-		       struct profile_builder *builder)
-{
-	const struct stackcount *t = r->own;
-	struct profile_stack stack = { .count = (int64_t)row->count,
-				       .frames = of->frames + named->first,
-				       .n_kernel = named->n_kernel,
-				       .n_user = named->n_user };
-
-	if (is_per_process(r->opt)) {
-		stack.pid = t->renderer->shows_pids ? row->tgid : 0;
-		stack.comm = symbolizer_comm(t->symbolizer,
-					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
-					     row->first);
-	}
-	profile_builder_add(builder, &stack);
-}
-
-/* A row takes microseconds, so reading the clock for each row would cost a part of that. */
-#define ROWS_BETWEEN_SERVING 16
-
-static void serve_sometimes(struct run *r, size_t row)
-{
-	if (row % ROWS_BETWEEN_SERVING == 0)
-		run_serve(r);
-}
-
-/*
- * Put off unknown names of many rows, and ask for all of them at once. Returns how many of the @n
- * @rows are done.
- */
-static size_t name_some_rows(struct run *r, const struct store_row *rows, size_t n,
-			     struct named_rows *named, struct profile_builder *builder)
-{
-	struct symbolizer *symbolizer = ((struct stackcount *)r->own)->symbolizer;
-	size_t n_named = 0;
-
-	named->n = 0;
-	named->now = clock_ns(CLOCK_MONOTONIC);
-	symbolizer_defer(symbolizer);
-	for (; n_named < n && n_named < ROWS_AT_ONCE && named->n < FRAMES_AT_ONCE; n_named++) {
-		named->rows[n_named] = name_row(r, &rows[n_named], named, true);
-		serve_sometimes(r, n_named);
-	}
-	(void)symbolizer_fetch(symbolizer);
-	for (size_t i = 0; i < n_named; i++) {
-		if (!named->rows[i].is_whole)
-			named->rows[i] = name_row(r, &rows[i], named, false);
-		report_row(r, &rows[i], &named->rows[i], named, builder);
-		serve_sometimes(r, i);
-	}
-	return n_named;
-}
-
-/* The caller frees the profile. */
-static struct profile *make_profile(struct run *r)
+static struct profile *make_profile(struct run *r, const struct store_row *rows, size_t n,
+				    const struct slices *slices)
 {
 	struct stackcount *t = r->own;
-	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
-	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
-	size_t n;
-	const struct store_row *rows = store_rows(t->store, &n);
+	const struct row_profile of = {
+		.store = t->store,
+		.symbolizer = t->symbolizer,
+		.max_depth = r->opt->max_depth,
+		.has_pids = t->reports.keeps & KEEP_PIDS,
+		.has_comms = t->reports.keeps & KEEP_COMMS,
+		.serve = run_serve,
+		.context = r,
+	};
 
-	for (size_t i = 0; i < n;)
-		i += name_some_rows(r, rows + i, n - i, named, builder);
-	free(named->frames);
-	return profile_builder_finish(builder, symbolizer_frames(t->symbolizer));
+	return row_profile_make(&of, rows, n, slices);
 }
 
-static void add_losses(struct run *r, struct profile *profile)
+/* Does any output show all intervals together? */
+static bool keeps_rows(const struct run *r)
 {
 	const struct stackcount *t = r->own;
-	const struct named_losses losses = run_losses(r, store_losses(t->store));
 
+	return r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN);
+}
+
+/* Add the @losses since the last report, or those of the run. */
+static void add_losses(struct profile *p, const struct named_losses *losses, const uint64_t *before)
+{
 	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(profile, losses.of[i].reason, losses.of[i].n);
+		profile_add_loss(p, losses->of[i].reason,
+				 losses->of[i].n + (before ? before[i] : 0));
+}
+
+static void set_about(const struct run *r, struct profile *p, uint64_t begin_ns, uint64_t end_ns)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	about_set(p, r->opt, now - begin_ns, end_ns - begin_ns);
 }
 
 /* --- reports --- */
@@ -178,44 +102,140 @@ static void stackcount_warn_nameless(struct stackcount *t)
 	t->was_trouble_told = t->was_trouble_told || trouble;
 }
 
-/*
- * Report the store's rows, and the losses since the last report. The rows are cleared before they
- * are printed, so hits that come while nobody reads belong to the next report.
- */
-static int stackcount_print_report(struct run *r, struct error *e)
+/* The profiles of a report: of the present interval, and of the run. NULL: no output shows it. */
+struct both {
+	struct profile *interval, *run;
+};
+
+static void both_fini(struct both *b)
+{
+	profile_free(b->interval);
+	profile_free(b->run);
+}
+
+static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
 {
 	struct stackcount *t = r->own;
-	const struct options *opt = r->opt;
-	cleanup(profile_freep) struct profile *profile = NULL;
-	time_t now = time(NULL);
-	struct tm local;
-	char clock[16];
-	struct render_style style = {
-		.offsets = opt->offset,
-		.addresses = opt->verbose,
-		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
-		.per_process = is_per_process(opt),
-	};
 
-	if (opt->timestamp && strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local)))
-		style.time = clock;
-	symbolizer_refresh(t->symbolizer);
-	profile = make_profile(r);
-	stackcount_warn_nameless(t);
-	add_losses(r, profile);
+	if (!t->has_slices)
+		return make_profile(r, rows, n, NULL);
+
+	size_t n_last;
+	cleanup_free struct store_row *last = slices_last_rows(&t->slices, rows, &n_last);
+
+	return make_profile(r, last, n_last, NULL);
+}
+
+/* The store's rows, and the losses since the last report. They are the store's again then. */
+static void make_both(struct run *r, bool is_last, struct both *ret)
+{
+	struct stackcount *t = r->own;
+	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
+	const bool has_run = is_last && reports_want(&t->reports, SPAN_RUN);
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	size_t n;
+	const struct store_row *rows = store_rows(t->store, &n);
+
+	if (t->has_slices)
+		slices_end_one(&t->slices, rows, n, now);
+	if (has_interval)
+		ret->interval = make_interval(r, rows, n);
+	if (has_run)
+		ret->run = make_profile(r, rows, n, t->has_slices ? &t->slices : NULL);
+
+	const struct named_losses losses = run_losses(r, store_losses(t->store));
+
+	if (ret->interval) {
+		add_losses(ret->interval, &losses, NULL);
+		set_about(r, ret->interval, t->report_ns, now);
+	}
+	if (ret->run) {
+		add_losses(ret->run, &losses, t->losses);
+		set_about(r, ret->run, t->begin_ns, now);
+	}
+	for (int i = 0; i < LOSS_N; i++)
+		t->losses[i] += losses.of[i].n;
+	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
-	store_clear(t->store);
+	if (keeps_rows(r))
+		store_keep(t->store);
+	else
+		store_clear(t->store);
+}
+
+/* The rows are the store's again before they are printed, so hits that come while nobody reads
+ * belong to the next report. */
+static int print_reports(struct run *r, bool is_last, struct error *e)
+{
+	struct stackcount *t = r->own;
+	cleanup(both_fini) struct both both = {};
+	const time_t now = time(NULL);
+	struct tm local;
+	char text[16];
+	const char *clock = NULL;
+	int err = 0;
+
+	if (r->opt->timestamp &&
+	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
+		clock = text;
+	symbolizer_refresh(t->symbolizer);
+	make_both(r, is_last, &both);
+	stackcount_warn_nameless(t);
 	symbolizer_trim(t->symbolizer);
-	profile_choose(profile, opt->min_count, (size_t)opt->top);
+	if (both.interval)
+		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
+				    e);
+	if (!err && both.run)
+		err = reports_write(&t->reports, both.run, SPAN_RUN, clock, &r->output, e);
+	return err;
+}
 
-	const int err = t->renderer->render(profile, &style, output_write, &r->output);
+static int stackcount_print_report(struct run *r, struct error *e)
+{
+	return print_reports(r, true, e);
+}
 
-	if (!err && !t->renderer->shows_losses)
-		output_warn_losses(profile->losses, profile->n_losses);
-	return output_explain(err, e);
+/* --- slices --- */
+
+/* Rows of a slice are not named. */
+static int end_slice(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const int err = store_rotate(t->store, e);
+	size_t n;
+	const struct store_row *rows = store_look(t->store, &n);
+
+	slices_end_one(&t->slices, rows, n, clock_ns(CLOCK_MONOTONIC));
+	return err;
+}
+
+static int stackcount_patience_ms(const struct run *r)
+{
+	const struct stackcount *t = r->own;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!t->has_slices || !t->slices.is_growing)
+		return -1;
+	return now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
+}
+
+static bool is_slice_due(const struct stackcount *t)
+{
+	return t->has_slices && t->slices.is_growing &&
+	       clock_ns(CLOCK_MONOTONIC) >= t->slices.due_ns;
 }
 
 /* --- parts of a run --- */
+
+static int stackcount_prepare(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const int err = reports_open(&t->reports, r->opt, e);
+
+	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
+	r->writes_files = reports_have_files(&t->reports);
+	return err;
+}
 
 static int stackcount_set_up(struct run *r, struct object_options *o, struct error *e)
 {
@@ -223,6 +243,7 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 	struct trace_config *config = &o->config;
 
 	(void)e;
+	config->per_process |= (t->reports.keeps & KEEP_COMMS) != 0;
 	store_divide(r->opt->max_memory, r->n_cpus, &t->budget);
 	o->max_rows = t->budget.max_rows;
 	o->max_chunks = t->budget.max_chunks;
@@ -238,15 +259,10 @@ static int stackcount_set_up(struct run *r, struct object_options *o, struct err
 static int open_store(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const bool shows_addresses = r->opt->verbose && t->renderer->shows_addresses;
-	const bool shows_offsets = r->opt->offset && t->renderer->shows_offsets;
-	const enum frame_identity identity = shows_addresses ? IDENTITY_ADDRESS
-					     : shows_offsets ? IDENTITY_OFFSET
-							     : IDENTITY_FUNCTION;
-
 	(void)e;
 	t->store = store_new(r->object, &t->budget, r->n_cpus);
-	t->symbolizer = run_symbolizer(r, identity, r->opt->verbose);
+	t->symbolizer = run_symbolizer(r, reports_identity(&t->reports),
+				       r->opt->verbose || reports_want_places(&t->reports));
 	return 0;
 }
 
@@ -256,6 +272,9 @@ static int stackcount_start(struct run *r, struct error *e)
 
 	(void)e;
 	store_start(t->store);
+	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
+	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns,
+		     r->opt->max_memory / SLICES_SHARE);
 	return 0;
 }
 
@@ -263,7 +282,7 @@ static int stackcount_put_header(struct run *r, struct error *e)
 {
 	const struct stackcount *t = r->own;
 
-	return run_put_header(r, t->renderer->is_alone, e);
+	return run_put_header(r, reports_are_alone(&t->reports), e);
 }
 
 static struct symbolizer *stackcount_names(const struct run *r)
@@ -284,6 +303,8 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
+	if (is_slice_due(t))
+		return end_slice(r, e);
 	if (!t->is_filling)
 		return 0;
 	t->is_filling = false;
@@ -303,10 +324,13 @@ static void stackcount_on_serve(struct run *r)
 static int stackcount_on_interval(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	if (!reports_want(&t->reports, SPAN_INTERVAL))
+		return end_slice(r, e);
+
 	int err = store_rotate(t->store, e);
 
 	run_follow(r, UINT64_MAX); /* all records up to the last hit */
-	return err ? err : stackcount_print_report(r, e);
+	return err ? err : print_reports(r, false, e);
 }
 
 static int stackcount_stop(struct run *r, struct error *e)
@@ -320,7 +344,9 @@ static int stackcount_put_last_line(struct run *r, struct error *e)
 {
 	const struct stackcount *t = r->own;
 
-	return t->renderer->is_alone ? 0 : output_put(&r->output, "Detaching...\n", 13, e);
+	if (!reports_text(&t->reports) || reports_are_alone(&t->reports))
+		return 0;
+	return output_put(&r->output, "Detaching...\n", 13, e);
 }
 
 static void close_store(struct run *r)
@@ -329,20 +355,19 @@ static void close_store(struct run *r)
 
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
-}
-
-static const struct renderer *renderer_of(const struct options *opt)
-{
-	return renderer_find(opt->folded ? "folded" : "text");
+	slices_fini(&t->slices);
+	reports_close(&t->reports);
 }
 
 int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
+		.prepare = stackcount_prepare,
 		.set_up = stackcount_set_up,
 		.open = open_store,
 		.start = stackcount_start,
 		.put_header = stackcount_put_header,
+		.patience_ms = stackcount_patience_ms,
 		.names = stackcount_names,
 		.on_notice = stackcount_on_notice,
 		.on_wake = stackcount_on_wake,
@@ -353,7 +378,7 @@ int count_stacks(const struct options *opt, struct error *e)
 		.put_last_line = stackcount_put_last_line,
 		.close = close_store,
 	};
-	struct stackcount own = { .renderer = renderer_of(opt) };
+	struct stackcount own = {};
 
 	return run_tool(&tool, &own, opt, e);
 }

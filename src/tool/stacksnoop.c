@@ -414,7 +414,7 @@ static int read_events(struct run *r, bool is_last, struct error *e)
 		drop_unread_events(r);
 	stacksnoop_warn_nameless(t);
 	warn_of_losses(r);
-	return output_explain(err, e);
+	return output_explain(&r->output, err, e);
 }
 
 static void renew_symbolizer(struct run *r)
@@ -433,7 +433,7 @@ static int forget_all_stacks(struct run *r, struct error *e)
 	int err = stream_forget_all(t->stream, print_event, r, e);
 
 	if (err && err == t->writer->result)
-		return output_explain(err, e);
+		return output_explain(&r->output, err, e);
 	forget_templates(t);
 	renew_symbolizer(r);
 	return err;

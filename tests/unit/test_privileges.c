@@ -61,7 +61,7 @@ static bool threads_are_sealed(void)
 	pthread_t thread;
 
 	(void)pthread_barrier_init(&barrier, NULL, 2);
-	privileges_drop();
+	privileges_drop(false);
 	if (pthread_create(&thread, NULL, wait_twice, NULL) != 0)
 		return false;
 	(void)pthread_barrier_wait(&barrier);
@@ -89,7 +89,7 @@ static bool is_denied(long result)
 
 static bool calls_are_denied(void)
 {
-	privileges_drop();
+	privileges_drop(false);
 	privileges_seal(false);
 	return (!IS_SANITIZED || calls_deny(DENY_OTHERS, true)) &&
 	       is_denied(ptrace(PTRACE_TRACEME, 0, NULL, NULL)) &&
@@ -111,7 +111,7 @@ static void what_counting_does_not_need_is_denied(void **state)
 
 static bool executes(void)
 {
-	privileges_drop();
+	privileges_drop(false);
 	privileges_seal(true);
 	(void)execl("/bin/true", "true", NULL);
 	return false;
@@ -133,7 +133,7 @@ static bool threads_and_processes_can_be_made(void)
 	pthread_t thread;
 	int status = -1;
 
-	privileges_drop();
+	privileges_drop(false);
 	privileges_seal(false);
 
 	const pid_t pid = fork();

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* profile/merge.h - one profile from several, or a coarser one from one. */
+#pragma once
+
+#include "profile/profile.h"
+
+/* The properties that tell frames and stacks apart. All others are left out. */
+enum {
+	KEEP_ADDRESSES = 1 << 0, /* of frames, at run time */
+	KEEP_OFFSETS = 1 << 1,   /* of frames, in their functions */
+	KEEP_LINES = 1 << 2,     /* source file and line of frames */
+	KEEP_PIDS = 1 << 3,
+	KEEP_COMMS = 1 << 4,
+	KEEP_LABELS = 1 << 5,
+	KEEP_SLICES = 1 << 6, /* slices of time, and the parts of stacks in them */
+	KEEP_ALL = (1 << 7) - 1,
+};
+
+/*
+ * The sum of the @n profiles in @from, which stay as they are. The caller frees it.
+ *
+ * Frames are equal if their name, module, kind and build ID are (without a build ID: their path),
+ * and the properties in @keep. A frame that stands for several has the addresses of the first.
+ * Stacks are in the order of their first appearance. Hidden stacks, losses by reason and durations
+ * are added up; texts of profile_about that differ are joined. Values are paired by name and unit.
+ * Slices of several profiles are in the order of their begin.
+ *
+ * profile_choose() has not looked at the result.
+ */
+struct profile *profile_merge(const struct profile *const *from, size_t n, unsigned keep);
+
+/* Profiles after a change, then those before it. */
+struct profile_sides {
+	const struct profile *const *of;
+	size_t n;       /* of both sides */
+	size_t n_after; /* the number of the first one before the change */
+};
+
+/*
+ * Likewise, with the values of each side in its own members. profile_about is that of the profiles
+ * after the change. Losses before the change are reasons of their own: "before the change: ...".
+ */
+struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Addresses in the kernel to frames. */
+#include <string.h>
+
+#include "symbolize/machinery.h"
+#include "symbolize/place.h"
+#include "symbolize/state.h"
+
+static void forget_kernel_answers(struct symbolizer *s)
+{
+	u64_map_clear(&s->kernel_seen[0]);
+	u64_map_clear(&s->kernel_seen[1]);
+}
+
+/* Of BPF programs, only ours trace here, and only ours have lasting names. Others may be traced. */
+static bool is_machinery(const struct kernel_answer *answer)
+{
+	const struct kernel_symbol *symbol = &answer->symbol;
+
+	return machinery_is(symbol->name, symbol->module) &&
+	       (answer->is_lasting || !symbol->module ||
+		strncmp(symbol->name, "bpf_prog_", 9) != 0);
+}
+
+static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
+			     const struct kernel_answer *answer)
+{
+	const struct kernel_symbol *symbol = answer->is_found ? &answer->symbol : NULL;
+	struct frame_key key = { .kind = FRAME_KERNEL, .place = addr };
+	struct frame frame = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .addr = addr };
+	bool is_new;
+
+	if (symbol) {
+		frame.name = strtab_add(s->strings, symbol->name);
+		frame.module = symbol->module ? strtab_add(s->strings, symbol->module) : NULL;
+		frame.offset = addr - symbol->addr;
+		key.kind |= KEY_NAMED;
+		key.file = (uintptr_t)frame.name; /* a module may be loaded where another was */
+		key.place = symbol->addr;
+		key.detail = detail_of(s, frame.offset, addr);
+	}
+
+	uint32_t number = frames_number(&s->frames, &key, &is_new);
+
+	if (is_new) {
+		if (symbol)
+			frame.image = frame_images_of_kernel(&s->frame_images, &s->frames.table,
+							     s->strings, frame.module);
+		frame.is_machinery = symbol && is_machinery(answer);
+		s->frames.table.frames[number] = frame;
+	}
+	return number;
+}
+
+struct kernel_validity symbolizer_kernel_validity(struct symbolizer *s)
+{
+	const struct kernel_validity all = s->kernel_validity;
+
+	s->kernel_validity = (struct kernel_validity){ .until = UINT64_MAX };
+	return all;
+}
+
+static void narrow_validity(struct kernel_validity *v, const struct kernel_answer *answer)
+{
+	if (answer->from > v->from)
+		v->from = answer->from;
+	if (answer->until < v->until)
+		v->until = answer->until;
+}
+
+uint32_t symbolize_kernel(struct symbolizer *s, const struct kernel_pc *pc)
+{
+	struct u64_map *seen = &s->kernel_seen[pc->is_exact];
+	const struct kernel_time when = { pc->first, pc->last };
+	struct kernel_answer answer;
+
+	if (kernel_names_update(&s->kernel))
+		forget_kernel_answers(s);
+
+	const uint32_t *known = u64_map_get(seen, pc->addr);
+
+	if (known)
+		return *known;
+	kernel_names_at(&s->kernel, place_look_up_at(pc->addr, pc->is_exact), &when, &answer);
+	if (answer.is_changed)
+		forget_kernel_answers(s);
+
+	uint32_t number = kernel_frame(s, pc->addr, &answer);
+
+	if (answer.is_lasting)
+		*u64_map_put(seen, pc->addr, number, NULL) = number;
+	else
+		narrow_validity(&s->kernel_validity, &answer);
+	return number;
+}

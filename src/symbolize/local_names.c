@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "symbolize/local_names.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "elf/debug.h"
+#include "elf/demangle.h"
+#include "elf/image.h"
+#include "reader/debuginfod.h"
+
+/* The bytes of an image's build ID; 0: it has none, or none that we use. */
+static size_t parse_build_id(const char *hex, uint8_t ret[MOST_BUILD_ID])
+{
+	const size_t n = hex ? strlen(hex) / 2 : 0;
+
+	if (!n || n > MOST_BUILD_ID || strlen(hex) % 2 ||
+	    hex[strspn(hex, "0123456789abcdef")] != '\0')
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		const char digits[] = { hex[2 * i], hex[2 * i + 1], '\0' };
+
+		ret[i] = (uint8_t)strtoul(digits, NULL, 16);
+	}
+	return n;
+}
+
+/* The path may be that of a FIFO or a device, which must not hold us up. */
+static int open_file(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return -1;
+	return TAKE_FD(fd);
+}
+
+static bool is_of_build(const struct image *im, const uint8_t *id, size_t n)
+{
+	const uint8_t *own;
+
+	return (image_build_id(im, &own) == n && memcmp(own, id, n) == 0) ||
+	       (image_reported_build_id(im, &own) == n && memcmp(own, id, n) == 0);
+}
+
+static struct image *open_image_at(const char *path, const uint8_t *id, size_t n)
+{
+	cleanup_close int fd = open_file(path);
+	cleanup(image_freep) struct image *im = NULL;
+	struct error e;
+
+	if (fd < 0 || image_open_fd(fd, path, &im, &e))
+		return NULL;
+	return is_of_build(im, id, n) ? TAKE(im) : NULL;
+}
+
+/* Let @im use the debug file at @path, if it belongs to it. */
+static bool take_debug_file(struct image *im, const char *path)
+{
+	cleanup_close int fd = open_file(path);
+	struct image *debug;
+	struct error e;
+
+	if (fd < 0 || debug_file_take(im, fd, &debug, &e))
+		return false;
+	image_set_debug(im, debug);
+	return true;
+}
+
+static bool find_debug_file(struct image *im, const char *path)
+{
+	struct debug_hint hint;
+
+	image_debug_hint(im, &hint);
+	for (unsigned i = 0; i < DEBUG_CANDIDATES; i++) {
+		cleanup_free char *candidate = debug_hint_path(&hint, path, i);
+
+		if (candidate && take_debug_file(im, candidate))
+			return true;
+	}
+	return false;
+}
+
+static bool take_embedded(struct image *im)
+{
+	struct image *embedded;
+	struct error e;
+
+	if (image_open_embedded(im, &embedded, &e))
+		return false;
+	image_set_debug(im, embedded);
+	return true;
+}
+
+/* The caller frees it. NULL: no server has it. */
+static char *ask_servers(const struct local_names_options *options, const uint8_t *id, size_t n,
+			 const char *name)
+{
+	struct error e;
+	char *path;
+
+	if (!options->servers || debuginfod_get_path(options->servers, id, n, name, &path, &e))
+		return NULL;
+	return path;
+}
+
+/* A debug file alone has addresses as linked, and symbols, but no contents. */
+static struct image *open_debug_file_alone(const struct local_names_options *options,
+					   const uint8_t *id, size_t n, const char *name)
+{
+	struct debug_hint hint = { .n_build_id = (uint32_t)n };
+
+	memcpy(hint.build_id, id, n);
+
+	cleanup_free char *path = debug_hint_path(&hint, name, 0);
+	struct image *im = path ? open_image_at(path, id, n) : NULL;
+
+	if (im)
+		return im;
+
+	cleanup_free char *fetched = ask_servers(options, id, n, name);
+
+	return fetched ? open_image_at(fetched, id, n) : NULL;
+}
+
+/* NULL: this machine has no file of the image's build. The caller closes it. */
+static struct image *open_image(const struct frame_image *image,
+				const struct local_names_options *options)
+{
+	uint8_t id[MOST_BUILD_ID];
+	const size_t n = parse_build_id(image->build_id, id);
+
+	if (!n || !image->path || image->path[0] != '/')
+		return NULL;
+
+	struct image *im = open_image_at(image->path, id, n);
+
+	if (!im)
+		return open_debug_file_alone(options, id, n, image->path);
+	if (find_debug_file(im, image->path) || take_embedded(im) || image_has_symtab(im))
+		return im;
+
+	cleanup_free char *fetched = ask_servers(options, id, n, image->path);
+
+	if (fetched)
+		(void)take_debug_file(im, fetched);
+	return im;
+}
+
+static void name_frame(struct frame *frame, struct image *im, struct strtab *strings, bool is_raw)
+{
+	struct image_symbol symbol;
+	uint64_t vaddr;
+
+	if (!image_offset_to_vaddr(im, frame->file_offset, &vaddr) ||
+	    !image_function_at(im, vaddr, &symbol))
+		return;
+
+	cleanup_free char *plain = is_raw ? NULL : demangle(symbol.name);
+
+	frame->name = strtab_add(strings, plain ? plain : symbol.name);
+	frame->raw_name = plain ? strtab_add(strings, symbol.name) : NULL;
+	frame->module_offset = vaddr;
+	frame->offset = vaddr - symbol.vaddr;
+	frame->has_start = false;
+}
+
+static bool wants_name(const struct frame *frame)
+{
+	return frame->kind == FRAME_USER && !frame->name && frame->code != CODE_JIT;
+}
+
+void local_names_fill(struct frame_table *table, struct strtab *strings,
+		      const struct local_names_options *options)
+{
+	for (size_t i = 0; i < table->n_images; i++) {
+		cleanup(image_freep) struct image *im = NULL;
+		bool is_tried = false;
+
+		for (size_t k = 0; k < table->n; k++) {
+			struct frame *frame = &table->frames[k];
+
+			if (frame->image != i || !wants_name(frame))
+				continue;
+			if (!is_tried)
+				im = open_image(&table->images[i], options);
+			is_tried = true;
+			if (!im)
+				break;
+			name_frame(frame, im, strings, options->raw_names);
+		}
+	}
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/reports.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "profile/merge.h"
+
+static bool is_per_process(const struct options *opt)
+{
+	return opt->per_process || opt->pids.n > 1;
+}
+
+/* What @form shows of frames and stacks. The frames of a profile differ by no more. */
+static unsigned keeps_of(const struct options *opt, const struct renderer *form)
+{
+	const bool has_processes = form->wants_processes || is_per_process(opt);
+	unsigned keeps = KEEP_LINES | KEEP_LABELS;
+
+	if (form->wants_places || (opt->verbose && form->shows_addresses))
+		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;
+	if (opt->offset && form->shows_offsets)
+		keeps |= KEEP_OFFSETS;
+	if (has_processes)
+		keeps |= KEEP_COMMS | (form->shows_pids ? KEEP_PIDS : 0U);
+	if (form->keeps_slices)
+		keeps |= KEEP_SLICES;
+	return keeps;
+}
+
+/* --- names of files --- */
+
+static void list_endings(struct strbuf *to)
+{
+	for (const struct renderer *form = renderers; form->name; form++)
+		strbuf_printf(to, "%s%s", to->n ? ", " : "", form->ending);
+}
+
+/* Files without an ending that says the form may be devices and FIFOs, which the user names as they
+ * are. */
+static bool is_no_regular_file(const char *name)
+{
+	struct stat st;
+
+	return stat(name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
+static int choose_form(struct report_output *out, const struct options *opt, struct error *e)
+{
+	cleanup_strbuf struct strbuf endings = {};
+
+	out->renderer = renderer_of_file(out->pattern);
+	if (!out->renderer && is_no_regular_file(out->pattern))
+		out->renderer = renderer_find(opt->format ? opt->format : "text");
+	if (out->renderer)
+		return 0;
+	list_endings(&endings);
+	return error_set(e, -EINVAL, "-o %s: its ending names no form; there are %s", out->pattern,
+			 endings.text);
+}
+
+/* "run-%H.txt" with the present time. */
+static int fill_in_time(const struct report_output *out, char ret[PATH_MAX], struct error *e)
+{
+	const time_t now = time(NULL);
+	struct tm local;
+
+	if (!out->has_time) {
+		if (strlen(out->pattern) >= PATH_MAX)
+			return error_set(e, -ENAMETOOLONG, "-o: %.32s...: the name is too long",
+					 out->pattern);
+		(void)strcpy(ret, out->pattern);
+		return 0;
+	}
+	if (strftime(ret, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)
+		return error_set(e, -EINVAL, "-o %s: no name comes of this pattern", out->pattern);
+	return 0;
+}
+
+/* Two reports in the time that the pattern can tell: "run-12.txt", "run-12-2.txt". */
+static void tell_apart(struct report_output *out, char name[PATH_MAX])
+{
+	const size_t n_ending = strlen(out->renderer->ending);
+	const size_t n = strlen(name);
+
+	if (!out->last || strcmp(out->last, name) != 0) {
+		free(out->last);
+		out->last = xstrdup(name);
+		out->n_alike = 1;
+		return;
+	}
+	out->n_alike++;
+	if (n < n_ending || n + 16 > PATH_MAX)
+		return;
+
+	cleanup_free char *stem = xstrndup(name, n - n_ending);
+
+	(void)snprintf(name, PATH_MAX, "%s-%u%s", stem, out->n_alike, out->renderer->ending);
+}
+
+static int open_next(struct report_output *out, struct error *e)
+{
+	char name[PATH_MAX];
+	int err = fill_in_time(out, name, e);
+
+	if (err)
+		return err;
+	if (out->has_time)
+		tell_apart(out, name);
+	return result_file_open(&out->file, name, e);
+}
+
+/* With a name for each report, the first one shows whether the path is good. */
+static int try_path(struct report_output *out, struct error *e)
+{
+	char name[PATH_MAX];
+	int err = fill_in_time(out, name, e);
+
+	if (!err)
+		err = result_file_open(&out->file, name, e);
+	if (!err && out->has_time)
+		result_file_close(&out->file);
+	return err;
+}
+
+/* --- opening --- */
+
+static struct report_output *add_output(struct reports *r, const char *pattern)
+{
+	r->outputs[r->n] = (struct report_output){ .pattern = pattern, .file = RESULT_FILE_NONE };
+	return &r->outputs[r->n++];
+}
+
+/*
+ * A file of a form that keeps slices has all intervals as slices. Others have a report for each, as
+ * standard output has.
+ */
+static void set_span(struct reports *r, struct report_output *out)
+{
+	const bool has_all = !r->opt->interval_ns ||
+			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
+
+	out->spans = has_all ? SPAN_RUN : SPAN_INTERVAL;
+	out->keeps = keeps_of(r->opt, out->renderer);
+	r->keeps |= out->keeps;
+}
+
+static int open_file(struct reports *r, const char *pattern, struct error *e)
+{
+	struct report_output *out = add_output(r, pattern);
+	int err;
+
+	out->has_time = strchr(pattern, '%') != NULL;
+	err = choose_form(out, r->opt, e);
+	if (!err)
+		err = try_path(out, e);
+	if (!err)
+		set_span(r, out);
+	return err;
+}
+
+int reports_open(struct reports *r, const struct options *opt, struct error *e)
+{
+	int err = 0;
+
+	*r = (struct reports){ .opt = opt };
+	if (opt->format) {
+		struct report_output *out = add_output(r, NULL);
+
+		out->renderer = renderer_find(opt->format);
+		set_span(r, out);
+	}
+	for (size_t i = 0; i < opt->n_outputs && !err; i++)
+		if (strcmp(opt->outputs[i], "-") != 0)
+			err = open_file(r, opt->outputs[i], e);
+	return err;
+}
+
+void reports_close(struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		result_file_close(&r->outputs[i].file);
+		free(r->outputs[i].last);
+	}
+	*r = (struct reports){};
+}
+
+const struct renderer *reports_text(const struct reports *r)
+{
+	return r->n && !r->outputs[0].pattern ? r->outputs[0].renderer : NULL;
+}
+
+bool reports_are_alone(const struct reports *r)
+{
+	const struct renderer *text = reports_text(r);
+
+	return text && text->is_alone;
+}
+
+bool reports_want_places(const struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].renderer->wants_places)
+			return true;
+	return false;
+}
+
+enum frame_identity reports_identity(const struct reports *r)
+{
+	enum frame_identity ret = IDENTITY_FUNCTION;
+
+	if (r->keeps & KEEP_OFFSETS)
+		ret = IDENTITY_OFFSET;
+	if (reports_want_places(r))
+		ret = IDENTITY_PLACE;
+	for (size_t i = 0; i < r->n && r->opt->verbose; i++)
+		if (r->outputs[i].renderer->shows_addresses)
+			ret = IDENTITY_ADDRESS;
+	return ret;
+}
+
+bool reports_want(const struct reports *r, enum span span)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].spans & span)
+			return true;
+	return false;
+}
+
+bool reports_have_files(const struct reports *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (r->outputs[i].has_time || result_file_is_regular(&r->outputs[i].file))
+			return true;
+	return false;
+}
+
+/* --- writing --- */
+
+static int render(const struct reports *r, const struct report_output *out, struct profile *p,
+		  const char *clock, struct output *to, struct error *e)
+{
+	const struct options *opt = r->opt;
+	const struct render_style style = {
+		.offsets = opt->offset,
+		.addresses = opt->verbose,
+		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
+		.per_process = is_per_process(opt),
+		.time = clock,
+	};
+
+	profile_choose(p, opt->min_count, (size_t)opt->top);
+	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);
+}
+
+static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
+		      const char *clock, struct output *o, struct error *e)
+{
+	int err = out->has_time ? open_next(out, e) : 0;
+
+	if (err)
+		return err;
+
+	struct output to = output_to(o, out->file.fd, out->file.name);
+
+	err = render(r, out, p, clock, &to, e);
+	if (!err && to.has_no_reader)
+		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->file.name);
+	if (!err)
+		err = result_file_commit(&out->file, e);
+	else
+		result_file_undo(&out->file);
+	o->must_end = to.must_end;
+	if (out->has_time)
+		result_file_close(&out->file);
+	return err;
+}
+
+static int write_output(const struct reports *r, struct report_output *out, struct profile *p,
+			const char *clock, struct output *o, struct error *e)
+{
+	const struct profile *from = p;
+	cleanup(profile_freep) struct profile *own = NULL;
+
+	if ((out->keeps | KEEP_SLICES) != (r->keeps | KEEP_SLICES))
+		p = own = profile_merge(&from, 1, out->keeps);
+	return out->pattern ? write_file(r, out, p, clock, o, e) : render(r, out, p, clock, o, e);
+}
+
+/* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
+static void warn_losses(const struct reports *r, const struct profile *p, unsigned spans)
+{
+	const struct renderer *text = reports_text(r);
+	const unsigned of_losses = text                             ? r->outputs[0].spans
+				   : reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL
+								    : SPAN_RUN;
+
+	if (of_losses & spans && (!text || !text->shows_losses))
+		output_warn_losses(p->losses, p->n_losses);
+}
+
+int reports_write(struct reports *r, struct profile *p, unsigned spans, const char *clock,
+		  struct output *o, struct error *e)
+{
+	struct error later;
+	int err = 0;
+
+	for (size_t i = 0; i < r->n; i++) {
+		if (!(r->outputs[i].spans & spans))
+			continue;
+		if (!err)
+			err = write_output(r, &r->outputs[i], p, clock, o, e);
+		else if (write_output(r, &r->outputs[i], p, clock, o, &later))
+			log_warn("%s", later.text);
+	}
+	warn_losses(r, p, spans);
+	return err;
+}

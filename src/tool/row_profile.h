@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tool/row_profile.h - from rows of the store to a profile: names their frames, merges equal ones.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+#include "store/store.h"
+#include "symbolize/symbolize.h"
+#include "tool/slices.h"
+
+/* All pointers are lent. */
+struct row_profile {
+	struct store *store;
+	struct symbolizer *symbolizer;
+	uint64_t max_depth;           /* frames of each stack, 0: all */
+	bool has_pids;                /* processes with different numbers are different stacks */
+	bool has_comms;               /* ... different names ... */
+	void (*serve)(void *context); /* called often */
+	void *context;
+};
+
+/* The profile of @n @rows; the caller frees it. @slices: their slices, or NULL. */
+struct profile *row_profile_make(const struct row_profile *t, const struct store_row *rows,
+				 size_t n, const struct slices *slices);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/slices.h"
+
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+/* With -i, slices are the user's intervals, as long as there are no more than these. */
+#define MOST_INTERVALS 1024
+
+void slices_begin(struct slices *s, uint64_t now, bool is_growing, size_t most_bytes)
+{
+	*s = (struct slices){ .is_growing = is_growing,
+			      .begin_ns = now,
+			      .length_ns = FIRST_SLICE_NS,
+			      .due_ns = now + FIRST_SLICE_NS,
+			      .most_bytes = most_bytes };
+}
+
+void slices_fini(struct slices *s)
+{
+	free(s->slices);
+	free(s->parts);
+	free(s->counted);
+	*s = (struct slices){};
+}
+
+static int compare_row_parts(const void *left, const void *right)
+{
+	const struct row_part *a = left, *b = right;
+
+	if (a->row != b->row)
+		return a->row < b->row ? -1 : 1;
+	return a->slice < b->slice ? -1 : a->slice > b->slice;
+}
+
+static void merge_row_parts(struct slices *s)
+{
+	size_t n = 0;
+
+	if (s->n_parts)
+		qsort(s->parts, s->n_parts, sizeof(*s->parts), compare_row_parts);
+	for (size_t i = 0; i < s->n_parts; i++) {
+		if (n && compare_row_parts(&s->parts[n - 1], &s->parts[i]) == 0)
+			s->parts[n - 1].count += s->parts[i].count;
+		else
+			s->parts[n++] = s->parts[i];
+	}
+	s->n_parts = n;
+}
+
+/* Make one slice of each two neighbours. */
+static void halve_slices(struct slices *s)
+{
+	for (size_t i = 0; i < s->n; i += 2) {
+		struct profile_slice both = s->slices[i];
+
+		if (i + 1 < s->n)
+			both.end_ns = s->slices[i + 1].end_ns;
+		s->slices[i / 2] = both;
+	}
+	s->n = (s->n + 1) / 2;
+	for (size_t i = 0; i < s->n_parts; i++)
+		s->parts[i].slice /= 2;
+	merge_row_parts(s);
+	s->length_ns *= 2;
+}
+
+static bool are_parts_many(const struct slices *s)
+{
+	return s->n_parts * sizeof(*s->parts) > s->most_bytes;
+}
+
+static void make_room_for_slice(struct slices *s)
+{
+	const size_t most = s->is_growing ? MOST_SLICES : MOST_INTERVALS;
+
+	if (s->n == most || (s->n > 1 && are_parts_many(s)))
+		halve_slices(s);
+}
+
+void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now)
+{
+	make_room_for_slice(s);
+
+	const uint64_t begin = s->n ? s->slices[s->n - 1].end_ns : 0;
+
+	s->last_part = s->n_parts;
+	for (size_t i = 0; i < n; i++) {
+		if (i == s->n_counted)
+			array_push(s->counted, s->n_counted, s->counted_capacity, 0);
+		if (rows[i].count == s->counted[i])
+			continue;
+		array_push(s->parts, s->n_parts, s->part_capacity,
+			   ((struct row_part){ (uint32_t)i, (uint32_t)s->n,
+					       rows[i].count - s->counted[i] }));
+		s->counted[i] = rows[i].count;
+	}
+	array_push(s->slices, s->n, s->capacity,
+		   ((struct profile_slice){ begin, now - s->begin_ns }));
+	s->due_ns = now + s->length_ns;
+}
+
+struct store_row *slices_last_rows(const struct slices *s, const struct store_row *rows,
+				   size_t *ret_n)
+{
+	struct store_row *ret = xcalloc(s->n_parts - s->last_part + 1, sizeof(*ret));
+	size_t n = 0;
+
+	for (size_t i = s->last_part; i < s->n_parts; i++) {
+		ret[n] = rows[s->parts[i].row];
+		ret[n++].count = s->parts[i].count;
+	}
+	*ret_n = n;
+	return ret;
+}
+
+void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks)
+{
+	for (size_t i = 0; i < s->n; i++)
+		(void)profile_builder_slice(b, s->slices[i].begin_ns, s->slices[i].end_ns);
+	for (size_t i = 0; i < s->n_parts; i++)
+		profile_builder_part(b, stacks[s->parts[i].row], s->parts[i].slice,
+				     (int64_t)s->parts[i].count);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * tool/slices.h - slices of a run's time: how often each row of the store was hit in each of them.
+ *
+ * How long a run takes is not known while it lasts. So slices begin short. When there are
+ * MOST_SLICES, neighbours become one, and later slices are twice as long. A run of a second or more
+ * has at least half of MOST_SLICES at its end, unless they need too much memory.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/builder.h"
+#include "store/store.h"
+
+#define MOST_SLICES 64
+#define FIRST_SLICE_NS 25000000ULL
+
+/* The hits of a row in a slice. */
+struct row_part {
+	uint32_t row; /* number in the store's rows */
+	uint32_t slice;
+	uint64_t count;
+};
+
+/* A zeroed struct is empty. */
+struct slices {
+	bool is_growing;   /* by time; else by the intervals of -i */
+	uint64_t begin_ns; /* of the run, CLOCK_MONOTONIC; 0: it has not begun */
+	uint64_t length_ns;
+	uint64_t due_ns;   /* the end of the present slice, with @is_growing */
+	size_t most_bytes; /* of parts */
+	struct profile_slice *slices;
+	size_t n, capacity;
+	struct row_part *parts; /* those of the last slice come last */
+	size_t n_parts, part_capacity;
+	size_t last_part;  /* the first of the last slice */
+	uint64_t *counted; /* by row: its hits up to the end of the last slice */
+	size_t n_counted, counted_capacity;
+};
+
+/* Begin at @now. */
+void slices_begin(struct slices *s, uint64_t now, bool is_growing, size_t most_bytes);
+void slices_fini(struct slices *s);
+
+/* A slice ends at @now. @rows are all of the run. Those of earlier calls have the same numbers. */
+void slices_end_one(struct slices *s, const struct store_row *rows, size_t n, uint64_t now);
+
+/* Rows with the hits of the last slice, of those @rows that had any. The caller frees them. */
+struct store_row *slices_last_rows(const struct slices *s, const struct store_row *rows,
+				   size_t *ret_n);
+
+/* Add slices and parts to @b. @stacks: by row, its stack's number there. */
+void slices_put(const struct slices *s, struct profile_builder *b, const uint32_t *stacks);

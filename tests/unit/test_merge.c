@@ -1,0 +1,475 @@
+/* rooms: profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "profile/builder.h"
+#include "profile/merge.h"
+
+enum { N_VALUES = 2 };
+
+static struct frame_image images[] = {
+	{ .path = "/usr/lib/libc.so.6",
+	  .build_id = "ab12",
+	  .start = 0x7f0000001000,
+	  .limit = 0x7f0000100000,
+	  .offset = 0x1000 },
+	{ .path = "/run/box/lib/libc.so.6",
+	  .build_id = "ab12",
+	  .start = 0x7e0000003000,
+	  .limit = 0x7e0000100000,
+	  .offset = 0x3000 },
+	{ .path = "/usr/lib/libc.so.6", .build_id = "cd34" },
+};
+
+/* The first four are one function at two offsets and two lines, in two mappings. */
+static struct frame frames[] = {
+	{ .kind = FRAME_USER,
+	  .name = "read",
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .offset = 4,
+	  .addr = 0x7f0000001004,
+	  .file_offset = 0x1004,
+	  .file = "read.c",
+	  .line = 7 },
+	{ .kind = FRAME_USER,
+	  .name = "read",
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .offset = 8,
+	  .addr = 0x7f0000001008,
+	  .file_offset = 0x1008,
+	  .file = "read.c",
+	  .line = 7 },
+	{ .kind = FRAME_USER,
+	  .name = "read",
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .offset = 8,
+	  .addr = 0x7f0000001008,
+	  .file_offset = 0x1008,
+	  .file = "read.c",
+	  .line = 9 },
+	{ .kind = FRAME_USER,
+	  .name = "read",
+	  .module = "libc.so.6",
+	  .image = 1,
+	  .offset = 8,
+	  .addr = 0x7e0000001008,
+	  .file_offset = 0x1008,
+	  .file = "read.c",
+	  .line = 9 },
+	{ .kind = FRAME_USER, .name = "read", .module = "libc.so.6", .image = 2, .offset = 8 },
+	{ .kind = FRAME_KERNEL, .name = "read", .image = NO_IMAGE },
+	{ .kind = FRAME_USER,
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .is_in_file = true,
+	  .has_start = true,
+	  .offset = 3,
+	  .module_offset = 0x2003 },
+	{ .kind = FRAME_USER,
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .is_in_file = true,
+	  .has_start = true,
+	  .offset = 9,
+	  .module_offset = 0x2009 },
+	{ .kind = FRAME_USER,
+	  .module = "libc.so.6",
+	  .image = 0,
+	  .is_in_file = true,
+	  .has_start = true,
+	  .offset = 9,
+	  .module_offset = 0x3009 },
+	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
+	{ .kind = FRAME_UNVERIFIED, .name = "depth", .image = NO_IMAGE },
+};
+
+static const struct frame_table table = {
+	.frames = frames, .n = ARRAY_SIZE(frames), .images = images, .n_images = ARRAY_SIZE(images)
+};
+
+/* Each frame alone in a stack, whose count is a power of two. */
+static struct profile *one_stack_for_each_frame(void)
+{
+	struct profile_builder *b = profile_builder_new(1);
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(frames); i++) {
+		const struct profile_stack stack = { .count = 1 << i, .frames = &i, .n_user = 1 };
+
+		profile_builder_add(b, &stack);
+	}
+
+	struct profile *p = profile_builder_finish(b, &table);
+
+	profile_builder_free(b);
+	return p;
+}
+
+static void expect_counts(unsigned keep, const int64_t *counts, size_t n)
+{
+	struct profile *from = one_stack_for_each_frame();
+	const struct profile *list[] = { from };
+	struct profile *p = profile_merge(list, 1, keep);
+
+	assert_int_equal(p->n_stacks, n);
+	assert_int_equal(p->frames.n, n);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(p->stacks[i].count, counts[i]);
+	assert_int_equal(p->total, from->total);
+	profile_free(from);
+	profile_free(p);
+}
+
+static void frames_are_equal_by_the_properties_that_are_kept(void **state)
+{
+	const int64_t functions[] = { 1 + 2 + 4 + 8, 16, 32, 64 + 128, 256, 512, 1024 };
+	const int64_t lines[] = { 1 + 2, 4 + 8, 16, 32, 64 + 128, 256, 512, 1024 };
+	const int64_t offsets[] = { 1, 2 + 4 + 8, 16, 32, 64, 128, 256, 512, 1024 };
+	const int64_t addresses[] = { 1, 2 + 4, 8, 16, 32, 64, 128, 256, 512, 1024 };
+	const int64_t all[] = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024 };
+
+	(void)state;
+	expect_counts(0, functions, ARRAY_SIZE(functions));
+	expect_counts(KEEP_LINES, lines, ARRAY_SIZE(lines));
+	expect_counts(KEEP_OFFSETS, offsets, ARRAY_SIZE(offsets));
+	expect_counts(KEEP_ADDRESSES, addresses, ARRAY_SIZE(addresses));
+	expect_counts(KEEP_ALL, all, ARRAY_SIZE(all));
+}
+
+/* A frame whose image became another one's has its address in that one's mapping. */
+static void addresses_belong_to_the_mapping_of_their_image(void **state)
+{
+	struct profile_builder *one = profile_builder_new(1), *two = profile_builder_new(1);
+	const uint32_t first = 6, second = 3;
+	const struct profile_stack a = { .count = 1, .frames = &first, .n_user = 1 };
+	const struct profile_stack b = { .count = 1, .frames = &second, .n_user = 1 };
+
+	(void)state;
+	profile_builder_add(one, &a);
+	profile_builder_add(two, &b);
+
+	struct profile *ps[] = { profile_builder_finish(one, &table),
+				 profile_builder_finish(two, &table) };
+	struct profile *p = profile_merge((const struct profile *const *)ps, 2, 0);
+
+	assert_int_equal(p->frames.n, 2);
+	assert_int_equal(p->frames.n_images, 1);
+	assert_int_equal(p->frames.images[0].start, 0x7f0000001000);
+	assert_int_equal(p->frames.frames[1].addr, 0x7f0000001008);
+	profile_free(p);
+	p = profile_merge((const struct profile *const *)ps, 2, KEEP_ADDRESSES);
+	assert_int_equal(p->frames.n_images, 2);
+	assert_int_equal(p->frames.frames[1].addr, 0x7e0000001008);
+	profile_free(p);
+	profile_free(ps[0]);
+	profile_free(ps[1]);
+	profile_builder_free(one);
+	profile_builder_free(two);
+}
+
+/* Two processes, two labels, two slices: eight stacks of one frame. */
+static struct profile *labelled(uint64_t begin_ns, int64_t unit)
+{
+	static const char *const comms[] = { "tar", "tar", "sh", "sh" };
+	struct profile_builder *b = profile_builder_new(N_VALUES);
+	const struct profile_label label = { .key = "cpu", .number = 3, .unit = "id" };
+	const uint32_t frame = 0;
+
+	for (uint32_t s = 0; s < 2; s++)
+		profile_builder_slice(b, s * 100, s * 100 + 100);
+	for (uint32_t pid = 1; pid <= 4; pid++)
+		for (uint32_t set = 0; set < 2; set++) {
+			const int64_t more = 10 * unit;
+			const struct profile_stack stack = {
+				.count = unit,
+				.more = &more,
+				.frames = &frame,
+				.n_user = 1,
+				.pid = pid,
+				.comm = comms[pid - 1],
+				.labels = profile_builder_labels(b, &label, set),
+			};
+			const uint32_t number = profile_builder_add(b, &stack);
+
+			profile_builder_part(b, number, set, unit);
+		}
+
+	struct profile *p = profile_builder_finish(b, &table);
+
+	profile_builder_free(b);
+	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
+	p->about = (struct profile_about){ .program = "stackcount 1",
+					   .command_line = unit == 1 ? "a" : "b",
+					   .begin_ns = begin_ns,
+					   .duration_ns = 200,
+					   .cost_ns = 100.0 * (double)unit };
+	profile_add_loss(p, unit == 1 ? "one" : "other", 3);
+	profile_add_loss(p, "both", (uint64_t)unit);
+	return p;
+}
+
+static void stacks_are_equal_by_the_properties_that_are_kept(void **state)
+{
+	static const struct {
+		unsigned keep;
+		size_t n_stacks;
+	} rows[] = {
+		{ 0, 1 },
+		{ KEEP_LABELS, 2 },
+		{ KEEP_COMMS, 2 },
+		{ KEEP_COMMS | KEEP_LABELS, 4 },
+		{ KEEP_PIDS, 4 },
+		{ KEEP_PIDS | KEEP_COMMS, 4 },
+		{ KEEP_PIDS | KEEP_COMMS | KEEP_LABELS, 8 },
+	};
+	struct profile *from = labelled(1000, 1);
+	const struct profile *list[] = { from };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct profile *p = profile_merge(list, 1, rows[i].keep);
+
+		assert_int_equal(p->n_stacks, rows[i].n_stacks);
+		assert_int_equal(p->total, 8);
+		assert_int_equal(p->stacks[0].count, 8 / rows[i].n_stacks);
+		assert_int_equal(p->stacks[0].more[0], 80 / rows[i].n_stacks);
+		assert_int_equal(p->n_slices, 0);
+		assert_int_equal(p->n_parts, 0);
+		assert_int_equal(!!p->stacks[0].comm, !!(rows[i].keep & KEEP_COMMS));
+		assert_int_equal(p->stacks[0].pid, rows[i].keep & KEEP_PIDS ? 1 : 0);
+		profile_free(p);
+	}
+	profile_free(from);
+}
+
+static void nothing_changes_if_all_is_kept(void **state)
+{
+	struct profile *from = labelled(1000, 1);
+	const struct profile *list[] = { from };
+	struct profile *p = profile_merge(list, 1, KEEP_ALL);
+
+	(void)state;
+	assert_int_equal(p->n_stacks, from->n_stacks);
+	assert_int_equal(p->n_parts, from->n_parts);
+	assert_int_equal(p->n_slices, 2);
+	assert_int_equal(p->slices[1].begin_ns, 100);
+	assert_string_equal(p->values[1].unit, "nanoseconds");
+	assert_string_equal(p->about.program, "stackcount 1");
+	assert_string_equal(p->about.command_line, "a");
+	assert_null(p->about.host);
+	assert_int_equal(p->about.begin_ns, 1000);
+	assert_int_equal(p->about.duration_ns, 200);
+	assert_true(p->about.cost_ns == 100.0);
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		assert_int_equal(p->stacks[i].pid, from->stacks[i].pid);
+		assert_int_equal(p->stacks[i].labels, from->stacks[i].labels);
+		assert_int_equal(p->parts[i].slice, from->parts[i].slice);
+	}
+	profile_free(p);
+	profile_free(from);
+}
+
+static void profiles_are_added_up(void **state)
+{
+	/* The second one began first, so its slices are first. */
+	struct profile *ps[] = { labelled(1050, 1), labelled(1000, 2), labelled(0, 2) };
+	struct profile *p;
+
+	(void)state;
+	profile_choose(ps[1], 0, 2); /* hides 6 stacks, of 2 hits each */
+	p = profile_merge((const struct profile *const *)ps, 2, KEEP_ALL);
+	assert_int_equal(p->total, 8 + 16);
+	assert_int_equal(p->hidden, 12);
+	assert_int_equal(p->n_hidden, 6);
+	assert_string_equal(p->about.program, "stackcount 1");
+	assert_string_equal(p->about.command_line, "a; b");
+	assert_int_equal(p->about.begin_ns, 1000);
+	assert_int_equal(p->about.duration_ns, 400);
+	assert_true(p->about.cost_ns > 166 && p->about.cost_ns < 167); /* (8*100 + 16*200) / 24 */
+	assert_int_equal(p->n_losses, 3);
+	assert_string_equal(p->losses[1].reason, "both");
+	assert_int_equal(p->losses[1].n, 3);
+	assert_int_equal(p->n_slices, 4);
+	assert_int_equal(p->slices[0].begin_ns, 0);
+	assert_int_equal(p->slices[1].begin_ns, 50);
+	assert_int_equal(p->slices[2].begin_ns, 100);
+	assert_int_equal(p->slices[3].end_ns, 250);
+	assert_int_equal(p->parts[0].slice, 1);
+	profile_free(p);
+	p = profile_merge((const struct profile *const *)ps, 3, 0);
+	assert_string_equal(p->about.command_line, "a; b");
+	assert_int_equal(p->about.begin_ns, 1000);
+	profile_free(p);
+	for (size_t i = 0; i < ARRAY_SIZE(ps); i++)
+		profile_free(ps[i]);
+}
+
+static void values_are_paired_by_name_and_unit(void **state)
+{
+	struct profile *ps[] = { labelled(1, 1), labelled(1, 1) };
+	struct profile *p;
+
+	(void)state;
+	ps[1]->values[0] = (struct profile_value){ "time", "nanoseconds" };
+	ps[1]->values[1] = (struct profile_value){ "size", "bytes" };
+	p = profile_merge((const struct profile *const *)ps, 2, 0);
+	assert_int_equal(p->n_values, 3);
+	assert_string_equal(p->values[2].name, "size");
+	assert_int_equal(p->n_stacks, 1);
+	assert_int_equal(p->stacks[0].count, 8);
+	assert_int_equal(p->stacks[0].more[0], 80 + 8);
+	assert_int_equal(p->stacks[0].more[1], 80);
+	profile_free(p);
+	profile_free(ps[0]);
+	profile_free(ps[1]);
+}
+
+static void values_without_room_are_a_loss(void **state)
+{
+	static char names[10][8];
+	struct profile *ps[5];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ps); i++) {
+		ps[i] = labelled(1, 1);
+		for (size_t v = 0; v < N_VALUES; v++) {
+			(void)snprintf(names[2 * i + v], sizeof(names[0]), "v%zu", 2 * i + v);
+			ps[i]->values[v].name = names[2 * i + v];
+		}
+	}
+
+	struct profile *p = profile_merge((const struct profile *const *)ps, 5, 0);
+
+	assert_int_equal(p->n_values, PROFILE_MOST_VALUES);
+	assert_int_equal(p->stacks[0].more[PROFILE_MOST_VALUES - 2], 80);
+	assert_string_equal(p->losses[p->n_losses - 1].reason,
+			    "a value beyond those that a profile has room for");
+	assert_int_equal(p->losses[p->n_losses - 1].n, 8);
+	profile_free(p);
+	for (size_t i = 0; i < ARRAY_SIZE(ps); i++)
+		profile_free(ps[i]);
+}
+
+static void no_profile_is_an_empty_one(void **state)
+{
+	struct profile *p = profile_merge(NULL, 0, KEEP_ALL);
+
+	(void)state;
+	assert_int_equal(p->n_stacks, 0);
+	assert_int_equal(p->n_values, 1);
+	assert_string_equal(p->values[0].name, "hits");
+	profile_free(p);
+}
+
+static void both_sides_of_a_difference_are_added_up(void **state)
+{
+	const int64_t more = 3, more_before = 4;
+	const uint32_t frame = 0;
+	const struct profile_stack stack = { .count = 1,
+					     .count_before = 2,
+					     .more = &more,
+					     .more_before = &more_before,
+					     .frames = &frame,
+					     .n_user = 1 };
+	struct profile_builder *b = profile_builder_new(2);
+
+	(void)state;
+	profile_builder_add(b, &stack);
+
+	struct profile *from = profile_builder_finish(b, &table);
+
+	from->values[1] = (struct profile_value){ "time", "nanoseconds" };
+
+	const struct profile *list[] = { from, from };
+	struct profile *p = profile_merge(list, 2, 0);
+
+	assert_true(p->is_difference);
+	assert_int_equal(p->stacks[0].count, 2);
+	assert_int_equal(p->stacks[0].count_before, 4);
+	assert_int_equal(p->stacks[0].more[0], 6);
+	assert_int_equal(p->stacks[0].more_before[0], 8);
+	profile_free(p);
+	profile_free(from);
+	profile_builder_free(b);
+}
+
+static struct profile *large_profile(uint32_t n, uint32_t depth, uint32_t n_frames)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	struct frame_table names = { .n = n_frames };
+	static char text[65536][16];
+	uint32_t row[64];
+
+	names.frames = calloc(n_frames, sizeof(*names.frames));
+	for (uint32_t i = 0; i < n_frames; i++) {
+		(void)snprintf(text[i / 2], sizeof(text[0]), "f%u", i / 2);
+		names.frames[i] = (struct frame){ .kind = FRAME_USER,
+						  .image = NO_IMAGE,
+						  .name = text[i / 2],
+						  .addr = i,
+						  .offset = i % 2 };
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_stack stack = { .count = 1, .frames = row, .n_user = depth };
+
+		for (uint32_t f = 0; f < depth; f++)
+			row[f] = (uint32_t)(hash_mix(i * 64 + f + 1) % n_frames);
+		profile_builder_add(b, &stack);
+	}
+
+	struct profile *p = profile_builder_finish(b, &names);
+
+	profile_builder_free(b);
+	free(names.frames);
+	return p;
+}
+
+/* Bound with the sanitizers: without them it takes a tenth. */
+#define PATIENCE_S 20
+
+static void two_hundred_thousand_stacks_are_merged(void **state)
+{
+	struct profile *from = large_profile(200000, 20, 20000);
+	const struct profile *list[] = { from, from };
+	const clock_t begin = clock();
+	struct profile *p = profile_merge(list, 2, 0);
+
+	(void)state;
+	assert_true((clock() - begin) / CLOCKS_PER_SEC < PATIENCE_S);
+	assert_int_equal(p->n_stacks, 200000);
+	assert_int_equal(p->frames.n, 10000);
+	assert_int_equal(p->total, 400000);
+	profile_free(p);
+	profile_free(from);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_are_equal_by_the_properties_that_are_kept),
+		cmocka_unit_test(addresses_belong_to_the_mapping_of_their_image),
+		cmocka_unit_test(stacks_are_equal_by_the_properties_that_are_kept),
+		cmocka_unit_test(nothing_changes_if_all_is_kept),
+		cmocka_unit_test(profiles_are_added_up),
+		cmocka_unit_test(values_are_paired_by_name_and_unit),
+		cmocka_unit_test(values_without_room_are_a_loss),
+		cmocka_unit_test(no_profile_is_an_empty_one),
+		cmocka_unit_test(both_sides_of_a_difference_are_added_up),
+		cmocka_unit_test(two_hundred_thousand_stacks_are_merged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
