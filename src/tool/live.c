@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "tool/live.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 
 #define CTRL_L 0x0c
@@ -17,13 +15,12 @@ int live_open(struct live *l, const struct render_style *style, struct error *e)
 
 void live_close(struct live *l)
 {
-	if (!l->terminal)
-		return;
 	terminal_freep(&l->terminal);
-	if (l->text.n) {
-		fwrite(l->text.text, 1, l->text.n, stdout);
-		fflush(stdout);
-	}
+}
+
+void live_fini(struct live *l)
+{
+	live_close(l);
 	strbuf_fini(&l->text);
 }
 
@@ -51,16 +48,20 @@ static int append_text(void *to, const char *bytes, size_t n)
 	return 0;
 }
 
+void live_render(struct live *l, const struct profile *profile)
+{
+	strbuf_clear(&l->text);
+	(void)render_tree(profile, &l->style, append_text, &l->text);
+}
+
 void live_show(struct live *l, const struct profile *profile, const struct screen_head *head)
 {
 	const bool is_paused = l->head.is_paused;
 
 	l->head = *head;
 	l->head.is_paused = is_paused;
-	if (!is_paused) {
-		strbuf_clear(&l->text);
-		(void)render_tree(profile, &l->style, append_text, &l->text);
-	}
+	if (!is_paused)
+		live_render(l, profile);
 	(void)terminal_was_changed(l->terminal);
 	draw(l);
 }

@@ -27,8 +27,12 @@ struct live {
 /* Take the terminal. @style and its strings are lent. Errors: those of terminal_open(). */
 must_check int live_open(struct live *l, const struct render_style *style, struct error *e);
 
-/* Give the terminal back, and leave the last tree on it. Does nothing for a zeroed struct. */
+/* Give the terminal back, if it was taken. */
 void live_close(struct live *l);
+void live_fini(struct live *l);
+
+/* Render @profile to @l->text. */
+void live_render(struct live *l, const struct profile *profile);
 
 /* Take all keys that were pressed, and draw again what they change. */
 enum live_wish live_take_keys(struct live *l);

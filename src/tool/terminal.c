@@ -77,17 +77,28 @@ static void give_back(struct terminal *t)
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
 }
 
-int terminal_open(struct terminal **ret, struct error *e)
+int terminal_check(struct error *e)
 {
 	const char *kind = getenv("TERM");
-	struct termios before;
 
-	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) < 0)
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		return error_set(e, -ENOTTY,
 				 "--live: standard input and output must be a terminal");
 	if (!kind || strcmp(kind, "dumb") == 0)
 		return error_set(e, -EINVAL, "--live: the terminal '%s' cannot move its cursor",
 				 kind ? kind : "");
+	return 0;
+}
+
+int terminal_open(struct terminal **ret, struct error *e)
+{
+	struct termios before;
+	const int err = terminal_check(e);
+
+	if (err)
+		return err;
+	if (tcgetattr(STDIN_FILENO, &before) < 0)
+		return error_errno(e, "--live: look at the terminal");
 
 	struct terminal *t = xcalloc(1, sizeof(*t));
 

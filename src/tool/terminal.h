@@ -14,9 +14,12 @@
 struct terminal;
 
 /*
- * Take the terminal of standard input and output. Errors: -ENOTTY if one of them is none; -EINVAL
- * if $TERM says that it cannot move the cursor ("dumb").
+ * Can standard input and output show pictures? Errors: -ENOTTY if one of them is no terminal;
+ * -EINVAL if $TERM says that it cannot move the cursor ("dumb").
  */
+must_check int terminal_check(struct error *e);
+
+/* Take the terminal of standard input and output. Errors: those of terminal_check(). */
 must_check int terminal_open(struct terminal **ret, struct error *e);
 
 /* Give it back. */
