@@ -165,6 +165,7 @@ fuzz: $(FUZZ:%=$(BUILD)/fuzz/fuzz_%)
 		$(BUILD)/fuzz/new_$$f tests/fuzz/corpus/$$f $(BUILD)/fuzz/real/$$f || exit 1; done
 
 include scripts/completions/rules.mk
+include scripts/page/rules.mk
 include tests/workload/rules.mk
 -include bench/rules.mk
 

@@ -16,6 +16,7 @@
 static struct {
 	const char *name;
 	enum log_level level;
+	char before[16];   /* each message */
 	uint64_t told[64]; /* hashes of texts that log_warn_once() has printed */
 	size_t n_told;
 	bool is_diverted;
@@ -26,6 +27,11 @@ void log_setup(const char *name, enum log_level level)
 {
 	setup.name = name;
 	setup.level = level;
+}
+
+void log_begin_with(const char *text)
+{
+	(void)snprintf(setup.before, sizeof(setup.before), "%s", text);
 }
 
 enum log_level log_level(void)
@@ -61,7 +67,7 @@ static void write_log_text(const char *text, bool has_lines)
 			(void)snprintf(setup.kept, sizeof(setup.kept), "%.255s", text);
 		return;
 	}
-	n = (size_t)snprintf(out, 64, "%.60s: ", setup.name);
+	n = (size_t)snprintf(out, 64, "%s%.45s: ", setup.before, setup.name);
 	for (const unsigned char *at = (const unsigned char *)text; *at;)
 		if (has_lines && *at == '\n')
 			out[n++] = (char)*at++;

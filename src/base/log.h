@@ -11,6 +11,9 @@ enum log_level { LOG_WARN, LOG_DEBUG };
 void log_setup(const char *name, enum log_level level);
 enum log_level log_level(void);
 
+/* Write @text, of 15 bytes at most, before each message: it may erase a line that is rewritten. */
+void log_begin_with(const char *text);
+
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 /* Print a text that may have several lines, all of them ours: no newline comes from a foreign name.
  */

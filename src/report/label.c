@@ -89,7 +89,7 @@ void label_put(struct strbuf *to, const struct label_style *style, const struct 
 			strbuf_puts(to, " [inlined]");
 		else if (style->offsets)
 			strbuf_printf(to, "+0x%" PRIx64, frame->offset);
-		if (!is_folded && frame->kind == FRAME_USER)
+		if (style->form == LABEL_TEXT && frame->kind == FRAME_USER)
 			put_label_place(to, style, frame);
 	} else {
 		put_unnamed(to, style, frame);

@@ -27,11 +27,12 @@ enum label_form {
 	LABEL_TEXT,   /* labels_get() gives a line: two blanks, with places the address, the label,
 			 newline */
 	LABEL_FOLDED, /* labels_get() gives the label */
+	LABEL_TREE,   /* likewise; a ';' stays */
 };
 
 struct label_style {
 	bool offsets; /* add offsets in functions */
-	bool places;  /* add places to frames without a name; in text, also to named user frames */
+	bool places;  /* add places to frames without a name; in LABEL_TEXT, also to named user frames */
 	enum label_form form;
 };
 

@@ -70,6 +70,12 @@ render_function render_text;
  */
 render_function render_folded;
 
+/* A file of pprof, packed by gzip: see render_pprof.c. The style does not matter. */
+render_function render_pprof;
+
+/* A page with that file in it: see render_html.c. */
+render_function render_html;
+
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:
  *

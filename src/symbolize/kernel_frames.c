@@ -37,7 +37,7 @@ static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
 		key.kind |= KEY_NAMED;
 		key.file = (uintptr_t)frame.name; /* a module may be loaded where another was */
 		key.place = symbol->addr;
-		key.detail = detail_of(s, frame.offset, addr);
+		key.detail = detail_of(s, frame.offset, addr, addr);
 	}
 
 	uint32_t number = frames_number(&s->frames, &key, &is_new);

@@ -15,6 +15,8 @@
 #include "elf/image.h"
 #include "reader/debuginfod.h"
 
+#define PAGE 4096
+
 /* The bytes of an image's build ID; 0: it has none, or none that we use. */
 static size_t parse_build_id(const char *hex, uint8_t ret[MOST_BUILD_ID])
 {
@@ -154,21 +156,37 @@ static struct image *open_image(const struct frame_image *image,
 	return im;
 }
 
-static void name_frame(struct frame *frame, struct image *im, struct strtab *strings, bool is_raw)
+/*
+ * The place of a return address is in the call before, and reports show the return address. Its
+ * process may not be the one of the mapping, but both mappings begin at pages.
+ */
+static uint64_t shown_behind(const struct frame *frame, const struct frame_image *image)
+{
+	const uint64_t place = image->start + frame->file_offset - image->offset;
+
+	return image->limit && (frame->addr - place) % PAGE == 1;
+}
+
+static void name_frame(struct frame *frame, const struct frame_image *of, struct image *im,
+		       struct strtab *strings, bool is_raw)
 {
 	struct image_symbol symbol;
-	uint64_t vaddr;
+	uint64_t vaddr, start;
 
-	if (!image_offset_to_vaddr(im, frame->file_offset, &vaddr) ||
-	    !image_function_at(im, vaddr, &symbol))
+	if (!image_offset_to_vaddr(im, frame->file_offset, &vaddr))
 		return;
+	frame->module_offset = vaddr + shown_behind(frame, of);
+	if (!image_function_at(im, vaddr, &symbol)) {
+		frame->has_start = image_function_start(im, vaddr, &start);
+		frame->offset = frame->has_start ? frame->module_offset - start : 0;
+		return;
+	}
 
 	cleanup_free char *plain = is_raw ? NULL : demangle(symbol.name);
 
 	frame->name = strtab_add(strings, plain ? plain : symbol.name);
 	frame->raw_name = plain ? strtab_add(strings, symbol.name) : NULL;
-	frame->module_offset = vaddr;
-	frame->offset = vaddr - symbol.vaddr;
+	frame->offset = frame->module_offset - symbol.vaddr;
 	frame->has_start = false;
 }
 
@@ -194,7 +212,7 @@ void local_names_fill(struct frame_table *table, struct strtab *strings,
 			is_tried = true;
 			if (!im)
 				break;
-			name_frame(frame, im, strings, options->raw_names);
+			name_frame(frame, &table->images[i], im, strings, options->raw_names);
 		}
 	}
 }

@@ -38,15 +38,20 @@ struct symbolizer {
 	struct chains chains;
 };
 
-/* The part of a frame's key that tells addresses of one function apart, if anything does. */
-static inline uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t addr)
+/*
+ * The part of a frame's key that tells addresses of one function apart, if anything does. @place:
+ * of the address in its file; of code in no file, the address.
+ */
+static inline uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t place,
+				 uint64_t addr)
 {
 	switch (s->options.identity) {
 	case IDENTITY_FUNCTION:
 		return 0;
 	case IDENTITY_OFFSET:
-	case IDENTITY_PLACE:
 		return offset;
+	case IDENTITY_PLACE:
+		return place;
 	case IDENTITY_ADDRESS:
 		return addr;
 	}

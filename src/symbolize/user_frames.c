@@ -39,6 +39,15 @@ static const char *source_of(struct symbolizer *s, const struct image_call *call
 	return slash ? slash + 1 : path;
 }
 
+/*
+ * The place that was looked up: of a return address, it is in the call before. Other programs ask
+ * for the name of exactly this place.
+ */
+static uint64_t place_in_file(const struct user_place *p)
+{
+	return p->has_places ? p->where.offset : p->addr;
+}
+
 /* Set the image of a new frame, its offset there, and who made the code. */
 static void set_image(struct symbolizer *s, const struct user_place *p, struct frame *frame)
 {
@@ -49,7 +58,7 @@ static void set_image(struct symbolizer *s, const struct user_place *p, struct f
 	frame->image = frame_images_of_user(&s->frame_images, &s->frames.table, s->strings,
 					    s->image_names, p, &is_go);
 	if (p->has_places)
-		frame->file_offset = p->where.offset + (p->addr - p->at);
+		frame->file_offset = place_in_file(p);
 	if (is_go)
 		frame->code = CODE_GO;
 	else if (image_names_may_be_made(s->image_names, p->where.image))
@@ -73,7 +82,7 @@ static uint32_t made_frame(struct symbolizer *s, const struct user_place *p)
 			       .module_offset = p->addr };
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_MADE,
 				 .place = (uintptr_t)frame.name,
-				 .detail = detail_of(s, offset, p->addr) };
+				 .detail = detail_of(s, offset, offset, p->addr) };
 	bool is_new;
 
 	if (s->options.identity == IDENTITY_ADDRESS)
@@ -109,7 +118,7 @@ static void set_unnamed(const struct symbolizer *s, const struct user_place *p, 
 	}
 	if (s->options.places)
 		key->place = frame->module_offset;
-	key->detail = detail_of(s, frame->offset, p->addr);
+	key->detail = detail_of(s, frame->offset, place_in_file(p), p->addr);
 }
 
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
@@ -131,7 +140,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 		frame.offset = frame.module_offset - p->place.start;
 		key.kind |= KEY_NAMED;
 		key.place = p->place.start;
-		key.detail = detail_of(s, frame.offset, p->addr);
+		key.detail = detail_of(s, frame.offset, place_in_file(p), p->addr);
 	} else {
 		set_unnamed(s, p, &frame, &key);
 	}
@@ -165,7 +174,7 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
 				 .file = p->where.image,
 				 .place = (uintptr_t)frame.name,
-				 .detail = detail_of(s, module_offset, p->addr) };
+				 .detail = detail_of(s, module_offset, place_in_file(p), p->addr) };
 	bool is_new;
 
 	frame.file = source_of(s, call, &key);

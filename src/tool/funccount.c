@@ -50,13 +50,15 @@ static int funccount_render(struct run *r, struct call_report *report,
 		report->losses = losses->of;
 		report->n_losses = LOSS_N;
 		report->time_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-		return output_explain(&r->output, render_calls_json(report, output_write, &r->output), e);
+		return output_explain(&r->output,
+				      render_calls_json(report, output_write, &r->output), e);
 	}
 	if (r->opt->timestamp &&
 	    strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now.tv_sec, &local)))
 		report->time = clock;
 
-	int err = output_explain(&r->output, render_calls_text(report, output_write, &r->output), e);
+	int err =
+		output_explain(&r->output, render_calls_text(report, output_write, &r->output), e);
 
 	return err ? err : output_losses(&r->output, losses->of, LOSS_N, e);
 }

@@ -6,8 +6,9 @@
 
 static const char *const usages[TOOL_N] = {
 	[TOOL_STACKCOUNT] =
-		"usage: stackcount [-hTrsPKUvdfl] [-p PID] [-c CPU] [-i SECONDS] [-D SECONDS] [-n N]\n"
-		"                  [--debug] PATTERN... [-- COMMAND [ARG...]]\n\n"
+		"usage: stackcount [-hTrsPKUvdfql] [-p PID] [-c CPU] [-i SECONDS] [-D SECONDS] [-n N]\n"
+		"                  [-o FILE] [--debug] PATTERN... [-- COMMAND [ARG...]]\n"
+		"       stackcount --read [-f] [-o FILE] FILE... [--minus FILE]\n\n"
 		"Count events and the stacks that led to them.\n\n",
 	[TOOL_STACKSNOOP] =
 		"usage: stacksnoop [-hTrsKUvfl] [-p PID] [-c CPU] [-D SECONDS] [-n N] [--json]\n"
@@ -39,6 +40,8 @@ static const char *const examples[TOOL_N] = {
 		"  stackcount -p 185 'u:node:*'      # stacks for all USDT probes in node\n"
 		"  stackcount -c 1 put_prev_entity   # stacks on CPU 1 only\n"
 		"  stackcount -P -U c:malloc -- ls   # user stacks of a command, by process\n"
+		"  stackcount -D 10 -o malloc.pb.gz c:malloc    # a file for later, and for other programs\n"
+		"  stackcount --read malloc.pb.gz --minus old.pb.gz\n"
 		"  stackcount -f -D 10 c:malloc | flamegraph.pl >malloc.svg\n",
 	[TOOL_STACKSNOOP] =
 		"\nexamples:\n"

@@ -13,6 +13,7 @@
 #include "tool/funccount.h"
 #include "tool/options.h"
 #include "tool/patterns.h"
+#include "tool/read_files.h"
 #include "tool/ready.h"
 #include "tool/stackcount.h"
 #include "tool/stacksnoop.h"
@@ -48,6 +49,8 @@ static bool open_standard_files(void)
 
 static int run_chosen_tool(const struct options *opt, struct error *e)
 {
+	if (opt->read)
+		return read_files(opt, e);
 	if (opt->list)
 		return patterns_list(opt, e);
 	switch (opt->tool) {
@@ -107,7 +110,7 @@ int main(int argc, char **argv)
 		(void)printf("%s %s\n", name, VERSION);
 		return finish_output(STATUS_DONE);
 	}
-	if (ready_check(opt.ready_fd, &e) || patterns_check(&opt, &e)) {
+	if (ready_check(opt.ready_fd, &e) || (!opt.read && patterns_check(&opt, &e))) {
 		log_warn_lines(e.text);
 		return STATUS_USAGE;
 	}

@@ -59,8 +59,11 @@ static const struct option_row rows[] = {
 	{ CALLS, FLAG(verbose), 'v', "verbose", NULL, "add a line with the total to each report" },
 	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
 	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
-	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write FILE, in the form of its ending: .txt, .folded; - is standard output" },
-	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded" },
+	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
+	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, pprof, html" },
+	{ COUNT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
+	{ COUNT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
+	{ COUNT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
 	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
@@ -92,7 +95,7 @@ static const struct option_row rows[] = {
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
 
-const char option_formats[] = "text folded";
+const char option_formats[] = "text folded pprof html";
 
 const char option_ways[] = "auto dwarf fp";
 

@@ -29,6 +29,7 @@ enum option_key {
 	OPTION_OUTPUT,
 	OPTION_FORMAT,
 	OPTION_MINUS,
+	OPTION_MIN_PERCENT,
 };
 
 /*

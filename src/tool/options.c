@@ -92,6 +92,16 @@ static bool is_word(const char *words, const char *word)
 	return false;
 }
 
+static int parse_percent(const char *what, const char *value, double *ret, struct error *e)
+{
+	char *end;
+
+	*ret = strtod(value, &end);
+	if (!value[0] || value[strspn(value, "0123456789.")] || *end || !(*ret >= 0 && *ret <= 100))
+		return error_set(e, -EINVAL, "%s: '%s' is not a number from 0 to 100", what, value);
+	return 0;
+}
+
 static int parse_format(const char *what, const char *value, const char **ret, struct error *e)
 {
 	if (!is_word(option_formats, value))
@@ -141,6 +151,8 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return push_name(what, value, o->minus, &o->n_minus, MOST_MINUS, e);
 	case OPTION_FORMAT:
 		return parse_format(what, value, &o->format, e);
+	case OPTION_MIN_PERCENT:
+		return parse_percent(what, value, &o->min_percent, e);
 	case OPTION_UNWIND:
 		return parse_unwind(value, &o->unwind, e);
 	default:
@@ -235,7 +247,6 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->kernel_only, "-K" },
 		{ o->user_only, "-U" },
 		{ o->max_depth, "--max-depth" },
-		{ o->lines, "--lines" },
 		{ o->self, "--self" },
 		{ o->list, "-l" },
 		{ o->avoid, "--without" },
@@ -246,6 +257,8 @@ static int check_reading(const struct options *o, struct error *e)
 		if (tracing[i].is_given)
 			return error_set(e, -EINVAL, "--read and %s exclude each other",
 					 tracing[i].option);
+	if (o->n_minus && o->interval_ns)
+		return error_set(e, -EINVAL, "--minus and -i exclude each other");
 	if (o->normalize && !o->n_minus)
 		return error_set(e, -EINVAL, "--normalize needs --minus");
 	return 0;
@@ -270,19 +283,20 @@ static int check_combinations(const struct options *o, struct error *e)
 }
 
 /*
- * -f is --format folded. Files alone leave nothing for standard output.
+ * -f is --format folded, and --tree is --format tree. Files alone leave nothing for standard
+ * output.
  */
 static int choose_format(struct options *o, struct error *e)
 {
-	const size_t n_ways = (size_t)o->folded + (o->format != NULL);
+	const size_t n_ways = (size_t)o->folded + o->tree + (o->format != NULL);
 	size_t n_files = 0;
 
 	if (o->tool != TOOL_STACKCOUNT)
 		return 0;
 	if (n_ways > 1)
-		return error_set(e, -EINVAL, "-f and --format exclude each other");
-	if (o->folded)
-		o->format = "folded";
+		return error_set(e, -EINVAL, "-f, --tree and --format exclude each other");
+	if (o->folded || o->tree)
+		o->format = o->folded ? "folded" : "tree";
 	for (size_t i = 0; i < o->n_outputs; i++)
 		n_files += strcmp(o->outputs[i], "-") != 0;
 	if (!o->format && n_files == o->n_outputs && n_files)

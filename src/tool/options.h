@@ -65,11 +65,14 @@ struct options {
 	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
 	const char *minus[MOST_MINUS]; /* files whose counts are subtracted */
 	size_t n_minus;
-	bool read;      /* files instead of tracing */
-	bool normalize; /* the sums of the sides of a difference */
-	bool no_names;  /* of user code in files */
-	bool quiet;     /* print no progress */
-	bool timestamp; /* of stacksnoop's events: the time of day */
+	double min_percent; /* trees: leave out what has less; 0: nothing */
+	bool tree;          /* --format tree */
+	bool invert;        /* callees first */
+	bool read;          /* files instead of tracing */
+	bool normalize;     /* the sums of the sides of a difference */
+	bool no_names;      /* of user code in files */
+	bool quiet;         /* print no progress */
+	bool timestamp;     /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;
 	bool per_process;

@@ -46,6 +46,16 @@ void privileges_drop(bool writes_files)
 		(void)sandbox_effect(0, FILES);
 }
 
+void privileges_end(bool writes_files)
+{
+	const int err = writes_files ? sandbox_keep(FILES) : sandbox_keep_none();
+
+	if (err)
+		log_debug("cannot drop capabilities: %s", error_words(err));
+	if (writes_files)
+		(void)sandbox_effect(0, FILES);
+}
+
 uint64_t privileges_lend_files(void)
 {
 	return sandbox_effect(FILES, 0);

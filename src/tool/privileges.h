@@ -27,6 +27,12 @@ uint64_t privileges_lend_files(void);
 void privileges_take_back(const uint64_t *before);
 
 /*
+ * Tracing is over: give up all capabilities, but those of privileges_lend_files() if it
+ * @writes_files.
+ */
+void privileges_end(bool writes_files);
+
+/*
  * Give up everything for good: real and effective user, and all capabilities. Call it before
  * foreign files are read by a run that needs no privilege. A set-user-ID program becomes its user.
  * Errors: the kernel refuses it.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -22,6 +23,11 @@ static int read_one(const char *name, struct profile **ret, struct error *e)
 {
 	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
+	if (fd < 0 && errno == EACCES && getuid() == 0)
+		return error_set(e, -EACCES,
+				 "open %s: Permission denied (no privilege of root's is left; read "
+				 "it as its owner)",
+				 name);
 	if (fd < 0)
 		return error_errno(e, "open %s", name);
 	return saved_read(fd, name, ret, e);
@@ -44,62 +50,94 @@ static void fill_in_names(struct profile *p, const struct options *opt)
 	debuginfod_free(servers);
 }
 
-static void free_profiles(struct profile **all, size_t n)
+/* Profiles of files, in their order. */
+struct files {
+	struct profile **of;
+	size_t n;
+};
+
+static void files_fini(struct files *f)
 {
-	for (size_t i = 0; i < n; i++)
-		profile_free(all[i]);
-	free(all);
+	for (size_t i = 0; i < f->n; i++)
+		profile_free(f->of[i]);
+	free(f->of);
 }
 
-int read_profiles(const char *const *names, size_t n, const struct options *opt,
-		  struct profile **ret, struct error *e)
+static struct changes_side side_of(const struct files *f)
 {
-	struct profile **all = xcalloc(n, sizeof(*all));
+	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
+}
+
+static int read_all(const char *const *names, size_t n, const struct options *opt,
+		    struct files *ret, struct error *e)
+{
 	int err = 0;
 
-	for (size_t i = 0; i < n && !err; i++) {
-		err = read_one(names[i], &all[i], e);
+	ret->of = xcalloc(n, sizeof(*ret->of));
+	for (; ret->n < n && !err; ret->n++) {
+		err = read_one(names[ret->n], &ret->of[ret->n], e);
 		if (!err)
-			fill_in_names(all[i], opt);
+			fill_in_names(ret->of[ret->n], opt);
 	}
-	if (!err)
-		*ret = n == 1 ? TAKE(all[0])
-			      : profile_merge((const struct profile *const *)all, n, KEEP_ALL);
-	free_profiles(all, n);
 	return err;
 }
 
-int read_and_subtract(const struct options *opt, struct profile **p, struct error *e)
+static struct profile *sum_of(const struct changes_side *side)
 {
-	cleanup(profile_freep) struct profile *before = NULL;
-	struct profile *difference;
+	return profile_merge(side->of, side->n, KEEP_ALL);
+}
 
-	if (!opt->n_minus)
-		return 0;
+void subtracted_fini(struct subtracted *s)
+{
+	profile_free(s->profile);
+	changes_free(s->changes);
+}
 
-	const int err = read_profiles(opt->minus, opt->n_minus, opt, &before, e);
+int read_and_subtract(const struct options *opt, const struct changes_side *after,
+		      struct subtracted *ret, struct error *e)
+{
+	cleanup(files_fini) struct files files = {};
+	const int err = read_all(opt->minus, opt->n_minus, opt, &files, e);
 
 	if (err)
 		return err;
-	difference = profile_difference(*p, before, opt->normalize);
-	profile_free(*p);
-	*p = difference;
+
+	const struct changes_side before = side_of(&files);
+	cleanup(profile_freep) struct profile *new_sum = sum_of(after);
+	cleanup(profile_freep) struct profile *old_sum = sum_of(&before);
+
+	ret->profile = profile_difference(new_sum, old_sum, opt->normalize);
+	ret->changes = changes_new(after, &before, opt->normalize);
+	return 0;
+}
+
+/* The profile of the files, or its difference from those of --minus. May take a file's away. */
+static int read_result(const struct options *opt, struct files *files, struct subtracted *ret,
+		       struct error *e)
+{
+	const struct changes_side side = side_of(files);
+
+	if (opt->n_minus)
+		return read_and_subtract(opt, &side, ret, e);
+	ret->profile = files->n == 1 ? TAKE(files->of[0]) : sum_of(&side);
 	return 0;
 }
 
 static int report_files(const struct options *opt, struct reports *reports, struct error *e)
 {
-	cleanup(profile_freep) struct profile *p = NULL;
+	cleanup(files_fini) struct files files = {};
+	cleanup(subtracted_fini) struct subtracted result = {};
 	struct output output;
-	int err = read_profiles((const char *const *)opt->patterns, opt->n_patterns, opt, &p, e);
+	int err = read_all((const char *const *)opt->patterns, opt->n_patterns, opt, &files, e);
 
 	if (!err)
-		err = read_and_subtract(opt, &p, e);
+		err = read_result(opt, &files, &result, e);
 	if (err)
 		return err;
 	output_init(&output, NULL);
 	reports->keeps = KEEP_ALL; /* of the files */
-	return reports_write(reports, p, SPAN_RUN, NULL, &output, e);
+	reports->changes = result.changes;
+	return reports_write(reports, result.profile, SPAN_RUN, NULL, &output, e);
 }
 
 int read_files(const struct options *opt, struct error *e)

@@ -7,18 +7,24 @@
 #pragma once
 
 #include "base/error.h"
+#include "profile/changes.h"
 #include "profile/profile.h"
 #include "tool/options.h"
 
 /* Read files and report them. Errors: of reading and writing. */
 must_check int read_files(const struct options *opt, struct error *e);
 
-/*
- * The sum of the @n files, with all that they have, and with names that this machine knows. The
- * caller frees *@ret. Errors: those of saved_read(), with the file's name.
- */
-must_check int read_profiles(const char *const *names, size_t n, const struct options *opt,
-			     struct profile **ret, struct error *e);
+/* A difference, and what is known about it. */
+struct subtracted {
+	struct profile *profile;
+	struct changes *changes;
+};
 
-/* Replace *@p by its difference from the files of --minus, if there are any. */
-must_check int read_and_subtract(const struct options *opt, struct profile **p, struct error *e);
+void subtracted_fini(struct subtracted *s);
+
+/*
+ * Subtract the files of --minus from @after, which stays as it is. Errors: those of saved_read(),
+ * with the file's name.
+ */
+must_check int read_and_subtract(const struct options *opt, const struct changes_side *after,
+				 struct subtracted *ret, struct error *e);

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/strbuf.h"
@@ -23,10 +25,12 @@ static bool is_per_process(const struct options *opt)
 static unsigned keeps_of(const struct options *opt, const struct renderer *form)
 {
 	const bool has_processes = form->wants_processes || is_per_process(opt);
-	unsigned keeps = KEEP_LINES | KEEP_LABELS;
+	unsigned keeps = KEEP_LABELS;
 
 	if (form->wants_places || (opt->verbose && form->shows_addresses))
 		keeps |= KEEP_ADDRESSES | KEEP_OFFSETS;
+	if (form->wants_places || opt->lines)
+		keeps |= KEEP_LINES;
 	if (opt->offset && form->shows_offsets)
 		keeps |= KEEP_OFFSETS;
 	if (has_processes)
@@ -171,11 +175,13 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 {
 	int err = 0;
 
-	*r = (struct reports){ .opt = opt };
+	*r = (struct reports){ .opt = opt, .keeps = opt->n_minus ? KEEP_SLICES : 0 };
 	if (opt->format) {
 		struct report_output *out = add_output(r, NULL);
 
 		out->renderer = renderer_find(opt->format);
+		if (!out->renderer)
+			return error_set(e, -EINVAL, "--format: no form '%s'", opt->format);
 		set_span(r, out);
 	}
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
@@ -245,6 +251,30 @@ bool reports_have_files(const struct reports *r)
 
 /* --- writing --- */
 
+/* Does the user's locale have characters that draw lines? */
+static bool has_utf8(void)
+{
+	static const char *const variables[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *value = getenv(variables[i]);
+
+		if (value && value[0])
+			return strcasestr(value, "UTF-8") || strcasestr(value, "utf8");
+	}
+	return false;
+}
+
+/* See https://no-color.org */
+static bool has_colours(void)
+{
+	const char *never = getenv("NO_COLOR");
+	const char *terminal = getenv("TERM");
+
+	return !(never && never[0]) && isatty(STDOUT_FILENO) &&
+	       !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
 static int render(const struct reports *r, const struct report_output *out, struct profile *p,
 		  const char *clock, struct output *to, struct error *e)
 {
@@ -255,6 +285,11 @@ static int render(const struct reports *r, const struct report_output *out, stru
 		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
 		.per_process = is_per_process(opt),
 		.time = clock,
+		.invert = opt->invert,
+		.min_percent = opt->min_percent,
+		.changes = r->changes,
+		.ascii = !has_utf8(),
+		.colours = !out->pattern && has_colours(),
 	};
 
 	profile_choose(p, opt->min_count, (size_t)opt->top);

@@ -40,7 +40,8 @@ struct reports {
 	const struct options *opt;
 	struct report_output outputs[MOST_OUTPUTS + 1];
 	size_t n;
-	unsigned keeps; /* of all outputs */
+	unsigned keeps;                /* of all outputs */
+	const struct changes *changes; /* of a difference, lent; NULL: none */
 };
 
 /*

@@ -38,8 +38,8 @@ struct run;
 struct tool_parts {
 	bool counts_targets; /* a count for each target; two names of one place are one target */
 	/*
-	 * Check and open the files of results, before anything else is done. run_tool() calls close()
-	 * in any case. May be NULL.
+	 * Check and open the files of results, before anything else is done. run_tool() calls
+	 * close() in any case. May be NULL.
 	 */
 	int (*prepare)(struct run *r, struct error *e);
 	/*

@@ -21,6 +21,9 @@
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 #include "tool/about.h"
+#include "tool/privileges.h"
+#include "tool/progress.h"
+#include "tool/read_files.h"
 #include "tool/reports.h"
 #include "tool/row_profile.h"
 #include "tool/run.h"
@@ -41,7 +44,11 @@ struct stackcount {
 	struct symbolizer *symbolizer;
 	struct reports reports;
 	struct slices slices;
+	struct progress progress;
+	uint64_t n_hits;   /* of reported intervals */
+	uint64_t n_losses; /* likewise */
 	bool has_slices;
+	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
 	uint64_t report_ns;      /* of the present interval, likewise */
 	uint64_t losses[LOSS_N]; /* of reported intervals, if an output shows the whole run */
@@ -153,8 +160,12 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 		add_losses(ret->run, &losses, t->losses);
 		set_about(r, ret->run, t->begin_ns, now);
 	}
-	for (int i = 0; i < LOSS_N; i++)
+	for (int i = 0; i < LOSS_N; i++) {
 		t->losses[i] += losses.of[i].n;
+		t->n_losses += losses.of[i].n;
+	}
+	for (size_t i = 0; i < n && !keeps_rows(r); i++)
+		t->n_hits += rows[i].count;
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r))
@@ -178,6 +189,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (r->opt->timestamp &&
 	    strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local)))
 		clock = text;
+	progress_clear(&t->progress);
 	symbolizer_refresh(t->symbolizer);
 	make_both(r, is_last, &both);
 	stackcount_warn_nameless(t);
@@ -185,7 +197,9 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (both.interval)
 		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
 				    e);
-	if (!err && both.run)
+	if (!err && r->opt->n_minus)
+		t->result = TAKE(both.run);
+	else if (!err && both.run)
 		err = reports_write(&t->reports, both.run, SPAN_RUN, clock, &r->output, e);
 	return err;
 }
@@ -214,15 +228,41 @@ static int stackcount_patience_ms(const struct run *r)
 	const struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
+	const int of_progress = progress_patience_ms(&t->progress, now);
+
 	if (!t->has_slices || !t->slices.is_growing)
-		return -1;
-	return now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
+		return of_progress;
+
+	const int of_slice =
+		now >= t->slices.due_ns ? 0 : (int)((t->slices.due_ns - now) / 1000000) + 1;
+
+	return of_progress >= 0 && of_progress < of_slice ? of_progress : of_slice;
 }
 
-static bool is_slice_due(const struct stackcount *t)
+/* --- progress --- */
+
+static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
-	return t->has_slices && t->slices.is_growing &&
-	       clock_ns(CLOCK_MONOTONIC) >= t->slices.due_ns;
+	struct stackcount *t = r->own;
+	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
+	uint64_t losses[LOSS_N];
+	const int err = store_rotate(t->store, e);
+	size_t n;
+	const struct store_row *rows = store_look(t->store, &n);
+
+	for (size_t i = 0; i < n; i++)
+		numbers.hits += rows[i].count;
+	losses_read(store_losses(t->store), losses);
+	for (int i = 0; i < LOSS_N; i++)
+		numbers.lost += losses[i];
+	numbers.stacks = n;
+	progress_show(&t->progress, now, &numbers);
+	return err;
+}
+
+static bool is_slice_due(const struct stackcount *t, uint64_t now)
+{
+	return t->has_slices && t->slices.is_growing && now >= t->slices.due_ns;
 }
 
 /* --- parts of a run --- */
@@ -273,6 +313,7 @@ static int stackcount_start(struct run *r, struct error *e)
 	(void)e;
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
+	progress_begin(&t->progress, t->begin_ns, r->opt->quiet);
 	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns,
 		     r->opt->max_memory / SLICES_SHARE);
 	return 0;
@@ -302,14 +343,16 @@ static void stackcount_on_notice(struct run *r, const struct notice *notice)
 static int stackcount_on_wake(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (is_slice_due(t))
-		return end_slice(r, e);
-	if (!t->is_filling)
-		return 0;
-	t->is_filling = false;
-	object_add_level(r->object);
-	return store_rotate(t->store, e);
+	if (t->is_filling) {
+		t->is_filling = false;
+		object_add_level(r->object);
+		return store_rotate(t->store, e);
+	}
+	if (progress_is_due(&t->progress, now))
+		return show_progress(r, now, e);
+	return is_slice_due(t, now) ? end_slice(r, e) : 0;
 }
 
 static void stackcount_on_serve(struct run *r)
@@ -337,6 +380,7 @@ static int stackcount_stop(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
 
+	progress_end(&t->progress);
 	return store_stop(t->store, e);
 }
 
@@ -356,7 +400,27 @@ static void close_store(struct run *r)
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
 	slices_fini(&t->slices);
-	reports_close(&t->reports);
+}
+
+/*
+ * Nothing is traced any more, and all descriptors of BPF are closed. So the files of --minus are
+ * read without the capabilities that tracing takes. Those for writing the user's files stay.
+ */
+static int report_difference(const struct options *opt, struct stackcount *t, struct error *e)
+{
+	const struct changes_side after = { (const struct profile *const *)&t->result, 1 };
+	cleanup(subtracted_fini) struct subtracted result = {};
+	struct output output;
+	int err;
+
+	privileges_end(reports_have_files(&t->reports));
+	err = read_and_subtract(opt, &after, &result, e);
+	if (err)
+		return err;
+	output_init(&output, NULL);
+	t->reports.changes = result.changes;
+	t->reports.keeps = KEEP_ALL;
+	return reports_write(&t->reports, result.profile, SPAN_RUN, NULL, &output, e);
 }
 
 int count_stacks(const struct options *opt, struct error *e)
@@ -379,6 +443,12 @@ int count_stacks(const struct options *opt, struct error *e)
 		.close = close_store,
 	};
 	struct stackcount own = {};
+	int err;
 
-	return run_tool(&tool, &own, opt, e);
+	err = run_tool(&tool, &own, opt, e);
+	if (!err && own.result)
+		err = report_difference(opt, &own, e);
+	reports_close(&own.reports);
+	profile_free(own.result);
+	return err;
 }

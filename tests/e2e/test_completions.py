@@ -67,7 +67,7 @@ def test_bash_offers_the_options_of_the_help(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_bash_offers_nothing_odd_as_a_value(name):
-    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf"}
+    choices = {"--pid": str(os.getpid()), "--cpu": "0", "--without": "kprobe", "--unwind": "dwarf", "--format": "folded"}
     for letter, long, has_value in help_rows(name):
         for option in filter(None, (letter, long)):
             offered = tab(f"{option} ", name)

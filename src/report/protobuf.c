@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/protobuf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "profile/pprof.h"
+
+void proto_fini(struct proto *m)
+{
+	free(m->bytes);
+	*m = (struct proto){};
+}
+
+void proto_reserve(struct proto *m, size_t n)
+{
+	if (m->capacity - m->n >= n)
+		return;
+
+	const size_t needed = m->n + n, doubled = m->capacity * 2;
+
+	m->capacity = doubled > needed ? doubled : needed;
+	m->bytes = xreallocarray(m->bytes, m->capacity, 1);
+}
+
+void proto_varint(struct proto *m, uint64_t value)
+{
+	proto_reserve(m, PROTO_MOST_VARINT);
+	m->n = (size_t)(proto_varint_at(m->bytes + m->n, value) - m->bytes);
+}
+
+void proto_any_number(struct proto *m, unsigned field, uint64_t value)
+{
+	proto_varint(m, field << 3 | WIRE_VARINT);
+	proto_varint(m, value);
+}
+
+void proto_number(struct proto *m, unsigned field, uint64_t value)
+{
+	if (value)
+		proto_any_number(m, field, value);
+}
+
+void proto_bytes(struct proto *m, unsigned field, const void *bytes, size_t n)
+{
+	proto_varint(m, field << 3 | WIRE_BYTES);
+	proto_varint(m, n);
+	proto_reserve(m, n);
+	if (n)
+		memcpy(m->bytes + m->n, bytes, n);
+	m->n += n;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ *	          self          change            total          change  function
+ *	        30 -> 10           -20          30 -> 10           -20 * parse
+ *	         0 -> 5             +5 *         0 -> 15           +15 * hash
+ *	* beyond noise, known from slices of time (20 before, 20 after). ...
+ */
+#include "report/render_changes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/saturated.h"
+#include "report/json.h"
+#include "report/label.h"
+
+static bool has_changed(const struct changed_value *v)
+{
+	return v->after != v->before;
+}
+
+static void put_changed_value(struct strbuf *to, const struct changed_value *v)
+{
+	strbuf_printf(to, "%12" PRId64 " -> %-12" PRId64 " %+12" PRId64 " %c ", v->before, v->after,
+		      subtract_saturated(v->after, v->before), v->is_beyond_noise ? '*' : ' ');
+}
+
+static void put_function(struct strbuf *to, const struct changes *c, const struct change *change)
+{
+	const struct label_style style = { .form = LABEL_TREE };
+
+	put_changed_value(to, &change->self);
+	put_changed_value(to, &change->total);
+	label_put(to, &style, &c->frames.frames[change->frame]);
+	strbuf_putc(to, '\n');
+}
+
+/* What noise is known from, by enum changes_basis. */
+static const struct {
+	const char *text;
+	const char *name; /* in JSON */
+} bases[] = {
+	[CHANGES_NO_DATA] = { NULL, "none" },
+	[CHANGES_SLICES] = { "slices of time", "slices" },
+	[CHANGES_FILES] = { "files", "files" },
+	[CHANGES_SAMPLES] = { "sampling alone", "samples" },
+};
+
+static void put_legend(struct strbuf *to, const struct changes *c)
+{
+	if (c->basis == CHANGES_NO_DATA) {
+		strbuf_puts(to, "No claim about noise: that takes 20 slices of time or 3 files "
+				"before and after.\n");
+		return;
+	}
+	strbuf_printf(to, "* beyond noise, known from %s", bases[c->basis].text);
+	if (c->basis != CHANGES_SAMPLES)
+		strbuf_printf(to, " (%zu before, %zu after)", c->n_before, c->n_after);
+	strbuf_printf(to,
+		      ". %zu values were compared; that any mark is wrong has a chance of at most "
+		      "%.0f%%.\n",
+		      c->n_compared, 100 * c->alpha);
+}
+
+void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
+{
+	strbuf_printf(to, "%18s %-11s %11s %19s %-11s %13s   %s\n", "self", "", "change", "total",
+		      "", "change", "function");
+	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
+		if (!has_changed(&c->rows[i].self) && !has_changed(&c->rows[i].total))
+			continue;
+		put_function(to, c, &c->rows[i]);
+		n++;
+	}
+	put_legend(to, c);
+}
+
+/* --- JSON --- */
+
+static void put_json_text(struct strbuf *to, const char *key, const char *text)
+{
+	strbuf_printf(to, "\"%s\":", key);
+	if (text)
+		json_put_string(to, text);
+	else
+		strbuf_puts(to, "null");
+}
+
+static void put_json_value(struct strbuf *to, const char *key, const struct changed_value *v)
+{
+	strbuf_printf(to,
+		      ",\"%s\":{\"before\":%" PRId64 ",\"after\":%" PRId64
+		      ",\"probability\":%.3g,\"beyond_noise\":%s}",
+		      key, v->before, v->after, v->probability,
+		      v->is_beyond_noise ? "true" : "false");
+}
+
+static void put_json_change(struct strbuf *to, const struct changes *c, const struct change *change)
+{
+	const struct label_style style = { .form = LABEL_TREE };
+	const struct frame *frame = &c->frames.frames[change->frame];
+	cleanup_strbuf struct strbuf label = {};
+
+	label_put(&label, &style, frame);
+	strbuf_putc(to, '{');
+	put_json_text(to, "name", frame->name && *frame->name ? frame->name : NULL);
+	strbuf_putc(to, ',');
+	put_json_text(to, "module", frame->module);
+	strbuf_printf(to, ",\"kind\":\"%s\",", frame->kind == FRAME_KERNEL ? "kernel" : "user");
+	put_json_text(to, "label", label.text);
+	put_json_value(to, "self", &change->self);
+	put_json_value(to, "total", &change->total);
+	strbuf_putc(to, '}');
+}
+
+/* A '<' is in strings only, where it may be an escape. */
+static void put_without_tags(struct strbuf *to, const struct strbuf *json)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i < json->n; i++) {
+		if (json->text[i] != '<')
+			continue;
+		strbuf_put(to, json->text + from, i - from);
+		strbuf_puts(to, "\\u003c");
+		from = i + 1;
+	}
+	strbuf_put(to, json->text + from, json->n - from);
+}
+
+void changes_put_json(struct strbuf *to, const struct changes *c, size_t most)
+{
+	cleanup_strbuf struct strbuf json = {};
+
+	strbuf_printf(&json,
+		      "{\"basis\":\"%s\",\"n_before\":%zu,\"n_after\":%zu,\"compared\":%zu,"
+		      "\"alpha\":%.3g,\"normalized\":%s,\"functions\":[",
+		      bases[c->basis].name, c->n_before, c->n_after, c->n_compared, c->alpha,
+		      c->is_normalized ? "true" : "false");
+	for (size_t i = 0; i < c->n && i < most; i++) {
+		if (i)
+			strbuf_putc(&json, ',');
+		put_json_change(&json, c, &c->rows[i]);
+	}
+	strbuf_puts(&json, "]}");
+	put_without_tags(to, &json);
+}

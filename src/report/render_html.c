@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * An interactive page in one file, which needs no network. src/report/page has its script and
+ *style; doc/page.md says what it does. Its data are the file that render_pprof() makes, in base64:
+ *
+ *	<script type="application/octet-stream;base64" id="profile-data">H4sIAAAA...</script>
+ *
+ * No text of the profile is in the page but there, so no name can end an element or begin a script.
+ * saved/page.h reads the data back.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "page.h" /* made by scripts/page/assemble */
+#include "report/render.h"
+#include "report/writer.h"
+
+#define GZIP_WINDOW (15 + 16) /* 32 KiB; 16: with gzip's header */
+
+/* The page's bytes before the data, then those after. The caller frees them. */
+static char *unpack_page(void)
+{
+	char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
+	z_stream stream = { .next_in = (unsigned char *)page_packed,
+			    .avail_in = sizeof(page_packed),
+			    .next_out = (unsigned char *)page,
+			    .avail_out = PAGE_HEAD + PAGE_TAIL };
+	int err = inflateInit2(&stream, GZIP_WINDOW);
+
+	if (err == Z_OK)
+		err = inflate(&stream, Z_FINISH);
+	assert(err == Z_STREAM_END);
+	(void)err;
+	inflateEnd(&stream);
+	return page;
+}
+
+/* Base64 (RFC 4648) of bytes that come in pieces of any size. */
+struct base64 {
+	struct writer *w;
+	unsigned char rest[3];
+	size_t n_rest; /* less than 3 */
+};
+
+/* Four digits for @n of 1 to 3 bytes; those that stand for no byte are '='. */
+static void put_digits(struct writer *w, const unsigned char *bytes, size_t n)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const uint32_t bits = (uint32_t)bytes[0] << 16 | (n > 1 ? (uint32_t)bytes[1] << 8 : 0) |
+			      (n > 2 ? bytes[2] : 0);
+	const char four[] = { digits[bits >> 18], digits[bits >> 12 & 63],
+			      (char)(n > 1 ? digits[bits >> 6 & 63] : '='),
+			      (char)(n > 2 ? digits[bits & 63] : '=') };
+
+	writer_put(w, four, sizeof(four));
+}
+
+static int put_base64(void *context, const char *bytes, size_t n)
+{
+	struct base64 *b = context;
+
+	for (size_t i = 0; i < n; i++) {
+		b->rest[b->n_rest++] = (unsigned char)bytes[i];
+		if (b->n_rest == sizeof(b->rest)) {
+			put_digits(b->w, b->rest, sizeof(b->rest));
+			b->n_rest = 0;
+		}
+	}
+	return b->w->result;
+}
+
+int render_html(const struct profile *p, const struct render_style *style, render_write *write,
+		void *context)
+{
+	cleanup_free char *page = unpack_page();
+	cleanup_writer struct writer *w = writer_new(write, context);
+	struct base64 data = { .w = w };
+
+	writer_put(w, page, PAGE_HEAD);
+
+	const int err = render_pprof(p, style, put_base64, &data);
+
+	if (err)
+		return err;
+	if (data.n_rest)
+		put_digits(w, data.rest, data.n_rest);
+	writer_put(w, page + PAGE_HEAD, PAGE_TAIL);
+	return writer_finish(w);
+}

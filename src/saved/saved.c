@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "saved/saved.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/strbuf.h"
+#include "saved/gunzip.h"
+#include "saved/page.h"
+#include "saved/pprof.h"
+
+/* 200,000 stacks take 2 MiB packed, and 10 MiB unpacked. */
+#define MOST_FILE_BYTES ((size_t)256 << 20)
+#define MOST_UNPACKED_BYTES ((size_t)1 << 30)
+
+static int read_packed(const void *bytes, size_t n, const char *name, struct profile **ret,
+		       struct error *e)
+{
+	cleanup_strbuf struct strbuf unpacked = {};
+	const int err = gunzip(bytes, n, MOST_UNPACKED_BYTES, name, &unpacked, e);
+
+	return err ? err : pprof_read(unpacked.text, unpacked.n, name, ret, e);
+}
+
+static int read_page(const void *bytes, size_t n, const char *name, struct profile **ret,
+		     struct error *e)
+{
+	cleanup_strbuf struct strbuf data = {};
+	const int err = page_data(bytes, n, name, &data, e);
+
+	if (err)
+		return err;
+	if (!gunzip_is_packed(data.text, data.n))
+		return error_set(e, -EBADMSG, "%s: its profile is not packed by gzip", name);
+	return read_packed(data.text, data.n, name, ret, e);
+}
+
+int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profile **ret,
+		     struct error *e)
+{
+	if (n == 0)
+		return error_set(e, -ENOEXEC, "%s: empty", name);
+	if (gunzip_is_packed(bytes, n))
+		return read_packed(bytes, n, name, ret, e);
+	if (page_is_page(bytes, n))
+		return read_page(bytes, n, name, ret, e);
+	return pprof_read(bytes, n, name, ret, e);
+}
+
+static int read_file(int fd, const char *name, struct strbuf *to, struct error *e)
+{
+	cleanup_free char *piece = xmalloc(65536);
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+		return error_set(e, -EISDIR, "%s: is a directory", name);
+	for (;;) {
+		const ssize_t n = read(fd, piece, 65536);
+
+		if (n == 0)
+			return 0;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_errno(e, "read %s", name);
+		if (to->n + (size_t)n > MOST_FILE_BYTES)
+			return error_set(e, -E2BIG, "%s: larger than %zu MiB", name,
+					 MOST_FILE_BYTES >> 20);
+		strbuf_put(to, piece, (size_t)n);
+	}
+}
+
+int saved_read(int fd, const char *name, struct profile **ret, struct error *e)
+{
+	cleanup_strbuf struct strbuf bytes = {};
+	const int err = read_file(fd, name, &bytes, e);
+
+	return err ? err : saved_read_bytes(bytes.text, bytes.n, name, ret, e);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define EVERY_NS NS_PER_S
+#define NS_PER_MS (NS_PER_S / 1000)
+
+/* To the begin of the line, and erase it. */
+#define ERASE "\r\033[K"
+
+static bool has_terminal(void)
+{
+	const char *terminal = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void progress_begin(struct progress *p, uint64_t now, bool is_quiet)
+{
+	*p = (struct progress){ .is_on = !is_quiet && has_terminal(),
+				.begin_ns = now,
+				.last_ns = now,
+				.due_ns = now + EVERY_NS };
+	if (p->is_on)
+		log_begin_with(ERASE);
+}
+
+int progress_patience_ms(const struct progress *p, uint64_t now)
+{
+	if (!p->is_on)
+		return -1;
+	return now >= p->due_ns ? 0 : (int)((p->due_ns - now) / NS_PER_MS) + 1;
+}
+
+bool progress_is_due(const struct progress *p, uint64_t now)
+{
+	return p->is_on && now >= p->due_ns;
+}
+
+void progress_show(struct progress *p, uint64_t now, const struct progress_numbers *numbers)
+{
+	const double seconds = (double)(now - p->last_ns) / NS_PER_S;
+	const uint64_t new_hits = numbers->hits - p->last_hits;
+
+	(void)fprintf(stderr, ERASE "%llu s, %llu hits, %.0f/s, %llu stacks, %llu lost",
+		      (unsigned long long)((now - p->begin_ns) / NS_PER_S),
+		      (unsigned long long)numbers->hits,
+		      seconds > 0 ? (double)new_hits / seconds : 0,
+		      (unsigned long long)numbers->stacks, (unsigned long long)numbers->lost);
+	(void)fflush(stderr);
+	p->is_shown = true;
+	p->last_ns = now;
+	p->last_hits = numbers->hits;
+	p->due_ns = now + EVERY_NS;
+}
+
+void progress_clear(struct progress *p)
+{
+	if (p->is_shown)
+		(void)fputs(ERASE, stderr);
+	p->is_shown = false;
+}
+
+void progress_end(struct progress *p)
+{
+	progress_clear(p);
+	if (p->is_on)
+		log_begin_with("");
+	p->is_on = false;
+}

@@ -1,0 +1,580 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Files of -o: their forms, that they are whole or not there, whom they belong to, and --read."""
+
+import gzip
+import os
+import re
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from text import parse_text
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, read_folded, stackcount, workload_path
+
+NOBODY = 65534
+NO_FILE = re.compile(r"\.stackcount-")
+
+
+def count_lines(text):
+    return Counter({";".join(frames): count for frames, count in read_folded(text)})
+
+
+def lines(path):
+    return count_lines(Path(path).read_text())
+
+
+def run_on(workload, *args, n=200, times=2, during=None):
+    """A run on a workload that knows the answer: its chains, and the run's result."""
+    one = workload("syscalls", "getppid", n, times)
+    with Tool(["-p", one.pid, *args, GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        if during:
+            during(tool)
+        return expected, tool.end()
+
+
+# -- Forms. --
+
+
+def test_a_file_alone_leaves_only_the_header_for_standard_output(workload, tmp_path):
+    path = tmp_path / "a.folded"
+    expected, result = run_on(workload, "-U", "-o", path)
+    result.ok()
+    assert result.out.count("\n") == 1 and result.out.startswith("Tracing ")
+    assert sum(lines(path).values()) == sum(expected.values())
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_all_forms_of_one_run_have_the_same_sum(workload, tmp_path):
+    folded, text = tmp_path / "a.folded", tmp_path / "a.txt"
+    expected, result = run_on(workload, "-U", "-o", folded, "-o", text, "--format", "folded")
+    result.ok()
+    total = sum(expected.values())
+    assert sum(lines(folded).values()) == total
+    assert count_lines(result.out) == lines(folded)
+    counts = [int(n) for n in re.findall(r"^    (\d+)$", text.read_text(), re.M)]
+    assert sum(counts) == total
+
+
+def test_outputs_may_differ_in_what_they_tell_apart(workload, tmp_path):
+    """-s and -v: folded output has no addresses, so its lines are fewer."""
+    folded, text = tmp_path / "a.folded", tmp_path / "a.txt"
+    expected, result = run_on(workload, "-U", "-v", "-o", folded, "-o", text)
+    result.ok()
+    assert all("+0x" not in line for line in lines(folded))
+    assert sum(lines(folded).values()) == sum(expected.values())
+    assert re.search(r"^  [0-9a-f]{6,16} +hit ", text.read_text(), re.M)
+
+
+def test_minus_is_standard_output(workload):
+    expected, result = run_on(workload, "-U", "-o", "-", "--format", "folded")
+    result.ok()
+    assert chains(result) == expected
+
+
+@pytest.mark.parametrize(
+    "args,status,words",
+    [
+        (("-o", "a.xyz"), 1, "its ending names no form; there are .txt, .folded, "),
+        (("-o", "/nonexistent/a.txt"), 1, "open the directory of /nonexistent/a.txt: No such file"),
+        (("-o", "/proc/a.txt"), 1, "write /proc/a.txt: "),
+        (("-o", "a.txt/b.folded"), 1, "Not a directory"),
+        (("-o", ""), 2, "a file needs a name"),
+        (("--format", "pdf"), 2, "no form 'pdf'"),
+        (("-f", "--format", "text"), 2, "exclude each other"),
+        (("--normalize",), 2, "--normalize needs --minus"),
+        (("--read", "-p", "1"), 2, "--read and -p exclude each other"),
+        (("--read", "-K"), 2, "--read and -K exclude each other"),
+        (("--minus", "a.pb.gz", "-i", "1"), 2, "--minus and -i exclude each other"),
+        (("--min-percent", "x"), 2, "not a number from 0 to 100"),
+    ],
+)
+def test_errors_come_before_anything_is_traced(tmp_path, args, status, words):
+    (tmp_path / "a.txt").write_text("")
+    result = stackcount(*args, GETPPID, cwd=tmp_path)
+    assert result.status == status and words in result.err, result
+    assert result.out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+# -- Whole or not at all. --
+
+
+def test_a_run_that_is_killed_leaves_nothing(workload, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before\n")
+    _, result = run_on(workload, "-o", path, "-o", tmp_path / "b.folded", during=lambda tool: tool.send(signal.SIGKILL))
+    assert result.status == -signal.SIGKILL
+    assert path.read_text() == "before\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=True)
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_ends_the_run_with_an_error(workload, small_disk, tmp_path):
+    path, other = small_disk / "a.folded", tmp_path / "b.folded"
+    path.write_text("before\n")
+    (small_disk / "full").write_bytes(b"x" * 15 * 4096)
+    expected, result = run_on(workload, "-U", "-o", path, "-o", other)
+    assert result.status == 1, result
+    assert f"write to {path}: No space left on device" in result.err
+    assert path.read_text() == "before\n"
+    assert sorted(p.name for p in small_disk.iterdir()) == ["a.folded", "full"]
+    assert sum(lines(other).values()) == sum(expected.values()), "the other file is whole"
+
+
+def test_a_device_is_written_through(workload):
+    _, result = run_on(workload, "-o", "/dev/null")
+    result.ok()
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    _, result = run_on(workload, "-o", "/dev/full")
+    assert result.status == 1 and "write to /dev/full: No space left on device" in result.err
+
+
+def test_a_fifo_is_written_through(workload, tmp_path):
+    path = tmp_path / "pipe.folded"
+    os.mkfifo(path)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(path.read_text()))
+    reader.start()
+    expected, result = run_on(workload, "-U", "-o", path)
+    reader.join(PATIENCE_S)
+    result.ok()
+    assert sum(count for _, count in read_folded(read[0])) == sum(expected.values())
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_nobody_reads_the_fifo_any_more(workload, tmp_path):
+    path = tmp_path / "pipe.folded"
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: os.close(os.open(path, os.O_RDONLY)))
+    reader.start()
+    _, result = run_on(workload, "-U", "-o", path)
+    reader.join(PATIENCE_S)
+    assert result.status == 1 and "nobody reads it any more" in result.err, result
+
+
+# -- Whose file. --
+
+
+def test_permissions_of_a_new_file(workload, tmp_path):
+    path = tmp_path / "a.txt"
+    before = os.umask(0o027)
+    try:
+        run_on(workload, "-o", path)[1].ok()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_file_keeps_its_owner_and_permissions(workload, tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("before\n")
+    os.chmod(path, 0o604)
+    os.chown(path, NOBODY, NOBODY)
+    run_on(workload, "-o", path)[1].ok()
+    now = path.stat()
+    assert (stat.S_IMODE(now.st_mode), now.st_uid, now.st_gid) == (0o604, NOBODY, NOBODY)
+    assert path.read_text() != "before\n"
+
+
+def test_another_user_s_directory(workload, tmp_path):
+    """As with sudo: the main process has given up what root may do there, but for this."""
+    place = tmp_path / "home"
+    place.mkdir(mode=0o700)
+    os.chown(place, NOBODY, NOBODY)
+    run_on(workload, "-o", place / "a.txt", "-i", "0.2", "-o", place / "%s.folded")[1].ok()
+    assert (place / "a.txt").stat().st_size and len(list(place.iterdir())) >= 2
+
+
+def test_a_link_stays_and_its_target_becomes_the_file(workload, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, target in (("there.txt", other / "a.txt"), ("missing.txt", "other/b.txt")):
+        (tmp_path / name).symlink_to(target)
+    (other / "a.txt").write_text("before\n")
+    run_on(workload, "-o", tmp_path / "there.txt", "-o", tmp_path / "missing.txt")[1].ok()
+    for name in ("there.txt", "missing.txt"):
+        assert (tmp_path / name).is_symlink()
+    for name in ("a.txt", "b.txt"):
+        assert "\n" in (other / name).read_text() and (other / name).read_text() != "before\n"
+    assert sorted(p.name for p in other.iterdir()) == ["a.txt", "b.txt"]
+
+
+# -- Intervals. --
+
+
+def test_a_file_for_each_interval(workload, tmp_path):
+    one = workload("syscalls", "getppid", 100, 4)
+    with Tool(["-p", one.pid, "-U", "-i", "0.1", "-o", tmp_path / "run-%Y%m%dT%H%M%S.folded", GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        time.sleep(0.5)
+        tool.end().ok()
+    found = sorted(tmp_path.iterdir())
+    assert len(found) >= 3
+    assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.folded", path.name) for path in found)
+    assert sum((lines(path) for path in found), Counter()).total() == sum(expected.values())
+
+
+def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
+    path = tmp_path / "a.txt"
+    one = workload("syscalls", "getppid", 100, 4)
+    with Tool(["-p", one.pid, "-U", "-T", "-i", "0.1", "-o", path, GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        time.sleep(0.5)
+        assert len(re.findall(r"^\d\d:\d\d:\d\d$", path.read_text(), re.M)) >= 2, "it is not there yet"
+        result = tool.end().ok()
+    counts = [int(n) for n in re.findall(r"^    (\d+)$", path.read_text(), re.M)]
+    assert sum(counts) == sum(expected.values())
+    assert result.out.count("\n") == 1
+
+
+# -- pprof, and what it keeps. --
+
+
+def read(*args, **popen):
+    """--read, which traces nothing."""
+    done = subprocess.run([STACKCOUNT, "--read", *map(str, args)], capture_output=True, timeout=PATIENCE_S, **popen)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def read_well(*args, **popen):
+    status, out, err = read(*args, **popen)
+    assert status == 0 and err == "", err
+    return out
+
+
+def test_a_file_reads_back_as_the_run_was(workload, tmp_path):
+    path, folded, text = (tmp_path / name for name in ("a.pb.gz", "a.folded", "a.txt"))
+    expected, result = run_on(workload, "-o", path, "-o", folded, "-o", text, "--format", "text")
+    result.ok()
+    assert read_well(path, "-f") == folded.read_text()
+    assert read_well(path) == text.read_text()
+    assert text.read_text() in result.out
+    assert sum(lines(folded).values()) == sum(expected.values())
+
+
+@pytest.mark.parametrize("name", ["a.pb.gz", "a.html"])
+def test_options_of_reports_work_on_a_file(workload, tmp_path, name):
+    path = tmp_path / name
+    one = workload("syscalls", "getppid", 200, 2)
+    with Tool(["-p", one.pid, "-s", "-U", "--format", "text", "-o", path, GETPPID]) as tool:
+        tool.wait_live()
+        one.run()
+        result = tool.end().ok()
+    with_offsets = read_well(path, "-s")
+    assert with_offsets in result.out and re.search(r"^  hit\+0x", with_offsets, re.M)
+    by_process = read_well(path, "-f", "-P")
+    assert all(line.startswith("syscalls;") for line in by_process.splitlines())
+    everything = count_lines(read_well(path, "-f"))
+    assert len(everything) > 1
+    top = count_lines(read_well(path, "-f", "--top", "1"))
+    assert list(top.values()) == [max(everything.values())]
+    least = sorted(everything.values())[1]
+    assert min(count_lines(read_well(path, "-f", "--min", str(least))).values()) == least
+    for copy in (tmp_path / "b.pb.gz", tmp_path / "b.html"):
+        read_well(path, "-o", copy)
+        assert read_well(copy, "-f", "-P") == by_process
+
+
+def test_several_files_are_added_up(workload, tmp_path):
+    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
+    sums = Counter()
+    for path in paths:
+        expected, result = run_on(workload, "-U", "-o", path)
+        result.ok()
+        sums.update(expected)
+    both = count_lines(read_well(*paths, "-f"))
+    assert sum(both.values()) == sum(sums.values())
+    assert both == count_lines(read_well(paths[0], "-f")) + count_lines(read_well(paths[1], "-f"))
+
+
+def test_the_difference_of_files(workload, tmp_path):
+    paths = [tmp_path / name for name in ("a.pb.gz", "b.pb.gz")]
+    for path, n in zip(paths, (100, 300)):
+        run_on(workload, "-U", "-o", path, n=n)[1].ok()
+    same = read_well(paths[0], "--minus", paths[0], "-o", "/dev/null")
+    assert same == ""
+    status, out, err = read(paths[1], "--minus", paths[0], "--normalize")
+    assert status == 0, err
+
+
+def test_a_live_run_minus_a_file(workload, tmp_path):
+    path, out = tmp_path / "a.pb.gz", tmp_path / "b.pb.gz"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    run_on(workload, "-U", "--minus", path, "-o", out)[1].ok()
+    assert out.stat().st_size
+    _, result = run_on(workload, "-U", "--minus", tmp_path / "none.pb.gz", "-o", out)
+    assert result.status == 1 and "none.pb.gz: No such file" in result.err, result
+
+
+def test_names_are_filled_in_later(workload, tmp_path):
+    """--no-names asks no file for a symbol; --read does, by build ID. The kernel's names are there."""
+    path, folded = tmp_path / "a.pb.gz", tmp_path / "a.folded"
+    one = workload("syscalls", "getppid", 200, 2)
+    with Tool(["-p", one.pid, "--no-names", "-o", path, "-o", folded, GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        tool.end().ok()
+    assert not re.search(r"\bhit\b|\bmain\b", folded.read_text())
+    assert "[syscalls];" in folded.read_text()
+    assert "hit" not in read_well(path, "-f", "--no-names")
+    named = read_well(path, "-f")
+    found = Counter()
+    for frames, count in read_folded(named):
+        user = frames[frames.index("main"):]
+        found[";".join(user[: user.index("hit") + 1])] += count
+    assert found == expected
+
+
+def test_names_are_not_taken_from_another_build(workload, tmp_path):
+    program = tmp_path / "syscalls"
+    program.write_bytes(Path(workload_path("syscalls")).read_bytes())
+    program.chmod(0o755)
+    path = tmp_path / "a.pb.gz"
+    stackcount("-U", "--no-names", "-o", path, GETPPID, "--", program, "getppid", 20, 1).ok()
+    assert ";hit" in read_well(path, "-f")
+    program.write_bytes(Path(workload_path("calls")).read_bytes())
+    assert ";hit" not in read_well(path, "-f") and "[syscalls]" in read_well(path, "-f")
+
+
+def test_forms_of_the_manual_are_those_that_are_offered():
+    offered = subprocess.run(
+        ["bash", "-c", f'source {BUILD}/completions/stackcount.bash; COMP_LINE="stackcount --format "; _stackcount; echo "${{COMPREPLY[@]}}"'],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()
+    page = (TOP / "doc/stackcount.8").read_text()
+    forms = dict(re.findall(r'^\.BR (\w+) " \(" (\.[\w.]+) \)$', page, re.M))
+    assert set(forms) == set(offered)
+    refused = stackcount("-o", "a.xyz", GETPPID)
+    assert sorted(refused.err.partition("there are ")[2].strip().split(", ")) == sorted(forms.values())
+
+
+@pytest.mark.parametrize("form", ["gzip", "text", "nothing", "damaged", "missing", "directory"])
+def test_files_that_are_no_profiles(workload, tmp_path, form):
+    path = tmp_path / "a.pb.gz"
+    words = "a.pb.gz: "
+    if form == "gzip":
+        path.write_bytes(subprocess.run(["gzip", "-c"], input=b"hello" * 99, capture_output=True, check=True).stdout)
+    elif form == "text":
+        path.write_text("hello\n" * 99)
+    elif form == "nothing":
+        path.write_bytes(b"")
+    elif form == "damaged":
+        run_on(workload, "-o", path)[1].ok()
+        path.write_bytes(path.read_bytes()[:-20])
+    elif form == "directory":
+        path.mkdir()
+    out = tmp_path / "b.folded"
+    status, told, err = read(path, "-o", out)
+    assert status == 1 and told == "" and words in err, err
+    assert not out.exists()
+
+
+# -- Slices. --
+
+
+def varint(data, at):
+    value = shift = 0
+    while data[at] & 0x80:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+    return value | data[at] << shift, at + 1
+
+
+def strings(path):
+    """The table of strings of a file of pprof: field 6 of the message."""
+    data, at, found = gzip.decompress(path.read_bytes()), 0, []
+    while at < len(data):
+        tag, at = varint(data, at)
+        size, at = varint(data, at)
+        if tag & 7 == 2:
+            if tag >> 3 == 6:
+                found.append(data[at : at + size].decode())
+            at += size
+    return found
+
+
+def comments(path):
+    """The comments for programs, by what is before the first "="."""
+    found = {}
+    for text in strings(path):
+        if text.startswith("stackcount:"):
+            key, _, value = text.removeprefix("stackcount:").partition("=")
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def slices(path):
+    return [tuple(map(int, value.split())) for value in comments(path).get("slice", [])]
+
+
+def test_a_run_of_a_second_has_twenty_slices(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(1))[1].ok()
+    found = slices(path)
+    assert 20 <= len(found) <= 64
+    assert found[0][0] == 0 and all(before[1] == after[0] for before, after in zip(found, found[1:]))
+    assert found[-1][1] >= 1e9
+
+
+def test_the_longer_a_run_the_longer_its_slices(workload, tmp_path):
+    path = tmp_path / "a.pb.gz"
+    expected, result = run_on(workload, "-U", "-o", path, during=lambda _: time.sleep(3.5))
+    result.ok()
+    found = slices(path)
+    assert 32 <= len(found) <= 64
+    assert found[0][1] >= 2 * 25e6
+    assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
+
+
+def test_intervals_are_the_slices_of_one_file(workload, tmp_path):
+    """Beside it, the text of each interval has the hits of that interval."""
+    path, text = tmp_path / "a.pb.gz", tmp_path / "a.folded"
+    one = workload("syscalls", "getppid", 100, 4)
+    with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, "-o", text, "--format", "text", GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        time.sleep(1)
+        result = tool.end().ok()
+    assert len(slices(path)) >= 5
+    assert sum(count_lines(read_well(path, "-f")).values()) == sum(expected.values())
+    assert sum(count for _, count in read_folded(text.read_text())) == sum(expected.values())
+    reports = parse_text(result.out).reports
+    assert len(reports) == len(slices(path))
+    assert sum(report.total for report in reports) == sum(expected.values())
+
+
+def test_a_file_says_how_it_was_made(workload, tmp_path):
+    path = tmp_path / "it's a.pb.gz"
+    run_on(workload, "-o", path, during=lambda _: time.sleep(0.1))[1].ok()
+    told = comments(path)
+    assert told["program"][0].startswith("stackcount 0.")
+    assert "-o '" in told["command"][0] and "it'\\''s a.pb.gz'" in told["command"][0]
+    assert told["host"] == [os.uname().nodename] and told["kernel"] == [os.uname().release]
+
+
+# -- Privileges. --
+
+
+def as_nobody():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+@pytest.fixture
+def anybodys(tmp_path_factory):
+    """A directory of user nobody that it can reach, with the program."""
+    place = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    program = place / "stackcount"
+    program.write_bytes(Path(STACKCOUNT).read_bytes())
+    program.chmod(0o755)
+    os.chown(place, NOBODY, NOBODY)
+    place.chmod(0o755)
+    yield place
+    for path in place.iterdir():
+        path.unlink()
+    place.rmdir()
+
+
+def test_files_are_read_without_root(workload, anybodys):
+    path = anybodys / "a.pb.gz"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    expected = read_well(path, "-f")
+    done = subprocess.run(
+        [anybodys / "stackcount", "--read", path, "-f", "-o", anybodys / "b.folded"],
+        capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=as_nobody,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == expected == (anybodys / "b.folded").read_text()
+
+
+def test_a_program_that_belongs_to_root_reads_as_its_user(workload, anybodys):
+    """Set-user-ID: the file is opened as the user who may not read it."""
+    path, program = anybodys / "a.pb.gz", anybodys / "stackcount"
+    run_on(workload, "-U", "-o", path)[1].ok()
+    os.chmod(path, 0o600)
+    program.chmod(0o4755)
+    done = subprocess.run(
+        [program, "--read", path, "-f"], capture_output=True, text=True, timeout=PATIENCE_S, preexec_fn=as_nobody
+    )
+    assert done.returncode == 1 and "Permission denied" in done.stderr and done.stdout == "", done
+
+
+def test_root_has_no_capability_while_a_file_is_read(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with subprocess.Popen([STACKCOUNT, "--read", path], stderr=subprocess.PIPE, text=True) as tool:
+        writer = os.open(path, os.O_WRONLY)  # it has opened the pipe
+        status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
+        os.close(writer)
+        _, err = tool.communicate(timeout=PATIENCE_S)
+    assert [int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")] == [0] * 5
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert "pipe: " in err
+
+
+def test_a_run_with_files_can_use_no_more_than_one_without(tmp_path):
+    """What it needs to write them is permitted, and has no effect while it counts."""
+    kept = sum(1 << number for number in (39, 38, 14, 21, 34, 19))
+    with Tool(["-o", tmp_path / "a.txt", GETPPID]) as tool:
+        tool.wait_live()
+        status = dict(re.findall(r"^(\w+):\s*(.*)$", Path(f"/proc/{tool.pid}/status").read_text(), re.M))
+        tool.end().ok()
+    assert int(status["CapEff"], 16) & ~kept == 0 and status["CapBnd"] == "0" * 16
+
+
+# -- Progress. --
+
+
+def on_terminal(*args):
+    """What a run of 2.5 s writes to a terminal that is its standard error."""
+    ours, its = os.openpty()
+    with subprocess.Popen(
+        [STACKCOUNT, "-D", "2.5", *map(str, args), GETPPID],
+        stdout=subprocess.DEVNULL, stderr=its, env={**os.environ, "TERM": "xterm"},
+    ) as tool:
+        os.close(its)
+        text = b""
+        while True:
+            try:
+                text += os.read(ours, 4096)
+            except OSError:  # the last one has closed it
+                break
+        assert tool.wait(PATIENCE_S) == 0
+    os.close(ours)
+    return text.decode()
+
+
+def test_progress_on_a_terminal(tmp_path):
+    text = on_terminal("-o", tmp_path / "a.txt", "-p", os.getpid())
+    found = re.findall(r"\r\x1b\[K(\d+) s, (\d+) hits, (\d+)/s, (\d+) stacks, (\d+) lost", text)
+    assert [line[0] for line in found] == ["1", "2"]
+    assert text.endswith("\r\x1b[K"), "the line is gone at the end"
+
+
+@pytest.mark.parametrize("args", [("-q",), ("--quiet",)])
+def test_no_progress_if_quiet(args, tmp_path):
+    assert " hits, " not in on_terminal(*args, "-p", os.getpid(), "-o", tmp_path / "a.txt")
+
+
+def test_no_progress_in_a_pipe(tmp_path):
+    result = stackcount("-D", "1.5", "-p", os.getpid(), "-o", tmp_path / "a.txt", GETPPID, env={**os.environ, "TERM": "xterm"})
+    assert result.ok().err == ""

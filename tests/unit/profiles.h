@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* tests/unit/profiles.h - made profiles, as pprof files, and the comparison of two profiles. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/array.h"
+#include "base/strbuf.h"
+#include "profile/builder.h"
+#include "report/render.h"
+
+static inline int profiles_to_strbuf(void *context, const char *bytes, size_t n)
+{
+	strbuf_put(context, bytes, n);
+	return 0;
+}
+
+/* As a pprof file, in @to. */
+static inline void profiles_write(const struct profile *p, struct strbuf *to)
+{
+	const struct render_style style = {};
+
+	assert_int_equal(render_pprof(p, &style, profiles_to_strbuf, to), 0);
+}
+
+static inline const char *profiles_text(const char *text)
+{
+	return text ? text : "(none)";
+}
+
+#define SAME_TEXT(a, b) assert_string_equal(profiles_text(a), profiles_text(b))
+
+static inline void profiles_same_image(const struct frame_image *a, const struct frame_image *b)
+{
+	SAME_TEXT(a->path, b->path);
+	SAME_TEXT(a->build_id, b->build_id);
+	assert_int_equal(a->start, b->start);
+	assert_int_equal(a->limit, b->limit);
+	assert_int_equal(a->offset, b->offset);
+}
+
+static inline void profiles_same_frame(const struct profile *a, uint32_t frame_a,
+				       const struct profile *b, uint32_t frame_b)
+{
+	const struct frame *f = &a->frames.frames[frame_a], *g = &b->frames.frames[frame_b];
+
+	assert_int_equal(f->kind, g->kind);
+	assert_int_equal(f->code, g->code);
+	assert_int_equal(f->is_inlined, g->is_inlined);
+	assert_int_equal(f->is_machinery, g->is_machinery);
+	assert_int_equal(f->is_in_file, g->is_in_file);
+	assert_int_equal(f->has_start, g->has_start);
+	SAME_TEXT(f->name, g->name);
+	SAME_TEXT(f->module, g->module);
+	SAME_TEXT(f->raw_name, g->raw_name);
+	SAME_TEXT(f->file, g->file);
+	assert_int_equal(f->line, g->line);
+	assert_int_equal(f->addr, g->addr);
+	assert_int_equal(f->file_offset, g->file_offset);
+	assert_int_equal(f->offset, g->offset);
+	assert_int_equal(f->module_offset, g->module_offset);
+	assert_int_equal(f->image == NO_IMAGE, g->image == NO_IMAGE);
+	if (f->image != NO_IMAGE)
+		profiles_same_image(&a->frames.images[f->image], &b->frames.images[g->image]);
+}
+
+static inline void profiles_same_labels(const struct profile_labels *a,
+					const struct profile_labels *b)
+{
+	assert_int_equal(a->n, b->n);
+	for (size_t i = 0; i < a->n; i++) {
+		SAME_TEXT(a->of[i].key, b->of[i].key);
+		SAME_TEXT(a->of[i].text, b->of[i].text);
+		SAME_TEXT(a->of[i].unit, b->of[i].unit);
+		assert_int_equal(a->of[i].number, b->of[i].number);
+	}
+}
+
+static inline void profiles_same_stack(const struct profile *a, const struct profile *b, size_t i)
+{
+	const struct profile_stack *s = &a->stacks[i], *t = &b->stacks[i];
+
+	assert_int_equal(s->count, t->count);
+	assert_int_equal(s->count_before, t->count_before);
+	for (size_t v = 0; v + 1 < a->n_values; v++) {
+		assert_int_equal(s->more[v], t->more[v]);
+		assert_int_equal(s->more_before[v], t->more_before[v]);
+	}
+	assert_int_equal(s->n_kernel, t->n_kernel);
+	assert_int_equal(s->n_user, t->n_user);
+	for (size_t f = 0; f < s->n_kernel + s->n_user; f++)
+		profiles_same_frame(a, s->frames[f], b, t->frames[f]);
+	assert_int_equal(s->pid, t->pid);
+	SAME_TEXT(s->comm, t->comm);
+	profiles_same_labels(&a->labels[s->labels], &b->labels[t->labels]);
+}
+
+static inline void profiles_same_about(const struct profile_about *a, const struct profile_about *b)
+{
+	SAME_TEXT(a->program, b->program);
+	SAME_TEXT(a->command_line, b->command_line);
+	SAME_TEXT(a->host, b->host);
+	SAME_TEXT(a->kernel, b->kernel);
+	assert_int_equal(a->begin_ns, b->begin_ns);
+	assert_int_equal(a->duration_ns, b->duration_ns);
+	assert_true(a->cost_ns == b->cost_ns);
+}
+
+static inline void profiles_same_lists(const struct profile *a, const struct profile *b)
+{
+	assert_int_equal(a->n_losses, b->n_losses);
+	for (size_t i = 0; i < a->n_losses; i++) {
+		assert_int_equal(a->losses[i].n, b->losses[i].n);
+		SAME_TEXT(a->losses[i].reason, b->losses[i].reason);
+	}
+	assert_int_equal(a->n_slices, b->n_slices);
+	for (size_t i = 0; i < a->n_slices; i++) {
+		assert_int_equal(a->slices[i].begin_ns, b->slices[i].begin_ns);
+		assert_int_equal(a->slices[i].end_ns, b->slices[i].end_ns);
+	}
+	assert_int_equal(a->n_parts, b->n_parts);
+	for (size_t i = 0; i < a->n_parts; i++) {
+		assert_int_equal(a->parts[i].stack, b->parts[i].stack);
+		assert_int_equal(a->parts[i].slice, b->parts[i].slice);
+		assert_int_equal(a->parts[i].count, b->parts[i].count);
+	}
+}
+
+/* Stacks in equal order, with equal frames. Numbers of frames may differ. */
+static inline void profiles_same(const struct profile *a, const struct profile *b)
+{
+	profiles_same_about(&a->about, &b->about);
+	assert_int_equal(a->n_values, b->n_values);
+	for (size_t i = 0; i < a->n_values; i++) {
+		SAME_TEXT(a->values[i].name, b->values[i].name);
+		SAME_TEXT(a->values[i].unit, b->values[i].unit);
+	}
+	assert_int_equal(a->n_stacks, b->n_stacks);
+	for (size_t i = 0; i < a->n_stacks; i++)
+		profiles_same_stack(a, b, i);
+	profiles_same_lists(a, b);
+	assert_int_equal(a->total, b->total);
+	assert_int_equal(a->hidden, b->hidden);
+	assert_int_equal(a->n_hidden, b->n_hidden);
+	assert_int_equal(a->is_difference, b->is_difference);
+}
+
+/* clang-format off */
+static const struct frame_image profiles_images[] = {
+	{ .path = "[kernel]", .build_id = "aabb", .start = 0xffffffff81000000, .limit = 0xffffffff82000000 },
+	{ .path = "[ext4]", .build_id = "0102", .start = 0xffffffffc0400000, .limit = 0xffffffffc0500000 },
+	{ .path = "/usr/lib/libc.so.6", .build_id = "deadbeef", .start = 0x7f3a11c28000, .limit = 0x7f3a11d80000,
+	  .offset = 0x28000 },
+	{ .path = "/usr/bin/prog", .start = 0x401000, .limit = 0x403000, .offset = 0x1000 },
+	{ .path = "[vdso]", .start = 0x7ffd1000, .limit = 0x7ffd3000 },
+	{ .path = "/usr/bin/gopher", .build_id = "99", .start = 0x400000, .limit = 0x600000 },
+	{ .path = "[anon]", .start = 0x7f0000000000, .limit = 0x7f0000100000 },
+};
+
+/* One of each kind: by number, so that stacks can name them. */
+static const struct frame profiles_frames[] = {
+	[0] = { .kind = FRAME_KERNEL, .image = 0, .name = "vfs_read", .addr = 0xffffffff812a4b70 },
+	[1] = { .kind = FRAME_KERNEL, .image = 0, .name = "entry_SYSCALL_64", .addr = 0xffffffff81000130,
+		.offset = 0x77, .is_machinery = true },
+	[2] = { .kind = FRAME_KERNEL, .image = 1, .name = "ext4_read", .module = "ext4", .addr = 0xffffffffc0401234,
+		.offset = 0x34 },
+	[3] = { .kind = FRAME_USER, .image = 2, .name = "__read", .module = "libc.so.6", .is_in_file = true,
+		.addr = 0x7f3a11d1e4fb, .file_offset = 0xfe4fa + 0x20000, .offset = 0xb, .module_offset = 0x11e4fb },
+	[4] = { .kind = FRAME_USER, .image = 2, .name = "std::f(int)", .raw_name = "_ZSt1fi", .module = "libc.so.6",
+		.is_in_file = true, .addr = 0x7f3a11c29000, .file_offset = 0x29000, .module_offset = 0x2a000,
+		.file = "f.cc", .line = 12 },
+	[5] = { .kind = FRAME_USER, .image = 3, .module = "prog", .is_in_file = true, .has_start = true,
+		.addr = 0x4012ab, .file_offset = 0x12aa, .offset = 0xab, .module_offset = 0x12ab },
+	[6] = { .kind = FRAME_USER, .image = NO_IMAGE, .addr = 0x1 },
+	[7] = { .kind = FRAME_CUT, .image = NO_IMAGE, .name = "depth" },
+	[8] = { .kind = FRAME_UNVERIFIED, .image = NO_IMAGE, .name = "frame pointers" },
+	[9] = { .kind = FRAME_USER, .image = 4, .name = "__vdso_clock_gettime", .module = "[vdso]", .addr = 0x7ffd1100,
+		.module_offset = 0x100 },
+	[10] = { .kind = FRAME_USER, .image = 5, .code = CODE_GO, .name = "main.main", .module = "gopher",
+		 .is_in_file = true, .addr = 0x401000, .file_offset = 0x1000, .module_offset = 0x401000 },
+	[11] = { .kind = FRAME_USER, .image = 6, .code = CODE_JIT, .name = "LFoo;::bar", .module = "[anon]",
+		 .addr = 0x7f0000000010, .offset = 0x10, .module_offset = 0x10 },
+	[12] = { .kind = FRAME_USER, .image = 3, .name = "inner", .is_inlined = true, .module = "prog",
+		 .is_in_file = true, .addr = 0x401500, .module_offset = 0x1500, .file = "a.h", .line = 3 },
+	[13] = { .kind = FRAME_USER, .image = 3, .name = "middle", .is_inlined = true, .module = "prog",
+		 .is_in_file = true, .addr = 0x401500, .module_offset = 0x1500, .file = "a.c", .line = 30 },
+	[14] = { .kind = FRAME_USER, .image = 3, .name = "outer", .module = "prog", .is_in_file = true,
+		 .addr = 0x401500, .file_offset = 0x14ff, .offset = 0x50, .module_offset = 0x1500, .file = "a.c", .line = 300 },
+	[15] = { .kind = FRAME_USER, .image = NO_IMAGE, .name = "no_image", .module = "libx.so", .is_in_file = true,
+		 .addr = 0x7f4000000000, .module_offset = 0x100 },
+	[16] = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .name = "nf_hook", .module = "nf_tables",
+		 .addr = 0xffffffffc0600000 },
+	[17] = { .kind = FRAME_KERNEL, .image = NO_IMAGE, .addr = 0xffffffffc0999999 },
+	[18] = { .kind = FRAME_USER, .image = NO_IMAGE, .code = CODE_JIT, .name = "function:x", .addr = 0x7f5000000000 },
+	[19] = { .kind = FRAME_USER, .image = NO_IMAGE, .name = "[cut: not really]" },
+	[20] = { .kind = FRAME_USER, .image = 2, .name = "elsewhere", .module = "libc.so.6", .is_in_file = true,
+		 .addr = 0x7fff00000123, .file_offset = 0x7fff0000, .module_offset = 0x123 },
+	[21] = { .kind = FRAME_USER, .image = 2, .name = "evil\x1b[2J\n\"</script>;\xe2\x80\xae", .module = "other.so",
+		 .is_in_file = true, .addr = 0x7f3a11c2a000, .file_offset = 0x2a000 },
+	[22] = { .kind = FRAME_USER, .image = 5, .code = CODE_JIT, .name = "in two codes", .module = "gopher",
+		 .is_in_file = true, .addr = 0x401010, .file_offset = 0x1010, .module_offset = 0x401010 },
+	[23] = { .kind = FRAME_KERNEL, .image = 0, .name = "asm_exc_page_fault", .addr = 0xffffffff81000aaa },
+};
+/* clang-format on */
+
+static const struct frame_table profiles_table = { .frames = (struct frame *)profiles_frames,
+						   .n = ARRAY_SIZE(profiles_frames),
+						   .images = (struct frame_image *)profiles_images,
+						   .n_images = ARRAY_SIZE(profiles_images) };
+
+static inline uint32_t profiles_add(struct profile_builder *b, int64_t count, uint32_t n_kernel,
+				    uint32_t n, const uint32_t *frames)
+{
+	const struct profile_stack stack = {
+		.count = count, .frames = frames, .n_kernel = n_kernel, .n_user = n - n_kernel
+	};
+
+	return profile_builder_add(b, &stack);
+}
+
+static inline struct profile *profiles_finish(struct profile_builder *b)
+{
+	struct profile *p = profile_builder_finish(b, &profiles_table);
+
+	profile_builder_free(b);
+	return p;
+}
+
+/* With everything that a profile can have but a difference. */
+static inline struct profile *profiles_full(void)
+{
+	static const uint32_t both[] = { 0, 1, 3, 12, 13, 14 };
+	static const uint32_t marks[] = { 2, 16, 17, 7, 8, 4, 5, 20, 7 };
+	static const uint32_t user[] = { 9, 10, 11, 15, 18, 19, 21, 22, 6 };
+	static const uint32_t inlined[] = { 12, 14, 13, 14, 12 };
+	static const uint32_t only_mark[] = { 7 };
+	static const int64_t more[] = { 5000, -7 };
+	const struct profile_label labels[] = { { .key = "cgroup", .text = "/a;b" },
+						{ .key = "cpu", .number = 3 },
+						{ .key = "size", .number = -4, .unit = "bytes" },
+						{ .key = "empty", .text = "" },
+						{ .key = "zero" } };
+	struct profile_builder *b = profile_builder_new(3);
+	struct profile_stack stack = { .count = 42,
+				       .more = more,
+				       .frames = both,
+				       .n_kernel = 2,
+				       .n_user = 4,
+				       .pid = 7,
+				       .comm = "tar\xc3\xa4" };
+
+	stack.labels = profile_builder_labels(b, labels, ARRAY_SIZE(labels));
+	profile_builder_slice(b, 0, 1000000000);
+	profile_builder_slice(b, 1000000000, 2500000000);
+
+	const uint32_t number = profile_builder_add(b, &stack);
+
+	profile_builder_part(b, number, 0, 40);
+	profile_builder_part(b, number, 1, 2);
+	profiles_add(b, 1, 4, ARRAY_SIZE(marks), marks);
+	profiles_add(b, 100000, 0, ARRAY_SIZE(user), user);
+	profile_builder_part(b, profiles_add(b, 3, 0, ARRAY_SIZE(inlined), inlined), 1, 3);
+	profiles_add(b, 5, 0, 0, NULL);
+	profiles_add(b, 6, 1, 1, only_mark);
+	profiles_add(b, 9, 0, 1, only_mark);
+	stack = (struct profile_stack){ .count = 8, .comm = "" };
+	profile_builder_add(b, &stack);
+
+	struct profile *p = profiles_finish(b);
+
+	p->values[1] = (struct profile_value){ "latency", "nanoseconds" };
+	p->values[2] = (struct profile_value){ "size", "bytes" };
+	p->about = (struct profile_about){ .program = "stackcount 0.9",
+					   .command_line = "stackcount -p 'a b'",
+					   .host = "h\xc3\xb6st",
+					   .kernel = "6.18.1",
+					   .begin_ns = 1700000000123456789,
+					   .duration_ns = 2500000000,
+					   .cost_ns = 1612.3 };
+	profile_add_loss(p, "no room for a new stack", 12);
+	profile_add_loss(p, "nested too deep on one CPU", UINT64_MAX / 3);
+	p->hidden = 5;
+	p->n_hidden = 2;
+	p->total += 5;
+	return p;
+}
+
+static inline struct profile *profiles_difference(void)
+{
+	static const uint32_t stacks[][2] = { { 0, 3 }, { 0, 4 }, { 0, 5 }, { 0, 6 } };
+	static const int64_t counts[][2] = { { 10, 7 }, { 4, 0 }, { 0, 9 }, { 0, 0 } };
+	struct profile_builder *b = profile_builder_new(2);
+
+	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+		const int64_t more = 2 * counts[i][0], before = 3 * counts[i][1];
+		const struct profile_stack stack = { .count = counts[i][0],
+						     .more = &more,
+						     .count_before = counts[i][1],
+						     .more_before = &before,
+						     .frames = stacks[i],
+						     .n_kernel = 1,
+						     .n_user = 1 };
+
+		profile_builder_add(b, &stack);
+	}
+
+	struct profile *p = profiles_finish(b);
+
+	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
+	return p;
+}

@@ -1,0 +1,155 @@
+/* rooms: tool all */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Slices of time: their number, that no hit is lost or counted twice, and the rows of the last one.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "tool/slices.h"
+
+#define N 50
+#define PLENTY ((size_t)1 << 30)
+
+/* In each step, row i gets i % 3 hits more, and there is a further row at each second step. */
+static size_t grow_rows(struct store_row *rows, size_t step)
+{
+	const size_t n = step / 2 + 1 < N ? step / 2 + 1 : N;
+
+	for (size_t i = 0; i < n; i++)
+		rows[i].count += i % 3;
+	return n;
+}
+
+static void run_steps(struct slices *s, struct store_row *rows, size_t n_steps)
+{
+	for (size_t step = 0; step < n_steps; step++) {
+		const size_t n = grow_rows(rows, step);
+
+		slices_end_one(s, rows, n, 1000 + (step + 1) * 10);
+	}
+}
+
+static void expect_sums(const struct slices *s, const struct store_row *rows)
+{
+	uint64_t sums[N] = {};
+
+	for (size_t i = 0; i < s->n_parts; i++) {
+		assert_true(s->parts[i].slice < s->n);
+		sums[s->parts[i].row] += s->parts[i].count;
+	}
+	for (size_t i = 0; i < N; i++)
+		assert_int_equal(sums[i], rows[i].count);
+}
+
+static void expect_no_gaps(const struct slices *s, uint64_t end)
+{
+	assert_int_equal(s->slices[0].begin_ns, 0);
+	for (size_t i = 1; i < s->n; i++)
+		assert_int_equal(s->slices[i].begin_ns, s->slices[i - 1].end_ns);
+	assert_int_equal(s->slices[s->n - 1].end_ns, end);
+}
+
+static void parts_add_up_whatever_the_number_of_slices(void **state)
+{
+	(void)state;
+	for (size_t n_steps = 1; n_steps < 700; n_steps += 23) {
+		struct store_row rows[N] = {};
+		struct slices s;
+
+		slices_begin(&s, 1000, true, PLENTY);
+		run_steps(&s, rows, n_steps);
+		expect_sums(&s, rows);
+		expect_no_gaps(&s, n_steps * 10);
+		assert_true(s.n <= MOST_SLICES);
+		assert_true(n_steps < MOST_SLICES ? s.n == n_steps : s.n >= MOST_SLICES / 2);
+		slices_fini(&s);
+	}
+}
+
+static void slices_become_twice_as_long(void **state)
+{
+	struct store_row rows[N] = {};
+	struct slices s;
+
+	(void)state;
+	slices_begin(&s, 1000, true, PLENTY);
+	assert_int_equal(s.due_ns, 1000 + FIRST_SLICE_NS);
+	run_steps(&s, rows, MOST_SLICES);
+	assert_int_equal(s.length_ns, FIRST_SLICE_NS);
+	run_steps(&s, rows, 1);
+	assert_int_equal(s.length_ns, 2 * FIRST_SLICE_NS);
+	slices_fini(&s);
+}
+
+static void little_memory_leaves_fewer_slices(void **state)
+{
+	struct store_row rows[N] = {};
+	struct slices s;
+
+	(void)state;
+	slices_begin(&s, 1000, true, 100 * sizeof(struct row_part));
+	run_steps(&s, rows, 500);
+	expect_sums(&s, rows);
+	assert_true(s.n < MOST_SLICES / 2);
+	assert_true(s.n_parts <= 100 + N);
+	slices_fini(&s);
+}
+
+static void intervals_are_the_user_s(void **state)
+{
+	struct store_row rows[N] = {};
+	struct slices s;
+
+	(void)state;
+	slices_begin(&s, 1000, false, PLENTY);
+	run_steps(&s, rows, 500);
+	assert_int_equal(s.n, 500);
+	run_steps(&s, rows, 1500);
+	assert_true(s.n > 500 && s.n <= 1024);
+	expect_sums(&s, rows);
+	slices_fini(&s);
+}
+
+static void rows_of_the_last_slice(void **state)
+{
+	struct store_row rows[N] = {};
+	struct slices s;
+	size_t n;
+
+	(void)state;
+	slices_begin(&s, 1000, true, PLENTY);
+	for (size_t step = 0; step < 300; step++) {
+		const size_t n_rows = grow_rows(rows, step);
+
+		slices_end_one(&s, rows, n_rows, 1000 + step * 10);
+
+		struct store_row *last = slices_last_rows(&s, rows, &n);
+		size_t n_hit = 0;
+
+		for (size_t i = 0; i < n_rows; i++)
+			n_hit += i % 3 != 0;
+		assert_int_equal(n, n_hit);
+		for (size_t i = 0; i < n; i++)
+			assert_in_range(last[i].count, 1, 2);
+		free(last);
+	}
+	slices_fini(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_add_up_whatever_the_number_of_slices),
+		cmocka_unit_test(slices_become_twice_as_long),
+		cmocka_unit_test(little_memory_leaves_fewer_slices),
+		cmocka_unit_test(intervals_are_the_user_s),
+		cmocka_unit_test(rows_of_the_last_slice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
