@@ -22,7 +22,7 @@
 /* Fewer batches say too little about a variance. */
 #define LEAST_BATCHES 10
 #define MOST_FREEDOM 1000
-#define MOST_CORRELATION 0.8
+#define MOST_CORRELATION 0.6
 
 struct rate {
 	double rate;
@@ -143,7 +143,7 @@ static struct rate rate_of(const struct noise_series *s, double weight, bool sli
 		consider(&ret,
 			 inflation * n / (n - 1) * sum_of_squares(s, ret.rate, s->n) /
 				 (weight * weight),
-			 n / inflation - 1);
+			 n / square_root(inflation) - 1);
 	}
 	return ret;
 }

@@ -32,7 +32,8 @@ enum label_form {
 
 struct label_style {
 	bool offsets; /* add offsets in functions */
-	bool places;  /* add places to frames without a name; in LABEL_TEXT, also to named user frames */
+	bool places;  /* add places to frames without a name; in LABEL_TEXT, also to named user
+			 frames */
 	enum label_form form;
 };
 

@@ -27,7 +27,8 @@ struct render_style {
 	bool ascii;         /* draw lines with ASCII characters */
 	bool colours;       /* for a terminal */
 	double min_percent; /* leave out nodes below this share of all; 0: show all */
-	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims. */
+	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
+	 */
 	const struct changes *changes;
 };
 
@@ -75,6 +76,9 @@ render_function render_pprof;
 
 /* A page with that file in it: see render_html.c. */
 render_function render_html;
+
+/* The calls as a tree with per cent, for people: see render_tree.c. */
+render_function render_tree;
 
 /*
  * Append one line with its newline, or nothing if nothing was lost. A sample:

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "base/saturated.h"
 #include "report/json.h"
 #include "report/label.h"
@@ -73,6 +74,14 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 		n++;
 	}
 	put_legend(to, c);
+}
+
+void changes_put_of(struct strbuf *to, const struct profile *difference, const struct changes *c,
+		    size_t most)
+{
+	cleanup(changes_freep) struct changes *own = c ? NULL : changes_of_difference(difference);
+
+	changes_put_text(to, c ? c : own, most);
 }
 
 /* --- JSON --- */

@@ -38,6 +38,12 @@ const struct renderer renderers[] = {
 	  .shows_pids = true,
 	  .shows_losses = true,
 	  .is_alone = true },
+	{ .name = "tree",
+	  .ending = ".tree",
+	  .render = render_tree,
+	  .shows_offsets = true,
+	  .shows_pids = true,
+	  .shows_losses = true },
 	{ .name = NULL },
 };
 

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "report/column.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* Writes backwards from @end, which is after the last byte. Returns the first byte. */
+static char *put_digits(char *end, uint64_t number)
+{
+	do
+		*--end = (char)('0' + number % 10);
+	while (number /= 10);
+	return end;
+}
+
+static char *put_sign(char *at, bool is_negative, bool has_sign)
+{
+	if (is_negative)
+		*--at = '-';
+	else if (has_sign)
+		*--at = '+';
+	return at;
+}
+
+static uint64_t size_of(int64_t number)
+{
+	return number < 0 ? -(uint64_t)number : (uint64_t)number;
+}
+
+void column_text(char *to, size_t width, const char *text)
+{
+	const size_t n = strlen(text), blanks = n < width ? width - n : 0;
+
+	assert(blanks + n < COLUMN_SIZE);
+	memset(to, ' ', blanks);
+	memcpy(to + blanks, text, n + 1);
+}
+
+void column_number(char *to, size_t width, int64_t number, bool has_sign)
+{
+	char text[COLUMN_SIZE] = "", *end = text + sizeof(text) - 1;
+
+	column_text(to, width, put_sign(put_digits(end, size_of(number)), number < 0, has_sign));
+}
+
+void column_share(char *to, size_t width, double percent, bool has_sign)
+{
+	const double most = 1e12, cut = percent > most ? most : percent < -most ? -most : percent;
+	const int64_t tenths = (int64_t)(cut * 10 + (cut < 0 ? -0.5 : 0.5));
+	char text[COLUMN_SIZE] = "", *at = text + sizeof(text) - 1;
+
+	*--at = '%';
+	*--at = (char)('0' + size_of(tenths) % 10);
+	*--at = '.';
+	column_text(to, width,
+		    put_sign(put_digits(at, size_of(tenths) / 10), tenths < 0, has_sign));
+}

@@ -1,0 +1,382 @@
+/* rooms: report profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Trees against files in tests/golden, and against sums that are computed in another way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "golden.h"
+#include "profile/difference.h"
+#include "report/render.h"
+#include "report_sample.h"
+
+static struct strbuf rendered(const struct profile *p, const struct render_style *style)
+{
+	struct strbuf made = {};
+
+	assert_int_equal(render_tree(p, style, to_strbuf, &made), 0);
+	return made;
+}
+
+static void expect_golden(const char *name, const struct profile *p,
+			  const struct render_style *style)
+{
+	struct strbuf made = rendered(p, style);
+
+	golden_expect(name, &made);
+	strbuf_fini(&made);
+}
+
+/* A counted part of the sample, whose huge count hides all others. */
+static struct profile *small_sample(bool per_process)
+{
+	struct profile *p = sample(per_process);
+
+	p->total = 0;
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		p->stacks[i].count = p->stacks[i].count < 0 ? 1000 : p->stacks[i].count;
+		p->total += p->stacks[i].count;
+	}
+	profile_add_loss(p, "no room for a new stack", 12);
+	return p;
+}
+
+static struct profile *without_last(struct profile *p)
+{
+	p->total -= p->stacks[--p->n_stacks].count;
+	return p;
+}
+
+/* The sample before, and a changed one without its last stack after; normalized: from that back. */
+static struct profile *sample_difference(bool normalized)
+{
+	struct profile *before = small_sample(true), *after = without_last(small_sample(true));
+
+	for (size_t i = 0; i < after->n_stacks; i++) {
+		after->stacks[i].count += (int64_t)(i * 3) - 1;
+		after->total += (int64_t)(i * 3) - 1;
+	}
+
+	struct profile *p = normalized ? profile_difference(before, after, true)
+				       : profile_difference(after, before, false);
+
+	profile_free(before);
+	profile_free(after);
+	return p;
+}
+
+enum of { TREE, DIFFERENCE, NORMALIZED };
+
+/* Files in tests/golden. */
+static const struct golden_row {
+	const char *name;
+	enum of of;
+	struct render_style style;
+	size_t top;
+} golden_rows[] = {
+	{ "tree.txt", TREE, {}, 0 },
+	{ "tree_invert.txt", TREE, { .invert = true }, 0 },
+	{ "tree_P.txt", TREE, { .per_process = true }, 0 },
+	{ "tree_dPT.txt", TREE, { .per_process = true, .delimited = true, .time = "14:02:11" }, 0 },
+	{ "tree_invert_dP.txt",
+	  TREE,
+	  { .invert = true, .per_process = true, .delimited = true },
+	  0 },
+	{ "tree_sv.txt", TREE, { .offsets = true, .addresses = true }, 0 },
+	{ "tree_ascii.txt", TREE, { .ascii = true }, 0 },
+	{ "tree_colours.txt", TREE, { .colours = true }, 0 },
+	{ "tree_min.txt", TREE, { .min_percent = 2.5 }, 0 },
+	{ "tree_top.txt", TREE, {}, 3 },
+	{ "tree_difference.txt", DIFFERENCE, {}, 0 },
+	{ "tree_difference_colours.txt", DIFFERENCE, { .colours = true, .per_process = true }, 0 },
+	{ "tree_difference_min.txt", DIFFERENCE, { .min_percent = 5, .invert = true }, 0 },
+	{ "tree_difference_top.txt", NORMALIZED, {}, 3 },
+};
+
+static void tree_is_what_the_golden_file_says(void **state)
+{
+	const struct golden_row *row = *state;
+	struct profile *p = row->of == TREE ? small_sample(row->style.per_process)
+					    : sample_difference(row->of == NORMALIZED);
+
+	profile_choose(p, 0, row->top);
+	expect_golden(row->name, p, &row->style);
+	profile_free(p);
+}
+
+static void an_empty_tree_has_its_root(void **state)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	struct profile *p = finish(b, &table);
+	const struct render_style style = {};
+	struct strbuf made = rendered(p, &style);
+
+	(void)state;
+	assert_string_equal(made.text, "\n"
+				       "        HITS  OF ALL  OF PARENT\n"
+				       "           0    0.0%             all\n"
+				       "\n");
+	strbuf_fini(&made);
+	profile_free(p);
+}
+
+/* Whatever a name is made of, a line is a node. */
+static void no_name_breaks_a_line(void **state)
+{
+	(void)state;
+	for (int byte = 1; byte < 256; byte++) {
+		char name[] = { 'a', (char)byte, 'b', '\0' };
+		struct frame frames[] = { { .name = name }, { .name = "x" } };
+		struct frame_table names = { .frames = frames, .n = 2 };
+		struct render_style style = { .per_process = true };
+		struct profile_builder *b = profile_builder_new(1);
+		uint32_t row[] = { 0, 1 };
+		size_t n_lines = 0;
+
+		add(b, 12, 3, name, 1, 1, row);
+
+		struct profile *p = finish(b, &names);
+		struct strbuf made = rendered(p, &style);
+
+		for (size_t i = 0; i < made.n; i++) {
+			n_lines += made.text[i] == '\n';
+			assert_true(made.text[i] == '\n' || (unsigned char)made.text[i] >= 0x20);
+		}
+		assert_int_equal(n_lines, 7);
+		strbuf_fini(&made);
+		profile_free(p);
+	}
+}
+
+/* --- sums --- */
+
+enum { NUMBERS = 33, MOST_LEVELS_SEEN = 70 };
+
+/* The level of the node whose line is at @at, and its label. 0: the line is no node's. */
+static size_t level_of(const char *at, const char **label)
+{
+	if (strspn(at, " 0123456789") < 12)
+		return 0;
+	at += NUMBERS;
+	for (size_t level = 1;; level++, at += 3) {
+		if (strncmp(at, "|- ", 3) == 0 || strncmp(at, "`- ", 3) == 0) {
+			*label = at + 3;
+			return level;
+		}
+		if (strncmp(at, "|  ", 3) != 0 && strncmp(at, "   ", 3) != 0)
+			return 0;
+	}
+}
+
+/* A node that is open while its children are read. */
+struct open_node {
+	int64_t count, of_children;
+	bool has_children;
+};
+
+static void close_nodes(const struct open_node *open, size_t from, size_t to)
+{
+	for (size_t level = from; level < to; level++)
+		if (open[level].has_children)
+			assert_int_equal(open[level].of_children, open[level].count);
+}
+
+/* Each node has the hits of its children. Returns the number of nodes. */
+static size_t check_sums(const struct strbuf *made, int64_t total)
+{
+	struct open_node open[MOST_LEVELS_SEEN] = { { .count = total } };
+	size_t n_open = 1, n_nodes = 0;
+	const char *label;
+
+	for (const char *at = made->text; *at; at = strchr(at, '\n') + 1) {
+		const size_t level = level_of(at, &label);
+
+		if (!level)
+			continue;
+		assert_true(level <= n_open);
+		close_nodes(open, level, n_open);
+		open[level] = (struct open_node){ .count = strtoll(at, NULL, 10) };
+		open[level - 1].of_children += open[level].count;
+		open[level - 1].has_children = true;
+		n_open = level + 1;
+		n_nodes++;
+	}
+	close_nodes(open, 0, n_open);
+	return n_nodes;
+}
+
+static struct profile *random_profile(uint32_t n, uint32_t depth)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t row[64];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t n_frames = (uint32_t)(hash_mix(i + 1) % depth);
+
+		for (uint32_t f = 0; f < n_frames; f++)
+			row[f] = (uint32_t)(hash_mix(i * 64 + f + 1) % 3 * 4);
+		add(b, hash_mix(i) % 100, i % 3, "sh", n_frames / 2, n_frames - n_frames / 2, row);
+	}
+	return finish(b, &table);
+}
+
+static void each_node_has_the_hits_of_its_children(void **state)
+{
+	static const struct render_style styles[] = {
+		{ .ascii = true },
+		{ .ascii = true, .invert = true },
+		{ .ascii = true, .invert = true, .per_process = true, .delimited = true },
+		{ .ascii = true, .min_percent = 1 },
+	};
+
+	(void)state;
+	for (size_t top = 0; top < 1000; top += 500)
+		for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
+			struct profile *p = random_profile(2000, 10);
+
+			profile_choose(p, 0, top);
+
+			struct strbuf made = rendered(p, &styles[i]);
+
+			assert_true(check_sums(&made, p->total) > 50);
+			strbuf_fini(&made);
+			profile_free(p);
+		}
+}
+
+/* --- size --- */
+
+static void deep_stacks_have_bounded_lines(void **state)
+{
+	enum { DEPTH = 3000 };
+	struct profile_builder *b = profile_builder_new(1);
+	static uint32_t row[DEPTH];
+	const struct render_style style = {};
+	size_t longest = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < DEPTH; i++)
+		add(b, 1, 0, NULL, 0, i, row); /* each level branches: here or deeper */
+
+	struct profile *p = finish(b, &table);
+	struct strbuf made = rendered(p, &style);
+
+	for (const char *at = made.text; *at; at = strchr(at, '\n') + 1) {
+		const size_t n = (size_t)(strchr(at, '\n') - at);
+
+		longest = n > longest ? n : longest;
+	}
+	assert_true(longest < 500);
+	assert_non_null(strstr(made.text, "─ (61) "));
+	assert_non_null(strstr(made.text, "─ (2999) "));
+	strbuf_fini(&made);
+	profile_free(p);
+}
+
+static int count_bytes(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	*(size_t *)context += n;
+	return 0;
+}
+
+static int fail_at_once(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	(void)n;
+	++*(int *)context;
+	return -32;
+}
+
+static struct profile *large_profile(uint32_t n)
+{
+	struct profile_builder *b = profile_builder_new(1);
+	uint32_t row[20];
+
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t f = 0; f < 20; f++)
+			row[f] = (i >> (f % 18) & 1) + 2 * (f % 5);
+		add(b, i + 1, i, NULL, 10, 10, row);
+	}
+	return finish(b, &table);
+}
+
+/* Ends the program where a stack costs more, the more stacks there are: hours, then. */
+#define PATIENCE_S 300
+
+static void two_hundred_thousand_stacks_are_drawn(void **state)
+{
+	const struct render_style styles[] = { { .min_percent = 0 },
+					       { .invert = true, .per_process = true },
+					       { .min_percent = 1 } };
+	struct profile *p = large_profile(200000);
+	size_t n[3] = {};
+	int n_calls = 0;
+
+	(void)state;
+	(void)alarm(PATIENCE_S);
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
+		assert_int_equal(render_tree(p, &styles[i], count_bytes, &n[i]), 0);
+	assert_true(n[0] > 200000 * 2 * 40);
+	assert_true(n[1] > 200000 * 20 * 10);
+	assert_true(n[2] > 100 && n[2] < n[0] / 100);
+	assert_int_equal(render_tree(p, &styles[0], fail_at_once, &n_calls), -32);
+	assert_int_equal(n_calls, 1);
+	(void)alarm(0);
+	profile_free(p);
+}
+
+static void a_name_longer_than_the_buffer_is_written_whole(void **state)
+{
+	enum { N = 200000 };
+	char *name = malloc(N + 1);
+	struct frame frames[] = { { .name = name } };
+	struct frame_table names = { .frames = frames, .n = 1 };
+	const struct render_style style = { .colours = true };
+	struct profile_builder *b = profile_builder_new(1);
+	const uint32_t row[] = { 0, 0 };
+
+	(void)state;
+	memset(name, 'n', N);
+	name[N] = '\0';
+	add(b, 3, 0, NULL, 2, 0, row);
+
+	struct profile *p = finish(b, &names);
+	struct strbuf made = rendered(p, &style);
+
+	assert_true(made.n > 2 * (size_t)N && made.n < 2 * N + 1000);
+	strbuf_fini(&made);
+	free(name);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_tree_has_its_root),
+		cmocka_unit_test(no_name_breaks_a_line),
+		cmocka_unit_test(each_node_has_the_hits_of_its_children),
+		cmocka_unit_test(deep_stacks_have_bounded_lines),
+		cmocka_unit_test(two_hundred_thousand_stacks_are_drawn),
+		cmocka_unit_test(a_name_longer_than_the_buffer_is_written_whole),
+	};
+
+	struct CMUnitTest golden[ARRAY_SIZE(golden_rows)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(golden_rows); i++)
+		golden[i] = (struct CMUnitTest){ .name = golden_rows[i].name,
+						 .test_func = tree_is_what_the_golden_file_says,
+						 .initial_state = (void *)&golden_rows[i] };
+
+	const int n_failed = cmocka_run_group_tests_name("golden files", golden, NULL, NULL);
+
+	return n_failed + cmocka_run_group_tests(tests, NULL, NULL);
+}
