@@ -60,7 +60,7 @@ struct drawing {
 
 static void drawing_fini(struct drawing *t)
 {
-	tree_fini(&t->tree);
+	tree_end(&t->tree);
 	labels_fini(&t->labels);
 	strbuf_fini(&t->indentation);
 }

@@ -264,7 +264,7 @@ void tree_init(struct tree *t, const struct profile *p, const struct render_styl
 	t->places = xcalloc(STEP_FRAMES + p->frames.n + t->n_processes, sizeof(*t->places));
 }
 
-void tree_fini(struct tree *t)
+void tree_end(struct tree *t)
 {
 	free(t->items);
 	free(t->sorted);

@@ -58,7 +58,7 @@ struct tree {
 
 /* Keeps @p and @style. */
 void tree_init(struct tree *t, const struct profile *p, const struct render_style *style);
-void tree_fini(struct tree *t);
+void tree_end(struct tree *t);
 
 /* The root, whose children are to come first. */
 struct tree_node tree_root(struct tree *t);

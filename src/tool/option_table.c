@@ -60,7 +60,7 @@ static const struct option_row rows[] = {
 	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
 	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
 	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
-	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, pprof, html" },
+	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, tree, pprof, html" },
 	{ COUNT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
 	{ COUNT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
 	{ COUNT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
@@ -96,7 +96,7 @@ static const struct option_row rows[] = {
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
 
-const char option_formats[] = "text folded pprof html";
+const char option_formats[] = "text folded tree pprof html";
 
 const char option_ways[] = "auto dwarf fp";
 
