@@ -2,19 +2,29 @@
 #include "tool/live.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 
-#define CTRL_L 0x0c
+/* A message takes the place of the last line, where the cursor is, until the next picture. */
+#define OVER_KEYS "\r\x1b[K"
+
 #define LEAST_PERCENT 0.001
 #define MOST_PERCENT 50.0
 
-int live_open(struct live *l, const struct render_style *style, struct error *e)
+int live_open(struct live *l, const char *what, const struct render_style *style, struct error *e)
 {
-	*l = (struct live){ .style = *style };
-	return terminal_open(&l->terminal, e);
+	*l = (struct live){ .style = *style, .head.what = what };
+
+	const int err = terminal_open(&l->terminal, e);
+
+	if (!err)
+		log_begin_with(OVER_KEYS);
+	return err;
 }
 
 void live_close(struct live *l)
 {
+	if (l->terminal)
+		log_begin_with("");
 	terminal_freep(&l->terminal);
 }
 

@@ -24,8 +24,10 @@ struct live {
 	bool is_interval;   /* shows the last interval, not the run so far */
 };
 
-/* Take the terminal. @style and its strings are lent. Errors: those of terminal_open(). */
-must_check int live_open(struct live *l, const struct render_style *style, struct error *e);
+/* Take the terminal. @what and @style say what is counted, and how it looks; their strings are
+ * lent. Errors: those of terminal_open(). */
+must_check int live_open(struct live *l, const char *what, const struct render_style *style,
+			 struct error *e);
 
 /* Give the terminal back, if it was taken. */
 void live_close(struct live *l);

@@ -428,7 +428,7 @@ static int stackcount_put_header(struct run *r, struct error *e)
 	style = reports_style(r->opt, true);
 	if (style.min_percent == 0)
 		style.min_percent = LIVE_PERCENT;
-	return live_open(&t->live, &style, e);
+	return live_open(&t->live, r->opt->patterns[0], &style, e);
 }
 
 static struct symbolizer *stackcount_names(const struct run *r)
