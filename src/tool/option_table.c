@@ -68,6 +68,7 @@ static const struct option_row rows[] = {
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
 	{ COUNT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; --read can do that later" },
+	{ COUNT, FLAG(live), '\0', "live", NULL, "show the hottest stacks on the whole terminal, as a tree" },
 	{ COUNT, FLAG(quiet), 'q', "quiet", NULL, "show no progress on the terminal" },
 	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },
 	{ SNOOP, FLAG(json), '\0', "json", NULL, "one JSON object per line and event" },

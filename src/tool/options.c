@@ -15,6 +15,7 @@
 
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
+#define LIVE_INTERVAL_NS 1000000000ULL
 #define MOST_ROWS 64
 #define AVOIDED_N (BACKEND_N + 3)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
@@ -262,6 +263,7 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->list, "-l" },
 		{ o->avoid, "--without" },
 		{ o->ready_fd, "--ready-fd" },
+		{ o->live, "--live" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracing) && o->read; i++)
@@ -310,6 +312,12 @@ static int choose_format(struct options *o, struct error *e)
 		o->format = o->folded ? "folded" : "tree";
 	for (size_t i = 0; i < o->n_outputs; i++)
 		n_files += strcmp(o->outputs[i], "-") != 0;
+	if (o->live && (n_ways || n_files < o->n_outputs))
+		return error_set(e, -EINVAL,
+				 "--live takes standard output: -f, --tree, --format and -o - "
+				 "exclude it");
+	if (o->live)
+		return 0;
 	if (!o->format && n_files == o->n_outputs && n_files)
 		return 0;
 	o->format = o->format ? o->format : "text";
@@ -368,6 +376,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 		err = parse_next(end, argv, &tables, ret, e);
 	if (!err)
 		err = choose_format(ret, e);
+	if (ret->live && !ret->interval_ns)
+		ret->interval_ns = LIVE_INTERVAL_NS;
 	return err ? err : check_combinations(ret, e);
 }
 

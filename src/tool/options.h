@@ -74,6 +74,7 @@ struct options {
 	bool normalize;     /* the sums of the sides of a difference */
 	bool no_names;      /* of user code in files */
 	bool quiet;         /* print no progress */
+	bool live;          /* show the stacks on the whole terminal */
 	bool timestamp;     /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;

@@ -149,7 +149,7 @@ static struct report_output *add_output(struct reports *r, const char *pattern)
  */
 static void set_span(struct reports *r, struct report_output *out)
 {
-	const bool has_all = !r->opt->interval_ns ||
+	const bool has_all = !r->opt->interval_ns || r->opt->live ||
 			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
 
 	out->spans = has_all ? SPAN_RUN : SPAN_INTERVAL;
@@ -275,23 +275,28 @@ static bool has_colours(void)
 	       !(terminal && strcmp(terminal, "dumb") == 0);
 }
 
-static int render(const struct reports *r, const struct report_output *out, struct profile *p,
-		  const char *clock, struct output *to, struct error *e)
+struct render_style reports_style(const struct options *opt, bool is_terminal)
 {
-	const struct options *opt = r->opt;
-	const struct render_style style = {
+	return (struct render_style){
 		.offsets = opt->offset,
 		.addresses = opt->verbose,
 		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
 		.per_process = is_per_process(opt),
-		.time = clock,
 		.invert = opt->invert,
 		.min_percent = opt->min_percent,
-		.changes = r->changes,
 		.ascii = !has_utf8(),
-		.colours = !out->pattern && has_colours(),
+		.colours = is_terminal && has_colours(),
 	};
+}
 
+static int render(const struct reports *r, const struct report_output *out, struct profile *p,
+		  const char *clock, struct output *to, struct error *e)
+{
+	const struct options *opt = r->opt;
+	struct render_style style = reports_style(opt, !out->pattern);
+
+	style.time = clock;
+	style.changes = r->changes;
 	profile_choose(p, opt->min_count, (size_t)opt->top);
 	return output_explain(to, out->renderer->render(p, &style, output_write, to), e);
 }

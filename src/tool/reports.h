@@ -66,6 +66,9 @@ enum frame_identity reports_identity(const struct reports *r);
 /* Does any output show this span? */
 bool reports_want(const struct reports *r, enum span span);
 
+/* How the user wants profiles to look, on a terminal if @is_terminal. Strings are lent by @opt. */
+struct render_style reports_style(const struct options *opt, bool is_terminal);
+
 /* Is any output a regular file? */
 bool reports_have_files(const struct reports *r);
 

@@ -9,6 +9,7 @@
  */
 #include "tool/stackcount.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 #include "tool/about.h"
+#include "tool/live.h"
 #include "tool/privileges.h"
 #include "tool/progress.h"
 #include "tool/read_files.h"
@@ -45,8 +47,10 @@ struct stackcount {
 	struct reports reports;
 	struct slices slices;
 	struct progress progress;
-	uint64_t n_hits;   /* of reported intervals */
-	uint64_t n_losses; /* likewise */
+	struct live live;     /* of --live */
+	uint64_t live_due_ns; /* before, no picture is made */
+	uint64_t n_hits;      /* of reported intervals */
+	uint64_t n_losses;    /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
 	uint64_t begin_ns;       /* of counting, CLOCK_MONOTONIC */
@@ -80,7 +84,7 @@ static bool keeps_rows(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 
-	return r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN);
+	return r->opt->live || (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
 }
 
 /* Add the @losses since the last report, or those of the run. */
@@ -89,6 +93,14 @@ static void add_losses(struct profile *p, const struct named_losses *losses, con
 	for (int i = 0; i < LOSS_N; i++)
 		profile_add_loss(p, losses->of[i].reason,
 				 losses->of[i].n + (before ? before[i] : 0));
+}
+
+static void add_up_losses(struct stackcount *t, const struct named_losses *losses)
+{
+	for (int i = 0; i < LOSS_N; i++) {
+		t->losses[i] += losses->of[i].n;
+		t->n_losses += losses->of[i].n;
+	}
 }
 
 static void set_about(const struct run *r, struct profile *p, uint64_t begin_ns, uint64_t end_ns)
@@ -161,10 +173,7 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 		add_losses(ret->run, &losses, t->losses);
 		set_about(r, ret->run, t->begin_ns, now);
 	}
-	for (int i = 0; i < LOSS_N; i++) {
-		t->losses[i] += losses.of[i].n;
-		t->n_losses += losses.of[i].n;
-	}
+	add_up_losses(t, &losses);
 	for (size_t i = 0; i < n && !keeps_rows(r); i++)
 		t->n_hits += rows[i].count;
 	t->report_ns = now;
@@ -205,12 +214,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	return err;
 }
 
-static int stackcount_print_report(struct run *r, struct error *e)
-{
-	return print_reports(r, true, e);
-}
-
-/* --- slices --- */
+/* --- intervals --- */
 
 /* A report waits for the walks of its deferred hits, but not for long: further hits come. */
 #define WALKS_NS (NS_PER_S / 10)
@@ -226,6 +230,92 @@ static int end_interval(struct run *r, struct error *e)
 	deferral_settle(r, turn, WALKS_NS);
 	return err;
 }
+
+/* --- the live view --- */
+
+/* The run so far, or its last interval, as the user has chosen. */
+static struct profile *make_live_profile(struct run *r, struct screen_head *head)
+{
+	struct stackcount *t = r->own;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	const double seconds = (double)(now - t->report_ns) / NS_PER_S;
+	struct profile *p;
+	size_t n;
+	const struct store_row *rows = store_rows(t->store, &n);
+
+	symbolizer_refresh(t->symbolizer);
+	slices_end_one(&t->slices, rows, n, now);
+	deferral_release(r); /* later hits belong to the next picture */
+	p = t->live.is_interval ? make_interval(r, rows, n) : make_profile(r, rows, n, NULL);
+
+	const struct named_losses losses = run_losses(r, store_losses(t->store));
+
+	add_up_losses(t, &losses);
+	add_losses(p, &losses, t->losses);
+	*head = (struct screen_head){ .what = r->opt->patterns[0],
+				      .elapsed_ns = now - t->begin_ns,
+				      .stacks = n,
+				      .lost = t->n_losses };
+	for (size_t i = 0; i < n; i++)
+		head->hits += rows[i].count;
+	if (seconds > 0)
+		head->hits_per_s = (double)(head->hits - t->live.head.hits) / seconds;
+	t->report_ns = now;
+	t->is_filling = t->is_filling || store_awaits_room(t->store);
+	store_keep(t->store);
+	symbolizer_trim(t->symbolizer);
+	return p;
+}
+
+/* Making a picture takes a tenth of the time at most, so that capture has the rest. */
+#define LIVE_SHARE 10
+
+static int show_live(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	cleanup(profile_freep) struct profile *profile = NULL;
+	struct screen_head head;
+	const int err = end_interval(r, e);
+
+	profile = make_live_profile(r, &head);
+	live_show(&t->live, profile, &head);
+
+	const uint64_t end = clock_ns(CLOCK_MONOTONIC);
+
+	t->live_due_ns = end + (end - begin) * (LIVE_SHARE - 1);
+	return err;
+}
+
+static int take_live_keys(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	const enum live_wish wish = live_take_keys(&t->live);
+
+	if (wish == LIVE_QUIT)
+		(void)raise(SIGINT); /* the run's end, as by Ctrl-C */
+	return wish == LIVE_RENDER ? show_live(r, e) : 0;
+}
+
+/* The last picture, without its head and keys, stays on the terminal. */
+static int leave_live_text(struct run *r, struct error *e)
+{
+	struct stackcount *t = r->own;
+	struct screen_head head;
+	cleanup(profile_freep) struct profile *profile = make_live_profile(r, &head);
+
+	live_render(&t->live, profile);
+	return t->live.text.n ? output_put(&r->output, t->live.text.text, t->live.text.n, e) : 0;
+}
+
+static int stackcount_print_report(struct run *r, struct error *e)
+{
+	const int err = r->opt->live ? leave_live_text(r, e) : 0;
+
+	return err ? err : print_reports(r, true, e);
+}
+
+/* --- slices --- */
 
 /*
  * Rows of a slice are not named. A deferred hit may belong to the next one, unless the user has
@@ -243,13 +333,17 @@ static int end_slice(struct run *r, bool is_exact, struct error *e)
 	return err;
 }
 
+/* A key has its effect within this time. */
+#define LIVE_KEYS_MS 50
+
 static int stackcount_patience_ms(const struct run *r)
 {
 	const struct stackcount *t = r->own;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-
 	const int of_progress = progress_patience_ms(&t->progress, now);
 
+	if (r->opt->live)
+		return LIVE_KEYS_MS;
 	if (!t->has_slices || !t->slices.is_growing)
 		return of_progress;
 
@@ -297,9 +391,12 @@ static uint64_t slices_bytes(const struct run *r)
 static int stackcount_prepare(struct run *r, struct error *e)
 {
 	struct stackcount *t = r->own;
-	const int err = reports_open(&t->reports, r->opt, e);
+	int err = r->opt->live ? terminal_check(e) : 0;
 
-	t->has_slices = t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN);
+	if (!err)
+		err = reports_open(&t->reports, r->opt, e);
+	t->has_slices = r->opt->live ||
+			(t->reports.keeps & KEEP_SLICES && reports_want(&t->reports, SPAN_RUN));
 	r->writes_files = reports_have_files(&t->reports);
 	return err;
 }
@@ -340,16 +437,26 @@ static int stackcount_start(struct run *r, struct error *e)
 	(void)e;
 	store_start(t->store);
 	t->begin_ns = t->report_ns = clock_ns(CLOCK_MONOTONIC);
-	progress_begin(&t->progress, t->begin_ns, r->opt->quiet);
+	progress_begin(&t->progress, t->begin_ns, r->opt->quiet || r->opt->live);
 	slices_begin(&t->slices, t->begin_ns, !r->opt->interval_ns, slices_bytes(r));
 	return 0;
 }
 
+/* The picture leaves out what has less of all hits. Keys change it. */
+#define LIVE_PERCENT 1.0
+
 static int stackcount_put_header(struct run *r, struct error *e)
 {
-	const struct stackcount *t = r->own;
+	struct stackcount *t = r->own;
+	const int err = run_put_header(r, reports_are_alone(&t->reports), e);
+	struct render_style style;
 
-	return run_put_header(r, reports_are_alone(&t->reports), e);
+	if (err || !r->opt->live)
+		return err;
+	style = reports_style(r->opt, true);
+	if (style.min_percent == 0)
+		style.min_percent = LIVE_PERCENT;
+	return live_open(&t->live, r->opt->patterns[0], &style, e);
 }
 
 static struct symbolizer *stackcount_names(const struct run *r)
@@ -376,6 +483,8 @@ static int stackcount_on_wake(struct run *r, struct error *e)
 		object_add_level(r->object);
 		return store_rotate(t->store, e);
 	}
+	if (t->live.terminal)
+		return take_live_keys(r, e);
 	if (progress_is_due(&t->progress, now))
 		return show_progress(r, now, e);
 	return is_slice_due(t, now) ? end_slice(r, false, e) : 0;
@@ -410,6 +519,8 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 	int err;
 
+	if (r->opt->live)
+		return clock_ns(CLOCK_MONOTONIC) < t->live_due_ns ? 0 : show_live(r, e);
 	if (!reports_want(&t->reports, SPAN_INTERVAL))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
@@ -421,6 +532,7 @@ static int stackcount_stop(struct run *r, struct error *e)
 	struct stackcount *t = r->own;
 
 	progress_end(&t->progress);
+	live_close(&t->live);
 	return store_stop(t->store, e);
 }
 
@@ -440,6 +552,7 @@ static void close_store(struct run *r)
 	symbolizer_free(t->symbolizer);
 	store_free(t->store);
 	slices_fini(&t->slices);
+	live_fini(&t->live);
 }
 
 /*

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * report/screen.h - a report as a picture for a whole terminal. Pure: no clock, no terminal.
+ *
+ *	t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   512 stacks   lost 0
+ *	<lines of the tree, cut to the width>
+ *	 i invert  v total/interval  +/- less/more  space pause  arrows scroll  q quit
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/strbuf.h"
+
+struct screen_size {
+	size_t columns, lines; /* at least 1 of each */
+};
+
+/* The numbers of the first line. The progress line on standard error shows them, too. */
+struct screen_head {
+	const char *what; /* the patterns; foreign text, escaped here */
+	uint64_t elapsed_ns;
+	uint64_t hits;
+	double hits_per_s; /* lately */
+	uint64_t stacks;   /* distinct ones */
+	uint64_t lost;
+	bool is_paused;
+};
+
+/* Append the first line without its end, at most @columns wide. */
+void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t columns);
+
+/*
+ * Append a picture that replaces the whole screen: the head, @text from its line number @first on,
+ * and the keys. @text has one line for each '\n', and is escaped already. It may have colours
+ * ("\x1b[..m"), which take no room. A line that is too long ends in "…" (">" if @is_ascii).
+ * Returns the number of lines of @text.
+ */
+size_t screen_put(struct strbuf *to, const struct screen_head *head, const char *text, size_t first,
+		  const struct screen_size *size, bool is_ascii);

@@ -1,0 +1,155 @@
+/* rooms: report profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/utf8.h"
+#include "report/screen.h"
+
+static const struct screen_head sample = {
+	.what = "t:sched:sched_switch",
+	.elapsed_ns = 42 * 1000000000ULL,
+	.hits = 1204331,
+	.hits_per_s = 28663.4,
+	.stacks = 512,
+};
+
+static void the_head_names_the_numbers(void **state)
+{
+	struct strbuf to = {};
+	struct screen_head head = sample;
+
+	(void)state;
+	screen_put_head(&to, &head, 200);
+	assert_string_equal(to.text, "t:sched:sched_switch   0:42   1,204,331 hits (28,663/s)   "
+				     "512 stacks   lost 0");
+	strbuf_clear(&to);
+	head.elapsed_ns = 3723 * 1000000000ULL;
+	head.hits = 999;
+	head.hits_per_s = 0;
+	head.lost = 12000;
+	head.is_paused = true;
+	screen_put_head(&to, &head, 200);
+	assert_string_equal(to.text,
+			    "t:sched:sched_switch   1:02:03   999 hits (0/s)   512 stacks   "
+			    "lost 12,000   [paused]");
+	strbuf_fini(&to);
+}
+
+static void foreign_text_in_the_head_is_escaped(void **state)
+{
+	struct strbuf to = {};
+	struct screen_head head = sample;
+
+	(void)state;
+	head.what = "c:\x1b[2J\n";
+	screen_put_head(&to, &head, 200);
+	assert_memory_equal(to.text, "c:\\x1b[2J\\x0a   ", 16);
+	strbuf_fini(&to);
+}
+
+/* Columns that @text takes: colours none, scripts from U+1100 on two, except punctuation and lines.
+ */
+static size_t columns_of(const char *text, size_t n)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < n;) {
+		uint32_t c;
+
+		if (text[i] == '\x1b') {
+			i += 2 + strcspn(text + i + 2, "mHJK") + 1;
+			continue;
+		}
+		i += utf8_at((const unsigned char *)text + i, &c);
+		columns += c >= 0x1100 && (c < 0x2000 || c >= 0x2e80) ? 2 : 1;
+	}
+	return columns;
+}
+
+/* No line is wider than the screen, and there are as many as it has. */
+static void expect_fits(const struct strbuf *picture, const struct screen_size *size)
+{
+	const char *at = picture->text;
+	size_t lines = 0;
+
+	for (;;) {
+		const char *end = strstr(at, "\r\n");
+		const size_t n = end ? (size_t)(end - at) : strlen(at);
+
+		assert_true(columns_of(at, n) <= size->columns);
+		lines++;
+		if (!end)
+			break;
+		at = end + 2;
+	}
+	assert_true(lines <= size->lines);
+}
+
+static void a_picture_fits_every_size(void **state)
+{
+	static const char text[] =
+		"100.0%  12 main\n"
+		" \xe2\x94\x94\xe2\x94\x80\x1b[1;31m 99.0%\x1b[m work\n"
+		"   \xe4\xb8\xad\xe6\x96\x87\xe4\xb8\xad\xe6\x96\x87 long name here\n";
+
+	(void)state;
+	for (size_t columns = 1; columns < 120; columns++)
+		for (size_t lines = 1; lines < 8; lines++) {
+			const struct screen_size size = { columns, lines };
+			struct strbuf to = {};
+
+			assert_int_equal(screen_put(&to, &sample, text, 0, &size, columns % 2), 3);
+			expect_fits(&to, &size);
+			strbuf_fini(&to);
+		}
+}
+
+static void a_line_that_is_too_long_ends_in_a_mark(void **state)
+{
+	const struct screen_size size = { 5, 4 };
+	struct strbuf to = {};
+
+	(void)state;
+	(void)screen_put(&to, &sample, "12345\n123456\n", 0, &size, false);
+	assert_non_null(strstr(to.text, "\r\n12345\x1b[m"));
+	assert_non_null(strstr(to.text, "\r\n1234\xe2\x80\xa6\x1b[m"));
+	strbuf_clear(&to);
+	(void)screen_put(&to, &sample, "123456\n", 0, &size, true);
+	assert_non_null(strstr(to.text, "\r\n1234>\x1b[m"));
+	strbuf_fini(&to);
+}
+
+static void lines_before_the_first_one_are_left_out(void **state)
+{
+	const struct screen_size size = { 40, 4 };
+	struct strbuf to = {};
+
+	(void)state;
+	assert_int_equal(screen_put(&to, &sample, "one\ntwo\nthree\nfour", 2, &size, false), 4);
+	assert_null(strstr(to.text, "two"));
+	assert_non_null(strstr(to.text, "\r\nthree"));
+	assert_non_null(strstr(to.text, "\r\nfour"));
+	strbuf_clear(&to);
+	assert_int_equal(screen_put(&to, &sample, "", 9, &size, false), 0);
+	strbuf_fini(&to);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_head_names_the_numbers),
+		cmocka_unit_test(foreign_text_in_the_head_is_escaped),
+		cmocka_unit_test(a_picture_fits_every_size),
+		cmocka_unit_test(a_line_that_is_too_long_ends_in_a_mark),
+		cmocka_unit_test(lines_before_the_first_one_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
