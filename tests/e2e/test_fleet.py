@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""doc/fleet.md and contrib/: the unit's capabilities, the upload, and counters for Prometheus."""
+
+import http.server
+import json
+import os
+import re
+import shlex
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from programs import UNPACKED, alone
+from tool import GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, workload_path
+
+pytestmark = pytest.mark.needs("machine")
+
+CONTRIB = TOP / "contrib"
+UNIT = CONTRIB / "stackcount.service"
+
+
+def unit_values(path, key):
+    """All values of @key in a unit file. A backslash at the end of a line continues it."""
+    text = path.read_text().replace("\\\n", " ")
+    return re.findall(rf"^{key}=(.*)$", text, re.M)
+
+
+def unit_command(folder):
+    """The unit's command, with its folder and its event replaced, as systemd would run it."""
+    event = dict(line.split("=", 1) for line in unit_values(UNIT, "Environment"))["EVENT"]
+    words = shlex.split(unit_values(UNIT, "ExecStart")[0])
+    assert words[0].endswith("/stackcount") and words[-1] == "$EVENT" and event.startswith("t:")
+    words = [word.replace("%%", "%").replace("/var/lib/stackcount", str(folder)) for word in words[1:-1]]
+    words[words.index("-i") + 1] = "0.5"
+    return words
+
+
+def as_the_unit():
+    """What the unit leaves of root's capabilities."""
+    names = [name.removeprefix("CAP_").lower() for name in unit_values(UNIT, "CapabilityBoundingSet")[0].split()]
+    few = ",".join(["-all", *(f"+{name}" for name in names)])
+    return ["setpriv", f"--bounding-set={few}", f"--inh-caps={few}", "--no-new-privs"]
+
+
+def test_the_units_command_runs_with_the_units_capabilities(tmp_path):
+    """And each of its files is whole: go's reader of profiles would refuse anything else."""
+    with Tool([*unit_command(tmp_path), GETPPID], wrap=as_the_unit()) as tool:
+        tool.wait_live()
+        deadline = time.monotonic() + PATIENCE_S
+        while len(list(tmp_path.glob("run-*.pb.gz"))) < 2:
+            subprocess.run([workload_path("syscalls"), "getppid", "1000", "0"], check=False, timeout=PATIENCE_S,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            assert time.monotonic() < deadline, tool.so_far()
+        result = tool.end().ok()
+    assert result.out == "" or "Tracing" in result.out, result
+    for file in tmp_path.glob("run-*.pb.gz"):
+        subprocess.run(["gzip", "-t", file], check=True, timeout=PATIENCE_S)
+    assert re.search(r"^stackcount_hits\b.* \d+$", (tmp_path / "stackcount.prom").read_text(), re.M)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert all(re.fullmatch(r"run-\d{8}T\d{6}\.pb\.gz|stackcount\.prom", name) for name in names), names
+
+
+def test_every_capability_of_the_unit_has_a_reason():
+    """Each is in the comment above, and in the manual's table or the threat model."""
+    named = unit_values(UNIT, "CapabilityBoundingSet")[0].split()
+    comment = "".join(line for line in UNIT.read_text().splitlines(True) if line.startswith("#"))
+    documents = (TOP / "doc/manual.md").read_text() + (TOP / "doc/security.md").read_text()
+    assert {"CAP_BPF", "CAP_PERFMON"} <= set(named)
+    for name in named:
+        assert name.removeprefix("CAP_") in comment, name
+        assert name.removeprefix("CAP_") in documents, name
+
+
+def test_systemd_reads_the_units():
+    """It knows every key and value. The programs need not be installed for that."""
+    units = [str(path) for path in sorted(CONTRIB.glob("stackcount*.*"))]
+    told = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False).stderr
+    ours = [line for line in told.splitlines()
+            if "stackcount" in line and "is not executable" not in line]
+    assert not ours, told
+
+
+# --- upload ---
+
+
+class Store(http.server.BaseHTTPRequestHandler):
+    """Takes what is sent to it, as Pyroscope's /ingest does."""
+
+    def do_POST(self):
+        length = int(self.headers["Content-Length"])
+        self.server.taken.append((self.path, self.rfile.read(length)))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@contextmanager
+def store(status=200):
+    with http.server.HTTPServer(("127.0.0.1", 0), Store) as server:
+        server.taken, server.status = [], status
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(10)
+
+
+def upload(folder, server, **environment):
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    return subprocess.run([CONTRIB / "upload", folder], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                          env={**os.environ, "STORE": address, "TZ": "UTC", "no_proxy": "*", **environment})
+
+
+def test_upload_sends_finished_files_and_deletes_those_that_were_taken(tmp_path):
+    (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
+    (tmp_path / ".run-20261124T183700.pb.gz.tmp").write_bytes(b"not finished")
+    (tmp_path / "stackcount.prom").write_text("stackcount_hits 3\n")
+    with store() as server:
+        upload(tmp_path, server, APPLICATION="web-1").check_returncode()
+        path, body = server.taken[0]
+    assert len(server.taken) == 1 and body == b"first"
+    url = urllib.parse.urlparse(path)
+    assert url.path == "/ingest"
+    assert urllib.parse.parse_qs(url.query) == {
+        "name": ["web-1"], "from": ["1795545240"], "until": ["1795545300"], "format": ["pprof"]}
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".run-20261124T183700.pb.gz.tmp", "stackcount.prom"]
+
+
+def test_upload_keeps_what_the_store_refuses_and_fails(tmp_path):
+    (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
+    with store(503) as server:
+        told = upload(tmp_path, server)
+    assert told.returncode == 1 and "did not take it" in told.stderr
+    assert (tmp_path / "run-20261124T183500.pb.gz").read_bytes() == b"first"
+
+
+def test_the_documents_curl_line_sends_a_file(tmp_path):
+    line = re.search(r"^curl .*$", (TOP / "doc/fleet.md").read_text(), re.M)[0]
+    (tmp_path / "FILE").write_bytes(b"profile")
+    with store() as server:
+        line = line.replace("localhost:4040", f"127.0.0.1:{server.server_address[1]}")
+        subprocess.run(shlex.split(line), check=True, timeout=PATIENCE_S, cwd=tmp_path, capture_output=True)
+        assert [body for _, body in server.taken] == [b"profile"]
+
+
+# --- Prometheus ---
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def wait_for_answer(ask):
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        with suppress(OSError, KeyError, IndexError):
+            if answer := ask():
+                return answer
+        assert time.monotonic() < deadline, "no answer"
+        time.sleep(0.1)
+
+
+def free_port():
+    with http.server.HTTPServer(("127.0.0.1", 0), Store) as server:
+        return server.server_address[1]
+
+
+def test_prometheus_reads_hits_by_way_of_the_node_exporter(tmp_path):
+    textfiles, data = tmp_path / "textfiles", tmp_path / "data"
+    textfiles.mkdir()
+    n = 2500
+    with Tool(["-o", textfiles / "stackcount.prom", GETPPID, "--", workload_path("syscalls"), "getppid", str(n), "0"]) as tool:
+        tool.wait().ok()
+    exporter, prometheus = free_port(), free_port()
+    (tmp_path / "prometheus.yml").write_text(json.dumps({
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+        "scrape_configs": [{"job_name": "node", "static_configs": [{"targets": [f"127.0.0.1:{exporter}"]}]}]}))
+    node = [UNPACKED / "usr/bin/prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{exporter}",
+            "--collector.disable-defaults", "--collector.textfile", f"--collector.textfile.directory={textfiles}"]
+    server = [UNPACKED / "usr/bin/prometheus", f"--config.file={tmp_path}/prometheus.yml",
+              f"--storage.tsdb.path={data}", f"--web.listen-address=127.0.0.1:{prometheus}"]
+
+    def hits():
+        query = urllib.parse.urlencode({"query": "stackcount_hits"})
+        found = json.loads(get(f"http://127.0.0.1:{prometheus}/api/v1/query?{query}"))
+        return int(found["data"]["result"][0]["value"][1])
+
+    with alone(node, 0), alone(server, 0):
+        page = wait_for_answer(lambda: get(f"http://127.0.0.1:{exporter}/metrics"))
+        assert "node_textfile_scrape_error 0" in page
+        assert wait_for_answer(hits) >= n
