@@ -159,10 +159,16 @@ int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 	return 0;
 }
 
-void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner)
+void helpers_set_manner(struct helpers *h, const struct client_manner *manner)
 {
+	const struct client_manner capture = { .patience_ns = CAPTURE_PATIENCE_NS,
+					       .is_enough = manner->is_enough,
+					       .context = manner->context };
+
 	if (h->clients[FOR_NAMES])
 		client_set_manner(h->clients[FOR_NAMES], manner);
+	if (h->clients[FOR_FOLLOWING])
+		client_set_manner(h->clients[FOR_FOLLOWING], &capture);
 }
 
 void helpers_hurry(struct helpers *h)

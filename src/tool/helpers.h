@@ -55,8 +55,11 @@ void helpers_prepare(struct helpers *h);
  */
 void helpers_hand_tables_over(struct helpers *h);
 
-/* Set what the main thread does while it waits for names. */
-void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner);
+/*
+ * Set what the main thread does while it waits for names, and what ends its waits for helpers.
+ * Following processes keeps its own patience, and serves nothing.
+ */
+void helpers_set_manner(struct helpers *h, const struct client_manner *manner);
 
 /*
  * The user waits for the last report: have helpers cut short what may take long. May be called
