@@ -190,6 +190,11 @@ void helpers_leave_out(struct helpers *h, struct trace_state *state)
 	set_trace_state(h, state);
 }
 
+void helpers_end_tables(struct helpers *h)
+{
+	client_end(h->clients[FOR_TABLES]);
+}
+
 void helpers_end(struct helpers *h)
 {
 	for (size_t i = 0; i < READER_LANES; i++)

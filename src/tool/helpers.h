@@ -72,6 +72,9 @@ void helpers_hurry(struct helpers *h);
  */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);
 
+/* No more hits come: end all waiting for helpers that make unwind tables. */
+void helpers_end_tables(struct helpers *h);
+
 /* End all waiting for helpers. Nothing writes to the state of helpers_leave_out() any more. */
 void helpers_end(struct helpers *h);
 

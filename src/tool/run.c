@@ -241,6 +241,15 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 	return err;
 }
 
+/* The thread ends while the report is made, so the end of the run need not wait for it. */
+static void end_tables(struct run *r)
+{
+	if (!r->unwinder)
+		return;
+	unwinder_end(r->unwinder);
+	helpers_end_tables(&r->helpers);
+}
+
 static int work_until_over(struct run *r, struct error *e)
 {
 	bool is_over = false;
@@ -252,6 +261,7 @@ static int work_until_over(struct run *r, struct error *e)
 	note_signal(r);
 	if (!err)
 		err = r->tool->stop(r, e);
+	end_tables(r);
 	run_follow(r, UINT64_MAX);
 	notices_read(r->notices, handle_notice, r);
 	if (!err && r->processes)
