@@ -151,9 +151,9 @@ void run_serve(void *run)
  * them together, whatever they are asked, and in all reports.
  */
 #define LAST_OTHERS_NS NS_PER_S
-/* One wait leaves a part of that, so that who holds it up takes not all names of others. */
+/* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
+#define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
-#define LAST_SETTLING_NS (LAST_OTHERS_NS / 2)
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
@@ -168,12 +168,14 @@ static void note_signal(struct run *r)
 
 static bool is_enough_for_others(struct run *r, const struct client_wait *wait)
 {
+	const uint64_t most = r->is_all_read ? LAST_OTHERS_NS : LAST_RECORDS_NS;
+
 	r->waited_for_others_ns += wait->ns;
-	if (r->waited_for_others_ns >= LAST_OTHERS_NS)
+	if (r->waited_for_others_ns >= most)
 		return true;
 
 	/* What was left when the call began. */
-	const uint64_t left = LAST_OTHERS_NS - r->waited_for_others_ns + wait->all_ns;
+	const uint64_t left = most - r->waited_for_others_ns + wait->all_ns;
 
 	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
 }
@@ -266,7 +268,7 @@ static int work_until_over(struct run *r, struct error *e)
 	notices_read(r->notices, handle_notice, r);
 	if (!err && r->processes)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
-						      (r->ended_at ? LAST_SETTLING_NS : NS_PER_S));
+						      (r->ended_at ? LAST_RECORDS_NS : NS_PER_S));
 	r->is_all_read = true;
 	return err;
 }
