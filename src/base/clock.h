@@ -14,3 +14,13 @@ static inline uint64_t clock_ns(clockid_t clock)
 	(void)clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
+
+static inline uint64_t later_time(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t earlier_time(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}

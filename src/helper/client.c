@@ -23,11 +23,10 @@ struct client {
 	struct client_manner manner;
 	client_late *late;
 	void *late_context;
-	uint32_t awaited;    /* number of the request that the call waits for */
-	unsigned role;       /* that the call waits for */
-	uint64_t began;      /* ns: start of the call */
-	uint64_t wait_until; /* ns: the end of patience with the call; 0: none */
-	bool is_impatient;   /* patience ended, and nothing has come since */
+	uint32_t awaited;        /* number of the request that the call waits for */
+	struct client_wait wait; /* of the call */
+	uint64_t wait_until;     /* ns: the end of patience with the call; 0: none */
+	bool is_impatient;       /* patience ended, and nothing has come since */
 };
 
 struct client *client_new(struct lane *lane)
@@ -116,16 +115,18 @@ void client_prepare(struct client *c, unsigned role)
 	drain_events(c);
 }
 
-static void begin_call(struct client *c, unsigned role)
+static void begin_call(struct client *c, unsigned role, bool is_roots)
 {
 	uint64_t patience = c->manner.patience_ns;
+
+	if (c->manner.serve)
+		c->manner.serve(c->manner.context);
 
 	/* Many calls in a row would each wait in vain. But another helper may be made meanwhile. */
 	if (c->is_impatient && patience > IMPATIENT_NS)
 		patience = IMPATIENT_NS;
-	c->role = role;
-	c->began = clock_ns(CLOCK_MONOTONIC);
-	c->wait_until = patience ? c->began + patience : 0;
+	c->wait = (struct client_wait){ .role = role, .is_roots = is_roots };
+	c->wait_until = patience ? clock_ns(CLOCK_MONOTONIC) + patience : 0;
 }
 
 /* How long poll(2) may wait. -1: for ever; 0: patience is over. */
@@ -143,12 +144,19 @@ static int wait_ms(const struct client *c)
 	return most >= 0 && most < ms ? most : ms;
 }
 
-static bool has_waited_enough(const struct client *c)
+/* @ns: waited since the last call. */
+static bool has_waited_enough(struct client *c, uint64_t ns)
 {
 	const struct client_manner *m = &c->manner;
 
-	return m->is_enough &&
-	       m->is_enough(m->context, c->role, clock_ns(CLOCK_MONOTONIC) - c->began);
+	c->wait.ns = ns;
+	c->wait.all_ns += ns;
+	return m->is_enough && m->is_enough(m->context, &c->wait);
+}
+
+static int enough(struct error *e)
+{
+	return error_set(e, -EINTR, "the run has no more time for it");
 }
 
 /* Wait until lane_next() may have something. */
@@ -156,13 +164,20 @@ static int wait_for_lane(struct client *c, struct error *e)
 {
 	struct pollfd all[] = { { .fd = lane_fd(c->lane), .events = POLLIN },
 				{ .fd = c->over, .events = POLLIN } };
-	int n;
 
-	while ((n = poll(all, 2, wait_ms(c))) <= 0) {
+	for (;;) {
+		const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+		const int n = poll(all, 2, wait_ms(c));
+		const bool is_enough = has_waited_enough(c, clock_ns(CLOCK_MONOTONIC) - began);
+
+		if (n > 0)
+			break;
 		if (n < 0 && errno != EINTR)
 			return error_errno(e, "wait for a helper");
 		c->is_impatient = n == 0 && c->wait_until && !wait_ms(c);
-		if (c->is_impatient || has_waited_enough(c))
+		if (is_enough)
+			return enough(e);
+		if (c->is_impatient)
 			return error_set(e, -ETIME, "no answer in time");
 		if (n == 0 && c->manner.serve)
 			c->manner.serve(c->manner.context);
@@ -212,7 +227,9 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 	       struct lane_event *ret, struct error *e)
 {
 	ask->number = 0;
-	begin_call(c, role);
+	begin_call(c, role, ask->is_roots);
+	if (has_waited_enough(c, 0))
+		return enough(e);
 	drain_events(c);
 
 	int err = submit_request(c, role, ask, payload, ret, e);
@@ -224,6 +241,8 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 		err = next_event(c, role, ask->number, ret, e);
 	while (!err);
 	c->awaited = 0;
+	if (err == -EINTR)
+		lane_give_up(c->lane, ask->number);
 	if (err < 0)
 		return err;
 	return ret->what == LANE_ANSWER ? 0 : error_set(e, -EIO, "its reader has failed");
@@ -235,7 +254,7 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	struct lane_event event;
 	int err = 0;
 
-	begin_call(c, role);
+	begin_call(c, role, false);
 	drain_events(c);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
 		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)

@@ -28,15 +28,30 @@ void client_unlock(struct client *c);
  */
 void client_prepare(struct client *c, unsigned role);
 
+/* A wait for a helper. */
+struct client_wait {
+	unsigned role;
+	bool is_roots;   /* ask->is_roots of the request */
+	uint64_t ns;     /* waited since the last call of is_enough() */
+	uint64_t all_ns; /* waited in this call of a function below */
+};
+
 /*
  * How a client waits. A zeroed one waits until an answer comes or the lane gives up
  * (role->wall_ns).
  */
 struct client_manner {
-	uint64_t patience_ns;         /* bound for all waiting of one call; 0: none */
-	void (*serve)(void *context); /* may be NULL; called each CLIENT_SERVE_MS; may not ask */
-	/* Called as often. True ends the wait for @role after @waited_ns. May be NULL. */
-	bool (*is_enough)(void *context, unsigned role, uint64_t waited_ns);
+	uint64_t patience_ns; /* bound for all waiting of one call; 0: none */
+	/*
+	 * Called when a call begins, and each CLIENT_SERVE_MS while it waits. May not ask. May be
+	 * NULL.
+	 */
+	void (*serve)(void *context);
+	/*
+	 * Called before a request, and after each wait. True: nobody sends the request, or waits
+	 * for it any more. May be NULL.
+	 */
+	bool (*is_enough)(void *context, const struct client_wait *wait);
 	void *context;
 };
 #define CLIENT_SERVE_MS 20
@@ -55,8 +70,10 @@ void client_set_late(struct client *c, client_late *late, void *context);
  * Ask and wait. Returns 0 with the answer in @ret, valid until the next call. Errors:
  *	-ECANCELED  client_end() was called
  *	-ENOTCONN   there is no helper; @e gives the reason
- *	-ETIME      is_enough() or the patience ended the wait. @ask->number is 0 if no helper
- *		    has the request. Else client_set_late() passes on its outcome.
+ *	-EINTR      is_enough() ended the wait. Its helper is ended, too.
+ *	-ETIME      the patience ended the wait.
+ *		    After these two, @ask->number is 0 if no helper has the request. Else
+ *		    client_set_late() passes on its outcome.
  *	-EFBIG      the payload is too large
  *	-EIO        the helper failed at the request: see ret->why and ret->status
  */
@@ -64,8 +81,8 @@ must_check int client_ask(struct client *c, unsigned role, struct ask *ask, cons
 			  struct lane_event *ret, struct error *e);
 
 /*
- * Wait for a helper of @role. @ret_files and @ret_pid say where it receives files. Errors: as
- * client_ask().
+ * Wait for a helper of @role, unless there is one. @ret_files and @ret_pid say where it receives
+ * files. Errors: as client_ask().
  */
 must_check int client_address(struct client *c, unsigned role, uint32_t *ret_files,
 			      int32_t *ret_pid, struct error *e);

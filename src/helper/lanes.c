@@ -72,16 +72,6 @@ struct lane {
 	bool is_over;
 };
 
-static uint64_t later_time(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t earlier_time(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static uint64_t lanes_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
@@ -350,6 +340,14 @@ void lane_distrust(struct lane *l)
 		return;
 	h->number = 0; /* the request has its answer */
 	kill_helper(l, h, LANE_LIED);
+	arm_timer(l);
+}
+
+void lane_give_up(struct lane *l, uint32_t number)
+{
+	for (size_t i = 0; i < MOST_HELPERS; i++)
+		if (l->helpers[i].state == BUSY && l->helpers[i].number == number)
+			kill_helper(l, &l->helpers[i], LANE_SLOW);
 	arm_timer(l);
 }
 

@@ -86,6 +86,10 @@ bool lane_next(struct lane *l, struct lane_event *ret);
 /* The contents of the last event's area make no sense: end the helper that wrote them. */
 void lane_distrust(struct lane *l);
 
+/* Nobody waits for request @number any more: end its helper, so that others need not wait for it.
+ */
+void lane_give_up(struct lane *l, uint32_t number);
+
 /* The run ends: present helpers stop work that may take long (base/cpu_budget.h). */
 void lane_hurry(struct lane *l);
 

@@ -16,7 +16,7 @@
 
 /*
  * From the main process to a helper. Of the members before @n_bytes, helper/ itself reads only
- * @number.
+ * @number and @is_roots.
  */
 struct ask {
 	uint64_t flags;
@@ -25,10 +25,12 @@ struct ask {
 	uint32_t what;
 	uint32_t file, root;
 	uint32_t pid;
-	uint32_t n;       /* elements of the payload */
+	uint32_t n;        /* elements of the payload */
+	uint32_t is_roots; /* it is about a file that root alone can change (struct client_wait) */
+	uint32_t pad;
 	uint64_t n_bytes; /* of the payload */
 };
-_Static_assert(sizeof(struct ask) == 48, "protocol");
+_Static_assert(sizeof(struct ask) == 56, "protocol");
 
 /* From a helper to the main process. Number 0 means: the helper is ready, or cannot start. */
 struct answer {

@@ -92,6 +92,17 @@ static int no_answer(struct error *e)
 	return error_set(e, -EAGAIN, "its file system does not answer");
 }
 
+/*
+ * The run ends, and has no time left for this request (struct client_manner). Files that are closed
+ * or looked at again cost no names.
+ */
+static void warn_end(const struct ask *what)
+{
+	if (!what || (what->what != ASK_CLOSE && what->what != ASK_FACTS))
+		log_warn_once("no symbols for some files: reading them takes too long at the end "
+			      "of a run");
+}
+
 static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 		      struct lane_event *ret, struct error *e)
 {
@@ -136,6 +147,8 @@ int asking_ask(struct asking *a, unsigned role, struct ask *what, const void *pa
 	if (ret->what == LANE_FAILED)
 		note_failure(a, ret);
 	warn_absence(a, err, e);
+	if (err == -EINTR)
+		warn_end(what);
 	if (!err)
 		log_missing_layers(a, role, ret->layers);
 	return err;
@@ -150,6 +163,8 @@ int asking_address(struct asking *a, unsigned role, uint32_t *ret_files, int32_t
 	const int err = client_address(a->client, role, ret_files, ret_pid, e);
 
 	warn_absence(a, err, e);
+	if (err == -EINTR)
+		warn_end(NULL);
 	return err;
 }
 
@@ -175,8 +190,8 @@ void asking_fini(struct asking *a)
 bool asking_is_passing(int err)
 {
 	return err == -EAGAIN || err == -ESTALE || err == -ENOTCONN || err == -ECANCELED ||
-	       err == -ETIME || err == -EMFILE || err == -ENFILE || err == -EDQUOT ||
-	       err == -EPIPE || err == -ECONNREFUSED || err == -ECONNRESET;
+	       err == -ETIME || err == -EINTR || err == -EMFILE || err == -ENFILE ||
+	       err == -EDQUOT || err == -EPIPE || err == -ECONNREFUSED || err == -ECONNRESET;
 }
 
 bool asking_took_too_long(const struct lane_event *event)

@@ -419,7 +419,8 @@ static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number
 	if (err == -EPERM && g->process.end == UINT64_MAX && g->identified < g->looked_at &&
 	    identify_process(j, g)) /* the process may have another user now */
 		err = ask_perf_file(j, g, root, number, ret, &e);
-	if (err == -ENOENT || err == -ETIME || err == -ENOTCONN || err == -EIO || err == -EAGAIN)
+	if (err == -ENOENT || err == -ETIME || err == -EINTR || err == -ENOTCONN || err == -EIO ||
+	    err == -EAGAIN)
 		return false;
 	if (err && (g->identified || g->process.user != USER_UNKNOWN))
 		warn_of_map(j, g, number, "", e.text);

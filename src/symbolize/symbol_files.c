@@ -58,7 +58,6 @@ struct symbol_files {
 	struct u64_map by_image; /* index in @list */
 	size_t n_failed;         /* files at which a parser failed */
 	struct log_few changed;
-	bool has_warned_lateness;
 };
 
 struct symbol_files *symbol_files_new(struct images *images, struct remote_files *files,
@@ -159,15 +158,6 @@ static void note_failed(struct symbol_files *sf, struct file *file, const char *
 		log_warn("no symbols for %s: %s", name, why);
 }
 
-/* A request came too late: at the end of a run they have a deadline (struct client_manner). */
-static void note_lateness(struct symbol_files *sf)
-{
-	if (!sf->has_warned_lateness)
-		log_warn(
-			"no symbols for some files: reading them takes too long at the end of a run");
-	sf->has_warned_lateness = true;
-}
-
 /* @name was written over or cut short. Its symbols may belong to other code than the mapped one. */
 static void warn_changed(struct symbol_files *sf, const char *name)
 {
@@ -195,8 +185,6 @@ static int ask_parser_of_file(struct symbol_files *sf, struct file *file, const 
 	spending_add(&sf->spending, file->owner, event.cpu_ns, took);
 	if (err == -EIO)
 		note_failed(sf, file, name, &event);
-	if (err == -ETIME)
-		note_lateness(sf);
 	if (err)
 		return err;
 	if (event.answer.result) {
@@ -279,9 +267,7 @@ static int open_in_parser(struct symbol_files *sf, struct file *file, const char
 	int err = asking_address(sf->asking, file->role, &files, &parser, &e);
 
 	unlock_parsers(sf);
-	if (err == -ETIME)
-		note_lateness(sf);
-	if (!err) /* an opener's lateness is not a parser's */
+	if (!err)
 		err = send_to_parser(sf, file, handle, files, parser, &e);
 	if (err) {
 		log_debug("%s: %s", name, e.text);

@@ -414,14 +414,19 @@ int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *rem
 	return err;
 }
 
-bool unwinder_stop(struct unwinder *u)
+void unwinder_end(struct unwinder *u)
 {
-	if (!u)
-		return true;
 	(void)pthread_mutex_lock(&u->mutex);
 	u->is_over = true;
 	(void)pthread_cond_broadcast(&u->is_changed);
 	(void)pthread_mutex_unlock(&u->mutex);
+}
+
+bool unwinder_stop(struct unwinder *u)
+{
+	if (!u)
+		return true;
+	unwinder_end(u);
 	if (!thread_join_soon(u->thread))
 		return false;
 	unwinder_free(u);

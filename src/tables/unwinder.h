@@ -23,6 +23,9 @@ struct unwinder;
  */
 must_check int unwinder_start(struct object *object, uint64_t max_bytes, struct remote *remote,
 			      struct ahead *ahead, struct unwinder **ret, struct error *e);
+/* Have the thread end after the wish that it works on. Does not wait. */
+void unwinder_end(struct unwinder *u);
+
 /*
  * Drop all wishes and end the thread. False: a wish takes too long (thread_join_soon()). Then
  * nothing is freed, and the object and @remote must stay.

@@ -159,10 +159,16 @@ int helpers_start(struct helpers *h, bool makes_tables, struct error *e)
 	return 0;
 }
 
-void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner)
+void helpers_set_manner(struct helpers *h, const struct client_manner *manner)
 {
+	const struct client_manner capture = { .patience_ns = CAPTURE_PATIENCE_NS,
+					       .is_enough = manner->is_enough,
+					       .context = manner->context };
+
 	if (h->clients[FOR_NAMES])
 		client_set_manner(h->clients[FOR_NAMES], manner);
+	if (h->clients[FOR_FOLLOWING])
+		client_set_manner(h->clients[FOR_FOLLOWING], &capture);
 }
 
 void helpers_hurry(struct helpers *h)
@@ -182,6 +188,11 @@ static void set_trace_state(struct helpers *h, struct trace_state *state)
 void helpers_leave_out(struct helpers *h, struct trace_state *state)
 {
 	set_trace_state(h, state);
+}
+
+void helpers_end_tables(struct helpers *h)
+{
+	client_end(h->clients[FOR_TABLES]);
 }
 
 void helpers_end(struct helpers *h)

@@ -55,8 +55,11 @@ void helpers_prepare(struct helpers *h);
  */
 void helpers_hand_tables_over(struct helpers *h);
 
-/* Set what the main thread does while it waits for names. */
-void helpers_wait_for_names(struct helpers *h, const struct client_manner *manner);
+/*
+ * Set what the main thread does while it waits for names, and what ends its waits for helpers.
+ * Following processes keeps its own patience, and serves nothing.
+ */
+void helpers_set_manner(struct helpers *h, const struct client_manner *manner);
 
 /*
  * The user waits for the last report: have helpers cut short what may take long. May be called
@@ -68,6 +71,9 @@ void helpers_hurry(struct helpers *h);
  * From now on, BPF programs leave out the hits of all helpers. @state is kept until helpers_end().
  */
 void helpers_leave_out(struct helpers *h, struct trace_state *state);
+
+/* No more hits come: end all waiting for helpers that make unwind tables. */
+void helpers_end_tables(struct helpers *h);
 
 /* End all waiting for helpers. Nothing writes to the state of helpers_leave_out() any more. */
 void helpers_end(struct helpers *h);

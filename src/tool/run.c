@@ -142,7 +142,7 @@ void run_serve(void *run)
 	struct run *r = run;
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	if (now - r->served_at < SERVE_NS)
+	if (r->is_all_read || now - r->served_at < SERVE_NS)
 		return;
 	run_hear(r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
@@ -154,11 +154,17 @@ void run_serve(void *run)
 	r->served_at = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* After the end: the longest time for names in foreign files, and for an opener's requests. */
-#define LAST_NAMES_NS (3 * NS_PER_S)
-#define LAST_OPENER_NS NS_PER_S
-/* For the walks of deferred hits. */
-#define LAST_WALKS_NS NS_PER_S
+/*
+ * After a signal, the run waits so long for helpers that may work on files of others: for all of
+ * them together, whatever they are asked, and in all reports.
+ */
+#define LAST_OTHERS_NS NS_PER_S
+/* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
+#define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
+#define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
+/* For the walks of deferred hits, which need tables of such files: after a signal, or else. */
+#define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
+#define ENDING_WALKS_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
@@ -171,22 +177,36 @@ static void note_signal(struct run *r)
 	helpers_hurry(&r->helpers);
 }
 
-static bool is_enough_waiting(void *run, unsigned role, uint64_t waited_ns)
+static bool is_enough_for_others(struct run *r, const struct client_wait *wait)
+{
+	const uint64_t most = r->is_all_read ? LAST_OTHERS_NS : LAST_RECORDS_NS;
+
+	r->waited_for_others_ns += wait->ns;
+	if (r->waited_for_others_ns >= most)
+		return true;
+
+	/* What was left when the call began. */
+	const uint64_t left = most - r->waited_for_others_ns + wait->all_ns;
+
+	return wait->all_ns >= (wait->role == ROLE_OPENER ? LAST_OPENER_NS : left / 4 * 3);
+}
+
+static bool is_enough_waiting(void *run, const struct client_wait *wait)
 {
 	struct run *r = run;
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
-	note_signal(r);
+	if (now - r->looked_at >= SERVE_NS) {
+		note_signal(r);
+		r->looked_at = now;
+	}
 	if (!r->ended_at)
 		return false;
 	if (waiter_has_signal(&r->waiter)) /* a second one */
 		return true;
-	if (role == ROLE_PARSER)
-		return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_ROOTS_NS;
-	if (role == ROLE_OPENER && waited_ns <= LAST_OPENER_NS / 10)
-		return false;
-	if (role == ROLE_OPENER)
-		return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_OPENER_NS;
-	return clock_ns(CLOCK_MONOTONIC) > r->ended_at + LAST_NAMES_NS;
+	if (wait->role == ROLE_PARSER || wait->is_roots)
+		return now > r->ended_at + LAST_ROOTS_NS;
+	return is_enough_for_others(r, wait);
 }
 
 static int run_patience_ms(struct run *r)
@@ -200,6 +220,8 @@ static int run_patience_ms(struct run *r)
 	if (r->processes && follower_look(r->processes))
 		return 0;
 	ready_tell(&r->ready, r->unwinder);
+	if (r->output.must_end) /* it has taken the signal (is_enough_waiting()) */
+		return 0;
 	if (!r->processes)
 		return ms;
 
@@ -222,9 +244,9 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 		notices_read(r->notices, handle_notice, r);
 	unmapped_ask(&r->unmapped, object_state(r->object));
 	deferral_serve(r);
-	r->output.must_end = occasions & OCCASION_SIGNAL;
-	*is_over = r->is_enough || occasions & (OCCASION_TIME_IS_UP | OCCASION_SIGNAL |
-						OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
+	r->output.must_end = r->output.must_end || occasions & OCCASION_SIGNAL;
+	*is_over = r->is_enough || r->output.must_end ||
+		   occasions & (OCCASION_TIME_IS_UP | OCCASION_COMMAND_ENDED | OCCASION_NO_READER);
 	if (*is_over)
 		return 0;
 	if (tool->on_wake)
@@ -233,6 +255,15 @@ static int do_round(struct run *r, bool *is_over, struct error *e)
 		err = tool->on_interval(r, e);
 	*is_over = r->output.must_end || r->output.has_no_reader || r->is_enough;
 	return err;
+}
+
+/* The thread ends while the report is made, so the end of the run need not wait for it. */
+static void end_tables(struct run *r)
+{
+	if (!r->unwinder)
+		return;
+	unwinder_end(r->unwinder);
+	helpers_end_tables(&r->helpers);
 }
 
 static int work_until_over(struct run *r, struct error *e)
@@ -248,8 +279,11 @@ static int work_until_over(struct run *r, struct error *e)
 		err = r->tool->stop(r, e);
 	run_hear(r);
 	if (!err && r->processes)
-		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) + LAST_OPENER_NS);
-	deferral_settle(r, 0, LAST_WALKS_NS);
+		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
+						      (r->ended_at ? LAST_RECORDS_NS : NS_PER_S));
+	deferral_settle(r, 0, r->ended_at ? LAST_WALKS_NS : ENDING_WALKS_NS);
+	end_tables(r);
+	r->is_all_read = true;
 	return err;
 }
 
@@ -398,9 +432,9 @@ static int start_run(struct run *r, struct error *e)
 	object_state(r->object)->helper_tgid = attachment_helper(r->attachment);
 	helpers_leave_out(&r->helpers, object_state(r->object));
 	output_init(&r->output, &r->waiter);
-	helpers_wait_for_names(&r->helpers, &(struct client_manner){ .serve = run_serve,
-								     .is_enough = is_enough_waiting,
-								     .context = r });
+	helpers_set_manner(&r->helpers, &(struct client_manner){ .serve = run_serve,
+								 .is_enough = is_enough_waiting,
+								 .context = r });
 	r->output.serve = run_serve;
 	r->output.halt = halt_counting;
 	r->output.context = r;

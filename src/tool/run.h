@@ -125,7 +125,10 @@ struct run {
 	bool is_counting;      /* from the tool's start() until its stop(), or until a signal */
 	uint64_t served_at;    /* ns: the end of the last run_serve() */
 	uint64_t waited_for_tables_ns;
-	uint64_t ended_at; /* ns: when a signal ended the run; 0: none has */
+	bool is_all_read;   /* hits have ended, and so has the reading of records and notices */
+	uint64_t looked_at; /* ns: the last look for a signal, while a helper works */
+	uint64_t ended_at;  /* ns: when a signal ended the run; 0: none has */
+	uint64_t waited_for_others_ns; /* since then, for helpers (is_enough_waiting()) */
 };
 
 /* Do a whole run. @own is the tool's state, lent. Errors: of any room; nothing stays attached. */

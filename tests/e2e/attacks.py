@@ -72,6 +72,11 @@ class Stranger(Workload):
         self.wait_for("placed")
         return self
 
+    def slow(self):
+        """Its file system takes 3 s for each piece that it reads, but not for the stranger (mortal_fuse.py)."""
+        self.process.stdin.write(b"slow\n")
+        self.wait_for("slow")
+
     def die(self):
         """Its file system answers no more (mortal_fuse.py)."""
         self.process.stdin.write(b"die\n")

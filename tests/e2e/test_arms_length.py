@@ -38,9 +38,12 @@ def children(pid):
 
 
 def helpers(pid):
-    """{name: PID} of the helpers of the tool with process @pid, its warden among them."""
+    """
+    {name: PID} of the helpers of the tool with process @pid, its warden among them. A helper that has just been
+    made still has the warden's name.
+    """
     warden = children(pid).get(WARDEN)
-    return {WARDEN: warden, **children(warden)} if warden else {}
+    return {**children(warden), WARDEN: warden} if warden else {}
 
 
 def wait_until(is_so, what):

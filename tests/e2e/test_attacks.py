@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import tempfile
+import time
 import unicodedata
 from pathlib import Path
 
@@ -139,6 +140,30 @@ def test_following_processes_gives_up_a_device_that_does_not_answer(grounds):
         run.witness()
         result = run.end(strangers=70)
     assert "other_code" in frames_of(result), result
+
+
+MOST_END_S = 4  # it waits one second; the rest is its own work, on a busy machine
+
+
+@pytest.mark.needs("fuse")
+@pytest.mark.parametrize("options", [("-i", "0.5"), ()], ids=["intervals", "one report"])
+def test_a_slow_file_system_holds_up_the_end_for_a_second_and_takes_no_names_with_it(grounds, options):
+    """Each READ takes 3 s. Ctrl-C waited for one of them, and then for each other file of a user: 11 s and more."""
+    paths = [named(grounds / f"other{i}.so", f"other_code{i}") for i in range(400)]
+    grounds.give(*paths)
+    with Run(*options) as run, contextlib.closing(mortal(grounds, "root")) as work:
+        work.place()
+        work.slow()
+        others = grounds.stranger("map", 2, *paths).place()
+        work.run()
+        others.run()
+        run.witness()
+        begin = time.monotonic()
+        result = run.end(strangers=50 + 2 * len(paths))
+        took = time.monotonic() - begin
+    assert took < MOST_END_S * (3 if IN_GUEST else 1), (took, result)
+    assert any("other_code" in frame for frame in frames_of(result)), result
+    assert len(lines_about(result, "no symbols for some files")) <= 1, result
 
 
 # --- what is said of files ---

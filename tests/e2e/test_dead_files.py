@@ -126,8 +126,7 @@ CALLER = "import os, sys; print('ready', flush=True)\nfor line in sys.stdin: [os
 def test_a_slow_file_system_does_not_hold_up_the_start(tmp_path):
     """The program's file takes 3 s for each piece that a parser reads. Nothing of other processes is lost meanwhile."""
     with mortal_fuse(tmp_path, os.path.realpath(sys.executable), ["{}", "-c", CALLER]) as work:
-        work.process.stdin.write(b"slow\n")
-        work.wait_for("slow")
+        work.slow()
         pid = next(int(pid) for name, pid in children(work.pid).items() if name != "setpriv")
         with Tool([*DWARF, "-f", "-U", "-p", pid, GETPPID]) as tool:
             tool.wait_for("stderr", b"files of traced processes are slow to read")

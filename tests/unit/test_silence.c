@@ -487,6 +487,49 @@ static void another_file_of_the_same_size_and_time_is_not_sent(void **state)
 	assert_ok(send_it(&other, &e), e);
 }
 
+/* -- The end of a run: one time for all waits. -- */
+
+static void do_nothing(void *context)
+{
+	(void)context;
+}
+
+static bool is_used_up(void *left, const struct client_wait *wait)
+{
+	*(uint64_t *)left -= earlier_time(wait->ns, *(uint64_t *)left);
+	return *(uint64_t *)left == 0;
+}
+
+static void one_wait_uses_up_the_time_of_all(void **state)
+{
+	const struct mapping m = own_mapping();
+	struct remote_handle handle;
+	struct error e;
+	uint64_t left = SHORT_NS;
+
+	(void)state;
+	assert_ok(open_it(&m, &handle, &e), e);
+	client_set_manner(client, &(struct client_manner){ .serve = do_nothing,
+							   .is_enough = is_used_up,
+							   .context = &left });
+	hold_up(ASK_OPEN);
+	assert_int_equal(open_it(&m, &handle, &e), -EINTR);
+	shared->counted = ASK_OPEN;
+	shared->n_asked = 0;
+
+	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(open_it(&m, &handle, &e), -EINTR);
+	/* Each of them waited until the client looked again. */
+	assert_true(clock_ns(CLOCK_MONOTONIC) - began < 500 * CLIENT_SERVE_MS * 1000000ULL / 4);
+	assert_int_equal(shared->n_asked, 0);
+	/* Nobody waits for the opener that was held up: it has been ended. */
+	hold_up(0);
+	set_patience(0);
+	assert_ok(open_it(&m, &handle, &e), e);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
 
 int main(void)
@@ -502,6 +545,7 @@ int main(void)
 		TEST(a_debug_file_is_of_the_device_that_its_opener_saw),
 		TEST(whether_there_is_a_debug_file_may_not_be_known),
 		TEST(another_file_of_the_same_size_and_time_is_not_sent),
+		TEST(one_wait_uses_up_the_time_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
