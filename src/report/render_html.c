@@ -5,8 +5,9 @@
  *
  *	<script type="application/octet-stream;base64" id="profile-data">H4sIAAAA...</script>
  *
- * No text of the profile is in the page but there, so no name can end an element or begin a script.
- * saved/page.h reads the data back.
+ * A difference with claims has a second element, "profile-changes": see render_changes.h. No other
+ * place has text of the profile, so no name can end an element or begin a script. saved/page.h
+ *reads the data back.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -17,8 +18,10 @@
 #include "base/cleanup.h"
 #include "page.h" /* made by scripts/page/assemble */
 #include "report/render.h"
+#include "report/render_changes.h"
 #include "report/writer.h"
 
+#define MOST_CHANGES 1000
 #define GZIP_WINDOW (15 + 16) /* 32 KiB; 16: with gzip's header */
 
 /* The page's bytes before the data, then those after. The caller frees them. */
@@ -74,6 +77,15 @@ static int put_base64(void *context, const char *bytes, size_t n)
 	return b->w->result;
 }
 
+/* An element between the data and its end tag, which PAGE_TAIL begins with. */
+static void put_changes(struct writer *w, const struct changes *changes)
+{
+	strbuf_clear(&w->scratch);
+	changes_put_json(&w->scratch, changes, MOST_CHANGES);
+	writer_puts(w, "</script>\n<script type=\"application/json\" id=\"profile-changes\">");
+	writer_put(w, w->scratch.text, w->scratch.n);
+}
+
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
@@ -89,6 +101,8 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 		return err;
 	if (data.n_rest)
 		put_digits(w, data.rest, data.n_rest);
+	if (style->changes)
+		put_changes(w, style->changes);
 	writer_put(w, page + PAGE_HEAD, PAGE_TAIL);
 	return writer_finish(w);
 }
