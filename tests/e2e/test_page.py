@@ -229,7 +229,7 @@ def test_hide_focus_exclude_and_show_all(open_page):
     page.key("f")
     with_ssl = hits_of_run(lambda stack, *_: any(name == "SSL_read" for name, _ in stack))
     assert page.do("page.tree().total[0]") == with_ssl
-    assert "only SSL_read" in text(page, "#chips")
+    assert text(page, "#chips").split() == ["only", "SSL_read", "×"]
     page.do("document.querySelector('#chips button').click()")
     choose(page, "SSL_read")
     page.key("x")
@@ -269,9 +269,9 @@ def test_the_table_has_self_and_total_and_sorts(open_page):
                  for name in ([of] if isinstance(of, str) else of)} - {""} | {"[unknown]"}
     assert set(rows) == functions
     hits = hits_of_run(lambda stack, *_: ("read", page_runs.LIBC) in stack)
-    assert rows["read"][1].split()[0] == amount(hits)
-    assert rows["read"][0].split()[0] == amount(STACKS[-1][1] // 20 * 21)
-    assert rows["copy_page_to_iter"][0] == f"{amount(420)} {100 * 420 / hits_of_run():.1f} %"
+    assert rows["read"][1].startswith(amount(hits))
+    assert rows["read"][0] == f"{amount(21)}{100 * 21 / hits_of_run():.2f} %"
+    assert rows["copy_page_to_iter"][0] == f"{amount(420)}{100 * 420 / hits_of_run():.1f} %"
     assert table(page)[0][2] == "copy_page_to_iter"
     sort = "document.querySelectorAll('#view-functions thead button')[%d].click()"
     page.do(sort % 1)
@@ -331,7 +331,7 @@ def test_labels_filter(open_page):
     assert page.do("page.tree().total[0]") == hits_of_run(lambda stack, comm, pid: comm == "nginx")
     page.do("""[...document.querySelectorAll('#facets label')].find((l) => l.innerText.includes('813')).click()""")
     assert page.do("page.tree().total[0]") == hits_of_run(lambda stack, comm, pid: pid == 813)
-    assert "comm: nginx" in text(page, "#chips").replace("\n", " ") and "labels=" in fragment(page)
+    assert {"comm:", "nginx", "pid:", "813"} < set(text(page, "#chips").split()) and "labels=" in fragment(page)
     page.do("document.querySelector('#chips button').click()")
     page.do("document.querySelector('#chips button').click()")
     assert page.do("page.tree().total[0]") == hits_of_run()
@@ -429,7 +429,8 @@ def test_a_difference_shows_new_and_vanished_code(open_page):
     assert marks["ngx_event_expire_timers"] == marks["pipe_read"] == "gone"
     assert marks["[unknown]"] == "new" and marks["tcp_recvmsg"] == ""
     widths = dict(page.do("page.flame.rows[6].nodes.map((n) => [page.tree().name(n), page.tree().width[n]])"))
-    assert widths == {"ngx_http_static_handler": 800, "ngx_http_proxy_handler": 260, "ngx_event_expire_timers": 60}
+    assert {name: width for name, width in widths.items() if name.startswith("ngx_")} == {
+        "ngx_http_static_handler": 800, "ngx_http_proxy_handler": 260, "ngx_event_expire_timers": 60}
     assert text(page, "#legend").split() == "gone less as before more new".split()
     choose(page, "ngx_http_proxy_handler")
     assert "130 hits" in text(page, "#chosen") and "before 260 · change −130" in text(page, "#chosen")
@@ -540,22 +541,35 @@ def test_the_page_reads_back(files, tmp_path):
 
 # -- Pictures. --
 
-COMPARE = """(async () => {
-    const load = async (data) => {
-        const image = new Image();
-        image.src = 'data:image/png;base64,' + data;
-        await image.decode();
-        const canvas = new OffscreenCanvas(%d, %d), context = canvas.getContext('2d');
-        context.imageSmoothingQuality = 'high';
-        context.drawImage(image, 0, 0, canvas.width, canvas.height);
-        return context.getImageData(0, 0, canvas.width, canvas.height).data;
-    };
-    const [a, b] = [await load('%s'), await load('%s')];
-    let far = 0;
-    for (let i = 0; i < a.length; i += 4)
-        far += Math.max(...[0, 1, 2].map((c) => Math.abs(a[i + c] - b[i + c]))) > 40;
-    return far / (a.length / 4);
-})()"""
+LOAD = """const load = async (data, width, height) => {
+    const image = new Image(), canvas = document.createElement('canvas');
+    image.src = 'data:image/png;base64,' + data;
+    await image.decode();
+    Object.assign(canvas, { width, height });
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(image, 0, 0, width, height);
+    return [canvas, context.getImageData(0, 0, width, height).data];
+}"""
+
+
+def scaled_down(browser, picture, by):
+    """The picture with an @by-th of the width and height."""
+    url = browser.do(f"(async () => {{ {LOAD}; return (await load('{base64.b64encode(picture).decode()}', "
+                     f"{WIDTH // by}, {HEIGHT // by}))[0].toDataURL(); }})()")
+    return base64.b64decode(url.partition(",")[2])
+
+
+def share_that_differs(browser, *pictures):
+    """Of squares of eight by eight pixels, those whose mean colours differ by more than a person would overlook."""
+    loads = [f"await load('{base64.b64encode(p).decode()}', {WIDTH // 8}, {HEIGHT // 8})" for p in pictures]
+    return browser.do(f"""(async () => {{ {LOAD};
+        const [[, a], [, b]] = [{', '.join(loads)}];
+        let far = 0;
+        for (let i = 0; i < a.length; i += 4)
+            far += Math.max(...[0, 1, 2].map((c) => Math.abs(a[i + c] - b[i + c]))) > 40;
+        return far / (a.length / 4);
+    }})()""")
 
 
 @pytest.mark.parametrize("name, run, fragment, theme", [
@@ -575,48 +589,44 @@ def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
     page.wait(f"document.documentElement.dataset.theme === '{theme}'")
     picture, path = page.picture(), PICTURES / f"{name}.png"
     assert page.complaints() == []
+    page.call("Page.navigate", url="about:blank")
+    page.wait("location.href === 'about:blank'")
     if "UPDATE_PICTURES" in os.environ:
         PICTURES.mkdir(exist_ok=True)
-        path.write_bytes(picture)
-    page.call("Page.navigate", url="about:blank")
-    far = page.do(COMPARE % (WIDTH // 8, HEIGHT // 8, base64.b64encode(picture).decode(),
-                             base64.b64encode(path.read_bytes()).decode()))
+        path.write_bytes(scaled_down(page, picture, 2))
+    far = share_that_differs(page, picture, path.read_bytes())
     assert far < 0.02, f"{far:.1%} of the picture differ from {path}"
     page.events.clear()
 
 
 # -- Speed. --
 
-MEASURE = """(() => {
-    const times = { zoom: [], search: [] };
-    const measure = (name, work) => {
-        const begin = performance.now();
-        work();
-        page.flame.context.getImageData(0, 0, 1, 1); // until it is drawn
-        times[name].push(performance.now() - begin);
-    };
-    const tree = page.tree(), all = tree.children(0);
-    for (let i = 0; i < 9; i++) {
-        measure('zoom', () => page.zoomTo(tree.children(all[i])[i]));
-        measure('search', () => page.go({ query: `_4_1${i}2$` }, false));
-        measure('search', () => page.go({ query: `class.*_${i}` }, false));
-        measure('zoom', () => page.zoomTo(0));
-    }
-    return times;
-})()"""
+def cpu_ms(browser):
+    """The CPU time of the page's thread so far. Unlike time, it does not depend on other work on the machine."""
+    metrics = browser.call("Performance.getMetrics")["metrics"]
+    return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
 
 
-def test_two_hundred_thousand_stacks_are_shown_at_once(open_page, files, browser):
-    """Other work on the machine takes turns with the browser, so the best of three runs counts. The goals are
-    1.5 s and 100 ms on an idle machine with two CPUs; the bounds here allow for a busy one."""
+def cost_ms(browser, action):
+    begin = cpu_ms(browser)
+    browser.do(f"{action}, null")
+    return cpu_ms(browser) - begin
+
+
+def test_two_hundred_thousand_stacks_are_shown_at_once(browser, open_page, files):
+    """The thread of the page does nearly all the work, so its CPU time is the time on an idle machine."""
     assert files("large_run").stat().st_size <= 8 << 20
-    first, zoom, search = [], [], []
-    for _ in range(3):
-        page = open_page("large_run")
-        first.append(page.do("performance.getEntriesByName('first-picture')[0].startTime"))
-        times = page.do(MEASURE)
-        zoom.append(statistics.median(times["zoom"]))
-        search.append(statistics.median(times["search"]))
-    print(f"first picture {[f'{t:.0f}' for t in first]}, zoom {[f'{t:.0f}' for t in zoom]}, "
-          f"search {[f'{t:.0f}' for t in search]} ms")
-    assert min(first) < 3_000 and min(zoom) < 100 and min(search) < 200
+    browser.call("Performance.enable", timeDomain="threadTicks")
+    page = open_page("large_run")
+    first = cpu_ms(page)
+    zoom, search = [], []
+    for i in range(7):
+        zoom.append(cost_ms(page, f"page.zoomTo(page.tree().children(page.tree().children(0)[{i}])[{i}])"))
+        search.append(cost_ms(page, f"page.go({{ query: '_4_1{i}2$' }}, false)"))
+        search.append(cost_ms(page, f"page.go({{ query: 'class.*_{i}' }}, false)"))
+        zoom.append(cost_ms(page, "page.zoomTo(0)"))
+    until = page.do("performance.getEntriesByName('first-picture')[0].startTime")
+    print(f"first picture {first:.0f} ms of CPU time ({until:.0f} ms with other work), zoom "
+          f"{statistics.median(zoom):.0f} ms, search {statistics.median(search):.0f} ms")
+    assert 50 < first < 1_500 and statistics.median(zoom) < 100 and statistics.median(search) < 100
+    page.call("Performance.disable")
