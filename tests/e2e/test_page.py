@@ -599,6 +599,13 @@ def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
     page.events.clear()
 
 
+def test_a_page_that_looks_different_is_found(browser):
+    browser.call("Page.navigate", url="about:blank")
+    browser.wait("location.href === 'about:blank'")
+    pictures = [(PICTURES / f"{name}.png").read_bytes() for name in ("flame", "search")]
+    assert share_that_differs(browser, *pictures) > 0.1
+
+
 # -- Speed. --
 
 def cpu_ms(browser):
