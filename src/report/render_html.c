@@ -1,46 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An interactive page in one file, which needs no network. src/report/page has its script and
- *style; doc/page.md says what it does. Its data are the file that render_pprof() makes, in base64:
+ * style; doc/page.md says what it does. Its data are the file that render_pprof() makes, in base64:
  *
  *	<script type="application/octet-stream;base64" id="profile-data">H4sIAAAA...</script>
  *
- * A difference with claims has a second element, "profile-changes": see render_changes.h. No other
- * place has text of the profile, so no name can end an element or begin a script. saved/page.h
- *reads the data back.
+ * A difference with claims has a second element, "profile-changes": see render_changes.h. With
+ * --invert, there is an empty element "inverted". No other place has text of the profile, so no
+ * name can end an element or begin a script. saved/page.h reads the data back.
  */
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "page.h" /* made by scripts/page/assemble */
+#include "report/gzip.h"
 #include "report/render.h"
 #include "report/render_changes.h"
 #include "report/writer.h"
 
 #define MOST_CHANGES 1000
-#define GZIP_WINDOW (15 + 16) /* 32 KiB; 16: with gzip's header */
-
-/* The page's bytes before the data, then those after. The caller frees them. */
-static char *unpack_page(void)
-{
-	char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
-	z_stream stream = { .next_in = (unsigned char *)page_packed,
-			    .avail_in = sizeof(page_packed),
-			    .next_out = (unsigned char *)page,
-			    .avail_out = PAGE_HEAD + PAGE_TAIL };
-	int err = inflateInit2(&stream, GZIP_WINDOW);
-
-	if (err == Z_OK)
-		err = inflate(&stream, Z_FINISH);
-	assert(err == Z_STREAM_END);
-	(void)err;
-	inflateEnd(&stream);
-	return page;
-}
 
 /* Base64 (RFC 4648) of bytes that come in pieces of any size. */
 struct base64 {
@@ -89,10 +69,11 @@ static void put_changes(struct writer *w, const struct changes *changes)
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_free char *page = unpack_page();
+	cleanup_free char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
 	cleanup_writer struct writer *w = writer_new(write, context);
 	struct base64 data = { .w = w };
 
+	gzip_unpack(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
 	writer_put(w, page, PAGE_HEAD);
 
 	const int err = render_pprof(p, style, put_base64, &data);
@@ -103,6 +84,8 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 		put_digits(w, data.rest, data.n_rest);
 	if (style->changes)
 		put_changes(w, style->changes);
+	if (style->invert)
+		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
 	writer_put(w, page + PAGE_HEAD, PAGE_TAIL);
 	return writer_finish(w);
 }

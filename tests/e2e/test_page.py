@@ -190,6 +190,18 @@ def test_inverted_stacks_begin_with_their_last_callee(open_page):
     assert rows[1][0] == "copy_page_to_iter" and rows[2][0] == "filemap_read"
 
 
+def test_the_command_can_ask_for_inverted_stacks(browser, files, tmp_path):
+    path = tmp_path / "inverted.html"
+    data = files("one_run").with_suffix(".pb.gz")
+    subprocess.run([STACKCOUNT, "-q", "--read", data, "--invert", "-o", path], check=True, timeout=60)
+    browser.open(path)
+    assert drawn(browser)[1][0] == "copy_page_to_iter" and fragment(browser) == ""
+    browser.key("i")
+    assert drawn(browser)[1][0] == "_start" and fragment(browser) == "inverted=false"
+    assert browser.complaints() == []
+    browser.events.clear()
+
+
 def test_search_tells_the_matched_share(open_page):
     page = open_page()
     page.key("/")
