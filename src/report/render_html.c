@@ -29,32 +29,56 @@ struct base64 {
 	size_t n_rest; /* less than 3 */
 };
 
-/* Four digits for @n of 1 to 3 bytes; those that stand for no byte are '='. */
-static void put_digits(struct writer *w, const unsigned char *bytes, size_t n)
+/* The four digits of three bytes. */
+static char *put_digits(char *to, const unsigned char *bytes)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint32_t bits = (uint32_t)bytes[0] << 16 | (n > 1 ? (uint32_t)bytes[1] << 8 : 0) |
-			      (n > 2 ? bytes[2] : 0);
-	const char four[] = { digits[bits >> 18], digits[bits >> 12 & 63],
-			      (char)(n > 1 ? digits[bits >> 6 & 63] : '='),
-			      (char)(n > 2 ? digits[bits & 63] : '=') };
+	const uint32_t bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
 
-	writer_put(w, four, sizeof(four));
+	*to++ = digits[bits >> 18];
+	*to++ = digits[bits >> 12 & 63];
+	*to++ = digits[bits >> 6 & 63];
+	*to++ = digits[bits & 63];
+	return to;
 }
 
 static int put_base64(void *context, const char *bytes, size_t n)
 {
 	struct base64 *b = context;
+	const unsigned char *at = (const unsigned char *)bytes, *end = at + n;
+	char digits[4096];
 
-	for (size_t i = 0; i < n; i++) {
-		b->rest[b->n_rest++] = (unsigned char)bytes[i];
-		if (b->n_rest == sizeof(b->rest)) {
-			put_digits(b->w, b->rest, sizeof(b->rest));
+	while (at < end) {
+		char *to = digits;
+
+		while (at < end && b->n_rest > 0 && b->n_rest < 3)
+			b->rest[b->n_rest++] = *at++;
+		if (b->n_rest == 3) {
+			to = put_digits(to, b->rest);
 			b->n_rest = 0;
 		}
+		for (; end - at >= 3 && to + 4 <= digits + sizeof(digits); at += 3)
+			to = put_digits(to, at);
+		if (b->n_rest == 0 && end - at < 3)
+			while (at < end)
+				b->rest[b->n_rest++] = *at++;
+		writer_put(b->w, digits, (size_t)(to - digits));
 	}
 	return b->w->result;
+}
+
+static void end_base64(struct base64 *b)
+{
+	char digits[4];
+
+	if (b->n_rest == 0)
+		return;
+	for (size_t i = b->n_rest; i < 3; i++)
+		b->rest[i] = 0;
+	put_digits(digits, b->rest);
+	writer_put(b->w, digits, b->n_rest + 1);
+	writer_put(b->w, "==", 3 - b->n_rest);
 }
 
 /* An element between the data and its end tag, which PAGE_TAIL begins with. */
@@ -80,8 +104,7 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 
 	if (err)
 		return err;
-	if (data.n_rest)
-		put_digits(w, data.rest, data.n_rest);
+	end_base64(&data);
 	if (style->changes)
 		put_changes(w, style->changes);
 	if (style->invert)
