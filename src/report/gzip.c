@@ -101,3 +101,20 @@ int gzip_finish(struct gzip *g)
 		pack_input(g, Z_FINISH);
 	return g->result;
 }
+
+void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to)
+{
+	z_stream stream = { .zalloc = allocate,
+			    .zfree = release,
+			    .next_in = (unsigned char *)packed,
+			    .avail_in = (unsigned)n,
+			    .next_out = to,
+			    .avail_out = (unsigned)n_to };
+	int err = inflateInit2(&stream, GZIP_WINDOW);
+
+	if (err == Z_OK)
+		err = inflate(&stream, Z_FINISH);
+	assert(err == Z_STREAM_END && stream.avail_out == 0);
+	(void)err;
+	inflateEnd(&stream);
+}

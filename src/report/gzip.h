@@ -19,4 +19,7 @@ int gzip_put(struct gzip *g, const void *bytes, size_t n);
 /* After the last put. */
 int gzip_finish(struct gzip *g);
 
+/* Unpack our own bytes of gzip, which are whole and exactly @n_to when unpacked. */
+void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to);
+
 #define cleanup_gzip __attribute__((__cleanup__(gzip_freep)))
