@@ -122,15 +122,16 @@ static void put_sample(struct pprof *w, const struct profile_stack *stack, int64
 		       const int64_t *further, const struct profile_label *label)
 {
 	const bool is_negative = label && label->text;
+	uint8_t values[PROFILE_MOST_VALUES * PROTO_MOST_VARINT];
+	uint8_t *end = proto_varint_at(values, is_negative ? -(uint64_t)count : (uint64_t)count);
 
-	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
-	proto_varint(&w->inner, is_negative ? -(uint64_t)count : (uint64_t)count);
 	for (size_t i = 0; i + 1 < w->p->n_values; i++) {
 		const uint64_t value = further ? (uint64_t)further[i] : 0;
 
-		proto_varint(&w->inner, is_negative ? -value : value);
+		end = proto_varint_at(end, is_negative ? -value : value);
 	}
-	put_inner(w, SAMPLE_VALUE);
+	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
+	proto_bytes(&w->message, SAMPLE_VALUE, values, (size_t)(end - values));
 	put_labels(w, stack);
 	if (label)
 		put_label(w, label);
