@@ -74,9 +74,13 @@ static const char *colour(const struct drawing *t, const char *sgr)
 
 static void put_coloured(struct drawing *t, const char *sgr, const char *text)
 {
-	writer_puts(t->w, colour(t, sgr));
+	if (!t->style->colours || !sgr) {
+		writer_puts(t->w, text);
+		return;
+	}
+	writer_puts(t->w, sgr);
 	writer_puts(t->w, text);
-	writer_puts(t->w, colour(t, sgr ? "\x1b[0m" : NULL));
+	writer_puts(t->w, "\x1b[0m");
 }
 
 /* As perf: what is worth a look stands out. */
@@ -227,10 +231,12 @@ static void put_step_label(struct drawing *t, const struct tree_node *node, uint
 
 static void put_indentation(struct drawing *t, const char *glyph)
 {
-	writer_puts(t->w, colour(t, "\x1b[2m"));
+	if (t->style->colours)
+		writer_puts(t->w, "\x1b[2m");
 	writer_put(t->w, t->indentation.text, t->indentation.n);
 	writer_puts(t->w, glyph);
-	writer_puts(t->w, colour(t, "\x1b[0m"));
+	if (t->style->colours)
+		writer_puts(t->w, "\x1b[0m");
 }
 
 static void cut_indentation(struct drawing *t, size_t n)
