@@ -83,7 +83,7 @@ static void put_coloured(struct drawing *t, const char *sgr, const char *text)
 	writer_puts(t->w, "\x1b[0m");
 }
 
-/* As perf: what is worth a look stands out. */
+/* The limits are those of perf report. */
 static const char *share_colour(double percent)
 {
 	return percent >= 5 ? "\x1b[31m" : percent >= 0.5 ? "\x1b[32m" : NULL;
