@@ -40,7 +40,7 @@ struct tree_node {
 };
 
 struct tree_item {
-	uint32_t step; /* at the depth of the node that was looked at last */
+	uint32_t step; /* at the depth of the last node that tree_follow() saw */
 	uint32_t stack;
 };
 
