@@ -1,67 +1,86 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/gzip.h"
 
-#include <stdbool.h>
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
-#include "report/deflate.h"
+
+#define LEVEL 1
+#define GZIP_WINDOW (15 + 16) /* 32 KiB; 16: with gzip's header */
+#define MOST_MEMORY 9         /* of 9: 256 KiB */
 
 struct gzip {
+	z_stream stream;
 	render_write *write;
 	void *context;
 	int result;
-	struct deflate *deflate;
-	unsigned long sum; /* of all bytes: CRC-32 */
-	uint32_t n_all;    /* modulo 2^32 */
-	size_t n_in;       /* bytes that wait in @in */
-	uint8_t in[DEFLATE_MOST_IN];
-	uint8_t out[DEFLATE_MOST_OUT];
+	size_t n_in; /* bytes that wait in @in */
+	unsigned char in[65536];
+	unsigned char out[65536];
 };
 
-static void put_packed(struct gzip *g, const uint8_t *bytes, size_t n)
+static void *allocate(void *unused, unsigned n, unsigned size)
 {
-	if (n && !g->result)
-		g->result = g->write(g->context, (const char *)bytes, n);
+	(void)unused;
+	return xcalloc(n, size);
+}
+
+static void release(void *unused, void *p)
+{
+	(void)unused;
+	free(p);
 }
 
 struct gzip *gzip_new(render_write *write, void *context)
 {
-	static const uint8_t head[] = { 0x1f, 0x8b, 8 /* DEFLATE */, 0, 0, 0, 0, 0, 0, 255 };
 	struct gzip *g = xmalloc(sizeof(*g));
 
+	g->stream = (z_stream){ .zalloc = allocate, .zfree = release };
 	g->write = write;
 	g->context = context;
 	g->result = 0;
-	g->deflate = deflate_new();
-	g->sum = crc32(0, NULL, 0);
-	g->n_all = 0;
 	g->n_in = 0;
-	put_packed(g, head, sizeof(head));
+
+	const int err = deflateInit2(&g->stream, LEVEL, Z_DEFLATED, GZIP_WINDOW, MOST_MEMORY,
+				     Z_DEFAULT_STRATEGY);
+
+	assert(err == Z_OK);
+	(void)err;
 	return g;
 }
 
 void gzip_freep(struct gzip **g)
 {
 	if (*g)
-		deflate_free((*g)->deflate);
+		deflateEnd(&(*g)->stream);
 	free(*g);
 	*g = NULL;
 }
 
-static void pack_input(struct gzip *g, bool is_last)
+/* Pack what waits. zlib fails only if its caller's calls are in the wrong order. */
+static void pack_input(struct gzip *g, int flush)
 {
-	g->sum = crc32(g->sum, g->in, (unsigned)g->n_in);
-	g->n_all += (uint32_t)g->n_in;
-	put_packed(g, g->out, deflate_block(g->deflate, g->in, g->n_in, is_last, g->out));
+	g->stream.next_in = g->in;
+	g->stream.avail_in = (unsigned)g->n_in;
 	g->n_in = 0;
+	do {
+		g->stream.next_out = g->out;
+		g->stream.avail_out = sizeof(g->out);
+		(void)deflate(&g->stream, flush);
+
+		const size_t n = sizeof(g->out) - g->stream.avail_out;
+
+		if (n && !g->result)
+			g->result = g->write(g->context, (const char *)g->out, n);
+	} while (g->stream.avail_out == 0 && !g->result);
 }
 
 int gzip_put(struct gzip *g, const void *bytes, size_t n)
 {
-	const uint8_t *from = bytes;
+	const unsigned char *from = bytes;
 
 	while (n && !g->result) {
 		const size_t room = sizeof(g->in) - g->n_in, now = n < room ? n : room;
@@ -71,23 +90,15 @@ int gzip_put(struct gzip *g, const void *bytes, size_t n)
 		from += now;
 		n -= now;
 		if (g->n_in == sizeof(g->in))
-			pack_input(g, false);
+			pack_input(g, Z_NO_FLUSH);
 	}
 	return g->result;
 }
 
 int gzip_finish(struct gzip *g)
 {
-	uint8_t tail[8];
-
-	if (g->result)
-		return g->result;
-	pack_input(g, true);
-	for (unsigned i = 0; i < 4; i++) {
-		tail[i] = (uint8_t)(g->sum >> 8 * i);
-		tail[4 + i] = (uint8_t)(g->n_all >> 8 * i);
-	}
-	put_packed(g, tail, sizeof(tail));
+	if (!g->result)
+		pack_input(g, Z_FINISH);
 	return g->result;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* report/gzip.h - packs bytes as they come (RFC 1952), without time or name. */
+/* report/gzip.h - packs bytes as they come (RFC 1952), without time or name. Alone uses zlib here.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 struct gzip;
 
-/* Packed bytes go to @write. Keeps @context. Holds less than 600 KiB. */
+/* Packed bytes go to @write. Keeps @context. Holds less than 400 KiB. */
 struct gzip *gzip_new(render_write *write, void *context);
 void gzip_freep(struct gzip **g);
 

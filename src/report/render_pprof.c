@@ -37,7 +37,6 @@ struct pprof {
 	struct proto comments;
 	const char *comm; /* the last one, and its number */
 	uint64_t comm_text;
-	uint64_t comm_key, pid_key; /* numbers of texts; 0: none yet */
 };
 
 static void pprof_fini(struct pprof *w)
@@ -86,9 +85,7 @@ static void put_comm(struct pprof *w, const char *comm)
 		w->comm = comm;
 		w->comm_text = pprof_text(&w->texts, comm);
 	}
-	if (!w->comm_key)
-		w->comm_key = pprof_text(&w->texts, PPROF_LABEL_COMM);
-	proto_number(&w->inner, LABEL_KEY, w->comm_key);
+	proto_number(&w->inner, LABEL_KEY, pprof_text(&w->texts, PPROF_LABEL_COMM));
 	if (w->comm_text)
 		proto_number(&w->inner, LABEL_STRING, w->comm_text);
 	else
@@ -96,21 +93,15 @@ static void put_comm(struct pprof *w, const char *comm)
 	put_inner(w, SAMPLE_LABEL);
 }
 
-static void put_pid(struct pprof *w, uint32_t pid)
-{
-	if (!w->pid_key)
-		w->pid_key = pprof_text(&w->texts, PPROF_LABEL_PID);
-	proto_number(&w->inner, LABEL_KEY, w->pid_key);
-	proto_number(&w->inner, LABEL_NUMBER, pid);
-	put_inner(w, SAMPLE_LABEL);
-}
-
 static void put_labels(struct pprof *w, const struct profile_stack *stack)
 {
 	const struct profile_labels *set = &w->p->labels[stack->labels];
 
-	if (stack->pid)
-		put_pid(w, stack->pid);
+	if (stack->pid) {
+		const struct profile_label pid = { .key = PPROF_LABEL_PID, .number = stack->pid };
+
+		put_label(w, &pid);
+	}
 	if (stack->comm)
 		put_comm(w, stack->comm);
 	for (size_t i = 0; stack->labels && i < set->n; i++)
