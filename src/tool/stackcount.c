@@ -317,7 +317,7 @@ static void stackcount_on_deferred(struct run *r, const struct recorded *recorde
 }
 
 /* A report waits for the walks of its deferred hits, but not for long: further hits come. */
-#define WALKS_NS (NS_PER_S / 10)
+#define WALKS_NS (3 * NS_PER_S / 10)
 
 static int stackcount_on_interval(struct run *r, struct error *e)
 {
