@@ -67,7 +67,7 @@ struct deferred_hit {
 	__u32 cut_mark; /* and the mark behind them */
 	__u32 is_at_entry;
 };
-_Static_assert(sizeof(struct deferred_hit) <= 8 * DEFERRED_HEAD_WORDS, "abi");
+_Static_assert(sizeof(struct deferred_hit) <= sizeof(__u64) * DEFERRED_HEAD_WORDS, "abi");
 
 /* Blocks of CHUNK_WORDS words that a stack of @n words takes. */
 static inline __u32 deferred_blocks(__u32 n)

@@ -12,7 +12,7 @@
 #include "tool/run.h"
 
 /* A walk that takes longer is given up: the table's file may hang. */
-#define PATIENCE_NS (3 * NS_PER_S / 10)
+#define PATIENCE_NS (2 * NS_PER_S)
 
 /* From one look at walks in progress to the next. */
 #define LOOK_NS 200000
@@ -33,6 +33,8 @@ void deferral_begin(struct run *r)
 {
 	struct deferral *d = &r->deferral;
 
+	if (!d->patience_ns)
+		d->patience_ns = PATIENCE_NS;
 	deferred_open(&d->reader, object_deferred(r->object), object_deferred_ring(r->object));
 	d->is_on =
 		r->unwinder && r->processes && r->tool->on_deferred && deferred_begin(&d->reader);
@@ -199,7 +201,7 @@ static bool serve_hit(struct run *r, struct late_hit *hit, uint64_t now, bool is
 	if (!hit->is_given && !is_held(d, hit)) {
 		if (is_done)
 			give_hit(r, hit, hit->is_lent);
-		else if (is_late || now - hit->since > PATIENCE_NS)
+		else if (is_late || now - hit->since > d->patience_ns)
 			give_hit(r, hit, false);
 	}
 	if (!hit->is_given || !is_done)

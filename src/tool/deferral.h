@@ -40,7 +40,9 @@ struct deferral {
 	struct late_hit **hits; /* in the ring's order */
 	size_t n, capacity;
 	struct late_pace paces[DEFERRED_PAUSES];
-	uint32_t hold; /* give no hit of a later turn; 0: give all */
+	uint64_t
+		patience_ns; /* the longest wait for a walk; the tool may set it before the begin */
+	uint32_t hold;       /* give no hit of a later turn; 0: give all */
 	bool is_on, is_busy;
 	uint64_t n_walked, n_whole, n_late; /* for --debug */
 };

@@ -217,7 +217,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 /* --- intervals --- */
 
 /* A report waits for the walks of its deferred hits, but not for long: further hits come. */
-#define WALKS_NS (NS_PER_S / 10)
+#define WALKS_NS (3 * NS_PER_S / 10)
 
 /* All hits of an interval are in the store, those that were deferred, too. */
 static int end_interval(struct run *r, struct error *e)

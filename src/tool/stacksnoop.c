@@ -446,7 +446,9 @@ static void stacksnoop_on_deferred(struct run *r, const struct recorded *hit, co
 	late_stacks_put(&t->late, hit->hit->number, stream_keep(t->stream, words, n));
 }
 
-/* The longest wait for a walk whose stack must be known now. */
+/* The longest wait for a walk, as later events wait, too; if the stack must be known now, MUST_NS.
+ */
+#define PATIENCE_NS (3 * NS_PER_S / 10)
 #define MUST_NS (NS_PER_S / 20)
 
 static bool find_late_stack(void *context, uint64_t number, bool must, uint64_t *ret_hash)
@@ -476,6 +478,7 @@ static int open_stream(struct run *r, struct error *e)
 					 .verbose = opt->verbose };
 	t->stream = stream_new(r->object, &t->budget, r->n_cpus);
 	stream_set_find(t->stream, find_late_stack, r);
+	r->deferral.patience_ns = PATIENCE_NS;
 	t->writer = writer_new(output_write, &r->output);
 	renew_symbolizer(r);
 	day_clock_measure(&t->day);

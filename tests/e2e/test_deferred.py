@@ -171,7 +171,7 @@ def test_a_table_that_never_comes(tmp_path, program):
 
 
 def maps_of(tool):
-    """The contents of BPF maps of 4 MiB in the tool's memory that no core dump has: a slab of tables, and the ring."""
+    """The contents of BPF maps of 4 MiB in the tool's memory that no core dump has: slabs of tables, and the ring."""
     text = Path(f"/proc/{tool.pid}/smaps").read_text()
     found = []
     for area in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", text, flags=re.M):
@@ -190,5 +190,5 @@ def test_the_ring_keeps_no_bytes(tmp_path):
         tool.wait_live()
         strangers.run("priority", 100, 0)
         tool.wait_idle()
-        assert sorted(map(any, maps_of(tool))) == [False, True]
+        assert [any(contents) for contents in maps_of(tool)].count(False) == 1
         assert deferred(tool.end().ok())[0] > 0
