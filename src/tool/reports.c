@@ -81,7 +81,7 @@ static int fill_in_time(const struct report_output *out, char ret[PATH_MAX], str
 		if (strlen(out->pattern) >= PATH_MAX)
 			return error_set(e, -ENAMETOOLONG, "-o: %.32s...: the name is too long",
 					 out->pattern);
-		(void)strcpy(ret, out->pattern);
+		(void)snprintf(ret, PATH_MAX, "%s", out->pattern);
 		return 0;
 	}
 	if (strftime(ret, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)

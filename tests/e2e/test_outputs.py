@@ -226,6 +226,13 @@ def test_a_link_stays_and_its_target_becomes_the_file(workload, tmp_path):
     assert sorted(p.name for p in other.iterdir()) == ["a.txt", "b.txt"]
 
 
+def test_links_in_a_circle(tmp_path):
+    for name, target in (("a.txt", "b.txt"), ("b.txt", "a.txt")):
+        (tmp_path / name).symlink_to(target)
+    result = stackcount("-o", tmp_path / "a.txt", GETPPID)
+    assert result.status == 1 and "Too many levels of symbolic links" in result.err, result
+
+
 # -- Intervals. --
 
 
