@@ -48,7 +48,8 @@ must_check int sandbox_prepare(struct error *e);
 must_check int sandbox_keep(uint64_t capabilities);
 
 /*
- * Drop every capability, as sandbox_keep() does, but without an exception. Returns a negative errno.
+ * Drop every capability, as sandbox_keep() does, but without an exception. Returns a negative
+ * errno.
  */
 must_check int sandbox_keep_none(void);
 

@@ -49,7 +49,8 @@ struct renderer {
 	bool shows_losses;
 	bool wants_places;    /* frames differ by their addresses in files */
 	bool wants_processes; /* stacks have their process's number and name, even without -P */
-	bool keeps_slices;    /* a run with intervals can be one file */
+	bool has_sums; /* shows no stacks. With intervals, it has the sums up to now each time */
+	bool keeps_slices; /* a run with intervals can be one file */
 	bool is_alone; /* other programs read it: its output has no other text before or after */
 };
 

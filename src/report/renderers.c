@@ -55,6 +55,7 @@ const struct renderer renderers[] = {
 	{ .name = "prom",
 	  .ending = ".prom",
 	  .render = render_prom,
+	  .has_sums = true,
 	  .shows_losses = true,
 	  .is_alone = true },
 	{ .name = NULL },

@@ -81,7 +81,7 @@ static int fill_in_time(const struct report_output *out, char ret[PATH_MAX], str
 		if (strlen(out->pattern) >= PATH_MAX)
 			return error_set(e, -ENAMETOOLONG, "-o: %.32s...: the name is too long",
 					 out->pattern);
-		(void)strcpy(ret, out->pattern);
+		(void)snprintf(ret, PATH_MAX, "%s", out->pattern);
 		return 0;
 	}
 	if (strftime(ret, PATH_MAX, out->pattern, localtime_r(&now, &local)) == 0)
@@ -117,7 +117,7 @@ static int open_next(struct report_output *out, struct error *e)
 
 	if (err)
 		return err;
-	if (out->has_time)
+	if (out->has_time && !out->renderer->has_sums)
 		tell_apart(out, name);
 	return result_file_open(&out->file, name, e);
 }
@@ -130,7 +130,7 @@ static int try_path(struct report_output *out, struct error *e)
 
 	if (!err)
 		err = result_file_open(&out->file, name, e);
-	if (!err && out->has_time)
+	if (!err && out->is_anew)
 		result_file_close(&out->file);
 	return err;
 }
@@ -153,6 +153,8 @@ static void set_span(struct reports *r, struct report_output *out)
 			     (out->pattern && !out->has_time && out->renderer->keeps_slices);
 
 	out->spans = has_all ? SPAN_RUN : SPAN_INTERVAL;
+	if (!has_all && out->pattern && out->renderer->has_sums)
+		out->spans = SPAN_SUMS;
 	out->keeps = keeps_of(r->opt, out->renderer);
 	r->keeps |= out->keeps;
 }
@@ -164,6 +166,7 @@ static int open_file(struct reports *r, const char *pattern, struct error *e)
 
 	out->has_time = strchr(pattern, '%') != NULL;
 	err = choose_form(out, r->opt, e);
+	out->is_anew = out->has_time || (!err && r->opt->interval_ns && out->renderer->has_sums);
 	if (!err)
 		err = try_path(out, e);
 	if (!err)
@@ -244,7 +247,7 @@ bool reports_want(const struct reports *r, enum span span)
 bool reports_have_files(const struct reports *r)
 {
 	for (size_t i = 0; i < r->n; i++)
-		if (r->outputs[i].has_time || result_file_is_regular(&r->outputs[i].file))
+		if (r->outputs[i].is_anew || result_file_is_regular(&r->outputs[i].file))
 			return true;
 	return false;
 }
@@ -304,7 +307,7 @@ static int render(const struct reports *r, const struct report_output *out, stru
 static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
 		      const char *clock, struct output *o, struct error *e)
 {
-	int err = out->has_time ? open_next(out, e) : 0;
+	int err = out->is_anew ? open_next(out, e) : 0;
 
 	if (err)
 		return err;
@@ -319,7 +322,7 @@ static int write_file(const struct reports *r, struct report_output *out, struct
 	else
 		result_file_undo(&out->file);
 	o->must_end = to.must_end;
-	if (out->has_time)
+	if (out->is_anew)
 		result_file_close(&out->file);
 	return err;
 }
@@ -345,10 +348,14 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 static void warn_losses(const struct reports *r, const struct profile *p, unsigned spans)
 {
 	const struct renderer *text = reports_text(r);
-	const unsigned of_losses = text                             ? r->outputs[0].spans
-				   : reports_want(r, SPAN_INTERVAL) ? SPAN_INTERVAL
-								    : SPAN_RUN;
+	unsigned of_losses = SPAN_SUMS;
 
+	if (reports_want(r, SPAN_RUN))
+		of_losses = SPAN_RUN;
+	if (reports_want(r, SPAN_INTERVAL))
+		of_losses = SPAN_INTERVAL;
+	if (text)
+		of_losses = r->outputs[0].spans;
 	if (of_losses & spans && (!text || !text->shows_losses))
 		output_warn_losses(p->losses, p->n_losses);
 }

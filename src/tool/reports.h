@@ -22,6 +22,7 @@
 enum span {
 	SPAN_INTERVAL = 1,
 	SPAN_RUN = 2,
+	SPAN_SUMS = 4, /* the run up to now, without its stacks; replaces the one before */
 };
 
 /* One output. */
@@ -32,6 +33,7 @@ struct report_output {
 	unsigned keeps; /* the flags of profile/merge.h that it shows */
 	struct result_file file;
 	bool has_time; /* @pattern has '%': a file for each report */
+	bool is_anew;  /* each report makes the file anew */
 	char *last;    /* the name of the last one */
 	unsigned n_alike;
 };

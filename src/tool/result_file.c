@@ -48,16 +48,19 @@ static char *follow_link(const char *path)
 static char *path_of_missing(const char *name)
 {
 	char *path = xstrdup(name);
+	int why = ELOOP;
 
 	for (int i = 0; i < MOST_LINKS; i++) {
 		char *next = follow_link(path);
 		const int fd = next ? open(path, O_PATH | O_CLOEXEC) : -1;
+		const bool is_refused = next && fd < 0 && errno != ENOENT;
 
 		if (!next)
 			return path;
 		if (fd >= 0)
 			(void)close(fd);
-		if (fd < 0 && errno != ENOENT) {
+		if (is_refused) {
+			why = errno;
 			free(next);
 			break;
 		}
@@ -65,6 +68,7 @@ static char *path_of_missing(const char *name)
 		path = next;
 	}
 	free(path);
+	errno = why;
 	return NULL;
 }
 
@@ -153,8 +157,9 @@ static int open_regular(struct result_file *f, struct error *e)
 	cleanup_free char *path = NULL;
 	int err = find_path(f, &path, e);
 
-	if (!err)
-		err = open_directory(f, path, e);
+	if (err || !path)
+		return err;
+	err = open_directory(f, path, e);
 	return err ? err : make_temporary(f, e);
 }
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "profile/builder.h"
 #include "profile/merge.h"
 #include "report/render.h"
 #include "store/store.h"
@@ -49,7 +50,7 @@ struct stackcount {
 	struct progress progress;
 	struct live live;     /* of --live */
 	uint64_t live_due_ns; /* before, no picture is made */
-	uint64_t n_hits;      /* of reported intervals */
+	uint64_t n_hits;      /* up to the last report */
 	uint64_t n_losses;    /* likewise */
 	bool has_slices;
 	struct profile *result;  /* with --minus: the run's, for the time when it is over */
@@ -123,13 +124,30 @@ static void stackcount_warn_nameless(struct stackcount *t)
 
 /* The profiles of a report: of the present interval, and of the run. NULL: no output shows it. */
 struct both {
-	struct profile *interval, *run;
+	struct profile *interval, *run, *sums;
 };
 
 static void both_fini(struct both *b)
 {
 	profile_free(b->interval);
 	profile_free(b->run);
+	profile_free(b->sums);
+}
+
+/* The sums of the run up to now, without its stacks. */
+static struct profile *make_sums(const struct run *r, size_t n_stacks, uint64_t now)
+{
+	const struct stackcount *t = r->own;
+	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
+	const struct frame_table none = {};
+	struct profile *p = profile_builder_finish(builder, &none);
+
+	p->total = p->hidden = (int64_t)t->n_hits;
+	p->n_hidden = n_stacks;
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(p, loss_text((enum loss)i), t->losses[i]);
+	set_about(r, p, t->begin_ns, now);
+	return p;
 }
 
 static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
@@ -174,8 +192,11 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 		set_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
-	for (size_t i = 0; i < n && !keeps_rows(r); i++)
+	t->n_hits = keeps_rows(r) ? 0 : t->n_hits;
+	for (size_t i = 0; i < n; i++)
 		t->n_hits += rows[i].count;
+	if (reports_want(&t->reports, SPAN_SUMS))
+		ret->sums = make_sums(r, n, now);
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r))
@@ -207,6 +228,8 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 	if (both.interval)
 		err = reports_write(&t->reports, both.interval, SPAN_INTERVAL, clock, &r->output,
 				    e);
+	if (!err && both.sums)
+		err = reports_write(&t->reports, both.sums, SPAN_SUMS, clock, &r->output, e);
 	if (!err && r->opt->n_minus)
 		t->result = TAKE(both.run);
 	else if (!err && both.run)
@@ -358,7 +381,8 @@ static int stackcount_patience_ms(const struct run *r)
 static int show_progress(struct run *r, uint64_t now, struct error *e)
 {
 	struct stackcount *t = r->own;
-	struct progress_numbers numbers = { .hits = t->n_hits, .lost = t->n_losses };
+	struct progress_numbers numbers = { .hits = keeps_rows(r) ? 0 : t->n_hits,
+					    .lost = t->n_losses };
 	uint64_t losses[LOSS_N];
 	const int err = store_rotate(t->store, e);
 	size_t n;
@@ -521,7 +545,7 @@ static int stackcount_on_interval(struct run *r, struct error *e)
 
 	if (r->opt->live)
 		return clock_ns(CLOCK_MONOTONIC) < t->live_due_ns ? 0 : show_live(r, e);
-	if (!reports_want(&t->reports, SPAN_INTERVAL))
+	if (!reports_want(&t->reports, SPAN_INTERVAL) && !reports_want(&t->reports, SPAN_SUMS))
 		return end_slice(r, true, e);
 	err = end_interval(r, e);
 	return err ? err : print_reports(r, false, e);

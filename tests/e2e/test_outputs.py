@@ -226,6 +226,13 @@ def test_a_link_stays_and_its_target_becomes_the_file(workload, tmp_path):
     assert sorted(p.name for p in other.iterdir()) == ["a.txt", "b.txt"]
 
 
+def test_links_in_a_circle(tmp_path):
+    for name, target in (("a.txt", "b.txt"), ("b.txt", "a.txt")):
+        (tmp_path / name).symlink_to(target)
+    result = stackcount("-o", tmp_path / "a.txt", GETPPID)
+    assert result.status == 1 and "Too many levels of symbolic links" in result.err, result
+
+
 # -- Intervals. --
 
 
@@ -254,6 +261,25 @@ def test_one_file_has_the_reports_of_all_intervals(workload, tmp_path):
     counts = [int(n) for n in re.findall(r"^    (\d+)$", path.read_text(), re.M)]
     assert sum(counts) == sum(expected.values())
     assert result.out.count("\n") == 1
+
+
+def test_sums_are_those_of_the_run_up_to_now(workload, tmp_path):
+    """A file for Prometheus is made anew in each interval, and its counters never go back."""
+    path = tmp_path / "a.prom"
+    one = workload("syscalls", "getppid", 100, 4)
+    with Tool(["-p", one.pid, "-U", "-i", "0.2", "-o", path, GETPPID]) as tool:
+        tool.wait_live()
+        expected = one.run()
+        deadline, seen = time.monotonic() + PATIENCE_S, set()
+        while len(seen) < 4:
+            assert time.monotonic() < deadline
+            if path.exists():
+                seen.add(path.read_text())
+            time.sleep(0.02)
+        tool.end().ok()
+    total = rb"^stackcount_hits_total\{.*\} (\d+)$"
+    assert [int(n) for n in re.findall(total, path.read_bytes(), re.M)] == [sum(expected.values())]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 # -- pprof, and what it keeps. --
