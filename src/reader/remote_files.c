@@ -542,11 +542,10 @@ int remote_send(struct remote_files *f, const struct remote_handle *handle, uint
 	const struct send_payload payload = {
 		handle->fact, handle->handle, number, files, parser,
 	};
-	struct ask what = { .what = ASK_SEND,
-			    .is_roots = handle->fact.is_roots,
-			    .n_bytes = sizeof(payload) };
+	struct ask what = { .what = ASK_SEND, .n_bytes = sizeof(payload) };
 	struct lane_event event;
 
+	what.is_roots = handle->fact.is_roots;
 	lock_openers(f);
 
 	const int err = ask_opener_at(f, handle->dev, &what, &payload, &event, e);
