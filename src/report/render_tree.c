@@ -106,7 +106,7 @@ static void put_number(struct drawing *t, int64_t number)
 static void put_plain_numbers(struct drawing *t, const struct tree_node *node, bool is_root)
 {
 	const double of_all = tree_share(node->sums.now, t->p->total);
-	char text[COLUMN_SIZE + 2];
+	char text[COLUMN_SIZE];
 	size_t n;
 
 	put_number(t, node->sums.now);
@@ -119,8 +119,8 @@ static void put_plain_numbers(struct drawing *t, const struct tree_node *node, b
 		n = column_text(text, 11, "");
 	else
 		n = column_share(text, 11, tree_share(node->sums.now, node->parent.now), false);
-	memcpy(text + n, "  ", 2);
-	writer_put(t->w, text, n + 2);
+	writer_put(t->w, text, n);
+	writer_put(t->w, "  ", 2);
 }
 
 static void put_changed_numbers(struct drawing *t, const struct tree_node *node)

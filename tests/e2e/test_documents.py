@@ -29,7 +29,7 @@ def test_names_are_complete():
     assert full["about"]["command_line"] == "stackcount -p 7 'a\"b\\c\nd'"
     assert full["about"]["host"] == "h\ufffd"
     assert full["frames"][1]["file"] == 'p"a\\r\x1bse.c'
-    assert full["frames"][2]["name"] == "</script>\ufffd\u202e"
+    assert full["frames"][2]["name"] == "</script>\ufffd\u200b"
     assert full["frames"][0]["addr"] == 2**64 - 1
     assert full["losses"][1] == {"reason": 'o"d\\d\n', "count": 2**64 - 1}
 
