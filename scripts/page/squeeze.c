@@ -16,7 +16,7 @@
 #define MOST_NESTED 64
 
 static const char *at; /* the rest of the input, which ends with a NUL */
-static char last;      /* that was written */
+static int last;       /* character that was written */
 
 /* Brackets that are open, and whether the last statement in each begins with "const". */
 static int depth;
@@ -39,7 +39,7 @@ static void put(int c)
 		putchar(';');
 	if (c != ';')
 		putchar(c);
-	last = (char)c;
+	last = c;
 }
 
 /* Of a string, every ';' stays. */
@@ -48,15 +48,13 @@ static void put_raw(int c)
 	if (last == ';')
 		putchar(';');
 	putchar(c);
-	last = c == ';' ? '\0' : (char)c;
+	last = c == ';' ? '\0' : c;
 }
 
 static bool is_word(int c)
 {
 	return isalnum(c) || c == '_' || c == '$' || c == '#';
 }
-
-static void copy_template(void);
 
 /* From behind a quote to the same one. */
 static void copy_string(int quote)
@@ -71,42 +69,27 @@ static void copy_string(int quote)
 	}
 }
 
-/* From behind "${" to its '}'. */
-static void copy_substitution(void)
+/* From behind a '`' to the next one. There is no template in a template's "${}". */
+static void copy_template(void)
 {
-	int open = 1;
+	int open = 0, before = '\0';
 
-	while (open > 0) {
-		const int c = next();
-
-		if (c == EOF)
-			return;
-		if (c == '\'' || c == '"') {
+	put_raw('`');
+	for (int c = next(); c != EOF; c = next()) {
+		if (open > 0 && (c == '\'' || c == '"')) {
 			copy_string(c);
 			continue;
 		}
-		if (c == '`') {
-			copy_template();
-			continue;
-		}
-		open += (c == '{') - (c == '}');
 		put_raw(c);
-	}
-}
-
-static void copy_template(void)
-{
-	put_raw('`');
-	for (int c = next(); c != EOF; c = next()) {
-		put_raw(c);
-		if (c == '\\') {
+		if (c == '\\')
 			put_raw(next());
-		} else if (c == '`') {
+		else if (c == '`')
 			return;
-		} else if (c == '$' && peek() == '{') {
-			put_raw(next());
-			copy_substitution();
-		}
+		else if (c == '{' && (open > 0 || before == '$'))
+			open++;
+		else if (c == '}' && open > 0)
+			open--;
+		before = c;
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * profile/pprof.h - the form of pprof files (profile.proto), for the writer (report/render_pprof.c)
- * and the reader (saved/pprof.c). doc/pprof.md describes it for others.
+ * and the reader (saved/pprof.c).
  *
  * A stack is a sample, a frame with all that is inlined into it a location, an image a mapping.
  * Comments "stackcount:KEY=VALUE" say what no field says. Fields from number 1001 on are our own:

@@ -32,8 +32,11 @@ void proto_varint(struct proto *m, uint64_t value)
 
 void proto_any_number(struct proto *m, unsigned field, uint64_t value)
 {
-	proto_varint(m, field << 3 | WIRE_VARINT);
-	proto_varint(m, value);
+	proto_reserve(m, 2 * PROTO_MOST_VARINT);
+
+	uint8_t *to = proto_varint_at(m->bytes + m->n, field << 3 | WIRE_VARINT);
+
+	m->n = (size_t)(proto_varint_at(to, value) - m->bytes);
 }
 
 void proto_number(struct proto *m, unsigned field, uint64_t value)
@@ -44,10 +47,12 @@ void proto_number(struct proto *m, unsigned field, uint64_t value)
 
 void proto_bytes(struct proto *m, unsigned field, const void *bytes, size_t n)
 {
-	proto_varint(m, field << 3 | WIRE_BYTES);
-	proto_varint(m, n);
-	proto_reserve(m, n);
+	proto_reserve(m, n + 2 * PROTO_MOST_VARINT);
+
+	uint8_t *to = proto_varint_at(m->bytes + m->n, field << 3 | WIRE_BYTES);
+
+	to = proto_varint_at(to, n);
 	if (n)
-		memcpy(m->bytes + m->n, bytes, n);
-	m->n += n;
+		memcpy(to, bytes, n);
+	m->n = (size_t)(to - m->bytes) + n;
 }

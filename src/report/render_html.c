@@ -1,43 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * An interactive page in one file, which needs no network. src/report/page has its script and
- *style; doc/page.md says what it does. Its data are the file that render_pprof() makes, in base64:
+ * style; doc/page.md says what it does. Its data are the file that render_pprof() makes, in base64:
  *
  *	<script type="application/octet-stream;base64" id="profile-data">H4sIAAAA...</script>
  *
- * No text of the profile is in the page but there, so no name can end an element or begin a script.
- * saved/page.h reads the data back.
+ * A difference with claims has a second element, "profile-changes": see render_changes.h. With
+ * --invert, there is an empty element "inverted". No other place has text of the profile, so no
+ * name can end an element or begin a script. saved/page.h reads the data back.
  */
-#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "page.h" /* made by scripts/page/assemble */
+#include "report/gzip.h"
 #include "report/render.h"
+#include "report/render_changes.h"
 #include "report/writer.h"
 
-#define GZIP_WINDOW (15 + 16) /* 32 KiB; 16: with gzip's header */
-
-/* The page's bytes before the data, then those after. The caller frees them. */
-static char *unpack_page(void)
-{
-	char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
-	z_stream stream = { .next_in = (unsigned char *)page_packed,
-			    .avail_in = sizeof(page_packed),
-			    .next_out = (unsigned char *)page,
-			    .avail_out = PAGE_HEAD + PAGE_TAIL };
-	int err = inflateInit2(&stream, GZIP_WINDOW);
-
-	if (err == Z_OK)
-		err = inflate(&stream, Z_FINISH);
-	assert(err == Z_STREAM_END);
-	(void)err;
-	inflateEnd(&stream);
-	return page;
-}
+#define MOST_CHANGES 1000
 
 /* Base64 (RFC 4648) of bytes that come in pieces of any size. */
 struct base64 {
@@ -46,49 +29,86 @@ struct base64 {
 	size_t n_rest; /* less than 3 */
 };
 
-/* Four digits for @n of 1 to 3 bytes; those that stand for no byte are '='. */
-static void put_digits(struct writer *w, const unsigned char *bytes, size_t n)
+/* The four digits of three bytes. */
+static char *put_digits(char *to, const unsigned char *bytes)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint32_t bits = (uint32_t)bytes[0] << 16 | (n > 1 ? (uint32_t)bytes[1] << 8 : 0) |
-			      (n > 2 ? bytes[2] : 0);
-	const char four[] = { digits[bits >> 18], digits[bits >> 12 & 63],
-			      (char)(n > 1 ? digits[bits >> 6 & 63] : '='),
-			      (char)(n > 2 ? digits[bits & 63] : '=') };
+	const uint32_t bits = (uint32_t)bytes[0] << 16 | (uint32_t)bytes[1] << 8 | bytes[2];
 
-	writer_put(w, four, sizeof(four));
+	*to++ = digits[bits >> 18];
+	*to++ = digits[bits >> 12 & 63];
+	*to++ = digits[bits >> 6 & 63];
+	*to++ = digits[bits & 63];
+	return to;
 }
 
 static int put_base64(void *context, const char *bytes, size_t n)
 {
 	struct base64 *b = context;
+	const unsigned char *at = (const unsigned char *)bytes, *end = at + n;
+	char digits[4096];
 
-	for (size_t i = 0; i < n; i++) {
-		b->rest[b->n_rest++] = (unsigned char)bytes[i];
-		if (b->n_rest == sizeof(b->rest)) {
-			put_digits(b->w, b->rest, sizeof(b->rest));
+	while (at < end) {
+		char *to = digits;
+
+		while (at < end && b->n_rest > 0 && b->n_rest < 3)
+			b->rest[b->n_rest++] = *at++;
+		if (b->n_rest == 3) {
+			to = put_digits(to, b->rest);
 			b->n_rest = 0;
 		}
+		for (; end - at >= 3 && to + 4 <= digits + sizeof(digits); at += 3)
+			to = put_digits(to, at);
+		if (b->n_rest == 0 && end - at < 3)
+			while (at < end)
+				b->rest[b->n_rest++] = *at++;
+		writer_put(b->w, digits, (size_t)(to - digits));
 	}
 	return b->w->result;
+}
+
+static void end_base64(struct base64 *b)
+{
+	char digits[4];
+
+	if (b->n_rest == 0)
+		return;
+	for (size_t i = b->n_rest; i < 3; i++)
+		b->rest[i] = 0;
+	put_digits(digits, b->rest);
+	writer_put(b->w, digits, b->n_rest + 1);
+	writer_put(b->w, "==", 3 - b->n_rest);
+}
+
+/* An element between the data and its end tag, which PAGE_TAIL begins with. */
+static void put_changes(struct writer *w, const struct changes *changes)
+{
+	strbuf_clear(&w->scratch);
+	changes_put_json(&w->scratch, changes, MOST_CHANGES);
+	writer_puts(w, "</script>\n<script type=\"application/json\" id=\"profile-changes\">");
+	writer_put(w, w->scratch.text, w->scratch.n);
 }
 
 int render_html(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
-	cleanup_free char *page = unpack_page();
+	cleanup_free char *page = xmalloc(PAGE_HEAD + PAGE_TAIL);
 	cleanup_writer struct writer *w = writer_new(write, context);
 	struct base64 data = { .w = w };
 
+	gzip_unpack(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
 	writer_put(w, page, PAGE_HEAD);
 
 	const int err = render_pprof(p, style, put_base64, &data);
 
 	if (err)
 		return err;
-	if (data.n_rest)
-		put_digits(w, data.rest, data.n_rest);
+	end_base64(&data);
+	if (style->changes)
+		put_changes(w, style->changes);
+	if (style->invert)
+		writer_puts(w, "</script>\n<script type=\"text/plain\" id=\"inverted\">");
 	writer_put(w, page + PAGE_HEAD, PAGE_TAIL);
 	return writer_finish(w);
 }

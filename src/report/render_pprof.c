@@ -37,6 +37,7 @@ struct pprof {
 	struct proto comments;
 	const char *comm; /* the last one, and its number */
 	uint64_t comm_text;
+	uint64_t comm_key, pid_key; /* numbers of texts; 0: none yet */
 };
 
 static void pprof_fini(struct pprof *w)
@@ -85,7 +86,9 @@ static void put_comm(struct pprof *w, const char *comm)
 		w->comm = comm;
 		w->comm_text = pprof_text(&w->texts, comm);
 	}
-	proto_number(&w->inner, LABEL_KEY, pprof_text(&w->texts, PPROF_LABEL_COMM));
+	if (!w->comm_key)
+		w->comm_key = pprof_text(&w->texts, PPROF_LABEL_COMM);
+	proto_number(&w->inner, LABEL_KEY, w->comm_key);
 	if (w->comm_text)
 		proto_number(&w->inner, LABEL_STRING, w->comm_text);
 	else
@@ -93,15 +96,21 @@ static void put_comm(struct pprof *w, const char *comm)
 	put_inner(w, SAMPLE_LABEL);
 }
 
+static void put_pid(struct pprof *w, uint32_t pid)
+{
+	if (!w->pid_key)
+		w->pid_key = pprof_text(&w->texts, PPROF_LABEL_PID);
+	proto_number(&w->inner, LABEL_KEY, w->pid_key);
+	proto_number(&w->inner, LABEL_NUMBER, pid);
+	put_inner(w, SAMPLE_LABEL);
+}
+
 static void put_labels(struct pprof *w, const struct profile_stack *stack)
 {
 	const struct profile_labels *set = &w->p->labels[stack->labels];
 
-	if (stack->pid) {
-		const struct profile_label pid = { .key = PPROF_LABEL_PID, .number = stack->pid };
-
-		put_label(w, &pid);
-	}
+	if (stack->pid)
+		put_pid(w, stack->pid);
 	if (stack->comm)
 		put_comm(w, stack->comm);
 	for (size_t i = 0; stack->labels && i < set->n; i++)
@@ -113,15 +122,16 @@ static void put_sample(struct pprof *w, const struct profile_stack *stack, int64
 		       const int64_t *further, const struct profile_label *label)
 {
 	const bool is_negative = label && label->text;
+	uint8_t values[PROFILE_MOST_VALUES * PROTO_MOST_VARINT];
+	uint8_t *end = proto_varint_at(values, is_negative ? -(uint64_t)count : (uint64_t)count);
 
-	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
-	proto_varint(&w->inner, is_negative ? -(uint64_t)count : (uint64_t)count);
 	for (size_t i = 0; i + 1 < w->p->n_values; i++) {
 		const uint64_t value = further ? (uint64_t)further[i] : 0;
 
-		proto_varint(&w->inner, is_negative ? -value : value);
+		end = proto_varint_at(end, is_negative ? -value : value);
 	}
-	put_inner(w, SAMPLE_VALUE);
+	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
+	proto_bytes(&w->message, SAMPLE_VALUE, values, (size_t)(end - values));
 	put_labels(w, stack);
 	if (label)
 		put_label(w, label);

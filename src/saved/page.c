@@ -11,10 +11,11 @@
 bool page_is_page(const void *bytes, size_t n)
 {
 	static const char *const beginnings[] = { "<!doctype html", "<html", "<!--" };
+	static const uint8_t mark[] = { 0xef, 0xbb, 0xbf }; /* of the order of bytes */
 	const char *at = bytes, *end = at + n;
 
-	if (n >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
-		at += 3;
+	if (n >= sizeof(mark) && memcmp(at, mark, sizeof(mark)) == 0)
+		at += sizeof(mark);
 	while (at < end && strchr(" \t\r\n", *at) && *at)
 		at++;
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {

@@ -104,7 +104,7 @@ class Browser:
         self.call("Page.navigate", url="about:blank")
         self.events.clear()
         self.call("Page.navigate", url=f"file://{path}{fragment}")
-        self.wait("performance.getEntriesByName('first-picture').length || document.querySelector('.failure')")
+        self.wait("performance.getEntriesByName('first-picture').length || !!document.querySelector('.failure')")
 
     def key(self, key, modifiers=0):
         """Press a key as a user does."""

@@ -36,7 +36,8 @@ class PprofFile:
         self.mapping_parts, self.function_parts, self.location_parts = [], [], []
         self.samples = []
         self.values, self.comments = values, list(comments)
-        self.times = number(9, begin_ns) + number(10, duration_ns)
+        # The last one says that the ids of mappings in comments are right: see profile/pprof.h.
+        self.times = number(9, begin_ns) + number(10, duration_ns) + number(1001, 1)
         self.go, self.jit, self.kernel = set(), set(), set()
 
     def string(self, text):

@@ -6,7 +6,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/pprof.h"
 #include "profiles.h"
+#include "report/gzip.h"
+#include "report/protobuf.h"
+#include "saved/gunzip.h"
 #include "saved/saved.h"
 
 static struct profile *read_bytes(const struct strbuf *bytes)
@@ -51,12 +55,728 @@ static void an_empty_profile_is_the_same_after_writing_and_reading(void **state)
 	expect_same_again(profiles_finish(profile_builder_new(1)));
 }
 
+static void put(struct proto *to, unsigned field, struct proto *inner)
+{
+	proto_bytes(to, field, inner->bytes, inner->n);
+	proto_fini(inner);
+}
+
+static void put_texts(struct proto *file, size_t n, const char *const *texts)
+{
+	for (size_t i = 0; i < n; i++)
+		proto_bytes(file, PPROF_STRING, texts[i], strlen(texts[i]));
+}
+
+#define PUT_TEXTS(file, ...)                                             \
+	do {                                                             \
+		static const char *const texts_[] = { "", __VA_ARGS__ }; \
+		put_texts(file, ARRAY_SIZE(texts_), texts_);             \
+	} while (0)
+
+static void put_type(struct proto *file, uint64_t name, uint64_t unit)
+{
+	struct proto m = {};
+
+	proto_number(&m, TYPE_NAME, name);
+	proto_number(&m, TYPE_UNIT, unit);
+	put(file, PPROF_SAMPLE_TYPE, &m);
+}
+
+static void put_mapping(struct proto *file, uint64_t id, uint64_t start, uint64_t path)
+{
+	struct proto m = {};
+
+	proto_number(&m, MAPPING_ID, id);
+	proto_number(&m, MAPPING_START, start);
+	proto_number(&m, MAPPING_LIMIT, start + 0x1000);
+	proto_number(&m, MAPPING_OFFSET, 0x2000);
+	proto_number(&m, MAPPING_FILE, path);
+	put(file, PPROF_MAPPING, &m);
+}
+
+static void put_function(struct proto *file, uint64_t id, uint64_t name, uint64_t path)
+{
+	struct proto m = {};
+
+	proto_number(&m, FUNCTION_ID, id);
+	proto_number(&m, FUNCTION_NAME, name);
+	proto_number(&m, FUNCTION_FILE, path);
+	put(file, PPROF_FUNCTION, &m);
+}
+
+static void put_location(struct proto *file, uint64_t id, uint64_t mapping, uint64_t address,
+			 size_t n, const uint64_t *functions)
+{
+	struct proto m = {};
+
+	proto_number(&m, LOCATION_ID, id);
+	proto_number(&m, LOCATION_MAPPING, mapping);
+	proto_number(&m, LOCATION_ADDRESS, address);
+	for (size_t i = 0; i < n; i++) {
+		struct proto line = {};
+
+		proto_number(&line, LINE_FUNCTION, functions[i]);
+		proto_number(&line, LINE_NUMBER, 10 * (i + 1));
+		put(&m, LOCATION_LINE, &line);
+	}
+	put(file, PPROF_LOCATION, &m);
+}
+
+static void put_numbers(struct proto *m, unsigned field, bool is_packed, size_t n,
+			const uint64_t *numbers)
+{
+	struct proto packed = {};
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_packed)
+			proto_varint(&packed, numbers[i]);
+		else
+			proto_any_number(m, field, numbers[i]);
+	}
+	if (is_packed)
+		put(m, field, &packed);
+}
+
+static void put_label(struct proto *sample, uint64_t key, uint64_t text, uint64_t number)
+{
+	struct proto m = {};
+
+	proto_number(&m, LABEL_KEY, key);
+	proto_number(&m, LABEL_STRING, text);
+	proto_number(&m, LABEL_NUMBER, number);
+	put(sample, SAMPLE_LABEL, &m);
+}
+
+static void put_sample(struct proto *file, bool is_packed, size_t n, const uint64_t *locations,
+		       size_t n_values, const uint64_t *values)
+{
+	struct proto m = {};
+
+	put_numbers(&m, SAMPLE_LOCATION, is_packed, n, locations);
+	put_numbers(&m, SAMPLE_VALUE, is_packed, n_values, values);
+	put(file, PPROF_SAMPLE, &m);
+}
+
+static struct profile *read_made(struct proto *file)
+{
+	struct profile *p = NULL;
+	struct error e = {};
+	const int err = saved_read_bytes(file->bytes, file->n, "f", &p, &e);
+
+	proto_fini(file);
+	if (err)
+		fail_msg("%s", e.text);
+	return p;
+}
+
+/* The file is refused for that reason, which begins with its name. */
+static void expect_refused(struct proto *file, int code, const char *reason)
+{
+	struct profile *p = NULL;
+	struct error e = {};
+	const int err = saved_read_bytes(file->bytes, file->n, "f", &p, &e);
+
+	proto_fini(file);
+	assert_null(p);
+	assert_string_equal(e.text, reason);
+	assert_int_equal(err, code);
+}
+
+#define DAMAGED(reason) -EBADMSG, "f: no pprof file, or damaged: " reason
+
+/* As programs of others write it: unpacked, not in our order, without comments of ours. */
+static void put_foreign(struct proto *file, bool is_packed)
+{
+	static const uint64_t kernel[] = { 7 }, inlined[] = { 3, 1ULL << 40 };
+	static const uint64_t stack[] = { 9, 1ULL << 50, 2 }, values[] = { 3, -(uint64_t)40 };
+	struct proto sample = {};
+
+	put_numbers(&sample, SAMPLE_LOCATION, is_packed, 3, stack);
+	put_label(&sample, 11, 12, 0);
+	put_numbers(&sample, SAMPLE_VALUE, is_packed, 2, values);
+	put_label(&sample, 13, 0, 77);
+	put_label(&sample, 14, 0, -(uint64_t)1);
+	put(file, PPROF_SAMPLE, &sample);
+	put_location(file, 1ULL << 50, 4, 0x5010, 2, inlined);
+	put_location(file, 9, 3, 0xffffffff81000010, 1, kernel);
+	put_location(file, 2, 0, 0x1234, 0, NULL);
+	put_mapping(file, 4, 0x5000, 1);
+	put_mapping(file, 3, 0xffffffff81000000, 2);
+	put_function(file, 7, 3, 0);
+	put_function(file, 3, 4, 5);
+	put_function(file, 1ULL << 40, 6, 5);
+	put_type(file, 7, 8);
+	put_type(file, 9, 10);
+	PUT_TEXTS(file, "/bin/foreign", "[kernel.kallsyms]", "vfs_read", "inner", "/src/a.c",
+		  "outer", "samples", "count", "cpu", "nanoseconds", "thread", "main thread", "pid",
+		  "tid");
+	proto_number(file, PPROF_TIME_NS, 123456789);
+	proto_number(file, PPROF_DURATION_NS, 1000);
+	proto_number(file, PPROF_PERIOD, 10000);
+	proto_number(file, PPROF_DEFAULT_TYPE, 9);
+	proto_number(file, 15, 1); /* a field of later versions */
+	proto_bytes(file, 99, "??", 2);
+}
+
+static void expect_foreign(struct profile *p)
+{
+	assert_int_equal(p->n_values, 2);
+	assert_string_equal(p->values[0].name, "cpu");
+	assert_string_equal(p->values[0].unit, "nanoseconds");
+	assert_string_equal(p->values[1].name, "samples");
+	assert_int_equal(p->about.begin_ns, 123456789);
+	assert_int_equal(p->about.duration_ns, 1000);
+	assert_int_equal(p->n_stacks, 1);
+
+	const struct profile_stack *stack = &p->stacks[0];
+	const struct frame *frames[4];
+
+	assert_int_equal(stack->count, -40);
+	assert_int_equal(stack->more[0], 3);
+	assert_int_equal(stack->n_kernel, 1);
+	assert_int_equal(stack->n_user, 3);
+	assert_int_equal(stack->pid, 77);
+	assert_int_equal(p->labels[stack->labels].n, 2);
+	assert_string_equal(p->labels[stack->labels].of[0].key, "thread");
+	assert_string_equal(p->labels[stack->labels].of[0].text, "main thread");
+	assert_int_equal(p->labels[stack->labels].of[1].number, -1);
+	for (size_t i = 0; i < 4; i++)
+		frames[i] = &p->frames.frames[stack->frames[i]];
+	assert_int_equal(frames[0]->kind, FRAME_KERNEL);
+	assert_null(frames[0]->module);
+	assert_string_equal(frames[1]->name, "inner");
+	assert_true(frames[1]->is_inlined);
+	assert_string_equal(frames[1]->file, "a.c");
+	assert_int_equal(frames[1]->line, 10);
+	assert_string_equal(frames[2]->name, "outer");
+	assert_false(frames[2]->is_inlined);
+	assert_string_equal(frames[2]->module, "foreign");
+	assert_int_equal(frames[2]->file_offset, 0x2010);
+	assert_true(frames[2]->is_in_file);
+	assert_null(frames[3]->name);
+	assert_int_equal(frames[3]->addr, 0x1234);
+	assert_int_equal(frames[3]->image, NO_IMAGE);
+	profile_free(p);
+}
+
+static void files_of_others_are_read(void **state)
+{
+	struct proto packed = {}, unpacked = {};
+
+	(void)state;
+	put_foreign(&packed, true);
+	expect_foreign(read_made(&packed));
+	put_foreign(&unpacked, false);
+	expect_foreign(read_made(&unpacked));
+}
+
+static void samples_of_equal_stacks_add_up(void **state)
+{
+	static const uint64_t one[] = { 1 }, value[] = { 5 }, minus[] = { -(uint64_t)2 };
+	struct proto file = {};
+
+	(void)state;
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count");
+	put_location(&file, 1, 0, 16, 0, NULL);
+	put_sample(&file, true, 1, one, 1, value);
+	put_sample(&file, false, 1, one, 1, minus);
+
+	struct profile *p = read_made(&file);
+
+	assert_int_equal(p->n_stacks, 1);
+	assert_int_equal(p->stacks[0].count, 3);
+	assert_int_equal(p->total, 3);
+	profile_free(p);
+}
+
+/* A good file, but for what @spoil adds. */
+static struct proto spoilt(void (*spoil)(struct proto *file))
+{
+	static const uint64_t one[] = { 1 };
+	struct proto file = {};
+
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count", "stackcount:slice=9 3", "stackcount:loss=x",
+		  "stackcount:kernel-maps=5", "stackcount:version=1", "stackcount:hidden=1 2 3");
+	put_mapping(&file, 1, 0x1000, 0);
+	put_function(&file, 1, 1, 0);
+	put_location(&file, 1, 1, 16, 1, one);
+	spoil(&file);
+	return file;
+}
+
+static const uint64_t one_two[] = { 1, 2 };
+
+static void name_a_missing_location(struct proto *f)
+{
+	put_sample(f, true, 2, one_two, 1, one_two);
+}
+
+static void name_location_0(struct proto *f)
+{
+	static const uint64_t zero[] = { 0 };
+
+	put_sample(f, true, 1, zero, 1, one_two);
+}
+
+static void name_a_missing_mapping(struct proto *f)
+{
+	put_location(f, 2, 9, 16, 0, NULL);
+}
+
+static void name_a_missing_function(struct proto *f)
+{
+	put_location(f, 2, 1, 16, 2, one_two);
+}
+
+static void name_a_missing_text(struct proto *f)
+{
+	put_function(f, 2, 1ULL << 60, 0);
+	put_location(f, 2, 1, 16, 1, one_two + 1);
+}
+
+static void repeat_a_location(struct proto *f)
+{
+	put_location(f, 1, 1, 17, 0, NULL);
+}
+
+static void repeat_a_mapping(struct proto *f)
+{
+	put_mapping(f, 1, 0x1000, 0);
+}
+
+static void repeat_a_function(struct proto *f)
+{
+	put_function(f, 1, 1, 0);
+}
+
+static void number_a_location_0(struct proto *f)
+{
+	put_location(f, 0, 1, 17, 0, NULL);
+}
+
+static void leave_out_values(struct proto *f)
+{
+	put_sample(f, true, 1, one_two, 0, NULL);
+}
+
+static void add_values(struct proto *f)
+{
+	put_sample(f, true, 1, one_two, 2, one_two);
+}
+
+static void add_types(struct proto *f)
+{
+	for (int i = 0; i < PROFILE_MOST_VALUES; i++)
+		put_type(f, 1, 2);
+}
+
+static void overflow(struct proto *f)
+{
+	static const uint64_t half[] = { 1ULL << 62 };
+
+	put_sample(f, true, 1, one_two, 1, half);
+	put_sample(f, true, 1, one_two, 1, half);
+}
+
+static void put_the_least_number(struct proto *f)
+{
+	static const uint64_t least[] = { 1ULL << 63 };
+
+	put_sample(f, true, 1, one_two, 1, least);
+}
+
+static void cut_a_message(struct proto *f)
+{
+	proto_bytes(f, PPROF_SAMPLE, "\x0a\x05\x01", 3);
+}
+
+static void cut_a_number(struct proto *f)
+{
+	proto_bytes(f, PPROF_SAMPLE, "\x0a\x02\x80\x80", 4);
+}
+
+static void cut_a_label(struct proto *f)
+{
+	proto_bytes(f, PPROF_SAMPLE, "\x1a\x01\x08\x12\x01\x01", 6);
+}
+
+static void use_another_type(struct proto *f)
+{
+	proto_any_number(f, PPROF_SAMPLE, 1);
+}
+
+static void end_a_group(struct proto *f)
+{
+	proto_varint(f, 16 << 3 | 4);
+}
+
+static void comment(struct proto *f, uint64_t text)
+{
+	struct proto numbers = {};
+
+	proto_varint(&numbers, text);
+	put(f, PPROF_COMMENT, &numbers);
+}
+
+static void end_a_slice_too_early(struct proto *f)
+{
+	comment(f, 3);
+}
+
+static void lose_nothing(struct proto *f)
+{
+	comment(f, 4);
+}
+
+static void name_a_missing_kernel_mapping(struct proto *f)
+{
+	proto_number(f, PPROF_AS_WRITTEN, 1);
+	comment(f, 5);
+}
+
+static void hide_too_much(struct proto *f)
+{
+	comment(f, 7);
+}
+
+static void damaged_files_are_refused_with_the_reason(void **state)
+{
+	static const struct {
+		void (*spoil)(struct proto *file);
+		int code;
+		const char *reason;
+	} cases[] = {
+		{ name_a_missing_location,
+		  DAMAGED("a sample names location 2, which is not there") },
+		{ name_location_0, DAMAGED("a sample names location 0, which is not there") },
+		{ name_a_missing_mapping,
+		  DAMAGED("location 2 names mapping 9, which is not there") },
+		{ name_a_missing_function,
+		  DAMAGED("a location names function 2, which is not there") },
+		{ name_a_missing_text,
+		  DAMAGED("it has 8 strings, and names number 1152921504606846976") },
+		{ repeat_a_location, DAMAGED("two locations have the id 1") },
+		{ repeat_a_mapping, DAMAGED("two mappings have the id 1") },
+		{ repeat_a_function, DAMAGED("two functions have the id 1") },
+		{ number_a_location_0, DAMAGED("a location has the id 0") },
+		{ leave_out_values, DAMAGED("a sample has 0 values, and not 1") },
+		{ add_values, DAMAGED("a sample has more than its 1 values") },
+		{ add_types, -E2BIG, "f: has more than 8 values for each stack" },
+		{ overflow, -E2BIG, "f: its values add up to more than 2^63" },
+		{ put_the_least_number, -E2BIG, "f: its values add up to more than 2^63" },
+		{ cut_a_message, DAMAGED("a sample is cut off") },
+		{ cut_a_number, DAMAGED("the locations of a sample are cut off") },
+		{ cut_a_label, DAMAGED("a label is cut off") },
+		{ use_another_type, DAMAGED("field 2 has wire type 0") },
+		{ end_a_group, DAMAGED("it is cut off, or no protobuf, at byte 170") },
+		{ end_a_slice_too_early,
+		  DAMAGED("the value of its comment stackcount:slice makes no sense") },
+		{ lose_nothing,
+		  DAMAGED("the value of its comment stackcount:loss makes no sense") },
+		{ name_a_missing_kernel_mapping,
+		  DAMAGED("the value of its comment stackcount:kernel-maps makes no sense") },
+		{ hide_too_much,
+		  DAMAGED("the value of its comment stackcount:hidden makes no sense") },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct proto file = spoilt(cases[i].spoil);
+
+		expect_refused(&file, cases[i].code, cases[i].reason);
+	}
+}
+
+static void every_beginning_of_a_file_is_refused(void **state)
+{
+	struct profile *p = profiles_full();
+	struct strbuf bytes = {};
+
+	(void)state;
+	profiles_write(p, &bytes);
+	for (size_t n = 0; n < bytes.n; n++) {
+		struct profile *part = NULL;
+		struct error e = {};
+
+		assert_true(saved_read_bytes(bytes.text, n, "f", &part, &e) < 0);
+		assert_null(part);
+	}
+	strbuf_fini(&bytes);
+	profile_free(p);
+}
+
+static void expect_text_refused(const char *text, int code, const char *reason)
+{
+	struct proto file = {};
+
+	proto_reserve(&file, strlen(text) + 1);
+	memcpy(file.bytes, text, strlen(text));
+	file.n = strlen(text);
+	expect_refused(&file, code, reason);
+}
+
+static void other_files_are_refused(void **state)
+{
+	(void)state;
+	expect_text_refused("", -ENOEXEC, "f: empty");
+	expect_text_refused("main;work;malloc 42\n", DAMAGED("its comments are cut off"));
+	expect_text_refused("x", DAMAGED("it is cut off, or no protobuf, at byte 1"));
+	expect_text_refused("\x48\x01", -ENOEXEC, "f: no pprof file: it has no values");
+	expect_text_refused("<!DOCTYPE html><p>no", -ENOEXEC,
+			    "f: a page without a profile of stackcount");
+	expect_text_refused("\x1f\x8b\x08", -EBADMSG, "f: ends within packed data");
+	expect_text_refused("\x1f\x8b\x09zzzzzzzzzzz", -EBADMSG,
+			    "f: packed data is damaged (unknown compression method)");
+}
+
+static void packed_data_is_checked(void **state)
+{
+	struct profile *p = profiles_full(), *read = NULL;
+	struct strbuf bytes = {};
+	struct error e = {};
+
+	(void)state;
+	profiles_write(p, &bytes);
+	bytes.text[bytes.n - 8] ^= 1; /* its checksum */
+	assert_int_equal(saved_read_bytes(bytes.text, bytes.n, "f", &read, &e), -EBADMSG);
+	assert_string_equal(e.text, "f: packed data is damaged (incorrect data check)");
+	bytes.text[bytes.n - 8] ^= 1;
+	strbuf_put(&bytes, "\0\0\0\0", 4); /* tape drives add zeros */
+	profile_free(read_bytes(&bytes));
+	strbuf_put(&bytes, "x", 1);
+	assert_int_equal(saved_read_bytes(bytes.text, bytes.n, "f", &read, &e), -EBADMSG);
+	strbuf_fini(&bytes);
+	profile_free(p);
+}
+
+static void several_packed_parts_are_one_file(void **state)
+{
+	struct strbuf bytes = {}, unpacked = {};
+	struct error e = {};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct gzip *g = gzip_new(profiles_to_strbuf, &bytes);
+
+		assert_int_equal(gzip_put(g, "abc", 3), 0);
+		assert_int_equal(gzip_finish(g), 0);
+		gzip_freep(&g);
+	}
+	assert_int_equal(gunzip(bytes.text, bytes.n, 9, "f", &unpacked, &e), 0);
+	assert_string_equal(unpacked.text, "abcabcabc");
+	strbuf_fini(&unpacked);
+	assert_int_equal(gunzip(bytes.text, bytes.n, 8, "f", &unpacked, &e), -E2BIG);
+	strbuf_fini(&unpacked);
+	strbuf_fini(&bytes);
+}
+
+static void a_bomb_ends_at_the_bound(void **state)
+{
+	static const char zeros[65536];
+	struct strbuf bytes = {}, unpacked = {};
+	struct gzip *g = gzip_new(profiles_to_strbuf, &bytes);
+	struct error e = {};
+
+	(void)state;
+	for (int i = 0; i < 512; i++)
+		assert_int_equal(gzip_put(g, zeros, sizeof(zeros)), 0);
+	assert_int_equal(gzip_finish(g), 0);
+	gzip_freep(&g);
+	assert_int_equal(gunzip(bytes.text, bytes.n, 4 << 20, "f", &unpacked, &e), -E2BIG);
+	assert_string_equal(e.text, "f: unpacks to more than 4 MiB");
+	assert_true(unpacked.capacity <= 8 << 20);
+	strbuf_fini(&unpacked);
+	strbuf_fini(&bytes);
+}
+
+/* 4 bytes name 100,000 frames. */
+static void a_small_file_cannot_name_billions_of_frames(void **state)
+{
+	enum { LINES = 100000, SAMPLES = 10000 };
+	static uint64_t functions[LINES];
+	static const uint64_t location[] = { 2 };
+	struct proto file = spoilt(name_a_missing_mapping);
+
+	(void)state;
+	proto_fini(&file);
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count");
+	put_location(&file, 2, 0, 16, LINES, functions);
+	for (size_t i = 0; i < SAMPLES; i++)
+		put_sample(&file, true, 1, location, 1, one_two);
+	expect_refused(&file, -E2BIG, "f: has more than 268435456 frames in its stacks");
+}
+
+static const char page_begin[] =
+	"\n<!DOCTYPE html>\n<html><head><title>x</title></head><body>"
+	"<script type=\"application/octet-stream;base64\" id=\"profile-data\">";
+
+static void put_base64(struct strbuf *to, const struct strbuf *bytes)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < bytes->n; i += 3) {
+		unsigned bits = 0;
+
+		for (size_t k = 0; k < 3; k++)
+			bits = bits << 8 |
+			       (i + k < bytes->n ? (unsigned char)bytes->text[i + k] : 0);
+		for (size_t k = 0; k < 4; k++)
+			strbuf_putc(to, i + k > bytes->n ? '=' : digits[bits >> (18 - 6 * k) & 63]);
+		if (i % 57 == 0)
+			strbuf_putc(to, '\n');
+	}
+}
+
+static void a_page_is_read(void **state)
+{
+	struct profile *p = profiles_full();
+	struct strbuf bytes = {}, page = {};
+
+	(void)state;
+	profiles_write(p, &bytes);
+	strbuf_puts(&page, page_begin);
+	put_base64(&page, &bytes);
+	strbuf_puts(&page, "</script></body></html>\n");
+
+	struct profile *again = read_bytes(&page);
+
+	profiles_same(p, again);
+	profile_free(again);
+	profile_free(p);
+	strbuf_fini(&bytes);
+	strbuf_fini(&page);
+}
+
+static void damaged_pages_are_refused(void **state)
+{
+	static const struct {
+		const char *data;
+		const char *reason;
+	} cases[] = {
+		{ "H4sI", "f: ends within its profile" },
+		{ "H4sI?</script>", "f: its profile is no base64" },
+		{ "H4s</script>", "f: its profile is no base64" },
+		{ "H4==sIAA</script>", "f: its profile is no base64" },
+		{ "====</script>", "f: its profile is no base64" },
+		{ "AAAA</script>", "f: its profile is not packed by gzip" },
+		{ "</script>", "f: its profile is not packed by gzip" },
+		{ "H4sI</script>", "f: ends within packed data" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct strbuf page = {};
+
+		strbuf_puts(&page, page_begin);
+		strbuf_puts(&page, cases[i].data);
+		expect_text_refused(page.text, -EBADMSG, cases[i].reason);
+		strbuf_fini(&page);
+	}
+}
+
+static void a_pipe_is_read_and_a_folder_is_not(void **state)
+{
+	struct profile *p = profiles_difference(), *again = NULL;
+	struct strbuf bytes = {};
+	struct error e = {};
+	int ends[2];
+
+	(void)state;
+	profiles_write(p, &bytes);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], bytes.text, bytes.n), bytes.n);
+	close(ends[1]);
+	assert_int_equal(saved_read(ends[0], "pipe", &again, &e), 0);
+	close(ends[0]);
+	profiles_same(p, again);
+	profile_free(again);
+	profile_free(p);
+	strbuf_fini(&bytes);
+	again = NULL;
+	ends[0] = open("/", O_RDONLY);
+	assert_int_equal(saved_read(ends[0], "/", &again, &e), -EISDIR);
+	assert_string_equal(e.text, "/: is a directory");
+	close(ends[0]);
+}
+
+/* As other programs write our files anew: without our fields, so numbers in comments mean nothing.
+ */
+static void a_file_written_anew_keeps_kernel_frames_and_marks(void **state)
+{
+	static const uint64_t frames[] = { 1, 2, 3, 4 }, value[] = { 1 };
+	struct proto file = {};
+
+	(void)state;
+	put_type(&file, 1, 2);
+	PUT_TEXTS(&file, "hits", "count", "stackcount:version=1", "stackcount:kernel-maps=3,1",
+		  "[ext4]", "/bin/x", "ext4_read", "[cut: depth]", "main");
+	put_mapping(&file, 1, 0x4000, 6);
+	put_mapping(&file, 2, 0, 5);
+	for (uint64_t i = 0; i < 3; i++)
+		put_function(&file, i + 1, 7 + i, 0);
+	put_location(&file, 1, 2, 0xffffffffc0001000, 1, &frames[0]);
+	put_location(&file, 2, 0, 0, 1, &frames[1]);
+	put_location(&file, 3, 1, 0x4010, 1, &frames[2]);
+	comment(&file, 3);
+	comment(&file, 4);
+	put_sample(&file, true, 3, frames, 1, value);
+
+	struct profile *p = read_made(&file);
+	const struct profile_stack *stack = &p->stacks[0];
+
+	assert_int_equal(stack->n_kernel, 1);
+	assert_int_equal(stack->n_user, 2);
+	assert_string_equal(p->frames.frames[stack->frames[0]].module, "ext4");
+	assert_int_equal(p->frames.frames[stack->frames[1]].kind, FRAME_CUT);
+	assert_string_equal(p->frames.frames[stack->frames[1]].name, "depth");
+	assert_int_equal(p->frames.frames[stack->frames[2]].kind, FRAME_USER);
+	profile_free(p);
+}
+
+static void many_stacks_are_the_same_after_writing_and_reading(void **state)
+{
+	struct profile_builder *b = profile_builder_new(1);
+
+	(void)state;
+	for (uint32_t i = 0; i < 50000; i++) {
+		const uint32_t frames[] = { i % 3,          3 + i % 3,      9 + i / 3 % 3,
+					    20 + i / 9 % 3, 3 + i / 27 % 3, 20 + i / 81 % 3 };
+		const struct profile_stack stack = { .count = i,
+						     .frames = frames,
+						     .n_kernel = 1,
+						     .n_user = 5,
+						     .pid = 1 + i / 243,
+						     .comm = i % 2 ? "odd" : "even" };
+
+		profile_builder_add(b, &stack);
+	}
+	expect_same_again(profiles_finish(b));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_profile_is_the_same_after_writing_and_reading),
 		cmocka_unit_test(a_difference_is_the_same_after_writing_and_reading),
 		cmocka_unit_test(an_empty_profile_is_the_same_after_writing_and_reading),
+		cmocka_unit_test(files_of_others_are_read),
+		cmocka_unit_test(samples_of_equal_stacks_add_up),
+		cmocka_unit_test(damaged_files_are_refused_with_the_reason),
+		cmocka_unit_test(every_beginning_of_a_file_is_refused),
+		cmocka_unit_test(other_files_are_refused),
+		cmocka_unit_test(packed_data_is_checked),
+		cmocka_unit_test(several_packed_parts_are_one_file),
+		cmocka_unit_test(a_bomb_ends_at_the_bound),
+		cmocka_unit_test(a_small_file_cannot_name_billions_of_frames),
+		cmocka_unit_test(a_page_is_read),
+		cmocka_unit_test(damaged_pages_are_refused),
+		cmocka_unit_test(a_pipe_is_read_and_a_folder_is_not),
+		cmocka_unit_test(a_file_written_anew_keeps_kernel_frames_and_marks),
+		cmocka_unit_test(many_stacks_are_the_same_after_writing_and_reading),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,6 +257,7 @@ async function start() {
 		const data = find('profile-data'), changes = find('profile-changes');
 		const bytes = await gunzip(bytesOfBase64(data.textContent.trim()));
 		data.remove();
+		START.inverted = !!find('inverted');
 		window.page = new Page(new Profile(readProfile(bytes)),
 			changes && JSON.parse(changes.textContent));
 		performance.mark('first-picture');

@@ -1,0 +1,651 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The interactive page (-o x.html) in Chromium: each action, hostile names, pictures, speed."""
+
+import base64
+import os
+import re
+import statistics
+import subprocess
+from pathlib import Path
+
+import page_runs
+import pytest
+from browser import Browser
+from page_runs import HOSTILE, N_SLICES, STACKS, hits_of_run
+from tool import BUILD, STACKCOUNT
+
+pytestmark = pytest.mark.needs("machine")
+PICTURES = Path(__file__).parent / "pictures"
+WIDTH, HEIGHT = 1000, 600
+
+
+@pytest.fixture(scope="module")
+def browser():
+    browser = Browser(WIDTH, HEIGHT)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A function that gives the page of a run of page_runs, as stackcount writes it."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    def page_of(name):
+        data, page = folder / f"{name}.pb.gz", folder / f"{name}.html"
+        if not page.exists():
+            data.write_bytes(getattr(page_runs, name)())
+            subprocess.run([STACKCOUNT, "-q", "--read", data, "-o", page], check=True, timeout=60)
+        return page
+
+    return page_of
+
+
+@pytest.fixture
+def open_page(browser, files):
+    """Opens a run's page. After the test, the page must have asked for nothing and complained of nothing."""
+    opened = []
+
+    def open_one(name="one_run", fragment=""):
+        browser.resize(WIDTH, HEIGHT)
+        browser.prefer("light")
+        browser.open(files(name), fragment)
+        opened.append(f"file://{files(name)}")
+        return browser
+
+    yield open_one
+    assert browser.complaints() == []
+    assert {url.partition("#")[0] for url in browser.requests()} <= set(opened)
+
+
+def text(browser, selector):
+    return browser.do(f"document.querySelector({selector!r})?.innerText || ''")
+
+
+def fragment(browser):
+    return browser.do("location.hash.slice(1)")
+
+
+def choose(browser, name):
+    """Select the first frame of that name in the graph, as the arrow keys do."""
+    browser.do(f"""(() => {{ const tree = page.flame.view.tree; find('flame').focus();
+        for (let i = 0; i < tree.n; i++) if (tree.name(i) === {name!r}) return page.flame.select(i);
+        throw Error('no such frame'); }})()""")
+
+
+def frame_number(browser, name):
+    return browser.do(f"page.profile.frames.findIndex((f) => f.name === {name!r})")
+
+
+def drawn(browser):
+    """The names in the graph, row by row."""
+    return browser.do("page.flame.rows.map((row) => row.nodes.filter((n) => n >= 0)"
+                      ".map((n) => page.flame.view.tree.name(n)))")
+
+
+def amount(n):
+    return f"{n:,}"
+
+
+# -- What the page shows. --
+
+
+def test_the_head_says_what_was_run_and_what_is_missing(open_page):
+    page = open_page()
+    assert text(page, "h1") == "stackcount -P -i 1 vfs_read"
+    facts = text(page, "#facts")
+    for part in ("web-3", "Linux 6.18.1-amd64", "2023-11-14 22:13:20 UTC", "10 s", amount(hits_of_run()), "412 ns a hit"):
+        assert part in facts
+    cut = hits_of_run(lambda stack, *_: stack[0][0].startswith("[cut"))
+    notices = text(page, "#notices")
+    assert "lost 12: no room for a new stack" in notices
+    assert f"cut: depth: {100 * cut / hits_of_run():.2f} %" in notices
+
+
+def test_about_has_the_files_with_build_ids(open_page):
+    page = open_page(fragment="#view=about")
+    rows = page.do("[...document.querySelectorAll('#files tr')].map((r) => [...r.cells].map((c) => c.innerText))")
+    assert page_runs.NGINX in [row[0] for row in rows] and all(len(row[1]) in (0, 40) for row in rows)
+    assert "stackcount 0.9" in text(page, "#run")
+
+
+def test_the_graph_has_the_stacks(open_page):
+    rows = drawn(open_page())
+    assert rows[0] == ["all"]
+    assert rows[1] == ["_start", "runtime.goexit", "clone3", "[cut: depth]", "[unknown]"]
+    # Inlined: outermost function of the address first.
+    assert rows[6][0] == "ngx_http_static_handler" and rows[7][0] == "ngx_open_cached_file"
+    assert rows[8][0] == "ngx_read_file"
+
+
+def test_kinds_of_frames_have_colours_of_their_own(open_page):
+    page = open_page()
+    kinds = page.do("Object.fromEntries(page.profile.frames.map((f) => [f.name, KINDS[f.kind]]))")
+    assert kinds["vfs_read"] == kinds["ext4_file_read_iter"] == "kernel"
+    assert kinds["main"] == "user" and kinds["ngx_read_file"] == "inlined"
+    assert kinds["os.(*File).Read"] == "Go" and kinds["Lcom/example/Store;::load"] == "JIT"
+    assert kinds["[unknown]"] == "unknown" and kinds["[cut: depth]"] == "cut or unverified"
+    assert text(page, "#legend").split() == "user kernel JIT Go inlined unknown cut or unverified".split()
+    page.key("c")
+    assert "nginx" in text(page, "#legend") and "colour=module" in fragment(page)
+
+
+# -- Each action, by its key. --
+
+
+def test_enter_zooms_and_backspace_goes_back(open_page):
+    page = open_page()
+    choose(page, "ngx_http_proxy_handler")
+    page.key("Enter")
+    assert page.do("page.flame.view.tree.name(page.flame.view.zoom)") == "ngx_http_proxy_handler"
+    assert text(page, "#crumbs").startswith("all") and "ngx_http_proxy_handler" in text(page, "#crumbs")
+    assert page.do("page.flame.rows[6].ws[0] === page.flame.wide")
+    page.key("u")
+    assert page.do("page.flame.view.tree.name(page.flame.view.zoom)") == "ngx_process_events_and_timers"
+    page.key("Backspace")
+    page.wait("page.flame.view.tree.name(page.flame.view.zoom) === 'ngx_http_proxy_handler'")
+    page.do("document.querySelector('#crumbs button').click()")
+    assert page.do("page.flame.view.zoom") == 0
+    page.do("history.back()")
+    page.wait("page.flame.view.tree.name(page.flame.view.zoom) === 'ngx_http_proxy_handler'")
+    page.key("0")
+    assert page.do("page.flame.view.zoom") == 0
+
+
+def test_a_click_zooms_and_hovering_tells_numbers(open_page):
+    page = open_page()
+    x, y = page.do("""(() => { const box = page.flame.canvas.getBoundingClientRect(), row = page.flame.rows[6];
+        return [box.left + row.xs[0] + 20, box.top + 6 * ROW + 5]; })()""")
+    page.mouse("mouseMoved", x, y)
+    hits = STACKS[0][1] // 20 * 21
+    assert f"{hits} hits" in text(page, "#tip") and "ngx_http_static_handler" in text(page, "#tip")
+    assert f"{100 * hits / hits_of_run():.1f} % of all" in text(page, "#tip")
+    page.click(x, y)
+    assert page.do("page.flame.view.tree.name(page.flame.view.zoom)") == "ngx_http_static_handler"
+    assert "ngx_http_static_handler" in text(page, "#chosen")
+
+
+def test_arrow_keys_reach_frames_and_tell_screen_readers(open_page):
+    page = open_page()
+    page.key("g")
+    for key, name in (("ArrowDown", "_start"), ("ArrowRight", "runtime.goexit"), ("ArrowLeft", "_start"),
+                      ("ArrowDown", "__libc_start_main"), ("ArrowUp", "_start")):
+        page.key(key)
+        assert text(page, "#chosen").startswith(name)
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {node["role"]["value"] for node in nodes if not node.get("ignored")}
+    assert {"tree", "treeitem", "tab", "tablist", "search", "slider", "status"} <= roles
+    items = [node["name"]["value"] for node in nodes if node["role"]["value"] == "treeitem"]
+    assert any(re.match(r"_start, nginx, [\d,]+ hits, ", item) for item in items)
+    page.key("o")  # In a flame graph, callees are above.
+    page.key("ArrowUp")
+    assert text(page, "#chosen").startswith("__libc_start_main") and "upward=true" in fragment(page)
+
+
+def test_inverted_stacks_begin_with_their_last_callee(open_page):
+    page = open_page()
+    page.key("i")
+    rows = drawn(page)
+    assert sorted(rows[1]) == sorted({stack[-1][0] for stack, *_ in STACKS})
+    assert rows[1][0] == "copy_page_to_iter" and rows[2][0] == "filemap_read"
+
+
+def test_the_command_can_ask_for_inverted_stacks(browser, files, tmp_path):
+    path = tmp_path / "inverted.html"
+    data = files("one_run").with_suffix(".pb.gz")
+    subprocess.run([STACKCOUNT, "-q", "--read", data, "--invert", "-o", path], check=True, timeout=60)
+    browser.open(path)
+    assert drawn(browser)[1][0] == "copy_page_to_iter" and fragment(browser) == ""
+    browser.key("i")
+    assert drawn(browser)[1][0] == "_start" and fragment(browser) == "inverted=false"
+    assert browser.complaints() == []
+    browser.events.clear()
+
+
+def test_search_tells_the_matched_share(open_page):
+    page = open_page()
+    page.key("/")
+    for letter in "^read$":
+        page.key(letter)
+    matched = hits_of_run(lambda stack, *_: any(name == "read" for name, _ in stack))
+    assert text(page, "#found") == f"1 function, {100 * matched / hits_of_run():.1f} %"
+    assert "query=%5Eread%24" in fragment(page)
+    page.key("Enter")
+    seen = [text(page, "#chosen").split()[0]]
+    assert "match 1 of 5" in text(page, "#said")
+    page.key("n")
+    assert "match 2 of 5" in text(page, "#said")
+    page.key("N")
+    page.key("N")
+    assert "match 5 of 5" in text(page, "#said")
+    assert seen == ["read"] and text(page, "#chosen").startswith("read")
+    page.key("Escape")
+    assert text(page, "#found") == "" and "query" not in fragment(page)
+
+
+def test_search_refuses_what_is_no_expression(open_page):
+    page = open_page()
+    page.key("/")
+    page.key("(")
+    assert text(page, "#found") == "no regular expression"
+    assert page.do("find('query').getAttribute('aria-invalid')") == "true"
+
+
+def test_hide_focus_exclude_and_show_all(open_page):
+    page = open_page()
+    choose(page, "main")
+    page.key("h")
+    assert "main" not in sum(drawn(page), []) and drawn(page)[3][0] == "ngx_worker_process_cycle"
+    page.key("a")
+    choose(page, "SSL_read")
+    page.key("f")
+    with_ssl = hits_of_run(lambda stack, *_: any(name == "SSL_read" for name, _ in stack))
+    assert page.do("page.tree().total[0]") == with_ssl
+    assert text(page, "#chips").split() == ["only", "SSL_read", "×"]
+    page.do("document.querySelector('#chips button').click()")
+    choose(page, "SSL_read")
+    page.key("x")
+    assert page.do("page.tree().total[0]") == hits_of_run() - with_ssl
+    page.key("a")
+    assert page.do("page.tree().total[0]") == hits_of_run() and text(page, "#chips") == ""
+
+
+def test_callers_and_callees_of_a_function(open_page):
+    page = open_page()
+    choose(page, "vfs_read")
+    page.key("s")
+    assert "vfs_read" in text(page, "#chips")
+    rows = page.do("['callers', 'callees'].map((side) => page[side].rows.map((row) => "
+                   "row.nodes.filter((n) => n >= 0).map((n) => page[side].view.tree.name(n))))")
+    callers, callees = rows
+    assert callers[0] == callees[0] == ["vfs_read"] and callers[1] == ["ksys_read"]
+    assert callees[1][:2] == ["ext4_file_read_iter", "sock_read_iter"]
+    with_it = hits_of_run(lambda stack, *_: any(name == "vfs_read" for name, _ in stack))
+    assert page.do("page.callers.view.tree.total[1]") == with_it == page.do("page.callees.view.tree.total[1]")
+    page.do("find('callees').focus()")
+    page.key("ArrowDown")
+    page.key("Enter")  # Another function is the centre.
+    assert "ext4_file_read_iter" in text(page, "#chips")
+
+
+def table(page):
+    return page.do("[...document.querySelectorAll('#view-functions tbody tr')].map((r) => "
+                   "[...r.cells].map((c) => c.innerText.trim()))")
+
+
+def test_the_table_has_self_and_total_and_sorts(open_page):
+    page = open_page()
+    page.key("2")
+    rows = {row[2]: row for row in table(page)}
+    functions = {name for stack, *_ in STACKS for of, _ in stack
+                 for name in ([of] if isinstance(of, str) else of)} - {""} | {"[unknown]"}
+    assert set(rows) == functions
+    hits = hits_of_run(lambda stack, *_: ("read", page_runs.LIBC) in stack)
+    assert rows["read"][1].startswith(amount(hits))
+    assert rows["read"][0] == f"{amount(21)}{100 * 21 / hits_of_run():.2f} %"
+    assert rows["copy_page_to_iter"][0] == f"{amount(420)}{100 * 420 / hits_of_run():.1f} %"
+    assert table(page)[0][2] == "copy_page_to_iter"
+    sort = "document.querySelectorAll('#view-functions thead button')[%d].click()"
+    page.do(sort % 1)
+    assert table(page)[0][2] in ("do_syscall_64", "entry_SYSCALL_64_after_hwframe", "ksys_read", "vfs_read")
+    assert page.do("document.querySelectorAll('#view-functions thead th')[1].ariaSort") == "descending"
+    page.do(sort % 1)
+    assert table(page)[-1][2] in ("do_syscall_64", "entry_SYSCALL_64_after_hwframe", "ksys_read", "vfs_read")
+    assert "sort=total-" in fragment(page)
+    page.do(sort % 2)
+    assert [row[2] for row in table(page)] == sorted(functions)
+    roles = [node["role"]["value"] for node in page.call("Accessibility.getFullAXTree")["nodes"]]
+    assert {"table", "row", "columnheader", "rowheader", "cell"} <= set(roles)
+
+
+def test_rows_of_the_table_take_keys(open_page):
+    page = open_page(fragment="#view=functions")
+    page.key("g")
+    page.key("ArrowDown")
+    assert text(page, "#chosen").startswith("tcp_recvmsg")
+    page.key("Enter")
+    assert "view=sandwich" in fragment(page) and "tcp_recvmsg" in text(page, "#chips")
+
+
+def test_the_tree_opens_and_closes_by_keys(open_page):
+    page = open_page(fragment="#view=tree")
+    rows = "[...document.querySelectorAll('#outline [role=treeitem] .name')].map((e) => e.innerText)"
+    before = page.do(rows)
+    assert before[:4] == ["all", "_start", "__libc_start_main", "main"]
+    page.key("g")
+    page.key("ArrowDown")
+    page.key("ArrowLeft")
+    assert page.do(rows) == ["all", "_start", "runtime.goexit", "clone3", "[cut: depth]", "[unknown]"]
+    assert page.do("document.activeElement.ariaExpanded") == "false"
+    page.key("ArrowRight")
+    assert page.do(rows)[2] == "__libc_start_main"
+    hits = hits_of_run(lambda stack, *_: stack[0][0] == "_start")
+    assert page.do("document.activeElement.ariaLabel").startswith(f"_start, nginx, {hits} hits")
+    page.key("ArrowRight")
+    page.key("Enter")
+    assert page.do("page.state.zoom.length") == 2
+
+
+def test_values_switch(open_page):
+    page = open_page()
+    page.key("v")
+    total = sum(hits // 20 * 21 * (1 + i) * 1000 for i, (_, hits, *_) in enumerate(STACKS))
+    assert page.do("page.tree().total[0]") == total and "value=1" in fragment(page)
+    choose(page, "_start")
+    assert re.search(r"[\d.]+ ms", text(page, "#chosen"))
+
+
+def test_labels_filter(open_page):
+    page = open_page()
+    page.key("l")
+    assert page.do("find('labels').open") and "nginx" in text(page, "#facets")
+    page.do("""[...document.querySelectorAll('#facets label')].find((l) => l.innerText.includes('nginx')).click()""")
+    assert page.do("page.tree().total[0]") == hits_of_run(lambda stack, comm, pid: comm == "nginx")
+    page.do("""[...document.querySelectorAll('#facets label')].find((l) => l.innerText.includes('813')).click()""")
+    assert page.do("page.tree().total[0]") == hits_of_run(lambda stack, comm, pid: pid == 813)
+    assert {"comm:", "nginx", "pid:", "813"} < set(text(page, "#chips").split()) and "labels=" in fragment(page)
+    page.do("document.querySelector('#chips button').click()")
+    page.do("document.querySelector('#chips button').click()")
+    assert page.do("page.tree().total[0]") == hits_of_run()
+
+
+def test_a_span_of_the_timeline_is_chosen(open_page):
+    page = open_page()
+    x, y, wide = page.do("""(() => { const box = document.querySelector('#timeline canvas').getBoundingClientRect();
+        return [box.left, box.top + 20, box.width]; })()""")
+    page.mouse("mousePressed", x + wide * 4.5 / N_SLICES, y)
+    page.mouse("mouseMoved", x + wide * 5.5 / N_SLICES, y)
+    page.mouse("mouseReleased", x + wide * 5.5 / N_SLICES, y)
+    assert fragment(page) == "span=4.5"
+    assert page.do("page.tree().total[0]") == 3 * sum(hits // 20 for _, hits, *_ in STACKS)
+    assert "2 s – 3 s of 10 s" in text(page, "#span")
+    page.key("t")
+    page.key("ArrowRight")  # The first end moves by a slice.
+    assert fragment(page) == "span=5.5" and page.do("document.activeElement.getAttribute('aria-valuenow')") == "5"
+    assert page.do("page.tree().total[0]") == sum(hits // 20 for _, hits, *_ in STACKS)
+    page.key("a")
+    assert page.do("page.tree().total[0]") == hits_of_run()
+
+
+def test_the_theme_follows_the_system_and_a_key(open_page):
+    page = open_page()
+    assert page.do("document.documentElement.dataset.theme") == "light"
+    page.prefer("dark")
+    page.wait("document.documentElement.dataset.theme === 'dark'")
+    page.key("d")
+    assert page.do("document.documentElement.dataset.theme") == "light" and fragment(page) == "theme=light"
+
+
+def test_help_shows_every_key(open_page):
+    page = open_page()
+    page.key("?")
+    keys = page.do("[...document.querySelectorAll('#keys kbd')].map((e) => e.innerText)")
+    assert keys == page.do("ACTIONS.map((a) => a.key)") and len(set(keys)) == len(keys)
+    assert page.do("find('help').open")
+    page.key("Escape")
+    page.wait("!find('help').open")
+
+
+def test_names_and_stacks_are_copied(open_page):
+    page = open_page()
+    page.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    choose(page, "main")
+    page.key("y")
+    assert page.do("new Promise((r) => setTimeout(r, 50)).then(() => navigator.clipboard.readText())") == "main"
+    page.key("Y")
+    copied = page.do("new Promise((r) => setTimeout(r, 50)).then(() => navigator.clipboard.readText())")
+    assert copied == "_start\n__libc_start_main\nmain"
+
+
+def test_a_view_can_be_sent(open_page):
+    page = open_page()
+    choose(page, "SSL_read")
+    page.key("f")
+    page.key("i")
+    page.key("c")
+    sent = fragment(page)
+    rows = drawn(page)
+    page = open_page(fragment=f"#{sent}")
+    assert drawn(page) == rows and fragment(page) == sent and "colour=module" in sent
+
+
+@pytest.mark.parametrize("sent", ["zoom=999999.-1.x", "view=nothing&span=9.3&value=77&labels=5.5.5", "query=((((", "%%%&&==",
+                                  "view=functions&sort=__proto__", "__proto__=1&constructor=2&hide=0.1.2.3.4.5.6.7",
+                                  "centre=99999&view=sandwich", "theme=%3Cscript%3E&colour=change"])
+def test_an_odd_fragment_does_no_harm(open_page, sent):
+    page = open_page(fragment=f"#{sent}")
+    page.key("3")
+    assert "all" in text(page, "#outline")
+
+
+def test_it_prints_all_rows_in_light_colours(open_page):
+    page = open_page()
+    page.prefer("dark")
+    page.resize(WIDTH, 420)  # Less than the graph's height.
+    page.do("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.do("page.flame.canvas.height") >= 2 * 16 * page.do("ROW")
+    assert page.do("document.documentElement.dataset.theme") == "light"
+    page.do("window.dispatchEvent(new Event('afterprint'))")
+    assert page.do("document.documentElement.dataset.theme") == "dark"
+    pdf = base64.b64decode(page.call("Page.printToPDF", printBackground=True)["data"])
+    assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
+
+
+# -- Differences. --
+
+
+def test_a_difference_shows_new_and_vanished_code(open_page):
+    page = open_page("two_runs")
+    marks = dict(page.do("page.flame.rows.flatMap((row) => row.nodes.filter((n) => n >= 0)).map((n) => "
+                         "[page.flame.view.tree.name(n), page.flame.mark(n)])"))
+    assert marks["ngx_event_expire_timers"] == marks["pipe_read"] == "gone"
+    assert marks["[unknown]"] == "new" and marks["tcp_recvmsg"] == ""
+    widths = dict(page.do("page.flame.rows[6].nodes.map((n) => [page.tree().name(n), page.tree().width[n]])"))
+    assert {name: width for name, width in widths.items() if name.startswith("ngx_")} == {
+        "ngx_http_static_handler": 800, "ngx_http_proxy_handler": 260, "ngx_event_expire_timers": 60}
+    assert text(page, "#legend").split() == "gone less as before more new".split()
+    choose(page, "ngx_http_proxy_handler")
+    assert "130 hits" in text(page, "#chosen") and "before 260 · change −130" in text(page, "#chosen")
+
+
+def test_the_table_of_a_difference_begins_with_the_largest_change(open_page):
+    page = open_page("two_runs", "#view=functions")
+    rows = table(page)
+    assert [row[6] for row in rows[:4]] == ["copy_page_to_iter", "tcp_recvmsg", "pipe_read", "read"]
+    assert rows[0][:3] == ["+400", "400", "800"] and rows[1][:3] == ["−130", "260", "130"]
+    assert rows[2][:3] == ["−60", "60", "0"]
+
+
+def test_claims_about_noise_come_from_the_file(browser, open_page, files, tmp_path):
+    """Twenty slices on each side are enough for a claim; without them, the page makes none."""
+    page = open_page("two_runs", "#view=about")
+    assert "too little data for a claim" in text(page, "#run")
+    data = files("one_run").with_suffix(".pb.gz")
+    both = tmp_path / "both.html"
+    subprocess.run([STACKCOUNT, "-q", "--read", data, "--minus", data, "-o", both], check=True, timeout=60)
+    browser.open(both, "#view=about")
+    assert "known from slices (20 before, 20 after)" in text(browser, "#run")
+    browser.key("2")
+    assert {row[6] for row in table(browser)} <= {"no", ""} and "no" in {row[6] for row in table(browser)}
+    assert browser.complaints() == []
+    browser.events.clear()
+
+
+# -- Hostile names. --
+
+
+@pytest.mark.parametrize("view", ["flame", "functions", "tree", "sandwich", "about"])
+def test_hostile_names_do_not_run_or_spoof(open_page, view):
+    page = open_page("hostile_run", f"#view={view}&centre=1")
+    for key in "icl":
+        page.key(key)
+    page.key("Escape")
+    page.key("g")
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight"):
+        page.key(key)
+    assert page.do("document.title") == HOSTILE[1]
+    assert page.do("document.querySelectorAll('script').length") == 1
+    assert page.do("document.querySelectorAll('img, a, iframe, [onerror], [onclick]').length") == 0
+    shown = page.do("document.body.innerText + [...document.querySelectorAll('[aria-label], [title]')]"
+                    ".map((e) => e.ariaLabel + e.title).join()")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b\ufeff\x00-\x08\x1b]", shown)
+    assert len(shown) < 100_000
+    assert page.do("document.documentElement.scrollWidth <= innerWidth && "
+                   "document.documentElement.scrollHeight <= innerHeight")
+
+
+def test_names_that_read_like_marks_do_not_pass_for_marks(open_page):
+    page = open_page("hostile_run")
+    names = page.do("page.profile.frames.map((f, i) => [f.name, page.profile.label(i), KINDS[f.kind]])")
+    of = {name: (label, kind) for name, label, kind in names}
+    assert of["[cut: not by us]"] == ("\\u{5b}cut: not by us]", "user")
+    assert of["\u202egnihton\u202c"][0] == "\\u{202e}gnihton\\u{202c}"
+    assert "cut: not by us" not in text(page, "#notices")
+
+
+def head_and_tail():
+    return [(BUILD / "gen" / f"page.{part}").read_bytes() for part in ("head", "tail")]
+
+
+@pytest.mark.parametrize("data", [b"", b"!", base64.b64encode(b"no gzip"), base64.b64encode(bytes.fromhex(
+    "1f8b080000000000000303000000000000000000"))[:-8], base64.b64encode(page_runs.one_run()[:900])])
+def test_a_damaged_page_says_so(browser, tmp_path, data):
+    head, tail = head_and_tail()
+    path = tmp_path / "damaged.html"
+    path.write_bytes(head + data + tail)
+    browser.open(path)
+    assert text(browser, ".failure").startswith("cannot show this profile: ")
+    browser.events.clear()
+
+
+def test_the_policy_stops_other_scripts_styles_and_requests(browser, files, tmp_path):
+    page = files("one_run").read_bytes()
+    evil = (b"<script>document.title='run'</script><img src='http://127.0.0.1:9/x'><style>h1{display:none}</style>"
+            b"<div onclick=\"document.title='run'\" id=evil></div></body>")
+    path = tmp_path / "evil.html"
+    path.write_bytes(page.replace(b"</body>", evil))
+    browser.open(path)
+    browser.do("find('evil').click()")
+    assert browser.do("document.title") == "stackcount -P -i 1 vfs_read"
+    assert browser.do("getComputedStyle(document.querySelector('h1')).display") == "block"
+    assert any("Content Security Policy" in complaint for complaint in browser.complaints())
+    browser.events.clear()
+
+
+# -- The file. --
+
+
+def test_script_and_style_are_small_and_so_is_a_small_run(files):
+    page = files("one_run").read_text()
+    script = max(re.findall(r"<script>(.*?)</script>", page, re.S), key=len)
+    style = re.search(r"<style>(.*?)</style>", page, re.S).group(1)
+    assert len(script.encode()) + len(style.encode()) <= 60 * 1024
+    assert len(page.encode()) < 80 * 1024
+    assert "http" not in script + style and "innerHTML" not in script and "eval(" not in script
+
+
+def test_the_page_reads_back(files, tmp_path):
+    page = files("one_run")
+    for source in (page, page.with_suffix(".pb.gz")):
+        subprocess.run([STACKCOUNT, "-q", "--read", source, "-o", tmp_path / f"{source.suffix}.folded"], check=True, timeout=60)
+    assert (tmp_path / ".html.folded").read_text() == (tmp_path / ".gz.folded").read_text() != ""
+
+
+# -- Pictures. --
+
+LOAD = """const load = async (data, width, height) => {
+    const image = new Image(), canvas = document.createElement('canvas');
+    image.src = 'data:image/png;base64,' + data;
+    await image.decode();
+    Object.assign(canvas, { width, height });
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    context.imageSmoothingQuality = 'high';
+    context.drawImage(image, 0, 0, width, height);
+    return [canvas, context.getImageData(0, 0, width, height).data];
+}"""
+
+
+def scaled_down(browser, picture, by):
+    """The picture with an @by-th of the width and height."""
+    url = browser.do(f"(async () => {{ {LOAD}; return (await load('{base64.b64encode(picture).decode()}', "
+                     f"{WIDTH // by}, {HEIGHT // by}))[0].toDataURL(); }})()")
+    return base64.b64decode(url.partition(",")[2])
+
+
+def share_that_differs(browser, *pictures):
+    """Of squares of eight by eight pixels, those whose mean colours differ by more than a person would overlook."""
+    loads = [f"await load('{base64.b64encode(p).decode()}', {WIDTH // 8}, {HEIGHT // 8})" for p in pictures]
+    return browser.do(f"""(async () => {{ {LOAD};
+        const [[, a], [, b]] = [{', '.join(loads)}];
+        let far = 0;
+        for (let i = 0; i < a.length; i += 4)
+            far += Math.max(...[0, 1, 2].map((c) => Math.abs(a[i + c] - b[i + c]))) > 40;
+        return far / (a.length / 4);
+    }})()""")
+
+
+@pytest.mark.parametrize("name, run, fragment, theme", [
+    ("flame", "one_run", "#upward=true", "light"),
+    ("icicle-dark", "one_run", "#colour=module", "dark"),
+    ("search", "one_run", "#query=ext4&zoom=0.1.2", "light"),
+    ("functions", "one_run", "#view=functions", "light"),
+    ("tree-dark", "one_run", "#view=tree", "dark"),
+    ("sandwich", "one_run", "#view=sandwich&centre=8", "light"),
+    ("difference", "two_runs", "", "light"),
+    ("difference-dark", "two_runs", "#view=functions", "dark"),
+])
+def test_it_looks_as_it_did(open_page, browser, name, run, fragment, theme):
+    """UPDATE_PICTURES=1 writes new ones, for a person to look at before they are committed."""
+    page = open_page(run, fragment)
+    page.prefer(theme)
+    page.wait(f"document.documentElement.dataset.theme === '{theme}'")
+    picture, path = page.picture(), PICTURES / f"{name}.png"
+    assert page.complaints() == []
+    page.call("Page.navigate", url="about:blank")
+    page.wait("location.href === 'about:blank'")
+    if "UPDATE_PICTURES" in os.environ:
+        PICTURES.mkdir(exist_ok=True)
+        path.write_bytes(scaled_down(page, picture, 2))
+    far = share_that_differs(page, picture, path.read_bytes())
+    assert far < 0.02, f"{far:.1%} of the picture differ from {path}"
+    page.events.clear()
+
+
+def test_a_page_that_looks_different_is_found(browser):
+    browser.call("Page.navigate", url="about:blank")
+    browser.wait("location.href === 'about:blank'")
+    pictures = [(PICTURES / f"{name}.png").read_bytes() for name in ("flame", "search")]
+    assert share_that_differs(browser, *pictures) > 0.1
+
+
+# -- Speed. --
+
+def cpu_ms(browser):
+    """The CPU time of the page's thread so far. Unlike time, it does not depend on other work on the machine."""
+    metrics = browser.call("Performance.getMetrics")["metrics"]
+    return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime")
+
+
+def cost_ms(browser, action):
+    begin = cpu_ms(browser)
+    browser.do(f"{action}, null")
+    return cpu_ms(browser) - begin
+
+
+def test_two_hundred_thousand_stacks_are_shown_at_once(browser, open_page, files):
+    """The thread of the page does nearly all the work, so its CPU time is the time on an idle machine."""
+    assert files("large_run").stat().st_size <= 8 << 20
+    browser.call("Performance.enable", timeDomain="threadTicks")
+    page = open_page("large_run")
+    first = cpu_ms(page)
+    zoom, search = [], []
+    for i in range(7):
+        zoom.append(cost_ms(page, f"page.zoomTo(page.tree().children(page.tree().children(0)[{i}])[{i}])"))
+        search.append(cost_ms(page, f"page.go({{ query: '_4_1{i}2$' }}, false)"))
+        search.append(cost_ms(page, f"page.go({{ query: 'class.*_{i}' }}, false)"))
+        zoom.append(cost_ms(page, "page.zoomTo(0)"))
+    until = page.do("performance.getEntriesByName('first-picture')[0].startTime")
+    print(f"first picture {first:.0f} ms of CPU time ({until:.0f} ms with other work), zoom "
+          f"{statistics.median(zoom):.0f} ms, search {statistics.median(search):.0f} ms")
+    assert 50 < first < 1_500 and statistics.median(zoom) < 100 and statistics.median(search) < 100
+    page.call("Performance.disable")

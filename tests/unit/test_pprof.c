@@ -1,0 +1,218 @@
+/* rooms: report profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The writer of pprof files. test_saved.c reads them back, and tests/e2e/test_pprof.py reads them
+ * by other programs: "test_pprof write FOLDER" makes them.
+ */
+#include <errno.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "profile/pprof.h"
+#include "profiles.h"
+#include "report/gzip.h"
+#include "report/protobuf.h"
+
+static void unpack(const struct strbuf *packed, struct strbuf *to)
+{
+	z_stream stream = { .next_in = (unsigned char *)packed->text,
+			    .avail_in = (unsigned)packed->n };
+	char piece[65536];
+	int result = Z_OK;
+
+	assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+	while (result == Z_OK) {
+		stream.next_out = (unsigned char *)piece;
+		stream.avail_out = sizeof(piece);
+		result = inflate(&stream, Z_NO_FLUSH);
+		strbuf_put(to, piece, sizeof(piece) - stream.avail_out);
+	}
+	assert_int_equal(result, Z_STREAM_END);
+	assert_int_equal(stream.avail_in, 0);
+	inflateEnd(&stream);
+}
+
+static void gzip_packs_what_unpacks_to_the_same(void **state)
+{
+	static const size_t sizes[] = { 0, 1, 2, 3, 300, 65535, 65536, 65537, 1000000, 5000000 };
+	uint64_t random = 88172645463325252ULL;
+
+	(void)state;
+	for (size_t i = 0; i < 4 * ARRAY_SIZE(sizes); i++) {
+		const size_t n = sizes[i / 4];
+		struct strbuf packed = {}, unpacked = {};
+		struct gzip *g = gzip_new(profiles_to_strbuf, &packed);
+		char *bytes = malloc(n + 1);
+
+		/* One byte, few of them, noise, which does not become smaller, and bytes each half
+		 * as frequent as the last one, whose codes would be too long. */
+		for (size_t k = 0; k < n; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			bytes[k] = (char)(i % 4 == 0   ? 7
+					  : i % 4 == 1 ? random % 5
+					  : i % 4 == 2 ? random
+						       : (uint64_t)__builtin_ctzll(random));
+		}
+		for (size_t at = 0, now; at < n; at += now) {
+			now = random % 7 ? n - at : 1 + random % (n - at);
+			assert_int_equal(gzip_put(g, bytes + at, now), 0);
+		}
+		assert_int_equal(gzip_finish(g), 0);
+		strbuf_puts(&unpacked, "");
+		unpack(&packed, &unpacked);
+		assert_int_equal(unpacked.n, n);
+		assert_memory_equal(unpacked.text, bytes, n);
+		assert_true(packed.n < n + n / 256 + 256);
+		gzip_freep(&g);
+		strbuf_fini(&packed);
+		strbuf_fini(&unpacked);
+		free(bytes);
+	}
+}
+
+static void the_same_profile_gives_the_same_bytes(void **state)
+{
+	struct profile *p = profiles_full();
+	struct strbuf first = {}, second = {};
+
+	(void)state;
+	profiles_write(p, &first);
+	profiles_write(p, &second);
+	assert_int_equal(first.n, second.n);
+	assert_memory_equal(first.text, second.text, first.n);
+	strbuf_fini(&first);
+	strbuf_fini(&second);
+	profile_free(p);
+}
+
+struct sink {
+	size_t left;
+};
+
+static int refuse_after(void *context, const char *bytes, size_t n)
+{
+	struct sink *s = context;
+
+	(void)bytes;
+	if (n > s->left)
+		return -ENOSPC;
+	s->left -= n;
+	return 0;
+}
+
+static void a_sink_that_fails_ends_it(void **state)
+{
+	struct profile *p = profiles_full();
+	const struct render_style style = {};
+	struct sink sink = { 100 };
+
+	(void)state;
+	assert_int_equal(render_pprof(p, &style, refuse_after, &sink), -ENOSPC);
+	profile_free(p);
+}
+
+static void names_that_are_not_utf8_are_escaped(void **state)
+{
+	struct frame frame = { .kind = FRAME_USER,
+			       .image = NO_IMAGE,
+			       .name = "a\xff\xc3(\xe2\x80" };
+	const struct frame_table table = { .frames = &frame, .n = 1 };
+	const uint32_t number = 0;
+	struct profile_builder *b = profile_builder_new(1);
+	struct strbuf packed = {}, bytes = {};
+
+	(void)state;
+	profiles_add(b, 1, 0, 1, &number);
+
+	struct profile *p = profile_builder_finish(b, &table);
+
+	profiles_write(p, &packed);
+	unpack(&packed, &bytes);
+	assert_non_null(memmem(bytes.text, bytes.n, "a\\xff\\xc3(\\xe2\\x80", 17));
+	assert_null(memmem(bytes.text, bytes.n, "\xff\xc3", 2));
+	profile_builder_free(b);
+	profile_free(p);
+	strbuf_fini(&packed);
+	strbuf_fini(&bytes);
+}
+
+static void zigzag_is_undone(void **state)
+{
+	static const uint64_t numbers[] = { 0, 1, UINT64_MAX, 1ULL << 63, INT64_MAX, 12345 };
+
+	(void)state;
+	assert_int_equal(zigzag(UINT64_MAX), 1);
+	assert_int_equal(zigzag(1), 2);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		assert_true(unzigzag(zigzag(numbers[i])) == numbers[i]);
+}
+
+static void numbers_are_written_as_protobuf_has_them(void **state)
+{
+	static const uint8_t expected[] = { 0x08, 0x96, 0x01, 0x12, 0x02, 'h',  'i',  0x18,
+					    0x00, 0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+					    0xff, 0xff, 0xff, 0x01, 0xca, 0x3e, 0x00 };
+	struct proto m = {};
+
+	(void)state;
+	proto_number(&m, 1, 150);
+	proto_bytes(&m, 2, "hi", 2);
+	proto_number(&m, 3, 0);
+	proto_any_number(&m, 3, 0);
+	proto_number(&m, 4, UINT64_MAX);
+	proto_bytes(&m, 1001, NULL, 0);
+	assert_int_equal(m.n, sizeof(expected));
+	assert_memory_equal(m.bytes, expected, m.n);
+	proto_fini(&m);
+}
+
+static void a_row_of_the_table_writes_pb_gz(void **state)
+{
+	(void)state;
+	assert_ptr_equal(renderer_of_file("run.pb.gz"), renderer_find("pprof"));
+	assert_ptr_equal(renderer_find("pprof")->render, render_pprof);
+	assert_true(renderer_find("pprof")->shows_losses);
+	assert_null(renderer_of_file("run.gz"));
+}
+
+static int write_file(const char *folder, const char *name, struct profile *p)
+{
+	char path[4096];
+	struct strbuf bytes = {};
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	if (!f) {
+		perror(path);
+		return 1;
+	}
+	profiles_write(p, &bytes);
+
+	const int failed = fwrite(bytes.text, 1, bytes.n, f) != bytes.n;
+
+	strbuf_fini(&bytes);
+	profile_free(p);
+	return fclose(f) || failed;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(gzip_packs_what_unpacks_to_the_same),
+		cmocka_unit_test(the_same_profile_gives_the_same_bytes),
+		cmocka_unit_test(a_sink_that_fails_ends_it),
+		cmocka_unit_test(names_that_are_not_utf8_are_escaped),
+		cmocka_unit_test(zigzag_is_undone),
+		cmocka_unit_test(numbers_are_written_as_protobuf_has_them),
+		cmocka_unit_test(a_row_of_the_table_writes_pb_gz),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "write") == 0)
+		return write_file(argv[2], "full.pb.gz", profiles_full()) ||
+		       write_file(argv[2], "difference.pb.gz", profiles_difference()) ||
+		       write_file(argv[2], "empty.pb.gz", profiles_finish(profile_builder_new(1)));
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

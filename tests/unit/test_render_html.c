@@ -1,0 +1,112 @@
+/* rooms: report saved profile base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The page around a profile's bytes. tests/e2e/test_page.py has what it does in a browser. */
+#include "profile/changes.h"
+#include "profiles.h"
+#include "saved/page.h"
+
+static void render(const struct profile *p, const struct render_style *style, struct strbuf *to)
+{
+	assert_int_equal(render_html(p, style, profiles_to_strbuf, to), 0);
+	strbuf_putc(to, '\0');
+}
+
+static void expect_same_bytes(struct profile *p)
+{
+	const struct render_style style = {};
+	struct strbuf page = {}, data = {}, pprof = {};
+	struct error e = {};
+
+	render(p, &style, &page);
+	profiles_write(p, &pprof);
+	assert_int_equal(page_data(page.text, page.n, "page", &data, &e), 0);
+	assert_int_equal(data.n, pprof.n);
+	assert_memory_equal(data.text, pprof.text, data.n);
+	strbuf_fini(&page);
+	strbuf_fini(&data);
+	strbuf_fini(&pprof);
+	profile_free(p);
+}
+
+static void a_page_has_the_bytes_of_a_pprof_file(void **state)
+{
+	(void)state;
+	expect_same_bytes(profiles_full());
+	expect_same_bytes(profiles_difference());
+	expect_same_bytes(profiles_finish(profile_builder_new(1)));
+}
+
+/* Base64 has an end for each length modulo three. */
+static void a_page_has_pprof_bytes_of_any_length(void **state)
+{
+	(void)state;
+	for (size_t n = 1; n <= 12; n++) {
+		struct profile *p = profiles_full();
+		char host[16] = {};
+
+		memset(host, 'a' + (int)n, n);
+		p->about.host = host;
+		expect_same_bytes(p);
+	}
+}
+
+static size_t count(const char *text, const char *part)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, part)); text++)
+		n++;
+	return n;
+}
+
+static void a_page_has_changes_only_if_they_are_known(void **state)
+{
+	(void)state;
+	struct profile *p = profiles_difference();
+	struct changes *changes = changes_of_difference(p);
+	const struct render_style plain = {}, full = { .changes = changes, .invert = true };
+	struct strbuf page = {};
+
+	render(p, &plain, &page);
+	assert_int_equal(count(page.text, "id=\"profile-changes\""), 0);
+	assert_int_equal(count(page.text, "id=\"inverted\""), 0);
+	strbuf_clear(&page);
+	render(p, &full, &page);
+	assert_int_equal(count(page.text, "id=\"profile-changes\">{\"basis\":"), 1);
+	assert_int_equal(count(page.text, "id=\"inverted\""), 1);
+	assert_int_equal(count(page.text, "<script"), count(page.text, "</script>"));
+	strbuf_fini(&page);
+	changes_free(changes);
+	profile_free(p);
+}
+
+static int refuse(void *context, const char *bytes, size_t n)
+{
+	(void)bytes;
+	*(size_t *)context += n;
+	return -5;
+}
+
+static void a_write_error_ends_the_page(void **state)
+{
+	(void)state;
+	const struct render_style style = {};
+	struct profile *p = profiles_full();
+	size_t n = 0;
+
+	assert_int_equal(render_html(p, &style, refuse, &n), -5);
+	assert_true(n > 0 && n <= 1 << 16);
+	profile_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_page_has_the_bytes_of_a_pprof_file),
+		cmocka_unit_test(a_page_has_pprof_bytes_of_any_length),
+		cmocka_unit_test(a_page_has_changes_only_if_they_are_known),
+		cmocka_unit_test(a_write_error_ends_the_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
