@@ -11,7 +11,7 @@
 
 #include "profile/profile.h"
 
-/* What noise is known from. */
+/* The source of our knowledge about noise. */
 enum changes_basis {
 	CHANGES_NO_DATA, /* nothing, so there are no claims */
 	CHANGES_SLICES,  /* at least 20 slices of time of each side */

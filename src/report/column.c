@@ -27,31 +27,40 @@ static uint64_t size_of(int64_t number)
 	return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
-void column_text(char *to, size_t width, const char *text)
+/* @text ends at @end. */
+static size_t put_column(char *to, size_t width, const char *text, const char *end)
 {
-	const size_t n = strlen(text), blanks = n < width ? width - n : 0;
+	const size_t n = (size_t)(end - text), blanks = n < width ? width - n : 0;
 
 	assert(blanks + n < COLUMN_SIZE);
 	memset(to, ' ', blanks);
-	memcpy(to + blanks, text, n + 1);
+	memcpy(to + blanks, text, n);
+	to[blanks + n] = '\0';
+	return blanks + n;
 }
 
-void column_number(char *to, size_t width, int64_t number, bool has_sign)
+size_t column_text(char *to, size_t width, const char *text)
 {
-	char text[COLUMN_SIZE] = "", *end = text + sizeof(text) - 1;
-
-	column_text(to, width, put_sign(put_digits(end, size_of(number)), number < 0, has_sign));
+	return put_column(to, width, text, text + strlen(text));
 }
 
-void column_share(char *to, size_t width, double percent, bool has_sign)
+size_t column_number(char *to, size_t width, int64_t number, bool has_sign)
+{
+	char text[COLUMN_SIZE], *end = text + sizeof(text);
+
+	return put_column(to, width,
+			  put_sign(put_digits(end, size_of(number)), number < 0, has_sign), end);
+}
+
+size_t column_share(char *to, size_t width, double percent, bool has_sign)
 {
 	const double most = 1e12, cut = percent > most ? most : percent < -most ? -most : percent;
 	const int64_t tenths = (int64_t)(cut * 10 + (cut < 0 ? -0.5 : 0.5));
-	char text[COLUMN_SIZE] = "", *at = text + sizeof(text) - 1;
+	char text[COLUMN_SIZE], *end = text + sizeof(text), *at = end;
 
 	*--at = '%';
 	*--at = (char)('0' + size_of(tenths) % 10);
 	*--at = '.';
-	column_text(to, width,
-		    put_sign(put_digits(at, size_of(tenths) / 10), tenths < 0, has_sign));
+	at = put_sign(put_digits(at, size_of(tenths) / 10), tenths < 0, has_sign);
+	return put_column(to, width, at, end);
 }

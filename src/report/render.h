@@ -17,16 +17,15 @@
 struct changes; /* profile/changes.h */
 
 struct render_style {
-	bool offsets;     /* -s */
-	bool addresses;   /* -v */
-	bool delimited;   /* -d */
-	bool per_process; /* -P */
-	const char *time; /* -T: "HH:MM:SS", else NULL */
-	/* Of trees. */
-	bool invert;        /* callees first */
-	bool ascii;         /* draw lines with ASCII characters */
-	bool colours;       /* for a terminal */
-	double min_percent; /* leave out nodes below this share of all; 0: show all */
+	bool offsets;       /* -s */
+	bool addresses;     /* -v */
+	bool delimited;     /* -d */
+	bool per_process;   /* -P */
+	bool invert;        /* trees: callees first */
+	bool ascii;         /* trees: draw lines with ASCII characters */
+	bool colours;       /* trees: for a terminal */
+	const char *time;   /* -T: "HH:MM:SS", else NULL */
+	double min_percent; /* trees: leave out nodes below this share of all; 0: show all */
 	/* Of a difference: its functions, with claims. NULL: renderers make them, without claims.
 	 */
 	const struct changes *changes;

@@ -184,7 +184,7 @@ static void put_times(struct writer *w, const struct profile *p)
 		put_type(w, "stackcount_begin_time_seconds", "gauge",
 			 "When counting began, in seconds since 1970.");
 		put_gauge(w, p, "stackcount_begin_time_seconds",
-			  (double)(p->about.begin_ns / 1000000) / 1e3);
+			  (double)p->about.begin_ns / second);
 	}
 	if (p->about.duration_ns) {
 		put_type(w, "stackcount_duration_seconds", "gauge", "Time of counting.");

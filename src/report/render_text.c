@@ -62,13 +62,14 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 	writer_put_i64(w, stack->count_before);
 	writer_puts(w, " -> ");
 	writer_put_i64(w, stack->count);
-	column_number(text, 0, change, true);
+	(void)column_number(text, 0, change, true);
 	writer_puts(w, " (");
 	writer_puts(w, text);
 	if (stack->count_before && stack->count)
-		column_share(text, 0, 100 * (double)change / (double)stack->count_before, true);
+		(void)column_share(text, 0, 100 * (double)change / (double)stack->count_before,
+				   true);
 	else
-		column_text(text, 0, stack->count ? "new" : "gone");
+		(void)column_text(text, 0, stack->count ? "new" : "gone");
 	writer_puts(w, ", ");
 	writer_puts(w, text);
 	writer_puts(w, ")");

@@ -74,12 +74,16 @@ static const char *colour(const struct drawing *t, const char *sgr)
 
 static void put_coloured(struct drawing *t, const char *sgr, const char *text)
 {
-	writer_puts(t->w, colour(t, sgr));
+	if (!t->style->colours || !sgr) {
+		writer_puts(t->w, text);
+		return;
+	}
+	writer_puts(t->w, sgr);
 	writer_puts(t->w, text);
-	writer_puts(t->w, colour(t, sgr ? "\x1b[0m" : NULL));
+	writer_puts(t->w, "\x1b[0m");
 }
 
-/* As perf: what is worth a look stands out. */
+/* The limits are those of perf report. */
 static const char *share_colour(double percent)
 {
 	return percent >= 5 ? "\x1b[31m" : percent >= 0.5 ? "\x1b[32m" : NULL;
@@ -92,27 +96,31 @@ static const char *change_colour(int64_t change)
 
 static void put_number(struct drawing *t, int64_t number)
 {
-	char text[COLUMN_SIZE];
+	char text[COLUMN_SIZE + 1];
+	const size_t n = column_number(text, 12, number, false);
 
-	column_number(text, 12, number, false);
-	writer_puts(t->w, text);
-	writer_puts(t->w, " ");
+	text[n] = ' ';
+	writer_put(t->w, text, n + 1);
 }
 
 static void put_plain_numbers(struct drawing *t, const struct tree_node *node, bool is_root)
 {
 	const double of_all = tree_share(node->sums.now, t->p->total);
 	char text[COLUMN_SIZE];
+	size_t n;
 
 	put_number(t, node->sums.now);
-	column_share(text, 7, of_all, false);
-	put_coloured(t, share_colour(of_all), text);
-	if (is_root)
-		column_text(text, 11, "");
+	n = column_share(text, 7, of_all, false);
+	if (t->style->colours)
+		put_coloured(t, share_colour(of_all), text);
 	else
-		column_share(text, 11, tree_share(node->sums.now, node->parent.now), false);
-	writer_puts(t->w, text);
-	writer_puts(t->w, "  ");
+		writer_put(t->w, text, n);
+	if (is_root)
+		n = column_text(text, 11, "");
+	else
+		n = column_share(text, 11, tree_share(node->sums.now, node->parent.now), false);
+	writer_put(t->w, text, n);
+	writer_put(t->w, "  ", 2);
 }
 
 static void put_changed_numbers(struct drawing *t, const struct tree_node *node)
@@ -124,14 +132,14 @@ static void put_changed_numbers(struct drawing *t, const struct tree_node *node)
 
 	put_number(t, sums->before);
 	put_number(t, sums->now);
-	column_number(text, 12, change, true);
+	(void)column_number(text, 12, change, true);
 	put_coloured(t, change_colour(change), text);
 	if (sums->before == 0 || sums->now == 0)
-		column_text(text, 10, sums->now ? "new" : sums->before ? "gone" : "");
+		(void)column_text(text, 10, sums->now ? "new" : sums->before ? "gone" : "");
 	else
-		column_share(text, 10, tree_share(change, sums->before), true);
+		(void)column_share(text, 10, tree_share(change, sums->before), true);
 	writer_puts(t->w, text);
-	column_share(text, 9, tree_share(change, all), true);
+	(void)column_share(text, 9, tree_share(change, all), true);
 	writer_puts(t->w, text);
 	writer_puts(t->w, "  ");
 }
@@ -227,10 +235,12 @@ static void put_step_label(struct drawing *t, const struct tree_node *node, uint
 
 static void put_indentation(struct drawing *t, const char *glyph)
 {
-	writer_puts(t->w, colour(t, "\x1b[2m"));
+	if (t->style->colours)
+		writer_puts(t->w, "\x1b[2m");
 	writer_put(t->w, t->indentation.text, t->indentation.n);
 	writer_puts(t->w, glyph);
-	writer_puts(t->w, colour(t, "\x1b[0m"));
+	if (t->style->colours)
+		writer_puts(t->w, "\x1b[0m");
 }
 
 static void cut_indentation(struct drawing *t, size_t n)

@@ -166,9 +166,17 @@ static void sort_items(struct tree *t, const struct tree_node *parent, struct tr
 	}
 }
 
-/* For sorting: the last one is drawn first. */
+/* Is @a drawn before @b? */
+static bool is_before(const struct tree *t, const struct tree_node *a, const struct tree_node *b)
+{
+	const uint64_t weight_a = weight_of(t, &a->sums), weight_b = weight_of(t, &b->sums);
+
+	return weight_a != weight_b ? weight_a > weight_b : a->step < b->step;
+}
+
+/* For qsort(3). */
 struct ranked_node {
-	uint64_t weight;
+	const struct tree *tree;
 	struct tree_node node;
 };
 
@@ -176,17 +184,29 @@ static int compare_ranked_nodes(const void *left, const void *right)
 {
 	const struct ranked_node *a = left, *b = right;
 
-	if (a->weight != b->weight)
-		return a->weight < b->weight ? -1 : 1;
-	return a->node.step > b->node.step ? -1 : a->node.step < b->node.step;
+	return is_before(a->tree, &a->node, &b->node) ? 1 : -1;
 }
 
+#define FEW 12
+
+/* The last one is drawn first. Most nodes have few children. */
 static void sort_children(const struct tree *t, struct tree_node *children, size_t n)
 {
+	for (size_t i = 1; i < n && n <= FEW; i++) {
+		const struct tree_node node = children[i];
+		size_t k = i;
+
+		for (; k > 0 && is_before(t, &children[k - 1], &node); k--)
+			children[k] = children[k - 1];
+		children[k] = node;
+	}
+	if (n <= FEW)
+		return;
+
 	cleanup_free struct ranked_node *ranked = xcalloc(n, sizeof(*ranked));
 
 	for (size_t i = 0; i < n; i++)
-		ranked[i] = (struct ranked_node){ weight_of(t, &children[i].sums), children[i] };
+		ranked[i] = (struct ranked_node){ t, children[i] };
 	qsort(ranked, n, sizeof(*ranked), compare_ranked_nodes);
 	for (size_t i = 0; i < n; i++)
 		children[i] = ranked[i].node;

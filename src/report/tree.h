@@ -40,7 +40,7 @@ struct tree_node {
 };
 
 struct tree_item {
-	uint32_t step; /* at the depth of the node that was looked at last */
+	uint32_t step; /* at the depth of the last node that tree_follow() saw */
 	uint32_t stack;
 };
 
@@ -72,8 +72,8 @@ bool tree_next(struct tree *t, struct tree_node *ret);
  */
 bool tree_follow(struct tree *t, struct tree_node *node, uint32_t *ret);
 
-/* The children of @node are to come next, largest first. */
-void tree_push(struct tree *t, const struct tree_node *node);
+/* The children of @parent are to come next, largest first. */
+void tree_push(struct tree *t, const struct tree_node *parent);
 
 int64_t tree_change(const struct tree_sums *sums);
 

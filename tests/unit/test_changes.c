@@ -66,8 +66,12 @@ static int64_t poisson(uint64_t *state, double mean)
 		const double part = mean > 10 ? 10 : mean;
 		const double limit = exp_minus(part);
 
-		for (double product = uniform(state); product > limit; product *= uniform(state))
+		double product = uniform(state);
+
+		while (product > limit) {
+			product *= uniform(state);
 			count++;
+		}
 		mean -= part;
 	}
 	return count;

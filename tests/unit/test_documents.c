@@ -18,42 +18,44 @@
 #include "report/render_changes.h"
 #include "report_sample.h"
 
+static struct frame_image full_images[] = {
+	{ .path = "/usr/bin/prog",
+	  .build_id = "ab12",
+	  .start = 0x400000,
+	  .limit = 0x500000,
+	  .offset = 0x1000 },
+	{ .path = "[kernel]" },
+};
+static struct frame full_frames[] = {
+	{ .kind = FRAME_KERNEL, .name = "vfs_read", .image = 1, .addr = UINT64_MAX },
+	{ .kind = FRAME_USER,
+	  .name = "parse(int)",
+	  .raw_name = "_Z5parsei",
+	  .module = "prog",
+	  .image = 0,
+	  .addr = 0x401010,
+	  .offset = 0x10,
+	  .module_offset = 0x2010,
+	  .file_offset = 0x2010,
+	  .file = "p\"a\\r\x1bse.c",
+	  .line = 12 },
+	{ .kind = FRAME_USER,
+	  .code = CODE_JIT,
+	  .name = "</script>\xff\xe2\x80\x8b",
+	  .image = NO_IMAGE,
+	  .is_inlined = true },
+	{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
+	{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
+	{ .kind = FRAME_UNVERIFIED, .name = "frame pointers", .image = NO_IMAGE },
+};
+
+static const struct frame_table full_table = {
+	.frames = full_frames, .n = ARRAY_SIZE(full_frames), .images = full_images, .n_images = 2
+};
+
 /* A report with everything that a document can show. */
 static struct profile *full_report(int64_t factor)
 {
-	static struct frame_image images[] = {
-		{ .path = "/usr/bin/prog",
-		  .build_id = "ab12",
-		  .start = 0x400000,
-		  .limit = 0x500000,
-		  .offset = 0x1000 },
-		{ .path = "[kernel]" },
-	};
-	static struct frame frames[] = {
-		{ .kind = FRAME_KERNEL, .name = "vfs_read", .image = 1, .addr = UINT64_MAX },
-		{ .kind = FRAME_USER,
-		  .name = "parse(int)",
-		  .raw_name = "_Z5parsei",
-		  .module = "prog",
-		  .image = 0,
-		  .addr = 0x401010,
-		  .offset = 0x10,
-		  .module_offset = 0x2010,
-		  .file_offset = 0x2010,
-		  .file = "p\"a\\r\x1bse.c",
-		  .line = 12 },
-		{ .kind = FRAME_USER,
-		  .code = CODE_JIT,
-		  .name = "</script>\xff\xe2\x80\xae",
-		  .image = NO_IMAGE,
-		  .is_inlined = true },
-		{ .kind = FRAME_USER, .module = "prog", .image = 0, .is_in_file = true },
-		{ .kind = FRAME_CUT, .name = "depth", .image = NO_IMAGE },
-		{ .kind = FRAME_UNVERIFIED, .name = "frame pointers", .image = NO_IMAGE },
-	};
-	const struct frame_table all = {
-		.frames = frames, .n = ARRAY_SIZE(frames), .images = images, .n_images = 2
-	};
 	const struct profile_label labels[] = { { .key = "cgroup", .text = "/a\nb" },
 						{ .key = "cpu", .number = -3, .unit = "id" } };
 	static const uint32_t row[] = { 0, 1, 2, 3, 4, 5 };
@@ -80,7 +82,7 @@ static struct profile *full_report(int64_t factor)
 			profile_builder_part(b, number, 1, i * factor);
 	}
 
-	struct profile *p = profile_builder_finish(b, &all);
+	struct profile *p = profile_builder_finish(b, &full_table);
 
 	profile_builder_free(b);
 	p->values[1] = (struct profile_value){ "time", "nanoseconds" };
@@ -320,7 +322,7 @@ static void two_hundred_thousand_stacks_are_written(void **state)
 	struct profile *p = finish(b, &table);
 
 	assert_int_equal(render_json(p, &style, count_bytes, &n), 0);
-	assert_true(n > 200000 * 20 * 2);
+	assert_true(n > (size_t)200000 * 20 * 2);
 	assert_int_equal(render_json(p, &style, fail_at_once, &n_calls), -32);
 	assert_int_equal(render_prom(p, &style, fail_at_once, &n_calls), -32);
 	assert_int_equal(n_calls, 2);

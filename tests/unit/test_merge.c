@@ -189,7 +189,7 @@ static struct profile *labelled(uint64_t begin_ns, int64_t unit)
 	const uint32_t frame = 0;
 
 	for (uint32_t s = 0; s < 2; s++)
-		profile_builder_slice(b, s * 100, s * 100 + 100);
+		profile_builder_slice(b, (uint64_t)s * 100, (uint64_t)s * 100 + 100);
 	for (uint32_t pid = 1; pid <= 4; pid++)
 		for (uint32_t set = 0; set < 2; set++) {
 			const int64_t more = 10 * unit;

@@ -333,8 +333,8 @@ static void two_hundred_thousand_stacks_are_drawn(void **state)
 	(void)alarm(PATIENCE_S);
 	for (size_t i = 0; i < ARRAY_SIZE(styles); i++)
 		assert_int_equal(render_tree(p, &styles[i], count_bytes, &n[i]), 0);
-	assert_true(n[0] > 200000 * 2 * 40);
-	assert_true(n[1] > 200000 * 20 * 10);
+	assert_true(n[0] > (size_t)200000 * 2 * 40);
+	assert_true(n[1] > (size_t)200000 * 20 * 10);
 	assert_true(n[2] > 100 && n[2] < n[0] / 100);
 	assert_int_equal(render_tree(p, &styles[0], fail_at_once, &n_calls), -32);
 	assert_int_equal(n_calls, 1);
