@@ -152,3 +152,21 @@ int read_files(const struct options *opt, struct error *e)
 	err = reports_open(&reports, opt, e);
 	return err ? err : report_files(opt, &reports, e);
 }
+
+int read_files_report_difference(const struct options *opt, const struct profile *result,
+				 struct reports *reports, struct error *e)
+{
+	const struct changes_side after = { &result, 1 };
+	cleanup(subtracted_fini) struct subtracted difference = {};
+	struct output output;
+	int err;
+
+	privileges_end(reports_have_files(reports));
+	err = read_and_subtract(opt, &after, &difference, e);
+	if (err)
+		return err;
+	output_init(&output, NULL);
+	reports->changes = difference.changes;
+	reports->keeps = KEEP_ALL;
+	return reports_write(reports, difference.profile, SPAN_RUN, NULL, &output, e);
+}

@@ -10,6 +10,7 @@
 #include "profile/changes.h"
 #include "profile/profile.h"
 #include "tool/options.h"
+#include "tool/reports.h"
 
 /* Read files and report them. Errors: of reading and writing. */
 must_check int read_files(const struct options *opt, struct error *e);
@@ -28,3 +29,11 @@ void subtracted_fini(struct subtracted *s);
  */
 must_check int read_and_subtract(const struct options *opt, const struct changes_side *after,
 				 struct subtracted *ret, struct error *e);
+
+/*
+ * Write the difference of a run's @result and the files of --minus to @reports. Nothing is traced
+ * any more, and all descriptors of BPF are closed. So the files are read without the capabilities
+ * that tracing takes. Those for writing the user's files stay.
+ */
+must_check int read_files_report_difference(const struct options *opt, const struct profile *result,
+					    struct reports *reports, struct error *e);

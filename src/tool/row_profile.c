@@ -134,3 +134,24 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 		slices_put(slices, builder, stacks);
 	return profile_builder_finish(builder, symbolizer_frames(t->symbolizer));
 }
+
+void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
+			    const uint64_t *before)
+{
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(p, losses->of[i].reason,
+				 losses->of[i].n + (before ? before[i] : 0));
+}
+
+struct profile *row_profile_sums(uint64_t hits, size_t n_stacks, const uint64_t losses[LOSS_N])
+{
+	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
+	const struct frame_table none = {};
+	struct profile *p = profile_builder_finish(builder, &none);
+
+	p->total = p->hidden = (int64_t)hits;
+	p->n_hidden = n_stacks;
+	for (int i = 0; i < LOSS_N; i++)
+		profile_add_loss(p, loss_text((enum loss)i), losses[i]);
+	return p;
+}

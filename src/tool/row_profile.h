@@ -10,6 +10,7 @@
 #include "profile/profile.h"
 #include "store/store.h"
 #include "symbolize/symbolize.h"
+#include "tool/run.h"
 #include "tool/slices.h"
 
 /* All pointers are lent. */
@@ -26,3 +27,10 @@ struct row_profile {
 /* The profile of @n @rows; the caller frees it. @slices: their slices, or NULL. */
 struct profile *row_profile_make(const struct row_profile *t, const struct store_row *rows,
 				 size_t n, const struct slices *slices);
+
+/* Add @losses, by reason; with @before those of earlier reports, too. */
+void row_profile_add_losses(struct profile *p, const struct named_losses *losses,
+			    const uint64_t *before);
+
+/* A profile of sums alone: @hits in @n_stacks stacks, which it hides. The caller frees it. */
+struct profile *row_profile_sums(uint64_t hits, size_t n_stacks, const uint64_t losses[LOSS_N]);

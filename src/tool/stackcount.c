@@ -88,14 +88,6 @@ static bool keeps_rows(const struct run *r)
 	return r->opt->live || (r->opt->interval_ns && reports_want(&t->reports, SPAN_RUN));
 }
 
-/* Add the @losses since the last report, or those of the run. */
-static void add_losses(struct profile *p, const struct named_losses *losses, const uint64_t *before)
-{
-	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(p, losses->of[i].reason,
-				 losses->of[i].n + (before ? before[i] : 0));
-}
-
 static void add_up_losses(struct stackcount *t, const struct named_losses *losses)
 {
 	for (int i = 0; i < LOSS_N; i++) {
@@ -134,22 +126,6 @@ static void both_fini(struct both *b)
 	profile_free(b->sums);
 }
 
-/* The sums of the run up to now, without its stacks. */
-static struct profile *make_sums(const struct run *r, size_t n_stacks, uint64_t now)
-{
-	const struct stackcount *t = r->own;
-	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
-	const struct frame_table none = {};
-	struct profile *p = profile_builder_finish(builder, &none);
-
-	p->total = p->hidden = (int64_t)t->n_hits;
-	p->n_hidden = n_stacks;
-	for (int i = 0; i < LOSS_N; i++)
-		profile_add_loss(p, loss_text((enum loss)i), t->losses[i]);
-	set_about(r, p, t->begin_ns, now);
-	return p;
-}
-
 static struct profile *make_interval(struct run *r, const struct store_row *rows, size_t n)
 {
 	struct stackcount *t = r->own;
@@ -184,19 +160,21 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 	const struct named_losses losses = run_losses(r, store_losses(t->store));
 
 	if (ret->interval) {
-		add_losses(ret->interval, &losses, NULL);
+		row_profile_add_losses(ret->interval, &losses, NULL);
 		set_about(r, ret->interval, t->report_ns, now);
 	}
 	if (ret->run) {
-		add_losses(ret->run, &losses, t->losses);
+		row_profile_add_losses(ret->run, &losses, t->losses);
 		set_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
 	t->n_hits = keeps_rows(r) ? 0 : t->n_hits;
 	for (size_t i = 0; i < n; i++)
 		t->n_hits += rows[i].count;
-	if (reports_want(&t->reports, SPAN_SUMS))
-		ret->sums = make_sums(r, n, now);
+	if (reports_want(&t->reports, SPAN_SUMS)) {
+		ret->sums = row_profile_sums(t->n_hits, n, t->losses);
+		set_about(r, ret->sums, t->begin_ns, now);
+	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
 	if (keeps_rows(r))
@@ -274,7 +252,7 @@ static struct profile *make_live_profile(struct run *r, struct screen_head *head
 	const struct named_losses losses = run_losses(r, store_losses(t->store));
 
 	add_up_losses(t, &losses);
-	add_losses(p, &losses, t->losses);
+	row_profile_add_losses(p, &losses, t->losses);
 	*head = (struct screen_head){ .what = r->opt->patterns[0],
 				      .elapsed_ns = now - t->begin_ns,
 				      .stacks = n,
@@ -579,27 +557,6 @@ static void close_store(struct run *r)
 	live_fini(&t->live);
 }
 
-/*
- * Nothing is traced any more, and all descriptors of BPF are closed. So the files of --minus are
- * read without the capabilities that tracing takes. Those for writing the user's files stay.
- */
-static int report_difference(const struct options *opt, struct stackcount *t, struct error *e)
-{
-	const struct changes_side after = { (const struct profile *const *)&t->result, 1 };
-	cleanup(subtracted_fini) struct subtracted result = {};
-	struct output output;
-	int err;
-
-	privileges_end(reports_have_files(&t->reports));
-	err = read_and_subtract(opt, &after, &result, e);
-	if (err)
-		return err;
-	output_init(&output, NULL);
-	t->reports.changes = result.changes;
-	t->reports.keeps = KEEP_ALL;
-	return reports_write(&t->reports, result.profile, SPAN_RUN, NULL, &output, e);
-}
-
 int count_stacks(const struct options *opt, struct error *e)
 {
 	static const struct tool_parts tool = {
@@ -625,7 +582,7 @@ int count_stacks(const struct options *opt, struct error *e)
 
 	err = run_tool(&tool, &own, opt, e);
 	if (!err && own.result)
-		err = report_difference(opt, &own, e);
+		err = read_files_report_difference(opt, own.result, &own.reports, e);
 	reports_close(&own.reports);
 	profile_free(own.result);
 	return err;
