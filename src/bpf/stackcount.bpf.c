@@ -110,7 +110,8 @@ static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_
 			return own;
 	}
 	mark = walk_kernel_by_helper(ctx, kind, slot);
-	hash = is_new_kernel ? hash_kernel_stack(slot) : hash_walked_stack(slot, SIDE_KERNEL, false);
+	hash = is_new_kernel ? hash_kernel_stack(slot)
+			     : hash_walked_stack(slot, SIDE_KERNEL, false);
 	if (own && own != hash && !mark)
 		refuse_kernel_walks(slot);
 	return hash;

@@ -163,18 +163,19 @@ static void raise_variance(struct rate *r, const struct noise_series *s, double 
 double noise_probability(const struct noise_series *after, const struct noise_series *before,
 			 const struct noise_rules *rules)
 {
-	const double w1 = sum_of(after->weights, after->n), w2 = sum_of(before->weights, before->n);
+	const double weight1 = sum_of(after->weights, after->n),
+		     weight2 = sum_of(before->weights, before->n);
 
-	if (after->n < 2 || before->n < 2 || !(w1 > 0) || !(w2 > 0))
+	if (after->n < 2 || before->n < 2 || !(weight1 > 0) || !(weight2 > 0))
 		return 1;
 
-	struct rate a = rate_of(after, w1, rules->slices_follow);
-	struct rate b = rate_of(before, w2, rules->slices_follow);
-	const double common = (a.rate * w1 + b.rate * w2) / (w1 + w2);
+	struct rate a = rate_of(after, weight1, rules->slices_follow);
+	struct rate b = rate_of(before, weight2, rules->slices_follow);
+	const double common = (a.rate * weight1 + b.rate * weight2) / (weight1 + weight2);
 	const double change = a.rate - b.rate;
 
-	raise_variance(&a, after, w1, common, rules);
-	raise_variance(&b, before, w2, common, rules);
+	raise_variance(&a, after, weight1, common, rules);
+	raise_variance(&b, before, weight2, common, rules);
 
 	const double variance = a.variance + b.variance;
 
@@ -190,7 +191,8 @@ double noise_probability(const struct noise_series *after, const struct noise_se
 	return student_tail(change * change / variance, freedom);
 }
 
-/* If the rates are equal, each of the n counts is after the change with probability w1/(w1+w2). */
+/* If the rates are equal, each of the n counts is after the change with probability
+ * weight1/(weight1+weight2). */
 double noise_probability_poisson(double after, double after_weight, double before,
 				 double before_weight)
 {

@@ -55,7 +55,7 @@ static size_t colour_at(const char *text)
 {
 	size_t n = 2;
 
-	if (text[0] != '\x1b' || text[1] != '[')
+	if (text[0] != '\033' || text[1] != '[')
 		return 0;
 	while (text[n] && !is_colour_end(text[n]))
 		n++;
@@ -150,7 +150,7 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 	for (size_t line = 1; line + 1 < size->lines; line++) {
 		strbuf_puts(to, "\r\n");
 		if (*at) {
-			at += put_line(to, at, size->columns, is_ascii ? ">" : "\xe2\x80\xa6");
+			at += put_line(to, at, size->columns, is_ascii ? ">" : "\u2026");
 			at += *at == '\n';
 		}
 		strbuf_puts(to, PLAIN ERASE_LINE);

@@ -162,7 +162,7 @@ void run_serve(void *run)
 /* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
-/* For the walks of deferred hits, which need tables of such files: after a signal, or else. */
+/* For the walks of deferred hits: after a signal, or else. */
 #define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
 #define ENDING_WALKS_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */

@@ -14,7 +14,6 @@ from tool import GETPPID, Tool, stackcount
 GOLDEN = Path(__file__).parent.parent / "golden"
 FULL = GOLDEN / "document.json"
 
-needs_outputs = pytest.mark.skipif("--format" not in stackcount("--help").out, reason="no -o yet")
 
 
 @pytest.mark.needs("machine")
@@ -123,7 +122,6 @@ def test_broken_metrics_are_refused(text):
         prometheus.parse(text)
 
 
-@needs_outputs
 @pytest.mark.needs("machine")
 def test_a_run_writes_both(workload, tmp_path):
     one = workload("syscalls", "getppid", 300, 1)
