@@ -14,7 +14,7 @@ struct proto {
 	size_t capacity;
 };
 
-#define PROTO_MOST_VARINT 10 /* bytes */
+#define PROTO_MOST_VARINT ((size_t)10) /* bytes */
 
 void proto_fini(struct proto *m);
 
