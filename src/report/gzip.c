@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "report/gzip.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,18 @@ int gzip_finish(struct gzip *g)
 	return g->result;
 }
 
+static void *allocate(void *unused, unsigned n, unsigned size)
+{
+	(void)unused;
+	return xcalloc(n, size);
+}
+
+static void release(void *unused, void *p)
+{
+	(void)unused;
+	free(p);
+}
+
 void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to)
 {
 	z_stream stream = { .zalloc = allocate,
@@ -99,7 +112,7 @@ void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to)
 			    .avail_in = (unsigned)n,
 			    .next_out = to,
 			    .avail_out = (unsigned)n_to };
-	int err = inflateInit2(&stream, GZIP_WINDOW);
+	int err = inflateInit2(&stream, 15 + 16 /* 32 KiB, with gzip's header */);
 
 	if (err == Z_OK)
 		err = inflate(&stream, Z_FINISH);
