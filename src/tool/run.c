@@ -344,10 +344,10 @@ static int finish_run(struct run *r, struct error *e)
 
 	int err = r->tool->report(r, e);
 
-	if (r->opt->debug)
+	if (r->opt->debug) {
 		object_describe(r->object);
-	if (r->opt->debug)
 		deferral_describe(r);
+	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
 	if (r->opt->debug && r->unwinder)
 		unwinder_describe(r->unwinder);

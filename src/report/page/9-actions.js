@@ -237,7 +237,7 @@ Object.assign(Page.prototype, {
 			}
 			this.ours = null;
 		};
-		onresize = dark.onchange = () => this.render();
+		onresize = dark.onchange = () => this.isPrinting || this.render();
 		onbeforeprint = () => this.print(true);
 		onafterprint = () => this.print(false);
 	},
