@@ -562,6 +562,6 @@ void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *con
 
 void unwinder_describe(struct unwinder *u)
 {
-	if (unwinder_wait(u, clock_ns(CLOCK_MONOTONIC) + DESCRIBE_NS))
+	if (u && unwinder_wait(u, clock_ns(CLOCK_MONOTONIC) + DESCRIBE_NS))
 		table_set_describe(u->tables);
 }

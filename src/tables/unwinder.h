@@ -82,5 +82,5 @@ bool unwinder_wait(struct unwinder *u, uint64_t until);
  */
 void unwinder_then(struct unwinder *u, void (*at_rest)(void *context), void *context);
 
-/* Print images, tables and their memory to standard error, for --debug. */
+/* Print images, tables and their memory to standard error, for --debug. Nothing if @u is NULL. */
 void unwinder_describe(struct unwinder *u);

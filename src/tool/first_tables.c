@@ -49,7 +49,7 @@ static void wait_for_tables(struct run *r)
 		run_follow(r, UINT64_MAX);
 		is_done = unwinder_wait(r->unwinder, now + SLICE_NS);
 		now = clock_ns(CLOCK_MONOTONIC);
-	} while (!is_done && now < until && !waiter_has_signal(&r->waiter));
+	} while (!is_done && now < until && !r->output.must_end && !waiter_has_signal(&r->waiter));
 	r->waited_for_tables_ns += now < until ? now - begin : until - begin;
 	if (!is_done && now >= until)
 		log_warn_once("files of traced processes are slow to read: the first user stacks "

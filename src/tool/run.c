@@ -162,9 +162,8 @@ void run_serve(void *run)
 /* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
-/* For the walks of deferred hits: after a signal, or else. */
+/* For the walks of deferred hits. Without a signal, they have NS_PER_S. */
 #define LAST_WALKS_NS (LAST_OTHERS_NS / 4)
-#define ENDING_WALKS_NS NS_PER_S
 /* For names in files that only root can change. They are large at most, unless a helper hangs. */
 #define LAST_ROOTS_NS (20 * NS_PER_S)
 
@@ -281,7 +280,7 @@ static int work_until_over(struct run *r, struct error *e)
 	if (!err && r->processes)
 		follower_settle(r->processes, clock_ns(CLOCK_MONOTONIC) +
 						      (r->ended_at ? LAST_RECORDS_NS : NS_PER_S));
-	deferral_settle(r, 0, r->ended_at ? LAST_WALKS_NS : ENDING_WALKS_NS);
+	deferral_settle(r, 0, r->ended_at ? LAST_WALKS_NS : NS_PER_S);
 	end_tables(r);
 	r->is_all_read = true;
 	return err;
@@ -347,10 +346,9 @@ static int finish_run(struct run *r, struct error *e)
 	if (r->opt->debug) {
 		object_describe(r->object);
 		deferral_describe(r);
+		unwinder_describe(r->unwinder);
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
-	if (r->opt->debug && r->unwinder)
-		unwinder_describe(r->unwinder);
 	log_own_hits(r);
 	print_command_end(r);
 	if (!err && r->tool->put_last_line)
@@ -366,7 +364,7 @@ static bool must_run_end(void *context)
 	struct run *r = context;
 
 	run_serve(r);
-	return waiter_must_end(&r->waiter);
+	return r->output.must_end || waiter_must_end(&r->waiter);
 }
 
 static int run_command(struct run *r, struct error *e)

@@ -1,4 +1,4 @@
-/* rooms: report base */
+/* rooms: report profile base */
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <setjmp.h>
 #include <stdarg.h>
