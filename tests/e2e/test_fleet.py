@@ -60,7 +60,7 @@ def test_the_units_command_runs_with_the_units_capabilities(tmp_path):
     assert result.out == "" or "Tracing" in result.out, result
     for file in tmp_path.glob("run-*.pb.gz"):
         subprocess.run(["gzip", "-t", file], check=True, timeout=PATIENCE_S)
-    assert re.search(r"^stackcount_hits\b.* \d+$", (tmp_path / "stackcount.prom").read_text(), re.M)
+    assert re.search(r"^stackcount_hits_total\b.* \d+$", (tmp_path / "stackcount.prom").read_text(), re.M)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert all(re.fullmatch(r"run-\d{8}T\d{6}\.pb\.gz|stackcount\.prom", name) for name in names), names
 
@@ -122,7 +122,7 @@ def upload(folder, server, **environment):
 def test_upload_sends_finished_files_and_deletes_those_that_were_taken(tmp_path):
     (tmp_path / "run-20261124T183500.pb.gz").write_bytes(b"first")
     (tmp_path / ".run-20261124T183700.pb.gz.tmp").write_bytes(b"not finished")
-    (tmp_path / "stackcount.prom").write_text("stackcount_hits 3\n")
+    (tmp_path / "stackcount.prom").write_text("stackcount_hits_total 3\n")
     with store() as server:
         upload(tmp_path, server, APPLICATION="web-1").check_returncode()
         path, body = server.taken[0]
@@ -190,7 +190,7 @@ def test_prometheus_reads_hits_by_way_of_the_node_exporter(tmp_path):
               f"--storage.tsdb.path={data}", f"--web.listen-address=127.0.0.1:{prometheus}"]
 
     def hits():
-        query = urllib.parse.urlencode({"query": "stackcount_hits"})
+        query = urllib.parse.urlencode({"query": "stackcount_hits_total"})
         found = json.loads(get(f"http://127.0.0.1:{prometheus}/api/v1/query?{query}"))
         return int(found["data"]["result"][0]["value"][1])
 
