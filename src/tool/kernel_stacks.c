@@ -150,6 +150,13 @@ static void *serve_kernel_stacks(void *argument)
 
 	if (publish_kernel(&maps, &from))
 		serve_modules(k, &maps, &from);
+	/*
+	 * The programs that read stay until the run ends. Otherwise the kernel may give their
+	 * addresses to other programs, whose hits would have our programs' names.
+	 */
+	struct pollfd end = { .fd = k->end_fd, .events = POLLIN };
+
+	(void)poll(&end, 1, -1);
 	return NULL;
 }
 

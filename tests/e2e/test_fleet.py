@@ -62,7 +62,7 @@ def test_the_units_command_runs_with_the_units_capabilities(tmp_path):
         subprocess.run(["gzip", "-t", file], check=True, timeout=PATIENCE_S)
     assert re.search(r"^stackcount_hits_total\b.* \d+$", (tmp_path / "stackcount.prom").read_text(), re.M)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert all(re.fullmatch(r"run-\d{8}T\d{6}\.pb\.gz|stackcount\.prom", name) for name in names), names
+    assert all(re.fullmatch(r"run-\d{8}T\d{6}(-\d+)?\.pb\.gz|stackcount\.prom", name) for name in names), names
 
 
 def test_every_capability_of_the_unit_has_a_reason():

@@ -15,11 +15,11 @@ USAGE = 2
 
 # What each of them takes, by letter or, where there is none, by name.
 ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --self --without --ready-fd --version"
-STACKS = f"{ALL} -D -n -s -K -U -f --max-depth --unwind --unwind-memory --lines --no-debuginfod --debug"
+STACKS = f"{ALL} -D -n -s -K -U -f --max-depth --unwind --kernel-unwind --unwind-memory --lines --no-debuginfod --debug"
 OPTIONS = {
     "stackcount": (
         f"{STACKS} -i -P -d --top --min -o --format --tree --invert --min-percent --read --minus --normalize"
-        " --no-names -q"
+        " --no-names --live -q"
     ),
     "stacksnoop": f"{STACKS} --json",
     "funccount": f"{ALL} -i -d -D --json --top --min",
@@ -85,7 +85,7 @@ def test_examples_are_of_the_tool_itself(name):
 def test_what_the_help_shows_is_taken(name):
     """Short and long, with a value that fits; --version ends it before anything is traced."""
     values = {"--cpu": "0", "--without": "kprobe", "--max-memory": "64M", "--duration": "0.5"}
-    values |= {"--unwind": "dwarf", "--unwind-memory": "64M", "--format": "folded"}
+    values |= {"--unwind": "dwarf", "--kernel-unwind": "helper", "--unwind-memory": "64M", "--format": "folded"}
     for letter, long, has_value in help_rows(name):
         if long == "--help":
             continue
