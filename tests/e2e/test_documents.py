@@ -11,18 +11,17 @@ import pytest
 import schema
 from tool import GETPPID, Tool, stackcount
 
+pytestmark = pytest.mark.needs("machine")
+
 GOLDEN = Path(__file__).parent.parent / "golden"
 FULL = GOLDEN / "document.json"
 
 
-
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("document*.json")), ids=lambda path: path.name)
 def test_documents_follow_the_schema(path):
     document.parse(path.read_bytes())
 
 
-@pytest.mark.needs("machine")
 def test_names_are_complete():
     full = document.parse(FULL.read_bytes())
     assert full["about"]["command_line"] == "stackcount -p 7 'a\"b\\c\nd'"
@@ -72,7 +71,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("words", BROKEN)
 def test_broken_documents_are_refused(words):
     full = copy.deepcopy(json.loads(FULL.read_bytes()))
@@ -81,14 +79,12 @@ def test_broken_documents_are_refused(words):
         document.check(full)
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("metrics*.prom")), ids=lambda path: path.name)
 def test_metrics_are_prometheus_s_text(path):
     families = prometheus.parse(path.read_bytes())
     assert {"stackcount_hits_total", "stackcount_stacks", "stackcount_lost_hits_total"} <= families.keys()
 
 
-@pytest.mark.needs("machine")
 def test_metrics_say_what_the_document_says():
     full = document.parse(FULL.read_bytes())
     families = prometheus.parse((GOLDEN / "metrics.prom").read_bytes())
@@ -115,14 +111,12 @@ BROKEN_METRICS = [
 ]
 
 
-@pytest.mark.needs("machine")
 @pytest.mark.parametrize("text", BROKEN_METRICS)
 def test_broken_metrics_are_refused(text):
     with pytest.raises((prometheus.Malformed, UnicodeDecodeError)):
         prometheus.parse(text)
 
 
-@pytest.mark.needs("machine")
 def test_a_run_writes_both(workload, tmp_path):
     one = workload("syscalls", "getppid", 300, 1)
     json_file, prom = tmp_path / "a.json", tmp_path / "a.prom"

@@ -16,6 +16,8 @@ import pytest
 from text import parse_text
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, chains, read_folded, stackcount, workload_path
 
+pytestmark = pytest.mark.needs("machine")
+
 NOBODY = 65534
 NO_FILE = re.compile(r"\.stackcount-")
 

@@ -20,6 +20,8 @@ import pytest
 import pprof
 from tool import BUILD, PATIENCE_S, TOP
 
+pytestmark = pytest.mark.needs("machine")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
