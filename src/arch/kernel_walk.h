@@ -36,6 +36,8 @@ enum kernel_end {
 	KERNEL_ENDS,
 };
 
+#define CALLER_WORDS 4 /* room that regs_read_caller() needs */
+
 struct kernel_regs {
 	__u64 pc;
 	__u64 sp;

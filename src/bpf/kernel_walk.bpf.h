@@ -333,7 +333,8 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
 		return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
 	}
-	if (!regs_read_caller(ctx, regs) || !move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
+	if (!regs_read_caller(ctx, regs, w->words) ||
+	    !move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
 		return false;
 	/*
 	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its

@@ -114,18 +114,17 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
  * A tracepoint's context begins with a pointer to the registers, which the verifier does not let a
  * program follow. perf_arch_fetch_caller_regs() fills in rip, cs, flags and rsp.
  */
-static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret)
+static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret,
+					      __u64 room[CALLER_WORDS])
 {
-	struct {
-		__u64 ip, cs, flags, sp;
-	} of;
-	__u64 regs;
+	enum { IP, CS, FLAGS, SP, WORDS };
+	_Static_assert(WORDS <= CALLER_WORDS, "room");
 
-	if (bpf_probe_read_kernel(&regs, sizeof(regs), ctx) ||
-	    bpf_probe_read_kernel(&of, sizeof(of),
-				  (void *)(regs + __builtin_offsetof(struct pt_regs, ip))) ||
-	    of.cs & CS_RING_MASK)
+	if (bpf_probe_read_kernel(room, sizeof(*room), ctx) ||
+	    bpf_probe_read_kernel(room, WORDS * sizeof(*room),
+				  (void *)(room[0] + __builtin_offsetof(struct pt_regs, ip))) ||
+	    room[CS] & CS_RING_MASK)
 		return 0;
-	*ret = (struct kernel_regs){ .pc = of.ip, .sp = of.sp };
+	*ret = (struct kernel_regs){ .pc = room[IP], .sp = room[SP] };
 	return 1;
 }
