@@ -182,6 +182,7 @@ def test_forty_files_that_are_not_read_to_their_ends(grounds):
         work = grounds.stranger("map", 5, *paths).place()
         work.run()
         run.witness()
+        run.wait_for_strangers(5 * len(paths))  # after a signal, all files together have a second
         result = run.end(strangers=5 * len(paths))
     assert len(lines_about(result, r"many\d+\.so: skipping \.symtab: more than \d+ symbols")) == 8, result
     assert re.search("32 more messages about files that are not read as a whole are left out", result.err), result
