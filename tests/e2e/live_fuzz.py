@@ -25,7 +25,10 @@ BUDGET = ["--max-memory", "32M"]
 LARGE_MIB = 256
 LARGE_BUDGET = ["--max-memory", f"{LARGE_MIB}M"]
 MOST_MIB = 96  # of a main process's own memory, the budget's part included
-MOST_LOST = 0.01  # of the bystander's hits, by the run that counts its system call alone, in a large memory
+# Of the bystander's hits, by the run that counts its system call alone, in a large memory. The kernel also skips
+# programs while another task is preempted in a map operation on that CPU: as many as the scheduler makes of it.
+MOST_LOST = 0.01
+SKIPPED = "another BPF program was running on the CPU"
 
 
 class Fuzz:
@@ -145,7 +148,8 @@ class Fuzz:
         lost = ", ".join(str(ended.lost) for ended in (everything, exact, snooped))
         self.say(f"{self.n_turns} turns; {self.describe()}; lost: {lost} of {sum(self.expected.values())} and others")
         # The run of all system calls loses millions of hits, and may lose the bystander's: its memory is small.
-        assert exact.lost <= MOST_LOST * sum(self.expected.values()), f"seed {self.seed}: {exact.lost} lost: {exact.err[-3000:]}"
+        n_lost = exact.lost - exact.lost_by(SKIPPED)
+        assert n_lost <= MOST_LOST * sum(self.expected.values()), f"seed {self.seed}: {n_lost} lost: {exact.err[-3000:]}"
         for ended in (everything, exact, snooped):
             check_sum(self.seed, chains_of(BYSTANDER, ended.out), self.expected, ended.lost, ended.err)
             check_most(self.seed, chains_of(FRESH, ended.out), self.fresh, ended.err)

@@ -97,6 +97,11 @@ class Result:
         found = re.findall(r"^(?:\w+: )?Lost (\d+) hits?: ", self.out + "\n" + self.err, re.M)
         return sum(map(int, found))
 
+    def lost_by(self, reason):
+        """Those of them that were lost by that reason."""
+        lines = re.findall(r"^(?:\w+: )?Lost \d+ hits?: (.*)$", self.out + "\n" + self.err, re.M)
+        return sum(int(n) for line in lines for n in re.findall(rf"(\d+) {re.escape(reason)}", line))
+
 
 def preloaded(folder, source):
     """An environment in which the tool runs with the C source @source in place of libc's functions."""
