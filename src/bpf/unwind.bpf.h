@@ -318,8 +318,8 @@ __noinline int has_program(void)
 
 	if (!config.vma.end_code)
 		return 0;
-	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
-	return mm && *(const __u64 *)at_offset(mm, config.vma.end_code);
+	mm = *(const void **)memory_at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm && *(const __u64 *)memory_at_offset(mm, config.vma.end_code);
 }
 
 /*

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
+static void put_hex_escapes(struct strbuf *to, const unsigned char *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -37,7 +37,7 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 		if (is_folded && (*at == ';' || *at == '\n'))
 			strbuf_putc(to, '_');
 		else if (n == 0 || utf8_is_active(c) || is_like_escape(at))
-			put_hex(to, at, n ? n : 1);
+			put_hex_escapes(to, at, n ? n : 1);
 		else
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;
@@ -59,7 +59,7 @@ static bool is_like_mark(const char *name)
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (is_like_mark(name)) {
-		put_hex(to, (const unsigned char *)name, 1);
+		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}
 	escape_put(to, name, is_folded);
@@ -75,7 +75,7 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
 	    begins_with(name, "cut: ") || begins_with(name, "unverified: ")) {
-		put_hex(to, (const unsigned char *)name, 1);
+		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}
 	while (*name) {
@@ -88,7 +88,7 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 
 		escape_put(to, part, is_folded);
 		if (*end)
-			put_hex(to, (const unsigned char *)end++, 1);
+			put_hex_escapes(to, (const unsigned char *)end++, 1);
 		name = end;
 	}
 }

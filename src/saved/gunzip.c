@@ -37,7 +37,7 @@ static void end_stream(z_stream *stream)
 }
 
 /* A file may have several parts, each packed by itself. Padding of zeros may follow. */
-static bool is_over(const z_stream *stream)
+static bool is_gunzip_over(const z_stream *stream)
 {
 	for (size_t i = 0; i < stream->avail_in; i++)
 		if (stream->next_in[i])
@@ -68,7 +68,7 @@ int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct st
 					 most >> 20);
 		strbuf_put(to, (const char *)piece, PIECE - stream.avail_out);
 		if (result == Z_STREAM_END) {
-			if (is_over(&stream))
+			if (is_gunzip_over(&stream))
 				return 0;
 			inflateReset(&stream);
 		} else if (result == Z_BUF_ERROR || (result == Z_OK && stream.avail_out)) {

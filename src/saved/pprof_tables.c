@@ -150,13 +150,13 @@ static void take_detail(struct details *d, const struct wire_field *field)
 		d->offset = field->value;
 		break;
 	case FRAME_ADDR:
-		d->addr = unzigzag(field->value);
+		d->addr = pprof_unzigzag(field->value);
 		break;
 	case FRAME_FILE_OFFSET:
-		d->file_offset = unzigzag(field->value);
+		d->file_offset = pprof_unzigzag(field->value);
 		break;
 	case FRAME_MODULE_OFFSET:
-		d->module_offset = unzigzag(field->value);
+		d->module_offset = pprof_unzigzag(field->value);
 		break;
 	case FRAME_FLAGS:
 		d->flags = field->value;
@@ -269,8 +269,8 @@ static int push_frame(struct reader *r, const struct frame *frame, struct error 
 	return 0;
 }
 
-static int read_line(struct reader *r, struct wire bytes, const struct place *place,
-		     struct error *e)
+static int read_pprof_line(struct reader *r, struct wire bytes, const struct place *place,
+			   struct error *e)
 {
 	struct wire_field field;
 	struct details d = {};
@@ -307,7 +307,7 @@ static int read_lines(struct reader *r, const struct location *location, const s
 		if (field.type != WIRE_BYTES)
 			return reader_refuse(r, e, "a line has wire type %u", field.type);
 
-		const int err = read_line(r, field.bytes, place, e);
+		const int err = read_pprof_line(r, field.bytes, place, e);
 
 		if (err)
 			return err;

@@ -134,7 +134,7 @@ static void append_differences(const struct making *m, difference *of)
 
 /* --- rows --- */
 
-static void make_rows(const struct making *m, struct target_names *ret)
+static void make_name_rows(const struct making *m, struct target_names *ret)
 {
 	struct u64_map rows = {};
 
@@ -168,7 +168,7 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	append_differences(&m, difference_by_module);
 	append_differences(&m, difference_by_path);
 	append_differences(&m, difference_by_address);
-	make_rows(&m, ret);
+	make_name_rows(&m, ret);
 }
 
 void target_names_fini(struct target_names *t)
