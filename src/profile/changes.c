@@ -329,11 +329,6 @@ static void make_change_rows(struct changes *c, const struct half *halves)
 			};
 }
 
-static const char *keep_text(struct strtab *strings, const char *text)
-{
-	return text ? strtab_add(strings, text) : NULL;
-}
-
 /* Takes over the table, but neither its texts nor its images. */
 static void take_frames(struct changes *c, struct coarse *coarse)
 {
@@ -343,8 +338,8 @@ static void take_frames(struct changes *c, struct coarse *coarse)
 	for (size_t i = 0; i < c->frames.n; i++) {
 		struct frame *frame = &c->frames.frames[i];
 
-		frame->name = keep_text(c->strings, frame->name);
-		frame->module = keep_text(c->strings, frame->module);
+		frame->name = strtab_add_or_null(c->strings, frame->name);
+		frame->module = strtab_add_or_null(c->strings, frame->module);
 		frame->raw_name = NULL;
 		frame->file = NULL;
 		frame->image = NO_IMAGE;

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/saturated.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "profile/builder.h"
 #include "profile/coarse.h"
 
@@ -31,18 +32,13 @@ struct merger {
 	size_t row_capacity;
 };
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* --- values --- */
 
 static size_t place_of_value(const struct merger *m, const struct profile_value *value)
 {
 	for (size_t i = 0; i < m->n_values; i++)
-		if (is_same_text(m->values[i].name, value->name) &&
-		    is_same_text(m->values[i].unit, value->unit))
+		if (text_is_same(m->values[i].name, value->name) &&
+		    text_is_same(m->values[i].unit, value->unit))
 			return i;
 	return m->n_values;
 }
@@ -263,7 +259,7 @@ static void set_about_text(struct profile *p, size_t at, const char *text)
 static bool is_about_repeated(const struct profile *const *from, size_t k, size_t at)
 {
 	for (size_t i = 0; i < k; i++)
-		if (is_same_text(text_about_run(from[i], at), text_about_run(from[k], at)))
+		if (text_is_same(text_about_run(from[i], at), text_about_run(from[k], at)))
 			return true;
 	return false;
 }
@@ -346,8 +342,8 @@ static void name_values(struct profile *to, const struct merger *m)
 	for (size_t i = 0; i < m->n_values; i++) {
 		const char *name = m->values[i].name, *unit = m->values[i].unit;
 
-		to->values[i].name = name ? strtab_add(to->strings, name) : NULL;
-		to->values[i].unit = unit ? strtab_add(to->strings, unit) : NULL;
+		to->values[i].name = strtab_add_or_null(to->strings, name);
+		to->values[i].unit = strtab_add_or_null(to->strings, unit);
 	}
 }
 

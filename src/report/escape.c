@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 static void put_hex_escapes(struct strbuf *to, const unsigned char *bytes, size_t n)
@@ -44,15 +45,10 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 	}
 }
 
-static bool begins_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Does @name read like a mark, or like anything in brackets, as functions without a name are? */
 static bool is_like_mark(const char *name)
 {
-	return begins_with(name, "[cut: ") || begins_with(name, "[unverified: ") ||
+	return text_begins_with(name, "[cut: ") || text_begins_with(name, "[unverified: ") ||
 	       (name[0] == '[' && strchr(name, ']'));
 }
 
@@ -68,13 +64,13 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 /* Would these bytes end a name in brackets, or read like the place of a function in the file? */
 static bool ends_file(const char *at)
 {
-	return *at == ']' || begins_with(at, "+0x");
+	return *at == ']' || text_begins_with(at, "+0x");
 }
 
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
-	    begins_with(name, "cut: ") || begins_with(name, "unverified: ")) {
+	    text_begins_with(name, "cut: ") || text_begins_with(name, "unverified: ")) {
 		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}

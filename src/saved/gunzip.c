@@ -19,18 +19,6 @@ bool gunzip_is_packed(const void *bytes, size_t n)
 	return n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b;
 }
 
-static void *allocate(void *unused, unsigned n, unsigned size)
-{
-	(void)unused;
-	return xcalloc(n, size);
-}
-
-static void release(void *unused, void *p)
-{
-	(void)unused;
-	free(p);
-}
-
 static void end_stream(z_stream *stream)
 {
 	inflateEnd(stream);
@@ -48,7 +36,7 @@ static bool is_gunzip_over(const z_stream *stream)
 int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct strbuf *to,
 	   struct error *e)
 {
-	cleanup(end_stream) z_stream stream = { .zalloc = allocate, .zfree = release };
+	cleanup(end_stream) z_stream stream = { .zalloc = zlib_allocate, .zfree = zlib_free };
 	cleanup_free unsigned char *piece = xmalloc(PIECE);
 
 	if (n > UINT32_MAX)

@@ -236,18 +236,13 @@ static int set_values(struct reader *r, struct profile *p, struct error *e)
 	return 0;
 }
 
-static const char *keep(struct profile *p, const char *text)
-{
-	return text ? strtab_add(p->strings, text) : NULL;
-}
-
 static int set_rest_of_profile(struct reader *r, struct profile *p, struct error *e)
 {
 	p->about = r->about;
-	p->about.program = keep(p, r->about.program);
-	p->about.command_line = keep(p, r->about.command_line);
-	p->about.host = keep(p, r->about.host);
-	p->about.kernel = keep(p, r->about.kernel);
+	p->about.program = strtab_add_or_null(p->strings, r->about.program);
+	p->about.command_line = strtab_add_or_null(p->strings, r->about.command_line);
+	p->about.host = strtab_add_or_null(p->strings, r->about.host);
+	p->about.kernel = strtab_add_or_null(p->strings, r->about.kernel);
 	p->about.begin_ns = r->time_ns;
 	p->about.duration_ns = r->duration_ns;
 	p->hidden = r->hidden;

@@ -3,22 +3,18 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profile/pprof.h"
 #include "saved/reader.h"
 
 /* Addresses of user space are below. */
 #define KERNEL_HALF (1ULL << 63)
 
-static bool begins_with(const char *text, const char *with)
-{
-	return text && strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Other programs do not say which mappings are of the kernel. */
 static bool seems_kernel(const char *path, uint64_t address)
 {
-	return begins_with(path, "[kernel") ||
-	       (address >= KERNEL_HALF && !begins_with(path, "[vsyscall]"));
+	return text_begins_with(path, "[kernel") ||
+	       (address >= KERNEL_HALF && !text_begins_with(path, "[vsyscall]"));
 }
 
 static int read_mapping(struct reader *r, struct wire bytes, struct mapping *to, struct error *e)
@@ -218,10 +214,10 @@ static int set_frame(struct reader *r, const struct place *place, const struct d
 static void set_mark(struct reader *r, const struct place *place, const struct details *d,
 		     struct frame *frame)
 {
-	const bool is_cut = begins_with(frame->name, PPROF_CUT);
+	const bool is_cut = text_begins_with(frame->name, PPROF_CUT);
 
 	if (place->mapping || place->address || (d->flags & FLAG_NO_MARK) || !r->has_version ||
-	    (!is_cut && !begins_with(frame->name, PPROF_UNVERIFIED)))
+	    (!is_cut && !text_begins_with(frame->name, PPROF_UNVERIFIED)))
 		return;
 
 	const char *reason = frame->name + strlen(is_cut ? PPROF_CUT : PPROF_UNVERIFIED);

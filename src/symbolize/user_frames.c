@@ -149,7 +149,7 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
-		frame.name = p->place.function ? strtab_add(s->strings, p->place.function) : NULL;
+		frame.name = strtab_add_or_null(s->strings, p->place.function);
 		frame.module = module_of(s, image);
 		set_image(s, p, &frame);
 		s->frames.table.frames[number] = frame;

@@ -26,19 +26,10 @@ static _Bool late_read_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
-static uint32_t late_kind_of(struct unwind_rule rule)
-{
-	return rule.how & 15;
-}
-
 static _Bool is_rule_of_made(struct unwind_rule rule)
 {
-	return late_kind_of(rule) == UNWIND_MADE_FRAMES || late_kind_of(rule) == UNWIND_MADE_BARE;
-}
-
-static _Bool is_rule_by_frames(struct unwind_rule rule)
-{
-	return late_kind_of(rule) == UNWIND_FRAMES || is_rule_of_made(rule);
+	return unwind_kind_of(rule) == UNWIND_MADE_FRAMES ||
+	       unwind_kind_of(rule) == UNWIND_MADE_BARE;
 }
 
 /*
@@ -63,12 +54,13 @@ static enum unwind_end late_next_rule(struct late *l)
 
 	if (is_at_entry) {
 		l->is_at_entry = 0;
-		if (end || late_kind_of(rule) == UNWIND_NO_ROW || is_rule_by_frames(rule))
+		if (end || unwind_kind_of(rule) == UNWIND_NO_ROW || unwind_is_by_frames(rule))
 			rule = UNWIND_AT_ENTRY;
 		end = UNWIND_GOES_ON;
 	} else if (l->regs.is_exact) {
 		end = end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
-	} else if (end == UNWIND_END_NO_MAPPING || (!end && late_kind_of(rule) == UNWIND_NO_ROW)) {
+	} else if (end == UNWIND_END_NO_MAPPING ||
+		   (!end && unwind_kind_of(rule) == UNWIND_NO_ROW)) {
 		end = late_end_at_beginning(l, end);
 	}
 	if (!end)
@@ -79,7 +71,7 @@ static enum unwind_end late_next_rule(struct late *l)
 /* There is no rule for the pc, because of @end. Returns why the walk ends. */
 static enum unwind_end late_end_without_rule(struct late *l, enum unwind_end end)
 {
-	if (end == UNWIND_END_NO_MAPPING && is_rule_by_frames(l->rule)) {
+	if (end == UNWIND_END_NO_MAPPING && unwind_is_by_frames(l->rule)) {
 		l->n--;
 		return UNWIND_END_CHAIN;
 	}
@@ -107,8 +99,8 @@ static enum unwind_end late_step(struct late *l)
 static _Bool late_put_caller(struct late *l, enum unwind_end end)
 {
 	if (!end && l->regs.pc < LEAST_CODE)
-		end = is_rule_by_frames(l->rule) ? unwind_end_of_chain(l->rule)
-						 : UNWIND_END_NO_MAPPING;
+		end = unwind_is_by_frames(l->rule) ? unwind_end_of_chain(l->rule)
+						   : UNWIND_END_NO_MAPPING;
 	if (!end && l->n >= l->most)
 		end = UNWIND_END_DEPTH;
 	if (end) {

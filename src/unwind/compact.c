@@ -58,15 +58,11 @@ static uint64_t key_of_rule(const struct maker *m, uint64_t bits)
 	return hash_mix(bits ^ m->seed);
 }
 
-static enum unwind_kind kind_of_rule(struct unwind_rule rule)
-{
-	return rule.how & 15;
-}
-
 /* Has @rule a number, or can it get one? The last numbers are for UNWIND_UNFIT with its reasons. */
 static bool can_number_rule(const struct maker *m, struct unwind_rule rule)
 {
-	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of_rule(rule) == UNWIND_UNFIT ||
+	return m->table.n_rules < MAX_RULES - UNFIT_REASONS ||
+	       unwind_kind_of(rule) == UNWIND_UNFIT ||
 	       u64_map_get(&m->numbers, key_of_rule(m, bits_of(rule)));
 }
 
@@ -89,7 +85,7 @@ static uint16_t number_of_rule(struct maker *m, struct unwind_rule rule)
 
 static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
 {
-	enum unwind_kind kind = kind_of_rule(rule);
+	enum unwind_kind kind = unwind_kind_of(rule);
 	unsigned reg = rule.how >> 4;
 
 	if (kind == UNWIND_UNFIT)
@@ -148,7 +144,7 @@ static int add_table_row(void *context, const struct cfi_row *row)
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
 	if (!begin_table_pages(m, row->vaddr)) {
-		t->counts.unfit[UNFIT_FAR] += kind_of_rule(rule) != UNWIND_NO_ROW;
+		t->counts.unfit[UNFIT_FAR] += unwind_kind_of(rule) != UNWIND_NO_ROW;
 		return 0;
 	}
 	if (!can_number_rule(m, rule))
