@@ -143,8 +143,7 @@ static void warn_silence(struct remote_files *f, uint32_t pid)
 	f->has_warned_silence = true;
 }
 
-static int ask_mapping_list(struct remote_files *f, uint32_t pid, struct remote_list *ret,
-			    struct error *e)
+static int ask_maps(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
 {
 	struct ask what = { .what = ASK_LIST, .pid = pid };
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -166,7 +165,7 @@ int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, s
 	*ret = (struct remote_list){};
 	lock_openers(f);
 
-	const int err = ask_mapping_list(f, pid, ret, e);
+	const int err = ask_maps(f, pid, ret, e);
 
 	unlock_openers(f);
 	return err;

@@ -66,9 +66,8 @@ struct jit {
 	struct jit_map **maps;
 	size_t n, capacity;
 	struct u64_map tgids; /* the processes of @maps */
-	struct jit_map
-		*last; /* the last result of get_jit_map(): the frames of a stack have one map */
-	uint32_t *changed; /* the processes that jit_take_changed() returns */
+	struct jit_map *last; /* of get_jit_map(): the frames of a stack have one map */
+	uint32_t *changed;    /* the processes that jit_take_changed() returns */
 	size_t n_changed, cap_changed;
 	size_t n_files, max_files;
 	uint64_t bytes; /* of maps */
@@ -189,7 +188,7 @@ struct ahead {
 	uint64_t least, most;
 };
 
-static struct ahead clock_ahead_of(clockid_t a, clockid_t b)
+static struct ahead clock_lead(clockid_t a, clockid_t b)
 {
 	struct ahead best = {};
 
@@ -210,8 +209,7 @@ static bool is_too_old(const struct jit_map *g, const struct perf_fact *file)
 static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 {
 	return g->process.end != UINT64_MAX &&
-	       file->changed_ns >
-		       g->process.end + clock_ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
+	       file->changed_ns > g->process.end + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
 }
 
 /* --- the file --- */
@@ -369,7 +367,7 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	if (root >= 0)
 		g->process.root = root;
 	if (!g->begin_real && now.started)
-		g->begin_real = now.started + clock_ahead_of(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
+		g->begin_real = now.started + clock_lead(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
 	return true;
 }
 
@@ -447,8 +445,7 @@ static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_
 /* We learn of an end late. Forget a look after it, which may have seen the next program. */
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
-	const uint64_t end_boot =
-		g->process.end + clock_ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
+	const uint64_t end_boot = g->process.end + clock_lead(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
 
 	if (g->identified && g->identity.started > end_boot)
 		g->identified = 0;
@@ -518,7 +515,7 @@ static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 		g->handle = HANDLE_NONE;
 		if (p->begin)
 			g->begin_real =
-				p->begin + clock_ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
+				p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
 		array_push(j->maps, j->n, j->capacity, g);
 		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
 		bound_perf_maps(j, g);

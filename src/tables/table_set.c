@@ -43,7 +43,7 @@ struct entry {
 	enum unwind_how how;
 	bool is_refused;  /* there was no room for its table */
 	uint32_t refused; /* the turn of that */
-	uint32_t wanted;  /* the turn of the last get_table_entry() */
+	uint32_t wanted;  /* the turn of the last want_entry() */
 	char *path;       /* as the first process that mapped it saw it */
 	struct segments segments;
 };
@@ -186,8 +186,8 @@ bool table_set_make_room(struct table_set *t)
 	return true;
 }
 
-static int put_table_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
-			  struct part *ret, struct error *e)
+static int put_part(struct table_set *t, bool may_give_up, const void *data, size_t bytes,
+		    struct part *ret, struct error *e)
 {
 	int err;
 
@@ -198,8 +198,8 @@ static int put_table_part(struct table_set *t, bool may_give_up, const void *dat
 	return err;
 }
 
-static int put_table_parts(struct table_set *t, bool may_give_up, const struct table_view *table,
-			   struct entry *entry, struct error *e)
+static int put_parts(struct table_set *t, bool may_give_up, const struct table_view *table,
+		     struct entry *entry, struct error *e)
 {
 	const struct {
 		const void *data;
@@ -212,8 +212,7 @@ static int put_table_parts(struct table_set *t, bool may_give_up, const struct t
 	int err = 0;
 
 	for (int i = 0; i < PARTS && !err; i++)
-		err = put_table_part(t, may_give_up, parts[i].data, parts[i].bytes,
-				     &entry->parts[i], e);
+		err = put_part(t, may_give_up, parts[i].data, parts[i].bytes, &entry->parts[i], e);
 	return err;
 }
 
@@ -266,7 +265,7 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 static int put_table_in_set(struct table_set *t, bool may_give_up, const struct table_view *table,
 			    struct entry *entry, struct error *e)
 {
-	int err = put_table_parts(t, may_give_up, table, entry, e);
+	int err = put_parts(t, may_give_up, table, entry, e);
 
 	if (!err)
 		err = put_image(t, table, may_give_up, entry, e);
@@ -382,8 +381,7 @@ static void link_table_entry(struct table_set *t, uint32_t i)
 }
 
 /* The entry of @wanted, new if necessary. NULL: there are too many. */
-static struct entry *get_table_entry(struct table_set *t, const struct entry *wanted,
-				     const char *path)
+static struct entry *want_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
 	uint32_t i = find_entry(t, hash_of_entry(wanted), wanted);
 
@@ -553,7 +551,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
 	if (!identify_mapped(t, pid, m, file, &wanted))
 		return; /* its table cannot be made, if it has one */
-	entry = get_table_entry(t, &wanted, m->path);
+	entry = want_entry(t, &wanted, m->path);
 	if (!entry)
 		return;
 	if (wish != TABLE_AS_IS && may_try_again(t, entry))
