@@ -186,6 +186,7 @@ class Guest:
                 stderr=errors,
                 pass_fds=[write_end],
             )
+        self.qemu = qemu
         running.add(qemu)
         os.close(write_end)
         killer = threading.Timer(timeout_s, qemu.kill)
@@ -206,6 +207,14 @@ class Guest:
                 qemu.wait()
             running.discard(qemu)
         return status
+
+    def cpu_seconds(self):
+        """That its emulator took until now, which tells more than time where others run."""
+        try:
+            fields = Path(f"/proc/{self.qemu.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except (AttributeError, OSError):
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def console(self):
         text = ""
