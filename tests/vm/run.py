@@ -85,7 +85,7 @@ def test_command(kernel, arguments):
     files = SELECTIONS.get(kernel, [""])
     return (
         f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST={kernel}\n"
-        f"export STACKCOUNT_MACHINE_PATH={machine.path()}\n"
+        f"export STACKCOUNT_MACHINE_PATH={shlex.quote(machine.path())}\n"
         "exec python3 -m pytest -p no:cacheprovider -v --tb=short -o junit_logging=all --junitxml=/out/junit.xml "
         + shlex.join([*(f"tests/e2e/{file}" for file in files), *arguments])
     )
