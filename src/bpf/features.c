@@ -235,3 +235,20 @@ bool features_has_variable(uint32_t btf_id, uint32_t offset)
 
 	return accepts_instructions(insns, ARRAY_SIZE(insns));
 }
+
+/*
+ * Since Linux commit a35b9af4ec2c ("bpf: Add a kfunc for generic type cast") (in v6.2). A load by
+ * its result may fault.
+ */
+bool features_has_cast(uint32_t call, uint32_t type)
+{
+	const struct bpf_insn insns[] = {
+		MOVE_IMM(BPF_REG_1, 0),
+		MOVE_IMM(BPF_REG_2, (int)type),
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int)call),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_0, 0, 0),
+		EXIT,
+	};
+
+	return is_accepted(insns, ARRAY_SIZE(insns));
+}

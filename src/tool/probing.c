@@ -153,6 +153,8 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	options.config.anywhere = may_be_anywhere(&r->targets);
+	if (n_kernel_events(&r->targets))
+		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	setup_following(&setup, &options);
 	if (options.config.asks_kernel && options.config.anywhere)
 		options.programs |= 1U << PROGRAM_FAULT;
@@ -163,8 +165,6 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
-	if (n_kernel_events(&r->targets))
-		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
 	err = load_with_fallbacks(r, &options, e);

@@ -110,6 +110,16 @@ def has_group(group):
     return kernel.in_tracefs(f"ls -d events/{group}").returncode == 0
 
 
+@pytest.mark.parametrize("options", [[], ["--without", "kernel.loads"]], ids=["any", "a helper"])
+@pytest.mark.parametrize("group", ["sched", "net"])
+def test_how_the_stack_is_read(group, options, tmp_path):
+    """Kernels before Linux 6.2 have no bpf_rdonly_cast()."""
+    walks = compare(lambda: do_all(tmp_path), *options, f"t:{group}:*")
+    walks.check()
+    (how,) = re.findall("kernel stacks: read by (.*)", walks.result.err)
+    assert how == ("a helper" if options or kernel.version() < (6, 2) else "loads"), walks.result
+
+
 @pytest.mark.needs("kprobe.multi")
 @pytest.mark.parametrize("pattern", ["vfs_*", *(pytest.param(name, marks=newest) for name in ("tcp_*", "udp_*", "__alloc_*"))])
 def test_functions_by_one_link(pattern, tmp_path):
