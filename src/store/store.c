@@ -517,6 +517,11 @@ size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_
 	return stacks_words(&s->stacks, number, words);
 }
 
+const struct tree *store_tree(const struct store *s)
+{
+	return &s->stacks.tree;
+}
+
 struct losses *store_losses(struct store *s)
 {
 	return &s->losses;
