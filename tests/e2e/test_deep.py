@@ -198,7 +198,7 @@ def check_each(lines, outer, depth):
     return counts
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_deep
 @pytest.mark.parametrize("walk", WALKS)
 def test_thousands_of_deep_stacks_each_counted(workload, below, walk):

@@ -12,7 +12,7 @@ import time
 import pytest
 from kernel import MOUNT_READ_ONLY, UNMOUNT, in_tracefs, with_mounts
 from text import parse_text
-from tool import IN_GUEST, PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
+from tool import PATIENCE_S, Tool, chains, ending, stackcount, trace, workload_path
 
 pytestmark = pytest.mark.needs("uprobe events", "path of its own")
 
@@ -141,10 +141,10 @@ def test_a_path_that_no_definition_can_hold(name, tmp_path):
     assert hits(result) == 30, result
 
 
-@pytest.mark.needs("new programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_no_definition_is_left_and_no_other_is_touched(number, others):
-    with Tool([*MANY, f"c:{'strn' if IN_GUEST else 'str'}*"]) as tool:
+    with Tool([*MANY, "c:str*"]) as tool:
         tool.wait_live(PATIENCE_MANY_S)
         assert of_run(tool) != []
         tool.send(number)
@@ -154,7 +154,7 @@ def test_no_definition_is_left_and_no_other_is_touched(number, others):
     assert in_tracefs("cat events/others/place/enable").stdout == b"1\n"
 
 
-@pytest.mark.needs("new programs")
+@pytest.mark.needs("machine")
 def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     workload("vector", 1)
     with Tool([*ALWAYS, REFUSED]) as tool:
@@ -163,7 +163,7 @@ def test_no_definition_is_left_when_nothing_could_be_attached(workload):
     wait_until_none_is_of(tool)
 
 
-@pytest.mark.needs("new programs")
+@pytest.mark.needs("machine")
 @pytest.mark.parametrize(
     "mounts,backend", [(UNMOUNT, "uprobe.event"), (MOUNT_READ_ONLY, "uprobe")], ids=["not mounted", "read-only"]
 )

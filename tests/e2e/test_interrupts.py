@@ -32,7 +32,7 @@ def test_functions_of_interrupts_that_a_hit_raises():
     assert sum(n for _, n in read_folded(without_uptimes(result.out))) > 0
 
 
-@pytest.mark.needs("kprobe.multi")
+@pytest.mark.needs("kprobe.multi", "way to kernel functions")
 def test_a_cpu_rests_from_thousands_of_functions():
     """Among them are those by which a hit walks the stack: hits would leave the machine no time."""
     # Nothing but calls of traced functions: however fast the machine is, programs take most of its time.

@@ -98,7 +98,7 @@ def insert_loop():
         assert LIBC.syscall(313, module.fileno(), b"max_loop=2", 0) == 0, os.strerror(ctypes.get_errno())
 
 
-@pytest.mark.needs("modules")
+@pytest.mark.needs("modules", "newest kernel")
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_a_module_that_is_gone_leaves_frames_without_names(is_gone):
     delete_loop()

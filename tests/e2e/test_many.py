@@ -8,7 +8,7 @@ from text import parse_text
 from tool import Tool, chains, ending, read_folded, stackcount, trace, workload_path
 
 BACKENDS = [
-    pytest.param([], id="best"),
+    pytest.param([], marks=pytest.mark.needs("uprobe.multi"), id="best"),  # else one of those below
     pytest.param(["--without", "uprobe.multi,uprobe.event"], id="uprobe"),
     pytest.param(
         ["--without", "uprobe.multi,uprobe"], marks=pytest.mark.needs("uprobe events"), id="uprobe.event"

@@ -234,7 +234,7 @@ def test_debug_tells_how_it_is_done(workload):
         assert word in result.err, f"--debug says nothing about any {word}: {result.err}"
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_debug_names_the_backend_of_a_kernel_function(kernel):
     result = stackcount("--debug", "-D", "0.2", "vfs_re*").ok()
     backend = r"kprobe\.multi" if kernel.has_kprobe_multi() else r"kprobe"

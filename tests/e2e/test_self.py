@@ -129,7 +129,7 @@ def test_an_idle_machine_has_no_reads_of_the_tools(own):
     assert "counts-itself" not in processes(result)
 
 
-@pytest.mark.needs("context")
+@pytest.mark.needs("context", "way to kernel functions")
 def test_interrupts_upon_the_tool_count(own):
     """The timer comes while the tool, which has much to print, is at work."""
     args = ["-i", "0.01", "-f", "-P", "-K", "--max-depth", "1", "t:irq_vectors:local_timer_entry", SYSCALLS]

@@ -16,7 +16,6 @@ from test_stacksnoop import now_ns
 from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, read_folded, scaled, stacksnoop
 from tool import workload_path
 
-own_path = pytest.mark.needs("path of its own")
 
 CALLS = workload_path("calls")
 LEVELS = 18  # of the workload 'distinct'
@@ -283,8 +282,8 @@ def test_defect_58_an_event_without_a_stack_is_an_event(workload):
     assert all(re.fullmatch(r"swapper/\d+", event.comm) for event in events if event.pid == 0)
 
 
-@pytest.mark.needs("uprobes", "system call stacks")
-@pytest.mark.parametrize("form,read", [pytest.param("-s", read_text, marks=own_path), ("--json", read_json)])
+@pytest.mark.needs("uprobes", "system call stacks", "path of its own")
+@pytest.mark.parametrize("form,read", [("-s", read_text), ("--json", read_json)])
 def test_defect_60_every_kind_of_event_and_both_stacks(workload, form, read):
     patterns = [GETPPID, f"{CALLS}:leaf*", f"u:{workload_path('usdt')}:alpha:*"]
     works = [workload("syscalls", "getppid", 10, 0), workload("calls", 10, 0, 10), workload("usdt", 10)]

@@ -48,7 +48,7 @@ def check_known(result, expected):
 
 
 @needs_unwinding
-@pytest.mark.parametrize("cpus", [pytest.param([0], marks=pytest.mark.needs("path of its own")), [0, 1]])
+@pytest.mark.parametrize("cpus", [pytest.param([0], marks=pytest.mark.needs("machine")), [0, 1]])
 def test_a_system_call(workload, cpus):
     n = scaled(200_000)
     work = workload("syscalls-nofp", "getppid", n, n // 2, cpus=cpus)
@@ -56,7 +56,7 @@ def test_a_system_call(workload, cpus):
     assert check_whole(result) == expected
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_system_call_when_each_rule_is_looked_up(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500, cpus=[0, 1])
@@ -110,7 +110,7 @@ def test_through_the_frames_of_signals(workload):
     assert without_return == expected, result
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_as_deep_as_is_kept(workload):
     """Frames are counted from the innermost; where there is no more room it is said."""
@@ -119,7 +119,7 @@ def test_as_deep_as_is_kept(workload):
     assert read_folded(result.ok().out) == [(["[cut: depth]", "run", "branch_a", "hit"], 100)], result
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_with_frame_pointers_it_is_the_same(workload):
     work = workload("syscalls", "getppid", 1000, 500)
@@ -328,7 +328,7 @@ def with_fewest_files(run):
         limit = int(asked[1])
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     """Names need most of them: these come behind tables."""
@@ -340,7 +340,7 @@ def test_a_command_is_whole_with_as_few_descriptors_as_are_asked_for():
     assert "[cut" not in result.out, result
 
 
-@pytest.mark.needs("path of its own")
+@pytest.mark.needs("machine")
 @needs_unwinding
 def test_a_process_is_whole_with_as_few_descriptors_as_are_asked_for(workload):
     def run(limit):

@@ -21,15 +21,16 @@ SWITCH = ["-p", os.getpid(), "t:sched:sched_switch"]
 machine = pytest.mark.needs("machine")
 newest = pytest.mark.needs("newest kernel")
 uprobes = pytest.mark.needs("uprobes")
+multi = pytest.mark.needs("uprobe.multi")
 kprobes = pytest.mark.needs("kprobes")
 
 EVENTS = [
     pytest.param([GETPPID], id="tracepoint"),
-    pytest.param(["vfs_*"], marks=kprobes, id="kprobe.multi"),
+    pytest.param(["vfs_*"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
     pytest.param(["--without", "kprobe.multi", "vfs_read"], marks=kprobes, id="kprobe"),
-    pytest.param([CALLS], marks=uprobes, id="uprobe.multi"),
+    pytest.param([CALLS], marks=multi, id="uprobe.multi"),
     pytest.param(["--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
-    pytest.param([USDT], marks=uprobes, id="usdt.multi"),
+    pytest.param([USDT], marks=multi, id="usdt.multi"),
     pytest.param(["--without", "uprobe.multi", USDT], marks=uprobes, id="usdt"),
 ]
 

@@ -9,8 +9,9 @@ arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The l
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
 What the tests that failed printed stands above it. What each printed (with the second in which it
-did, and the emulator's CPU time until then), its JUnit file and its console are left in build/vm/KERNEL/. --command runs that in place of the
-tests (bash, as root, in /tests: a copy of build/ and tests/). --jobs guests run at once.
+did, and the emulator's CPU time until then), its JUnit file and its console are left in
+build/vm/KERNEL/. --command runs that in place of the tests (bash, as root, in /tests: a copy of build/
+and tests/). --jobs guests run at once.
 """
 
 import argparse
@@ -41,7 +42,7 @@ BUILD = Path(os.environ.get("BUILD") or TOP / "build").resolve()
 SCALE = "0.02"
 
 # The last one, alone on its CPU, is to be a short one.
-LONGEST_FIRST = ["newest", "6.1", "5.10", "6.12", "rt", "arm64"]
+LONGEST_FIRST = ["newest", "6.1", "5.10", "arm64", "6.12", "rt"]
 
 # What is run of tests/e2e, where that is not all of it.
 SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
