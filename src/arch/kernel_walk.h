@@ -16,6 +16,7 @@
  *	kernel_quickly()             the same for nearly all frames
  *	kernel_word_of()             where the step will read
  *	kernel_is_entry()            does the step end at the user's registers?
+ *	kernel_leave_tracing()       from a tracepoint's registers to the traced function's
  */
 #pragma once
 

@@ -374,21 +374,6 @@ static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
 	return bpf_probe_read_kernel(ret, sizeof(*ret), (void *)at) == 0;
 }
 
-/*
- * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its own,
- * which has a frame pointer. Step out of it.
- */
-static __always_inline bool leave_tracing(struct kernel_regs *regs, unwind_read *read, void *from)
-{
-	__u64 pc;
-
-	if (!read(from, regs->sp + sizeof(__u64), &pc) || pc != regs->pc ||
-	    !read(from, regs->sp, &regs->fp))
-		return false;
-	regs->sp += sizeof(struct user_frame);
-	return true;
-}
-
 /* The registers at the event. False: they are of no use for a walk. */
 static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 					      struct scratch_slot *slot)
@@ -404,10 +389,10 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 	}
 	if (config.loads_kernel)
 		return regs_read_caller(ctx, regs, read_by_load, NULL) &&
-		       leave_tracing(regs, read_by_load, NULL);
+		       kernel_leave_tracing(regs, read_by_load, NULL);
 	return regs_read_caller(ctx, regs, read_by_helper, NULL) &&
 	       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES) &&
-	       leave_tracing(regs, read_in_window, &slot->window);
+	       kernel_leave_tracing(regs, read_in_window, &slot->window);
 }
 
 /*

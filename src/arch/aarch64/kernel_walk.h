@@ -45,3 +45,12 @@ static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u6
 	(void)rule;
 	return 0;
 }
+
+static __always_inline _Bool kernel_leave_tracing(struct kernel_regs *regs, unwind_read *read,
+						  void *from)
+{
+	(void)regs;
+	(void)read;
+	(void)from;
+	return 0;
+}

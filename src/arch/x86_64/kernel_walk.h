@@ -248,3 +248,19 @@ static __always_inline __u64 kernel_word_of(const struct kernel_regs *regs, __u6
 		return cfa - sizeof(cfa);
 	return (rule >> 4 & 15) == ORC_REGS ? cfa + ORC_REGS_IRET + ORC_IRET_CS : 0;
 }
+
+/*
+ * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its own,
+ * which has a frame pointer. Step out of it.
+ */
+static __always_inline _Bool kernel_leave_tracing(struct kernel_regs *regs, unwind_read *read,
+						  void *from)
+{
+	__u64 pc;
+
+	if (!read(from, regs->sp + sizeof(pc), &pc) || pc != regs->pc ||
+	    !read(from, regs->sp, &regs->fp))
+		return 0;
+	regs->sp += 2 * sizeof(pc);
+	return 1;
+}
