@@ -27,7 +27,7 @@ static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 }
 
 /* Does the verifier accept a tracing program of these instructions? */
-static bool is_accepted(const struct bpf_insn *insns, unsigned n)
+static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 {
 	cleanup_close int fd = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
 
@@ -71,7 +71,7 @@ static bool has_task_regs(void)
 		EXIT,
 	};
 
-	return is_accepted(insns, ARRAY_SIZE(insns));
+	return accepts_instructions(insns, ARRAY_SIZE(insns));
 }
 
 /*
@@ -233,5 +233,5 @@ bool features_has_variable(uint32_t btf_id, uint32_t offset)
 		EXIT,
 	};
 
-	return is_accepted(insns, ARRAY_SIZE(insns));
+	return accepts_instructions(insns, ARRAY_SIZE(insns));
 }

@@ -43,7 +43,7 @@ static __always_inline const __u64 *image_word(void *map, __u32 place)
 	return bpf_map_lookup_elem(map, &i);
 }
 
-static __always_inline __u32 number_in(const __u64 *word, __u32 place)
+static __always_inline __u32 image_number_in(const __u64 *word, __u32 place)
 {
 	return (__u32)(*word >> (place % 8 * 8));
 }
@@ -78,8 +78,8 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 	next = image_word(map, place + 4);
 	if (!word || !next)
 		return 0;
-	s.low = number_in(word, place);
-	s.n = number_in(next, place + 4) - s.low;
+	s.low = image_number_in(word, place);
+	s.n = image_number_in(next, place + 4) - s.low;
 	for (__u32 step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
 		const __u64 middle = s.low + s.n / 2;
 
@@ -87,13 +87,13 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 		word = image_word(map, place);
 		if (!word)
 			return 0;
-		search_step(&s, middle, (__u16)number_in(word, place), (__u16)at);
+		search_step(&s, middle, (__u16)image_number_in(word, place), (__u16)at);
 	}
 	place = image->entries + (__u32)s.low * 4 - 4;
 	word = image_word(map, place);
 	if (!word)
 		return 0;
-	rule = number_in(word, place) >> 16;
+	rule = image_number_in(word, place) >> 16;
 	word = image_word(map, image->rules + rule * 8);
 	return word && rule < image->n_rules ? *word : 0;
 }

@@ -241,7 +241,7 @@ static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t by
 }
 
 /* Read the header and locate the parts. False: the file is not BTF. */
-static bool open_parts(struct reader *r)
+static bool locate_btf_parts(struct reader *r)
 {
 	struct btf_header h = {};
 	struct stat st;
@@ -267,7 +267,7 @@ int kernel_types_read(const char *path, const struct kernel_member *members, siz
 		ret[i] = NO_MEMBER;
 		r.may_begin[(uint8_t)identifying_name(&members[i])[0]] = true;
 	}
-	if (!open_parts(&r))
+	if (!locate_btf_parts(&r))
 		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
 	if (find_all_members(&r))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",

@@ -22,23 +22,11 @@ struct gzip {
 	unsigned char out[65536];
 };
 
-static void *allocate(void *unused, unsigned n, unsigned size)
-{
-	(void)unused;
-	return xcalloc(n, size);
-}
-
-static void release(void *unused, void *p)
-{
-	(void)unused;
-	free(p);
-}
-
 struct gzip *gzip_new(render_write *write, void *context)
 {
 	struct gzip *g = xmalloc(sizeof(*g));
 
-	g->stream = (z_stream){ .zalloc = allocate, .zfree = release };
+	g->stream = (z_stream){ .zalloc = zlib_allocate, .zfree = zlib_free };
 	g->write = write;
 	g->context = context;
 	g->result = 0;
@@ -104,8 +92,8 @@ int gzip_finish(struct gzip *g)
 
 void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to)
 {
-	z_stream stream = { .zalloc = allocate,
-			    .zfree = release,
+	z_stream stream = { .zalloc = zlib_allocate,
+			    .zfree = zlib_free,
 			    .next_in = (unsigned char *)packed,
 			    .avail_in = (unsigned)n,
 			    .next_out = to,

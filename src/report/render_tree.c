@@ -67,7 +67,7 @@ static void drawing_fini(struct drawing *t)
 
 /* --- numbers --- */
 
-static const char *colour(const struct drawing *t, const char *sgr)
+static const char *tree_colour(const struct drawing *t, const char *sgr)
 {
 	return t->style->colours && sgr ? sgr : "";
 }
@@ -185,7 +185,7 @@ static void put_process_label(struct drawing *t, const struct profile_stack *sta
 
 static void put_frame_label(struct drawing *t, uint32_t number)
 {
-	const char *sgr = colour(t, frame_colour(&t->p->frames.frames[number]));
+	const char *sgr = tree_colour(t, frame_colour(&t->p->frames.frames[number]));
 	size_t n;
 	const char *label = labels_get(&t->labels, number, &n);
 

@@ -31,7 +31,7 @@ static const char *unwind_end_words(enum unwind_end end)
 	}
 }
 
-static const char *mark_text(uint64_t mark)
+static const char *stack_mark_text(uint64_t mark)
 {
 	switch (mark) {
 	case STACK_MARK_DEPTH:
@@ -72,7 +72,7 @@ static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames
 #define MOST_MARKS 3 /* of a stack */
 
 /* The last word, if it is a mark; else 0. */
-static uint64_t mark_of(const struct raw_stack *stack)
+static uint64_t mark_of_stack(const struct raw_stack *stack)
 {
 	uint64_t last = stack->n ? stack->words[stack->n - 1] : 0;
 
@@ -84,8 +84,8 @@ static uint64_t mark_of(const struct raw_stack *stack)
  * mark for unverified frames stays, because the innermost ones may be wrong, too. Returns the
  * number of frames.
  */
-static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth, uint32_t *frames,
-			  uint32_t n)
+static uint32_t put_stack_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth,
+				uint32_t *frames, uint32_t n)
 {
 	const uint64_t cut = mark & STACK_MARK_CUT_BITS;
 	const bool is_deeper = max_depth && n > max_depth;
@@ -97,7 +97,8 @@ static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_dept
 	if (mark & STACK_MARK_32_BIT)
 		frames[n++] = symbolize_mark(s, FRAME_UNVERIFIED, "32-bit program");
 	if (is_deeper || cut)
-		frames[n++] = symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : mark_text(cut));
+		frames[n++] =
+			symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : stack_mark_text(cut));
 	return n;
 }
 
@@ -106,7 +107,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 {
 	const uint64_t *words = stack->words;
 	struct kernel_pc pc = { .first = stack->time, .last = stack->last };
-	const uint64_t mark = mark_of(stack);
+	const uint64_t mark = mark_of_stack(stack);
 	const uint32_t n = (uint32_t)stack->n - !!mark;
 
 	for (size_t i = 0; i < n; i++) {
@@ -114,8 +115,8 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 		pc.is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
 		frames[i] = symbolize_kernel(s, &pc);
 	}
-	return put_marks(s, mark, max_depth, frames,
-			 trim_machinery(symbolizer_frames(s), frames, n));
+	return put_stack_marks(s, mark, max_depth, frames,
+			       trim_machinery(symbolizer_frames(s), frames, n));
 }
 
 struct user_pc user_stack_begin(struct symbolizer *s, const struct raw_stack *stack)
@@ -141,7 +142,7 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 			       uint64_t max_depth, uint32_t frames[USER_FRAMES], bool *is_whole)
 {
 	const uint64_t *words = stack->words;
-	const uint64_t mark = mark_of(stack);
+	const uint64_t mark = mark_of_stack(stack);
 	const size_t n_words = stack->n - !!mark;
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
 	struct user_pc pc = {};
@@ -153,14 +154,14 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 	for (size_t i = 0; i < n_words; i++) {
 		user_stack_at(stack, i, words[i], stack->nodes ? stack->nodes[i] : NO_NODE, &pc);
 		if (n == most)
-			return put_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
+			return put_stack_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
 
 		const size_t n_of_word = symbolize_user(s, &pc, frames + n, most - n);
 
 		*is_whole = *is_whole && n_of_word;
 		n += (uint32_t)n_of_word;
 	}
-	return put_marks(s, mark, max_depth, frames, n);
+	return put_stack_marks(s, mark, max_depth, frames, n);
 }
 
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,

@@ -295,7 +295,7 @@ static int attach_targets(struct run *r, struct error *e)
 }
 
 /* The object has room for its targets at the time of loading, and now there are more. */
-static int load_again(struct run *r, struct error *e)
+static int load_object_again(struct run *r, struct error *e)
 {
 	int err;
 
@@ -317,7 +317,7 @@ static int attach_namesakes(struct run *r, struct error *e)
 	attachment_freep(&r->attachment);
 	err = plan_again(r, MATCH_ADDRESSES, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
 	if (!err && must_load)
-		err = load_again(r, e);
+		err = load_object_again(r, e);
 	return err ? err : attach_targets(r, e);
 }
 
