@@ -225,19 +225,26 @@ static void clear_counters(const struct store *s, unsigned g)
 	state->n_hot[g] = 0;
 }
 
+/*
+ * Reads no level behind the last row. While the kernel looks for an element, it runs no program on
+ * that CPU, even if another task preempts us. The empty second level takes it 1.5 ms.
+ */
 static int empty_generation(struct store *s, unsigned g, struct error *e)
 {
 	cleanup(batch_fini) struct batch rows = { .key_size = sizeof(struct stack_key),
 						  .value_size = sizeof(struct stack_row) };
 	const struct batch_walk walk = { bpf_map_lookup_and_delete_batch, add_raw_rows, s };
+	__u64 *n_rows = &object_state(s->object)->n_rows[g];
+	const size_t n_before = s->n_raw;
 	int err = 0;
 
 	s->emptying = g;
 	s->now = clock_ns(CLOCK_MONOTONIC);
-	for (unsigned level = 0; level < LEVELS && !err; level++)
+	for (unsigned level = 0; level < LEVELS && s->n_raw - n_before < *n_rows && !err; level++)
 		err = batch_each(object_counts_fd(s->object, g, level), &rows, &walk, e);
 	clear_counters(s, g);
-	object_state(s->object)->n_rows[g] = 0;
+	if (!err)
+		*n_rows = 0;
 	return err;
 }
 
@@ -470,11 +477,6 @@ const struct store_row *store_look(struct store *s, size_t *n)
 	(void)settle_rows(s, s->n_raw - s->n_settled, &none);
 	*n = s->n_rows;
 	return s->rows;
-}
-
-size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS])
-{
-	return stacks_words(&s->stacks, number, words);
 }
 
 const struct tree *store_tree(const struct store *s)

@@ -103,16 +103,20 @@ void store_keep(struct store *s);
 const struct store_row *store_look(struct store *s, size_t *n);
 
 /*
- * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many, at most
- * STACK_WORDS.
- */
-size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
-
-/*
  * The tree of store_stack(), with nodes for numbers. Lent by @s, and valid while rows are lent: it
  * grows, but its nodes stay.
  */
 const struct tree *store_tree(const struct store *s);
+
+/*
+ * Write the words of a stack (bpf/abi.h) to @words, innermost first. Returns how many, at most
+ * STACK_WORDS.
+ */
+static inline size_t store_stack(const struct store *s, uint32_t number,
+				 uint64_t words[STACK_WORDS])
+{
+	return tree_words(store_tree(s), number, words, STACK_WORDS);
+}
 
 /*
  * Lent by @s. They include the hits that exceed the store's budget. store_clear() marks all as

@@ -426,7 +426,7 @@ static void forget_entry(struct table_set *t, struct entry *entry)
 	t->n_forgotten++;
 }
 
-static bool are_many(const struct table_set *t)
+static bool are_many_entries(const struct table_set *t)
 {
 	return t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS;
 }
@@ -453,7 +453,7 @@ static bool *choose_kept(const struct table_set *t, size_t *ret_n)
 
 	for (uint32_t i = 0; i < t->n; i++)
 		files[i] = idle_table_of(t, i);
-	*ret_n = idle_choose(files, t->n, are_many(t) ? &many : &few, stays);
+	*ret_n = idle_choose(files, t->n, are_many_entries(t) ? &many : &few, stays);
 	return stays;
 }
 
@@ -486,7 +486,7 @@ static void forget_least_used(struct table_set *t)
 
 void table_set_turn(struct table_set *t, uint64_t now)
 {
-	if (t->n >= t->looks_at || are_many(t))
+	if (t->n >= t->looks_at || are_many_entries(t))
 		forget_least_used(t);
 	if (now - t->turned < TURN_NS)
 		return;
