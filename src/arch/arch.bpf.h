@@ -17,8 +17,7 @@
  *	regs_are_interruptible()    by these flags, were interrupts on?
  *	regs_copy()                 the registers for a walk by tables
  *	regs_read_caller()          at a tracepoint: its caller's registers, as far as the kernel
- *	                            notes them. False: they cannot be read, or are the user's. It
- *	                            reads into @room, because a program's stack is small
+ *	                            notes them. False: they cannot be read, or are the user's
  *	KERNEL_STACK_BYTES          a kernel stack ends at a multiple of this
  *	fault_is_of_code()          was an instruction being fetched? By the error code of the
  *	                            tracepoint page_fault_user, which not all architectures have

@@ -13,9 +13,9 @@
  *
  *	KERNEL_HAS_TABLES            0: nothing here is ever used
  *	kernel_step()                step to the caller by a rule
- *	kernel_quickly()             the same for nearly all frames, from a window alone
+ *	kernel_quickly()             the same for nearly all frames
  *	kernel_word_of()             where the step will read
- *	kernel_is_entry()            does the step end at the user's registers, in the window?
+ *	kernel_is_entry()            does the step end at the user's registers?
  */
 #pragma once
 
@@ -35,8 +35,6 @@ enum kernel_end {
 	KERNEL_END_DEPTH, /* more frames than the kernel's helper gives */
 	KERNEL_ENDS,
 };
-
-#define CALLER_WORDS 4 /* room that regs_read_caller() needs */
 
 struct kernel_regs {
 	__u64 pc;

@@ -33,7 +33,7 @@ struct link_places batch_range(const struct batch *b, size_t first, size_t n)
 }
 
 /* Attach [first, first + n) by one link. Returns 0 or the refusal. */
-static int try_range(const struct batch *b, size_t first, size_t n)
+static int try_link_of_range(const struct batch *b, size_t first, size_t n)
 {
 	int code = b->link(b, first, n);
 
@@ -46,7 +46,7 @@ static int try_range(const struct batch *b, size_t first, size_t n)
 
 bool batch_attach_whole(const struct batch *b, size_t n)
 {
-	return try_range(b, 0, n) == 0;
+	return try_link_of_range(b, 0, n) == 0;
 }
 
 void batch_attach(const struct batch *b, size_t n)
@@ -59,7 +59,7 @@ void batch_attach(const struct batch *b, size_t n)
 
 	while (n_waiting) {
 		struct range r = waiting[--n_waiting];
-		int code = try_range(b, r.first, r.n);
+		int code = try_link_of_range(b, r.first, r.n);
 
 		if (code == 0)
 			continue;

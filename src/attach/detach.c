@@ -56,7 +56,7 @@ struct aside {
 	size_t n_events;
 };
 
-static void *close_some(void *data)
+static void *close_links_of_thread(void *data)
 {
 	struct closing *c = data;
 
@@ -66,7 +66,7 @@ static void *close_some(void *data)
 }
 
 /* Close all, with many waits at a time. */
-static void close_together(const int *fds, size_t n)
+static void close_with_threads(const int *fds, size_t n)
 {
 	struct closing c = { .fds = fds, .n = n };
 	pthread_t threads[MAX_THREADS];
@@ -77,13 +77,13 @@ static void close_together(const int *fds, size_t n)
 	pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES);
 	/* This thread closes, too, so threads that cannot be made do not matter. */
 	while (n_threads + 1 < n && n_threads < MAX_THREADS) {
-		if (pthread_create(&threads[n_threads], &attr, close_some, &c) != 0)
+		if (pthread_create(&threads[n_threads], &attr, close_links_of_thread, &c) != 0)
 			break;
 		n_threads++;
 	}
 	pthread_attr_destroy(&attr);
 
-	close_some(&c);
+	close_links_of_thread(&c);
 	for (size_t i = 0; i < n_threads; i++)
 		pthread_join(threads[i], NULL);
 }
@@ -98,7 +98,7 @@ static size_t close_links(const int *links, size_t n, uint64_t deadline)
 
 		if (round > n - done)
 			round = n - done;
-		close_together(links + done, round);
+		close_with_threads(links + done, round);
 		done += round;
 
 		/* If these waited one after another, twice as many take twice as long. */
@@ -120,7 +120,7 @@ static size_t close_events(const int *events, size_t n, uint64_t deadline)
 }
 
 /* Close the descriptors that are left when the time is up. */
-static void close_rest(const int *links, size_t n_links, const int *events, size_t n_events)
+static void close_late_links(const int *links, size_t n_links, const int *events, size_t n_events)
 {
 	const size_t n = n_links + n_events;
 	const size_t n_probes = n_links > n_events ? n_links : n_events;
@@ -142,8 +142,8 @@ void detach_all(const int *links, size_t n_links, const int *events, size_t n_ev
 	uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + BUDGET_NS;
 	size_t links_done = close_links(links, n_links, deadline);
 	size_t events_done = close_events(events, n_events, deadline);
-	close_rest(links + links_done, n_links - links_done, events + events_done,
-		   n_events - events_done);
+	close_late_links(links + links_done, n_links - links_done, events + events_done,
+			 n_events - events_done);
 }
 
 /* In the other process: close all once it is the last to hold them. Then its pipe ends with it. */

@@ -45,7 +45,7 @@ static bool pass_descriptors(const struct attachment *a, const struct holding *b
 	return true;
 }
 
-static void close_others(const struct attaching *at, int channel)
+static void close_other_descriptors(const struct attaching *at, int channel)
 {
 	const int own[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO, channel,
 			    at->scope->tracefs };
@@ -70,7 +70,7 @@ static void attach_in_child(void *argument, int channel)
 	const struct holding before = attachment_holding(at->attachment);
 	bool is_read;
 
-	close_others(at, channel);
+	close_other_descriptors(at, channel);
 	w->attach(at, w->chosen);
 
 	struct made made = { .more = attachment_holding(at->attachment) };

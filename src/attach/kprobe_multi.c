@@ -59,7 +59,7 @@ static int link_functions(const struct batch *b, size_t first, size_t n)
 	return attaching_add_link(b->at, link_kprobe_multi(b->prog_fd, &range));
 }
 
-static struct batch batch_of(struct attaching *at, struct places *p, bool by_symbol)
+static struct batch make_kprobe_batch(struct attaching *at, struct places *p, bool by_symbol)
 {
 	if (!p->cookies)
 		p->cookies = attaching_cookies(at, p->targets, p->n);
@@ -94,7 +94,7 @@ static void divide_by_name(const struct attaching *at, const struct places *all,
 
 static void attach_by_addr(struct attaching *at, struct places *all)
 {
-	struct batch whole = batch_of(at, all, false);
+	struct batch whole = make_kprobe_batch(at, all, false);
 
 	if (all->n == 0 || batch_attach_whole(&whole, all->n))
 		return;
@@ -105,12 +105,12 @@ static void attach_by_addr(struct attaching *at, struct places *all)
 	divide_by_name(at, all, &alone, &namesakes);
 
 	/* By symbol, the kernel picks the traceable function of that name. */
-	struct batch by_symbol = batch_of(at, &alone, true);
-	struct batch by_addr = batch_of(at, &alone, false);
+	struct batch by_symbol = make_kprobe_batch(at, &alone, true);
+	struct batch by_addr = make_kprobe_batch(at, &alone, false);
 	if (alone.n && !batch_attach_whole(&by_symbol, alone.n))
 		batch_attach(&by_addr, alone.n);
 
-	struct batch rest = batch_of(at, &namesakes, false);
+	struct batch rest = make_kprobe_batch(at, &namesakes, false);
 	batch_attach(&rest, namesakes.n);
 }
 
@@ -127,6 +127,6 @@ void kprobe_multi_attach(struct attaching *at, const struct selection *chosen)
 	}
 	attach_by_addr(at, &known);
 
-	struct batch by_symbol = batch_of(at, &unknown, true);
+	struct batch by_symbol = make_kprobe_batch(at, &unknown, true);
 	batch_attach(&by_symbol, unknown.n);
 }

@@ -237,12 +237,12 @@ void regexp_freep(struct regexp **r)
 	*r = NULL;
 }
 
-static bool is_spent(const struct regexp *r)
+static bool is_regexp_spent(const struct regexp *r)
 {
 	return r->spent_ns > MATCHES_NS;
 }
 
-static bool is_slow(const struct regexp *r)
+static bool is_regexp_slow(const struct regexp *r)
 {
 	return r->spent_ns >= FIRST_NS;
 }
@@ -265,7 +265,7 @@ static void compile_anew(struct regexp *r)
  */
 static bool match_timed(struct regexp *r, const char *name, size_t length)
 {
-	const bool is_first = !is_slow(r);
+	const bool is_first = !is_regexp_slow(r);
 	const clockid_t clock = is_first ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
 	const uint64_t begin = clock_ns(clock);
 	regmatch_t part = { .rm_so = 0, .rm_eo = (regoff_t)length };
@@ -285,13 +285,13 @@ bool regexp_matches(struct regexp *r, const char *name)
 {
 	const size_t length = strlen(name);
 
-	if (is_spent(r))
+	if (is_regexp_spent(r))
 		return false;
 	if (++r->n_matches > r->most_matches)
 		compile_anew(r);
-	for (size_t part = FIRST_PART; part < length; part += part / (is_slow(r) ? 8 : 2)) {
+	for (size_t part = FIRST_PART; part < length; part += part / (is_regexp_slow(r) ? 8 : 2)) {
 		(void)match_timed(r, name, part);
-		if (is_spent(r))
+		if (is_regexp_spent(r))
 			return false;
 	}
 	return match_timed(r, name, length);
@@ -299,7 +299,7 @@ bool regexp_matches(struct regexp *r, const char *name)
 
 int regexp_check(const struct regexp *r, struct error *e)
 {
-	if (!is_spent(r))
+	if (!is_regexp_spent(r))
 		return 0;
 	return name_expression(r->text, too_costly(e), e);
 }

@@ -110,6 +110,11 @@ const char *strtab_add(struct strtab *t, const char *text)
 	return strtab_add_n(t, text, strlen(text));
 }
 
+const char *strtab_add_or_null(struct strtab *t, const char *text)
+{
+	return text ? strtab_add(t, text) : NULL;
+}
+
 size_t strtab_bytes(const struct strtab *t)
 {
 	return sizeof(*t) + t->bytes + t->n_slots * sizeof(*t->slots);

@@ -13,6 +13,7 @@ void strtab_freep(struct strtab **t);
 /* The table's copy of @text, or of its first @n bytes. Equal texts give equal pointers. Lent by
  * @t. */
 const char *strtab_add(struct strtab *t, const char *text);
+const char *strtab_add_or_null(struct strtab *t, const char *text); /* NULL for NULL */
 const char *strtab_add_n(struct strtab *t, const char *text, size_t n);
 
 /* Bytes of memory that the table holds, for budgets. */

@@ -332,6 +332,13 @@ enum target_by {
 #define SERVING_SOFTIRQ 0x100 /* the bit's value in all kernels (include/linux/preempt.h) */
 
 /*
+ * Likewise for a call of bpf_rdonly_cast(), and for its second argument, the BTF ID of a structure
+ * that begins with a word. See load_kernel().
+ */
+#define CAST_CALL 0x7a26e703
+#define CAST_TYPE 0x7a26e704
+
+/*
  * The map 'calls' has a counter for each CPU and target. The counters of one CPU lie together and
  * begin with a cache line, so no line belongs to two CPUs.
  */
@@ -419,7 +426,7 @@ struct trace_config {
 	__u32 nmi_mask;
 	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
 	struct vma_offsets vma; /* offsets of the members that the programs read */
-	__u32 pad;
+	__u32 loads_kernel;     /* with @kernel_tables: by load_kernel(), not by a helper */
 	__u64 cpus[MAX_CPUS / 64];
 };
 _Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 8 + MAX_CPUS / 8, "abi");

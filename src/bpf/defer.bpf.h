@@ -32,8 +32,8 @@ __noinline __u64 first_stack_start(void)
 
 	if (!config.asks_kernel || !config.vma.start_stack)
 		return 0;
-	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
-	return mm ? *(const __u64 *)at_offset(mm, config.vma.start_stack) : 0;
+	mm = *(const void **)memory_at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm ? *(const __u64 *)memory_at_offset(mm, config.vma.start_stack) : 0;
 }
 
 /*
@@ -80,7 +80,7 @@ __noinline int record_block(struct scratch_slot *slot, __u64 first, __u32 block,
 	piece = deferred_piece_at(first + at / DEFERRED_PIECE_WORDS);
 	if (!piece)
 		return 0;
-	from = piece_of(slot, block >> 16, block & 0xffff);
+	from = stack_piece_of(slot, block >> 16, block & 0xffff);
 	to = &piece->words[at & (DEFERRED_PIECE_WORDS - CHUNK_WORDS)];
 	for (int i = 0; i < CHUNK_WORDS; i++)
 		to[i] = from[i];
@@ -201,7 +201,8 @@ __noinline int defer_hit(__u32 slot_number, __u32 turn)
 	__u64 number, from;
 
 	if (!slot || !ring || !config.unwind || !config.has_loop || !ring->is_on ||
-	    *(volatile __u64 *)&ring->pause_until[pause_of(slot->key.tgid)] > bpf_ktime_get_ns())
+	    *(volatile __u64 *)&ring->pause_until[deferred_pause_of(slot->key.tgid)] >
+		    bpf_ktime_get_ns())
 		return 0;
 	/* An event's kernel stack is stored as that of all others. */
 	n_kernel = slot->key.kernel_stack && config.mode == MODE_STACKS

@@ -41,12 +41,13 @@ struct deferred_ring {
 	__u64 is_on;
 	__u64 n_full; /* hits that found no room: their stacks are cut */
 	__u64 pad1[5];
-	/* Hits of such processes are not deferred: ns of CLOCK_MONOTONIC, by pause_of(). */
+	/* Hits of such processes are not deferred: ns of CLOCK_MONOTONIC, by deferred_pause_of().
+	 */
 	__u64 pause_until[DEFERRED_PAUSES];
 };
 _Static_assert(sizeof(struct deferred_ring) == 128 + 8 * DEFERRED_PAUSES, "abi");
 
-static inline __u32 pause_of(__u32 tgid)
+static inline __u32 deferred_pause_of(__u32 tgid)
 {
 	return tgid % DEFERRED_PAUSES;
 }

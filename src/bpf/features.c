@@ -27,7 +27,7 @@ static int load_empty(enum bpf_prog_type type, unsigned attach_type)
 }
 
 /* Does the verifier accept a tracing program of these instructions? */
-static bool is_accepted(const struct bpf_insn *insns, unsigned n)
+static bool accepts_instructions(const struct bpf_insn *insns, unsigned n)
 {
 	cleanup_close int fd = instructions_load(BPF_PROG_TYPE_KPROBE, 0, insns, n);
 
@@ -71,7 +71,7 @@ static bool has_task_regs(void)
 		EXIT,
 	};
 
-	return is_accepted(insns, ARRAY_SIZE(insns));
+	return accepts_instructions(insns, ARRAY_SIZE(insns));
 }
 
 /*
@@ -230,6 +230,23 @@ bool features_has_variable(uint32_t btf_id, uint32_t offset)
 		INSN(0, 0, 0, 0, 0), /* the second half of the load */
 		CALL(BPF_FUNC_this_cpu_ptr),
 		INSN(BPF_LDX | BPF_MEM | BPF_W, BPF_REG_0, BPF_REG_0, (short)offset, 0),
+		EXIT,
+	};
+
+	return accepts_instructions(insns, ARRAY_SIZE(insns));
+}
+
+/*
+ * Since Linux commit a35b9af4ec2c ("bpf: Add a kfunc for generic type cast") (in v6.2). A load by
+ * its result may fault.
+ */
+bool features_has_cast(uint32_t call, uint32_t type)
+{
+	const struct bpf_insn insns[] = {
+		MOVE_IMM(BPF_REG_1, 0),
+		MOVE_IMM(BPF_REG_2, (int)type),
+		INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int)call),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_0, 0, 0),
 		EXIT,
 	};
 

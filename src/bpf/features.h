@@ -55,3 +55,6 @@ void features_probe(struct features *features, unsigned groups);
  * kernel must know the variable's address, too: CONFIG_KALLSYMS_ALL.
  */
 bool features_has_variable(uint32_t btf_id, uint32_t offset);
+
+/* May programs call bpf_rdonly_cast(), whose BTF ID is @call, with a structure's ID @type? */
+bool features_has_cast(uint32_t call, uint32_t type);

@@ -145,7 +145,7 @@ void kernel_memory_freep(struct kernel_memory **m)
 }
 
 /* Run a program once. False: it failed, or did not run. */
-static bool run_once(int program, struct request request)
+static bool run_memory_program(int program, struct request request)
 {
 	union bpf_attr attr = {
 		.test = {
@@ -160,7 +160,8 @@ static bool run_once(int program, struct request request)
 
 const void *kernel_memory_read(struct kernel_memory *m, uint64_t addr, size_t bytes)
 {
-	if (bytes > KERNEL_PIECE_BYTES || !run_once(m->reader, (struct request){ addr, bytes }))
+	if (bytes > KERNEL_PIECE_BYTES ||
+	    !run_memory_program(m->reader, (struct request){ addr, bytes }))
 		return NULL;
 	return m->exchange;
 }
@@ -173,7 +174,7 @@ uint64_t kernel_memory_symbol(struct kernel_memory *m, const char *name)
 		return 0;
 	memset(m->exchange, 0, NAME_BYTES);
 	memcpy(m->exchange, name, strlen(name));
-	if (!run_once(m->finder, (struct request){}))
+	if (!run_memory_program(m->finder, (struct request){}))
 		return 0;
 	memcpy(&ret, m->exchange + NAME_BYTES, sizeof(ret));
 	return ret;

@@ -43,7 +43,7 @@ static __always_inline const __u64 *image_word(void *map, __u32 place)
 	return bpf_map_lookup_elem(map, &i);
 }
 
-static __always_inline __u32 number_in(const __u64 *word, __u32 place)
+static __always_inline __u32 image_number_in(const __u64 *word, __u32 place)
 {
 	return (__u32)(*word >> (place % 8 * 8));
 }
@@ -78,8 +78,8 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 	next = image_word(map, place + 4);
 	if (!word || !next)
 		return 0;
-	s.low = number_in(word, place);
-	s.n = number_in(next, place + 4) - s.low;
+	s.low = image_number_in(word, place);
+	s.n = image_number_in(next, place + 4) - s.low;
 	for (__u32 step = 0; step < UNWIND_PAGE_STEPS && s.n; step++) {
 		const __u64 middle = s.low + s.n / 2;
 
@@ -87,13 +87,13 @@ __noinline __u64 find_kernel_rule(__u32 number, __u64 at)
 		word = image_word(map, place);
 		if (!word)
 			return 0;
-		search_step(&s, middle, (__u16)number_in(word, place), (__u16)at);
+		search_step(&s, middle, (__u16)image_number_in(word, place), (__u16)at);
 	}
 	place = image->entries + (__u32)s.low * 4 - 4;
 	word = image_word(map, place);
 	if (!word)
 		return 0;
-	rule = number_in(word, place) >> 16;
+	rule = image_number_in(word, place) >> 16;
 	word = image_word(map, image->rules + rule * 8);
 	return word && rule < image->n_rules ? *word : 0;
 }
@@ -189,6 +189,37 @@ __noinline int load_kernel_word(struct scratch_slot *slot, __u64 at)
 	return bpf_probe_read_kernel(&slot->word, sizeof(slot->word), (void *)at) == 0;
 }
 
+/*
+ * A word of the kernel's memory, by a load; 0 if nothing is there. bpf_rdonly_cast() gives a number
+ * the type of a pointer, which costs nothing at run time. The kernel's compiler of programs adds a
+ * test that the address is the kernel's, and the load may fault. User space replaces the constants.
+ */
+static __always_inline __u64 load_kernel(__u64 at)
+{
+	__u64 word;
+
+	asm volatile("r1 = %[at]\n\t"
+		     "r2 = %[type]\n\t"
+		     "call %[cast]\n\t"
+		     "%[word] = *(u64 *)(r0 + 0)"
+		     : [word] "=r"(word)
+		     : [at] "r"(at), [type] "i"(CAST_TYPE), [cast] "i"(CAST_CALL)
+		     : "r0", "r1", "r2", "r3", "r4", "r5");
+	return word;
+}
+
+static _Bool read_by_load(void *from, __u64 at, __u64 *ret)
+{
+	(void)from;
+	*ret = load_kernel(at);
+	return 1;
+}
+
+static _Bool read_in_window(void *from, __u64 at, __u64 *ret)
+{
+	return unwind_in_window(from, at, ret);
+}
+
 static _Bool read_kernel_word(void *from, __u64 at, __u64 *ret)
 {
 	struct scratch_slot *slot = from;
@@ -216,33 +247,34 @@ __noinline int step_kernel_slowly(struct scratch_slot *slot, __u64 rule)
 	at = kernel_word_of(regs, rule);
 	if (at && at - w->base >= w->n_valid)
 		move_kernel_window(slot, at - KERNEL_WINDOW_BEFORE, KERNEL_WINDOW_BYTES);
-	if (kernel_quickly(regs, rule, w))
+	if (kernel_quickly(regs, rule, read_in_window, w))
 		return KERNEL_GOES_ON;
-	if (kernel_is_entry(regs, rule, w))
+	if (kernel_is_entry(regs, rule, read_in_window, w))
 		return KERNEL_END_ROOT;
 	return (int)kernel_step(regs, rule, read_kernel_word, slot);
+}
+
+/* The same by loads. A global function. */
+__noinline int step_kernel_by_loads(struct scratch_slot *slot, __u64 rule)
+{
+	if (!slot || !config.loads_kernel)
+		return KERNEL_END_NO_ROW;
+	return (int)kernel_step(&slot->kernel, rule, read_by_load, NULL);
 }
 
 #define KERNEL_STEPS 4 /* of a call */
 
 /*
- * Note the frame, and go to its caller: some times. Returns enum kernel_end. A global function, so
- * the verifier checks it once.
+ * Note the frame, and go to its caller: some times. Returns enum kernel_end.
  */
-__noinline int step_kernel(struct scratch_slot *slot)
+static __always_inline int make_kernel_steps(struct scratch_slot *slot, bool by_loads)
 {
-	const struct unwind_window *w;
-	struct kernel_regs regs;
-	__u64 *words;
-	int end;
-	__u32 n;
+	struct unwind_window *w = &slot->window;
+	struct kernel_regs regs = slot->kernel;
+	__u64 *words = &words_of_side(slot, SIDE_KERNEL)[1];
+	__u32 n = slot->walked[SIDE_KERNEL].n;
+	int end = KERNEL_GOES_ON;
 
-	if (!slot)
-		return KERNEL_END_NO_ROW;
-	w = &slot->window;
-	regs = slot->kernel;
-	words = &words_of_side(slot, SIDE_KERNEL)[1];
-	n = slot->walked[SIDE_KERNEL].n;
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < KERNEL_STEPS; i++) {
 		__u32 at = n;
@@ -256,19 +288,34 @@ __noinline int step_kernel(struct scratch_slot *slot)
 		words[at & (SHORT_WORDS - 1)] = regs.pc;
 		n++;
 		rule = kernel_rule_at(kernel_look_up_at(&regs));
-		if (kernel_quickly(&regs, rule, w))
+		if (by_loads ? kernel_quickly(&regs, rule, read_by_load, NULL)
+			     : kernel_quickly(&regs, rule, read_in_window, w))
 			continue;
+		if (by_loads && kernel_is_entry(&regs, rule, read_by_load, NULL)) {
+			end = KERNEL_END_ROOT;
+			goto out;
+		}
 		slot->kernel = regs;
-		end = step_kernel_slowly(slot, rule);
+		end = by_loads ? step_kernel_by_loads(slot, rule) : step_kernel_slowly(slot, rule);
 		if (end)
 			goto out;
 		regs = slot->kernel;
 	}
-	end = KERNEL_GOES_ON;
 	slot->kernel = regs;
 out:
 	slot->walked[SIDE_KERNEL].n = n;
 	return end;
+}
+
+/* Global functions, so the verifier checks each once. */
+__noinline int step_kernel(struct scratch_slot *slot)
+{
+	return slot && !config.loads_kernel ? make_kernel_steps(slot, false) : KERNEL_END_NO_ROW;
+}
+
+__noinline int load_kernel_frames(struct scratch_slot *slot)
+{
+	return slot && config.loads_kernel ? make_kernel_steps(slot, true) : KERNEL_END_NO_ROW;
 }
 
 struct kernel_stepping {
@@ -279,7 +326,7 @@ struct kernel_stepping {
 static long step_kernel_callback(__u64 step, struct kernel_stepping *s)
 {
 	(void)step;
-	s->end = step_kernel(s->slot);
+	s->end = config.loads_kernel ? load_kernel_frames(s->slot) : step_kernel(s->slot);
 	return s->end != KERNEL_GOES_ON;
 }
 
@@ -288,7 +335,7 @@ __noinline int step_kernel_to_end(struct scratch_slot *slot)
 {
 	struct kernel_stepping s = { slot, KERNEL_GOES_ON };
 
-	s.end = step_kernel(slot);
+	step_kernel_callback(0, &s);
 	if (s.end)
 		return s.end;
 	bpf_loop(SHORT_WORDS / KERNEL_STEPS, step_kernel_callback, &s, 0);
@@ -320,31 +367,47 @@ static __always_inline void note_fallen(struct fallen_start *start, __u64 key)
 	*(volatile __u64 *)&start->n = 1;
 }
 
+/* For what is not in the window. */
+static _Bool read_by_helper(void *from, __u64 at, __u64 *ret)
+{
+	(void)from;
+	return bpf_probe_read_kernel(ret, sizeof(*ret), (void *)at) == 0;
+}
+
+/*
+ * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its own,
+ * which has a frame pointer. Step out of it.
+ */
+static __always_inline bool leave_tracing(struct kernel_regs *regs, unwind_read *read, void *from)
+{
+	__u64 pc;
+
+	if (!read(from, regs->sp + sizeof(__u64), &pc) || pc != regs->pc ||
+	    !read(from, regs->sp, &regs->fp))
+		return false;
+	regs->sp += sizeof(struct user_frame);
+	return true;
+}
+
 /* The registers at the event. False: they are of no use for a walk. */
 static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 					      struct scratch_slot *slot)
 {
 	struct kernel_regs *regs = &slot->kernel;
-	struct unwind_window *w = &slot->window;
 
 	if (kind == HIT_KERNEL_FUNCTION) {
 		const struct pt_regs *at = ctx;
 
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
-		return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
+		return config.loads_kernel ||
+		       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
 	}
-	if (!regs_read_caller(ctx, regs, w->words) ||
-	    !move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
-		return false;
-	/*
-	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its
-	 * own, which has a frame pointer. We step out of it.
-	 */
-	if (w->n_valid < sizeof(struct user_frame) || w->words[1] != regs->pc)
-		return false;
-	regs->fp = w->words[0];
-	regs->sp += sizeof(struct user_frame);
-	return true;
+	if (config.loads_kernel)
+		return regs_read_caller(ctx, regs, read_by_load, NULL) &&
+		       leave_tracing(regs, read_by_load, NULL);
+	return regs_read_caller(ctx, regs, read_by_helper, NULL) &&
+	       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES) &&
+	       leave_tracing(regs, read_in_window, &slot->window);
 }
 
 /*

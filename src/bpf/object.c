@@ -70,26 +70,7 @@ static const struct {
 	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
 };
 
-/*
- * Replace the placeholder by a variable's address, by its BTF ID. libbpf does the same, but reads
- * all of the BTF for it.
- */
-static void put_address(struct bpf_insn *insn, uint32_t id)
-{
-	insn[0].src_reg = BPF_PSEUDO_BTF_ID;
-	insn[0].imm = (int)id;
-	insn[1].imm = 0; /* in the kernel's own BTF, not a module's */
-}
-
-static uint32_t preempt_count_id; /* of the object in progress; 0: none */
-
-static void put_addresses(struct bpf_insn *insns, size_t n)
-{
-	for (size_t i = 0; i + 1 < n && preempt_count_id; i++)
-		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW) && !insns[i].src_reg &&
-		    insns[i].imm == PREEMPT_COUNT_ID)
-			put_address(&insns[i], preempt_count_id);
-}
+static struct btf_ids btf_ids; /* of the object in progress */
 
 static struct object *loading; /* threads load its large programs; NULL: libbpf loads all */
 
@@ -116,7 +97,7 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].src_reg == 0 &&
 		    insns[i].imm == BPF_FUNC_probe_read)
 			insns[i].imm = BPF_FUNC_probe_read_user;
-	put_addresses(insns, bpf_program__insn_cnt(prog));
+	btf_ids_put(&btf_ids, insns, bpf_program__insn_cnt(prog));
 	return is_chosen_program(loading, prog)
 		       ? parallel_load_begin(&loading->parallel, prog, opts)
 		       : 0;
@@ -308,7 +289,7 @@ static int load_object_once(const struct object_options *options, const struct f
 	init_maps(o, &options->config);
 
 	memcpy((void *)&o->skeleton->rodata->config, &options->config, sizeof(options->config));
-	preempt_count_id = options->config.hardirq_mask ? options->preempt_count_id : 0;
+	btf_ids = options->btf_ids;
 	choose_programs(o, options, features);
 	size_maps(o, options, features);
 

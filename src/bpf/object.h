@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "bpf/abi.h"
+#include "bpf/btf_ids.h"
 #include "bpf/features.h"
 #include "bpf/kernel_maps.h"
 
@@ -35,16 +36,12 @@ enum object_program {
 
 struct object_options {
 	struct trace_config config;
-	unsigned programs;   /* 1 << enum object_program, an OR */
-	uint32_t n_cpus;     /* possible CPUs */
-	uint32_t max_rows;   /* of one generation; config.n_hot_rows of them may get counters */
-	uint32_t max_chunks; /* of both generations together */
-	uint32_t max_tgids;  /* entries in the map 'tgids' */
-	/*
-	 * The BTF ID of the kernel's variable with preempt_count. Used if config.hardirq_mask is
-	 * set.
-	 */
-	uint32_t preempt_count_id;
+	unsigned programs;      /* 1 << enum object_program, an OR */
+	uint32_t n_cpus;        /* possible CPUs */
+	uint32_t max_rows;      /* of one generation; config.n_hot_rows of them may get counters */
+	uint32_t max_chunks;    /* of both generations together */
+	uint32_t max_tgids;     /* entries in the map 'tgids' */
+	struct btf_ids btf_ids; /* what the programs need of them */
 };
 
 struct object;

@@ -18,7 +18,7 @@ static __always_inline __u64 *first_word(struct scratch_slot *slot, __u32 side)
  * Linux 6.1 does not connect the two. Or it combines both offsets by an OR, of which 5.10 knows
  * nothing. The likely case comes first: the verifier then prunes the other one.
  */
-static __always_inline __u64 *piece_of(struct scratch_slot *slot, __u32 side, __u64 piece)
+static __always_inline __u64 *stack_piece_of(struct scratch_slot *slot, __u32 side, __u64 piece)
 {
 	__u64 *words = first_word(slot, side);
 
@@ -38,7 +38,7 @@ static __always_inline __u64 *piece_of(struct scratch_slot *slot, __u32 side, __
 static __always_inline __u64 hash_words(struct scratch_slot *slot, __u32 side, __u32 piece,
 					__u64 before)
 {
-	const __u64 *words = piece_of(slot, side, piece);
+	const __u64 *words = stack_piece_of(slot, side, piece);
 	const __u32 n = n_words(&slot->walked[side & 1]) - piece * CHUNK_WORDS;
 	__u64 a = before, b = config.hash_seed[1] ^ before, c = ~a, d = ~b;
 
@@ -145,7 +145,7 @@ static __always_inline void *second_stacks(void)
  */
 static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __u32 i)
 {
-	const __u64 *words = piece_of(slot, side, i);
+	const __u64 *words = stack_piece_of(slot, side, i);
 	const __u64 key = hash_of_side(slot, side) | i;
 	void *more = second_stacks();
 	int err = add_to_map(&stacks, &key, words);
@@ -163,7 +163,7 @@ static __always_inline int store_words(struct scratch_slot *slot, __u32 side, __
  */
 static __always_inline int store_spare(struct scratch_slot *slot, __u32 side, __u32 i)
 {
-	const __u64 *words = piece_of(slot, side, i);
+	const __u64 *words = stack_piece_of(slot, side, i);
 	const __u64 key = hash_of_side(slot, side) | i;
 	const int err = add_to_map(&spare, &key, words);
 

@@ -161,7 +161,7 @@ __noinline int find_in_table(struct scratch_slot *slot, __u32 place, __u64 vaddr
 	return UNWIND_GOES_ON;
 }
 
-static __always_inline const void *at_offset(const void *of, __u32 offset)
+static __always_inline const void *memory_at_offset(const void *of, __u32 offset)
 {
 	return of + offset;
 }
@@ -178,26 +178,28 @@ static long note_file(struct task_struct *task, struct vm_area_struct *vma,
 	const void *file, *inode, *sb;
 
 	(void)task;
-	file = *(const void **)at_offset(vma, config.vma.vm_file);
+	file = *(const void **)memory_at_offset(vma, config.vma.vm_file);
 	if (!file) {
-		found->is_made = *(const __u64 *)at_offset(vma, config.vma.vm_flags) & VM_EXEC &&
-				 !*(const void **)at_offset(vma, config.vma.vm_ops);
+		found->is_made =
+			*(const __u64 *)memory_at_offset(vma, config.vma.vm_flags) & VM_EXEC &&
+			!*(const void **)memory_at_offset(vma, config.vma.vm_ops);
 		return 0;
 	}
-	inode = *(const void **)at_offset(file, config.vma.f_inode);
+	inode = *(const void **)memory_at_offset(file, config.vma.f_inode);
 	if (!inode)
 		return 0;
-	sb = *(const void **)at_offset(inode, config.vma.i_sb);
+	sb = *(const void **)memory_at_offset(inode, config.vma.i_sb);
 	if (!sb)
 		return 0;
 	found->start = vma->vm_start;
 	found->end = vma->vm_end;
-	found->key.offset = *(const __u64 *)at_offset(vma, config.vma.vm_pgoff) << PAGE_SHIFT;
-	found->key.inode = *(const __u64 *)at_offset(inode, config.vma.i_ino);
-	found->key.size = *(const __u64 *)at_offset(inode, config.vma.i_size);
-	found->key.changed = *(const __u64 *)at_offset(inode, config.vma.i_mtime);
-	found->key.changed_ns = *(const __u32 *)at_offset(inode, config.vma.i_mtime_ns);
-	found->key.dev = *(const __u32 *)at_offset(sb, config.vma.s_dev);
+	found->key.offset = *(const __u64 *)memory_at_offset(vma, config.vma.vm_pgoff)
+			    << PAGE_SHIFT;
+	found->key.inode = *(const __u64 *)memory_at_offset(inode, config.vma.i_ino);
+	found->key.size = *(const __u64 *)memory_at_offset(inode, config.vma.i_size);
+	found->key.changed = *(const __u64 *)memory_at_offset(inode, config.vma.i_mtime);
+	found->key.changed_ns = *(const __u32 *)memory_at_offset(inode, config.vma.i_mtime_ns);
+	found->key.dev = *(const __u32 *)memory_at_offset(sb, config.vma.s_dev);
 	return 0;
 }
 

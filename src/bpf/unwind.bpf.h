@@ -48,13 +48,6 @@ static __always_inline _Bool read_user_word(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
-static __always_inline _Bool is_by_frames(struct unwind_rule rule)
-{
-	const __u32 kind = rule.how & 15;
-
-	return kind == UNWIND_FRAMES || kind == UNWIND_MADE_FRAMES || kind == UNWIND_MADE_BARE;
-}
-
 /*
  * The walk has come to a return address that no row covers, or no mapping (@end). Perhaps a mapping
  * or a function with rows begins there, with no call before it. Then nobody called: the kernel put
@@ -86,7 +79,7 @@ static __always_inline int next_rule(struct scratch_slot *slot)
 	if (is_at_entry) {
 		/* A function that is jumped to (FUNC.cold) has a better row. */
 		slot->is_at_entry = 0;
-		if (end || slot->rule.how == UNWIND_NO_ROW || is_by_frames(slot->rule))
+		if (end || slot->rule.how == UNWIND_NO_ROW || unwind_is_by_frames(slot->rule))
 			slot->rule = UNWIND_AT_ENTRY;
 		return UNWIND_GOES_ON;
 	}
@@ -111,8 +104,8 @@ static __always_inline int put_caller(struct scratch_slot *slot, int end)
 
 	if (!end &&
 	    slot->regs.pc < LEAST_CODE) /* no caller, behind a _start with a frame pointer */
-		end = is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
-					       : UNWIND_END_NO_MAPPING;
+		end = unwind_is_by_frames(slot->rule) ? unwind_end_of_chain(slot->rule)
+						      : UNWIND_END_NO_MAPPING;
 	if (!end && n >= config.max_user_frames)
 		end = UNWIND_END_DEPTH;
 	if (end) {
@@ -132,7 +125,7 @@ static __always_inline int end_without_rule(struct scratch_slot *slot, int end)
 
 	if (end == UNWIND_END_NO_MAPPING || end == UNWIND_END_NO_TABLE_YET)
 		slot->deferred = walked->n;
-	if (end == UNWIND_END_NO_MAPPING && is_by_frames(slot->rule)) {
+	if (end == UNWIND_END_NO_MAPPING && unwind_is_by_frames(slot->rule)) {
 		/*
 		 * This code has neither a table nor frame pointers, so the last address was no
 		 * return address.
@@ -318,8 +311,8 @@ __noinline int has_program(void)
 
 	if (!config.vma.end_code)
 		return 0;
-	mm = *(const void **)at_offset(bpf_get_current_task_btf(), config.vma.mm);
-	return mm && *(const __u64 *)at_offset(mm, config.vma.end_code);
+	mm = *(const void **)memory_at_offset(bpf_get_current_task_btf(), config.vma.mm);
+	return mm && *(const __u64 *)memory_at_offset(mm, config.vma.end_code);
 }
 
 /*

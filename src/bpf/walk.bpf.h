@@ -34,8 +34,9 @@ static __always_inline __u64 *words_of_side(struct scratch_slot *slot, __u32 sid
 }
 
 /*
- * The number of a stack's words. In assembler, as in piece_of(): clang 19 compares one register and
- * uses a 32-bit copy of it, from which Linux 5.10 learns nothing. The likely case comes first.
+ * The number of a stack's words. In assembler, as in stack_piece_of(): clang 19 compares one
+ * register and uses a 32-bit copy of it, from which Linux 5.10 learns nothing. The likely case
+ * comes first.
  */
 static __always_inline __u64 n_words(const struct walked *w)
 {

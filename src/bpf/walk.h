@@ -61,6 +61,19 @@ static __always_inline _Bool unwind_find(__u32 first, __u32 last, __u16 low,
 	return 1;
 }
 
+static __always_inline __u32 unwind_kind_of(struct unwind_rule rule)
+{
+	return rule.how & 15;
+}
+
+/* Does the frame pointer lead to the caller? */
+static __always_inline _Bool unwind_is_by_frames(struct unwind_rule rule)
+{
+	const __u32 kind = unwind_kind_of(rule);
+
+	return kind == UNWIND_FRAMES || kind == UNWIND_MADE_FRAMES || kind == UNWIND_MADE_BARE;
+}
+
 /*
  * By the ABI the frame pointer is 0 in the outermost frame. It is 0 also where an assembler's
  * _start calls, and where Go begins. But something called the code of a JIT compiler. There, it is

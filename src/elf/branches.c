@@ -84,7 +84,7 @@ static int note_function(void *context, const struct image_symbol *symbol)
 	return 0;
 }
 
-static int by_vaddr(const void *a, const void *b)
+static int compare_vaddrs(const void *a, const void *b)
 {
 	const struct code_place *x = a;
 	const struct code_place *y = b;
@@ -98,7 +98,7 @@ void image_find_entered(struct image *im, struct code_place *places, size_t n)
 
 	if (!n)
 		return;
-	qsort(places, n, sizeof(*places), by_vaddr);
+	qsort(places, n, sizeof(*places), compare_vaddrs);
 	filter_init(&s.filter, places, n);
 	(void)image_each_function(im, note_function, &s);
 	for (size_t i = 0; i < im->n_segments; i++) {

@@ -17,7 +17,7 @@
 #define LEAST_TOLD_BYTES 1
 #define MOST_TOLD_BYTES 20
 
-static size_t padded(size_t n)
+static size_t padded_note_size(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
@@ -32,7 +32,7 @@ static size_t find_in_notes(struct slice notes, size_t least, size_t most, const
 		memcpy(&h, notes.data + at, sizeof(h));
 		at += sizeof(h);
 
-		size_t n_name = padded(h.n_namesz), n = padded(h.n_descsz);
+		size_t n_name = padded_note_size(h.n_namesz), n = padded_note_size(h.n_descsz);
 
 		if (n_name > notes.size - at || h.n_descsz > notes.size - at - n_name)
 			return 0;

@@ -35,7 +35,7 @@ struct link {
 	uint32_t crc;
 };
 
-static struct link link_of(const struct image *im)
+static struct link debug_link_of(const struct image *im)
 {
 	struct link link = {};
 
@@ -61,7 +61,7 @@ static struct link link_of(const struct image *im)
 
 void image_debug_hint(const struct image *im, struct debug_hint *ret)
 {
-	const struct link link = link_of(im);
+	const struct link link = debug_link_of(im);
 	const uint8_t *id;
 	const size_t n = image_build_id(im, &id);
 
@@ -124,7 +124,7 @@ static bool is_debug_file_of(const struct image *im, const struct image *debug)
 	if (image_build_id(im, &id) && image_build_id(debug, &id))
 		return image_is_same_build(im, debug);
 
-	const struct link link = link_of(im);
+	const struct link link = debug_link_of(im);
 
 	return link.name && debug->size <= MAX_CRC_BYTES &&
 	       lzma_crc32(debug->data, debug->size, 0) == link.crc;

@@ -16,7 +16,7 @@ struct places {
 	uint64_t symbols, strings, strings_size, symbol_size, hash, gnu_hash;
 };
 
-static uint64_t word_at(const uint8_t *at, size_t size)
+static uint64_t dynamic_word_at(const uint8_t *at, size_t size)
 {
 	uint64_t wide;
 	uint32_t narrow;
@@ -31,7 +31,7 @@ static uint64_t word_at(const uint8_t *at, size_t size)
 
 static uint32_t table_u32_at(struct slice s, uint64_t i)
 {
-	return (uint32_t)word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
+	return (uint32_t)dynamic_word_at(s.data + i * sizeof(uint32_t), sizeof(uint32_t));
 }
 
 bool dynamic_is_program(const struct image *im)
@@ -41,12 +41,12 @@ bool dynamic_is_program(const struct image *im)
 
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *at = im->dynamic.data + 2 * word * i;
-		const uint64_t tag = word_at(at, word);
+		const uint64_t tag = dynamic_word_at(at, word);
 
 		if (tag == DT_NULL)
 			break;
 		if (tag == DT_FLAGS_1)
-			return word_at(at + word, word) & DF_1_PIE;
+			return dynamic_word_at(at + word, word) & DF_1_PIE;
 	}
 	return false;
 }
@@ -70,7 +70,7 @@ static uint64_t *member_of_tag(struct places *p, uint64_t tag)
 	return NULL;
 }
 
-static struct places find_places(const struct image *im)
+static struct places find_dynamic_places(const struct image *im)
 {
 	const size_t word = im->is_64_bit ? 8 : 4;
 	const size_t n = im->dynamic.size / (2 * word);
@@ -78,13 +78,13 @@ static struct places find_places(const struct image *im)
 
 	for (size_t i = 0; i < n; i++) {
 		const uint8_t *at = im->dynamic.data + 2 * word * i;
-		const uint64_t tag = word_at(at, word);
+		const uint64_t tag = dynamic_word_at(at, word);
 		uint64_t *place = member_of_tag(&places, tag);
 
 		if (tag == DT_NULL)
 			break;
 		if (place)
-			*place = word_at(at + word, word);
+			*place = dynamic_word_at(at + word, word);
 	}
 	return places;
 }
@@ -142,7 +142,7 @@ static uint64_t count_by_gnu_hash(struct slice table, size_t word)
 
 struct table dynamic_table(const struct image *im)
 {
-	const struct places p = find_places(im);
+	const struct places p = find_dynamic_places(im);
 	const size_t word = im->is_64_bit ? 8 : 4;
 	const size_t bytes = im->is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 	struct table table = { .of = im, .symbols = bytes_from(im, p.symbols) };

@@ -18,7 +18,7 @@
 /* xz -9 needs 65 MiB to unpack. */
 #define MOST_DECODER_BYTES (80 << 20)
 
-static struct slice find_data(const struct image *im)
+static struct slice find_debugdata(const struct image *im)
 {
 	for (size_t i = 0; i < im->n_sections; i++)
 		if (strcmp(im->sections[i].name, SECTION) == 0)
@@ -82,7 +82,7 @@ static int check_build(const struct image *im, const struct image *debug, struct
 
 int image_open_embedded(const struct image *im, struct image **ret, struct error *e)
 {
-	struct slice in = find_data(im);
+	struct slice in = find_debugdata(im);
 	cleanup_free uint8_t *data = NULL;
 	cleanup(image_freep) struct image *debug = NULL;
 	lzma_stream xz = LZMA_STREAM_INIT;

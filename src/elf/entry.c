@@ -45,7 +45,8 @@ static bool follow_start_code(const struct image *im, struct arch_start *s)
 }
 
 /* The code from @start to its end by .eh_frame, or to @least if that is not known. */
-static struct code_range range_of(const struct frames *frames, uint64_t start, uint64_t least)
+static struct code_range range_of_function(const struct frames *frames, uint64_t start,
+					   uint64_t least)
 {
 	const uint64_t end = frame_end_of(frames, start);
 
@@ -72,7 +73,7 @@ static void find_other_start(const struct image *im, const struct frames *frames
 	if (end)
 		ret->start = (struct code_range){ im->entry, end };
 	else if (im->is_fixed || dynamic_is_program(im))
-		ret->start = range_of(frames, im->entry, im->entry + 1);
+		ret->start = range_of_function(frames, im->entry, im->entry + 1);
 }
 
 struct entry_points entry_points_of(const struct image *im, const struct frames *frames)
@@ -88,14 +89,14 @@ struct entry_points entry_points_of(const struct image *im, const struct frames 
 		find_other_start(im, frames, &found);
 		return found;
 	}
-	found.start = range_of(frames, im->entry, s.vaddr);
+	found.start = range_of_function(frames, im->entry, s.vaddr);
 	if (s.argument_is_stack) {
 		s.vaddr = s.target;
 		if (!s.target || !follow_start_code(im, &s))
 			return found;
 	}
 	if (s.argument && image_code_at(im, s.argument, &byte, 1))
-		found.main = range_of(frames, s.argument, s.argument + 1);
+		found.main = range_of_function(frames, s.argument, s.argument + 1);
 	return found;
 }
 

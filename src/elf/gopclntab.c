@@ -73,7 +73,7 @@ static struct go_bytes bytes_from_offset(struct go_bytes of, uint64_t offset)
 	return (struct go_bytes){ of.data + offset, of.size - offset };
 }
 
-static const struct go_format *format_of(struct go_bytes table)
+static const struct go_format *go_format_of(struct go_bytes table)
 {
 	static const uint8_t rest[] = { 0, 0, ARCH_GO_QUANTUM, 8 };
 
@@ -94,7 +94,7 @@ static struct go_bytes search_table(const struct section *s, struct slice bytes,
 	for (; at < bytes.size; at += TABLE_ALIGNMENT) {
 		const struct go_bytes table = { bytes.data + at, bytes.size - at };
 
-		if (!format_of(table))
+		if (!go_format_of(table))
 			continue;
 		*ret_vaddr = s->vaddr + at;
 		return table;
@@ -150,7 +150,7 @@ static uint64_t pointer_at(const struct image *im, uint64_t vaddr)
 }
 
 /* The start of Go's code, which may follow C code. 0: the file does not have it. */
-static uint64_t text_of(const struct image *im, uint64_t table_vaddr)
+static uint64_t go_text_start(const struct image *im, uint64_t table_vaddr)
 {
 	const uint64_t told = pointer_at(im, table_vaddr + HEAD_BYTES + 16);
 	const struct section *module = section_named(im, ".go.module");
@@ -184,7 +184,7 @@ static bool is_in_order(const struct image *im, const struct go_table *t)
 }
 
 /* The record of function @i; NULL: the table does not hold all members that we read. */
-static const uint8_t *record_of(const struct go_table *t, uint32_t i)
+static const uint8_t *go_function_record(const struct go_table *t, uint32_t i)
 {
 	const size_t word = t->format->word;
 	const uint64_t offset = go_number_at(t->functions.data + ((size_t)i * 2 + 1) * word, word);
@@ -195,9 +195,9 @@ static const uint8_t *record_of(const struct go_table *t, uint32_t i)
 	return t->records.data + offset;
 }
 
-static uint8_t flags_of(const struct go_table *t, uint32_t i)
+static uint8_t go_function_flags(const struct go_table *t, uint32_t i)
 {
-	const uint8_t *record = record_of(t, i);
+	const uint8_t *record = go_function_record(t, i);
 
 	return record && t->format->flags_at ? record[t->format->flags_at] : 0;
 }
@@ -205,7 +205,7 @@ static uint8_t flags_of(const struct go_table *t, uint32_t i)
 /* The offset of the steps of function @i; 0: there are none. */
 static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 {
-	const uint8_t *record = record_of(t, i);
+	const uint8_t *record = go_function_record(t, i);
 
 	return record ? (uint32_t)go_number_at(record + t->format->steps_at, 4) : 0;
 }
@@ -214,7 +214,7 @@ static uint32_t first_step_of(const struct go_table *t, uint32_t i)
 static bool has_flags(const struct go_table *t)
 {
 	for (uint32_t i = 0; i < t->n; i++)
-		if (flags_of(t, i) & GO_TOP_FRAME)
+		if (go_function_flags(t, i) & GO_TOP_FRAME)
 			return true;
 	return false;
 }
@@ -277,14 +277,14 @@ bool image_is_go(const struct image *im)
 	uint64_t vaddr;
 	const struct go_bytes table = find_go_table(im, &vaddr);
 
-	return table.data && format_of(table);
+	return table.data && go_format_of(table);
 }
 
 bool go_table_of(const struct image *im, struct go_table *ret)
 {
 	uint64_t vaddr = 0, n;
 	const struct go_bytes table = find_go_table(im, &vaddr);
-	struct go_table t = { .format = format_of(table) };
+	struct go_table t = { .format = go_format_of(table) };
 
 	if (!table.data || !t.format || !im->is_64_bit || !im->has_64_bit_code)
 		return false;
@@ -293,7 +293,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 	if (!n || n > MOST_SYMBOLS || t.functions.size < (2 * n + 1) * t.format->word)
 		return false;
 	t.n = (uint32_t)n;
-	t.text = t.format->word == 4 ? text_of(im, vaddr) : 0;
+	t.text = t.format->word == 4 ? go_text_start(im, vaddr) : 0;
 	if ((t.format->word == 4 && !t.text) || !is_in_order(im, &t))
 		return false;
 	if (!has_few_steps(&t))
@@ -307,7 +307,7 @@ bool go_table_of(const struct image *im, struct go_table *ret)
 bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *ret)
 {
 	const uint64_t next = go_function_start(t, i + 1);
-	const uint8_t *record = record_of(t, i);
+	const uint8_t *record = go_function_record(t, i);
 	struct go_steps steps;
 
 	*ret = (struct go_function){ .name = "", .start = go_function_start(t, i), .end = next };
@@ -319,7 +319,7 @@ bool go_function_at(const struct go_table *t, uint32_t i, struct go_function *re
 	if (name < t->names.size)
 		ret->name = (const char *)t->names.data + name;
 	ret->steps = first_step_of(t, i);
-	ret->flags = t->has_flags ? flags_of(t, i) : 0;
+	ret->flags = t->has_flags ? go_function_flags(t, i) : 0;
 	steps = go_steps_of(t, ret);
 	while (go_next_step(&steps))
 		ret->end = steps.end;

@@ -87,7 +87,7 @@ static struct function function_of(const struct symbol_index *index, const struc
 	return f;
 }
 
-static bool is_label(const struct range *r)
+static bool is_label_range(const struct range *r)
 {
 	return r->symbol & LABEL;
 }
@@ -221,7 +221,7 @@ static bool is_linker_mark(const char *name)
 static bool is_untyped_start(const struct image *im, const struct symbol_index *index,
 			     const struct range *r)
 {
-	return r->start == im->entry && is_label(r) &&
+	return r->start == im->entry && is_label_range(r) &&
 	       strcmp(function_of(index, r).symbol.name, "_start") == 0;
 }
 
@@ -231,7 +231,7 @@ static void find_untyped(const struct image *im, struct symbol_index *index)
 {
 	for (size_t i = 0; i < index->n; i++) {
 		struct range *r = &index->ranges[i];
-		uint64_t end = is_label(r) ? frame_end_of(&index->frames, r->start) : 0;
+		uint64_t end = is_label_range(r) ? frame_end_of(&index->frames, r->start) : 0;
 
 		if (end == 0) {
 			if (is_untyped_start(im, index, r))
@@ -263,10 +263,11 @@ static uint32_t find_reaching_range(const struct symbol_index *index, uint32_t i
 }
 
 /* Is @label inside of function @of, as "blend.loop" is inside of "blend"? */
-static bool is_inside(const struct symbol_index *index, const struct range *label, const char *of,
-		      size_t n)
+static bool is_label_inside(const struct symbol_index *index, const struct range *label,
+			    const char *of, size_t n)
 {
-	return is_label(label) && strncmp(function_of(index, label).symbol.name, of, n) == 0 &&
+	return is_label_range(label) &&
+	       strncmp(function_of(index, label).symbol.name, of, n) == 0 &&
 	       function_of(index, label).symbol.name[n] == '.';
 }
 
@@ -278,7 +279,7 @@ static uint64_t next_start(const struct symbol_index *index, uint32_t i, const c
 	size_t next = i + 1;
 
 	while (next < index->n && index->ranges[next].start < end) {
-		if (!is_inside(index, &index->ranges[next], name, n))
+		if (!is_label_inside(index, &index->ranges[next], name, n))
 			return index->ranges[next].start;
 		next++;
 	}
@@ -321,7 +322,7 @@ static void find_outer(struct symbol_index *index)
 		struct range *r = &index->ranges[i];
 		uint32_t outer = find_reaching_range(index, i ? i - 1 : NONE, r->start);
 
-		if (r->size == 0 && !is_label(r))
+		if (r->size == 0 && !is_label_range(r))
 			set_missing_size(index, i, outer);
 		index->outer[i] = find_reaching_range(index, outer, range_end(r));
 	}
@@ -373,7 +374,7 @@ static struct symbol_index *build_index(const struct image *im)
 }
 
 /* The last range that begins at or before @vaddr, or NONE. */
-static uint32_t last_before(const struct symbol_index *index, uint64_t vaddr)
+static uint32_t last_range_before(const struct symbol_index *index, uint64_t vaddr)
 {
 	size_t low = 0;
 	size_t high = index->n;
@@ -389,7 +390,7 @@ static uint32_t last_before(const struct symbol_index *index, uint64_t vaddr)
 	return low ? (uint32_t)(low - 1) : NONE;
 }
 
-static const struct symbol_index *index_of(struct image *im)
+static const struct symbol_index *symbol_index_of(struct image *im)
 {
 	if (!im->index)
 		im->index = build_index(im);
@@ -398,13 +399,13 @@ static const struct symbol_index *index_of(struct image *im)
 
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 {
-	return frame_start_of(&index_of(im)->all_frames, vaddr, ret_start);
+	return frame_start_of(&symbol_index_of(im)->all_frames, vaddr, ret_start);
 }
 
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)
 {
-	const struct symbol_index *index = index_of(im);
-	uint32_t i = find_reaching_range(index, last_before(index, vaddr), vaddr);
+	const struct symbol_index *index = symbol_index_of(im);
+	uint32_t i = find_reaching_range(index, last_range_before(index, vaddr), vaddr);
 
 	if (i == NONE)
 		return entry_function_at(&index->entry, vaddr, ret) ||

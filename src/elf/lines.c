@@ -49,7 +49,7 @@ void lines_free(struct lines *l)
 }
 
 /* Is it ".debug_@what", or ".zdebug_@what", the compressed form before SHF_COMPRESSED? */
-static bool is_debug(const char *name, const char *what)
+static bool is_debug_section(const char *name, const char *what)
 {
 	return (strncmp(name, ".debug_", 7) == 0 && strcmp(name + 7, what) == 0) ||
 	       (strncmp(name, ".zdebug_", 8) == 0 && strcmp(name + 8, what) == 0);
@@ -58,7 +58,7 @@ static bool is_debug(const char *name, const char *what)
 static bool has_dwarf(const struct image *im)
 {
 	for (size_t i = 0; i < im->n_sections; i++)
-		if (is_debug(im->sections[i].name, "info") &&
+		if (is_debug_section(im->sections[i].name, "info") &&
 		    im->sections[i].type == SHT_PROGBITS && im->sections[i].size)
 			return true;
 	return false;
@@ -77,7 +77,7 @@ static Elf_Data *find_programs(Elf *elf)
 					   ? elf_strptr(elf, names, header.sh_name)
 					   : NULL;
 
-		if (name && is_debug(name, "line"))
+		if (name && is_debug_section(name, "line"))
 			return elf_getdata(section, NULL);
 	}
 	return NULL;
@@ -179,7 +179,7 @@ static uint32_t attribute_number(Dwarf_Die *die, unsigned which)
 }
 
 /* The place of the call of inlined function @die. @unit is NULL if its lines cannot be read. */
-static struct image_call call_of(Dwarf_Die *unit, Dwarf_Die *die)
+static struct image_call inlined_call_of(Dwarf_Die *unit, Dwarf_Die *die)
 {
 	struct image_call call = { .line = attribute_number(die, DW_AT_call_line) };
 	uint32_t file = attribute_number(die, DW_AT_call_file);
@@ -236,7 +236,7 @@ size_t image_calls_at(struct image *im, uint64_t vaddr, struct image_call *to, s
 		call.name = name_of_die(&scopes.dies[i]);
 		if (call.name)
 			to[n++] = call;
-		call = call_of(lines, &scopes.dies[i]);
+		call = inlined_call_of(lines, &scopes.dies[i]);
 	}
 	if (n == 0 && !call.file)
 		return 0;

@@ -107,7 +107,7 @@ static void read_slots(const struct image *im, const struct section *s, struct s
 	}
 }
 
-static int by_slot(const void *a, const void *b)
+static int compare_plt_slots(const void *a, const void *b)
 {
 	const struct slot *x = a;
 	const struct slot *y = b;
@@ -121,7 +121,7 @@ static void find_slots(const struct image *im, struct slots *ret)
 		if (im->sections[i].type == SHT_RELA || im->sections[i].type == SHT_REL)
 			read_slots(im, &im->sections[i], ret);
 	if (ret->n)
-		qsort(ret->list, ret->n, sizeof(*ret->list), by_slot);
+		qsort(ret->list, ret->n, sizeof(*ret->list), compare_plt_slots);
 }
 
 /* The base of slots' addresses in position-independent 32-bit code. */
@@ -189,8 +189,8 @@ static struct plt *build_plt(const struct image *im)
 	for (size_t i = 0; i < plt->n && slots.n; i++) {
 		struct stub *stub = &plt->stubs[i];
 		struct slot wanted = { .vaddr = stub->slot };
-		const struct slot *slot =
-			bsearch(&wanted, slots.list, slots.n, sizeof(*slots.list), by_slot);
+		const struct slot *slot = bsearch(&wanted, slots.list, slots.n, sizeof(*slots.list),
+						  compare_plt_slots);
 
 		stub->name = slot ? slot->name : NULL;
 		stub->resolver = slot && !slot->name ? slot->resolver : 0;

@@ -108,7 +108,7 @@ static void close_levels(struct walk *w, Dwarf_Die *null)
 }
 
 /* Go to the next entry. This one has no children, or has the place of its sibling. */
-static void step_over(struct walk *w)
+static void step_over_entry(struct walk *w)
 {
 	Dwarf_Die next = w->die;
 	const int result = dwarf_siblingof(&w->die, &next);
@@ -131,7 +131,7 @@ static void walk_into(struct walk *w)
 		w->die = child;
 		w->depth++;
 	} else {
-		step_over(w);
+		step_over_entry(w);
 	}
 }
 
@@ -142,7 +142,7 @@ static void walk_over(struct walk *w)
 
 	if (dwarf_hasattr(&w->die, DW_AT_sibling)) {
 		w->scopes->n_entries++;
-		step_over(w);
+		step_over_entry(w);
 		return;
 	}
 	do
@@ -180,7 +180,7 @@ static void add_dwarf_function(struct walk *w)
 }
 
 /* Can such an entry contain functions? */
-static bool is_outer(int tag)
+static bool may_have_functions(int tag)
 {
 	switch (tag) {
 	case DW_TAG_subprogram:
@@ -205,7 +205,7 @@ static void read_unit(struct scopes *s, struct unit_functions *into, Dwarf_Die *
 
 		if (tag == DW_TAG_subprogram)
 			add_dwarf_function(&w);
-		if (w.depth && is_outer(tag))
+		if (w.depth && may_have_functions(tag))
 			walk_into(&w);
 		else if (w.depth)
 			walk_over(&w);

@@ -128,19 +128,19 @@ static void add_instruction(struct program *p, struct sock_filter one)
 	p->n++;
 }
 
-static void add_load(struct program *p, size_t offset)
+static void add_filter_load(struct program *p, size_t offset)
 {
 	add_instruction(p,
 			(struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void add_return(struct program *p, uint32_t verdict)
+static void add_filter_return(struct program *p, uint32_t verdict)
 {
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 /* If the loaded value compares as @comparison to @value, go on; else skip @n instructions. */
-static void only_if(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
+static void add_filter_test(struct program *p, unsigned short comparison, uint32_t value, uint8_t n)
 {
 	add_instruction(p, (struct sock_filter)BPF_JUMP(BPF_JMP | comparison | BPF_K, value, 0, n));
 }
@@ -152,36 +152,36 @@ static void only_if(struct program *p, unsigned short comparison, uint32_t value
 static void add_rule(struct program *p, const struct rule *r)
 {
 	if (r->mask == 0) {
-		only_if(p, BPF_JEQ, r->call, 1);
-		add_return(p, SECCOMP_RET_ALLOW);
+		add_filter_test(p, BPF_JEQ, r->call, 1);
+		add_filter_return(p, SECCOMP_RET_ALLOW);
 		return;
 	}
-	only_if(p, BPF_JEQ, r->call, 5);
-	add_load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
+	add_filter_test(p, BPF_JEQ, r->call, 5);
+	add_filter_load(p, offsetof(struct seccomp_data, args) + r->argument * sizeof(uint64_t));
 	add_instruction(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r->mask));
-	only_if(p, BPF_JEQ, r->value, 1);
-	add_return(p, SECCOMP_RET_ALLOW);
-	add_load(p, offsetof(struct seccomp_data, nr));
+	add_filter_test(p, BPF_JEQ, r->value, 1);
+	add_filter_return(p, SECCOMP_RET_ALLOW);
+	add_filter_load(p, offsetof(struct seccomp_data, nr));
 }
 
 /* End the process at a call of another architecture, whose numbers differ: no helper makes one. */
 static void begin_filter(struct program *p)
 {
-	add_load(p, offsetof(struct seccomp_data, arch));
+	add_filter_load(p, offsetof(struct seccomp_data, arch));
 	add_instruction(p,
 			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0));
-	add_return(p, SECCOMP_RET_KILL_PROCESS);
-	add_load(p, offsetof(struct seccomp_data, nr));
-	only_if(p, BPF_JGE, ARCH_FOREIGN_CALLS, 1);
-	add_return(p, SECCOMP_RET_KILL_PROCESS);
+	add_filter_return(p, SECCOMP_RET_KILL_PROCESS);
+	add_filter_load(p, offsetof(struct seccomp_data, nr));
+	add_filter_test(p, BPF_JGE, ARCH_FOREIGN_CALLS, 1);
+	add_filter_return(p, SECCOMP_RET_KILL_PROCESS);
 	/* abort() sends a signal to itself */
 	add_rule(p, &(struct rule){ SYS_tgkill, 0, ALL_BITS, (uint32_t)getpid() });
 }
 
 static void add_verdict(struct program *p, uint32_t call, uint32_t verdict)
 {
-	only_if(p, BPF_JEQ, call, 1);
-	add_return(p, verdict);
+	add_filter_test(p, BPF_JEQ, call, 1);
+	add_filter_return(p, verdict);
 }
 
 /*
@@ -208,7 +208,7 @@ bool calls_allow(bool opens)
 		add_rule(&p, &of_all[i]);
 	for (size_t i = 0; opens && i < ARRAY_SIZE(of_openers); i++)
 		add_rule(&p, &of_openers[i]);
-	add_return(&p, SECCOMP_RET_ERRNO | EPERM);
+	add_filter_return(&p, SECCOMP_RET_ERRNO | EPERM);
 	return install_filter(&p, 0);
 }
 
@@ -231,6 +231,6 @@ bool calls_deny(unsigned groups, bool of_all_threads)
 		add_rule(&p, &(struct rule){ SYS_clone, 0, NAMESPACES, 0 });
 		add_verdict(&p, SYS_clone, SECCOMP_RET_ERRNO | EPERM);
 	}
-	add_return(&p, SECCOMP_RET_ALLOW);
+	add_filter_return(&p, SECCOMP_RET_ALLOW);
 	return install_filter(&p, of_all_threads ? SECCOMP_FILTER_FLAG_TSYNC : 0);
 }

@@ -73,18 +73,18 @@ void client_unlock(struct client *c)
 	(void)pthread_mutex_unlock(&c->mutex);
 }
 
-static int no_helper(struct error *e, const char *words)
+static int refuse_without_helper(struct error *e, const char *words)
 {
 	return error_set(e, -ENOTCONN, "no helper: %.96s", words);
 }
 
-static int none_there(const struct client *c, struct error *e)
+static int end_without_helper(const struct client *c, struct error *e)
 {
-	return no_helper(e, c->is_over ? "the process that makes them has ended"
-				       : "none could be made a moment ago");
+	return refuse_without_helper(e, c->is_over ? "the process that makes them has ended"
+						   : "none could be made a moment ago");
 }
 
-static const char *words_of(const struct lane_event *event)
+static const char *words_of_event(const struct lane_event *event)
 {
 	return event->words[0] ? event->words : "it could not start";
 }
@@ -115,7 +115,7 @@ void client_prepare(struct client *c, unsigned role)
 	drain_events(c);
 }
 
-static void begin_call(struct client *c, unsigned role, bool is_roots)
+static void begin_lane_call(struct client *c, unsigned role, bool is_roots)
 {
 	uint64_t patience = c->manner.patience_ns;
 
@@ -154,7 +154,7 @@ static bool has_waited_enough(struct client *c, uint64_t ns)
 	return m->is_enough && m->is_enough(m->context, &c->wait);
 }
 
-static int enough(struct error *e)
+static int end_impatient_call(struct error *e)
 {
 	return error_set(e, -EINTR, "the run has no more time for it");
 }
@@ -176,7 +176,7 @@ static int wait_for_lane(struct client *c, struct error *e)
 			return error_errno(e, "wait for a helper");
 		c->is_impatient = n == 0 && c->wait_until && !wait_ms(c);
 		if (is_enough)
-			return enough(e);
+			return end_impatient_call(e);
 		if (c->is_impatient)
 			return error_set(e, -ETIME, "no answer in time");
 		if (n == 0 && c->manner.serve)
@@ -189,8 +189,8 @@ static int wait_for_lane(struct client *c, struct error *e)
  * Wait for events. Returns 1 if one is the outcome of request @number (0: of none). Returns an
  * error if there is no helper of @role. Returns 0 after other events: a helper may be free now.
  */
-static int next_event(struct client *c, unsigned role, uint32_t number, struct lane_event *ret,
-		      struct error *e)
+static int next_lane_event(struct client *c, unsigned role, uint32_t number, struct lane_event *ret,
+			   struct error *e)
 {
 	const int err = wait_for_lane(c, e);
 
@@ -198,9 +198,9 @@ static int next_event(struct client *c, unsigned role, uint32_t number, struct l
 		return err;
 	while (receive_event(c, ret)) {
 		if (c->is_over)
-			return none_there(c, e);
+			return end_without_helper(c, e);
 		if (ret->what == LANE_UNABLE && ret->role == role)
-			return no_helper(e, words_of(ret));
+			return refuse_without_helper(e, words_of_event(ret));
 		if (number && ret->number == number)
 			return 1;
 	}
@@ -214,22 +214,22 @@ static int submit_request(struct client *c, unsigned role, struct ask *ask, cons
 	int err;
 
 	while ((err = lane_ask(c->lane, role, ask, payload)) == -EAGAIN) {
-		err = next_event(c, role, 0, ret, e);
+		err = next_lane_event(c, role, 0, ret, e);
 		if (err)
 			return err;
 	}
 	if (err == -EFBIG)
 		return error_set(e, err, "too much for a helper");
-	return err ? none_there(c, e) : 0;
+	return err ? end_without_helper(c, e) : 0;
 }
 
 int client_ask(struct client *c, unsigned role, struct ask *ask, const void *payload,
 	       struct lane_event *ret, struct error *e)
 {
 	ask->number = 0;
-	begin_call(c, role, ask->is_roots);
+	begin_lane_call(c, role, ask->is_roots);
 	if (has_waited_enough(c, 0))
-		return enough(e);
+		return end_impatient_call(e);
 	drain_events(c);
 
 	int err = submit_request(c, role, ask, payload, ret, e);
@@ -238,7 +238,7 @@ int client_ask(struct client *c, unsigned role, struct ask *ask, const void *pay
 		return err;
 	c->awaited = ask->number;
 	do
-		err = next_event(c, role, ask->number, ret, e);
+		err = next_lane_event(c, role, ask->number, ret, e);
 	while (!err);
 	c->awaited = 0;
 	if (err == -EINTR)
@@ -254,11 +254,11 @@ int client_address(struct client *c, unsigned role, uint32_t *ret_files, int32_t
 	struct lane_event event;
 	int err = 0;
 
-	begin_call(c, role, false);
+	begin_lane_call(c, role, false);
 	drain_events(c);
 	while (!err && !lane_address(c->lane, role, ret_files, ret_pid))
-		err = lane_want(c->lane, role) ? next_event(c, role, 0, &event, e)
-					       : none_there(c, e);
+		err = lane_want(c->lane, role) ? next_lane_event(c, role, 0, &event, e)
+					       : end_without_helper(c, e);
 	return err;
 }
 

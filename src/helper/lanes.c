@@ -77,7 +77,7 @@ static uint64_t lanes_now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static int watch_fd(struct lane *l, int fd, uint32_t number)
+static int watch_lane_fd(struct lane *l, int fd, uint32_t number)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = number };
 
@@ -95,7 +95,7 @@ struct lane *lane_new(int control, const struct role *roles, size_t n_roles)
 		l->helpers[i].channel = l->helpers[i].area = -1;
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (watch_fd(l, control, CONTROL) == 0 && watch_fd(l, l->timer, TIMER) == 0)
+	if (watch_lane_fd(l, control, CONTROL) == 0 && watch_lane_fd(l, l->timer, TIMER) == 0)
 		return l;
 	lane_free(l);
 	return NULL;
@@ -147,7 +147,7 @@ static struct helper *find_helper(struct lane *l, unsigned role, enum state stat
 
 /* -- To the warden. -- */
 
-static void make_one(struct lane *l, unsigned role)
+static void make_helper(struct lane *l, unsigned role)
 {
 	const struct warden_message make = { .what = WARDEN_MAKE, .role = role };
 	struct helper *h = find_helper(l, role, NONE);
@@ -189,7 +189,7 @@ static unsigned count_helpers(const struct lane *l, unsigned role)
 bool lane_want(struct lane *l, unsigned role)
 {
 	if (!l->is_over && count_helpers(l, role) == 0 && lanes_now_ns() >= l->not_before[role])
-		make_one(l, role);
+		make_helper(l, role);
 	return count_helpers(l, role) || find_helper(l, role, DYING);
 }
 
@@ -228,7 +228,7 @@ static int write_request(struct helper *h, const struct ask *ask, const void *pa
 }
 
 /* CPU time of @h, from the kernel. The last known one if @h has just ended. */
-static uint64_t cpu_of(const struct helper *h)
+static uint64_t helper_cpu_ns(const struct helper *h)
 {
 	struct timespec t;
 
@@ -420,12 +420,12 @@ static void handle_new_helper(struct lane *l, const struct warden_message *m, in
 	enter_state(h, STARTING);
 	/* If it has ended already, the warden reports that next. */
 	if (clock_getcpuclockid(m->pid, &h->clock) != 0 ||
-	    watch_fd(l, h->channel, (uint32_t)(h - l->helpers)) < 0 ||
+	    watch_lane_fd(l, h->channel, (uint32_t)(h - l->helpers)) < 0 ||
 	    channel_pass(h->channel, &go, sizeof(go), &fds[2], n == 3 ? 1 : 0) < 0)
 		kill_helper(l, h, LANE_DIED);
 }
 
-static bool be_over(struct lane *l, struct lane_event *ret)
+static bool end_lane(struct lane *l, struct lane_event *ret)
 {
 	const bool was_over = l->is_over;
 
@@ -447,7 +447,7 @@ static bool handle_warden_message(struct lane *l, struct lane_event *ret)
 	if (n == -EAGAIN)
 		return false;
 	if (n < 0)
-		return be_over(l, ret);
+		return end_lane(l, ret);
 	ret->n_left = l->n_left = m.n_left;
 	if (m.what == WARDEN_MADE && n >= 2)
 		handle_new_helper(l, &m, fds, n);
@@ -470,7 +470,7 @@ static void handle_first_packet(struct lane *l, struct helper *h, const struct a
 	if (a->result == 0) {
 		h->was_ready = true;
 		h->layers = a->n;
-		h->cpu_ns = cpu_of(h);
+		h->cpu_ns = helper_cpu_ns(h);
 		enter_state(h, READY);
 		return;
 	}
@@ -496,7 +496,7 @@ static bool receive_answer(struct lane *l, struct helper *h, struct lane_event *
 
 	const uint64_t before = h->cpu_ns;
 
-	h->cpu_ns = cpu_of(h);
+	h->cpu_ns = helper_cpu_ns(h);
 	h->n_written = later_time(h->n_written, ret->answer.n_bytes);
 	enter_state(h, GIVEN);
 	l->given = h;
@@ -540,7 +540,7 @@ static bool check_time(struct lane *l, struct helper *h, uint64_t now, struct la
 		return report_helper_end(l, h, ret);
 	}
 	if (h->state == BUSY && now < h->since + r->wall_ns) {
-		const uint64_t used = cpu_of(h) - h->cpu_ns;
+		const uint64_t used = helper_cpu_ns(h) - h->cpu_ns;
 
 		if (used < r->cpu_ns) {
 			h->look_at = now + r->cpu_ns - used;
@@ -563,7 +563,7 @@ static bool check_times(struct lane *l, struct lane_event *ret)
 	}
 	for (unsigned role = 0; role < l->n_roles; role++)
 		if (now >= spare_at(l, role))
-			make_one(l, role);
+			make_helper(l, role);
 	return false;
 }
 

@@ -72,14 +72,14 @@ struct keeper {
 	size_t n_stale;
 };
 
-static unsigned number_of(const struct keeper *k, const struct child *c)
+static unsigned child_number(const struct keeper *k, const struct child *c)
 {
 	return (unsigned)(c - k->children);
 }
 
 static int child_slot(const struct keeper *k, const struct child *c, int what)
 {
-	return FIRST_OF_CHILDREN + (int)number_of(k, c) * N_OF_CHILD + what;
+	return FIRST_OF_CHILDREN + (int)child_number(k, c) * N_OF_CHILD + what;
 }
 
 static void child_free(struct keeper *k, struct child *c)
@@ -95,7 +95,7 @@ static void child_free(struct keeper *k, struct child *c)
 static void collect_held(struct keeper *k, const struct child *c)
 {
 	int32_t fds[HELD_MOST];
-	const size_t n = held_take(k->held, number_of(k, c), fds);
+	const size_t n = held_take(k->held, child_number(k, c), fds);
 
 	for (size_t i = 0; i < n && k->n_stale < ARRAY_SIZE(k->stale); i++)
 		if (fds[i] >= SEAT_OURS)
@@ -199,7 +199,7 @@ static int start_child(struct keeper *k, const struct role *role, struct child *
 		.life = k->life,
 		.can_leave = k->can_leave,
 		.lane = c->lane,
-		.child = number_of(k, c),
+		.child = child_number(k, c),
 		.held = k->held,
 		.stale = k->stale,
 		.n_stale = k->n_stale,
@@ -326,7 +326,7 @@ static void handle_lane_message(struct keeper *k, unsigned lane)
 		kill_child(c);
 }
 
-_Noreturn static void keep(struct keeper *k)
+_Noreturn static void run_warden(struct keeper *k)
 {
 	struct pollfd all[WARDEN_LANES + 1];
 
@@ -384,7 +384,7 @@ static void set_most_files(void)
  * empty file, and so are standard input and output. Else a helper that is left behind would hold a
  * pipeline open, and its reader would wait.
  */
-static int set_table(struct keeper *k, const int *controls, int nothing)
+static int set_warden_descriptors(struct keeper *k, const int *controls, int nothing)
 {
 	int high[WARDEN_LANES];
 
@@ -423,7 +423,7 @@ static int watch_children(void)
  * If memory runs out, the kernel ends helpers first, and the largest of them before others. Call
  * this while we are dumpable: later the file belongs to root.
  */
-static void go_first(void)
+static void be_killed_first(void)
 {
 	cleanup_close int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
@@ -456,12 +456,13 @@ _Noreturn static void be_warden(struct keeper *k, const int *controls, int nothi
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_NAME, "helper-warden");
 	(void)!chdir("/"); /* so that a helper left behind keeps no file system mounted */
-	go_first();
-	if (set_table(k, controls, nothing) < 0 || watch_children() < 0 || sandbox_prepare(&e) < 0)
+	be_killed_first();
+	if (set_warden_descriptors(k, controls, nothing) < 0 || watch_children() < 0 ||
+	    sandbox_prepare(&e) < 0)
 		_exit(1);
 	k->life = open_life(k->pid);
 	k->held = held_new();
-	keep(k);
+	run_warden(k);
 }
 
 static int pairs_make(struct warden *mine, struct warden *its)

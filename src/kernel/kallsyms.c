@@ -78,7 +78,7 @@ void kallsyms_freep(struct kallsyms **k)
 	*k = NULL;
 }
 
-static uint32_t add_name(struct kallsyms *k, const char *name, size_t n)
+static uint32_t add_symbol_name(struct kallsyms *k, const char *name, size_t n)
 {
 	if (k->n_names + n + 1 >= NO_NAME)
 		return NO_NAME;
@@ -113,7 +113,7 @@ static uint16_t module_number(struct kallsyms *k, uint16_t last, const char *nam
 	if (k->n_modules > UINT16_MAX)
 		return NO_MODULE;
 
-	struct module m = { .name = add_name(k, name, n) };
+	struct module m = { .name = add_symbol_name(k, name, n) };
 
 	if (m.name == NO_NAME)
 		return NO_MODULE;
@@ -181,7 +181,7 @@ static bool add_symbol_line(struct kallsyms *k, const char *line, size_t length,
 	s.is_global = type == 'T';
 	s.is_code = kind == 't' || kind == 'w';
 	if (s.is_code && !is_section_mark(name, n))
-		s.name = add_name(k, name, n);
+		s.name = add_symbol_name(k, name, n);
 	array_push(k->symbols, k->n, k->capacity, s);
 	return true;
 }
@@ -368,7 +368,7 @@ int kallsyms_read(const char *symbols_path, const char *modules_path, struct kal
 		  struct error *e)
 {
 	cleanup(kallsyms_freep) struct kallsyms *k = xcalloc(1, sizeof(*k));
-	struct module kernel = { .name = add_name(k, "", 0) };
+	struct module kernel = { .name = add_symbol_name(k, "", 0) };
 	int err;
 
 	array_push(k->modules, k->n_modules, k->cap_modules, kernel);

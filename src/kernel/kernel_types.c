@@ -115,7 +115,7 @@ static const char *string_if_wanted(const struct reader *r, uint32_t at)
 	return at < r->n_strings && r->may_begin[(uint8_t)r->strings[at]] ? &r->strings[at] : NULL;
 }
 
-/* A variable has no type: its name identifies it. */
+/* A variable or function has no type: its name identifies it. */
 static const char *identifying_name(const struct kernel_member *member)
 {
 	return member->type ? member->type : member->name;
@@ -146,7 +146,7 @@ static uint32_t find_member(const struct reader *r, const struct btf_type *type,
 }
 
 static void read_structure(struct reader *r, const struct btf_type *type,
-			   const struct btf_member *members)
+			   const struct btf_member *members, uint32_t id)
 {
 	const char *name = string_if_wanted(r, type->name_off);
 
@@ -156,13 +156,13 @@ static void read_structure(struct reader *r, const struct btf_type *type,
 
 		if (r->is_done[i] || !wanted->type || strcmp(wanted->type, name) != 0)
 			continue;
-		at = find_member(r, type, members, wanted->name);
+		at = wanted->name ? find_member(r, type, members, wanted->name) : id;
 		if (at != NO_MEMBER || *name)
 			set_member_done(r, i, at);
 	}
 }
 
-static void read_variable(struct reader *r, const struct btf_type *type, uint32_t id)
+static void read_object(struct reader *r, const struct btf_type *type, uint32_t id)
 {
 	const char *name = string_if_wanted(r, type->name_off);
 
@@ -205,9 +205,9 @@ static int find_all_members(struct reader *r)
 		if (!rest)
 			return -EINVAL;
 		if (kind == BTF_KIND_STRUCT)
-			read_structure(r, &type, rest);
-		else if (kind == BTF_KIND_VAR)
-			read_variable(r, &type, id);
+			read_structure(r, &type, rest, id);
+		else if (kind == BTF_KIND_VAR || kind == BTF_KIND_FUNC)
+			read_object(r, &type, id);
 	}
 	return 0;
 }
@@ -241,7 +241,7 @@ static bool find_parts(struct reader *r, const struct btf_header *h, uint64_t by
 }
 
 /* Read the header and locate the parts. False: the file is not BTF. */
-static bool open_parts(struct reader *r)
+static bool locate_btf_parts(struct reader *r)
 {
 	struct btf_header h = {};
 	struct stat st;
@@ -267,7 +267,7 @@ int kernel_types_read(const char *path, const struct kernel_member *members, siz
 		ret[i] = NO_MEMBER;
 		r.may_begin[(uint8_t)identifying_name(&members[i])[0]] = true;
 	}
-	if (!open_parts(&r))
+	if (!locate_btf_parts(&r))
 		return error_set(e, -EINVAL, "'%s' is not BTF, or is truncated", path);
 	if (find_all_members(&r))
 		return error_set(e, -EINVAL, "'%s' is not well-formed, or newer than this program",

@@ -7,7 +7,7 @@
 
 /*
  * The members by which programs find a mapped file and a task's process. A kernel may lack those
- * behind VMA_MEMBERS. Behind EARLY_MEMBERS are those of @with_context.
+ * behind VMA_MEMBERS. Behind EARLY_MEMBERS are those of @all.
  */
 enum {
 	PROT,
@@ -33,6 +33,8 @@ enum {
 	PREEMPT_COUNT = EARLY_MEMBERS,
 	PREEMPT_COUNT_6_2,
 	HARDIRQ_DISABLE,
+	CAST_TYPE_ID,
+	CAST_CALL_ID,
 	MEMBERS
 };
 
@@ -58,6 +60,8 @@ static const struct kernel_member members[MEMBERS] = {
 	[PREEMPT_COUNT] = { NULL, "__preempt_count" },
 	[PREEMPT_COUNT_6_2] = { NULL, "pcpu_hot" }, /* until 6.14; Linux commit 64701838bf05 */
 	[HARDIRQ_DISABLE] = { "interrupt_disable_state", "flags" }, /* preempt_count counts it */
+	[CAST_TYPE_ID] = { "timespec64", NULL },
+	[CAST_CALL_ID] = { NULL, "bpf_rdonly_cast" },
 };
 
 /*
@@ -109,11 +113,11 @@ static void set_vma_offsets(uint32_t at[MEMBERS], struct vma_offsets *ret)
 			ret->is_known = 0;
 }
 
-int kernel_members_read(bool with_context, struct kernel_members *ret, struct error *e)
+int kernel_members_read(bool all, struct kernel_members *ret, struct error *e)
 {
 	uint32_t at[MEMBERS];
-	const int err = kernel_types_read(KERNEL_BTF, members,
-					  with_context ? MEMBERS : EARLY_MEMBERS, at, e);
+	const int err =
+		kernel_types_read(KERNEL_BTF, members, all ? MEMBERS : EARLY_MEMBERS, at, e);
 
 	*ret = (struct kernel_members){};
 	if (err)
@@ -121,10 +125,12 @@ int kernel_members_read(bool with_context, struct kernel_members *ret, struct er
 	set_vma_offsets(at, &ret->vma);
 	if (at[MM_UNNAMED] != NO_MEMBER && at[START_STACK] != NO_MEMBER)
 		ret->vma.start_stack = at[MM_UNNAMED] + at[START_STACK];
-	if (!with_context)
+	if (!all)
 		return 0;
 	set_context_offsets(at, &ret->context);
 	if (at[MM_UNNAMED] != NO_MEMBER && at[END_CODE] != NO_MEMBER)
 		ret->vma.end_code = at[MM_UNNAMED] + at[END_CODE];
+	if (at[CAST_TYPE_ID] != NO_MEMBER && at[CAST_CALL_ID] != NO_MEMBER)
+		ret->cast = (struct cast_ids){ at[CAST_CALL_ID], at[CAST_TYPE_ID] };
 	return 0;
 }

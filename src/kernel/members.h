@@ -16,14 +16,21 @@ struct context_offsets {
 	uint32_t nmi_mask;
 };
 
+/* For loads of the kernel's memory. BTF IDs; 0: this kernel has none. */
+struct cast_ids {
+	uint32_t call; /* bpf_rdonly_cast() */
+	uint32_t type; /* a structure that begins with a word */
+};
+
 struct kernel_members {
 	struct vma_offsets vma; /* .is_known is 0 if a member does not exist */
 	struct context_offsets context;
+	struct cast_ids cast;
 };
 
 /*
- * Read both from the kernel's BTF. @with_context: also read .context, which lies at its
- * end, and .vma.end_code. That takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read();
- * *@ret is empty then.
+ * Read all from the kernel's BTF. Without @all: no .context, .cast and .vma.end_code, which lie at
+ * its end. With them, it takes 1.0 ms instead of 0.1. Errors: those of kernel_types_read(); *@ret
+ * is empty then.
  */
-must_check int kernel_members_read(bool with_context, struct kernel_members *ret, struct error *e);
+must_check int kernel_members_read(bool all, struct kernel_members *ret, struct error *e);

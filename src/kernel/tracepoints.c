@@ -18,14 +18,14 @@
 #include "base/read.h"
 #include "kernel/private.h"
 
-static void close_directory(DIR **d)
+static void close_tracefs_directory(DIR **d)
 {
 	if (*d)
 		closedir(*d);
 	*d = NULL;
 }
 
-#define cleanup_directory cleanup(close_directory)
+#define cleanup_directory cleanup(close_tracefs_directory)
 
 /* Is @name one part of a path, which does not lead out of it? */
 static bool is_plain_name(const char *name)
@@ -137,7 +137,7 @@ int host_tracepoint_field(struct host *host, const char *category, const char *e
 	return error_set(e, -ENOENT, "tracepoint %s:%s has no field '%s'", category, event, field);
 }
 
-static int open_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
+static int open_tracefs_directory(int dir_fd, const char *path, DIR **ret, struct error *e)
 {
 	cleanup_close int fd = openat(dir_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES)
@@ -153,7 +153,7 @@ static int open_directory(int dir_fd, const char *path, DIR **ret, struct error 
 }
 
 /* The next directory within @d with a plain name; NULL at the end. */
-static const char *next_directory(DIR *d)
+static const char *next_tracefs_directory(DIR *d)
 {
 	const struct dirent *entry;
 
@@ -172,21 +172,21 @@ int host_each_tracepoint(struct host *host, host_tracepoint_visit *visit, void *
 	const char *category, *event;
 
 	if (!err)
-		err = open_directory(dir, "events", &categories, e);
+		err = open_tracefs_directory(dir, "events", &categories, e);
 	if (!categories)
 		return err;
-	while ((category = next_directory(categories))) {
+	while ((category = next_tracefs_directory(categories))) {
 		cleanup_directory DIR *events = NULL;
 
 		/* ftrace's own records have IDs, but no program can attach to them. */
 		if (strcmp(category, "ftrace") == 0)
 			continue;
-		err = open_directory(dirfd(categories), category, &events, e);
+		err = open_tracefs_directory(dirfd(categories), category, &events, e);
 		if (err == -ENOENT || err == -ENOTDIR) /* a module has just gone; or a plain file */
 			continue;
 		if (err)
 			return err;
-		while ((event = next_directory(events))) {
+		while ((event = next_tracefs_directory(events))) {
 			err = visit(context, category, event);
 			if (err)
 				return err;

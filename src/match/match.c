@@ -164,11 +164,6 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 	return at;
 }
 
-static const char *keep_text(struct target_list *list, const char *text)
-{
-	return text ? strtab_add(list->strings, text) : NULL;
-}
-
 void matching_add_alias(struct matching *m, const struct target *listed, const char *name)
 {
 	struct target_list *list = m->out;
@@ -178,7 +173,7 @@ void matching_add_alias(struct matching *m, const struct target *listed, const c
 
 	const struct target_alias alias = {
 		.target = (uint32_t)(listed - list->targets),
-		.name = keep_text(list, name),
+		.name = strtab_add_or_null(list->strings, name),
 	};
 
 	array_push(list->aliases, list->n_aliases, list->aliases_capacity, alias);
@@ -200,12 +195,12 @@ int matching_add(struct matching *m, const struct target *t, uint64_t place, str
 
 		struct target copy = *t;
 
-		copy.name = keep_text(list, t->name);
-		copy.symbol = keep_text(list, t->symbol);
-		copy.module = keep_text(list, t->module);
-		copy.category = keep_text(list, t->category);
-		copy.event = keep_text(list, t->event);
-		copy.path = keep_text(list, t->path);
+		copy.name = strtab_add_or_null(list->strings, t->name);
+		copy.symbol = strtab_add_or_null(list->strings, t->symbol);
+		copy.module = strtab_add_or_null(list->strings, t->module);
+		copy.category = strtab_add_or_null(list->strings, t->category);
+		copy.event = strtab_add_or_null(list->strings, t->event);
+		copy.path = strtab_add_or_null(list->strings, t->path);
 		copy.place = place;
 		array_push(list->targets, list->n, list->capacity, copy);
 		note_place_of_target(m, &copy, place, i);

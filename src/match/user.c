@@ -60,7 +60,7 @@ static char *without_proc_root(char *path)
 	return plain;
 }
 
-static void add_file(struct file_list *files, char *path)
+static void add_matched_file(struct file_list *files, char *path)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		if (is_same_inode(files->paths[i], path)) {
@@ -71,7 +71,7 @@ static void add_file(struct file_list *files, char *path)
 	array_push(files->paths, files->n, files->capacity, path);
 }
 
-static void begin_file(const struct matching *m, const char *name)
+static void begin_matched_file(const struct matching *m, const char *name)
 {
 	if (m->scope->on_file)
 		m->scope->on_file(m->scope->context, name);
@@ -86,14 +86,14 @@ static int find_files(const struct matching *m, const char *library, struct file
 	size_t n_pids = m->scope->n_pids ? m->scope->n_pids : 1;
 	int err = 0;
 
-	begin_file(m, library);
+	begin_matched_file(m, library);
 	for (size_t i = 0; i < n_pids; i++) {
 		struct error why;
 		char *path;
 		int code = library_find(library, pids[i], &path, &why);
 
 		if (code == 0)
-			add_file(files, without_proc_root(path));
+			add_matched_file(files, without_proc_root(path));
 		else if (code == -ENOENT || code == -ESRCH)
 			err = err ? err : error_set(e, code, "%s", why.text);
 		else
@@ -108,7 +108,7 @@ static int match_files(struct matching *m, const struct file_list *files, size_t
 	int err = 0;
 
 	for (size_t i = 0; i < files->n && !err; i++) {
-		begin_file(m, files->paths[i]);
+		begin_matched_file(m, files->paths[i]);
 		if (m->spec->kind == PROBE_USDT)
 			err = match_usdt(m, files->paths[i], ret_n, e);
 		else

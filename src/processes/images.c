@@ -113,21 +113,21 @@ static struct entry *entry_of(const struct images *im, uint32_t image)
 
 /* --- handles --- */
 
-static bool is_open(const struct entry *entry)
+static bool is_file_open(const struct entry *entry)
 {
 	return entry->file.handle != HANDLE_NONE;
 }
 
 static void close_entry_file(struct images *im, struct entry *entry)
 {
-	if (!is_open(entry))
+	if (!is_file_open(entry))
 		return;
 	remote_close(im->files, entry->file.handle);
 	entry->file.handle = HANDLE_NONE;
 	im->open.n--;
 }
 
-static bool is_hit(const struct images *im, const struct entry *entry)
+static bool is_image_hit(const struct images *im, const struct entry *entry)
 {
 	return entry->hit_in && entry->hit_in + HIT_PERIODS > im->period;
 }
@@ -136,8 +136,8 @@ static bool is_hit(const struct images *im, const struct entry *entry)
 static bool is_less_used(const struct images *im, const struct entry *entry,
 			 const struct entry *other)
 {
-	if (!other || is_hit(im, entry) != is_hit(im, other))
-		return !other || is_hit(im, other);
+	if (!other || is_image_hit(im, entry) != is_image_hit(im, other))
+		return !other || is_image_hit(im, other);
 	return entry->last_used < other->last_used;
 }
 
@@ -153,7 +153,7 @@ static bool close_least_used(struct images *im, const struct entry *keep)
 	struct entry *least = NULL;
 
 	for (size_t i = 0; i < im->n; i++)
-		if (is_open(im->entries[i]) && im->entries[i] != keep &&
+		if (is_file_open(im->entries[i]) && im->entries[i] != keep &&
 		    is_less_used(im, im->entries[i], least))
 			least = im->entries[i];
 	if (!least)
@@ -218,7 +218,7 @@ static bool open_entry_file(struct images *im, struct entry *entry)
 	const struct mapper mapper = { .pid = entry->pid, .root = entry->root };
 	struct remote_handle file;
 
-	if (is_open(entry))
+	if (is_file_open(entry))
 		return true;
 	return !entry->is_bad && entry->kind == IMAGE_FILE &&
 	       request_file(im, entry, &mapper, &entry->where, &file) &&
@@ -241,7 +241,7 @@ static bool is_written_over(const struct images *im, struct entry *entry)
 {
 	struct file_fact now = {};
 
-	if (!is_open(entry) || entry->stamp.n || !may_look(entry, LOOK_NS))
+	if (!is_file_open(entry) || entry->stamp.n || !may_look(entry, LOOK_NS))
 		return false;
 	remote_facts(im->files, &entry->file, 1, &now);
 	return now.is_there && !file_fact_is_equal(&entry->file.fact, &now);
@@ -356,8 +356,8 @@ static void set_entry_path(struct entry *entry, const char *path)
 	entry->module = mapped_module(entry->path);
 }
 
-static struct entry *add_entry(struct images *im, enum image_kind kind, const struct mapping *m,
-			       uint64_t hash)
+static struct entry *add_image_entry(struct images *im, enum image_kind kind,
+				     const struct mapping *m, uint64_t hash)
 {
 	struct entry *entry = xcalloc(1, sizeof(*entry));
 
@@ -414,7 +414,7 @@ static struct entry *open_mapped(struct images *im, struct entry *entry,
 	const bool is_found = request_file(im, entry, mapper, m, &file);
 
 	if (is_found && is_other_file(entry, &file)) {
-		entry = add_entry(im, IMAGE_FILE, m, entry->hash);
+		entry = add_image_entry(im, IMAGE_FILE, m, entry->hash);
 		entry->stamp = *stamp;
 	}
 	set_place(im, entry, mapper, m);
@@ -435,15 +435,15 @@ uint32_t images_add(struct images *im, struct mapper *mapper, const struct mappi
 
 	forget_unused(im);
 	entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
-	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_open(entry))) {
+	if (!mapper->is_root_sure && kind == IMAGE_FILE && (!entry || !is_file_open(entry))) {
 		mapper_find_root(mapper, im->roots);
 		entry = find_by_hash(im, hash, kind, m, stamp, mapper->root);
 	}
 	if (!entry || entry->is_newer || is_written_over(im, entry))
-		entry = add_entry(im, kind, m, hash);
-	if (stamp->n || (!entry->stamp.n && !is_open(entry) && !entry->is_opened))
+		entry = add_image_entry(im, kind, m, hash);
+	if (stamp->n || (!entry->stamp.n && !is_file_open(entry) && !entry->is_opened))
 		entry->stamp = *stamp;
-	if (entry->kind == IMAGE_FILE && !is_open(entry) &&
+	if (entry->kind == IMAGE_FILE && !is_file_open(entry) &&
 	    may_look(entry, entry->is_bad ? LOOK_NS : 0))
 		entry = open_mapped(im, entry, mapper, m, stamp);
 	return entry->number;
@@ -480,7 +480,7 @@ void images_refresh(struct images *im)
 
 	im->period++;
 	for (size_t i = 0; i < im->n; i++) {
-		if (!is_open(im->entries[i]))
+		if (!is_file_open(im->entries[i]))
 			continue;
 		opened[n] = im->entries[i];
 		handles[n++] = im->entries[i]->file;
@@ -566,7 +566,7 @@ bool images_next_open(const struct images *im, uint32_t *at, struct image_file *
 	for (size_t i = im->n; i-- > 0;) {
 		const struct entry *entry = im->entries[i];
 
-		if (entry->number >= *at || entry->kind != IMAGE_FILE || !is_open(entry))
+		if (entry->number >= *at || entry->kind != IMAGE_FILE || !is_file_open(entry))
 			continue;
 		*at = entry->number;
 		*ret = (struct image_file){ &entry->stamp, entry->module, entry->file };
@@ -588,7 +588,7 @@ void images_take_twin(struct images *im, uint32_t image, const struct remote_han
 {
 	struct entry *entry = entry_of(im, image);
 
-	if (entry && !is_open(entry))
+	if (entry && !is_file_open(entry))
 		adopt_file(im, entry, twin);
 	else
 		remote_close(im->files, twin->handle);

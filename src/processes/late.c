@@ -11,7 +11,7 @@ void late_fini(struct late *l)
 	*l = (struct late){};
 }
 
-static struct late_one *find_late(const struct late *l, uint32_t tgid)
+static struct late_one *find_late_process(const struct late *l, uint32_t tgid)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (l->list[i].tgid == tgid)
@@ -21,12 +21,12 @@ static struct late_one *find_late(const struct late *l, uint32_t tgid)
 
 bool late_has(const struct late *l, uint32_t tgid)
 {
-	return find_late(l, tgid) != NULL;
+	return find_late_process(l, tgid) != NULL;
 }
 
 void late_note(struct late *l, uint32_t tgid, uint64_t begin, uint64_t now)
 {
-	struct late_one *one = find_late(l, tgid);
+	struct late_one *one = find_late_process(l, tgid);
 
 	if (!one) {
 		const struct late_one first = { tgid, LATE_LEAST_PAUSE_NS,
@@ -42,7 +42,7 @@ void late_note(struct late *l, uint32_t tgid, uint64_t begin, uint64_t now)
 
 void late_forget(struct late *l, uint32_t tgid)
 {
-	struct late_one *one = find_late(l, tgid);
+	struct late_one *one = find_late_process(l, tgid);
 
 	if (one)
 		*one = l->list[--l->n];
@@ -53,7 +53,7 @@ void late_forget_all(struct late *l)
 	l->n = 0;
 }
 
-static const struct late_one *first_due(const struct late *l)
+static const struct late_one *first_due_process(const struct late *l)
 {
 	const struct late_one *first = NULL;
 
@@ -65,7 +65,7 @@ static const struct late_one *first_due(const struct late *l)
 
 uint64_t late_due(const struct late *l)
 {
-	const struct late_one *first = first_due(l);
+	const struct late_one *first = first_due_process(l);
 
 	if (!first)
 		return UINT64_MAX;
@@ -74,5 +74,5 @@ uint64_t late_due(const struct late *l)
 
 uint32_t late_next(const struct late *l, uint64_t now)
 {
-	return late_due(l) <= now ? first_due(l)->tgid : 0;
+	return late_due(l) <= now ? first_due_process(l)->tgid : 0;
 }

@@ -20,7 +20,8 @@ static struct images *images_of_looks(const struct looks *l)
  * events, a new mapping replaces the regions that it overlaps, and nothing is known of the time
  * between the two looks.
  */
-static void see_mappings(struct looks *l, struct program *program, const struct mapping_list *list)
+static void look_at_mappings(struct looks *l, struct program *program,
+			     const struct mapping_list *list)
 {
 	cleanup_free struct region *regions = xcalloc(list->n, sizeof(*regions));
 	cleanup_free uint32_t *added = xcalloc(list->n, sizeof(*added));
@@ -57,7 +58,7 @@ static void note_late(struct looks *l, uint32_t tgid, int err, uint64_t begin)
 		late_forget(&l->late, tgid);
 }
 
-static void read_list(struct looks *l, uint32_t tgid)
+static void read_looked_list(struct looks *l, uint32_t tgid)
 {
 	struct program *program = programs_newest(l->programs, tgid);
 	cleanup(remote_list_fini) struct remote_list read = {};
@@ -81,7 +82,7 @@ static void read_list(struct looks *l, uint32_t tgid)
 	program->mapper = (struct mapper){ .pid = list->tid, .root = program->mapper.root };
 	mapper_find_root(&program->mapper, images_roots(images_of_looks(l)));
 	space_part(&l->programs->spaces, &program->space);
-	see_mappings(l, program, list);
+	look_at_mappings(l, program, list);
 	space_note_read(program->space);
 	if (program->is_seen)
 		space_note_hit(images_of_looks(l), program->space);
@@ -102,7 +103,7 @@ void looks_read(struct looks *l, uint32_t tgid)
 {
 	/* looks_read_late() retries late lists, or each question about an address would wait. */
 	if (!is_program_known(l, tgid) && !late_has(&l->late, tgid))
-		read_list(l, tgid);
+		read_looked_list(l, tgid);
 }
 
 uint32_t looks_read_late(struct looks *l)
@@ -112,12 +113,12 @@ uint32_t looks_read_late(struct looks *l)
 	if (tgid && is_program_known(l, tgid))
 		late_forget(&l->late, tgid);
 	else if (tgid)
-		read_list(l, tgid);
+		read_looked_list(l, tgid);
 	return tgid;
 }
 
 /* Is its list worth a wait? A process without a program may have been hit. */
-static bool is_wanted(const struct program *program)
+static bool is_list_wanted(const struct program *program)
 {
 	return !program ||
 	       (program->is_seen && program_runs(program) && !program_is_all_known(program));
@@ -129,11 +130,11 @@ void looks_settle(struct looks *l, uint64_t until)
 
 	/* After a loss, a program may not have been read yet. */
 	for (size_t i = 0; i < all->n_heads && clock_ns(CLOCK_MONOTONIC) < until; i++)
-		if (all->heads[i] && is_wanted(all->heads[i]))
+		if (all->heads[i] && is_list_wanted(all->heads[i]))
 			looks_read(l, all->heads[i]->tgid);
 	for (size_t i = l->late.n; i-- > 0;)
-		if (!is_wanted(programs_newest(all, l->late.list[i].tgid)))
+		if (!is_list_wanted(programs_newest(all, l->late.list[i].tgid)))
 			late_forget(&l->late, l->late.list[i].tgid);
 	for (size_t i = 0; l->late.n > 0 && clock_ns(CLOCK_MONOTONIC) < until; i++)
-		read_list(l, l->late.list[i % l->late.n].tgid);
+		read_looked_list(l, l->late.list[i % l->late.n].tgid);
 }

@@ -6,7 +6,7 @@
  *   its event has come. Then forget_look() takes it back.
  * - BPF counts an exec at its end, but the kernel changes the name in the midst: programs_at().
  * - Records were lost. After that, the tool trusts nothing that it knew of running processes:
- *   on_lost().
+ *   on_lost_event().
  */
 #include "processes/processes.h"
 
@@ -104,7 +104,7 @@ static struct images *images_of_processes(const struct processes *ps)
 
 /* --- events --- */
 
-/* Remember the child for on_share(): a SHARE comes right after its FORK, or never. */
+/* Remember the child for on_share_event(): a SHARE comes right after its FORK, or never. */
 static void note_maker(struct processes *ps, const struct process_event *event)
 {
 	if (ps->made.n >= MANY_MAKERS)
@@ -113,7 +113,7 @@ static void note_maker(struct processes *ps, const struct process_event *event)
 }
 
 /* The child has not run yet: its space is a copy of the maker's. Share the maker's instead. */
-static void on_share(struct processes *ps, const struct process_event *event)
+static void on_share_event(struct processes *ps, const struct process_event *event)
 {
 	const uint32_t *made = u64_map_get(&ps->made, event->tid);
 	struct program *child = made ? programs_newest(&ps->programs, *made) : NULL;
@@ -124,7 +124,7 @@ static void on_share(struct processes *ps, const struct process_event *event)
 	child->space = space_share(programs_current(&ps->programs, event->pid)->space);
 }
 
-static void on_fork(struct processes *ps, const struct process_event *event)
+static void on_fork_event(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->parent_pid)
 		return; /* a new thread */
@@ -148,7 +148,7 @@ static void on_fork(struct processes *ps, const struct process_event *event)
 	note_maker(ps, event);
 }
 
-static void on_exec(struct processes *ps, const struct process_event *event)
+static void on_exec_event(struct processes *ps, const struct process_event *event)
 {
 	const int root = programs_current(&ps->programs, event->pid)->mapper.root;
 	struct program *program = programs_begin(&ps->programs, event->pid, event->time,
@@ -171,8 +171,8 @@ static void note_sharers(struct processes *ps, const struct program *program)
 				   ps->programs.heads[i]->tgid);
 }
 
-static void on_map(struct processes *ps, const struct process_event *event,
-		   struct process_news *news)
+static void on_map_event(struct processes *ps, const struct process_event *event,
+			 struct process_news *news)
 {
 	struct program *program = programs_current(&ps->programs, event->pid);
 	const uint32_t newest = images_newest(images_of_processes(ps));
@@ -207,7 +207,7 @@ static void forget_programs(struct processes *ps)
 }
 
 /* Keys may have wrong programs: a hit after the loss may have been reported before the loss was. */
-static void on_lost(struct processes *ps, const struct process_event *event)
+static void on_lost_event(struct processes *ps, const struct process_event *event)
 {
 	u64_map_clear(&ps->made);
 	programs_lose(&ps->programs, event->since);
@@ -215,14 +215,14 @@ static void on_lost(struct processes *ps, const struct process_event *event)
 }
 
 /* A process has the name of its first thread. */
-static void on_comm(struct processes *ps, const struct process_event *event)
+static void on_comm_event(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->tid)
 		program_rename(&ps->programs, programs_current(&ps->programs, event->pid),
 			       event->comm, event->time);
 }
 
-static void on_end(struct processes *ps, const struct process_event *event)
+static void on_end_event(struct processes *ps, const struct process_event *event)
 {
 	if (event->pid == event->tid)
 		programs_current(&ps->programs, event->pid)->exited = event->time;
@@ -231,8 +231,9 @@ static void on_end(struct processes *ps, const struct process_event *event)
 struct process_news processes_event(struct processes *ps, const struct process_event *event)
 {
 	static void (*const on_event[])(struct processes *, const struct process_event *) = {
-		[PROCESS_FORK] = on_fork, [PROCESS_SHARE] = on_share, [PROCESS_EXEC] = on_exec,
-		[PROCESS_COMM] = on_comm, [PROCESS_EXIT] = on_end,    [PROCESS_LOST] = on_lost,
+		[PROCESS_FORK] = on_fork_event, [PROCESS_SHARE] = on_share_event,
+		[PROCESS_EXEC] = on_exec_event, [PROCESS_COMM] = on_comm_event,
+		[PROCESS_EXIT] = on_end_event,  [PROCESS_LOST] = on_lost_event,
 	};
 	const bool is_ours = event->pid && event->pid != UINT32_MAX; /* of our PID namespace */
 	struct process_news news = {};
@@ -243,7 +244,7 @@ struct process_news processes_event(struct processes *ps, const struct process_e
 	    (event->type == PROCESS_EXIT && event->pid == event->tid))
 		news.is_over = programs_current(&ps->programs, event->pid)->walked;
 	if (event->type == PROCESS_MAP)
-		on_map(ps, event, &news);
+		on_map_event(ps, event, &news);
 	else
 		on_event[event->type](ps, event);
 	programs_bound(&ps->programs, event->time);
@@ -298,7 +299,7 @@ void processes_settle(struct processes *ps, uint64_t until)
 	programs_fit(&ps->programs, clock_ns(CLOCK_MONOTONIC));
 }
 
-static void look_again(struct processes *ps, uint32_t tgid)
+static void look_at_process_again(struct processes *ps, uint32_t tgid)
 {
 	const struct program *program = programs_newest(&ps->programs, tgid);
 
@@ -424,7 +425,7 @@ static struct program *program_of(struct processes *ps, uint64_t key, uint64_t t
 
 	k->used_in = ps->programs.period;
 	if (is_first && !ps->looks.is_followed)
-		look_again(ps, tgid_of_key(key));
+		look_at_process_again(ps, tgid_of_key(key));
 	if (k->program)
 		return k->program;
 	k->program = find_program(ps, k, time);
@@ -485,7 +486,7 @@ void processes_seen(struct processes *ps, uint64_t key, const struct sighting *s
 	settle_root(ps, program);
 	if (!program->is_seen)
 		space_note_hit(images_of_processes(ps), program->space);
-	program->is_seen = true; /* from here on, on_map() notes hits of its images */
+	program->is_seen = true; /* from here on, on_map_event() notes hits of its images */
 }
 
 /* --- questions --- */
@@ -510,7 +511,7 @@ bool processes_at(struct processes *ps, uint64_t key, uint64_t time, uint64_t ad
 	if (!program || program_is_all_known(program) || !program_runs(program) ||
 	    (is_found && images_kind(images_of_processes(ps), ret->image) != IMAGE_NO_FILE))
 		return is_found;
-	look_again(ps, program->tgid);
+	look_at_process_again(ps, program->tgid);
 	return find_place(program, time, addr, ret);
 }
 
@@ -519,7 +520,7 @@ bool processes_list(struct processes *ps, uint64_t key, uint64_t time, struct re
 	struct program *program = program_of(ps, key, time);
 
 	if (program && !program_is_all_known(program) && program_runs(program))
-		look_again(ps, program->tgid);
+		look_at_process_again(ps, program->tgid);
 	if (program)
 		listing_make(images_of_processes(ps), program->space, time, ret);
 	return program != NULL;

@@ -92,7 +92,7 @@ struct program *programs_at(const struct programs *all, uint32_t tgid, uint64_t 
  * The place of the newest program of @tgid in @heads; NULL is there if it has none. Lent until the
  * next call.
  */
-static struct program **head_of(struct programs *all, uint32_t tgid)
+static struct program **head_of_programs(struct programs *all, uint32_t tgid)
 {
 	bool is_new;
 	uint32_t i = *u64_map_put(&all->newest, tgid, (uint32_t)all->n_heads, &is_new);
@@ -117,7 +117,7 @@ static void forget_look(struct programs *all, struct program *program)
 struct program *programs_begin(struct programs *all, uint32_t tgid, uint64_t time,
 			       struct space *space)
 {
-	struct program **link = head_of(all, tgid);
+	struct program **link = head_of_programs(all, tgid);
 	struct program *program = xcalloc(1, sizeof(*program));
 
 	*program = (struct program){
@@ -214,7 +214,7 @@ uint64_t program_began(const struct program *program)
 
 /* --- bounds --- */
 
-static bool is_kept(const struct programs *all, const struct program *program)
+static bool is_program_kept(const struct programs *all, const struct program *program)
 {
 	return program->kept && program->kept + 2 > all->period;
 }
@@ -266,7 +266,7 @@ static void forget_ended(struct programs *all, uint64_t now)
 		return;
 	for (size_t i = 0; i < all->n_heads; i++)
 		for (struct program *p = all->heads[i]; p; p = p->older)
-			p->is_forgotten = program_over_at(p) < before && !is_kept(all, p);
+			p->is_forgotten = program_over_at(p) < before && !is_program_kept(all, p);
 	forget_marked(all);
 	all->n_last = all->n;
 }
@@ -287,19 +287,19 @@ struct candidate {
 };
 
 /* Bytes that forgetting @p frees at least. */
-static size_t held_by(const struct program *p)
+static size_t bytes_held_by(const struct program *p)
 {
 	return space_bytes(p->space) + p->former.capacity * sizeof(*p->former.list);
 }
 
 static struct candidate candidate_of(const struct programs *all, struct program *p, uint64_t before)
 {
-	const uint64_t over_at = program_over_at(p), by_size = UINT64_MAX - held_by(p);
-	const bool runs = program_runs(p), is_hit = is_kept(all, p) || (runs && p->is_seen);
+	const uint64_t over_at = program_over_at(p), by_size = UINT64_MAX - bytes_held_by(p);
+	const bool runs = program_runs(p), is_hit = is_program_kept(all, p) || (runs && p->is_seen);
 
 	if (!is_hit && over_at < before)
 		return (struct candidate){ p, IS_LONG_OVER, over_at };
-	if (!is_hit && held_by(p) >= LARGE_BYTES)
+	if (!is_hit && bytes_held_by(p) >= LARGE_BYTES)
 		return (struct candidate){ p, IS_LARGE, by_size };
 	if (!runs)
 		return (struct candidate){ p, IS_OVER, over_at };
@@ -307,7 +307,7 @@ static struct candidate candidate_of(const struct programs *all, struct program 
 }
 
 /* Of the same size, the newest goes first: children that come later copy their parent's regions. */
-static int by_worth(const void *left, const void *right)
+static int compare_program_worth(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
@@ -324,7 +324,7 @@ static int by_worth(const void *left, const void *right)
  */
 static size_t forget_over(struct programs *all, struct program *program)
 {
-	all->n_dropped += is_kept(all, program);
+	all->n_dropped += is_program_kept(all, program);
 	space_drop(&all->spaces, program->space);
 	program->space = NULL;
 	program->is_forgotten = true;
@@ -349,10 +349,10 @@ static void forget_least(struct programs *all, uint64_t now)
 
 	for (size_t i = 0; i < all->n_heads; i++)
 		for (struct program *p = all->heads[i]; p; p = p->older)
-			if (!program_runs(p) || held_by(p))
+			if (!program_runs(p) || bytes_held_by(p))
 				array_push(list, n, capacity, candidate_of(all, p, before));
 	if (n)
-		qsort(list, n, sizeof(*list), by_worth);
+		qsort(list, n, sizeof(*list), compare_program_worth);
 	for (size_t i = 0; i < n && programs_bytes(all) - marked > FIT_BYTES; i++) {
 		if (program_runs(list[i].program))
 			forget_running(all, list[i].program, now);

@@ -42,7 +42,7 @@ struct sideband {
 	_Alignas(uint64_t) uint8_t buffer[MAX_RECORD_BYTES];
 };
 
-/* By default a quarter of the ring, which follow_all() may have made smaller. */
+/* By default a quarter of the ring, which follow_all_cpus() may have made smaller. */
 static uint32_t wakeup_bytes(const struct sideband_options *options)
 {
 	return options->wakeup_bytes ? options->wakeup_bytes : options->ring_bytes / 4;
@@ -69,7 +69,7 @@ static int follow_cpu(struct sideband *s, uint32_t cpu, struct error *e)
 	return 0;
 }
 
-static bool is_followed(const struct sideband *s, uint32_t cpu)
+static bool is_cpu_followed(const struct sideband *s, uint32_t cpu)
 {
 	for (size_t i = 0; i < s->n; i++)
 		if (s->cpus[i]->cpu == cpu && !s->cpus[i]->has_gone)
@@ -81,7 +81,7 @@ static bool is_followed(const struct sideband *s, uint32_t cpu)
 static int follow_online(struct sideband *s, struct error *e)
 {
 	for (uint32_t cpu = 0;; cpu++) {
-		int err = is_followed(s, cpu) ? 0 : follow_cpu(s, cpu, e);
+		int err = is_cpu_followed(s, cpu) ? 0 : follow_cpu(s, cpu, e);
 
 		if (err == -EINVAL && cpu > 0)
 			return 0;
@@ -107,7 +107,7 @@ static void list_online(char *to, size_t size)
 		to[0] = '\0';
 }
 
-static void leave_all(struct sideband *s)
+static void leave_all_cpus(struct sideband *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		sideband_cpu_free(s->cpus[i]);
@@ -118,14 +118,14 @@ static void leave_all(struct sideband *s)
  * Without CAP_IPC_LOCK, a user may lock kernel.perf_event_mlock_kb (516) for each CPU, and
  * RLIMIT_MEMLOCK. Other perf rings of the user count, too. So retry with smaller rings.
  */
-static int follow_all(struct sideband *s, struct error *e)
+static int follow_all_cpus(struct sideband *s, struct error *e)
 {
 	for (;;) {
 		int err = follow_online(s, e);
 
 		if (err != -ENOMEM || s->options.ring_bytes <= FEWEST_RING_BYTES)
 			return err;
-		leave_all(s);
+		leave_all_cpus(s);
 		s->options.ring_bytes /= 2;
 	}
 }
@@ -143,7 +143,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **ret,
 	list_online(s->online, sizeof(s->online));
 	s->bound = s->given = s->checked_at = clock_ns(CLOCK_MONOTONIC);
 
-	int err = follow_all(s, e);
+	int err = follow_all_cpus(s, e);
 
 	if (err)
 		return err;
@@ -155,7 +155,7 @@ void sideband_close(struct sideband *s)
 {
 	if (!s)
 		return;
-	leave_all(s);
+	leave_all_cpus(s);
 	free(s->cpus);
 	cleanup_close_fd(&s->epoll_fd);
 	free(s);
@@ -208,7 +208,8 @@ static void leave_offline(struct sideband *s)
  * The records of a new CPU until now are lost, in unknown number. While a CPU cannot be followed,
  * each check reports a loss and tries again.
  */
-static int follow_new(struct sideband *s, const char *online, sideband_visit *visit, void *context)
+static int follow_new_cpus(struct sideband *s, const char *online, sideband_visit *visit,
+			   void *context)
 {
 	struct process_event lost = { .type = PROCESS_LOST, .since = s->checked_at };
 	const size_t n = s->n;
@@ -232,7 +233,7 @@ static int check_cpus(struct sideband *s, uint64_t now, sideband_visit *visit, v
 	list_online(online, sizeof(online));
 	if (strcmp(online, s->online) != 0) {
 		leave_offline(s);
-		result = follow_new(s, online, visit, context);
+		result = follow_new_cpus(s, online, visit, context);
 	}
 	s->checked_at = now;
 	return result;

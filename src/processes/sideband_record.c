@@ -203,7 +203,7 @@ static const struct {
  * Does the first event write the same record? @header is from the event for build IDs. The kernel
  * also sends it records of tasks, as to each event with attr.mmap.
  */
-static bool is_double(const struct perf_event_header *header)
+static bool is_double_record(const struct perf_event_header *header)
 {
 	if (header->type == PERF_RECORD_MMAP2)
 		return !(header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID);
@@ -241,7 +241,7 @@ enum record_meaning sideband_parse(uint8_t *record, size_t n, uint64_t build_id_
 	ret->time = trailer.time;
 	if (!build_id_event || trailer.event != build_id_event)
 		header.misc &= (uint16_t)~PERF_RECORD_MISC_MMAP_BUILD_ID;
-	else if (is_double(&header))
+	else if (is_double_record(&header))
 		return RECORD_OTHER;
 
 	struct bytes body = { record + sizeof(header), n - sizeof(header) - sizeof(trailer) };

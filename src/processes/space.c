@@ -503,7 +503,7 @@ const struct region *space_at(const struct space *s, uint64_t addr, uint64_t tim
 									    : NULL;
 }
 
-static int compare_starts(const void *left, const void *right)
+static int compare_region_starts(const void *left, const void *right)
 {
 	const struct region *a = left, *b = right;
 
@@ -523,7 +523,7 @@ static size_t past_regions(const struct regions *past, uint64_t time, struct reg
 	for (size_t i = 0; i < past->n; i++)
 		if (is_there_at(&past->list[i], time))
 			to[n++] = past->list[i];
-	qsort(to, n, sizeof(*to), compare_starts);
+	qsort(to, n, sizeof(*to), compare_region_starts);
 	for (size_t i = 0; i < n; i++)
 		if (!n_kept || to[i].start >= to[n_kept - 1].end)
 			to[n_kept++] = to[i];
@@ -553,7 +553,7 @@ size_t space_regions(const struct space *s, uint64_t time, struct region **ret)
 		    (at == n_past || list[at].start >= r->end))
 			list[n++] = *r;
 	}
-	qsort(list, n, sizeof(*list), compare_starts);
+	qsort(list, n, sizeof(*list), compare_region_starts);
 	return n;
 }
 

@@ -225,11 +225,6 @@ uint32_t profile_builder_add(struct profile_builder *b, const struct profile_sta
 	return number;
 }
 
-static const char *keep_text(struct strtab *strings, const char *text)
-{
-	return text ? strtab_add(strings, text) : NULL;
-}
-
 /* Equal texts of one table have one address, so equal sets have equal bytes. */
 static struct profile_label *keep_labels(struct profile_builder *b,
 					 const struct profile_label *labels, size_t n)
@@ -237,10 +232,12 @@ static struct profile_label *keep_labels(struct profile_builder *b,
 	struct profile_label *copy = xcalloc(n, sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)
-		copy[i] = (struct profile_label){ .key = keep_text(b->strings, labels[i].key),
-						  .text = keep_text(b->strings, labels[i].text),
-						  .number = labels[i].number,
-						  .unit = keep_text(b->strings, labels[i].unit) };
+		copy[i] = (struct profile_label){
+			.key = strtab_add_or_null(b->strings, labels[i].key),
+			.text = strtab_add_or_null(b->strings, labels[i].text),
+			.number = labels[i].number,
+			.unit = strtab_add_or_null(b->strings, labels[i].unit)
+		};
 	return copy;
 }
 
@@ -329,19 +326,19 @@ static void copy_texts(struct profile *p)
 	for (size_t i = 0; i < p->frames.n_images; i++) {
 		struct frame_image *image = &p->frames.images[i];
 
-		image->path = keep_text(p->strings, image->path);
-		image->build_id = keep_text(p->strings, image->build_id);
+		image->path = strtab_add_or_null(p->strings, image->path);
+		image->build_id = strtab_add_or_null(p->strings, image->build_id);
 	}
 	for (size_t i = 0; i < p->frames.n; i++) {
 		struct frame *frame = &p->frames.frames[i];
 
-		frame->name = keep_text(p->strings, frame->name);
-		frame->raw_name = keep_text(p->strings, frame->raw_name);
-		frame->module = keep_text(p->strings, frame->module);
-		frame->file = keep_text(p->strings, frame->file);
+		frame->name = strtab_add_or_null(p->strings, frame->name);
+		frame->raw_name = strtab_add_or_null(p->strings, frame->raw_name);
+		frame->module = strtab_add_or_null(p->strings, frame->module);
+		frame->file = strtab_add_or_null(p->strings, frame->file);
 	}
 	for (size_t i = 0; i < p->n_stacks; i++)
-		p->stacks[i].comm = keep_text(p->strings, p->stacks[i].comm);
+		p->stacks[i].comm = strtab_add_or_null(p->strings, p->stacks[i].comm);
 }
 
 static void point_at_numbers(struct profile *p)

@@ -71,7 +71,7 @@ static void find_functions(struct functions *f, const struct profile *p,
 
 /* --- what was counted --- */
 
-static void add_count(struct half *h, const struct functions *f, int64_t count, size_t group)
+static void add_group_count(struct half *h, const struct functions *f, int64_t count, size_t group)
 {
 	const double number = (double)count;
 
@@ -81,7 +81,7 @@ static void add_count(struct half *h, const struct functions *f, int64_t count, 
 		h->total[f->of_stack[i] * h->n_groups + group] += number;
 }
 
-static void add_sums(struct half *h, const struct functions *f, int64_t count)
+static void add_stack_to_half(struct half *h, const struct functions *f, int64_t count)
 {
 	if (f->self != NO_FUNCTION)
 		add_to(&h->self_sum[f->self], count);
@@ -90,7 +90,7 @@ static void add_sums(struct half *h, const struct functions *f, int64_t count)
 }
 
 /* The group of a slice, or of profile number @k. */
-static size_t group_of(const struct half *h, enum changes_basis basis, size_t k, size_t slice)
+static size_t group_of_slice(const struct half *h, enum changes_basis basis, size_t k, size_t slice)
 {
 	switch (basis) {
 	case CHANGES_SLICES:
@@ -114,19 +114,19 @@ static void collect_profile(struct half *h, struct functions *f, enum changes_ba
 		const int64_t count = h->is_before ? stack->count_before : stack->count;
 
 		find_functions(f, p, stack, h->frames[k]);
-		add_sums(h, f, count);
+		add_stack_to_half(h, f, count);
 		if (basis != CHANGES_SLICES)
-			add_count(h, f, count, group_of(h, basis, k, 0));
+			add_group_count(h, f, count, group_of_slice(h, basis, k, 0));
 		for (; part < p->n_parts && p->parts[part].stack == i; part++)
 			if (basis == CHANGES_SLICES)
-				add_count(
-					h, f, p->parts[part].count,
-					group_of(h, basis, k, first_slice + p->parts[part].slice));
+				add_group_count(h, f, p->parts[part].count,
+						group_of_slice(h, basis, k,
+							       first_slice + p->parts[part].slice));
 	}
 	add_to(&h->sum, h->is_before ? p->total_before : p->total);
 }
 
-static void collect(struct half *h, struct functions *f, enum changes_basis basis)
+static void collect_half(struct half *h, struct functions *f, enum changes_basis basis)
 {
 	size_t first_slice = 0;
 
@@ -166,10 +166,10 @@ static void weigh_by_time(struct half *h, enum changes_basis basis, bool has_tim
 		const struct profile *p = h->from->of[k];
 
 		if (basis != CHANGES_SLICES)
-			h->weights[group_of(h, basis, k, 0)] +=
+			h->weights[group_of_slice(h, basis, k, 0)] +=
 				has_times ? (double)p->about.duration_ns : 1;
 		for (size_t i = 0; i < p->n_slices && basis == CHANGES_SLICES; i++, slice++)
-			h->weights[group_of(h, basis, k, slice)] +=
+			h->weights[group_of_slice(h, basis, k, slice)] +=
 				has_times ? (double)(p->slices[i].end_ns - p->slices[i].begin_ns)
 					  : 1;
 	}
@@ -184,15 +184,15 @@ static void weigh_by_hits(struct half *h, enum changes_basis basis)
 		const struct profile *p = h->from->of[k];
 
 		if (basis != CHANGES_SLICES)
-			h->weights[group_of(h, basis, k, 0)] += (double)p->total;
+			h->weights[group_of_slice(h, basis, k, 0)] += (double)p->total;
 		for (size_t i = 0; i < p->n_parts && basis == CHANGES_SLICES; i++)
-			h->weights[group_of(h, basis, k, first_slice + p->parts[i].slice)] +=
+			h->weights[group_of_slice(h, basis, k, first_slice + p->parts[i].slice)] +=
 				(double)p->parts[i].count;
 		first_slice += p->n_slices;
 	}
 }
 
-static void weigh(struct half *halves, enum changes_basis basis, bool normalize)
+static void weigh_halves(struct half *halves, enum changes_basis basis, bool normalize)
 {
 	const bool has_times = has_durations(&halves[0], basis) && has_durations(&halves[1], basis);
 
@@ -304,14 +304,14 @@ static int64_t scale_count(int64_t count, double scale)
 	return (int64_t)(scaled + (scaled < 0 ? -0.5 : 0.5));
 }
 
-static struct changed_value value_of(int64_t after, int64_t before, double scale)
+static struct changed_value changed_value_of(int64_t after, int64_t before, double scale)
 {
 	return (struct changed_value){ .after = after,
 				       .before = scale == 1 ? before : scale_count(before, scale),
 				       .probability = 1 };
 }
 
-static void make_rows(struct changes *c, const struct half *halves)
+static void make_change_rows(struct changes *c, const struct half *halves)
 {
 	const struct half *after = &halves[0], *before = &halves[1];
 	const bool is_scaled = c->is_normalized && after->sum > 0 && before->sum > 0;
@@ -322,14 +322,11 @@ static void make_rows(struct changes *c, const struct half *halves)
 		if (!frame_is_mark(&c->frames.frames[f]))
 			c->rows[c->n++] = (struct change){
 				.frame = f,
-				.self = value_of(after->self_sum[f], before->self_sum[f], scale),
-				.total = value_of(after->total_sum[f], before->total_sum[f], scale),
+				.self = changed_value_of(after->self_sum[f], before->self_sum[f],
+							 scale),
+				.total = changed_value_of(after->total_sum[f], before->total_sum[f],
+							  scale),
 			};
-}
-
-static const char *keep_text(struct strtab *strings, const char *text)
-{
-	return text ? strtab_add(strings, text) : NULL;
 }
 
 /* Takes over the table, but neither its texts nor its images. */
@@ -341,8 +338,8 @@ static void take_frames(struct changes *c, struct coarse *coarse)
 	for (size_t i = 0; i < c->frames.n; i++) {
 		struct frame *frame = &c->frames.frames[i];
 
-		frame->name = keep_text(c->strings, frame->name);
-		frame->module = keep_text(c->strings, frame->module);
+		frame->name = strtab_add_or_null(c->strings, frame->name);
+		frame->module = strtab_add_or_null(c->strings, frame->module);
 		frame->raw_name = NULL;
 		frame->file = NULL;
 		frame->image = NO_IMAGE;
@@ -410,7 +407,7 @@ static size_t longest_stack(const struct changes_side *side)
 	return longest;
 }
 
-static void collect_both(struct changes *c, struct half *halves)
+static void collect_halves(struct changes *c, struct half *halves)
 {
 	const size_t of_after = longest_stack(halves[0].from);
 	const size_t of_before = longest_stack(halves[1].from);
@@ -421,7 +418,7 @@ static void collect_both(struct changes *c, struct half *halves)
 		xcalloc((of_after > of_before ? of_after : of_before) + 1, sizeof(*f.of_stack));
 	for (int side = 0; side < 2; side++) {
 		halves[side].n_groups = n_groups_of(&halves[side], c->basis, f.n_all);
-		collect(&halves[side], &f, c->basis);
+		collect_half(&halves[side], &f, c->basis);
 	}
 	free(f.last_seen);
 	free(f.of_stack);
@@ -440,10 +437,10 @@ static struct changes *make_changes(struct half *halves, bool normalize)
 	c->is_normalized = normalize;
 	c->alpha = ALPHA;
 	c->basis = find_basis(halves);
-	collect_both(c, halves);
-	make_rows(c, halves);
+	collect_halves(c, halves);
+	make_change_rows(c, halves);
 	if (c->basis != CHANGES_NO_DATA) {
-		weigh(halves, c->basis, normalize);
+		weigh_halves(halves, c->basis, normalize);
 		make_claims(c, halves, is_sampled(halves[0].from) && is_sampled(halves[1].from));
 		c->n_after = c->basis == CHANGES_SLICES ? halves[0].n_slices : halves[0].from->n;
 		c->n_before = c->basis == CHANGES_SLICES ? halves[1].n_slices : halves[1].from->n;

@@ -90,19 +90,19 @@ static uint32_t number_of_image(struct coarse *c, const struct frame_image *imag
 	}
 }
 
-static bool has_name(const struct frame *frame)
+static bool has_frame_name(const struct frame *frame)
 {
 	return frame->name && *frame->name;
 }
 
 /* @frame has its new image. */
-static struct coarse_key key_of_frame(struct coarse *c, const struct frame *frame)
+static struct coarse_key coarse_key_of(struct coarse *c, const struct frame *frame)
 {
-	const bool is_by_name = (c->keep & COARSE_NAMES_ONLY) && has_name(frame);
+	const bool is_by_name = (c->keep & COARSE_NAMES_ONLY) && has_frame_name(frame);
 	struct coarse_key key = {
 		.kind = frame->kind,
 		.image = is_by_name ? NO_IMAGE : frame->image,
-		.name = coarse_text(c, has_name(frame) ? frame->name : NULL),
+		.name = coarse_text(c, has_frame_name(frame) ? frame->name : NULL),
 		.module = coarse_text(c, frame->module),
 	};
 
@@ -110,7 +110,7 @@ static struct coarse_key key_of_frame(struct coarse *c, const struct frame *fram
 		key.kind |= (uint64_t)frame->code << 8 | (uint64_t)frame->is_inlined << 16 |
 			    (uint64_t)frame->is_machinery << 17 |
 			    (uint64_t)frame->is_in_file << 18 | (uint64_t)frame->has_start << 19;
-	if (!has_name(frame) && frame->has_start)
+	if (!has_frame_name(frame) && frame->has_start)
 		key.start = frame->module_offset - frame->offset;
 	if (c->keep & KEEP_LINES) {
 		key.file = coarse_text(c, frame->file);
@@ -135,9 +135,9 @@ static uint64_t move_addr(uint64_t addr, const struct frame_image *from,
 	return addr - (from->start - from->offset) + (to->start - to->offset);
 }
 
-static uint32_t number_of_frame(struct coarse *c, const struct frame *frame)
+static uint32_t coarse_number_of(struct coarse *c, const struct frame *frame)
 {
-	const struct coarse_key key = key_of_frame(c, frame);
+	const struct coarse_key key = coarse_key_of(c, frame);
 
 	for (uint64_t hash = hash_bytes(&key, sizeof(key));; hash++) {
 		bool is_new;
@@ -185,7 +185,7 @@ uint32_t *coarse_add(struct coarse *c, const struct frame_table *from)
 			frame.file = NULL;
 			frame.line = 0;
 		}
-		numbers[i] = number_of_frame(c, &frame);
+		numbers[i] = coarse_number_of(c, &frame);
 	}
 	free(images);
 	return numbers;

@@ -45,7 +45,7 @@ static uint32_t common_labels(struct profile_builder *b, const struct profile_la
  * @p with the values after a change, and with the labels that stacks of @other can have, too. NULL
  * if it is like that already.
  */
-static struct profile *side_of(const struct profile *p, const struct profile *other)
+static struct profile *make_difference_side(const struct profile *p, const struct profile *other)
 {
 	if (p->n_labels <= 1 && !p->is_difference)
 		return NULL;
@@ -105,14 +105,15 @@ static int64_t scale_next(struct scale *s, int64_t number)
 }
 
 /* The values of number @i of a stack, after and before. */
-static int64_t *value_of(struct profile *p, size_t stack, size_t i)
+static int64_t *difference_value_at(struct profile *p, size_t stack, size_t i)
 {
 	return i ? &p->numbers[2 * (p->n_values - 1) * stack + i - 1] : &p->stacks[stack].count;
 }
 
 static int64_t *value_before_of(struct profile *p, size_t stack, size_t i)
 {
-	return i ? value_of(p, stack, i) + p->n_values - 1 : &p->stacks[stack].count_before;
+	return i ? difference_value_at(p, stack, i) + p->n_values - 1
+		 : &p->stacks[stack].count_before;
 }
 
 static void normalize_value(struct profile *p, size_t value)
@@ -120,7 +121,7 @@ static void normalize_value(struct profile *p, size_t value)
 	struct scale scale = {};
 
 	for (size_t i = 0; i < p->n_stacks; i++) {
-		add_to(&scale.to, *value_of(p, i, value));
+		add_to(&scale.to, *difference_value_at(p, i, value));
 		add_to(&scale.from, *value_before_of(p, i, value));
 	}
 	if (value == 0) { /* with hidden stacks */
@@ -139,8 +140,8 @@ struct profile *profile_difference(const struct profile *after, const struct pro
 				   bool normalize)
 {
 	const bool is_by_comm = has_comms(after) && has_comms(before);
-	cleanup(profile_freep) struct profile *now = side_of(after, before);
-	cleanup(profile_freep) struct profile *then = side_of(before, after);
+	cleanup(profile_freep) struct profile *now = make_difference_side(after, before);
+	cleanup(profile_freep) struct profile *then = make_difference_side(before, after);
 	const struct profile *const both[] = { now ? now : after, then ? then : before };
 	const struct profile_sides sides = { .of = both, .n = 2, .n_after = 1 };
 	struct profile *p = profile_merge_sides(&sides, COARSE_NAMES_ONLY | KEEP_LABELS |

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/saturated.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "profile/builder.h"
 #include "profile/coarse.h"
 
@@ -31,18 +32,13 @@ struct merger {
 	size_t row_capacity;
 };
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* --- values --- */
 
 static size_t place_of_value(const struct merger *m, const struct profile_value *value)
 {
 	for (size_t i = 0; i < m->n_values; i++)
-		if (is_same_text(m->values[i].name, value->name) &&
-		    is_same_text(m->values[i].unit, value->unit))
+		if (text_is_same(m->values[i].name, value->name) &&
+		    text_is_same(m->values[i].unit, value->unit))
 			return i;
 	return m->n_values;
 }
@@ -55,7 +51,7 @@ static void collect_values(struct merger *m, const struct profile *from)
 			m->values[m->n_values++] = from->values[i];
 }
 
-static int64_t value_at(const struct profile_stack *stack, size_t i)
+static int64_t stack_value_at(const struct profile_stack *stack, size_t i)
 {
 	if (i == 0)
 		return stack->count;
@@ -77,9 +73,9 @@ static void place_values(const struct merger *m, const struct profile_stack *sta
 		const size_t place = m->places[i];
 
 		if (m->is_before) {
-			add_to(&before[place], value_at(stack, i));
+			add_to(&before[place], stack_value_at(stack, i));
 		} else {
-			add_to(&now[place], value_at(stack, i));
+			add_to(&now[place], stack_value_at(stack, i));
 			add_to(&before[place], value_before_at(stack, i));
 		}
 	}
@@ -191,7 +187,7 @@ static void lose_values(struct profile *to, const struct merger *m, const struct
 }
 
 /* @slices: new numbers of its slices, or NULL. */
-static void merge_one(struct merger *m, const uint32_t *slices)
+static void merge_profile(struct merger *m, const uint32_t *slices)
 {
 	const struct profile *from = m->from;
 	size_t part = 0;
@@ -249,7 +245,7 @@ static const struct {
 	{ offsetof(struct profile_about, kernel), ", " },
 };
 
-static const char *about_text(const struct profile *p, size_t at)
+static const char *text_about_run(const struct profile *p, size_t at)
 {
 	return *(const char *const *)((const char *)&p->about + at);
 }
@@ -260,10 +256,10 @@ static void set_about_text(struct profile *p, size_t at, const char *text)
 }
 
 /* Has one of the profiles before number @k the same text? */
-static bool is_repeated(const struct profile *const *from, size_t k, size_t at)
+static bool is_about_repeated(const struct profile *const *from, size_t k, size_t at)
 {
 	for (size_t i = 0; i < k; i++)
-		if (is_same_text(about_text(from[i], at), about_text(from[k], at)))
+		if (text_is_same(text_about_run(from[i], at), text_about_run(from[k], at)))
 			return true;
 	return false;
 }
@@ -277,9 +273,9 @@ static const char *join_texts(struct strtab *strings, const struct profile *cons
 	size_t n_joined = 0;
 
 	for (size_t k = 0; k < n && n_joined <= MOST_JOINED; k++) {
-		const char *text = about_text(from[k], about_texts[row].at);
+		const char *text = text_about_run(from[k], about_texts[row].at);
 
-		if (!text || is_repeated(from, k, about_texts[row].at))
+		if (!text || is_about_repeated(from, k, about_texts[row].at))
 			continue;
 		if (n_joined++)
 			strbuf_puts(&joined, about_texts[row].between);
@@ -288,7 +284,7 @@ static const char *join_texts(struct strtab *strings, const struct profile *cons
 	return n_joined ? strtab_add_n(strings, joined.text ? joined.text : "", joined.n) : NULL;
 }
 
-static uint64_t first_begin(const struct profile *const *from, size_t n)
+static uint64_t earliest_begin(const struct profile *const *from, size_t n)
 {
 	uint64_t begin_ns = 0;
 
@@ -319,7 +315,7 @@ static double mean_cost(const struct profile *const *from, size_t n)
 
 static void merge_about(struct profile *to, const struct profile *const *from, size_t n)
 {
-	to->about.begin_ns = first_begin(from, n);
+	to->about.begin_ns = earliest_begin(from, n);
 	to->about.cost_ns = mean_cost(from, n);
 	for (size_t row = 0; row < ARRAY_SIZE(about_texts); row++)
 		set_about_text(to, about_texts[row].at, join_texts(to->strings, from, n, row));
@@ -346,8 +342,8 @@ static void name_values(struct profile *to, const struct merger *m)
 	for (size_t i = 0; i < m->n_values; i++) {
 		const char *name = m->values[i].name, *unit = m->values[i].unit;
 
-		to->values[i].name = name ? strtab_add(to->strings, name) : NULL;
-		to->values[i].unit = unit ? strtab_add(to->strings, unit) : NULL;
+		to->values[i].name = strtab_add_or_null(to->strings, name);
+		to->values[i].unit = strtab_add_or_null(to->strings, unit);
 	}
 }
 
@@ -365,7 +361,7 @@ static void finish_merge(struct profile *to, const struct merger *m,
 
 struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned keep)
 {
-	struct merger m = { .keep = keep, .begin_ns = first_begin(sides->of, sides->n) };
+	struct merger m = { .keep = keep, .begin_ns = earliest_begin(sides->of, sides->n) };
 	cleanup_free uint32_t *slices = NULL;
 	size_t first_slice = 0;
 
@@ -380,7 +376,7 @@ struct profile *profile_merge_sides(const struct profile_sides *sides, unsigned 
 	for (size_t k = 0; k < sides->n; k++) {
 		m.from = sides->of[k];
 		m.is_before = k >= sides->n_after;
-		merge_one(&m, slices ? slices + first_slice : NULL);
+		merge_profile(&m, slices ? slices + first_slice : NULL);
 		first_slice += m.from->n_slices;
 	}
 

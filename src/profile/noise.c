@@ -84,7 +84,7 @@ static double sum_of_squares(const struct noise_series *s, double rate, size_t n
 	return squares;
 }
 
-static double sum_of(const double *numbers, size_t n)
+static double sum_numbers(const double *numbers, size_t n)
 {
 	double sum = 0;
 
@@ -97,7 +97,7 @@ static double sum_of(const double *numbers, size_t n)
  * The correlation of neighbours, without the bias that residuals have in short series, and one
  * standard error above the best guess.
  */
-static double correlation(const struct noise_series *s, double rate)
+static double series_correlation(const struct noise_series *s, double rate)
 {
 	const double squares = sum_of_squares(s, rate, s->n);
 	double products = 0, last = 0;
@@ -118,7 +118,7 @@ static double correlation(const struct noise_series *s, double rate)
 	return unbiased < 0 ? 0 : most > MOST_CORRELATION ? MOST_CORRELATION : most;
 }
 
-static void consider(struct rate *r, double variance, double freedom)
+static void consider_variance(struct rate *r, double variance, double freedom)
 {
 	if (variance <= r->variance)
 		return;
@@ -126,24 +126,24 @@ static void consider(struct rate *r, double variance, double freedom)
 	r->freedom = freedom;
 }
 
-static struct rate rate_of(const struct noise_series *s, double weight, bool slices_follow)
+static struct rate rate_of_series(const struct noise_series *s, double weight, bool slices_follow)
 {
-	struct rate ret = { .rate = sum_of(s->counts, s->n) / weight,
+	struct rate ret = { .rate = sum_numbers(s->counts, s->n) / weight,
 			    .freedom = (double)(s->n - 1) };
 
 	for (size_t n = s->n; n == s->n || (slices_follow && n >= LEAST_BATCHES); n /= 2)
-		consider(&ret,
-			 (double)n / (double)(n - 1) * sum_of_squares(s, ret.rate, n) /
-				 (weight * weight),
-			 (double)(n - 1));
+		consider_variance(&ret,
+				  (double)n / (double)(n - 1) * sum_of_squares(s, ret.rate, n) /
+					  (weight * weight),
+				  (double)(n - 1));
 	if (slices_follow) {
-		const double c = correlation(s, ret.rate), n = (double)s->n;
+		const double c = series_correlation(s, ret.rate), n = (double)s->n;
 		const double inflation = (1 + c) / (1 - c);
 
-		consider(&ret,
-			 inflation * n / (n - 1) * sum_of_squares(s, ret.rate, s->n) /
-				 (weight * weight),
-			 n / square_root(inflation) - 1);
+		consider_variance(&ret,
+				  inflation * n / (n - 1) * sum_of_squares(s, ret.rate, s->n) /
+					  (weight * weight),
+				  n / square_root(inflation) - 1);
 	}
 	return ret;
 }
@@ -163,14 +163,14 @@ static void raise_variance(struct rate *r, const struct noise_series *s, double 
 double noise_probability(const struct noise_series *after, const struct noise_series *before,
 			 const struct noise_rules *rules)
 {
-	const double weight1 = sum_of(after->weights, after->n),
-		     weight2 = sum_of(before->weights, before->n);
+	const double weight1 = sum_numbers(after->weights, after->n),
+		     weight2 = sum_numbers(before->weights, before->n);
 
 	if (after->n < 2 || before->n < 2 || !(weight1 > 0) || !(weight2 > 0))
 		return 1;
 
-	struct rate a = rate_of(after, weight1, rules->slices_follow);
-	struct rate b = rate_of(before, weight2, rules->slices_follow);
+	struct rate a = rate_of_series(after, weight1, rules->slices_follow);
+	struct rate b = rate_of_series(before, weight2, rules->slices_follow);
 	const double common = (a.rate * weight1 + b.rate * weight2) / (weight1 + weight2);
 	const double change = a.rate - b.rate;
 

@@ -96,12 +96,12 @@ enum frame_flags {
 #define PPROF_LABEL_SLICE "slice"
 #define PPROF_LABEL_BASE "pprof::base" /* "true": values before a change, negated */
 
-static inline uint64_t zigzag(uint64_t difference)
+static inline uint64_t pprof_zigzag(uint64_t difference)
 {
 	return difference << 1 ^ -(difference >> 63);
 }
 
-static inline uint64_t unzigzag(uint64_t n)
+static inline uint64_t pprof_unzigzag(uint64_t n)
 {
 	return n >> 1 ^ -(n & 1);
 }

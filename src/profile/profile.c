@@ -48,20 +48,22 @@ static int compare_ranks(const void *left, const void *right)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-static uint64_t magnitude(int64_t n)
+static uint64_t count_magnitude(int64_t n)
 {
 	return n < 0 ? -(uint64_t)n : (uint64_t)n;
 }
 
-static uint64_t weight_of(const struct profile *p, const struct profile_stack *stack)
+static uint64_t stack_weight(const struct profile *p, const struct profile_stack *stack)
 {
-	return magnitude(p->is_difference ? subtract_saturated(stack->count, stack->count_before)
-					  : stack->count);
+	return count_magnitude(p->is_difference
+				       ? subtract_saturated(stack->count, stack->count_before)
+				       : stack->count);
 }
 
 static uint64_t larger_count(const struct profile_stack *stack)
 {
-	const uint64_t now = magnitude(stack->count), before = magnitude(stack->count_before);
+	const uint64_t now = count_magnitude(stack->count),
+		       before = count_magnitude(stack->count_before);
 
 	return now > before ? now : before;
 }
@@ -92,7 +94,7 @@ void profile_choose(struct profile *p, uint64_t min, size_t top)
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_stacks; i++)
-		ranks[i] = (struct rank){ weight_of(p, &p->stacks[i]), i };
+		ranks[i] = (struct rank){ stack_weight(p, &p->stacks[i]), i };
 	qsort(ranks, p->n_stacks, sizeof(*ranks), compare_ranks);
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct profile_stack *stack = &p->stacks[ranks[i].stack];

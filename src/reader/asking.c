@@ -69,7 +69,7 @@ static void note_impatience(struct asking *a, const struct ask *what)
 	a->has_warned_patience = a->has_warned_patience || what->place;
 }
 
-static bool is_late(const struct asking *a, uint64_t place)
+static bool is_answer_late(const struct asking *a, uint64_t place)
 {
 	for (size_t i = 0; i < ASKING_MOST_LATE; i++)
 		if (a->late[i] == place)
@@ -82,12 +82,12 @@ static bool may_ask(struct asking *a, uint64_t place)
 	if (!place)
 		return true;
 	/* The outcome may have come meanwhile. */
-	if (is_late(a, place))
+	if (is_answer_late(a, place))
 		client_prepare(a->client, ROLE_OPENER);
-	return !is_late(a, place) && devices_may_ask(a->devices, place);
+	return !is_answer_late(a, place) && devices_may_ask(a->devices, place);
 }
 
-static int no_answer(struct error *e)
+static int end_unanswered(struct error *e)
 {
 	return error_set(e, -EAGAIN, "its file system does not answer");
 }
@@ -107,7 +107,7 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 		      struct lane_event *ret, struct error *e)
 {
 	if (!may_ask(a, what->place))
-		return no_answer(e);
+		return end_unanswered(e);
 
 	int err = client_ask(a->client, ROLE_OPENER, what, payload, ret, e);
 
@@ -118,14 +118,14 @@ static int ask_opener(struct asking *a, struct ask *what, const void *payload,
 		note_impatience(a, what);
 	if (!err)
 		devices_note_answer(a->devices, what->place);
-	return err == -EIO && what->place && asking_took_too_long(ret) ? no_answer(e) : err;
+	return err == -EIO && what->place && asking_took_too_long(ret) ? end_unanswered(e) : err;
 }
 
 static int ask_parser(struct asking *a, unsigned role, struct ask *what, const void *payload,
 		      struct lane_event *ret, struct error *e)
 {
 	if (what->place && !devices_may_ask(a->devices, what->place))
-		return no_answer(e);
+		return end_unanswered(e);
 
 	const int err = client_ask(a->client, role, what, payload, ret, e);
 

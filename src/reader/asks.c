@@ -120,7 +120,7 @@ bool block_read(const void *block, size_t n_bytes, bool is_any_order, struct map
 }
 
 /* Returns the table's next part, @n_bytes at *@at. */
-static const void *next_part(const char **at, size_t n_bytes)
+static const void *next_part_of_asks(const char **at, size_t n_bytes)
 {
 	const char *part = *at;
 
@@ -169,9 +169,9 @@ bool table_read(const void *bytes, size_t n_bytes, int32_t *ret_result, struct t
 				    .n_pages = has_table ? fact.n_pages : 0,
 				    .n_entries = fact.n_entries,
 				    .n_rules = fact.n_rules };
-	ret->ranges = next_part(&at, n_ranges);
-	ret->pages = next_part(&at, n_pages);
-	ret->entries = next_part(&at, n_entries);
-	ret->rules = next_part(&at, n_rules);
+	ret->ranges = next_part_of_asks(&at, n_ranges);
+	ret->pages = next_part_of_asks(&at, n_pages);
+	ret->entries = next_part_of_asks(&at, n_entries);
+	ret->rules = next_part_of_asks(&at, n_rules);
 	return !has_table || is_table_sound(ret);
 }

@@ -167,7 +167,7 @@ static int add_embedded(struct search *s, struct error *e)
 }
 
 /* A server may send any file, so the parser checks its build ID. */
-static int ask_servers(struct search *s, struct error *e)
+static int ask_servers_for_debug(struct search *s, struct error *e)
 {
 	const struct debug_hint *hint = &s->file->fact.hint;
 	cleanup_free char *path = NULL;
@@ -201,7 +201,7 @@ static int search_elsewhere(struct search *s, struct error *e)
 	s->file->is_searched = !asking_is_passing(err);
 	/* A .symtab may be incomplete, but most are complete, so this is not worth waiting for. */
 	if (err && err != -EIO && s->ds->servers && !s->file->fact.has_symtab)
-		err = ask_servers(s, e);
+		err = ask_servers_for_debug(s, e);
 	return err;
 }
 

@@ -308,7 +308,7 @@ static const char *last_line(struct run *r)
 }
 
 /* Returns the rest of the last line with @mark, which the caller frees. NULL: there is none. */
-static char *line_of(const struct run *r, const char *mark)
+static char *last_marked_line(const struct run *r, const char *mark)
 {
 	const char *found = NULL;
 
@@ -355,13 +355,13 @@ int debuginfod_find(const struct debuginfod_question *q, debuginfod_is_enough *i
 
 	const char *line = last_line(r);
 
-	ret->closed_cache = line_of(r, DEBUGINFOD_CACHE);
+	ret->closed_cache = last_marked_line(r, DEBUGINFOD_CACHE);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return errno_of_reason(status, line);
 	if (line[0] != '/')
 		return -EBADMSG;
 	ret->path = xstrdup(line);
-	ret->source = line_of(r, DEBUGINFOD_FROM);
+	ret->source = last_marked_line(r, DEBUGINFOD_FROM);
 	if (!ret->source)
 		ret->source = xstrdup(line);
 	return 0;

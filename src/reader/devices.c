@@ -122,24 +122,24 @@ static void add_helper(struct silent *s, pid_t in_call)
 		}
 }
 
-static uint64_t pause_of(const struct devices *d, const struct silent *s)
+static uint64_t silent_pause_ns(const struct devices *d, const struct silent *s)
 {
 	const unsigned more = s->n - 1;
 
 	return d->pause_ns << (more < MOST_DOUBLINGS ? more : MOST_DOUBLINGS);
 }
 
-static bool is_dead(const struct devices *d, struct silent *s)
+static bool is_device_dead(const struct devices *d, struct silent *s)
 {
 	return s && s->is_dead &&
-	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + pause_of(d, s));
+	       (is_hung_in(s) || clock_ns(CLOCK_MONOTONIC) < s->since + silent_pause_ns(d, s));
 }
 
 bool devices_is_dead(struct devices *d, uint64_t place)
 {
 	(void)pthread_mutex_lock(&d->mutex);
 
-	const bool ret = is_dead(d, find_silent(d, place));
+	const bool ret = is_device_dead(d, find_silent(d, place));
 
 	(void)pthread_mutex_unlock(&d->mutex);
 	return ret;
@@ -150,7 +150,7 @@ bool devices_may_ask(struct devices *d, uint64_t place)
 	(void)pthread_mutex_lock(&d->mutex);
 
 	struct silent *known = find_silent(d, place);
-	const bool may = !is_dead(d, known);
+	const bool may = !is_device_dead(d, known);
 
 	if (may && known)
 		known->since = clock_ns(CLOCK_MONOTONIC);

@@ -126,7 +126,7 @@ static const char *string_at(const char *data, size_t size, uint32_t offset)
 }
 
 /* Returns the start of the new form, and *@size bytes to the end. NULL if there is none. */
-static const char *new_form(const char *data, size_t *size)
+static const char *find_new_ldcache(const char *data, size_t *size)
 {
 	if (*size >= OLD_HEADER_BYTES && memcmp(data, old_magic, sizeof(old_magic) - 1) == 0) {
 		uint64_t skip = OLD_HEADER_BYTES + (uint64_t)u32_at(data + 12) * OLD_ENTRY_BYTES;
@@ -145,7 +145,7 @@ static const char *new_form(const char *data, size_t *size)
 static char *find_in_cache(const char *data, size_t size, const char *wanted)
 {
 	const char *best_path = NULL, *best_version = NULL;
-	const char *cache = new_form(data, &size);
+	const char *cache = find_new_ldcache(data, &size);
 
 	if (!cache)
 		return NULL;

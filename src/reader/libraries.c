@@ -31,7 +31,7 @@
 static const char ld_cache[] = "/etc/ld.so.cache";
 static const char default_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-static int by_path(const char *path, char **ret, struct error *e)
+static int find_library_by_path(const char *path, char **ret, struct error *e)
 {
 	cleanup_free char *real = realpath(path, NULL);
 	struct stat st;
@@ -66,7 +66,7 @@ static void offer_library(const char *folder, const char *file, const char *want
 }
 
 /* For systems without a cache (musl, a minimal image), and for libraries newer than the cache. */
-static char *in_folders(const char *wanted)
+static char *find_library_in_folders(const char *wanted)
 {
 	static const char *const folders[] = {
 		"/lib/" ARCH_TRIPLET, "/usr/lib/" ARCH_TRIPLET, "/lib64",
@@ -94,7 +94,7 @@ static bool may_execute(const char *path, const struct stat *st)
 			     : access(path, X_OK) == 0;
 }
 
-static char *on_path(const char *program)
+static char *find_library_on_path(const char *program)
 {
 	const char *at = getenv("PATH");
 
@@ -120,20 +120,20 @@ static char *on_path(const char *program)
 	}
 }
 
-static int by_name(const char *name, char **ret, struct error *e)
+static int find_library_by_name(const char *name, char **ret, struct error *e)
 {
 	cleanup_free char *path = ldcache_find(ld_cache, name);
 
 	if (!path)
-		path = in_folders(name);
+		path = find_library_in_folders(name);
 	if (!path)
-		path = on_path(name);
+		path = find_library_on_path(name);
 	if (!path)
 		return error_set(e, -ENOENT,
 				 "no library or program '%s' (looked in %s, the folders of "
 				 "libraries, and PATH)",
 				 name, ld_cache);
-	return by_path(path, ret, e);
+	return find_library_by_path(path, ret, e);
 }
 
 /*
@@ -208,7 +208,7 @@ static const struct mapping *find_mapping(const struct mapping_list *list, const
 	return best;
 }
 
-static int in_process(const char *wanted, uint32_t pid, char **ret, struct error *e)
+static int find_library_in_process(const char *wanted, uint32_t pid, char **ret, struct error *e)
 {
 	cleanup(mapping_list_fini) struct mapping_list list = {};
 	int err = mapping_list_read(pid, &list, e);
@@ -255,6 +255,7 @@ int library_find(const char *library, uint32_t pid, char **ret, struct error *e)
 	if (library[0] == '\0')
 		return error_set(e, -ENOENT, "no library or program with an empty name");
 	if (pid && !is_relative)
-		return in_process(library, pid, ret, e);
-	return strchr(library, '/') ? by_path(library, ret, e) : by_name(library, ret, e);
+		return find_library_in_process(library, pid, ret, e);
+	return strchr(library, '/') ? find_library_by_path(library, ret, e)
+				    : find_library_by_name(library, ret, e);
 }

@@ -33,7 +33,7 @@
 
 #define DELETED " (deleted)"
 
-static const char *add_path(const char *path, size_t n, struct strtab *strings)
+static const char *add_mapping_path(const char *path, size_t n, struct strtab *strings)
 {
 	if (!memmem(path, n, "\\012", 4))
 		return strtab_add_n(strings, path, n);
@@ -95,7 +95,7 @@ bool mapping_parse(const char *line, struct strtab *strings, struct mapping *ret
 	size_t n = strcspn(path, "\n");
 
 	m.is_deleted = mapping_cut_deleted(path, &n);
-	m.path = add_path(path, n, strings);
+	m.path = add_mapping_path(path, n, strings);
 	*ret = m;
 	return true;
 }
@@ -195,7 +195,7 @@ const void *own_vdso(size_t *ret_bytes)
 	return (const void *)start;
 }
 
-static bool is_equal(const struct mapping *a, const struct mapping *b)
+static bool is_equal_mapping(const struct mapping *a, const struct mapping *b)
 {
 	return a->start == b->start && a->end == b->end && a->offset == b->offset &&
 	       a->dev == b->dev && a->inode == b->inode && strcmp(a->path, b->path) == 0;
@@ -206,7 +206,7 @@ bool mapping_list_is_equal(const struct mapping_list *a, const struct mapping_li
 	bool ret = a->n == b->n;
 
 	for (size_t i = 0; ret && i < a->n; i++)
-		ret = is_equal(&a->mappings[i], &b->mappings[i]);
+		ret = is_equal_mapping(&a->mappings[i], &b->mappings[i]);
 	return ret;
 }
 

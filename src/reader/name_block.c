@@ -8,7 +8,7 @@
 #include "base/array.h"
 
 /* Strings must not overlap, so all of them together take no more memory than the block. */
-static bool is_text(const struct name_view *v, uint32_t at)
+static bool is_text_in_block(const struct name_view *v, uint32_t at)
 {
 	return at == NO_TEXT || (at < v->head->n_text && (at == 0 || !v->text[at - 1]));
 }
@@ -20,13 +20,14 @@ static bool is_view_sound(const struct name_view *v)
 	for (uint32_t i = 0; i < v->head->n; i++) {
 		const struct name_fact *f = &v->facts[i];
 
-		if (!is_text(v, f->function) || f->call > v->head->n_calls ||
+		if (!is_text_in_block(v, f->function) || f->call > v->head->n_calls ||
 		    f->n_calls > v->head->n_calls - next || (f->n_calls && f->call != next))
 			return false;
 		next += f->n_calls;
 	}
 	for (uint32_t i = 0; i < v->head->n_calls; i++)
-		if (!is_text(v, v->calls[i].name) || !is_text(v, v->calls[i].file))
+		if (!is_text_in_block(v, v->calls[i].name) ||
+		    !is_text_in_block(v, v->calls[i].file))
 			return false;
 	return true;
 }

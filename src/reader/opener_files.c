@@ -78,7 +78,7 @@ void opener_answer_root(struct seat *seat, const struct ask *ask, struct answer 
 /* -- Debug files. -- */
 
 /* O_PATH does not open the file, which may be a FIFO or a device. */
-static int find_below(int root, const char *path)
+static int find_below_root(int root, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -112,7 +112,7 @@ static int find_debug(const struct debug_payload *what, const char *path, unsign
 		      struct stat *st, uint32_t *n_missed)
 {
 	cleanup_free char *at = debug_hint_path(&what->hint, path, number);
-	cleanup_held int handle = at ? held_note(find_below(what->root, at)) : -1;
+	cleanup_held int handle = at ? held_note(find_below_root(what->root, at)) : -1;
 
 	if (!at)
 		return -1;

@@ -118,8 +118,8 @@ static void put_fact(struct seat *seat, const struct image *im, struct answer *a
 }
 
 /* Sparse files may use up all addresses. Then close other files. */
-static int open_image(struct parser_names *p, int fd, const char *name, struct image **ret,
-		      struct error *e)
+static int open_parsed_image(struct parser_names *p, int fd, const char *name, struct image **ret,
+			     struct error *e)
 {
 	int err = image_open_fd(fd, name, ret, e);
 
@@ -145,7 +145,7 @@ void parser_answer_symbols(struct parser_names *p, struct seat *seat, const stru
 		       ask->n_bytes < sizeof(name) ? ask->n_bytes : sizeof(name) - 1);
 		answer->result = parser_take_file(seat, ask->file, &fd);
 		if (!answer->result) {
-			answer->result = open_image(p, fd, name, &im, &e);
+			answer->result = open_parsed_image(p, fd, name, &im, &e);
 			if (answer->result == -ESTALE)
 				answer->result = -ENOEXEC;
 		}
@@ -185,7 +185,7 @@ void parser_answer_debug(struct parser_names *p, struct seat *seat, const struct
 /* -- Names. -- */
 
 /* Has somebody written to the file or cut it short since we opened it? */
-static bool is_changed(const struct symbols *s)
+static bool is_file_changed(const struct symbols *s)
 {
 	struct stat now;
 
@@ -235,7 +235,7 @@ static void put_calls(struct naming *n, struct name_fact *fact)
 	}
 }
 
-static void look_up(struct naming *n, uint64_t offset)
+static void look_up_offset(struct naming *n, uint64_t offset)
 {
 	struct name_fact fact = { .function = NO_TEXT };
 	struct image_symbol symbol;
@@ -276,10 +276,10 @@ void parser_answer_names(struct parser_names *p, struct seat *seat, const struct
 		uint64_t offset;
 
 		memcpy(&offset, (const char *)payload + i * sizeof(offset), sizeof(offset));
-		look_up(&n, offset);
+		look_up_offset(&n, offset);
 	}
 	s->last_used = ++p->clock;
-	head.is_changed = is_changed(s);
+	head.is_changed = is_file_changed(s);
 	n.block.size = seat->n_area;
 	if (name_block_fits(&n.block))
 		answer->n_bytes = name_block_put(&n.block, head, seat->area);

@@ -124,7 +124,7 @@ int perf_file_find(int root, uint32_t number, uint32_t user, int *ret_handle, st
 
 /* -- An opener's side. -- */
 
-static struct perf_fact fact_of(const struct stat *st)
+static struct perf_fact perf_fact_of(const struct stat *st)
 {
 	return (struct perf_fact){
 		.dev = st->st_dev,
@@ -137,7 +137,7 @@ static struct perf_fact fact_of(const struct stat *st)
 }
 
 /* Does the file still have the text that was read before? If not, somebody has rewritten it. */
-static bool goes_on(const struct perf_payload *p, int fd, const struct stat *st)
+static bool is_perf_file_continued(const struct perf_payload *p, int fd, const struct stat *st)
 {
 	char now[PERF_TAIL_BYTES];
 
@@ -159,9 +159,9 @@ static int read_held(struct seat *seat, const struct perf_payload *p, struct ans
 	if (err)
 		return err;
 
-	struct perf_fact fact = fact_of(&st);
+	struct perf_fact fact = perf_fact_of(&st);
 
-	fact.is_anew = !goes_on(p, fd, &st);
+	fact.is_anew = !is_perf_file_continued(p, fd, &st);
 
 	const size_t room = seat->n_area - sizeof(fact);
 	const ssize_t n = pread(fd, seat->area + sizeof(fact),
@@ -175,7 +175,7 @@ static int read_held(struct seat *seat, const struct perf_payload *p, struct ans
 
 static int give_other(struct seat *seat, int handle, const struct stat *st, struct answer *answer)
 {
-	struct perf_fact fact = fact_of(st);
+	struct perf_fact fact = perf_fact_of(st);
 
 	fact.handle = fcntl(handle, F_DUPFD_CLOEXEC, SEAT_OURS);
 	if (fact.handle < 0)

@@ -37,7 +37,7 @@ static bool is_handle(int handle)
 }
 
 /* The handle in an answer of any kind; HANDLE_NONE if it has none. */
-static int handle_in(const struct lane_event *event)
+static int handle_in_answer(const struct lane_event *event)
 {
 	const uint32_t what = event->ask.what;
 	const bool is_perf = what == ASK_PERF_MAP;
@@ -59,7 +59,7 @@ static int handle_in(const struct lane_event *event)
 static void handle_late_answer(void *context, const struct lane_event *event)
 {
 	struct remote_files *f = context;
-	const int handle = event->what == LANE_ANSWER ? handle_in(event) : HANDLE_NONE;
+	const int handle = event->what == LANE_ANSWER ? handle_in_answer(event) : HANDLE_NONE;
 
 	asking_note_late(&f->asking, event);
 	if (handle != HANDLE_NONE)
@@ -143,7 +143,7 @@ static void warn_silence(struct remote_files *f, uint32_t pid)
 	f->has_warned_silence = true;
 }
 
-static int ask_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
+static int ask_maps(struct remote_files *f, uint32_t pid, struct remote_list *ret, struct error *e)
 {
 	struct ask what = { .what = ASK_LIST, .pid = pid };
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -165,7 +165,7 @@ int remote_list(struct remote_files *f, uint32_t pid, struct remote_list *ret, s
 	*ret = (struct remote_list){};
 	lock_openers(f);
 
-	const int err = ask_list(f, pid, ret, e);
+	const int err = ask_maps(f, pid, ret, e);
 
 	unlock_openers(f);
 	return err;
@@ -339,8 +339,8 @@ static int read_open_answer(struct remote_files *f, const struct lane_event *eve
 	return 0;
 }
 
-static int ask_open(struct remote_files *f, uint32_t pid, const struct open_payload *head,
-		    const struct mapping *m, struct remote_handle *ret, struct error *e)
+static int ask_opener_to_open(struct remote_files *f, uint32_t pid, const struct open_payload *head,
+			      const struct mapping *m, struct remote_handle *ret, struct error *e)
 {
 	const uint64_t place = finding_place(&(struct finding){ head->where, pid, head->root }, m);
 	struct ask what = { .what = ASK_OPEN, .pid = pid };
@@ -363,7 +363,7 @@ static int open_locked(struct remote_files *f, uint32_t pid, const struct open_p
 {
 	lock_openers(f);
 
-	const int err = ask_open(f, pid, head, m, ret, e);
+	const int err = ask_opener_to_open(f, pid, head, m, ret, e);
 
 	unlock_openers(f);
 	return err;
@@ -469,7 +469,7 @@ void remote_facts(struct remote_files *f, const struct remote_handle *handles, s
 }
 
 /* Call this with the lock held. */
-static void close_all(struct remote_files *f)
+static void close_all_handles(struct remote_files *f)
 {
 	struct ask what = { .what = ASK_CLOSE, .n_bytes = f->n_to_close * sizeof(*f->to_close) };
 	cleanup_free int32_t *handles = TAKE(f->to_close); /* handle_late_answer() may add some */
@@ -494,7 +494,7 @@ void remote_close(struct remote_files *f, int handle)
 	lock_openers(f);
 	array_push(f->to_close, f->n_to_close, f->to_close_capacity, handle);
 	if (f->n_to_close >= CLOSE_AT_ONCE && f->n_to_close >= f->close_at)
-		close_all(f);
+		close_all_handles(f);
 	unlock_openers(f);
 }
 

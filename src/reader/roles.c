@@ -6,7 +6,7 @@
 #include "elf/guard.h"
 #include "reader/parser.h"
 
-static void open_files(struct seat *seat)
+static void serve_opener(struct seat *seat)
 {
 	seat_serve(seat, opener_answer, NULL);
 }
@@ -28,7 +28,7 @@ const struct role reader_roles[READER_ROLES] = {
 		.name = "opener",
 		.names = openers,
 		.sandbox = SANDBOX_OPENER,
-		.run = open_files,
+		.run = serve_opener,
 		.n_area = OPENER_AREA,
 		.wall_ns = 2 * NS_PER_S,
 		.spare_after_ns = NS_PER_S / 50,

@@ -47,7 +47,7 @@ void roots_free(struct roots *r)
 	free(r);
 }
 
-static bool is_same(const struct root *a, const struct root *b)
+static bool is_same_root(const struct root *a, const struct root *b)
 {
 	return a->dev == b->dev && a->inode == b->inode && a->namespace == b->namespace;
 }
@@ -85,7 +85,7 @@ int roots_of(struct roots *r, uint32_t pid)
 	if (!identify_root(path, &asked.dev, &asked.inode))
 		return -1;
 	for (size_t i = 0; i < r->n; i++)
-		if (is_same(&r->roots[i], &asked))
+		if (is_same_root(&r->roots[i], &asked))
 			return lend_handle(r, &r->roots[i], pid);
 	if (r->n >= r->most)
 		return -1;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Writes backwards from @end, which is after the last byte. Returns the first byte. */
-static char *put_digits(char *end, uint64_t number)
+static char *put_decimal(char *end, uint64_t number)
 {
 	do
 		*--end = (char)('0' + number % 10);
@@ -22,13 +22,13 @@ static char *put_sign(char *at, bool is_negative, bool has_sign)
 	return at;
 }
 
-static uint64_t size_of(int64_t number)
+static uint64_t size_of_number(int64_t number)
 {
 	return number < 0 ? -(uint64_t)number : (uint64_t)number;
 }
 
 /* @text ends at @end. */
-static size_t put_column(char *to, size_t width, const char *text, const char *end)
+static size_t put_right_aligned(char *to, size_t width, const char *text, const char *end)
 {
 	const size_t n = (size_t)(end - text), blanks = n < width ? width - n : 0;
 
@@ -41,15 +41,16 @@ static size_t put_column(char *to, size_t width, const char *text, const char *e
 
 size_t column_text(char *to, size_t width, const char *text)
 {
-	return put_column(to, width, text, text + strlen(text));
+	return put_right_aligned(to, width, text, text + strlen(text));
 }
 
 size_t column_number(char *to, size_t width, int64_t number, bool has_sign)
 {
 	char text[COLUMN_SIZE], *end = text + sizeof(text);
 
-	return put_column(to, width,
-			  put_sign(put_digits(end, size_of(number)), number < 0, has_sign), end);
+	return put_right_aligned(
+		to, width, put_sign(put_decimal(end, size_of_number(number)), number < 0, has_sign),
+		end);
 }
 
 size_t column_share(char *to, size_t width, double percent, bool has_sign)
@@ -59,8 +60,8 @@ size_t column_share(char *to, size_t width, double percent, bool has_sign)
 	char text[COLUMN_SIZE], *end = text + sizeof(text), *at = end;
 
 	*--at = '%';
-	*--at = (char)('0' + size_of(tenths) % 10);
+	*--at = (char)('0' + size_of_number(tenths) % 10);
 	*--at = '.';
-	at = put_sign(put_digits(at, size_of(tenths) / 10), tenths < 0, has_sign);
-	return put_column(to, width, at, end);
+	at = put_sign(put_decimal(at, size_of_number(tenths) / 10), tenths < 0, has_sign);
+	return put_right_aligned(to, width, at, end);
 }

@@ -7,9 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
-static void put_hex(struct strbuf *to, const unsigned char *bytes, size_t n)
+static void put_hex_escapes(struct strbuf *to, const unsigned char *bytes, size_t n)
 {
 	static const char digits[] = "0123456789abcdef";
 
@@ -54,29 +55,24 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 		if (is_folded && (*at == ';' || *at == '\n'))
 			strbuf_putc(to, '_');
 		else if (n == 0 || utf8_is_active(c) || is_like_escape(at))
-			put_hex(to, at, n ? n : 1);
+			put_hex_escapes(to, at, n ? n : 1);
 		else
 			strbuf_put(to, (const char *)at, n);
 		at += n ? n : 1;
 	}
 }
 
-static bool begins_with(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Does @name read like a mark, or like anything in brackets, as functions without a name are? */
 static bool is_like_mark(const char *name)
 {
-	return begins_with(name, "[cut: ") || begins_with(name, "[unverified: ") ||
+	return text_begins_with(name, "[cut: ") || text_begins_with(name, "[unverified: ") ||
 	       (name[0] == '[' && strchr(name, ']'));
 }
 
 void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (is_like_mark(name)) {
-		put_hex(to, (const unsigned char *)name, 1);
+		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}
 	escape_put(to, name, is_folded);
@@ -85,14 +81,14 @@ void escape_put_name(struct strbuf *to, const char *name, bool is_folded)
 /* Would these bytes end a name in brackets, or read like the place of a function in the file? */
 static bool ends_file(const char *at)
 {
-	return *at == ']' || begins_with(at, "+0x");
+	return *at == ']' || text_begins_with(at, "+0x");
 }
 
 void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 {
 	if (strcmp(name, "unknown") == 0 || strcmp(name, "no stack") == 0 ||
-	    begins_with(name, "cut: ") || begins_with(name, "unverified: ")) {
-		put_hex(to, (const unsigned char *)name, 1);
+	    text_begins_with(name, "cut: ") || text_begins_with(name, "unverified: ")) {
+		put_hex_escapes(to, (const unsigned char *)name, 1);
 		name++;
 	}
 	while (*name) {
@@ -105,7 +101,7 @@ void escape_put_file(struct strbuf *to, const char *name, bool is_folded)
 
 		escape_put(to, part, is_folded);
 		if (*end)
-			put_hex(to, (const unsigned char *)end++, 1);
+			put_hex_escapes(to, (const unsigned char *)end++, 1);
 		name = end;
 	}
 }

@@ -142,7 +142,7 @@ void event_put_template(struct strbuf *to, const struct event_style *style,
 }
 
 /* Left-aligned in @width columns, and a blank: like "%-*s ". */
-static void put_column(struct strbuf *to, const char *text, size_t width)
+static void put_left_aligned(struct strbuf *to, const char *text, size_t width)
 {
 	size_t begin = to->n;
 
@@ -192,10 +192,10 @@ static void render_lines(struct writer *w, const struct strbuf *columns, const c
 static void put_columns(struct strbuf *to, const struct event_style *style,
 			const struct event_head *head)
 {
-	put_column(to, head->time, 18);
+	put_left_aligned(to, head->time, 18);
 	if (!style->verbose)
 		return;
-	put_column(to, head->comm, 12);
+	put_left_aligned(to, head->comm, 12);
 	put_number_column(to, head->pid, 6);
 	put_number_column(to, head->cpu, 3);
 }

@@ -72,22 +72,23 @@ uint32_t pprof_location(struct pprof_frames *f, const uint32_t *frames, size_t n
 	return f->by_frame[*frames] = (uint32_t)f->n_locations;
 }
 
-static const struct frame_image *image_of(const struct pprof_frames *f, const struct frame *frame)
+static const struct frame_image *image_of_frame(const struct pprof_frames *f,
+						const struct frame *frame)
 {
 	return frame->image < f->p->frames.n_images ? &f->p->frames.images[frame->image] : NULL;
 }
 
-static const char *no_null(const char *text)
+static const char *text_or_empty(const char *text)
 {
 	return text ? text : "";
 }
 
-static uint64_t path_of(struct pprof_frames *f, const struct frame *frame,
-			const struct frame_image *image)
+static uint64_t pprof_path_of(struct pprof_frames *f, const struct frame *frame,
+			      const struct frame_image *image)
 {
 	const bool is_kernel = frame->kind == FRAME_KERNEL;
 
-	if (image && !(is_kernel && strcmp(no_null(image->path), "[kernel]") == 0))
+	if (image && !(is_kernel && strcmp(text_or_empty(image->path), "[kernel]") == 0))
 		return pprof_text(f->texts, image->path);
 	if (!is_kernel)
 		return pprof_text(f->texts, frame->module);
@@ -99,14 +100,14 @@ static uint64_t path_of(struct pprof_frames *f, const struct frame *frame,
 /* 0: in no mapping. */
 static uint32_t mapping_id(struct pprof_frames *f, const struct frame *frame)
 {
-	const struct frame_image *image = image_of(f, frame);
+	const struct frame_image *image = image_of_frame(f, frame);
 	const bool is_kernel = frame->kind == FRAME_KERNEL;
 
 	if (frame_is_mark(frame) ||
 	    (!image && !frame->module && !is_kernel && frame->code == CODE_NATIVE))
 		return 0;
 
-	const uint64_t path = path_of(f, frame, image);
+	const uint64_t path = pprof_path_of(f, frame, image);
 	const uint64_t key = (image ? frame->image : 1ULL << 32 | path) << 3 |
 			     (uint64_t)is_kernel << 2 | frame->code;
 	bool is_new;
@@ -122,17 +123,17 @@ static uint32_t mapping_id(struct pprof_frames *f, const struct frame *frame)
 	return number + 1;
 }
 
-static uint64_t mark_text(struct pprof_frames *f, const struct frame *mark)
+static uint64_t pprof_mark_text(struct pprof_frames *f, const struct frame *mark)
 {
 	return pprof_text_made(f->texts, "%s%s]",
 			       mark->kind == FRAME_CUT ? PPROF_CUT : PPROF_UNVERIFIED,
-			       no_null(mark->name));
+			       text_or_empty(mark->name));
 }
 
 static uint32_t function_id(struct pprof_frames *f, const struct frame *frame)
 {
 	struct pprof_function function = { .name = frame_is_mark(frame)
-							   ? mark_text(f, frame)
+							   ? pprof_mark_text(f, frame)
 							   : pprof_text(f->texts, frame->name),
 					   .file = pprof_text(f->texts, frame->file) };
 
@@ -153,7 +154,7 @@ static uint32_t function_id(struct pprof_frames *f, const struct frame *frame)
  * Only addresses of a file are the same in all processes that have it mapped, by their place in
  * it. The mapping is of one process, and the frame's first hit may be of another.
  */
-static uint64_t address_of(const struct frame *frame, const struct frame_image *image)
+static uint64_t pprof_address_of(const struct frame *frame, const struct frame_image *image)
 {
 	if (frame_is_mark(frame))
 		return 0;
@@ -177,7 +178,7 @@ static bool is_module_told(const struct frame *frame, const char *path)
 
 static bool looks_like_mark(const struct frame *frame, uint64_t address)
 {
-	const char *name = no_null(frame->name);
+	const char *name = text_or_empty(frame->name);
 
 	return address == 0 && (strncmp(name, PPROF_CUT, strlen(PPROF_CUT)) == 0 ||
 				strncmp(name, PPROF_UNVERIFIED, strlen(PPROF_UNVERIFIED)) == 0);
@@ -212,16 +213,17 @@ static void put_details(struct pprof_frames *f, const struct frame *frame,
 	    (place->mapping && frame->kind == FRAME_USER && pprof_is_in_file(place->path)))
 		flags |= FLAG_NOT_AS_FILE;
 	proto_number(to, FRAME_OFFSET, frame->offset);
-	proto_number(to, FRAME_ADDR, zigzag(frame->addr - place->address));
-	proto_number(to, FRAME_FILE_OFFSET, zigzag(frame->file_offset - file_offset));
-	proto_number(to, FRAME_MODULE_OFFSET, zigzag(frame->module_offset - frame->file_offset));
+	proto_number(to, FRAME_ADDR, pprof_zigzag(frame->addr - place->address));
+	proto_number(to, FRAME_FILE_OFFSET, pprof_zigzag(frame->file_offset - file_offset));
+	proto_number(to, FRAME_MODULE_OFFSET,
+		     pprof_zigzag(frame->module_offset - frame->file_offset));
 	if (!is_module_told(frame, place->mapping ? place->path : NULL))
 		proto_any_number(to, FRAME_MODULE, pprof_text(f->texts, frame->module));
 	proto_number(to, FRAME_FLAGS, flags);
 }
 
-static void put_line(struct pprof_frames *f, const struct frame *frame, const struct place *place,
-		     struct proto *to)
+static void put_pprof_line(struct pprof_frames *f, const struct frame *frame,
+			   const struct place *place, struct proto *to)
 {
 	struct proto *line = &f->line;
 
@@ -244,7 +246,7 @@ static void note_mapping(struct pprof_frames *f, const struct place *place)
 	for (uint32_t i = 0; i < place->location->n; i++) {
 		const struct frame *frame = &f->p->frames.frames[place->location->frames[i]];
 
-		mapping->lacks_functions |= !no_null(frame->name)[0];
+		mapping->lacks_functions |= !text_or_empty(frame->name)[0];
 		mapping->lacks_files |= !frame->file;
 		mapping->has_inlined |= frame->is_inlined;
 	}
@@ -261,7 +263,7 @@ static void put_location(struct pprof_frames *f, uint32_t number, struct proto *
 		.mapping = mapping,
 		.image = mapping ? f->mappings[mapping - 1].image : NULL,
 		.path = mapping ? f->texts->texts[f->mappings[mapping - 1].path] : NULL,
-		.address = address_of(frame, image_of(f, frame)),
+		.address = pprof_address_of(frame, image_of_frame(f, frame)),
 	};
 
 	note_mapping(f, &place);
@@ -272,7 +274,7 @@ static void put_location(struct pprof_frames *f, uint32_t number, struct proto *
 		const struct frame *one = &table[location->frames[i]];
 
 		if (location->n > 1 || one->name || one->file || frame_is_mark(one))
-			put_line(f, one, &place, to);
+			put_pprof_line(f, one, &place, to);
 	}
 	if (frame->is_inlined)
 		proto_number(to, FRAME_FLAGS, FLAG_NO_FUNCTION);
@@ -280,7 +282,7 @@ static void put_location(struct pprof_frames *f, uint32_t number, struct proto *
 		put_details(f, frame, &place, to);
 }
 
-static void put_function(const struct pprof_frames *f, size_t number, struct proto *to)
+static void put_pprof_function(const struct pprof_frames *f, size_t number, struct proto *to)
 {
 	const struct pprof_function *function = &f->functions[number];
 
@@ -371,7 +373,7 @@ void pprof_frames_put(struct pprof_frames *f, struct proto *to)
 		flush_message(&m, PPROF_MAPPING, to);
 	}
 	for (size_t i = 0; i < f->n_functions; i++) {
-		put_function(f, i, &m);
+		put_pprof_function(f, i, &m);
 		flush_message(&m, PPROF_FUNCTION, to);
 	}
 	proto_fini(&m);

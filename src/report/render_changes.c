@@ -26,7 +26,8 @@ static void put_changed_value(struct strbuf *to, const struct changed_value *v)
 		      subtract_saturated(v->after, v->before), v->is_beyond_noise ? '*' : ' ');
 }
 
-static void put_function(struct strbuf *to, const struct changes *c, const struct change *change)
+static void put_changed_function(struct strbuf *to, const struct changes *c,
+				 const struct change *change)
 {
 	const struct label_style style = { .form = LABEL_TREE };
 
@@ -70,7 +71,7 @@ void changes_put_text(struct strbuf *to, const struct changes *c, size_t most)
 	for (size_t i = 0, n = 0; i < c->n && n < most; i++) {
 		if (!has_changed(&c->rows[i].self) && !has_changed(&c->rows[i].total))
 			continue;
-		put_function(to, c, &c->rows[i]);
+		put_changed_function(to, c, &c->rows[i]);
 		n++;
 	}
 	put_legend(to, c);

@@ -30,7 +30,7 @@ struct base64 {
 };
 
 /* The four digits of three bytes. */
-static char *put_digits(char *to, const unsigned char *bytes)
+static char *encode_three_bytes(char *to, const unsigned char *bytes)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -43,7 +43,7 @@ static char *put_digits(char *to, const unsigned char *bytes)
 	return to;
 }
 
-static int put_base64(void *context, const char *bytes, size_t n)
+static int encode_base64(void *context, const char *bytes, size_t n)
 {
 	struct base64 *b = context;
 	const unsigned char *at = (const unsigned char *)bytes, *end = at + n;
@@ -55,11 +55,11 @@ static int put_base64(void *context, const char *bytes, size_t n)
 		while (at < end && b->n_rest > 0 && b->n_rest < 3)
 			b->rest[b->n_rest++] = *at++;
 		if (b->n_rest == 3) {
-			to = put_digits(to, b->rest);
+			to = encode_three_bytes(to, b->rest);
 			b->n_rest = 0;
 		}
 		for (; end - at >= 3 && to + 4 <= digits + sizeof(digits); at += 3)
-			to = put_digits(to, at);
+			to = encode_three_bytes(to, at);
 		if (b->n_rest == 0 && end - at < 3)
 			while (at < end)
 				b->rest[b->n_rest++] = *at++;
@@ -76,7 +76,7 @@ static void end_base64(struct base64 *b)
 		return;
 	for (size_t i = b->n_rest; i < 3; i++)
 		b->rest[i] = 0;
-	put_digits(digits, b->rest);
+	encode_three_bytes(digits, b->rest);
 	writer_put(b->w, digits, b->n_rest + 1);
 	writer_put(b->w, "==", 3 - b->n_rest);
 }
@@ -100,7 +100,7 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 	gzip_unpack(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
 	writer_put(w, page, PAGE_HEAD);
 
-	const int err = render_pprof(p, style, put_base64, &data);
+	const int err = render_pprof(p, style, encode_base64, &data);
 
 	if (err)
 		return err;

@@ -44,7 +44,7 @@ static void put_json_string(struct writer *w, const char *text)
 }
 
 /* ,"key":"text". Nothing without a text. */
-static void put_text(struct writer *w, const char *key, const char *text)
+static void put_json_member(struct writer *w, const char *key, const char *text)
 {
 	if (!text)
 		return;
@@ -55,7 +55,7 @@ static void put_text(struct writer *w, const char *key, const char *text)
 static void put_text_or_null(struct writer *w, const char *key, const char *text)
 {
 	if (text)
-		put_text(w, key, text);
+		put_json_member(w, key, text);
 	else {
 		writer_puts(w, key);
 		writer_puts(w, "null");
@@ -121,7 +121,7 @@ static void put_losses_and_slices(struct writer *w, const struct profile *p)
 {
 	writer_puts(w, ",\"losses\":[");
 	for (size_t i = 0; i < p->n_losses; i++) {
-		put_text(w, i ? ",{\"reason\":" : "{\"reason\":", p->losses[i].reason);
+		put_json_member(w, i ? ",{\"reason\":" : "{\"reason\":", p->losses[i].reason);
 		put_u64(w, ",\"count\":", p->losses[i].n);
 		writer_puts(w, "}");
 	}
@@ -143,7 +143,7 @@ static void put_images(struct writer *w, const struct frame_table *table)
 		const struct frame_image *image = &table->images[i];
 
 		put_text_or_null(w, i ? ",{\"path\":" : "{\"path\":", image->path);
-		put_text(w, ",\"build_id\":", image->build_id);
+		put_json_member(w, ",\"build_id\":", image->build_id);
 		if (image->limit) {
 			put_u64(w, ",\"start\":", image->start);
 			put_u64(w, ",\"limit\":", image->limit);
@@ -165,8 +165,8 @@ static const char *const code_names[] = {
 
 static void put_code(struct writer *w, const struct frame *frame)
 {
-	put_text(w, ",\"raw_name\":", frame->raw_name);
-	put_text(w, ",\"code\":", code_names[frame->code]);
+	put_json_member(w, ",\"raw_name\":", frame->raw_name);
+	put_json_member(w, ",\"code\":", code_names[frame->code]);
 	if (frame->module)
 		put_u64(w, ",\"module_offset\":", frame->module_offset);
 	if (frame->image != NO_IMAGE) {
@@ -176,7 +176,7 @@ static void put_code(struct writer *w, const struct frame *frame)
 	put_u64(w, ",\"addr\":", frame->addr);
 	put_u64(w, ",\"offset\":", frame->offset);
 	if (frame->file) {
-		put_text(w, ",\"file\":", frame->file);
+		put_json_member(w, ",\"file\":", frame->file);
 		put_u64(w, ",\"line\":", frame->line);
 	}
 	put_flag(w, ",\"inlined\":true", frame->is_inlined);
@@ -188,10 +188,10 @@ static void put_frames(struct writer *w, const struct frame_table *table)
 	for (size_t i = 0; i < table->n && !w->result; i++) {
 		const struct frame *frame = &table->frames[i];
 
-		put_text(w, i ? ",{\"kind\":" : "{\"kind\":", kind_names[frame->kind]);
+		put_json_member(w, i ? ",{\"kind\":" : "{\"kind\":", kind_names[frame->kind]);
 		if (frame->name && *frame->name)
-			put_text(w, ",\"name\":", frame->name);
-		put_text(w, ",\"module\":", frame->module);
+			put_json_member(w, ",\"name\":", frame->name);
+		put_json_member(w, ",\"module\":", frame->module);
 		if (!frame_is_mark(frame))
 			put_code(w, frame);
 		writer_puts(w, "}");
@@ -221,7 +221,7 @@ static void put_frame_numbers(struct writer *w, const char *key, const uint32_t 
 	writer_put(w, "]", 1);
 }
 
-static void put_labels(struct writer *w, const struct profile_labels *set)
+static void put_json_labels(struct writer *w, const struct profile_labels *set)
 {
 	writer_puts(w, ",\"labels\":[");
 	for (size_t i = 0; i < set->n; i++) {
@@ -229,17 +229,17 @@ static void put_labels(struct writer *w, const struct profile_labels *set)
 
 		put_text_or_null(w, i ? ",{\"key\":" : "{\"key\":", label->key);
 		if (label->text)
-			put_text(w, ",\"text\":", label->text);
+			put_json_member(w, ",\"text\":", label->text);
 		else
 			put_i64(w, ",\"number\":", label->number);
-		put_text(w, ",\"unit\":", label->unit);
+		put_json_member(w, ",\"unit\":", label->unit);
 		writer_puts(w, "}");
 	}
 	writer_puts(w, "]");
 }
 
 /* Puts the parts of stack @number from *@part on. */
-static void put_parts(struct writer *w, const struct profile *p, size_t number, size_t *part)
+static void put_stack_slices(struct writer *w, const struct profile *p, size_t number, size_t *part)
 {
 	const char *before = ",\"slices\":[[";
 
@@ -252,7 +252,7 @@ static void put_parts(struct writer *w, const struct profile *p, size_t number, 
 		writer_puts(w, "]]");
 }
 
-static void put_stack(struct writer *w, const struct profile *p, size_t number, size_t *part)
+static void put_json_stack(struct writer *w, const struct profile *p, size_t number, size_t *part)
 {
 	const struct profile_stack *stack = &p->stacks[number];
 
@@ -266,10 +266,10 @@ static void put_stack(struct writer *w, const struct profile *p, size_t number, 
 			  stack->n_user);
 	if (stack->pid)
 		put_u64(w, ",\"pid\":", stack->pid);
-	put_text(w, ",\"comm\":", stack->comm);
+	put_json_member(w, ",\"comm\":", stack->comm);
 	if (stack->labels)
-		put_labels(w, &p->labels[stack->labels]);
-	put_parts(w, p, number, part);
+		put_json_labels(w, &p->labels[stack->labels]);
+	put_stack_slices(w, p, number, part);
 	writer_puts(w, "}");
 }
 
@@ -298,7 +298,7 @@ int render_json(const struct profile *p, const struct render_style *style, rende
 	writer_puts(w, ",\"stacks\":[");
 	for (size_t i = 0; i < p->n_stacks && !w->result; i++) {
 		profile_fetch_ahead(p, i);
-		put_stack(w, p, i, &part);
+		put_json_stack(w, p, i, &part);
 	}
 	writer_puts(w, "]");
 	if (p->is_difference && !w->result)

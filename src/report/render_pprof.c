@@ -62,7 +62,7 @@ static void put_inner(struct pprof *w, unsigned field)
 	w->inner.n = 0;
 }
 
-static void put_label_of(struct pprof *w, uint64_t key, const struct profile_label *label)
+static void put_keyed_label(struct pprof *w, uint64_t key, const struct profile_label *label)
 {
 	proto_number(&w->inner, LABEL_KEY, key);
 	if (label->text && label->text[0]) {
@@ -76,32 +76,32 @@ static void put_label_of(struct pprof *w, uint64_t key, const struct profile_lab
 	put_inner(w, SAMPLE_LABEL);
 }
 
-static void put_label(struct pprof *w, const struct profile_label *label)
+static void put_pprof_label(struct pprof *w, const struct profile_label *label)
 {
-	put_label_of(w, pprof_text(&w->texts, label->key), label);
+	put_keyed_label(w, pprof_text(&w->texts, label->key), label);
 }
 
-static void put_labels(struct pprof *w, const struct profile_stack *stack)
+static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
 {
 	const struct profile_labels *set = &w->p->labels[stack->labels];
 
 	if (stack->pid) {
 		const struct profile_label pid = { .number = stack->pid };
 
-		put_label_of(w, w->pid_key, &pid);
+		put_keyed_label(w, w->pid_key, &pid);
 	}
 	if (stack->comm) {
 		const struct profile_label comm = { .text = stack->comm };
 
-		put_label_of(w, w->comm_key, &comm);
+		put_keyed_label(w, w->comm_key, &comm);
 	}
 	for (size_t i = 0; stack->labels && i < set->n; i++)
-		put_label(w, &set->of[i]);
+		put_pprof_label(w, &set->of[i]);
 }
 
 /* @further: values from number 1 on, or NULL: zeros. @label: one more, or NULL. */
-static void put_sample(struct pprof *w, const struct profile_stack *stack, int64_t count,
-		       const int64_t *further, const struct profile_label *label)
+static void put_pprof_sample(struct pprof *w, const struct profile_stack *stack, int64_t count,
+			     const int64_t *further, const struct profile_label *label)
 {
 	const bool is_negative = label && label->text;
 	uint8_t values[PROFILE_MOST_VALUES * PROTO_MOST_VARINT];
@@ -114,9 +114,9 @@ static void put_sample(struct pprof *w, const struct profile_stack *stack, int64
 	}
 	proto_bytes(&w->message, SAMPLE_LOCATION, w->ids.bytes, w->ids.n);
 	proto_bytes(&w->message, SAMPLE_VALUE, values, (size_t)(end - values));
-	put_labels(w, stack);
+	put_pprof_labels(w, stack);
 	if (label)
-		put_label(w, label);
+		put_pprof_label(w, label);
 	put_message(w, PPROF_SAMPLE);
 }
 
@@ -148,16 +148,16 @@ static void put_slices(struct pprof *w, size_t number)
 						     .number = part->slice,
 						     .unit = "index" };
 
-		put_sample(w, stack, part->count, further, &slice);
+		put_pprof_sample(w, stack, part->count, further, &slice);
 		rest -= (uint64_t)part->count;
 		further = NULL;
 		has_slice = true;
 	}
 	if (rest || !has_slice)
-		put_sample(w, stack, (int64_t)rest, further, NULL);
+		put_pprof_sample(w, stack, (int64_t)rest, further, NULL);
 }
 
-static bool has_values(const struct profile *p, int64_t count, const int64_t *further)
+static bool has_stack_values(const struct profile *p, int64_t count, const int64_t *further)
 {
 	bool has = count;
 
@@ -166,25 +166,25 @@ static bool has_values(const struct profile *p, int64_t count, const int64_t *fu
 	return has;
 }
 
-static void put_stack(struct pprof *w, size_t number)
+static void put_pprof_stack(struct pprof *w, size_t number)
 {
 	static const struct profile_label base = { .key = PPROF_LABEL_BASE, .text = "true" };
 	const struct profile_stack *stack = &w->p->stacks[number];
-	const bool was_there =
-		w->p->is_difference && has_values(w->p, stack->count_before, stack->more_before);
+	const bool was_there = w->p->is_difference &&
+			       has_stack_values(w->p, stack->count_before, stack->more_before);
 
 	w->ids.n = 0;
 	if (stack->n_kernel)
 		put_ids(w, stack->frames, stack->n_kernel, true);
 	if (stack->n_user)
 		put_ids(w, stack->frames + stack->n_kernel, stack->n_user, false);
-	if (!was_there || has_values(w->p, stack->count, stack->more))
+	if (!was_there || has_stack_values(w->p, stack->count, stack->more))
 		put_slices(w, number);
 	if (was_there)
-		put_sample(w, stack, stack->count_before, stack->more_before, &base);
+		put_pprof_sample(w, stack, stack->count_before, stack->more_before, &base);
 }
 
-static void put_type(struct pprof *w, unsigned field, const struct profile_value *value)
+static void put_pprof_type(struct pprof *w, unsigned field, const struct profile_value *value)
 {
 	proto_number(&w->message, TYPE_NAME, pprof_text(&w->texts, value->name));
 	proto_number(&w->message, TYPE_UNIT, pprof_text(&w->texts, value->unit));
@@ -306,7 +306,7 @@ static void put_rest(struct pprof *w)
 	comment_for_people(w);
 	comment_about(w);
 	comment_mappings(w);
-	put_type(w, PPROF_PERIOD_TYPE, &event); /* each one is counted: */
+	put_pprof_type(w, PPROF_PERIOD_TYPE, &event); /* each one is counted: */
 	proto_number(&w->message, PPROF_PERIOD, 1);
 	proto_number(&w->message, PPROF_TIME_NS, p->about.begin_ns);
 	proto_number(&w->message, PPROF_DURATION_NS, p->about.duration_ns);
@@ -328,10 +328,10 @@ int render_pprof(const struct profile *p, const struct render_style *style, rend
 	w.pid_key = pprof_text(&w.texts, PPROF_LABEL_PID);
 	w.comm_key = pprof_text(&w.texts, PPROF_LABEL_COMM);
 	for (size_t i = 0; i < p->n_values; i++)
-		put_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
+		put_pprof_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		profile_fetch_ahead(p, i);
-		put_stack(&w, i);
+		put_pprof_stack(&w, i);
 	}
 	pprof_frames_put(&w.frames, &w.file);
 	put_rest(&w);

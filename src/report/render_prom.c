@@ -44,7 +44,7 @@ static void put_label_value(struct writer *w, const char *text)
 	writer_puts(w, "\"");
 }
 
-static void put_type(struct writer *w, const char *name, const char *type, const char *help)
+static void put_prom_type(struct writer *w, const char *name, const char *type, const char *help)
 {
 	writer_puts(w, "# HELP ");
 	writer_puts(w, name);
@@ -57,7 +57,7 @@ static void put_type(struct writer *w, const char *name, const char *type, const
 	writer_puts(w, "\n");
 }
 
-static void put_label(struct writer *w, const char *key, const char *value)
+static void put_prom_label(struct writer *w, const char *key, const char *value)
 {
 	writer_puts(w, ",");
 	writer_puts(w, key);
@@ -66,8 +66,8 @@ static void put_label(struct writer *w, const char *key, const char *value)
 }
 
 /* The sample up to its number. @key: of a second label, or NULL. */
-static void put_sample(struct writer *w, const struct profile *p, const char *name, const char *key,
-		       const char *value)
+static void put_prom_sample(struct writer *w, const struct profile *p, const char *name,
+			    const char *key, const char *value)
 {
 	writer_puts(w, name);
 	writer_puts(w, "{command=");
@@ -85,19 +85,19 @@ static void put_gauge(struct writer *w, const struct profile *p, const char *nam
 {
 	char text[64];
 
-	put_sample(w, p, name, NULL, NULL);
+	put_prom_sample(w, p, name, NULL, NULL);
 	(void)snprintf(text, sizeof(text), "%.12g\n", number);
 	writer_puts(w, text);
 }
 
 static void put_hits(struct writer *w, const struct profile *p)
 {
-	put_type(w, "stackcount_hits_total", "counter", "Hits that were counted.");
-	put_sample(w, p, "stackcount_hits_total", NULL, NULL);
+	put_prom_type(w, "stackcount_hits_total", "counter", "Hits that were counted.");
+	put_prom_sample(w, p, "stackcount_hits_total", NULL, NULL);
 	writer_put_i64(w, p->total);
 	writer_puts(w, "\n");
-	put_type(w, "stackcount_stacks", "gauge", "Distinct stacks.");
-	put_sample(w, p, "stackcount_stacks", NULL, NULL);
+	put_prom_type(w, "stackcount_stacks", "gauge", "Distinct stacks.");
+	put_prom_sample(w, p, "stackcount_stacks", NULL, NULL);
 	writer_put_u64(w, p->n_stacks + p->n_hidden);
 	writer_puts(w, "\n");
 }
@@ -118,16 +118,16 @@ static void put_further_values(struct writer *w, const struct profile *p)
 
 	if (p->n_values < 2)
 		return;
-	put_type(w, name, "untyped", "Sum of a value of the stacks shown.");
+	put_prom_type(w, name, "untyped", "Sum of a value of the stacks shown.");
 	for (size_t i = 1; i < p->n_values; i++) {
 		const char number[] = { (char)('0' + i), '\0' };
 
 		writer_puts(w, name);
 		writer_puts(w, "{command=");
 		put_label_value(w, p->about.command_line);
-		put_label(w, "value", p->values[i].name);
-		put_label(w, "unit", p->values[i].unit);
-		put_label(w, "number", number);
+		put_prom_label(w, "value", p->values[i].name);
+		put_prom_label(w, "unit", p->values[i].unit);
+		put_prom_label(w, "number", number);
 		writer_puts(w, "} ");
 		writer_put_i64(w, sum_of_value(p, i));
 		writer_puts(w, "\n");
@@ -164,15 +164,15 @@ static void put_lost(struct writer *w, const struct profile *p)
 	const char *name = "stackcount_lost_hits_total";
 	cleanup(profile_freep) struct profile *sums = losses_by_reason(p);
 
-	put_type(w, name, "counter", "Hits that were lost, by reason.");
+	put_prom_type(w, name, "counter", "Hits that were lost, by reason.");
 	for (size_t i = 0; i < sums->n_losses; i++) {
-		put_sample(w, p, name, "reason", sums->losses[i].reason);
+		put_prom_sample(w, p, name, "reason", sums->losses[i].reason);
 		writer_put_u64(w, sums->losses[i].n);
 		writer_puts(w, "\n");
 	}
 	if (sums->n_losses)
 		return;
-	put_sample(w, p, name, "reason", "none"); /* a series from the start on, for rates */
+	put_prom_sample(w, p, name, "reason", "none"); /* a series from the start on, for rates */
 	writer_puts(w, "0\n");
 }
 
@@ -181,19 +181,19 @@ static void put_times(struct writer *w, const struct profile *p)
 	const double second = 1e9;
 
 	if (p->about.begin_ns) {
-		put_type(w, "stackcount_begin_time_seconds", "gauge",
-			 "When counting began, in seconds since 1970.");
+		put_prom_type(w, "stackcount_begin_time_seconds", "gauge",
+			      "When counting began, in seconds since 1970.");
 		put_gauge(w, p, "stackcount_begin_time_seconds",
 			  (double)p->about.begin_ns / second);
 	}
 	if (p->about.duration_ns) {
-		put_type(w, "stackcount_duration_seconds", "gauge", "Time of counting.");
+		put_prom_type(w, "stackcount_duration_seconds", "gauge", "Time of counting.");
 		put_gauge(w, p, "stackcount_duration_seconds",
 			  (double)p->about.duration_ns / second);
 	}
 	if (p->about.cost_ns > 0) {
-		put_type(w, "stackcount_hit_cost_seconds", "gauge",
-			 "Mean time that a hit takes in the traced program.");
+		put_prom_type(w, "stackcount_hit_cost_seconds", "gauge",
+			      "Mean time that a hit takes in the traced program.");
 		put_gauge(w, p, "stackcount_hit_cost_seconds", p->about.cost_ns / second);
 	}
 }

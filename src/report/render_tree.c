@@ -67,7 +67,7 @@ static void drawing_fini(struct drawing *t)
 
 /* --- numbers --- */
 
-static const char *colour(const struct drawing *t, const char *sgr)
+static const char *tree_colour(const struct drawing *t, const char *sgr)
 {
 	return t->style->colours && sgr ? sgr : "";
 }
@@ -187,7 +187,7 @@ static void put_frame_label(struct drawing *t, uint32_t number)
 {
 	/* The frame itself may be far away in memory, so only colours look at it. */
 	const char *sgr =
-		t->style->colours ? colour(t, frame_colour(&t->p->frames.frames[number])) : "";
+		t->style->colours ? tree_colour(t, frame_colour(&t->p->frames.frames[number])) : "";
 	size_t n;
 	const char *label = labels_get(&t->labels, number, &n);
 

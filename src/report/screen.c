@@ -66,13 +66,13 @@ static size_t colour_at(const char *text)
  * Columns of a character, or more: a line may be too short, but never wraps. Scripts up to U+10FF,
  * punctuation and line drawing are narrow. The rest may be wide (CJK, emoji).
  */
-static size_t width_of(uint32_t c)
+static size_t width_of_character(uint32_t c)
 {
 	return c < 0x1100 || (c >= 0x2000 && c < 0x2e80) ? 1 : 2;
 }
 
 /* Append the line at @text, @columns wide at most. Returns its length in bytes, without the end. */
-static size_t put_line(struct strbuf *to, const char *text, size_t columns, const char *more)
+static size_t put_screen_line(struct strbuf *to, const char *text, size_t columns, const char *more)
 {
 	const size_t length = strcspn(text, "\n");
 	size_t used = 0;
@@ -85,7 +85,7 @@ static size_t put_line(struct strbuf *to, const char *text, size_t columns, cons
 		if (n == 0) {
 			n = utf8_at((const unsigned char *)text + i, &c);
 			n = n ? n : 1;
-			used += width_of(c);
+			used += width_of_character(c);
 		}
 		if (used > columns) {
 			to->n = last;
@@ -116,7 +116,7 @@ void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t c
 	put_grouped(&line, head->lost);
 	if (head->is_paused)
 		strbuf_puts(&line, "   [paused]");
-	(void)put_line(to, line.text, columns, ">");
+	(void)put_screen_line(to, line.text, columns, ">");
 }
 
 /* Skip @n lines; fewer if the text ends. */
@@ -150,14 +150,14 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 	for (size_t line = 1; line + 1 < size->lines; line++) {
 		strbuf_puts(to, "\r\n");
 		if (*at) {
-			at += put_line(to, at, size->columns, is_ascii ? ">" : "\u2026");
+			at += put_screen_line(to, at, size->columns, is_ascii ? ">" : "\u2026");
 			at += *at == '\n';
 		}
 		strbuf_puts(to, PLAIN ERASE_LINE);
 	}
 	if (size->lines > 1) {
 		strbuf_puts(to, "\r\n" REVERSE);
-		(void)put_line(to, keys, size->columns, ">");
+		(void)put_screen_line(to, keys, size->columns, ">");
 		strbuf_puts(to, ERASE_LINE PLAIN);
 	}
 	strbuf_puts(to, ERASE_REST);

@@ -36,12 +36,12 @@ static void number_processes(struct tree *t)
 }
 
 /* The step of frame @i of @n, in the order of the tree. */
-static uint32_t frame_step(const struct tree *t, const uint32_t *frames, size_t n, size_t i)
+static uint32_t step_of_frame(const struct tree *t, const uint32_t *frames, size_t n, size_t i)
 {
 	return STEP_FRAMES + frames[t->style->invert ? i : n - 1 - i];
 }
 
-static uint32_t step_of(const struct tree *t, const struct tree_item *stack, size_t depth)
+static uint32_t step_of_stack(const struct tree *t, const struct tree_item *stack, size_t depth)
 {
 	const size_t n_kernel = stack->n_kernel, n_user = stack->n_user;
 	const size_t n_first = t->style->invert ? n_kernel : n_user;
@@ -56,13 +56,13 @@ static uint32_t step_of(const struct tree *t, const struct tree_item *stack, siz
 	if (depth >= n_kernel + n_user + n_delimiters)
 		return STEP_END;
 	if (depth < n_first)
-		return t->style->invert ? frame_step(t, stack->frames, n_kernel, depth)
-					: frame_step(t, stack->frames + n_kernel, n_user, depth);
+		return t->style->invert ? step_of_frame(t, stack->frames, n_kernel, depth)
+					: step_of_frame(t, stack->frames + n_kernel, n_user, depth);
 	if (n_delimiters && depth == n_first)
 		return STEP_DELIMITER;
 	depth -= n_first + n_delimiters;
-	return t->style->invert ? frame_step(t, stack->frames + n_kernel, n_user, depth)
-				: frame_step(t, stack->frames, n_kernel, depth);
+	return t->style->invert ? step_of_frame(t, stack->frames + n_kernel, n_user, depth)
+				: step_of_frame(t, stack->frames, n_kernel, depth);
 }
 
 /* --- numbers --- */
@@ -77,7 +77,7 @@ double tree_share(int64_t part, int64_t whole)
 	return whole ? 100 * (double)part / (double)whole : 0;
 }
 
-static uint64_t weight_of(const struct tree *t, const struct tree_sums *sums)
+static uint64_t tree_weight(const struct tree *t, const struct tree_sums *sums)
 {
 	const int64_t n = t->p->is_difference ? tree_change(sums) : sums->now;
 
@@ -85,7 +85,7 @@ static uint64_t weight_of(const struct tree *t, const struct tree_sums *sums)
 }
 
 /* Is the node's share of all below the least one, before and after a change? */
-static bool is_small(const struct tree *t, const struct tree_sums *sums)
+static bool is_node_small(const struct tree *t, const struct tree_sums *sums)
 {
 	const double least = t->style->min_percent;
 
@@ -95,7 +95,7 @@ static bool is_small(const struct tree *t, const struct tree_sums *sums)
 
 /* --- children --- */
 
-static void add_sums(struct tree_sums *to, const struct tree_sums *from)
+static void add_tree_sums(struct tree_sums *to, const struct tree_sums *from)
 {
 	add_to(&to->now, from->now);
 	add_to(&to->before, from->before);
@@ -111,7 +111,7 @@ static bool take_steps(struct tree *t, const struct tree_node *node)
 	for (size_t i = 0; i < node->n; i++) {
 		if (i + AHEAD < node->n) /* most of the time goes to cache misses */
 			__builtin_prefetch(items[i + AHEAD].frames);
-		items[i].step = step_of(t, &items[i], node->depth);
+		items[i].step = step_of_stack(t, &items[i], node->depth);
 		is_one = is_one && items[i].step == items[0].step;
 	}
 	return is_one;
@@ -135,7 +135,7 @@ static size_t find_children(struct tree *t, const struct tree_node *parent)
 							.parent = parent->sums }));
 			*place = (uint32_t)(t->n_nodes - first);
 		}
-		add_sums(&t->nodes[first + *place - 1].sums, &items[i].sums);
+		add_tree_sums(&t->nodes[first + *place - 1].sums, &items[i].sums);
 		t->nodes[first + *place - 1].n++;
 	}
 	return t->n_nodes - first;
@@ -162,9 +162,10 @@ static void sort_items(struct tree *t, const struct tree_node *parent, struct tr
 }
 
 /* Is @a drawn before @b? */
-static bool is_before(const struct tree *t, const struct tree_node *a, const struct tree_node *b)
+static bool is_node_before(const struct tree *t, const struct tree_node *a,
+			   const struct tree_node *b)
 {
-	const uint64_t weight_a = weight_of(t, &a->sums), weight_b = weight_of(t, &b->sums);
+	const uint64_t weight_a = tree_weight(t, &a->sums), weight_b = tree_weight(t, &b->sums);
 
 	return weight_a != weight_b ? weight_a > weight_b : a->step < b->step;
 }
@@ -194,7 +195,7 @@ static void sort_children(const struct tree *t, struct tree_node *children, size
 		const struct tree_node node = children[i];
 		size_t k = i;
 
-		for (; k > 0 && is_before(t, &children[k - 1], &node); k--)
+		for (; k > 0 && is_node_before(t, &children[k - 1], &node); k--)
 			children[k] = children[k - 1];
 		children[k] = node;
 	}
@@ -206,7 +207,7 @@ static void sort_children(const struct tree *t, struct tree_node *children, size
 	cleanup_free struct tree_node *copy = xreallocarray(NULL, n, sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)
-		ranked[i] = (struct ranked_node){ weight_of(t, &children[i].sums), children[i].step,
+		ranked[i] = (struct ranked_node){ tree_weight(t, &children[i].sums), children[i].step,
 						  (uint32_t)i };
 	qsort(ranked, n, sizeof(*ranked), compare_ranked_nodes);
 	memcpy(copy, children, n * sizeof(*copy));
@@ -221,9 +222,9 @@ static size_t join_small(const struct tree *t, struct tree_node *children, size_
 	size_t n_kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_small(t, &children[i].sums)) {
+		if (is_node_small(t, &children[i].sums)) {
 			more->n++;
-			add_sums(&more->sums, &children[i].sums);
+			add_tree_sums(&more->sums, &children[i].sums);
 		} else {
 			children[n_kept++] = children[i];
 		}

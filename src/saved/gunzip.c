@@ -19,25 +19,13 @@ bool gunzip_is_packed(const void *bytes, size_t n)
 	return n >= 2 && magic[0] == 0x1f && magic[1] == 0x8b;
 }
 
-static void *allocate(void *unused, unsigned n, unsigned size)
-{
-	(void)unused;
-	return xcalloc(n, size);
-}
-
-static void release(void *unused, void *p)
-{
-	(void)unused;
-	free(p);
-}
-
 static void end_stream(z_stream *stream)
 {
 	inflateEnd(stream);
 }
 
 /* A file may have several parts, each packed by itself. Padding of zeros may follow. */
-static bool is_over(const z_stream *stream)
+static bool is_gunzip_over(const z_stream *stream)
 {
 	for (size_t i = 0; i < stream->avail_in; i++)
 		if (stream->next_in[i])
@@ -48,7 +36,7 @@ static bool is_over(const z_stream *stream)
 int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct strbuf *to,
 	   struct error *e)
 {
-	cleanup(end_stream) z_stream stream = { .zalloc = allocate, .zfree = release };
+	cleanup(end_stream) z_stream stream = { .zalloc = zlib_allocate, .zfree = zlib_free };
 	cleanup_free unsigned char *piece = xmalloc(PIECE);
 
 	if (n > UINT32_MAX)
@@ -68,7 +56,7 @@ int gunzip(const void *bytes, size_t n, size_t most, const char *name, struct st
 					 most >> 20);
 		strbuf_put(to, (const char *)piece, PIECE - stream.avail_out);
 		if (result == Z_STREAM_END) {
-			if (is_over(&stream))
+			if (is_gunzip_over(&stream))
 				return 0;
 			inflateReset(&stream);
 		} else if (result == Z_BUF_ERROR || (result == Z_OK && stream.avail_out)) {

@@ -28,7 +28,7 @@ bool page_is_page(const void *bytes, size_t n)
 }
 
 /* The value of a digit of base64, or -1. */
-static int value_of(char c)
+static int base64_value_of(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return c - 'A';
@@ -45,13 +45,13 @@ static bool is_blank(char c)
 }
 
 /* Append the bytes of the text up to @end. Blanks may be anywhere. */
-static bool put_base64(const char *at, const char *end, struct strbuf *to)
+static bool decode_base64(const char *at, const char *end, struct strbuf *to)
 {
 	uint32_t bits = 0;
 	size_t n = 0, n_padding = 0;
 
 	for (; at < end; at++) {
-		const int value = value_of(*at);
+		const int value = base64_value_of(*at);
 
 		if (is_blank(*at))
 			continue;
@@ -84,7 +84,7 @@ int page_data(const void *bytes, size_t n, const char *name, struct strbuf *to, 
 	end = memchr(at, '<', n - (size_t)(at - (const char *)bytes));
 	if (!end)
 		return error_set(e, -EBADMSG, "%s: ends within its profile", name);
-	if (!put_base64(at, end, to))
+	if (!decode_base64(at, end, to))
 		return error_set(e, -EBADMSG, "%s: its profile is no base64", name);
 	return 0;
 }

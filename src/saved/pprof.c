@@ -71,7 +71,7 @@ int ids_add(struct reader *r, struct ids *ids, uint64_t id, struct error *e)
 	return 0;
 }
 
-static int compare_ids(const void *left, const void *right)
+static int compare_pprof_ids(const void *left, const void *right)
 {
 	const struct id *a = left, *b = right;
 
@@ -82,7 +82,7 @@ int ids_finish(const struct reader *r, struct ids *ids, const char *what, struct
 {
 	if (!ids->is_odd)
 		return 0;
-	qsort(ids->of, ids->n, sizeof(*ids->of), compare_ids);
+	qsort(ids->of, ids->n, sizeof(*ids->of), compare_pprof_ids);
 	for (size_t i = 0; i < ids->n; i++) {
 		if (ids->of[i].id == 0)
 			return reader_refuse(r, e, "a %s has the id 0", what);
@@ -93,7 +93,7 @@ int ids_finish(const struct reader *r, struct ids *ids, const char *what, struct
 	return 0;
 }
 
-static int take_type(struct reader *r, struct wire bytes, struct error *e)
+static int take_value_type(struct reader *r, struct wire bytes, struct error *e)
 {
 	struct wire_field field;
 	int more;
@@ -127,7 +127,7 @@ static int take_comments(struct reader *r, struct wire_field *field, struct erro
 	return more ? reader_refuse(r, e, "its comments are cut off") : 0;
 }
 
-static int take_number(struct reader *r, const struct wire_field *field)
+static int take_profile_number(struct reader *r, const struct wire_field *field)
 {
 	if (field->number == PPROF_TIME_NS && (int64_t)field->value > 0)
 		r->time_ns = field->value;
@@ -141,7 +141,7 @@ static int take_number(struct reader *r, const struct wire_field *field)
 }
 
 /* Note where the row of a table is. */
-static int take_row(struct reader *r, const struct wire_field *field, struct error *e)
+static int take_table_row(struct reader *r, const struct wire_field *field, struct error *e)
 {
 	const struct wire bytes = field->bytes;
 	const int err = reader_charge(r, 2 * sizeof(struct text), e);
@@ -167,34 +167,34 @@ static bool is_message(unsigned number)
 	return number <= PPROF_STRING || number == PPROF_PERIOD_TYPE;
 }
 
-static int take_field(struct reader *r, struct wire_field *field, struct error *e)
+static int take_profile_field(struct reader *r, struct wire_field *field, struct error *e)
 {
 	if (is_message(field->number) && field->type != WIRE_BYTES)
 		return reader_refuse(r, e, "field %u has wire type %u", field->number, field->type);
 	switch (field->number) {
 	case PPROF_SAMPLE_TYPE:
-		return take_type(r, field->bytes, e);
+		return take_value_type(r, field->bytes, e);
 	case PPROF_MAPPING:
 	case PPROF_LOCATION:
 	case PPROF_FUNCTION:
 	case PPROF_STRING:
-		return take_row(r, field, e);
+		return take_table_row(r, field, e);
 	case PPROF_COMMENT:
 		return take_comments(r, field, e);
 	default:
-		return take_number(r, field);
+		return take_profile_number(r, field);
 	}
 }
 
 /* The first pass. */
-static int find_tables(struct reader *r, struct error *e)
+static int find_pprof_tables(struct reader *r, struct error *e)
 {
 	struct wire file = r->file;
 	struct wire_field field;
 	int more;
 
 	while ((more = wire_next(&file, &field)) > 0) {
-		const int err = take_field(r, &field, e);
+		const int err = take_profile_field(r, &field, e);
 
 		if (err)
 			return err;
@@ -236,18 +236,13 @@ static int set_values(struct reader *r, struct profile *p, struct error *e)
 	return 0;
 }
 
-static const char *keep(struct profile *p, const char *text)
-{
-	return text ? strtab_add(p->strings, text) : NULL;
-}
-
-static int set_rest(struct reader *r, struct profile *p, struct error *e)
+static int set_rest_of_profile(struct reader *r, struct profile *p, struct error *e)
 {
 	p->about = r->about;
-	p->about.program = keep(p, r->about.program);
-	p->about.command_line = keep(p, r->about.command_line);
-	p->about.host = keep(p, r->about.host);
-	p->about.kernel = keep(p, r->about.kernel);
+	p->about.program = strtab_add_or_null(p->strings, r->about.program);
+	p->about.command_line = strtab_add_or_null(p->strings, r->about.command_line);
+	p->about.host = strtab_add_or_null(p->strings, r->about.host);
+	p->about.kernel = strtab_add_or_null(p->strings, r->about.kernel);
 	p->about.begin_ns = r->time_ns;
 	p->about.duration_ns = r->duration_ns;
 	p->hidden = r->hidden;
@@ -260,7 +255,7 @@ static int set_rest(struct reader *r, struct profile *p, struct error *e)
 
 static int read_tables(struct reader *r, struct error *e)
 {
-	int err = find_tables(r, e);
+	int err = find_pprof_tables(r, e);
 
 	if (!err)
 		err = reader_mappings(r, e);
@@ -313,7 +308,7 @@ int pprof_read(const void *bytes, size_t n, const char *name, struct profile **r
 
 	err = set_values(&r, p, e);
 	if (!err)
-		err = set_rest(&r, p, e);
+		err = set_rest_of_profile(&r, p, e);
 	if (err)
 		return err;
 	*ret = TAKE(p);

@@ -46,7 +46,7 @@ static bool read_host(struct reader *r, const char *value)
 	return true;
 }
 
-static bool read_kernel(struct reader *r, const char *value)
+static bool read_kernel_release(struct reader *r, const char *value)
 {
 	r->about.kernel = value;
 	return true;
@@ -119,7 +119,8 @@ static void set_no_image(struct mapping *m)
 }
 
 /* "3,5". Another program that writes the file anew gives mappings other numbers. */
-static bool read_mappings(struct reader *r, const char *value, void (*set)(struct mapping *m))
+static bool read_mapping_numbers(struct reader *r, const char *value,
+				 void (*set)(struct mapping *m))
 {
 	for (bool is_last = false; !is_last;) {
 		uint64_t id;
@@ -148,7 +149,7 @@ static const struct key {
 	{ .name = "program", .read = read_program },
 	{ .name = "command", .read = read_command },
 	{ .name = "host", .read = read_host },
-	{ .name = "kernel", .read = read_kernel },
+	{ .name = "kernel", .read = read_kernel_release },
 	{ .name = "cost_ns", .read = read_cost },
 	{ .name = "loss", .read = read_loss },
 	{ .name = "hidden", .read = read_hidden },
@@ -162,7 +163,7 @@ static const struct key {
 };
 
 /* The key of comment @text, and its value. NULL: a comment for people, or of a later version. */
-static const struct key *key_of(const char *text, const char **value)
+static const struct key *find_comment_key(const char *text, const char **value)
 {
 	if (!text || strncmp(text, PPROF_COMMENT_PREFIX, strlen(PPROF_COMMENT_PREFIX)) != 0)
 		return NULL;
@@ -189,9 +190,10 @@ int reader_comments(struct reader *r, struct error *e)
 		if (err)
 			return err;
 
-		const struct key *key = key_of(text, &value);
+		const struct key *key = find_comment_key(text, &value);
 
-		if (key && !(key->set ? read_mappings(r, value, key->set) : key->read(r, value)))
+		if (key &&
+		    !(key->set ? read_mapping_numbers(r, value, key->set) : key->read(r, value)))
 			return reader_refuse(r, e, "the value of its comment %s%s makes no sense",
 					     PPROF_COMMENT_PREFIX, key->name);
 	}
@@ -207,7 +209,7 @@ int reader_losses(struct reader *r, struct profile *p, struct error *e)
 		if (err)
 			return err;
 
-		const struct key *key = key_of(text, &value);
+		const struct key *key = find_comment_key(text, &value);
 		uint64_t n;
 
 		if (key && key->read == read_loss && take_count(&value, ' ', &n))

@@ -3,22 +3,18 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/text.h"
 #include "profile/pprof.h"
 #include "saved/reader.h"
 
 /* Addresses of user space are below. */
 #define KERNEL_HALF (1ULL << 63)
 
-static bool begins_with(const char *text, const char *with)
-{
-	return text && strncmp(text, with, strlen(with)) == 0;
-}
-
 /* Other programs do not say which mappings are of the kernel. */
 static bool seems_kernel(const char *path, uint64_t address)
 {
-	return begins_with(path, "[kernel") ||
-	       (address >= KERNEL_HALF && !begins_with(path, "[vsyscall]"));
+	return text_begins_with(path, "[kernel") ||
+	       (address >= KERNEL_HALF && !text_begins_with(path, "[vsyscall]"));
 }
 
 static int read_mapping(struct reader *r, struct wire bytes, struct mapping *to, struct error *e)
@@ -150,13 +146,13 @@ static void take_detail(struct details *d, const struct wire_field *field)
 		d->offset = field->value;
 		break;
 	case FRAME_ADDR:
-		d->addr = unzigzag(field->value);
+		d->addr = pprof_unzigzag(field->value);
 		break;
 	case FRAME_FILE_OFFSET:
-		d->file_offset = unzigzag(field->value);
+		d->file_offset = pprof_unzigzag(field->value);
 		break;
 	case FRAME_MODULE_OFFSET:
-		d->module_offset = unzigzag(field->value);
+		d->module_offset = pprof_unzigzag(field->value);
 		break;
 	case FRAME_FLAGS:
 		d->flags = field->value;
@@ -218,10 +214,10 @@ static int set_frame(struct reader *r, const struct place *place, const struct d
 static void set_mark(struct reader *r, const struct place *place, const struct details *d,
 		     struct frame *frame)
 {
-	const bool is_cut = begins_with(frame->name, PPROF_CUT);
+	const bool is_cut = text_begins_with(frame->name, PPROF_CUT);
 
 	if (place->mapping || place->address || (d->flags & FLAG_NO_MARK) || !r->has_version ||
-	    (!is_cut && !begins_with(frame->name, PPROF_UNVERIFIED)))
+	    (!is_cut && !text_begins_with(frame->name, PPROF_UNVERIFIED)))
 		return;
 
 	const char *reason = frame->name + strlen(is_cut ? PPROF_CUT : PPROF_UNVERIFIED);
@@ -269,8 +265,8 @@ static int push_frame(struct reader *r, const struct frame *frame, struct error 
 	return 0;
 }
 
-static int read_line(struct reader *r, struct wire bytes, const struct place *place,
-		     struct error *e)
+static int read_pprof_line(struct reader *r, struct wire bytes, const struct place *place,
+			   struct error *e)
 {
 	struct wire_field field;
 	struct details d = {};
@@ -307,7 +303,7 @@ static int read_lines(struct reader *r, const struct location *location, const s
 		if (field.type != WIRE_BYTES)
 			return reader_refuse(r, e, "a line has wire type %u", field.type);
 
-		const int err = read_line(r, field.bytes, place, e);
+		const int err = read_pprof_line(r, field.bytes, place, e);
 
 		if (err)
 			return err;

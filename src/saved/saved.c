@@ -51,7 +51,7 @@ int saved_read_bytes(const void *bytes, size_t n, const char *name, struct profi
 	return pprof_read(bytes, n, name, ret, e);
 }
 
-static int read_file(int fd, const char *name, struct strbuf *to, struct error *e)
+static int read_whole_file(int fd, const char *name, struct strbuf *to, struct error *e)
 {
 	cleanup_free char *piece = xmalloc(65536);
 	struct stat st;
@@ -77,7 +77,7 @@ static int read_file(int fd, const char *name, struct strbuf *to, struct error *
 int saved_read(int fd, const char *name, struct profile **ret, struct error *e)
 {
 	cleanup_strbuf struct strbuf bytes = {};
-	const int err = read_file(fd, name, &bytes, e);
+	const int err = read_whole_file(fd, name, &bytes, e);
 
 	return err ? err : saved_read_bytes(bytes.text, bytes.n, name, ret, e);
 }

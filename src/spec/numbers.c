@@ -163,7 +163,7 @@ static bool read_range(const char **at, uint32_t min, uint32_t max, uint64_t ret
 	return ret[0] >= min && ret[0] <= ret[1] && ret[1] <= max;
 }
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	const uint32_t *x = a;
 	const uint32_t *y = b;
@@ -177,7 +177,7 @@ static void sort_once_each(struct number_list *list)
 
 	if (!list->n)
 		return;
-	qsort(list->numbers, list->n, sizeof(*list->numbers), by_number);
+	qsort(list->numbers, list->n, sizeof(*list->numbers), compare_numbers);
 	for (size_t i = 0; i < list->n; i++)
 		if (i == 0 || list->numbers[i] != list->numbers[n - 1])
 			list->numbers[n++] = list->numbers[i];

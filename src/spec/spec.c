@@ -357,7 +357,7 @@ static int parse_u(struct parse *p, size_t at)
 	return compile_rest(p, name, &p->spec->name);
 }
 
-static int parse_any(struct parse *p)
+static int parse_any_kind(struct parse *p)
 {
 	static const struct {
 		char letter;
@@ -390,7 +390,7 @@ int probe_spec_parse(const char *text, bool is_regexp, struct probe_spec *ret, s
 				 MAX_TEXT);
 	spec.text = xstrdup(text);
 
-	int err = parse_any(&p);
+	int err = parse_any_kind(&p);
 	if (err)
 		return err;
 

@@ -52,7 +52,7 @@ static void clear_pieces(const struct deferred_reader *d, const struct deferred_
 }
 
 /* Free the places of the first hits that are done. */
-static void free_first(struct deferred_reader *d)
+static void free_first_hits(struct deferred_reader *d)
 {
 	uint64_t tail = d->ring->tail;
 
@@ -77,12 +77,12 @@ void deferred_done(struct deferred_reader *d, const struct recorded *hit)
 		return;
 	clear_pieces(d, &d->taken[i]);
 	d->taken[i].is_done = true;
-	free_first(d);
+	free_first_hits(d);
 }
 
 void deferred_pause(struct deferred_reader *d, uint32_t tgid, uint64_t until)
 {
-	__atomic_store_n(&d->ring->pause_until[pause_of(tgid)], until, __ATOMIC_RELAXED);
+	__atomic_store_n(&d->ring->pause_until[deferred_pause_of(tgid)], until, __ATOMIC_RELAXED);
 }
 
 uint64_t deferred_n_full(const struct deferred_reader *d)

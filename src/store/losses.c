@@ -28,7 +28,7 @@ const char *loss_text(enum loss loss)
 }
 
 /* The sum over all CPUs. 0 if the kernel refuses to read the map. */
-static uint64_t read_one(const struct object *object, uint32_t n_cpus, __u32 reason)
+static uint64_t read_kernel_loss(const struct object *object, uint32_t n_cpus, __u32 reason)
 {
 	cleanup_free uint64_t *values = xcalloc(n_cpus, sizeof(*values));
 	uint64_t sum = 0;
@@ -40,15 +40,15 @@ static uint64_t read_one(const struct object *object, uint32_t n_cpus, __u32 rea
 	return sum;
 }
 
-static void read_kernel(const struct losses *l, uint64_t sums[LOST_IN_KERNEL])
+static void read_kernel_losses(const struct losses *l, uint64_t sums[LOST_IN_KERNEL])
 {
 	for (__u32 reason = 0; reason < LOST_IN_KERNEL; reason++)
-		sums[reason] = read_one(l->object, l->n_cpus, reason);
+		sums[reason] = read_kernel_loss(l->object, l->n_cpus, reason);
 }
 
 uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus)
 {
-	return read_one(object, n_cpus, OWN_HITS);
+	return read_kernel_loss(object, n_cpus, OWN_HITS);
 }
 
 _Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,
@@ -58,7 +58,7 @@ _Static_assert((int)LOSS_BUDGET == (int)LOST_IN_KERNEL, "enum loss begins as enu
 void losses_read(struct losses *l, uint64_t ret[LOSS_N])
 {
 	memset(ret, 0, LOSS_N * sizeof(*ret));
-	read_kernel(l, l->kernel_now);
+	read_kernel_losses(l, l->kernel_now);
 	for (size_t i = 0; i < LOST_IN_KERNEL; i++)
 		ret[i] = l->kernel_now[i] - l->kernel_before[i];
 	l->recursion_now = object_recursion_misses(l->object);

@@ -118,7 +118,8 @@ static size_t tear_stack(const struct stacks *s, uint64_t hash, uint64_t words[S
  * Read the words of a stack from word @n up to its end, and move @n there. False if a piece is
  * missing.
  */
-static bool read_from(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS], size_t *n)
+static bool read_known_stack(const struct stacks *s, uint64_t hash, uint64_t words[STACK_WORDS],
+			     size_t *n)
 {
 	while (*n < STACK_WORDS) {
 		if (!read_chunk(s, hash | *n / CHUNK_WORDS, words + *n))
@@ -134,11 +135,11 @@ size_t stacks_read(const struct stacks *s, uint64_t hash, uint64_t words[STACK_W
 {
 	size_t n = 0;
 
-	return read_from(s, hash, words, &n) ? n : tear_stack(s, hash, words, n);
+	return read_known_stack(s, hash, words, &n) ? n : tear_stack(s, hash, words, n);
 }
 
 /* TREE_ROOT also for a stack that is only wanted: no stack has that number. */
-static uint32_t number_in(const struct u64_map *known, uint64_t hash)
+static uint32_t stack_number_in(const struct u64_map *known, uint64_t hash)
 {
 	const uint32_t *number = u64_map_get(known, hash);
 
@@ -147,7 +148,7 @@ static uint32_t number_in(const struct u64_map *known, uint64_t hash)
 
 static bool is_known_stack(const struct stacks *s, uint64_t hash)
 {
-	return number_in(&s->known, hash) || number_in(&s->old_known, hash);
+	return stack_number_in(&s->known, hash) || stack_number_in(&s->old_known, hash);
 }
 
 /* Add a stack to the known ones. Returns its number. */
@@ -166,7 +167,7 @@ uint32_t stacks_add(struct stacks *s, const uint64_t *words, size_t n)
 
 void stacks_keep(struct stacks *s, uint64_t hash, const uint64_t *words, size_t n)
 {
-	if (!number_in(&s->known, hash))
+	if (!stack_number_in(&s->known, hash))
 		(void)keep_stack(s, hash, words, n);
 }
 
@@ -176,10 +177,10 @@ bool stacks_find(struct stacks *s, uint64_t hash, bool has_room, uint32_t *ret)
 	uint32_t old;
 	size_t n;
 
-	*ret = hash ? number_in(&s->known, hash) : TREE_ROOT;
+	*ret = hash ? stack_number_in(&s->known, hash) : TREE_ROOT;
 	if (!hash || *ret)
 		return true;
-	old = number_in(&s->old_known, hash);
+	old = stack_number_in(&s->old_known, hash);
 	if (!old && !has_room)
 		return false;
 	n = old ? tree_words(&s->old_tree, old, words, STACK_WORDS) : stacks_read(s, hash, words);
@@ -193,7 +194,7 @@ bool stacks_want(struct stacks *s, uint64_t hash)
 {
 	bool is_new = false;
 
-	if (hash && !number_in(&s->old_known, hash))
+	if (hash && !stack_number_in(&s->old_known, hash))
 		(void)u64_map_put(&s->known, hash, TREE_ROOT, &is_new);
 	return is_new;
 }
@@ -221,11 +222,11 @@ static void keep_whole(struct stacks *s, uint64_t hash, const struct stack_chunk
 		words[n] = first->words[n];
 		n++;
 	}
-	if (n < CHUNK_WORDS || read_from(s, hash, words, &n))
+	if (n < CHUNK_WORDS || read_known_stack(s, hash, words, &n))
 		(void)keep_stack(s, hash, words, n);
 }
 
-static void keep_each(void *context, int fd, struct batch *b, uint32_t n)
+static void keep_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
 {
 	const struct reading *r = context;
 	const uint64_t *keys = b->keys;
@@ -241,14 +242,14 @@ int stacks_read_wanted(struct stacks *s, size_t most_bytes, struct error *e)
 {
 	struct reading r = { s, most_bytes, false };
 
-	return each_chunk(s, 0, keep_each, &r, e);
+	return each_chunk(s, 0, keep_each_chunk, &r, e);
 }
 
 int stacks_learn(struct stacks *s, size_t most_bytes, struct error *e)
 {
 	struct reading r = { s, most_bytes, true };
 
-	return each_chunk(s, 0, keep_each, &r, e);
+	return each_chunk(s, 0, keep_each_chunk, &r, e);
 }
 
 size_t stacks_words(const struct stacks *s, uint32_t number, uint64_t words[STACK_WORDS])
@@ -284,12 +285,12 @@ static void forget_known(void *context, int fd, struct batch *b, uint32_t n)
 	uint32_t n_known = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (number_in(&s->known, keys[i] & ~CHUNK_NUMBERS))
+		if (stack_number_in(&s->known, keys[i] & ~CHUNK_NUMBERS))
 			keys[n_known++] = keys[i];
 	(void)delete_chunks(s, fd, keys, n_known);
 }
 
-static void forget_each(void *context, int fd, struct batch *b, uint32_t n)
+static void forget_each_chunk(void *context, int fd, struct batch *b, uint32_t n)
 {
 	(void)delete_chunks(context, fd, b->keys, n);
 }
@@ -318,5 +319,5 @@ int stacks_forget_all(struct stacks *s, struct error *e)
 	stacks_fini(s);
 	s->tree = (struct tree){};
 	s->known = (struct u64_map){};
-	return each_chunk(s, 0, forget_each, s, e);
+	return each_chunk(s, 0, forget_each_chunk, s, e);
 }

@@ -193,7 +193,7 @@ static void grow_index(struct store *s)
 }
 
 /* False if the row is new and there is no room for it. */
-static bool add_row(struct store *s, const struct store_row *row)
+static bool add_store_row(struct store *s, const struct store_row *row)
 {
 	if (s->n_rows * 2 >= s->n_index)
 		grow_index(s);
@@ -319,7 +319,7 @@ static void settle_row(struct store *s, const struct raw_row *raw)
 				 .flags = raw->key.flags };
 
 	if (find_stack(s, raw->key.kernel_stack, &row.kernel_stack) &&
-	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_row(s, &row))
+	    find_stack(s, raw->key.user_stack, &row.user_stack) && add_store_row(s, &row))
 		return;
 	s->losses.n_over_budget += row.count;
 	stacks_drop(&s->stacks, raw->key.kernel_stack);
@@ -335,7 +335,7 @@ void store_add(struct store *s, const struct store_hit *hit)
 	if (!is_over_budget(s)) {
 		row.kernel_stack = stacks_add(&s->stacks, hit->kernel, hit->n_kernel);
 		row.user_stack = stacks_add(&s->stacks, hit->user, hit->n_user);
-		if (add_row(s, &row))
+		if (add_store_row(s, &row))
 			return;
 	}
 	s->losses.n_over_budget++;
@@ -593,7 +593,7 @@ void store_keep(struct store *s)
 	clear_index(s);
 	fill_index(s);
 	for (size_t i = 0; i < n_news; i++)
-		if (!add_row(s, &news[i]))
+		if (!add_store_row(s, &news[i]))
 			s->losses.n_over_budget += news[i].count;
 	free(news);
 }

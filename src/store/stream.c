@@ -141,7 +141,7 @@ static const struct stream_event *event_at(const struct stream *s, const struct 
 }
 
 /* A program writes the number last. So when the number is there, the event is complete. */
-static bool is_written(const struct stream_event *event, uint64_t n)
+static bool is_event_written(const struct stream_event *event, uint64_t n)
 {
 	return __atomic_load_n(&event->number, __ATOMIC_ACQUIRE) == n + 1;
 }
@@ -153,7 +153,7 @@ static void find_next_event(const struct stream *s, struct reader *r)
 	r->is_blocked = false;
 	for (uint32_t i = 0; i < WINDOW && r->tail + i < r->head; i++) {
 		const struct stream_event *event = event_at(s, r, r->tail + i);
-		bool is_there = is_written(event, r->tail + i);
+		bool is_there = is_event_written(event, r->tail + i);
 		uint64_t time = is_there ? event->time : r->safe;
 
 		if (r->taken & 1U << i || time >= r->next)
@@ -165,7 +165,7 @@ static void find_next_event(const struct stream *s, struct reader *r)
 }
 
 /* The caller has the earliest event; find the next one. */
-static void pass_next(const struct stream *s, struct reader *r)
+static void pass_next_event(const struct stream *s, struct reader *r)
 {
 	r->taken |= 1U << r->at;
 	while (r->taken & 1) {
@@ -276,7 +276,7 @@ int stream_read(struct stream *s, uint64_t until, stream_take *take, void *conte
 			}
 			if (!(event.state & EVENT_LOST))
 				result = take(context, &event, (uint32_t)(r - s->readers));
-			pass_next(s, r);
+			pass_next_event(s, r);
 			if (r->tail % FREE_EACH == 0)
 				free_places(r);
 		} while (!result && !r->is_blocked && r->next <= limit && r->next < bound);

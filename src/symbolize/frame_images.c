@@ -17,7 +17,7 @@ void frame_images_fini(struct frame_images *f)
 	*f = (struct frame_images){};
 }
 
-static const char *put_hex(struct strtab *strings, const uint8_t *bytes, size_t n)
+static const char *keep_hex(struct strtab *strings, const uint8_t *bytes, size_t n)
 {
 	char hex[2 * MOST_BUILD_ID_BYTES + 1] = "";
 
@@ -36,8 +36,8 @@ static uint32_t push_image(struct frame_table *table, const struct frame_image *
  * Code in no file has no place that two processes share: its mapping says nothing. An image that
  * was forgotten has no path.
  */
-static uint32_t add_user(struct frame_table *table, struct strtab *strings,
-			 struct image_names *names, const struct user_place *p)
+static uint32_t add_user_image(struct frame_table *table, struct strtab *strings,
+			       struct image_names *names, const struct user_place *p)
 {
 	struct image_build build;
 	struct frame_image image = {};
@@ -47,7 +47,7 @@ static uint32_t add_user(struct frame_table *table, struct strtab *strings,
 	if (!path)
 		return NO_IMAGE;
 	image.path = strtab_add(strings, path);
-	image.build_id = put_hex(strings, build.id, build.n);
+	image.build_id = keep_hex(strings, build.id, build.n);
 	free(path);
 	if (p->has_places) {
 		image.start = p->where.start;
@@ -67,7 +67,7 @@ uint32_t frame_images_of_user(struct frame_images *f, struct frame_table *table,
 	uint32_t *number = u64_map_put(&f->numbers, key, NO_IMAGE, &is_new);
 
 	if (is_new) {
-		const uint32_t made = add_user(table, strings, names, p);
+		const uint32_t made = add_user_image(table, strings, names, p);
 
 		number = u64_map_put(&f->numbers, key, made, NULL);
 		*number = made;
@@ -91,6 +91,6 @@ uint32_t frame_images_of_kernel(struct frame_images *f, struct frame_table *tabl
 	return push_image(table,
 			  &(struct frame_image){
 				  .path = strtab_add(strings, path),
-				  .build_id = put_hex(strings, id,
-						      kernel_build_id(module, id, sizeof(id))) });
+				  .build_id = keep_hex(strings, id,
+						       kernel_build_id(module, id, sizeof(id))) });
 }

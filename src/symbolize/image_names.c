@@ -83,7 +83,8 @@ void image_names_refresh(struct image_names *f)
 
 /* -- Known places. -- */
 
-static struct known *place_of(struct image_names *f, uint32_t image, uint64_t offset, bool *is_new)
+static struct known *known_place_of(struct image_names *f, uint32_t image, uint64_t offset,
+				    bool *is_new)
 {
 	for (uint64_t hash = hash_mix(offset) ^ image;; hash++) {
 		const uint32_t number = *u64_map_put(&f->numbers, hash, (uint32_t)f->n, is_new);
@@ -117,8 +118,8 @@ static void add_calls(struct image_names *f, const struct name_view *view,
 	}
 }
 
-static void add_fact(struct image_names *f, const struct name_view *view,
-		     const struct name_fact *fact, struct known *k)
+static void add_name_fact(struct image_names *f, const struct name_view *view,
+			  const struct name_fact *fact, struct known *k)
 {
 	k->is_asked = true;
 	if (!(fact->has & NAME_HAS_PLACE))
@@ -150,7 +151,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 		for (uint32_t i = 0; i < answer.view.head->n; i++) {
 			struct known *k = &f->known[numbers[done + i]];
 
-			add_fact(f, &answer.view, &answer.view.facts[i], k);
+			add_name_fact(f, &answer.view, &answer.view.facts[i], k);
 			k->place.is_missed = answer.is_missed;
 		}
 		done += answer.view.head->n;
@@ -162,7 +163,7 @@ static void ask_image(struct image_names *f, const uint32_t *numbers, size_t n)
 	}
 }
 
-static int by_image(const void *left, const void *right, void *known)
+static int compare_asked_images(const void *left, const void *right, void *known)
 {
 	const struct known *all = known, *a = &all[*(const uint32_t *)left],
 			   *b = &all[*(const uint32_t *)right];
@@ -172,14 +173,14 @@ static int by_image(const void *left, const void *right, void *known)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
-static void ask_all(struct image_names *f, size_t first)
+static void ask_all_images(struct image_names *f, size_t first)
 {
 	const size_t n = f->n - first;
 	cleanup_free uint32_t *numbers = xcalloc(n, sizeof(*numbers));
 
 	for (size_t i = 0; i < n; i++)
 		numbers[i] = (uint32_t)(first + i);
-	qsort_r(numbers, n, sizeof(*numbers), by_image, f->known);
+	qsort_r(numbers, n, sizeof(*numbers), compare_asked_images, f->known);
 	for (size_t i = 0, next; i < n; i = next) {
 		for (next = i + 1; next < n; next++)
 			if (f->known[numbers[next]].image != f->known[numbers[i]].image)
@@ -204,7 +205,7 @@ bool image_names_fetch(struct image_names *f)
 	f->n_put_off = 0;
 	f->is_deferring = n != 0;
 	if (n)
-		ask_all(f, f->n - n);
+		ask_all_images(f, f->n - n);
 	return n != 0;
 }
 
@@ -218,7 +219,7 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
 		return true;
 	}
 
-	struct known *k = place_of(f, image, offset, &is_new);
+	struct known *k = known_place_of(f, image, offset, &is_new);
 
 	if (is_new)
 		k->place.vaddr = offset;

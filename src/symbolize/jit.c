@@ -66,7 +66,7 @@ struct jit {
 	struct jit_map **maps;
 	size_t n, capacity;
 	struct u64_map tgids; /* the processes of @maps */
-	struct jit_map *last; /* the last result of get_map(): the frames of a stack have one map */
+	struct jit_map *last; /* of get_jit_map(): the frames of a stack have one map */
 	uint32_t *changed;    /* the processes that jit_take_changed() returns */
 	size_t n_changed, cap_changed;
 	size_t n_files, max_files;
@@ -188,7 +188,7 @@ struct ahead {
 	uint64_t least, most;
 };
 
-static struct ahead ahead_of(clockid_t a, clockid_t b)
+static struct ahead clock_lead(clockid_t a, clockid_t b)
 {
 	struct ahead best = {};
 
@@ -209,7 +209,7 @@ static bool is_too_old(const struct jit_map *g, const struct perf_fact *file)
 static bool is_too_new(const struct jit_map *g, const struct perf_fact *file)
 {
 	return g->process.end != UINT64_MAX &&
-	       file->changed_ns > g->process.end + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
+	       file->changed_ns > g->process.end + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).most;
 }
 
 /* --- the file --- */
@@ -247,7 +247,7 @@ static bool may_read_on(const struct jit_map *g)
 	       !perf_map_is_full(g->map);
 }
 
-static void add_text(struct jit_map *g, const struct remote_perf_map *answer)
+static void add_map_lines(struct jit_map *g, const struct remote_perf_map *answer)
 {
 	const uint64_t room = (uint64_t)MOST_FILE_BYTES - g->offset;
 	const size_t n = answer->n < room ? answer->n : (size_t)room;
@@ -278,7 +278,7 @@ static struct perf_payload perf_question(const struct jit *j, const struct jit_m
 }
 
 /* Read the held file to its end. @answer is the first part. */
-static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
+static void read_map_to_end(struct jit *j, struct jit_map *g, struct remote_perf_map *answer)
 {
 	struct error e;
 	int err = 0;
@@ -290,7 +290,7 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 			perf_map_restart(g->map);
 			g->offset = 0;
 		}
-		add_text(g, answer);
+		add_map_lines(g, answer);
 
 		const struct perf_payload next = perf_question(j, g, g->root, 0);
 		const bool is_over = !answer->n;
@@ -305,8 +305,8 @@ static void read_on(struct jit *j, struct jit_map *g, struct remote_perf_map *an
 }
 
 /* Add the new lines of the held file to its map. @answer has the first of them. */
-static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *answer,
-		      uint64_t from)
+static void read_map_file(struct jit *j, struct jit_map *g, struct remote_perf_map *answer,
+			  uint64_t from)
 {
 	const uint64_t before = g->map ? perf_map_bytes(g->map) : 0;
 	const uint64_t n_before = g->n_read;
@@ -314,7 +314,7 @@ static void read_file(struct jit *j, struct jit_map *g, struct remote_perf_map *
 
 	if (!g->map)
 		g->map = perf_map_new();
-	read_on(j, g, answer);
+	read_map_to_end(j, g, answer);
 	if (perf_map_settle(g->map, g->read_from, clock_ns(CLOCK_MONOTONIC)))
 		array_push(j->changed, j->n_changed, j->cap_changed, g->process.tgid);
 	g->n_grown += g->n_read != n_before;
@@ -367,7 +367,7 @@ static bool identify_process(struct jit *j, struct jit_map *g)
 	if (root >= 0)
 		g->process.root = root;
 	if (!g->begin_real && now.started)
-		g->begin_real = now.started + ahead_of(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
+		g->begin_real = now.started + clock_lead(CLOCK_REALTIME, CLOCK_BOOTTIME).least;
 	return true;
 }
 
@@ -407,8 +407,8 @@ static int ask_perf_file(struct jit *j, struct jit_map *g, int root, uint32_t nu
 }
 
 /* True: there is a file of this program, even if we may not use it. */
-static bool try_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
-		     struct remote_perf_map *ret)
+static bool try_map_file(struct jit *j, struct jit_map *g, int root, uint32_t number,
+			 struct remote_perf_map *ret)
 {
 	struct error e;
 	int err;
@@ -432,11 +432,11 @@ static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_
 	const int root = g->process.root;
 
 	if (g->identified) {
-		if (!try_file(j, g, root, g->identity.number, ret) &&
+		if (!try_map_file(j, g, root, g->identity.number, ret) &&
 		    (root != j->own_root || g->identity.number != g->process.tgid))
-			(void)try_file(j, g, j->own_root, g->process.tgid, ret);
+			(void)try_map_file(j, g, j->own_root, g->process.tgid, ret);
 	} else if (root < 0 || root == j->own_root) {
-		(void)try_file(j, g, j->own_root, g->process.tgid, ret);
+		(void)try_map_file(j, g, j->own_root, g->process.tgid, ret);
 	}
 }
 
@@ -445,7 +445,7 @@ static void find_perf_file(struct jit *j, struct jit_map *g, struct remote_perf_
 /* We learn of an end late. Forget a look after it, which may have seen the next program. */
 static void forget_seen_too_late(struct jit *j, struct jit_map *g)
 {
-	const uint64_t end_boot = g->process.end + ahead_of(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
+	const uint64_t end_boot = g->process.end + clock_lead(CLOCK_BOOTTIME, CLOCK_MONOTONIC).most;
 
 	if (g->identified && g->identity.started > end_boot)
 		g->identified = 0;
@@ -481,7 +481,7 @@ static void look_at_perf_map(struct jit *j, struct jit_map *g)
 	if (g->handle != HANDLE_NONE && !found.memory)
 		ask_held(j, g, &found);
 	if (found.memory && !is_too_new(g, &found.fact))
-		read_file(j, g, &found, now);
+		read_map_file(j, g, &found, now);
 	free(found.memory);
 	g->is_over = g->is_over || g->process.end != UINT64_MAX;
 	if (g->is_over)
@@ -505,7 +505,7 @@ static struct jit_map *find_map(struct jit *j, const struct program_run *p)
 	return NULL;
 }
 
-static struct jit_map *get_map(struct jit *j, const struct program_run *p)
+static struct jit_map *get_jit_map(struct jit *j, const struct program_run *p)
 {
 	struct jit_map *g = find_map(j, p);
 
@@ -514,7 +514,8 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 		g->process = *p;
 		g->handle = HANDLE_NONE;
 		if (p->begin)
-			g->begin_real = p->begin + ahead_of(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
+			g->begin_real =
+				p->begin + clock_lead(CLOCK_REALTIME, CLOCK_MONOTONIC).least;
 		array_push(j->maps, j->n, j->capacity, g);
 		(void)u64_map_put(&j->tgids, p->tgid, 0, NULL);
 		bound_perf_maps(j, g);
@@ -526,9 +527,9 @@ static struct jit_map *get_map(struct jit *j, const struct program_run *p)
 }
 
 /* The map of @p. It has all lines from before @time. */
-static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64_t time)
+static struct jit_map *jit_map_at(struct jit *j, const struct program_run *p, uint64_t time)
 {
-	struct jit_map *g = get_map(j, p);
+	struct jit_map *g = get_jit_map(j, p);
 
 	if (time ? time > g->looked_at : g->period != j->period)
 		look_at_perf_map(j, g);
@@ -537,13 +538,13 @@ static struct jit_map *map_at(struct jit *j, const struct program_run *p, uint64
 
 void jit_watch(struct jit *j, const struct program_run *p)
 {
-	(void)get_map(j, p);
+	(void)get_jit_map(j, p);
 }
 
 bool jit_at(struct jit *j, const struct program_run *p, uint64_t addr, uint64_t time,
 	    struct jit_function *ret)
 {
-	const struct jit_map *g = map_at(j, p, time);
+	const struct jit_map *g = jit_map_at(j, p, time);
 	struct perf_map_function function;
 
 	if (!g->map || !perf_map_at(g->map, addr, time, &function))
@@ -558,13 +559,13 @@ uint32_t jit_epoch(struct jit *j, const struct program_run *p, uint64_t time)
 
 	if (!g)
 		return 0;
-	g = map_at(j, p, time);
+	g = jit_map_at(j, p, time);
 	return g->map ? perf_map_epoch(g->map, time) : 0;
 }
 
 uint32_t jit_growth(struct jit *j, const struct program_run *p, uint64_t time)
 {
-	return find_map(j, p) ? map_at(j, p, time)->n_grown : 0;
+	return find_map(j, p) ? jit_map_at(j, p, time)->n_grown : 0;
 }
 
 void jit_ended(struct jit *j, uint32_t tgid, uint64_t time)

@@ -64,7 +64,7 @@ static bool is_of_ftrace(const struct kernel_symbol *symbol)
 	return strncmp(symbol->module, "__builtin__", 11) == 0;
 }
 
-static bool is_program(const struct kernel_symbol *symbol)
+static bool is_bpf_program_symbol(const struct kernel_symbol *symbol)
 {
 	return is_of_bpf(symbol) && strncmp(symbol->name, "bpf_prog_", 9) == 0;
 }
@@ -88,7 +88,7 @@ static void note_trampolines(struct kernel_names *k)
 
 	for (size_t i = 0; i < kallsyms_n(k->symbols); i++) {
 		kallsyms_nth(k->symbols, i, &symbol);
-		if (!is_of_bpf(&symbol) || is_program(&symbol))
+		if (!is_of_bpf(&symbol) || is_bpf_program_symbol(&symbol))
 			continue;
 
 		const uint64_t since = seen_since(k, &symbol);
@@ -105,7 +105,7 @@ static void note_trampolines(struct kernel_names *k)
 	k->n_trampolines = n;
 }
 
-static void read_first(struct kernel_names *k)
+static void read_kernel_names_first(struct kernel_names *k)
 {
 	struct error e;
 
@@ -120,7 +120,7 @@ static void read_first(struct kernel_names *k)
 }
 
 /* The host's table stays: others borrow names from it. */
-static bool read_again(struct kernel_names *k)
+static bool read_kernel_names_again(struct kernel_names *k)
 {
 	struct kallsyms *fresh = NULL;
 	struct error e;
@@ -146,9 +146,9 @@ bool kernel_names_update(struct kernel_names *k)
 	k->is_checked = true;
 	modules_look(&k->modules, MODULES);
 	if (is_first)
-		read_first(k);
+		read_kernel_names_first(k);
 	if (k->symbols && k->modules.now != kallsyms_modules(k->symbols))
-		return read_again(k) || is_first;
+		return read_kernel_names_again(k) || is_first;
 	return is_first;
 }
 
@@ -181,7 +181,7 @@ static void find_kallsyms_symbol(struct kernel_names *k, uint64_t addr,
 {
 	uint64_t since = 0;
 
-	if (!kallsyms_at(k->symbols, addr, &ret->symbol) || is_program(&ret->symbol))
+	if (!kallsyms_at(k->symbols, addr, &ret->symbol) || is_bpf_program_symbol(&ret->symbol))
 		return;
 	if (is_of_bpf(&ret->symbol))
 		since = seen_since(k, &ret->symbol);
@@ -213,7 +213,7 @@ void kernel_names_at(struct kernel_names *k, uint64_t addr, const struct kernel_
 	find_kallsyms_symbol(k, addr, when, ret);
 	if (ret->is_found || k->is_reread)
 		return;
-	ret->is_changed = read_again(k);
+	ret->is_changed = read_kernel_names_again(k);
 	if (ret->is_changed)
 		find_kallsyms_symbol(k, addr, when, ret);
 }

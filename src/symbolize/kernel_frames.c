@@ -32,7 +32,7 @@ static uint32_t kernel_frame(struct symbolizer *s, uint64_t addr,
 
 	if (symbol) {
 		frame.name = strtab_add(s->strings, symbol->name);
-		frame.module = symbol->module ? strtab_add(s->strings, symbol->module) : NULL;
+		frame.module = strtab_add_or_null(s->strings, symbol->module);
 		frame.offset = addr - symbol->addr;
 		key.kind |= KEY_NAMED;
 		key.file = (uintptr_t)frame.name; /* a module may be loaded where another was */

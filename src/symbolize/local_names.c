@@ -34,7 +34,7 @@ static size_t parse_build_id(const char *hex, uint8_t ret[MOST_BUILD_ID])
 }
 
 /* The path may be that of a FIFO or a device, which must not hold us up. */
-static int open_file(const char *path)
+static int open_regular_file(const char *path)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -44,7 +44,7 @@ static int open_file(const char *path)
 	return TAKE_FD(fd);
 }
 
-static bool is_of_build(const struct image *im, const uint8_t *id, size_t n)
+static bool is_image_of_build(const struct image *im, const uint8_t *id, size_t n)
 {
 	const uint8_t *own;
 
@@ -54,19 +54,19 @@ static bool is_of_build(const struct image *im, const uint8_t *id, size_t n)
 
 static struct image *open_image_at(const char *path, const uint8_t *id, size_t n)
 {
-	cleanup_close int fd = open_file(path);
+	cleanup_close int fd = open_regular_file(path);
 	cleanup(image_freep) struct image *im = NULL;
 	struct error e;
 
 	if (fd < 0 || image_open_fd(fd, path, &im, &e))
 		return NULL;
-	return is_of_build(im, id, n) ? TAKE(im) : NULL;
+	return is_image_of_build(im, id, n) ? TAKE(im) : NULL;
 }
 
 /* Let @im use the debug file at @path, if it belongs to it. */
 static bool take_debug_file(struct image *im, const char *path)
 {
-	cleanup_close int fd = open_file(path);
+	cleanup_close int fd = open_regular_file(path);
 	struct image *debug;
 	struct error e;
 
@@ -102,8 +102,8 @@ static bool take_embedded(struct image *im)
 }
 
 /* The caller frees it. NULL: no server has it. */
-static char *ask_servers(const struct local_names_options *options, const uint8_t *id, size_t n,
-			 const char *name)
+static char *ask_servers_for_image(const struct local_names_options *options, const uint8_t *id,
+				   size_t n, const char *name)
 {
 	struct error e;
 	char *path;
@@ -127,14 +127,14 @@ static struct image *open_debug_file_alone(const struct local_names_options *opt
 	if (im)
 		return im;
 
-	cleanup_free char *fetched = ask_servers(options, id, n, name);
+	cleanup_free char *fetched = ask_servers_for_image(options, id, n, name);
 
 	return fetched ? open_image_at(fetched, id, n) : NULL;
 }
 
 /* NULL: this machine has no file of the image's build. The caller closes it. */
-static struct image *open_image(const struct frame_image *image,
-				const struct local_names_options *options)
+static struct image *open_local_image(const struct frame_image *image,
+				      const struct local_names_options *options)
 {
 	uint8_t id[MOST_BUILD_ID];
 	const size_t n = parse_build_id(image->build_id, id);
@@ -149,7 +149,7 @@ static struct image *open_image(const struct frame_image *image,
 	if (find_debug_file(im, image->path) || take_embedded(im) || image_has_symtab(im))
 		return im;
 
-	cleanup_free char *fetched = ask_servers(options, id, n, image->path);
+	cleanup_free char *fetched = ask_servers_for_image(options, id, n, image->path);
 
 	if (fetched)
 		(void)take_debug_file(im, fetched);
@@ -208,7 +208,7 @@ void local_names_fill(struct frame_table *table, struct strtab *strings,
 			if (frame->image != i || !wants_name(frame))
 				continue;
 			if (!is_tried)
-				im = open_image(&table->images[i], options);
+				im = open_local_image(&table->images[i], options);
 			is_tried = true;
 			if (!im)
 				break;

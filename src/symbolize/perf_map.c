@@ -206,7 +206,7 @@ void perf_map_restart(struct perf_map *m)
 
 /* --- lines to spans --- */
 
-static int compare_starts(const void *left, const void *right)
+static int compare_span_starts(const void *left, const void *right)
 {
 	const struct span *a = left, *b = right;
 
@@ -250,7 +250,7 @@ static void open_line(struct open_lines *open, const struct span *line)
 	open->lines[i] = line;
 }
 
-static void close_first(struct open_lines *open)
+static void close_first_line(struct open_lines *open)
 {
 	const struct span *last = open->lines[--open->n];
 	size_t i = 0, child;
@@ -272,7 +272,7 @@ static void flatten_lines(struct spans *lines, struct spans *to)
 	uint64_t at = 0;
 
 	if (lines->n)
-		qsort(lines->spans, lines->n, sizeof(*lines->spans), compare_starts);
+		qsort(lines->spans, lines->n, sizeof(*lines->spans), compare_span_starts);
 	for (size_t i = 0; i < lines->n || open.n;) {
 		if (!open.n && lines->spans[i].start > at)
 			at = lines->spans[i].start;
@@ -283,7 +283,7 @@ static void flatten_lines(struct spans *lines, struct spans *to)
 		uint64_t end = first->end;
 
 		if (end <= at) {
-			close_first(&open);
+			close_first_line(&open);
 			continue;
 		}
 		if (i < lines->n && lines->spans[i].start < end)
@@ -372,7 +372,7 @@ static int compare_past(const void *left, const void *right)
 {
 	const struct past_span *a = left, *b = right;
 
-	return compare_starts(&a->span, &b->span);
+	return compare_span_starts(&a->span, &b->span);
 }
 
 static int compare_gone(const void *left, const void *right)
@@ -476,8 +476,8 @@ struct around {
 	uint64_t gone_after; /* of @before */
 };
 
-static void look_around(struct around *a, const struct span *span, uint64_t gone_after,
-			uint64_t time)
+static void look_around_span(struct around *a, const struct span *span, uint64_t gone_after,
+			     uint64_t time)
 {
 	if (span->by <= time && (!a->before || span->by > a->before->by)) {
 		a->before = span;
@@ -502,7 +502,7 @@ static void look_around_in_past(const struct perf_map *m, uint64_t addr, uint64_
 	}
 	while (low-- > 0 && m->past[low].reach > addr)
 		if (m->past[low].span.end > addr)
-			look_around(a, &m->past[low].span, m->past[low].gone_after, time);
+			look_around_span(a, &m->past[low].span, m->past[low].gone_after, time);
 }
 
 static const struct span *span_then(const struct perf_map *m, uint64_t addr, uint64_t time)
@@ -513,7 +513,7 @@ static const struct span *span_then(const struct perf_map *m, uint64_t addr, uin
 	if (!time || (now && now->by <= time))
 		return now;
 	if (now)
-		look_around(&a, now, UINT64_MAX, time);
+		look_around_span(&a, now, UINT64_MAX, time);
 	look_around_in_past(m, addr, time, &a);
 	if (!a.before)
 		return time < m->forgotten ? NULL : a.behind;

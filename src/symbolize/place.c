@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "symbolize/place.h"
 
-static void find_at(struct image_names *names, struct processes *processes,
-		    const struct user_pc *pc, uint64_t at, struct user_place *ret)
+static void find_place_at(struct image_names *names, struct processes *processes,
+			  const struct user_pc *pc, uint64_t at, struct user_place *ret)
 {
 	*ret = (struct user_place){ .where.image = IMAGE_NONE, .addr = pc->addr, .at = at };
 	ret->is_mapped = processes_at(processes, pc->process, pc->time, at, &ret->where);
@@ -29,10 +29,10 @@ void place_find(struct image_names *names, struct processes *processes, const st
 {
 	const uint64_t at = place_look_up_at(pc->addr, pc->is_exact);
 
-	find_at(names, processes, pc, at, ret);
+	find_place_at(names, processes, pc, at, ret);
 	if (at == pc->addr || ret->is_put_off || (ret->place.function && !ret->place.is_last))
 		return;
-	find_at(names, processes, pc, pc->addr, ret);
+	find_place_at(names, processes, pc, pc->addr, ret);
 	if (!ret->is_put_off && !is_pushed(ret))
-		find_at(names, processes, pc, at, ret);
+		find_place_at(names, processes, pc, at, ret);
 }

@@ -31,8 +31,8 @@ void seen_places_fini(struct seen_places *seen)
  * Make the key of a place. False: it has none. At the start of a region, the byte before a return
  * address is in another region.
  */
-static bool key_of(const struct images *images, const struct image_names *names,
-		   const struct user_pc *pc, const struct place *where, uint64_t *ret)
+static bool make_seen_key(const struct images *images, const struct image_names *names,
+			  const struct user_pc *pc, const struct place *where, uint64_t *ret)
 {
 	*ret = (uint64_t)where->image << OFFSET_BITS | where->offset;
 	return images_kind(images, where->image) != IMAGE_NO_FILE &&
@@ -40,7 +40,7 @@ static bool key_of(const struct images *images, const struct image_names *names,
 	       (pc->is_exact || pc->addr > where->start) && where->offset >> OFFSET_BITS == 0;
 }
 
-static void forget_old(struct seen_places *seen, const struct images *images)
+static void forget_old_places(struct seen_places *seen, const struct images *images)
 {
 	if (seen->version == images_version(images))
 		return;
@@ -57,8 +57,8 @@ const uint32_t *seen_places_get(struct seen_places *seen, const struct images *i
 {
 	uint64_t key;
 
-	forget_old(seen, images);
-	return key_of(images, names, pc, where, &key)
+	forget_old_places(seen, images);
+	return make_seen_key(images, names, pc, where, &key)
 		       ? u64_map_get(&seen->chains[pc->is_exact], key)
 		       : NULL;
 }
@@ -69,8 +69,8 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
 {
 	uint64_t key;
 
-	forget_old(seen, images);
-	if (key_of(images, names, pc, where, &key))
+	forget_old_places(seen, images);
+	if (make_seen_key(images, names, pc, where, &key))
 		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
 }
 
@@ -101,7 +101,7 @@ bool seen_places_recall(struct seen_places *seen, const struct images *images,
 {
 	const struct seen_address *a;
 
-	forget_old(seen, images);
+	forget_old_places(seen, images);
 	if (!pc->epoch || !seen->n_recent)
 		return false;
 	a = recent_slot(seen, pc);

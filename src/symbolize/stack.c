@@ -31,7 +31,7 @@ static const char *unwind_end_words(enum unwind_end end)
 	}
 }
 
-static const char *mark_text(uint64_t mark)
+static const char *stack_mark_text(uint64_t mark)
 {
 	switch (mark) {
 	case STACK_MARK_DEPTH:
@@ -72,7 +72,7 @@ static uint32_t trim_machinery(const struct frame_table *table, uint32_t *frames
 #define MOST_MARKS 3 /* of a stack */
 
 /* The last word, if it is a mark; else 0. */
-static uint64_t mark_of(const struct raw_stack *stack)
+static uint64_t mark_of_stack(const struct raw_stack *stack)
 {
 	uint64_t last = stack->n ? stack->words[stack->n - 1] : 0;
 
@@ -84,8 +84,8 @@ static uint64_t mark_of(const struct raw_stack *stack)
  * mark for unverified frames stays, because the innermost ones may be wrong, too. Returns the
  * number of frames.
  */
-static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth, uint32_t *frames,
-			  uint32_t n)
+static uint32_t put_stack_marks(struct symbolizer *s, uint64_t mark, uint64_t max_depth,
+				uint32_t *frames, uint32_t n)
 {
 	const uint64_t cut = mark & STACK_MARK_CUT_BITS;
 	const bool is_deeper = max_depth && n > max_depth;
@@ -97,7 +97,8 @@ static uint32_t put_marks(struct symbolizer *s, uint64_t mark, uint64_t max_dept
 	if (mark & STACK_MARK_32_BIT)
 		frames[n++] = symbolize_mark(s, FRAME_UNVERIFIED, "32-bit program");
 	if (is_deeper || cut)
-		frames[n++] = symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : mark_text(cut));
+		frames[n++] =
+			symbolize_mark(s, FRAME_CUT, is_deeper ? "depth" : stack_mark_text(cut));
 	return n;
 }
 
@@ -106,7 +107,7 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 {
 	const uint64_t *words = stack->words;
 	struct kernel_pc pc = { .first = stack->time, .last = stack->last };
-	const uint64_t mark = mark_of(stack);
+	const uint64_t mark = mark_of_stack(stack);
 	const uint32_t n = (uint32_t)stack->n - !!mark;
 
 	for (size_t i = 0; i < n; i++) {
@@ -114,8 +115,8 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 		pc.is_exact = i == 0 && (stack->flags & KEY_KERNEL_PC_EXACT);
 		frames[i] = symbolize_kernel(s, &pc);
 	}
-	return put_marks(s, mark, max_depth, frames,
-			 trim_machinery(symbolizer_frames(s), frames, n));
+	return put_stack_marks(s, mark, max_depth, frames,
+			       trim_machinery(symbolizer_frames(s), frames, n));
 }
 
 uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *stack,
@@ -124,7 +125,7 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 	const uint64_t *words = stack->words;
 	struct user_pc pc = { .process = process_key(stack->tgid, stack->flags >> KEY_LIFE_SHIFT),
 			      .time = stack->time };
-	const uint64_t mark = mark_of(stack);
+	const uint64_t mark = mark_of_stack(stack);
 	const size_t n_words = stack->n - !!mark;
 	const uint32_t most = USER_FRAMES - MOST_MARKS;
 	uint32_t n = 0;
@@ -137,14 +138,14 @@ uint32_t name_known_user_stack(struct symbolizer *s, const struct raw_stack *sta
 		pc.is_exact =
 			i == 0 ? stack->flags & KEY_USER_PC_EXACT : words[i] & STACK_WORD_EXACT;
 		if (n == most)
-			return put_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
+			return put_stack_marks(s, mark, max_depth ? max_depth : n - 1, frames, n);
 
 		const size_t n_of_word = symbolize_user(s, &pc, frames + n, most - n);
 
 		*is_whole = *is_whole && n_of_word;
 		n += (uint32_t)n_of_word;
 	}
-	return put_marks(s, mark, max_depth, frames, n);
+	return put_stack_marks(s, mark, max_depth, frames, n);
 }
 
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,

@@ -122,7 +122,7 @@ bool symbol_files_has(const struct symbol_files *sf, uint32_t image)
 }
 
 /* The entry of @image, new if necessary. Lent until the next call. */
-static struct file *file_of(struct symbol_files *sf, uint32_t image)
+static struct file *file_of_image(struct symbol_files *sf, uint32_t image)
 {
 	bool is_new;
 	const uint32_t at = *u64_map_put(&sf->by_image, image, (uint32_t)sf->n, &is_new);
@@ -209,12 +209,12 @@ static int distrust_parser(struct symbol_files *sf, struct file *file, const cha
 
 /* -- A file. -- */
 
-static bool is_of_build(const struct file_stamp *stamp, const struct symbols_fact *fact)
+static bool is_fact_of_build(const struct file_stamp *stamp, const struct symbols_fact *fact)
 {
 	return stamp->n == fact->n_build_id && memcmp(fact->build_id, stamp->bytes, stamp->n) == 0;
 }
 
-static bool is_sound(const struct symbols_fact *fact)
+static bool is_sound_fact(const struct symbols_fact *fact)
 {
 	return fact->n_build_id <= sizeof(fact->build_id) && debug_hint_is_sound(&fact->hint);
 }
@@ -230,7 +230,7 @@ static int ask_parser_to_open(struct symbol_files *sf, struct file *file, const 
 
 	if (!err && copy.n == sizeof(*ret))
 		memcpy(ret, copy.bytes, sizeof(*ret));
-	if (!err && (copy.n != sizeof(*ret) || !is_sound(ret)))
+	if (!err && (copy.n != sizeof(*ret) || !is_sound_fact(ret)))
 		err = distrust_parser(sf, file, name);
 	unlock_parsers(sf);
 	free(copy.bytes);
@@ -308,7 +308,7 @@ static bool is_twin(struct symbol_files *sf, struct file *file, const struct ima
 		    const struct remote_handle *handle, struct symbols_fact *ret)
 {
 	if (open_in_parser(sf, file, about->module, handle, ret) == 0 &&
-	    is_of_build(&about->stamp, ret)) {
+	    is_fact_of_build(&about->stamp, ret)) {
 		log_debug("%s is gone: another file of its build is taken", about->path);
 		return true;
 	}
@@ -375,7 +375,7 @@ static int open_file_or_twin(struct symbol_files *sf, struct file *file,
 		warn_changed(sf, about->module);
 	}
 	/* The file at the path must be of the build that was mapped, if that is known. */
-	if (!err && about->stamp.n && !is_of_build(&about->stamp, ret)) {
+	if (!err && about->stamp.n && !is_fact_of_build(&about->stamp, ret)) {
 		log_debug("%s: another build is there now", about->path);
 		err = -ENOEXEC;
 	}
@@ -456,7 +456,7 @@ static int open_and_search(struct symbol_files *sf, struct file *file,
 }
 
 /* Does the parser that has the file still live? */
-static bool is_there(struct symbol_files *sf, const struct file *file)
+static bool has_living_parser(struct symbol_files *sf, const struct file *file)
 {
 	uint32_t files;
 	int32_t parser = 0;
@@ -474,8 +474,9 @@ static bool is_there(struct symbol_files *sf, const struct file *file)
 
 /* -- Names. -- */
 
-static int ask_names(struct symbol_files *sf, struct file *file, const char *name, struct ask *what,
-		     const uint64_t *offsets, struct symbol_answer *ret)
+static int ask_parser_for_names(struct symbol_files *sf, struct file *file, const char *name,
+				struct ask *what, const uint64_t *offsets,
+				struct symbol_answer *ret)
 {
 	struct copy copy = {};
 
@@ -499,7 +500,7 @@ static bool may_read_file(const struct symbol_files *sf, const struct file *file
 	       spending_check(&sf->spending, file->owner) == 0;
 }
 
-static bool was_missed(const struct symbol_files *sf, const struct file *file)
+static bool was_file_missed(const struct symbol_files *sf, const struct file *file)
 {
 	return file->missed == images_version(sf->images) + 1;
 }
@@ -507,7 +508,7 @@ static bool was_missed(const struct symbol_files *sf, const struct file *file)
 /* Have a parser open the file. If a new search for its debug file is due, search. */
 static int have_parser(struct symbol_files *sf, struct file *file, const struct image_about *about)
 {
-	if (!is_there(sf, file))
+	if (!has_living_parser(sf, file))
 		return open_and_search(sf, file, about, true);
 	if (file->again && file->again->is_due)
 		search_debug(sf, file, about, &file->again->fact, file->again->is_searched);
@@ -515,8 +516,9 @@ static int have_parser(struct symbol_files *sf, struct file *file, const struct 
 }
 
 /* Ask again if the parser has closed the file meanwhile, which is rare. */
-static int ask_twice(struct symbol_files *sf, struct file *file, const struct image_about *about,
-		     const struct ask *what, const uint64_t *offsets, struct symbol_answer *ret)
+static int ask_again_if_closed(struct symbol_files *sf, struct file *file,
+			       const struct image_about *about, const struct ask *what,
+			       const uint64_t *offsets, struct symbol_answer *ret)
 {
 	int err = -ESTALE;
 
@@ -526,7 +528,7 @@ static int ask_twice(struct symbol_files *sf, struct file *file, const struct im
 		err = have_parser(sf, file, about);
 		if (err)
 			return err;
-		err = ask_names(sf, file, about->module, &again, offsets, ret);
+		err = ask_parser_for_names(sf, file, about->module, &again, offsets, ret);
 		if (err)
 			file->parser = 0;
 	}
@@ -537,11 +539,11 @@ void symbol_files_build(struct symbol_files *sf, uint32_t image, bool opens,
 			struct image_build *ret)
 {
 	cleanup(image_about_fini) struct image_about about = {};
-	struct file *file = file_of(sf, image);
+	struct file *file = file_of_image(sf, image);
 	const bool is_known = images_about(sf->images, image, &about);
 
 	if (is_known && opens && !file->is_read && about.kind == IMAGE_FILE &&
-	    may_read_file(sf, file) && !was_missed(sf, file))
+	    may_read_file(sf, file) && !was_file_missed(sf, file))
 		(void)open_and_search(sf, file, &about, false);
 	*ret = file->build;
 	if (is_known && about.stamp.n && about.stamp.n <= sizeof(ret->id)) {
@@ -554,7 +556,7 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 		     uint64_t flags, struct symbol_answer *ret)
 {
 	cleanup(image_about_fini) struct image_about about = {};
-	struct file *file = file_of(sf, image);
+	struct file *file = file_of_image(sf, image);
 	const struct ask what = { .what = ASK_NAMES,
 				  .flags = flags,
 				  .file = image,
@@ -569,10 +571,10 @@ int symbol_files_ask(struct symbol_files *sf, uint32_t image, const uint64_t *of
 		warn_changed(sf, about.module);
 	if (!may_read_file(sf, file))
 		return -ENOENT;
-	if (was_missed(sf, file))
+	if (was_file_missed(sf, file))
 		return -EAGAIN;
 
-	const int err = ask_twice(sf, file, &about, &what, offsets, ret);
+	const int err = ask_again_if_closed(sf, file, &about, &what, offsets, ret);
 
 	if (err)
 		return asking_is_passing(err) && may_read_file(sf, file) ? -EAGAIN : -ENOENT;

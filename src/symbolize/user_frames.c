@@ -25,8 +25,8 @@
 #define MOST_CALLS 64
 
 /* The last part of the source's path, lent by the strtab. Adds path and line to @key. */
-static const char *source_of(struct symbolizer *s, const struct image_call *call,
-			     struct frame_key *key)
+static const char *source_of_call(struct symbolizer *s, const struct image_call *call,
+				  struct frame_key *key)
 {
 	if (!call->file)
 		return NULL;
@@ -43,7 +43,7 @@ static const char *source_of(struct symbolizer *s, const struct image_call *call
  * The place that was looked up: of a return address, it is in the call before. Other programs ask
  * for the name of exactly this place.
  */
-static uint64_t place_in_file(const struct user_place *p)
+static uint64_t user_place_offset(const struct user_place *p)
 {
 	return p->has_places ? p->where.offset : p->addr;
 }
@@ -58,7 +58,7 @@ static void set_image(struct symbolizer *s, const struct user_place *p, struct f
 	frame->image = frame_images_of_user(&s->frame_images, &s->frames.table, s->strings,
 					    s->image_names, p, &is_go);
 	if (p->has_places)
-		frame->file_offset = place_in_file(p);
+		frame->file_offset = user_place_offset(p);
 	if (is_go)
 		frame->code = CODE_GO;
 	else if (image_names_may_be_made(s->image_names, p->where.image))
@@ -118,7 +118,7 @@ static void set_unnamed(const struct symbolizer *s, const struct user_place *p, 
 	}
 	if (s->options.places)
 		key->place = frame->module_offset;
-	key->detail = detail_of(s, frame->offset, place_in_file(p), p->addr);
+	key->detail = detail_of(s, frame->offset, user_place_offset(p), p->addr);
 }
 
 static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
@@ -140,16 +140,16 @@ static uint32_t user_frame(struct symbolizer *s, const struct user_place *p,
 		frame.offset = frame.module_offset - p->place.start;
 		key.kind |= KEY_NAMED;
 		key.place = p->place.start;
-		key.detail = detail_of(s, frame.offset, place_in_file(p), p->addr);
+		key.detail = detail_of(s, frame.offset, user_place_offset(p), p->addr);
 	} else {
 		set_unnamed(s, p, &frame, &key);
 	}
-	frame.file = source_of(s, call, &key);
+	frame.file = source_of_call(s, call, &key);
 
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 
 	if (is_new) {
-		frame.name = p->place.function ? strtab_add(s->strings, p->place.function) : NULL;
+		frame.name = strtab_add_or_null(s->strings, p->place.function);
 		frame.module = module_of(s, image);
 		set_image(s, p, &frame);
 		s->frames.table.frames[number] = frame;
@@ -174,10 +174,11 @@ static uint32_t inlined_frame(struct symbolizer *s, const struct user_place *p,
 	struct frame_key key = { .kind = FRAME_USER | KEY_NAMED | KEY_INLINED,
 				 .file = p->where.image,
 				 .place = (uintptr_t)frame.name,
-				 .detail = detail_of(s, module_offset, place_in_file(p), p->addr) };
+				 .detail = detail_of(s, module_offset, user_place_offset(p),
+						     p->addr) };
 	bool is_new;
 
-	frame.file = source_of(s, call, &key);
+	frame.file = source_of_call(s, call, &key);
 
 	uint32_t number = frames_number(&s->frames, &key, &is_new);
 

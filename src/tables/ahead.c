@@ -36,8 +36,8 @@ static struct made *find_made_ahead(const struct ahead *a, const struct file_sta
 	return NULL;
 }
 
-static void make_of(struct ahead *a, uint32_t tid, const struct mapping *m,
-		    const struct file_state *file)
+static void make_tables_ahead(struct ahead *a, uint32_t tid, const struct mapping *m,
+			      const struct file_state *file)
 {
 	struct made made = { .file = *file };
 	struct error e;
@@ -68,7 +68,8 @@ static void *run_ahead(void *argument)
 			continue;
 		remote_identify(remote_files_of(a->remote), &list);
 		for (size_t k = 0; k < list.list.n && !is_ahead_over(a); k++)
-			make_of(a, list.list.tid, &list.list.mappings[k], &list.states[k]);
+			make_tables_ahead(a, list.list.tid, &list.list.mappings[k],
+					  &list.states[k]);
 	}
 	return NULL;
 }

@@ -15,7 +15,7 @@ struct late {
 	_Bool is_unread; /* a word was not recorded */
 };
 
-static _Bool read_late(void *from, __u64 at, __u64 *ret)
+static _Bool late_read_word(void *from, __u64 at, __u64 *ret)
 {
 	struct late *l = from;
 	uint64_t word = 0;
@@ -26,26 +26,17 @@ static _Bool read_late(void *from, __u64 at, __u64 *ret)
 	return is_read;
 }
 
-static uint32_t kind_of(struct unwind_rule rule)
+static _Bool is_rule_of_made(struct unwind_rule rule)
 {
-	return rule.how & 15;
-}
-
-static _Bool is_made(struct unwind_rule rule)
-{
-	return kind_of(rule) == UNWIND_MADE_FRAMES || kind_of(rule) == UNWIND_MADE_BARE;
-}
-
-static _Bool is_by_frames(struct unwind_rule rule)
-{
-	return kind_of(rule) == UNWIND_FRAMES || is_made(rule);
+	return unwind_kind_of(rule) == UNWIND_MADE_FRAMES ||
+	       unwind_kind_of(rule) == UNWIND_MADE_BARE;
 }
 
 /*
  * The walk has come to a return address that no row covers, or no mapping (@end). The program would
  * read the code before it, which was not recorded.
  */
-static enum unwind_end end_at_beginning(struct late *l, enum unwind_end end)
+static enum unwind_end late_end_at_beginning(struct late *l, enum unwind_end end)
 {
 	struct unwind_rule at_pc = {};
 	const enum unwind_end there = l->find(l->from, l->regs.pc, &at_pc);
@@ -55,7 +46,7 @@ static enum unwind_end end_at_beginning(struct late *l, enum unwind_end end)
 	return UNWIND_GOES_ON;
 }
 
-static enum unwind_end next_rule(struct late *l)
+static enum unwind_end late_next_rule(struct late *l)
 {
 	const _Bool is_at_entry = l->is_at_entry;
 	struct unwind_rule rule = {};
@@ -63,13 +54,14 @@ static enum unwind_end next_rule(struct late *l)
 
 	if (is_at_entry) {
 		l->is_at_entry = 0;
-		if (end || kind_of(rule) == UNWIND_NO_ROW || is_by_frames(rule))
+		if (end || unwind_kind_of(rule) == UNWIND_NO_ROW || unwind_is_by_frames(rule))
 			rule = UNWIND_AT_ENTRY;
 		end = UNWIND_GOES_ON;
 	} else if (l->regs.is_exact) {
 		end = end == UNWIND_END_PROBED ? UNWIND_END_NO_TABLE : end;
-	} else if (end == UNWIND_END_NO_MAPPING || (!end && kind_of(rule) == UNWIND_NO_ROW)) {
-		end = end_at_beginning(l, end);
+	} else if (end == UNWIND_END_NO_MAPPING ||
+		   (!end && unwind_kind_of(rule) == UNWIND_NO_ROW)) {
+		end = late_end_at_beginning(l, end);
 	}
 	if (!end)
 		l->rule = rule;
@@ -77,9 +69,9 @@ static enum unwind_end next_rule(struct late *l)
 }
 
 /* There is no rule for the pc, because of @end. Returns why the walk ends. */
-static enum unwind_end end_without_rule(struct late *l, enum unwind_end end)
+static enum unwind_end late_end_without_rule(struct late *l, enum unwind_end end)
 {
-	if (end == UNWIND_END_NO_MAPPING && is_by_frames(l->rule)) {
+	if (end == UNWIND_END_NO_MAPPING && unwind_is_by_frames(l->rule)) {
 		l->n--;
 		return UNWIND_END_CHAIN;
 	}
@@ -89,14 +81,14 @@ static enum unwind_end end_without_rule(struct late *l, enum unwind_end end)
 }
 
 /* A word that was not recorded is no page that is not resident, unless the record ends early. */
-static enum unwind_end step_late(struct late *l)
+static enum unwind_end late_step(struct late *l)
 {
 	enum unwind_end end;
 
 	l->is_unread = 0;
-	if (is_made(l->rule))
+	if (is_rule_of_made(l->rule))
 		l->mark |= STACK_MARK_UNVERIFIED;
-	end = unwind_step(&l->regs, l->rule, read_late, l);
+	end = unwind_step(&l->regs, l->rule, late_read_word, l);
 	return end == UNWIND_END_UNREADABLE && l->is_unread &&
 			       l->recorded->hit->stack_bytes == DEFERRED_STACK_BYTES
 		       ? UNWIND_END_NOT_RECORDED
@@ -104,10 +96,11 @@ static enum unwind_end step_late(struct late *l)
 }
 
 /* Add the caller to the stack, unless the walk is over (@end). True: it is. */
-static _Bool put_caller(struct late *l, enum unwind_end end)
+static _Bool late_put_caller(struct late *l, enum unwind_end end)
 {
 	if (!end && l->regs.pc < LEAST_CODE)
-		end = is_by_frames(l->rule) ? unwind_end_of_chain(l->rule) : UNWIND_END_NO_MAPPING;
+		end = unwind_is_by_frames(l->rule) ? unwind_end_of_chain(l->rule)
+						   : UNWIND_END_NO_MAPPING;
 	if (!end && l->n >= l->most)
 		end = UNWIND_END_DEPTH;
 	if (end) {
@@ -118,13 +111,13 @@ static _Bool put_caller(struct late *l, enum unwind_end end)
 	return 0;
 }
 
-static _Bool unwind_frame(struct late *l)
+static _Bool late_unwind_frame(struct late *l)
 {
-	enum unwind_end end = next_rule(l);
+	enum unwind_end end = late_next_rule(l);
 
 	if (end)
-		return put_caller(l, end_without_rule(l, end));
-	return put_caller(l, step_late(l));
+		return late_put_caller(l, late_end_without_rule(l, end));
+	return late_put_caller(l, late_step(l));
 }
 
 size_t late_walk(const struct recorded *r, uint32_t most_frames, late_find *find, void *from,
@@ -145,7 +138,7 @@ size_t late_walk(const struct recorded *r, uint32_t most_frames, late_find *find
 	};
 
 	for (uint32_t i = 0; i < STACK_WORDS; i++)
-		if (unwind_frame(&l))
+		if (late_unwind_frame(&l))
 			break;
 	if (l.mark)
 		words[l.n++] = l.mark;

@@ -101,7 +101,7 @@ static enum unwind_end row_in_mapping(const struct rules_of *f, size_t i, uint64
 	}
 }
 
-static enum unwind_end find_late(void *from, uint64_t addr, struct unwind_rule *ret)
+static enum unwind_end find_late_rule(void *from, uint64_t addr, struct unwind_rule *ret)
 {
 	const struct rules_of *f = from;
 	const struct mapping *m = mapping_list_at(&f->space->list.list, addr);
@@ -116,7 +116,8 @@ void late_job_run(struct late_job *job, struct table_set *tables, const struct u
 	struct rules_of f = { job->space, tables, m, job->recorded.hit->key.tgid };
 	uint64_t words[STACK_WORDS];
 
-	job->n_words = (uint32_t)late_walk(&job->recorded, job->most_frames, find_late, &f, words);
+	job->n_words =
+		(uint32_t)late_walk(&job->recorded, job->most_frames, find_late_rule, &f, words);
 	job->words = xcalloc(job->n_words, sizeof(*words));
 	memcpy(job->words, words, job->n_words * sizeof(*words));
 	__atomic_store_n(&job->is_done, true, __ATOMIC_RELEASE);

@@ -165,8 +165,8 @@ static int allocate_piece(struct unwind_memory *m, uint32_t bytes, uint32_t *ret
 	return err;
 }
 
-static void write_at(const struct unwind_memory *m, uint32_t place, const uint8_t *data,
-		     size_t bytes)
+static void write_slab_at(const struct unwind_memory *m, uint32_t place, const uint8_t *data,
+			  size_t bytes)
 {
 	while (bytes) {
 		uint32_t offset = place % SLAB_BYTES;
@@ -207,14 +207,14 @@ int unwind_memory_put(struct unwind_memory *m, const void *data, size_t bytes, u
 		return error_set(e, -E2BIG, "unwind-table memory is full");
 	err = allocate_piece(m, whole_pieces(bytes), ret, e);
 	if (!err)
-		write_at(m, *ret, data, bytes);
+		write_slab_at(m, *ret, data, bytes);
 	return err;
 }
 
 void unwind_memory_write(const struct unwind_memory *m, uint32_t place, const void *data,
 			 size_t bytes)
 {
-	write_at(m, place, data, bytes);
+	write_slab_at(m, place, data, bytes);
 }
 
 uint32_t *unwind_memory_number(const struct unwind_memory *m, uint32_t place)

@@ -88,7 +88,7 @@ static int read_table_answer(struct remote *r, const struct lane_event *event,
 	return result ? error_set(e, result, "%.95s", answer->words) : 0;
 }
 
-static const char *name_of(const struct mapping *m)
+static const char *name_of_mapping(const struct mapping *m)
 {
 	const char *slash = strrchr(m->path, '/');
 
@@ -144,8 +144,8 @@ static int ask_opener_to_send(struct remote *r, uint32_t pid, const struct mappi
 }
 
 /* Have the opener send @m's file to a parser of @role, as number @file. */
-static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
-		     const struct file_state *state, unsigned role, struct error *e)
+static int pass_file_to_parser(struct remote *r, uint32_t pid, const struct mapping *m,
+			       const struct file_state *state, unsigned role, struct error *e)
 {
 	struct file_payload head = { .expected = state->fact, .number = r->last_file };
 	int err = asking_address(r->asking, role, &head.files, &head.to, e);
@@ -168,7 +168,7 @@ static int pass_file(struct remote *r, uint32_t pid, const struct mapping *m,
  * The user who pays for reading the file: the one whose process maps it. A file system of a user
  * may give its files any owner. 0 pays nothing.
  */
-static uint32_t payer_of(uint32_t pid, const struct file_state *state)
+static uint32_t payer_of_file(uint32_t pid, const struct file_state *state)
 {
 	const uint32_t user = state->fact.is_roots ? 0 : finding_user_of(pid);
 
@@ -178,7 +178,7 @@ static uint32_t payer_of(uint32_t pid, const struct file_state *state)
 static int request_table(struct remote *r, uint32_t pid, const struct mapping *m,
 			 const struct file_state *state, struct remote_table *ret, struct error *e)
 {
-	const char *name = name_of(m);
+	const char *name = name_of_mapping(m);
 	struct question q = {
 		.role = state->fact.is_roots ? ROLE_PARSER : ROLE_PARSER_OF_OTHERS,
 		.name = name,
@@ -189,7 +189,7 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 		.payload = name,
 	};
 
-	const uint32_t payer = payer_of(pid, state);
+	const uint32_t payer = payer_of_file(pid, state);
 	int err = spending_check(&r->spending, payer);
 
 	if (err)
@@ -197,7 +197,7 @@ static int request_table(struct remote *r, uint32_t pid, const struct mapping *m
 
 	const uint64_t began = clock_ns(CLOCK_MONOTONIC);
 
-	err = pass_file(r, pid, m, state, q.role, e);
+	err = pass_file_to_parser(r, pid, m, state, q.role, e);
 
 	if (err)
 		err = error_set(e, -EAGAIN, "its file cannot be had");

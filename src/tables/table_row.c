@@ -23,7 +23,7 @@ static bool read_words(const struct unwind_memory *m, uint32_t place, void *to, 
 	return true;
 }
 
-static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+static _Bool read_entry_at(void *from, __u32 i, struct unwind_entry *ret)
 {
 	const struct entries *e = from;
 
@@ -45,7 +45,7 @@ enum unwind_end table_row(const struct unwind_memory *m, uint32_t place, uint64_
 		return UNWIND_GOES_ON;
 	page = image.pages + (uint32_t)(vaddr >> UNWIND_PAGE_BITS) * 4;
 	if (!unwind_memory_read(m, page, &first) || !unwind_memory_read(m, page + 4, &last) ||
-	    !unwind_find(first, last, (uint16_t)vaddr, entry_at,
+	    !unwind_find(first, last, (uint16_t)vaddr, read_entry_at,
 			 &(struct entries){ m, image.entries }, &number) ||
 	    number >= image.n_rules)
 		return UNWIND_GOES_ON;

@@ -43,7 +43,7 @@ struct entry {
 	enum unwind_how how;
 	bool is_refused;  /* there was no room for its table */
 	uint32_t refused; /* the turn of that */
-	uint32_t wanted;  /* the turn of the last get_entry() */
+	uint32_t wanted;  /* the turn of the last want_entry() */
 	char *path;       /* as the first process that mapped it saw it */
 	struct segments segments;
 };
@@ -107,7 +107,7 @@ void table_set_free(struct table_set *t)
 	free(t);
 }
 
-static uint64_t hash_of(const struct entry *entry)
+static uint64_t hash_of_entry(const struct entry *entry)
 {
 	return hash_mix(hash_mix(entry->file.dev) ^ entry->file.inode);
 }
@@ -132,7 +132,7 @@ static uint32_t *image_number(const struct table_set *t, const struct entry *ent
 	return unwind_memory_number(t->memory, entry->place + (uint32_t)member);
 }
 
-static uint32_t turn_now(const struct table_set *t)
+static uint32_t turn_of_tables(const struct table_set *t)
 {
 	return object_state(t->object)->table_turn;
 }
@@ -142,7 +142,7 @@ static uint32_t turns_unused(const struct table_set *t, const struct entry *entr
 {
 	const uint32_t *turn = image_number(t, entry, offsetof(struct unwind_image, turn));
 
-	return turn_now(t) - __atomic_load_n(turn, __ATOMIC_RELAXED);
+	return turn_of_tables(t) - __atomic_load_n(turn, __ATOMIC_RELAXED);
 }
 
 static void drop_parts(struct table_set *t, struct entry *entry)
@@ -166,8 +166,8 @@ bool table_set_make_room(struct table_set *t)
 	struct entry *oldest = NULL;
 
 	/* Once in a turn, because children may fork as fast as we withdraw their lists. */
-	if (t->withdrawn != turn_now(t) && unwind_memory_withdraw(t->memory)) {
-		t->withdrawn = turn_now(t);
+	if (t->withdrawn != turn_of_tables(t) && unwind_memory_withdraw(t->memory)) {
+		t->withdrawn = turn_of_tables(t);
 		return true;
 	}
 	for (size_t i = 0; i < t->n; i++) {
@@ -242,7 +242,7 @@ static int allocate_image(struct table_set *t, uint32_t *ret, struct error *e)
 static int put_image(struct table_set *t, const struct table_view *table, bool is_used,
 		     struct entry *entry, struct error *e)
 {
-	const uint32_t turn = turn_now(t);
+	const uint32_t turn = turn_of_tables(t);
 	const struct unwind_image image = {
 		.base = table->base,
 		.n_rules = table->n_rules,
@@ -262,8 +262,8 @@ static int put_image(struct table_set *t, const struct table_view *table, bool i
 	return err;
 }
 
-static int put_table(struct table_set *t, bool may_give_up, const struct table_view *table,
-		     struct entry *entry, struct error *e)
+static int put_table_in_set(struct table_set *t, bool may_give_up, const struct table_view *table,
+			    struct entry *entry, struct error *e)
 {
 	int err = put_parts(t, may_give_up, table, entry, e);
 
@@ -294,10 +294,10 @@ static int read_table(struct table_set *t, uint32_t pid, const struct mapping *m
 }
 
 /* Store @table. It evicts others only if it is in use; else it waits until there is room. */
-static int keep_table(struct table_set *t, const struct table_view *table, bool is_used,
-		      struct entry *entry, struct error *e)
+static int keep_table_in_set(struct table_set *t, const struct table_view *table, bool is_used,
+			     struct entry *entry, struct error *e)
 {
-	const int err = put_table(t, is_used, table, entry, e);
+	const int err = put_table_in_set(t, is_used, table, entry, e);
 
 	entry->n_rows = table->n_entries;
 	if (err == -E2BIG && !is_used) {
@@ -306,12 +306,12 @@ static int keep_table(struct table_set *t, const struct table_view *table, bool 
 	}
 	entry->how = err ? UNWIND_NOT_AT_ALL : UNWIND_BY_TABLE;
 	entry->is_refused = err == -E2BIG;
-	entry->refused = turn_now(t);
+	entry->refused = turn_of_tables(t);
 	t->n_rows += err ? 0 : entry->n_rows;
 	return err;
 }
 
-static enum unwind_how how_after(int err)
+static enum unwind_how kind_after_error(int err)
 {
 	switch (err) {
 	case -ENOENT:
@@ -335,10 +335,10 @@ static void make_entry_table(struct table_set *t, uint32_t pid, const struct map
 	struct error e;
 	int err = read_table(t, pid, m, entry, &table, &e);
 
-	entry->how = how_after(err);
+	entry->how = kind_after_error(err);
 	segments_read(&entry->segments, &table.view);
 	if (!err)
-		err = keep_table(t, &table.view, is_used, entry, &e);
+		err = keep_table_in_set(t, &table.view, is_used, entry, &e);
 	remote_table_fini(&table);
 	if (err)
 		warn_refused(t, m->path, err, &e);
@@ -366,14 +366,14 @@ static bool may_try_again(const struct table_set *t, const struct entry *entry)
 {
 	return entry->how == UNWIND_NOT_YET ||
 	       (entry->how == UNWIND_NOT_AT_ALL && entry->is_refused &&
-		turn_now(t) - entry->refused > TURNS_IN_USE);
+		turn_of_tables(t) - entry->refused > TURNS_IN_USE);
 }
 
 /* --- entries come and go --- */
 
 static void link_table_entry(struct table_set *t, uint32_t i)
 {
-	const uint64_t hash = hash_of(&t->entries[i]);
+	const uint64_t hash = hash_of_entry(&t->entries[i]);
 	const uint32_t *newest = u64_map_get(&t->newest, hash);
 
 	t->entries[i].older = newest ? *newest : NONE;
@@ -381,9 +381,9 @@ static void link_table_entry(struct table_set *t, uint32_t i)
 }
 
 /* The entry of @wanted, new if necessary. NULL: there are too many. */
-static struct entry *get_entry(struct table_set *t, const struct entry *wanted, const char *path)
+static struct entry *want_entry(struct table_set *t, const struct entry *wanted, const char *path)
 {
-	uint32_t i = find_entry(t, hash_of(wanted), wanted);
+	uint32_t i = find_entry(t, hash_of_entry(wanted), wanted);
 
 	if (i == NONE && t->n >= MOST_ENTRIES) {
 		log_warn_once("processes have mapped more than %u files at once: user stacks in "
@@ -399,7 +399,7 @@ static struct entry *get_entry(struct table_set *t, const struct entry *wanted, 
 		segments_init(&t->entries[i].segments, t->object, &wanted->file);
 		link_table_entry(t, i);
 	}
-	t->entries[i].wanted = turn_now(t);
+	t->entries[i].wanted = turn_of_tables(t);
 	return &t->entries[i];
 }
 
@@ -422,11 +422,11 @@ struct idle {
 	bool has_table;
 };
 
-static struct idle idle_of(const struct table_set *t, uint32_t number)
+static struct idle idle_table_of(const struct table_set *t, uint32_t number)
 {
 	const struct entry *entry = &t->entries[number];
 	const bool has_table = entry->how == UNWIND_BY_TABLE;
-	const uint32_t unwanted = turn_now(t) - entry->wanted;
+	const uint32_t unwanted = turn_of_tables(t) - entry->wanted;
 	const uint32_t unused = has_table ? turns_unused(t, entry) : unwanted;
 	const uint32_t turns = unused < unwanted ? unused : unwanted;
 
@@ -457,7 +457,7 @@ static bool *choose_kept(const struct table_set *t)
 	size_t n_keys = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		order[i] = idle_of(t, i);
+		order[i] = idle_table_of(t, i);
 	qsort(order, t->n, sizeof(*order), compare_idle);
 	for (size_t i = 0; i < t->n && i < KEPT_ENTRIES && n_keys <= KEPT_KEYS; i++) {
 		stays[order[i].number] = true;
@@ -551,7 +551,7 @@ void table_set_find(struct table_set *t, uint32_t pid, const struct mapping *m,
 	ret->how = wish == TABLE_AS_IS ? UNWIND_NOT_YET : UNWIND_NOT_AT_ALL;
 	if (!identify_mapped(t, pid, m, file, &wanted))
 		return; /* its table cannot be made, if it has one */
-	entry = get_entry(t, &wanted, m->path);
+	entry = want_entry(t, &wanted, m->path);
 	if (!entry)
 		return;
 	if (wish != TABLE_AS_IS && may_try_again(t, entry))

@@ -79,8 +79,8 @@ static void forget_process(struct unwinder *u, uint32_t tgid)
 }
 
 /* Fill in @ret for the first @n mappings of @list. True: all their tables are there. */
-static bool find_all(struct unwinder *u, const struct remote_list *list, size_t n,
-		     enum table_wish wish, struct unwind_mapping *ret)
+static bool find_all_tables(struct unwinder *u, const struct remote_list *list, size_t n,
+			    enum table_wish wish, struct unwind_mapping *ret)
 {
 	bool is_complete = true;
 
@@ -101,8 +101,8 @@ static uint64_t count_reserved(const struct unwinder *u, uint32_t tgid)
 }
 
 /* Does @list still hold? It does if the process has reserved no place since. Else read it again. */
-static bool is_still(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
-		     uint64_t n_reserved)
+static bool is_list_still_valid(const struct unwinder *u, uint32_t tgid, struct remote_list *list,
+				uint64_t n_reserved)
 {
 	cleanup(remote_list_fini) struct remote_list now = {};
 	struct error e;
@@ -127,7 +127,7 @@ static void confirm_list(struct unwinder *u, uint32_t tgid, struct remote_list *
 	struct known *known = known_of(&u->lists.known, tgid);
 
 	known->space.unsure = 0;
-	if (!is_still(u, tgid, list, n_reserved) ||
+	if (!is_list_still_valid(u, tgid, list, n_reserved) ||
 	    !object_replace_space(u->object, tgid, &known->space))
 		lists_retract(&u->lists, tgid);
 }
@@ -144,7 +144,7 @@ static bool is_published(struct unwinder *u, uint32_t tgid, struct remote_list *
 	return known->space.n == n &&
 	       unwind_memory_has(u->memory, known->space.mappings, mappings,
 				 n * sizeof(*mappings)) &&
-	       is_still(u, tgid, list, n_reserved) &&
+	       is_list_still_valid(u, tgid, list, n_reserved) &&
 	       object_replace_space(u->object, tgid, &known->space);
 }
 
@@ -157,7 +157,7 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 {
 	const size_t n = list->list.n < MOST_MAPPINGS ? list->list.n : MOST_MAPPINGS;
 	cleanup_free struct unwind_mapping *mappings = xcalloc(n, sizeof(*mappings));
-	const bool is_complete = find_all(u, list, n, wish, mappings);
+	const bool is_complete = find_all_tables(u, list, n, wish, mappings);
 
 	if (is_published(u, tgid, list, mappings, n, n_reserved))
 		return is_complete;
@@ -173,8 +173,8 @@ static int publish_list(struct unwinder *u, uint32_t tgid, struct remote_list *l
 }
 
 /* Read and publish the mappings of process @tgid. -ESRCH: it has gone, or nobody can read them. */
-static int read_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
-			 struct remote_list *list, struct error *e)
+static int read_and_publish_mappings(struct unwinder *u, uint32_t tgid, enum table_wish wish,
+				     struct remote_list *list, struct error *e)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	const uint64_t n_reserved = count_reserved(u, tgid);
@@ -200,7 +200,7 @@ static int look_at_process(struct unwinder *u, uint32_t tgid, enum table_wish wi
 {
 	cleanup(remote_list_fini) struct remote_list list = {};
 	const uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
-	const int err = read_mappings(u, tgid, wish, &list, e);
+	const int err = read_and_publish_mappings(u, tgid, wish, &list, e);
 	const uint64_t end = clock_ns(CLOCK_THREAD_CPUTIME_ID) - table_set_cost(u->tables);
 
 	/* The longer the list takes, the longer the process waits for the next reading. */
@@ -291,7 +291,7 @@ static bool next_wish(struct unwinder *u, struct wish *ret)
  * A program has ended: forget its list, unless that is newer. BPF has removed it already. Most
  * processes have no list of their own, because BPF has given them their parent's.
  */
-static void note_over(struct unwinder *u, const struct wish *wish)
+static void note_wish_over(struct unwinder *u, const struct wish *wish)
 {
 	const struct known *known = known_find(&u->lists.known, wish->tgid);
 
@@ -330,7 +330,7 @@ static void fulfil_wish(struct unwinder *u, const struct wish *wish)
 		look_in_time(u, wish);
 		break;
 	case WISH_OVER:
-		note_over(u, wish);
+		note_wish_over(u, wish);
 		break;
 	case WISH_FILE:
 		table_set_find(u->tables, wish->tgid, wish->file, NULL, TABLE_AHEAD, &unused);

@@ -50,7 +50,7 @@ bool deferral_is_busy(const struct run *r)
 /* Charge @n hits to the process. False: it has had its share of this window. */
 static bool may_walk(struct deferral *d, uint32_t tgid, size_t n, uint64_t now)
 {
-	struct late_pace *pace = &d->paces[pause_of(tgid)];
+	struct late_pace *pace = &d->paces[deferred_pause_of(tgid)];
 
 	if (now - pace->window > WINDOW_NS) {
 		pace->window = now;
@@ -76,7 +76,7 @@ static bool lacks_table(const uint64_t *words, size_t n)
 /* A walk is over. If it lacked a table, too, later hits of the process may as well be cut. */
 static void judge_walk(struct deferral *d, const struct late_hit *hit, uint64_t now)
 {
-	struct late_pace *pace = &d->paces[pause_of(hit->tgid)];
+	struct late_pace *pace = &d->paces[deferred_pause_of(hit->tgid)];
 
 	d->n_walked++;
 	if (!lacks_table(hit->job.words, hit->job.n_words)) {

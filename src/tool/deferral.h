@@ -27,7 +27,7 @@ struct late_hit {
 	bool is_given; /* the tool has it; only the thread still uses it */
 };
 
-/* How the hits of some processes fare: those with the same pause_of(). */
+/* How the hits of some processes fare: those with the same deferred_pause_of(). */
 struct late_pace {
 	uint64_t window; /* ns: begin of the present window */
 	uint32_t n;      /* hits in this window */

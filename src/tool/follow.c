@@ -79,7 +79,7 @@ int follower_fd(const struct follower *f)
 	return sideband_fd(f->sideband);
 }
 
-static struct symbolizer *names_of(const struct follower *f)
+static struct symbolizer *symbolizer_of(const struct follower *f)
 {
 	return f->run->tool->names(f->run);
 }
@@ -124,7 +124,7 @@ static int handle_process_event(void *context, const struct process_event *event
 		follower_look_again(f);
 	}
 
-	const struct process_news news = symbolizer_event(names_of(f), event);
+	const struct process_news news = symbolizer_event(symbolizer_of(f), event);
 
 	if (event->type == PROCESS_MAP)
 		run_has_mapped(f->run);
@@ -149,8 +149,8 @@ void follower_read(struct follower *f, uint64_t until)
 	if (until >= sideband_until(f->sideband))
 		(void)sideband_read(f->sideband, false, handle_process_event, f);
 	begin_tables(f);
-	symbolizer_look_again(names_of(f));
-	while ((tgid = symbolizer_take_changed(names_of(f))) != 0)
+	symbolizer_look_again(symbolizer_of(f));
+	while ((tgid = symbolizer_take_changed(symbolizer_of(f))) != 0)
 		begin_life(f, tgid);
 }
 
@@ -173,10 +173,10 @@ static void read_mappings_of(const struct follower *f, uint32_t tgid)
 
 	if (!is_chosen_process(r, tgid))
 		return;
-	symbolizer_look(names_of(f), tgid);
+	symbolizer_look(symbolizer_of(f), tgid);
 	if (!is_chosen)
 		run_walk(f->run, tgid, UNWINDER_SOMETIME);
-	else if (processes_is_walked(symbolizer_processes(names_of(f)), tgid))
+	else if (processes_is_walked(symbolizer_processes(symbolizer_of(f)), tgid))
 		run_walk(f->run, tgid, UNWINDER_CHANGED);
 }
 
@@ -194,14 +194,14 @@ bool follower_look(struct follower *f)
 			read_mappings_of(f, (uint32_t)strtoul(entry->d_name, NULL, 10));
 		}
 	}
-	f->late_due = symbolizer_look_late(names_of(f));
+	f->late_due = symbolizer_look_late(symbolizer_of(f));
 	begin_tables(f);
 	return f->proc != NULL;
 }
 
 void follower_settle(struct follower *f, uint64_t until)
 {
-	symbolizer_settle(names_of(f), until);
+	symbolizer_settle(symbolizer_of(f), until);
 }
 
 int follower_patience_ms(const struct follower *f)
@@ -214,7 +214,7 @@ int follower_patience_ms(const struct follower *f)
 
 static void warn_of_forgotten(struct follower *f)
 {
-	const struct forgotten now = symbolizer_forgotten(names_of(f));
+	const struct forgotten now = symbolizer_forgotten(symbolizer_of(f));
 
 	if (now.processes > f->told.processes)
 		log_warn("process history is full: forgot %" PRIu64

@@ -52,7 +52,7 @@ static enum orc_layout find_layout(struct kernel_memory *memory)
 	return orc_layout_by_members(at[0] != NO_MEMBER, at[1] != NO_MEMBER, at[2] != NO_MEMBER);
 }
 
-static bool find_tables(struct orc_source *from, struct orc_tables *ret)
+static bool find_orc_tables(struct orc_source *from, struct orc_tables *ret)
 {
 	struct kernel_memory *memory = from->memory;
 	const uint64_t start = kernel_memory_symbol(memory, "__start_orc_unwind_ip");
@@ -75,8 +75,8 @@ static bool find_tables(struct orc_source *from, struct orc_tables *ret)
 }
 
 /* Behind the code are data, where no row is valid. A module's code of its start has gone. */
-static bool add_row(const struct orc_tables *tables, uint64_t addr, uint64_t rule,
-		    struct kernel_table *table)
+static bool add_orc_row(const struct orc_tables *tables, uint64_t addr, uint64_t rule,
+			struct kernel_table *table)
 {
 	const bool is_init = addr >= tables->init && addr < tables->init_end;
 
@@ -106,7 +106,7 @@ static bool add_piece(const struct orc_source *from, const struct orc_tables *ta
 		const uint64_t addr = at + i * sizeof(*addresses) + (uint64_t)addresses[i];
 		const uint8_t *entry = &entries[(size_t)i * ORC_ENTRY_BYTES];
 
-		if (!add_row(tables, addr, orc_rule_of(from->layout, entry), table))
+		if (!add_orc_row(tables, addr, orc_rule_of(from->layout, entry), table))
 			return false;
 	}
 	return entries != NULL;
@@ -131,7 +131,8 @@ bool orc_read_kernel(struct orc_source *from, struct kernel_table *table)
 	struct orc_tables tables;
 
 	*table = (struct kernel_table){};
-	if (!find_tables(from, &tables) || !kernel_table_begin(table, tables.text, tables.init_end))
+	if (!find_orc_tables(from, &tables) ||
+	    !kernel_table_begin(table, tables.text, tables.init_end))
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
 		kernel_table_replaced(table, kernel_memory_symbol(from->memory, tracers[i]));
@@ -255,7 +256,7 @@ static void list_modules(struct module_reader *r)
 			add_module(r, &line);
 }
 
-static int by_place(const void *a, const void *b)
+static int compare_orc_places(const void *a, const void *b)
 {
 	const struct orc_tables *x = a, *y = b;
 
@@ -283,7 +284,7 @@ bool orc_read_modules(const struct orc_source *from, struct kernel_table *table)
 	if (find_module_members(&r))
 		list_modules(&r);
 	if (r.n) {
-		qsort(r.modules, r.n, sizeof(*r.modules), by_place);
+		qsort(r.modules, r.n, sizeof(*r.modules), compare_orc_places);
 		is_read =
 			kernel_table_begin(table, r.modules[0].text, r.modules[r.n - 1].text_end) &&
 			add_modules(&r, table);

@@ -48,8 +48,8 @@ static void fill_image(void *filling, void *to)
 }
 
 /* Give the programs a table, as image @number. Returns false if the kernel refuses it. */
-static bool publish(const struct kernel_maps *maps, enum kernel_image_number number,
-		    const struct kernel_table *table)
+static bool publish_kernel_image(const struct kernel_maps *maps, enum kernel_image_number number,
+				 const struct kernel_table *table)
 {
 	struct kernel_image image;
 	struct filling filling = { table, &image };
@@ -74,7 +74,7 @@ static bool publish_kernel(const struct kernel_maps *maps, struct orc_source *fr
 			  "not there, or of an unknown kind");
 		return false;
 	}
-	if (!publish(maps, KERNEL_IMAGE, &table))
+	if (!publish_kernel_image(maps, KERNEL_IMAGE, &table))
 		return false;
 	__atomic_store_n(&maps->walks->is_on, 1, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: by tables from now on: %zu entries, %zu rules, %zu KiB, in "
@@ -95,7 +95,7 @@ static void publish_modules(const struct kernel_maps *maps, struct orc_source *f
 	const uint32_t generation = __atomic_load_n(&walks->generation, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(&walks->modules_generation, NO_GENERATION, __ATOMIC_RELEASE);
-	if (!orc_read_modules(from, &table) || !publish(maps, MODULES_IMAGE, &table))
+	if (!orc_read_modules(from, &table) || !publish_kernel_image(maps, MODULES_IMAGE, &table))
 		return;
 	__atomic_store_n(&walks->modules_generation, generation, __ATOMIC_RELEASE);
 	log_debug("kernel stacks: by tables in modules, too: %zu entries", table.n_entries);

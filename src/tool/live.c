@@ -34,7 +34,7 @@ void live_fini(struct live *l)
 	strbuf_fini(&l->text);
 }
 
-static void draw(struct live *l)
+static void draw_live_view(struct live *l)
 {
 	const struct screen_size size = terminal_size(l->terminal);
 	cleanup_strbuf struct strbuf picture = {};
@@ -49,7 +49,7 @@ static void draw(struct live *l)
 void live_look(struct live *l)
 {
 	if (terminal_was_changed(l->terminal))
-		draw(l);
+		draw_live_view(l);
 }
 
 static int append_text(void *to, const char *bytes, size_t n)
@@ -73,11 +73,11 @@ void live_show(struct live *l, const struct profile *profile, const struct scree
 	if (!is_paused)
 		live_render(l, profile);
 	(void)terminal_was_changed(l->terminal);
-	draw(l);
+	draw_live_view(l);
 }
 
 /* Scroll by @lines, down if it is positive. */
-static void scroll(struct live *l, long lines)
+static void scroll_live_view(struct live *l, long lines)
 {
 	const long first = (long)l->first + lines;
 
@@ -133,17 +133,17 @@ static enum live_wish take_key(struct live *l, int key)
 		return l->head.is_paused ? LIVE_NOTHING : LIVE_RENDER;
 	case TERMINAL_DOWN:
 	case 'j':
-		scroll(l, 1);
+		scroll_live_view(l, 1);
 		return LIVE_NOTHING;
 	case TERMINAL_UP:
 	case 'k':
-		scroll(l, -1);
+		scroll_live_view(l, -1);
 		return LIVE_NOTHING;
 	case TERMINAL_PAGE_DOWN:
-		scroll(l, page);
+		scroll_live_view(l, page);
 		return LIVE_NOTHING;
 	case TERMINAL_PAGE_UP:
-		scroll(l, -page);
+		scroll_live_view(l, -page);
 		return LIVE_NOTHING;
 	case TERMINAL_HOME:
 	case 'g':
@@ -172,6 +172,6 @@ enum live_wish live_take_keys(struct live *l)
 		wish = now > wish ? now : wish;
 	}
 	if (terminal_was_changed(l->terminal) || was_pressed)
-		draw(l);
+		draw_live_view(l);
 	return wish;
 }

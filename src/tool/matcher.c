@@ -111,7 +111,7 @@ static int read_file_name(struct aside *a, size_t n, char **file)
 }
 
 /* Read messages up to the result, which the caller frees. */
-static int read_result(struct aside *a, char **file, char **ret, size_t *ret_n)
+static int read_matched(struct aside *a, char **file, char **ret, size_t *ret_n)
 {
 	struct head head;
 
@@ -170,7 +170,7 @@ int matcher_finish(struct matcher *m, size_t limit, struct target_list *out, str
 {
 	cleanup_free char *result = NULL;
 	size_t n_bytes = 0;
-	const int err = read_result(&m->aside, &m->file, &result, &n_bytes);
+	const int err = read_matched(&m->aside, &m->file, &result, &n_bytes);
 
 	if (err == -E2BIG)
 		return error_set(e, err, "%s: the names of its matches are too long", m->file);

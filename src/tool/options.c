@@ -17,7 +17,7 @@
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define LIVE_INTERVAL_NS 1000000000ULL
 #define MOST_ROWS 64
-#define AVOIDED_N (BACKEND_N + 3)
+#define AVOIDED_N (BACKEND_N + 4)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
 /*
@@ -25,7 +25,8 @@
  */
 static const char *avoided_name(int bit)
 {
-	static const char *const others[] = { "rules.recent", "bpf_loop", "trust.kernel" };
+	static const char *const others[] = { "rules.recent", "bpf_loop", "trust.kernel",
+					      "kernel.loads" };
 
 	if (bit < BACKEND_N)
 		return backend_name(bit);
@@ -92,7 +93,7 @@ static int push_name(const char *what, const char *value, const char **names, si
 	return 0;
 }
 
-static bool is_word(const char *words, const char *word)
+static bool is_one_of_words(const char *words, const char *word)
 {
 	const size_t n = strlen(word);
 
@@ -114,7 +115,7 @@ static int parse_percent(const char *what, const char *value, double *ret, struc
 
 static int parse_format(const char *what, const char *value, const char **ret, struct error *e)
 {
-	if (!is_word(option_formats, value))
+	if (!is_one_of_words(option_formats, value))
 		return error_set(e, -EINVAL, "%s: no form '%s'; there are: %s", what, value,
 				 option_formats);
 	*ret = value;
@@ -198,7 +199,7 @@ static void make_getopt_tables(enum tool tool, struct getopt_tables *ret)
 
 	assert(n <= MOST_ROWS);
 	*ret = (struct getopt_tables){};
-	*letter++ = '+'; /* stop at a pattern; parse_next() goes on after it */
+	*letter++ = '+'; /* stop at a pattern; parse_next_option() goes on after it */
 	*letter++ = ':';
 	for (size_t i = 0; i < n; i++) {
 		int has_arg = rows[i].argument ? required_argument : no_argument;
@@ -335,8 +336,8 @@ static int find_command(int argc, char *const *argv)
 }
 
 /* Parse one option or pattern. */
-static int parse_next(int end, char *const *argv, const struct getopt_tables *tables,
-		      struct options *ret, struct error *e)
+static int parse_next_option(int end, char *const *argv, const struct getopt_tables *tables,
+			     struct options *ret, struct error *e)
 {
 	static char *patterns[4096];
 	int what = getopt_long(end, argv, tables->letters, tables->names, NULL);
@@ -373,7 +374,7 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 	opterr = 0;
 	optind = 1;
 	while (optind < end && !err)
-		err = parse_next(end, argv, &tables, ret, e);
+		err = parse_next_option(end, argv, &tables, ret, e);
 	if (!err)
 		err = choose_format(ret, e);
 	if (ret->live && !ret->interval_ns)

@@ -35,6 +35,8 @@ enum unwind_mode {
 #define AVOID_TRUST (4U << BACKEND_N)
 /* Likewise: do without bpf_loop(), as on kernels before Linux 5.17. */
 #define AVOID_LOOP (2U << BACKEND_N)
+/* Likewise: do without bpf_rdonly_cast(), as on kernels before Linux 6.2. */
+#define AVOID_LOADS (8U << BACKEND_N)
 
 #define MOST_OUTPUTS 16
 #define MOST_MINUS 256

@@ -153,6 +153,8 @@ int probing_load(struct run *r, struct error *e)
 	if (err)
 		return err;
 	options.config.anywhere = may_be_anywhere(&r->targets);
+	if (n_kernel_events(&r->targets))
+		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	setup_following(&setup, &options);
 	if (options.config.asks_kernel && options.config.anywhere)
 		options.programs |= 1U << PROGRAM_FAULT;
@@ -163,8 +165,6 @@ int probing_load(struct run *r, struct error *e)
 	options.config.anywhere |= host_is_preempt_rt();
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
-	if (n_kernel_events(&r->targets))
-		kernel_stacks_set_up(&r->kernel_stacks, r->opt, &options);
 	if (options.config.unwind)
 		helpers_prepare(&r->helpers);
 	err = load_with_fallbacks(r, &options, e);
@@ -295,7 +295,7 @@ static int attach_targets(struct run *r, struct error *e)
 }
 
 /* The object has room for its targets at the time of loading, and now there are more. */
-static int load_again(struct run *r, struct error *e)
+static int load_object_again(struct run *r, struct error *e)
 {
 	int err;
 
@@ -317,7 +317,7 @@ static int attach_namesakes(struct run *r, struct error *e)
 	attachment_freep(&r->attachment);
 	err = plan_again(r, MATCH_ADDRESSES, must_load ? 0 : 1U << BACKEND_KPROBE_MULTI, e);
 	if (!err && must_load)
-		err = load_again(r, e);
+		err = load_object_again(r, e);
 	return err ? err : attach_targets(r, e);
 }
 

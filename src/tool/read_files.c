@@ -19,7 +19,7 @@
 #include "tool/privileges.h"
 #include "tool/reports.h"
 
-static int read_one(const char *name, struct profile **ret, struct error *e)
+static int read_saved_file(const char *name, struct profile **ret, struct error *e)
 {
 	cleanup_close int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
@@ -63,26 +63,26 @@ static void files_fini(struct files *f)
 	free(f->of);
 }
 
-static struct changes_side side_of(const struct files *f)
+static struct changes_side changes_side_of(const struct files *f)
 {
 	return (struct changes_side){ (const struct profile *const *)f->of, f->n };
 }
 
-static int read_all(const char *const *names, size_t n, const struct options *opt,
-		    struct files *ret, struct error *e)
+static int read_saved_files(const char *const *names, size_t n, const struct options *opt,
+			    struct files *ret, struct error *e)
 {
 	int err = 0;
 
 	ret->of = xcalloc(n, sizeof(*ret->of));
 	for (; ret->n < n && !err; ret->n++) {
-		err = read_one(names[ret->n], &ret->of[ret->n], e);
+		err = read_saved_file(names[ret->n], &ret->of[ret->n], e);
 		if (!err)
 			fill_in_names(ret->of[ret->n], opt);
 	}
 	return err;
 }
 
-static struct profile *sum_of(const struct changes_side *side)
+static struct profile *merge_side(const struct changes_side *side)
 {
 	return profile_merge(side->of, side->n, KEEP_ALL);
 }
@@ -97,14 +97,14 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 		      struct subtracted *ret, struct error *e)
 {
 	cleanup(files_fini) struct files files = {};
-	const int err = read_all(opt->minus, opt->n_minus, opt, &files, e);
+	const int err = read_saved_files(opt->minus, opt->n_minus, opt, &files, e);
 
 	if (err)
 		return err;
 
-	const struct changes_side before = side_of(&files);
-	cleanup(profile_freep) struct profile *new_sum = sum_of(after);
-	cleanup(profile_freep) struct profile *old_sum = sum_of(&before);
+	const struct changes_side before = changes_side_of(&files);
+	cleanup(profile_freep) struct profile *new_sum = merge_side(after);
+	cleanup(profile_freep) struct profile *old_sum = merge_side(&before);
 
 	ret->profile = profile_difference(new_sum, old_sum, opt->normalize);
 	ret->changes = changes_new(after, &before, opt->normalize);
@@ -112,14 +112,14 @@ int read_and_subtract(const struct options *opt, const struct changes_side *afte
 }
 
 /* The profile of the files, or its difference from those of --minus. May take a file's away. */
-static int read_result(const struct options *opt, struct files *files, struct subtracted *ret,
-		       struct error *e)
+static int read_or_combine_files(const struct options *opt, struct files *files,
+				 struct subtracted *ret, struct error *e)
 {
-	const struct changes_side side = side_of(files);
+	const struct changes_side side = changes_side_of(files);
 
 	if (opt->n_minus)
 		return read_and_subtract(opt, &side, ret, e);
-	ret->profile = files->n == 1 ? TAKE(files->of[0]) : sum_of(&side);
+	ret->profile = files->n == 1 ? TAKE(files->of[0]) : merge_side(&side);
 	return 0;
 }
 
@@ -128,10 +128,11 @@ static int report_files(const struct options *opt, struct reports *reports, stru
 	cleanup(files_fini) struct files files = {};
 	cleanup(subtracted_fini) struct subtracted result = {};
 	struct output output;
-	int err = read_all((const char *const *)opt->patterns, opt->n_patterns, opt, &files, e);
+	int err = read_saved_files((const char *const *)opt->patterns, opt->n_patterns, opt, &files,
+				   e);
 
 	if (!err)
-		err = read_result(opt, &files, &result, e);
+		err = read_or_combine_files(opt, &files, &result, e);
 	if (err)
 		return err;
 	output_init(&output, NULL);

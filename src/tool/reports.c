@@ -90,7 +90,7 @@ static int fill_in_time(const struct report_output *out, char ret[PATH_MAX], str
 }
 
 /* Two reports in the time that the pattern can tell: "run-12.txt", "run-12-2.txt". */
-static void tell_apart(struct report_output *out, char name[PATH_MAX])
+static void make_name_unique(struct report_output *out, char name[PATH_MAX])
 {
 	const size_t n_ending = strlen(out->renderer->ending);
 	const size_t n = strlen(name);
@@ -110,7 +110,7 @@ static void tell_apart(struct report_output *out, char name[PATH_MAX])
 	(void)snprintf(name, PATH_MAX, "%s-%u%s", stem, out->n_alike, out->renderer->ending);
 }
 
-static int open_next(struct report_output *out, struct error *e)
+static int open_next_report(struct report_output *out, struct error *e)
 {
 	char name[PATH_MAX];
 	int err = fill_in_time(out, name, e);
@@ -118,12 +118,12 @@ static int open_next(struct report_output *out, struct error *e)
 	if (err)
 		return err;
 	if (out->has_time && !out->renderer->has_sums)
-		tell_apart(out, name);
+		make_name_unique(out, name);
 	return result_file_open(&out->file, name, e);
 }
 
 /* With a name for each report, the first one shows whether the path is good. */
-static int try_path(struct report_output *out, struct error *e)
+static int try_first_path(struct report_output *out, struct error *e)
 {
 	char name[PATH_MAX];
 	int err = fill_in_time(out, name, e);
@@ -159,7 +159,7 @@ static void set_span(struct reports *r, struct report_output *out)
 	r->keeps |= out->keeps;
 }
 
-static int open_file(struct reports *r, const char *pattern, struct error *e)
+static int open_report_file(struct reports *r, const char *pattern, struct error *e)
 {
 	struct report_output *out = add_output(r, pattern);
 	int err;
@@ -168,7 +168,7 @@ static int open_file(struct reports *r, const char *pattern, struct error *e)
 	err = choose_form(out, r->opt, e);
 	out->is_anew = out->has_time || (!err && r->opt->interval_ns && out->renderer->has_sums);
 	if (!err)
-		err = try_path(out, e);
+		err = try_first_path(out, e);
 	if (!err)
 		set_span(r, out);
 	return err;
@@ -189,7 +189,7 @@ int reports_open(struct reports *r, const struct options *opt, struct error *e)
 	}
 	for (size_t i = 0; i < opt->n_outputs && !err; i++)
 		if (strcmp(opt->outputs[i], "-") != 0)
-			err = open_file(r, opt->outputs[i], e);
+			err = open_report_file(r, opt->outputs[i], e);
 	return err;
 }
 
@@ -292,8 +292,8 @@ struct render_style reports_style(const struct options *opt, bool is_terminal)
 	};
 }
 
-static int render(const struct reports *r, const struct report_output *out, struct profile *p,
-		  const char *clock, struct output *to, struct error *e)
+static int render_report(const struct reports *r, const struct report_output *out,
+			 struct profile *p, const char *clock, struct output *to, struct error *e)
 {
 	const struct options *opt = r->opt;
 	struct render_style style = reports_style(opt, !out->pattern);
@@ -307,14 +307,14 @@ static int render(const struct reports *r, const struct report_output *out, stru
 static int write_file(const struct reports *r, struct report_output *out, struct profile *p,
 		      const char *clock, struct output *o, struct error *e)
 {
-	int err = out->is_anew ? open_next(out, e) : 0;
+	int err = out->is_anew ? open_next_report(out, e) : 0;
 
 	if (err)
 		return err;
 
 	struct output to = output_to(o, out->file.fd, out->file.name);
 
-	err = render(r, out, p, clock, &to, e);
+	err = render_report(r, out, p, clock, &to, e);
 	if (!err && to.has_no_reader)
 		err = error_set(e, -EPIPE, "write to %s: nobody reads it any more", out->file.name);
 	if (!err)
@@ -341,11 +341,12 @@ static int write_output(const struct reports *r, struct report_output *out, stru
 
 	if (is_coarser(r, out))
 		p = own = profile_merge(&from, 1, out->keeps);
-	return out->pattern ? write_file(r, out, p, clock, o, e) : render(r, out, p, clock, o, e);
+	return out->pattern ? write_file(r, out, p, clock, o, e)
+			    : render_report(r, out, p, clock, o, e);
 }
 
 /* Losses are in each form that has a place for them. Else they are a message, once for each hit. */
-static void warn_losses(const struct reports *r, const struct profile *p, unsigned spans)
+static void warn_report_losses(const struct reports *r, const struct profile *p, unsigned spans)
 {
 	const struct renderer *text = reports_text(r);
 	unsigned of_losses = SPAN_SUMS;
@@ -377,6 +378,6 @@ int reports_write(struct reports *r, struct profile *p, unsigned spans, const ch
 		else if (write_output(r, out, p, clock, o, &later))
 			log_warn("%s", later.text);
 	}
-	warn_losses(r, p, spans);
+	warn_report_losses(r, p, spans);
 	return err;
 }

@@ -73,7 +73,7 @@ static char *path_of_missing(const char *name)
 }
 
 /* The path of the file itself, without links at its end. */
-static int find_path(const struct result_file *f, char **ret, struct error *e)
+static int find_result_path(const struct result_file *f, char **ret, struct error *e)
 {
 	cleanup_close int fd = open(f->name, O_PATH | O_CLOEXEC);
 	char link[40], path[PATH_MAX];
@@ -93,7 +93,7 @@ static int find_path(const struct result_file *f, char **ret, struct error *e)
 	return 0;
 }
 
-static int open_directory(struct result_file *f, const char *path, struct error *e)
+static int open_result_directory(struct result_file *f, const char *path, struct error *e)
 {
 	const char *slash = strrchr(path, '/');
 	cleanup_free char *dir = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
@@ -155,11 +155,11 @@ static int open_through(struct result_file *f, struct error *e)
 static int open_regular(struct result_file *f, struct error *e)
 {
 	cleanup_free char *path = NULL;
-	int err = find_path(f, &path, e);
+	int err = find_result_path(f, &path, e);
 
 	if (err || !path)
 		return err;
-	err = open_directory(f, path, e);
+	err = open_result_directory(f, path, e);
 	return err ? err : make_temporary(f, e);
 }
 

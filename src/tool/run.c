@@ -230,7 +230,7 @@ static int run_patience_ms(struct run *r)
 }
 
 /* Wait for occasions once, and handle them. *@is_over: the run ends. */
-static int do_round(struct run *r, bool *is_over, struct error *e)
+static int wait_and_handle(struct run *r, bool *is_over, struct error *e)
 {
 	const struct tool_parts *tool = r->tool;
 	unsigned occasions;
@@ -271,7 +271,7 @@ static int work_until_over(struct run *r, struct error *e)
 	int err = 0;
 
 	while (!err && !is_over)
-		err = do_round(r, &is_over, e);
+		err = wait_and_handle(r, &is_over, e);
 	r->is_counting = false;
 	note_signal(r);
 	if (!err)

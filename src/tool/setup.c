@@ -119,29 +119,47 @@ static void use_preempt_count(const struct context_offsets *context, struct obje
 			  "preempt_count");
 		return;
 	}
-	o->preempt_count_id = context->variable;
+	o->btf_ids.preempt_count = context->variable;
 	o->config.preempt_offset = context->offset;
 	o->config.hardirq_mask = context->hardirq_mask;
 	o->config.nmi_mask = context->nmi_mask;
 }
 
-/*
- * Find the members of kernel structures that programs read to look up an unknown mapping. If it
- * @has_context, find the kernel's preempt_count, too.
- */
-static void find_members(struct object_options *o, bool has_context, struct vma_offsets *ret)
+/* Walk kernel stacks by loads, if the programs may. The helper that they use else takes longer. */
+static void use_cast(const struct cast_ids *cast, struct object_options *o)
+{
+	if (!cast->call || !features_has_cast(cast->call, cast->type))
+		return;
+	o->btf_ids.cast_call = cast->call;
+	o->btf_ids.cast_type = cast->type;
+	o->config.loads_kernel = 1;
+}
+
+/* What to look for in the kernel's BTF, in addition to the members for unknown mappings. */
+struct wanted_members {
+	bool context; /* the kernel's preempt_count */
+	bool cast;
+};
+
+/* Find the members of kernel structures that programs read, and @wanted. */
+static void find_members(struct object_options *o, struct wanted_members wanted,
+			 struct vma_offsets *ret)
 {
 	struct kernel_members members;
 	struct error e;
 
-	if (kernel_members_read(has_context, &members, &e)) {
+	if (kernel_members_read(wanted.context || wanted.cast, &members, &e)) {
 		log_debug("cannot look up mappings in the kernel, nor detect hits in interrupts: "
 			  "%s",
 			  e.text);
 		return;
 	}
-	if (has_context)
+	if (wanted.context)
 		use_preempt_count(&members.context, o);
+	else
+		members.vma.end_code = 0;
+	if (wanted.cast)
+		use_cast(&members.cast, o);
 	*ret = members.vma;
 }
 
@@ -181,10 +199,17 @@ void setup_following(const struct setup *setup, struct object_options *o)
 {
 	struct vma_offsets vma = {};
 
-	const bool has_context = wants_context(o);
+	const struct wanted_members wanted = {
+		.context = wants_context(o),
+		.cast = o->config.kernel_tables && !(setup->options->avoid & AVOID_LOADS),
+	};
 
-	if (has_context || (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
-		find_members(o, has_context, &vma);
+	if (wanted.context || wanted.cast ||
+	    (o->config.max_user_frames && setup->options->unwind != UNWIND_FP))
+		find_members(o, wanted, &vma);
+	if (o->config.kernel_tables)
+		log_debug("kernel stacks: read by %s",
+			  o->config.loads_kernel ? "loads" : "a helper");
 	if (!o->config.max_user_frames)
 		return;
 	if (!host_has_own_proc())

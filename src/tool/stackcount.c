@@ -96,7 +96,8 @@ static void add_up_losses(struct stackcount *t, const struct named_losses *losse
 	}
 }
 
-static void set_about(const struct run *r, struct profile *p, uint64_t begin_ns, uint64_t end_ns)
+static void set_profile_about(const struct run *r, struct profile *p, uint64_t begin_ns,
+			      uint64_t end_ns)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
@@ -119,7 +120,7 @@ struct both {
 	struct profile *interval, *run, *sums;
 };
 
-static void both_fini(struct both *b)
+static void counted_fini(struct both *b)
 {
 	profile_free(b->interval);
 	profile_free(b->run);
@@ -140,7 +141,7 @@ static struct profile *make_interval(struct run *r, const struct store_row *rows
 }
 
 /* The store's rows, and the losses since the last report. They are the store's again then. */
-static void make_both(struct run *r, bool is_last, struct both *ret)
+static void make_counted(struct run *r, bool is_last, struct both *ret)
 {
 	struct stackcount *t = r->own;
 	const bool has_interval = reports_want(&t->reports, SPAN_INTERVAL);
@@ -161,11 +162,11 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 
 	if (ret->interval) {
 		row_profile_add_losses(ret->interval, &losses, NULL);
-		set_about(r, ret->interval, t->report_ns, now);
+		set_profile_about(r, ret->interval, t->report_ns, now);
 	}
 	if (ret->run) {
 		row_profile_add_losses(ret->run, &losses, t->losses);
-		set_about(r, ret->run, t->begin_ns, now);
+		set_profile_about(r, ret->run, t->begin_ns, now);
 	}
 	add_up_losses(t, &losses);
 	t->n_hits = keeps_rows(r) ? 0 : t->n_hits;
@@ -173,7 +174,7 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 		t->n_hits += rows[i].count;
 	if (reports_want(&t->reports, SPAN_SUMS)) {
 		ret->sums = row_profile_sums(t->n_hits, n, t->losses);
-		set_about(r, ret->sums, t->begin_ns, now);
+		set_profile_about(r, ret->sums, t->begin_ns, now);
 	}
 	t->report_ns = now;
 	t->is_filling = t->is_filling || store_awaits_room(t->store);
@@ -188,7 +189,7 @@ static void make_both(struct run *r, bool is_last, struct both *ret)
 static int print_reports(struct run *r, bool is_last, struct error *e)
 {
 	struct stackcount *t = r->own;
-	cleanup(both_fini) struct both both = {};
+	cleanup(counted_fini) struct both both = {};
 	const time_t now = time(NULL);
 	struct tm local;
 	char text[16];
@@ -200,7 +201,7 @@ static int print_reports(struct run *r, bool is_last, struct error *e)
 		clock = text;
 	progress_clear(&t->progress);
 	symbolizer_refresh(t->symbolizer);
-	make_both(r, is_last, &both);
+	make_counted(r, is_last, &both);
 	stackcount_warn_nameless(t);
 	symbolizer_trim(t->symbolizer);
 	if (both.interval)

@@ -336,7 +336,7 @@ static int count_event(void *context, const struct stream_event *event, uint32_t
 	return 0;
 }
 
-static void warn_losses(struct run *r)
+static void warn_stream_losses(struct run *r)
 {
 	const struct stacksnoop *t = r->own;
 	struct named_losses losses = run_losses(r, stream_losses(t->stream));
@@ -355,7 +355,7 @@ static void drop_unread_events(struct run *r)
 	if (stream_stop(t->stream, &e) == 0)
 		(void)stream_read(t->stream, UINT64_MAX, count_event, &n);
 	log_warn("%" PRIu64 " events were not printed, or only in part", n);
-	warn_losses(r);
+	warn_stream_losses(r);
 }
 
 /* Print the events whose order is certain; @is_last: all. */
@@ -554,7 +554,7 @@ static int stacksnoop_report(struct run *r, struct error *e)
 	const int err = read_events(r, true, e);
 
 	if (!err)
-		warn_losses(r);
+		warn_stream_losses(r);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/strbuf.h"
 #include "base/strtab.h"
+#include "base/text.h"
 #include "match/names.h"
 
 /* The names so far. Equal names are one pointer. */
@@ -100,11 +101,6 @@ static const char *difference_by_address(const struct making *m, const struct ta
 	return strtab_add(m->strings, text);
 }
 
-static bool is_same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Append the difference to the names of targets that have the same name, and differ in it. */
 static void append_differences(const struct making *m, difference *of)
 {
@@ -118,7 +114,7 @@ static void append_differences(const struct making *m, difference *of)
 		first[i] = *u64_map_put(&named, (uintptr_t)m->names[i], (uint32_t)i, NULL);
 		if (first[i] != i && !differ[first[i]])
 			differ[first[i]] =
-				!is_same_text(of(m, &targets[i]), of(m, &targets[first[i]]));
+				!text_is_same(of(m, &targets[i]), of(m, &targets[first[i]]));
 	}
 	for (size_t i = 0; i < n; i++) {
 		const char *what = differ[first[i]] ? of(m, &targets[i]) : NULL;
@@ -134,7 +130,7 @@ static void append_differences(const struct making *m, difference *of)
 
 /* --- rows --- */
 
-static void make_rows(const struct making *m, struct target_names *ret)
+static void make_name_rows(const struct making *m, struct target_names *ret)
 {
 	struct u64_map rows = {};
 
@@ -168,7 +164,7 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	append_differences(&m, difference_by_module);
 	append_differences(&m, difference_by_path);
 	append_differences(&m, difference_by_address);
-	make_rows(&m, ret);
+	make_name_rows(&m, ret);
 }
 
 void target_names_fini(struct target_names *t)

@@ -71,7 +71,7 @@ static void take_terminal(struct terminal *t)
 	t->is_changed = true;
 }
 
-static void give_back(struct terminal *t)
+static void give_terminal_back(struct terminal *t)
 {
 	terminal_put(t, LEAVE, strlen(LEAVE));
 	(void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->before);
@@ -112,7 +112,7 @@ int terminal_open(struct terminal **ret, struct error *e)
 void terminal_free(struct terminal *t)
 {
 	if (t)
-		give_back(t);
+		give_terminal_back(t);
 	free(t);
 }
 
@@ -129,9 +129,9 @@ int terminal_fd(const struct terminal *t)
 }
 
 /* The shell that started us sees that we are stopped, and wakes us with SIGCONT (fg). */
-static void stop_here(struct terminal *t)
+static void stop_with_terminal(struct terminal *t)
 {
-	give_back(t);
+	give_terminal_back(t);
 	(void)raise(SIGSTOP);
 	take_terminal(t);
 }
@@ -179,7 +179,7 @@ int terminal_key(struct terminal *t)
 	const int byte = read_byte(0);
 
 	if (byte == CTRL_Z) {
-		stop_here(t);
+		stop_with_terminal(t);
 		return TERMINAL_NO_KEY;
 	}
 	return byte == ESCAPE ? read_sequence() : byte;

@@ -125,7 +125,7 @@ static uint64_t read_cfi_address(const struct reader *r, struct cursor *c, uint8
 }
 
 /* Read the next entry. False: the section ends, or the bytes are no entry. */
-static bool next_entry(const struct reader *r, struct cursor *c, struct entry *ret)
+static bool next_cfi_entry(const struct reader *r, struct cursor *c, struct entry *ret)
 {
 	uint64_t length;
 	size_t id_bytes = 4;
@@ -243,7 +243,7 @@ static void collect_cies(struct reader *r)
 	struct entry entry;
 
 	r->first_cie = r->n_cies;
-	while (r->n_cies < MAX_CIES && next_entry(r, &c, &entry)) {
+	while (r->n_cies < MAX_CIES && next_cfi_entry(r, &c, &entry)) {
 		struct common common = { .offset = entry.offset };
 
 		if (!is_cie(r, &entry))
@@ -319,7 +319,7 @@ static int collect_fdes(struct reader *r, struct error *e)
 	struct cursor c = { .at = r->section.data, .end = r->section.data + r->section.size };
 	struct entry entry;
 
-	while (next_entry(r, &c, &entry)) {
+	while (next_cfi_entry(r, &c, &entry)) {
 		struct cfi_fde fde;
 
 		if (is_cie(r, &entry))
@@ -340,7 +340,7 @@ static int collect_fdes(struct reader *r, struct error *e)
 }
 
 /* Does any entry cover a part of these stubs? */
-static bool has_entry(const struct reader *r, const struct cfi_stubs *stubs)
+static bool have_stubs_entry(const struct reader *r, const struct cfi_stubs *stubs)
 {
 	for (size_t i = 0; i < r->n_fdes; i++)
 		if (r->fdes[i].start < stubs->end && r->fdes[i].end > stubs->start)
@@ -359,7 +359,7 @@ static void add_stubs(struct reader *r)
 		struct cfi_fde fde = { stubs[i].start, stubs[i].end, stubs[i].program,
 				       stubs[i].program_bytes, (uint32_t)r->n_cies };
 
-		if (has_entry(r, &stubs[i]) || !cut_to_code(r, &fde))
+		if (have_stubs_entry(r, &stubs[i]) || !cut_to_code(r, &fde))
 			continue;
 		array_push(r->fdes, r->n_fdes, r->fdes_capacity, fde);
 		r->stats->n_stubs++;
@@ -378,7 +378,7 @@ static void add_entry_for(struct reader *r, const struct cfi_stubs *place)
 }
 
 /* Is the code of @fde a root, where the walk ends? */
-static bool is_root(const struct reader *r, const struct cfi_fde *fde)
+static bool is_cfi_root(const struct reader *r, const struct cfi_fde *fde)
 {
 	static const uint8_t undefined[] = { 0x07, CFI_RETURN_ADDRESS };
 
@@ -396,7 +396,7 @@ static void add_clones(struct reader *r)
 	cfi_clones_cie(&common.cie);
 	array_push(r->cies, r->n_cies, r->cies_capacity, common);
 	for (size_t i = 0; i < n; i++)
-		if (is_root(r, &r->fdes[i]) &&
+		if (is_cfi_root(r, &r->fdes[i]) &&
 		    cfi_find_clone(r->im, i ? r->fdes[i - 1].end : 0, r->fdes[i].start, &place))
 			add_entry_for(r, &place);
 }

@@ -17,7 +17,7 @@ static int compare_fdes(const void *left, const void *right)
 }
 
 /* Move entry @at to its place among those before it, which are sorted. */
-static void sort_in(struct cfi_fde *fdes, size_t at)
+static void sort_fde_in(struct cfi_fde *fdes, size_t at)
 {
 	const struct cfi_fde fde = fdes[at];
 	size_t low = 0, high = at;
@@ -47,6 +47,6 @@ void cfi_sort(struct cfi_fde *fdes, size_t n)
 			qsort(fdes, n, sizeof(*fdes), compare_fdes);
 			return;
 		}
-		sort_in(fdes, i);
+		sort_fde_in(fdes, i);
 	}
 }

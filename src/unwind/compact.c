@@ -58,15 +58,11 @@ static uint64_t key_of_rule(const struct maker *m, uint64_t bits)
 	return hash_mix(bits ^ m->seed);
 }
 
-static enum unwind_kind kind_of_rule(struct unwind_rule rule)
-{
-	return rule.how & 15;
-}
-
 /* Has @rule a number, or can it get one? The last numbers are for UNWIND_UNFIT with its reasons. */
-static bool has_number(const struct maker *m, struct unwind_rule rule)
+static bool can_number_rule(const struct maker *m, struct unwind_rule rule)
 {
-	return m->table.n_rules < MAX_RULES - UNFIT_REASONS || kind_of_rule(rule) == UNWIND_UNFIT ||
+	return m->table.n_rules < MAX_RULES - UNFIT_REASONS ||
+	       unwind_kind_of(rule) == UNWIND_UNFIT ||
 	       u64_map_get(&m->numbers, key_of_rule(m, bits_of(rule)));
 }
 
@@ -89,7 +85,7 @@ static uint16_t number_of_rule(struct maker *m, struct unwind_rule rule)
 
 static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
 {
-	enum unwind_kind kind = kind_of_rule(rule);
+	enum unwind_kind kind = unwind_kind_of(rule);
 	unsigned reg = rule.how >> 4;
 
 	if (kind == UNWIND_UNFIT)
@@ -102,7 +98,7 @@ static void count_rule(struct unwind_counts *counts, struct unwind_rule rule)
 }
 
 /* Begin all pages up to the one of @vaddr. False: that is too far from the base. */
-static bool begin_pages(struct maker *m, uint64_t vaddr)
+static bool begin_table_pages(struct maker *m, uint64_t vaddr)
 {
 	struct unwind_table *t = &m->table;
 	uint64_t page;
@@ -147,11 +143,11 @@ static int add_table_row(void *context, const struct cfi_row *row)
 	note_gap(m, row);
 	if (row->kind == CFI_GAP)
 		rule = m->gap_rule;
-	if (!begin_pages(m, row->vaddr)) {
-		t->counts.unfit[UNFIT_FAR] += kind_of_rule(rule) != UNWIND_NO_ROW;
+	if (!begin_table_pages(m, row->vaddr)) {
+		t->counts.unfit[UNFIT_FAR] += unwind_kind_of(rule) != UNWIND_NO_ROW;
 		return 0;
 	}
-	if (!has_number(m, rule))
+	if (!can_number_rule(m, rule))
 		rule = (struct unwind_rule){ .third = UNFIT_RULES, .how = UNWIND_UNFIT };
 	count_rule(&t->counts, rule);
 	number = number_of_rule(m, rule);
@@ -206,7 +202,7 @@ static void fill_large_gaps(struct maker *m, struct image *im)
 {
 	uint16_t number;
 
-	if (!m->n_large_gaps || !has_number(m, UNWIND_FRAME_POINTERS) ||
+	if (!m->n_large_gaps || !can_number_rule(m, UNWIND_FRAME_POINTERS) ||
 	    !image_each_function(im, is_of_v8, NULL))
 		return;
 	number = number_of_rule(m, UNWIND_FRAME_POINTERS);
@@ -235,7 +231,7 @@ static bool has_no_cfi(const struct image *im, struct code_range *ret_code)
 /* Extend the table up to @end with the last row. */
 static int fill_pages(struct maker *m, uint64_t end)
 {
-	(void)begin_pages(m, end - 1);
+	(void)begin_table_pages(m, end - 1);
 	return check_size(m);
 }
 
@@ -314,7 +310,7 @@ size_t unwind_table_bytes(const struct unwind_table *t)
 	       (t->n_pages + 1UL) * sizeof(*t->pages);
 }
 
-static _Bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+static _Bool table_entry_at(void *from, __u32 i, struct unwind_entry *ret)
 {
 	const struct unwind_table *t = from;
 
@@ -332,8 +328,8 @@ struct unwind_rule unwind_table_at(const struct unwind_table *t, uint64_t vaddr)
 	uint16_t number;
 
 	if (page >= t->n_pages || /* or before the base */
-	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, entry_at, &table,
-			 &number) ||
+	    !unwind_find(t->pages[page], t->pages[page + 1], (uint16_t)vaddr, table_entry_at,
+			 &table, &number) ||
 	    number >= t->n_rules)
 		return none;
 	return t->rules[number];

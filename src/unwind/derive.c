@@ -295,7 +295,7 @@ static uint64_t n_unseen(const struct flow *f, const struct flow_span *s, uint64
 	return n;
 }
 
-static void judge_all(struct derived *d)
+static void judge_all_gaps(struct derived *d)
 {
 	struct flow *f = &d->flow;
 
@@ -339,7 +339,7 @@ static void add_called_by_root(struct derived *d)
 	}
 }
 
-static bool analyse(struct derived *d, struct image *im)
+static bool analyse_image(struct derived *d, struct image *im)
 {
 	struct flow *f = &d->flow;
 
@@ -380,7 +380,7 @@ static bool find_dead(struct derived *d, const struct flow_span *s)
 	return is_any;
 }
 
-static bool analyse_all(struct derived *d, struct image *im)
+static bool analyse_and_judge(struct derived *d, struct image *im)
 {
 	flow_init(&d->flow);
 	for (int pass = 0; pass < MAX_DEAD; pass++) {
@@ -388,9 +388,9 @@ static bool analyse_all(struct derived *d, struct image *im)
 
 		if (pass)
 			flow_again(&d->flow);
-		if (!analyse(d, im))
+		if (!analyse_image(d, im))
 			return false;
-		judge_all(d);
+		judge_all_gaps(d);
 		for (size_t i = 0; i < d->flow.n_spans; i++)
 			is_any |= find_dead(d, &d->flow.spans[i]);
 		if (!is_any)
@@ -424,7 +424,7 @@ struct derived *derive(struct image *im, const struct go_table *go, const struct
 	if (ARCH_CALL_PUSHES && image_section(im, ".text", &text) &&
 	    is_loaded_as_code(&text, code, n_code)) {
 		bytes = find_spans(d, &text, go);
-		if (bytes >= least && bytes <= MAX_BYTES && analyse_all(d, im))
+		if (bytes >= least && bytes <= MAX_BYTES && analyse_and_judge(d, im))
 			return d;
 	}
 	derived_freep(&d);

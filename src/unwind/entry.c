@@ -34,7 +34,7 @@ struct start {
 	size_t n_doubts;
 };
 
-static void limit_to(struct start *s, uint64_t vaddr)
+static void limit_start_to(struct start *s, uint64_t vaddr)
 {
 	if (vaddr > s->entry && vaddr < s->limit)
 		s->limit = vaddr;
@@ -45,11 +45,11 @@ static int limit_by_symbol(void *context, const struct image_symbol *symbol)
 	struct start *s = context;
 	const uint64_t end = symbol->vaddr + symbol->size;
 
-	limit_to(s, symbol->vaddr);
+	limit_start_to(s, symbol->vaddr);
 	if (symbol->vaddr > s->entry || end <= s->entry)
 		return 0;
 	s->is_sized = true;
-	limit_to(s, end);
+	limit_start_to(s, end);
 	return 0;
 }
 
@@ -64,7 +64,7 @@ static void limit_by_symbols(struct image *im, struct start *s)
 		(void)image_each_function(packed, limit_by_symbol, s);
 }
 
-static bool is_call(const struct instruction *i)
+static bool is_call_instruction(const struct instruction *i)
 {
 	return i->kind == INSTRUCTION_CALL || i->kind == INSTRUCTION_CALL_POINTER;
 }
@@ -78,7 +78,7 @@ static bool begins_function(const uint8_t *code, const struct instruction *i)
 	       (i->kind == INSTRUCTION_ADD && i->value < 0) || instruction_is_landing_pad(code, i);
 }
 
-static bool is_last(const struct instruction *i)
+static bool is_last_instruction(const struct instruction *i)
 {
 	return i->kind == INSTRUCTION_STOP || i->kind == INSTRUCTION_JUMP ||
 	       i->kind == INSTRUCTION_JUMP_POINTER;
@@ -109,10 +109,11 @@ static uint64_t follow_entry_code(const struct image *im, struct start *s)
 			s->n_doubts--;
 		at += i.length;
 		if (i.kind == INSTRUCTION_CALL)
-			limit_to(s, i.target);
-		if (is_last(&i))
+			limit_start_to(s, i.target);
+		if (is_last_instruction(&i))
 			return at;
-		if (!s->is_sized && (is_call(&i) || instruction_is_system_call(code, &i)))
+		if (!s->is_sized &&
+		    (is_call_instruction(&i) || instruction_is_system_call(code, &i)))
 			s->doubts[s->n_doubts++] = at;
 	}
 	return s->limit < s->entry + MAX_ENTRY_BYTES ? s->limit : first_doubt(s, s->limit);
@@ -165,7 +166,7 @@ bool cfi_find_entry(struct image *im, uint64_t limit, struct cfi_stubs *ret)
 	struct start s = { .entry = image_entry(im), .limit = image_entry(im) + MAX_ENTRY_BYTES };
 	uint64_t end;
 
-	limit_to(&s, limit);
+	limit_start_to(&s, limit);
 	limit_by_symbols(im, &s);
 	end = follow_entry_code(im, &s);
 	if (end > s.limit)

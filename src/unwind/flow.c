@@ -115,7 +115,7 @@ static void unite_groups(struct flow *f, uint32_t a, uint32_t b)
 	into->has_call |= from->has_call;
 }
 
-static uint64_t key_of_frame(const struct flow *f, const struct frame *frame)
+static uint64_t flow_key_of(const struct flow *f, const struct frame *frame)
 {
 	uint64_t key = f->seed;
 
@@ -128,11 +128,11 @@ static uint64_t key_of_frame(const struct flow *f, const struct frame *frame)
 	return key;
 }
 
-static uint16_t number_of_frame(struct flow *f, const struct frame *frame)
+static uint16_t flow_number_of(struct flow *f, const struct frame *frame)
 {
 	bool is_new;
 	const uint32_t number =
-		*u64_map_put(&f->numbers, key_of_frame(f, frame), (uint32_t)f->n_frames, &is_new);
+		*u64_map_put(&f->numbers, flow_key_of(f, frame), (uint32_t)f->n_frames, &is_new);
 
 	if (f->n_frames == MAX_FRAMES) {
 		f->is_over = true;
@@ -145,9 +145,10 @@ static uint16_t number_of_frame(struct flow *f, const struct frame *frame)
 	return (uint16_t)number;
 }
 
-static void push_item(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
+static void push_flow_item(struct flow *f, uint64_t vaddr, uint32_t owner,
+			   const struct frame *frame)
 {
-	const struct flow_item item = { vaddr, owner, number_of_frame(f, frame) };
+	const struct flow_item item = { vaddr, owner, flow_number_of(f, frame) };
 
 	array_push(f->items, f->n_items, f->items_capacity, item);
 }
@@ -172,7 +173,7 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 	if (!(f->flags[place] & FLOW_VISITED))
 		f->owner_of[place] = (uint16_t)number;
 	array_push(f->functions, f->n_functions, f->functions_capacity, function);
-	push_item(f, vaddr, number, &frame);
+	push_flow_item(f, vaddr, number, &frame);
 }
 
 /* The number of the function that begins at @place, which has FLOW_ENTRY. */
@@ -194,7 +195,7 @@ static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct
 	if (!(f->flags[place] & FLOW_VISITED)) {
 		f->flags[place] |= FLOW_VISITED;
 		f->owner_of[place] = (uint16_t)owner;
-		f->frame_of[place] = number_of_frame(f, frame);
+		f->frame_of[place] = flow_number_of(f, frame);
 		return true;
 	}
 	if (f->is_weak && flow_group(f, owner) != flow_group(f, f->owner_of[place]) &&
@@ -209,7 +210,7 @@ static bool arrive_at_place(struct flow *f, size_t place, uint32_t owner, struct
 	if (frame_is_same(&merged, was))
 		return false;
 	*frame = merged;
-	f->frame_of[place] = number_of_frame(f, frame);
+	f->frame_of[place] = flow_number_of(f, frame);
 	return true;
 }
 
@@ -226,7 +227,7 @@ static void mark_instruction(struct flow *f, size_t place, size_t length, uint32
 		flow_group(f, owner)->is_bad = true;
 }
 
-static bool is_entry(const struct flow *f, uint64_t vaddr)
+static bool is_flow_entry(const struct flow *f, uint64_t vaddr)
 {
 	const size_t place = flow_place(f, vaddr);
 
@@ -241,12 +242,12 @@ struct run {
 };
 
 /* A jump to a function's entry is a tail call, which waits until the callee may return. */
-static void jump_to(struct flow *f, const struct run *r, uint64_t target)
+static void follow_jump(struct flow *f, const struct run *r, uint64_t target)
 {
 	if (flow_place(f, target) == SIZE_MAX)
 		flow_group(f, r->owner)->may_return = true;
-	else if (!is_entry(f, target))
-		push_item(f, target, r->owner, &r->frame);
+	else if (!is_flow_entry(f, target))
+		push_flow_item(f, target, r->owner, &r->frame);
 	else
 		array_push(f->waits, f->n_waits, f->waits_capacity,
 			   ((struct flow_wait){ .callee = function_at(f, flow_place(f, target)),
@@ -257,7 +258,7 @@ static void jump_to_target(struct flow *f, uint64_t vaddr, void *context)
 {
 	const struct run *r = context;
 
-	jump_to(f, r, vaddr);
+	follow_jump(f, r, vaddr);
 }
 
 static void jump_by_pointer(struct flow *f, struct run *r, const struct instruction *i)
@@ -305,7 +306,7 @@ static bool follow_call(struct flow *f, struct run *r, const struct instruction 
 		   ((struct flow_edge){ r->owner, wait.callee }));
 	if (flow_group(f, wait.callee)->may_return)
 		return true;
-	wait.frame = number_of_frame(f, &r->frame);
+	wait.frame = flow_number_of(f, &r->frame);
 	array_push(f->waits, f->n_waits, f->waits_capacity, wait);
 	return false;
 }
@@ -329,7 +330,7 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 	case INSTRUCTION_CALL_POINTER:
 		return follow_call(f, r, i);
 	case INSTRUCTION_JUMP:
-		jump_to(f, r, i->target);
+		follow_jump(f, r, i->target);
 		return false;
 	case INSTRUCTION_JUMP_POINTER:
 		jump_by_pointer(f, r, i);
@@ -337,7 +338,7 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 	case INSTRUCTION_BRANCH:
 	case INSTRUCTION_BRANCH_ABOVE:
 	case INSTRUCTION_BRANCH_UNEQUAL:
-		jump_to(f, r, i->target);
+		follow_jump(f, r, i->target);
 		if (i->kind == INSTRUCTION_BRANCH_UNEQUAL && is_probed(f, r))
 			frame_end_probing(&r->frame);
 		return true;
@@ -355,7 +356,7 @@ static bool follow_instruction(struct flow *f, struct run *r, const struct instr
 	}
 }
 
-static bool is_end(const struct instruction *i)
+static bool ends_flow(const struct instruction *i)
 {
 	return i->kind == INSTRUCTION_JUMP || i->kind == INSTRUCTION_JUMP_POINTER ||
 	       i->kind == INSTRUCTION_RETURN || i->kind == INSTRUCTION_STOP;
@@ -367,7 +368,7 @@ static void note_instruction(struct flow *f, const struct run *r, const struct i
 
 	if (i->kind == INSTRUCTION_ADDRESS && flow_place(f, i->target) != SIZE_MAX)
 		f->flags[flow_place(f, i->target)] |= FLOW_POINTED;
-	if (is_end(i) && behind < r->span->end)
+	if (ends_flow(i) && behind < r->span->end)
 		f->flags[flow_place(f, behind)] |= FLOW_BEHIND;
 	f->recent[f->n_recent++ % FLOW_RECENT] = *i;
 }
@@ -421,7 +422,7 @@ static bool wake_waiting_calls(struct flow *f)
 		if (!flow_group(f, w.callee)->may_return)
 			f->waits[n++] = w;
 		else if (w.vaddr)
-			push_item(f, w.vaddr, w.owner, &f->frames[w.frame]);
+			push_flow_item(f, w.vaddr, w.owner, &f->frames[w.frame]);
 		else
 			flow_group(f, w.owner)->may_return = true;
 	}

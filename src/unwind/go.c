@@ -50,7 +50,7 @@ static bool is_signal_handler(const struct go_function *f)
 	return has_name_among(f, names, ARRAY_SIZE(names));
 }
 
-static bool is_first(const struct go_rows *r, const struct go_function *f)
+static bool is_first_of_go(const struct go_rows *r, const struct go_function *f)
 {
 	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.rt0_go" };
 
@@ -220,7 +220,7 @@ static int visit_go_rows(const struct go_rows *r, const struct go_function *f, s
 	if (leaves)
 		return visit_leaver_rows(r, f, leaves, g);
 	row = is_signal_return(f) ? arch_go_signal_row(f->start - 1) : first_row_at(f->start);
-	if (is_signal_return(f) || is_first(r, f))
+	if (is_signal_return(f) || is_first_of_go(r, f))
 		return visit_previous_row(g, &row);
 	return writes_sp(&r->table, f) && !is_pushed_by_signal(f) ? visit_frames_row(g, f->start)
 								  : visit_step_rows(r, f, g);

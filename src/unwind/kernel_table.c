@@ -12,7 +12,7 @@
 #define MOST_BYTES (UINT64_C(1) << 31) /* code and modules of the kernel lie within it */
 #define FIRST_ENTRIES 65536
 
-static uint64_t base_of(const struct kernel_table *t)
+static uint64_t kernel_text_base(const struct kernel_table *t)
 {
 	return t->start & ~(PAGE_BYTES - 1);
 }
@@ -20,9 +20,9 @@ static uint64_t base_of(const struct kernel_table *t)
 bool kernel_table_begin(struct kernel_table *t, uint64_t start, uint64_t end)
 {
 	*t = (struct kernel_table){ .start = start, .end = end };
-	if (start >= end || end - base_of(t) > MOST_BYTES)
+	if (start >= end || end - kernel_text_base(t) > MOST_BYTES)
 		return false;
-	t->n_pages = (uint32_t)((end - base_of(t) + PAGE_BYTES - 1) / PAGE_BYTES);
+	t->n_pages = (uint32_t)((end - kernel_text_base(t) + PAGE_BYTES - 1) / PAGE_BYTES);
 	t->pages = xcalloc(t->n_pages + 1, sizeof(*t->pages));
 	t->entries_capacity = FIRST_ENTRIES;
 	t->entries = xmalloc(FIRST_ENTRIES * sizeof(*t->entries));
@@ -66,7 +66,7 @@ static bool rule_number(struct kernel_table *t, uint64_t rule, uint16_t *ret)
 }
 
 /* Page @page begins, and those before it, as far as they have not. */
-static void begin_pages(struct kernel_table *t, uint32_t page)
+static void begin_kernel_pages(struct kernel_table *t, uint32_t page)
 {
 	while (t->n_begun <= page)
 		t->pages[t->n_begun++] = (uint32_t)t->n_entries;
@@ -83,7 +83,7 @@ static bool put_entry(struct kernel_table *t, uint64_t addr, uint64_t rule)
 		last->rule = number;
 		return true;
 	}
-	begin_pages(t, (uint32_t)((addr - base_of(t)) / PAGE_BYTES));
+	begin_kernel_pages(t, (uint32_t)((addr - kernel_text_base(t)) / PAGE_BYTES));
 	if (last->rule == number)
 		return true;
 	t->put_at = addr;
@@ -93,7 +93,7 @@ static bool put_entry(struct kernel_table *t, uint64_t addr, uint64_t rule)
 }
 
 /* Put the marks of replaced return addresses that lie before @addr. */
-static bool put_marks(struct kernel_table *t, uint64_t addr)
+static bool put_replaced_marks(struct kernel_table *t, uint64_t addr)
 {
 	while (t->n_marked < t->n_replaced && t->replaced[t->n_marked] < addr) {
 		const uint64_t at = t->replaced[t->n_marked++];
@@ -111,7 +111,7 @@ bool kernel_table_add(struct kernel_table *t, uint64_t addr, uint64_t rule)
 	if (addr < t->at)
 		return false;
 	if (addr > t->start && addr < t->end)
-		is_put = put_marks(t, addr);
+		is_put = put_replaced_marks(t, addr);
 	t->at = addr;
 	t->rule = rule;
 	return is_put && (addr >= t->end || put_entry(t, addr < t->start ? t->start : addr, rule));
@@ -119,13 +119,13 @@ bool kernel_table_add(struct kernel_table *t, uint64_t addr, uint64_t rule)
 
 bool kernel_table_end(struct kernel_table *t)
 {
-	const bool is_put = put_marks(t, t->end);
+	const bool is_put = put_replaced_marks(t, t->end);
 
-	begin_pages(t, t->n_pages);
+	begin_kernel_pages(t, t->n_pages);
 	return is_put;
 }
 
-static bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
+static bool kernel_entry_at(void *from, __u32 i, struct unwind_entry *ret)
 {
 	const struct kernel_table *t = from;
 
@@ -137,13 +137,13 @@ static bool entry_at(void *from, __u32 i, struct unwind_entry *ret)
 
 uint64_t kernel_table_find(const struct kernel_table *t, uint64_t addr)
 {
-	const uint64_t page = (addr - base_of(t)) / PAGE_BYTES;
+	const uint64_t page = (addr - kernel_text_base(t)) / PAGE_BYTES;
 	uint16_t rule;
 
 	if (addr < t->start || addr >= t->end)
 		return 0;
-	return unwind_find(t->pages[page], t->pages[page + 1], (__u16)addr, entry_at, (void *)t,
-			   &rule)
+	return unwind_find(t->pages[page], t->pages[page + 1], (__u16)addr, kernel_entry_at,
+			   (void *)t, &rule)
 		       ? t->rules[rule]
 		       : 0;
 }

@@ -73,12 +73,12 @@ static struct cfi_value *value_of_column(struct cfi_state *s, uint64_t reg)
 	}
 }
 
-static int64_t times(uint64_t n, int64_t factor)
+static int64_t multiply_wrapping(uint64_t n, int64_t factor)
 {
 	return (int64_t)(n * (uint64_t)factor);
 }
 
-static struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t offset)
+static struct cfi_value cfi_value_of(enum cfi_how how, uint64_t reg, int64_t offset)
 {
 	if (reg >= CFI_N_REGISTERS)
 		return (struct cfi_value){ .how = CFI_OTHER };
@@ -87,7 +87,7 @@ static struct cfi_value value_of(enum cfi_how how, uint64_t reg, int64_t offset)
 
 static void set_register(struct machine *m, uint64_t reg, enum cfi_how how, int64_t offset)
 {
-	*value_of_column(&m->state, reg) = value_of(how, 0, offset);
+	*value_of_column(&m->state, reg) = cfi_value_of(how, 0, offset);
 }
 
 static void restore_register(struct machine *m, uint64_t reg)
@@ -99,7 +99,7 @@ static void restore_register(struct machine *m, uint64_t reg)
 
 static void set_cfa(struct machine *m, uint64_t reg, int64_t offset)
 {
-	m->state.cfa = value_of(CFI_IS, reg, offset);
+	m->state.cfa = cfi_value_of(CFI_IS, reg, offset);
 	m->state.cfa_offset = offset;
 }
 
@@ -153,7 +153,7 @@ static bool do_cfa(struct machine *m, uint8_t op)
 		return true;
 	case CFA_DEF_CFA_SF:
 		reg = cursor_uleb(c);
-		set_cfa(m, reg, times((uint64_t)cursor_sleb(c), factor));
+		set_cfa(m, reg, multiply_wrapping((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_DEF_CFA_REGISTER:
 		set_cfa(m, cursor_uleb(c), m->state.cfa_offset);
@@ -162,7 +162,7 @@ static bool do_cfa(struct machine *m, uint8_t op)
 		set_cfa_offset(m, (int64_t)cursor_uleb(c));
 		return true;
 	case CFA_DEF_CFA_OFFSET_SF:
-		set_cfa_offset(m, times((uint64_t)cursor_sleb(c), factor));
+		set_cfa_offset(m, multiply_wrapping((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_DEF_CFA_EXPRESSION:
 		m->state.cfa = read_expression(c, false);
@@ -180,19 +180,21 @@ static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 
 	switch (op) {
 	case CFA_OFFSET_EXTENDED:
-		set_register(m, reg, CFI_AT_CFA, times(cursor_uleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA, multiply_wrapping(cursor_uleb(c), factor));
 		return true;
 	case CFA_OFFSET_EXTENDED_SF:
-		set_register(m, reg, CFI_AT_CFA, times((uint64_t)cursor_sleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA,
+			     multiply_wrapping((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		set_register(m, reg, CFI_AT_CFA, times(0 - cursor_uleb(c), factor));
+		set_register(m, reg, CFI_AT_CFA, multiply_wrapping(0 - cursor_uleb(c), factor));
 		return true;
 	case CFA_VAL_OFFSET:
-		set_register(m, reg, CFI_IS_CFA, times(cursor_uleb(c), factor));
+		set_register(m, reg, CFI_IS_CFA, multiply_wrapping(cursor_uleb(c), factor));
 		return true;
 	case CFA_VAL_OFFSET_SF:
-		set_register(m, reg, CFI_IS_CFA, times((uint64_t)cursor_sleb(c), factor));
+		set_register(m, reg, CFI_IS_CFA,
+			     multiply_wrapping((uint64_t)cursor_sleb(c), factor));
 		return true;
 	case CFA_RESTORE_EXTENDED:
 		restore_register(m, reg);
@@ -204,7 +206,7 @@ static bool do_register(struct machine *m, uint8_t op, uint64_t reg)
 		set_register(m, reg, CFI_SAME, 0);
 		return true;
 	case CFA_REGISTER:
-		*value_of_column(&m->state, reg) = value_of(CFI_IN, cursor_uleb(c), 0);
+		*value_of_column(&m->state, reg) = cfi_value_of(CFI_IN, cursor_uleb(c), 0);
 		return true;
 	case CFA_EXPRESSION:
 	case CFA_VAL_EXPRESSION:
@@ -263,7 +265,7 @@ static void do_state(struct machine *m, uint8_t op)
 {
 	if ((op & CFA_HIGH_BITS) == CFA_OFFSET)
 		set_register(m, op & ~CFA_HIGH_BITS, CFI_AT_CFA,
-			     times(cursor_uleb(&m->code), m->cie->data_factor));
+			     multiply_wrapping(cursor_uleb(&m->code), m->cie->data_factor));
 	else if ((op & CFA_HIGH_BITS) == CFA_RESTORE)
 		restore_register(m, op & ~CFA_HIGH_BITS);
 	else

@@ -152,6 +152,11 @@ def has_path_of_its_own():
     return is_first_of_its_processor() or path() != os.environ.get("STACKCOUNT_MACHINE_PATH")
 
 
+def has_way_to_kernel_functions():
+    """Here, in the guest with the newest kernel, or in one that must do without kprobe.multi."""
+    return is_newest() or not has_kprobe_multi()
+
+
 def version():
     return tuple(map(int, os.uname().release.split("-")[0].split(".")[:2]))
 
@@ -272,6 +277,7 @@ NEEDS = {
     "machine": is_first_of_its_processor,
     "newest kernel": is_newest,
     "path of its own": has_path_of_its_own,
+    "way to kernel functions": has_way_to_kernel_functions,
     "machine or old programs": lambda: is_first_of_its_processor() or not has_new_programs(),
     "guest": is_guest,
     "locked list": has_locked_list,

@@ -248,6 +248,7 @@ def test_what_has_no_room_is_lost_as_a_whole(workload, below, walk):
     assert re.search(rf"Lost {n - 130} hits: {n - 130} no room in the kernel", result.err), result.err
 
 
+@pytest.mark.needs("path of its own")
 @needs_deep
 def test_deep_stacks_with_interrupts_off_have_memory():
     """More pieces at a time than the kernel's allocator has at hand; fewer than are there from the

@@ -38,7 +38,7 @@ def test_defect_02_cpu_holds_for_user_functions_and_usdt(workload):
         assert sum(counts(result)) == 100, program
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_defect_03_cpu_holds_for_kernel_functions_on_every_kernel(workload):
     work = workload("syscalls", "read", 100, 0, cpus=[0, 1])
     result, expected = trace(work, "-U", "-f", "-c", "1", "-p", work.pid, "vfs_read")

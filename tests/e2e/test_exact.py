@@ -57,6 +57,7 @@ def test_tracepoint_with_kernel_and_user_frames(workload):
         assert "do_syscall_64" in parts[parts.index("-") :], parts
 
 
+@pytest.mark.needs("machine or old programs")
 def test_tracepoint_with_kernel_frames_only(workload):
     n = scaled(100_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -67,6 +68,7 @@ def test_tracepoint_with_kernel_frames_only(workload):
     assert not chains(result), "user frames in spite of -K"
 
 
+@pytest.mark.needs("machine or old programs")
 def test_tracepoint_without_a_filter(workload):
     n = scaled(100_000)
     work = workload("syscalls", "getppid", n, n)
@@ -83,6 +85,7 @@ def test_user_function(workload, program):
     check(result, ending(expected, "leaf"))
 
 
+@pytest.mark.needs("path of its own")
 def test_user_function_without_a_frame_of_its_own(workload):
     n = scaled(10_000, least=200)
     work = workload("calls", 0, 0, n)
@@ -117,6 +120,7 @@ def test_usdt_of_one_provider(workload):
     check(result, ending(expected, "fire_alpha"))
 
 
+@pytest.mark.needs("path of its own")
 def test_usdt_of_every_provider(workload):
     n = scaled(20_000, least=200)
     work = workload("usdt", n)
@@ -162,7 +166,7 @@ def test_intervals_add_up(workload):
     assert sum(report.total for report in text.reports) == sum(expected.values())
 
 
-@pytest.mark.needs("undisturbed maps")
+@pytest.mark.needs("machine or old programs", "undisturbed maps")
 def test_intervals_add_up_under_full_load(workload):
     n = scaled(500_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -186,7 +190,7 @@ def test_two_processes_at_once(workload):
 
 
 @pytest.mark.needs("kprobes")
-@pytest.mark.parametrize("function", ["vfs_read", "ksys_read"])
+@pytest.mark.parametrize("function", ["vfs_read", pytest.param("ksys_read", marks=pytest.mark.needs("newest kernel"))])
 def test_kernel_function(workload, function):
     n = scaled(100_000)
     work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
@@ -201,7 +205,7 @@ def test_kernel_function(workload, function):
         assert parts[-1] == function, parts
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_kernel_function_without_a_filter(workload):
     n = scaled(50_000)
     work = workload("syscalls", "read", n, n)
@@ -210,7 +214,7 @@ def test_kernel_function_without_a_filter(workload):
     assert found == expected, result
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "newest kernel")
 def test_kernel_function_of_tcp(workload):
     n = scaled(20_000, least=200)
     work = workload("tcp", n)
@@ -219,7 +223,7 @@ def test_kernel_function_of_tcp(workload):
     assert result.lost == 0
 
 
-@pytest.mark.needs("kprobes", "disk")
+@pytest.mark.needs("kprobes", "disk", "newest kernel")
 def test_kernel_function_of_a_file_system(workload):
     n = scaled(5_000, least=100)
     work = workload("files", "/disk/exact", n)

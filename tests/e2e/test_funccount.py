@@ -20,14 +20,20 @@ USDT = workload_path("usdt")
 GETPPID_EXIT = "t:syscalls:sys_exit_getppid"
 ENTER, EXIT = "syscalls:sys_enter_getppid", "syscalls:sys_exit_getppid"
 
+# Where there is no uprobe.multi, both are the same.
 BACKENDS = pytest.mark.parametrize(
-    "without", [[], ["--without", "uprobe.multi"]], ids=["best", "without uprobe.multi"]
+    "without",
+    [
+        pytest.param([], id="best"),
+        pytest.param(["--without", "uprobe.multi"], marks=pytest.mark.needs("machine", "uprobe.multi"), id="without uprobe.multi"),
+    ],
 )
 
 
 # --- exact counts ---
 
 
+@pytest.mark.needs("machine or old programs")
 def test_three_million_hits_on_two_cpus(workload):
     half = scaled(750_000)
     work = workload("syscalls", "getppid", half, half, cpus=[0, 1])
@@ -122,7 +128,7 @@ def test_one_cpu_of_two(workload, cpu):
 
 KERNEL_BACKENDS = [
     pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
-    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
+    pytest.param(["--without", "kprobe.multi"], marks=pytest.mark.needs("way to kernel functions"), id="kprobe"),
 ]
 
 
@@ -138,7 +144,7 @@ def test_kernel_functions(workload, without):
         assert 6 * n <= count <= 6 * n + 10, (name, count)
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 @pytest.mark.parametrize("without", KERNEL_BACKENDS)
 def test_kernel_functions_under_a_wildcard(workload, without):
     work = workload("syscalls", "read", 600, 0)

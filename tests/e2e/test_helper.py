@@ -26,7 +26,7 @@ PTRACE, DAC_READ_SEARCH, CHECKPOINT_RESTORE = 1 << 19, 1 << 2, 1 << 40
 SECCOMP, LANDLOCK = 1, 2
 
 
-@pytest.fixture(params=["helpers", "helpers-static"])
+@pytest.fixture(params=["helpers", pytest.param("helpers-static", marks=pytest.mark.needs("machine"))])
 def program(request):
     return workload_path(request.param)
 

@@ -81,6 +81,7 @@ def test_a_section_of_any_size_takes_no_time(tmp_path):
     assert "wide: skipping .eh_frame: larger than 512 MiB" in result.err
 
 
+@pytest.mark.needs("machine")
 def test_notes_of_any_size_take_no_time(tmp_path):
     path = tmp_path / "wide"
     shutil.copy(workload_path("usdt"), path)

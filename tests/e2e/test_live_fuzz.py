@@ -7,7 +7,7 @@ import random
 import pytest
 from live_fuzz import Fuzz
 
-pytestmark = pytest.mark.needs("unwinding", "newest kernel")
+pytestmark = pytest.mark.needs("unwinding", "machine")
 
 
 def test_mutated_files_of_a_user_against_live_runs():

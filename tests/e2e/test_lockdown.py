@@ -31,21 +31,22 @@ def test_functions_are_matched_without_the_list_that_is_refused():
     assert "available_filter_functions" in result.err and "refused by kernel lockdown" in result.err
 
 
-@pytest.mark.needs("guest")
+@pytest.mark.needs("guest", "way to kernel functions")
 def test_confidentiality_leaves_tracepoints(workload, confidentiality):
     work = workload("syscalls", "getppid", 30, 20, cpus=[0, 1])
     result, expected = trace(work, "-U", "-f", "-p", work.pid, GETPPID)
     assert chains(result.ok()) == expected and result.lost == 0, result
 
 
+multi = pytest.mark.needs("uprobe.multi")  # where there is none, they are single ones anyway
 USER_PROBES = [
     pytest.param(f"{CALLS}:leaf", [], ("calls", 30, 20, 10), ["leaf"], id="functions"),
-    pytest.param(f"{CALLS}:leaf", ["--without", "uprobe.multi"], ("calls", 30, 20, 10), ["leaf"], id="single uprobes"),
+    pytest.param(f"{CALLS}:leaf", ["--without", "uprobe.multi"], ("calls", 30, 20, 10), ["leaf"], id="single uprobes", marks=multi),
     pytest.param(f"u:{USDT}:gated", [], ("usdt", 30), ["fire_gated"], id="USDT"),
 ]
 
 
-@pytest.mark.needs("guest", "uprobes")
+@pytest.mark.needs("guest", "uprobes", "way to kernel functions")
 @pytest.mark.parametrize("pattern,options,program,hit", USER_PROBES)
 def test_confidentiality_leaves_user_probes(workload, confidentiality, pattern, options, program, hit):
     work = workload(*program)
@@ -53,7 +54,7 @@ def test_confidentiality_leaves_user_probes(workload, confidentiality, pattern, 
     assert chains(result.ok()) == ending(expected, *hit) != {}, result
 
 
-@pytest.mark.needs("guest", "kprobe.multi")
+@pytest.mark.needs("guest", "kprobe.multi", "newest kernel")
 @pytest.mark.parametrize("pattern", ["vfs_read", "vfs_rea*"])
 def test_confidentiality_leaves_kprobe_multi(workload, confidentiality, pattern):
     work = workload("syscalls", "read", 30, 0)
@@ -77,12 +78,12 @@ def test_confidentiality_refuses_kprobes(confidentiality, pattern):
     )
 
 
-@pytest.mark.needs("guest")
+@pytest.mark.needs("guest", "way to kernel functions")
 def test_confidentiality_refuses_to_follow_a_command(confidentiality):
     result = stackcount(GETPPID, "--", workload_path("syscalls"), "getppid", "1", "0")
     refused(result, "follow the command's processes", "kernel lockdown (confidentiality)", "-p PID")
 
 
-@pytest.mark.needs("guest")
+@pytest.mark.needs("guest", "way to kernel functions")
 def test_confidentiality_leaves_names_to_match(confidentiality):
     test_functions_are_matched_without_the_list_that_is_refused()

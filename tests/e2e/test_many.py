@@ -120,7 +120,7 @@ KERNEL_BACKENDS = [
 ]
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 @pytest.mark.parametrize("without", KERNEL_BACKENDS)
 def test_kernel_backends_count_alike(workload, without):
     work = workload("syscalls", "read", 600, 400, cpus=[0, 1])
@@ -133,7 +133,7 @@ def test_kernel_backends_count_alike(workload, without):
             assert kernel[-2:] == ["ksys_read", "vfs_read"], kernel
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 @pytest.mark.parametrize("without", KERNEL_BACKENDS)
 def test_kernel_wildcard(workload, without):
     work = workload("syscalls", "read", 50, 0)
@@ -161,7 +161,7 @@ def test_all_of_ext4():
     assert parse_text(result.out).n_functions > 400
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_alias_of_a_system_call_takes_a_kprobe(workload):
     """Not in the list of what ftrace can trace, so not for kprobe.multi."""
     work = workload("syscalls", "getppid", 100, 0)

@@ -32,6 +32,7 @@ def has_few_privileges(status):
             and status["NoNewPrivs"] == "1" and status["Seccomp"] == "2")
 
 
+@pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("program", [STACKCOUNT, STACKSNOOP, FUNCCOUNT], ids=os.path.basename)
 def test_every_thread_has_few_privileges_while_it_counts(program):
     with Tool([GETPPID], program=program) as tool:
@@ -40,6 +41,7 @@ def test_every_thread_has_few_privileges_while_it_counts(program):
         tool.end().ok()
 
 
+@pytest.mark.needs("machine or old programs")
 def test_a_command_has_all_privileges():
     with Tool(["-f", GETPPID, "--", "cat", "/proc/self/status"]) as tool:
         result = tool.wait().ok()
@@ -49,6 +51,7 @@ def test_a_command_has_all_privileges():
         assert command[name] == own[name], name
 
 
+@pytest.mark.needs("machine or old programs")
 def test_it_has_few_privileges_while_a_command_runs():
     with Tool(["-f", GETPPID, "--", "sleep", "1000"]) as tool:
         tool.wait_live()
@@ -56,7 +59,7 @@ def test_it_has_few_privileges_while_a_command_runs():
         tool.end().ok()
 
 
-@pytest.mark.needs("uprobes")
+@pytest.mark.needs("uprobes", "path of its own")
 def test_intervals_probes_and_new_programs_need_no_more(workload):
     """Of a whole run: maps are emptied, processes followed, names found and probes taken away."""
     path = workload_path("calls")

@@ -25,6 +25,8 @@ from tool import (
 )
 
 LEVELS = 18
+# Without tables, both are the same.
+HOW = pytest.mark.parametrize("how", ["fp", pytest.param("auto", marks=pytest.mark.needs("unwinding"))])
 
 
 def stack_number(chain):
@@ -175,7 +177,7 @@ def test_cut_stacks_of_different_roots_merge_but_are_marked(workload):
 
 @pytest.mark.needs("machine or old programs")
 @pytest.mark.parametrize("depth", [1, 20])
-@pytest.mark.parametrize("how", ["fp", "auto"])
+@HOW
 def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
     work = workload("deep", 60, 20)
     args = ["-U", "-f", "--unwind", how, "--max-depth", depth]
@@ -187,7 +189,7 @@ def test_max_depth_keeps_the_innermost_frames(workload, depth, how):
 
 
 @pytest.mark.needs("machine")
-@pytest.mark.parametrize("how", ["fp", "auto"])
+@HOW
 def test_max_depth_of_a_stack_that_is_no_deeper(workload, how):
     """Nothing is cut, and no mark says so; one frame less, and it does."""
     whole = None
@@ -202,7 +204,7 @@ def test_max_depth_of_a_stack_that_is_no_deeper(workload, how):
 
 
 @pytest.mark.needs("machine", "uprobes")
-@pytest.mark.parametrize("how", ["fp", "auto"])
+@HOW
 def test_max_depth_of_one_at_a_function(workload, how):
     work = workload("calls", 100, 100, 100)
     args = ["--unwind", how, "-U", "-f", "--max-depth", 1, "-p", work.pid]
@@ -251,6 +253,7 @@ def test_first_frame_is_the_function_and_second_its_caller(workload, program):
 MACHINERY = re.compile(r"bpf|trampoline|__traceiter|trace_call|perf_|kprobe|fprobe|ftrace|rethook")
 
 
+@pytest.mark.needs("machine or old programs")
 def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
     with Tool(["-K", "-f", "-D", "1", "t:sched:sched_switch"]) as tool:
         tool.wait_live()
@@ -262,7 +265,7 @@ def test_first_frame_at_a_tracepoint_is_the_function_that_holds_it(workload):
         assert not any(MACHINERY.search(part) for part in parts[-2:]), parts
 
 
-@pytest.mark.needs("system call stacks")
+@pytest.mark.needs("system call stacks", "path of its own")
 def test_first_frame_at_a_system_call(workload):
     work = workload("syscalls", "getppid", 100, 0)
     result, _ = trace(work, "-K", "-f", "-p", work.pid, GETPPID)
@@ -271,7 +274,7 @@ def test_first_frame_at_a_system_call(workload):
         assert not MACHINERY.search(parts[-1]), parts
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_first_frames_at_a_kernel_function(workload):
     work = workload("syscalls", "read", 100, 0)
     result, _ = trace(work, "-K", "-f", "-p", work.pid, "vfs_read")
@@ -281,7 +284,7 @@ def test_first_frames_at_a_kernel_function(workload):
         assert parts[-2:] == ["ksys_read", "vfs_read"], parts
 
 
-@pytest.mark.needs("kprobes", "disk")
+@pytest.mark.needs("kprobes", "disk", "newest kernel")
 def test_submit_bio_of_a_real_disk(workload):
     work = workload("files", "/disk/bio", 100)
     result, _ = trace(work, "-K", "submit_bio")
@@ -292,7 +295,7 @@ def test_submit_bio_of_a_real_disk(workload):
         assert entry.frames[1] != "submit_bio"
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "newest kernel")
 def test_ip_output_of_loopback(workload):
     work = workload("tcp", 100)
     result, _ = trace(work, "-d", "-p", work.pid, "ip_output")

@@ -36,6 +36,7 @@ def now_ns():
 # --- every event is printed or counted as lost ---
 
 
+@pytest.mark.needs("machine or old programs")
 def test_tracepoint_at_full_speed_on_two_cpus(workload):
     n = scaled(75_000)
     work = workload("syscalls", "getppid", n, n, cpus=[0, 1])
@@ -83,7 +84,7 @@ def test_usdt_of_every_provider(workload):
 
 KERNEL_BACKENDS = [
     pytest.param(["--without", "kprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kprobe.multi"),
-    pytest.param(["--without", "kprobe.multi"], id="kprobe"),
+    pytest.param(["--without", "kprobe.multi"], marks=pytest.mark.needs("way to kernel functions"), id="kprobe"),
 ]
 
 
@@ -220,7 +221,7 @@ def test_time_of_day_for_programs_is_in_order_too(workload):
     assert before <= times[0] and times[-1] <= after
 
 
-@pytest.mark.needs("guest")
+@pytest.mark.needs("guest", "newest kernel")
 def test_time_of_day_follows_when_it_is_set(workload):
     works = [workload("syscalls", "getppid", 1, 0) for _ in range(2)]
     pids = ",".join(str(work.pid) for work in works)

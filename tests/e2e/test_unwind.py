@@ -66,7 +66,7 @@ def test_a_system_call_when_each_rule_is_looked_up(workload):
 
 
 @needs_unwinding
-@pytest.mark.needs("system call stacks")
+@pytest.mark.needs("system call stacks", "path of its own")
 def test_a_system_call_with_its_kernel_stack(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500)
     result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, GETPPID)
@@ -84,13 +84,14 @@ def test_a_user_function(workload):
 
 
 @needs_unwinding
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kprobes", "way to kernel functions")
 def test_a_kernel_function(workload):
     work = workload("syscalls-nofp", "priority", 1000, 500)
     result, expected = trace(work, *DWARF, "-d", "-f", "-p", work.pid, "__x64_sys_getpriority")
     assert check_whole(result) == expected
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_events(workload):
     work = workload("syscalls-nofp", "getppid", 1000, 500)
@@ -152,6 +153,7 @@ EXIT_GROUP = "t:syscalls:sys_enter_exit_group"
 WHOLE = r"true;(?!\[cut).*;_[eE]xit 1"
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
     """By the kernel's own mappings: the tool is too late to look at any of them."""
@@ -170,7 +172,7 @@ def test_programs_that_end_at_once_are_whole_when_their_file_is_known():
     assert len(since) > n and all(since), result
 
 
-@pytest.mark.needs("mappings where interrupts are off")
+@pytest.mark.needs("mappings where interrupts are off", "path of its own")
 def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     """Though the kernel tells one mapping only there. The files are known by processes that run before."""
     names = ("sleep", "cat", "sh")
@@ -196,6 +198,7 @@ def test_programs_that_end_at_once_are_whole_where_interrupts_are_off(tmp_path):
     assert n_cut <= sum(hits for parts, hits in lines if parts) // 100, lines
 
 
+@pytest.mark.needs("path of its own")
 @needs_unwinding
 @pytest.mark.parametrize("how", ["dwarf", "fp"])
 def test_a_program_that_is_being_started_has_no_user_stack(how):
@@ -209,7 +212,7 @@ def test_a_program_that_is_being_started_has_no_user_stack(how):
     assert all(len(parts) == 1 for parts, _ in lines), result
 
 
-@pytest.mark.needs("prepared exec")
+@pytest.mark.needs("prepared exec", "machine")
 @needs_unwinding
 def test_a_program_that_starts_another_has_its_stack_until_its_memory_goes():
     script = "for i in $(seq 20); do /bin/true; done; :"

@@ -67,7 +67,7 @@ def many(*ways):
 
 # Static programs of other compilers: tests/roots/run.py leaves them there.
 @pytest.mark.parametrize("built", sorted((BUILD / "roots" / "programs").glob("*")), ids=lambda path: path.name)
-@pytest.mark.parametrize("ways", [[], ["kprobe.multi", "uprobe.multi"]], ids=["multi", "single"])
+@pytest.mark.parametrize("ways", [pytest.param([], id="best"), pytest.param(["kprobe.multi", "uprobe.multi"], marks=newest, id="single")])
 def test_of_other_compilers(built, ways):
     check(str(built), *many(*ways))
 

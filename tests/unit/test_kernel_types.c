@@ -22,6 +22,8 @@ static const struct kernel_member members[] = {
 	{ NULL, "runqueues" }, /* per-CPU variables */
 	{ NULL, "no_such_variable" },
 	{ "mm_struct", "" },
+	{ "timespec64", NULL },      /* a structure itself */
+	{ NULL, "bpf_rdonly_cast" }, /* a function */
 };
 
 static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const char *name)
@@ -32,17 +34,23 @@ static uint32_t member_at(const struct btf *btf, const struct btf_type *t, const
 	return NO_MEMBER;
 }
 
+static uint32_t id_by_libbpf(const struct btf *btf, const char *name, uint32_t kind)
+{
+	const int id = btf__find_by_name_kind(btf, name, kind);
+
+	return id < 0 ? NO_MEMBER : (uint32_t)id;
+}
+
 static uint32_t by_libbpf(const struct btf *btf, const struct kernel_member *wanted)
 {
-	const int variable = btf__find_by_name_kind(btf, wanted->name, BTF_KIND_VAR);
+	uint32_t id;
 
-	if (!wanted->type)
-		return variable < 0 ? NO_MEMBER : (uint32_t)variable;
-
-	return member_at(btf,
-			 btf__type_by_id(btf, (unsigned)btf__find_by_name_kind(btf, wanted->type,
-									       BTF_KIND_STRUCT)),
-			 wanted->name);
+	if (!wanted->type) {
+		id = id_by_libbpf(btf, wanted->name, BTF_KIND_VAR);
+		return id == NO_MEMBER ? id_by_libbpf(btf, wanted->name, BTF_KIND_FUNC) : id;
+	}
+	id = id_by_libbpf(btf, wanted->type, BTF_KIND_STRUCT);
+	return wanted->name ? member_at(btf, btf__type_by_id(btf, id), wanted->name) : id;
 }
 
 static void members_are_where_libbpf_finds_them(void **state)
@@ -61,6 +69,8 @@ static void members_are_where_libbpf_finds_them(void **state)
 	assert_int_equal(found[9], NO_MEMBER);
 	assert_int_not_equal(found[10], NO_MEMBER);
 	assert_int_equal(found[12], 0);
+	assert_int_not_equal(found[13], NO_MEMBER);
+	assert_int_not_equal(found[14], NO_MEMBER);
 	btf__free(btf);
 }
 

@@ -226,6 +226,11 @@ static void expect_same(const struct outcome *ours, const struct outcome *judged
 		 judged->regs.sp, judged->regs.fp);
 }
 
+static bool read_in_window(void *window, __u64 at, __u64 *ret)
+{
+	return unwind_in_window(window, at, ret);
+}
+
 static void check_quick(uint64_t rule, const struct kernel_regs *r, const struct memory *m,
 			const struct outcome *ours)
 {
@@ -233,9 +238,9 @@ static void check_quick(uint64_t rule, const struct kernel_regs *r, const struct
 	struct unwind_window w;
 
 	fill_window(&w, m, r->sp - 256);
-	if (kernel_is_entry(r, rule, &w))
+	if (kernel_is_entry(r, rule, read_in_window, &w))
 		assert_int_equal(ours->end, KERNEL_END_ROOT);
-	if (!kernel_quickly(&quick, rule, &w)) {
+	if (!kernel_quickly(&quick, rule, read_in_window, &w)) {
 		assert_memory_equal(&quick, r, sizeof(quick));
 		return;
 	}

@@ -133,10 +133,10 @@ static void zigzag_is_undone(void **state)
 	static const uint64_t numbers[] = { 0, 1, UINT64_MAX, 1ULL << 63, INT64_MAX, 12345 };
 
 	(void)state;
-	assert_int_equal(zigzag(UINT64_MAX), 1);
-	assert_int_equal(zigzag(1), 2);
+	assert_int_equal(pprof_zigzag(UINT64_MAX), 1);
+	assert_int_equal(pprof_zigzag(1), 2);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		assert_true(unzigzag(zigzag(numbers[i])) == numbers[i]);
+		assert_true(pprof_unzigzag(pprof_zigzag(numbers[i])) == numbers[i]);
 }
 
 static void numbers_are_written_as_protobuf_has_them(void **state)

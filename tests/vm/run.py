@@ -9,7 +9,7 @@ arm64 is another processor: what it runs is built by 'make CROSS=aarch64'. The l
     vm 6.12 (6.12.95+deb12-cloud-amd64): 93 passed, 0 failed, 4 not for this kernel, in 140 s
 
 What the tests that failed printed stands above it. What each printed (with the second in which it
-did), its JUnit file and its console are left in build/vm/KERNEL/. --command runs that in place of the
+did, and the emulator's CPU time until then), its JUnit file and its console are left in build/vm/KERNEL/. --command runs that in place of the
 tests (bash, as root, in /tests: a copy of build/ and tests/). --jobs guests run at once.
 """
 
@@ -85,7 +85,7 @@ def test_command(kernel, arguments):
     files = SELECTIONS.get(kernel, [""])
     return (
         f"export STACKCOUNT_SCALE=${{STACKCOUNT_SCALE:-{SCALE}}} BUILD=/tests/build STACKCOUNT_GUEST={kernel}\n"
-        f"export STACKCOUNT_MACHINE_PATH={machine.path()}\n"
+        f"export STACKCOUNT_MACHINE_PATH={shlex.quote(machine.path())}\n"
         "exec python3 -m pytest -p no:cacheprovider -v --tb=short -o junit_logging=all --junitxml=/out/junit.xml "
         + shlex.join([*(f"tests/e2e/{file}" for file in files), *arguments])
     )
@@ -114,7 +114,7 @@ def run_kernel(name, args):
         with Guest(name, stage) as guest, open(out / "output.txt", "w") as output:
 
             def sink(line):
-                output.write(f"{time.monotonic() - begin:6.1f} {line}")
+                output.write(f"{time.monotonic() - begin:6.1f} {guest.cpu_seconds():6.1f} {line}")
                 output.flush()
                 if args.command or args.verbose or re.search(r"FAILED|ERROR", line):
                     print(f"{name}: {line.rstrip()}", flush=True)

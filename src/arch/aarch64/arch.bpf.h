@@ -112,11 +112,12 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
 
 #define KERNEL_STACK_BYTES 16384
 
-static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret,
-					      __u64 room[CALLER_WORDS])
+static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret, unwind_read *read,
+					      void *from)
 {
 	(void)ctx;
 	(void)ret;
-	(void)room;
+	(void)read;
+	(void)from;
 	return 0;
 }

@@ -19,21 +19,23 @@ static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u
 	return KERNEL_END_NO_ROW;
 }
 
-static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule,
-					    const struct unwind_window *w)
+static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule, unwind_read *read,
+					    void *from)
 {
 	(void)regs;
 	(void)rule;
-	(void)w;
+	(void)read;
+	(void)from;
 	return 0;
 }
 
 static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
-					     const struct unwind_window *w)
+					     unwind_read *read, void *from)
 {
 	(void)regs;
 	(void)rule;
-	(void)w;
+	(void)read;
+	(void)from;
 	return 0;
 }
 

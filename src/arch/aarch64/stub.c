@@ -32,7 +32,7 @@ static uint32_t code_word_at(const uint8_t *code)
 }
 
 /* The page that "adrp x16" at @vaddr gives. */
-static uint64_t page_of(uint32_t adrp, uint64_t vaddr)
+static uint64_t page_of_adrp(uint32_t adrp, uint64_t vaddr)
 {
 	const uint32_t pages = (adrp >> 3 & 0x1ffffc) | (adrp >> 29 & 3);
 	const int64_t distance = (int32_t)(pages << 11) >> 11;
@@ -55,6 +55,6 @@ bool arch_stub_slot(const uint8_t *code, size_t n, uint64_t vaddr, bool is_64_bi
 
 	if ((load & 0xffc003ff) != 0xf9400211 || code_word_at(code + at + 12) != BR_X17)
 		return false;
-	*ret = page_of(code_word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8ULL;
+	*ret = page_of_adrp(code_word_at(code + at), vaddr + at) + (load >> 10 & 0xfff) * 8ULL;
 	return true;
 }

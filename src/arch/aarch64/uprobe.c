@@ -50,7 +50,7 @@ static bool is_refused_hint(uint32_t word)
 	return (word & 0xfffff01f) == 0xd503201f && (number > 63 || !(fine >> number & 1));
 }
 
-static bool has_form(const struct form *forms, size_t n, uint32_t word)
+static bool has_instruction_form(const struct form *forms, size_t n, uint32_t word)
 {
 	for (size_t i = 0; i < n; i++)
 		if ((word & forms[i].mask) == forms[i].value)
@@ -67,9 +67,9 @@ enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_
 	if (!is_64_bit)
 		return UPROBE_REFUSED; /* arch_uprobe_analyze_insn(): -EOPNOTSUPP */
 	memcpy(&word, bytes, sizeof(word));
-	if (has_form(mistaken, ARRAY_SIZE(mistaken), word))
+	if (has_instruction_form(mistaken, ARRAY_SIZE(mistaken), word))
 		return UPROBE_MISTAKEN;
-	return is_refused_hint(word) || has_form(refused, ARRAY_SIZE(refused), word)
+	return is_refused_hint(word) || has_instruction_form(refused, ARRAY_SIZE(refused), word)
 		       ? UPROBE_REFUSED
 		       : UPROBE_FINE;
 }

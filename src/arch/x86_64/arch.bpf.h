@@ -114,17 +114,14 @@ static __always_inline _Bool fault_is_of_code(__u64 error_code)
  * A tracepoint's context begins with a pointer to the registers, which the verifier does not let a
  * program follow. perf_arch_fetch_caller_regs() fills in rip, cs, flags and rsp.
  */
-static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret,
-					      __u64 room[CALLER_WORDS])
+static __always_inline _Bool regs_read_caller(void *ctx, struct kernel_regs *ret, unwind_read *read,
+					      void *from)
 {
-	enum { IP, CS, FLAGS, SP, WORDS };
-	_Static_assert(WORDS <= CALLER_WORDS, "room");
+	__u64 at, cs;
 
-	if (bpf_probe_read_kernel(room, sizeof(*room), ctx) ||
-	    bpf_probe_read_kernel(room, WORDS * sizeof(*room),
-				  (void *)(room[0] + __builtin_offsetof(struct pt_regs, ip))) ||
-	    room[CS] & CS_RING_MASK)
-		return 0;
-	*ret = (struct kernel_regs){ .pc = room[IP], .sp = room[SP] };
-	return 1;
+	*ret = (struct kernel_regs){};
+	return read(from, (__u64)ctx, &at) &&
+	       read(from, at + __builtin_offsetof(struct pt_regs, ip), &ret->pc) &&
+	       read(from, at + __builtin_offsetof(struct pt_regs, sp), &ret->sp) &&
+	       read(from, at + __builtin_offsetof(struct pt_regs, cs), &cs) && !(cs & CS_RING_MASK);
 }

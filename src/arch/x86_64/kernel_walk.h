@@ -202,18 +202,19 @@ static __always_inline enum kernel_end kernel_step(struct kernel_regs *regs, __u
 }
 
 /*
- * The same for nearly all frames, if the window contains all that the step reads. False: do
+ * The same for nearly all frames. It reads two words at most, of this stack. False: do
  * kernel_step(); @regs are as before.
  */
-static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule,
-					    const struct unwind_window *w)
+static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule, unwind_read *read,
+					    void *from)
 {
 	const __u64 cfa = (rule & ORC_BY_FP ? regs->fp : regs->sp) + orc_rule_offset(rule);
 	__u64 pc, fp = regs->fp;
 
-	if (!(rule & ORC_QUICK) || cfa <= regs->sp || !unwind_in_window(w, cfa - sizeof(cfa), &pc))
+	if (!(rule & ORC_QUICK) || cfa - regs->sp - 1 >= ORC_STACK_BYTES ||
+	    !read(from, cfa - sizeof(cfa), &pc))
 		return 0;
-	if (rule & ORC_FP_SAVED && !unwind_in_window(w, cfa + orc_rule_fp(rule), &fp))
+	if (rule & ORC_FP_SAVED && !read(from, cfa + orc_rule_fp(rule), &fp))
 		return 0;
 	regs->pc = pc;
 	regs->sp = cfa;
@@ -227,13 +228,12 @@ static __always_inline _Bool kernel_quickly(struct kernel_regs *regs, __u64 rule
  * it may all the same.
  */
 static __always_inline _Bool kernel_is_entry(const struct kernel_regs *regs, __u64 rule,
-					     const struct unwind_window *w)
+					     unwind_read *read, void *from)
 {
 	__u64 cs;
 
 	return (rule & 0xff0) == (ORC_REGS << 4 | ORC_BASE_SP << 8) &&
-	       unwind_in_window(w, regs->sp + orc_rule_offset(rule) + ORC_REGS_IRET + ORC_IRET_CS,
-				&cs) &&
+	       read(from, regs->sp + orc_rule_offset(rule) + ORC_REGS_IRET + ORC_IRET_CS, &cs) &&
 	       cs & ORC_USER_BITS;
 }
 

@@ -90,7 +90,7 @@ static const struct form forms[] = {
 };
 /* clang-format on */
 
-static const struct form *form_at(const uint8_t *code, size_t n)
+static const struct form *start_form_at(const uint8_t *code, size_t n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		if (forms[i].n <= n && memcmp(code, forms[i].bytes, forms[i].n_fixed) == 0)
@@ -114,7 +114,7 @@ static void set_rdi(struct arch_start *s, enum effect effect, int32_t operand)
 
 enum arch_start_step arch_follow_start(struct arch_start *s, const uint8_t *code, size_t n)
 {
-	const struct form *form = form_at(code, n);
+	const struct form *form = start_form_at(code, n);
 	int32_t operand = 0;
 
 	if (!form)

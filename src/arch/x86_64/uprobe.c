@@ -81,7 +81,7 @@ static bool is_plain_mistaken(const struct encoded *e, bool is_64_bit)
  * "rep stosb" and others. When single-stepped, they stop after each turn, with ip at the
  * breakpoint. They work, but one call would be counted once for each byte.
  */
-static bool is_repeated(const struct encoded *e)
+static bool repeats_string_operation(const struct encoded *e)
 {
 	return e->has_repeat && ((e->opcode >= 0x6c && e->opcode <= 0x6f) ||
 				 (e->opcode >= 0xa4 && e->opcode <= 0xa7) ||
@@ -103,8 +103,9 @@ static enum uprobe_verdict plain_verdict(const struct encoded *e, bool is_64_bit
 {
 	if (is_plain_mistaken(e, is_64_bit))
 		return UPROBE_MISTAKEN;
-	return is_repeated(e) || (is_64_bit && is_refused_opcode(e->opcode)) ? UPROBE_REFUSED
-									     : UPROBE_FINE;
+	return repeats_string_operation(e) || (is_64_bit && is_refused_opcode(e->opcode))
+		       ? UPROBE_REFUSED
+		       : UPROBE_FINE;
 }
 
 enum uprobe_verdict arch_uprobe_verdict(const uint8_t *bytes, size_t n, bool is_64_bit)

@@ -185,7 +185,7 @@ bool encoded_read(const uint8_t *bytes, size_t n, bool is_64_bit, struct encoded
 /* --- length --- */
 
 /* The map's number, or 0 if the fixed bits are wrong. */
-static unsigned map_of(enum encoding encoding, const uint8_t *bytes)
+static unsigned opcode_map_of(enum encoding encoding, const uint8_t *bytes)
 {
 	if (encoding == ENCODING_VEX)
 		return bytes[0] == 0xc5 ? 1 : bytes[1] & 0x1f;
@@ -244,7 +244,7 @@ size_t vector_length(const uint8_t *bytes, size_t n)
 	if (at == 0 || at >= n)
 		return 0;
 
-	unsigned map = map_of(encoding, bytes);
+	unsigned map = opcode_map_of(encoding, bytes);
 	uint8_t opcode = bytes[at++];
 
 	if (!is_known_opcode(encoding, map, opcode))
