@@ -250,5 +250,5 @@ bool features_has_cast(uint32_t call, uint32_t type)
 		EXIT,
 	};
 
-	return is_accepted(insns, ARRAY_SIZE(insns));
+	return accepts_instructions(insns, ARRAY_SIZE(insns));
 }

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "bpf/object.h"
 #include "store/losses.h"
+#include "store/tree.h"
 
 struct store;
 
@@ -106,6 +107,12 @@ const struct store_row *store_look(struct store *s, size_t *n);
  * STACK_WORDS.
  */
 size_t store_stack(const struct store *s, uint32_t number, uint64_t words[STACK_WORDS]);
+
+/*
+ * The tree of store_stack(), with nodes for numbers. Lent by @s, and valid while rows are lent: it
+ * grows, but its nodes stay.
+ */
+const struct tree *store_tree(const struct store *s);
 
 /*
  * Lent by @s. They include the hits that exceed the store's budget. store_clear() marks all as

@@ -198,6 +198,11 @@ void image_names_defer(struct image_names *f)
 		forget_places(f);
 }
 
+size_t image_names_n_put_off(const struct image_names *f)
+{
+	return f->n_put_off;
+}
+
 bool image_names_fetch(struct image_names *f)
 {
 	const size_t n = f->n_put_off;

@@ -60,6 +60,7 @@ bool image_names_look_up(struct image_names *f, uint32_t image, uint64_t offset,
  * if no name was put off. From then on, look-ups ask at once again.
  */
 void image_names_defer(struct image_names *f);
+size_t image_names_n_put_off(const struct image_names *f);
 bool image_names_fetch(struct image_names *f);
 
 /* May a process have made the code: does it lie in no file, or in a file of memory without symbols?

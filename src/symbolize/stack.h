@@ -12,10 +12,11 @@
 struct raw_stack {
 	const uint64_t *words;
 	size_t n;
-	uint32_t flags; /* KEY_*: the kind of its first address */
-	uint32_t tgid;  /* a user stack's process */
-	uint64_t time;  /* of the first hit, ns of CLOCK_MONOTONIC */
-	uint64_t last;  /* of the last hit, or later */
+	uint32_t flags;        /* KEY_*: the kind of its first address */
+	uint32_t tgid;         /* a user stack's process */
+	uint64_t time;         /* of the first hit, ns of CLOCK_MONOTONIC */
+	uint64_t last;         /* of the last hit, or later */
+	const uint32_t *nodes; /* of each word: see symbolizer_begin_tree(). NULL: none */
 };
 
 /* Bound of a user stack's frames, since inlined functions are frames, too. */
@@ -29,6 +30,11 @@ uint32_t name_kernel_stack(struct symbolizer *s, const struct raw_stack *stack, 
 			   uint32_t frames[STACK_WORDS]);
 uint32_t name_user_stack(struct symbolizer *s, const struct raw_stack *stack, uint64_t max_depth,
 			 uint32_t frames[USER_FRAMES]);
+
+/* The process and time of a user stack, and the place of its word @i, which is @word at @node. */
+struct user_pc user_stack_begin(struct symbolizer *s, const struct raw_stack *stack);
+void user_stack_at(const struct raw_stack *stack, size_t i, uint64_t word, uint32_t node,
+		   struct user_pc *ret);
 
 /* The same after symbolizer_defer(). If *@is_whole is false, some names were put off, and their
  * frames are missing. */

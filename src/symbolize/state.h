@@ -13,6 +13,7 @@
 #include "symbolize/jit.h"
 #include "symbolize/kernel.h"
 #include "symbolize/seen.h"
+#include "symbolize/sites.h"
 #include "symbolize/symbolize.h"
 
 /* Beside the enum frame_kind in a key. */
@@ -30,6 +31,7 @@ struct symbolizer {
 	struct kernel_names kernel;
 	struct u64_map kernel_seen[2]; /* lasting names; [1]: of exact addresses */
 	struct seen_places seen;
+	struct sites sites; /* of the report that is made */
 	struct kernel_validity kernel_validity;
 	struct images *images;
 	struct image_names *image_names;

@@ -149,7 +149,10 @@ struct user_pc {
 	uint64_t addr;
 	bool is_exact;  /* not a return address */
 	uint64_t epoch; /* symbolizer_epoch() of this process and time; 0 is right but slower */
+	uint32_t run;   /* symbolizer_run() of these; 0 is right but slower */
+	uint32_t node;  /* its number in the tree of symbolizer_begin_tree(), or NO_NODE */
 };
+#define NO_NODE UINT32_MAX
 
 /*
  * The numbers of the frames at @pc, innermost first. With options.lines, inlined functions stand
@@ -165,6 +168,25 @@ size_t symbolize_user(struct symbolizer *s, const struct user_pc *pc, uint32_t *
  */
 void symbolizer_defer(struct symbolizer *s);
 bool symbolizer_fetch(struct symbolizer *s);
+
+/*
+ * The stacks to come are paths in a tree with @n_nodes nodes. Until symbolizer_end_tree(), all
+ * addresses of one node are equal, and so is @is_exact.
+ */
+void symbolizer_begin_tree(struct symbolizer *s, size_t n_nodes);
+void symbolizer_end_tree(struct symbolizer *s);
+
+/* A number of a process and epoch (struct user_pc), by which nodes have frames. May be 0. */
+uint32_t symbolizer_run(struct symbolizer *s, uint64_t process, uint64_t epoch);
+
+/*
+ * After symbolizer_defer(), put off the name at @pc if it is not known. False: the node was wanted
+ * or named before, in the same run.
+ */
+bool symbolizer_want(struct symbolizer *s, const struct user_pc *pc);
+
+/* The number of names that are put off. */
+size_t symbolizer_n_put_off(const struct symbolizer *s);
 
 /* The number of a mark: @kind is FRAME_CUT or FRAME_UNVERIFIED. */
 uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason);

@@ -48,6 +48,7 @@ static void free_names(struct symbolizer *s)
 	u64_map_fini(&s->kernel_seen[0]);
 	u64_map_fini(&s->kernel_seen[1]);
 	seen_places_fini(&s->seen);
+	sites_end(&s->sites);
 	chains_fini(&s->chains);
 	frames_fini(&s->frames);
 	frame_images_fini(&s->frame_images);

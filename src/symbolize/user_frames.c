@@ -233,12 +233,38 @@ static bool is_of_other(const struct symbolizer *s, uint32_t chain, uint64_t add
 	       s->frames.table.frames[numbers[n - 1]].addr != addr;
 }
 
+static bool are_sites_valid(const struct symbolizer *s)
+{
+	return s->sites.version == images_version(s->images);
+}
+
+/* Keep @chain for addresses that come again. */
+static void remember_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t chain)
+{
+	if (are_sites_valid(s))
+		sites_put(&s->sites, pc->run, pc->node, chain);
+	seen_places_remember(&s->seen, pc, chain);
+}
+
+static bool recall_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
+{
+	const bool are_valid = are_sites_valid(s);
+
+	if (are_valid && sites_get(&s->sites, pc->run, pc->node, ret) == SITE_KNOWN)
+		return true;
+	if (!seen_places_recall(&s->seen, s->images, pc, ret))
+		return false;
+	if (are_valid)
+		sites_put(&s->sites, pc->run, pc->node, *ret);
+	return true;
+}
+
 /* Find the chain of frames at @pc. False: its name is put off. */
 static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t *ret)
 {
 	struct place where;
 
-	if (seen_places_recall(&s->seen, s->images, pc, ret))
+	if (recall_chain(s, pc, ret))
 		return true;
 
 	const bool is_mapped = processes_at(s->processes, pc->process, pc->time, pc->addr, &where);
@@ -247,7 +273,7 @@ static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t 
 
 	if (known && !is_of_other(s, *known, pc->addr)) {
 		*ret = *known;
-		seen_places_remember(&s->seen, pc, *ret);
+		remember_chain(s, pc, *ret);
 		return true;
 	}
 
@@ -286,6 +312,38 @@ void symbolizer_defer(struct symbolizer *s)
 bool symbolizer_fetch(struct symbolizer *s)
 {
 	return image_names_fetch(s->image_names);
+}
+
+size_t symbolizer_n_put_off(const struct symbolizer *s)
+{
+	return image_names_n_put_off(s->image_names);
+}
+
+void symbolizer_begin_tree(struct symbolizer *s, size_t n_nodes)
+{
+	sites_begin(&s->sites, n_nodes);
+}
+
+void symbolizer_end_tree(struct symbolizer *s)
+{
+	sites_end(&s->sites);
+}
+
+uint32_t symbolizer_run(struct symbolizer *s, uint64_t process, uint64_t epoch)
+{
+	return sites_run(&s->sites, process, epoch, images_version(s->images));
+}
+
+bool symbolizer_want(struct symbolizer *s, const struct user_pc *pc)
+{
+	uint32_t chain;
+
+	if (are_sites_valid(s) && sites_get(&s->sites, pc->run, pc->node, &chain) != SITE_NEW)
+		return false;
+	(void)find_chain(s, pc, &chain);
+	if (are_sites_valid(s) && sites_get(&s->sites, pc->run, pc->node, &chain) == SITE_NEW)
+		sites_want(&s->sites, pc->run, pc->node);
+	return true;
 }
 
 uint32_t symbolize_mark(struct symbolizer *s, enum frame_kind kind, const char *reason)

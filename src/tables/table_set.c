@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "tables/idle.h"
 #include "tables/segments.h"
 
 /*
@@ -24,6 +25,13 @@
 #define KEPT_ENTRIES (MOST_ENTRIES / 2)
 #define MANY_KEYS ((size_t)MOST_FILES / 4 * 3)
 #define KEPT_KEYS (MOST_FILES / 2)
+
+/*
+ * Earlier than that, the set forgets files that nobody has used for LONG_TURNS: once it has FEW
+ * files, and then twice as many as stayed. Each takes some 800 bytes.
+ */
+#define FEW_ENTRIES 2048U
+#define LONG_TURNS 120U
 
 /* Part of a table, in the memory that the programs see. */
 struct part {
@@ -57,6 +65,7 @@ struct table_set {
 	struct ahead *ahead; /* NULL: nothing was made ahead */
 	struct entry *entries;
 	size_t n, capacity;
+	size_t looks_at;           /* with so many entries, look for files that nobody uses */
 	struct u64_map newest;     /* hash of device and inode -> newest entry */
 	uint32_t images, n_images; /* place of the newest block of images; number of all images */
 	size_t n_keys;             /* in the map 'files' */
@@ -80,6 +89,7 @@ struct table_set *table_set_new(struct unwind_memory *memory, struct object *obj
 	t->memory = memory;
 	t->object = object;
 	t->remote = remote;
+	t->looks_at = FEW_ENTRIES;
 	object_state(object)->table_turn = TURNS_IN_USE;
 	return t;
 }
@@ -416,11 +426,10 @@ static void forget_entry(struct table_set *t, struct entry *entry)
 	t->n_forgotten++;
 }
 
-struct idle {
-	uint32_t turns; /* since BPF used it, or a process was seen to map it */
-	uint32_t number;
-	bool has_table;
-};
+static bool are_many(const struct table_set *t)
+{
+	return t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS;
+}
 
 static struct idle idle_table_of(const struct table_set *t, uint32_t number)
 {
@@ -430,39 +439,21 @@ static struct idle idle_table_of(const struct table_set *t, uint32_t number)
 	const uint32_t unused = has_table ? turns_unused(t, entry) : unwanted;
 	const uint32_t turns = unused < unwanted ? unused : unwanted;
 
-	return (struct idle){ turns < TURNS_IN_USE ? 0 : turns, number, has_table };
-}
-
-/*
- * Entries that stay come first: those used last. Among equals, those with a table stay, because a
- * table is costly. Then the older ones stay, or many new files would evict those that all processes
- * run.
- */
-static int compare_idle(const void *left, const void *right)
-{
-	const struct idle *a = left, *b = right;
-
-	if (a->turns != b->turns)
-		return a->turns < b->turns ? -1 : 1;
-	if (a->has_table != b->has_table)
-		return a->has_table ? -1 : 1;
-	return a->number < b->number ? -1 : 1;
+	return (struct idle){ turns < TURNS_IN_USE ? 0 : turns, number, entry->segments.n_anchors,
+			      has_table };
 }
 
 /* Which entries stay? The caller frees the answer, one bool for each entry. */
-static bool *choose_kept(const struct table_set *t)
+static bool *choose_kept(const struct table_set *t, size_t *ret_n)
 {
-	cleanup_free struct idle *order = xcalloc(t->n, sizeof(*order));
+	static const struct idle_bounds few = { SIZE_MAX, SIZE_MAX, LONG_TURNS },
+					many = { KEPT_ENTRIES, KEPT_KEYS, UINT32_MAX };
+	cleanup_free struct idle *files = xcalloc(t->n, sizeof(*files));
 	bool *stays = xcalloc(t->n, sizeof(*stays));
-	size_t n_keys = 0;
 
 	for (uint32_t i = 0; i < t->n; i++)
-		order[i] = idle_table_of(t, i);
-	qsort(order, t->n, sizeof(*order), compare_idle);
-	for (size_t i = 0; i < t->n && i < KEPT_ENTRIES && n_keys <= KEPT_KEYS; i++) {
-		stays[order[i].number] = true;
-		n_keys += t->entries[order[i].number].segments.n_anchors;
-	}
+		files[i] = idle_table_of(t, i);
+	*ret_n = idle_choose(files, t->n, are_many(t) ? &many : &few, stays);
 	return stays;
 }
 
@@ -472,10 +463,13 @@ static bool *choose_kept(const struct table_set *t)
  */
 static void forget_least_used(struct table_set *t)
 {
-	cleanup_free bool *stays = choose_kept(t);
+	size_t n_kept, n = 0;
+	cleanup_free bool *stays = choose_kept(t, &n_kept);
 	struct error e;
-	size_t n = 0;
 
+	t->looks_at = 2 * n_kept > FEW_ENTRIES ? 2 * n_kept : FEW_ENTRIES;
+	if (n_kept == t->n)
+		return;
 	u64_map_clear(&t->newest);
 	for (size_t i = 0; i < t->n; i++) {
 		if (!stays[i]) {
@@ -492,7 +486,7 @@ static void forget_least_used(struct table_set *t)
 
 void table_set_turn(struct table_set *t, uint64_t now)
 {
-	if (t->n >= MANY_ENTRIES || t->n_keys >= MANY_KEYS)
+	if (t->n >= t->looks_at || are_many(t))
 		forget_least_used(t);
 	if (now - t->turned < TURN_NS)
 		return;

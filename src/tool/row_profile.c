@@ -11,68 +11,67 @@
 #include "profile/builder.h"
 #include "symbolize/stack.h"
 
-/* The rows and frames of one question for names, at most. */
-#define ROWS_AT_ONCE 16384
-#define FRAMES_AT_ONCE (1U << 18)
-#define MOST_FRAMES (STACK_WORDS + (size_t)(USER_FRAMES))
-
-/*
- * A row's frames, which begin at named_rows.frames[first]. Unless @is_whole, names were put off,
- * and their frames are missing.
- */
-struct named_row {
-	size_t first;
-	uint32_t n_kernel, n_user;
-	bool is_whole;
-};
+/* So many unknown names, or a few more, are asked for together. */
+#define NAMES_AT_ONCE 65536
 
 struct named_rows {
 	const struct row_profile *of;
 	struct profile_builder *builder;
 	uint64_t now; /* ns of CLOCK_MONOTONIC: later than all rows */
-	struct named_row rows[ROWS_AT_ONCE];
-	uint32_t *frames;
-	size_t n, capacity;
 };
 
-/*
- * Append the frames of @row. @is_put_off: put off names that are not known yet, and leave out their
- * frames.
- */
-static struct named_row name_row(const struct store_row *row, struct named_rows *to,
-				 bool is_put_off)
+static struct raw_stack user_stack_of(const struct store_row *row, const struct named_rows *of)
 {
-	const struct row_profile *t = to->of;
-	const uint64_t max_depth = t->max_depth;
-	uint64_t words[STACK_WORDS];
-	struct raw_stack stack = { words, 0, row->flags, row->tgid, row->first, to->now };
-	struct named_row ret = { .first = to->n, .is_whole = true };
-	uint32_t *frames;
-
-	while (to->capacity < to->n + MOST_FRAMES)
-		to->frames = array_room(to->frames, to->capacity, &to->capacity, sizeof(*frames));
-	frames = to->frames + to->n;
-	stack.n = store_stack(t->store, row->kernel_stack, words);
-	ret.n_kernel = name_kernel_stack(t->symbolizer, &stack, max_depth, frames);
-	frames += ret.n_kernel;
-	stack.n = store_stack(t->store, row->user_stack, words);
-	ret.n_user = is_put_off ? name_known_user_stack(t->symbolizer, &stack, max_depth, frames,
-							&ret.is_whole)
-				: name_user_stack(t->symbolizer, &stack, max_depth, frames);
-	to->n += ret.n_kernel + ret.n_user;
-	return ret;
+	return (struct raw_stack){
+		.flags = row->flags, .tgid = row->tgid, .time = row->first, .last = of->now
+	};
 }
 
-/* Returns the number of the row's stack. */
-static uint32_t report_row(const struct store_row *row, const struct named_row *named,
-			   const struct named_rows *of)
+/*
+ * Put off unknown names of the row's user stack. Goes outwards to the first node that another row
+ * has had, so that a node is looked at once.
+ */
+static void want_names(const struct store_row *row, const struct named_rows *of)
+{
+	struct symbolizer *s = of->of->symbolizer;
+	const struct tree *tree = store_tree(of->of->store);
+	const struct raw_stack stack = user_stack_of(row, of);
+	uint32_t node = row->user_stack;
+	struct user_pc pc;
+	uint64_t word;
+
+	if (node != TREE_ROOT)
+		pc = user_stack_begin(s, &stack);
+	for (size_t i = 0; node != TREE_ROOT; i++) {
+		const uint32_t caller = tree_caller(tree, node, &word);
+
+		user_stack_at(&stack, i, word, node, &pc);
+		if ((caller == TREE_ROOT && word < STACK_MARK_END) || !symbolizer_want(s, &pc))
+			break;
+		node = caller;
+	}
+}
+
+/* Name the frames of @row, and add its stack to the profile. Returns the stack's number. */
+static uint32_t name_row(const struct store_row *row, const struct named_rows *of)
 {
 	const struct row_profile *t = of->of;
-	struct profile_stack stack = { .count = (int64_t)row->count,
-				       .frames = of->frames + named->first,
-				       .n_kernel = named->n_kernel,
-				       .n_user = named->n_user };
+	uint32_t frames[STACK_WORDS + USER_FRAMES], nodes[STACK_WORDS];
+	struct profile_stack stack = { .count = (int64_t)row->count, .frames = frames };
+	struct raw_stack raw = user_stack_of(row, of);
+	uint64_t words[STACK_WORDS];
+	bool is_whole;
 
+	raw.words = words;
+	raw.n = store_stack(t->store, row->kernel_stack, words);
+	stack.n_kernel = name_kernel_stack(t->symbolizer, &raw, t->max_depth, frames);
+	raw.nodes = nodes;
+	raw.n = tree_path(store_tree(t->store), row->user_stack, words, nodes, STACK_WORDS);
+	stack.n_user = name_known_user_stack(t->symbolizer, &raw, t->max_depth,
+					     frames + stack.n_kernel, &is_whole);
+	if (!is_whole)
+		stack.n_user =
+			name_user_stack(t->symbolizer, &raw, t->max_depth, frames + stack.n_kernel);
 	if (t->has_comms)
 		stack.comm = symbolizer_comm(t->symbolizer,
 					     process_key(row->tgid, row->flags >> KEY_LIFE_SHIFT),
@@ -92,7 +91,7 @@ static void serve_sometimes(const struct row_profile *t, size_t row)
 }
 
 /*
- * Put off unknown names of many rows, and ask for all of them at once. Returns how many of the @n
+ * Ask for the unknown names of many rows at once, and name these rows. Returns how many of the @n
  * @rows are done. @stacks: where their stacks' numbers go.
  */
 static size_t name_some_rows(const struct store_row *rows, size_t n, struct named_rows *named,
@@ -101,18 +100,15 @@ static size_t name_some_rows(const struct store_row *rows, size_t n, struct name
 	const struct row_profile *t = named->of;
 	size_t n_named = 0;
 
-	named->n = 0;
 	named->now = clock_ns(CLOCK_MONOTONIC);
 	symbolizer_defer(t->symbolizer);
-	for (; n_named < n && n_named < ROWS_AT_ONCE && named->n < FRAMES_AT_ONCE; n_named++) {
-		named->rows[n_named] = name_row(&rows[n_named], named, true);
+	for (; n_named < n && symbolizer_n_put_off(t->symbolizer) < NAMES_AT_ONCE; n_named++) {
+		want_names(&rows[n_named], named);
 		serve_sometimes(t, n_named);
 	}
 	(void)symbolizer_fetch(t->symbolizer);
 	for (size_t i = 0; i < n_named; i++) {
-		if (!named->rows[i].is_whole)
-			named->rows[i] = name_row(&rows[i], named, false);
-		stacks[i] = report_row(&rows[i], &named->rows[i], named);
+		stacks[i] = name_row(&rows[i], named);
 		serve_sometimes(t, i);
 	}
 	return n_named;
@@ -122,14 +118,13 @@ struct profile *row_profile_make(const struct row_profile *t, const struct store
 				 size_t n, const struct slices *slices)
 {
 	cleanup(profile_builder_freep) struct profile_builder *builder = profile_builder_new(1);
-	cleanup_free struct named_rows *named = xcalloc(1, sizeof(*named));
+	struct named_rows named = { .of = t, .builder = builder };
 	cleanup_free uint32_t *stacks = xcalloc(n + 1, sizeof(*stacks));
 
-	named->of = t;
-	named->builder = builder;
+	symbolizer_begin_tree(t->symbolizer, store_tree(t->store)->n);
 	for (size_t i = 0; i < n;)
-		i += name_some_rows(rows + i, n - i, named, stacks + i);
-	free(named->frames);
+		i += name_some_rows(rows + i, n - i, &named, stacks + i);
+	symbolizer_end_tree(t->symbolizer);
 	if (slices)
 		slices_put(slices, builder, stacks);
 	return profile_builder_finish(builder, symbolizer_frames(t->symbolizer));

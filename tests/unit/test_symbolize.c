@@ -981,6 +981,80 @@ static void with_lines_a_frame_has_its_place_in_the_source(void **state)
 	assert_null(frame_at(s, numbers[0])->file);
 }
 
+static uint32_t number_at_node(struct symbolizer *s, const struct user_pc *pc)
+{
+	uint32_t number;
+
+	assert_int_equal(symbolize_user(s, pc, &number, 1), 1);
+	return number;
+}
+
+/* A place of this program, at a node of a tree. */
+static struct user_pc place_at_node(struct symbolizer *s, uint64_t addr, uint32_t node)
+{
+	const uint64_t process = (uint64_t)getpid(), epoch = symbolizer_epoch(s, process, 0);
+
+	return (struct user_pc){ .process = process,
+				 .addr = addr,
+				 .is_exact = true,
+				 .epoch = epoch,
+				 .run = symbolizer_run(s, process, epoch),
+				 .node = node };
+}
+
+static void a_node_has_its_frame_in_one_run_only(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	announce(s, (uint32_t)getpid(), "self");
+	symbolizer_begin_tree(s, 8);
+
+	struct user_pc pc = place_at_node(s, (uintptr_t)marked_function, 5);
+	const uint32_t marked = number_at_node(s, &pc);
+
+	assert_int_not_equal(pc.run, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(number_at_node(s, &pc), marked);
+	expect_name(frame_at(s, marked), "marked_function");
+	/* No caller does this: it shows that the node's frame comes without a look at the address.
+	 */
+	pc.addr = 1;
+	assert_int_equal(number_at_node(s, &pc), marked);
+	pc.run = symbolizer_run(s, pc.process, pc.epoch + 1);
+	assert_int_not_equal(number_at_node(s, &pc), marked);
+	pc = place_at_node(s, (uintptr_t)own_file_name, 8); /* beyond the tree */
+	expect_name(frame_at(s, number_at_node(s, &pc)), "own_file_name");
+	symbolizer_end_tree(s);
+	pc = place_at_node(s, (uintptr_t)own_file_name, 5);
+	assert_int_equal(pc.run, 0);
+	expect_name(frame_at(s, number_at_node(s, &pc)), "own_file_name");
+}
+
+static void wanted_names_are_asked_for_together(void **state)
+{
+	struct symbolizer *s = of(state);
+
+	announce(s, (uint32_t)getpid(), "self");
+	symbolizer_begin_tree(s, 8);
+	symbolizer_defer(s);
+
+	const struct user_pc one = place_at_node(s, (uintptr_t)marked_function, 1),
+			     other = place_at_node(s, (uintptr_t)own_file_name, 2);
+	uint32_t number;
+
+	assert_true(symbolizer_want(s, &one));
+	assert_true(symbolizer_want(s, &other));
+	assert_false(symbolizer_want(s, &one));
+	assert_int_equal(symbolizer_n_put_off(s), 2);
+	assert_int_equal(symbolize_user(s, &one, &number, 1), 0);
+	assert_true(symbolizer_fetch(s));
+	assert_int_equal(symbolizer_n_put_off(s), 0);
+	expect_name(frame_at(s, number_at_node(s, &one)), "marked_function");
+	expect_name(frame_at(s, number_at_node(s, &other)), "own_file_name");
+	assert_int_not_equal(number_at_node(s, &one), number_at_node(s, &other));
+	symbolizer_end_tree(s);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(int argc, char **argv)
@@ -1002,6 +1076,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(raw_names_are_shown_as_in_the_symbol_table),
 		cmocka_unit_test(equal_rows_of_frames_have_one_number),
 		cmocka_unit_test(with_lines_a_frame_has_its_place_in_the_source),
+		TEST(a_node_has_its_frame_in_one_run_only),
+		TEST(wanted_names_are_asked_for_together),
 		TEST(an_address_that_is_not_mapped_has_neither_name_nor_module),
 		TEST(code_in_no_file_is_one_frame_of_the_module_anon),
 		TEST(with_places_unnamed_code_is_told_apart_by_these),

@@ -995,6 +995,42 @@ static void files_that_are_not_used_are_forgotten(void **state)
 	}
 }
 
+/* Long before there are 12,000 files. */
+static void files_that_nobody_uses_for_minutes_are_forgotten(void **state)
+{
+	cleanup(mapping_list_fini) struct mapping_list list = {};
+	struct object *o = *state;
+	const struct mapping *libc;
+	struct error e;
+
+	assert_int_equal(mapping_list_read((uint32_t)getpid(), &list, &e), 0);
+	libc = mapping_of(&list, (const void *)(uintptr_t)getenv);
+	for (unsigned is_old = 0; is_old < 2; is_old++) {
+		struct unwind_memory *memory = unwind_memory_new(o, SLAB_BYTES);
+		struct table_set *t = table_set_new(memory, o, remote);
+		uint64_t now = 1;
+
+		o->n_files = o->n_waits = 0;
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+
+		const size_t n_files = o->n_files;
+
+		for (unsigned i = 0; i < (is_old ? 130 : 100); i++)
+			table_set_turn(t, now += 2000000000);
+		find_others(t, 1000);
+		table_set_turn(t, now += 2000000000);
+		assert_int_equal(o->n_files, n_files); /* few files stay */
+		find_others(t, 2000);
+		table_set_turn(t, now += 2000000000);
+		assert_int_equal(o->n_waits, is_old);
+		assert_int_equal(o->n_files, is_old ? 0 : n_files);
+		assert_int_equal(how_now(t, libc, TABLE_IN_USE), UNWIND_BY_TABLE);
+		assert_int_equal(o->n_files, n_files);
+		table_set_free(t);
+		unwind_memory_free(memory);
+	}
+}
+
 /* They take no table that is in use. */
 static void files_that_come_at_once_are_bounded(void **state)
 {
@@ -1152,6 +1188,7 @@ int main(void)
 		TEST(what_only_children_have_is_taken_from_them),
 		TEST(only_what_is_in_use_takes_room_from_what_is_not),
 		TEST(a_table_that_comes_late_is_told_wherever_its_file_is_known),
+		TEST(files_that_nobody_uses_for_minutes_are_forgotten),
 		TEST(files_that_are_not_used_are_forgotten),
 		TEST(files_that_come_at_once_are_bounded),
 		TEST(new_files_that_wait_are_bounded),
