@@ -30,9 +30,9 @@ WARN     := -Wall -Wextra -Wshadow -Wvla -Werror
 CPPFLAGS += -D_GNU_SOURCE -Isrc -I$(BUILD)/gen
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu17 $(WARN) -fstack-protector-strong
-LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma zlib) -ldl
+LIBS      = $(shell $(PKG) --libs libbpf libelf libdw liblzma zlib libdeflate) -ldl
 LIBS     += -Wl,-Bstatic -liberty -Wl,-Bdynamic
-STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma zlib)
+STATIC_LIBS = -static -Wl,--wrap=dlopen,--wrap=dlsym,--wrap=dlclose -liberty $(shell $(PKG) --static --libs libbpf libelf libdw liblzma zlib libdeflate)
 ifdef SANITIZE
 CFLAGS   += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS  += -fsanitize=$(SANITIZE)
@@ -144,7 +144,7 @@ unit: $(SKELETON)
 FUZZ      := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SRCS := $(foreach r,base arch spec elf kernel processes reader unwind helper match profile saved report,$(call sources_of,$(r))) \
 	src/symbolize/perf_map.c src/tables/late.c
-FUZZ_LIBS := -lelf -ldw -llzma -lz -Wl,-Bstatic -liberty -Wl,-Bdynamic
+FUZZ_LIBS := -lelf -ldw -llzma -lz -ldeflate -Wl,-Bstatic -liberty -Wl,-Bdynamic
 FUZZ_TIME ?= 120
 
 $(BUILD)/fuzz/replay_%: tests/fuzz/replay.c tests/fuzz/fuzz_%.c $(FUZZ_SRCS:src/%.c=$(BUILD)/uobj/%.o) $(DECODER)

@@ -45,7 +45,7 @@ $(BENCH_DIR)/load-paths $(BENCH_DIR)/load-paths-nofp: bench/load.c bench/paths.c
 	@mkdir -p $(@D)
 	$(CC) -D_GNU_SOURCE -std=gnu17 $(WARN) -O1 $(PATHS_FLAGS) -fno-optimize-sibling-calls -o $@ $^
 
-$(BENCH_DIR)/budget $(BENCH_DIR)/tables: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS)) $(BUILD)/libzydis.a
+$(BENCH_DIR)/budget $(BENCH_DIR)/tables $(BENCH_DIR)/forms: $(BENCH_DIR)/%: bench/%.c $(filter-out %/tool/main.o,$(OBJS)) $(BUILD)/libzydis.a
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
 
@@ -59,6 +59,6 @@ $(BENCH_DIR)/spawn $(BENCH_DIR)/nothing: $(BENCH_DIR)/%: bench/%.c
 
 .PHONY: bench bench-programs
 bench-programs: all workload $(addprefix $(BENCH_DIR)/,floor multi ring load load-nofp load-many \
-	load-paths load-paths-nofp libs budget tables images spawn nothing)
+	load-paths load-paths-nofp libs budget tables forms images spawn nothing)
 bench: bench-programs
 	@BUILD=$(abspath $(BUILD)) /usr/bin/python3 bench/run.py $(BENCH_FLAGS)

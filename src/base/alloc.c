@@ -13,7 +13,7 @@
  * Every probe that the program holds is a file descriptor, so the kernel detaches
  * all of them at the exit.
  */
-static void *memory_or_exit(void *p)
+void *memory_or_exit(void *p)
 {
 	if (p)
 		return p;

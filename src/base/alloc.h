@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* For allocators of libraries: @p, unless it is NULL. */
+void *memory_or_exit(void *p);
+
 void *xmalloc(size_t size);
 void *xcalloc(size_t n, size_t size);
 void *xreallocarray(void *p, size_t n, size_t size);

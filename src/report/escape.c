@@ -27,13 +27,30 @@ static bool is_like_escape(const unsigned char *at)
 	return at[0] == '\\' && at[1] == 'x';
 }
 
+/* The number of bytes that need no look at what they mean: most names have no others. */
+static size_t n_plain(const unsigned char *at)
+{
+	size_t n = 0;
+
+	while (at[n] >= ' ' && at[n] < 0x7f && at[n] != '\\' && at[n] != ';')
+		n++;
+	return n;
+}
+
 void escape_put(struct strbuf *to, const char *text, bool is_folded)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = utf8_at(at, &c);
+		size_t n = n_plain(at);
+
+		if (n) {
+			strbuf_put(to, (const char *)at, n);
+			at += n;
+			continue;
+		}
+		n = utf8_at(at, &c);
 
 		if (is_folded && (*at == ';' || *at == '\n'))
 			strbuf_putc(to, '_');

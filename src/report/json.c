@@ -37,6 +37,16 @@ static void put_unicode_escape(struct strbuf *to, uint32_t c)
 			      (unsigned)(0xdc00 + ((c - 0x10000) & 0x3ff)));
 }
 
+/* The number of bytes that stand for themselves: most texts have no others. */
+static size_t n_plain(const unsigned char *at)
+{
+	size_t n = 0;
+
+	while (at[n] >= ' ' && at[n] < 0x7f && at[n] != '"' && at[n] != '\\')
+		n++;
+	return n;
+}
+
 void json_put_string(struct strbuf *to, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
@@ -44,8 +54,13 @@ void json_put_string(struct strbuf *to, const char *text)
 	strbuf_putc(to, '"');
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = utf8_at(at, &c);
+		size_t n = n_plain(at);
 
+		strbuf_put(to, (const char *)at, n);
+		at += n;
+		if (!*at)
+			break;
+		n = utf8_at(at, &c);
 		if (n == 0)
 			strbuf_puts(to, REPLACEMENT);
 		else if (short_form(c))

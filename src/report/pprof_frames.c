@@ -23,6 +23,7 @@ void pprof_frames_fini(struct pprof_frames *f)
 	u64_map_fini(&f->function_numbers);
 	free(f->mappings);
 	u64_map_fini(&f->mapping_numbers);
+	proto_fini(&f->line);
 	*f = (struct pprof_frames){};
 }
 
@@ -224,14 +225,14 @@ static void put_details(struct pprof_frames *f, const struct frame *frame,
 static void put_pprof_line(struct pprof_frames *f, const struct frame *frame,
 			   const struct place *place, struct proto *to)
 {
-	struct proto line = {};
+	struct proto *line = &f->line;
 
-	proto_number(&line, LINE_FUNCTION, function_id(f, frame));
-	proto_number(&line, LINE_NUMBER, frame->line);
+	line->n = 0;
+	proto_number(line, LINE_FUNCTION, function_id(f, frame));
+	proto_number(line, LINE_NUMBER, frame->line);
 	if (frame->is_inlined)
-		put_details(f, frame, place, &line);
-	proto_bytes(to, LOCATION_LINE, line.bytes, line.n);
-	proto_fini(&line);
+		put_details(f, frame, place, line);
+	proto_bytes(to, LOCATION_LINE, line->bytes, line->n);
 }
 
 /* A mapping lacks functions if one of its frames has no name. */
@@ -330,22 +331,38 @@ static size_t number_of_program(const struct pprof_frames *f)
 	return best;
 }
 
-static void flush_message(struct proto *m, unsigned field, struct gzip *out)
+static void flush_message(struct proto *m, unsigned field, struct proto *to)
 {
-	uint8_t head[1 + PROTO_MOST_VARINT] = { (uint8_t)(field << 3 | WIRE_BYTES) };
-
-	(void)gzip_put(out, head, (size_t)(proto_varint_at(head + 1, m->n) - head));
-	(void)gzip_put(out, m->bytes, m->n);
+	proto_bytes(to, field, m->bytes, m->n);
 	m->n = 0;
 }
 
-void pprof_frames_put(struct pprof_frames *f, struct gzip *out)
+/* Frames are in no order of the locations, so each would be waited for. See profile_fetch_ahead().
+ */
+static inline __attribute__((__always_inline__)) void
+fetch_frames_ahead(const struct pprof_frames *f, size_t i)
+{
+	enum { AHEAD = 8 };
+	const size_t n = f->n_locations;
+
+	if (i + 2 * AHEAD >= n)
+		return;
+	__builtin_prefetch(f->locations[i + 2 * AHEAD].frames);
+
+	const struct frame *frame = &f->p->frames.frames[*f->locations[i + AHEAD].frames];
+
+	__builtin_prefetch(frame);
+	__builtin_prefetch(&frame->raw_name);
+}
+
+void pprof_frames_put(struct pprof_frames *f, struct proto *to)
 {
 	struct proto m = {};
 
 	for (uint32_t i = 0; i < f->n_locations; i++) {
+		fetch_frames_ahead(f, i);
 		put_location(f, i, &m);
-		flush_message(&m, PPROF_LOCATION, out);
+		flush_message(&m, PPROF_LOCATION, to);
 	}
 
 	const size_t program = number_of_program(f);
@@ -353,11 +370,11 @@ void pprof_frames_put(struct pprof_frames *f, struct gzip *out)
 	for (size_t i = 0; i < f->n_mappings; i++) {
 		/* The program's, then those before it, then those behind it. */
 		put_mapping(f, i == 0 ? program : i <= program ? i - 1 : i, &m);
-		flush_message(&m, PPROF_MAPPING, out);
+		flush_message(&m, PPROF_MAPPING, to);
 	}
 	for (size_t i = 0; i < f->n_functions; i++) {
 		put_pprof_function(f, i, &m);
-		flush_message(&m, PPROF_FUNCTION, out);
+		flush_message(&m, PPROF_FUNCTION, to);
 	}
 	proto_fini(&m);
 }

@@ -12,7 +12,6 @@
 
 #include "base/hash.h"
 #include "profile/profile.h"
-#include "report/gzip.h"
 #include "report/pprof_texts.h"
 
 /* A frame with those that are inlined into it, innermost first, or a mark. */
@@ -47,6 +46,7 @@ struct pprof_frames {
 	struct pprof_mapping *mappings;
 	size_t n_mappings, mapping_capacity;
 	struct u64_map mapping_numbers; /* by image, or path, and what else differs */
+	struct proto line;              /* being made */
 };
 
 /* Keeps @p and @texts. */
@@ -58,4 +58,4 @@ uint32_t pprof_location(struct pprof_frames *f, const uint32_t *frames, size_t n
 			bool is_kernel_side, size_t *taken);
 
 /* After the last pprof_location(): write all locations, mappings and functions. */
-void pprof_frames_put(struct pprof_frames *f, struct gzip *out);
+void pprof_frames_put(struct pprof_frames *f, struct proto *to);

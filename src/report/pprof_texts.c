@@ -21,14 +21,13 @@ void pprof_texts_fini(struct pprof_texts *t)
 {
 	free(t->texts);
 	u64_map_fini(&t->numbers);
+	u64_map_fini(&t->by_address);
 	strtab_free(t->made);
 	*t = (struct pprof_texts){};
 }
 
-uint64_t pprof_text(struct pprof_texts *t, const char *text)
+static uint32_t number_of_text(struct pprof_texts *t, const char *text)
 {
-	if (!text)
-		return 0;
 	for (uint64_t hash = hash_bytes(text, strlen(text));; hash++) {
 		bool is_new;
 		const uint32_t number = *u64_map_put(&t->numbers, hash, (uint32_t)t->n, &is_new);
@@ -38,6 +37,20 @@ uint64_t pprof_text(struct pprof_texts *t, const char *text)
 		if (is_new || strcmp(t->texts[number], text) == 0)
 			return number;
 	}
+}
+
+uint64_t pprof_text(struct pprof_texts *t, const char *text)
+{
+	bool is_new;
+
+	if (!text)
+		return 0;
+
+	uint32_t *number = u64_map_put(&t->by_address, (uintptr_t)text, 0, &is_new);
+
+	if (is_new)
+		*number = number_of_text(t, text);
+	return *number;
 }
 
 uint64_t pprof_text_made(struct pprof_texts *t, const char *format, ...)
@@ -86,23 +99,18 @@ static void put_as_utf8(struct strbuf *to, const char *text)
 	}
 }
 
-void pprof_texts_put(const struct pprof_texts *t, struct gzip *out)
+void pprof_texts_put(const struct pprof_texts *t, struct proto *to)
 {
 	cleanup_strbuf struct strbuf valid = {};
 
 	for (size_t i = 0; i < t->n; i++) {
 		const char *text = t->texts[i];
-		uint8_t head[1 + PROTO_MOST_VARINT] = { PPROF_STRING << 3 | WIRE_BYTES };
 
 		if (!is_utf8(text)) {
 			strbuf_clear(&valid);
 			put_as_utf8(&valid, text);
 			text = valid.text;
 		}
-
-		const size_t n = strlen(text);
-
-		(void)gzip_put(out, head, (size_t)(proto_varint_at(head + 1, n) - head));
-		(void)gzip_put(out, text, n);
+		proto_bytes(to, PPROF_STRING, text, strlen(text));
 	}
 }

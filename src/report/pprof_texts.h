@@ -7,14 +7,14 @@
 
 #include "base/hash.h"
 #include "base/strtab.h"
-#include "report/gzip.h"
 #include "report/protobuf.h"
 
 struct pprof_texts {
 	const char **texts; /* number 0 is "" */
 	size_t n, capacity;
-	struct u64_map numbers; /* by hash of the text */
-	struct strtab *made;    /* owns texts that the profile does not own */
+	struct u64_map numbers;    /* by hash of the text */
+	struct u64_map by_address; /* of texts that were asked for */
+	struct strtab *made;       /* owns texts that the profile does not own */
 };
 
 void pprof_texts_init(struct pprof_texts *t);
@@ -31,4 +31,4 @@ __attribute__((format(printf, 2, 3))) uint64_t pprof_text_made(struct pprof_text
  * Write all texts. Strings of protobuf are UTF-8, so each other byte becomes \xff (its value in hex
  * digits).
  */
-void pprof_texts_put(const struct pprof_texts *t, struct gzip *out);
+void pprof_texts_put(const struct pprof_texts *t, struct proto *to);

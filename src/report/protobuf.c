@@ -24,6 +24,14 @@ void proto_reserve(struct proto *m, size_t n)
 	m->bytes = xreallocarray(m->bytes, m->capacity, 1);
 }
 
+void proto_put(struct proto *m, const void *bytes, size_t n)
+{
+	proto_reserve(m, n);
+	if (n)
+		memcpy(m->bytes + m->n, bytes, n);
+	m->n += n;
+}
+
 void proto_varint(struct proto *m, uint64_t value)
 {
 	proto_reserve(m, PROTO_MOST_VARINT);

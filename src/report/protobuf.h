@@ -30,6 +30,9 @@ static inline uint8_t *proto_varint_at(uint8_t *to, uint64_t value)
 	return to;
 }
 
+/* Append @n bytes as they are. */
+void proto_put(struct proto *m, const void *bytes, size_t n);
+
 /* Append a number alone: an element of packed numbers. */
 void proto_varint(struct proto *m, uint64_t value);
 

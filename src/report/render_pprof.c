@@ -27,7 +27,7 @@
 
 struct pprof {
 	const struct profile *p;
-	struct gzip *out;
+	struct proto file; /* not packed yet */
 	struct pprof_texts texts;
 	struct pprof_frames frames;
 	struct proto ids;     /* of the stack's locations, packed */
@@ -35,14 +35,14 @@ struct pprof {
 	struct proto inner;   /* message in it */
 	size_t part;          /* next one of p->parts */
 	struct proto comments;
-	const char *comm; /* the last one, and its number */
-	uint64_t comm_text;
+	uint64_t pid_key, comm_key; /* numbers of texts */
 };
 
 static void pprof_fini(struct pprof *w)
 {
 	pprof_frames_fini(&w->frames);
 	pprof_texts_fini(&w->texts);
+	proto_fini(&w->file);
 	proto_fini(&w->ids);
 	proto_fini(&w->message);
 	proto_fini(&w->inner);
@@ -52,10 +52,7 @@ static void pprof_fini(struct pprof *w)
 /* Put what is in the message as @field of the file. */
 static void put_message(struct pprof *w, unsigned field)
 {
-	uint8_t head[1 + PROTO_MOST_VARINT] = { (uint8_t)(field << 3 | WIRE_BYTES) };
-
-	(void)gzip_put(w->out, head, (size_t)(proto_varint_at(head + 1, w->message.n) - head));
-	(void)gzip_put(w->out, w->message.bytes, w->message.n);
+	proto_bytes(&w->file, field, w->message.bytes, w->message.n);
 	w->message.n = 0;
 }
 
@@ -65,9 +62,9 @@ static void put_inner(struct pprof *w, unsigned field)
 	w->inner.n = 0;
 }
 
-static void put_pprof_label(struct pprof *w, const struct profile_label *label)
+static void put_keyed_label(struct pprof *w, uint64_t key, const struct profile_label *label)
 {
-	proto_number(&w->inner, LABEL_KEY, pprof_text(&w->texts, label->key));
+	proto_number(&w->inner, LABEL_KEY, key);
 	if (label->text && label->text[0]) {
 		proto_number(&w->inner, LABEL_STRING, pprof_text(&w->texts, label->text));
 	} else if (label->text) {
@@ -79,18 +76,9 @@ static void put_pprof_label(struct pprof *w, const struct profile_label *label)
 	put_inner(w, SAMPLE_LABEL);
 }
 
-static void put_comm(struct pprof *w, const char *comm)
+static void put_pprof_label(struct pprof *w, const struct profile_label *label)
 {
-	if (comm != w->comm) {
-		w->comm = comm;
-		w->comm_text = pprof_text(&w->texts, comm);
-	}
-	proto_number(&w->inner, LABEL_KEY, pprof_text(&w->texts, PPROF_LABEL_COMM));
-	if (w->comm_text)
-		proto_number(&w->inner, LABEL_STRING, w->comm_text);
-	else
-		proto_number(&w->inner, LABEL_IS_TEXT, 1);
-	put_inner(w, SAMPLE_LABEL);
+	put_keyed_label(w, pprof_text(&w->texts, label->key), label);
 }
 
 static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
@@ -98,12 +86,15 @@ static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
 	const struct profile_labels *set = &w->p->labels[stack->labels];
 
 	if (stack->pid) {
-		const struct profile_label pid = { .key = PPROF_LABEL_PID, .number = stack->pid };
+		const struct profile_label pid = { .number = stack->pid };
 
-		put_pprof_label(w, &pid);
+		put_keyed_label(w, w->pid_key, &pid);
 	}
-	if (stack->comm)
-		put_comm(w, stack->comm);
+	if (stack->comm) {
+		const struct profile_label comm = { .text = stack->comm };
+
+		put_keyed_label(w, w->comm_key, &comm);
+	}
 	for (size_t i = 0; stack->labels && i < set->n; i++)
 		put_pprof_label(w, &set->of[i]);
 }
@@ -322,24 +313,27 @@ static void put_rest(struct pprof *w)
 	proto_bytes(&w->message, PPROF_COMMENT, w->comments.bytes, w->comments.n);
 	proto_number(&w->message, PPROF_DEFAULT_TYPE, pprof_text(&w->texts, p->values[0].name));
 	proto_number(&w->message, PPROF_AS_WRITTEN, 1);
-	(void)gzip_put(w->out, w->message.bytes, w->message.n);
-	pprof_texts_put(&w->texts, w->out);
+	proto_put(&w->file, w->message.bytes, w->message.n);
+	pprof_texts_put(&w->texts, &w->file);
 }
 
 int render_pprof(const struct profile *p, const struct render_style *style, render_write *write,
 		 void *context)
 {
-	cleanup_gzip struct gzip *out = gzip_new(write, context);
-	cleanup(pprof_fini) struct pprof w = { .p = p, .out = out };
+	cleanup(pprof_fini) struct pprof w = { .p = p };
 
 	(void)style;
 	pprof_texts_init(&w.texts);
 	pprof_frames_init(&w.frames, p, &w.texts);
+	w.pid_key = pprof_text(&w.texts, PPROF_LABEL_PID);
+	w.comm_key = pprof_text(&w.texts, PPROF_LABEL_COMM);
 	for (size_t i = 0; i < p->n_values; i++)
 		put_pprof_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
-	for (size_t i = 0; i < p->n_stacks && !gzip_put(out, NULL, 0); i++)
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		profile_fetch_ahead(p, i);
 		put_pprof_stack(&w, i);
-	pprof_frames_put(&w.frames, out);
+	}
+	pprof_frames_put(&w.frames, &w.file);
 	put_rest(&w);
-	return gzip_finish(out);
+	return gzip_write(w.file.bytes, w.file.n, write, context);
 }

@@ -39,9 +39,13 @@ struct tree_node {
 	bool is_last; /* of its siblings */
 };
 
+/* A stack. It has copies of what the tree needs, because stacks are anywhere in memory. */
 struct tree_item {
 	uint32_t step; /* at the depth of the last node that tree_follow() saw */
 	uint32_t stack;
+	const uint32_t *frames;
+	uint32_t n_kernel, n_user;
+	struct tree_sums sums;
 };
 
 struct tree {
@@ -65,6 +69,17 @@ struct tree_node tree_root(struct tree *t);
 
 /* The next node to come, parents before children. False: there is none. */
 bool tree_next(struct tree *t, struct tree_node *ret);
+
+/*
+ * The first item of the node that comes @n nodes after the next one, so that its frames can be
+ * fetched into the cache. NULL: there is none.
+ */
+static inline const struct tree_item *tree_ahead(const struct tree *t, size_t n)
+{
+	const struct tree_node *node = n < t->n_nodes ? &t->nodes[t->n_nodes - 1 - n] : NULL;
+
+	return node && node->step < STEP_HIDDEN ? &t->items[node->first] : NULL;
+}
 
 /*
  * If all stacks of @node take the same step, the step is in *@ret and the node is one deeper,

@@ -2,7 +2,6 @@
 #include "report/writer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 
@@ -33,23 +32,17 @@ static void flush_buffer(struct writer *w)
 	w->n = 0;
 }
 
-void writer_put(struct writer *w, const char *bytes, size_t n)
+void writer_put_rest(struct writer *w, const char *bytes, size_t n)
 {
-	if (n > sizeof(w->bytes) - w->n)
-		flush_buffer(w);
+	flush_buffer(w);
 	if (w->result)
 		return;
 	if (n > sizeof(w->bytes)) {
 		w->result = w->write(w->context, bytes, n);
 		return;
 	}
-	memcpy(w->bytes + w->n, bytes, n);
-	w->n += n;
-}
-
-void writer_puts(struct writer *w, const char *text)
-{
-	writer_put(w, text, strlen(text));
+	memcpy(w->bytes, bytes, n);
+	w->n = n;
 }
 
 void writer_put_u64(struct writer *w, uint64_t number)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/strbuf.h"
 #include "report/render.h"
@@ -21,8 +22,24 @@ struct writer {
 struct writer *writer_new(render_write *write, void *context);
 void writer_freep(struct writer **w);
 
-void writer_put(struct writer *w, const char *bytes, size_t n);
-void writer_puts(struct writer *w, const char *text);
+/* For writer_put(), when the buffer is full. */
+void writer_put_rest(struct writer *w, const char *bytes, size_t n);
+
+static inline void writer_put(struct writer *w, const char *bytes, size_t n)
+{
+	if (n > sizeof(w->bytes) - w->n || w->result) {
+		writer_put_rest(w, bytes, n);
+		return;
+	}
+	memcpy(w->bytes + w->n, bytes, n);
+	w->n += n;
+}
+
+static inline void writer_puts(struct writer *w, const char *text)
+{
+	writer_put(w, text, strlen(text));
+}
+
 void writer_put_u64(struct writer *w, uint64_t number);
 void writer_put_i64(struct writer *w, int64_t number);
 

@@ -43,12 +43,12 @@ FLAVOURS = {"rt": "rt"}
 # Modules that tests load: a block driver, to see names of code that came late; overlayfs.
 MODULES = ["loop", "overlay"]
 
-TREE_VERSION = "6"
+TREE_VERSION = "7"
 ROOT_PACKAGES = """base-files bash coreutils dash findutils grep sed gawk hostname util-linux mount
-procps python3-minimal python3-pytest libbpf1 libelf1 libdw1 zlib1g libstdc++6 perl-base""".split()
+procps python3-minimal python3-pytest libbpf1 libelf1 libdw1 libdeflate0 zlib1g libstdc++6 perl-base""".split()
 
 # As "build" in scripts/deps, without the programs; libstdc++ is for workloads.
-SYSROOT_PACKAGES = """libc6-dev libbpf-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libzstd-dev libdw-dev
+SYSROOT_PACKAGES = """libc6-dev libbpf-dev libelf-dev zlib1g-dev liblzma-dev libbz2-dev libzstd-dev libdw-dev libdeflate-dev
 libiberty-dev""".split()
 
 # The tests' disk says what is to be done.
