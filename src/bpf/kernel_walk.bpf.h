@@ -327,18 +327,24 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 	struct kernel_regs *regs = &slot->kernel;
 	struct unwind_window *w = &slot->window;
 
-	if (kind == HIT_KERNEL_FUNCTION) {
+	if (is_kernel_pc_exact(ctx, kind)) {
 		const struct pt_regs *at = ctx;
 
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
 		return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
 	}
-	if (!regs_read_caller(ctx, regs, w->words) ||
-	    !move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
+	if (kind == HIT_SAMPLE) {
+		const struct pt_regs *at = ctx;
+
+		*regs = (struct kernel_regs){ .pc = regs_pc(at), .sp = regs_sp(at) };
+	} else if (!regs_read_caller(ctx, regs, w->words)) {
+		return false;
+	}
+	if (!move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES))
 		return false;
 	/*
-	 * Of a tracepoint's registers, the kernel fills in the stack pointer of a function of its
-	 * own, which has a frame pointer. We step out of it.
+	 * Of the registers of a tracepoint, and of some software events, the kernel fills in the
+	 * stack pointer of a function of its own, which has a frame pointer. We step out of it.
 	 */
 	if (w->n_valid < sizeof(struct user_frame) || w->words[1] != regs->pc)
 		return false;

@@ -49,6 +49,8 @@ static const struct option_row rows[] = {
 	{ SNOOP, VALUE(EVENTS), 'n', "events", "N", "end after N events" },
 	{ COUNT | CALLS, FLAG(timestamp), 'T', "timestamp", NULL, "print the time before each report" },
 	{ SNOOP, FLAG(timestamp), 'T', "timestamp", NULL, "show the time of day, not the monotonic clock" },
+	{ ALL, VALUE(FREQUENCY), '\0', "frequency", "HZ", "perf events: take so many samples a second on each CPU (99, where not each event is one)" },
+	{ ALL, VALUE(PERIOD), '\0', "period", "N", "perf events: take a sample once in N events" },
 	{ ALL, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
 	{ COUNT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
 	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },

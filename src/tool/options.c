@@ -155,6 +155,10 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return parse_bytes(what, value, &o->unwind_memory, e);
 	case OPTION_READY_FD:
 		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
+	case OPTION_FREQUENCY:
+		return parse_count(what, value, 1, 1000000, &o->frequency, e);
+	case OPTION_PERIOD:
+		return parse_count(what, value, 1, INT64_MAX, &o->period, e);
 	case OPTION_OUTPUT:
 		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
 	case OPTION_MINUS:
@@ -264,6 +268,8 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->avoid, "--without" },
 		{ o->ready_fd, "--ready-fd" },
 		{ o->live, "--live" },
+		{ o->frequency, "--frequency" },
+		{ o->period, "--period" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracing) && o->read; i++)
@@ -288,6 +294,8 @@ static int check_combinations(const struct options *o, struct error *e)
 		return error_set(e, -EINVAL, "-K and -U exclude each other");
 	if (o->folded && o->json)
 		return error_set(e, -EINVAL, "-f and --json exclude each other");
+	if (o->frequency && o->period)
+		return error_set(e, -EINVAL, "--frequency and --period exclude each other");
 	if (o->command && o->pids.n)
 		return error_set(e, -EINVAL, "-p and a command exclude each other");
 	if (o->max_memory < 1U << 20)

@@ -60,6 +60,8 @@ struct options {
 	uint64_t max_memory;    /* bytes, in the kernel and in user space */
 	uint64_t unwind_memory; /* bytes of unwind tables, in addition */
 	uint64_t ready_fd;      /* 0: none */
+	uint64_t frequency;     /* of perf events, samples in a second; 0: by default */
+	uint64_t period;        /* likewise, events for a sample */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
