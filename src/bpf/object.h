@@ -156,6 +156,10 @@ int object_wake_fd(const struct object *object);
 must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,
 				struct error *e);
 
+/* Likewise with config.follow: threads, by their numbers in the initial PID namespace. */
+must_check int object_set_tasks(const struct object *object, const uint32_t *tids, size_t n,
+				struct error *e);
+
 /* The memory that both sides write. Lent by @object. */
 struct trace_state *object_state(const struct object *object);
 

@@ -31,6 +31,9 @@ enum option_key {
 	OPTION_FORMAT,
 	OPTION_MINUS,
 	OPTION_MIN_PERCENT,
+	OPTION_TID,
+	OPTION_IGNORED,     /* takes a number, has no effect */
+	OPTION_UNSUPPORTED, /* is refused */
 	OPTION_FREQUENCY,
 	OPTION_PERIOD,
 };

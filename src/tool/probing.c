@@ -171,6 +171,8 @@ int probing_load(struct run *r, struct error *e)
 	err = load_with_fallbacks(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
+	if (r->opt->tids.n)
+		return object_set_tasks(r->object, r->opt->tids.numbers, r->opt->tids.n, e);
 	if (r->opt->pids.n > 1)
 		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
 	return err;

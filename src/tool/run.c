@@ -13,6 +13,7 @@
 #include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
+#include "tool/cpu_profile.h"
 #include "tool/first_tables.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
@@ -47,17 +48,25 @@ static void run_fini(struct run *r)
 	host_free(r->host);
 }
 
+static void put_usual_header(const struct run *r, struct strbuf *text)
+{
+	strbuf_printf(text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
+	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+		strbuf_puts(text, i ? ", \"" : "\"");
+		escape_put(text, r->opt->patterns[i], false);
+		strbuf_puts(text, "\"");
+	}
+	strbuf_puts(text, "... Hit Ctrl-C to end.\n");
+}
+
 int run_put_header(struct run *r, bool is_for_data, struct error *e)
 {
 	cleanup_strbuf struct strbuf text = {};
 
-	strbuf_printf(&text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
-	for (size_t i = 0; i < r->opt->n_patterns; i++) {
-		strbuf_puts(&text, i ? ", \"" : "\"");
-		escape_put(&text, r->opt->patterns[i], false);
-		strbuf_puts(&text, "\"");
-	}
-	strbuf_puts(&text, "... Hit Ctrl-C to end.\n");
+	if (r->opt->tool == TOOL_PROFILE)
+		cpu_profile_put_header(r->opt, &text);
+	else
+		put_usual_header(r, &text);
 	if (!is_for_data)
 		return output_put(&r->output, text.text, text.n, e);
 	(void)fputs(text.text, stderr);
