@@ -11,6 +11,8 @@ int cpu_profile_complete(struct options *opt, struct error *e)
 	static char pattern[] = PROFILE_PATTERN;
 	static char *patterns[] = { pattern };
 
+	if (opt->help || opt->version)
+		return 0;
 	if (opt->unsupported)
 		return error_set(e, -EINVAL,
 				 "--%s: not supported; -p, -L and a command choose what to profile",

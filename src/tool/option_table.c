@@ -46,8 +46,8 @@ static const struct option_row rows[] = {
 	{ CPU, VALUE(PID), 'p', "pid", "PID[,PID...]", "profile these processes only" },
 	{ CPU, VALUE(TID), 'L', "tid", "TID[,TID...]", "profile these threads only" },
 	{ CPU, VALUE(FREQUENCY), 'F', "frequency", "HZ", "take so many samples a second on each CPU (49)" },
-	{ CPU, VALUE(PERIOD), 'c', "count", "NS", "take a sample each time a CPU's clock has gone on by NS" },
-	{ CPU, FLAG(annotated), 'a', "annotations", NULL, "add _[k] to the names of kernel frames" },
+	{ CPU, VALUE(PERIOD), 'c', "count", "NS", "take a sample once in NS nanoseconds on each CPU" },
+	{ CPU, FLAG(annotated), 'a', "annotations", NULL, "add an annotation to the names of kernel frames" },
 	{ CPU, FLAG(include_idle), 'I', "include-idle", NULL, "also sample idle CPUs" },
 	{ COUNT | CALLS, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "count on these CPUs only" },
 	{ SNOOP, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
@@ -112,6 +112,11 @@ static const struct option_row rows[] = {
 };
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
+
+const char *option_kinds(enum tool tool)
+{
+	return tool == TOOL_PROFILE ? "" : "t: u: e:";
+}
 
 const char option_formats[] = "text folded tree json pprof html prom";
 

@@ -20,7 +20,7 @@ int setup_check(const struct options *opt, struct error *e)
 		if (!host_pid_exists(opt->pids.numbers[i]))
 			return error_set(e, -ESRCH, "-p: no process %u", opt->pids.numbers[i]);
 	for (size_t i = 0; i < opt->tids.n; i++)
-		if (!host_pid_exists(opt->tids.numbers[i]))
+		if (!host_tid_exists(opt->tids.numbers[i]))
 			return error_set(e, -ESRCH, "-L: no thread %u", opt->tids.numbers[i]);
 	if (opt->tids.n && !host_in_initial_pid_namespace(&dev, &ino))
 		return error_set(
