@@ -7,5 +7,5 @@
 #include "report/writer.h"
 
 /* Put the lines of one stack, up to its count. */
-void render_profile_stack(struct writer *w, struct labels *labels, const struct profile_stack *stack,
-		       const struct render_style *style);
+void render_profile_stack(struct writer *w, struct labels *labels,
+			  const struct profile_stack *stack, const struct render_style *style);

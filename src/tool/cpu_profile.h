@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/cpu_profile.h - the name profile: stackcount of e:cpu-clock, with the options and the layout of
- * bcc's tool.
+ * tool/cpu_profile.h - the name profile: stackcount of e:cpu-clock, with the options and the layout
+ * of bcc's tool.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * samples FAULTS SLEEPS USER_MS KERNEL_MS - touch() comes to as many new pages, nap() sleeps as often,
- * and so much CPU time passes in turn() and in the kernel below fill(). Of the naps, the answer is the
- * number of the thread's switches meanwhile; of the others, milliseconds.
+ * samples FAULTS SLEEPS USER_MS KERNEL_MS - touch() comes to as many new pages, nap() sleeps as
+ * often, and so much CPU time passes in turn() and in the kernel below fill(). Of the naps, the
+ * answer is the number of the thread's switches meanwhile; of the others, milliseconds.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +24,8 @@ FRAME static void touch(volatile char *at)
 
 FRAME static void touch_all(void)
 {
-	char *pages = mmap(NULL, (n_faults + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages = mmap(NULL, (n_faults + 1) * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)madvise(pages, (n_faults + 1) * PAGE, MADV_NOHUGEPAGE);
 	for (uint64_t i = 0; i < n_faults; i++)
