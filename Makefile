@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make            build/stackcount, its two other names, completions; installs nothing
+# make            build/stackcount, its three other names, completions; installs nothing
 # make static     build/static/stackcount, which needs no library of the machine it runs on
 # make deb        build/deb/*.deb, packages for this Debian release
 # make demo       everything needed, then a small workload and its stacks
@@ -44,7 +44,7 @@ OBJS := $(SRCS:src/%.c=$(BUILD)/obj/%.o)
 BPF_SRC  := src/bpf/stackcount.bpf.c
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 SKELETON := $(BUILD)/gen/stackcount.skel.h
-NAMES    := stackcount stacksnoop funccount
+NAMES    := stackcount stacksnoop funccount profile
 
 .PHONY: all deb static clean install deps test-deps demo check quick soak unit e2e vm lint fuzz fuzz-replay bench format
 all: $(NAMES:%=$(BUILD)/%)
@@ -86,8 +86,8 @@ deb:
 	debian/rules clean
 	DEB_BUILD_OPTIONS="parallel=$$(nproc) $$DEB_BUILD_OPTIONS" DEB_RULES_REQUIRES_ROOT=no debian/rules binary
 
-# One program under three names.
-$(BUILD)/stacksnoop $(BUILD)/funccount: $(BUILD)/stackcount
+# One program under four names.
+$(patsubst %,$(BUILD)/%,$(filter-out stackcount,$(NAMES))): $(BUILD)/stackcount
 	ln -sf stackcount $@
 
 $(BUILD)/obj/%.o: src/%.c

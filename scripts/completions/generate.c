@@ -176,6 +176,8 @@ static bool print_word(const char *word, size_t n, enum tool tool)
 		(void)fputs(tool_name(tool), stdout);
 	else if (n == 8 && strncmp(word, "BACKENDS", n) == 0)
 		(void)fputs(option_backends, stdout);
+	else if (n == 5 && strncmp(word, "KINDS", n) == 0)
+		(void)fputs(option_kinds(tool), stdout);
 	else if (n == 4 && strncmp(word, "WAYS", n) == 0)
 		(void)fputs(option_ways, stdout);
 	else if (n == 7 && strncmp(word, "WALKERS", n) == 0)

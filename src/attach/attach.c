@@ -47,6 +47,7 @@ struct attachment {
 	size_t n_attached;
 	size_t n_unlinked; /* events that run a program without a link */
 	uint64_t missed;   /* hits missed at links that are closed */
+	struct samples samples;
 	struct definitions *definitions;
 	/*
 	 * Events of definitions, and their links. No other process may inherit them (leftover.h).
@@ -58,6 +59,7 @@ struct attachment {
 /* Close everything that no other process may inherit. */
 static void close_shared(struct attachment *a)
 {
+	samples_fini(&a->samples);
 	a->missed = attachment_missed(a);
 	while (a->n_shared > 0)
 		close(a->shared[--a->n_shared]);
@@ -189,16 +191,15 @@ static int set_event_program(const struct attaching *at, int event, enum object_
 					    : link_set_program(event, prog_fd);
 }
 
-int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
-			enum object_program program, uint32_t target)
+/* Have the event run @program. If that fails, close it and return the refusal. */
+static int run_by_event(struct attaching *at, int event, enum object_program program,
+			uint32_t target, bool is_kept)
 {
 	struct attachment *a = at->attachment;
 	bool has_link = at->plan->features.perf_link;
-	cleanup_close int event = link_open_event(attr, pid);
-	if (event < 0)
-		return event;
-
+	cleanup_close int own = event;
 	int link = set_event_program(at, event, program, target);
+
 	if (link < 0)
 		return link;
 	if (has_link)
@@ -206,9 +207,29 @@ int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr
 	else
 		a->n_unlinked++;
 	/* A link keeps its event, but closing them one by one is quicker. */
-	if (!has_link || at->has_room)
-		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(event));
+	if (!has_link || is_kept)
+		array_push(a->events, a->n_events, a->events_capacity, TAKE_FD(own));
 	return 0;
+}
+
+int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
+			enum object_program program, uint32_t target)
+{
+	const int event = link_open_event(attr, pid);
+
+	return event < 0 ? event : run_by_event(at, event, program, target, at->has_room);
+}
+
+int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
+			  const struct sampling *how, uint32_t target)
+{
+	const int event = link_open_event_on(attr, cpu);
+	const int err =
+		event < 0 ? event : run_by_event(at, event, PROGRAM_PERF_EVENT, target, true);
+
+	if (!err)
+		samples_add(&at->attachment->samples, event, how);
+	return err;
 }
 
 static void hold_shared(struct attachment *a, int fd)
@@ -288,6 +309,7 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 	[BACKEND_UPROBE_MULTI] = uprobe_multi_attach,
 	[BACKEND_UPROBE_EVENT] = uprobe_event_attach,
 	[BACKEND_UPROBE] = uprobe_attach,
+	[BACKEND_PERF_EVENT] = perf_event_attach,
 };
 
 /* Select the targets for which @backend is planned. */
@@ -348,6 +370,8 @@ static size_t count_events(const struct attaching *at)
 			n += at->scope->n_pids ? at->scope->n_pids : 1;
 		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE)
 			n++;
+		else if (backend == BACKEND_PERF_EVENT)
+			n += at->scope->n_possible_cpus;
 	}
 	return n;
 }
@@ -557,4 +581,9 @@ uint64_t attachment_missed(const struct attachment *a)
 	for (size_t i = 0; i < a->n_links; i++)
 		n += link_missed(a->links[i]);
 	return n;
+}
+
+const struct samples *attachment_samples(const struct attachment *a)
+{
+	return &a->samples;
 }

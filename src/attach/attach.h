@@ -6,18 +6,26 @@
 #include <stdint.h>
 
 #include "attach/plan.h"
+#include "attach/samples.h"
 #include "base/error.h"
 #include "bpf/object.h"
 #include "match/target.h"
 
 struct attachment;
 
+#define SAMPLES_PER_S 99 /* not 100, which would be in step with timers */
+
 struct attach_scope {
 	const uint32_t *pids; /* put user probes into these processes; none: into all */
 	size_t n_pids;
 	int tracefs;              /* tracefs' directory, lent; used by BACKEND_UPROBE_EVENT only */
 	enum target_by target_by; /* as in the loaded programs */
-	size_t n_files;           /* descriptors that events must leave for the rest of the run */
+	/* Of perf events: */
+	uint64_t period, frequency; /* 0: by default; SAMPLES_PER_S where a frequency is usual */
+	const uint32_t *cpus;       /* on these CPUs; none: on all */
+	size_t n_cpus;
+	uint32_t n_possible_cpus;
+	size_t n_files; /* descriptors that events must leave for the rest of the run */
 };
 
 /*
@@ -81,3 +89,9 @@ const struct refusal *attachment_refused(const struct attachment *a, size_t i);
  * them.
  */
 uint64_t attachment_missed(const struct attachment *a);
+
+/*
+ * The attachment's perf events (BACKEND_PERF_EVENT), disabled at first. Lent. They end with
+ * attachment_detach().
+ */
+const struct samples *attachment_samples(const struct attachment *a);

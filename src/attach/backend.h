@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "attach/samples.h"
 
 /* Indices in the target list, ascending. Owns them; a zeroed selection is empty. */
 struct selection {
@@ -49,6 +50,13 @@ int attaching_add_link(struct attaching *at, int link_fd);
  */
 int attaching_add_event(struct attaching *at, const struct perf_event_attr *attr, int pid,
 			enum object_program program, uint32_t target);
+
+/*
+ * As attaching_add_event(), for a perf event on one CPU. The attachment keeps it among its samples,
+ * disabled.
+ */
+int attaching_add_sampled(struct attaching *at, const struct perf_event_attr *attr, uint32_t cpu,
+			  const struct sampling *how, uint32_t target);
 
 /*
  * For multi links: the targets' numbers as cookies, which the caller frees. NULL: cookies are not
@@ -94,6 +102,7 @@ void kprobe_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_multi_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_event_attach(struct attaching *at, const struct selection *chosen);
 void uprobe_attach(struct attaching *at, const struct selection *chosen);
+void perf_event_attach(struct attaching *at, const struct selection *chosen);
 
 /* Attach one tracepoint by perf's number for it. Returns 0 or the kernel's negative errno. */
 int tracepoint_attach_id(struct attaching *at, uint64_t id, enum object_program program,

@@ -17,19 +17,26 @@ static int bpf_or_errno(enum bpf_cmd cmd, const void *attr, unsigned size)
 	return fd < 0 ? -errno : fd;
 }
 
-int link_open_event(const struct perf_event_attr *attr, int pid)
+static int open_event(const struct perf_event_attr *attr, int pid, int cpu)
 {
 	int fd;
 
-	/*
-	 * An event for all processes belongs to one CPU. A BPF program runs on all, whichever it
-	 * is.
-	 */
 	do {
-		fd = (int)syscall(SYS_perf_event_open, attr, pid, pid < 0 ? 0 : -1, -1,
-				  PERF_FLAG_FD_CLOEXEC);
+		fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	} while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
+}
+
+/* A probe's event for all processes belongs to one CPU. A BPF program runs on all, whichever it is.
+ */
+int link_open_event(const struct perf_event_attr *attr, int pid)
+{
+	return open_event(attr, pid, pid < 0 ? 0 : -1);
+}
+
+int link_open_event_on(const struct perf_event_attr *attr, uint32_t cpu)
+{
+	return open_event(attr, -1, (int)cpu);
 }
 
 int link_to_event(int event_fd, int prog_fd, uint64_t cookie)

@@ -13,6 +13,8 @@
 
 /* Open a perf event for process @pid; -1: for all processes. */
 must_check int link_open_event(const struct perf_event_attr *attr, int pid);
+/* Likewise, for all processes on one CPU. */
+must_check int link_open_event_on(const struct perf_event_attr *attr, uint32_t cpu);
 
 /*
  * Have @event_fd run the program. link_to_event() makes a link, with a cookie (0: none).

@@ -60,6 +60,7 @@ static const struct {
 	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi_backend },
 	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
+	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT, has_tracepoint_backend },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -69,6 +70,7 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_UPROBE_MULTI] = "uprobe.multi",
 	[BACKEND_UPROBE_EVENT] = "uprobe.event",
 	[BACKEND_UPROBE] = "uprobe",
+	[BACKEND_PERF_EVENT] = "perf.event",
 };
 
 /* For messages: the spelling of a kind, and the name of its lack. */
@@ -83,6 +85,7 @@ static const struct {
 	[TARGET_USDT] = { "USDT probes (u:LIB:PROBE)",
 			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
+	[TARGET_PERF_EVENT] = { "perf events (e:...)", "this kernel has no perf events" },
 };
 
 /* The order in which a message offers other kinds. */
@@ -166,6 +169,7 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 {
 	switch (kind) {
 	case TARGET_TRACEPOINT:
+	case TARGET_PERF_EVENT:
 		return features->no_events;
 	case TARGET_KERNEL_FUNCTION:
 		return features->no_kprobes;

@@ -13,7 +13,12 @@
 #define USDT (1u << TARGET_USDT)
 #define USER (FUNCTION | USDT)
 #define TRACEPOINT (1u << TARGET_TRACEPOINT)
-#define ANY (KERNEL | USER | TRACEPOINT)
+#define SAMPLE (1u << TARGET_PERF_EVENT)
+#define ANY (KERNEL | USER | TRACEPOINT | SAMPLE)
+
+#define NO_COUNTER                                                                         \
+	"this machine has no counter for it (few virtual machines have any); e:cpu-clock " \
+	"samples by a timer"
 
 static const struct {
 	int code;
@@ -48,6 +53,15 @@ static const struct {
 	{ EINVAL, TRACEPOINT, "no such tracepoint" },
 	{ ENOENT, TRACEPOINT, "no such tracepoint" },
 	{ E2BIG, TRACEPOINT, "too many programs are attached to it" },
+
+	{ ENOENT, SAMPLE, NO_COUNTER },
+	{ EOPNOTSUPP, SAMPLE, NO_COUNTER },
+	{ ENODEV, SAMPLE, "no CPU of those wanted is online and has it" },
+	{ EINVAL, SAMPLE,
+	  "the kernel cannot sample it so (its terms or modifiers, or a frequency above "
+	  "kernel.perf_event_max_sample_rate)" },
+	{ EBUSY, SAMPLE, "others hold the CPU's counters" },
+	{ ENOSPC, SAMPLE, "others hold the CPU's counters" },
 
 	{ ENOMEM, ANY, "the kernel is out of memory for it" },
 };

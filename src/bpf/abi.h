@@ -64,8 +64,10 @@ enum lost_reason {
 	LOST_RING_FULL,            /* no room for a new event */
 	LOST_IN_PAUSE,             /* user space was forgetting stacks (TURN_PAUSE) */
 	LOST_AT_REST,              /* the CPU was at rest: struct cpu_pace */
+	LOST_IN_USE,               /* an NMI came while the map was being changed */
 	LOST_IN_KERNEL,            /* number of the reasons above */
 	OWN_HITS = LOST_IN_KERNEL, /* no loss: hits of our own processes, left out */
+	SAMPLES, /* no loss: runs of the program of perf events, whatever it did with them */
 	COUNTED_IN_KERNEL,
 };
 
@@ -427,6 +429,8 @@ struct trace_config {
 	__u32 preempt_offset;   /* byte offset of preempt_count in its per-CPU variable */
 	struct vma_offsets vma; /* offsets of the members that the programs read */
 	__u32 loads_kernel;     /* with @kernel_tables: by load_kernel(), not by a helper */
+	__u32 no_idle;          /* leave out idle tasks */
+	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 8 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 16 + MAX_CPUS / 8, "abi");

@@ -67,7 +67,10 @@ static __always_inline bool is_own_hit(__u32 tgid, enum hit_kind kind)
 	if (tgid != config.own_tgid && tgid != *(volatile __u32 *)&trace_state.helper_tgid &&
 	    !is_helper(tgid))
 		return false;
-	if (!is_user_hit(kind) && is_interrupt(config.hardirq_mask | SERVING_SOFTIRQ))
+	/* A sample's own interrupt does not count. */
+	if (!is_user_hit(kind) &&
+	    is_interrupt(kind == HIT_SAMPLE ? SERVING_SOFTIRQ
+					    : config.hardirq_mask | SERVING_SOFTIRQ))
 		return false;
 	note_lost(OWN_HITS);
 	return true;
@@ -133,6 +136,9 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 		return ASK_FREELY;
 	if (is_interrupt(config.hardirq_mask))
 		return ASK_NEVER;
+	if (kind == HIT_SAMPLE)
+		return config.hardirq_mask && !(preempt_count() & config.nmi_mask) ? ASK_FREELY
+										   : ASK_NEVER;
 	if (kind != HIT_KERNEL_FUNCTION)
 		return config.asks_with_care ? ASK_WITH_CARE : ASK_FREELY;
 	if (!regs_have_flags(regs))

@@ -91,6 +91,8 @@ static __always_inline bool is_wanted_cpu(void)
 
 static __always_inline bool is_wanted_task(__u32 tgid)
 {
+	if (config.no_idle && !(__u32)bpf_get_current_pid_tgid())
+		return false;
 	if (config.has_cpus && !is_wanted_cpu())
 		return false;
 	if (config.tgid && tgid != config.tgid)

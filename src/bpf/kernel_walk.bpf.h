@@ -380,18 +380,24 @@ static __always_inline bool start_kernel_walk(void *ctx, enum hit_kind kind,
 {
 	struct kernel_regs *regs = &slot->kernel;
 
-	if (kind == HIT_KERNEL_FUNCTION) {
+	if (is_kernel_pc_exact(ctx, kind)) {
 		const struct pt_regs *at = ctx;
 
 		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 1 };
 		return config.loads_kernel ||
 		       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES);
 	}
+	if (kind == HIT_SAMPLE) {
+		const struct pt_regs *at = ctx;
+
+		*regs = (struct kernel_regs){ regs_pc(at), regs_sp(at), regs_fp(at), 0 };
+	} else if (config.loads_kernel ? !regs_read_caller(ctx, regs, read_by_load, NULL)
+				       : !regs_read_caller(ctx, regs, read_by_helper, NULL)) {
+		return false;
+	}
 	if (config.loads_kernel)
-		return regs_read_caller(ctx, regs, read_by_load, NULL) &&
-		       kernel_leave_tracing(regs, read_by_load, NULL);
-	return regs_read_caller(ctx, regs, read_by_helper, NULL) &&
-	       move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES) &&
+		return kernel_leave_tracing(regs, read_by_load, NULL);
+	return move_kernel_window(slot, regs->sp, KERNEL_FIRST_BYTES) &&
 	       kernel_leave_tracing(regs, read_in_window, &slot->window);
 }
 

@@ -216,12 +216,18 @@ struct {
 	__type(value, struct cpu_pace);
 } pace SEC(".maps");
 
-/* Processes that were announced to user space. Key: process_key(). */
+/*
+ * Processes that were announced to user space lately: process_key(). Index: its hash. Two processes
+ * with one entry are announced again and again. An LRU map has locks, for which an NMI on top of
+ * their owner would wait for ever.
+ */
+#define SEEN_BITS 12
+
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64);
-	__type(value, __u32);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << SEEN_BITS);
+	__type(key, __u32);
+	__type(value, __u64);
 } seen SEC(".maps");
 
 /* Index: the low bits of a process's number in the initial PID namespace. User space maps it. */

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "bpf/deferred.h"
 #include "bpf/describe.h"
+#include "bpf/entry_points.h"
 #include "bpf/kernel_maps.h"
 #include "bpf/levels.h"
 #include "bpf/libbpf_words.h"
@@ -23,9 +24,6 @@
 #include "bpf/parallel_load.h"
 #include "bpf/table_maps.h"
 #include "stackcount.skel.h"
-
-/* The programs of targets come first. They are the large ones. */
-#define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
 
 struct object {
 	struct stackcount_bpf *skeleton;
@@ -43,32 +41,6 @@ struct object {
  */
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
-
-/*
- * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
- * NULL: these kernels cannot have the program.
- */
-static const struct {
-	const char *name;
-	const char *old_name;
-	enum bpf_attach_type attach_type;
-} entry_points[PROGRAM_N] = {
-	[PROGRAM_TRACEPOINT] = { "on_tracepoint", "old_tracepoint", 0 },
-	[PROGRAM_KPROBE] = { "on_kprobe", "old_kprobe", 0 },
-	[PROGRAM_KPROBE_MULTI] = { "on_kprobe_multi", NULL, BPF_TRACE_KPROBE_MULTI },
-	[PROGRAM_UPROBE] = { "on_uprobe", "old_uprobe", 0 },
-	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
-	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
-	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
-	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
-	[PROGRAM_PROGRAM] = { "on_program", "on_program", 0 },
-	[PROGRAM_END] = { "on_end", "on_end", 0 },
-	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
-	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
-	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
-};
 
 static struct btf_ids btf_ids; /* of the object in progress */
 
@@ -105,20 +77,14 @@ static int prepare_program(struct bpf_program *prog, struct bpf_prog_load_opts *
 
 static int register_sections(struct error *e)
 {
-	static const struct {
-		const char *section;
-		enum bpf_prog_type type;
-	} sections[] = {
-		{ "tracepoint/count", BPF_PROG_TYPE_TRACEPOINT },
-		{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
-	};
 	static bool is_done; /* libbpf keeps sections for all objects of a process */
 	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .prog_prepare_load_fn = prepare_program);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sections) && !is_done; i++)
-		if (libbpf_register_prog_handler(sections[i].section, sections[i].type, 0, &opts) <
-		    0)
-			return error_errno(e, "register BPF section %s", sections[i].section);
+	for (size_t i = 0; i < ARRAY_SIZE(program_sections) && !is_done; i++)
+		if (libbpf_register_prog_handler(program_sections[i].section,
+						 program_sections[i].type, 0, &opts) < 0)
+			return error_errno(e, "register BPF section %s",
+					   program_sections[i].section);
 	is_done = true;
 	return 0;
 }
@@ -462,15 +428,25 @@ int object_wake_fd(const struct object *o)
 	return bpf_map__fd(o->skeleton->maps.wake);
 }
 
-int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, struct error *e)
+static int add_numbers(const struct bpf_map *map, const uint32_t *numbers, size_t n,
+		       const char *what, struct error *e)
 {
 	const __u32 one = 1;
 
 	for (size_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.tgids), &tgids[i], &one,
-					BPF_ANY))
-			return error_errno(e, "add process %u to the filter", tgids[i]);
+		if (bpf_map_update_elem(bpf_map__fd(map), &numbers[i], &one, BPF_ANY))
+			return error_errno(e, "add %s %u to the filter", what, numbers[i]);
 	return 0;
+}
+
+int object_set_tgids(const struct object *o, const uint32_t *tgids, size_t n, struct error *e)
+{
+	return add_numbers(o->skeleton->maps.tgids, tgids, n, "process", e);
+}
+
+int object_set_tasks(const struct object *o, const uint32_t *tids, size_t n, struct error *e)
+{
+	return add_numbers(o->skeleton->maps.tasks, tids, n, "thread", e);
 }
 
 struct trace_state *object_state(const struct object *o)

@@ -23,6 +23,7 @@ enum object_program {
 	PROGRAM_UPROBE_MULTI,
 	PROGRAM_USDT, /* in the middle of a function */
 	PROGRAM_USDT_MULTI,
+	PROGRAM_PERF_EVENT,
 	PROGRAM_FORK, /* this and the next two follow a command's processes */
 	PROGRAM_EXEC,
 	PROGRAM_EXIT,
@@ -150,6 +151,10 @@ int object_wake_fd(const struct object *object);
 
 /* With several -p: the processes to count. Errors: the kernel's, from writing the map. */
 must_check int object_set_tgids(const struct object *object, const uint32_t *tgids, size_t n,
+				struct error *e);
+
+/* Likewise with config.follow: threads, by their numbers in the initial PID namespace. */
+must_check int object_set_tasks(const struct object *object, const uint32_t *tids, size_t n,
 				struct error *e);
 
 /* The memory that both sides write. Lent by @object. */

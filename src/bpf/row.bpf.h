@@ -121,9 +121,15 @@ static __always_inline int add_to_map(void *map, const void *key, const void *va
 	return (int)bpf_map_update_elem(map, key, value, BPF_NOEXIST);
 }
 
-/* The loss that error @err of an update means. @full: the loss if the map is full. */
+/*
+ * The loss that error @err of an update means. @full: the loss if the map is full. If an NMI comes
+ * while a program or a system call changes a hash map, the kernel refuses a change there: by EBUSY,
+ * or since Linux 6.15 by one of the other two.
+ */
 static __always_inline __u32 loss_of_error(int err, __u32 full)
 {
+	if (err == -EBUSY || err == -EDEADLK || err == -ETIMEDOUT)
+		return LOST_IN_USE;
 	return err == -E2BIG ? full : LOST_NO_MEMORY;
 }
 
@@ -270,16 +276,16 @@ static __always_inline int store_stacks(struct scratch_slot *slot, bool is_new_k
 			     : store_stack_pieces(slot, SIDE_USER, false);
 }
 
+/* If the notice cannot be sent, the next hit with a new row tries again. */
 static __always_inline void announce_process(__u64 process)
 {
-	const __u32 one = 1;
+	const __u32 i = (__u32)(process * 0x9e3779b97f4a7c15ULL >> (64 - SEEN_BITS));
+	__u64 *seen_there = tgid_of_key(process) ? bpf_map_lookup_elem(&seen, &i) : NULL;
 
-	if (!tgid_of_key(process) || bpf_map_lookup_elem(&seen, &process))
+	if (!seen_there || *(volatile __u64 *)seen_there == process)
 		return;
-	if (bpf_map_update_elem(&seen, &process, &one, BPF_NOEXIST))
-		return;
-	if (send_notice(NOTICE_PROCESS, process))
-		bpf_map_delete_elem(&seen, &process); /* the next hit tries again */
+	if (!send_notice(NOTICE_PROCESS, process))
+		*(volatile __u64 *)seen_there = process;
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "bpf/defer.bpf.h"
 #include "bpf/event.bpf.h"
 #include "bpf/filter.bpf.h"
+#include "bpf/follow.bpf.h"
 #include "bpf/kernel_walk.bpf.h"
 #include "bpf/maps.bpf.h"
 #include "bpf/row.bpf.h"
@@ -126,9 +127,9 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 	*key = (struct stack_key){};
 	if (config.per_process)
 		key->tgid = tgid;
-	if (config.max_kernel_frames && !is_user_hit(kind)) {
+	if (config.max_kernel_frames && has_kernel_stack(ctx, kind)) {
 		key->kernel_stack = walk_kernel(ctx, kind, is_new_kernel, slot);
-		if (kind == HIT_KERNEL_FUNCTION)
+		if (is_kernel_pc_exact(ctx, kind))
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
@@ -237,13 +238,6 @@ static __always_inline int on_user_hit(struct pt_regs *ctx, enum hit_kind kind)
 	return on_hit(ctx, kind, true);
 }
 
-/*
- * The return value of programs at tracepoints. After a 0, the kernel skips the perf events of
- * others at the same tracepoint, and those that follow processes. See perf_trace_run_bpf_submit(),
- * since Linux 4.7.
- */
-#define OTHERS_GO_ON 1
-
 SEC("?tracepoint/count")
 int on_tracepoint(void *ctx)
 {
@@ -261,6 +255,15 @@ SEC("?kprobe/count")
 int on_kprobe_multi(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, true);
+}
+
+/* After a 0, perf writes no record. User space compares the runs with the event's own count. */
+SEC("?perf_event/count")
+int on_sample(void *ctx)
+{
+	note_lost(SAMPLES);
+	(void)on_hit(ctx, HIT_SAMPLE, true);
+	return 0;
 }
 
 SEC("?kprobe/count")
@@ -301,6 +304,14 @@ int old_kprobe(struct pt_regs *ctx)
 	return on_hit(ctx, HIT_KERNEL_FUNCTION, false);
 }
 
+SEC("?perf_event/count")
+int old_sample(void *ctx)
+{
+	note_lost(SAMPLES);
+	(void)on_hit(ctx, HIT_SAMPLE, false);
+	return 0;
+}
+
 SEC("?kprobe/count")
 int old_uprobe(struct pt_regs *ctx)
 {
@@ -311,59 +322,6 @@ SEC("?kprobe/count")
 int old_usdt(struct pt_regs *ctx)
 {
 	return on_hit(ctx, HIT_USER_PLACE, false);
-}
-
-/*
- * We follow a command's processes by thread. A parent notes its new thread or process before that
- * runs. A thread is removed in its own exit.
- */
-static __always_inline void follow_task(__u32 tid)
-{
-	const __u32 one = 1;
-
-	if (bpf_map_update_elem(&tasks, &tid, &one, BPF_ANY))
-		note_lost(LOST_NOT_FOLLOWED);
-}
-
-SEC("?tracepoint")
-int on_fork(void *ctx)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-	__u32 child = 0;
-
-	if (!bpf_map_lookup_elem(&tasks, &tid))
-		return OTHERS_GO_ON;
-	if (bpf_probe_read_kernel(&child, sizeof(child), ctx + config.fork_child_offset) == 0)
-		follow_task(child);
-	return OTHERS_GO_ON;
-}
-
-/* The command begins with its exec. A thread that execs takes its leader's number. */
-SEC("?tracepoint")
-int on_exec(void *ctx)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-	__u32 old = 0;
-
-	if (current_tgid() == config.command_tgid) {
-		follow_task(tid);
-		return OTHERS_GO_ON;
-	}
-	if (bpf_probe_read_kernel(&old, sizeof(old), ctx + config.exec_old_offset) == 0 &&
-	    old != tid && bpf_map_lookup_elem(&tasks, &old)) {
-		bpf_map_delete_elem(&tasks, &old);
-		follow_task(tid);
-	}
-	return OTHERS_GO_ON;
-}
-
-SEC("?tracepoint")
-int on_exit(void *ctx __attribute__((unused)))
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-
-	bpf_map_delete_elem(&tasks, &tid);
-	return OTHERS_GO_ON;
 }
 
 /* Withdraw the space of process @tgid, and any list of mappings that user space is reading. */

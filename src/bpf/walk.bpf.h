@@ -20,11 +20,30 @@ enum hit_kind {
 	HIT_KERNEL_FUNCTION, /* ctx: the kernel's registers at the function's entry */
 	HIT_USER_FUNCTION,   /* ctx: the user's registers at the function's entry */
 	HIT_USER_PLACE,      /* ctx: the user's registers */
+	/*
+	 * A perf event. ctx: the registers at the event, of the user or of the kernel; readable by
+	 * constant offsets alone. It may be in an interrupt or an NMI, on top of any code.
+	 */
+	HIT_SAMPLE,
 };
 
 static __always_inline bool is_user_hit(enum hit_kind kind)
 {
 	return kind == HIT_USER_FUNCTION || kind == HIT_USER_PLACE;
+}
+
+/* Does the kernel have a stack at the hit? */
+static __always_inline bool has_kernel_stack(void *ctx, enum hit_kind kind)
+{
+	if (kind == HIT_SAMPLE)
+		return !sample_is_of_user(ctx);
+	return !is_user_hit(kind);
+}
+
+/* Does execution stand at the first address of the kernel's stack? */
+static __always_inline bool is_kernel_pc_exact(void *ctx, enum hit_kind kind)
+{
+	return kind == HIT_KERNEL_FUNCTION || (kind == HIT_SAMPLE && sample_is_exact(ctx));
 }
 
 /* The words of a stack. There is room for n_words() words behind its first one. */

@@ -77,6 +77,8 @@ bool host_has_own_proc(void);
 
 /* Is there a process @pid in our PID namespace? */
 bool host_pid_exists(uint32_t pid);
+/* Likewise for a thread, which need not be the first of its process. */
+bool host_tid_exists(uint32_t tid);
 
 /* The name of process @pid (its first thread's comm); "" if it has ended. @size is at least 17. */
 void host_pid_comm(uint32_t pid, char *to, size_t size);

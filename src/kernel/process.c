@@ -21,6 +21,11 @@ bool host_has_own_proc(void)
 }
 
 /* kill(2) and /proc also accept the numbers of threads. A process leads its own thread group. */
+bool host_tid_exists(uint32_t tid)
+{
+	return tid != 0 && tid <= INT32_MAX && (kill((pid_t)tid, 0) == 0 || errno == EPERM);
+}
+
 bool host_pid_exists(uint32_t pid)
 {
 	char path[64], text[4096];

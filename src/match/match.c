@@ -23,7 +23,14 @@ void target_list_fini(struct target_list *list)
 
 /* --- places --- */
 
-enum place_kind { PLACE_NAME = 1, PLACE_NAMED_ADDR, PLACE_ADDR, PLACE_TRACEPOINT, PLACE_FILE };
+enum place_kind {
+	PLACE_NAME = 1,
+	PLACE_NAMED_ADDR,
+	PLACE_ADDR,
+	PLACE_TRACEPOINT,
+	PLACE_PERF_EVENT,
+	PLACE_FILE
+};
 
 static uint64_t mix_place(enum place_kind kind, uint64_t a, uint64_t b)
 {
@@ -49,6 +56,16 @@ uint64_t place_of_tracepoint(const char *category, const char *event)
 {
 	return mix_place(PLACE_TRACEPOINT, hash_bytes(category, strlen(category)),
 			 hash_bytes(event, strlen(event)));
+}
+
+uint64_t place_of_perf_event(const struct target *event)
+{
+	const uint64_t codes[] = {
+		event->perf_type,    event->perf_config,  event->perf_config1,
+		event->perf_config2, event->exclude_user, event->exclude_kernel
+	};
+
+	return mix_place(PLACE_PERF_EVENT, hash_bytes((const char *)codes, sizeof(codes)), 0);
 }
 
 /*
@@ -232,10 +249,9 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 		  struct target_list *out, struct error *e)
 {
 	static int (*const by_kind[])(struct matching * m, struct error * e) = {
-		[PROBE_KERNEL_FUNCTION] = match_kernel,
-		[PROBE_USER_FUNCTION] = match_user,
-		[PROBE_TRACEPOINT] = match_tracepoints,
-		[PROBE_USDT] = match_user,
+		[PROBE_KERNEL_FUNCTION] = match_kernel, [PROBE_USER_FUNCTION] = match_user,
+		[PROBE_TRACEPOINT] = match_tracepoints, [PROBE_USDT] = match_user,
+		[PROBE_PERF_EVENT] = match_perf_events,
 	};
 	struct matching m = {
 		.spec = spec,

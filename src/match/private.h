@@ -26,6 +26,7 @@ uint64_t place_of_name(const char *name);       /* a kernel function without add
 uint64_t place_of_named_addr(const char *name); /* this name has an address in the list */
 uint64_t place_of_addr(uint64_t addr);
 uint64_t place_of_tracepoint(const char *category, const char *event);
+uint64_t place_of_perf_event(const struct target *event);
 
 struct file_place {
 	uint64_t dev, ino; /* both 0: identified by its path */
@@ -57,6 +58,7 @@ void matching_add_alias(struct matching *m, const struct target *listed, const c
 must_check int match_kernel(struct matching *m, struct error *e);
 must_check int match_tracepoints(struct matching *m, struct error *e);
 must_check int match_user(struct matching *m, struct error *e);
+must_check int match_perf_events(struct matching *m, struct error *e);
 
 /*
  * Match the functions or probes of one file. *@ret_n grows by the number of matches, new or listed

@@ -15,6 +15,7 @@ enum target_kind {
 	TARGET_USER_FUNCTION, /* at a function's entry: the frame is as the call left it */
 	TARGET_USDT,          /* in the middle of a function */
 	TARGET_TRACEPOINT,
+	TARGET_PERF_EVENT,
 };
 
 /* Why a place in a file cannot have a probe. Its instruction tells (arch_uprobe_verdict()). */
@@ -42,6 +43,9 @@ struct target {
 	uint64_t place;         /* user: file and entry as one number (match/private.h) */
 	bool is_distant;        /* user: opening or reading the file may hang */
 	enum target_obstacle obstacle;
+	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
+	uint64_t perf_config, perf_config1, perf_config2;
+	bool exclude_user, exclude_kernel;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */
 };
 

@@ -27,7 +27,7 @@
 #include "base/cleanup.h"
 #include "kernel/host.h"
 
-static int open_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
+static int open_sideband_event(uint32_t cpu, uint32_t wakeup_bytes, bool is_for_build_ids)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -104,7 +104,7 @@ static int map_ring(struct sideband_cpu *c, uint32_t ring_bytes, struct error *e
 /* Build IDs are optional, so a failure gives no message. */
 static void add_build_ids(struct sideband_cpu *c, uint32_t wakeup_bytes)
 {
-	c->build_id_fd = open_event(c->cpu, wakeup_bytes, true);
+	c->build_id_fd = open_sideband_event(c->cpu, wakeup_bytes, true);
 	if (c->build_id_fd < 0)
 		return;
 	if (ioctl(c->build_id_fd, PERF_EVENT_IOC_SET_OUTPUT, c->fd) < 0 ||
@@ -155,7 +155,7 @@ int sideband_cpu_open(uint32_t cpu, const struct sideband_options *options,
 
 	c->cpu = cpu;
 	c->build_id_fd = c->birth_fd = -1;
-	c->fd = open_event(cpu, options->wakeup_bytes, false);
+	c->fd = open_sideband_event(cpu, options->wakeup_bytes, false);
 	if (c->fd < 0)
 		return cannot_open(e);
 

@@ -21,6 +21,8 @@ struct render_style {
 	bool addresses;     /* -v */
 	bool delimited;     /* -d */
 	bool per_process;   /* -P */
+	bool of_profile;    /* the layout of bcc's profile: render_profile.c */
+	bool annotated;     /* of profile: "_[k]" behind the names of kernel frames */
 	bool invert;        /* trees: callees first */
 	bool ascii;         /* trees: draw lines with ASCII characters */
 	bool colours;       /* trees: for a terminal */

@@ -14,6 +14,9 @@
  *
  *	main;parse 30 10
  *
+ * Like bcc's, profile leaves out the "-" if there is one stack only, and puts "_[k]" behind the
+ *names of kernel frames (with -a).
+ *
  * Two things differ from bcc. Without -P, bcc begins the line with an empty part. It also ignores
  * -s and -v: here -s shows offsets, and -v shows the places of frames without a name. Addresses
  * and the time do not fit this format.
@@ -39,13 +42,16 @@ static void put_folded_part(struct line *line, const char *text, size_t n)
 }
 
 /* Stacks are stored innermost first, as they were walked. */
-static void put_folded_frames(struct line *line, const uint32_t *frames, size_t n)
+static void put_folded_frames(struct line *line, const uint32_t *frames, size_t n,
+			      bool is_annotated)
 {
 	for (size_t i = n; i-- > 0;) {
 		size_t length;
 		const char *label = labels_get(line->labels, frames[i], &length);
 
 		put_folded_part(line, label, length);
+		if (is_annotated)
+			writer_puts(line->w, "_[k]");
 	}
 }
 
@@ -61,10 +67,10 @@ static void put_folded_stack(struct line *line, const struct profile_stack *stac
 		put_folded_part(line, scratch->text, scratch->n);
 	}
 	if (stack->n_user)
-		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user);
-	if (style->delimited)
+		put_folded_frames(line, stack->frames + stack->n_kernel, stack->n_user, false);
+	if (style->delimited && (!style->of_profile || (stack->n_user && stack->n_kernel)))
 		put_folded_part(line, "-", 1);
-	put_folded_frames(line, stack->frames, stack->n_kernel);
+	put_folded_frames(line, stack->frames, stack->n_kernel, style->annotated);
 	if (!line->is_begun)
 		writer_puts(line->w, "[no stack]");
 	writer_put(line->w, " ", 1);

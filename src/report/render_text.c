@@ -27,6 +27,7 @@
 #include "report/label.h"
 #include "report/render.h"
 #include "report/render_changes.h"
+#include "report/render_profile.h"
 #include "report/writer.h"
 
 #define MOST_CHANGES 20
@@ -75,6 +76,25 @@ static void put_text_change(struct writer *w, const struct profile_stack *stack)
 	writer_puts(w, ")");
 }
 
+static void put_text_stack(struct writer *w, struct labels *labels,
+			   const struct profile_stack *stack, const struct render_style *style,
+			   bool is_difference)
+{
+	put_text_frames(w, labels, stack->frames, stack->n_kernel);
+	if (style->delimited)
+		writer_puts(w, "    --\n");
+	if (stack->n_user)
+		put_text_frames(w, labels, stack->frames + stack->n_kernel, stack->n_user);
+	if (style->per_process)
+		put_process(w, stack, &w->scratch);
+	writer_puts(w, "    ");
+	if (is_difference)
+		put_text_change(w, stack);
+	else
+		writer_put_u64(w, (uint64_t)stack->count);
+	writer_puts(w, "\n\n");
+}
+
 int render_text(const struct profile *p, const struct render_style *style, render_write *write,
 		void *context)
 {
@@ -89,21 +109,10 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		writer_puts(w, "\n");
 	}
 	for (size_t i = 0; i < p->n_stacks && !w->result; i++) {
-		const struct profile_stack *stack = &p->stacks[i];
-
-		put_text_frames(w, &labels, stack->frames, stack->n_kernel);
-		if (style->delimited)
-			writer_puts(w, "    --\n");
-		if (stack->n_user)
-			put_text_frames(w, &labels, stack->frames + stack->n_kernel, stack->n_user);
-		if (style->per_process)
-			put_process(w, stack, &scratch);
-		writer_puts(w, "    ");
-		if (p->is_difference)
-			put_text_change(w, stack);
+		if (style->of_profile)
+			render_profile_stack(w, &labels, &p->stacks[i], style);
 		else
-			writer_put_u64(w, (uint64_t)stack->count);
-		writer_puts(w, "\n\n");
+			put_text_stack(w, &labels, &p->stacks[i], style, p->is_difference);
 	}
 	strbuf_clear(&scratch);
 	if (p->is_difference) {

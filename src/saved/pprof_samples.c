@@ -36,7 +36,7 @@ struct samples {
 	size_t n_frames;
 };
 
-static void samples_fini(struct samples *s)
+static void all_samples_fini(struct samples *s)
 {
 	free(s->one.frames);
 	free(s->one.labels);
@@ -265,7 +265,7 @@ static int add_sample(struct reader *r, struct samples *all, struct error *e)
 
 int reader_samples(struct reader *r, struct error *e)
 {
-	cleanup(samples_fini) struct samples all = {};
+	cleanup(all_samples_fini) struct samples all = {};
 	struct wire file = r->file;
 	struct wire_field field;
 

@@ -12,7 +12,7 @@
  * Rules, in this order:
  *  - A ':' after a backslash or in a closed [...] never separates. In a regular
  *    expression, one in (...) does not, either.
- *  - p, t or u before the first ':' is the kind. For a library of that name the
+ *  - p, t, u or e before the first ':' is the kind. For a library of that name the
  *    user writes a path, ./p:main.
  *  - A library ends at its first ':'. In a library, "\:" stands for ':', and
  *    other backslashes stay. In a name, the pattern interprets the backslash,
@@ -39,6 +39,7 @@ void probe_spec_fini(struct probe_spec *spec)
 {
 	free(spec->text);
 	free(spec->library);
+	free(spec->event);
 	pattern_free(spec->category);
 	pattern_free(spec->provider);
 	pattern_free(spec->name);
@@ -357,6 +358,45 @@ static int parse_u(struct parse *p, size_t at)
 	return compile_rest(p, name, &p->spec->name);
 }
 
+/* The letters behind the event. perf has more of them, which choose other registers and rings. */
+static int parse_modifiers(struct parse *p, size_t at)
+{
+	bool has_user = false, has_kernel = false;
+
+	for (; p->text[at]; at++) {
+		if (p->text[at] == 'p' || p->text[at] == 'P')
+			return refuse_at(p, at,
+					 "precise events (:p) are not supported: the kernel gives "
+					 "them no stack in BPF");
+		if (p->text[at] != 'u' && p->text[at] != 'k')
+			return refuse_at(p, at, "an event ends with :u (user) or :k (kernel)");
+		*(p->text[at] == 'u' ? &has_user : &has_kernel) = true;
+	}
+	p->spec->exclude_user = has_kernel && !has_user;
+	p->spec->exclude_kernel = has_user && !has_kernel;
+	return 0;
+}
+
+/* e:EVENT, e:EVENT:u, e:PMU/TERM=VALUE,.../ and e:PMU/.../u; perf takes the last without ':'. */
+static int parse_e(struct parse *p, size_t at)
+{
+	static const char form[] =
+		"a perf event is e:EVENT, e:EVENT:u, e:EVENT:k or e:PMU/TERM=VALUE,.../ "
+		"(a program e is written as a path, ./e:FUNCTION)";
+	const char *slash = strrchr(p->text + at, '/');
+	const size_t end = slash ? (size_t)(slash + 1 - p->text) : next_colon(p, at);
+	const size_t modifiers = end + (p->text[end] == ':');
+
+	if (end == at || (modifiers > end && !p->text[modifiers]))
+		return refuse_spec(p, form);
+	p->spec->kind = PROBE_PERF_EVENT;
+	p->spec->event = xstrdup(p->text + at);
+
+	const int err = parse_modifiers(p, modifiers);
+
+	return err ? err : compile_part(p, at, end - at, &p->spec->name);
+}
+
 static int parse_any_kind(struct parse *p)
 {
 	static const struct {
@@ -366,6 +406,7 @@ static int parse_any_kind(struct parse *p)
 		{ 'p', parse_p },
 		{ 't', parse_t },
 		{ 'u', parse_u },
+		{ 'e', parse_e },
 	};
 	size_t colon = next_colon(p, 0);
 

@@ -9,6 +9,8 @@
  *	t:category:event  tracepoint             t:sched:sched_switch
  *	u:lib:probe       USDT probe             u:pthread:pthread_create
  *	u:lib:provider:probe
+ *	e:event           perf event             e:page-faults, e:cycles:u, e:r003c
+ *	e:pmu/terms/                             e:cpu/event=0x3c/
  *
  * A ':' within a name (C++'s ns::f, or (?: in a regular expression) does not
  * separate if the grammar leaves no doubt. spec.c has the rules.
@@ -26,6 +28,7 @@ enum probe_kind {
 	PROBE_USER_FUNCTION,
 	PROBE_TRACEPOINT,
 	PROBE_USDT,
+	PROBE_PERF_EVENT,
 };
 
 /* A parsed event. Owns its strings and patterns. A zeroed struct is empty. */
@@ -36,6 +39,9 @@ struct probe_spec {
 	struct pattern *category; /* tracepoint; else NULL */
 	struct pattern *provider; /* USDT; NULL: any provider */
 	struct pattern *name;     /* function, event or probe */
+	char *event;              /* perf event: all behind "e:", "cycles:u"; else NULL */
+	bool exclude_user;        /* perf event with the modifier k alone */
+	bool exclude_kernel;      /* likewise u */
 };
 
 /*

@@ -18,10 +18,13 @@ const char *loss_text(enum loss loss)
 		[LOSS_RING_FULL] = "came faster than they could be printed",
 		[LOSS_IN_PAUSE] = "came while old stacks were forgotten (see --max-memory)",
 		[LOSS_AT_REST] = "while the CPU rested from tracing",
+		[LOSS_IN_USE] = "came in an NMI while their row was being changed",
 		[LOSS_BUDGET] = "new stacks beyond --max-memory",
 		[LOSS_UNPRINTED] = "not printed before a signal ended the run",
 		[LOSS_RECURSION] = "another BPF program was running on the CPU",
 		[LOSS_MISSED] = "missed by the kernel at the probe",
+		[LOSS_SKIPPED] = "samples that the kernel left out (a BPF program was running on "
+				 "the CPU, or the timer came late)",
 	};
 
 	return texts[loss];
@@ -49,6 +52,11 @@ static void read_kernel_losses(const struct losses *l, uint64_t sums[LOST_IN_KER
 uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus)
 {
 	return read_kernel_loss(object, n_cpus, OWN_HITS);
+}
+
+uint64_t losses_samples(const struct object *object, uint32_t n_cpus)
+{
+	return read_kernel_loss(object, n_cpus, SAMPLES);
 }
 
 _Static_assert((int)LOSS_NO_SCRATCH == (int)LOST_NO_SCRATCH,

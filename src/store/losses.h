@@ -16,10 +16,12 @@ enum loss {
 	LOSS_RING_FULL,
 	LOSS_IN_PAUSE,
 	LOSS_AT_REST,
+	LOSS_IN_USE,
 	LOSS_BUDGET,    /* our own memory, --max-memory */
 	LOSS_UNPRINTED, /* when a signal asked for the end */
 	LOSS_RECURSION, /* the kernel ran another BPF program on that CPU */
 	LOSS_MISSED,    /* the kernel missed the probe */
+	LOSS_SKIPPED,   /* the kernel counted the event, but ran no program */
 	LOSS_N,
 };
 
@@ -53,6 +55,9 @@ void losses_read(struct losses *l, uint64_t ret[LOSS_N]);
  * so they are no losses.
  */
 uint64_t losses_own_hits(const struct object *object, uint32_t n_cpus);
+
+/* Runs of the program of perf events, whatever it did with them. Never goes down. */
+uint64_t losses_samples(const struct object *object, uint32_t n_cpus);
 
 /* Mark the losses of the last losses_read() as reported. The next reading has only later ones. */
 void losses_reported(struct losses *l);

@@ -18,6 +18,10 @@ static const char *const usages[TOOL_N] = {
 		"usage: funccount [-hTrvlD] [-p PID] [-c CPU] [-i SECONDS] [-d SECONDS] [--top N]\n"
 		"                 [--min N] [--json] PATTERN... [-- COMMAND [ARG...]]\n\n"
 		"Count calls of functions.\n\n",
+	[TOOL_PROFILE] =
+		"usage: profile [-hUKdaIfTsvq] [-p PID | -L TID] [-F HZ | -c NS] [-C CPU] [-i SECONDS]\n"
+		"               [-o FILE] [--debug] [duration] [-- COMMAND [ARG...]]\n\n"
+		"Profile CPU usage: sample stacks at a timed interval.\n\n",
 };
 
 static const char patterns[] =
@@ -26,6 +30,7 @@ static const char patterns[] =
 	"  LIB:FUNC              user function of a library, program or path\n"
 	"  t:CATEGORY:EVENT      kernel tracepoint\n"
 	"  u:LIB:PROBE           USDT probe, also u:LIB:PROVIDER:PROBE\n"
+	"  e:EVENT               perf event: page-faults, cpu-clock, cycles:u; -l 'e:*' lists them\n"
 	"  Names may be globs ('*', '?', '[...]'), which match the whole name.\n";
 
 static const char *const examples[TOOL_N] = {
@@ -64,6 +69,19 @@ static const char *const examples[TOOL_N] = {
 		"  funccount 't:block:*'             # hits of the tracepoints of a category\n"
 		"  funccount -p 185 'u:node:*'       # hits of all USDT probes in node\n"
 		"  funccount 'c:str*' -- ls          # calls in a command\n",
+	[TOOL_PROFILE] =
+		"\nexamples:\n"
+		"  profile                           # sample at 49 Hertz until Ctrl-C\n"
+		"  profile -F 99                     # sample at 99 Hertz\n"
+		"  profile -c 1000000                # sample every millisecond of a CPU's clock\n"
+		"  profile 5                         # sample for 5 seconds only\n"
+		"  profile -f 5                      # output in folded format for flame graphs\n"
+		"  profile -p 185                    # only sample process 185\n"
+		"  profile -L 185                    # only sample thread 185\n"
+		"  profile -U                        # only show user stacks (no kernel)\n"
+		"  profile -K                        # only show kernel stacks (no user)\n"
+		"  profile -o cpu.html 10            # a page with a flame graph\n"
+		"  profile -F 99 -- make             # a command and its children\n",
 };
 
 static void print_option(FILE *to, const struct option_row *row)
@@ -90,6 +108,9 @@ void options_help(enum tool tool, FILE *to)
 	for (size_t i = 0; i < n; i++)
 		if (option_is_of(&rows[i], tool))
 			print_option(to, &rows[i]);
-	(void)fputs(patterns, to);
+	if (tool == TOOL_PROFILE)
+		(void)fputs("\nduration: end after so many seconds (fractions are fine)\n", to);
+	else
+		(void)fputs(patterns, to);
 	(void)fputs(examples[tool], to);
 }

@@ -9,6 +9,7 @@ static const char *const names[TOOL_N] = {
 	[TOOL_STACKCOUNT] = "stackcount",
 	[TOOL_STACKSNOOP] = "stacksnoop",
 	[TOOL_FUNCCOUNT] = "funccount",
+	[TOOL_PROFILE] = "profile",
 };
 
 const char *tool_name(enum tool tool)
@@ -30,72 +31,92 @@ enum tool tool_called(const char *path)
 #define COUNT (1U << TOOL_STACKCOUNT)
 #define SNOOP (1U << TOOL_STACKSNOOP)
 #define CALLS (1U << TOOL_FUNCCOUNT)
+#define CPU (1U << TOOL_PROFILE)
+#define REPORT (COUNT | CPU) /* rows of stacks */
 #define ALL (COUNT | SNOOP | CALLS)
+#define EVERY (ALL | CPU)
 #define FLAG(member) OPTION_FLAG, offsetof(struct options, member)
 #define VALUE(key) OPTION_##key, 0
 
 static const struct option_row rows[] = {
 	/* clang-format off */
-	{ ALL, FLAG(help), 'h', "help", NULL, "show this help message and exit" },
+	{ EVERY, FLAG(help), 'h', "help", NULL, "show this help message and exit" },
 	{ COUNT | CALLS, VALUE(PID), 'p', "pid", "PID[,PID...]", "count these processes only" },
 	{ SNOOP, VALUE(PID), 'p', "pid", "PID[,PID...]", "show events of these processes only" },
+	{ CPU, VALUE(PID), 'p', "pid", "PID[,PID...]", "profile these processes only" },
+	{ CPU, VALUE(TID), 'L', "tid", "TID[,TID...]", "profile these threads only" },
+	{ CPU, VALUE(FREQUENCY), 'F', "frequency", "HZ", "take so many samples a second on each CPU (49)" },
+	{ CPU, VALUE(PERIOD), 'c', "count", "NS", "take a sample once in NS nanoseconds on each CPU" },
+	{ CPU, FLAG(annotated), 'a', "annotations", NULL, "add an annotation to the names of kernel frames" },
+	{ CPU, FLAG(include_idle), 'I', "include-idle", NULL, "also sample idle CPUs" },
 	{ COUNT | CALLS, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "count on these CPUs only" },
 	{ SNOOP, VALUE(CPU), 'c', "cpu", "CPU[,CPU-CPU...]", "show events on these CPUs only" },
-	{ COUNT | CALLS, VALUE(INTERVAL), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
+	{ CPU, VALUE(CPU), 'C', "cpu", "CPU[,CPU-CPU...]", "profile these CPUs only" },
+	{ REPORT | CALLS, VALUE(INTERVAL), 'i', "interval", "SECONDS", "report every SECONDS (fractions are fine)" },
 	{ COUNT, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS" },
 	{ SNOOP, VALUE(DURATION), 'D', "duration", "SECONDS", "end after SECONDS (fractions are fine)" },
 	{ CALLS, VALUE(DURATION), 'd', "duration", "SECONDS", "end after SECONDS" },
 	{ COUNT, VALUE(EVENTS), 'n', "events", "N", "end after N hits" },
 	{ SNOOP, VALUE(EVENTS), 'n', "events", "N", "end after N events" },
-	{ COUNT | CALLS, FLAG(timestamp), 'T', "timestamp", NULL, "print the time before each report" },
+	{ REPORT | CALLS, FLAG(timestamp), 'T', "timestamp", NULL, "print the time before each report" },
 	{ SNOOP, FLAG(timestamp), 'T', "timestamp", NULL, "show the time of day, not the monotonic clock" },
+	{ ALL, VALUE(FREQUENCY), '\0', "frequency", "HZ", "perf events: take so many samples a second on each CPU (99, where not each event is one)" },
+	{ ALL, VALUE(PERIOD), '\0', "period", "N", "perf events: take a sample once in N events" },
 	{ ALL, FLAG(regexp), 'r', "regexp", NULL, "PATTERN is an extended regular expression, not a glob" },
-	{ COUNT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
+	{ REPORT | SNOOP, FLAG(offset), 's', "offset", NULL, "show offsets in functions" },
 	{ COUNT, FLAG(per_process), 'P', "perpid", NULL, "show stacks separately for each process" },
-	{ COUNT | SNOOP, FLAG(kernel_only), 'K', "kernel-stacks-only", NULL, "kernel stacks only" },
-	{ COUNT | SNOOP, FLAG(user_only), 'U', "user-stacks-only", NULL, "user stacks only" },
-	{ COUNT, FLAG(verbose), 'v', "verbose", NULL, "show raw addresses" },
+	{ REPORT | SNOOP, FLAG(kernel_only), 'K', "kernel-stacks-only", NULL, "kernel stacks only" },
+	{ REPORT | SNOOP, FLAG(user_only), 'U', "user-stacks-only", NULL, "user stacks only" },
+	{ REPORT, FLAG(verbose), 'v', "verbose", NULL, "show raw addresses" },
 	{ SNOOP, FLAG(verbose), 'v', "verbose", NULL, "also show the command, its PID and the CPU" },
 	{ CALLS, FLAG(verbose), 'v', "verbose", NULL, "add a line with the total to each report" },
-	{ COUNT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
-	{ COUNT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
-	{ COUNT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
-	{ COUNT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, tree, json, pprof, html, prom" },
-	{ COUNT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
-	{ COUNT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
-	{ COUNT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
+	{ REPORT, FLAG(delimited), 'd', "delimited", NULL, "print a delimiter between kernel and user stacks" },
+	{ REPORT, FLAG(folded), 'f', "folded", NULL, "one line per stack, as flame graph tools read it" },
+	{ REPORT, VALUE(OUTPUT), 'o', "output", "FILE", "write the report to FILE, in the form of its ending; - is standard output" },
+	{ REPORT, VALUE(FORMAT), '\0', "format", "FORM", "the form of standard output: text, folded, tree, json, pprof, html, prom" },
+	{ REPORT, FLAG(tree), '\0', "tree", NULL, "print a tree of calls with shares, as --format tree" },
+	{ REPORT, FLAG(invert), '\0', "invert", NULL, "trees and pages: begin with the functions called, not with their callers" },
+	{ REPORT, VALUE(MIN_PERCENT), '\0', "min-percent", "P", "trees: leave out what has less than P per cent" },
 	{ COUNT, FLAG(read), '\0', "read", NULL, "read files of earlier runs; the patterns are their names" },
 	{ COUNT, VALUE(MINUS), '\0', "minus", "FILE", "show the difference from FILE" },
 	{ COUNT, FLAG(normalize), '\0', "normalize", NULL, "with --minus: scale both sides to equal sums" },
-	{ COUNT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; --read can do that later" },
-	{ COUNT, FLAG(live), '\0', "live", NULL, "show the hottest stacks on the whole terminal, as a tree" },
-	{ COUNT, FLAG(quiet), 'q', "quiet", NULL, "show no progress on the terminal" },
+	{ REPORT, FLAG(no_names), '\0', "no-names", NULL, "do not look up names of user functions in files; --read can do that later" },
+	{ REPORT, FLAG(live), '\0', "live", NULL, "show the hottest stacks on the whole terminal, as a tree" },
+	{ REPORT, FLAG(quiet), 'q', "quiet", NULL, "show no progress on the terminal" },
 	{ SNOOP, FLAG(folded), 'f', "folded", NULL, "one line per event, as flame graph tools read it" },
 	{ SNOOP, FLAG(json), '\0', "json", NULL, "one JSON object per line and event" },
 	{ CALLS, FLAG(json), '\0', "json", NULL, "one JSON object per line and report" },
-	{ COUNT, VALUE(TOP), '\0', "top", "N", "show the N most frequent stacks only" },
+	{ REPORT, VALUE(TOP), '\0', "top", "N", "show the N most frequent stacks only" },
 	{ CALLS, VALUE(TOP), '\0', "top", "N", "show the N most frequent functions only" },
-	{ COUNT, VALUE(MIN), '\0', "min", "N", "show stacks with N hits or more only" },
+	{ REPORT, VALUE(MIN), '\0', "min", "N", "show stacks with N hits or more only" },
 	{ CALLS, VALUE(MIN), '\0', "min", "N", "show functions with N calls or more only" },
-	{ COUNT | SNOOP, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
-	{ COUNT | SNOOP, VALUE(UNWIND), '\0', "unwind", "HOW", "walk user stacks by unwind tables (auto, dwarf) or frame pointers (fp)" },
-	{ COUNT | SNOOP, VALUE(KERNEL_UNWIND), '\0', "kernel-unwind", "HOW", "walk kernel stacks by unwind tables where possible (auto), or by the kernel itself (helper)" },
-	{ COUNT | SNOOP, VALUE(UNWIND_MEMORY), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
-	{ ALL, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
-	{ COUNT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
-	{ ALL, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
-	{ COUNT | SNOOP, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols" },
-	{ ALL, FLAG(self), '\0', "self", NULL, "also count hits of the tool itself" },
+	{ REPORT | SNOOP, VALUE(DEPTH), '\0', "max-depth", "N", "keep the innermost N frames of each stack" },
+	{ REPORT | SNOOP, VALUE(UNWIND), '\0', "unwind", "HOW", "walk user stacks by unwind tables (auto, dwarf) or frame pointers (fp)" },
+	{ REPORT | SNOOP, VALUE(KERNEL_UNWIND), '\0', "kernel-unwind", "HOW", "walk kernel stacks by unwind tables where possible (auto), or by the kernel itself (helper)" },
+	{ REPORT | SNOOP, VALUE(UNWIND_MEMORY), '\0', "unwind-memory", "BYTES", "use at most this much memory for unwind tables (128M)" },
+	{ EVERY, VALUE(MEMORY), '\0', "max-memory", "BYTES", "use at most this much memory, kernel and user (256M)" },
+	{ REPORT | SNOOP, FLAG(lines), '\0', "lines", NULL, "show source lines and inlined functions of user code (DWARF)" },
+	{ EVERY, FLAG(no_demangle), '\0', "no-demangle", NULL, "show C++, Rust and D names as in the symbol table" },
+	{ REPORT | SNOOP, FLAG(no_debuginfod), '\0', "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols" },
+	{ EVERY, FLAG(self), '\0', "self", NULL, "also count hits of the tool itself" },
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
-	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
+	{ REPORT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
-	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
-	{ ALL, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
-	{ ALL, FLAG(version), '\0', "version", NULL, "print the version and exit" },
+	{ EVERY, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
+	{ EVERY, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
+	{ CPU, VALUE(IGNORED), '\0', "stack-storage-size", "N", "no effect: all stacks are kept that fit --max-memory" },
+	{ CPU, VALUE(UNSUPPORTED), '\0', "cgroupmap", "PATH", "not supported" },
+	{ CPU, VALUE(UNSUPPORTED), '\0', "mntnsmap", "PATH", "not supported" },
+	{ EVERY, FLAG(version), '\0', "version", NULL, "print the version and exit" },
 	/* clang-format on */
 };
 
 const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
+
+const char *option_kinds(enum tool tool)
+{
+	return tool == TOOL_PROFILE ? "" : "t: u: e:";
+}
 
 const char option_formats[] = "text folded tree json pprof html prom";
 

@@ -31,6 +31,11 @@ enum option_key {
 	OPTION_FORMAT,
 	OPTION_MINUS,
 	OPTION_MIN_PERCENT,
+	OPTION_TID,
+	OPTION_IGNORED,     /* takes a number, has no effect */
+	OPTION_UNSUPPORTED, /* is refused */
+	OPTION_FREQUENCY,
+	OPTION_PERIOD,
 };
 
 /*
@@ -55,6 +60,8 @@ bool option_is_of(const struct option_row *row, enum tool tool);
 
 /* The values of --without, with spaces between. */
 extern const char option_backends[];
+/* How patterns begin, likewise; "" if @tool takes none. */
+const char *option_kinds(enum tool tool);
 /* The values of --unwind, likewise. */
 extern const char option_ways[];
 /* The values of --kernel-unwind, likewise. */

@@ -11,12 +11,13 @@
 #include "arch/arch.h"
 #include "base/array.h"
 #include "bpf/abi.h"
+#include "tool/cpu_profile.h"
 #include "tool/option_table.h"
 
 #define DEFAULT_MEMORY (256ULL << 20)
 #define DEFAULT_UNWIND_MEMORY (128ULL << 20)
 #define LIVE_INTERVAL_NS 1000000000ULL
-#define MOST_ROWS 64
+#define MOST_ROWS 96
 #define AVOIDED_N (BACKEND_N + 4)
 #define MOST_PID 4194304 /* PID_MAX_LIMIT of 64-bit kernels */
 
@@ -156,6 +157,17 @@ static int parse_option_value(const struct option_row *row, const char *value, s
 		return parse_bytes(what, value, &o->unwind_memory, e);
 	case OPTION_READY_FD:
 		return parse_count(what, value, 3, INT_MAX, &o->ready_fd, e);
+	case OPTION_TID:
+		return parse_number_list(what, value, 1, MOST_PID, &o->tids, e);
+	case OPTION_IGNORED:
+		return parse_count(what, value, 1, INT64_MAX, &(uint64_t){ 0 }, e);
+	case OPTION_UNSUPPORTED:
+		o->unsupported = row->name;
+		return 0;
+	case OPTION_FREQUENCY:
+		return parse_count(what, value, 1, 1000000, &o->frequency, e);
+	case OPTION_PERIOD:
+		return parse_count(what, value, 1, INT64_MAX, &o->period, e);
 	case OPTION_OUTPUT:
 		return push_name(what, value, o->outputs, &o->n_outputs, MOST_OUTPUTS, e);
 	case OPTION_MINUS:
@@ -265,6 +277,8 @@ static int check_reading(const struct options *o, struct error *e)
 		{ o->avoid, "--without" },
 		{ o->ready_fd, "--ready-fd" },
 		{ o->live, "--live" },
+		{ o->frequency, "--frequency" },
+		{ o->period, "--period" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tracing) && o->read; i++)
@@ -289,6 +303,8 @@ static int check_combinations(const struct options *o, struct error *e)
 		return error_set(e, -EINVAL, "-K and -U exclude each other");
 	if (o->folded && o->json)
 		return error_set(e, -EINVAL, "-f and --json exclude each other");
+	if (o->frequency && o->period)
+		return error_set(e, -EINVAL, "--frequency and --period exclude each other");
 	if (o->command && o->pids.n)
 		return error_set(e, -EINVAL, "-p and a command exclude each other");
 	if (o->max_memory < 1U << 20)
@@ -305,7 +321,7 @@ static int choose_format(struct options *o, struct error *e)
 	const size_t n_ways = (size_t)o->folded + o->tree + (o->format != NULL);
 	size_t n_files = 0;
 
-	if (o->tool != TOOL_STACKCOUNT)
+	if (o->tool != TOOL_STACKCOUNT && o->tool != TOOL_PROFILE)
 		return 0;
 	if (n_ways > 1)
 		return error_set(e, -EINVAL, "-f, --tree and --format exclude each other");
@@ -346,6 +362,11 @@ static int parse_next_option(int end, char *const *argv, const struct getopt_tab
 		return refuse_option(what, argv, e);
 	if (what != -1)
 		return apply_option(find_option_row(ret->tool, what), optarg, ret, e);
+	if (ret->tool == TOOL_PROFILE) {
+		if (ret->duration_ns)
+			return error_set(e, -EINVAL, "'%s': one duration is enough", argv[optind]);
+		return parse_seconds_ns("duration", argv[optind++], &ret->duration_ns, e);
+	}
 	if (ret->n_patterns == ARRAY_SIZE(patterns))
 		return error_set(e, -E2BIG, "too many patterns (at most %zu)",
 				 ARRAY_SIZE(patterns));
@@ -377,6 +398,8 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 		err = parse_next_option(end, argv, &tables, ret, e);
 	if (!err)
 		err = choose_format(ret, e);
+	if (!err && ret->tool == TOOL_PROFILE)
+		err = cpu_profile_complete(ret, e);
 	if (ret->live && !ret->interval_ns)
 		ret->interval_ns = LIVE_INTERVAL_NS;
 	return err ? err : check_combinations(ret, e);
@@ -385,5 +408,6 @@ int options_parse(int argc, char *const *argv, struct options *ret, struct error
 void options_fini(struct options *opt)
 {
 	number_list_fini(&opt->pids);
+	number_list_fini(&opt->tids);
 	number_list_fini(&opt->cpus);
 }

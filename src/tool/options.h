@@ -12,7 +12,7 @@
 #include "spec/numbers.h"
 
 /* The names of the program. */
-enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_N };
+enum tool { TOOL_STACKCOUNT, TOOL_STACKSNOOP, TOOL_FUNCCOUNT, TOOL_PROFILE, TOOL_N };
 
 const char *tool_name(enum tool tool); /* "stacksnoop" */
 
@@ -52,6 +52,7 @@ struct options {
 	size_t n_patterns;
 	char *const *command; /* NULL-terminated; NULL: none */
 	struct number_list pids;
+	struct number_list tids; /* threads */
 	struct number_list cpus;
 	uint64_t interval_ns; /* 0: one report, at the end */
 	uint64_t duration_ns; /* 0: until a signal */
@@ -62,6 +63,8 @@ struct options {
 	uint64_t max_memory;    /* bytes, in the kernel and in user space */
 	uint64_t unwind_memory; /* bytes of unwind tables, in addition */
 	uint64_t ready_fd;      /* 0: none */
+	uint64_t frequency;     /* of perf events, samples in a second; 0: by default */
+	uint64_t period;        /* likewise, events for a sample */
 	unsigned avoid;         /* 1 << enum backend, and AVOID_*, an OR */
 	enum unwind_mode unwind;
 	const char *outputs[MOST_OUTPUTS]; /* files of -o; "-": standard output */
@@ -69,15 +72,18 @@ struct options {
 	const char *format; /* of standard output, by -f, too; NULL: the usual one, if any */
 	const char *minus[MOST_MINUS]; /* files whose counts are subtracted */
 	size_t n_minus;
-	double min_percent; /* trees: leave out what has less; 0: nothing */
-	bool tree;          /* --format tree */
-	bool invert;        /* callees first */
-	bool read;          /* files instead of tracing */
-	bool normalize;     /* the sums of the sides of a difference */
-	bool no_names;      /* of user code in files */
-	bool quiet;         /* print no progress */
-	bool live;          /* show the stacks on the whole terminal */
-	bool timestamp;     /* of stacksnoop's events: the time of day */
+	double min_percent;      /* trees: leave out what has less; 0: nothing */
+	bool tree;               /* --format tree */
+	bool invert;             /* callees first */
+	bool read;               /* files instead of tracing */
+	bool normalize;          /* the sums of the sides of a difference */
+	bool no_names;           /* of user code in files */
+	bool quiet;              /* print no progress */
+	bool live;               /* show the stacks on the whole terminal */
+	bool include_idle;       /* profile: sample idle CPUs, too */
+	bool annotated;          /* profile: mark kernel frames */
+	const char *unsupported; /* profile: the given option of bcc's that we lack; NULL: none */
+	bool timestamp;          /* of stacksnoop's events: the time of day */
 	bool regexp;
 	bool offset;
 	bool per_process;

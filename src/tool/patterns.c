@@ -16,7 +16,7 @@
 /* A user function has no kernel stack: with -K there would be nothing to show. */
 int patterns_check(const struct options *opt, struct error *e)
 {
-	bool has_kernel_stack = false;
+	bool has_kernel_stack = false, has_perf_event = false;
 
 	for (size_t i = 0; i < opt->n_patterns; i++) {
 		cleanup(probe_spec_fini) struct probe_spec spec = {};
@@ -24,9 +24,13 @@ int patterns_check(const struct options *opt, struct error *e)
 
 		if (err)
 			return err;
-		has_kernel_stack |=
-			spec.kind == PROBE_KERNEL_FUNCTION || spec.kind == PROBE_TRACEPOINT;
+		has_perf_event |= spec.kind == PROBE_PERF_EVENT;
+		has_kernel_stack |= spec.kind == PROBE_KERNEL_FUNCTION ||
+				    spec.kind == PROBE_TRACEPOINT || spec.kind == PROBE_PERF_EVENT;
 	}
+	if ((opt->frequency || opt->period) && !has_perf_event)
+		return error_set(e, -EINVAL, "%s is of perf events, and '%s' is none (e:EVENT)",
+				 opt->frequency ? "--frequency" : "--period", opt->patterns[0]);
 	if (opt->kernel_only && !has_kernel_stack)
 		return error_set(e, -EINVAL, "-K: '%s' is user code and has no kernel stack",
 				 opt->patterns[0]);
@@ -165,6 +169,9 @@ void patterns_put_target(const struct target *t, struct strbuf *to)
 	switch (t->kind) {
 	case TARGET_TRACEPOINT:
 		strbuf_printf(&raw, "t:%s:%s", t->category, t->event);
+		break;
+	case TARGET_PERF_EVENT:
+		strbuf_printf(&raw, "e:%s", t->name);
 		break;
 	case TARGET_USER_FUNCTION:
 		strbuf_printf(&raw, "%s:%s", t->path, t->name);

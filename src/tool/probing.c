@@ -98,7 +98,7 @@ static bool may_be_anywhere(const struct target_list *targets)
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
-		if (t->kind == TARGET_KERNEL_FUNCTION ||
+		if (t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_PERF_EVENT ||
 		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0 &&
 		     strncmp(t->name, "raw_syscalls:", 13) != 0))
 			return true;
@@ -112,6 +112,7 @@ static size_t n_kernel_events(const struct target_list *targets)
 
 	for (size_t i = 0; i < targets->n; i++)
 		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION ||
+		     targets->targets[i].kind == TARGET_PERF_EVENT ||
 		     targets->targets[i].kind == TARGET_TRACEPOINT;
 	return n;
 }
@@ -170,6 +171,8 @@ int probing_load(struct run *r, struct error *e)
 	err = load_with_fallbacks(r, &options, e);
 	if (err)
 		return setup_explain_load(r->command.pid != 0, e);
+	if (r->opt->tids.n)
+		return object_set_tasks(r->object, r->opt->tids.numbers, r->opt->tids.n, e);
 	if (r->opt->pids.n > 1)
 		err = object_set_tgids(r->object, r->opt->pids.numbers, r->opt->pids.n, e);
 	return err;
@@ -285,6 +288,11 @@ static int attach_targets(struct run *r, struct error *e)
 		.n_pids = r->opt->pids.n,
 		.tracefs = -1,
 		.target_by = r->target_by,
+		.period = r->opt->period,
+		.frequency = r->opt->frequency,
+		.cpus = r->opt->cpus.numbers,
+		.n_cpus = r->opt->cpus.n,
+		.n_possible_cpus = r->n_cpus,
 		.n_files = FILES_OF_REST + FILES_OF_START,
 	};
 	int err = r->features.uprobe_event ? host_tracefs(r->host, &scope.tracefs, e) : 0;

@@ -285,6 +285,8 @@ struct render_style reports_style(const struct options *opt, bool is_terminal)
 		.addresses = opt->verbose,
 		.delimited = opt->delimited && !opt->kernel_only && !opt->user_only,
 		.per_process = is_per_process(opt),
+		.of_profile = opt->tool == TOOL_PROFILE,
+		.annotated = opt->annotated,
 		.invert = opt->invert,
 		.min_percent = opt->min_percent,
 		.ascii = !has_utf8(),

@@ -13,11 +13,13 @@
 #include "reader/debuginfod.h"
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
+#include "tool/cpu_profile.h"
 #include "tool/first_tables.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/privileges.h"
 #include "tool/probing.h"
+#include "tool/run_losses.h"
 #include "tool/setup.h"
 
 static void run_fini(struct run *r)
@@ -46,37 +48,29 @@ static void run_fini(struct run *r)
 	host_free(r->host);
 }
 
+static void put_usual_header(const struct run *r, struct strbuf *text)
+{
+	strbuf_printf(text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
+	for (size_t i = 0; i < r->opt->n_patterns; i++) {
+		strbuf_puts(text, i ? ", \"" : "\"");
+		escape_put(text, r->opt->patterns[i], false);
+		strbuf_puts(text, "\"");
+	}
+	strbuf_puts(text, "... Hit Ctrl-C to end.\n");
+}
+
 int run_put_header(struct run *r, bool is_for_data, struct error *e)
 {
 	cleanup_strbuf struct strbuf text = {};
 
-	strbuf_printf(&text, "Tracing %zu functions for ", attachment_n_attached(r->attachment));
-	for (size_t i = 0; i < r->opt->n_patterns; i++) {
-		strbuf_puts(&text, i ? ", \"" : "\"");
-		escape_put(&text, r->opt->patterns[i], false);
-		strbuf_puts(&text, "\"");
-	}
-	strbuf_puts(&text, "... Hit Ctrl-C to end.\n");
+	if (r->opt->tool == TOOL_PROFILE)
+		cpu_profile_put_header(r->opt, &text);
+	else
+		put_usual_header(r, &text);
 	if (!is_for_data)
 		return output_put(&r->output, text.text, text.n, e);
 	(void)fputs(text.text, stderr);
 	return 0;
-}
-
-struct named_losses run_losses(struct run *r, struct losses *losses)
-{
-	const uint64_t missed = attachment_missed(r->attachment);
-	uint64_t counts[LOSS_N];
-	struct named_losses ret;
-
-	losses_read(losses, counts);
-	counts[LOSS_MISSED] = missed - r->missed_before;
-	for (int i = 0; i < LOSS_N; i++)
-		ret.of[i] = (struct profile_loss){ loss_text((enum loss)i), counts[i] };
-	r->missed_before = missed;
-	if (r->processes)
-		follower_tell_losses(r->processes);
-	return ret;
 }
 
 void run_follow(struct run *r, uint64_t until)
@@ -274,6 +268,7 @@ static int work_until_over(struct run *r, struct error *e)
 		err = wait_and_handle(r, &is_over, e);
 	r->is_counting = false;
 	note_signal(r);
+	samples_end(r);
 	if (!err)
 		err = r->tool->stop(r, e);
 	run_hear(r);
@@ -295,15 +290,6 @@ static void print_command_end(struct run *r)
 	(void)command_has_ended(&r->command);
 	command_describe(&r->command, &text);
 	log_warn("%s", text.text);
-}
-
-static void log_own_hits(const struct run *r)
-{
-	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
-
-	if (n)
-		log_debug("left out %llu of this program's own hits (--self counts them)",
-			  (unsigned long long)n);
 }
 
 /*
@@ -349,7 +335,7 @@ static int finish_run(struct run *r, struct error *e)
 		unwinder_describe(r->unwinder);
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
-	log_own_hits(r);
+	samples_describe(r);
 	print_command_end(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
@@ -459,6 +445,8 @@ static int start_run(struct run *r, struct error *e)
 	waiter_hold_signals();
 	err = r->tool->start(r, e);
 	r->is_counting = !err;
+	if (!err)
+		samples_begin(r);
 	if (!err)
 		err = r->tool->put_header(r, e);
 	warm_end();

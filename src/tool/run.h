@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "attach/attach.h"
+#include "attach/samples.h"
 #include "base/error.h"
 #include "bpf/object.h"
 #include "kernel/host.h"
@@ -108,7 +109,10 @@ struct run {
 	struct attachment *follower;
 	struct attachment *lives;
 	struct attachment *attachment;
-	uint64_t missed_before; /* hits that the kernel missed, up to the last report */
+	uint64_t missed_before;       /* hits that the kernel missed, up to the last report */
+	struct samples_state samples; /* of its perf events, once they are over */
+	bool is_sampled, are_samples_over;
+	uint64_t skipped_before; /* samples that the kernel left out, up to the last report */
 	struct notices *notices;
 	struct follower *processes; /* NULL: the run follows no processes */
 	struct ahead *ahead;        /* tables that are made before the unwinder starts */

@@ -14,9 +14,19 @@
 
 int setup_check(const struct options *opt, struct error *e)
 {
+	uint64_t dev, ino;
+
 	for (size_t i = 0; i < opt->pids.n; i++)
 		if (!host_pid_exists(opt->pids.numbers[i]))
 			return error_set(e, -ESRCH, "-p: no process %u", opt->pids.numbers[i]);
+	for (size_t i = 0; i < opt->tids.n; i++)
+		if (!host_tid_exists(opt->tids.numbers[i]))
+			return error_set(e, -ESRCH, "-L: no thread %u", opt->tids.numbers[i]);
+	if (opt->tids.n && !host_in_initial_pid_namespace(&dev, &ino))
+		return error_set(
+			e, -EOPNOTSUPP,
+			"-L: a container's numbers of threads are not known to the kernel; "
+			"choose the process with -p");
 	for (size_t i = 0; i < opt->cpus.n; i++)
 		if (!host_cpu_is_possible(opt->cpus.numbers[i]))
 			return error_set(e, -ENXIO, "-c: this machine has no CPU %u",
@@ -83,8 +93,10 @@ static void set_filters(struct trace_config *config, const struct options *opt)
 	config->has_cpus = opt->cpus.n > 0;
 	for (size_t i = 0; i < opt->cpus.n; i++)
 		config->cpus[opt->cpus.numbers[i] / 64] |= 1ULL << (opt->cpus.numbers[i] % 64);
+	config->no_idle = opt->tool == TOOL_PROFILE && !opt->include_idle;
 	config->per_process = opt->per_process || opt->pids.n > 1;
-	if (!opt->self && !opt->pids.n && !opt->command)
+	config->follow = opt->tids.n > 0; /* the threads in the map 'tasks', and no others */
+	if (!opt->self && !opt->pids.n && !opt->tids.n && !opt->command)
 		config->own_tgid = (uint32_t)getpid();
 	config->max_events = opt->max_events;
 	config->has_pidns = !host_in_initial_pid_namespace(&dev, &ino);

@@ -543,7 +543,8 @@ static int stackcount_put_last_line(struct run *r, struct error *e)
 {
 	const struct stackcount *t = r->own;
 
-	if (!reports_text(&t->reports) || reports_are_alone(&t->reports))
+	if (r->opt->tool == TOOL_PROFILE || !reports_text(&t->reports) ||
+	    reports_are_alone(&t->reports))
 		return 0;
 	return output_put(&r->output, "Detaching...\n", 13, e);
 }

@@ -73,7 +73,7 @@ def test_bash_offers_nothing_odd_as_a_value(name):
         for option in filter(None, (letter, long)):
             offered = tab(f"{option} ", name)
             if not has_value:
-                assert offered == ["t:", "u:"], option
+                assert sorted(offered) == ([] if name == "profile" else ["e:", "t:", "u:"]), option
             elif long in choices:
                 assert choices[long] in offered, option
             else:

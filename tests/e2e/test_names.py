@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""One program under three names: each has its own options, help and messages."""
+"""One program under four names: each has its own options, help and messages."""
 
 import os
 import re
@@ -10,25 +10,27 @@ from tool import BUILD, GETPPID, Tool, workload_path
 
 pytestmark = pytest.mark.needs("machine")
 
-NAMES = ("stackcount", "stacksnoop", "funccount")
+NAMES = ("stackcount", "stacksnoop", "funccount", "profile")
 USAGE = 2
 
 # What each of them takes, by letter or, where there is none, by name.
-ALL = "-h -p -c -T -r -v -l --no-demangle --max-memory --self --without --ready-fd --version"
-STACKS = f"{ALL} -D -n -s -K -U -f --max-depth --unwind --kernel-unwind --unwind-memory --lines --no-debuginfod --debug"
+EVERY = "-h -p -T -v --no-demangle --max-memory --self --without --ready-fd --version"
+ALL = f"{EVERY} -c -r -l --frequency --period"
+WALKS = "-s -K -U -f --max-depth --unwind --kernel-unwind --unwind-memory --lines --no-debuginfod --debug"
+REPORTS = "-i -d --top --min -o --format --tree --invert --min-percent --no-names --live -q"
+STACKS = f"{ALL} {WALKS} -D -n"
 OPTIONS = {
-    "stackcount": (
-        f"{STACKS} -i -P -d --top --min -o --format --tree --invert --min-percent --read --minus --normalize"
-        " --no-names --live -q"
-    ),
+    "stackcount": f"{STACKS} {REPORTS} -P --read --minus --normalize",
     "stacksnoop": f"{STACKS} --json",
     "funccount": f"{ALL} -i -d -D --json --top --min",
+    "profile": f"{EVERY} {WALKS} {REPORTS} -L -F -c -a -I -C --stack-storage-size --cgroupmap --mntnsmap",
 }
 
 LONG = {
     "stackcount": {"-D": "--duration", "-d": "--delimited", "-v": "--verbose"},
     "stacksnoop": {"-D": "--duration", "-n": "--events", "-T": "--timestamp"},
     "funccount": {"-d": "--duration", "-D": "--debug", "-i": "--interval"},
+    "profile": {"-F": "--frequency", "-c": "--count", "-C": "--cpu", "-I": "--include-idle", "-L": "--tid"},
 }
 
 
@@ -108,9 +110,10 @@ def test_what_another_has_is_refused_by_name(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_messages_bear_the_name(name):
-    refused(name)
-    refused(name, "--no-such-option", GETPPID, words=["--no-such-option"])
-    result = run(name, "t:sched:no_such_event")
+    is_profile = name == "profile"
+    refused(name, *(["never"] if is_profile else []))
+    refused(name, "--no-such-option", "1" if is_profile else GETPPID, words=["--no-such-option"])
+    result = run(name, *(["-p", "4194304", "1"] if is_profile else ["t:sched:no_such_event"]))
     assert result.status == 1 and result.err.startswith(f"{name}: "), result
 
 
@@ -125,6 +128,16 @@ def test_one_letter_is_taken_as_each_tool_means_it():
     refused("stacksnoop", "--max-depth", "0", GETPPID, words=["--max-depth"])
 
 
+def test_what_profile_refuses():
+    refused("profile", "-F", "9", "-c", "9", words=["-F", "-c", "exclude"])
+    refused("profile", "-L", "1", "-p", "1", words=["-L", "-p", "exclude"])
+    refused("profile", "-L", "1", "--", "true", words=["-L", "command", "exclude"])
+    refused("profile", "1", "2", words=["2", "one duration"])
+    refused("profile", "--cgroupmap", "/sys/fs/bpf/x", words=["--cgroupmap", "not supported"])
+    refused("profile", "--mntnsmap", "/sys/fs/bpf/x", words=["--mntnsmap", "not supported"])
+    refused("profile", "--stack-storage-size", "0", words=["--stack-storage-size"])
+
+
 def test_a_value_for_a_flag_is_refused():
     refused("funccount", "--json=yes", GETPPID, words=["--json=yes"])
 
@@ -134,13 +147,16 @@ def test_forms_of_output_exclude_each_other():
     refused("stacksnoop", "-K", "-U", GETPPID, words=["-K", "-U", "exclude"])
 
 
-@pytest.mark.parametrize("name", NAMES)
+LISTS = [name for name in NAMES if name != "profile"]
+
+
+@pytest.mark.parametrize("name", LISTS)
 def test_every_name_lists(name):
     result = run(name, "-l", "t:sched:sched_swit*").ok()
     assert result.out == "t:sched:sched_switch\n"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTS)
 def test_every_name_lists_raw_names(name):
     result = run(name, "-l", "--no-demangle", f"{workload_path('cxx')}:shop::price").ok()
     names = {line.rpartition(":")[2] for line in result.out.splitlines()}

@@ -32,7 +32,7 @@ DRAIN_S = 10  # where hits do not stop, it is never idle
 # What leads to a workload's run(): see tests/workload/work.h.
 ROOTS = ("main", "work_thread")
 
-LIVE = re.compile(rb'^(Tracing \d+ functions? for |TIME\(s\) ).*\n', re.M)
+LIVE = re.compile(rb'^(Tracing \d+ functions? for |Sampling at |TIME\(s\) ).*\n', re.M)
 
 
 def scaled(n, least=1000):

@@ -28,6 +28,8 @@ static void check_spec(const char *text, const struct probe_spec *spec)
 	require(!spec->library == !has_library);
 	require(!has_library || spec->library[0]);
 	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
+	require(!spec->event == (spec->kind != PROBE_PERF_EVENT));
+	require(!(spec->exclude_user && spec->exclude_kernel));
 	require(!spec->provider || spec->kind == PROBE_USDT);
 	(void)pattern_matches(spec->name, "__x64_sys_getppid.isra.0");
 }

@@ -19,7 +19,7 @@
 /* What @text is read as: "user c malloc", "usdt c provider:probe", ... */
 static void check_reading(const char *text, bool is_regexp, const char *expected)
 {
-	static const char *const kinds[] = { "kernel", "user", "tracepoint", "usdt" };
+	static const char *const kinds[] = { "kernel", "user", "tracepoint", "usdt", "event" };
 	struct probe_spec spec;
 	struct error e = {};
 	char is[512];
@@ -66,6 +66,12 @@ static void every_form_is_read(void **state)
 		{ "u:pthread:pthread_create", "usdt pthread pthread_create" },
 		{ "u:c:libc:memory_*", "usdt c libc:memory_*" },
 		{ "u:/opt/x:p", "usdt /opt/x p" },
+		{ "e:page-faults", "event page-faults" },
+		{ "e:cycles:u", "event cycles" },
+		{ "e:r003c:k", "event r003c" },
+		{ "e:cpu/event=0x3c,umask=1/", "event cpu/event=0x3c,umask=1/" },
+		{ "e:cpu/event=0x3c/u", "event cpu/event=0x3c/" },
+		{ "./e:main", "user ./e main" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
@@ -524,6 +530,51 @@ static void a_bad_list_is_refused_and_changes_nothing(void **state)
 	number_list_fini(&list);
 }
 
+static void modifiers_of_an_event_leave_out_a_side(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool excludes_user, excludes_kernel;
+	} rows[] = {
+		{ "e:cycles", false, false },   { "e:cycles:u", false, true },
+		{ "e:cycles:k", true, false },  { "e:cycles:uk", false, false },
+		{ "e:cpu/x=1/u", false, true }, { "e:cpu/x=1/:k", true, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct probe_spec spec;
+		struct error e;
+
+		assert_int_equal(probe_spec_parse(rows[i].text, false, &spec, &e), 0);
+		assert_int_equal(spec.exclude_user, rows[i].excludes_user);
+		assert_int_equal(spec.exclude_kernel, rows[i].excludes_kernel);
+		assert_string_equal(spec.event, rows[i].text + 2);
+		probe_spec_fini(&spec);
+	}
+}
+
+static void what_is_no_event_is_refused(void **state)
+{
+	(void)state;
+	static const struct reading rows[] = {
+		{ "e:", "a perf event is e:EVENT" },
+		{ "e::u", "a perf event is e:EVENT" },
+		{ "e:cycles:", "a perf event is e:EVENT" },
+		{ "e:cycles:x", "an event ends with :u (user) or :k (kernel)" },
+		{ "e:cycles:pp", "precise events (:p) are not supported" },
+		{ "e:cpu/event=1", "an event ends with :u (user) or :k (kernel)" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct probe_spec spec;
+		struct error e;
+
+		assert_int_equal(probe_spec_parse(rows[i].text, false, &spec, &e), -EINVAL);
+		assert_non_null(strstr(e.text, rows[i].is));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,6 +592,8 @@ int main(void)
 		cmocka_unit_test(a_bad_regular_expression_is_refused),
 		cmocka_unit_test(the_caret_stands_under_the_character),
 		cmocka_unit_test(a_long_text_is_refused_on_one_line),
+		cmocka_unit_test(modifiers_of_an_event_leave_out_a_side),
+		cmocka_unit_test(what_is_no_event_is_refused),
 		cmocka_unit_test(seconds_become_nanoseconds),
 		cmocka_unit_test(what_is_no_time_is_refused),
 		cmocka_unit_test(a_count_is_whole_and_within_its_bounds),

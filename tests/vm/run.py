@@ -48,7 +48,7 @@ LONGEST_FIRST = ["newest", "6.1", "5.10", "arm64", "6.12", "rt"]
 SELECTIONS = {"rt": ["test_exact.py", "test_interrupts.py", "test_self.py"], "arm64": ["test_stacks.py", "test_aarch64.py"]}
 
 # By Debian's word: the folder below BUILD, how it is built, and what guests get of it.
-PROGRAMS = ["stackcount", "stacksnoop", "funccount", "workload"]
+PROGRAMS = ["stackcount", "stacksnoop", "funccount", "profile", "workload"]
 BUILDS = {
     "amd64": (".", "make", PROGRAMS),
     "arm64": ("aarch64", "make CROSS=aarch64 all static workload", [*PROGRAMS, "static/stackcount"]),

@@ -3,7 +3,7 @@
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
 	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
-	made unrowed
+	made unrowed samples
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -21,7 +21,7 @@ workload: $(WORKLOADS:%=$(WORKLOAD_DIR)/%) $(WORKLOAD_DIR)/calls-cet $(WORKLOAD_
 	$(WORKLOAD_DIR)/liblate-nofp.so $(WORKLOAD_DIR)/libnext-nofp.so \
 	$(WORKLOAD_DIR)/libfar.so $(WORKLOAD_DIR)/libbare.so \
 	$(WORKLOAD_DIR)/lives-one $(WORKLOAD_DIR)/lives-two \
-	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls syscalls signals leader ways swap ladder norow entries makers) \
+	$(patsubst %,$(WORKLOAD_DIR)/%-nofp,calls samples syscalls signals leader ways swap ladder norow entries makers) \
 	$(patsubst %,$(WORKLOAD_DIR)/%-static,ways signals makers) $(WORKLOAD_DIR)/ways-static-pie \
 	$(patsubst %,$(WORKLOAD_DIR)/%-musl,ways signals makers libc) \
 	$(WORKLOAD_DIR)/libc-musl-stripped $(WORKLOAD_DIR)/libc-musl-shared \

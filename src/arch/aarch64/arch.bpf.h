@@ -32,6 +32,19 @@ static __always_inline __u64 regs_fp(const struct pt_regs *regs)
 	return regs->x[29];
 }
 
+/* The verifier allows only loads of 8 bytes of this context. */
+static __always_inline _Bool sample_is_of_user(const struct pt_regs *ctx)
+{
+	return !(*(const volatile unsigned long *)&ctx->pstate & PSTATE_MODE);
+}
+
+#define PSTATE_MADE_UP 5 /* PSR_MODE_EL1h alone: perf_arch_fetch_caller_regs() */
+
+static __always_inline _Bool sample_is_exact(const struct pt_regs *ctx)
+{
+	return *(const volatile unsigned long *)&ctx->pstate != PSTATE_MADE_UP;
+}
+
 #define RETURN_IS_IN_REGISTER 1
 
 /* perf_arch_fetch_caller_regs() sets x29 to the frame whose return address is the pc. */

@@ -28,6 +28,24 @@ static __always_inline __u64 regs_fp(const struct pt_regs *regs)
 	return regs->bp;
 }
 
+/*
+ * The same for the context of a perf event's program. The verifier allows only loads of 8 bytes
+ * there, and the compiler would make smaller ones.
+ */
+static __always_inline _Bool sample_is_of_user(const struct pt_regs *ctx)
+{
+	return *(const volatile unsigned long *)&ctx->cs & CS_RING_MASK;
+}
+
+/*
+ * Are these the registers that the event interrupted? Some software events have those of a function
+ * that calls perf, as tracepoints have.
+ */
+static __always_inline _Bool sample_is_exact(const struct pt_regs *ctx)
+{
+	return *(const volatile unsigned long *)&ctx->flags & 2;
+}
+
 #define RETURN_IS_IN_REGISTER 0
 #define KERNEL_DOUBLES_FIRST 0
 

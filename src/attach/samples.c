@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "attach/samples.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+
+struct sample_event {
+	int fd;
+	struct sampling how;
+};
+
+void samples_add(struct samples *s, int fd, const struct sampling *how)
+{
+	const struct sample_event event = { fd, *how };
+
+	array_push(s->events, s->n, s->capacity, event);
+}
+
+void samples_fini(struct samples *s)
+{
+	free(s->events);
+	*s = (struct samples){};
+}
+
+static void control_all(const struct samples *s, unsigned long request)
+{
+	for (size_t i = 0; i < s->n; i++)
+		(void)ioctl(s->events[i].fd, request, 0);
+}
+
+void samples_enable(const struct samples *s)
+{
+	control_all(s, PERF_EVENT_IOC_ENABLE);
+}
+
+void samples_disable(const struct samples *s)
+{
+	control_all(s, PERF_EVENT_IOC_DISABLE);
+}
+
+/* What read(2) gives with the read_format of attach/perf_event.c. */
+struct event_count {
+	uint64_t count, enabled_ns, running_ns;
+};
+
+static void add_event(struct samples_state *to, const struct sample_event *event)
+{
+	const struct sampling *how = &event->how;
+	struct event_count now;
+
+	if (!how->period)
+		to->is_counted = false;
+	if (read(event->fd, &now, sizeof(now)) != sizeof(now))
+		return;
+	if (how->period && now.count > how->slack)
+		to->n_due += (now.count - how->slack) / how->period;
+	if (now.enabled_ns && (double)now.running_ns < to->least_time * (double)now.enabled_ns)
+		to->least_time = (double)now.running_ns / (double)now.enabled_ns;
+}
+
+struct samples_state samples_read(const struct samples *s)
+{
+	struct samples_state ret = { .is_counted = true, .least_time = 1 };
+
+	for (size_t i = 0; i < s->n; i++)
+		add_event(&ret, &s->events[i]);
+	return ret;
+}

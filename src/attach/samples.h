@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * attach/samples.h - the perf events that run a program once in each period, and their own counts.
+ *
+ * The kernel runs no program if another one runs on the CPU, and tells nobody. But the event counts
+ * on: so the periods that have ended, minus the runs of the program, are the samples left out.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A zeroed struct is empty. */
+struct samples {
+	struct sample_event *events;
+	size_t n, capacity;
+};
+
+/* How an event is sampled: once in so many events, or so often in a second. */
+struct sampling {
+	uint64_t period;
+	uint64_t frequency; /* used if @period is 0 */
+	uint64_t slack;     /* the event's last so many counts may not have led to a run yet */
+};
+
+/* Keep @fd, which is lent until samples_fini(). */
+void samples_add(struct samples *s, int fd, const struct sampling *how);
+void samples_fini(struct samples *s);
+
+/* Have all events count, or no longer. */
+void samples_enable(const struct samples *s);
+void samples_disable(const struct samples *s);
+
+struct samples_state {
+	uint64_t n_due;    /* periods that have ended, by the events' own counts */
+	bool is_counted;   /* @n_due is known: no event is sampled by frequency */
+	double least_time; /* of an event: the part of the time in which it had a counter, up to 1
+			    */
+};
+
+struct samples_state samples_read(const struct samples *s);

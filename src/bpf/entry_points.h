@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* bpf/entry_points.h - the programs by name. For object.c only. */
+#pragma once
+
+#include <linux/bpf.h>
+
+#include "bpf/features.h"
+#include "bpf/object.h"
+
+/* The programs of targets come first. They are the large ones. */
+#define LAST_COUNTING_PROGRAM PROGRAM_PERF_EVENT
+
+/*
+ * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
+ * NULL: these kernels cannot have the program.
+ */
+static const struct {
+	const char *name;
+	const char *old_name;
+	enum bpf_attach_type attach_type;
+} entry_points[PROGRAM_N] = {
+	[PROGRAM_TRACEPOINT] = { "on_tracepoint", "old_tracepoint", 0 },
+	[PROGRAM_KPROBE] = { "on_kprobe", "old_kprobe", 0 },
+	[PROGRAM_KPROBE_MULTI] = { "on_kprobe_multi", NULL, BPF_TRACE_KPROBE_MULTI },
+	[PROGRAM_UPROBE] = { "on_uprobe", "old_uprobe", 0 },
+	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", NULL, ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
+	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_PERF_EVENT] = { "on_sample", "old_sample", 0 },
+	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
+	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
+	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },
+	[PROGRAM_PROGRAM] = { "on_program", "on_program", 0 },
+	[PROGRAM_END] = { "on_end", "on_end", 0 },
+	[PROGRAM_BIRTH] = { "on_birth", NULL, 0 },
+	[PROGRAM_RESERVED] = { "on_reserved", NULL, 0 },
+	[PROGRAM_FAULT] = { "on_fault", NULL, 0 },
+};
+
+/* The sections of programs that prepare_program() changes before they are loaded. */
+static const struct {
+	const char *section;
+	enum bpf_prog_type type;
+} program_sections[] = {
+	{ "tracepoint/count", BPF_PROG_TYPE_TRACEPOINT },
+	{ "kprobe/count", BPF_PROG_TYPE_KPROBE },
+	{ "perf_event/count", BPF_PROG_TYPE_PERF_EVENT },
+};

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Perf's events, by the names that perf gives them, by a source and its terms, or by number. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/read.h"
+#include "kernel/perf_events.h"
+#include "match/private.h"
+
+#define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
+#define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
+#define CACHE(cache, op, result)                                                             \
+	PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##op << 8 | \
+				    PERF_COUNT_HW_CACHE_RESULT_##result << 16
+
+/* Of two names for one event, the one that is listed first is the usual one. */
+static const struct named_event {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} named_events[] = {
+	{ "cpu-clock", SOFTWARE(CPU_CLOCK) },
+	{ "task-clock", SOFTWARE(TASK_CLOCK) },
+	{ "page-faults", SOFTWARE(PAGE_FAULTS) },
+	{ "faults", SOFTWARE(PAGE_FAULTS) },
+	{ "minor-faults", SOFTWARE(PAGE_FAULTS_MIN) },
+	{ "major-faults", SOFTWARE(PAGE_FAULTS_MAJ) },
+	{ "context-switches", SOFTWARE(CONTEXT_SWITCHES) },
+	{ "cs", SOFTWARE(CONTEXT_SWITCHES) },
+	{ "cpu-migrations", SOFTWARE(CPU_MIGRATIONS) },
+	{ "migrations", SOFTWARE(CPU_MIGRATIONS) },
+	{ "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS) },
+	{ "emulation-faults", SOFTWARE(EMULATION_FAULTS) },
+	{ "cgroup-switches", PERF_TYPE_SOFTWARE, 11 }, /* Linux 5.13 */
+	{ "cycles", HARDWARE(CPU_CYCLES) },
+	{ "cpu-cycles", HARDWARE(CPU_CYCLES) },
+	{ "instructions", HARDWARE(INSTRUCTIONS) },
+	{ "cache-references", HARDWARE(CACHE_REFERENCES) },
+	{ "cache-misses", HARDWARE(CACHE_MISSES) },
+	{ "branches", HARDWARE(BRANCH_INSTRUCTIONS) },
+	{ "branch-instructions", HARDWARE(BRANCH_INSTRUCTIONS) },
+	{ "branch-misses", HARDWARE(BRANCH_MISSES) },
+	{ "bus-cycles", HARDWARE(BUS_CYCLES) },
+	{ "stalled-cycles-frontend", HARDWARE(STALLED_CYCLES_FRONTEND) },
+	{ "stalled-cycles-backend", HARDWARE(STALLED_CYCLES_BACKEND) },
+	{ "ref-cycles", HARDWARE(REF_CPU_CYCLES) },
+	{ "L1-dcache-loads", CACHE(L1D, READ, ACCESS) },
+	{ "L1-dcache-load-misses", CACHE(L1D, READ, MISS) },
+	{ "L1-dcache-stores", CACHE(L1D, WRITE, ACCESS) },
+	{ "L1-icache-load-misses", CACHE(L1I, READ, MISS) },
+	{ "LLC-loads", CACHE(LL, READ, ACCESS) },
+	{ "LLC-load-misses", CACHE(LL, READ, MISS) },
+	{ "LLC-stores", CACHE(LL, WRITE, ACCESS) },
+	{ "LLC-store-misses", CACHE(LL, WRITE, MISS) },
+	{ "dTLB-loads", CACHE(DTLB, READ, ACCESS) },
+	{ "dTLB-load-misses", CACHE(DTLB, READ, MISS) },
+	{ "dTLB-stores", CACHE(DTLB, WRITE, ACCESS) },
+	{ "dTLB-store-misses", CACHE(DTLB, WRITE, MISS) },
+	{ "iTLB-loads", CACHE(ITLB, READ, ACCESS) },
+	{ "iTLB-load-misses", CACHE(ITLB, READ, MISS) },
+};
+
+/* List the event @name, with the spec's modifiers. */
+static int add_perf_event(struct matching *m, const char *name, const struct perf_code *code,
+			  struct error *e)
+{
+	const struct probe_spec *spec = m->spec;
+	const char *modifier = spec->exclude_kernel ? ":u" : spec->exclude_user ? ":k" : "";
+	cleanup_free char *full = xasprintf("%s%s", name, modifier);
+	const struct target t = {
+		.kind = TARGET_PERF_EVENT,
+		.name = full,
+		.perf_type = code->type,
+		.perf_config = code->config,
+		.perf_config1 = code->config1,
+		.perf_config2 = code->config2,
+		.exclude_user = spec->exclude_user,
+		.exclude_kernel = spec->exclude_kernel,
+	};
+
+	return matching_add(m, &t, place_of_perf_event(&t), NULL, e);
+}
+
+static const struct named_event *find_named(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named_events); i++)
+		if (strcmp(named_events[i].name, name) == 0)
+			return &named_events[i];
+	return NULL;
+}
+
+/* "cpu/event=0x3c/" */
+static int match_terms(struct matching *m, const char *name, struct error *e)
+{
+	const size_t n_pmu = strcspn(name, "/"), n = strlen(name);
+	cleanup_free char *pmu = xstrndup(name, n_pmu);
+	cleanup_free char *terms =
+		n > n_pmu + 2 ? xstrndup(name + n_pmu + 1, n - n_pmu - 2) : xstrdup("");
+	struct perf_code code;
+	const int err = perf_code_parse(EVENT_SOURCES, pmu, terms, &code, e);
+
+	return err ? err : add_perf_event(m, name, &code, e);
+}
+
+/* "r003c" */
+static bool is_raw_event(const char *name, struct perf_code *ret)
+{
+	const char *at = name + 1;
+
+	*ret = (struct perf_code){ .type = PERF_TYPE_RAW };
+	return name[0] == 'r' && take_hex(&at, &ret->config) && *at == '\0';
+}
+
+struct perf_walk {
+	struct matching *m;
+	struct error *e;
+	size_t n;
+	struct near *near; /* NULL: add those that match */
+};
+
+/* List the event if it matches, and this machine has it. */
+static int visit_event(struct perf_walk *walk, const char *name, const struct perf_code *code)
+{
+	if (walk->near)
+		near_offer(walk->near, name);
+	if (walk->near || !pattern_matches(walk->m->spec->name, name) ||
+	    (code->type != PERF_TYPE_SOFTWARE && !perf_code_works(code)))
+		return 0;
+	walk->n++;
+	return add_perf_event(walk->m, name, code, walk->e);
+}
+
+static int visit_name(void *context, const char *pmu, const char *event)
+{
+	cleanup_free char *name = xasprintf("%s/%s/", pmu, event);
+	struct perf_code code;
+	struct error none;
+
+	if (perf_code_parse(EVENT_SOURCES, pmu, event, &code, &none))
+		return 0;
+	return visit_event(context, name, &code);
+}
+
+static int visit_all(struct perf_walk *walk)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(named_events) && !err; i++) {
+		const struct perf_code code = { .type = named_events[i].type,
+						.config = named_events[i].config };
+
+		err = visit_event(walk, named_events[i].name, &code);
+	}
+	return err ? err : perf_each_name(EVENT_SOURCES, visit_name, walk);
+}
+
+static int explain_no_event(struct matching *m, struct error *e)
+{
+	char hint[NEAR_MAX * NEAR_NAME_BYTES + 64];
+	struct near near;
+	struct perf_walk walk = { .m = m, .e = e, .near = &near };
+
+	near_init(&near, pattern_text(m->spec->name));
+
+	const int err = visit_all(&walk);
+
+	if (err)
+		return err;
+	near_text(&near, hint, sizeof(hint));
+	return error_set(e, -ENOENT,
+			 "no perf event matches '%s'%s; -l 'e:*' lists them (a program e is "
+			 "written as a path, ./e:FUNCTION)",
+			 m->spec->text, hint);
+}
+
+/* An event that the user names in full may be refused later, with the reason. */
+int match_perf_events(struct matching *m, struct error *e)
+{
+	const char *name = pattern_literal(m->spec->name);
+	const struct named_event *named = name ? find_named(name) : NULL;
+	struct perf_walk walk = { .m = m, .e = e };
+	struct perf_code code;
+	int err;
+
+	if (named) {
+		code = (struct perf_code){ .type = named->type, .config = named->config };
+		return add_perf_event(m, name, &code, e);
+	}
+	if (name && strchr(name, '/'))
+		return match_terms(m, name, e);
+	if (name && is_raw_event(name, &code))
+		return add_perf_event(m, name, &code, e);
+	err = visit_all(&walk);
+	return err || walk.n ? err : explain_no_event(m, e);
+}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""profile: the header and the layout of bcc's tool, its filters, and stackcount's outputs."""
+
+import json
+import os
+import re
+
+import pytest
+from programs import running
+from tool import BUILD, Tool, read_folded, trace, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+
+PROFILE = str(BUILD / "profile")
+LOST = r"(?:Lost \d+ hits?: .*\n)?"
+
+
+def profile(*args, **popen):
+    with Tool(args, program=PROFILE, **popen) as tool:
+        return tool.wait()
+
+
+def header(*args):
+    return profile(*args).ok().out.partition("\n")[0]
+
+
+def test_headers_are_bcc_s():
+    pid = os.getpid()
+    assert header("0.1") == "Sampling at 49 Hertz of all threads by user + kernel stack for 0.1 secs."
+    assert header("-F", "99", "-U", "-p", pid, "0.1") == f"Sampling at 99 Hertz of PID {pid} by user stack for 0.1 secs."
+    assert (
+        header("-c", "1000000", "-K", "-L", pid, "-C", "0", "0.1")
+        == f"Sampling at every 1000000 events of TID {pid} by kernel stack on CPU#0 for 0.1 secs."
+    )
+    with Tool([], program=PROFILE) as tool:
+        tool.wait_for_header()
+        said = tool.end().ok().out
+    assert said.startswith("Sampling at 49 Hertz of all threads by user + kernel stack... Hit Ctrl-C to end.\n"), said
+
+
+@pytest.fixture
+def work(workload):
+    return workload("samples", 0, 0, 800, 800)
+
+
+def test_text_is_bcc_s(work):
+    result, _ = trace(work, "-F", 199, "-d", "-p", work.pid, program=PROFILE)
+    assert re.fullmatch(
+        rf"Sampling at 199 Hertz of PID {work.pid} by user \+ kernel stack\.\.\. Hit Ctrl-C to end\.\n"
+        "\n"
+        rf"(?:(?:    [^- ].*\n)*(?:    --\n)?(?:    [^- ].*\n)*    -                samples \({work.pid}\)\n        \d+\n\n)+"
+        rf"{LOST}",
+        result.ok().out,
+    ), result
+    counts = [int(n) for n in re.findall(r"^        (\d+)$", result.out, re.M)]
+    assert counts == sorted(counts)
+    blocks = result.out.split("\n\n")[1:-1]
+    in_kernel = [block for block in blocks if "do_syscall_64" in block]
+    assert in_kernel and all("\n    --\n" in block for block in in_kernel), result
+    assert all("\n    --\n" not in block for block in blocks if block.startswith("    turn\n")), result
+
+
+def test_annotations(work):
+    result, _ = trace(work, "-F", 199, "-a", "-f", "-p", work.pid, program=PROFILE)
+    for parts, _ in read_folded(result.ok().out):
+        assert parts[0] == "samples", parts
+        begins = [i for i, name in enumerate(parts) if name.endswith("_[k]")]
+        assert begins == list(range(begins[0], len(parts))) if begins else True, parts
+    assert "do_syscall_64_[k]" in result.out, result
+
+
+@pytest.mark.parametrize("is_told", [False, True])
+def test_idle_cpus(is_told):
+    result = profile("-K", "-f", "-F", "199", *(["-I"] if is_told else []), "1").ok()
+    idle = [parts for parts, _ in read_folded(result.out) if parts[0].startswith("swapper")]
+    if not is_told:
+        assert not idle, idle
+
+
+def test_a_thread(tmp_path):
+    """One of two threads that do the same."""
+    source = tmp_path / "two.py"
+    source.write_text(
+        "import threading, time\n"
+        "def spin():\n"
+        "    print(threading.get_native_id(), flush=True)\n"
+        "    end = time.monotonic() + 60\n"
+        "    while time.monotonic() < end: pass\n"
+        "[threading.Thread(target=spin, daemon=True).start() for _ in range(2)]\n"
+        "time.sleep(60)\n"
+    )
+    with running(["/usr/bin/python3", str(source)]) as process:
+        pid = process.pid
+        tids = [int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid]
+        both = sum(n for _, n in read_folded(profile("-f", "-F", "199", "-p", pid, "1").ok().out))
+        one = profile("-f", "-F", "199", "-L", tids[0], "1").ok()
+        none = profile("-f", "-F", "199", "-L", pid, "1").ok()
+    n = sum(n for _, n in read_folded(one.out))
+    assert 0 < n < both, (n, both)
+    assert all(parts[0] == "python3" for parts, _ in read_folded(one.out)), one
+    assert sum(n for _, n in read_folded(none.out)) < n / 2 + 2, none
+
+
+def test_command_and_its_children():
+    result = profile("-f", "-F", "199", "--", "sh", "-c", f"{workload_path('samples')} --quiet 0 0 600 0; true").ok()
+    names = {parts[0] for parts, _ in read_folded(result.out)}
+    assert "samples" in names and names <= {"sh", "samples"}, result
+
+
+def test_other_outputs(work, tmp_path):
+    page, saved = tmp_path / "run.html", tmp_path / "run.json"
+    result, _ = trace(work, "-F", 199, "-p", work.pid, "--tree", "-o", page, "-o", saved, program=PROFILE)
+    assert "turn" in result.ok().out, result
+    assert "<html" in page.read_text()
+    assert '"turn"' in saved.read_text() and json.loads(saved.read_text())["stacks"]

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""e:EVENT: perf events. Samples and losses add up to the event's own count, and stacks are whole."""
+
+import re
+
+import pytest
+from test_kernel_walk import compare
+from tool import FUNCCOUNT, STACKSNOOP, chains, read_folded, scaled, stackcount, trace
+
+pytestmark = pytest.mark.needs("uprobes")
+
+
+def periods(result):
+    """(periods by the events' own counts, samples) of a run with --debug."""
+    found = re.search(r"perf events: (\d+) periods, (\d+) samples$", result.err, re.M)
+    assert found, result
+    return int(found[1]), int(found[2])
+
+
+def check_accounts(result):
+    """A sample that the kernel left out is a loss. Nothing else is one of that kind."""
+    n_due, n_taken = periods(result)
+    assert result.lost_by("samples that the kernel left out") == max(n_due - n_taken, 0), result
+    return n_due
+
+
+def counted(result, *functions):
+    """Hits in stacks through all of @functions, in this order."""
+    found = 0
+    for parts, count in read_folded(result.out):
+        at = iter(parts)
+        found += count if all(name in at for name in functions) else 0
+    return found
+
+
+@pytest.mark.parametrize("program", ["samples", "samples-nofp"])
+@pytest.mark.needs("unwinding")
+def test_each_page_fault_is_counted(workload, program):
+    n = scaled(20_000)
+    work = workload(program, n, 0, 0, 0, cpus=[0, 1])
+    result, expected = trace(work, "-f", "-p", work.pid, "--debug", "e:page-faults")
+    check_accounts(result.ok())
+    found = {chain: count for chain, count in chains(result).items() if chain.endswith("touch")}
+    [(chain, wanted)] = [(c, e) for c, e in expected.items() if c.endswith("touch") and e]
+    assert wanted == 2 * n
+    assert set(found) == {chain}, result
+    assert wanted - result.lost <= found[chain] <= wanted, result
+
+
+def test_faults_of_the_kernel_alone(workload):
+    """Those of touch() are the user's."""
+    work = workload("samples", 1000, 0, 0, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults:k")
+    assert counted(result.ok(), "touch") == 0, result
+    work = workload("samples", 1000, 0, 0, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults:u")
+    assert 1000 - result.lost <= counted(result.ok(), "touch") <= 1000, result
+
+
+def test_one_of_so_many_faults(workload):
+    n = scaled(20_000)
+    work = workload("samples", n, 0, 0, 0, cpus=[0])
+    result, _ = trace(work, "-f", "-p", work.pid, "--debug", "--period", 10, "e:page-faults")
+    check_accounts(result.ok())
+    hits = counted(result, "touch")
+    assert n / 10 * 0.8 - result.lost <= hits <= n / 10 * 1.2, result
+
+
+def test_each_switch_is_counted(workload):
+    work = workload("samples", 0, scaled(2000), 0, 0)
+    result, expected = trace(work, "-d", "-f", "-p", work.pid, "--debug", "e:context-switches")
+    check_accounts(result.ok())
+    [wanted] = [n for chain, n in expected.items() if chain.endswith("nap_all")]
+    assert wanted >= scaled(2000) / 2  # a nap may end before it begins
+    hits = counted(result, "nap_all")
+    assert wanted - 2 - result.lost <= hits <= wanted + 2, result
+    kernel = [parts[parts.index("-") + 1 :] for parts, _ in read_folded(result.out) if "nap" in parts]
+    assert all(parts and parts[-1] == "schedule" for parts in kernel), kernel
+
+
+@pytest.mark.parametrize("program", ["samples", "samples-nofp"])
+@pytest.mark.needs("unwinding")
+def test_cpu_time_is_sampled(workload, program):
+    """As many samples as the frequency times the CPU time, and each stack is whole."""
+    ms = 1500
+    work = workload(program, 0, 0, ms, 0)
+    result, _ = trace(work, "-d", "-f", "-p", work.pid, "--debug", "--frequency", 200, "e:cpu-clock")
+    check_accounts(result.ok())
+    samples = counted(result, "spin")
+    wanted = 200 * ms / 1000
+    assert 0.7 * wanted - result.lost <= samples <= 1.3 * wanted, result
+    whole = counted(result, "main", "work_run", "run", "spin")
+    assert whole >= 0.999 * samples, result
+
+
+@pytest.mark.parametrize("how", [[], ["--kernel-unwind", "helper"]])
+@pytest.mark.needs("unwinding")
+def test_samples_in_the_kernel_have_both_stacks(workload, how):
+    ms = 1500
+    work = workload("samples-nofp", 0, 0, 0, ms)
+    result, _ = trace(work, *how, "-d", "-f", "-p", work.pid, "--frequency", 200, "e:cpu-clock")
+    in_kernel = [
+        (parts, n) for parts, n in read_folded(result.ok().out) if "fill" in parts and parts[parts.index("-") + 1 :]
+    ]
+    wanted = 200 * ms / 1000
+    assert 0.5 * wanted - result.lost <= sum(n for _, n in in_kernel) <= 1.3 * wanted, result
+    for parts, _ in in_kernel:
+        kernel = parts[parts.index("-") + 1 :]
+        assert parts.index("main") < parts.index("burn") < parts.index("fill"), parts
+        assert "do_syscall_64" in kernel or kernel[0].startswith(("entry_", "asm_", "syscall_")), parts
+        assert not any(name.startswith("[cut") for name in parts), parts
+
+
+@pytest.mark.parametrize("events", [["--frequency", "500", "e:cpu-clock"], ["e:context-switches", "e:page-faults"]], ids=" ".join)
+@pytest.mark.needs("kernel tables")
+def test_kernel_tables_agree_with_the_kernel(workload, events):
+    """In interrupts, and where perf has made up the registers."""
+    work = workload("samples", 1000, 200, 0, 2000)
+    walks = compare(work.run, *events)
+    walks.check(least_share=0.9)
+
+
+def test_funccount_counts_events(workload):
+    work = workload("samples", 5000, 0, 0, 0)
+    result, _ = trace(work, "-p", work.pid, "e:page-faults", "e:minor-faults", program=FUNCCOUNT)
+    n = int(re.search(r"^page-faults +(\d+)$", result.ok().out, re.M)[1])
+    assert 5000 - result.lost <= n <= 6000, result
+
+
+def test_stacksnoop_shows_each(workload):
+    work = workload("samples", 200, 0, 0, 0)
+    result, _ = trace(work, "-f", "-p", work.pid, "e:page-faults", program=STACKSNOOP)
+    n = sum(";touch" in line for line in result.ok().out.splitlines())
+    assert 200 - result.lost <= n <= 200, result
+
+
+def test_list():
+    said = stackcount("-l", "e:*").ok().out.splitlines()
+    assert {"e:cpu-clock", "e:page-faults", "e:context-switches", "e:cpu-migrations"} <= set(said)
+    assert stackcount("-l", "e:*-faults:u").ok().out.splitlines()[0] == "e:page-faults:u"
+    assert stackcount("-l", "e:r003c").ok().out == "e:r003c\n"
+
+
+@pytest.mark.parametrize(
+    "args, status, said",
+    [
+        (["e:"], 2, "a perf event is e:EVENT"),
+        (["e:cycles:x"], 2, "an event ends with :u (user) or :k (kernel)"),
+        (["e:cycles:pp"], 2, "precise events (:p) are not supported"),
+        (["e:page-fautls"], 1, "did you mean page-faults"),
+        (["e:nosuch/event=1/"], 1, "this machine has no event source 'nosuch'"),
+        (["--frequency", "99", "t:sched:sched_switch"], 2, "--frequency is of perf events"),
+        (["--period", "9", "c:malloc"], 2, "--period is of perf events"),
+        (["--period", "9", "--frequency", "9", "e:cpu-clock"], 2, "--frequency and --period exclude each other"),
+        (["--frequency", "0", "e:cpu-clock"], 2, "--frequency"),
+    ],
+)
+def test_refusals(args, status, said):
+    result = stackcount(*args)
+    assert result.status == status and said in result.err, result
+
+
+def test_machine_without_counters_says_so():
+    listed = stackcount("-l", "e:*").ok().out
+    if "e:cycles\n" in listed:
+        pytest.skip("this machine has counters")
+    result = stackcount("e:cycles")
+    assert result.status == 1, result
+    assert "no counter for it" in result.err and "e:cpu-clock" in result.err, result
+
+
+def test_program_called_e_is_a_path(tmp_path):
+    result = stackcount("e:main")
+    assert result.status == 1 and "./e:FUNCTION" in result.err, result
