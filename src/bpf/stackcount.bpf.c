@@ -26,7 +26,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
  * Old kernels are those before Linux 5.17. They run at most one tracing program on a CPU at a time
  * (bpf_prog_active), uprobes included, so nothing nests. On newer kernels, programs of user probes
  * preempt each other and nest in any order, so they claim atomically. All others run on top of
- * them, one at a time, and need no atomic.
+ * them, one at a time, and need no atomic. An NMI may come between the read and the write of a
+ * claim. It ends before the write, and then its slot is free again.
  */
 static __always_inline bool try_claim(struct scratch_slot *slot, enum hit_kind kind,
 				      bool is_new_kernel)

@@ -30,6 +30,7 @@ EVENTS = [
     pytest.param(["--without", "kprobe.multi", "vfs_read"], marks=kprobes, id="kprobe"),
     pytest.param([CALLS], marks=multi, id="uprobe.multi"),
     pytest.param(["--without", "uprobe.multi", CALLS], marks=uprobes, id="uprobe"),
+    pytest.param(["e:page-faults"], id="perf.event"),
     pytest.param([USDT], marks=multi, id="usdt.multi"),
     pytest.param(["--without", "uprobe.multi", USDT], marks=uprobes, id="usdt"),
 ]

@@ -228,8 +228,8 @@ def built_on_12_traces_in(suite):
 
 PACKAGED = BUILDING[:2]
 INSTALLED = [
-    *(f"/usr/sbin/{name}" for name in ("stackcount", "stacksnoop", "funccount")),
-    *(f"/usr/share/man/man8/{name}.8.gz" for name in ("stackcount", "stacksnoop", "funccount")),
+    *(f"/usr/sbin/{name}" for name in ("stackcount", "stacksnoop", "funccount", "profile")),
+    *(f"/usr/share/man/man8/{name}.8.gz" for name in ("stackcount", "stacksnoop", "funccount", "profile")),
     "/usr/share/bash-completion/completions/stackcount",
     "/usr/share/zsh/vendor-completions/_stackcount",
     "/usr/share/fish/vendor_completions.d/stackcount.fish",
