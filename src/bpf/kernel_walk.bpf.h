@@ -3,11 +3,12 @@
  * bpf/kernel_walk.bpf.h - walk the kernel's stack by the kernel's own tables (bpf/kernel_tables.h).
  *
  * The walk begins at the event's registers. bpf_get_stack() begins in its own frame, and has to
- * walk out of BPF and perf first, which takes it longer than most stacks do.
+ * walk out of BPF and perf first. That takes longer than most stacks do.
  *
- * All reads of the kernel's memory are bpf_probe_read_kernel(), so no register and no rule can do
- * harm. A walk counts only if it comes to where the kernel was entered, or a thread began. Else the
- * stack is thrown away, and the kernel's helper walks.
+ * The walk reads the kernel's memory by bpf_probe_read_kernel(), or by loads that give 0 where they
+ * would fault (load_kernel()). So no register and no rule can do harm. A walk counts only if it
+ * comes to where the kernel was entered, or a thread began. Else the stack is thrown away, and the
+ * kernel's helper walks.
  */
 #pragma once
 

@@ -14,9 +14,7 @@
 
 #define LATE_LEAST_PAUSE_NS 10000000ULL
 #define LATE_MOST_PAUSE_NS 8000000000ULL
-#define LATE_SHARE                                                                     \
-	10ULL /* waiting for lists that are late again takes at most 1/10 of the time. \
-	       */
+#define LATE_SHARE 10ULL /* lists that are late again take 1/10 of the time, at most */
 
 struct late_one {
 	uint32_t tgid;

@@ -34,8 +34,7 @@ uint32_t profile_builder_slice(struct profile_builder *b, uint64_t begin_ns, uin
 void profile_builder_part(struct profile_builder *b, uint32_t stack, uint32_t slice, int64_t count);
 
 /*
- * The profile of all stacks, in the order in which they were added, with copies of those of @frames
- * and their images that are in a stack, and of their strings. The caller frees it. @b is empty
- * then.
+ * The profile of all stacks, in the order in which they were added. It has copies of the frames in
+ * these stacks, with their images and strings. The caller frees it. @b is empty then.
  */
 struct profile *profile_builder_finish(struct profile_builder *b, const struct frame_table *frames);

@@ -11,9 +11,9 @@
  * result. If one is a difference itself, its values after the change are taken.
  *
  * Builds and processes differ before and after a change. So stacks are equal if their functions
- * have the same names, modules and kinds, in the same order, and if they have the same name of
- * process and the same text labels. Names of processes count if both profiles have them, and a
- * label counts if both have its key. Stacks of one side have 0 on the other: they are new or gone.
+ * have the same names, modules and kinds, in the same order. The name of the process and the text
+ * labels must be the same, too. Names of processes count if both profiles have them, and a label
+ * counts if both have its key. Stacks of one side have 0 on the other: they are new or gone.
  *
  * With @normalize, each value before the change is scaled so that its sum equals that after the
  * change. Rounding moves no hit from the sum.

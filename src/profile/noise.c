@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Welch's t-test of two ratios. With counts x[i], weights w[i] and the rate r = sum(x) / sum(w),
- *the residuals are d[i] = x[i] - r * w[i], and
+ * the residuals are d[i] = x[i] - r * w[i], and
  *
  *	var(r) = n / (n - 1) * sum(d[i]^2) / sum(w)^2
  *	t      = (r1 - r2) / sqrt(var(r1) + var(r2))
  *
  * Neighbouring slices may depend on each other: phases of a program are longer than a slice. Then
  * the variance of longer slices is larger than that of short ones says. So pairs and fours of
- *slices are tried, too, and the largest variance counts, with its own degrees of freedom.
+ * slices are tried, too, and the largest variance counts, with its own degrees of freedom.
  *
  * There is no libm here: loading it would cost each run time at its start.
  */

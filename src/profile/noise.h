@@ -9,8 +9,9 @@
 #include <stddef.h>
 
 /*
- * Counts of one side: one for each slice of time or each file, in the order of time, each with its
- * weight: a duration, or the count of everything. A rate is a sum of counts by the sum of weights.
+ * Counts of one side, in the order of time: one for each slice of time, or for each file. A count's
+ * weight is a duration, or the count of everything. A rate is a sum of counts divided by the sum of
+ * their weights.
  */
 struct noise_series {
 	const double *counts;
@@ -25,8 +26,8 @@ struct noise_rules {
 };
 
 /*
- * The probability of a difference of the rates at least as large as this one, if the true rates are
- * equal. 1 if a series has less than two counts, or no weight.
+ * If the true rates were equal: the probability that the rates differ at least as much as these do.
+ * 1 if a series has less than two counts, or no weight.
  */
 double noise_probability(const struct noise_series *after, const struct noise_series *before,
 			 const struct noise_rules *rules);

@@ -37,7 +37,7 @@ struct profile_labels {
 
 /*
  * A stack. Frame numbers are innermost first, kernel frames before user frames. In a difference
- * (profile.is_difference) @values are those after the change, and @before those before it.
+ * (profile.is_difference), @count and @more are after the change, and those with _before before it.
  */
 struct profile_stack {
 	int64_t count;        /* hits; the value of number 0 */

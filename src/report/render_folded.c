@@ -10,7 +10,7 @@
  * a name.
  *
  * A line of a difference has two counts, before and after the change. difffolded.pl makes such
- *lines, and flamegraph.pl draws them:
+ * lines, and flamegraph.pl draws them:
  *
  *	main;parse 30 10
  *

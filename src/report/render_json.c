@@ -22,7 +22,7 @@
  * that are no UTF-8 are U+FFFD. Numbers are integers of up to 64 bits, but for cost_ns.
  *
  * A difference has "is_difference":true, "total_before", a member "before" beside each "values",
- *and "changes": the functions that changed (render_changes.h).
+ * and "changes": the functions that changed (render_changes.h).
  *
  * With -i, each report is a line.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A textfile for Prometheus's node exporter: sums of a run, no stacks, which would be as many
- *series.
+ * series.
  *
  *	# HELP stackcount_hits_total Hits that were counted.
  *	# TYPE stackcount_hits_total counter
@@ -15,7 +15,7 @@
  * times of its own: the exporter refuses them. Values that are not known are left out.
  *
  * A label's value has escapes for '\', '"' and newline only, and has to be UTF-8. Control
- *characters and invalid bytes are made visible as in the other forms (escape.h).
+ * characters and invalid bytes are made visible as in the other forms (escape.h).
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -33,10 +33,10 @@ struct screen_head {
 void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t columns);
 
 /*
- * Append a picture that replaces the whole screen: the head, @text from its line number @first on,
- * and the keys. @text has one line for each '\n', and is escaped already. It may have colours
- * ("\x1b[..m"), which take no room. A line that is too long ends in "…" (">" if @is_ascii).
- * Returns the number of lines of @text.
+ * Append a picture that replaces the whole screen. It has the head, the keys, and between them
+ * @text from its line number @first on. @text has one line for each '\n', and is escaped already.
+ * It may have colours ("\x1b[..m"), which take no room. A line that is too long ends in "…" (">" if
+ * @is_ascii). Returns the number of lines of @text.
  */
 size_t screen_put(struct strbuf *to, const struct screen_head *head, const char *text, size_t first,
 		  const struct screen_size *size, bool is_ascii);

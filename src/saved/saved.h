@@ -11,8 +11,8 @@
 #include "profile/profile.h"
 
 /*
- * Read the profile in the file @fd, up to its end: pprof, packed by gzip or not, ours or another
- * program's, or a page of ours. @fd may be a pipe. @name is for messages. The caller frees *@ret.
+ * Read the profile in the file @fd, up to its end. The file is a page of ours, or pprof of any
+ * program, packed by gzip or not. @fd may be a pipe. @name is for messages. The caller frees *@ret.
  * Frames are as fine as those in the file; profile_merge() (profile/merge.h) makes equal ones one.
  *
  * Errors: -ENOEXEC  neither pprof nor a page of ours

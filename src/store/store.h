@@ -91,7 +91,7 @@ bool store_awaits_room(const struct store *s);
 void store_clear(struct store *s);
 
 /*
- * Take back the lent rows, but keep them: the next report has them again, in the same order, with
+ * Take back the lent rows, but keep them. The next report has them again, in the same order, and
  * new ones behind them.
  */
 void store_keep(struct store *s);

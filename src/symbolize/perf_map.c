@@ -8,7 +8,7 @@
  *
  * If lines overlap, the later one counts. flatten_lines() turns each reading into spans that do not
  * overlap. overlay_spans() lays them over the former spans. Covered spans move to the past, with
- *the two times between which they were replaced.
+ * the two times between which they were replaced.
  */
 #include "symbolize/perf_map.h"
 

@@ -41,8 +41,8 @@ struct symbolizer {
 };
 
 /*
- * The part of a frame's key that tells addresses of one function apart, if anything does. @place:
- * of the address in its file; of code in no file, the address.
+ * The part of a frame's key that tells addresses of one function apart. @place is the address's
+ * offset in its file, or the address itself if its code is in no file.
  */
 static inline uint64_t detail_of(const struct symbolizer *s, uint64_t offset, uint64_t place,
 				 uint64_t addr)

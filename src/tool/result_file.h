@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * tool/result_file.h - a file of -o. It is written whole or not at all: its bytes go to a temporary
- * file without a name in the same directory, which takes the name when it is whole.
+ * tool/result_file.h - a file of -o. It is written whole or not at all. Its bytes go to a file
+ * without a name in the same directory. When that is whole, it takes the name.
  *
  * Devices, FIFOs and sockets are written through. A symbolic link stays, and its target becomes the
  * file. A file that was there keeps its permissions and its owner.

@@ -149,8 +149,8 @@ void run_serve(void *run)
 }
 
 /*
- * After a signal, the run waits so long for helpers that may work on files of others: for all of
- * them together, whatever they are asked, and in all reports.
+ * After a signal, helpers that may work on files of others get this time. It is for all of them
+ * together, for all questions and all reports.
  */
 #define LAST_OTHERS_NS NS_PER_S
 /* Of that, so that the last report can ask for names: before it, in all, and for one opener. */

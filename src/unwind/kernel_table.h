@@ -52,6 +52,9 @@ void kernel_table_fini(struct kernel_table *t);
 /* The rule for @addr, the look-up's address; 0: none. */
 uint64_t kernel_table_find(const struct kernel_table *t, uint64_t addr);
 
-/* The bytes of the image, and its contents. @to is aligned as a number of 8 bytes. */
+/*
+ * The size of the image that programs get, and the image. @to has that size and an alignment of 8
+ * bytes; *@ret says where its parts are.
+ */
 size_t kernel_table_bytes(const struct kernel_table *t);
 void kernel_table_write(const struct kernel_table *t, void *to, struct kernel_image *ret);

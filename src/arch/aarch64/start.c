@@ -9,7 +9,7 @@
  *	80 ee ff 97    bl  _dl_start
  *
  * A program's _start takes main from a slot that the dynamic linker fills in. So it is not
- *followed, and main of a stripped program has no name.
+ * followed, and main of a stripped program has no name.
  */
 #include <string.h>
 
