@@ -155,9 +155,8 @@ void run_serve(void *run)
 }
 
 /*
- * After a signal, the run waits so long for helpers that may work on files of others: for all of
- * them together, whatever they are asked, and in all reports. The walks below may come on top of
- * it, and so does the report's own work. All of it should take a second.
+ * After a signal, the run waits so long for helpers that may work on files of others, for all of
+ * them together and in all reports. Walks, and the report's own work, have the rest of a second.
  */
 #define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
 /* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
