@@ -5,6 +5,7 @@
  * parser_names.c has the part that finds names.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,12 +119,26 @@ static void open_for_table(struct seat *seat, const struct ask *ask, const void 
 		(void)snprintf(answer->words, sizeof(answer->words), "%.95s", e.text);
 }
 
+/*
+ * To make a table takes some times its size, and libc keeps that. After a table of this size give
+ * it back: the next such file may come in hours.
+ */
+#define LARGE_TABLE_BYTES (64U << 10)
+
+static void make_table(struct seat *seat, const struct ask *ask, const void *payload,
+		       struct answer *answer)
+{
+	open_for_table(seat, ask, payload, answer);
+	if (answer->n_bytes > LARGE_TABLE_BYTES)
+		(void)malloc_trim(0);
+}
+
 void parser_answer(void *state, struct seat *seat, const struct ask *ask, const void *payload,
 		   struct answer *answer)
 {
 	answer->result = -EINVAL;
 	if (ask->what == ASK_TABLE || ask->what == ASK_MEMORY)
-		open_for_table(seat, ask, payload, answer);
+		make_table(seat, ask, payload, answer);
 	else if (ask->what == ASK_SYMBOLS || ask->what == ASK_SYMBOLS_OF_MEMORY)
 		parser_answer_symbols(state, seat, ask, payload, answer);
 	else if (ask->what == ASK_DEBUG)

@@ -63,21 +63,21 @@ const uint32_t *seen_places_get(struct seen_places *seen, const struct images *i
 		       : NULL;
 }
 
-void seen_places_put(struct seen_places *seen, const struct images *images,
+bool seen_places_put(struct seen_places *seen, const struct images *images,
 		     const struct image_names *names, const struct user_pc *pc,
 		     const struct place *where, uint32_t chain)
 {
 	uint64_t key;
 
 	forget_old_places(seen, images);
-	if (make_seen_key(images, names, pc, where, &key))
-		*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
+	if (!make_seen_key(images, names, pc, where, &key))
+		return false;
+	*u64_map_put(&seen->chains[pc->is_exact], key, chain, NULL) = chain;
+	return true;
 }
 
-/* Have as many slots as there are places, so that a small report takes little memory. */
-static void grow_recent(struct seen_places *seen)
+void seen_places_expect(struct seen_places *seen, size_t n_places)
 {
-	const size_t n_places = seen->chains[0].n_slots + seen->chains[1].n_slots;
 	size_t n = FEWEST_RECENT;
 
 	while (n < n_places && n < MOST_RECENT)
@@ -114,7 +114,8 @@ void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, ui
 {
 	if (!pc->epoch)
 		return;
-	grow_recent(seen);
+	/* As many slots as there are places, so that a small report takes little memory. */
+	seen_places_expect(seen, seen->chains[0].n_slots + seen->chains[1].n_slots);
 	*recent_slot(seen, pc) = (struct seen_address){ .process = pc->process,
 							.epoch = pc->epoch,
 							.addr = pc->addr,

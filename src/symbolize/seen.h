@@ -29,8 +29,8 @@ const uint32_t *seen_places_get(struct seen_places *seen, const struct images *i
 				const struct image_names *names, const struct user_pc *pc,
 				const struct place *where);
 
-/* Keep @chain, unless the place is in no file, or a process may have made its code. */
-void seen_places_put(struct seen_places *seen, const struct images *images,
+/* Keep @chain. False: the place is in no file, or a process may have made its code. */
+bool seen_places_put(struct seen_places *seen, const struct images *images,
 		     const struct image_names *names, const struct user_pc *pc,
 		     const struct place *where, uint32_t chain);
 
@@ -38,8 +38,12 @@ void seen_places_put(struct seen_places *seen, const struct images *images,
  * The same by process and address, so that nobody has to search the process's mappings. False:
  * there is no entry, or another one has replaced it.
  */
+#define CHAIN_WANTED UINT32_MAX /* in place of a chain's number: somebody has put off the name */
 bool seen_places_recall(struct seen_places *seen, const struct images *images,
 			const struct user_pc *pc, uint32_t *chain);
 void seen_places_remember(struct seen_places *seen, const struct user_pc *pc, uint32_t chain);
+
+/* Make room to recall @n addresses. */
+void seen_places_expect(struct seen_places *seen, size_t n);
 
 size_t seen_places_bytes(const struct seen_places *seen);

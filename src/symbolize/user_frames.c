@@ -252,7 +252,7 @@ static bool recall_chain(struct symbolizer *s, const struct user_pc *pc, uint32_
 
 	if (are_valid && sites_get(&s->sites, pc->run, pc->node, ret) == SITE_KNOWN)
 		return true;
-	if (!seen_places_recall(&s->seen, s->images, pc, ret))
+	if (!seen_places_recall(&s->seen, s->images, pc, ret) || *ret == CHAIN_WANTED)
 		return false;
 	if (are_valid)
 		sites_put(&s->sites, pc->run, pc->node, *ret);
@@ -284,8 +284,10 @@ static bool find_chain(struct symbolizer *s, const struct user_pc *pc, uint32_t 
 		return false;
 	ask_process(s, pc, &place);
 	*ret = chain_of_place(s, &place);
-	if (is_mapped && !place.place.is_missed)
-		seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret);
+	if (is_mapped && !place.place.is_missed &&
+	    seen_places_put(&s->seen, s->images, s->image_names, pc, &where, *ret) &&
+	    !is_of_other(s, *ret, pc->addr))
+		remember_chain(s, pc, *ret);
 	return true;
 }
 
@@ -322,6 +324,7 @@ size_t symbolizer_n_put_off(const struct symbolizer *s)
 void symbolizer_begin_tree(struct symbolizer *s, size_t n_nodes)
 {
 	sites_begin(&s->sites, n_nodes);
+	seen_places_expect(&s->seen, n_nodes);
 }
 
 void symbolizer_end_tree(struct symbolizer *s)
@@ -336,12 +339,15 @@ uint32_t symbolizer_run(struct symbolizer *s, uint64_t process, uint64_t epoch)
 
 bool symbolizer_want(struct symbolizer *s, const struct user_pc *pc)
 {
+	const bool are_valid = are_sites_valid(s);
 	uint32_t chain;
 
-	if (are_sites_valid(s) && sites_get(&s->sites, pc->run, pc->node, &chain) != SITE_NEW)
+	if (are_valid && sites_get(&s->sites, pc->run, pc->node, &chain) != SITE_NEW)
 		return false;
-	(void)find_chain(s, pc, &chain);
-	if (are_sites_valid(s) && sites_get(&s->sites, pc->run, pc->node, &chain) == SITE_NEW)
+	/* Other nodes may have the same address. */
+	if (!seen_places_recall(&s->seen, s->images, pc, &chain) && !find_chain(s, pc, &chain))
+		seen_places_remember(&s->seen, pc, CHAIN_WANTED);
+	if (are_valid && sites_get(&s->sites, pc->run, pc->node, &chain) == SITE_NEW)
 		sites_want(&s->sites, pc->run, pc->node);
 	return true;
 }

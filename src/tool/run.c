@@ -149,10 +149,10 @@ void run_serve(void *run)
 }
 
 /*
- * After a signal, helpers that may work on files of others get this time. It is for all of them
- * together, for all questions and all reports.
+ * After a signal, the run waits so long for helpers that may work on files of others, for all of
+ * them together and in all reports. Walks, and the report's own work, have the rest of a second.
  */
-#define LAST_OTHERS_NS NS_PER_S
+#define LAST_OTHERS_NS (NS_PER_S * 3 / 4)
 /* Of that, so that the last report can ask for names: before it, in all, and for one opener. */
 #define LAST_RECORDS_NS (LAST_OTHERS_NS / 2)
 #define LAST_OPENER_NS (LAST_OTHERS_NS / 4)
