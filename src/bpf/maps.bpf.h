@@ -101,7 +101,9 @@ struct scratch_slot {
 	struct unwind_window window;
 	/* For walks by tables: the current frame's space, file, rule and registers. */
 	struct unwind_space space;
-	__u64 space_key; /* hash of the space's number and trace_state.table_turn */
+	__u32 space_of;   /* the process of @space, from the map; 0: it is not from there */
+	__u32 space_turn; /* trace_state.space_turn before that */
+	__u64 space_key;  /* hash of the space's number and trace_state.table_turn */
 	struct found_file file;
 	struct unwind_rule rule;
 	__u64 is_at_entry; /* at a function's entry: see UNWIND_AT_ENTRY */

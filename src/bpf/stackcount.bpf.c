@@ -372,7 +372,8 @@ static __always_inline void forget_space(__u32 tgid)
 	if (!config.unwind)
 		return;
 	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
-	bpf_map_delete_elem(&spaces, &tgid);
+	if (bpf_map_delete_elem(&spaces, &tgid) == 0)
+		add_atomically(&trace_state.space_turn, 1);
 }
 
 /* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
@@ -442,7 +443,8 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 	if (!own || own->unsure)
 		return 0;
 	space = *own;
-	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
+	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
+		add_atomically(&trace_state.space_turn, 1);
 	return 0;
 }
 
@@ -512,6 +514,7 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 	slot = claim_scratch(HIT_USER_PLACE, true); /* as where preemption is possible */
 	if (slot && end) {
 		slot->space = *space;
+		slot->space_of = 0;
 		number = slot->space.number;
 		is_there = is_mapped_between(slot, start, end);
 	}
