@@ -204,6 +204,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
+	begin_cost(slot);
 	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
@@ -215,6 +216,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	}
 	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
+	end_cost(slot);
 	release_scratch(slot);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "report/escape.h"
 #include "symbolize/symbolize.h"
 #include "tool/first_tables.h"
+#include "tool/hits.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/privileges.h"
@@ -297,15 +298,6 @@ static void print_command_end(struct run *r)
 	log_warn("%s", text.text);
 }
 
-static void log_own_hits(const struct run *r)
-{
-	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
-
-	if (n)
-		log_debug("left out %llu of this program's own hits (--self counts them)",
-			  (unsigned long long)n);
-}
-
 /*
  * The kernel removes so few probes within a moment, and the report waits for that. More may take
  * minutes, so the report waits MANY_PROBES_MS at most.
@@ -349,7 +341,7 @@ static int finish_run(struct run *r, struct error *e)
 		unwinder_describe(r->unwinder);
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
-	log_own_hits(r);
+	hits_describe(r);
 	print_command_end(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);
