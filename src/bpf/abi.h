@@ -268,7 +268,7 @@ struct trace_state {
 	__u32 turn;        /* count in generation turn % 2 */
 	__u32 table_turn;  /* dates the last use of an unwind table: see struct unwind_image */
 	__u32 helper_tgid; /* one more process of ours, whose hits are left out; 0: none */
-	__u32 pad;
+	__u32 space_turn;  /* changes after each change of the map 'spaces' */
 	struct own_processes own;
 	__u32 pad0[2];   /* new rows write the members below, each hit reads those above */
 	__u64 n_rows[2]; /* rows in each generation */

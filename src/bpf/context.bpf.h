@@ -124,6 +124,46 @@ __noinline int end_paced(struct scratch_slot *slot)
 	return 0;
 }
 
+/* The start of a measured hit, later by what the clock takes. A global function. */
+__noinline int begin_measured(struct scratch_slot *slot)
+{
+	const __u64 before = bpf_ktime_get_ns();
+	const __u64 now = bpf_ktime_get_ns();
+
+	if (slot)
+		slot->timed_ns = now + (now - before);
+	return 0;
+}
+
+__noinline int end_measured(struct scratch_slot *slot)
+{
+	struct hit_cost *cost;
+	__u64 ns;
+
+	if (!slot)
+		return 0;
+	cost = &slot->counts.cost;
+	ns = bpf_ktime_get_ns() - slot->timed_ns;
+	if (ns > COST_MOST_NS)
+		return 0;
+	cost->n_measured++;
+	cost->ns += ns;
+	return 0;
+}
+
+static __always_inline void begin_cost(struct scratch_slot *slot)
+{
+	slot->timed_ns = 0;
+	if (slot->counts.cost.n_hits++ % COST_EVERY == COST_FIRST)
+		begin_measured(slot);
+}
+
+static __always_inline void end_cost(struct scratch_slot *slot)
+{
+	if (slot->timed_ns)
+		end_measured(slot);
+}
+
 /*
  * May bpf_find_vma() be called? Not with interrupts off. For a kernel function, the backend may
  * leave out the flags; then the program cannot tell.

@@ -59,21 +59,24 @@ int kernel_maps_watch_modules(const struct kernel_maps *m)
 	return program < 0 ? -1 : sys_bpf(BPF_RAW_TRACEPOINT_OPEN, &attr, sizeof(attr));
 }
 
-static void add_counts(struct kernel_counts *to, const struct kernel_counts *from)
+static void add_counts(struct slot_counts *to, const struct slot_counts *from)
 {
 	for (int i = 0; i < KERNEL_END_SLOTS; i++)
-		to->n[i] += from->n[i];
-	to->n_skipped += from->n_skipped;
-	to->n_checked += from->n_checked;
-	to->n_wrong += from->n_wrong;
+		to->kernel.n[i] += from->kernel.n[i];
+	to->kernel.n_skipped += from->kernel.n_skipped;
+	to->kernel.n_checked += from->kernel.n_checked;
+	to->kernel.n_wrong += from->kernel.n_wrong;
+	to->cost.n_hits += from->cost.n_hits;
+	to->cost.n_measured += from->cost.n_measured;
+	to->cost.ns += from->cost.ns;
 }
 
-bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct kernel_counts *ret)
+bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct slot_counts *ret)
 {
 	const size_t slot_bytes = ((size_t)bpf_map__value_size(m->scratch) + 7) / 8 * 8;
 	cleanup_free char *slots = xcalloc(n_cpus, slot_bytes);
 
-	*ret = (struct kernel_counts){};
+	*ret = (struct slot_counts){};
 	for (__u32 i = 0; i < bpf_map__max_entries(m->scratch); i++) {
 		if (bpf_map_lookup_elem(bpf_map__fd(m->scratch), &i, slots))
 			return false;

@@ -36,4 +36,4 @@ must_check int kernel_maps_add(const struct kernel_maps *m, enum kernel_image_nu
 int kernel_maps_watch_modules(const struct kernel_maps *m);
 
 /* The counts of all slots and CPUs together. False: they cannot be read. */
-bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct kernel_counts *ret);
+bool kernel_maps_counts(const struct kernel_maps *m, uint32_t n_cpus, struct slot_counts *ret);

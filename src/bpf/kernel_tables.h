@@ -101,3 +101,23 @@ struct kernel_counts {
 	__u64 n_checked;
 	__u64 n_wrong;
 };
+
+/*
+ * The price of a slot's hits, from its slot's claim to its release. One hit in COST_EVERY is
+ * measured, and not the first: that one makes rows.
+ */
+#define COST_EVERY 1024U
+#define COST_FIRST 64U
+#define COST_MOST_NS 100000U /* of a hit; if it took longer, something else ran in between */
+
+struct hit_cost {
+	__u64 n_hits;
+	__u64 n_measured;
+	__u64 ns; /* of these, without the clock */
+};
+
+/* A slot begins with these; user space adds them up. */
+struct slot_counts {
+	struct hit_cost cost;
+	struct kernel_counts kernel;
+};

@@ -419,13 +419,13 @@ __noinline int walk_kernel_from_start(struct scratch_slot *slot)
 	*walked = (struct walked){};
 	start = fallen_start_of(&slot->kernel, &key);
 	if (is_fallen(start, key)) {
-		++slot->kernel_counts.n_skipped;
+		++slot->counts.kernel.n_skipped;
 		return 0;
 	}
 	end = step_kernel_to_end(slot);
 	if (end == KERNEL_END_DEPTH && config.kernel_tables < config.kernel_limit)
 		end = KERNEL_END_ROOT;
-	++slot->kernel_counts.n[end & (KERNEL_END_SLOTS - 1)];
+	++slot->counts.kernel.n[end & (KERNEL_END_SLOTS - 1)];
 	if (end != KERNEL_END_ROOT) {
 		*(volatile __u64 *)&kernel_walks.fell_at[end & (KERNEL_END_SLOTS - 1)] =
 			slot->kernel.pc;
@@ -446,7 +446,7 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 	if (!*(volatile __u32 *)&kernel_walks.is_on)
 		return false;
 	if (!start_kernel_walk(ctx, kind, slot)) {
-		++slot->kernel_counts.n[KERNEL_END_START];
+		++slot->counts.kernel.n[KERNEL_END_START];
 		return false;
 	}
 	return walk_kernel_from_start(slot);
@@ -455,11 +455,11 @@ static __always_inline bool walk_kernel_by_tables(void *ctx, enum hit_kind kind,
 /* Is the helper to walk this stack, too? */
 static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 {
-	const __u64 n = slot->kernel_counts.n[KERNEL_END_ROOT];
+	const __u64 n = slot->counts.kernel.n[KERNEL_END_ROOT];
 
 	if (!config.checks_kernel && n > CHECKED_FIRST && n % CHECKED_EVERY)
 		return false;
-	++slot->kernel_counts.n_checked;
+	++slot->counts.kernel.n_checked;
 	return true;
 }
 
@@ -467,7 +467,7 @@ static __always_inline bool is_kernel_walk_checked(struct scratch_slot *slot)
 static __always_inline void refuse_kernel_walks(struct scratch_slot *slot)
 {
 	*(volatile __u64 *)&kernel_walks.is_wrong = words_of_side(slot, SIDE_KERNEL)[1];
-	++slot->kernel_counts.n_wrong;
+	++slot->counts.kernel.n_wrong;
 	if (!config.checks_kernel)
 		*(volatile __u32 *)&kernel_walks.is_on = 0;
 }

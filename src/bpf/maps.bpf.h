@@ -87,21 +87,24 @@ struct found_file {
 #define USER_ROOM (1 + STACK_WORDS + CHUNK_WORDS)
 
 struct scratch_slot {
-	struct kernel_counts kernel_counts; /* first, because user space reads it */
-	struct kernel_regs kernel;          /* of the frame that the walk has come to */
+	struct slot_counts counts; /* first, because user space reads it */
+	struct kernel_regs kernel; /* of the frame that the walk has come to */
 	__u64 busy;
 	__u64 number;   /* key in 'scratch' */
 	__u64 event;    /* MODE_EVENTS: number of the event in progress */
 	__u64 process;  /* MODE_EVENTS: the last process that this slot announced */
 	__u64 asking;   /* enum asking */
 	__u64 paced_ns; /* start of the hit, if struct cpu_pace measures it; else 0 */
+	__u64 timed_ns; /* likewise for struct hit_cost */
 	struct stack_key key;
 	struct walked walked[SIDES];
 	struct chain chain;
 	struct unwind_window window;
 	/* For walks by tables: the current frame's space, file, rule and registers. */
 	struct unwind_space space;
-	__u64 space_key; /* hash of the space's number and trace_state.table_turn */
+	__u32 space_of;   /* the process of @space, from the map; 0: it is not from there */
+	__u32 space_turn; /* trace_state.space_turn before that */
+	__u64 space_key;  /* hash of the space's number and trace_state.table_turn */
 	struct found_file file;
 	struct unwind_rule rule;
 	__u64 is_at_entry; /* at a function's entry: see UNWIND_AT_ENTRY */

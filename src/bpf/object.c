@@ -479,15 +479,27 @@ size_t object_spaces(const struct object *o, uint32_t *tgids, struct unwind_spac
 	return table_maps_spaces(&o->tables, tgids, to, most);
 }
 
+/* After a change of the map: programs keep a copy of an entry during a turn. */
+static void turn_spaces(const struct object *o)
+{
+	__atomic_fetch_add(&object_state(o)->space_turn, 1, __ATOMIC_RELEASE);
+}
+
 int object_set_space(const struct object *o, uint32_t tgid, const struct unwind_space *space,
 		     struct error *e)
 {
-	return table_maps_set_space(&o->tables, tgid, space, e);
+	const int err = table_maps_set_space(&o->tables, tgid, space, e);
+
+	turn_spaces(o);
+	return err;
 }
 
 bool object_replace_space(const struct object *o, uint32_t tgid, const struct unwind_space *space)
 {
-	return table_maps_replace_space(&o->tables, tgid, space);
+	const bool is_replaced = table_maps_replace_space(&o->tables, tgid, space);
+
+	turn_spaces(o);
+	return is_replaced;
 }
 
 int object_set_file(const struct object *o, const struct unwind_file_key *key,

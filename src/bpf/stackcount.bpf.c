@@ -206,6 +206,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 		note_lost(LOST_NO_SCRATCH);
 		return 0;
 	}
+	begin_cost(slot);
 	if (is_at_rest(ctx, slot, kind, is_new_kernel)) {
 		note_lost(LOST_AT_REST);
 	} else if (config.mode == MODE_EVENTS) {
@@ -217,6 +218,7 @@ static __always_inline int on_hit(void *ctx, enum hit_kind kind, bool is_new_ker
 	}
 	if (is_new_kernel && !is_user_hit(kind) && slot->paced_ns)
 		end_paced(slot);
+	end_cost(slot);
 	release_scratch(slot);
 	return 0;
 }
@@ -331,7 +333,8 @@ static __always_inline void forget_space(__u32 tgid)
 	if (!config.unwind)
 		return;
 	add_atomically(&trace_state.n_reserved[reservations_of(tgid)], 1);
-	bpf_map_delete_elem(&spaces, &tgid);
+	if (bpf_map_delete_elem(&spaces, &tgid) == 0)
+		add_atomically(&trace_state.space_turn, 1);
 }
 
 /* Process @tgid no longer shares its memory: it has memory of its own, or has ended. */
@@ -401,7 +404,8 @@ int on_birth(struct bpf_raw_tracepoint_args *ctx)
 	if (!own || own->unsure)
 		return 0;
 	space = *own;
-	bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST);
+	if (bpf_map_update_elem(&spaces, &child, &space, BPF_NOEXIST) == 0)
+		add_atomically(&trace_state.space_turn, 1);
 	return 0;
 }
 
@@ -471,6 +475,7 @@ static __always_inline __u32 reserve_place(__u32 tgid, __u64 start, __u64 end)
 	slot = claim_scratch(HIT_USER_PLACE, true); /* as where preemption is possible */
 	if (slot && end) {
 		slot->space = *space;
+		slot->space_of = 0;
 		number = slot->space.number;
 		is_there = is_mapped_between(slot, start, end);
 	}

@@ -235,14 +235,29 @@ static __always_inline bool could_be_walked(__u32 mark)
 	       mark > STACK_MARK_WALK + UNWIND_END_NO_TABLE;
 }
 
-static __always_inline const struct unwind_space *find_space(__u32 tgid)
+/*
+ * Put the space of process @tgid into the slot. The process that this slot saw last needs no
+ * look-up, unless a space has changed since. False: there is none, and slot->space is empty.
+ */
+static __always_inline bool find_space(struct scratch_slot *slot, __u32 tgid)
 {
 	const __u64 *n_reserved = &trace_state.n_reserved[reservations_of(tgid)];
-	const struct unwind_space *space = bpf_map_lookup_elem(&spaces, &tgid);
+	const __u32 turn = *(volatile __u32 *)&trace_state.space_turn;
+	const struct unwind_space *space;
 
-	if (space && space->unsure && space->unsure != space_unsure(*(volatile __u64 *)n_reserved))
-		return NULL;
-	return space;
+	if (!tgid || slot->space_of != tgid || slot->space_turn != turn) {
+		barrier(); /* a space of before this turn is in no later one */
+		space = bpf_map_lookup_elem(&spaces, &tgid);
+		slot->space = space ? *space : (struct unwind_space){};
+		slot->space_of = space ? tgid : 0;
+		slot->space_turn = turn;
+	}
+	if (slot->space.unsure &&
+	    slot->space.unsure != space_unsure(*(volatile __u64 *)n_reserved)) {
+		slot->space = (struct unwind_space){};
+		slot->space_of = 0;
+	}
+	return slot->space_of;
 }
 
 /*
@@ -263,20 +278,19 @@ static __always_inline void unwind_frames(struct scratch_slot *slot)
 
 static __always_inline void unwind_stack(struct scratch_slot *slot, __u32 tgid)
 {
-	const struct unwind_space *space = find_space(tgid);
+	const bool has_space = find_space(slot, tgid);
 	struct walked *walked = &slot->walked[SIDE_USER];
 	bool is_walked;
 
 	*walked = (struct walked){ .n = 1 };
 	words_of_side(slot, SIDE_USER)[0] = first_word_of(slot->regs.pc);
-	slot->window.n_valid = 0;
+	read_window(&slot->window, slot->regs.of[UNWIND_REG_SP]);
 	slot->rule = (struct unwind_rule){};
-	slot->space = space ? *space : (struct unwind_space){};
 	slot->file.key.inode = 0;
-	slot->file.is_asked = !space;
+	slot->file.is_asked = !has_space;
 	slot->space_key = *(volatile __u32 *)&trace_state.table_turn;
 	slot->space_key = (slot->space_key << 32 | slot->space.number) * config.hash_seed[0];
-	if (!space && !config.asks_kernel) {
+	if (!has_space && !config.asks_kernel) {
 		walked->mark = STACK_MARK_WALK + UNWIND_END_NO_TABLE_YET;
 		slot->deferred = 1;
 	} else {

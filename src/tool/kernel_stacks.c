@@ -194,7 +194,8 @@ static const char *const end_words[KERNEL_ENDS] = {
 
 void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 {
-	struct kernel_counts counts;
+	struct slot_counts all;
+	const struct kernel_counts *counts = &all.kernel;
 
 	if (!k->object)
 		return;
@@ -205,16 +206,16 @@ void kernel_stacks_describe(const struct kernel_stacks *k, uint32_t n_cpus)
 		log_warn("a kernel stack that begins at %#llx differs from that of the kernel's "
 			 "helper, which has walked all later ones (--kernel-unwind helper)",
 			 (unsigned long long)maps.walks->is_wrong);
-	if (log_level() < LOG_DEBUG || !kernel_maps_counts(&maps, n_cpus, &counts))
+	if (log_level() < LOG_DEBUG || !kernel_maps_counts(&maps, n_cpus, &all))
 		return;
 	for (int i = 0; i < KERNEL_ENDS; i++)
-		if (counts.n[i] && end_words[i])
+		if (counts->n[i] && end_words[i])
 			log_debug("kernel stacks: %llu %s (last at %#llx)",
-				  (unsigned long long)counts.n[i], end_words[i],
+				  (unsigned long long)counts->n[i], end_words[i],
 				  (unsigned long long)maps.walks->fell_at[i]);
-	if (counts.n_skipped)
+	if (counts->n_skipped)
 		log_debug("kernel stacks: %llu helper: such a start fell back before",
-			  (unsigned long long)counts.n_skipped);
+			  (unsigned long long)counts->n_skipped);
 	log_debug("kernel stacks: %llu compared with the helper's, %llu different",
-		  (unsigned long long)counts.n_checked, (unsigned long long)counts.n_wrong);
+		  (unsigned long long)counts->n_checked, (unsigned long long)counts->n_wrong);
 }

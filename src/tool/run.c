@@ -15,6 +15,7 @@
 #include "symbolize/symbolize.h"
 #include "tool/cpu_profile.h"
 #include "tool/first_tables.h"
+#include "tool/hits.h"
 #include "tool/limits.h"
 #include "tool/patterns.h"
 #include "tool/privileges.h"
@@ -336,6 +337,7 @@ static int finish_run(struct run *r, struct error *e)
 	}
 	kernel_stacks_describe(&r->kernel_stacks, r->n_cpus);
 	samples_describe(r);
+	hits_describe(r);
 	print_command_end(r);
 	if (!err && r->tool->put_last_line)
 		err = r->tool->put_last_line(r, e);

@@ -23,6 +23,7 @@
 #include "store/store.h"
 #include "symbolize/symbolize.h"
 #include "tool/about.h"
+#include "tool/hits.h"
 #include "tool/live.h"
 #include "tool/privileges.h"
 #include "tool/progress.h"
@@ -102,6 +103,7 @@ static void set_profile_about(const struct run *r, struct profile *p, uint64_t b
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	about_set(p, r->opt, now - begin_ns, end_ns - begin_ns);
+	p->about.cost_ns = hits_cost_ns(r);
 }
 
 /* --- reports --- */

@@ -94,17 +94,27 @@ static __always_inline _Bool regs_are_interruptible(const struct pt_regs *regs)
 	return regs->flags & FLAG_INTERRUPTS;
 }
 
+/*
+ * In a system call, the registers that rules may need are copied: a function is behind its
+ * prologue there, and has its frame by rsp or rbp. UNWIND_CLONED needs rax.
+ */
 static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_regs *regs,
 				      _Bool is_exact)
 {
 	to->of[UNWIND_RAX] = regs->ax;
-	to->of[UNWIND_RDX] = regs->dx;
-	to->of[UNWIND_RCX] = regs->cx;
 	to->of[UNWIND_RBX] = regs->bx;
-	to->of[UNWIND_RSI] = regs->si;
-	to->of[UNWIND_RDI] = regs->di;
 	to->of[UNWIND_RBP] = regs->bp;
 	to->of[UNWIND_RSP] = regs->sp;
+	to->pc = regs->ip;
+	to->known = 1U << UNWIND_RAX | 1U << UNWIND_RBX | 1U << UNWIND_RBP | 1U << UNWIND_RSP;
+	to->is_exact = is_exact;
+	to->n_turns = 0;
+	if (!is_exact)
+		return;
+	to->of[UNWIND_RDX] = regs->dx;
+	to->of[UNWIND_RCX] = regs->cx;
+	to->of[UNWIND_RSI] = regs->si;
+	to->of[UNWIND_RDI] = regs->di;
 	to->of[8] = regs->r8;
 	to->of[9] = regs->r9;
 	to->of[10] = regs->r10;
@@ -113,10 +123,7 @@ static __always_inline void regs_copy(struct unwind_regs *to, const struct pt_re
 	to->of[13] = regs->r13;
 	to->of[14] = regs->r14;
 	to->of[15] = regs->r15;
-	to->pc = regs->ip;
 	to->known = UNWIND_ALL_KNOWN;
-	to->is_exact = is_exact;
-	to->n_turns = 0;
 }
 
 #define FAULT_OF_CODE (1 << 4) /* arch/x86/include/asm/trap_pf.h: X86_PF_INSTR */

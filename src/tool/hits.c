@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "tool/hits.h"
+
+#include "base/log.h"
+#include "bpf/kernel_maps.h"
+#include "tool/run.h"
+
+static struct hit_cost read_cost(const struct run *r)
+{
+	const struct kernel_maps maps = object_kernel_maps(r->object);
+	struct slot_counts counts;
+
+	return kernel_maps_counts(&maps, r->n_cpus, &counts) ? counts.cost : (struct hit_cost){};
+}
+
+static double mean_of(const struct hit_cost *cost)
+{
+	return cost->n_measured ? (double)cost->ns / (double)cost->n_measured : 0;
+}
+
+double hits_cost_ns(const struct run *r)
+{
+	const struct hit_cost cost = read_cost(r);
+
+	return mean_of(&cost);
+}
+
+static void describe_cost(const struct run *r)
+{
+	const struct hit_cost cost = read_cost(r);
+
+	if (cost.n_measured)
+		log_debug("a hit took the traced program %.0f ns, the mean of %llu of %llu hits; "
+			  "the kernel's own time for the probe comes on top",
+			  mean_of(&cost), (unsigned long long)cost.n_measured,
+			  (unsigned long long)cost.n_hits);
+}
+
+void hits_describe(const struct run *r)
+{
+	const uint64_t n = losses_own_hits(r->object, r->n_cpus);
+
+	if (n)
+		log_debug("left out %llu of this program's own hits (--self counts them)",
+			  (unsigned long long)n);
+	if (log_level() >= LOG_DEBUG)
+		describe_cost(r);
+}
