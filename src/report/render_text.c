@@ -102,7 +102,7 @@ int render_text(const struct profile *p, const struct render_style *style, rende
 		if (p->is_difference)
 			put_text_change(w, stack);
 		else
-			writer_put_u64(w, (uint64_t)stack->count);
+			writer_put_i64(w, stack->count);
 		writer_puts(w, "\n\n");
 	}
 	strbuf_clear(&scratch);

@@ -27,6 +27,8 @@ struct screen_head {
 	uint64_t stacks;   /* distinct ones */
 	uint64_t lost;
 	bool is_paused;
+	const char *message; /* the last one, up to its newline, escaped already; NULL: none */
+	size_t n_messages;   /* so far */
 };
 
 /* Append the first line without its end, at most @columns wide. */
@@ -34,7 +36,8 @@ void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t c
 
 /*
  * Append a picture that replaces the whole screen: the head, @text from its line number @first on,
- * and the keys. @text has one line for each '\n', and is escaped already. It may have colours
+ * the head's message if there is one, and the keys. @text has one line for each '\n', and is
+ * escaped already. It may have colours
  * ("\x1b[..m"), which take no room. A line that is too long ends in "…" (">" if @is_ascii).
  * Returns the number of lines of @text.
  */
