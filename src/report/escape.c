@@ -28,7 +28,7 @@ static bool is_like_escape(const unsigned char *at)
 }
 
 /* The number of bytes that need no look at what they mean: most names have no others. */
-static size_t n_plain(const unsigned char *at)
+static size_t n_plain_bytes(const unsigned char *at)
 {
 	size_t n = 0;
 
@@ -43,7 +43,7 @@ void escape_put(struct strbuf *to, const char *text, bool is_folded)
 
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = n_plain(at);
+		size_t n = n_plain_bytes(at);
 
 		if (n) {
 			strbuf_put(to, (const char *)at, n);

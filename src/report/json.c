@@ -38,7 +38,7 @@ static void put_unicode_escape(struct strbuf *to, uint32_t c)
 }
 
 /* The number of bytes that stand for themselves: most texts have no others. */
-static size_t n_plain(const unsigned char *at)
+static size_t n_plain_json(const unsigned char *at)
 {
 	size_t n = 0;
 
@@ -54,7 +54,7 @@ void json_put_string(struct strbuf *to, const char *text)
 	strbuf_putc(to, '"');
 	while (*at) {
 		uint32_t c = 0;
-		size_t n = n_plain(at);
+		size_t n = n_plain_json(at);
 
 		strbuf_put(to, (const char *)at, n);
 		at += n;

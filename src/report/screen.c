@@ -139,7 +139,7 @@ static size_t count_lines(const char *text)
 }
 
 /* "3 messages, the last one: stackcount: ...". All of them come when the view ends. */
-static void put_message(struct strbuf *to, const struct screen_head *head, size_t columns)
+static void put_screen_message(struct strbuf *to, const struct screen_head *head, size_t columns)
 {
 	cleanup_strbuf struct strbuf line = {};
 
@@ -170,7 +170,7 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 		strbuf_puts(to, PLAIN ERASE_LINE);
 	}
 	if (n_below > 1)
-		put_message(to, head, size->columns);
+		put_screen_message(to, head, size->columns);
 	if (size->lines > 1) {
 		strbuf_puts(to, "\r\n" REVERSE);
 		(void)put_screen_line(to, keys, size->columns, ">");
