@@ -109,8 +109,9 @@ $(BUILD)/gen/linked.bpf.o: $(BUILD)/gen/stackcount.bpf.o scripts/without_lines
 	$(BPFTOOL) gen object $@.tmp $@.lines
 	$(LLVM_OBJCOPY) --wildcard --strip-symbol='LBB*' $@.tmp $@ && rm $@.tmp $@.lines
 
-$(SKELETON): $(BUILD)/gen/linked.bpf.o
-	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.tmp && mv $@.tmp $@
+$(SKELETON): $(BUILD)/gen/linked.bpf.o scripts/packed_skeleton
+	$(BPFTOOL) gen skeleton $< name stackcount_bpf >$@.whole
+	scripts/packed_skeleton $< $@.whole >$@.tmp && mv $@.tmp $@ && rm $@.whole
 
 $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/bpf/object*.c)): $(SKELETON)
 

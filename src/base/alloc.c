@@ -17,6 +17,7 @@ void *memory_or_exit(void *p)
 {
 	if (p)
 		return p;
+	log_release();
 	log_warn("out of memory"); /* allocates nothing itself */
 	_exit(1);
 }

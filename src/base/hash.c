@@ -3,13 +3,27 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/alloc.h"
+
+/* Global, since all tables need it; the kernel's random bytes for this program, mixed. It never
+ * changes after the start, so that a fork has it, too. */
+static uint64_t seed;
+
+__attribute__((__constructor__)) static void choose_seed(void)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM); /* 16 bytes */
+
+	if (random)
+		memcpy(&seed, random, sizeof(seed));
+	seed = hash_mix(seed ^ 0x9e3779b97f4a7c15ULL);
+}
 
 uint64_t hash_bytes(const void *data, size_t size)
 {
 	const unsigned char *p = data;
-	uint64_t h = 0x9e3779b97f4a7c15ULL ^ size;
+	uint64_t h = seed ^ size;
 	uint64_t word;
 
 	for (; size >= sizeof(word); p += sizeof(word), size -= sizeof(word)) {
@@ -37,7 +51,7 @@ void u64_map_clear(struct u64_map *map)
 /* The slot of @key, or the free slot where it belongs. */
 static struct u64_map_slot *find_map_slot(struct u64_map_slot *slots, size_t n_slots, uint64_t key)
 {
-	size_t i = hash_mix(key) & (n_slots - 1);
+	size_t i = hash_mix(key ^ seed) & (n_slots - 1);
 
 	while (slots[i].used && slots[i].key != key)
 		i = (i + 1) & (n_slots - 1);

@@ -17,6 +17,10 @@ static inline uint64_t hash_mix(uint64_t x)
 	return x;
 }
 
+/*
+ * A hash that differs from process to process: a file that someone makes cannot have many texts or
+ * numbers of one hash, which would make tables slow.
+ */
 uint64_t hash_bytes(const void *data, size_t size);
 
 /*

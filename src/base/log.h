@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/strbuf.h"
+
 enum log_level { LOG_WARN, LOG_DEBUG };
 
 /* Print @name in front of every line. LOG_DEBUG shows all messages. Keeps @name. */
@@ -13,6 +15,23 @@ enum log_level log_level(void);
 
 /* Write @text, of 15 bytes at most, before each message: it may erase a line that is rewritten. */
 void log_begin_with(const char *text);
+
+/*
+ * Messages until log_release(), for a program that has the whole terminal. Further ones than there
+ * is room for are only counted.
+ */
+struct log_held {
+	struct strbuf text; /* as they would be printed, a line each */
+	size_t last;        /* where the last one begins in it */
+	size_t n;           /* of all, with those that are only counted */
+	size_t n_dropped;
+};
+
+/* Keep messages in @to instead of printing them. Keeps @to. */
+void log_hold(struct log_held *to);
+
+/* Print the messages that are held, if any, and from now on each one at once. */
+void log_release(void);
 
 __attribute__((format(printf, 1, 2))) void log_warn(const char *format, ...);
 /* Print a text that may have several lines, all of them ours: no newline comes from a foreign name.

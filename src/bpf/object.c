@@ -22,8 +22,8 @@
 #include "bpf/libbpf_words.h"
 #include "bpf/mapped.h"
 #include "bpf/parallel_load.h"
+#include "bpf/skeleton.h"
 #include "bpf/table_maps.h"
-#include "stackcount.skel.h"
 
 struct object {
 	struct stackcount_bpf *skeleton;
@@ -249,7 +249,7 @@ static int load_object_once(const struct object_options *options, const struct f
 	o->outer_fd = -1;
 	libbpf_words_begin();
 
-	o->skeleton = stackcount_bpf__open();
+	o->skeleton = open_skeleton();
 	if (!o->skeleton)
 		return libbpf_words_refuse(errno ? -errno : -EINVAL, e);
 	init_maps(o, &options->config);

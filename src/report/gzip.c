@@ -15,11 +15,6 @@ static void free_compressor(struct libdeflate_compressor **c)
 	libdeflate_free_compressor(*c);
 }
 
-static void free_decompressor(struct libdeflate_decompressor **d)
-{
-	libdeflate_free_decompressor(*d);
-}
-
 int gzip_write(const void *bytes, size_t n, render_write *write, void *context)
 {
 	cleanup(free_compressor) struct libdeflate_compressor *c =
@@ -30,15 +25,4 @@ int gzip_write(const void *bytes, size_t n, render_write *write, void *context)
 
 	assert(n_packed);
 	return write(context, packed, n_packed);
-}
-
-void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to)
-{
-	cleanup(free_decompressor) struct libdeflate_decompressor *d =
-		memory_or_exit(libdeflate_alloc_decompressor());
-	const enum libdeflate_result result =
-		libdeflate_gzip_decompress(d, packed, n, to, n_to, NULL);
-
-	assert(result == LIBDEFLATE_SUCCESS);
-	(void)result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * report/gzip.h - packs bytes (RFC 1952), without time or name. Alone uses libdeflate, which packs
+ * report/gzip.h - packs bytes (RFC 1952), without time or name. It uses libdeflate, which packs
  * three times as fast as zlib. It has no streams, so the bytes must be whole.
  */
 #pragma once
@@ -11,6 +11,3 @@
 
 /* Give @write the @n @bytes, packed, in one piece. Returns its result. */
 int gzip_write(const void *bytes, size_t n, render_write *write, void *context);
-
-/* Unpack our own bytes of gzip, which are whole and exactly @n_to when unpacked. */
-void gzip_unpack(const void *packed, size_t n, void *to, size_t n_to);

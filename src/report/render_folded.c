@@ -79,7 +79,7 @@ static void put_folded_stack(struct line *line, const struct profile_stack *stac
 		writer_put(line->w, " ", 1);
 		writer_put_i64(line->w, stack->count);
 	} else {
-		writer_put_u64(line->w, (uint64_t)stack->count);
+		writer_put_i64(line->w, stack->count);
 	}
 	writer_put(line->w, "\n", 1);
 }

@@ -14,8 +14,8 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/packed.h"
 #include "page.h" /* made by scripts/page/assemble */
-#include "report/gzip.h"
 #include "report/render.h"
 #include "report/render_changes.h"
 #include "report/writer.h"
@@ -97,7 +97,7 @@ int render_html(const struct profile *p, const struct render_style *style, rende
 	cleanup_writer struct writer *w = writer_new(write, context);
 	struct base64 data = { .w = w };
 
-	gzip_unpack(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
+	packed_open(page_packed, sizeof(page_packed), page, PAGE_HEAD + PAGE_TAIL);
 	writer_put(w, page, PAGE_HEAD);
 
 	const int err = render_pprof(p, style, encode_base64, &data);

@@ -35,7 +35,7 @@ struct pprof {
 	struct proto inner;   /* message in it */
 	size_t part;          /* next one of p->parts */
 	struct proto comments;
-	uint64_t pid_key, comm_key; /* numbers of texts */
+	uint64_t pid_key, comm_key; /* numbers of texts; 0: not asked for yet */
 };
 
 static void pprof_fini(struct pprof *w)
@@ -88,11 +88,15 @@ static void put_pprof_labels(struct pprof *w, const struct profile_stack *stack)
 	if (stack->pid) {
 		const struct profile_label pid = { .number = stack->pid };
 
+		if (!w->pid_key)
+			w->pid_key = pprof_text(&w->texts, PPROF_LABEL_PID);
 		put_keyed_label(w, w->pid_key, &pid);
 	}
 	if (stack->comm) {
 		const struct profile_label comm = { .text = stack->comm };
 
+		if (!w->comm_key)
+			w->comm_key = pprof_text(&w->texts, PPROF_LABEL_COMM);
 		put_keyed_label(w, w->comm_key, &comm);
 	}
 	for (size_t i = 0; stack->labels && i < set->n; i++)
@@ -325,8 +329,6 @@ int render_pprof(const struct profile *p, const struct render_style *style, rend
 	(void)style;
 	pprof_texts_init(&w.texts);
 	pprof_frames_init(&w.frames, p, &w.texts);
-	w.pid_key = pprof_text(&w.texts, PPROF_LABEL_PID);
-	w.comm_key = pprof_text(&w.texts, PPROF_LABEL_COMM);
 	for (size_t i = 0; i < p->n_values; i++)
 		put_pprof_type(&w, PPROF_SAMPLE_TYPE, &p->values[i]);
 	for (size_t i = 0; i < p->n_stacks; i++) {

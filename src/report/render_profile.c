@@ -47,6 +47,6 @@ void render_profile_stack(struct writer *w, struct labels *labels,
 	writer_puts(w, " (");
 	writer_put_u64(w, stack->pid);
 	writer_puts(w, ")\n        ");
-	writer_put_u64(w, (uint64_t)stack->count);
+	writer_put_i64(w, stack->count);
 	writer_puts(w, "\n\n");
 }

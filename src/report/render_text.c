@@ -91,7 +91,7 @@ static void put_text_stack(struct writer *w, struct labels *labels,
 	if (is_difference)
 		put_text_change(w, stack);
 	else
-		writer_put_u64(w, (uint64_t)stack->count);
+		writer_put_i64(w, stack->count);
 	writer_puts(w, "\n\n");
 }
 

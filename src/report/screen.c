@@ -138,16 +138,30 @@ static size_t count_lines(const char *text)
 	return n;
 }
 
+/* "3 messages, the last one: stackcount: ...". All of them come when the view ends. */
+static void put_screen_message(struct strbuf *to, const struct screen_head *head, size_t columns)
+{
+	cleanup_strbuf struct strbuf line = {};
+
+	if (head->n_messages > 1)
+		strbuf_printf(&line, "%zu messages, the last one: ", head->n_messages);
+	strbuf_puts(&line, head->message);
+	strbuf_puts(to, "\r\n");
+	(void)put_screen_line(to, line.text, columns, ">");
+	strbuf_puts(to, PLAIN ERASE_LINE);
+}
+
 size_t screen_put(struct strbuf *to, const struct screen_head *head, const char *text, size_t first,
 		  const struct screen_size *size, bool is_ascii)
 {
 	const size_t n_lines = count_lines(text);
+	const size_t n_below = head->message && size->lines > 3 ? 2 : 1;
 	const char *at = skip_lines(text, first);
 
 	strbuf_puts(to, HOME REVERSE);
 	screen_put_head(to, head, size->columns);
 	strbuf_puts(to, ERASE_LINE PLAIN);
-	for (size_t line = 1; line + 1 < size->lines; line++) {
+	for (size_t line = 1; line + n_below < size->lines; line++) {
 		strbuf_puts(to, "\r\n");
 		if (*at) {
 			at += put_screen_line(to, at, size->columns, is_ascii ? ">" : "\u2026");
@@ -155,6 +169,8 @@ size_t screen_put(struct strbuf *to, const struct screen_head *head, const char 
 		}
 		strbuf_puts(to, PLAIN ERASE_LINE);
 	}
+	if (n_below > 1)
+		put_screen_message(to, head, size->columns);
 	if (size->lines > 1) {
 		strbuf_puts(to, "\r\n" REVERSE);
 		(void)put_screen_line(to, keys, size->columns, ">");

@@ -27,16 +27,18 @@ struct screen_head {
 	uint64_t stacks;   /* distinct ones */
 	uint64_t lost;
 	bool is_paused;
+	const char *message; /* the last one, up to its newline, escaped already; NULL: none */
+	size_t n_messages;   /* so far */
 };
 
 /* Append the first line without its end, at most @columns wide. */
 void screen_put_head(struct strbuf *to, const struct screen_head *head, size_t columns);
 
 /*
- * Append a picture that replaces the whole screen. It has the head, the keys, and between them
- * @text from its line number @first on. @text has one line for each '\n', and is escaped already.
- * It may have colours ("\x1b[..m"), which take no room. A line that is too long ends in "…" (">" if
- * @is_ascii). Returns the number of lines of @text.
+ * Append a picture that replaces the whole screen. It has the head, @text from its line number
+ * @first on, the head's message if there is one, and the keys. @text has one line for each '\n',
+ * and is escaped already. It may have colours ("\x1b[..m"), which take no room. A line that is too
+ * long ends in "…" (">" if @is_ascii). Returns the number of lines of @text.
  */
 size_t screen_put(struct strbuf *to, const struct screen_head *head, const char *text, size_t first,
 		  const struct screen_size *size, bool is_ascii);

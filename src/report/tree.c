@@ -207,8 +207,8 @@ static void sort_children(const struct tree *t, struct tree_node *children, size
 	cleanup_free struct tree_node *copy = xreallocarray(NULL, n, sizeof(*copy));
 
 	for (size_t i = 0; i < n; i++)
-		ranked[i] = (struct ranked_node){ tree_weight(t, &children[i].sums), children[i].step,
-						  (uint32_t)i };
+		ranked[i] = (struct ranked_node){ tree_weight(t, &children[i].sums),
+						  children[i].step, (uint32_t)i };
 	qsort(ranked, n, sizeof(*ranked), compare_ranked_nodes);
 	memcpy(copy, children, n * sizeof(*copy));
 	for (size_t i = 0; i < n; i++)

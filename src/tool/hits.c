@@ -5,7 +5,7 @@
 #include "bpf/kernel_maps.h"
 #include "tool/run.h"
 
-static struct hit_cost read_cost(const struct run *r)
+static struct hit_cost price_of_hits(const struct run *r)
 {
 	const struct kernel_maps maps = object_kernel_maps(r->object);
 	struct slot_counts counts;
@@ -20,14 +20,14 @@ static double mean_of(const struct hit_cost *cost)
 
 double hits_cost_ns(const struct run *r)
 {
-	const struct hit_cost cost = read_cost(r);
+	const struct hit_cost cost = price_of_hits(r);
 
 	return mean_of(&cost);
 }
 
 static void describe_cost(const struct run *r)
 {
-	const struct hit_cost cost = read_cost(r);
+	const struct hit_cost cost = price_of_hits(r);
 
 	if (cost.n_measured)
 		log_debug("a hit took the traced program %.0f ns, the mean of %llu of %llu hits; "

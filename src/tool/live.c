@@ -4,9 +4,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* A message takes the place of the last line, where the cursor is, until the next picture. */
-#define OVER_KEYS "\r\x1b[K"
-
 #define LEAST_PERCENT 0.001
 #define MOST_PERCENT 50.0
 
@@ -17,15 +14,17 @@ int live_open(struct live *l, const char *what, const struct render_style *style
 	const int err = terminal_open(&l->terminal, e);
 
 	if (!err)
-		log_begin_with(OVER_KEYS);
+		log_hold(&l->messages);
 	return err;
 }
 
 void live_close(struct live *l)
 {
-	if (l->terminal)
-		log_begin_with("");
+	const bool was_open = l->terminal;
+
 	terminal_freep(&l->terminal);
+	if (was_open)
+		log_release();
 }
 
 void live_fini(struct live *l)
@@ -41,6 +40,8 @@ static void draw_live_view(struct live *l)
 
 	if (l->first >= l->n_lines)
 		l->first = l->n_lines ? l->n_lines - 1 : 0;
+	l->head.n_messages = l->messages.n;
+	l->head.message = l->messages.text.n ? l->messages.text.text + l->messages.last : NULL;
 	l->n_lines = screen_put(&picture, &l->head, l->text.n ? l->text.text : "", l->first, &size,
 				l->style.ascii);
 	terminal_put(l->terminal, picture.text, picture.n);

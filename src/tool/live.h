@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/log.h"
 #include "profile/profile.h"
 #include "report/render.h"
 #include "report/screen.h"
@@ -21,7 +22,8 @@ struct live {
 	struct strbuf text; /* the tree, as it was rendered last */
 	size_t first;       /* line of @text at the top */
 	size_t n_lines;     /* of @text */
-	bool is_interval;   /* shows the last interval, not the run so far */
+	struct log_held messages;
+	bool is_interval; /* shows the last interval, not the run so far */
 };
 
 /* Take the terminal. @what and @style say what is counted, and how it looks; their strings are
@@ -29,7 +31,7 @@ struct live {
 must_check int live_open(struct live *l, const char *what, const struct render_style *style,
 			 struct error *e);
 
-/* Give the terminal back, if it was taken. */
+/* Give the terminal back, if it was taken, and print the messages that came meanwhile. */
 void live_close(struct live *l);
 void live_fini(struct live *l);
 

@@ -5,6 +5,7 @@ The files are those that tests/unit/test_pprof.c makes, with one of everything t
 """
 
 import gzip
+import json
 import os
 import re
 import socket
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import pprof
-from tool import BUILD, PATIENCE_S, TOP
+from tool import BUILD, GETPPID, PATIENCE_S, STACKCOUNT, TOP, Tool, read_folded, stackcount
 
 pytestmark = pytest.mark.needs("machine")
 
@@ -39,6 +40,62 @@ def run_go(*args, check=True):
     run = subprocess.run(command, check=False, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
     assert not check or run.returncode == 0, run.stderr
     return run.stdout
+
+
+def go_cumulated(path, symbolize):
+    """{function: hits in it or below it} as -top shows them, and the sum of all."""
+    environ = {**os.environ, "HOME": "/nonexistent", "PPROF_TMPDIR": "/nonexistent", "DEBUGINFOD_URLS": ""}
+    command = [pprof.go_pprof(), f"-symbolize={symbolize}", "-top", "-cum", "-nodecount=10000", "-nodefraction=0", str(path)]
+    run = subprocess.run(command, check=True, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
+    total = int(re.search(r"of (\d+) total", run.stdout)[1])
+    rows = re.findall(r"^ +\d+ +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(.*?)(?: \(inline\))?$", run.stdout, re.M)
+    return {name: int(count) for count, name in rows}, total
+
+
+@pytest.mark.parametrize("flags", [["-no-pie", "-fno-pic"], ["-pie", "-fPIE"]], ids=["no-pie", "pie"])
+def test_go_names_the_functions_that_we_name(tmp_path, flags):
+    """--no-names leaves symbols out. Go's pprof finds functions in local files that have DWARF."""
+    program, bare, named = tmp_path / "program", tmp_path / "bare.pb.gz", tmp_path / "named.pb.gz"
+    sources = [TOP / "tests/workload" / name for name in ("syscalls.c", "work.c")]
+    subprocess.run(["cc", "-std=gnu17", "-g", "-O1", "-D_GNU_SOURCE", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+                    *flags, f"-I{TOP}/tests/workload", "-o", program, *sources, "-pthread", "-ldl"], check=True)
+    stackcount("-U", "--no-names", "-o", bare, GETPPID, "--", program, "getppid", 200, 2).ok()
+    subprocess.run([STACKCOUNT, "--read", "-o", named, bare], check=True, timeout=PATIENCE_S)
+    ours, expected = pprof.read(named), Counter()
+    for locations, values, _ in ours.samples:
+        mappings = {one: ours.locations[one]["mapping"] for one in locations}
+        of_program = {ours.names(one)[0] for one in locations
+                      if mappings[one] and ours.mappings[mappings[one]]["file"] == str(program)}
+        for name in of_program:
+            expected[name] += values[0]
+    found, total = go_cumulated(bare, "local")
+    assert {"main", "hit", "branch_a", "branch_b"} <= set(expected)
+    expected.pop("_start", None)  # of assembly: DWARF has no function there
+    assert {name: found.get(name) for name in expected} == expected
+    assert total == sum(values[0] for _, values, _ in ours.samples)
+    assert "hit" not in go_cumulated(bare, "none")[0]
+
+
+def test_all_forms_of_a_run_have_the_sums_that_go_reads(workload, tmp_path):
+    files = [tmp_path / f"a{ending}" for ending in (".folded", ".json", ".html", ".pb.gz", ".txt")]
+    one = workload("syscalls", "getppid", 200, 2)
+    with Tool(["-p", one.pid, *(word for path in files for word in ("-o", path)), GETPPID]) as tool:
+        tool.wait_live()
+        total = sum(one.run().values())
+        tool.end().ok()
+    folded, json_file, page, packed, text = files
+    of_folded = sum(count for _, count in read_folded(folded.read_text()))
+    full = json.loads(json_file.read_text())
+    assert of_folded == full["total"] == sum(stack["values"][0] for stack in full["stacks"]) == total
+    assert {stack["pid"] for stack in full["stacks"]} == {one.pid} and full["slices"]
+    assert {stack["comm"] for stack in full["stacks"]} == {"syscalls"}
+    assert all(sum(count for _, count in stack["slices"]) == stack["values"][0] for stack in full["stacks"])
+    assert sum(map(int, re.findall(r"^    (\d+)$", text.read_text(), re.M))) == total
+    again = tmp_path / "again.pb.gz"
+    subprocess.run([STACKCOUNT, "--read", "-o", again, page], check=True, timeout=PATIENCE_S)
+    of_go, all_of_go = go_cumulated(packed, "none")
+    assert all_of_go == go_cumulated(again, "none")[1] == total
+    assert of_go["main"] == of_go["hit"] == total
 
 
 def go_sums(path, number=0):

@@ -118,7 +118,7 @@ static inline struct profile *sample(bool per_process)
 		{ 2, 15187, "tar", 0, 5, user_only },
 		{ 113, 0, NULL, 0, 0, NULL },
 		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile },
-		{ 18446744073709551000ULL, 4294967295, "", 2, 3, cut },
+		{ 9223372036854775000ULL, 4294967295, "", 2, 3, cut },
 	};
 	struct profile_builder *b = profile_builder_new(1);
 

@@ -422,6 +422,50 @@ static void a_map_gives_back_what_was_put(void **state)
 	assert_null(u64_map_get(&map, 1));
 }
 
+/* The inverse of hash_mix(). */
+static uint64_t unmix(uint64_t x)
+{
+	x = (x ^ x >> 31 ^ x >> 62) * 0x319642b2d24d8ec3ULL;
+	x = (x ^ x >> 27 ^ x >> 54) * 0x96de1b173f119089ULL;
+	return x ^ x >> 30 ^ x >> 60;
+}
+
+/* The slots in use that directly follow each other, at most: so many may be looked at for a key. */
+static size_t longest_row(const struct u64_map *map)
+{
+	size_t n = 0, most = 0;
+
+	for (size_t i = 0; i < map->n_slots; i++) {
+		n = map->slots[i].used ? n + 1 : 0;
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/*
+ * Keys and texts whose hashes would have equal low bits, and so one slot, if nothing unknown were
+ * in the hash. A hostile file may have any number of them.
+ */
+static void nobody_can_make_keys_of_one_slot(void **state)
+{
+	enum { N = 20000 };
+	struct u64_map keys = {}, hashes = {};
+
+	(void)state;
+	for (uint64_t i = 1; i <= N; i++) {
+		const uint64_t key = unmix(i << 32);
+		const uint64_t text = unmix(unmix(i << 32)) ^ 0x9e3779b97f4a7c15ULL ^ sizeof(text);
+
+		assert_int_equal(hash_mix(key), i << 32);
+		(void)u64_map_put(&keys, key, 0, NULL);
+		(void)u64_map_put(&hashes, hash_bytes(&text, sizeof(text)) & 0xffff, 0, NULL);
+	}
+	assert_true(longest_row(&keys) < 500);
+	assert_true(hashes.n > N / 2); /* with one low half of their hashes, it would be 1 */
+	u64_map_fini(&keys);
+	u64_map_fini(&hashes);
+}
+
 static void hashes_depend_on_every_byte_and_on_the_length(void **state)
 {
 	(void)state;
@@ -597,9 +641,56 @@ static void foreign_files_fill_no_log(void **state)
 	assert_string_equal(said, "tool: file\n");
 }
 
+static void say_while_held(void)
+{
+	struct log_held held = {};
+
+	log_setup("tool", LOG_WARN);
+	log_hold(&held);
+	log_warn("first");
+	log_warn("second\x1b");
+	if (held.n != 2 || strcmp(held.text.text + held.last, "tool: second\\x1b\n") != 0)
+		_exit(1);
+	fprintf(stderr, "picture\n");
+	log_release();
+	if (held.n || held.text.text)
+		_exit(2);
+	log_warn("third");
+	log_release();
+	_exit(0);
+}
+
+static void say_too_much_while_held(void)
+{
+	struct log_held held = {};
+
+	log_setup("tool", LOG_WARN);
+	log_hold(&held);
+	for (int i = 0; i < 1000000; i++)
+		log_warn("%d", i);
+	if (held.n != 1000000 || held.text.n > 1 << 18 || !held.n_dropped)
+		_exit(1);
+	held.text.n = 0; /* 256 KiB */
+	log_release();
+	_exit(0);
+}
+
+static void messages_wait_while_the_terminal_is_taken(void **state)
+{
+	(void)state;
+	char said[1024];
+
+	assert_int_equal(in_child(say_while_held, said, sizeof(said)), 0);
+	assert_string_equal(said, "picture\ntool: first\ntool: second\\x1b\ntool: third\n");
+	assert_int_equal(in_child(say_too_much_while_held, said, sizeof(said)), 0);
+	assert_non_null(strstr(said, " more messages are left out\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_wait_while_the_terminal_is_taken),
+		cmocka_unit_test(nobody_can_make_keys_of_one_slot),
 		cmocka_unit_test(foreign_files_fill_no_log),
 		cmocka_unit_test(an_error_keeps_its_code_and_words),
 		cmocka_unit_test(an_error_nobody_reads_still_has_a_code),

@@ -103,6 +103,29 @@ static void text_has_the_layout_of_bcc(void **state)
 	profile_free(r);
 }
 
+/* Files of other programs may have such, and so have differences that they made. */
+static void counts_below_zero_keep_their_sign(void **state)
+{
+	const struct render_style style = {};
+	const uint32_t row[] = { 0 };
+	struct profile_builder *b = profile_builder_new(1);
+	struct strbuf made = {};
+
+	(void)state;
+	(void)profile_builder_add(
+		b, &(struct profile_stack){ .count = -7, .frames = row, .n_kernel = 1 });
+
+	struct profile *r = finish(b, &table);
+
+	assert_int_equal(render_folded(r, &style, to_strbuf, &made), 0);
+	assert_string_equal(made.text, "vfs_read -7\n");
+	strbuf_clear(&made);
+	assert_int_equal(render_text(r, &style, to_strbuf, &made), 0);
+	assert_string_equal(made.text, "\n  vfs_read\n    -7\n\n");
+	strbuf_fini(&made);
+	profile_free(r);
+}
+
 static void the_time_has_no_place_in_folded(void **state)
 {
 	(void)state;
@@ -453,6 +476,7 @@ int main(void)
 				    text_is_what_the_golden_file_of_its_options_says, 5);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_has_the_layout_of_bcc),
+		cmocka_unit_test(counts_below_zero_keep_their_sign),
 		cmocka_unit_test(the_time_has_no_place_in_folded),
 		cmocka_unit_test(an_empty_report_is_an_empty_line_in_text_and_nothing_in_folded),
 		cmocka_unit_test(source_lines_and_inlined_functions_are_marked),

@@ -42,6 +42,31 @@ static void the_head_names_the_numbers(void **state)
 	strbuf_fini(&to);
 }
 
+static void the_last_message_is_above_the_keys(void **state)
+{
+	const struct screen_size size = { 60, 5 }, small = { 60, 3 };
+	struct screen_head head = sample;
+	struct strbuf to = {};
+
+	(void)state;
+	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &size, true);
+	assert_non_null(strstr(to.text, "\nc"));
+	strbuf_clear(&to);
+	head.message = "tool: cannot read x\n";
+	head.n_messages = 1;
+	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &size, true);
+	assert_non_null(strstr(to.text, "\r\ntool: cannot read x"));
+	assert_null(strstr(to.text, "\nc"));
+	strbuf_clear(&to);
+	head.n_messages = 3;
+	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &size, true);
+	assert_non_null(strstr(to.text, "\r\n3 messages, the last one: tool: cannot read x"));
+	strbuf_clear(&to);
+	(void)screen_put(&to, &head, "a\nb\nc\n", 0, &small, true);
+	assert_null(strstr(to.text, "tool"));
+	strbuf_fini(&to);
+}
+
 static void foreign_text_in_the_head_is_escaped(void **state)
 {
 	struct strbuf to = {};
@@ -145,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_head_names_the_numbers),
+		cmocka_unit_test(the_last_message_is_above_the_keys),
 		cmocka_unit_test(foreign_text_in_the_head_is_escaped),
 		cmocka_unit_test(a_picture_fits_every_size),
 		cmocka_unit_test(a_line_that_is_too_long_ends_in_a_mark),
