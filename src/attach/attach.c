@@ -404,6 +404,15 @@ static int attach_planned(struct attaching *at, struct error *e)
 	return err;
 }
 
+/* Is target @i a further exit of the function of the target before it? */
+static bool is_further_exit(const struct attaching *at, size_t i)
+{
+	const struct target *t = &at->targets[i];
+
+	return i && t->kind == TARGET_USER_RETURN && t[-1].kind == t->kind &&
+	       t[-1].place == t->place;
+}
+
 /* Sum up the outcomes. */
 static int collect_outcomes(const struct attaching *at, struct error *e)
 {
@@ -413,7 +422,7 @@ static int collect_outcomes(const struct attaching *at, struct error *e)
 		const struct target *target = &at->targets[i];
 
 		if (at->outcomes[i].is_placed) {
-			a->n_attached++;
+			a->n_attached += !is_further_exit(at, i);
 			continue;
 		}
 

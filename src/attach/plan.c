@@ -60,6 +60,10 @@ static const struct {
 	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi_backend },
 	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
+	  has_uprobe_multi_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe_backend },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -83,6 +87,10 @@ static const struct {
 	[TARGET_USDT] = { "USDT probes (u:LIB:PROBE)",
 			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
+	[TARGET_KERNEL_RETURN] = { "returns of kernel functions (r:FUNC)",
+				   "this kernel has no kprobes (CONFIG_KPROBES is not set)" },
+	[TARGET_USER_RETURN] = { "returns of user functions (r:LIB:FUNC)",
+				 "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 };
 
 /* The order in which a message offers other kinds. */
@@ -199,8 +207,10 @@ static int refuse_target(const struct target *target, const struct features *fea
 static void prefer_single(const struct target_list *targets, const struct features *features,
 			  unsigned avoid, enum backend *chosen)
 {
-	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT };
-	const unsigned of_user = 1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT;
+	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT,
+						 TARGET_USER_RETURN };
+	const unsigned of_user =
+		1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT | 1u << TARGET_USER_RETURN;
 
 	if (has_kprobe_backend(features) && !(avoid & 1u << BACKEND_KPROBE) &&
 	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)

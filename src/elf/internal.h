@@ -163,6 +163,16 @@ void frames_find_sections(struct image *im);
 /* The start of function @i, in ascending order, and its end, or start + 1 if that is not known. */
 uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end);
 
+/* The number of the last function that begins at @vaddr or before. False: none does. */
+bool frames_find(const struct frames *t, uint64_t vaddr, uint32_t *ret);
+
+/* The address of function @i's entry in .eh_frame. */
+uint64_t frames_entry(const struct frames *t, uint32_t i);
+
+struct image_frame;
+bool frame_at(const struct image *im, const struct frames *t, uint64_t vaddr,
+	      struct image_frame *ret); /* image_frame_at() */
+
 /*
  * The end of the code that begins at @vaddr, for a symbol without a size: where .eh_frame ends it
  * or begins the next function. At most @end, which it returns if .eh_frame has neither.

@@ -15,6 +15,8 @@ enum target_kind {
 	TARGET_USER_FUNCTION, /* at a function's entry: the frame is as the call left it */
 	TARGET_USDT,          /* in the middle of a function */
 	TARGET_TRACEPOINT,
+	TARGET_KERNEL_RETURN, /* of a kernel function, to its caller */
+	TARGET_USER_RETURN,   /* at an exit of a function: the frame is as at its entry */
 };
 
 /* Why a place in a file cannot have a probe. Its instruction tells (arch_uprobe_verdict()). */
@@ -39,7 +41,8 @@ struct target {
 	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: the instruction's place in the file */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter; 0: none */
-	uint64_t place;         /* user: file and entry as one number (match/private.h) */
+	uint64_t place;         /* user: file and entry as one number (match/private.h). The exits
+				   of a function share it */
 	bool is_distant;        /* user: opening or reading the file may hang */
 	enum target_obstacle obstacle;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */

@@ -91,10 +91,11 @@ static const char *difference_by_path(const struct making *m, const struct targe
 
 static const char *difference_by_address(const struct making *m, const struct target *t)
 {
-	const uint64_t at = t->kind == TARGET_KERNEL_FUNCTION ? t->addr : t->vaddr;
+	const bool is_kernel = t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+	const uint64_t at = is_kernel ? t->addr : t->vaddr;
 	char text[32];
 
-	if (t->kind != TARGET_KERNEL_FUNCTION && t->kind != TARGET_USER_FUNCTION)
+	if (!is_kernel && t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN)
 		return NULL; /* a USDT probe may be at many places */
 	(void)snprintf(text, sizeof(text), "0x%" PRIx64, at);
 	return strtab_add(m->strings, text);

@@ -28,6 +28,8 @@ static void check_spec(const char *text, const struct probe_spec *spec)
 	require(!spec->library == !has_library);
 	require(!has_library || spec->library[0]);
 	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
+	require(!spec->is_return || spec->kind == PROBE_USER_FUNCTION ||
+		spec->kind == PROBE_KERNEL_FUNCTION);
 	require(!spec->provider || spec->kind == PROBE_USDT);
 	(void)pattern_matches(spec->name, "__x64_sys_getppid.isra.0");
 }
