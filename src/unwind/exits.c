@@ -27,6 +27,7 @@
 #include "elf/image.h"
 #include "elf/landing.h"
 #include "unwind/flow.h"
+#include "unwind/pointer.h"
 
 #define MAX_PARTS 16
 #define MAX_DEAD 8 /* passes: another such call may follow a call that does not return */
@@ -180,53 +181,9 @@ static void ignore_target(struct flow *flow, uint64_t vaddr, void *context)
 	(void)context;
 }
 
-enum pointer_jump { POINTER_LEAVES, POINTER_STAYS, POINTER_UNSURE };
-
-/*
- * The value of @reg before @at tells where a jump to it leads. A plain load or move gives a
- * function; the sum of a table's address and its entry gives a case of a switch.
- */
-static enum pointer_jump judge_register(const struct finding *f, uint64_t at, uint8_t reg)
-{
-	const struct flow *flow = &f->flow;
-	const struct flow_span *s = flow_span_of(flow, at);
-
-	while (at-- > s->start) {
-		struct instruction i;
-
-		if (!(flow->flags[s->first + (at - s->start)] & FLOW_VISITED))
-			continue;
-		i = flow_instruction(s, at);
-		switch (i.kind) {
-		case INSTRUCTION_CALL:
-		case INSTRUCTION_CALL_POINTER:
-			return POINTER_LEAVES;
-		case INSTRUCTION_JUMP:
-		case INSTRUCTION_JUMP_POINTER:
-		case INSTRUCTION_RETURN:
-		case INSTRUCTION_STOP:
-			return POINTER_UNSURE;
-		case INSTRUCTION_LOAD:
-		case INSTRUCTION_MOVE:
-		case INSTRUCTION_POP:
-		case INSTRUCTION_ADDRESS:
-			if (i.reg == reg)
-				return POINTER_LEAVES;
-			break;
-		default:
-			if (i.writes >> reg & 1)
-				return POINTER_STAYS;
-		}
-	}
-	return POINTER_LEAVES; /* an argument */
-}
-
-/* Where does a jump through a pointer lead, as far as its instructions tell? */
 static enum pointer_jump judge_pointer(struct finding *f, const struct visited *v)
 {
-	if (v->is.is_indexed)
-		return POINTER_STAYS;
-	return v->is.reg == REGISTER_NONE ? POINTER_LEAVES : judge_register(f, v->vaddr, v->is.reg);
+	return pointer_jump_of(&f->flow, v->vaddr, &v->is);
 }
 
 static bool has_known_table(struct finding *f, const struct visited *v)
@@ -378,6 +335,19 @@ static void find_part(struct finding *f, const struct visited *v)
 		return;
 	if (!may_tail_call(v) || to != frame.start || jumps_back(f, &frame))
 		f->is_part_added |= add_part(f, frame.start, frame.end);
+}
+
+/*
+ * Has execution come to the beginning of each part? If not, another function of a file without
+ * .symtab begins there, whose code this one shares: memmove, into whose middle mempcpy jumps.
+ */
+static void check_parts(struct finding *f)
+{
+	const struct flow *flow = &f->flow;
+
+	for (size_t i = 1; i < f->n_parts; i++)
+		if (!(flow->flags[flow_place(flow, f->parts[i].start)] & FLOW_VISITED))
+			doubt(f, "it shares code with another function", f->parts[i].start);
 }
 
 /* --- judgement --- */
@@ -567,6 +537,8 @@ static void find_all(struct finding *f)
 		doubt(f, "it is too large", f->entry);
 	else if (!f->ret->doubt && flow_group(&f->flow, 0)->is_bad)
 		doubt(f, "its frame cannot be followed", f->entry);
+	if (!f->ret->doubt)
+		check_parts(f);
 	if (!f->ret->doubt)
 		each_visited(f, 0, UINT64_MAX, judge_visited);
 }
