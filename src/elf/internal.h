@@ -88,7 +88,7 @@ struct image {
 must_check int image_read_headers(struct image *im, struct error *e);
 
 /*
- * Make the header pages of a mapped file writable, in our private copy. Only these, because all of
+ * Replace the header pages of a mapped file by a copy that is writable. Only these, because all of
  * a large file would count as data (RLIMIT_DATA). False: they stay read-only.
  */
 bool image_unlock_headers(const struct image *im);
