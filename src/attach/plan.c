@@ -60,6 +60,9 @@ static const struct {
 	{ TARGET_USDT, BACKEND_UPROBE_MULTI, PROGRAM_USDT_MULTI, has_uprobe_multi_backend },
 	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI,
+	  has_kprobe_multi_backend },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN, has_kprobe_backend },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
 	  has_uprobe_multi_backend },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
@@ -73,6 +76,8 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_UPROBE_MULTI] = "uprobe.multi",
 	[BACKEND_UPROBE_EVENT] = "uprobe.event",
 	[BACKEND_UPROBE] = "uprobe",
+	[BACKEND_KRETPROBE_MULTI] = "kretprobe.multi",
+	[BACKEND_KRETPROBE] = "kretprobe",
 };
 
 /* For messages: the spelling of a kind, and the name of its lack. */
@@ -176,6 +181,7 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 	case TARGET_TRACEPOINT:
 		return features->no_events;
 	case TARGET_KERNEL_FUNCTION:
+	case TARGET_KERNEL_RETURN:
 		return features->no_kprobes;
 	default:
 		return features->no_uprobes;
@@ -255,10 +261,13 @@ bool plan_wants_addresses(const struct plan *plan, const struct target_list *tar
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct target *target = &targets->targets[i];
 
-		if (target->kind != TARGET_KERNEL_FUNCTION || target->addr)
+		if ((target->kind != TARGET_KERNEL_FUNCTION &&
+		     target->kind != TARGET_KERNEL_RETURN) ||
+		    target->addr)
 			continue;
-		if (plan->backends[i] == BACKEND_KPROBE ? !plan->features.refuses_namesakes
-							: target->is_unchecked)
+		if (plan->backends[i] == BACKEND_KPROBE || plan->backends[i] == BACKEND_KRETPROBE
+			    ? !plan->features.refuses_namesakes
+			    : target->is_unchecked)
 			return true;
 	}
 	return false;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "bpf/uapi.h"
 
-#define KERNEL (1u << TARGET_KERNEL_FUNCTION)
+#define KERNEL (1u << TARGET_KERNEL_FUNCTION | 1u << TARGET_KERNEL_RETURN)
 #define FUNCTION (1u << TARGET_USER_FUNCTION)
 #define USDT (1u << TARGET_USDT)
 #define RETURN (1u << TARGET_USER_RETURN)

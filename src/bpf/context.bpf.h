@@ -133,6 +133,8 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 		return ASK_FREELY;
 	if (is_interrupt(config.hardirq_mask))
 		return ASK_NEVER;
+	if (kind == HIT_KERNEL_RETURN) /* its flags are not kept everywhere */
+		return ASK_WITH_CARE;
 	if (kind != HIT_KERNEL_FUNCTION)
 		return config.asks_with_care ? ASK_WITH_CARE : ASK_FREELY;
 	if (!regs_have_flags(regs))

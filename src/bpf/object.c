@@ -25,7 +25,7 @@
 #include "stackcount.skel.h"
 
 /* The programs of targets come first. They are the large ones. */
-#define LAST_COUNTING_PROGRAM PROGRAM_USDT_MULTI
+#define LAST_COUNTING_PROGRAM PROGRAM_KRETURN_MULTI
 
 struct object {
 	struct stackcount_bpf *skeleton;
@@ -44,10 +44,7 @@ struct object {
 #define FIRST_ROWS 32768
 #define FIRST_CHUNKS 65536
 
-/*
- * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
- * NULL: these kernels cannot have the program.
- */
+/* The names of the programs. @old_name: before Linux 5.17; NULL: these cannot have the program. */
 static const struct {
 	const char *name;
 	const char *old_name;
@@ -60,6 +57,8 @@ static const struct {
 	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", NULL, ABI_TRACE_UPROBE_MULTI },
 	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
 	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
+	[PROGRAM_KRETURN] = { "on_kreturn", "old_kreturn", 0 },
+	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", NULL, BPF_TRACE_KPROBE_MULTI },
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
 	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },

@@ -48,6 +48,13 @@ struct target {
 	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */
 };
 
+/* Is @t a further exit of the function of @before, the target before it in the list? */
+static inline bool target_is_further_exit(const struct target *before, const struct target *t)
+{
+	return t->kind == TARGET_USER_RETURN && before->kind == t->kind &&
+	       before->place == t->place;
+}
+
 /* A further name that the user's patterns match, for a target that is listed already. */
 struct target_alias {
 	uint32_t target;

@@ -89,13 +89,13 @@ static const struct option_row rows[] = {
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
 	{ COUNT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
-	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
+	{ ALL, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe, kretprobe.multi, kretprobe" },
 	{ ALL, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
 	{ ALL, FLAG(version), '\0', "version", NULL, "print the version and exit" },
 	/* clang-format on */
 };
 
-const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
+const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe kretprobe.multi kretprobe";
 
 const char option_formats[] = "text folded tree json pprof html prom";
 

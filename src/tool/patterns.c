@@ -209,7 +209,7 @@ int patterns_list(const struct options *opt, struct error *e)
 	for (size_t i = 0; !err && i < targets.n; i++) {
 		const struct target *t = &targets.targets[i];
 
-		if (opt->verbose || t->kind != TARGET_USER_RETURN || !i || t[-1].place != t->place)
+		if (opt->verbose || !i || !target_is_further_exit(t - 1, t))
 			print_target(t, opt->verbose);
 	}
 	return err;

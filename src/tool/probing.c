@@ -50,10 +50,47 @@ void probing_features(struct run *r)
 		r->features.loop = false;
 }
 
+/*
+ * Programs of kernels before 5.17 know the function that has returned by its address in the
+ * configuration, so there can be one.
+ */
+static int check_returns(const struct run *r, struct error *e)
+{
+	const struct target *first = NULL;
+
+	for (size_t i = 0; i < r->targets.n; i++) {
+		const struct target *t = &r->targets.targets[i];
+
+		if (t->kind != TARGET_KERNEL_RETURN)
+			continue;
+		if (first || !t->addr)
+			return error_set(e, -EOPNOTSUPP,
+					 first ? "returns of several kernel functions need Linux "
+						 "5.17"
+					       : "%s: its address is not known, which its returns "
+						 "need before Linux 5.17",
+					 t->name);
+		first = t;
+	}
+	return 0;
+}
+
+static bool has_kernel_returns(const struct run *r)
+{
+	for (size_t i = 0; i < r->targets.n; i++)
+		if (r->targets.targets[i].kind == TARGET_KERNEL_RETURN)
+			return true;
+	return false;
+}
+
 int probing_plan(struct run *r, struct error *e)
 {
 	int err = make_plan(r, 0, e);
 
+	if (!err && !r->features.loop && !r->tool->counts_targets && has_kernel_returns(r)) {
+		err = plan_again(r, MATCH_ADDRESSES, 0, e);
+		return err ? err : check_returns(r, e);
+	}
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
 	/* Without addresses, two names of one function would be two targets. */
@@ -89,6 +126,11 @@ static int load_with_fallbacks(struct run *r, struct object_options *o, struct e
 	return err;
 }
 
+static bool is_kernel_function(const struct target *t)
+{
+	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+}
+
 /*
  * May a hit come where interrupts are off, or after the thread has released its memory? Hits of
  * system calls and of user code do not.
@@ -98,7 +140,7 @@ static bool may_be_anywhere(const struct target_list *targets)
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
-		if (t->kind == TARGET_KERNEL_FUNCTION ||
+		if (is_kernel_function(t) ||
 		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0 &&
 		     strncmp(t->name, "raw_syscalls:", 13) != 0))
 			return true;
@@ -111,7 +153,7 @@ static size_t n_kernel_events(const struct target_list *targets)
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++)
-		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION ||
+		n += is_kernel_function(&targets->targets[i]) ||
 		     targets->targets[i].kind == TARGET_TRACEPOINT;
 	return n;
 }
@@ -130,6 +172,15 @@ bool probing_hits_report(const struct run *r)
 {
 	return patterns_have_user_places(r->opt) ||
 	       n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
+}
+
+/* Programs of old kernels cannot ask for the function that has returned. */
+static uint64_t only_return(const struct run *r)
+{
+	for (size_t i = 0; i < r->targets.n && !r->features.loop; i++)
+		if (r->targets.targets[i].kind == TARGET_KERNEL_RETURN)
+			return r->targets.targets[i].addr;
+	return 0;
 }
 
 int probing_load(struct run *r, struct error *e)
@@ -161,6 +212,7 @@ int probing_load(struct run *r, struct error *e)
 	 * off.
 	 */
 	options.config.anywhere |= host_is_preempt_rt();
+	options.config.return_function = only_return(r);
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	if (n_kernel_events(&r->targets))
@@ -223,7 +275,8 @@ void probing_tell_plan(const struct run *r)
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
 			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
-	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
+	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
+			    n[BACKEND_TRACEPOINT]);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 
@@ -262,7 +315,7 @@ static int check_refusals(const struct run *r, struct error *e)
 	for (size_t i = 0; i < attachment_n_refused(r->attachment) && !err; i++) {
 		const struct refusal *refusal = attachment_refused(r->attachment, i);
 
-		if (refusal->code == -ENOENT && refusal->target->kind == TARGET_KERNEL_FUNCTION)
+		if (refusal->code == -ENOENT && is_kernel_function(refusal->target))
 			err = explain_unknown(r, refusal->target->name, e);
 	}
 	return err;

@@ -40,7 +40,7 @@ static const char *join_names(const struct making *m, uint32_t target,
 	const char *own = m->targets->targets[target].name;
 	cleanup_strbuf struct strbuf all = {};
 
-	strbuf_puts(&all, own);
+	strbuf_puts(&all, m->names[target]);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = aliases[i].name;
 
@@ -150,6 +150,17 @@ static void make_rows(const struct making *m, struct target_names *ret)
 	u64_map_fini(&rows);
 }
 
+/* A function and its returns differ: "malloc", "r:malloc". */
+static const char *own_name(const struct making *m, const struct target *t)
+{
+	cleanup_strbuf struct strbuf name = {};
+
+	if (t->kind != TARGET_KERNEL_RETURN && t->kind != TARGET_USER_RETURN)
+		return strtab_add(m->strings, t->name);
+	strbuf_printf(&name, "r:%s", t->name);
+	return strtab_add(m->strings, name.text);
+}
+
 void target_names_make(const struct target_list *targets, struct target_names *ret)
 {
 	const size_t n = targets->n;
@@ -164,8 +175,11 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
 
 	for (size_t i = 0; i < n; i++)
-		names[i] = strtab_add(m.strings, targets->targets[i].name);
+		names[i] = own_name(&m, &targets->targets[i]);
 	join_aliases(&m);
+	for (size_t i = 1; i < n; i++)
+		if (target_is_further_exit(&targets->targets[i - 1], &targets->targets[i]))
+			names[i] = names[i - 1];
 	append_differences(&m, difference_by_module);
 	append_differences(&m, difference_by_path);
 	append_differences(&m, difference_by_address);
