@@ -188,7 +188,7 @@ ODD = re.compile(r".*(setjmp|longjmp|vfork|clone|exit|abort|start_main|start_cal
 def test_functions_of_real_programs_return_as_often_as_they_are_entered(library, names, command):
     counts = counts_of(count_command([f"{library}:{names}", f"r:{library}:{names}"], *command))
     both = [name for name in counts if "r:" + name in counts and not ODD.match(name)]
-    assert len(both) > 60, counts
+    assert len(both) > 30, counts
     differ = {name: (counts[name], counts["r:" + name]) for name in both if counts[name] != counts["r:" + name]}
     assert not differ, differ
 
@@ -203,7 +203,7 @@ def test_a_go_program_goes_on_unharmed():
     go = str(GO[0])
     plain = subprocess.run([go, "-h"], capture_output=True, text=True, timeout=PATIENCE_S)
     names = ("runtime.mallocgc", "runtime.newobject", "runtime.growslice", "runtime.mapassign_faststr")
-    result = count_command([f"r:{go}:{name}" for name in names], go, "-h", stderr=subprocess.PIPE)
+    result = count_command([f"r:{go}:{name}" for name in names], go, "-h")
     assert f"exited with status {plain.returncode}" in result.err, result
     returns = counts_of(result)
     assert len(returns) == len(names) and all(n > 10 for n in returns.values()), result
