@@ -27,6 +27,17 @@ static bool has_kprobe_backend(const struct features *f)
 	return f->kprobe_pmu != 0 && !f->no_kprobes;
 }
 
+/* There are programs for returns where bpf_loop() exists. */
+static bool has_kretprobe_multi_backend(const struct features *f)
+{
+	return f->loop && has_kprobe_multi_backend(f);
+}
+
+static bool has_kretprobe_backend(const struct features *f)
+{
+	return f->loop && has_kprobe_backend(f);
+}
+
 static bool has_uprobe_multi_backend(const struct features *f)
 {
 	return f->uprobe_multi;
@@ -61,8 +72,8 @@ static const struct {
 	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
 	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI,
-	  has_kprobe_multi_backend },
-	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN, has_kprobe_backend },
+	  has_kretprobe_multi_backend },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN, has_kretprobe_backend },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
 	  has_uprobe_multi_backend },
 	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
@@ -93,7 +104,8 @@ static const struct {
 			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
 	[TARGET_KERNEL_RETURN] = { "returns of kernel functions (r:FUNC)",
-				   "this kernel has no kprobes (CONFIG_KPROBES is not set)" },
+				   "this kernel has no kprobes (CONFIG_KPROBES is not set), or is "
+				   "older than Linux 5.17, where it misses returns" },
 	[TARGET_USER_RETURN] = { "returns of user functions (r:LIB:FUNC)",
 				 "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 };

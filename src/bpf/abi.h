@@ -384,7 +384,6 @@ struct trace_config {
 	__u64 max_chunks;
 	__u64 pidns_dev; /* with @has_pidns: our PID namespace */
 	__u64 pidns_ino;
-	__u64 return_function; /* old kernels: the only kernel function whose returns are traced */
 	__u32 max_kernel_frames; /* 0: no kernel stacks */
 	__u32 max_user_frames;   /* 0: no user stacks */
 	__u32 kernel_limit;      /* the kernel cuts a walk at this many frames */
@@ -423,4 +422,4 @@ struct trace_config {
 	__u32 pad;
 	__u64 cpus[MAX_CPUS / 64];
 };
-_Static_assert(sizeof(struct trace_config) == 80 + 120 + 64 + 8 + MAX_CPUS / 8, "abi");
+_Static_assert(sizeof(struct trace_config) == 72 + 120 + 64 + 8 + MAX_CPUS / 8, "abi");

@@ -57,7 +57,7 @@ static const struct {
 	[PROGRAM_UPROBE_MULTI] = { "on_uprobe_multi", NULL, ABI_TRACE_UPROBE_MULTI },
 	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
 	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
-	[PROGRAM_KRETURN] = { "on_kreturn", "old_kreturn", 0 },
+	[PROGRAM_KRETURN] = { "on_kreturn", NULL, 0 },
 	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", NULL, BPF_TRACE_KPROBE_MULTI },
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },

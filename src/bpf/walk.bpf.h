@@ -111,7 +111,7 @@ static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind
 		n--;
 	}
 	if (kind == HIT_KERNEL_RETURN) { /* the walk begins with the caller */
-		words[0] = config.return_function ? config.return_function : bpf_get_func_ip(ctx);
+		words[0] = bpf_get_func_ip(ctx);
 		start = 0;
 		n++;
 	}

@@ -50,47 +50,10 @@ void probing_features(struct run *r)
 		r->features.loop = false;
 }
 
-/*
- * Programs of kernels before 5.17 know the function that has returned by its address in the
- * configuration, so there can be one.
- */
-static int check_returns(const struct run *r, struct error *e)
-{
-	const struct target *first = NULL;
-
-	for (size_t i = 0; i < r->targets.n; i++) {
-		const struct target *t = &r->targets.targets[i];
-
-		if (t->kind != TARGET_KERNEL_RETURN)
-			continue;
-		if (first || !t->addr)
-			return error_set(e, -EOPNOTSUPP,
-					 first ? "returns of several kernel functions need Linux "
-						 "5.17"
-					       : "%s: its address is not known, which its returns "
-						 "need before Linux 5.17",
-					 t->name);
-		first = t;
-	}
-	return 0;
-}
-
-static bool has_kernel_returns(const struct run *r)
-{
-	for (size_t i = 0; i < r->targets.n; i++)
-		if (r->targets.targets[i].kind == TARGET_KERNEL_RETURN)
-			return true;
-	return false;
-}
-
 int probing_plan(struct run *r, struct error *e)
 {
 	int err = make_plan(r, 0, e);
 
-	if (!err && !r->features.loop && !r->tool->counts_targets && has_kernel_returns(r)) {
-		err = plan_again(r, MATCH_ADDRESSES, 0, e);
-		return err ? err : check_returns(r, e);
-	}
 	if (err || !plan_wants_addresses(&r->plan, &r->targets))
 		return err;
 	/* Without addresses, two names of one function would be two targets. */
@@ -174,15 +137,6 @@ bool probing_hits_report(const struct run *r)
 	       n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 }
 
-/* Programs of old kernels cannot ask for the function that has returned. */
-static uint64_t only_return(const struct run *r)
-{
-	for (size_t i = 0; i < r->targets.n && !r->features.loop; i++)
-		if (r->targets.targets[i].kind == TARGET_KERNEL_RETURN)
-			return r->targets.targets[i].addr;
-	return 0;
-}
-
 int probing_load(struct run *r, struct error *e)
 {
 	struct object_options options;
@@ -212,7 +166,6 @@ int probing_load(struct run *r, struct error *e)
 	 * off.
 	 */
 	options.config.anywhere |= host_is_preempt_rt();
-	options.config.return_function = only_return(r);
 	options.config.paces_tasks = n_kernel_events(&r->targets) > MANY_KERNEL_EVENTS;
 	options.config.asks_with_care = has_vectors(&r->targets) && !options.config.hardirq_mask;
 	if (n_kernel_events(&r->targets))

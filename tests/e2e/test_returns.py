@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """r:LIB:FUNC and r:FUNC: every return is counted, once, and the programs go on unharmed."""
 
-import os
 import re
 import subprocess
 
@@ -213,7 +212,7 @@ def test_a_go_program_goes_on_unharmed():
 # --- kernel functions ---
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kernel returns")
 @KERNEL_BACKENDS
 @pytest.mark.parametrize("function", ["vfs_read", "ksys_read"])
 def test_returns_of_a_kernel_function(workload, without, function):
@@ -233,7 +232,7 @@ def test_returns_of_a_kernel_function(workload, without, function):
         assert any(name.startswith("entry_SYSCALL_64") for name in kernel), parts
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kernel returns")
 @KERNEL_BACKENDS
 def test_a_kernel_function_is_entered_and_returns_as_often(workload, without):
     n = scaled(50_000)
@@ -245,7 +244,7 @@ def test_a_kernel_function_is_entered_and_returns_as_often(workload, without):
         assert 6 * n <= count <= 6 * n + 10, (name, count)
 
 
-@pytest.mark.needs("kprobes")
+@pytest.mark.needs("kernel returns")
 @KERNEL_BACKENDS
 def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without):
     """The kernel has replaced their return addresses on the stack."""
@@ -254,8 +253,8 @@ def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without
         tool.wait_live()
         work.run()
         result = tool.end().ok()
-    stacks = {parts[-2:]: count for parts, count in read_folded(result.out)}
-    assert stacks.get(("ksys_read", "vfs_read"), 0) >= 2000 // 2, result
+    n_below = sum(count for parts, count in read_folded(result.out) if parts[-2:] == ("ksys_read", "vfs_read"))
+    assert n_below >= 1000, result
     assert not re.search("trampoline|return_to_handler", result.out), result
 
 
