@@ -310,6 +310,8 @@ static void (*const backends[BACKEND_N])(struct attaching *at, const struct sele
 	[BACKEND_UPROBE_EVENT] = uprobe_event_attach,
 	[BACKEND_UPROBE] = uprobe_attach,
 	[BACKEND_PERF_EVENT] = perf_event_attach,
+	[BACKEND_KRETPROBE_MULTI] = kprobe_multi_attach,
+	[BACKEND_KRETPROBE] = kprobe_attach,
 };
 
 /* Select the targets for which @backend is planned. */
@@ -333,13 +335,14 @@ static void select_undefined(const struct attaching *at, struct selection *s)
 	}
 }
 
-/* Select the targets that kprobe.multi has left out, to try a kprobe each. */
-static void select_left_out(const struct attaching *at, struct selection *s)
+/* Select the targets that @multi has left out, to try a probe each, which runs @program. */
+static void select_left_out(const struct attaching *at, enum backend multi,
+			    enum object_program program, struct selection *s)
 {
-	if (!(at->plan->programs & 1u << PROGRAM_KPROBE))
+	if (!(at->plan->programs & 1u << program))
 		return;
 	for (size_t i = 0; i < at->plan->n && s->n < MAX_FALLBACKS; i++) {
-		if (at->plan->backends[i] == BACKEND_KPROBE_MULTI && !at->outcomes[i].is_placed)
+		if (at->plan->backends[i] == multi && !at->outcomes[i].is_placed)
 			array_push(s->items, s->n, s->capacity, (uint32_t)i);
 	}
 }
@@ -368,7 +371,8 @@ static size_t count_events(const struct attaching *at)
 
 		if (backend == BACKEND_UPROBE || backend == BACKEND_UPROBE_EVENT)
 			n += at->scope->n_pids ? at->scope->n_pids : 1;
-		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE)
+		else if (backend == BACKEND_TRACEPOINT || backend == BACKEND_KPROBE ||
+			 backend == BACKEND_KRETPROBE)
 			n++;
 		else if (backend == BACKEND_PERF_EVENT)
 			n += at->scope->n_possible_cpus;
@@ -419,7 +423,9 @@ static int attach_planned(struct attaching *at, struct error *e)
 
 		select_planned(at, backend, &chosen);
 		if (backend == BACKEND_KPROBE)
-			select_left_out(at, &chosen);
+			select_left_out(at, BACKEND_KPROBE_MULTI, PROGRAM_KPROBE, &chosen);
+		if (backend == BACKEND_KRETPROBE)
+			select_left_out(at, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN, &chosen);
 		if (backend == BACKEND_UPROBE)
 			select_undefined(at, &chosen);
 		if (chosen.n)
@@ -437,7 +443,7 @@ static int collect_outcomes(const struct attaching *at, struct error *e)
 		const struct target *target = &at->targets[i];
 
 		if (at->outcomes[i].is_placed) {
-			a->n_attached++;
+			a->n_attached += !i || !target_is_further_exit(target - 1, target);
 			continue;
 		}
 

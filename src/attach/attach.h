@@ -69,6 +69,7 @@ int attachment_detach_aside(struct attachment *a);
 void attachment_free(struct attachment *a); /* detach and free; NULL is allowed */
 void attachment_freep(struct attachment **a);
 
+/* Functions, tracepoints and USDT probes; a function with several exits is one. */
 size_t attachment_n_attached(const struct attachment *a);
 /* The PID of our helper process that lives as long as the probes; 0: none. */
 uint32_t attachment_helper(const struct attachment *a);

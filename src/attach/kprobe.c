@@ -14,6 +14,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 
+/* /sys/bus/event_source/devices/kprobe/format/retprobe: config:0, on all kernels. */
+#define AT_RETURN 1
+
 static int attach_single_kprobe(struct attaching *at, uint32_t number)
 {
 	const struct target *target = &at->targets[number];
@@ -21,6 +24,7 @@ static int attach_single_kprobe(struct attaching *at, uint32_t number)
 	struct perf_event_attr attr = {
 		.type = at->plan->features.kprobe_pmu,
 		.size = sizeof(attr),
+		.config = target->kind == TARGET_KERNEL_RETURN ? AT_RETURN : 0,
 	};
 
 	if (target->addr) {
@@ -30,7 +34,9 @@ static int attach_single_kprobe(struct attaching *at, uint32_t number)
 				      : xstrdup(target->symbol);
 		attr.kprobe_func = (uintptr_t)name;
 	}
-	return attaching_add_event(at, &attr, -1, PROGRAM_KPROBE, number);
+	return attaching_add_event(
+		at, &attr, -1,
+		target->kind == TARGET_KERNEL_RETURN ? PROGRAM_KRETURN : PROGRAM_KPROBE, number);
 }
 
 void kprobe_attach(struct attaching *at, const struct selection *chosen)

@@ -56,11 +56,17 @@ static int link_functions(const struct batch *b, size_t first, size_t n)
 {
 	const struct link_places range = batch_range(b, first, n);
 
-	return attaching_add_link(b->at, link_kprobe_multi(b->prog_fd, &range));
+	return attaching_add_link(
+		b->at, link_kprobe_multi(b->prog_fd, &range, b->program == PROGRAM_KRETURN_MULTI));
 }
 
 static struct batch make_kprobe_batch(struct attaching *at, struct places *p, bool by_symbol)
 {
+	const enum object_program program =
+		p->n && at->targets[p->targets[0]].kind == TARGET_KERNEL_RETURN
+			? PROGRAM_KRETURN_MULTI
+			: PROGRAM_KPROBE_MULTI;
+
 	if (!p->cookies)
 		p->cookies = attaching_cookies(at, p->targets, p->n);
 	return (struct batch){
@@ -69,7 +75,8 @@ static struct batch make_kprobe_batch(struct attaching *at, struct places *p, bo
 		.places = by_symbol ? NULL : p->addrs,
 		.symbols = by_symbol ? p->symbols : NULL,
 		.cookies = p->cookies,
-		.prog_fd = object_program_fd(at->object, PROGRAM_KPROBE_MULTI),
+		.prog_fd = object_program_fd(at->object, program),
+		.program = program,
 		.link = link_functions,
 	};
 }

@@ -58,13 +58,14 @@ int link_set_program(int event_fd, int prog_fd)
 	return ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, prog_fd) < 0 ? -errno : 0;
 }
 
-int link_kprobe_multi(int prog_fd, const struct link_places *to)
+int link_kprobe_multi(int prog_fd, const struct link_places *to, bool is_return)
 {
 	const union bpf_attr attr = {
 		.link_create = {
 			.prog_fd = (unsigned)prog_fd,
 			.attach_type = BPF_TRACE_KPROBE_MULTI,
 			.kprobe_multi = {
+				.flags = is_return ? UAPI_KPROBE_MULTI_RETURN : 0,
 				.cnt = (unsigned)to->n,
 				.addrs = (uintptr_t)to->places,
 				.syms = (uintptr_t)to->symbols,
@@ -108,7 +109,8 @@ uint64_t link_missed(int link_fd)
 	if (info.type == BPF_LINK_TYPE_KPROBE_MULTI)
 		return info.kprobe_multi.missed;
 	if (info.type == BPF_LINK_TYPE_PERF_EVENT &&
-	    info.perf_kprobe.type == UAPI_PERF_EVENT_KPROBE)
+	    (info.perf_kprobe.type == UAPI_PERF_EVENT_KPROBE ||
+	     info.perf_kprobe.type == UAPI_PERF_EVENT_KRETPROBE))
 		return info.perf_kprobe.missed;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,7 +33,8 @@ struct link_places {
 	size_t n;
 };
 
-must_check int link_kprobe_multi(int prog_fd, const struct link_places *to);
+/* @is_return: the program runs at the functions' returns, not at their entries. */
+must_check int link_kprobe_multi(int prog_fd, const struct link_places *to, bool is_return);
 
 /* @pid 0: every process. */
 must_check int link_uprobe_multi(int prog_fd, const char *path, const struct link_places *to,

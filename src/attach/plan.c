@@ -27,6 +27,17 @@ static bool has_kprobe_backend(const struct features *f)
 	return f->kprobe_pmu != 0 && !f->no_kprobes;
 }
 
+/* There are programs for returns where bpf_loop() exists. */
+static bool has_kretprobe_multi_backend(const struct features *f)
+{
+	return f->loop && has_kprobe_multi_backend(f);
+}
+
+static bool has_kretprobe_backend(const struct features *f)
+{
+	return f->loop && has_kprobe_backend(f);
+}
+
 static bool has_uprobe_multi_backend(const struct features *f)
 {
 	return f->uprobe_multi;
@@ -61,6 +72,13 @@ static const struct {
 	{ TARGET_USDT, BACKEND_UPROBE_EVENT, PROGRAM_USDT, has_uprobe_event_backend },
 	{ TARGET_USDT, BACKEND_UPROBE, PROGRAM_USDT, has_uprobe_backend },
 	{ TARGET_PERF_EVENT, BACKEND_PERF_EVENT, PROGRAM_PERF_EVENT, has_tracepoint_backend },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE_MULTI, PROGRAM_KRETURN_MULTI,
+	  has_kretprobe_multi_backend },
+	{ TARGET_KERNEL_RETURN, BACKEND_KRETPROBE, PROGRAM_KRETURN, has_kretprobe_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_MULTI, PROGRAM_UPROBE_MULTI,
+	  has_uprobe_multi_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE_EVENT, PROGRAM_UPROBE, has_uprobe_event_backend },
+	{ TARGET_USER_RETURN, BACKEND_UPROBE, PROGRAM_UPROBE, has_uprobe_backend },
 };
 
 static const char *const backend_names[BACKEND_N] = {
@@ -71,6 +89,8 @@ static const char *const backend_names[BACKEND_N] = {
 	[BACKEND_UPROBE_EVENT] = "uprobe.event",
 	[BACKEND_UPROBE] = "uprobe",
 	[BACKEND_PERF_EVENT] = "perf.event",
+	[BACKEND_KRETPROBE_MULTI] = "kretprobe.multi",
+	[BACKEND_KRETPROBE] = "kretprobe",
 };
 
 /* For messages: the spelling of a kind, and the name of its lack. */
@@ -86,6 +106,11 @@ static const struct {
 			  "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 	[TARGET_TRACEPOINT] = { "tracepoints (t:...)", "this kernel has no tracepoints" },
 	[TARGET_PERF_EVENT] = { "perf events (e:...)", "this kernel has no perf events" },
+	[TARGET_KERNEL_RETURN] = { "returns of kernel functions (r:FUNC)",
+				   "this kernel has no kprobes (CONFIG_KPROBES is not set), or is "
+				   "older than Linux 5.17, where it misses returns" },
+	[TARGET_USER_RETURN] = { "returns of user functions (r:LIB:FUNC)",
+				 "this kernel has no uprobes (CONFIG_UPROBES is not set)" },
 };
 
 /* The order in which a message offers other kinds. */
@@ -172,6 +197,7 @@ static const char *why_forbidden(enum target_kind kind, const struct features *f
 	case TARGET_PERF_EVENT:
 		return features->no_events;
 	case TARGET_KERNEL_FUNCTION:
+	case TARGET_KERNEL_RETURN:
 		return features->no_kprobes;
 	default:
 		return features->no_uprobes;
@@ -203,8 +229,10 @@ static int refuse_target(const struct target *target, const struct features *fea
 static void prefer_single(const struct target_list *targets, const struct features *features,
 			  unsigned avoid, enum backend *chosen)
 {
-	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT };
-	const unsigned of_user = 1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT;
+	static const enum target_kind user[] = { TARGET_USER_FUNCTION, TARGET_USDT,
+						 TARGET_USER_RETURN };
+	const unsigned of_user =
+		1u << TARGET_USER_FUNCTION | 1u << TARGET_USDT | 1u << TARGET_USER_RETURN;
 
 	if (has_kprobe_backend(features) && !(avoid & 1u << BACKEND_KPROBE) &&
 	    count_kinds(targets, 1u << TARGET_KERNEL_FUNCTION) <= FEW_KERNEL_FUNCTIONS)
@@ -249,10 +277,13 @@ bool plan_wants_addresses(const struct plan *plan, const struct target_list *tar
 	for (size_t i = 0; i < plan->n; i++) {
 		const struct target *target = &targets->targets[i];
 
-		if (target->kind != TARGET_KERNEL_FUNCTION || target->addr)
+		if ((target->kind != TARGET_KERNEL_FUNCTION &&
+		     target->kind != TARGET_KERNEL_RETURN) ||
+		    target->addr)
 			continue;
-		if (plan->backends[i] == BACKEND_KPROBE ? !plan->features.refuses_namesakes
-							: target->is_unchecked)
+		if (plan->backends[i] == BACKEND_KPROBE || plan->backends[i] == BACKEND_KRETPROBE
+			    ? !plan->features.refuses_namesakes
+			    : target->is_unchecked)
 			return true;
 	}
 	return false;

@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "bpf/uapi.h"
 
-#define KERNEL (1u << TARGET_KERNEL_FUNCTION)
+#define KERNEL (1u << TARGET_KERNEL_FUNCTION | 1u << TARGET_KERNEL_RETURN)
 #define FUNCTION (1u << TARGET_USER_FUNCTION)
 #define USDT (1u << TARGET_USDT)
-#define USER (FUNCTION | USDT)
+#define RETURN (1u << TARGET_USER_RETURN)
+#define USER (FUNCTION | USDT | RETURN)
 #define TRACEPOINT (1u << TARGET_TRACEPOINT)
 #define SAMPLE (1u << TARGET_PERF_EVENT)
 #define ANY (KERNEL | USER | TRACEPOINT | SAMPLE)
@@ -37,10 +38,10 @@ static const struct {
 
 	{ UAPI_ENOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
 	{ EOPNOTSUPP, FUNCTION, "the kernel cannot probe its first instruction" },
-	{ UAPI_ENOTSUPP, USDT, "the kernel cannot probe the instruction there" },
-	{ EOPNOTSUPP, USDT, "the kernel cannot probe the instruction there" },
+	{ UAPI_ENOTSUPP, USDT | RETURN, "the kernel cannot probe the instruction there" },
+	{ EOPNOTSUPP, USDT | RETURN, "the kernel cannot probe the instruction there" },
 	{ EILSEQ, FUNCTION, "the kernel would mistake its first instruction for another one" },
-	{ EILSEQ, USDT, "the kernel would mistake the instruction there for another one" },
+	{ EILSEQ, USDT | RETURN, "the kernel would mistake the instruction there for another one" },
 	{ ENOEXEC, USER, "there is no instruction there" },
 	{ EINVAL, USER, "the kernel does not allow a probe there" },
 	{ EFBIG, USDT, "its semaphore is too far into the file" },

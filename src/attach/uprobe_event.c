@@ -96,7 +96,8 @@ static void attach_kind(struct attaching *at, const struct selection *chosen, en
 
 void uprobe_event_attach(struct attaching *at, const struct selection *chosen)
 {
-	static const enum target_kind kinds[] = { TARGET_USER_FUNCTION, TARGET_USDT };
+	static const enum target_kind kinds[] = { TARGET_USER_FUNCTION, TARGET_USDT,
+						  TARGET_USER_RETURN };
 
 	if (!attaching_defines(at)) {
 		for (size_t i = 0; i < chosen->n; i++)

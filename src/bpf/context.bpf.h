@@ -179,6 +179,8 @@ static __always_inline enum asking asking_of(void *ctx, enum hit_kind kind)
 	if (kind == HIT_SAMPLE)
 		return config.hardirq_mask && !(preempt_count() & config.nmi_mask) ? ASK_FREELY
 										   : ASK_NEVER;
+	if (kind == HIT_KERNEL_RETURN) /* its flags are not kept everywhere */
+		return ASK_WITH_CARE;
 	if (kind != HIT_KERNEL_FUNCTION)
 		return config.asks_with_care ? ASK_WITH_CARE : ASK_FREELY;
 	if (!regs_have_flags(regs))

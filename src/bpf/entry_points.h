@@ -8,7 +8,7 @@
 #include "bpf/object.h"
 
 /* The programs of targets come first. They are the large ones. */
-#define LAST_COUNTING_PROGRAM PROGRAM_PERF_EVENT
+#define LAST_COUNTING_PROGRAM PROGRAM_KRETURN_MULTI
 
 /*
  * The names of the programs. @old_name is for kernels before Linux 5.17 (see stackcount.bpf.c).
@@ -27,6 +27,8 @@ static const struct {
 	[PROGRAM_USDT] = { "on_usdt", "old_usdt", 0 },
 	[PROGRAM_USDT_MULTI] = { "on_usdt_multi", NULL, ABI_TRACE_UPROBE_MULTI },
 	[PROGRAM_PERF_EVENT] = { "on_sample", "old_sample", 0 },
+	[PROGRAM_KRETURN] = { "on_kreturn", NULL, 0 },
+	[PROGRAM_KRETURN_MULTI] = { "on_kreturns", NULL, BPF_TRACE_KPROBE_MULTI },
 	[PROGRAM_FORK] = { "on_fork", "on_fork", 0 },
 	[PROGRAM_EXEC] = { "on_exec", "on_exec", 0 },
 	[PROGRAM_EXIT] = { "on_exit", "on_exit", 0 },

@@ -24,6 +24,8 @@ enum object_program {
 	PROGRAM_USDT, /* in the middle of a function */
 	PROGRAM_USDT_MULTI,
 	PROGRAM_PERF_EVENT,
+	PROGRAM_KRETURN,
+	PROGRAM_KRETURN_MULTI,
 	PROGRAM_FORK, /* this and the next two follow a command's processes */
 	PROGRAM_EXEC,
 	PROGRAM_EXIT,

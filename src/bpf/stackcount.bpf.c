@@ -106,7 +106,8 @@ static __always_inline __u64 walk_kernel(void *ctx, enum hit_kind kind, bool is_
 	__u64 hash, own = 0;
 	__u32 mark;
 
-	if (is_new_kernel && config.kernel_tables && walk_kernel_by_tables(ctx, kind, slot)) {
+	if (is_new_kernel && kind != HIT_KERNEL_RETURN && config.kernel_tables &&
+	    walk_kernel_by_tables(ctx, kind, slot)) {
 		own = hash_kernel_stack(slot);
 		if (!is_kernel_walk_checked(slot))
 			return own;
@@ -130,7 +131,7 @@ static __always_inline void walk_stacks(void *ctx, enum hit_kind kind, bool is_n
 		key->tgid = tgid;
 	if (config.max_kernel_frames && has_kernel_stack(ctx, kind)) {
 		key->kernel_stack = walk_kernel(ctx, kind, is_new_kernel, slot);
-		if (is_kernel_pc_exact(ctx, kind))
+		if (is_kernel_pc_exact(ctx, kind) || kind == HIT_KERNEL_RETURN)
 			key->flags = KEY_KERNEL_PC_EXACT;
 	}
 	if (config.max_user_frames) {
@@ -314,6 +315,8 @@ int old_sample(void *ctx)
 	(void)on_hit(ctx, HIT_SAMPLE, false);
 	return 0;
 }
+
+#include "bpf/return.bpf.h" /* its programs call on_hit() */
 
 SEC("?kprobe/count")
 int old_uprobe(struct pt_regs *ctx)

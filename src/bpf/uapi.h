@@ -50,12 +50,14 @@ struct uapi_link_info {
 			__u32 offset;
 			__u64 addr;
 			__u64 missed;
-		} perf_kprobe; /* with @type UAPI_PERF_EVENT_KPROBE */
+		} perf_kprobe; /* with @type UAPI_PERF_EVENT_KPROBE or _KRETPROBE */
 	};
 };
 static_assert(sizeof(struct uapi_link_info) == 56, "uapi");
 
-#define UAPI_PERF_EVENT_KPROBE 3 /* BPF_PERF_EVENT_KPROBE */
+#define UAPI_PERF_EVENT_KPROBE 3    /* BPF_PERF_EVENT_KPROBE */
+#define UAPI_PERF_EVENT_KRETPROBE 4 /* BPF_PERF_EVENT_KRETPROBE */
+#define UAPI_KPROBE_MULTI_RETURN 1  /* BPF_F_KPROBE_MULTI_RETURN */
 
 /* The kernel's own ENOTSUPP, which user space gets if an instruction cannot be probed. */
 #define UAPI_ENOTSUPP 524

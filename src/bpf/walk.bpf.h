@@ -25,6 +25,7 @@ enum hit_kind {
 	 * constant offsets alone. It may be in an interrupt or an NMI, on top of any code.
 	 */
 	HIT_SAMPLE,
+	HIT_KERNEL_RETURN, /* ctx: the kernel's registers after a function's return */
 };
 
 static __always_inline bool is_user_hit(enum hit_kind kind)
@@ -128,6 +129,11 @@ static __always_inline __u32 walk_kernel_by_helper(void *ctx, enum hit_kind kind
 	if (may_double && n > 1 && words[0] == words[1]) {
 		start = 1;
 		n--;
+	}
+	if (kind == HIT_KERNEL_RETURN) { /* the walk begins with the caller */
+		words[0] = bpf_get_func_ip(ctx);
+		start = 0;
+		n++;
 	}
 	if (kind == HIT_KERNEL_FUNCTION) {
 		__u64 pc = regs_pc(ctx);

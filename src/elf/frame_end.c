@@ -138,6 +138,19 @@ uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end)
 	return start;
 }
 
+bool frames_find(const struct frames *t, uint64_t vaddr, uint32_t *ret)
+{
+	const uint32_t n = count_until(t, vaddr);
+
+	*ret = n - 1;
+	return n;
+}
+
+uint64_t frames_entry(const struct frames *t, uint32_t i)
+{
+	return row_value(t, i, 4);
+}
+
 uint64_t frame_end(const struct frames *t, uint64_t vaddr, uint64_t end)
 {
 	uint32_t n = count_until(t, vaddr);

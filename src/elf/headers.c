@@ -242,14 +242,27 @@ struct slice whole_strings(struct slice strings)
 	return strings;
 }
 
+/* Put a copy of the pages in their place. */
 static bool make_pages_writable(const struct image *im, uint64_t offset, uint64_t n)
 {
+	cleanup_free char *copy = NULL;
+	char *at;
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uint64_t from = offset / page * page;
 
 	if (offset > im->size || n > im->size - offset)
 		return false;
-	return mprotect((char *)im->memory + from, offset + n - from, PROT_READ | PROT_WRITE) == 0;
+	n = (offset + n + page - 1) / page * page - from;
+	if (n > im->size - from)
+		n = im->size - from;
+	copy = xmalloc(n);
+	at = (char *)im->memory + from;
+	memcpy(copy, at, n);
+	if (mmap(at, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0) ==
+	    MAP_FAILED)
+		return false;
+	memcpy(at, copy, n);
+	return true;
 }
 
 bool image_unlock_headers(const struct image *im)

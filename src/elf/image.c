@@ -33,6 +33,17 @@ static struct image *image_new(const char *name)
 	return im;
 }
 
+/*
+ * The kernel puts breakpoints of uprobes, anybody's, into all private mappings of a file, ours too.
+ * So map it shared. FUSE may refuse that.
+ */
+static void *map_image_file(int fd, size_t size)
+{
+	void *data = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	return data == MAP_FAILED ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : data;
+}
+
 int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 {
 	struct stat st;
@@ -43,7 +54,7 @@ int image_open_fd(int fd, const char *name, struct image **ret, struct error *e)
 	if (st.st_size == 0)
 		return error_set(e, -ENOEXEC, "%s: not an ELF file: it is empty", name);
 
-	void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	void *data = map_image_file(fd, (size_t)st.st_size);
 	if (data == MAP_FAILED)
 		return error_errno(e, "map %s", name);
 

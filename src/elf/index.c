@@ -27,6 +27,7 @@
 #include "base/array.h"
 #include "elf/debug.h"
 #include "elf/entry.h"
+#include "elf/landing.h"
 #include "elf/symbols.h"
 
 #define NONE UINT32_MAX
@@ -400,6 +401,11 @@ static const struct symbol_index *symbol_index_of(struct image *im)
 bool image_function_start(struct image *im, uint64_t vaddr, uint64_t *ret_start)
 {
 	return frame_start_of(&symbol_index_of(im)->all_frames, vaddr, ret_start);
+}
+
+bool image_frame_at(struct image *im, uint64_t vaddr, struct image_frame *ret)
+{
+	return frame_at(im, &symbol_index_of(im)->all_frames, vaddr, ret);
 }
 
 bool image_function_at(struct image *im, uint64_t vaddr, struct image_symbol *ret)

@@ -88,7 +88,7 @@ struct image {
 must_check int image_read_headers(struct image *im, struct error *e);
 
 /*
- * Make the header pages of a mapped file writable, in our private copy. Only these, because all of
+ * Replace the header pages of a mapped file by a copy that is writable. Only these, because all of
  * a large file would count as data (RLIMIT_DATA). False: they stay read-only.
  */
 bool image_unlock_headers(const struct image *im);
@@ -162,6 +162,16 @@ void frames_find_sections(struct image *im);
 
 /* The start of function @i, in ascending order, and its end, or start + 1 if that is not known. */
 uint64_t frames_start(const struct frames *t, uint32_t i, uint64_t *ret_end);
+
+/* The number of the last function that begins at @vaddr or before. False: none does. */
+bool frames_find(const struct frames *t, uint64_t vaddr, uint32_t *ret);
+
+/* The address of function @i's entry in .eh_frame. */
+uint64_t frames_entry(const struct frames *t, uint32_t i);
+
+struct image_frame;
+bool frame_at(const struct image *im, const struct frames *t, uint64_t vaddr,
+	      struct image_frame *ret); /* image_frame_at() */
 
 /*
  * The end of the code that begins at @vaddr, for a symbol without a size: where .eh_frame ends it

@@ -36,17 +36,24 @@ static bool is_placeholder(const char *symbol)
 	return strncmp(symbol, "__lib", 5) == 0 && strstr(symbol, "_version_placeholder");
 }
 
+/* "f.cold": its returns are those of f. */
+static bool is_cold_part(const char *symbol)
+{
+	return strstr(symbol, ".cold");
+}
+
 static int match_symbol(void *context, const struct image_symbol *s)
 {
 	struct function_walk *walk = context;
 	struct target t = {
-		.kind = TARGET_USER_FUNCTION,
+		.kind = walk->m->spec->is_return ? TARGET_USER_RETURN : TARGET_USER_FUNCTION,
 		.symbol = s->name,
 		.path = walk->path,
 		.is_distant = walk->file.is_distant,
 	};
 
-	if (!names_match(&walk->name, s->name) || is_placeholder(s->name))
+	if (!names_match(&walk->name, s->name) || is_placeholder(s->name) ||
+	    (t.kind == TARGET_USER_RETURN && is_cold_part(s->name)))
 		return 0;
 	if (s->is_indirect && !indirect_offset(&walk->implementations, s->name, &t.offset)) {
 		(void)snprintf(walk->indirect, sizeof(walk->indirect), "%s", s->name);
@@ -142,7 +149,7 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 		.e = e,
 	};
 
-	size_t first = m->out->n;
+	const size_t first = m->out->n, first_alias = m->out->n_aliases;
 
 	file_place_of(path, &walk.file);
 	name_pattern_init(&walk.name, m->spec->name);
@@ -150,7 +157,12 @@ int match_functions(struct matching *m, const char *path, size_t *ret_n, struct 
 	indirect_fini(&walk.implementations);
 	if (err)
 		return err;
-	place_probes(m->out, first, image);
+	if (m->spec->is_return)
+		err = place_returns(m, first, first_alias, image, e);
+	else
+		place_probes(m->out, first, image);
+	if (err)
+		return err;
 	/* An old version of the name may be a plain function, but hardly anything calls it. */
 	if (walk.n_indirect && (!walk.n || pattern_literal(m->spec->name)))
 		return explain_indirect(&walk);

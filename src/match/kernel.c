@@ -71,18 +71,23 @@ static int collect_traceable(void *context, const char *name, const char *module
 	return 0;
 }
 
+static enum target_kind kind_of_kernel_function(const struct matching *m)
+{
+	return m->spec->is_return ? TARGET_KERNEL_RETURN : TARGET_KERNEL_FUNCTION;
+}
+
 static int add_kernel_function(struct matching *m, const char *name, const char *module,
 			       uint64_t addr, struct error *e)
 {
 	const struct target t = {
-		.kind = TARGET_KERNEL_FUNCTION,
+		.kind = kind_of_kernel_function(m),
 		.name = name,
 		.symbol = name,
 		.module = module,
 		.addr = addr,
 	};
 
-	return matching_add(m, &t, addr ? place_of_addr(addr) : place_of_name(name), NULL, e);
+	return matching_add(m, &t, place_of_kernel_function(&t), NULL, e);
 }
 
 /* Symbols of BPF programs and trampolines are no functions: no probe can be put there by name. */
@@ -210,13 +215,13 @@ static int list_traceable(const struct matching *m, struct function_list *list, 
 static int add_unchecked_function(struct matching *m, const char *name, struct error *e)
 {
 	const struct target t = {
-		.kind = TARGET_KERNEL_FUNCTION,
+		.kind = kind_of_kernel_function(m),
 		.name = name,
 		.symbol = name,
 		.is_unchecked = true,
 	};
 
-	return matching_add(m, &t, place_of_name(name), NULL, e);
+	return matching_add(m, &t, place_of_kernel_function(&t), NULL, e);
 }
 
 /* Does exactly one function have this name? *@ret is its symbol. */

@@ -37,19 +37,20 @@ static uint64_t mix_place(enum place_kind kind, uint64_t a, uint64_t b)
 	return hash_mix(hash_mix(a + kind) ^ b);
 }
 
-uint64_t place_of_name(const char *name)
+static bool is_kernel_kind(const struct target *t)
 {
-	return mix_place(PLACE_NAME, hash_bytes(name, strlen(name)), 0);
+	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
 }
 
-uint64_t place_of_named_addr(const char *name)
+/* The name of a kernel function as a place. A function's returns are another place. */
+static uint64_t place_of_name(enum place_kind kind, const struct target *t)
 {
-	return mix_place(PLACE_NAMED_ADDR, hash_bytes(name, strlen(name)), 0);
+	return mix_place(kind, hash_bytes(t->symbol, strlen(t->symbol)), t->kind);
 }
 
-uint64_t place_of_addr(uint64_t addr)
+uint64_t place_of_kernel_function(const struct target *t)
 {
-	return mix_place(PLACE_ADDR, addr, 0);
+	return t->addr ? mix_place(PLACE_ADDR, t->addr, t->kind) : place_of_name(PLACE_NAME, t);
 }
 
 uint64_t place_of_tracepoint(const char *category, const char *event)
@@ -153,7 +154,8 @@ static uint64_t place_of_target(const struct target *t)
 {
 	switch (t->kind) {
 	case TARGET_KERNEL_FUNCTION:
-		return t->addr ? place_of_addr(t->addr) : place_of_name(t->symbol);
+	case TARGET_KERNEL_RETURN:
+		return place_of_kernel_function(t);
 	case TARGET_TRACEPOINT:
 		return place_of_tracepoint(t->category, t->event);
 	default:
@@ -166,8 +168,21 @@ static void note_place_of_target(struct matching *m, const struct target *t, uin
 				 size_t i)
 {
 	u64_map_put(&m->seen, place, (uint32_t)i, NULL);
-	if (t->kind == TARGET_KERNEL_FUNCTION && t->addr)
-		u64_map_put(&m->seen, place_of_named_addr(t->symbol), (uint32_t)i, NULL);
+	if (is_kernel_kind(t) && t->addr)
+		u64_map_put(&m->seen, place_of_name(PLACE_NAMED_ADDR, t), (uint32_t)i, NULL);
+}
+
+static void note_all_places(struct matching *m)
+{
+	for (size_t i = 0; i < m->out->n; i++)
+		note_place_of_target(m, &m->out->targets[i], place_of_target(&m->out->targets[i]),
+				     i);
+}
+
+void matching_renumber(struct matching *m)
+{
+	u64_map_clear(&m->seen);
+	note_all_places(m);
 }
 
 /* The number of the target that is listed at @place, or by a name that includes @place. */
@@ -175,9 +190,9 @@ static const uint32_t *find_listed(const struct matching *m, const struct target
 {
 	const uint32_t *at = u64_map_get(&m->seen, place);
 
-	if (!at && t->kind == TARGET_KERNEL_FUNCTION)
-		at = u64_map_get(&m->seen, t->addr ? place_of_name(t->symbol)
-						   : place_of_named_addr(t->symbol));
+	if (!at && is_kernel_kind(t))
+		at = u64_map_get(&m->seen,
+				 place_of_name(t->addr ? PLACE_NAME : PLACE_NAMED_ADDR, t));
 	return at;
 }
 
@@ -264,8 +279,7 @@ int match_targets(const struct probe_spec *spec, struct host *host, const struct
 
 	if (!out->strings)
 		out->strings = strtab_new();
-	for (size_t i = 0; i < out->n; i++)
-		note_place_of_target(&m, &out->targets[i], place_of_target(&out->targets[i]), i);
+	note_all_places(&m);
 
 	const int found = by_kind[spec->kind](&m, e);
 	const int costly = check_patterns(spec, e);

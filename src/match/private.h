@@ -22,9 +22,7 @@ struct matching {
  * A place as one number. Two places have the same number once in 2^64 pairs. One of them would be
  * left out.
  */
-uint64_t place_of_name(const char *name);       /* a kernel function without address */
-uint64_t place_of_named_addr(const char *name); /* this name has an address in the list */
-uint64_t place_of_addr(uint64_t addr);
+uint64_t place_of_kernel_function(const struct target *t); /* by its address, or else its name */
 uint64_t place_of_tracepoint(const char *category, const char *event);
 uint64_t place_of_perf_event(const struct target *event);
 
@@ -42,6 +40,9 @@ void file_place_of(const char *path, struct file_place *ret);
  * has a semaphore. @offset is a function's entry, wherever its probe is.
  */
 uint64_t place_in_file(const struct file_place *file, enum target_kind kind, uint64_t offset);
+
+/* The targets have other numbers now. */
+void matching_renumber(struct matching *m);
 
 /*
  * List @t at @place, unless a target is listed there. Then that target gets @t's name as an alias.
@@ -74,6 +75,15 @@ must_check int match_usdt(struct matching *m, const char *path, size_t *ret_n, s
  */
 struct image;
 void place_probes(struct target_list *list, size_t first, struct image *image);
+
+/*
+ * Replace the targets from @first on, which are TARGET_USER_RETURN and entries of functions of
+ * @image, by the functions' exits. @first_alias: their first alias. A function whose exits are not
+ * all known, or cannot all have a probe, is left out.
+ * Errors: -EOPNOTSUPP none is left; -E2BIG.
+ */
+must_check int place_returns(struct matching *m, size_t first, size_t first_alias,
+			     struct image *image, struct error *e);
 
 /* Offer the names of a file's functions to @near. An unreadable file offers nothing. */
 void near_functions(const char *path, struct near *near);

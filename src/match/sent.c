@@ -27,7 +27,7 @@ struct sent_head {
 struct sent_target {
 	uint64_t vaddr, offset, semaphore, place;
 	uint32_t n_name, n_symbol, n_path;
-	uint8_t is_usdt, obstacle, skipped, is_distant;
+	uint8_t kind, obstacle, skipped, is_distant;
 };
 
 struct sent_alias {
@@ -60,7 +60,7 @@ static void put_sent_target(struct strbuf *to, const struct target *t, const cha
 		.n_name = length_or_none(t->name),
 		.n_symbol = length_or_none(t->symbol),
 		.n_path = t->path == former_path ? NONE : length_or_none(t->path),
-		.is_usdt = t->kind == TARGET_USDT,
+		.kind = (uint8_t)t->kind,
 		.obstacle = (uint8_t)t->obstacle,
 		.skipped = t->skipped,
 		.is_distant = t->is_distant,
@@ -119,17 +119,22 @@ static bool parse_sent_text(struct taking *from, uint32_t n, const char **ret)
 	return true;
 }
 
+static bool is_in_file(uint8_t kind)
+{
+	return kind == TARGET_USER_FUNCTION || kind == TARGET_USER_RETURN || kind == TARGET_USDT;
+}
+
 static bool parse_sent_target(struct taking *from)
 {
 	struct sent_target sent;
 
-	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || sent.is_usdt > 1 ||
+	if (!parse_sent_bytes(from, &sent, sizeof(sent)) || !is_in_file(sent.kind) ||
 	    sent.is_distant > 1 || sent.obstacle > OBSTACLE_MISTAKEN ||
-	    (!sent.is_usdt && sent.n_symbol == NONE))
+	    (sent.kind != TARGET_USDT && sent.n_symbol == NONE))
 		return false;
 
 	struct target t = {
-		.kind = sent.is_usdt ? TARGET_USDT : TARGET_USER_FUNCTION,
+		.kind = (enum target_kind)sent.kind,
 		.vaddr = sent.vaddr,
 		.offset = sent.offset,
 		.semaphore = sent.semaphore,

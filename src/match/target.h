@@ -15,6 +15,8 @@ enum target_kind {
 	TARGET_USER_FUNCTION, /* at a function's entry: the frame is as the call left it */
 	TARGET_USDT,          /* in the middle of a function */
 	TARGET_TRACEPOINT,
+	TARGET_KERNEL_RETURN, /* of a kernel function, to its caller */
+	TARGET_USER_RETURN,   /* at an exit of a function: the frame is as at its entry */
 	TARGET_PERF_EVENT,
 };
 
@@ -40,7 +42,8 @@ struct target {
 	uint64_t vaddr;         /* user function: its entry, as linked */
 	uint64_t offset;        /* user: the instruction's place in the file */
 	uint64_t semaphore;     /* USDT: file offset of its reference counter; 0: none */
-	uint64_t place;         /* user: file and entry as one number (match/private.h) */
+	uint64_t place;         /* user: file and entry as one number (match/private.h). The exits
+				   of a function share it */
 	bool is_distant;        /* user: opening or reading the file may hang */
 	enum target_obstacle obstacle;
 	uint32_t perf_type; /* perf event: its code, see kernel/perf_events.h */
@@ -48,6 +51,13 @@ struct target {
 	bool exclude_user, exclude_kernel;
 	uint8_t skipped; /* user function: bytes from its entry to @offset, mostly 0 */
 };
+
+/* Is @t a further exit of the function of @before, the target before it in the list? */
+static inline bool target_is_further_exit(const struct target *before, const struct target *t)
+{
+	return t->kind == TARGET_USER_RETURN && before->kind == t->kind &&
+	       before->place == t->place;
+}
 
 /* A further name that the user's patterns match, for a target that is listed already. */
 struct target_alias {

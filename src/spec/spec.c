@@ -12,14 +12,14 @@
  * Rules, in this order:
  *  - A ':' after a backslash or in a closed [...] never separates. In a regular
  *    expression, one in (...) does not, either.
- *  - p, t, u or e before the first ':' is the kind. For a library of that name the
+ *  - p, r, t, u or e before the first ':' is the kind. For a library of that name the
  *    user writes a path, ./p:main.
  *  - A library ends at its first ':'. In a library, "\:" stands for ':', and
  *    other backslashes stay. In a name, the pattern interprets the backslash,
  *    and "\:" means the same.
  *  - In a function's name, ':' comes in pairs. We refuse a single one, because
  *    no compiler makes such names, and too many parts are a likely slip. With
- *    -r and p:LIB: in front there is no doubt, and the rest is the expression.
+ *    -r and p:LIB: or r:LIB: in front there is no doubt, and the rest is the expression.
  *  - We refuse ns::f alone: the kernel has no such names, and the text does not
  *    say which library the user means.
  */
@@ -113,7 +113,7 @@ static int refuse_many(const struct parse *p, size_t at)
 {
 	return refuse_at(p, at,
 			 "too many ':' (an event is FUNCTION, LIB:FUNCTION, p:LIB:FUNCTION, "
-			 "t:CATEGORY:EVENT or u:LIB:PROBE)");
+			 "r:LIB:FUNCTION, t:CATEGORY:EVENT or u:LIB:PROBE)");
 }
 
 /*
@@ -257,7 +257,7 @@ static int parse_user_function(struct parse *p, size_t from, size_t at)
 	p->spec->kind = PROBE_USER_FUNCTION;
 	if (!p->text[at + 1])
 		return refuse_at(p, at + 1, "no function after the last ':'");
-	/* After "p:LIB:", all the rest is the expression. */
+	/* After "p:LIB:" and "r:LIB:", all the rest is the expression. */
 	if (!p->is_regexp || from == 0) {
 		err = check_pairs(p, at + 1);
 		if (err)
@@ -310,6 +310,15 @@ static int parse_p(struct parse *p, size_t at)
 	if (count_colons(p->text + colon) == 2 && p->text[colon + 2])
 		return refuse_scope(p, at);
 	return parse_user_function(p, at, colon);
+}
+
+/* r:FUNCTION, r::FUNCTION or r:LIB:FUNCTION. */
+static int parse_r(struct parse *p, size_t at)
+{
+	p->spec->is_return = true;
+	if (!p->text[at])
+		return refuse_spec(p, "returns are r:LIB:FUNCTION, or r:FUNCTION in the kernel");
+	return p->text[next_colon(p, at)] ? parse_p(p, at) : parse_kernel_function(p, at);
 }
 
 static int parse_t(struct parse *p, size_t at)
@@ -403,10 +412,8 @@ static int parse_any_kind(struct parse *p)
 		char letter;
 		int (*parse)(struct parse *p, size_t at);
 	} kinds[] = {
-		{ 'p', parse_p },
-		{ 't', parse_t },
-		{ 'u', parse_u },
-		{ 'e', parse_e },
+		{ 'p', parse_p }, { 'r', parse_r }, { 't', parse_t },
+		{ 'u', parse_u }, { 'e', parse_e },
 	};
 	size_t colon = next_colon(p, 0);
 

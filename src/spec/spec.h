@@ -6,6 +6,8 @@
  *	lib:func          user function          c:malloc, /usr/bin/x:main, prog:ns::f
  *	p:lib:func        user function
  *	p::func           kernel function
+ *	r:func, r::func   returns of a kernel function
+ *	r:lib:func        returns of a user function
  *	t:category:event  tracepoint             t:sched:sched_switch
  *	u:lib:probe       USDT probe             u:pthread:pthread_create
  *	u:lib:provider:probe
@@ -34,6 +36,7 @@ enum probe_kind {
 /* A parsed event. Owns its strings and patterns. A zeroed struct is empty. */
 struct probe_spec {
 	enum probe_kind kind;
+	bool is_return;           /* a function: its returns, not its entry */
 	char *text;               /* as typed */
 	char *library;            /* user function, USDT: short name, program or path; else NULL */
 	struct pattern *category; /* tracepoint; else NULL */

@@ -28,6 +28,7 @@ static const char patterns[] =
 	"\nPATTERN:\n"
 	"  FUNC                  kernel function\n"
 	"  LIB:FUNC              user function of a library, program or path\n"
+	"  r:FUNC, r:LIB:FUNC    returns of a function\n"
 	"  t:CATEGORY:EVENT      kernel tracepoint\n"
 	"  u:LIB:PROBE           USDT probe, also u:LIB:PROVIDER:PROBE\n"
 	"  e:EVENT               perf event: page-faults, cpu-clock, cycles:u; -l 'e:*' lists them\n"

@@ -102,7 +102,7 @@ static const struct option_row rows[] = {
 	{ ALL, FLAG(list), 'l', "list", NULL, "print what PATTERN matches; trace nothing" },
 	{ REPORT | SNOOP, FLAG(debug), '\0', "debug", NULL, "print matches, backends and refused probes" },
 	{ CALLS, FLAG(debug), 'D', "debug", NULL, "print matches, backends and refused probes" },
-	{ EVERY, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe" },
+	{ EVERY, VALUE(WITHOUT), '\0', "without", "BACKEND[,...]", "do not use these backends: kprobe.multi, kprobe, uprobe.multi, uprobe.event, uprobe, kretprobe.multi, kretprobe" },
 	{ EVERY, VALUE(READY_FD), '\0', "ready-fd", "FD", "write a newline to descriptor FD when counting has begun and tables are made" },
 	{ CPU, VALUE(IGNORED), '\0', "stack-storage-size", "N", "no effect: all stacks are kept that fit --max-memory" },
 	{ CPU, VALUE(UNSUPPORTED), '\0', "cgroupmap", "PATH", "not supported" },
@@ -111,11 +111,12 @@ static const struct option_row rows[] = {
 	/* clang-format on */
 };
 
-const char option_backends[] = "kprobe.multi kprobe uprobe.multi uprobe.event uprobe";
+const char option_backends[] =
+	"kprobe.multi kprobe uprobe.multi uprobe.event uprobe kretprobe.multi kretprobe";
 
 const char *option_kinds(enum tool tool)
 {
-	return tool == TOOL_PROFILE ? "" : "t: u: e:";
+	return tool == TOOL_PROFILE ? "" : "r: t: u: e:";
 }
 
 const char option_formats[] = "text folded tree json pprof html prom";

@@ -2,6 +2,7 @@
 #include "tool/patterns.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -176,6 +177,14 @@ void patterns_put_target(const struct target *t, struct strbuf *to)
 	case TARGET_USER_FUNCTION:
 		strbuf_printf(&raw, "%s:%s", t->path, t->name);
 		break;
+	case TARGET_USER_RETURN:
+		strbuf_printf(&raw, "r:%s:%s", t->path, t->name);
+		break;
+	case TARGET_KERNEL_RETURN:
+		strbuf_printf(&raw, "r:%s", t->name);
+		if (t->module)
+			strbuf_printf(&raw, " [%s]", t->module);
+		break;
 	case TARGET_USDT:
 		strbuf_printf(&raw, "u:%s:%s", t->path, t->name);
 		break;
@@ -187,11 +196,14 @@ void patterns_put_target(const struct target *t, struct strbuf *to)
 	escape_put(to, raw.text, false);
 }
 
-static void print_target(const struct target *t)
+/* A function has several exits: print them with -v, else the function. */
+static void print_target(const struct target *t, bool with_places)
 {
 	cleanup_strbuf struct strbuf text = {};
 
 	patterns_put_target(t, &text);
+	if (with_places && t->kind == TARGET_USER_RETURN)
+		strbuf_printf(&text, " at 0x%" PRIx64, t->offset);
 	(void)puts(text.text);
 }
 
@@ -201,7 +213,11 @@ int patterns_list(const struct options *opt, struct error *e)
 	cleanup(target_list_fini) struct target_list targets = {};
 	int err = patterns_match(opt, host, MATCH_NAMES, &targets, e);
 
-	for (size_t i = 0; !err && i < targets.n; i++)
-		print_target(&targets.targets[i]);
+	for (size_t i = 0; !err && i < targets.n; i++) {
+		const struct target *t = &targets.targets[i];
+
+		if (opt->verbose || !i || !target_is_further_exit(t - 1, t))
+			print_target(t, opt->verbose);
+	}
 	return err;
 }

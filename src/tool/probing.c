@@ -89,6 +89,11 @@ static int load_with_fallbacks(struct run *r, struct object_options *o, struct e
 	return err;
 }
 
+static bool is_kernel_function(const struct target *t)
+{
+	return t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+}
+
 /*
  * May a hit come where interrupts are off, or after the thread has released its memory? Hits of
  * system calls and of user code do not.
@@ -98,7 +103,7 @@ static bool may_be_anywhere(const struct target_list *targets)
 	for (size_t i = 0; i < targets->n; i++) {
 		const struct target *t = &targets->targets[i];
 
-		if (t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_PERF_EVENT ||
+		if (is_kernel_function(t) || t->kind == TARGET_PERF_EVENT ||
 		    (t->kind == TARGET_TRACEPOINT && strncmp(t->name, "syscalls:", 9) != 0 &&
 		     strncmp(t->name, "raw_syscalls:", 13) != 0))
 			return true;
@@ -111,7 +116,7 @@ static size_t n_kernel_events(const struct target_list *targets)
 	size_t n = 0;
 
 	for (size_t i = 0; i < targets->n; i++)
-		n += targets->targets[i].kind == TARGET_KERNEL_FUNCTION ||
+		n += is_kernel_function(&targets->targets[i]) ||
 		     targets->targets[i].kind == TARGET_PERF_EVENT ||
 		     targets->targets[i].kind == TARGET_TRACEPOINT;
 	return n;
@@ -226,7 +231,8 @@ void probing_tell_plan(const struct run *r)
 	for (int b = 0; b < BACKEND_N; b++)
 		if (n[b])
 			log_debug("%zu targets: backend %s", n[b], backend_name((enum backend)b));
-	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_TRACEPOINT]);
+	warn_of_many_events(n[BACKEND_UPROBE] + n[BACKEND_KPROBE] + n[BACKEND_KRETPROBE] +
+			    n[BACKEND_TRACEPOINT]);
 	for (size_t i = 0; i < r->targets.n; i++) {
 		cleanup_strbuf struct strbuf text = {};
 
@@ -265,7 +271,7 @@ static int check_refusals(const struct run *r, struct error *e)
 	for (size_t i = 0; i < attachment_n_refused(r->attachment) && !err; i++) {
 		const struct refusal *refusal = attachment_refused(r->attachment, i);
 
-		if (refusal->code == -ENOENT && refusal->target->kind == TARGET_KERNEL_FUNCTION)
+		if (refusal->code == -ENOENT && is_kernel_function(refusal->target))
 			err = explain_unknown(r, refusal->target->name, e);
 	}
 	return err;

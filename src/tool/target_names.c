@@ -41,7 +41,7 @@ static const char *join_names(const struct making *m, uint32_t target,
 	const char *own = m->targets->targets[target].name;
 	cleanup_strbuf struct strbuf all = {};
 
-	strbuf_puts(&all, own);
+	strbuf_puts(&all, m->names[target]);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = aliases[i].name;
 
@@ -92,10 +92,11 @@ static const char *difference_by_path(const struct making *m, const struct targe
 
 static const char *difference_by_address(const struct making *m, const struct target *t)
 {
-	const uint64_t at = t->kind == TARGET_KERNEL_FUNCTION ? t->addr : t->vaddr;
+	const bool is_kernel = t->kind == TARGET_KERNEL_FUNCTION || t->kind == TARGET_KERNEL_RETURN;
+	const uint64_t at = is_kernel ? t->addr : t->vaddr;
 	char text[32];
 
-	if (t->kind != TARGET_KERNEL_FUNCTION && t->kind != TARGET_USER_FUNCTION)
+	if (!is_kernel && t->kind != TARGET_USER_FUNCTION && t->kind != TARGET_USER_RETURN)
 		return NULL; /* a USDT probe may be at many places */
 	(void)snprintf(text, sizeof(text), "0x%" PRIx64, at);
 	return strtab_add(m->strings, text);
@@ -145,6 +146,17 @@ static void make_name_rows(const struct making *m, struct target_names *ret)
 	u64_map_fini(&rows);
 }
 
+/* A function and its returns differ: "malloc", "r:malloc". */
+static const char *own_name(const struct making *m, const struct target *t)
+{
+	cleanup_strbuf struct strbuf name = {};
+
+	if (t->kind != TARGET_KERNEL_RETURN && t->kind != TARGET_USER_RETURN)
+		return strtab_add(m->strings, t->name);
+	strbuf_printf(&name, "r:%s", t->name);
+	return strtab_add(m->strings, name.text);
+}
+
 void target_names_make(const struct target_list *targets, struct target_names *ret)
 {
 	const size_t n = targets->n;
@@ -159,8 +171,11 @@ void target_names_make(const struct target_list *targets, struct target_names *r
 	const struct making m = { .targets = targets, .strings = ret->strings, .names = names };
 
 	for (size_t i = 0; i < n; i++)
-		names[i] = strtab_add(m.strings, targets->targets[i].name);
+		names[i] = own_name(&m, &targets->targets[i]);
 	join_aliases(&m);
+	for (size_t i = 1; i < n; i++)
+		if (target_is_further_exit(&targets->targets[i - 1], &targets->targets[i]))
+			names[i] = names[i - 1];
 	append_differences(&m, difference_by_module);
 	append_differences(&m, difference_by_path);
 	append_differences(&m, difference_by_address);

@@ -145,8 +145,7 @@ static uint16_t flow_number_of(struct flow *f, const struct frame *frame)
 	return (uint16_t)number;
 }
 
-static void push_flow_item(struct flow *f, uint64_t vaddr, uint32_t owner,
-			   const struct frame *frame)
+void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame)
 {
 	const struct flow_item item = { vaddr, owner, flow_number_of(f, frame) };
 
@@ -173,7 +172,7 @@ void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag)
 	if (!(f->flags[place] & FLOW_VISITED))
 		f->owner_of[place] = (uint16_t)number;
 	array_push(f->functions, f->n_functions, f->functions_capacity, function);
-	push_flow_item(f, vaddr, number, &frame);
+	flow_enter(f, vaddr, number, &frame);
 }
 
 /* The number of the function that begins at @place, which has FLOW_ENTRY. */
@@ -247,7 +246,7 @@ static void follow_jump(struct flow *f, const struct run *r, uint64_t target)
 	if (flow_place(f, target) == SIZE_MAX)
 		flow_group(f, r->owner)->may_return = true;
 	else if (!is_flow_entry(f, target))
-		push_flow_item(f, target, r->owner, &r->frame);
+		flow_enter(f, target, r->owner, &r->frame);
 	else
 		array_push(f->waits, f->n_waits, f->waits_capacity,
 			   ((struct flow_wait){ .callee = function_at(f, flow_place(f, target)),
@@ -422,7 +421,7 @@ static bool wake_waiting_calls(struct flow *f)
 		if (!flow_group(f, w.callee)->may_return)
 			f->waits[n++] = w;
 		else if (w.vaddr)
-			push_flow_item(f, w.vaddr, w.owner, &f->frames[w.frame]);
+			flow_enter(f, w.vaddr, w.owner, &f->frames[w.frame]);
 		else
 			flow_group(f, w.owner)->may_return = true;
 	}

@@ -120,6 +120,9 @@ void flow_again(struct flow *f);
 /* Add a function that begins at @vaddr. @flag is FLOW_ENTRY or FLOW_LIKELY. */
 void flow_add(struct flow *f, uint64_t vaddr, bool is_named, uint8_t flag);
 
+/* Have flow_follow() follow execution from @vaddr, too, with @frame, as code of function @owner. */
+void flow_enter(struct flow *f, uint64_t vaddr, uint32_t owner, const struct frame *frame);
+
 /* Follow all added functions. Waiting calls keep waiting. */
 void flow_follow(struct flow *f);
 

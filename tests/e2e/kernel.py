@@ -33,6 +33,10 @@ def has_kprobe_multi():
     return has_kprobes() and has_function("register_fprobe_ips")
 
 
+def has_kernel_returns():
+    return has_kprobes() and version() >= (5, 17)
+
+
 def has_uprobe_multi():
     return has_function("bpf_uprobe_multi_link_attach")
 
@@ -276,6 +280,7 @@ def has_node():
 
 
 NEEDS = {
+    "kernel returns": has_kernel_returns,
     "kernel tables": has_kernel_tables,
     "system call stacks": has_syscall_stacks,
     "nested programs": has_nested_programs,

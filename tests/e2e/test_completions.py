@@ -73,7 +73,7 @@ def test_bash_offers_nothing_odd_as_a_value(name):
         for option in filter(None, (letter, long)):
             offered = tab(f"{option} ", name)
             if not has_value:
-                assert sorted(offered) == ([] if name == "profile" else ["e:", "t:", "u:"]), option
+                assert sorted(offered) == ([] if name == "profile" else ["e:", "r:", "t:", "u:"]), option
             elif long in choices:
                 assert choices[long] in offered, option
             else:
@@ -97,7 +97,7 @@ def test_bash_completes_values():
 @pytest.mark.parametrize("name", NAMES)
 def test_backends_that_are_offered_exist(name):
     backends = tab("--without ", name)
-    assert len(backends) == 5
+    assert len(backends) == 7
     for backend in backends:
         run(name, "--without", backend, "--version").ok()
         assert re.search(rf"{re.escape(backend)}(,|$)", help_of(name), re.M)

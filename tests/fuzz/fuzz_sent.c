@@ -24,7 +24,9 @@ static void check_texts(const struct target_list *list)
 	for (size_t i = 0; i < list->n; i++) {
 		const struct target *t = &list->targets[i];
 
-		check(t->kind == TARGET_USDT || (t->kind == TARGET_USER_FUNCTION && t->symbol));
+		check(t->kind == TARGET_USDT ||
+		      ((t->kind == TARGET_USER_FUNCTION || t->kind == TARGET_USER_RETURN) &&
+		       t->symbol));
 		check(strlen(t->path) + strlen(t->name) < SIZE_MAX);
 	}
 	for (size_t i = 0; i < list->n_aliases; i++)

@@ -30,6 +30,8 @@ static void check_spec(const char *text, const struct probe_spec *spec)
 	require(!spec->category == (spec->kind != PROBE_TRACEPOINT));
 	require(!spec->event == (spec->kind != PROBE_PERF_EVENT));
 	require(!(spec->exclude_user && spec->exclude_kernel));
+	require(!spec->is_return || spec->kind == PROBE_USER_FUNCTION ||
+		spec->kind == PROBE_KERNEL_FUNCTION);
 	require(!spec->provider || spec->kind == PROBE_USDT);
 	(void)pattern_matches(spec->name, "__x64_sys_getppid.isra.0");
 }

@@ -29,8 +29,8 @@ static void check_reading(const char *text, bool is_regexp, const char *expected
 
 	const struct pattern *before = spec.category ? spec.category : spec.provider;
 
-	(void)snprintf(is, sizeof(is), "%s %s%s%s%s%s", kinds[spec.kind],
-		       spec.library ? spec.library : "", spec.library ? " " : "",
+	(void)snprintf(is, sizeof(is), "%s%s %s%s%s%s%s", spec.is_return ? "return of " : "",
+		       kinds[spec.kind], spec.library ? spec.library : "", spec.library ? " " : "",
 		       before ? pattern_text(before) : "", before ? ":" : "",
 		       pattern_text(spec.name));
 	assert_string_equal(is, expected);
@@ -55,6 +55,14 @@ static void every_form_is_read(void **state)
 		{ "tcp_send*", "kernel tcp_send*" },
 		{ "p", "kernel p" },
 		{ "p::vfs_read", "kernel vfs_read" },
+		{ "r:vfs_read", "return of kernel vfs_read" },
+		{ "r::vfs_r*", "return of kernel vfs_r*" },
+		{ "r:[[:alpha:]]*", "return of kernel [[:alpha:]]*" },
+		{ "r:c:malloc", "return of user c malloc" },
+		{ "r:prog:ns::f", "return of user prog ns::f" },
+		{ "r:r:r", "return of user r r" },
+		{ "./r:main", "user ./r main" },
+		{ "p:r:main", "user r main" },
 		{ "c:malloc", "user c malloc" },
 		{ "p:c:malloc", "user c malloc" },
 		{ "/usr/bin/x:main", "user /usr/bin/x main" },
@@ -153,6 +161,8 @@ static void behind_p_and_a_library_all_the_rest_is_the_expression(void **state)
 	(void)state;
 
 	check_reading("p:c:a:b", true, "user c a:b");
+	check_reading("r:c:a:b", true, "return of user c a:b");
+	check_reading("r:(a:b)", true, "return of kernel (a:b)");
 	check_reading("p:c:a:?b", true, "user c a:?b");
 	check_reading("p:c:a:", true, "user c a:");
 }
@@ -209,7 +219,7 @@ static void check_refusals(const struct reading *rows, size_t n, bool is_regexp)
 
 #define MANY                                                                 \
 	"too many ':' (an event is FUNCTION, LIB:FUNCTION, p:LIB:FUNCTION, " \
-	"t:CATEGORY:EVENT or u:LIB:PROBE)\n  "
+	"r:LIB:FUNCTION, t:CATEGORY:EVENT or u:LIB:PROBE)\n  "
 #define NO_LIBRARY "no library before the ':' (a kernel function is FUNCTION or p::FUNCTION)\n  "
 #define SCOPE "a user function needs its library or program before it, as LIB:ns::f\n  "
 #define KERNEL_COLON \
@@ -242,6 +252,12 @@ static void what_cannot_be_read_is_refused_with_the_place(void **state)
 		{ "p::", "'p::': no function after the last ':'\n  p::\n     ^" },
 		{ "p:", "'p:': a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel" },
 		{ "p:f", "'p:f': a function is p:LIB:FUNCTION, or p::FUNCTION in the kernel" },
+		{ "r:", "'r:': returns are r:LIB:FUNCTION, or r:FUNCTION in the kernel" },
+		{ "r:c:", "'r:c:': no function after the last ':'\n  r:c:\n      ^" },
+		{ "r::", "'r::': no function after the last ':'\n  r::\n     ^" },
+		{ "r:ns::f", "'r:ns::f': " SCOPE "r:ns::f\n    ^" },
+		{ "r:c:a:b", "'r:c:a:b': " MANY "r:c:a:b\n       ^" },
+		{ "r:::f", "'r:::f': " KERNEL_COLON "r:::f\n     ^" },
 		{ "p:::f", "'p:::f': " KERNEL_COLON "p:::f\n     ^" },
 		{ "p::a:b", "'p::a:b': " KERNEL_COLON "p::a:b\n      ^" },
 		{ "lib*:f", "'lib*:f': a library is a name or a path, not a pattern\n"

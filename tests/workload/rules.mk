@@ -3,7 +3,7 @@
 # correct tool must report. Included by the Makefile; 'make workload' builds all.
 WORKLOADS    := calls syscalls usdt distinct deep spawn dl noreturn odd files tcp cxx mangled \
 	vector strings names inlined swap flip nofile signals leader wild early jit sharer ladder programs uring \
-	made unrowed samples
+	made unrowed samples returns
 WORKLOAD_DIR := $(BUILD)/workload
 WORK_FLAGS   := -O1 -g0 -D_GNU_SOURCE -Wall -Wextra -Werror -Itests/workload -fno-pic \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls $(if $(CROSS),,-fcf-protection=none)
@@ -40,6 +40,10 @@ $(WORKLOAD_DIR)/names: $(WORKLOAD_DIR)/names_other.o
 
 $(WORKLOAD_DIR)/cxx: tests/workload/cxx.cc $(WORKLOAD_DIR)/work.o
 	$(CXX) -std=gnu++17 $(WORK_FLAGS) -no-pie -o $@ $^ -pthread
+
+# Tail calls and cold parts come with optimization.
+$(WORKLOAD_DIR)/returns: tests/workload/returns.cc $(WORKLOAD_DIR)/work.o
+	$(CXX) -std=gnu++17 -O2 -D_GNU_SOURCE -Wall -Wextra -Werror -Wno-clobbered -no-pie -o $@ $^ -pthread
 
 # With DWARF.
 $(WORKLOAD_DIR)/inlined.o: tests/workload/inlined.c tests/workload/work.h

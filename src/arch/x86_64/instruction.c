@@ -173,6 +173,7 @@ static uint8_t decode_jump(const struct decoded *d, struct instruction *ret, uin
 		return direct;
 	}
 	ret->reg = whole_register(d, 0);
+	ret->is_indexed = is_memory(to) && to->mem.index != ZYDIS_REGISTER_NONE;
 	if (is_memory(to) && to->mem.base == ZYDIS_REGISTER_NONE && to->mem.scale == 8)
 		ret->target = (uint64_t)to->mem.disp.value;
 	return pointer;

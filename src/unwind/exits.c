@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The analysis of unwind/flow.h follows execution from the function's entry. It does not come to
+ *
+ *	landing pads, to which exceptions come      .gcc_except_table has them
+ *	cases of a switch whose table is unknown    they are what is left of the function's code
+ *	Go's code for a recovered panic             likewise
+ *	f.cold, until a jump leads there            then we begin again, with this part
+ *
+ * so it goes on from there, with the frame of the call or of the jump. It takes for granted that
+ * calls return. Behind one that does not, there may be padding and then code that execution comes
+ * to otherwise.
+ *
+ * A file without .symtab has no name for a cold part. But compilers jump to other functions
+ * without a condition and with the frame as at the entry. So any other jump leads to a part.
+ */
+#include "unwind/exits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "base/alloc.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "elf/gopclntab.h"
+#include "elf/image.h"
+#include "elf/landing.h"
+#include "unwind/flow.h"
+#include "unwind/pointer.h"
+
+#define MAX_PARTS 16
+#define MAX_DEAD 8 /* passes: another such call may follow a call that does not return */
+#define MAX_BYTES ((size_t)4 << 20) /* of a function; decoding takes 0.2 s then */
+
+struct finding {
+	struct image *im;
+	uint64_t entry;
+	bool is_go;
+	struct code_range parts[MAX_PARTS]; /* the first one begins with the entry */
+	uint8_t *code[MAX_PARTS];
+	size_t n_parts;
+	size_t n_bytes;
+	struct flow flow;
+	uint64_t open;       /* a jump through a pointer that may stay in the function; 0: none */
+	bool may_open_leave; /* ... or leave it */
+	bool is_gap_found;   /* there is code that only jumps through a pointer lead to */
+	bool is_gap_unsure;  /* ... and none of these surely stays in the function */
+	bool is_part_added;  /* begin again */
+	bool is_dead_found;  /* a call that does not return */
+	struct exits *ret;
+};
+
+void exits_fini(struct exits *exits)
+{
+	free(exits->places);
+	*exits = (struct exits){};
+}
+
+static void doubt(struct finding *f, const char *why, uint64_t at)
+{
+	if (f->ret->doubt)
+		return;
+	f->ret->doubt = why;
+	f->ret->doubt_at = at;
+}
+
+/*
+ * Is the stack as at the entry? That is all that we ask: assembly of Go does not preserve the other
+ * registers that frame_is_clean() asks for.
+ */
+static bool is_clean(const struct frame *frame)
+{
+	return frame->depth == frame_at_entry().depth && frame->pc_reg == REGISTER_NONE;
+}
+
+static bool may_be_clean(const struct frame *frame)
+{
+	return is_clean(frame) || frame->depth == FRAME_NOT_KNOWN;
+}
+
+/* --- parts --- */
+
+static bool is_in_parts(const struct finding *f, uint64_t vaddr)
+{
+	for (size_t i = 0; i < f->n_parts; i++)
+		if (vaddr >= f->parts[i].start && vaddr < f->parts[i].end)
+			return true;
+	return false;
+}
+
+static bool add_part(struct finding *f, uint64_t start, uint64_t end)
+{
+	const size_t n = end > start && end - start <= MAX_BYTES - f->n_bytes ? end - start : 0;
+	uint8_t *code;
+
+	for (size_t i = 0; i < f->n_parts; i++)
+		if (start < f->parts[i].end && end > f->parts[i].start)
+			return false;
+	if (!n || f->n_parts == MAX_PARTS)
+		return false;
+	code = xcalloc(n, 1);
+	f->code[f->n_parts] = code;
+	f->parts[f->n_parts++] = (struct code_range){ start, end };
+	f->n_bytes += n;
+	return image_code_at(f->im, start, code, n) == n;
+}
+
+static void begin_flow(struct finding *f)
+{
+	struct flow *flow = &f->flow;
+	uint64_t from = 0;
+
+	*flow = (struct flow){ .im = f->im };
+	for (size_t n = 0; n < f->n_parts; n++) {
+		size_t next = 0;
+
+		for (size_t i = 0; i < f->n_parts; i++)
+			if (f->parts[i].start >= from && (f->parts[next].start < from ||
+							  f->parts[i].start < f->parts[next].start))
+				next = i;
+
+		const struct flow_span span = { .start = f->parts[next].start,
+						.end = f->parts[next].end,
+						.code = f->code[next] };
+
+		array_push(flow->spans, flow->n_spans, flow->spans_capacity, span);
+		from = span.end;
+	}
+	flow_init(flow);
+	flow_add(flow, f->entry, true, FLOW_ENTRY);
+	flow_run(flow);
+}
+
+/* --- instructions that execution comes to --- */
+
+struct visited {
+	uint64_t vaddr;
+	struct instruction is;
+	struct frame frame;
+	uint32_t owner;
+};
+
+typedef void visit_instruction(struct finding *f, const struct visited *v);
+
+/* Call @visit for each of [from, to). */
+static void each_visited(struct finding *f, uint64_t from, uint64_t to, visit_instruction *visit)
+{
+	const struct flow *flow = &f->flow;
+
+	for (size_t i = 0; i < flow->n_spans; i++) {
+		const struct flow_span *s = &flow->spans[i];
+
+		for (uint64_t at = s->start > from ? s->start : from; at < s->end && at < to;
+		     at++) {
+			const size_t place = s->first + (at - s->start);
+
+			if (!(flow->flags[place] & FLOW_VISITED))
+				continue;
+
+			const struct visited v = { .vaddr = at,
+						   .is = flow_instruction(s, at),
+						   .frame = flow->frames[flow->frame_of[place]],
+						   .owner = flow->owner_of[place] };
+
+			visit(f, &v);
+		}
+	}
+}
+
+static bool is_branch(const struct instruction *i)
+{
+	return i->kind == INSTRUCTION_BRANCH || i->kind == INSTRUCTION_BRANCH_ABOVE ||
+	       i->kind == INSTRUCTION_BRANCH_UNEQUAL;
+}
+
+static void ignore_target(struct flow *flow, uint64_t vaddr, void *context)
+{
+	(void)flow;
+	(void)vaddr;
+	(void)context;
+}
+
+static enum pointer_jump judge_pointer(struct finding *f, const struct visited *v)
+{
+	return pointer_jump_of(&f->flow, v->vaddr, &v->is);
+}
+
+static bool has_known_table(struct finding *f, const struct visited *v)
+{
+	f->flow.n_recent = 0; /* of tables that were found */
+	return flow_table(&f->flow, v->vaddr, &v->is, ignore_target, NULL);
+}
+
+/* --- landing pads --- */
+
+static void land(void *context, const struct landing_pad *pad)
+{
+	struct finding *f = context;
+	const struct flow *flow = &f->flow;
+	const size_t at = flow_place(flow, pad->pad);
+	struct image_frame frame;
+
+	if (at == SIZE_MAX) {
+		if (image_frame_at(f->im, pad->pad, &frame) && add_part(f, frame.start, frame.end))
+			f->is_part_added = true;
+		else
+			doubt(f, "an exception lands in other code", pad->pad);
+		return;
+	}
+	if (flow->flags[at] & FLOW_VISITED)
+		return;
+	for (uint64_t call = pad->from; call < pad->to; call++) {
+		const size_t place = flow_place(flow, call);
+
+		if (place == SIZE_MAX)
+			return;
+		if (!(flow->flags[place] & FLOW_VISITED))
+			continue;
+		flow_enter(&f->flow, pad->pad, flow->owner_of[place],
+			   &flow->frames[flow->frame_of[place]]);
+		return;
+	}
+}
+
+static void follow_landing_pads(struct finding *f)
+{
+	for (size_t i = 0; i < f->n_parts && !f->ret->doubt; i++) {
+		struct image_frame frame;
+
+		if (!image_frame_at(f->im, f->parts[i].start, &frame))
+			continue;
+		if (frame.is_uncertain ||
+		    (frame.pads && !image_each_landing_pad(f->im, &frame, land, f)))
+			doubt(f, "its table of landing pads cannot be read", frame.start);
+	}
+}
+
+/* --- code that only unknown jumps lead to --- */
+
+/* With something on the stack, a jump stays in the function. */
+static void note_open_jump(struct finding *f, const struct visited *v)
+{
+	bool may_leave;
+
+	if (v->is.kind != INSTRUCTION_JUMP_POINTER || has_known_table(f, v))
+		return;
+	may_leave = may_be_clean(&v->frame) && judge_pointer(f, v) != POINTER_STAYS;
+	if (!f->open || !may_leave) {
+		f->open = v->vaddr;
+		f->may_open_leave = may_leave;
+	}
+}
+
+/* The first instruction of code that execution has not come to, without padding. 0: there is none.
+ */
+static uint64_t find_gap(const struct flow *flow, const struct flow_span *s)
+{
+	for (uint64_t at = s->start; at < s->end;) {
+		struct instruction i;
+
+		if (flow->flags[s->first + (at - s->start)] & (FLOW_VISITED | FLOW_INSIDE)) {
+			at++;
+			continue;
+		}
+		i = flow_instruction(s, at);
+		if (i.kind != INSTRUCTION_NOP && i.kind != INSTRUCTION_STOP)
+			return at;
+		at += i.length ? i.length : 1;
+	}
+	return 0;
+}
+
+/* Go on in code that only an unknown jump leads to. Returns whether there is any. */
+static bool follow_gap(struct finding *f)
+{
+	const struct flow_span *s = flow_span_of(&f->flow, f->entry);
+	const uint64_t gap = find_gap(&f->flow, s);
+	struct frame frame = { .depth = FRAME_NOT_KNOWN,
+			       .fp = FRAME_OTHER,
+			       .third = FRAME_OTHER,
+			       .pc_reg = REGISTER_NONE,
+			       .end_reg = REGISTER_NONE };
+
+	each_visited(f, 0, UINT64_MAX, note_open_jump);
+	if (!gap || (!f->open && !f->is_go))
+		return false;
+	if (f->open && !f->is_go)
+		frame = f->flow.frames[f->flow.frame_of[flow_place(&f->flow, f->open)]];
+	f->is_gap_found = true;
+	f->is_gap_unsure |= f->may_open_leave;
+	flow_enter(&f->flow, gap, 0, &frame);
+	return true;
+}
+
+/* --- cold parts --- */
+
+/* Does code of @range jump into the function? */
+static bool jumps_back(struct finding *f, const struct image_frame *range)
+{
+	uint8_t code[16];
+
+	for (uint64_t at = range->start; at < range->end;) {
+		const size_t n = image_code_at(f->im, at, code, sizeof(code));
+		const struct instruction i = instruction_at(code, n, at);
+
+		if ((i.kind == INSTRUCTION_JUMP || is_branch(&i)) && i.target != f->entry &&
+		    is_in_parts(f, i.target))
+			return true;
+		at += i.length ? i.length : 1;
+	}
+	return false;
+}
+
+static bool may_tail_call(const struct visited *v)
+{
+	return v->is.kind == INSTRUCTION_JUMP && may_be_clean(&v->frame);
+}
+
+/* If the jump leads to a part of the function, add the part. */
+static void find_part(struct finding *f, const struct visited *v)
+{
+	const uint64_t to = v->is.target;
+	struct image_symbol symbol;
+	struct image_frame frame;
+
+	if ((v->is.kind != INSTRUCTION_JUMP && !is_branch(&v->is)) || is_in_parts(f, to))
+		return;
+	if (image_function_at(f->im, to, &symbol)) {
+		if (strstr(symbol.name, ".cold"))
+			f->is_part_added |= add_part(f, symbol.vaddr, symbol.vaddr + symbol.size);
+		return;
+	}
+	if (!image_frame_at(f->im, to, &frame))
+		return;
+	if (!may_tail_call(v) || to != frame.start || jumps_back(f, &frame))
+		f->is_part_added |= add_part(f, frame.start, frame.end);
+}
+
+/*
+ * Has execution come to the beginning of each part? If not, another function of a file without
+ * .symtab begins there, whose code this one shares: memmove, into whose middle mempcpy jumps.
+ */
+static void check_parts(struct finding *f)
+{
+	const struct flow *flow = &f->flow;
+
+	for (size_t i = 1; i < f->n_parts; i++)
+		if (!(flow->flags[flow_place(flow, f->parts[i].start)] & FLOW_VISITED))
+			doubt(f, "it shares code with another function", f->parts[i].start);
+}
+
+/* --- judgement --- */
+
+static void note_exit(struct finding *f, const struct visited *v)
+{
+	array_push(f->ret->places, f->ret->n, f->ret->capacity, v->vaddr);
+}
+
+/* Is the beginning of a function at @vaddr, or a stub of a PLT? */
+static bool is_exits_function(struct finding *f, uint64_t vaddr)
+{
+	struct image_symbol symbol;
+	uint64_t start;
+
+	if (image_function_at(f->im, vaddr, &symbol) && symbol.vaddr == vaddr)
+		return true;
+	return image_function_start(f->im, vaddr, &start) && start == vaddr;
+}
+
+static void judge_jump(struct finding *f, const struct visited *v)
+{
+	if (is_in_parts(f, v->is.target))
+		return;
+	if (is_clean(&v->frame) ||
+	    (v->frame.depth == FRAME_NOT_KNOWN && is_exits_function(f, v->is.target)))
+		note_exit(f, v);
+	else
+		doubt(f, "it jumps into other code with a frame on the stack", v->vaddr);
+}
+
+/*
+ * A switch has cases that only its jump leads to. Without such code, a jump through a pointer
+ * leaves the function.
+ */
+static void judge_pointer_jump(struct finding *f, const struct visited *v)
+{
+	if (!may_be_clean(&v->frame) || has_known_table(f, v) ||
+	    ((f->is_gap_found || f->is_go) && judge_pointer(f, v) == POINTER_STAYS))
+		return;
+	if (f->is_gap_unsure && !f->is_go)
+		doubt(f, "it may jump within itself or to another function", v->vaddr);
+	else if (is_clean(&v->frame))
+		note_exit(f, v);
+	else
+		doubt(f, "its frame is not known at a jump through a pointer", v->vaddr);
+}
+
+static void judge_return(struct finding *f, const struct visited *v)
+{
+	if (is_clean(&v->frame) || (v->frame.depth == FRAME_NOT_KNOWN && f->is_go))
+		note_exit(f, v);
+	else
+		doubt(f, "its frame is not known at a return", v->vaddr);
+}
+
+/* Does execution go on behind @v? Not behind a call at the end of the code: it does not return. */
+static bool goes_on(const struct instruction *i)
+{
+	switch (i->kind) {
+	case INSTRUCTION_RETURN:
+	case INSTRUCTION_JUMP:
+	case INSTRUCTION_JUMP_POINTER:
+	case INSTRUCTION_CALL:
+	case INSTRUCTION_CALL_POINTER:
+	case INSTRUCTION_STOP:
+	case INSTRUCTION_BAD:
+		return false;
+	default:
+		return true;
+	}
+}
+
+static void judge_visited(struct finding *f, const struct visited *v)
+{
+	if (goes_on(&v->is) && !is_in_parts(f, v->vaddr + v->is.length))
+		doubt(f, "it goes on into other code", v->vaddr);
+	if (v->owner != 0) {
+		/* A piece of assembly that the function calls. */
+		if (flow_group(&f->flow, v->owner) == flow_group(&f->flow, 0))
+			doubt(f, "it shares code with a function within it", v->vaddr);
+		return;
+	}
+	switch (v->is.kind) {
+	case INSTRUCTION_RETURN:
+		judge_return(f, v);
+		break;
+	case INSTRUCTION_JUMP:
+		judge_jump(f, v);
+		break;
+	case INSTRUCTION_JUMP_POINTER:
+		judge_pointer_jump(f, v);
+		break;
+	case INSTRUCTION_BRANCH:
+	case INSTRUCTION_BRANCH_ABOVE:
+	case INSTRUCTION_BRANCH_UNEQUAL:
+		if (!is_in_parts(f, v->is.target))
+			doubt(f, "it jumps to another function by a condition", v->vaddr);
+		break;
+	case INSTRUCTION_BAD:
+		doubt(f, "it has an instruction that no compiler makes", v->vaddr);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- the whole function --- */
+
+/* The place behind @v and padding. SIZE_MAX: there is none. */
+static size_t place_behind(const struct flow *flow, const struct visited *v)
+{
+	const struct flow_span *s = flow_span_of(flow, v->vaddr);
+	uint64_t at = v->vaddr + v->is.length;
+
+	while (at < s->end) {
+		const struct instruction i = flow_instruction(s, at);
+
+		if (i.kind != INSTRUCTION_NOP)
+			return s->first + (at - s->start);
+		at += i.length;
+	}
+	return SIZE_MAX;
+}
+
+/*
+ * Behind a call that does not return, there may be code to which execution comes otherwise, with
+ * another frame. Then both frames have made an unknown one.
+ */
+static void note_dead_call(struct finding *f, const struct visited *v)
+{
+	struct flow *flow = &f->flow;
+	const size_t behind = flow_place(flow, v->vaddr + v->is.length);
+	size_t next;
+
+	if ((v->is.kind != INSTRUCTION_CALL && v->is.kind != INSTRUCTION_CALL_POINTER) ||
+	    behind == SIZE_MAX || flow->flags[behind] & FLOW_DEAD ||
+	    v->frame.depth == FRAME_NOT_KNOWN)
+		return;
+	next = place_behind(flow, v);
+	if (next == SIZE_MAX || !(flow->flags[next] & FLOW_VISITED) ||
+	    flow->frames[flow->frame_of[next]].depth != FRAME_NOT_KNOWN)
+		return;
+	flow->flags[behind] |= FLOW_DEAD;
+	f->is_dead_found = true;
+}
+
+static void follow_from_entry(struct finding *f)
+{
+	begin_flow(f);
+	for (int pass = 0; pass < MAX_DEAD; pass++) {
+		f->is_dead_found = false;
+		each_visited(f, 0, UINT64_MAX, note_dead_call);
+		if (!f->is_dead_found)
+			return;
+		flow_again(&f->flow);
+		flow_run(&f->flow);
+	}
+}
+
+/* Follow all of the function, with the parts known so far. */
+static void follow_function(struct finding *f)
+{
+	follow_from_entry(f);
+	do {
+		follow_landing_pads(f);
+		flow_run(&f->flow);
+		f->open = 0;
+	} while (!f->is_part_added && !f->ret->doubt && !f->flow.is_over && follow_gap(f));
+	if (!f->is_part_added)
+		each_visited(f, 0, UINT64_MAX, find_part);
+}
+
+static void find_all(struct finding *f)
+{
+	for (size_t round = 0; round < MAX_PARTS && !f->ret->doubt; round++) {
+		f->is_part_added = f->is_gap_found = f->is_gap_unsure = false;
+		follow_function(f);
+		if (!f->is_part_added)
+			break;
+		flow_fini(&f->flow);
+		f->flow = (struct flow){};
+	}
+	if (f->is_part_added)
+		doubt(f, "it has too many parts", f->entry);
+	else if (f->flow.is_over)
+		doubt(f, "it is too large", f->entry);
+	else if (!f->ret->doubt && flow_group(&f->flow, 0)->is_bad)
+		doubt(f, "its frame cannot be followed", f->entry);
+	if (!f->ret->doubt)
+		check_parts(f);
+	if (!f->ret->doubt)
+		each_visited(f, 0, UINT64_MAX, judge_visited);
+}
+
+/* Is the function at @vaddr compiled by Go? */
+static bool is_exit_of_go(const struct go_table *go, uint64_t vaddr)
+{
+	uint32_t low = 0, high = go ? go->n : 0;
+	struct go_function function;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (go_function_start(go, middle) < vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return go && low < go->n && go_function_at(go, low, &function) && function.start == vaddr &&
+	       function.steps && !(function.flags & (GO_ASM | GO_SP_WRITE));
+}
+
+static uint64_t end_of_function(struct image *im, uint64_t vaddr)
+{
+	struct image_symbol symbol;
+	struct image_frame frame;
+
+	if (image_function_at(im, vaddr, &symbol) && symbol.vaddr == vaddr && symbol.size)
+		return vaddr + symbol.size;
+	return image_frame_at(im, vaddr, &frame) && frame.start == vaddr ? frame.end : 0;
+}
+
+void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret)
+{
+	struct finding f = {
+		.im = im, .entry = vaddr, .ret = ret, .is_go = is_exit_of_go(go, vaddr)
+	};
+
+	*ret = (struct exits){};
+	if (!ARCH_CALL_PUSHES)
+		doubt(&f, "its instructions are not decoded on " ARCH_NAME, vaddr);
+	else if (!add_part(&f, vaddr, end_of_function(im, vaddr)))
+		doubt(&f, "its end is not known", vaddr);
+	else
+		find_all(&f);
+	flow_fini(&f.flow);
+	for (size_t i = 0; i < f.n_parts; i++)
+		free(f.code[i]);
+	if (ret->doubt)
+		ret->n = 0;
+}

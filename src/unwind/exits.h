@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * unwind/exits.h - where does a function return? At its return instructions, and where it jumps to
+ * another function, which then returns in its place (a tail call). There the frame is as at the
+ * function's entry: the return address is on top of the stack.
+ *
+ * All exits are found, or none. They are instructions that execution comes to, so a probe there
+ * never overwrites data. A part of a function that lies elsewhere ("f.cold") belongs to it. If an
+ * exception or longjmp() leaves the function, no exit is passed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+struct go_table;
+struct image;
+
+/* A zeroed one is empty. */
+struct exits {
+	uint64_t *places; /* addresses as linked, ascending */
+	size_t n, capacity;
+	const char *doubt; /* static text: why not all exits are known; NULL: they are */
+	uint64_t doubt_at; /* an instruction's address */
+};
+
+/*
+ * Find the exits of the function at @vaddr. @go: the table of a Go program; else NULL or without
+ * functions. @ret is the caller's, to end with exits_fini().
+ *
+ * There are none, and a doubt, if
+ *  - the function's end is not known;
+ *  - it has an instruction or a frame that no compiler makes;
+ *  - it may jump to an unknown place, which may lie in it or not;
+ *  - it jumps to another function or not, by a condition: a probe there would count both;
+ *  - calls do not push the return address (ARCH_CALL_PUSHES).
+ */
+void exits_find(struct image *im, const struct go_table *go, uint64_t vaddr, struct exits *ret);
+void exits_fini(struct exits *exits);

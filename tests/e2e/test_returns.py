@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""r:LIB:FUNC and r:FUNC: every return is counted, once, and the programs go on unharmed."""
+
+import re
+import subprocess
+
+import pytest
+from calls import FUNCCOUNT, count_calls, parse_calls
+from tool import BUILD, PATIENCE_S, STACKCOUNT, Tool, chains, read_folded, scaled, trace, workload_path
+
+pytestmark = pytest.mark.needs("uprobes")
+
+RETURNS = workload_path("returns")
+LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+
+BACKENDS = pytest.mark.parametrize(
+    "without",
+    [[], ["--without", "uprobe.multi"], ["--without", "uprobe.multi,uprobe.event"]],
+    ids=["best", "without uprobe.multi", "single"],
+)
+KERNEL_BACKENDS = pytest.mark.parametrize(
+    "without",
+    [
+        pytest.param(["--without", "kretprobe"], marks=pytest.mark.needs("kprobe.multi"), id="kretprobe.multi"),
+        pytest.param(["--without", "kretprobe.multi"], id="kretprobe"),
+    ],
+)
+
+
+def count_command(patterns, *command, **popen):
+    """{name: count} of a command's functions, and what funccount said."""
+    with Tool([*patterns, "--", *command], program=FUNCCOUNT, **popen) as tool:
+        return tool.wait(timeout_s=PATIENCE_S).ok()
+
+
+def counts_of(result):
+    """Among the lines of the command."""
+    found = re.search(r"^FUNC +COUNT\n(.*?)^(Lost|Detaching)", result.out, re.S | re.M)
+    assert found, result
+    return {name: int(n) for name, n in re.findall(r"^(.*\S) +(\d+)$", found[1], re.M)}
+
+
+# --- user functions ---
+
+
+def expected_counts(n):
+    """Calls and returns of each function in both threads."""
+    calls = {
+        "exits": n, "tail": n, "by_pointer": n, "chosen": n, "catcher": n, "jumped": n, "jumper": n,
+        "passed": n, "thrower": n, "nested": n * 5 // 2 + 201, "target": 2 * n + n // 4 + n // 8 + n * 3 // 4,
+    }
+    returns = {**calls, "passed": n * 3 // 4, "thrower": n * 3 // 4, "jumper": n * 4 // 5}
+    return [{name: 2 * count for name, count in counts.items()} for counts in (calls, returns)]
+
+
+@BACKENDS
+def test_returns_and_calls_of_each_kind(workload, without):
+    """Exceptions and longjmp() leave functions without a return."""
+    n = scaled(12_000, least=120) // 120 * 120
+    calls, returns = expected_counts(n)
+    for prefix, expected in (("", calls), ("r:", returns)):
+        work = workload("returns", n, cpus=[0, 1])
+        text = count_calls(work, *without, *(f"{prefix}{RETURNS}:{name}" for name in expected))
+        assert text.n_functions == len(expected)
+        assert text.counts == {prefix + name: count for name, count in expected.items()}
+
+
+@pytest.mark.needs("unwinding")
+@pytest.mark.walk("dwarf")
+@BACKENDS
+def test_the_stack_is_the_callers_with_the_function_on_top(workload, without):
+    """After a tail call, the caller of both is the same."""
+    n = scaled(12_000, least=120) // 120 * 120
+    names = ("exits", "tail", "by_pointer", "chosen", "target", "catcher", "passed", "thrower", "jumped", "jumper")
+    work = workload("returns", n, cpus=[0, 1])
+    result, expected = trace(work, *without, "-f", *(f"r:{RETURNS}:{name}" for name in names))
+    assert result.lost == 0, result
+    assert chains(result.ok()) == expected, result
+
+
+@pytest.mark.needs("unwinding")
+@pytest.mark.walk("dwarf")
+def test_recursion_has_a_stack_for_each_depth(workload):
+    n = 120
+    work = workload("returns", n)
+    result, _ = trace(work, "-f", f"r:{RETURNS}:nested")
+    depths = {}
+    for parts, count in read_folded(result.ok().out):
+        assert parts[-1] == "nested", parts
+        depths[parts.count("nested")] = depths.get(parts.count("nested"), 0) + count
+    expected = {depth: 1 for depth in range(1, 202)}
+    for depth in range(1, 5):
+        expected[depth] += n // 4 * (5 - depth)
+    assert depths == expected
+
+
+def test_defect_another_tracer_at_the_entry_hides_no_instruction(workload):
+    """The kernel puts breakpoints into private mappings of the file, which once were the matcher's, too."""
+    with Tool([f"{RETURNS}:target", f"r:{RETURNS}:target"], program=FUNCCOUNT) as other:
+        other.wait_live()
+        work = workload("returns", 120)
+        text = count_calls(work, f"{RETURNS}:target", f"r:{RETURNS}:target")
+        other.end().ok()
+    assert text.counts == {name: 2 * 120 + 120 // 4 + 120 // 8 + 90 for name in ("target", "r:target")}
+
+
+def test_functions_that_do_not_return_are_refused_by_name():
+    result = subprocess.run([FUNCCOUNT, "r:c:exit"], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r"funccount: the returns of exit in \S+/libc\.so\.6 cannot be traced: it never returns \(0x[0-9a-f]+\)\n",
+        result.stderr,
+    ), result.stderr
+
+
+def test_a_listed_function_has_its_exits_with_v():
+    listed = subprocess.run([STACKCOUNT, "-l", f"r:{RETURNS}:exits"], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert listed.stdout == f"r:{RETURNS}:exits\n", listed
+    places = subprocess.run([STACKCOUNT, "-lv", f"r:{RETURNS}:exits"], capture_output=True, text=True, timeout=PATIENCE_S)
+    lines = places.stdout.splitlines()
+    assert len(lines) >= 2 and len(set(lines)) == len(lines), places
+    assert all(re.fullmatch(rf"r:{re.escape(RETURNS)}:exits at 0x[0-9a-f]+", line) for line in lines), places
+
+
+THREADS = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define FRAME __attribute__((noipa))
+
+FRAME void parked(void) { for (;;) pause(); }
+FRAME int brief(int i) { __asm__ volatile(""); return i + 1; }
+static void *park(void *p) { for (int i = 0; i < 100; i++) brief(i); parked(); return p; }
+static void *leave(void *p) { brief(1); pthread_exit(p); }
+
+int main(void)
+{
+	pthread_t t;
+
+	for (int i = 0; i < 20; i++) {
+		if (pthread_create(&t, 0, i % 2 ? park : leave, 0))
+			abort();
+		if (i % 2)
+			pthread_detach(t);
+		else
+			pthread_join(t, 0);
+	}
+	for (int i = 0; i < 50; i++) {
+		usleep(1000);
+		brief(i);
+	}
+	sleep(1);
+	_exit(3);
+}
+"""
+
+
+@pytest.mark.needs("machine")
+def test_threads_that_die_within_a_function_harm_nothing(tmp_path):
+    (tmp_path / "threads.c").write_text(THREADS)
+    program = str(tmp_path / "threads")
+    subprocess.run(["gcc", "-O2", "-pthread", "-o", program, f"{program}.c"], check=True, timeout=PATIENCE_S)
+    patterns = [f"r:{program}:{name}" for name in ("park", "brief")]
+    result = count_command([*patterns, f"{program}:parked"], program)
+    assert "exited with status 3" in result.err
+    assert counts_of(result) == {"r:brief": 10 * 100 + 10 + 50, "parked": 10}, result
+
+
+# --- real programs: what is entered returns ---
+
+# Functions that return twice or not at all; and one whose call of itself at its end is a jump to its entry.
+ODD = re.compile(r".*(setjmp|longjmp|vfork|clone|exit|abort|start_main|start_call_main).*|sqlite3WhereSplit")
+
+
+@pytest.mark.needs("machine")
+@pytest.mark.parametrize(
+    "library, names, command",
+    [
+        (LIBC, "[cfmrs]*[a-z]", ["perl", "-e", 'my %h; $h{$_ % 977} .= sprintf("%d:%s", $_, lc "ABC") for 1 .. 3000; print scalar %h']),
+        ("/usr/lib/x86_64-linux-gnu/libsqlite3.so.0", "*", ["sqlite3", ":memory:", "create table t(a,b); with recursive n(i) as "
+          "(select 1 union all select i+1 from n where i<500) insert into t select i, i%7 from n; "
+          "select b, sum(a) from t group by b order by 2;"]),
+    ],
+    ids=["libc", "sqlite"],
+)
+def test_functions_of_real_programs_return_as_often_as_they_are_entered(library, names, command):
+    counts = counts_of(count_command([f"{library}:{names}", f"r:{library}:{names}"], *command))
+    both = [name for name in counts if "r:" + name in counts and not ODD.match(name)]
+    assert len(both) > 30, counts
+    differ = {name: (counts[name], counts["r:" + name]) for name in both if counts[name] != counts["r:" + name]}
+    assert not differ, differ
+
+
+GO = sorted(BUILD.glob("programs/usr/lib/go-*/pkg/tool/*/pprof"))
+
+
+@pytest.mark.needs("machine")
+def test_a_go_program_goes_on_unharmed():
+    """Its stacks are copied and scanned, so replaced return addresses would end it."""
+    assert GO, "no Go program: 'make test-deps' fetches one"
+    go = str(GO[0])
+    plain = subprocess.run([go, "-h"], capture_output=True, text=True, timeout=PATIENCE_S)
+    names = ("runtime.mallocgc", "runtime.newobject", "runtime.growslice", "runtime.mapassign_faststr")
+    result = count_command([f"r:{go}:{name}" for name in names], go, "-h")
+    assert f"exited with status {plain.returncode}" in result.err, result
+    returns = counts_of(result)
+    assert len(returns) == len(names) and all(n > 10 for n in returns.values()), result
+    assert returns["r:runtime.mallocgc"] >= returns["r:runtime.newobject"], result
+
+
+# --- kernel functions ---
+
+
+@pytest.mark.needs("kernel returns")
+@KERNEL_BACKENDS
+@pytest.mark.parametrize("function", ["vfs_read", "ksys_read"])
+def test_returns_of_a_kernel_function(workload, without, function):
+    n = scaled(50_000)
+    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
+    with Tool(["-d", "-f", *without, "-p", work.pid, f"r:{function}"]) as tool:
+        tool.wait_live()
+        expected = work.run()
+        result = tool.end().ok()
+    found = {chain: count for chain, count in chains(result).items() if chain in expected}
+    assert found == expected, result
+    assert result.lost == 0
+    for parts, _ in read_folded(result.out):
+        kernel = parts[parts.index("-") + 1 :] if "-" in parts else parts
+        assert kernel[-1] == function, parts
+        assert function == "ksys_read" or kernel[-2] != function, parts
+        assert any(name.startswith("entry_SYSCALL_64") for name in kernel), parts
+
+
+@pytest.mark.needs("kernel returns")
+@KERNEL_BACKENDS
+def test_a_kernel_function_is_entered_and_returns_as_often(workload, without):
+    n = scaled(50_000)
+    work = workload("syscalls", "read", n, 2 * n, cpus=[0, 1])
+    text = count_calls(work, *without, "-p", work.pid, "ksys_read", "r:ksys_read", "r:vfs_read")
+    counts = text.counts
+    assert set(counts) == {"ksys_read", "r:ksys_read", "r:vfs_read"}, text
+    for name, count in counts.items():
+        assert 6 * n <= count <= 6 * n + 10, (name, count)
+
+
+@pytest.mark.needs("kernel returns")
+@KERNEL_BACKENDS
+def test_callers_whose_returns_are_traced_too_keep_their_names(workload, without):
+    """The kernel has replaced their return addresses on the stack."""
+    work = workload("syscalls", "read", 500, 500)
+    with Tool(["-K", "-f", *without, "-p", work.pid, "r:vfs_read", "r:ksys_read"]) as tool:
+        tool.wait_live()
+        work.run()
+        result = tool.end().ok()
+    n_below = sum(count for parts, count in read_folded(result.out) if list(parts[-2:]) == ["ksys_read", "vfs_read"])
+    assert n_below >= 1000, result
+    assert not re.search("trampoline|return_to_handler", result.out), result
+
+
+def test_a_pattern_for_returns_names_the_kernel_when_it_has_none(kernel):
+    if kernel.has_kprobes():
+        pytest.skip("kprobes")
+    result = subprocess.run([STACKCOUNT, "r:vfs_read"], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert result.returncode == 1 and "has no kprobes" in result.stderr, result

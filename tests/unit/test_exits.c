@@ -1,0 +1,291 @@
+/* rooms: unwind elf arch base */
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The exits of functions: of assembly in this file, and of all functions of real files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "arch/arch.h"
+#include "arch/instruction.h"
+#include "base/array.h"
+#include "elf/gopclntab.h"
+#include "elf/image.h"
+#include "unwind/exits.h"
+
+/* Each function's exits have the labels 1, 2, ... behind its name. */
+#define FUNCTION(name, code)                                                                     \
+	__asm__(".text\n.p2align 4\n.type " name ", @function\n" name ":\n" code "\n.size " name \
+		", . - " name "\n")
+#define PART(name, code)                                                               \
+	__asm__(".section .text.unlikely\n.type " name ", @function\n" name ":\n" code \
+		"\n.size " name ", . - " name "\n.text\n")
+
+FUNCTION("callee", "callee1: ret");
+FUNCTION("two", "test %edi, %edi\n jz 1f\n two1: ret\n 1: mov $1, %eax\n two2: ret");
+FUNCTION("prefixed", "test %edi, %edi\n jz 1f\n prefixed1: rep ret\n 1: prefixed2: bnd ret");
+FUNCTION("tail", "push %rbx\n call callee\n pop %rbx\n tail1: jmp callee");
+FUNCTION("pointer", "mov (%rdi), %rax\n pointer1: jmp *8(%rax)");
+FUNCTION("by_register", "push %rbx\n mov (%rdi), %rax\n pop %rbx\n by_register1: jmp *%rax");
+FUNCTION("argument", "argument1: jmp *%rsi");
+FUNCTION("recursive", "sub $8, %rsp\n test %edi, %edi\n jz 1f\n dec %edi\n call recursive\n"
+		      "1: add $8, %rsp\n recursive1: ret");
+FUNCTION("itself", "dec %edi\n jz 1f\n jmp itself\n 1: itself1: ret");
+FUNCTION("never", "sub $8, %rsp\n call abort");
+FUNCTION("dead_call", "test %edi, %edi\n jz 1f\n push %rax\n call abort\n .p2align 4\n"
+		      "1: dead_call1: ret");
+FUNCTION("split", "push %rbx\n test %edi, %edi\n jz split.cold\n split_back: pop %rbx\n"
+		  "split1: ret");
+PART("split.cold", "cmp $3, %esi\n je split_back\n pop %rbx\n split2: ret");
+FUNCTION("of_switch", "cmp $2, %edi\n ja 1f\n mov %edi, %edi\n lea table(%rip), %rdx\n"
+		      "movslq (%rdx,%rdi,4), %rax\n add %rdx, %rax\n jmp *%rax\n"
+		      "of_switch_a: of_switch1: ret\n of_switch_b: of_switch2: jmp callee\n"
+		      "1: of_switch3: ret");
+__asm__(".section .rodata\n.p2align 2\n table: .long of_switch_a - table, of_switch_b - table,"
+	" of_switch_b - table\n.text");
+/* No comparison gives the length of the table. */
+FUNCTION("of_open_switch", "lea open_table(%rip), %rdx\n movslq (%rdx,%rdi,4), %rax\n"
+			   "add %rdx, %rax\n jmp *%rax\n .p2align 4\n"
+			   "open_a: of_open_switch1: ret\n open_b: of_open_switch2: ret");
+__asm__(".section .rodata\n.p2align 2\n open_table: .long open_a - open_table, open_b - open_table"
+	"\n.text");
+FUNCTION("frame", "push %rbp\n mov %rsp, %rbp\n sub %rdi, %rsp\n leave\n frame1: ret");
+FUNCTION("local_call", "call 1f\n local_call1: ret\n 1: nop\n ret");
+FUNCTION("conditional", "test %edi, %edi\n jz callee\n ret");
+FUNCTION("pushed", "push %rdi\n ret");
+FUNCTION("tail_with_frame", "push %rdi\n jmp callee");
+FUNCTION("unsure", "mov (%rdi), %rax\n jmp *%rax\n .p2align 4\n mov $1, %eax\n ret");
+FUNCTION("runs_on", "test %edi, %edi\n jz 1f\n ret\n 1: nop");
+FUNCTION("with_data", "with_data1: ret\n .byte 0xc3, 0xc3, 0xc3");
+FUNCTION("ret_more", "ret $8");
+
+static struct image *open_image(const char *path)
+{
+	struct image *im = NULL;
+	struct error e = {};
+
+	if (image_open(path, &im, &e) != 0)
+		fail_msg("%s", e.text);
+	return im;
+}
+
+struct named {
+	const char *name;
+	uint64_t vaddr;
+};
+
+static int find_named(void *context, const struct image_symbol *s)
+{
+	struct named *n = context;
+
+	if (strcmp(s->name, n->name) == 0)
+		n->vaddr = s->vaddr;
+	return 0;
+}
+
+static struct exits find_exits_of(struct image *im, const char *name, uint64_t *ret_vaddr)
+{
+	struct named n = { .name = name };
+	struct exits exits;
+
+	(void)image_each_function(im, find_named, &n);
+	if (!n.vaddr)
+		fail_msg("no symbol %s", name);
+	exits_find(im, NULL, n.vaddr, &exits);
+	*ret_vaddr = n.vaddr;
+	return exits;
+}
+
+/* Addresses of exits, relative to the function "callee", which is there as linked and at run time.
+ */
+#define LABEL(name) extern const char name[] __attribute__((visibility("hidden")))
+LABEL(callee);
+LABEL(callee1);
+LABEL(two1);
+LABEL(two2);
+LABEL(prefixed1);
+LABEL(prefixed2);
+LABEL(tail1);
+LABEL(pointer1);
+LABEL(by_register1);
+LABEL(argument1);
+LABEL(recursive1);
+LABEL(itself1);
+LABEL(dead_call1);
+LABEL(split1);
+LABEL(split2);
+LABEL(of_switch1);
+LABEL(of_switch2);
+LABEL(of_switch3);
+LABEL(of_open_switch1);
+LABEL(of_open_switch2);
+LABEL(frame1);
+LABEL(local_call1);
+LABEL(with_data1);
+
+static const struct {
+	const char *name;
+	const char *exits[3];
+} known[] = {
+	{ "callee", { callee1 } },
+	{ "two", { two1, two2 } },
+	{ "prefixed", { prefixed1, prefixed2 } },
+	{ "tail", { tail1 } },
+	{ "pointer", { pointer1 } },
+	{ "by_register", { by_register1 } },
+	{ "argument", { argument1 } },
+	{ "recursive", { recursive1 } },
+	{ "itself", { itself1 } },
+	{ "never", {} },
+	{ "dead_call", { dead_call1 } },
+	{ "split", { split1, split2 } },
+	{ "of_switch", { of_switch1, of_switch2, of_switch3 } },
+	{ "of_open_switch", { of_open_switch1, of_open_switch2 } },
+	{ "frame", { frame1 } },
+	{ "local_call", { local_call1 } },
+	{ "with_data", { with_data1 } },
+};
+
+static void check_exits(struct image *im, size_t row)
+{
+	const char *const *expected = known[row].exits;
+	uint64_t callee_vaddr, vaddr;
+	struct exits of_callee = find_exits_of(im, "callee", &callee_vaddr);
+	struct exits exits = find_exits_of(im, known[row].name, &vaddr);
+	size_t n = 0;
+
+	if (exits.doubt)
+		fail_msg("%s: %s at +0x%lx", known[row].name, exits.doubt,
+			 (unsigned long)(exits.doubt_at - vaddr));
+	for (; n < ARRAY_SIZE(known[0].exits) && expected[n]; n++) {
+		const uint64_t at = callee_vaddr + (uint64_t)(expected[n] - callee);
+		bool is_found = false;
+
+		for (size_t i = 0; i < exits.n; i++)
+			is_found |= exits.places[i] == at;
+		if (!is_found)
+			fail_msg("%s: exit %zu is missing", known[row].name, n + 1);
+	}
+	if (exits.n != n)
+		fail_msg("%s: %zu exits, not %zu", known[row].name, exits.n, n);
+	exits_fini(&exits);
+	exits_fini(&of_callee);
+}
+
+static void all_exits_are_found(void **state)
+{
+	struct image *im = open_image("/proc/self/exe");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		check_exits(im, i);
+	image_close(im);
+}
+
+static void a_doubt_leaves_no_exits(void **state)
+{
+	static const struct {
+		const char *name, *doubt;
+	} rows[] = {
+		{ "conditional", "it jumps to another function by a condition" },
+		{ "pushed", "its frame is not known at a return" },
+		{ "tail_with_frame", "it jumps into other code with a frame on the stack" },
+		{ "unsure", "it may jump within itself or to another function" },
+		{ "runs_on", "it goes on into other code" },
+		{ "ret_more", "its frame cannot be followed" },
+	};
+	struct image *im = open_image("/proc/self/exe");
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		uint64_t vaddr;
+		struct exits exits = find_exits_of(im, rows[i].name, &vaddr);
+
+		if (!exits.doubt)
+			fail_msg("%s: no doubt", rows[i].name);
+		assert_string_equal(exits.doubt, rows[i].doubt);
+		assert_int_equal(exits.n, 0);
+		exits_fini(&exits);
+	}
+	image_close(im);
+}
+
+/* --- real files --- */
+
+struct sweep {
+	struct image *im;
+	size_t n, n_known, n_returns;
+};
+
+static bool has_place(const struct exits *exits, uint64_t at)
+{
+	for (size_t i = 0; i < exits->n; i++)
+		if (exits->places[i] == at)
+			return true;
+	return false;
+}
+
+/*
+ * Decode the function in a straight line. Compilers put no data there, and few instructions that
+ * are never reached, so its returns are its exits.
+ */
+static int compare_function(void *context, const struct image_symbol *s)
+{
+	struct sweep *sweep = context;
+	uint8_t code[ARCH_INSTRUCTION_BYTES];
+	struct exits exits;
+
+	if (s->is_indirect || !s->size)
+		return 0;
+	exits_find(sweep->im, NULL, s->vaddr, &exits);
+	sweep->n++;
+	sweep->n_known += !exits.doubt;
+	for (uint64_t at = s->vaddr; !exits.doubt && at < s->vaddr + s->size;) {
+		const size_t n = image_code_at(sweep->im, at, code, sizeof(code));
+		const struct instruction i = instruction_at(code, n, at);
+
+		if (i.kind == INSTRUCTION_RETURN) {
+			sweep->n_returns++;
+			if (!has_place(&exits, at))
+				fail_msg("%s: 0x%lx is no exit", s->name, (unsigned long)at);
+		}
+		at += i.length ? i.length : 1;
+	}
+	exits_fini(&exits);
+	return 0;
+}
+
+static void no_return_instruction_is_missed_in_real_files(void **state)
+{
+	static const char *const files[] = {
+		"/usr/lib/" ARCH_TRIPLET "/libc.so.6",
+		"/usr/lib/" ARCH_TRIPLET "/libstdc++.so.6",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		struct sweep sweep = { .im = open_image(files[i]) };
+
+		(void)image_each_function(sweep.im, compare_function, &sweep);
+		print_message("%s: exits of %zu of %zu functions, %zu returns\n", files[i],
+			      sweep.n_known, sweep.n, sweep.n_returns);
+		assert_true(sweep.n > 1000 && sweep.n_known > sweep.n * 98 / 100);
+		image_close(sweep.im);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_exits_are_found),
+		cmocka_unit_test(a_doubt_leaves_no_exits),
+		cmocka_unit_test(no_return_instruction_is_missed_in_real_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
