@@ -32,6 +32,7 @@ struct object {
 	int counts[2][LEVELS], stacks[STACK_LEVELS], lost;
 	uint64_t hot[2 * N_CPUS * N_HOT];
 	int n_waits;
+	int n_asked[LEVELS]; /* for counts of that level */
 };
 
 struct trace_state *object_state(const struct object *o)
@@ -41,6 +42,7 @@ struct trace_state *object_state(const struct object *o)
 
 int object_counts_fd(const struct object *o, unsigned generation, unsigned level)
 {
+	((struct object *)o)->n_asked[level]++;
 	return o->counts[generation][level];
 }
 
@@ -903,6 +905,32 @@ static void new_rows_wait_for_the_memory_of_a_report(void **state)
 	close_object(&o);
 }
 
+/* While the kernel looks through an empty map, it runs no program on that CPU. */
+static void no_level_is_read_behind_the_last_row(void **state)
+{
+	struct error e;
+	struct object o;
+	(void)state;
+
+	make_object(&o);
+	cleanup(store_freep) struct store *s = store_new(&o, &ample, N_CPUS);
+
+	store_start(s);
+	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(o.n_asked[0] + o.n_asked[1], 0); /* there is no row */
+	put_row(&o, 0, put_stack(&o, 1, 3), 5, 0);
+	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(o.n_asked[0], 1);
+	assert_int_equal(o.n_asked[1], 0);
+	for (uint64_t i = 1; i <= FIRST + 1; i++)
+		put_row(&o, 0, put_stack(&o, i, 3), 1, 0);
+	assert_int_equal(store_rotate(s, &e), 0);
+	assert_int_equal(o.n_asked[1], 1);
+	assert_int_equal(count_of(s, STACK_HASH(1 << 8), 3), 6);
+	assert_int_equal(count_of(s, STACK_HASH((uint64_t)(FIRST + 1) << 8), 3), 1);
+	close_object(&o);
+}
+
 static void losses_are_told_once(void **state)
 {
 	uint64_t values[1024] = { 2, 3 }, losses[LOSS_N];
@@ -972,6 +1000,7 @@ int main(void)
 		cmocka_unit_test(maps_are_emptied_while_rows_are_worked_in),
 		cmocka_unit_test(rows_that_come_while_a_report_is_made_keep_their_stacks),
 		cmocka_unit_test(new_rows_wait_for_the_memory_of_a_report),
+		cmocka_unit_test(no_level_is_read_behind_the_last_row),
 		cmocka_unit_test(losses_are_told_once),
 		cmocka_unit_test(the_budget_is_divided_without_remainder_for_any_machine),
 	};
