@@ -3,21 +3,21 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
-/* Global, since all tables need it; the kernel's random bytes for this program, mixed. It never
+/* Global, since all tables need it; random bytes of the kernel. It never
  * changes after the start, so that a fork has it, too. */
 static uint64_t seed;
 
 __attribute__((__constructor__)) static void choose_seed(void)
 {
-	const void *random = (const void *)getauxval(AT_RANDOM); /* 16 bytes */
-
-	if (random)
-		memcpy(&seed, random, sizeof(seed));
-	seed = hash_mix(seed ^ 0x9e3779b97f4a7c15ULL);
+	/* At boot the kernel may have none yet. Then the time is better than nothing. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		seed = hash_mix(clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40);
 }
 
 uint64_t hash_bytes(const void *data, size_t size)

@@ -12,12 +12,12 @@
 #include "stackcount.skel.h"
 
 /* The skeleton asks for this at the opening, and open_skeleton() frees it. */
-static inline const void *stackcount_bpf__elf_bytes(size_t *ret)
+static inline const void *stackcount_bpf__elf_bytes(size_t *sz)
 {
 	void *bytes = xmalloc(OBJECT_BYTES);
 
 	packed_open(object_packed, sizeof(object_packed), bytes, OBJECT_BYTES);
-	*ret = OBJECT_BYTES;
+	*sz = OBJECT_BYTES;
 	return bytes;
 }
 

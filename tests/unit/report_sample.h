@@ -107,23 +107,20 @@ static inline struct profile *sample(bool per_process)
 	static const uint32_t cut[] = { 0, 9, 4, 8, 9 };
 	static const uint32_t hostile[] = { 10, 11, 12, 13 };
 	static const struct {
-		uint64_t count;
+		int64_t count;
 		uint32_t pid;
 		const char *comm;
 		uint32_t n_kernel, n_user;
 		const uint32_t *frames;
 	} entries[] = {
-		{ 1, 405, "jbd2/xvda1-8", 3, 0, kernel_only },
-		{ 2, 15187, "tar", 2, 3, both },
-		{ 2, 15187, "tar", 0, 5, user_only },
-		{ 113, 0, NULL, 0, 0, NULL },
-		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile },
-		{ 9223372036854775000ULL, 4294967295, "", 2, 3, cut },
+		{ 1, 405, "jbd2/xvda1-8", 3, 0, kernel_only }, { 2, 15187, "tar", 2, 3, both },
+		{ 2, 15187, "tar", 0, 5, user_only },          { 113, 0, NULL, 0, 0, NULL },
+		{ 38, 7, "a;b\n\x1b]0;x\x07", 0, 4, hostile }, { -616, 4294967295, "", 2, 3, cut },
 	};
 	struct profile_builder *b = profile_builder_new(1);
 
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-		add(b, entries[i].count, per_process ? entries[i].pid : 0,
+		add(b, (uint64_t)entries[i].count, per_process ? entries[i].pid : 0,
 		    per_process ? entries[i].comm : NULL, entries[i].n_kernel, entries[i].n_user,
 		    entries[i].frames);
 	return finish(b, &table);
