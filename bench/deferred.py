@@ -4,7 +4,8 @@
 
 No table is made meanwhile (the helper for it waits). A program that is new makes 1,000 hits, which all fit
 into the ring. Others then fill the ring, and the hits of the last one are cut. The kernel's own clock takes
-some 50 ns of each (kernel.bpf_stats_enabled). Not part of 'make bench'. Run it as root, on a quiet machine.
+some 50 ns of each (kernel.bpf_stats_enabled). 'make bench' runs this as a program of its own, because it
+takes modules of tests/e2e. Run it as root, on a quiet machine.
 """
 
 import re

@@ -142,7 +142,7 @@ PER_EVENT = [
     ("floor both", None, None),
     ("stackcount -K", "floor kernel", {"getppid": 0.33, "udp": 0.37}),
     ("stackcount -K, helper", "floor kernel", 1.05),
-    ("stackcount", "floor both", None),
+    ("stackcount", "floor both", {"getppid": 0.32, "udp": 0.36}),
     ("stackcount --unwind fp", "floor both", 0.75),
     ("stackcount -U", "floor user", 1.0),
     ("stackcount -U --unwind fp", "floor user", None),

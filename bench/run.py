@@ -6,7 +6,7 @@ Measures stackcount, programs that do the least possible ('floors', built from t
 peers that are installed. They run in turns, and the table has medians. Needs root. There is no verdict:
 the table marks goals that are not met. 'make bench' builds and runs all, and writes the table to
 build/bench/table.md, too. Parts: getppid udp two funccount stacksnoop start
-end names following named walking unwinding budget libc size; --vm adds many kernel functions, in a guest.
+end names following named deferred walking unwinding budget libc size; --vm adds many kernel functions, in a guest.
 --against compares with another build of stackcount instead, turn by turn.
 """
 
@@ -118,6 +118,7 @@ PARTS = {
     "names": names.names,
     "following": following.following,
     "named": named.named,
+    "deferred": unwinding.deferred,
     "walking": unwinding.walking,
     "unwinding": unwinding.unwinding,
 }

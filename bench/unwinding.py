@@ -148,3 +148,17 @@ def unwinding(setup, table):
     if shutil.which("perf"):
         for n_bytes in (8192, 65528):
             attempt(setup, "perf record", lambda n=n_bytes: by_perf(setup, table, n))
+
+
+def deferred(setup, table):
+    table.title("A hit of a program that is new, by the kernel's own clock")
+    setup.progress(f"deferred: {setup.rounds} rounds")
+    argv = ["/usr/bin/python3", setup.top / "bench" / "deferred.py", str(setup.rounds)]
+    done = subprocess.run(argv, stdin=DEVNULL, capture_output=True, text=True)
+    found = re.search(r"deferred (\d+) ns, cut (\d+) ns, medians of \d+ rounds; limit (\d+) ns", done.stdout)
+    if not found:
+        setup.note(f"deferred: {(done.stderr.strip().splitlines() or ['no words'])[-1]}")
+        return
+    late, cut, most = map(int, found.groups())
+    table.add("deferred", shown(late, "ns"), goal=("value", most, late))
+    table.add("cut, because the ring is full", shown(cut, "ns"))
