@@ -143,7 +143,7 @@ static void find_features(struct features *f)
 		.uprobe_pmu = pmu_type("/sys/bus/event_source/devices/uprobe/type"),
 		.uprobe_event = faccessat(tracefs, "uprobe_events", W_OK, 0) == 0,
 		.perf_link = link_to_event(-1, event, 0) == -EBADF,
-		.kprobe_multi = link_kprobe_multi(kernel, &nowhere) == -EFAULT,
+		.kprobe_multi = link_kprobe_multi(kernel, &nowhere, false) == -EFAULT,
 		.uprobe_multi = link_uprobe_multi(user, "/", &no_file, 0) == -EBADF,
 	};
 }
