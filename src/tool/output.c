@@ -131,8 +131,8 @@ static int wait_for_reader(struct output *o, size_t *n)
 /* If @err is about a full file system, wait a moment for room. Otherwise return @err. */
 static int wait_for_room(struct output *o, int err)
 {
-	struct pollfd fds[] = { { .fd = o->waiter->signals, .events = POLLIN },
-				{ .fd = o->waiter->end, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = o->waiter ? o->waiter->signals : -1, .events = POLLIN },
+				{ .fd = o->waiter ? o->waiter->end : -1, .events = POLLIN } };
 
 	if (!o->is_file || o->is_last || o->must_end || (err != -ENOSPC && err != -EDQUOT))
 		return err;

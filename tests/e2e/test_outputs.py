@@ -158,6 +158,20 @@ def test_a_device_is_written_through(workload):
     assert result.status == 1 and "write to /dev/full: No space left on device" in result.err
 
 
+@pytest.mark.parametrize("form", ["text", "folded", "tree", "json", "html", "pprof"])
+def test_a_file_that_is_read_cannot_be_written(workload, small_disk, tmp_path, form):
+    kept = tmp_path / "a.pb.gz"
+    run_on(workload, "-U", "-o", kept)[1].ok()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([STACKCOUNT, "--read", "--format", form, kept], stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE_S, check=False)
+    assert done.returncode == 1 and "write to standard output: No space left on device" in done.stderr, done
+    (small_disk / "full").write_bytes(b"x" * 16 * 4096)
+    done = subprocess.run([STACKCOUNT, "--read", "-o", small_disk / "b.html", kept], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False)
+    assert done.returncode == 1 and "No space left on device" in done.stderr, done
+
+
 def test_a_fifo_is_written_through(workload, tmp_path):
     path = tmp_path / "pipe.folded"
     os.mkfifo(path)
