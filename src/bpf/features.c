@@ -188,8 +188,8 @@ static bool has_uprobe_multi(void)
 /*
  * Since Linux commits e2b2cd592a9d ("bpf: Add missed value to kprobe_multi link info") and
  * 3acf8ace6823 ("bpf: Add missed value to kprobe perf link info") (in v6.7). The second one made
- * the answer larger. A kernel refuses a larger answer than its own whose last byte is not 0 (E2BIG).
- * The link is that of an event of this thread that never happens.
+ * the answer larger. A kernel refuses a larger answer than its own whose last byte is not 0
+ * (E2BIG). The link is that of an event of this thread that never happens.
  */
 static bool has_missed_counts(void)
 {
